@@ -1,0 +1,62 @@
+/**
+ * The closed list of problems a client can meet: code -> HTTP status and title (RFC 9457). A caller's mistake is an
+ * AppError with one of these codes; our own mistake is a TypeError or the like that nobody catches before the edge,
+ * which answers it with `internal`.
+ */
+export const PROBLEMS = {
+  'invalid-parameter': { status: 400, title: 'A query parameter is not valid' },
+  'unknown-parameter': { status: 400, title: 'A query parameter is not known here' },
+  'duplicate-parameter': { status: 400, title: 'A query parameter is given more than once' },
+  'conflicting-parameters': { status: 400, title: 'Query parameters exclude each other' },
+  'offset-too-deep': { status: 400, title: 'The offset is too deep' },
+  'invalid-cursor': { status: 400, title: 'The cursor is broken' },
+  'cursor-mismatch': { status: 400, title: 'The cursor belongs to another sort or filter' },
+  'invalid-url': { status: 400, title: 'The URL is malformed' },
+  'invalid-id': { status: 400, title: 'The id is not of the form this collection uses' },
+  'invalid-header': { status: 400, title: 'A request header is malformed' },
+  'not-found': { status: 404, title: 'Nothing is here' },
+  'method-not-allowed': { status: 405, title: 'The method is not allowed here' },
+  'not-acceptable': { status: 406, title: 'No acceptable form of the answer' },
+  'body-too-large': { status: 413, title: 'The request body is too large' },
+  'uri-too-long': { status: 414, title: 'The URL is too long' },
+  internal: { status: 500, title: 'The server made a mistake' },
+  'store-unavailable': { status: 503, title: 'The store cannot be reached' },
+  overloaded: { status: 503, title: 'The server is overloaded' },
+  stopping: { status: 503, title: 'The server is stopping' },
+} as const;
+
+export type ProblemCode = keyof typeof PROBLEMS;
+
+/** What a problem may carry beside its code: `detail` says what was expected and what came. */
+export interface ProblemExtras {
+  /** The query parameter at fault. */
+  readonly parameter?: string;
+  /** Extra response headers, lower-case names (Retry-After, Allow). */
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly cause?: unknown;
+}
+
+/** An error that a client is told: it becomes an `application/problem+json` answer. */
+export class AppError extends Error {
+  readonly code: ProblemCode;
+  readonly status: number;
+  readonly parameter: string | undefined;
+  readonly headers: Readonly<Record<string, string>>;
+
+  constructor(code: ProblemCode, detail: string, extras: ProblemExtras = {}) {
+    super(detail, { cause: extras.cause });
+    this.name = 'AppError';
+    this.code = code;
+    this.status = PROBLEMS[code].status;
+    this.parameter = extras.parameter;
+    this.headers = extras.headers ?? {};
+  }
+}
+
+/** The store does not answer; `seconds` is what Retry-After says. */
+export function storeUnavailable(cause: unknown, seconds = 5): AppError {
+  return new AppError('store-unavailable', `The store did not answer. Try again in ${seconds} s.`, {
+    cause,
+    headers: { 'retry-after': String(seconds) },
+  });
+}

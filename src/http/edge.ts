@@ -1,0 +1,69 @@
+import type { Sink } from '../stream/sink.ts';
+
+/**
+ * The edge port: what lies between an HTTP engine and the application. An engine turns bytes of a connection into a
+ * Request, asks `serve`, and puts the Reply on the wire. Handlers never see a socket: cork, abort, framing and header
+ * rules exist once, in the engine. Engines: uws.ts (uWebSockets.js), node.ts (node:http).
+ *
+ * Promises of every engine:
+ * - No input and no rejected promise kills the process.
+ * - A request whose framing is ambiguous (duplicate Content-Length or Host, Transfer-Encoding other than chunked, a
+ *   body on GET or HEAD) is answered by closing the connection: a 400 would let a pipelined request run.
+ * - `Request.signal` is aborted when the client is gone, the reader stalls longer than `stallTimeoutMs`, or the engine stops for good.
+ * - A stream reply whose `run` rejects is cut (no final chunk); one whose `run` resolves is ended cleanly.
+ * - HEAD never carries a body; 204 and 304 carry neither body nor Content-Length.
+ * - Header names and values are checked: CR, LF, NUL never reach the wire (TypeError, answered as 500).
+ */
+export interface Request {
+  readonly method: string;
+  /** Path as it came, percent-encoded, without the query. Always begins with `/`. */
+  readonly path: string;
+  /** Raw query without `?`; empty when there is none. */
+  readonly query: string;
+  /** Lower-case names; repeated headers joined by `, `. latin1 text. */
+  readonly headers: Readonly<Record<string, string | undefined>>;
+  /** The peer's address as text (IPv4, or IPv6 without brackets). */
+  readonly address: string;
+  readonly signal: AbortSignal;
+  /** The whole body, at most `bodyLimit` bytes: rejects with AppError `body-too-large` above. Empty when there is none. */
+  body(): Promise<Uint8Array>;
+}
+
+/** An answer as a value. Header names are lower-case. The engine adds Content-Length or chunked framing, and Date. */
+export interface Reply {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: Body;
+}
+
+export type Body =
+  | { readonly kind: 'none' }
+  /** `length` for HEAD: what Content-Length says although no body follows. */
+  | { readonly kind: 'head'; readonly length: number }
+  | { readonly kind: 'bytes'; readonly bytes: Uint8Array }
+  /** `run` writes everything to the sink and neither ends nor fails it: the engine does, by how the promise settles. */
+  | { readonly kind: 'stream'; readonly run: (sink: Sink) => Promise<void> };
+
+/** The application as the engine sees it. It never rejects for a caller's mistake; what it rejects with is a bug (500). */
+export type Serve = (request: Request) => Promise<Reply>;
+
+export interface EngineOptions {
+  readonly serve: Serve;
+  /** Bytes a request body may have. */
+  readonly bodyLimit: number;
+  /** A stream's reader that takes no byte for so long is cut. Milliseconds. */
+  readonly stallTimeoutMs: number;
+  /** Called with what no handler caught: logging, never throwing. */
+  readonly onError: (error: unknown, request: Request | null) => void;
+}
+
+export interface Engine {
+  readonly name: 'uWebSockets.js' | 'node:http';
+  /** Resolves with the port listened on (`port` 0 picks one). Rejects when the address is taken. */
+  listen(host: string, port: number): Promise<number>;
+  /**
+   * Stops taking connections, lets running requests finish for at most `graceMs`, then cuts what is left. Idle
+   * keep-alive connections are closed. Resolves when everything is closed.
+   */
+  stop(graceMs: number): Promise<void>;
+}

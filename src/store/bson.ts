@@ -1,0 +1,17 @@
+/** The one door to the bson package: encoding what we write, and looking at single values of what we read. */
+export {
+  BSON,
+  Binary,
+  Decimal128,
+  Double,
+  EJSON,
+  Int32,
+  Long,
+  MaxKey,
+  MinKey,
+  ObjectId,
+  Timestamp,
+  UUID,
+  onDemand,
+} from 'bson';
+export type { Document } from 'bson';

@@ -1,0 +1,98 @@
+/**
+ * Slots: pieces of one large memory in which batches lie. The memory is a WebAssembly.Memory when there is one, so that
+ * the transcoder reads a batch where the store put it, without a copy.
+ *
+ * A slot stays where it is until it is released, but a view of it does not: growth of a wasm memory detaches all views.
+ * So `bytes()` makes a fresh one, and nobody keeps it across an await.
+ */
+const PAGE = 65_536;
+/** The first pages belong to the wasm module: its static data and its shadow stack. */
+const RESERVED = 4 * PAGE;
+const SMALLEST = 1 << 10;
+/** 1 GiB: far above what the limits on open streams allow, far below what wasm32 can address. */
+const LARGEST_MEMORY = 1 << 30;
+
+export interface Slot {
+  /** Byte offset in the memory. */
+  readonly address: number;
+  /** Usable bytes, at least what was asked for. */
+  readonly capacity: number;
+  /** A view of the first `length` bytes (default: all). Valid until the next `take` of anybody, or an await. */
+  bytes(length?: number): Uint8Array<ArrayBuffer>;
+  /** Gives the slot back; a second call is a bug and throws. */
+  release(): void;
+}
+
+/** Buddy-less power-of-two free lists: a released slot serves the next request of its size class. */
+export class Slots {
+  /** The memory all slots lie in; without WebAssembly a plain growing buffer of the same shape. */
+  readonly memory: { readonly buffer: ArrayBuffer; grow(pages: number): number };
+  readonly #free = new Map<number, number[]>();
+  #end = RESERVED;
+  #taken = 0;
+
+  constructor(memory: Slots['memory'] = newMemory()) {
+    this.memory = memory;
+  }
+
+  /** Slots not yet released: 0 when nothing is under way. */
+  get taken(): number {
+    return this.#taken;
+  }
+
+  /** A slot of at least `size` bytes. RangeError when the memory's ceiling is reached. */
+  take(size: number): Slot {
+    const capacity = Math.max(SMALLEST, 2 ** Math.ceil(Math.log2(Math.max(1, size))));
+    const address = this.#free.get(capacity)?.pop() ?? this.#extend(capacity);
+    this.#taken++;
+    let released = false;
+    return {
+      address,
+      capacity,
+      bytes: (length = capacity) => new Uint8Array(this.memory.buffer, address, length),
+      release: () => {
+        if (released) throw new TypeError('slot released twice');
+        released = true;
+        this.#taken--;
+        this.#freeList(capacity).push(address);
+      },
+    };
+  }
+
+  #freeList(capacity: number): number[] {
+    let list = this.#free.get(capacity);
+    if (!list) this.#free.set(capacity, (list = []));
+    return list;
+  }
+
+  #extend(capacity: number): number {
+    const address = this.#end;
+    const missing = address + capacity - this.memory.buffer.byteLength;
+    if (address + capacity > LARGEST_MEMORY) throw new RangeError('no memory left for batches');
+    if (missing > 0) this.memory.grow(Math.ceil(missing / PAGE));
+    this.#end = address + capacity;
+    return address;
+  }
+}
+
+function newMemory(): Slots['memory'] {
+  const initial = RESERVED / PAGE + 128; // 8 MB ready: the first streams cause no growth
+  if (typeof WebAssembly === 'undefined') return new PlainMemory(initial * PAGE);
+  return new WebAssembly.Memory({ initial, maximum: LARGEST_MEMORY / PAGE });
+}
+
+/** Stands in for WebAssembly.Memory where the runtime has none (node --jitless). */
+class PlainMemory {
+  buffer: ArrayBuffer;
+
+  constructor(size: number) {
+    this.buffer = new ArrayBuffer(size);
+  }
+
+  grow(pages: number): number {
+    const before = this.buffer;
+    this.buffer = new ArrayBuffer(before.byteLength + pages * PAGE);
+    new Uint8Array(this.buffer).set(new Uint8Array(before));
+    return before.byteLength / PAGE;
+  }
+}

@@ -1,0 +1,62 @@
+import type { Batch } from './batch.ts';
+import type { Bookmark } from './bookmark.ts';
+
+/** What is to be read and in which order. Ties in price go by id in the same direction. */
+export interface Plan {
+  readonly order: 'id' | 'price';
+  readonly direction: 1 | -1;
+  readonly category?: string;
+  /** Inclusive bounds, finite; with order `price` only. */
+  readonly minPrice?: number;
+  readonly maxPrice?: number;
+}
+
+/** Where reading begins: at the start, after a row (whether it still exists or not), or after so many rows. */
+export interface From {
+  readonly after?: Bookmark;
+  readonly skip?: number;
+}
+
+/** How much one batch may hold. A store may give fewer rows with `more: true` once it has `bytes`, but never none. */
+export interface Size {
+  readonly rows: number;
+  readonly bytes: number;
+}
+
+/** What a write does with an id that is there already. */
+export type OnConflict = 'skip' | 'replace' | 'fail';
+
+export interface InsertResult {
+  /** Rows new or replaced, durable when the promise resolves. */
+  readonly written: number;
+  /** Rows left as they were because their id was there (`skip`). */
+  readonly skipped: number;
+  /** Rows the store refused, by their index in the call, with the reason. With `fail`: also those whose id was there. */
+  readonly refused: readonly { readonly index: number; readonly reason: string }[];
+}
+
+/**
+ * The items in a store. Implementations: mongo.ts, lmdb.ts; test/store.contract.ts runs on each.
+ *
+ * - A row is a BSON document with `_id`, `category` (string) and `price` (finite number). Order is BSON's: types first
+ *   (number < string < object < binary < ObjectId < boolean < date), numbers by value whatever their type, strings by UTF-8 bytes.
+ * - `read` is one short look at the store: nothing stays open in it afterwards, so a reader may take as long as it likes.
+ *   Rows not changed between the reads of a chain come exactly once, in order, also when the row of the bookmark was
+ *   changed or deleted. Rows delivered are never rolled back later.
+ * - When the store does not answer, everything rejects with AppError `store-unavailable`. An aborted signal rejects with its reason.
+ */
+export interface ItemStore {
+  read(plan: Plan, from: From, size: Size, signal: AbortSignal): Promise<Batch>;
+  /** The item whose `_id` equals the bookmark's, as a batch of one row; null when there is none. */
+  get(id: Bookmark, signal: AbortSignal): Promise<Batch | null>;
+  /** Writes BSON documents; resolves when they are durable (w:majority; flushed). */
+  insert(rows: readonly Uint8Array[], onConflict: OnConflict): Promise<InsertResult>;
+}
+
+export interface Store {
+  readonly name: 'mongodb' | 'lmdb';
+  readonly items: ItemStore;
+  /** Rejects with AppError `store-unavailable` when the store does not answer. */
+  ping(): Promise<void>;
+  close(): Promise<void>;
+}

@@ -11,7 +11,8 @@ import type { Sink } from '../stream/sink.ts';
  *   body on GET or HEAD) is answered by closing the connection: a 400 would let a pipelined request run.
  * - `Request.signal` is aborted when the client is gone, the reader stalls longer than `stallTimeoutMs`, or the engine stops for good.
  * - A stream reply whose `run` rejects is cut (no final chunk); one whose `run` resolves is ended cleanly.
- * - HEAD never carries a body; 204 and 304 carry neither body nor Content-Length.
+ * - HEAD never carries a body; 204 and 304 carry neither body nor Content-Length. Body `none` means Content-Length 0, but
+ *   no Content-Length at all on an answer to HEAD, 204 and 304.
  * - Header names and values are checked: CR, LF, NUL never reach the wire (TypeError, answered as 500).
  */
 export interface Request {
@@ -41,7 +42,10 @@ export type Body =
   /** `length` for HEAD: what Content-Length says although no body follows. */
   | { readonly kind: 'head'; readonly length: number }
   | { readonly kind: 'bytes'; readonly bytes: Uint8Array }
-  /** `run` writes everything to the sink and neither ends nor fails it: the engine does, by how the promise settles. */
+  /**
+   * `run` writes everything to the sink and neither ends nor fails it: the engine does, by how the promise settles. It
+   * holds resources from the start, so it is called exactly once, also when the client is gone by then (`sink.signal` is aborted).
+   */
   | { readonly kind: 'stream'; readonly run: (sink: Sink) => Promise<void> };
 
 /** The application as the engine sees it. It never rejects for a caller's mistake; what it rejects with is a bug (500). */

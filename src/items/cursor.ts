@@ -1,0 +1,109 @@
+import { AppError } from '../errors.ts';
+import { BSON, Binary, Decimal128, Double, Int32, Long, ObjectId } from '../store/bson.ts';
+import { keyFields, keyOf, type Bookmark } from '../store/bookmark.ts';
+import type { Plan } from '../store/store.ts';
+import { crc32 } from '../stream/crc32.ts';
+
+/**
+ * Cursor: a bookmark as clients carry it, base64url of
+ *
+ *     version (1 byte) | fingerprint of the plan (CRC-32, 4) | bookmark (BSON) | CRC-32 of all before (4)
+ *
+ * It needs no server state and gives no authority: it is decoded as any untrusted input, and the checksum only tells a
+ * broken one from a forged one.
+ */
+const VERSION = 1;
+const HEAD = 5;
+const TAIL = 4;
+
+/** The cursor that continues after a bookmark of this plan. */
+export function encodeCursor(plan: Plan, bookmark: Bookmark): string {
+  const bytes = Buffer.allocUnsafe(HEAD + bookmark.length + TAIL);
+  bytes.writeUInt8(VERSION, 0);
+  bytes.writeUInt32LE(fingerprint(plan), 1);
+  bytes.set(bookmark, HEAD);
+  bytes.writeUInt32LE(crc32(bytes.subarray(0, -TAIL)), HEAD + bookmark.length);
+  return bytes.toString('base64url');
+}
+
+/**
+ * The bookmark a cursor carries. AppError `cursor-mismatch` when it was made for another sort, filter or range,
+ * `invalid-cursor` when it is anything but a cursor of ours.
+ */
+export function decodeCursor(cursor: string, plan: Plan): Bookmark {
+  const bytes = Buffer.from(cursor, 'base64url');
+  if (bytes.toString('base64url') !== cursor || bytes.length < HEAD + TAIL)
+    throw invalid('it is not base64url of a cursor');
+  if (bytes.readUInt32LE(bytes.length - TAIL) !== crc32(bytes.subarray(0, -TAIL)))
+    throw invalid('its checksum is wrong');
+  if (bytes.readUInt8(0) !== VERSION) throw invalid('its version is not known');
+  if (bytes.readUInt32LE(1) !== fingerprint(plan)) {
+    throw new AppError(
+      'cursor-mismatch',
+      'The cursor was made with another sort, filter or range. Repeat those of its page.',
+      {
+        parameter: 'cursor',
+      },
+    );
+  }
+  const bookmark = new Uint8Array(bytes.subarray(HEAD, -TAIL)) as Bookmark;
+  check(bookmark, plan);
+  return bookmark;
+}
+
+/** Everything that decides which rows come in which order, as one number. */
+function fingerprint(plan: Plan): number {
+  return crc32(
+    JSON.stringify([
+      plan.order,
+      plan.direction,
+      plan.category ?? null,
+      plan.minPrice ?? null,
+      plan.maxPrice ?? null,
+    ]),
+  );
+}
+
+/** A forged cursor may carry a sound checksum and anything else: only sound keys inside the plan's range pass. */
+function check(bookmark: Bookmark, plan: Plan): void {
+  const key = parse(bookmark);
+  const fields = keyFields(plan);
+  if (Object.keys(key).join() !== fields.join()) throw invalid('its key is not that of this sort');
+  if (!fields.every((field) => isKeyValue(key[field as keyof typeof key])))
+    throw invalid('its key values are not sound');
+  if (plan.order === 'price' && outside(key.price, plan)) throw invalid('its price is outside the range');
+}
+
+function parse(bookmark: Bookmark): { _id: unknown; price?: unknown } {
+  try {
+    return keyOf(bookmark);
+  } catch (error) {
+    if (BSON.BSONError.isBSONError(error)) throw invalid('its key is not BSON', error);
+    throw error;
+  }
+}
+
+/** The types a key may have: what an index orders by value, and no type that an operator could hide in. */
+function isKeyValue(value: unknown): boolean {
+  if (value === null || typeof value === 'string' || typeof value === 'boolean') return true;
+  const classes = [Int32, Double, Long, Decimal128, Binary, ObjectId, Date];
+  return classes.some((type) => value instanceof type);
+}
+
+function outside(price: unknown, { minPrice, maxPrice }: Plan): boolean {
+  if (minPrice === undefined && maxPrice === undefined) return false;
+  const isNumber = [Int32, Double, Long, Decimal128].some((type) => price instanceof type);
+  const value = isNumber ? Number(String(price)) : NaN;
+  return !(value >= (minPrice ?? -Infinity) && value <= (maxPrice ?? Infinity));
+}
+
+function invalid(reason: string, cause?: unknown): AppError {
+  return new AppError(
+    'invalid-cursor',
+    `The cursor cannot be used: ${reason}. Take one from a page's nextCursor, unchanged.`,
+    {
+      parameter: 'cursor',
+      cause,
+    },
+  );
+}

@@ -1,0 +1,54 @@
+import type { Batch } from './batch.ts';
+import type { ItemStore, Plan, Size } from './store.ts';
+
+/** What a batch aims at while the reader is fast: large enough to cost little each, small enough to hold two a stream. */
+const TARGET_BYTES = 768 * 1024;
+const MOST_ROWS = 16_384;
+
+/** The size of a stream's first batch: small, so that the first row leaves at once. */
+export const FIRST_BATCH: Size = { rows: 250, bytes: TARGET_BYTES };
+
+/**
+ * Keyset chain: the batches of a plan from `first` on, each read from the bookmark of the one before, the next one
+ * on its way while the caller works on this one. Between two reads nothing is open in the store.
+ *
+ * `rows` bounds how many rows come, those of `first` included. Each batch yielded belongs to the caller, who releases
+ * it; `first` too, once it was yielded. Rejects with what `read` rejects with, or the signal's reason.
+ */
+export async function* chain(
+  items: Pick<ItemStore, 'read'>,
+  plan: Plan,
+  first: Batch,
+  rows: number,
+  signal: AbortSignal,
+): AsyncGenerator<Batch, void, undefined> {
+  let left = rows - first.rows;
+  let batch = first;
+  let ahead: Promise<Batch> | null = null;
+  try {
+    for (;;) {
+      ahead =
+        batch.more && batch.last && left > 0
+          ? items.read(plan, { after: batch.last }, sizeAfter(batch, left), signal)
+          : null;
+      // Its failure is met at the await below; until then nobody waits for it, which Node would call unhandled.
+      ahead?.catch(() => undefined);
+      yield batch;
+      if (!ahead) return;
+      batch = await ahead;
+      ahead = null;
+      left -= batch.rows;
+    }
+  } finally {
+    ahead?.then(
+      (unused) => unused.release(),
+      () => undefined, // the caller has left: what it would have read is nobody's concern
+    );
+  }
+}
+
+function sizeAfter(batch: Batch, left: number): Size {
+  const rowBytes = batch.length / batch.rows;
+  const rows = Math.min(left, MOST_ROWS, Math.max(1, Math.floor(TARGET_BYTES / rowBytes)));
+  return { rows, bytes: TARGET_BYTES };
+}

@@ -1,0 +1,104 @@
+#!/usr/bin/env node
+import { ConfigError, readConfig, settingsHelp } from './config.ts';
+import { IMPORT_HELP, parseImportArguments, runImport, UsageError } from './import/command.ts';
+import { createLog, openStore, startServer } from './main.ts';
+import { Slots } from './store/slots.ts';
+
+const HELP = `sluice - very large item sets from MongoDB as pages and streams
+
+Usage:
+  sluice serve             serve the items over HTTP
+  sluice import FILE|-     import items (also --generate N, --sample)
+  sluice COMMAND --help    what a command takes
+
+Exit codes: 0 done, 1 failed, 2 wrong use.
+`;
+
+const SERVE_HELP = `Usage: sluice serve
+
+Serves the items over HTTP. Settings are read from the environment:
+
+${settingsHelp()}
+
+SIGTERM and SIGINT stop it in order: open answers finish, streams are cut after STREAM_GRACE.
+`;
+
+async function main(argv: readonly string[]): Promise<number> {
+  const [command, ...rest] = argv;
+  const help = rest.includes('--help') || rest.includes('-h');
+  switch (command) {
+    case 'serve':
+      if (help) return print(SERVE_HELP);
+      if (rest.length > 0) throw new UsageError(`serve takes no arguments; it got ${rest.join(' ')}`);
+      return serve();
+    case 'import':
+      if (help) return print(IMPORT_HELP);
+      return importItems(rest);
+    case '--help':
+    case '-h':
+    case 'help':
+      return print(HELP);
+    default:
+      throw new UsageError(command === undefined ? 'no command given' : `${command} is not a command`);
+  }
+}
+
+async function serve(): Promise<number> {
+  const config = readConfig(process.env);
+  const log = createLog(config);
+  const stopAsked = untilSignal();
+  const server = await startServer(config, log);
+  const signal = await stopAsked;
+  log.info({ signal }, 'stopping');
+  await server.close();
+  log.info('stopped');
+  return 0;
+}
+
+/** Resolves with the first SIGTERM or SIGINT. A second one ends the process at once, as users expect. */
+function untilSignal(): Promise<NodeJS.Signals> {
+  return new Promise((resolve) => {
+    for (const name of ['SIGTERM', 'SIGINT'] as const) process.once(name, resolve);
+  });
+}
+
+async function importItems(argv: readonly string[]): Promise<number> {
+  const command = parseImportArguments(argv);
+  const config = readConfig(process.env);
+  const log = createLog({ LOG_LEVEL: config.LOG_LEVEL === 'info' ? 'warn' : config.LOG_LEVEL });
+  const store = await openStore(config, new Slots(), log);
+  const abort = new AbortController();
+  process.once('SIGINT', () => abort.abort(new Error('interrupted')));
+  try {
+    return await runImport(command, store.items, {
+      stdin: process.stdin,
+      stderr: process.stderr,
+      isTTY: process.stderr.isTTY,
+      signal: abort.signal,
+    });
+  } finally {
+    await store.close();
+  }
+}
+
+function print(text: string): number {
+  process.stdout.write(text);
+  return 0;
+}
+
+try {
+  process.exitCode = await main(process.argv.slice(2));
+} catch (error) {
+  if (error instanceof ConfigError) {
+    process.stderr.write(
+      `sluice: these settings are wrong:\n${error.faults.map((fault) => `  ${fault}\n`).join('')}`,
+    );
+    process.exitCode = 2;
+  } else if (error instanceof UsageError) {
+    process.stderr.write(`sluice: ${error.message}\n\n${HELP}`);
+    process.exitCode = 2;
+  } else {
+    process.stderr.write(`sluice: ${error instanceof Error ? error.message : String(error)}\n`);
+    process.exitCode = 1;
+  }
+}

@@ -1,0 +1,144 @@
+import { Type, type Static } from '@sinclair/typebox';
+import envSchema from 'env-schema';
+import { homedir, tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { ID_TYPES } from './items/id.ts';
+
+/** Durations are written as a number and a unit: `20 s`, `5 min`, `24 h`. */
+const UNITS = { ms: 1, s: 1000, min: 60_000, h: 3_600_000 } as const;
+const DURATION = '^\\d{1,9} ?(ms|s|min|h)$';
+
+const duration = (fallback: string, description: string) =>
+  Type.String({ pattern: DURATION, default: fallback, description });
+const integer = (minimum: number, maximum: number, fallback: number, description: string) =>
+  Type.Integer({ minimum, maximum, default: fallback, description });
+const choice = <T extends string>(words: readonly T[], fallback: T, description: string) =>
+  Type.Unsafe<T>({ type: 'string', enum: words, default: fallback, description });
+
+/** Every setting: its name in the environment, form, default and meaning. README and `--help` show this table. */
+export const SETTINGS = Type.Object({
+  PORT: integer(0, 65_535, 3000, 'where to listen; 0 picks a free port and logs it'),
+  HOST: Type.String({ minLength: 1, default: '127.0.0.1', description: 'address to listen on' }),
+  MONGODB_URI: Type.Optional(
+    Type.String({
+      pattern: '^mongodb(\\+srv)?://.',
+      description: 'use MongoDB (database from the URI, else `sluice`); without it the embedded store',
+    }),
+  ),
+  MONGODB_MANAGE_INDEXES: Type.Boolean({
+    default: true,
+    description:
+      'create collection, validator and indexes when missing; false: only check and say what is missing',
+  }),
+  DATA_DIR: Type.String({
+    minLength: 1,
+    default: './data',
+    description: 'where the embedded store lies; created',
+  }),
+  SAMPLE: choice(
+    ['auto', 'on', 'off'],
+    'auto',
+    'auto: an empty embedded store gets the bundled catalogue at start; on: an empty MongoDB too; off: never',
+  ),
+  MAX_LIMIT: integer(1, 100_000, 1000, 'the largest `limit` of a page'),
+  MAX_OFFSET: integer(0, 1_000_000_000, 1_000_000, 'how deep `offset` and `page` may reach'),
+  ID_TYPE: Type.Optional(
+    Type.Unsafe<(typeof ID_TYPES)[number]>({
+      type: 'string',
+      enum: ID_TYPES,
+      description: 'how ids in URLs are read; without it, as the first item has it',
+    }),
+  ),
+  CACHE_CONTROL: Type.String({
+    pattern: '^[\\x20-\\x7e]+$',
+    default: 'private, no-cache',
+    description: 'Cache-Control of pages and items',
+  }),
+  STALL_TIMEOUT: duration('5 min', 'a reader that takes no byte for so long is cut'),
+  STREAM_GRACE: duration('20 s', 'how long open streams may run on when the server stops'),
+  HTTP_ENGINE: choice(
+    ['auto', 'uws', 'node'],
+    'auto',
+    'auto: uWebSockets.js, and node:http with a warning where it cannot load',
+  ),
+  LOG_LEVEL: choice(
+    ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'],
+    'info',
+    'least level that is logged',
+  ),
+});
+
+type Durations = 'STALL_TIMEOUT' | 'STREAM_GRACE';
+
+/** Settings as the program uses them: durations in milliseconds, and where caches go. */
+export type Config = Omit<Static<typeof SETTINGS>, Durations> &
+  Readonly<Record<Durations, number>> & { readonly cacheDirectory: string };
+
+/** All that is wrong with the settings, a line each. */
+export class ConfigError extends Error {
+  readonly faults: readonly string[];
+
+  constructor(faults: readonly string[]) {
+    super(faults.join('\n'));
+    this.name = 'ConfigError';
+    this.faults = faults;
+  }
+}
+
+/** Reads the settings from an environment. ConfigError names every fault at once. */
+export function readConfig(environment: NodeJS.ProcessEnv): Config {
+  // An empty variable is what `NAME= command` and compose files leave behind: it means not set.
+  const given = Object.fromEntries(Object.entries(environment).filter(([, value]) => value !== ''));
+  let settings: Static<typeof SETTINGS>;
+  try {
+    settings = envSchema<Static<typeof SETTINGS>>({ schema: SETTINGS, data: given, env: false });
+  } catch (error) {
+    throw new ConfigError(faultsOf(error, given));
+  }
+  return {
+    ...settings,
+    STALL_TIMEOUT: milliseconds(settings.STALL_TIMEOUT),
+    STREAM_GRACE: milliseconds(settings.STREAM_GRACE),
+    cacheDirectory: cacheDirectory(environment),
+  };
+}
+
+interface SchemaFault {
+  readonly instancePath: string;
+  readonly message?: string;
+  readonly params?: { readonly allowedValues?: readonly string[]; readonly pattern?: string };
+}
+
+function faultsOf(error: unknown, given: NodeJS.ProcessEnv): readonly string[] {
+  const faults = (error as { errors?: readonly SchemaFault[] }).errors;
+  if (!faults) throw error;
+  return faults.map(({ instancePath, message, params }) => {
+    const name = instancePath.slice(1);
+    const expected = params?.allowedValues
+      ? `must be one of ${params.allowedValues.join(', ')}`
+      : params?.pattern === DURATION
+        ? 'must be a duration such as "20 s", "5 min" or "24 h"'
+        : (message ?? 'is not valid');
+    // Never the value of a URI: it may carry a password.
+    return `${name} ${expected}${name.endsWith('_URI') ? '' : `; it is ${JSON.stringify(given[name])}`}`;
+  });
+}
+
+function milliseconds(text: string): number {
+  const [, number, unit] = /^(\d+) ?(ms|s|min|h)$/.exec(text) ?? [];
+  return Number(number) * UNITS[unit as keyof typeof UNITS];
+}
+
+function cacheDirectory(environment: NodeJS.ProcessEnv): string {
+  const base = environment.XDG_CACHE_HOME ?? (homedir() === '' ? tmpdir() : join(homedir(), '.cache'));
+  return join(base, 'sluice');
+}
+
+/** The settings as a table in text, for `sluice serve --help`. */
+export function settingsHelp(): string {
+  const rows = Object.entries(SETTINGS.properties).map(([name, { default: fallback, description }]) => {
+    const shown = fallback === undefined ? '' : ` (default: ${String(fallback)})`;
+    return `  ${name.padEnd(24)} ${description ?? ''}${shown}`;
+  });
+  return rows.join('\n');
+}

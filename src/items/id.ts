@@ -1,0 +1,50 @@
+import { Binary, Double, Int32, Long, ObjectId, UUID } from '../store/bson.ts';
+import { keyOf, makeBookmark, type Bookmark } from '../store/bookmark.ts';
+import type { ItemStore } from '../store/store.ts';
+import { MAX_KEY_BYTES } from './query.ts';
+
+export const ID_TYPES = ['objectid', 'string', 'integer', 'uuid'] as const;
+export type IdType = (typeof ID_TYPES)[number];
+
+/** What a collection's ids look like, told by its first row; null while it is empty. */
+export async function detectIdType(items: ItemStore, signal: AbortSignal): Promise<IdType | null> {
+  const batch = await items.read({ order: 'id', direction: 1 }, {}, { rows: 1, bytes: 1 }, signal);
+  try {
+    return batch.last ? idTypeOf(keyOf(batch.last)._id) : null;
+  } finally {
+    batch.release();
+  }
+}
+
+/** The id a text stands for, as a bookmark; null when no id of this type reads so (no item can have it). */
+export function parseId(text: string, type: IdType): Bookmark | null {
+  const id = parse(text, type);
+  return id === null ? null : makeBookmark({ _id: id });
+}
+
+function parse(text: string, type: IdType): unknown {
+  switch (type) {
+    case 'objectid':
+      return /^[0-9a-f]{24}$/i.test(text) ? new ObjectId(text) : null;
+    case 'uuid':
+      return /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(text) ? new UUID(text) : null;
+    case 'integer':
+      return parseInteger(text);
+    case 'string':
+      return Buffer.byteLength(text) <= MAX_KEY_BYTES ? text : null;
+  }
+}
+
+function parseInteger(text: string): Int32 | Long | null {
+  if (!/^(0|-?[1-9]\d{0,18})$/.test(text)) return null;
+  const value = BigInt(text);
+  if (value !== BigInt.asIntN(64, value)) return null;
+  return value === BigInt.asIntN(32, value) ? new Int32(Number(value)) : Long.fromBigInt(value);
+}
+
+function idTypeOf(id: unknown): IdType {
+  if (id instanceof ObjectId) return 'objectid';
+  if (id instanceof Binary) return 'uuid';
+  if (id instanceof Int32 || id instanceof Long || id instanceof Double) return 'integer';
+  return 'string';
+}

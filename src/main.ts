@@ -1,0 +1,96 @@
+import { pino, type Logger } from 'pino';
+import { createApp } from './app.ts';
+import type { Config } from './config.ts';
+import { createEngine } from './http/engine.ts';
+import { loadSample } from './import/sample.ts';
+import { createTranscoder } from './serialize/transcoder.ts';
+import { openLmdb } from './store/lmdb.ts';
+import { connectMongo } from './store/mongo.ts';
+import { Slots } from './store/slots.ts';
+import type { Store } from './store/store.ts';
+
+/** Bytes a request body may have. */
+const BODY_LIMIT = 1024 * 1024;
+
+export interface Server {
+  /** Where it listens: `http://127.0.0.1:3000`. */
+  readonly url: string;
+  readonly engine: string;
+  readonly store: Store;
+  /** Batches under way: 0 when nothing is being read. */
+  readonly slots: Slots;
+  /** Ordered stop: no new requests, running ones finish or are cut after STREAM_GRACE, then the store closes. */
+  close(): Promise<void>;
+}
+
+export function createLog(config: Pick<Config, 'LOG_LEVEL'>): Logger {
+  return pino({ level: config.LOG_LEVEL });
+}
+
+/** Connects the parts and listens. Rejects when the address is taken or the store refuses for good. */
+export async function startServer(config: Config, log: Logger): Promise<Server> {
+  const slots = new Slots();
+  const store = await openStore(config, slots, log);
+  await fillWithSample(store, config, log);
+
+  const { transcoder, fallback } = createTranscoder(slots);
+  if (fallback !== null)
+    log.warn({ reason: fallback }, 'rows are serialized without WebAssembly: streams are slower');
+
+  const serve = createApp({
+    items: {
+      items: store.items,
+      transcoder,
+      limits: { maxLimit: config.MAX_LIMIT, maxOffset: config.MAX_OFFSET },
+      idType: config.ID_TYPE,
+      cacheControl: config.CACHE_CONTROL,
+    },
+    log,
+  });
+  const { engine, warning } = createEngine(config.HTTP_ENGINE, {
+    serve,
+    bodyLimit: BODY_LIMIT,
+    stallTimeoutMs: config.STALL_TIMEOUT,
+    cacheDirectory: config.cacheDirectory,
+    onError: (err, request) => log.error({ err, path: request?.path }, 'the engine met an error'),
+  });
+  if (warning !== null) log.warn(warning);
+
+  const port = await engine.listen(config.HOST, config.PORT);
+  const host = config.HOST.includes(':') ? `[${config.HOST}]` : config.HOST;
+  const url = `http://${host}:${port}`;
+  log.info(
+    { url, engine: engine.name, store: store.name, transcoder: transcoder.name, pid: process.pid },
+    'listening',
+  );
+  return {
+    url,
+    engine: engine.name,
+    store,
+    slots,
+    close: async () => {
+      await engine.stop(config.STREAM_GRACE);
+      await store.close();
+    },
+  };
+}
+
+/** The store the settings name: MongoDB when there is a URI, else the embedded one. */
+export async function openStore(config: Config, slots: Slots, log: Logger): Promise<Store> {
+  if (config.MONGODB_URI === undefined) return openLmdb({ directory: config.DATA_DIR, slots });
+  return connectMongo({
+    uri: config.MONGODB_URI,
+    slots,
+    manageIndexes: config.MONGODB_MANAGE_INDEXES,
+    onWarning: (message) => log.warn(message),
+  });
+}
+
+async function fillWithSample(store: Store, config: Config, log: Logger): Promise<void> {
+  const wanted = config.SAMPLE === 'on' || (config.SAMPLE === 'auto' && store.name === 'lmdb');
+  if (!wanted) return;
+  const started = performance.now();
+  const rows = await loadSample(store.items);
+  if (rows > 0)
+    log.info({ rows, ms: Math.round(performance.now() - started) }, 'loaded the bundled catalogue');
+}

@@ -1,0 +1,58 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { ConfigError, readConfig, SETTINGS, settingsHelp } from '../src/config.ts';
+
+test('without any setting everything has its default', () => {
+  const config = readConfig({});
+  assert.equal(config.PORT, 3000);
+  assert.equal(config.HOST, '127.0.0.1');
+  assert.equal(config.MONGODB_URI, undefined);
+  assert.equal(config.STALL_TIMEOUT, 300_000);
+  assert.equal(config.STREAM_GRACE, 20_000);
+});
+
+test('settings are read in their own form', () => {
+  const config = readConfig({
+    PORT: '0',
+    MONGODB_MANAGE_INDEXES: 'false',
+    STALL_TIMEOUT: '250 ms',
+    STREAM_GRACE: '2h',
+    MONGODB_URI: '',
+  });
+  assert.equal(config.PORT, 0);
+  assert.equal(config.MONGODB_MANAGE_INDEXES, false);
+  assert.equal(config.STALL_TIMEOUT, 250);
+  assert.equal(config.STREAM_GRACE, 7_200_000);
+  assert.equal(config.MONGODB_URI, undefined, 'an empty variable is not set');
+});
+
+test('all faults are told at once, and no password with them', () => {
+  const wrong = {
+    PORT: '70000',
+    SAMPLE: 'yes',
+    STALL_TIMEOUT: '5 minutes',
+    MAX_LIMIT: 'many',
+    MONGODB_URI: 'postgres://me:secret@host',
+    MONGODB_MANAGE_INDEXES: 'perhaps',
+  };
+  assert.throws(
+    () => readConfig(wrong),
+    (error) => {
+      assert.ok(error instanceof ConfigError);
+      const named = error.faults.map((fault) => fault.split(' ')[0]).sort();
+      assert.deepEqual(named, Object.keys(wrong).sort());
+      assert.doesNotMatch(error.message, /secret/);
+      assert.match(
+        error.message,
+        /STALL_TIMEOUT must be a duration such as "20 s", "5 min" or "24 h"; it is "5 minutes"/,
+      );
+      assert.match(error.message, /SAMPLE must be one of auto, on, off; it is "yes"/);
+      return true;
+    },
+  );
+});
+
+test('the help names every setting', () => {
+  for (const name of Object.keys(SETTINGS.properties))
+    assert.match(settingsHelp(), new RegExp(`^ {2}${name} `, 'm'));
+});

@@ -1,0 +1,120 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { AppError } from '../src/errors.ts';
+import { decodeCursor, encodeCursor } from '../src/items/cursor.ts';
+import { makeBookmark, type Bookmark } from '../src/store/bookmark.ts';
+import { BSON, Binary, Decimal128, Double, Int32, Long, MinKey, ObjectId, UUID } from '../src/store/bson.ts';
+import type { Plan } from '../src/store/store.ts';
+import { crc32 } from '../src/stream/crc32.ts';
+
+const BY_ID: Plan = { order: 'id', direction: 1 };
+const BY_PRICE: Plan = { order: 'price', direction: -1, category: 'c', minPrice: 1, maxPrice: 9 };
+
+function codeOf(cursor: string, plan: Plan): string {
+  try {
+    decodeCursor(cursor, plan);
+    return 'ok';
+  } catch (error) {
+    if (error instanceof AppError) return error.code;
+    throw error;
+  }
+}
+
+/** What an attacker can make: any payload with a sound checksum. */
+function forge(plan: Plan, payload: Uint8Array): string {
+  return encodeCursor(plan, payload as Bookmark);
+}
+
+test('a cursor carries the exact BSON value of every id type there and back', () => {
+  const ids = [
+    new Int32(-1),
+    new Double(1),
+    new Long(2n ** 60n),
+    Decimal128.fromString('1.10'),
+    'ä\0b',
+    new UUID(),
+    new ObjectId(),
+    new Binary(Buffer.from('x')),
+    true,
+    new Date(5),
+    null,
+  ];
+  for (const _id of ids) {
+    const bookmark = makeBookmark({ _id, price: new Double(2) });
+    assert.deepEqual(
+      Buffer.from(decodeCursor(encodeCursor(BY_PRICE, bookmark), BY_PRICE)),
+      Buffer.from(bookmark),
+    );
+  }
+});
+
+test('a cursor of another sort, direction, filter or range is a mismatch', () => {
+  const cursor = encodeCursor(BY_PRICE, makeBookmark({ _id: 1, price: 2 }));
+  const others: Plan[] = [
+    BY_ID,
+    { ...BY_PRICE, direction: 1 },
+    { ...BY_PRICE, category: 'd' },
+    { ...BY_PRICE, minPrice: 0 },
+    { order: 'price', direction: -1, category: 'c', minPrice: 1 },
+  ];
+  for (const plan of others) assert.equal(codeOf(cursor, plan), 'cursor-mismatch');
+  assert.equal(codeOf(cursor, BY_PRICE), 'ok');
+});
+
+test('every bit flipped and every cut is an invalid cursor', () => {
+  const cursor = encodeCursor(BY_ID, makeBookmark({ _id: new ObjectId('0123456789abcdef01234567') }));
+  const bytes = Buffer.from(cursor, 'base64url');
+  for (let bit = 0; bit < bytes.length * 8; bit++) {
+    const flipped = Buffer.from(bytes);
+    flipped[bit >> 3] = (flipped[bit >> 3] ?? 0) ^ (1 << (bit & 7));
+    assert.equal(codeOf(flipped.toString('base64url'), BY_ID), 'invalid-cursor', `bit ${bit}`);
+  }
+  for (let length = 0; length < cursor.length; length++) {
+    assert.equal(codeOf(cursor.slice(0, length), BY_ID), 'invalid-cursor', `cut at ${length}`);
+  }
+});
+
+test('a forged cursor with a sound checksum passes only with sound keys inside the range', () => {
+  const cases: [plan: Plan, payload: Uint8Array, code: string][] = [
+    [BY_ID, BSON.serialize({ _id: { $gt: 1 } }), 'invalid-cursor'],
+    [BY_ID, BSON.serialize({ _id: [1, 2] }), 'invalid-cursor'],
+    [BY_ID, BSON.serialize({ _id: /x/ }), 'invalid-cursor'],
+    [BY_ID, BSON.serialize({ _id: new MinKey() }), 'invalid-cursor'],
+    [BY_ID, BSON.serialize({ _id: 1, more: 1 }), 'invalid-cursor'],
+    [BY_ID, BSON.serialize({ price: 1, _id: 1 }), 'invalid-cursor'],
+    [BY_ID, BSON.serialize({}), 'invalid-cursor'],
+    [BY_ID, new Uint8Array(0), 'invalid-cursor'],
+    [BY_ID, Buffer.from('ffffff7f02', 'hex'), 'invalid-cursor'],
+    [BY_PRICE, BSON.serialize({ _id: 1, price: 2 }), 'invalid-cursor'],
+    [BY_PRICE, BSON.serialize({ price: 0.5, _id: 1 }), 'invalid-cursor'],
+    [BY_PRICE, BSON.serialize({ price: 9.5, _id: 1 }), 'invalid-cursor'],
+    [BY_PRICE, BSON.serialize({ price: null, _id: 1 }), 'invalid-cursor'],
+    [BY_PRICE, BSON.serialize({ price: 'x', _id: 1 }), 'invalid-cursor'],
+    [BY_PRICE, BSON.serialize({ price: NaN, _id: 1 }), 'invalid-cursor'],
+    [BY_PRICE, BSON.serialize({ price: Decimal128.fromString('9.0'), _id: 1 }), 'ok'],
+    [BY_PRICE, BSON.serialize({ price: new Long(1), _id: 1 }), 'ok'],
+  ];
+  for (const [plan, payload, code] of cases) assert.equal(codeOf(forge(plan, payload), plan), code);
+});
+
+test('arbitrary bytes never get through as anything but a coded error', () => {
+  const runs = process.env.LONG ? 1_000_000 : 10_000;
+  fc.assert(
+    fc.property(fc.oneof(fc.string(), fc.base64String()), (text) => codeOf(text, BY_ID) === 'invalid-cursor'),
+    { numRuns: runs },
+  );
+  fc.assert(
+    fc.property(fc.uint8Array({ maxLength: 60 }), (payload) =>
+      ['invalid-cursor', 'ok'].includes(codeOf(forge(BY_ID, payload), BY_ID)),
+    ),
+    { numRuns: runs },
+  );
+});
+
+test('a version that is not known is refused', () => {
+  const bytes = Buffer.from(encodeCursor(BY_ID, makeBookmark({ _id: 1 })), 'base64url');
+  bytes.writeUInt8(2, 0);
+  bytes.writeUInt32LE(crc32(bytes.subarray(0, -4)), bytes.length - 4);
+  assert.equal(codeOf(bytes.toString('base64url'), BY_ID), 'invalid-cursor');
+});

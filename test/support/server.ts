@@ -1,0 +1,51 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { TestContext } from 'node:test';
+import { pino } from 'pino';
+import { readConfig } from '../../src/config.ts';
+import { startServer, type Server } from '../../src/main.ts';
+import { BSON, type Document } from '../../src/store/bson.ts';
+import { testMongo } from './mongod.ts';
+
+export type StoreName = 'lmdb' | 'mongodb';
+export type EngineName = 'uws' | 'node';
+
+export interface TestServer extends Server {
+  /** GET of a path, body decoded by fetch. */
+  get(path: string, headers?: Record<string, string>): Promise<Response>;
+  insert(documents: readonly Document[]): Promise<void>;
+}
+
+/** Fresh settings for one test: a free port, an empty store, silent. `environment` overrides. */
+export async function testEnvironment(
+  t: TestContext,
+  environment: Record<string, string> = {},
+): Promise<NodeJS.ProcessEnv> {
+  const directory = await mkdtemp(join(tmpdir(), 'sluice-test-'));
+  t.after(() => rm(directory, { recursive: true, force: true }));
+  return { PORT: '0', SAMPLE: 'off', LOG_LEVEL: 'silent', DATA_DIR: directory, ...environment };
+}
+
+/** The whole server on an empty store of this kind; null (and the test skipped) where there is no mongod. */
+export async function testServer(
+  t: TestContext,
+  store: StoreName,
+  engine: EngineName,
+  environment: Record<string, string> = {},
+): Promise<TestServer | null> {
+  const uri = store === 'mongodb' ? await testMongo(t) : '';
+  if (uri === null) return null;
+  const settings = await testEnvironment(t, { HTTP_ENGINE: engine, MONGODB_URI: uri, ...environment });
+  const server = await startServer(readConfig(settings), pino({ level: settings.LOG_LEVEL ?? 'silent' }));
+  t.after(() => server.close());
+  return {
+    ...server,
+    get: (path, headers = {}) => fetch(server.url + path, { headers }),
+    insert: async (documents) => {
+      const rows = documents.map((document) => BSON.serialize(document));
+      const { refused } = await server.store.items.insert(rows, 'fail');
+      if (refused.length > 0) throw new Error(refused[0]?.reason);
+    },
+  };
+}

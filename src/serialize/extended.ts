@@ -1,0 +1,31 @@
+import { BSON, EJSON } from '../store/bson.ts';
+
+const REGEX = 0x0b;
+
+/**
+ * A single BSON value (its type byte and its bytes) as what JSON.stringify turns into relaxed Extended JSON: for the
+ * types that have no JSON form of their own. BSON errors when the bytes are not sound.
+ */
+export function extendedJson(type: number, value: Uint8Array): unknown {
+  if (type === REGEX) return regularExpression(value);
+  const document = Buffer.alloc(value.length + 8);
+  document.writeInt32LE(document.length, 0);
+  document[4] = type;
+  document.write('v', 5);
+  document.set(value, 7);
+  const sound = BSON.deserialize(document, { promoteValues: false, validation: { utf8: false } });
+  return (EJSON.serialize(sound, { relaxed: true }) as { v: unknown }).v;
+}
+
+/** By hand: bson refuses options it does not know, but a stream must not break on what a database has accepted. */
+function regularExpression(value: Uint8Array): unknown {
+  const bytes = Buffer.from(value.buffer, value.byteOffset, value.byteLength);
+  const pattern = bytes.indexOf(0);
+  const options = bytes.toString('utf8', pattern + 1, bytes.length - 1);
+  return {
+    $regularExpression: {
+      pattern: bytes.toString('utf8', 0, pattern),
+      options: Array.from(options).sort().join(''),
+    },
+  };
+}

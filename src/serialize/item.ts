@@ -1,0 +1,164 @@
+import { Decimal128, onDemand } from '../store/bson.ts';
+import { extendedJson } from './extended.ts';
+import { serializers } from './serializers.ts';
+
+const DEEPEST = 100;
+const FARTHEST_DATE = 8_640_000_000_000_000n;
+
+/**
+ * An item (one BSON document) as JSON text, by the precompiled serializer. The form, which the wasm transcoder gives byte
+ * for byte too:
+ *
+ * - `_id` comes first, as `id`; a stored top-level field `id` is not shown; all others follow in stored order.
+ * - Date: toISOString; ObjectId: hex; UUID: canonical; other Binary: base64; undefined, NaN and infinities: null.
+ * - Int64 and Decimal128: their exact digits. Other numbers and strings as JSON.stringify prints them; broken UTF-8 is
+ *   replaced by U+FFFD as the WHATWG decoder does.
+ * - The rest (Timestamp, regular expression, code, symbol, DBPointer, MinKey, MaxKey, dates beyond JavaScript's) as
+ *   relaxed Extended JSON.
+ *
+ * Throws when the bytes are not a sound document, have no `_id`, or nest deeper than 100 levels.
+ */
+export function itemToJson(row: Uint8Array): string {
+  return new ItemReader(row).toJson();
+}
+
+/**
+ * JavaScript objects and numbers cannot carry everything: keys like "1" change their place, equal keys fall together,
+ * 2^53 + 1 has no double. Where a document has such a thing, a marked stand-in goes through the serializer and is put
+ * right in the text. The mark does not occur in the document's bytes, so nothing stored can pass for a stand-in:
+ *
+ *   a key    "<mark>7/1"     ->  "1"      (7: any number, to make keys differ)
+ *   a number "<mark>=123"    ->  123
+ */
+class ItemReader {
+  readonly #bytes: Buffer;
+  #mark: string | null = null;
+  #keys = 0;
+
+  constructor(row: Uint8Array) {
+    this.#bytes = Buffer.from(row.buffer, row.byteOffset, row.byteLength);
+  }
+
+  toJson(): string {
+    if (this.#bytes.readInt32LE(0) !== this.#bytes.length) throw new Error('The document has another length');
+    const text = serializers.item(this.#item());
+    if (this.#mark === null) return text;
+    const standIns = new RegExp(`"${this.#mark}(?:=([^"]+)"|\\d+/)`, 'g');
+    return text.replace(standIns, (_, digits: string | undefined) => digits ?? '"');
+  }
+
+  #item(): Record<string, unknown> {
+    const fields = Object.create(null) as Record<string, unknown>;
+    const elements = [...onDemand.parseToElements(this.#bytes)];
+    const id = elements.find((element) => this.#name(element) === '_id');
+    if (!id) throw new Error('The document has no _id');
+    fields.id = this.#value(id, 1);
+    for (const element of elements) {
+      const name = this.#name(element);
+      if (name !== '_id' && name !== 'id') this.#set(fields, name, this.#value(element, 1));
+    }
+    return fields;
+  }
+
+  #document(at: number, depth: number): Record<string, unknown> {
+    const fields = Object.create(null) as Record<string, unknown>;
+    for (const element of this.#elements(at, depth)) {
+      this.#set(fields, this.#name(element), this.#value(element, depth));
+    }
+    return fields;
+  }
+
+  #elements(at: number, depth: number): Element[] {
+    if (depth > DEEPEST) throw new Error(`The document is nested more than ${DEEPEST} levels deep`);
+    return [...onDemand.parseToElements(this.#bytes, at)];
+  }
+
+  #set(fields: Record<string, unknown>, name: string, value: unknown): void {
+    const isPlain = !/^\d/.test(name) && name !== '__proto__' && !(name in fields);
+    fields[isPlain ? name : `${this.#marked()}${this.#keys++}/${name}`] = value;
+  }
+
+  #name([, at, length]: Element): string {
+    return this.#text(at, at + length);
+  }
+
+  #value([type, , , at, length]: Element, depth: number): unknown {
+    const bytes = this.#bytes;
+    switch (type) {
+      case 0x01: {
+        const value = bytes.readDoubleLE(at);
+        return Number.isFinite(value) ? value : null;
+      }
+      case 0x02:
+        if (length < 5 || bytes[at + length - 1] !== 0)
+          throw new Error('A string does not end where it says');
+        return this.#text(at + 4, at + length - 1);
+      case 0x03:
+        return this.#document(at, depth + 1);
+      case 0x04:
+        return this.#elements(at, depth + 1).map((element) => this.#value(element, depth + 1));
+      case 0x05:
+        return this.#binary(at, length);
+      case 0x06:
+      case 0x0a:
+        return null;
+      case 0x07:
+        return bytes.toString('hex', at, at + 12);
+      case 0x08:
+        if (Number(bytes[at]) > 1) throw new Error('A boolean is neither 0 nor 1');
+        return bytes[at] === 1;
+      case 0x09:
+        return date(bytes.readBigInt64LE(at));
+      case 0x10:
+        return bytes.readInt32LE(at);
+      case 0x12:
+        return this.#exact(String(bytes.readBigInt64LE(at)));
+      case 0x13: {
+        const text = new Decimal128(bytes.subarray(at, at + 16)).toString();
+        return /\d/.test(text) ? this.#exact(text) : null;
+      }
+      default:
+        return extendedJson(type, bytes.subarray(at, at + length));
+    }
+  }
+
+  #binary(at: number, length: number): string {
+    const bytes = this.#bytes;
+    const subtype = bytes[at + 4];
+    if (subtype === 4 && length === 21) {
+      return bytes.toString('hex', at + 5, at + 21).replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-');
+    }
+    // The old subtype 2 repeats the length inside.
+    const inner = subtype === 2 ? 4 : 0;
+    if (inner > 0 && (length < 9 || bytes.readInt32LE(at + 5) !== length - 9)) {
+      throw new Error('A binary value has another length inside');
+    }
+    return bytes.toString('base64', at + 5 + inner, at + length);
+  }
+
+  /** A number by its digits: as a number where JavaScript prints the same ones. */
+  #exact(digits: string): number | string {
+    const value = Number(digits);
+    return JSON.stringify(value) === digits ? value : `${this.#marked()}=${digits}`;
+  }
+
+  #text(start: number, end: number): string {
+    return this.#bytes.toString('utf8', start, end);
+  }
+
+  #marked(): string {
+    for (let i = 0; this.#mark === null; i++) {
+      if (!this.#bytes.includes(`~${i}~`)) this.#mark = `~${i}~`;
+    }
+    return this.#mark;
+  }
+}
+
+type Element = readonly [type: number, nameAt: number, nameLength: number, at: number, length: number];
+
+function date(milliseconds: bigint): unknown {
+  const isFar = milliseconds > FARTHEST_DATE || milliseconds < -FARTHEST_DATE;
+  return isFar
+    ? { $date: { $numberLong: String(milliseconds) } }
+    : new Date(Number(milliseconds)).toISOString();
+}

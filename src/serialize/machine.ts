@@ -1,0 +1,76 @@
+import { Decimal128 } from '../store/bson.ts';
+import type { Slot, Slots } from '../store/slots.ts';
+import { extendedJson } from './extended.ts';
+import { instantiate } from './wasm.ts';
+import type { TranscodeExports } from './wasm.ts';
+
+/** Vector stores scribble up to so much behind the end of a chunk. */
+const SLACK = 64;
+
+/** Text of a rare value that waits to be copied out; belongs to the encoder whose row it is in. */
+export interface Spill {
+  bytes: Uint8Array;
+}
+
+/** The wasm module over the memory of `slots`, with what its encoders share: one output slot, and the rare types' text. */
+export class Machine {
+  readonly wasm: TranscodeExports;
+  readonly slots: Slots;
+  /** Whose rows are being written: set before each `run`. */
+  spill: Spill = { bytes: new Uint8Array() };
+  #output: Slot | null = null;
+  #users = 0;
+  #view = new Uint8Array();
+
+  /** Throws when the module cannot be loaded. */
+  constructor(slots: Slots) {
+    this.slots = slots;
+    this.wasm = instantiate(slots.memory, {
+      number: (value: number, out: number) => this.#write(String(value), out),
+      decimal: (at: number, out: number) =>
+        this.#write(new Decimal128(this.#memory().slice(at, at + 16)).toString(), out),
+      extended: (type: number, at: number, end: number) => {
+        const text = JSON.stringify(extendedJson(type, this.#memory().subarray(at, end)));
+        this.spill.bytes = Buffer.from(text);
+        return this.spill.bytes.length;
+      },
+      spilled: (out: number, length: number) => {
+        this.#memory().set(this.spill.bytes.subarray(0, length), out);
+        this.spill.bytes = this.spill.bytes.subarray(length);
+      },
+    });
+  }
+
+  /** An encoder begins; the output slot is held while there are any. */
+  enter(): void {
+    this.#users++;
+  }
+
+  leave(): void {
+    this.#users--;
+    if (this.#users > 0) return;
+    this.#output?.release();
+    this.#output = null;
+  }
+
+  /** The output slot, shared by all encoders since a chunk is valid only until the next step of any of them. */
+  output(chunkBytes: number): Slot {
+    if (this.#output && this.#output.capacity >= chunkBytes + SLACK) return this.#output;
+    this.#output?.release();
+    this.#output = null;
+    this.#output = this.slots.take(chunkBytes + SLACK);
+    return this.#output;
+  }
+
+  /** A view is made anew only when growth of the memory has detached it: number() is called millions of times. */
+  #memory(): Uint8Array {
+    if (this.#view.length === 0) this.#view = new Uint8Array(this.slots.memory.buffer);
+    return this.#view;
+  }
+
+  #write(ascii: string, out: number): number {
+    const memory = this.#memory();
+    for (let i = 0; i < ascii.length; i++) memory[out + i] = ascii.charCodeAt(i);
+    return ascii.length;
+  }
+}

@@ -1,0 +1,41 @@
+import { readFileSync } from 'node:fs';
+
+/**
+ * transcode.wasm, compiled once per process; build.mjs makes it from transcode.as.ts. Throws when the file is missing or
+ * the runtime cannot run it (no WebAssembly, no SIMD): callers have a way without it.
+ */
+export function transcodeModule(): WebAssembly.Module {
+  if (compiled) return compiled;
+  if (typeof WebAssembly === 'undefined') throw new Error('this runtime has no WebAssembly');
+  compiled = new WebAssembly.Module(readFileSync(new URL('./transcode.wasm', import.meta.url)));
+  return compiled;
+}
+
+let compiled: WebAssembly.Module | undefined;
+
+/** What transcode.as.ts exports; addresses and lengths are bytes in the imported memory. */
+export interface TranscodeExports {
+  readonly STATE_SIZE: { readonly value: number };
+  open(state: number, commas: number): void;
+  begin(state: number, at: number, end: number): void;
+  run(state: number, out: number, limit: number): number;
+  finished(state: number): number;
+  rowsDone(state: number): number;
+  hashBegin(seed: bigint): void;
+  hashBlocks(at: number, length: number): void;
+  hashEnd(at: number, length: number): bigint;
+}
+
+/** What it imports. `out` is where text goes; the functions that write answer the number of bytes. */
+export interface TranscodeHost extends Record<string, unknown> {
+  number(value: number, out: number): number;
+  decimal(at: number, out: number): number;
+  extended(type: number, at: number, end: number): number;
+  spilled(out: number, length: number): void;
+}
+
+/** The module over a memory whose first four pages are its own. */
+export function instantiate(memory: object, host: TranscodeHost): TranscodeExports {
+  const { exports } = new WebAssembly.Instance(transcodeModule(), { env: { memory }, host });
+  return exports as unknown as TranscodeExports;
+}

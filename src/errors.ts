@@ -23,6 +23,7 @@ export const PROBLEMS = {
   'store-unavailable': { status: 503, title: 'The store cannot be reached' },
   overloaded: { status: 503, title: 'The server is overloaded' },
   stopping: { status: 503, title: 'The server is stopping' },
+  'insufficient-storage': { status: 507, title: 'The disk is full' },
 } as const;
 
 export type ProblemCode = keyof typeof PROBLEMS;

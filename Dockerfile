@@ -1,0 +1,19 @@
+# Debian 13: its glibc loads the prebuilt uWebSockets.js as it is.
+FROM node:24-trixie-slim AS build
+WORKDIR /app
+COPY package.json package-lock.json ./
+COPY src ./src
+COPY tsconfig.json tsconfig.build.json ./
+RUN npm ci && npm run build && npm prune --omit=dev --ignore-scripts
+
+FROM node:24-trixie-slim
+WORKDIR /app
+ENV NODE_ENV=production HOST=0.0.0.0 DATA_DIR=/data
+RUN mkdir /data && chown node:node /data
+COPY --from=build /app/package.json ./
+COPY --from=build /app/node_modules ./node_modules
+COPY --from=build /app/dist ./dist
+USER node
+VOLUME /data
+EXPOSE 3000
+CMD ["node", "dist/cli.js", "serve"]

@@ -1,0 +1,90 @@
+import assert from 'node:assert/strict';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { SETTINGS } from '../src/config.ts';
+import { PROBLEMS } from '../src/errors.ts';
+
+const ROOT = join(import.meta.dirname, '..');
+const sources = readdirSync(join(ROOT, 'src'), { recursive: true, encoding: 'utf8' })
+  .filter((path) => path.endsWith('.ts') && !path.endsWith('.as.ts'))
+  .map((path) => ({ path, text: readFileSync(join(ROOT, 'src', path), 'utf8') }));
+
+/** A library, and the only files that may import it. */
+const OWNERS: [library: string, files: RegExp][] = [
+  ['uWebSockets.js', /^http\/uws\.ts$/],
+  ['mongodb', /^store\/mongo.*\.ts$/],
+  ['lmdb', /^store\/lmdb\.ts$/],
+  ['bson', /^store\/bson\.ts$/],
+  ['node:zlib', /^(stream\/(compress|crc32)|import\/open)\.ts$/],
+  ['fast-json-stringify', /^serialize\/serializers\.ts$/],
+  ['negotiator', /^http\/negotiate\.ts$/],
+  ['pino', /^main\.ts$/],
+  ['env-schema', /^config\.ts$/],
+  ['csv-parse', /^import\/csv\.ts$/],
+  ['stream-json', /^import\/json\.ts$/],
+  ['cli-progress', /^import\/progress\.ts$/],
+];
+
+test('each library is imported in one place', () => {
+  for (const [library, files] of OWNERS) {
+    const pattern = new RegExp(
+      `(from|import|require)\\s*\\(?\\s*'${library.replaceAll('.', '\\.')}(/[^']*)?'`,
+    );
+    const importers = sources.filter(({ text }) => pattern.test(text)).map(({ path }) => path);
+    assert.ok(importers.length > 0, `${library} is not imported at all: drop the dependency`);
+    assert.deepEqual(
+      importers.filter((path) => !files.test(path)),
+      [],
+      library,
+    );
+  }
+});
+
+test('the environment and the exit of the process belong to the command line and the settings', () => {
+  const offenders = sources.filter(
+    ({ path, text }) =>
+      /process\.(env|exit\b)/.test(text) && !['cli.ts', 'main.ts', 'config.ts'].includes(path),
+  );
+  assert.deepEqual(
+    offenders.map(({ path }) => path),
+    [],
+  );
+});
+
+test('resources import ports, never adapters', () => {
+  const offenders = sources.filter(
+    ({ path, text }) =>
+      path.startsWith('items/') && /from '\.\.\/(store\/(mongo|lmdb)|http\/(uws|node|engine))/.test(text),
+  );
+  assert.deepEqual(
+    offenders.map(({ path }) => path),
+    [],
+  );
+});
+
+/** The first column of the table under a heading of the README, without code marks. */
+function readmeColumn(heading: string): string[] {
+  const readme = readFileSync(join(ROOT, 'README.md'), 'utf8');
+  const section = readme.split(`\n## ${heading}\n`)[1]?.split('\n## ')[0] ?? '';
+  return [...section.matchAll(/^\| `([^`]+)`/gm)].map(([, name]) => name ?? '');
+}
+
+test("the README's table of settings is the code's", () => {
+  const readme = readFileSync(join(ROOT, 'README.md'), 'utf8');
+  assert.deepEqual(readmeColumn('Settings'), Object.keys(SETTINGS.properties));
+  for (const [name, { default: fallback }] of Object.entries(SETTINGS.properties)) {
+    const shown = fallback === undefined ? '' : `\`${String(fallback)}\``;
+    assert.ok(
+      readme.includes(`| \`${name}\` | ${shown} |`.replace('|  |', '| |')),
+      `${name} with its default ${shown}`,
+    );
+  }
+});
+
+test("the README's table of problem codes is the code's", () => {
+  assert.deepEqual(readmeColumn('Errors'), Object.keys(PROBLEMS));
+  const readme = readFileSync(join(ROOT, 'README.md'), 'utf8');
+  for (const [code, { status }] of Object.entries(PROBLEMS))
+    assert.ok(readme.includes(`| \`${code}\` | ${status} |`), code);
+});

@@ -36,7 +36,8 @@ export function createServe(route: (request: Request) => Reply | Promise<Reply>,
       reply = notModified(request, await route(request));
     } catch (error) {
       reply = problem(error, request, requestId);
-      if (reply.status >= 500)
+      // A read that ends because its client left is no failure, and nobody hears the answer.
+      if (reply.status >= 500 && !request.signal.aborted)
         log.error({ requestId, method: request.method, path: request.path, err: error }, 'request failed');
     }
     const encoded = await encode(reply, coding ?? 'identity', request);

@@ -1,19 +1,10 @@
-import { serializers } from '../serialize/serializers.ts';
+import { serializers, type PageDocument } from '../serialize/serializers.ts';
 import type { Batch } from '../store/batch.ts';
 import { encodeCursor } from './cursor.ts';
 import type { PageQuery } from './query.ts';
 
-/** The `page` member of a page's answer. */
-export interface PageInfo {
-  readonly limit: number;
-  readonly hasMore: boolean;
-  readonly nextCursor: string | null;
-  readonly offset?: number;
-  readonly page?: number;
-}
-
 /** What a client needs to go on from a page that ended so. An empty page keeps the cursor it was asked with, for pollers. */
-export function pageInfo({ plan, limit, start }: PageQuery, end: Pick<Batch, 'last' | 'more'>): PageInfo {
+export function pageInfo({ plan, limit, start }: PageQuery, end: Pick<Batch, 'last' | 'more'>): PageDocument {
   const kept = start.style === 'cursor' ? start.cursor : null;
   return {
     limit,
@@ -27,7 +18,7 @@ export function pageInfo({ plan, limit, start }: PageQuery, end: Pick<Batch, 'la
 /** What stands around a page's rows. */
 export const PAGE_HEAD = '{"data":[';
 
-export function pageTail(info: PageInfo): string {
+export function pageTail(info: PageDocument): string {
   return `],"page":${serializers.page(info)}}`;
 }
 
@@ -39,7 +30,7 @@ export function pageLinks(
   path: string,
   asked: URLSearchParams,
   query: PageQuery,
-  info: PageInfo,
+  info: PageDocument,
   maxOffset: number,
 ): string {
   const link = (rel: string, position: Record<string, string | number>) => {

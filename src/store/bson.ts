@@ -2,6 +2,7 @@
 export {
   BSON,
   Binary,
+  Code,
   Decimal128,
   Double,
   EJSON,

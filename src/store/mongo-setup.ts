@@ -1,0 +1,79 @@
+import { storeUnavailable } from '../errors.ts';
+import { awaitAtMost } from './mongo-bounded.ts';
+import { setUpCollection } from './mongo-collection.ts';
+import type { Layout } from './mongo-collection.ts';
+import type { MongoConnection } from './mongo-connection.ts';
+import { MongoRefusal } from './mongo-errors.ts';
+
+/** How long a call, and the start, wait: building an index on many rows takes longer than any client waits. */
+const PATIENCE_MS = 5_000;
+
+/**
+ * The collection on its way to being readable: not looked for yet (null), being looked for, or found. All callers wait for
+ * the same attempt; after a failed one the next caller tries again.
+ */
+export class Setup {
+  readonly collection: string;
+  readonly #connection: MongoConnection;
+  readonly #manage: boolean;
+  readonly #onWarning: (message: string) => void;
+  readonly #warned = new Set<string>();
+  #state: Layout | Promise<Layout> | null = null;
+
+  constructor(
+    connection: MongoConnection,
+    collection: string,
+    manage: boolean,
+    onWarning: (message: string) => void,
+  ) {
+    this.#connection = connection;
+    this.collection = collection;
+    this.#manage = manage;
+    this.#onWarning = onWarning;
+  }
+
+  /**
+   * How the collection is kept. Rejects with `store-unavailable` when the server is away, when its setup takes longer than
+   * a client waits, and when the collection turned out unfit after the start (which is told as a warning).
+   */
+  async layout(signal?: AbortSignal): Promise<Layout> {
+    try {
+      return await this.start(signal);
+    } catch (error) {
+      if (!(error instanceof MongoRefusal)) throw error;
+      this.warn(error.message);
+      throw storeUnavailable(error);
+    }
+  }
+
+  /** The same, but rejects with MongoRefusal itself when the collection is unfit. */
+  start(signal?: AbortSignal): Layout | Promise<Layout> {
+    this.#state ??= this.#look();
+    return this.#state instanceof Promise ? awaitAtMost(PATIENCE_MS, signal, this.#state) : this.#state;
+  }
+
+  /** The collection is not what it was (dropped, made anew, an index gone): the next caller looks again. */
+  forget(): void {
+    if (!(this.#state instanceof Promise)) this.#state = null;
+  }
+
+  /** Says a thing once. */
+  warn(message: string): void {
+    if (this.#warned.has(message)) return;
+    this.#warned.add(message);
+    this.#onWarning(message);
+  }
+
+  async #look(): Promise<Layout> {
+    try {
+      await this.#connection.connect();
+      const { collection } = this;
+      const manage = this.#manage;
+      const onWarning = (message: string) => this.warn(message);
+      return (this.#state = await setUpCollection(this.#connection, { collection, manage, onWarning }));
+    } catch (error) {
+      this.#state = null;
+      throw error;
+    }
+  }
+}

@@ -1,0 +1,131 @@
+/**
+ * Keys: byte strings whose order as bytes is the order of the BSON values they stand for, so that a store which knows
+ * only bytes keeps items as MongoDB does. A key is the rank of the value's type, then the value:
+ *
+ * | value | rank | bytes |
+ * |---|---|---|
+ * | number (double, int32, int64) | 10 | 8: the nearest double, made sortable; 2: what an int64 is more or less than it |
+ * | string | 15 | UTF-8, each NUL followed by FF; closed by two NUL |
+ * | UUID (binary of subtype 4) | 30 | 16 |
+ * | ObjectId | 35 | 12 |
+ *
+ * Ranks are those of MongoDB's `canonicalizeBSONType`. Keys are prefix-free (no key begins with another one), so keys
+ * joined are ordered by the first, then the second.
+ */
+export type Key = Uint8Array;
+
+/** A BSON value where it stands: its type byte and its bytes, as in BSON (bsonspec.org). */
+export interface Value {
+  readonly type: number;
+  readonly bytes: Uint8Array;
+}
+
+export const BSON_TYPE = { double: 1, string: 2, binary: 5, objectId: 7, int32: 16, int64: 18 } as const;
+
+const RANK = { number: 10, string: 15, binary: 30, objectId: 35 } as const;
+const UUID_SUBTYPE = 4;
+const UUID_BYTES = 16;
+const OBJECT_ID_BYTES = 12;
+
+/** Below and above every key, and what begins with a joined key: no rank is 0 or 255. */
+export const LOWEST: Key = Uint8Array.of(0);
+export const HIGHEST: Key = Uint8Array.of(255);
+
+/** Every number's key has this many bytes, so that what follows it in a joined key is found without reading it. */
+export const NUMBER_KEY_BYTES = 11;
+
+/** The key of a value; null for a type that has none here, NaN, or bytes that are no such value. */
+export function keyOfValue(value: Value): Key | null {
+  const { bytes } = value;
+  switch (value.type) {
+    case BSON_TYPE.double:
+    case BSON_TYPE.int32:
+    case BSON_TYPE.int64:
+      return keyOfNumber(value);
+    case BSON_TYPE.string:
+      return bytes.length >= 5 ? stringKey(bytes.subarray(4, -1)) : null;
+    case BSON_TYPE.binary:
+      if (bytes.length !== 5 + UUID_BYTES || bytes[4] !== UUID_SUBTYPE) return null;
+      return ranked(RANK.binary, bytes.subarray(5));
+    case BSON_TYPE.objectId:
+      return bytes.length === OBJECT_ID_BYTES ? ranked(RANK.objectId, bytes) : null;
+    default:
+      return null;
+  }
+}
+
+/** The key of a double. TypeError for NaN, which has no place among numbers. */
+export function numberKey(value: number): Key {
+  return sortable(value, 0);
+}
+
+/** The key of a string given as UTF-8. */
+export function stringKey(utf8: Uint8Array): Key {
+  let nuls = 0;
+  for (const byte of utf8) if (byte === 0) nuls++;
+  const key = new Uint8Array(1 + utf8.length + nuls + 2); // ends in the two NUL that a new array has anyway
+  key[0] = RANK.string;
+  if (nuls === 0) {
+    key.set(utf8, 1);
+    return key;
+  }
+  let at = 1;
+  for (const byte of utf8) {
+    key[at++] = byte;
+    if (byte === 0) key[at++] = 255;
+  }
+  return key;
+}
+
+/** The value of an int32, a double or an int64 as a double (the nearest one). */
+export function numberOf({ type, bytes }: Value): number {
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
+  if (type === BSON_TYPE.int32) return view.getInt32(0, true);
+  return type === BSON_TYPE.double ? view.getFloat64(0, true) : Number(view.getBigInt64(0, true));
+}
+
+/** Keys one behind the other: ordered by the first, then by the second, ... */
+export function joinKeys(...keys: readonly Key[]): Key {
+  const joined = new Uint8Array(keys.reduce((size, key) => size + key.length, 0));
+  let at = 0;
+  for (const key of keys) {
+    joined.set(key, at);
+    at += key.length;
+  }
+  return joined;
+}
+
+/** Negative, 0 or positive, as the first key is below, the same or above: the order LMDB has, too. */
+export function compareKeys(a: Key, b: Key): number {
+  return Buffer.compare(a, b);
+}
+
+function keyOfNumber(value: Value): Key | null {
+  const nearest = numberOf(value);
+  if (Number.isNaN(nearest)) return null;
+  if (value.type !== BSON_TYPE.int64 || Number.isSafeInteger(nearest)) return sortable(nearest, 0);
+  // Beyond 2^53 several int64 share one nearest double: what is left (at most 512 either way) tells them apart.
+  const exact = new DataView(value.bytes.buffer, value.bytes.byteOffset, 8).getBigInt64(0, true);
+  return sortable(nearest, Number(exact - BigInt(nearest)));
+}
+
+function sortable(double: number, remainder: number): Key {
+  if (Number.isNaN(double)) throw new TypeError('NaN has no key');
+  const key = new Uint8Array(NUMBER_KEY_BYTES);
+  const view = new DataView(key.buffer);
+  key[0] = RANK.number;
+  view.setFloat64(1, double + 0); // + 0 makes 0 of -0
+  const first = view.getInt32(1);
+  // IEEE 754 doubles are ordered like integers of sign and magnitude: turn them into unsigned ones.
+  view.setInt32(1, first < 0 ? ~first : first ^ 0x8000_0000);
+  if (first < 0) view.setInt32(5, ~view.getInt32(5));
+  view.setUint16(9, 0x8000 + remainder);
+  return key;
+}
+
+function ranked(rank: number, bytes: Uint8Array): Key {
+  const key = new Uint8Array(1 + bytes.length);
+  key[0] = rank;
+  key.set(bytes, 1);
+  return key;
+}

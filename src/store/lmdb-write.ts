@@ -1,0 +1,124 @@
+import { commitFault } from './lmdb-errors.ts';
+import { LmdbInsert } from './lmdb-insert.ts';
+import type { Outcome, Step } from './lmdb-insert.ts';
+import { keyRow } from './lmdb-row.ts';
+import type { KeyedRow } from './lmdb-row.ts';
+import type { IndexName, Tables } from './lmdb-tables.ts';
+import type { InsertResult, OnConflict } from './store.ts';
+
+/** What one transaction takes at most: it holds the event loop for 10 ms or so, and the file's only write lock. */
+const TRANSACTION_ROWS = 512;
+const TRANSACTION_BYTES = 4 * 1024 * 1024;
+
+const INDEXES: readonly IndexName[] = ['byPrice', 'byCategory', 'byCategoryPrice'];
+const NO_VALUE = new Uint8Array(0);
+const COUNT_KEY = Buffer.from('items');
+
+/** The transactions of an lmdb environment. */
+export interface Transactions {
+  /** Runs `action` in a write transaction, which is undone when it throws; resolves when committed (visible). */
+  childTransaction<T>(action: () => T): Promise<T>;
+  /** Resolves when what was committed is on disk. */
+  readonly flushed: PromiseLike<unknown>;
+}
+
+/**
+ * Writes rows in bounded transactions, one after the other, each on disk before the next one begins: so it is known
+ * whose rows a failed commit was about. Rows of inserts that wait share a transaction, and so its flush.
+ *
+ * What is there already is looked up inside the transaction, which holds the lock of the file: another process may
+ * write to it, too.
+ */
+export class LmdbWriter {
+  readonly #tables: Tables;
+  readonly #transactions: Transactions;
+  readonly #transactionRows: number;
+  #queue: LmdbInsert[] = [];
+  #running: Promise<void> = Promise.resolve();
+
+  constructor(tables: Tables, transactions: Transactions, transactionRows = TRANSACTION_ROWS) {
+    this.#tables = tables;
+    this.#transactions = transactions;
+    this.#transactionRows = transactionRows;
+  }
+
+  /** See ItemStore.insert. The documents must not change until it resolves. */
+  insert(documents: readonly Uint8Array[], onConflict: OnConflict): Promise<InsertResult> {
+    const insert = new LmdbInsert(documents, onConflict);
+    if (insert.isDone) return insert.result;
+    this.#queue.push(insert);
+    if (this.#queue.length === 1) this.#running = this.#run();
+    return insert.result;
+  }
+
+  /** Resolves when nothing is being written. */
+  async idle(): Promise<void> {
+    while (this.#queue.length > 0) await this.#running;
+  }
+
+  async #run(): Promise<void> {
+    while (this.#queue.length > 0) {
+      const steps = this.#nextSteps();
+      try {
+        const outcomes = await this.#transactions.childTransaction(() => this.#writeAll(steps));
+        await this.#transactions.flushed;
+        steps.forEach(({ insert, index }, at) => insert.note(index, outcomes[at] ?? 'skipped'));
+      } catch (error) {
+        const fault = await commitFault(error);
+        for (const { insert } of steps) insert.fail(fault);
+      }
+      this.#queue = this.#queue.filter((insert) => !insert.isDone);
+    }
+  }
+
+  #nextSteps(): Step[] {
+    const steps: Step[] = [];
+    let bytes = 0;
+    for (const insert of this.#queue)
+      for (const step of insert.stepsLeft(this.#transactionRows)) {
+        if (steps.length >= this.#transactionRows || bytes >= TRANSACTION_BYTES) return steps;
+        steps.push(step);
+        bytes += step.row.document.length;
+      }
+    return steps;
+  }
+
+  #writeAll(steps: readonly Step[]): Outcome[] {
+    this.#tables.sink = null;
+    let added = 0;
+    const outcomes = steps.map(({ row, insert }): Outcome => {
+      const isThere = this.#tables.items.get(row.id) !== undefined;
+      if (isThere && insert.onConflict === 'skip') return 'skipped';
+      if (isThere && insert.onConflict === 'fail') return 'refused';
+      if (isThere) this.#unlink(row);
+      else added++;
+      this.#tables.items.put(row.id, row.document);
+      for (const index of INDEXES) this.#tables[index].put(row[index], NO_VALUE);
+      return 'written';
+    });
+    if (added > 0) this.#tables.meta.put(COUNT_KEY, countBytes(itemCount(this.#tables) + added));
+    return outcomes;
+  }
+
+  /** Removes the index entries of the row that is about to be replaced, as far as they change. */
+  #unlink(row: KeyedRow): void {
+    const document = this.#tables.items.getBinary(row.id);
+    const old = document && keyRow(document);
+    if (!old || typeof old === 'string') throw new Error(`a stored row cannot be read: ${old ?? 'missing'}`);
+    for (const index of INDEXES)
+      if (Buffer.compare(old[index], row[index]) !== 0) this.#tables[index].remove(old[index]);
+  }
+}
+
+/** How many items the store has, as counted by the transactions that wrote them. */
+export function itemCount(tables: Pick<Tables, 'meta'>): number {
+  const bytes = tables.meta.getBinary(COUNT_KEY);
+  return bytes ? new DataView(bytes.buffer, bytes.byteOffset).getFloat64(0) : 0;
+}
+
+/** A count as it is stored. */
+export function countBytes(count: number): Uint8Array {
+  const bytes = new Uint8Array(8);
+  new DataView(bytes.buffer).setFloat64(0, count);
+  return bytes;
+}

@@ -1,0 +1,152 @@
+import { constants } from 'node:fs';
+import { access, mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { open } from 'lmdb';
+import type { RootDatabase } from 'lmdb';
+import { storeUnavailable } from '../errors.ts';
+import { storeFault } from './lmdb-errors.ts';
+import { LmdbReader } from './lmdb-read.ts';
+import { NAMES, Tables } from './lmdb-tables.ts';
+import type { Database } from './lmdb-tables.ts';
+import { Turns } from './lmdb-turns.ts';
+import { LmdbWriter } from './lmdb-write.ts';
+import type { Slots } from './slots.ts';
+import type { ItemStore, Store } from './store.ts';
+
+/** The file, beside which lmdb keeps `items.mdb-lock`. */
+export const FILE = 'items.mdb';
+const FORMAT_KEY = Buffer.from('format');
+/** What the file says of itself; another number when keys or databases change their meaning. */
+const FORMAT = Buffer.from('sluice items 1');
+
+/**
+ * Address space set aside, not memory and not disk: until the file is this large it is mapped once and for all. Beyond
+ * it lmdb maps anew when it must.
+ */
+const MAP_BYTES = 64 * 2 ** 30;
+const HAS_SPARE_ADDRESSES = process.platform !== 'win32' && !['arm', 'ia32'].includes(process.arch);
+/** One for each process and thread that reads at a time; the default of 126 is less than WORKERS may want. */
+const MOST_READERS = 512;
+
+export interface LmdbOptions {
+  /** Where the store's file is; made when missing. */
+  readonly directory: string;
+  readonly slots: Slots;
+  /** Rows of one transaction. More is faster and holds the event loop longer (512: 10 ms): for imports. */
+  readonly transactionRows?: number;
+}
+
+/**
+ * Opens the embedded store, and makes it when there is none. Several processes may have it open. Rejects with an Error
+ * that says what is wrong when the directory cannot be written or the file is none of ours.
+ */
+export async function openLmdb({ directory, slots, transactionRows }: LmdbOptions): Promise<Store> {
+  await makeWritable(directory);
+  const path = join(directory, FILE);
+  const root = openFile(path);
+  try {
+    checkFormat(root, path);
+    const tables = new Tables((name, shape) => root.openDB({ name, ...shape }) as unknown as Database);
+    return new LmdbStore(root, tables, slots, transactionRows);
+  } catch (error) {
+    await root.close();
+    throw error;
+  }
+}
+
+class LmdbStore implements Store {
+  readonly name = 'lmdb';
+  readonly items: ItemStore;
+  readonly #root: RootDatabase;
+  readonly #writer: LmdbWriter;
+  #isOpen = true;
+
+  constructor(root: RootDatabase, tables: Tables, slots: Slots, transactionRows: number | undefined) {
+    this.#root = root;
+    this.#writer = new LmdbWriter(tables, root, transactionRows);
+    const reader = new LmdbReader(tables, slots, new Turns(), () => this.#begin());
+    this.items = {
+      read: (...call) => reader.read(...call).catch(rethrow),
+      get: (...call) => reader.get(...call).catch(rethrow),
+      insert: async (...call) => {
+        this.#assertOpen();
+        return await this.#writer.insert(...call);
+      },
+    };
+  }
+
+  async ping(): Promise<void> {
+    await Promise.resolve()
+      .then(() => {
+        this.#begin();
+        this.#root.getBinary(NAMES.meta);
+      })
+      .catch(rethrow);
+  }
+
+  async close(): Promise<void> {
+    this.#isOpen = false;
+    await this.#writer.idle();
+    await this.#root.close();
+  }
+
+  /** Before each look: lmdb keeps a snapshot for up to a timer's tick, but what is committed is to be seen, also by others. */
+  #begin(): void {
+    this.#assertOpen();
+    this.#root.resetReadTxn();
+  }
+
+  #assertOpen(): void {
+    if (!this.#isOpen) throw storeUnavailable(new Error('the embedded store is closed'));
+  }
+}
+
+function rethrow(error: unknown): never {
+  throw storeFault(error);
+}
+
+async function makeWritable(directory: string): Promise<void> {
+  try {
+    await mkdir(directory, { recursive: true });
+    await access(directory, constants.R_OK | constants.W_OK | constants.X_OK);
+  } catch (error) {
+    throw new Error(`DATA_DIR must be a directory this process may write to: ${messageOf(error)}`, {
+      cause: error,
+    });
+  }
+}
+
+function openFile(path: string): RootDatabase {
+  try {
+    return open({
+      path,
+      noSubdir: true,
+      encoding: 'binary',
+      keyEncoding: 'binary',
+      // Windows and 32 bits have no address space to spare: there lmdb grows its map step by step.
+      ...(HAS_SPARE_ADDRESSES && { mapSize: MAP_BYTES }),
+      maxReaders: MOST_READERS,
+      maxDbs: 16,
+    });
+  } catch (error) {
+    throw new Error(`${path} cannot be opened as the embedded store: ${messageOf(error)}`, { cause: error });
+  }
+}
+
+/** Stamps a new file; an Error when the file is of another program, or of a version that this one does not know. */
+function checkFormat(root: RootDatabase, path: string): void {
+  const names = [...root.getKeys({})].map(String);
+  if (names.length > 0 && !names.includes(NAMES.meta))
+    throw new Error(`${path} is an LMDB file of another program (it has ${names.join(', ')}): set DATA_DIR`);
+  const meta = root.openDB<Uint8Array>({ name: NAMES.meta, encoding: 'binary', keyEncoding: 'binary' });
+  root.transactionSync(() => {
+    if (!meta.getBinary(FORMAT_KEY)) meta.putSync(FORMAT_KEY, FORMAT);
+  });
+  const found = String(meta.getBinary(FORMAT_KEY));
+  if (found !== FORMAT.toString())
+    throw new Error(`${path} has the format "${found}", this version reads "${FORMAT.toString()}"`);
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

@@ -13,7 +13,9 @@ interface Page {
 }
 
 async function getPage(server: TestServer, query: Record<string, string | number>): Promise<Page> {
-  const search = new URLSearchParams(Object.entries(query).map(([name, value]) => [name, String(value)]));
+  const search = new URLSearchParams(
+    Object.entries(query).map(([name, value]): [string, string] => [name, String(value)]),
+  );
   const response = await server.get(`/items?${search.toString()}`);
   const body = await response.text();
   assert.equal(response.status, 200, `${search.toString()}: ${body}`);

@@ -23,11 +23,7 @@ function randomFrom(seed: number): (below: number) => number {
 /** Reads an answer off a raw socket with random stalls of some turns of the event loop; gives the decoded chunks. */
 async function readSlowly(url: URL, coding: string, seed: number): Promise<Buffer> {
   const random = randomFrom(seed);
-  const socket = connect({
-    port: Number(url.port),
-    host: url.hostname,
-    highWaterMark: 4096 + random(30_000),
-  });
+  const socket = connect(Number(url.port), url.hostname);
   socket.write(
     `GET /items/stream HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAccept-Encoding: ${coding}\r\n\r\n`,
   );

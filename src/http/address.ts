@@ -1,0 +1,28 @@
+import { isIPv4 } from 'node:net';
+
+const MAPPED_PREFIX = Buffer.from('00000000000000000000ffff', 'hex');
+
+/** An address of 4 or 16 bytes as text: IPv4 also for IPv4-mapped ones, so that a client is one client on any listener. */
+export function addressFromBytes(bytes: Uint8Array): string {
+  if (bytes.length === 4) return bytes.join('.');
+  if (bytes.length !== 16) return '';
+  if (MAPPED_PREFIX.equals(bytes.subarray(0, 12))) return bytes.subarray(12).join('.');
+  const groups = Array.from({ length: 8 }, (_, i) =>
+    (((bytes[2 * i] ?? 0) << 8) | (bytes[2 * i + 1] ?? 0)).toString(16),
+  );
+  // RFC 5952: the first of the longest runs of two or more zero groups becomes `::`.
+  const text = groups.join(':');
+  const runs = text.match(/\b0(:0)+\b/g) ?? [];
+  const longest = runs.reduce((best, run) => (run.length > best.length ? run : best), '');
+  if (longest === '') return text;
+  const at = text.search(new RegExp(`(^|:)${longest}(:|$)`));
+  const start = text.startsWith(longest) && at === 0 ? 0 : at + 1;
+  return `${text.slice(0, start).replace(/:$/, '')}::${text.slice(start + longest.length).replace(/^:/, '')}`;
+}
+
+/** The text node gives for a peer, in the same form as `addressFromBytes`. */
+export function addressFromText(text: string | undefined): string {
+  if (text === undefined) return '';
+  const mapped = text.toLowerCase().startsWith('::ffff:') ? text.slice(7) : '';
+  return isIPv4(mapped) ? mapped : text.replace(/%.*$/, '');
+}

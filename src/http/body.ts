@@ -1,0 +1,103 @@
+import { AppError } from '../errors.ts';
+
+/**
+ * Bytes above the limit that are still read and thrown away before an answer goes out. A client that writes its whole
+ * body before it reads would else have its answer destroyed by the reset that closing on unread bytes sends.
+ */
+const DRAINED = 1024 * 1024;
+
+/** Collects a request's body up to a limit, whether or not anybody asks for it, and knows when it has all come. */
+export class BodyCollector {
+  private readonly limit: number;
+  private readonly keep: boolean;
+  private chunks: Uint8Array[] = [];
+  private received = 0;
+  private state: 'coming' | 'whole' | 'too-large' | 'lost' = 'coming';
+  private reason: unknown = null;
+  private readonly bodyWaiters: Waiter<Uint8Array>[] = [];
+  private drainedWaiter: ((whole: boolean) => void) | null = null;
+  private drained: boolean | null = null;
+
+  /** `announced`: the length that Content-Length says, or null. `keep` false: read and ignored, the body is empty. */
+  constructor(limit: number, announced: number | null, keep: boolean) {
+    this.limit = limit;
+    this.keep = keep;
+    if (announced === 0) this.finish();
+    else if (announced !== null && announced > limit && keep) this.overflow();
+  }
+
+  /** Takes a chunk that the caller no longer uses. */
+  push(chunk: Uint8Array): void {
+    this.received += chunk.length;
+    if (this.state === 'coming' && this.keep) {
+      if (this.received > this.limit) this.overflow();
+      else this.chunks.push(chunk);
+    }
+    if (this.received > this.limit + DRAINED) this.settleDrained(false);
+  }
+
+  /** The last byte has come. */
+  finish(): void {
+    if (this.state === 'coming') {
+      this.state = 'whole';
+      for (const { resolve } of this.bodyWaiters.splice(0)) resolve(this.joined());
+    }
+    this.settleDrained(true);
+  }
+
+  /** The client is gone: what has not come never will. */
+  abort(reason: unknown): void {
+    if (this.state === 'coming') this.refuse('lost', reason);
+    this.settleDrained(false);
+  }
+
+  /** The whole body. Rejects with `body-too-large`, or with the reason of `abort`. */
+  body(): Promise<Uint8Array> {
+    switch (this.state) {
+      case 'whole':
+        return Promise.resolve(this.joined());
+      case 'coming':
+        return new Promise((resolve, reject) => this.bodyWaiters.push({ resolve, reject }));
+      case 'too-large':
+      case 'lost':
+        // eslint-disable-next-line @typescript-eslint/prefer-promise-reject-errors -- an abort reason may be anything
+        return Promise.reject(this.reason);
+    }
+  }
+
+  /** Calls back, at once or later, when an answer may go out: true when the whole body was read, false when it is not worth waiting for. */
+  whenDrained(callback: (whole: boolean) => void): void {
+    if (this.drained !== null) callback(this.drained);
+    else this.drainedWaiter = callback;
+  }
+
+  private overflow(): void {
+    const error = new AppError('body-too-large', `A body may have ${this.limit} bytes.`);
+    this.refuse('too-large', error);
+  }
+
+  private refuse(state: 'too-large' | 'lost', reason: unknown): void {
+    this.state = state;
+    this.reason = reason;
+    this.chunks = [];
+    for (const { reject } of this.bodyWaiters.splice(0)) reject(reason);
+  }
+
+  private settleDrained(whole: boolean): void {
+    if (this.drained !== null) return;
+    this.drained = whole;
+    this.drainedWaiter?.(whole);
+    this.drainedWaiter = null;
+  }
+
+  private joined(): Uint8Array {
+    const [only] = this.chunks;
+    if (this.chunks.length === 1 && only !== undefined) return only;
+    return this.chunks.length === 0 ? new Uint8Array(0) : Buffer.concat(this.chunks);
+  }
+}
+
+interface Waiter<T> {
+  readonly resolve: (value: T) => void;
+  readonly reject: (reason: unknown) => void;
+}

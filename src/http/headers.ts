@@ -1,0 +1,39 @@
+import type { Reply } from './edge.ts';
+
+/** token of RFC 9110, 5.6.2, in lower case: the port's names are. */
+const NAME = /^[!#$%&'*+\-.^_`|~0-9a-z]+$/;
+/** field-value of RFC 9110, 5.5: no control character but HTAB. latin1, as on the wire. */
+const VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
+
+/** What the engine says itself: a second one would contradict it. */
+const OWNED = new Set(['connection', 'content-length', 'date', 'keep-alive', 'transfer-encoding', 'upgrade']);
+
+/** More than that is a mistake; it also keeps a head and a piece of body within one cork of uWebSockets.js. */
+const LONGEST_HEAD = 8000;
+
+/**
+ * Checks a reply's status and headers before any of it is on the wire. Returns the bytes the headers take there.
+ * TypeError, naming the header but not its value, when one must not be sent.
+ */
+export function checkHead({ status, headers }: Reply): number {
+  if (!Number.isInteger(status) || status < 200 || status > 599) {
+    throw new TypeError(`A status is an integer of 200..599, not ${status}.`);
+  }
+  let bytes = 0;
+  for (const name in headers) {
+    const value = headers[name];
+    if (!NAME.test(name)) throw new TypeError(`Not a header name in lower case: ${JSON.stringify(name)}.`);
+    if (OWNED.has(name)) throw new TypeError(`The engine sets the header ${name}, not the reply.`);
+    if (typeof value !== 'string' || !VALUE.test(value)) {
+      throw new TypeError(`The value of the header ${name} has a character that no header may have.`);
+    }
+    bytes += name.length + value.length + 4;
+  }
+  if (bytes > LONGEST_HEAD) throw new TypeError(`A reply's headers may have ${LONGEST_HEAD} bytes.`);
+  return bytes;
+}
+
+/** Whether the answer has no body whatever the reply says (RFC 9110, 6.4.1). */
+export function bodiless(method: string, status: number): boolean {
+  return method === 'HEAD' || status === 204 || status === 304;
+}

@@ -1,0 +1,83 @@
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { Duplex } from 'node:stream';
+import type { Engine, EngineOptions } from './edge.ts';
+import { NodeExchange, type NodeExchanges } from './node-exchange.ts';
+import { quiet } from './quiet.ts';
+import { StoppedError, Watch } from './watch.ts';
+
+/** A request's head may have so many bytes: above, 431. */
+const HEAD_LIMIT = 16_384;
+/** A head, a body's next bytes and the next request on a connection have to come within this time. */
+const PATIENCE_MS = 10_000;
+
+/** Engine on node:http: slower than uWebSockets.js, and it runs wherever Node does. */
+export function createNodeEngine(options: EngineOptions): Engine {
+  return new NodeEngine(options);
+}
+
+class NodeEngine implements Engine {
+  readonly name = 'node:http';
+  private readonly exchanges: NodeExchanges;
+  private readonly server: Server;
+
+  constructor(options: EngineOptions) {
+    const exchanges: NodeExchanges = {
+      options,
+      watch: new Watch(options.stallTimeoutMs),
+      open: new Set(),
+      stopping: false,
+    };
+    this.exchanges = exchanges;
+    this.server = createServer(
+      {
+        maxHeaderSize: HEAD_LIMIT,
+        insecureHTTPParser: false,
+        headersTimeout: PATIENCE_MS,
+        keepAliveTimeout: PATIENCE_MS,
+      },
+      (request, response) => {
+        try {
+          new NodeExchange(exchanges, request, response).run();
+        } catch (error) {
+          options.onError(error, null);
+          response.destroy();
+        }
+      },
+    );
+    this.server.on('clientError', refuse);
+  }
+
+  listen(host: string, port: number): Promise<number> {
+    return new Promise((resolve, reject) => {
+      this.server.once('error', reject);
+      this.server.listen({ host, port, exclusive: true }, () => {
+        this.server.off('error', reject);
+        resolve((this.server.address() as AddressInfo).port);
+      });
+    });
+  }
+
+  async stop(graceMs: number): Promise<void> {
+    const { exchanges, server } = this;
+    if (exchanges.stopping) return;
+    exchanges.stopping = true;
+    const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+    await quiet(() => exchanges.open.size === 0, graceMs);
+    for (const exchange of exchanges.open) exchange.cut(new StoppedError());
+    server.closeAllConnections();
+    await closed;
+  }
+}
+
+/** What is not HTTP gets a short answer, and then nothing of that connection is read any more. */
+function refuse(error: Error & { code?: string }, socket: Duplex): void {
+  const status =
+    error.code === 'HPE_HEADER_OVERFLOW'
+      ? '431 Request Header Fields Too Large'
+      : error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
+        ? '408 Request Timeout'
+        : '400 Bad Request';
+  if (socket.writable) socket.write(`HTTP/1.1 ${status}\r\nconnection: close\r\ncontent-length: 0\r\n\r\n`);
+  socket.destroy();
+}

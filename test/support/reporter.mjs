@@ -1,0 +1,34 @@
+import { relative } from 'node:path';
+import { Readable } from 'node:stream';
+import { spec } from 'node:test/reporters';
+
+/**
+ * Node's spec reporter, with what was skipped and why told right before its closing summary, which stays the last thing
+ * said. With TEST_SUMMARY=1 passed tests are not listed. JavaScript, because Node 20 loads reporters without tsx.
+ *
+ * @param {AsyncIterable<import('node:test/reporters').TestEvent>} source
+ */
+export default async function* reporter(source) {
+  for await (const text of Readable.from(told(source)).pipe(new spec())) yield String(text);
+}
+
+/** @param {AsyncIterable<import('node:test/reporters').TestEvent>} source */
+async function* told(source) {
+  /** @type {Map<string, string[]>} tests by the reason why they were skipped */
+  const skipped = new Map();
+  for await (const event of source) {
+    if (event.type === 'test:pass' && event.data.skip) {
+      const reason = event.data.skip === true ? 'no reason given' : event.data.skip;
+      const name = `${relative(process.cwd(), event.data.file ?? '')}: ${event.data.name}`;
+      skipped.set(reason, [...(skipped.get(reason) ?? []), name]);
+    }
+    if (event.type === 'test:diagnostic' && event.data.nesting === 0 && /^tests \d/.test(event.data.message)) {
+      for (const [reason, names] of skipped) {
+        const message = `skipped, ${reason}:\n    ${names.join('\n    ')}`;
+        yield { ...event, data: { ...event.data, message } };
+      }
+    }
+    if (process.env.TEST_SUMMARY && event.type === 'test:pass') continue;
+    yield event;
+  }
+}

@@ -1,0 +1,50 @@
+/**
+ * npm test -- [--long] [--summary] [WORD...] [options of node --test]
+ *
+ * Runs test/*.test.ts, or those whose name has one of the words, all on one mongod that is started before and
+ * stopped after. --long sets LONG=1, for tests that take minutes; --summary does not list what passed.
+ */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readdirSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
+import { join } from 'node:path';
+import { startMongod } from './mongod.ts';
+
+const ROOT = join(import.meta.dirname, '../..');
+const OWN = ['--long', '--summary'];
+
+const given = process.argv.slice(2);
+const words = given.filter((argument) => !argument.startsWith('-'));
+const forwarded = given.filter((argument) => argument.startsWith('-') && !OWN.includes(argument));
+const files = readdirSync(join(ROOT, 'test'))
+  .filter((name) => name.endsWith('.test.ts'))
+  .filter((name) => words.length === 0 || words.some((word) => `test/${name}`.includes(word)))
+  .map((name) => join('test', name));
+if (files.length === 0) throw new Error(`no test file has ${words.join(' or ')} in its name`);
+
+const mongod = process.env.MONGODB_URI ? null : await startMongod();
+const child = spawn(
+  process.execPath,
+  [
+    ...['--import', 'tsx', '--test', `--test-concurrency=${availableParallelism()}`],
+    ...['--test-reporter', './test/support/reporter.mjs', '--test-reporter-destination', 'stdout'],
+    ...forwarded,
+    ...files,
+  ],
+  {
+    cwd: ROOT,
+    stdio: 'inherit',
+    env: {
+      ...process.env,
+      ...(mongod && { TEST_MONGODB_URI: mongod.uri }),
+      ...(given.includes('--long') && { LONG: '1' }),
+      ...(given.includes('--summary') && { TEST_SUMMARY: '1' }),
+    },
+  },
+);
+// The runner gets a terminal's signals itself; one sent to this process alone is passed on, and what was started ends.
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => child.kill(signal));
+const [code] = (await once(child, 'exit')) as [number | null];
+await mongod?.stop();
+process.exitCode = code ?? 1;

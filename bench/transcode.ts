@@ -51,7 +51,7 @@ for (const [name, make] of Object.entries(kinds)) measure(name, make);
 
 function measure(name: string, make: (i: number) => Record<string, unknown>): void {
   const rows = Array.from({ length: wanted }, (_, i) =>
-    BSON.serialize({ _id: new ObjectId(i + 1), ...make(i) }),
+    BSON.serialize({ _id: ObjectId.createFromTime(i), ...make(i) }),
   );
   const batches: Batch[] = [];
   for (let i = 0; i < rows.length; i += ROWS_PER_BATCH)

@@ -1,22 +1,20 @@
 /**
- * Builds transcode.wasm beside its source.
+ * Builds transcode.wasm from transcode.as.ts and what that imports, beside them.
  *
  *   node src/serialize/build.mjs                 build
- *   node src/serialize/build.mjs --if-missing    build unless it is there and newer than its source
+ *   node src/serialize/build.mjs --if-missing    build unless it is there and newer than its sources
  *   node src/serialize/build.mjs --copy dist     copy what was built to dist/serialize/
  */
-import { copyFile, mkdir, rename, stat, writeFile } from 'node:fs/promises';
+import { copyFile, mkdir, readdir, rename, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 
 const here = fileURLToPath(new URL('.', import.meta.url));
-const SOURCE = join(here, 'transcode.as.ts');
 const TARGET = join(here, 'transcode.wasm');
 
 const FLAGS = [
   '-O3',
-  '--converge',
   '--noAssert',
   '--enable=simd',
   // No allocation and no garbage: the stub runtime, static data from address 1024 on, far inside the 4 reserved pages.
@@ -34,8 +32,9 @@ if (flags.copy) await copyTo(join(flags.copy, 'serialize'));
 else if (!flags['if-missing'] || !(await isFresh())) await build();
 
 async function isFresh() {
-  const [source, target] = await Promise.all([changedAt(SOURCE), changedAt(TARGET)]);
-  return target > source;
+  const names = (await readdir(here)).filter((name) => name.endsWith('.as.ts'));
+  const sources = await Promise.all(names.map((name) => changedAt(join(here, name))));
+  return (await changedAt(TARGET)) > Math.max(...sources);
 }
 
 /** @param {string} file */

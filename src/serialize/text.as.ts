@@ -1,0 +1,143 @@
+// Strings and keys: UTF-8 in, escaped UTF-8 out.
+
+/** Where writeText stopped reading. */
+export let textReached: usize = 0;
+
+/**
+ * Writes [o, e) as JSON.stringify does, without the quotes, until it is done or `p > stop`. A NUL stands at `e` and one
+ * more byte of the row behind it; `end` is where the batch ends. What is written passes `stop` by 16 bytes at most.
+ */
+export function writeText(o: usize, e: usize, p: usize, stop: usize, end: usize): usize {
+  while (o < e && p <= stop) {
+    if (o + 16 <= end) {
+      const v = v128.load(o);
+      v128.store(p, v);
+      const n = plainPrefix(v);
+      if (n != 0) {
+        o += n;
+        p += n;
+        continue;
+      }
+    }
+    const c = load<u8>(o);
+    if (c >= 0x80) {
+      const n = sequence(o);
+      if (n > 0) {
+        store<u32>(p, load<u32>(o));
+        o += n;
+        p += n;
+      } else {
+        store<u32>(p, 0xbdbfef); // U+FFFD
+        o -= n;
+        p += 3;
+      }
+    } else {
+      if (c >= 32 && c != 34 && c != 92) store<u8>(p++, c);
+      else p = writeEscape(c, p);
+      o++;
+    }
+  }
+  textReached = o;
+  return p;
+}
+
+/** A bit for each byte that must be escaped: control characters, quote, backslash. */
+// @ts-ignore: decorator
+@inline function escapes(v: v128): i32 {
+  return i8x16.bitmask(v128.or(
+    v128.or(i8x16.eq(v, i8x16.splat(34)), i8x16.eq(v, i8x16.splat(92))),
+    i8x16.lt_u(v, i8x16.splat(32)),
+  ));
+}
+
+/** How many ASCII characters, 0 to 16, stand at the beginning of `v` before anything else or one that must be escaped. */
+// @ts-ignore: decorator
+@inline export function asciiPrefix(v: v128): usize {
+  // As signed bytes, what is above ASCII is below 0.
+  return ctz(i8x16.bitmask(v128.or(
+    v128.or(i8x16.eq(v, i8x16.splat(34)), i8x16.eq(v, i8x16.splat(92))),
+    i8x16.lt_s(v, i8x16.splat(32)),
+  )) | 0x10000);
+}
+
+/** How many bytes at the beginning of `v`, 0 to 16, are whole characters that are written as they are. */
+// @ts-ignore: decorator
+@inline function plainPrefix(v: v128): usize {
+  const ascii = asciiPrefix(v);
+  if (ascii == 16 || (i8x16.bitmask(v) >> <i32>ascii & 1) == 0) return ascii;
+  return utf8Prefix(v, ctz(escapes(v) | 0x10000), ascii);
+}
+
+/**
+ * plainPrefix where the first `plain` bytes need no escape and only the first `ascii` are ASCII: all whole sequences when
+ * every one is sound, else `ascii`. The check is that of "Validating UTF-8 In Less Than One Instruction Per Byte" (Keiser,
+ * Lemire; arXiv 2010.03090): three tables of 16, by the nibbles of two neighbours, have a bit in common where these two
+ * cannot stand together. Bits: 1 too short, 2 too long, 4 overlong of 3, 8 too large, 16 surrogate, 32 overlong of 2,
+ * 64 overlong of 4 or too large, 128 two continuations, which are right behind a lead of 3 or 4.
+ */
+function utf8Prefix(v: v128, plain: usize, ascii: usize): usize {
+  const none = i8x16.splat(0);
+  const before = i8x16.shuffle(none, v, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30);
+  const before2 = i8x16.shuffle(none, v, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29);
+  const before3 = i8x16.shuffle(none, v, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28);
+  const byLead = i8x16(2, 2, 2, 2, 2, 2, 2, 2, -128, -128, -128, -128, 33, 1, 21, 73);
+  const byLow = i8x16(-25, -93, -125, -125, -117, -53, -53, -53, -53, -53, -53, -53, -53, -37, -53, -53);
+  const byNext = i8x16(1, 1, 1, 1, 1, 1, 1, 1, -26, -82, -70, -70, 1, 1, 1, 1);
+  const clash = v128.and(
+    v128.and(
+      i8x16.swizzle(byLead, i8x16.shr_u(before, 4)),
+      i8x16.swizzle(byLow, v128.and(before, i8x16.splat(15))),
+    ),
+    i8x16.swizzle(byNext, i8x16.shr_u(v, 4)),
+  );
+  const third = i8x16.sub_sat_u(before2, i8x16.splat(0x60)); // from 0x80 where a lead of 3 or 4 stands two before
+  const fourth = i8x16.sub_sat_u(before3, i8x16.splat(0x70));
+  const expected = v128.and(v128.or(third, fourth), i8x16.splat(-128));
+  const broken = i8x16.bitmask(i8x16.ne(v128.xor(clash, expected), none));
+  // A sequence cut by the end of the plain bytes shows at the byte behind them; what comes later is no concern.
+  if ((broken & ((2 << <i32>plain) - 1)) != 0) return ascii;
+  // A sequence cut by the end of `v` waits for the next look.
+  if (i8x16.extract_lane_u(v, 13) >= 0xf0) return min<usize>(plain, 13);
+  if (i8x16.extract_lane_u(v, 14) >= 0xe0) return min<usize>(plain, 14);
+  if (i8x16.extract_lane_u(v, 15) >= 0xc0) return min<usize>(plain, 15);
+  return plain;
+}
+
+/**
+ * The length of the UTF-8 sequence at `o`, a byte from 0x80; when it is broken, minus the number of bytes that WHATWG's
+ * decoder replaces by one U+FFFD (https://encoding.spec.whatwg.org/#utf-8-decoder). The NUL behind every text ends it.
+ */
+// @ts-ignore: decorator
+@inline function sequence(o: usize): isize {
+  const a = load<u8>(o);
+  if (a < 0xc2 || a > 0xf4) return -1;
+  const b = load<u8>(o, 1);
+  if (b < (a == 0xe0 ? 0xa0 : a == 0xf0 ? 0x90 : 0x80)) return -1;
+  if (b > (a == 0xed ? 0x9f : a == 0xf4 ? 0x8f : 0xbf)) return -1;
+  if (a < 0xe0) return 2;
+  if ((load<u8>(o, 2) & 0xc0) != 0x80) return -2;
+  if (a < 0xf0) return 3;
+  if ((load<u8>(o, 3) & 0xc0) != 0x80) return -3;
+  return 4;
+}
+
+/** For each control character the letter of its short escape, 0 where there is none. */
+const SHORT = memory.data<u8>([
+  0, 0, 0, 0, 0, 0, 0, 0, 98, 116, 110, 0, 102, 114, 0, 0,
+  0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+]);
+
+/** Writes a quote, backslash or control character as JSON.stringify does: at most 6 bytes. */
+function writeEscape(c: u8, p: usize): usize {
+  store<u8>(p, 92);
+  const letter = c < 32 ? load<u8>(SHORT + c) : c;
+  if (letter) {
+    store<u8>(p, letter, 1);
+    return p + 2;
+  }
+  store<u32>(p, 0x30303075, 1); // u000
+  store<u8>(p, 48 + (c >> 4), 4);
+  const low = c & 15;
+  store<u8>(p, low < 10 ? 48 + low : 87 + low, 5);
+  return p + 6;
+}

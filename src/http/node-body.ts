@@ -35,8 +35,14 @@ export class NodeBody implements Sink, Watched {
     return this.writeOwned(Buffer.from(chunk));
   }
 
-  /** Like `write`, of bytes that nobody changes any more. */
-  writeOwned(chunk: Uint8Array): void | Promise<void> {
+  /** Writes bytes that nobody changes any more, as the reader takes them. */
+  async writeAll(bytes: Uint8Array): Promise<void> {
+    for (let at = 0; at < bytes.length; at += CHUNK_BYTES) {
+      await this.writeOwned(bytes.subarray(at, at + CHUNK_BYTES));
+    }
+  }
+
+  private writeOwned(chunk: Uint8Array): void | Promise<void> {
     this.assertOpen();
     if (chunk.length === 0 || this.options.response.write(chunk)) return;
     this.block();

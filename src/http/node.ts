@@ -2,7 +2,8 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { Engine, EngineOptions } from './edge.ts';
-import { NodeExchange, type NodeExchanges } from './node-exchange.ts';
+import type { Exchanges } from './exchange.ts';
+import { NodeExchange } from './node-exchange.ts';
 import { quiet } from './quiet.ts';
 import { StoppedError, Watch } from './watch.ts';
 
@@ -18,11 +19,11 @@ export function createNodeEngine(options: EngineOptions): Engine {
 
 class NodeEngine implements Engine {
   readonly name = 'node:http';
-  private readonly exchanges: NodeExchanges;
+  private readonly exchanges: Exchanges;
   private readonly server: Server;
 
   constructor(options: EngineOptions) {
-    const exchanges: NodeExchanges = {
+    const exchanges: Exchanges = {
       options,
       watch: new Watch(options.stallTimeoutMs),
       open: new Set(),
@@ -38,7 +39,7 @@ class NodeEngine implements Engine {
       },
       (request, response) => {
         try {
-          new NodeExchange(exchanges, request, response).run();
+          NodeExchange.accept(exchanges, request, response);
         } catch (error) {
           options.onError(error, null);
           response.destroy();

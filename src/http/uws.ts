@@ -4,7 +4,8 @@ import type * as uws from 'uWebSockets.js';
 import { loadAddon } from './addon.ts';
 import type { Engine, EngineOptions } from './edge.ts';
 import { quiet } from './quiet.ts';
-import { UwsExchange, type Exchanges } from './uws-exchange.ts';
+import type { Exchanges } from './exchange.ts';
+import { UwsExchange } from './uws-exchange.ts';
 import { StoppedError, Watch } from './watch.ts';
 
 export type { HttpRequest, HttpResponse } from 'uWebSockets.js';
@@ -60,7 +61,7 @@ class UwsEngine implements Engine {
     this.app = addon.App();
     this.app.any('/*', (response, request) => {
       try {
-        new UwsExchange(this.exchanges, response, request).run();
+        UwsExchange.accept(this.exchanges, response, request);
       } catch (error) {
         // What throws into uWebSockets.js ends the process; so does an answer that nobody gives.
         options.onError(error, null);

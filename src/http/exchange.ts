@@ -1,0 +1,157 @@
+import type { Sink } from '../stream/sink.ts';
+import type { BodyCollector } from './body.ts';
+import type { Body, EngineOptions, Reply, Request } from './edge.ts';
+import { failure } from './failure.ts';
+import type { Watch } from './watch.ts';
+
+/** What the exchanges of one engine share. */
+export interface Exchanges {
+  readonly options: EngineOptions;
+  readonly watch: Watch;
+  /** Those under way; an exchange adds and removes itself. */
+  readonly open: Set<Exchange>;
+  /** True once the engine stops: answers ask the client to close. */
+  stopping: boolean;
+}
+
+/** What a request says before its body. */
+export type RequestHead = Omit<Request, 'signal' | 'body'>;
+
+/** One request and its answer: what both engines have in common. */
+export abstract class Exchange implements Request {
+  readonly method: string;
+  readonly path: string;
+  readonly query: string;
+  readonly headers: Request['headers'];
+  readonly address: string;
+  protected readonly exchanges: Exchanges;
+  /** null when no body is to come. */
+  protected incoming: BodyCollector | null = null;
+  private controller: AbortController | null = null;
+  private lostBecause: { readonly reason: unknown } | null = null;
+
+  constructor(exchanges: Exchanges, head: RequestHead) {
+    this.method = head.method;
+    this.path = head.path;
+    this.query = head.query;
+    this.headers = head.headers;
+    this.address = head.address;
+    this.exchanges = exchanges;
+    exchanges.open.add(this);
+  }
+
+  /** Made when somebody asks: most answers are out before anybody could want to stop them. */
+  get signal(): AbortSignal {
+    if (this.controller === null) {
+      this.controller = new AbortController();
+      if (this.lostBecause !== null) this.controller.abort(this.lostBecause.reason);
+    }
+    return this.controller.signal;
+  }
+
+  /** The whole body. That of a DELETE is read and ignored: it has no meaning (RFC 9110, 9.3.5). */
+  body(): Promise<Uint8Array> {
+    if (this.incoming === null || this.method === 'DELETE') return Promise.resolve(new Uint8Array(0));
+    return this.incoming.body();
+  }
+
+  /** Asks the application and answers. Never throws. */
+  run(): void {
+    const failed = (error: unknown) => {
+      this.report(error);
+      this.answerOnceRead(failure());
+    };
+    try {
+      this.exchanges.options.serve(this).then((reply) => this.answerOnceRead(reply), failed);
+    } catch (error) {
+      failed(error);
+    }
+  }
+
+  /** Cuts the connection: the client sees that the answer is not whole. */
+  abstract cut(reason: unknown): void;
+
+  /** Puts the answer on the wire. `close`: the connection is not used again. Throws only before anything is written. */
+  protected abstract send(reply: Reply, close: boolean): void;
+
+  protected get lost(): boolean {
+    return this.lostBecause !== null;
+  }
+
+  /** The answer is out. */
+  protected finish(): void {
+    this.exchanges.open.delete(this);
+  }
+
+  /** The connection is gone, before the answer was out. True the first time. */
+  protected lose(reason: unknown): boolean {
+    if (this.lost) return false;
+    this.lostBecause = { reason };
+    this.finish();
+    this.controller?.abort(reason);
+    this.incoming?.abort(reason);
+    return true;
+  }
+
+  /** Runs a stream into `sink` and ends or cuts it by how it settles. */
+  protected async produce(run: StreamBody['run'], sink: Sink): Promise<void> {
+    try {
+      await run(sink);
+      await sink.end();
+    } catch (error) {
+      // Why the signal is aborted is no news: the client went, stalled, or the engine stops.
+      if (error !== sink.signal.reason) this.report(error);
+      sink.fail(error);
+    }
+  }
+
+  /** Runs a stream that nobody reads, so that it gives back what it holds. */
+  protected runUnread({ run }: StreamBody, reason: unknown): void {
+    void this.produce(run, closedSink(reason));
+  }
+
+  protected report(error: unknown): void {
+    this.exchanges.options.onError(error, this);
+  }
+
+  /**
+   * Answers when the request has been read: closing a connection on unread bytes resets it, and a reset destroys an
+   * answer that the client has not read yet.
+   */
+  private answerOnceRead(reply: Reply): void {
+    if (this.incoming === null) this.answer(reply, false);
+    else this.incoming.whenDrained((whole) => this.answer(reply, !whole));
+  }
+
+  private answer(reply: Reply, close: boolean): void {
+    const { body } = reply;
+    if (this.lostBecause !== null) {
+      if (body.kind === 'stream') this.runUnread(body, this.lostBecause.reason);
+      return;
+    }
+    try {
+      this.send(reply, close || this.exchanges.stopping);
+    } catch (error) {
+      this.report(error);
+      if (body.kind === 'stream') this.runUnread(body, error);
+      this.answerFailure(error);
+    }
+  }
+
+  private answerFailure(error: unknown): void {
+    try {
+      this.send(failure(), true);
+    } catch (again) {
+      this.report(again);
+      this.cut(error);
+    }
+  }
+}
+
+type StreamBody = Extract<Body, { kind: 'stream' }>;
+
+function closedSink(reason: unknown): Sink {
+  const signal = AbortSignal.abort(reason);
+  const refuse = () => signal.throwIfAborted();
+  return { chunkBytes: 1024, signal, write: refuse, flush: refuse, end: refuse, fail: () => undefined };
+}

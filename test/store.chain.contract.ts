@@ -1,0 +1,79 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { Plan } from '../src/store/store.ts';
+import { CATEGORIES, expectedItems, makeItems } from './support/items.ts';
+import { PLENTY, assertChain, assertRows, readRows } from './support/reading.ts';
+import type { OpenForTest } from './store.contract.ts';
+
+const BATCH_ROWS = [1, 3, 7, 100, 1000];
+const RANGES: readonly Pick<Plan, 'minPrice' | 'maxPrice'>[] = [
+  {},
+  { minPrice: 0 },
+  { maxPrice: 2.5 },
+  { minPrice: -1, maxPrice: 3 },
+  { minPrice: 0, maxPrice: 0 },
+  { minPrice: 3, maxPrice: 2 },
+  { minPrice: 2 ** 62 },
+  { maxPrice: -(2 ** 60) },
+];
+
+/** Each order, direction, category (also one that is not there, and the empty one) and price range. */
+export function* allPlans(): Generator<Plan, void, undefined> {
+  for (const direction of [1, -1] as const)
+    for (const category of [undefined, ...CATEGORIES, 'boo', '']) {
+      const filter = category === undefined ? {} : { category };
+      yield { order: 'id', direction, ...filter };
+      for (const range of RANGES) yield { order: 'price', direction, ...filter, ...range };
+    }
+}
+
+/** Reading a plan from one end to the other. */
+export function chainContract(name: string, open: OpenForTest): void {
+  test(`${name}: every plan comes whole, in order, once each, whatever the batches' size`, async (t) => {
+    const opened = await open(t);
+    if (!opened) return;
+    const { store, slots } = opened;
+    const items = makeItems(180);
+    await store.items.insert(
+      items.map(({ bytes }) => bytes),
+      'fail',
+    );
+    for (const plan of allPlans())
+      await t.test(JSON.stringify(plan), async () => {
+        const expected = expectedItems(items, plan);
+        for (const rows of BATCH_ROWS)
+          await assertChain(store.items, plan, {}, { rows, bytes: PLENTY }, expected);
+      });
+    assert.equal(slots.taken, 0);
+  });
+
+  test(`${name}: an empty store has no rows and no more`, async (t) => {
+    const opened = await open(t);
+    if (!opened) return;
+    for (const plan of allPlans()) {
+      const read = await readRows(opened.store.items, plan, {}, { rows: 10, bytes: PLENTY });
+      assert.deepEqual(read, { rows: [], last: null, more: false });
+    }
+    assert.equal(opened.slots.taken, 0);
+  });
+
+  test(`${name}: skip passes over so many rows, also past the end`, async (t) => {
+    const opened = await open(t);
+    if (!opened) return;
+    const items = makeItems(120);
+    await opened.store.items.insert(
+      items.map(({ bytes }) => bytes),
+      'fail',
+    );
+    for (const plan of allPlans()) {
+      const expected = expectedItems(items, plan);
+      const end = expected.length;
+      for (const skip of new Set([0, 1, end >> 1, Math.max(0, end - 1), end, end + 1, 1_000_000])) {
+        const read = await readRows(opened.store.items, plan, { skip }, { rows: 5, bytes: PLENTY });
+        assertRows(read.rows, expected.slice(skip, skip + 5));
+        assert.equal(read.more, skip + 5 < end, `${JSON.stringify(plan)} after ${skip} of ${end}`);
+      }
+    }
+    assert.equal(opened.slots.taken, 0);
+  });
+}

@@ -1,0 +1,119 @@
+import { BSON, Binary, Double, Int32, Long, ObjectId, UUID } from '../../src/store/bson.ts';
+import type { Plan } from '../../src/store/store.ts';
+
+/** An item as tests make it, with the BSON they expect to get back byte for byte. */
+export interface Item {
+  readonly id: Id;
+  readonly category: string;
+  readonly price: Price;
+  readonly bytes: Buffer;
+}
+
+export type Id = Int32 | Long | Double | string | UUID | ObjectId;
+export type Price = Int32 | Long | Double;
+
+export const CATEGORIES = ['books', 'größe', 'b'] as const;
+
+/** An item of these key values; `note` makes two of the same key differ. */
+export function makeItem(id: Id, category: string, price: Price, note = ''): Item {
+  const bytes = Buffer.from(BSON.serialize({ _id: id, note, price, tags: { deep: [1, 'é'] }, category }));
+  return { id, category, price, bytes };
+}
+
+/**
+ * The same items every time: ids of all types in turn (negative and huge integers, strings that are prefixes of one
+ * another, hold NUL or lie beyond ASCII), few prices of three number types, so that there are many ties.
+ */
+export function makeItems(count: number): Item[] {
+  return Array.from({ length: count }, (_, n) => {
+    const scattered = (n * 7919) % 104_729; // a prime beyond any count here: every n gives another one
+    const category = CATEGORIES[scattered % CATEGORIES.length] ?? '';
+    return makeItem(idOf(n, scattered), category, priceOf(scattered % 17));
+  });
+}
+
+function idOf(n: number, scattered: number): Id {
+  const digits = String(scattered).padStart(12, '0');
+  switch (n % 8) {
+    case 0:
+      return new Int32(scattered - 50_000);
+    case 1:
+      return new Double(scattered + 200_000);
+    case 2:
+      return Long.fromBigInt(2n ** 53n + BigInt(scattered)); // neighbours that a double cannot tell apart
+    case 3:
+      return `text${digits.slice(8)}`;
+    case 4:
+      return `text${digits.slice(8)}\0${scattered % 3 === 0 ? '\0' : 'é'}`;
+    case 5:
+      return `${'té𝄞字'.slice(scattered % 3)}${scattered}`;
+    case 6:
+      return new UUID(Buffer.from(digits.padStart(32, scattered % 2 === 0 ? 'f' : '0'), 'hex'));
+    default:
+      return new ObjectId(digits.padStart(24, scattered % 2 === 0 ? 'f' : '0'));
+  }
+}
+
+function priceOf(n: number): Price {
+  if (n === 0) return new Double(-0);
+  if (n === 1) return new Int32(0);
+  if (n === 2) return Long.fromBigInt(-(2n ** 60n) - 1n);
+  if (n === 3) return new Double(-(2 ** 60));
+  if (n % 3 === 0) return new Int32(n - 8);
+  return n % 3 === 1 ? new Double(n / 4) : Long.fromNumber(n);
+}
+
+/** What a store must give for a plan, by a filter and a sort that know nothing of stores. */
+export function expectedItems(items: readonly Item[], plan: Plan): Item[] {
+  return items
+    .filter(({ category }) => plan.category === undefined || category === plan.category)
+    .filter(
+      ({ price }) => plan.minPrice === undefined || compareNumbers(price, new Double(plan.minPrice)) >= 0,
+    )
+    .filter(
+      ({ price }) => plan.maxPrice === undefined || compareNumbers(price, new Double(plan.maxPrice)) <= 0,
+    )
+    .sort((a, b) => compareItems(a, b, plan) * plan.direction);
+}
+
+/** BSON's order of two items in a plan's order, ascending. */
+export function compareItems(a: Item, b: Item, plan: Pick<Plan, 'order'>): number {
+  return (plan.order === 'price' ? compareNumbers(a.price, b.price) : 0) || compareIds(a.id, b.id);
+}
+
+/** BSON's order of ids: number < string < binary < ObjectId, then by value. */
+export function compareIds(a: Id, b: Id): number {
+  const byType = typeRank(a) - typeRank(b);
+  if (byType !== 0) return byType;
+  if (isNumber(a) && isNumber(b)) return compareNumbers(a, b);
+  return Buffer.compare(bytesOf(a), bytesOf(b));
+}
+
+/** Exact: whole parts as big integers, then what is behind the point. */
+export function compareNumbers(a: Price, b: Price): number {
+  const [wholeA, restA] = parts(a);
+  const [wholeB, restB] = parts(b);
+  return wholeA === wholeB ? restA - restB : wholeA < wholeB ? -1 : 1;
+}
+
+function parts(value: Price): [whole: bigint, rest: number] {
+  if (value instanceof Long) return [value.toBigInt(), 0];
+  const whole = Math.trunc(value.value);
+  return [BigInt(whole), value.value - whole];
+}
+
+function isNumber(id: Id): id is Price {
+  return id instanceof Int32 || id instanceof Long || id instanceof Double;
+}
+
+function typeRank(id: Id): number {
+  if (isNumber(id)) return 0;
+  if (typeof id === 'string') return 1;
+  return id instanceof Binary ? 2 : 3;
+}
+
+function bytesOf(id: Id): Uint8Array {
+  if (typeof id === 'string') return Buffer.from(id);
+  if (id instanceof ObjectId) return id.id;
+  return id instanceof Binary ? id.buffer : Buffer.alloc(0);
+}

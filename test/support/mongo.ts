@@ -1,0 +1,62 @@
+import type { TestContext } from 'node:test';
+import { MongoClient, type Document } from 'mongodb';
+import { connectMongo } from '../../src/store/mongo.ts';
+import { Slots } from '../../src/store/slots.ts';
+import type { OpenStore } from '../store.contract.ts';
+import { testMongo } from './mongod.ts';
+
+/** A store in MongoDB, and the same database through the driver alone. */
+export interface OpenMongo extends OpenStore {
+  readonly client: MongoClient;
+  readonly warnings: readonly string[];
+}
+
+export interface MongoTestOptions {
+  /** Creates the collection beforehand in this form, as somebody else might have. */
+  readonly existing?: Document;
+  readonly manageIndexes?: boolean;
+}
+
+/** A fresh store on the shared mongod; null, and the test skipped, where there is none. */
+export async function testMongoStore(
+  t: TestContext,
+  options: MongoTestOptions = {},
+): Promise<OpenMongo | null> {
+  const uri = await testMongo(t);
+  if (uri === null) return null;
+  const client = testClient(t, uri);
+  if (options.existing) await client.db().createCollection('items', options.existing);
+  return { ...(await openStore(t, uri, options)), client };
+}
+
+/** The store of a URI, closed after the test. */
+export async function openStore(
+  t: TestContext,
+  uri: string,
+  { manageIndexes = true }: Pick<MongoTestOptions, 'manageIndexes'> = {},
+): Promise<Omit<OpenMongo, 'client'>> {
+  const slots = new Slots();
+  const warnings: string[] = [];
+  const store = await connectMongo({
+    uri,
+    slots,
+    manageIndexes,
+    onWarning: (message) => warnings.push(message),
+  });
+  t.after(() => store.close());
+  const remover = testClient(t, uri);
+  const remove = async (_id: unknown): Promise<void> => {
+    await remover
+      .db()
+      .collection('items')
+      .deleteOne({ _id } as Document);
+  };
+  return { store, slots, remove, warnings };
+}
+
+/** The driver, closed after the test. */
+export function testClient(t: TestContext, uri: string): MongoClient {
+  const client = new MongoClient(uri);
+  t.after(() => client.close());
+  return client;
+}

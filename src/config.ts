@@ -12,7 +12,7 @@ const duration = (fallback: string, description: string) =>
   Type.String({ pattern: DURATION, default: fallback, description });
 const integer = (minimum: number, maximum: number, fallback: number, description: string) =>
   Type.Integer({ minimum, maximum, default: fallback, description });
-const choice = <T extends string>(words: readonly T[], fallback: T, description: string) =>
+const choice = <const T extends string>(words: readonly T[], fallback: T, description: string) =>
   Type.Unsafe<T>({ type: 'string', enum: words, default: fallback, description });
 
 /** Every setting: its name in the environment, form, default and meaning. README and `--help` show this table. */

@@ -1,0 +1,46 @@
+import type { Framing, Transcoder } from '../../src/serialize/rows.ts';
+import type { Batch } from '../../src/store/batch.ts';
+import type { Slots } from '../../src/store/slots.ts';
+
+/** Documents in the form of a batch: a BSON array's body. */
+export function arrayBody(rows: readonly Uint8Array[]): Buffer {
+  return Buffer.concat(rows.flatMap((bytes, i) => [Buffer.from(`\x03${i}\0`), bytes]));
+}
+
+/** A batch with this body, in a slot of its own; `start` bytes stand before it. */
+export function batchOf(slots: Slots, body: Uint8Array, start = 0): Batch {
+  const slot = slots.take(start + body.length);
+  slot.bytes().fill(0xee).set(body, start);
+  const release = () => slot.release();
+  return { slot, start, length: body.length, rows: 1, last: null, more: false, release };
+}
+
+/** What an encoder makes of a batch, each chunk copied; throws as it does. */
+export function chunksOf(
+  transcoder: Transcoder,
+  batch: Batch,
+  chunkBytes = 16_000,
+  framing: Framing = 'lines',
+): Buffer[] {
+  const encoder = transcoder.encoder(framing);
+  try {
+    return Array.from(encoder.encode(batch, chunkBytes), (chunk) => Buffer.from(chunk));
+  } finally {
+    encoder.close();
+  }
+}
+
+/** The text of these rows, each ended by LF. */
+export function transcode(
+  transcoder: Transcoder,
+  slots: Slots,
+  rows: readonly Uint8Array[],
+  chunkBytes = 16_000,
+): string {
+  const batch = batchOf(slots, arrayBody(rows));
+  try {
+    return Buffer.concat(chunksOf(transcoder, batch, chunkBytes)).toString();
+  } finally {
+    batch.release();
+  }
+}

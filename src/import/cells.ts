@@ -1,0 +1,84 @@
+import { Long, ObjectId } from '../store/bson.ts';
+import { encodeItem, type Columns, type Fields } from './item.ts';
+import { cellValue, priceOfCell } from './number.ts';
+import { keepsItsName } from './object.ts';
+import { BadRow, BrokenSource, quoted } from './row.ts';
+import { UsageError } from './usage.ts';
+import { faultOfName } from './value.ts';
+
+/** Makes the item of one CSV row; BadRow when it is none. */
+export type ItemOfCells = (cells: readonly string[]) => Uint8Array;
+
+/**
+ * How rows under this header become items: each cell a field under its column's name, numbers as numbers (number.ts), an
+ * empty cell no field. UsageError when a mapped column is not in the header, BrokenSource when the header names no fields.
+ */
+export function itemsUnderHeader(header: readonly string[], columns: Columns): ItemOfCells {
+  checkHeader(header);
+  const idColumn = columns.id ?? ['_id', 'id'].find((name) => header.includes(name)) ?? null;
+  const at = (name: string, option: string): number => columnAt(header, name, option);
+  const categoryAt = at(columns.category, '--category');
+  const priceAt = at(columns.price, '--price');
+  const readId = idColumn === null ? () => new ObjectId() : idReader(at(idColumn, '--id'));
+  const kept = header.map((name) => keepsItsName(name, idColumn, columns));
+
+  return (cells) => {
+    const fields: Fields = new Map();
+    fields.set('_id', readId(cells));
+    for (const [index, cell] of cells.entries()) {
+      if (index === categoryAt) fields.set('category', categoryOf(cell, columns.category));
+      if (index === priceAt) fields.set('price', priceOf(cell, columns.price));
+      if (kept[index] && cell !== '') fields.set(header[index] ?? '', cellValue(cell));
+    }
+    return encodeItem(fields);
+  };
+}
+
+function checkHeader(header: readonly string[]): void {
+  const seen = new Set<string>();
+  for (const [index, name] of header.entries()) {
+    if (name === '') throw new BrokenSource(`column ${index + 1} has no name in the header row`);
+    const fault = seen.has(name) ? 'is there twice' : faultOfName(name);
+    if (fault !== null) throw new BrokenSource(`the header row's column ${quoted(name)} ${fault}`);
+    seen.add(name);
+  }
+}
+
+function columnAt(header: readonly string[], name: string, option: string): number {
+  const index = header.indexOf(name);
+  if (index >= 0) return index;
+  const known = header.map((column) => quoted(column)).join(', ');
+  throw new UsageError(
+    `the file has no column ${quoted(name)}; name one with ${option}. Its columns: ${known}`,
+  );
+}
+
+/**
+ * Ids of one file are all of one kind, integers or texts, as the first one is: a mix (`8`, `007`) would be found by URL
+ * only in part, since a URL's text is read as the one type that a collection's ids have.
+ */
+function idReader(index: number): (cells: readonly string[]) => string | number | Long {
+  let integers: boolean | null = null;
+  return (cells) => {
+    const cell = cells[index] ?? '';
+    if (cell === '') throw new BadRow('its id is empty');
+    const value = cellValue(cell);
+    const isInteger = value instanceof Long || Number.isSafeInteger(value);
+    integers ??= isInteger;
+    if (!integers) return cell;
+    if (!isInteger) throw new BadRow(`its id ${quoted(cell)} is no integer, but the first id was`);
+    return value;
+  };
+}
+
+function categoryOf(cell: string, column: string): string {
+  if (cell === '') throw new BadRow(`it has no category: its cell in column ${quoted(column)} is empty`);
+  return cell;
+}
+
+function priceOf(cell: string, column: string): number | Long {
+  if (cell === '') throw new BadRow(`it has no price: its cell in column ${quoted(column)} is empty`);
+  const price = priceOfCell(cell);
+  if (price === null) throw new BadRow(`its price is ${quoted(cell)}; expected a finite number`);
+  return price;
+}

@@ -1,0 +1,126 @@
+import { isUtf8 } from 'node:buffer';
+import { CsvError, parse, type InfoRecord, type Parser } from 'csv-parse';
+import type { ItemOfCells } from './cells.ts';
+import { Position, type Place } from './position.ts';
+import { wellQuoted } from './quotes.ts';
+import { BadRow, BrokenSource, LONGEST_ROW, type SourceRow } from './row.ts';
+
+/** A record as the parser found it, with its place and bytes; no cells when its last quote is never closed. */
+interface RawRecord extends Place {
+  readonly cells: readonly string[] | null;
+}
+
+/**
+ * Reads CSV (RFC 4180; CRLF, LF or CR; a byte order mark is skipped; blank lines are ignored). The first row is the
+ * header; `underHeader` gets it and answers how rows become items. `at` is the line a row begins on.
+ *
+ * A row of another length than the header or with a misplaced quote is a bad row, and reading goes on behind it. A quote
+ * that is not closed takes rows behind it along: the reason says up to which line.
+ */
+export async function* readCsv(
+  source: AsyncIterable<Buffer>,
+  underHeader: (header: readonly string[]) => ItemOfCells,
+): AsyncGenerator<SourceRow> {
+  let columns = 0;
+  let toItem: ItemOfCells | undefined;
+  for await (const records of parseRecords(source)) {
+    for (const record of records) {
+      if (toItem) {
+        yield rowOf(record, columns, toItem);
+      } else {
+        const header = headerOf(record);
+        columns = header.length;
+        toItem = underHeader(header);
+      }
+    }
+  }
+  if (!toItem) throw new BrokenSource('the file is empty; a CSV file begins with a header row');
+}
+
+function headerOf(record: RawRecord): readonly string[] {
+  const fault = faultOf(record);
+  if (fault !== null || !record.cells) {
+    throw new BrokenSource(`the header row (line ${record.line}): ${fault ?? 'it has no cells'}`);
+  }
+  return record.cells;
+}
+
+function rowOf(record: RawRecord, columns: number, toItem: ItemOfCells): SourceRow {
+  const at = record.line;
+  const fault = faultOf(record, columns);
+  if (fault !== null || !record.cells) return { at, problem: fault ?? 'it has no cells' };
+  try {
+    return { at, item: toItem(record.cells) };
+  } catch (error) {
+    if (error instanceof BadRow) return { at, problem: error.message };
+    throw error;
+  }
+}
+
+/** Why the record is no row; null when it is one. */
+function faultOf(record: RawRecord, columns?: number): string | null {
+  const { cells, line, lastLine } = record;
+  const reach = lastLine > line ? `; it reaches to line ${lastLine}` : '';
+  if (!cells) return `a quote is not closed before the end of the file${reach}`;
+  // The parser is told to take misplaced quotes as text; they then stand in a cell, as doubled ones do.
+  const quotes = cells.some((cell) => cell.includes('"'));
+  if (quotes && !wellQuoted(record.bytes)) return `a quote is misplaced or not closed${reach}`;
+  if (columns !== undefined && cells.length !== columns) {
+    return `it has ${cells.length} cells, the header has ${columns}${reach}`;
+  }
+  const replaced = cells.some((cell) => cell.includes('\ufffd'));
+  return replaced && !isUtf8(record.bytes) ? 'it is not valid UTF-8' : null;
+}
+
+/** One array per chunk of the source, empty when no record ended in it. */
+async function* parseRecords(source: AsyncIterable<Buffer>): AsyncGenerator<readonly RawRecord[]> {
+  const position = new Position();
+  let records: RawRecord[] = [];
+  const parser = parse({
+    bom: true,
+    record_delimiter: ['\r\n', '\n', '\r'],
+    skip_empty_lines: true,
+    // faultOf finds these, where the row's bytes are known; here they would end the run.
+    relax_quotes: true,
+    relax_column_count: true,
+    on_record: (cells: string[], info: InfoRecord) => {
+      records.push({ cells, ...position.take(info.bytes) });
+      return null; // nothing goes through the stream's own queue
+    },
+  });
+  let failure: Error | undefined;
+  parser.on('error', (error) => (failure = error));
+  for await (const chunk of source) {
+    position.add(chunk);
+    await feed(parser, chunk);
+    if (failure) throw failure;
+    yield records;
+    records = [];
+    if (position.pending > LONGEST_ROW) {
+      throw new BrokenSource(`the row on line ${position.line} is longer than 16 MB: is a quote not closed?`);
+    }
+  }
+  await finish(parser);
+  if (failure) records.push(unclosed(failure, position));
+  yield records;
+}
+
+function unclosed(failure: Error, position: Position): RawRecord {
+  if (!(failure instanceof CsvError) || failure.code !== 'CSV_QUOTE_NOT_CLOSED') throw failure;
+  return { cells: null, ...position.takeAll() };
+}
+
+/** Settles when the parser is through with the chunk; an error comes by its `error` event. */
+function feed(parser: Parser, chunk: Buffer): Promise<void> {
+  return new Promise((resolve) => {
+    parser.write(chunk, () => resolve());
+  });
+}
+
+function finish(parser: Parser): Promise<void> {
+  return new Promise((resolve) => {
+    parser.once('close', resolve);
+    parser.end();
+    parser.resume();
+  });
+}

@@ -1,0 +1,57 @@
+import { itemsUnderHeader } from './cells.ts';
+import { readCsv } from './csv.ts';
+import type { Columns } from './item.ts';
+import { readJson } from './json-array.ts';
+import { readNdjson } from './ndjson.ts';
+import { peek } from './peek.ts';
+import { BrokenSource, type Rows } from './row.ts';
+
+export const FORMATS = ['csv', 'ndjson', 'json'] as const;
+export type Format = (typeof FORMATS)[number];
+
+/** File name endings, before `.gz`, `.br` or `.zst`. */
+const ENDINGS: Readonly<Record<string, Format>> = {
+  csv: 'csv',
+  ndjson: 'ndjson',
+  jsonl: 'ndjson',
+  json: 'json',
+};
+
+/** The format a file's name tells; null when it tells none. */
+export function formatOfName(file: string): Format | null {
+  const ending = /\.([a-z]+)(?:\.(?:gz|br|zst))?$/i.exec(file)?.[1]?.toLowerCase() ?? '';
+  return ENDINGS[ending] ?? null;
+}
+
+/**
+ * The rows of a file's (decompressed) content. `json` is an array, or objects one a line: mongoexport writes those to
+ * files ending in .json, so the first byte that is not blank tells which.
+ */
+export async function readRows(
+  content: AsyncIterable<Buffer>,
+  format: Format,
+  columns: Columns,
+): Promise<Rows> {
+  const { head, bytes } = await peek(content, (seen) => firstCharacter(seen) !== '');
+  refuseUtf16(head);
+  switch (format) {
+    case 'csv':
+      return { unit: 'line', rows: readCsv(bytes, (header) => itemsUnderHeader(header, columns)) };
+    case 'ndjson':
+      return { unit: 'line', rows: readNdjson(bytes, columns) };
+    case 'json':
+      return firstCharacter(head) === '{'
+        ? { unit: 'line', rows: readNdjson(bytes, columns) }
+        : { unit: 'row', rows: readJson(bytes, columns) };
+  }
+}
+
+/** The first character behind blanks and a UTF-8 byte order mark; empty when none came so far. */
+function firstCharacter(head: Buffer): string {
+  return head.toString('latin1').replace('\u00ef\u00bb\u00bf', '').trimStart().slice(0, 1);
+}
+
+function refuseUtf16(head: Buffer): void {
+  const mark = head.subarray(0, 2).toString('hex');
+  if (mark === 'fffe' || mark === 'feff') throw new BrokenSource('the file is UTF-16; UTF-8 was expected');
+}

@@ -1,0 +1,53 @@
+import { ArrayElements } from './json.ts';
+import type { Columns } from './item.ts';
+import { itemOfObject } from './object.ts';
+import { BadRow, BrokenSource, LONGEST_ROW, printable, type SourceRow } from './row.ts';
+import { Utf8Pieces } from './utf8.ts';
+
+/**
+ * Reads one JSON array of objects, an element at a time. `at` is the number of the element. A fault in the JSON itself
+ * ends the run (BrokenSource): what follows it cannot be told apart; the elements before it are good.
+ */
+export async function* readJson(source: AsyncIterable<Buffer>, columns: Columns): AsyncGenerator<SourceRow> {
+  const elements = new ArrayElements();
+  const pieces = new Utf8Pieces();
+  let at = 0;
+  let bytes = 0;
+  let damaged = false;
+  for await (const chunk of source) {
+    bytes += chunk.length;
+    const { text, valid } = pieces.push(chunk);
+    damaged ||= !valid;
+    for (const element of elementsOf(elements, text, at)) {
+      yield rowOf(++at, element, damaged, columns);
+      damaged = !valid;
+      bytes = 0;
+    }
+    if (bytes > LONGEST_ROW) throw new BrokenSource(`row ${at + 1} is longer than 16 MB`);
+  }
+  if (!elements.ended) throw new BrokenSource(`the JSON array is cut off after row ${at}`);
+}
+
+/** `before`: the elements read before this piece. */
+function* elementsOf(elements: ArrayElements, text: string, before: number): Generator {
+  let at = before;
+  try {
+    for (const element of elements.push(text)) {
+      at++;
+      yield element;
+    }
+  } catch (error) {
+    if (!(error instanceof Error)) throw error;
+    throw new BrokenSource(`the JSON is broken in or after row ${at + 1}: ${printable(error.message)}`);
+  }
+}
+
+function rowOf(at: number, element: unknown, damaged: boolean, columns: Columns): SourceRow {
+  if (damaged && JSON.stringify(element).includes('\ufffd')) return { at, problem: 'it is not valid UTF-8' };
+  try {
+    return { at, item: itemOfObject(element, columns) };
+  } catch (error) {
+    if (error instanceof BadRow) return { at, problem: error.message };
+    throw error;
+  }
+}

@@ -1,0 +1,35 @@
+import { ObjectId } from '../store/bson.ts';
+import { encodeItem, type Columns, type Fields } from './item.ts';
+import { BadRow } from './row.ts';
+import { checkName, storedValue } from './value.ts';
+
+/** The item of a JSON row: its top-level fields in their order, the mapped ones under their new names, `_id` first. */
+export function itemOfObject(row: unknown, columns: Columns): Uint8Array {
+  if (row === null || typeof row !== 'object' || Array.isArray(row)) {
+    throw new BadRow('it is not a JSON object');
+  }
+  const object = row as Record<string, unknown>;
+  const idColumn = columns.id ?? (Object.hasOwn(object, '_id') ? '_id' : 'id');
+  if (columns.id !== null && !Object.hasOwn(object, columns.id)) {
+    throw new BadRow(`it has no field ${columns.id} for its id`);
+  }
+  const fields: Fields = new Map();
+  fields.set('_id', undefined); // keeps the first place
+  for (const [name, value] of Object.entries(object)) {
+    checkName(name);
+    const stored = storedValue(value);
+    if (name === idColumn) fields.set('_id', stored);
+    if (name === columns.category) fields.set('category', stored);
+    if (name === columns.price) fields.set('price', stored);
+    if (keepsItsName(name, idColumn, columns)) fields.set(name, stored);
+  }
+  if (!Object.hasOwn(object, idColumn)) fields.set('_id', new ObjectId());
+  return encodeItem(fields);
+}
+
+/** Whether a column stays a field of its own: not when it became another one, nor when another one took its name. */
+export function keepsItsName(name: string, idColumn: string | null, columns: Columns): boolean {
+  if (name === columns.category || name === columns.price || name === idColumn) return false;
+  if (name === '_id' || name === 'category' || name === 'price') return false;
+  return !(name === 'id' && columns.id !== null);
+}

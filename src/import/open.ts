@@ -1,0 +1,99 @@
+/**
+ * The one importer of node:zlib for decompression (stream/compress.ts is the one for compression).
+ */
+import { open } from 'node:fs/promises';
+import { addAbortSignal, pipeline, type Readable, type Transform } from 'node:stream';
+import * as zlib from 'node:zlib';
+import { peek } from './peek.ts';
+import { BrokenSource, quoted } from './row.ts';
+
+/** What is read when the file's name is `-`. */
+export const STDIN = '-';
+const CHUNK_BYTES = 256 * 1024;
+const GZIP_MAGIC = Buffer.from([0x1f, 0x8b]);
+const ZSTD_MAGIC = Buffer.from([0x28, 0xb5, 0x2f, 0xfd]);
+
+/** An opened file or stdin. */
+export interface OpenedSource {
+  /** The content, decompressed. BrokenSource when it cannot be read or decompressed to its end. */
+  readonly bytes: AsyncIterable<Buffer>;
+  /** The file's size in bytes as it lies there; null when it has none (stdin, a pipe). */
+  readonly size: number | null;
+  /** How many of these bytes were read so far. */
+  position(): number;
+}
+
+/**
+ * Opens a file, or stdin for `-`. gzip and zstd are told by their first bytes, whatever the name; Brotli, which has no
+ * such bytes, by the ending `.br`. Once `signal` is aborted, reading rejects.
+ */
+export async function openSource(file: string, stdin: Readable, signal: AbortSignal): Promise<OpenedSource> {
+  const { stream, size } = file === STDIN ? { stream: stdin, size: null } : await openFile(file);
+  let position = 0;
+  const counted = async function* (): AsyncGenerator<Buffer> {
+    for await (const chunk of addAbortSignal(signal, stream) as AsyncIterable<Buffer>) {
+      position += chunk.length;
+      yield chunk;
+    }
+  };
+  try {
+    const source = explained(counted(), signal);
+    const { head, bytes } = await peek(source, (seen) => seen.length >= ZSTD_MAGIC.length);
+    const decompressor = decompressorFor(file, head);
+    const content = decompressor ? explained(through(bytes, decompressor), signal) : bytes;
+    return { bytes: content, size, position: () => position };
+  } catch (error) {
+    stream.destroy();
+    throw error;
+  }
+}
+
+async function openFile(file: string): Promise<{ stream: Readable; size: number | null }> {
+  try {
+    const handle = await open(file);
+    const stat = await handle.stat();
+    return {
+      stream: handle.createReadStream({ highWaterMark: CHUNK_BYTES }),
+      size: stat.isFile() ? stat.size : null,
+    };
+  } catch (error) {
+    throw new BrokenSource(`cannot open ${quoted(file)}: ${reason(error)}`, { cause: error });
+  }
+}
+
+function decompressorFor(file: string, head: Buffer): Transform | null {
+  if (/\.br$/i.test(file)) return zlib.createBrotliDecompress();
+  if (startsWith(head, GZIP_MAGIC)) return zlib.createGunzip();
+  if (!startsWith(head, ZSTD_MAGIC)) return null;
+  // Node has it from 22.15 and 23.8 on; the typings are of Node 20.
+  const { createZstdDecompress } = zlib as { createZstdDecompress?: () => Transform };
+  if (createZstdDecompress) return createZstdDecompress();
+  throw new BrokenSource('the file is compressed with zstd, which this Node cannot read (22.15 can)');
+}
+
+function startsWith(head: Buffer, magic: Buffer): boolean {
+  return head.subarray(0, magic.length).equals(magic);
+}
+
+function through(bytes: AsyncIterable<Buffer>, decompressor: Transform): AsyncIterable<Buffer> {
+  // An error of either destroys the decompressor with it, and so reaches whoever iterates; nothing is left for here.
+  pipeline(bytes, decompressor, () => undefined);
+  return decompressor as AsyncIterable<Buffer>;
+}
+
+/** The same bytes, with errors of the system and of zlib as BrokenSource. */
+async function* explained(bytes: AsyncIterable<Buffer>, signal: AbortSignal): AsyncGenerator<Buffer> {
+  try {
+    yield* bytes;
+  } catch (error) {
+    signal.throwIfAborted();
+    if (error instanceof BrokenSource) throw error;
+    throw new BrokenSource(`cannot read on: ${reason(error)}`, { cause: error });
+  }
+}
+
+/** The system's or zlib's word for what went wrong. A TypeError is our own mistake and stays what it is. */
+function reason(error: unknown): string {
+  if (error instanceof Error && 'code' in error) return error.message;
+  throw error;
+}

@@ -1,0 +1,103 @@
+import { Readable } from 'node:stream';
+import { fileURLToPath } from 'node:url';
+import { makeBookmark } from '../store/bookmark.ts';
+import type { ItemStore } from '../store/store.ts';
+import { readCsv } from './csv.ts';
+import { encodeItem, type Fields } from './item.ts';
+import { cellValue } from './number.ts';
+import { openSource } from './open.ts';
+import type { SourceRow } from './row.ts';
+
+/** Beside this file in src; the build copies it beside the compiled one. */
+const FILE = fileURLToPath(new URL('./sample/diamonds.csv.br', import.meta.url));
+export const SAMPLE_ROWS = 53_940;
+const BATCH_ROWS = 2_000;
+const NEVER = new AbortController().signal;
+
+/**
+ * The bundled catalogue: 53,940 cut diamonds. Ids `d00001`... by row; `category` is the cut; `name` is made of carat,
+ * cut, color and clarity; the other columns stand under their own names, numbers as numbers.
+ */
+export async function* sampleItems(): AsyncGenerator<SourceRow> {
+  const { bytes } = await openSource(FILE, Readable.from([]), NEVER);
+  let number = 0;
+  yield* readCsv(bytes, (header) => (cells) => diamond(++number, header, cells));
+}
+
+/**
+ * Loads the catalogue into an empty store, or completes a load that was broken off; a store with other items is left as
+ * it is. Resolves with the number of rows written, when they are durable. Nothing is overwritten, so two processes may
+ * do this at once.
+ */
+export async function loadSample(store: ItemStore): Promise<number> {
+  const rows = await collect(sampleItems());
+  if (!(await wantsSample(store, rows))) return 0;
+  let written = 0;
+  for (const part of inParts(rows)) {
+    const result = await store.insert(part, 'skip');
+    const [refused] = result.refused;
+    if (refused) throw new Error(`the store refused a row of the bundled catalogue: ${refused.reason}`);
+    written += result.written;
+  }
+  return written;
+}
+
+/** The first and the last row by themselves: the first tells that a load began, the last that it is whole. */
+function* inParts(rows: readonly Uint8Array[]): Generator<readonly Uint8Array[]> {
+  yield rows.slice(0, 1);
+  for (let at = 1; at < rows.length - 1; at += BATCH_ROWS) {
+    yield rows.slice(at, Math.min(at + BATCH_ROWS, rows.length - 1));
+  }
+  yield rows.slice(-1);
+}
+
+/** Whether the store is empty, or begins with the catalogue's first row but lacks its last. */
+async function wantsSample(store: ItemStore, rows: readonly Uint8Array[]): Promise<boolean> {
+  const stored = await firstRow(store);
+  if (stored === null) return true;
+  if (!rows[0] || Buffer.compare(stored, rows[0]) !== 0) return false;
+  const last = await store.get(makeBookmark({ _id: idOf(rows.length) }), NEVER);
+  last?.release();
+  return last === null;
+}
+
+async function firstRow(store: ItemStore): Promise<Uint8Array | null> {
+  const batch = await store.read({ order: 'id', direction: 1 }, {}, { rows: 1, bytes: 1 }, NEVER);
+  try {
+    if (batch.rows === 0) return null;
+    const element = batch.slot.bytes(batch.start + batch.length).slice(batch.start);
+    return element.subarray(element.indexOf(0, 1) + 1); // behind the type byte, the name and its NUL
+  } finally {
+    batch.release();
+  }
+}
+
+async function collect(source: AsyncIterable<SourceRow>): Promise<Uint8Array[]> {
+  const rows: Uint8Array[] = [];
+  for await (const row of source) {
+    if ('problem' in row) throw new Error(`the bundled catalogue, line ${row.at}: ${row.problem}`);
+    rows.push(row.item);
+  }
+  return rows;
+}
+
+function diamond(number: number, header: readonly string[], cells: readonly string[]): Uint8Array {
+  const cell = (name: string): string => cells[header.indexOf(name)] ?? '';
+  const fields: Fields = new Map<string, unknown>([
+    ['_id', idOf(number)],
+    [
+      'name',
+      `${cell('carat')} ct ${cell('cut')} cut diamond, color ${cell('color')}, clarity ${cell('clarity')}`,
+    ],
+    ['category', cell('cut')],
+    ['price', cellValue(cell('price'))],
+  ]);
+  for (const [index, name] of header.entries()) {
+    if (name !== 'cut' && name !== 'price') fields.set(name, cellValue(cells[index] ?? ''));
+  }
+  return encodeItem(fields);
+}
+
+function idOf(number: number): string {
+  return `d${String(number).padStart(5, '0')}`;
+}

@@ -1,0 +1,61 @@
+import { Decimal128, Long } from '../store/bson.ts';
+import { extendedValue } from './extended.ts';
+import { BadRow, quoted } from './row.ts';
+
+/** Levels of objects and arrays in an item, the item itself being the first. */
+export const MAX_DEPTH = 32;
+
+const LONE_SURROGATE = /\p{Surrogate}/u;
+
+/**
+ * A value of a JSON row as it is stored: itself, with Extended JSON objects turned into their BSON values (in place).
+ * BadRow when it holds what no item may: names with `$`, NUL or `__proto__`, more than 32 levels, text that is no
+ * Unicode, numbers that no BSON number holds.
+ */
+export function storedValue(value: unknown, depth = 2): unknown {
+  if (typeof value === 'string') return storedText(value);
+  if (typeof value === 'number') return storedNumber(value);
+  if (value === null || typeof value !== 'object') return value;
+  if (value instanceof Long || value instanceof Decimal128) return value;
+  if (depth > MAX_DEPTH) throw new BadRow(`it is nested deeper than ${MAX_DEPTH} levels`);
+  if (Array.isArray(value)) {
+    for (const [index, element] of value.entries()) value[index] = storedValue(element, depth + 1);
+    return value;
+  }
+  return storedObject(value as Record<string, unknown>, depth);
+}
+
+/** BadRow when an item may not have a field of this name. */
+export function checkName(name: string): void {
+  const fault = faultOfName(name);
+  if (fault !== null) throw new BadRow(`the field name ${quoted(name)} ${fault}`);
+}
+
+/** Why an item may not have a field of this name; null when it may. */
+export function faultOfName(name: string): string | null {
+  if (name.startsWith('$')) return 'begins with $';
+  if (name.includes('\0')) return 'holds a NUL';
+  if (name === '__proto__') return 'is not allowed';
+  return LONE_SURROGATE.test(name) ? 'is not valid Unicode' : null;
+}
+
+function storedObject(object: Record<string, unknown>, depth: number): unknown {
+  const names = Object.keys(object);
+  if (names[0]?.startsWith('$')) return extendedValue(object);
+  for (const name of names) {
+    checkName(name);
+    object[name] = storedValue(object[name], depth + 1);
+  }
+  return object;
+}
+
+function storedText(text: string): string {
+  // `\ud800` alone is valid JSON, but has no UTF-8: it would be stored as another character.
+  if (LONE_SURROGATE.test(text)) throw new BadRow(`the text ${quoted(text)} holds half a surrogate pair`);
+  return text;
+}
+
+function storedNumber(value: number): number {
+  if (!Number.isFinite(value)) throw new BadRow('it holds a number larger than any that can be stored');
+  return value;
+}

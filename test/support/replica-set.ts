@@ -5,13 +5,15 @@ import { mkdir, mkdtemp, readFile, rm } from 'node:fs/promises';
 import { createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { MongoClient, type Document } from 'mongodb';
+import { MongoClient } from 'mongodb';
 
 export interface ReplicaSetOptions {
   readonly members?: number;
   readonly cacheGB?: number;
   /** More command line arguments for every member. */
   readonly arguments?: readonly string[];
+  /** How long a lost primary is waited for before another one is elected; MongoDB's default is 10 s. */
+  readonly electionMs?: number;
   /** False: a single mongod that is no replica set. */
   readonly replicated?: boolean;
 }
@@ -119,7 +121,7 @@ export class ReplicaSet {
     const set = new ReplicaSet(members, directory, replicated);
     try {
       await Promise.all(members.map((member) => member.start()));
-      if (replicated) await set.#initiate();
+      if (replicated) await set.#initiate(options.electionMs ?? 10_000);
       return set;
     } catch (error) {
       await set.stop();
@@ -143,11 +145,10 @@ export class ReplicaSet {
     await rm(this.#directory, { recursive: true, force: true });
   }
 
-  async #initiate(): Promise<void> {
+  async #initiate(electionTimeoutMillis: number): Promise<void> {
     const members = this.members.map(({ host }, _id) => ({ _id, host }));
-    await this.members[0]?.admin((client) =>
-      client.db('admin').command({ replSetInitiate: { _id: 'rs0', members } satisfies Document }),
-    );
+    const replSetInitiate = { _id: 'rs0', members, settings: { electionTimeoutMillis } };
+    await this.members[0]?.admin((client) => client.db('admin').command({ replSetInitiate }));
     await this.#onPrimary((client) => client.db('admin').command({ ping: 1 }));
   }
 

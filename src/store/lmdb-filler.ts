@@ -48,14 +48,14 @@ export class Filler implements RowSink {
     return this.rows >= this.#size.rows || this.length >= this.#size.bytes;
   }
 
-  row(bytes: Uint8Array, length: number): void {
+  row(document: Uint8Array): void {
     if (this.full) return;
-    const needed = this.length + HEAD_BYTES + length;
+    const needed = this.length + HEAD_BYTES + document.length;
     if (needed > this.slot.capacity) this.#grow(needed);
     this.#view[this.length] = DOCUMENT;
     this.#view[this.length + 1] = 0;
     this.lastAt = this.length + HEAD_BYTES;
-    this.#view.set(bytes.subarray(0, length), this.lastAt);
+    this.#view.set(document, this.lastAt);
     this.length = needed;
     this.rows++;
   }

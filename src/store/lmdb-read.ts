@@ -39,6 +39,8 @@ export class LmdbReader {
 
   /** See ItemStore.read. */
   async read(plan: Plan, from: From, size: Size, signal: AbortSignal): Promise<Batch> {
+    if (from.after && from.skip)
+      throw new TypeError('a read begins after a row or after so many rows, not both');
     signal.throwIfAborted();
     let range = rangeOf(plan, from.after);
     let skip = from.skip ?? 0;

@@ -21,8 +21,9 @@ export interface Database {
   get(key: Key | KeyScratch): unknown;
   /** A copy of the value; undefined when there is none. */
   getBinary(key: Key): Uint8Array | undefined;
-  put(key: Key, value: Uint8Array): unknown;
-  remove(key: Key): unknown;
+  /** In a write transaction. False when `noOverwrite` kept what is there. */
+  putSync(key: Key, value: Uint8Array, options?: { readonly noOverwrite: boolean }): boolean;
+  removeSync(key: Key): boolean;
 }
 
 export interface RangeOptions {
@@ -45,13 +46,9 @@ export interface DatabaseShape {
   readonly encoder?: { encode(row: Uint8Array): Uint8Array; decode(bytes: Uint8Array): true };
 }
 
-/** Takes rows as they are met. */
+/** Takes rows as they are met; `document` is a view of memory that the next row will be in. */
 export interface RowSink {
-  /**
-   * The first `length` bytes of `bytes` are the document. `bytes` is lmdb's buffer for all values, claiming a shorter
-   * length than it has: copying it as a whole throws.
-   */
-  row(bytes: Uint8Array, length: number): void;
+  row(document: Uint8Array): void;
 }
 
 /** A key used again and again, on its way from an index entry to the item: an array for each would cost more than the lookup. */
@@ -63,6 +60,29 @@ export class KeyScratch {
   copy(from: Uint8Array, start: number, end: number): void {
     this.length = end - start;
     for (let at = start, to = 0; at < end; at++, to++) this.bytes[to] = from[at] ?? 0;
+  }
+}
+
+/** Rows up to this size share views. */
+const LARGEST_SHARED = 4096;
+
+/**
+ * Views of lmdb's buffer for all values, which claims to be as long as the value: it is far longer, so that copying it
+ * as a whole throws. Rows have few different lengths, so views are kept by length: to make one for each row would cost
+ * as much as copying the row.
+ */
+class ValueViews {
+  #buffer: Uint8Array | null = null;
+  #views: (Uint8Array | undefined)[] = [];
+
+  of(bytes: Uint8Array): Uint8Array {
+    const { length } = bytes;
+    if (length > LARGEST_SHARED) return bytes.subarray(0, length);
+    if (bytes !== this.#buffer) {
+      this.#buffer = bytes;
+      this.#views = new Array<Uint8Array | undefined>(LARGEST_SHARED + 1);
+    }
+    return (this.#views[length] ??= bytes.subarray(0, length));
   }
 }
 
@@ -89,10 +109,11 @@ export class Tables {
         if (this.prefix !== null) this.found.copy(source, start + this.prefix, end);
       },
     };
+    const views = new ValueViews();
     const encoder = {
       encode: (row: Uint8Array): Uint8Array => row,
       decode: (bytes: Uint8Array): true => {
-        this.sink?.row(bytes, bytes.length);
+        this.sink?.row(views.of(bytes));
         return true;
       },
     };

@@ -11,6 +11,7 @@ const TRANSACTION_ROWS = 512;
 const TRANSACTION_BYTES = 4 * 1024 * 1024;
 
 const INDEXES: readonly IndexName[] = ['byPrice', 'byCategory', 'byCategoryPrice'];
+const IF_NEW = { noOverwrite: true };
 const NO_VALUE = new Uint8Array(0);
 const COUNT_KEY = Buffer.from('items');
 
@@ -84,19 +85,20 @@ export class LmdbWriter {
   }
 
   #writeAll(steps: readonly Step[]): Outcome[] {
-    this.#tables.sink = null;
     let added = 0;
     const outcomes = steps.map(({ row, insert }): Outcome => {
-      const isThere = this.#tables.items.get(row.id) !== undefined;
-      if (isThere && insert.onConflict === 'skip') return 'skipped';
-      if (isThere && insert.onConflict === 'fail') return 'refused';
-      if (isThere) this.#unlink(row);
-      else added++;
-      this.#tables.items.put(row.id, row.document);
-      for (const index of INDEXES) this.#tables[index].put(row[index], NO_VALUE);
+      if (this.#tables.items.putSync(row.id, row.document, IF_NEW)) {
+        added++;
+      } else {
+        if (insert.onConflict === 'skip') return 'skipped';
+        if (insert.onConflict === 'fail') return 'refused';
+        this.#unlink(row);
+        this.#tables.items.putSync(row.id, row.document);
+      }
+      for (const index of INDEXES) this.#tables[index].putSync(row[index], NO_VALUE);
       return 'written';
     });
-    if (added > 0) this.#tables.meta.put(COUNT_KEY, countBytes(itemCount(this.#tables) + added));
+    if (added > 0) this.#tables.meta.putSync(COUNT_KEY, countBytes(itemCount(this.#tables) + added));
     return outcomes;
   }
 
@@ -106,7 +108,7 @@ export class LmdbWriter {
     const old = document && keyRow(document);
     if (!old || typeof old === 'string') throw new Error(`a stored row cannot be read: ${old ?? 'missing'}`);
     for (const index of INDEXES)
-      if (Buffer.compare(old[index], row[index]) !== 0) this.#tables[index].remove(old[index]);
+      if (Buffer.compare(old[index], row[index]) !== 0) this.#tables[index].removeSync(old[index]);
   }
 }
 

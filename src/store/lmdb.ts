@@ -135,7 +135,7 @@ function openFile(path: string): RootDatabase {
 
 /** Stamps a new file; an Error when the file is of another program, or of a version that this one does not know. */
 function checkFormat(root: RootDatabase, path: string): void {
-  const names = [...root.getKeys({})].map(String);
+  const names = [...root.getKeys({})].map((name) => String(name).replace(/\0$/, '')); // as C strings
   if (names.length > 0 && !names.includes(NAMES.meta))
     throw new Error(`${path} is an LMDB file of another program (it has ${names.join(', ')}): set DATA_DIR`);
   const meta = root.openDB<Uint8Array>({ name: NAMES.meta, encoding: 'binary', keyEncoding: 'binary' });

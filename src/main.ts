@@ -60,7 +60,7 @@ export async function startServer(config: Config, log: Logger): Promise<Server> 
   const host = config.HOST.includes(':') ? `[${config.HOST}]` : config.HOST;
   const url = `http://${host}:${port}`;
   log.info(
-    { url, engine: engine.name, store: store.name, transcoder: transcoder.name, pid: process.pid },
+    { url, engine: engine.name, store: store.name, transcoder: transcoder.name },
     'listening',
   );
   return {

@@ -1,0 +1,79 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { Document } from 'mongodb';
+import { BSON, Int32 } from '../src/store/bson.ts';
+import { bookmarkOf } from '../src/store/bookmark.ts';
+import type { Bookmark } from '../src/store/bookmark.ts';
+import type { From, Plan } from '../src/store/store.ts';
+import { testMongoStore, type OpenMongo } from './support/mongo.ts';
+import { PLENTY, readRows } from './support/reading.ts';
+
+const COUNT = 3_000;
+const SIZE = { rows: 50, bytes: PLENTY };
+/** Beside the rows wanted: the one behind them, the bookmark's, and one where a bounded scan notices that it is at its end. */
+const EXTRA = 3;
+
+const PLANS = ([1, -1] as const).flatMap((direction) =>
+  [{}, { category: 'a' }].flatMap((filter): Plan[] => [
+    { order: 'id', direction, ...filter },
+    { order: 'price', direction, ...filter },
+    { order: 'price', direction, minPrice: 20, maxPrice: 60, ...filter },
+  ]),
+);
+
+/** What the server noted about the finds that one read was. */
+async function costOf(opened: OpenMongo, read: () => Promise<unknown>): Promise<Document[]> {
+  const db = opened.client.db();
+  await db.command({ profile: 0 });
+  await db.collection('system.profile').drop();
+  await db.command({ profile: 2 });
+  await read();
+  await db.command({ profile: 0 });
+  return db
+    .collection('system.profile')
+    .find({ op: 'query', ns: `${db.databaseName}.items` })
+    .toArray();
+}
+
+function assertCheap(finds: readonly Document[], most: number): void {
+  assert.ok(finds.length >= 1 && finds.length <= most, `${finds.length} finds`);
+  const sum = (field: string) => finds.reduce((total, find) => total + Number(find[field] ?? 0), 0);
+  assert.ok(sum('docsExamined') <= SIZE.rows + EXTRA, `${sum('docsExamined')} documents examined`);
+  assert.ok(sum('keysExamined') <= SIZE.rows + EXTRA, `${sum('keysExamined')} keys examined`);
+  for (const find of finds) assert.equal(find.hasSortStage, undefined, 'sorted in memory');
+}
+
+async function bookmarks({ store }: OpenMongo, plan: Plan): Promise<Bookmark[]> {
+  const { rows } = await readRows(store.items, plan, {}, { rows: COUNT, bytes: PLENTY });
+  return rows.map((row) => bookmarkOf(row, plan));
+}
+
+for (const kind of ['clustered', 'plain'])
+  test(`a batch of a ${kind} collection costs its own rows only, wherever it begins`, async (t) => {
+    const opened = await testMongoStore(t, kind === 'plain' ? { existing: {} } : {});
+    if (!opened) return;
+    const rows = Array.from({ length: COUNT }, (_, n) =>
+      BSON.serialize({ _id: new Int32(n), category: 'abc'.charAt(n % 3), price: n % 100 }),
+    );
+    await opened.store.items.insert(rows, 'fail');
+    for (const plan of PLANS) {
+      const all = await bookmarks(opened, plan);
+      const places = new Map<string, From>([['the start', {}]]);
+      for (const [name, at] of [
+        ['row 10', 10],
+        ['the middle', all.length >> 1],
+        ['20 rows before the end', all.length - 21],
+        ['the last row', all.length - 1],
+      ] as const) {
+        const after = all[at];
+        if (after) places.set(name, { after });
+      }
+      for (const [name, from] of places)
+        await t.test(`${JSON.stringify(plan)} from ${name}`, async () => {
+          const finds = await costOf(opened, () => readRows(opened.store.items, plan, from, SIZE));
+          // A clustered collection read downwards asks once more at its end: whether ids of other types stand below.
+          const isBracketed = kind === 'clustered' && plan.direction === -1 && from.after;
+          assertCheap(finds, isBracketed && /last row|before the end/.test(name) ? 2 : 1);
+        });
+    }
+  });

@@ -17,6 +17,7 @@ class JavaScriptEncoder implements RowEncoder {
   }
 
   *encode(batch: Batch, chunkBytes: number): Generator<Uint8Array, void, undefined> {
+    if (!(chunkBytes >= 256)) throw new RangeError(`chunkBytes must be at least 256, got ${chunkBytes}`);
     const chunk = Buffer.allocUnsafe(chunkBytes);
     let filled = 0;
     for (let at = 0; at < batch.length;) {

@@ -1,0 +1,168 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { itemToJson } from '../src/serialize/item.ts';
+import { javascriptTranscoder } from '../src/serialize/javascript.ts';
+import type { Framing, Transcoder } from '../src/serialize/rows.ts';
+import { createTranscoder } from '../src/serialize/transcoder.ts';
+import { Slots } from '../src/store/slots.ts';
+import { anyRow } from './support/any-row.ts';
+import { array, binary, code, int32, int64, object, row, string } from './support/bson-writer.ts';
+import type { Field } from './support/bson-writer.ts';
+import { arrayBody, batchOf, chunksOf } from './support/transcode.ts';
+
+const LONG = process.env.LONG === '1';
+const SIZES = [256, 257, 1000, 16_000, 1 << 20];
+const slots = new Slots();
+const { transcoder: wasm } = createTranscoder(slots);
+const transcoders: readonly Transcoder[] = [wasm, javascriptTranscoder];
+
+function framed(rows: readonly Buffer[], framing: Framing): string {
+  const texts = rows.map(itemToJson);
+  return framing === 'lines' ? texts.map((text) => `${text}\n`).join('') : texts.join(',');
+}
+
+/** Rows whose every part is longer than a small chunk. */
+const LONG_PARTS: Field[] = [
+  ['text', string('lorem ipsum '.repeat(300))],
+  ['escapes', string('"\\\n\u0001'.repeat(300))],
+  ['letters', string('语言文字é'.repeat(300))],
+  ['k'.repeat(3000), int32(1)],
+  ['"\u0002é'.repeat(500), object([['"'.repeat(700), string('')]])],
+  ['bytes', binary(0, Buffer.alloc(4001, 'base64'))],
+  ['code', code('return "\\";\n'.repeat(200))],
+  ['many', array(Array.from({ length: 500 }, (_, i) => int64(2n ** 60n + BigInt(i))))],
+];
+const rows = Array.from({ length: 5 }, (_, i) => row(i, [...LONG_PARTS.slice(i), ...LONG_PARTS.slice(0, i)]));
+
+for (const transcoder of transcoders) {
+  for (const framing of ['lines', 'array'] as const) {
+    test(`${transcoder.name}, ${framing}: the bytes are the same for every chunk size, and chunks are full`, () => {
+      const expected = Buffer.from(framed(rows, framing));
+      const batch = batchOf(slots, arrayBody(rows), 77);
+      for (const size of SIZES) {
+        const chunks = chunksOf(transcoder, batch, size, framing);
+        assert.ok(Buffer.concat(chunks).equals(expected), `chunks of ${size}`);
+        for (const chunk of chunks) assert.ok(chunk.length <= size && chunk.length > 0);
+        for (const chunk of chunks.slice(0, -1))
+          assert.ok(chunk.length > size - 100, `${chunk.length} of ${size}`);
+      }
+      batch.release();
+    });
+  }
+
+  test(`${transcoder.name}: commas go on from batch to batch, and an empty batch gives nothing`, () => {
+    const encoder = transcoder.encoder('array');
+    const batches = [[], rows.slice(0, 2), [], rows.slice(2, 3), rows.slice(3), []];
+    let text = '';
+    for (const part of batches) {
+      const batch = batchOf(slots, arrayBody(part));
+      for (const chunk of encoder.encode(batch, 16_000)) text += Buffer.from(chunk).toString('latin1');
+      batch.release();
+    }
+    encoder.close();
+    assert.equal(Buffer.from(text, 'latin1').toString(), framed(rows, 'array'));
+  });
+
+  test(`${transcoder.name}: encoders that take turns do not disturb each other`, () => {
+    const lots = fc.array(fc.tuple(fc.array(anyRow, { maxLength: 4 }), fc.constantFrom(...SIZES)), {
+      minLength: 2,
+      maxLength: 5,
+    });
+    const property = fc.property(lots, fc.infiniteStream(fc.nat(9)), (parts, turns) => {
+      const running = parts.map(([own, size], i) => {
+        const framing: Framing = i % 2 ? 'array' : 'lines';
+        const encoder = transcoder.encoder(framing);
+        const batch = batchOf(slots, arrayBody([...own, ...rows.slice(i, i + 1)]));
+        const expected = framed([...own, ...rows.slice(i, i + 1)], framing);
+        return { encoder, batch, expected, steps: encoder.encode(batch, size)[Symbol.iterator](), text: '' };
+      });
+      const open = new Set(running);
+      while (open.size > 0) {
+        const turn = [...open][Number(turns.next().value) % open.size];
+        assert.ok(turn);
+        const step = turn.steps.next();
+        if (step.done) open.delete(turn);
+        else turn.text += Buffer.from(step.value).toString('latin1');
+      }
+      for (const { encoder, batch, text, expected } of running) {
+        assert.equal(Buffer.from(text, 'latin1').toString(), expected);
+        encoder.close();
+        batch.release();
+      }
+    });
+    fc.assert(property, { numRuns: LONG ? 20_000 : 60 });
+  });
+
+  test(`${transcoder.name}: twelve rows of 2 MB come out whole`, () => {
+    const large = Array.from({ length: 12 }, (_, i) =>
+      row(i, [
+        ['text', string('0123456789abcdé\n'.repeat(1 << 17))],
+        ['bytes', binary(0, Buffer.alloc(1000, i))],
+      ]),
+    );
+    const batch = batchOf(slots, arrayBody(large));
+    const chunks = chunksOf(transcoder, batch);
+    batch.release();
+    assert.ok(Buffer.concat(chunks).equals(Buffer.from(framed(large, 'lines'))));
+  });
+}
+
+test('a string of 15 MB of control characters, which grows sixfold, takes no memory but one chunk', () => {
+  const bytes = row(1, [['v', string(Buffer.alloc(15 << 20, 1))]]);
+  const batch = batchOf(slots, arrayBody([bytes]));
+  const encoder = wasm.encoder('lines');
+  const steps = encoder.encode(batch, 16_000)[Symbol.iterator]();
+  assert.equal(steps.next().done, false);
+  const before = slots.memory.buffer.byteLength;
+  let length = 0;
+  for (const chunk of encoder.encode(batch, 16_000)) length += chunk.length;
+  assert.equal(slots.memory.buffer.byteLength, before);
+  assert.equal(length, '{"id":1,"v":""}\n'.length + 6 * (15 << 20));
+  encoder.close();
+  batch.release();
+});
+
+test('growth of the memory in the middle of a batch changes nothing', () => {
+  const own = new Slots(new WebAssembly.Memory({ initial: 8, maximum: 2000 }));
+  const { transcoder } = createTranscoder(own);
+  const batch = batchOf(own, arrayBody(rows));
+  const encoder = transcoder.encoder('lines');
+  let text = '';
+  for (const chunk of encoder.encode(batch, 256)) {
+    text += Buffer.from(chunk).toString('latin1');
+    if (text.length < 40_000) own.memory.grow(1);
+  }
+  encoder.close();
+  assert.equal(Buffer.from(text, 'latin1').toString(), framed(rows, 'lines'));
+});
+
+test('nothing is held after close, and an encoder is used neither after it nor with tiny chunks', () => {
+  const own = new Slots();
+  const { transcoder } = createTranscoder(own);
+  const batch = batchOf(own, arrayBody(rows));
+  const encoders = [transcoder.encoder('lines'), transcoder.encoder('array')];
+  const started = encoders.map((encoder) => encoder.encode(batch, 256)[Symbol.iterator]());
+  for (const steps of started) assert.equal(steps.next().done, false);
+  for (const encoder of encoders) encoder.close();
+  assert.equal(own.taken, 1, 'the batch');
+  assert.throws(() => started[0]?.next(), /after close/);
+  assert.throws(() => encoders[0]?.close(), TypeError);
+  for (const each of transcoders) {
+    const encoder = each.encoder('lines');
+    assert.throws(() => [...encoder.encode(batch, 255)], RangeError);
+    encoder.close();
+  }
+});
+
+test('an encoder goes on with the next batch after one that was left in the middle', () => {
+  const batch = batchOf(slots, arrayBody(rows));
+  const encoder = wasm.encoder('lines');
+  for (const chunk of encoder.encode(batch, 256)) if (chunk.length > 0) break;
+  const text = Buffer.concat(
+    Array.from(encoder.encode(batch, 1000), (chunk) => Buffer.from(chunk)),
+  ).toString();
+  assert.equal(text, framed(rows, 'lines'));
+  encoder.close();
+  batch.release();
+});

@@ -49,7 +49,7 @@ class ItemReader {
 
   #item(): Record<string, unknown> {
     const fields = Object.create(null) as Record<string, unknown>;
-    const elements = [...onDemand.parseToElements(this.#bytes)];
+    const elements = this.#elements(0, 1);
     const id = elements.find((element) => this.#name(element) === '_id');
     if (!id) throw new Error('The document has no _id');
     fields.id = this.#value(id, 1);
@@ -70,7 +70,34 @@ class ItemReader {
 
   #elements(at: number, depth: number): Element[] {
     if (depth > DEEPEST) throw new Error(`The document is nested more than ${DEEPEST} levels deep`);
-    return [...onDemand.parseToElements(this.#bytes, at)];
+    const elements = [...onDemand.parseToElements(this.#bytes, at)];
+    for (const element of elements) this.#check(element);
+    return elements;
+  }
+
+  /** What parseToElements leaves open: it sees to it that each value ends inside its document, not that it is sound. */
+  #check([type, , , at, length]: Element): void {
+    const bytes = this.#bytes;
+    switch (type) {
+      case 0x02:
+      case 0x0d:
+      case 0x0e:
+      case 0x0c: {
+        const end = at + length - (type === 0x0c ? 12 : 0);
+        if (end - at < 5 || bytes[end - 1] !== 0) throw new Error('A string does not end where it says');
+        return;
+      }
+      case 0x03:
+      case 0x04:
+        if (length < 5 || bytes[at + length - 1] !== 0)
+          throw new Error('A document does not end where it says');
+        return;
+      case 0x05:
+        // The old subtype 2 repeats the length inside.
+        if (bytes[at + 4] === 2 && (length < 9 || bytes.readInt32LE(at + 5) !== length - 9)) {
+          throw new Error('A binary value has another length inside');
+        }
+    }
   }
 
   #set(fields: Record<string, unknown>, name: string, value: unknown): void {
@@ -128,12 +155,7 @@ class ItemReader {
     if (subtype === 4 && length === 21) {
       return bytes.toString('hex', at + 5, at + 21).replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-');
     }
-    // The old subtype 2 repeats the length inside.
-    const inner = subtype === 2 ? 4 : 0;
-    if (inner > 0 && (length < 9 || bytes.readInt32LE(at + 5) !== length - 9)) {
-      throw new Error('A binary value has another length inside');
-    }
-    return bytes.toString('base64', at + 5 + inner, at + length);
+    return bytes.toString('base64', at + (subtype === 2 ? 9 : 5), at + length);
   }
 
   /** A number by its digits: as a number where JavaScript prints the same ones. */

@@ -36,6 +36,7 @@ export interface TranscodeHost extends Record<string, unknown> {
 
 /** The module over a memory whose first four pages are its own. */
 export function instantiate(memory: object, host: TranscodeHost): TranscodeExports {
-  const { exports } = new WebAssembly.Instance(transcodeModule(), { env: { memory }, host });
+  const module = transcodeModule();
+  const { exports } = new WebAssembly.Instance(module, { env: { memory }, host });
   return exports as unknown as TranscodeExports;
 }

@@ -12,8 +12,6 @@ export const PROBLEMS = {
   'invalid-cursor': { status: 400, title: 'The cursor is broken' },
   'cursor-mismatch': { status: 400, title: 'The cursor belongs to another sort or filter' },
   'invalid-url': { status: 400, title: 'The URL is malformed' },
-  'invalid-id': { status: 400, title: 'The id is not of the form this collection uses' },
-  'invalid-header': { status: 400, title: 'A request header is malformed' },
   'not-found': { status: 404, title: 'Nothing is here' },
   'method-not-allowed': { status: 405, title: 'The method is not allowed here' },
   'not-acceptable': { status: 406, title: 'No acceptable form of the answer' },
@@ -21,8 +19,6 @@ export const PROBLEMS = {
   'uri-too-long': { status: 414, title: 'The URL is too long' },
   internal: { status: 500, title: 'The server made a mistake' },
   'store-unavailable': { status: 503, title: 'The store cannot be reached' },
-  overloaded: { status: 503, title: 'The server is overloaded' },
-  stopping: { status: 503, title: 'The server is stopping' },
   'insufficient-storage': { status: 507, title: 'The disk is full' },
 } as const;
 

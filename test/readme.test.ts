@@ -1,0 +1,44 @@
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { promisify } from 'node:util';
+import { testServer } from './support/server.ts';
+
+const README = join(import.meta.dirname, '../README.md');
+const ADDRESS = 'localhost:3000';
+
+/** What differs from run to run, and nothing else. */
+const VARYING: [pattern: RegExp, shown: string][] = [
+  [/"requestId":"[^"]*"/g, '"requestId":"6b1f0b9e-2f5c-4d0e-9b57-0d1f6c1c9a11"'],
+  [/\d\d:\d\d:\d\d GMT/g, '12:00:00 GMT'],
+];
+
+/** The console blocks with `$ ` commands: each command's output stands in the lines below it. */
+const BLOCK = /```console\n(\$ [^]*?)```/g;
+
+async function run(command: string, url: string): Promise<string> {
+  const { stdout } = await promisify(execFile)('bash', ['-c', command.replaceAll(ADDRESS, new URL(url).host)]);
+  const shown = VARYING.reduce((text, [pattern, fixed]) => text.replace(pattern, fixed), stdout.replaceAll('\r', ''));
+  return shown.endsWith('\n') || shown === '' ? shown : `${shown}\n`;
+}
+
+test('every command the README shows prints what the README shows', async (t) => {
+  const server = await testServer(t, 'lmdb', 'uws', { SAMPLE: 'auto' });
+  if (!server) return;
+  const readme = readFileSync(README, 'utf8');
+  let commands = 0;
+  let fresh = readme;
+  for (const [, block = ''] of readme.matchAll(BLOCK)) {
+    let output = '';
+    for (const line of block.split('\n').filter((text) => text.startsWith('$ '))) {
+      output += `${line}\n${await run(line.slice(2), server.url)}`;
+      commands++;
+    }
+    fresh = fresh.replace(`\`\`\`console\n${block}\`\`\``, () => `\`\`\`console\n${output}\`\`\``);
+  }
+  assert.ok(commands > 5);
+  if (process.env.UPDATE_README) writeFileSync(README, fresh);
+  else assert.equal(readme, fresh);
+});

@@ -1,4 +1,3 @@
-import { commitFault } from './lmdb-errors.ts';
 import { LmdbInsert } from './lmdb-insert.ts';
 import type { Outcome, Step } from './lmdb-insert.ts';
 import { keyRow } from './lmdb-row.ts';
@@ -23,6 +22,15 @@ export interface Transactions {
   readonly flushed: PromiseLike<unknown>;
 }
 
+export interface WriterOptions {
+  /** Throws when the file can take nothing: closed, or dead since an I/O error. Called before each transaction. */
+  readonly check: () => void;
+  /** What the failure of a transaction is told as. */
+  readonly faultOf: (error: unknown) => Promise<unknown>;
+  /** Rows of one transaction, 512 by default. */
+  readonly transactionRows?: number | undefined;
+}
+
 /**
  * Writes rows in bounded transactions, one after the other, each on disk before the next one begins: so it is known
  * whose rows a failed commit was about. Rows of inserts that wait share a transaction, and so its flush.
@@ -33,14 +41,16 @@ export interface Transactions {
 export class LmdbWriter {
   readonly #tables: Tables;
   readonly #transactions: Transactions;
+  readonly #options: WriterOptions;
   readonly #transactionRows: number;
   #queue: LmdbInsert[] = [];
   #running: Promise<void> = Promise.resolve();
 
-  constructor(tables: Tables, transactions: Transactions, transactionRows = TRANSACTION_ROWS) {
+  constructor(tables: Tables, transactions: Transactions, options: WriterOptions) {
     this.#tables = tables;
     this.#transactions = transactions;
-    this.#transactionRows = transactionRows;
+    this.#options = options;
+    this.#transactionRows = options.transactionRows ?? TRANSACTION_ROWS;
   }
 
   /** See ItemStore.insert. The documents must not change until it resolves. */
@@ -61,11 +71,12 @@ export class LmdbWriter {
     while (this.#queue.length > 0) {
       const steps = this.#nextSteps();
       try {
+        this.#options.check(); // lmdb never answers a transaction that it cannot begin
         const outcomes = await this.#transactions.childTransaction(() => this.#writeAll(steps));
         await this.#transactions.flushed;
         steps.forEach(({ insert, index }, at) => insert.note(index, outcomes[at] ?? 'skipped'));
       } catch (error) {
-        const fault = await commitFault(error);
+        const fault = await this.#options.faultOf(error);
         for (const { insert } of steps) insert.fail(fault);
       }
       this.#queue = this.#queue.filter((insert) => !insert.isDone);

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { open } from 'lmdb';
 import type { RootDatabase } from 'lmdb';
 import { storeUnavailable } from '../errors.ts';
-import { storeFault } from './lmdb-errors.ts';
+import { commitFault, storeFault } from './lmdb-errors.ts';
 import { LmdbReader } from './lmdb-read.ts';
 import { NAMES, Tables } from './lmdb-tables.ts';
 import type { Database } from './lmdb-tables.ts';
@@ -40,14 +40,14 @@ export interface LmdbOptions {
  * Opens the embedded store, and makes it when there is none. Several processes may have it open. Rejects with an Error
  * that says what is wrong when the directory cannot be written or the file is none of ours.
  */
-export async function openLmdb({ directory, slots, transactionRows }: LmdbOptions): Promise<Store> {
-  await makeWritable(directory);
-  const path = join(directory, FILE);
+export async function openLmdb(options: LmdbOptions): Promise<Store> {
+  await makeWritable(options.directory);
+  const path = join(options.directory, FILE);
   const root = openFile(path);
   try {
     checkFormat(root, path);
     const tables = new Tables((name, shape) => root.openDB({ name, ...shape }) as unknown as Database);
-    return new LmdbStore(root, tables, slots, transactionRows);
+    return new LmdbStore(root, tables, options);
   } catch (error) {
     await root.close();
     throw error;
@@ -58,46 +58,49 @@ class LmdbStore implements Store {
   readonly name = 'lmdb';
   readonly items: ItemStore;
   readonly #root: RootDatabase;
+  readonly #tables: Tables;
   readonly #writer: LmdbWriter;
   #isOpen = true;
 
-  constructor(root: RootDatabase, tables: Tables, slots: Slots, transactionRows: number | undefined) {
+  constructor(root: RootDatabase, tables: Tables, { directory, slots, transactionRows }: LmdbOptions) {
     this.#root = root;
-    this.#writer = new LmdbWriter(tables, root, transactionRows);
+    this.#tables = tables;
+    this.#writer = new LmdbWriter(tables, root, {
+      check: () => this.#check(),
+      faultOf: (error) => commitFault(error, directory),
+      transactionRows,
+    });
     const reader = new LmdbReader(tables, slots, new Turns(), () => this.#begin());
     this.items = {
       read: (...call) => reader.read(...call).catch(rethrow),
       get: (...call) => reader.get(...call).catch(rethrow),
-      insert: async (...call) => {
-        this.#assertOpen();
-        return await this.#writer.insert(...call);
-      },
+      insert: (...call) => this.#writer.insert(...call),
     };
   }
 
   async ping(): Promise<void> {
     await Promise.resolve()
-      .then(() => {
-        this.#begin();
-        this.#root.getBinary(NAMES.meta);
-      })
+      .then(() => this.#check())
       .catch(rethrow);
   }
 
+  /** What was asked for is still written. */
   async close(): Promise<void> {
-    this.#isOpen = false;
     await this.#writer.idle();
+    this.#isOpen = false;
     await this.#root.close();
   }
 
-  /** Before each look: lmdb keeps a snapshot for up to a timer's tick, but what is committed is to be seen, also by others. */
+  /** Before each look: lmdb keeps a snapshot until a timer fires, but what is committed is to be seen, also by others. */
   #begin(): void {
-    this.#assertOpen();
+    if (!this.#isOpen) throw storeUnavailable(new Error('the embedded store is closed'));
     this.#root.resetReadTxn();
   }
 
-  #assertOpen(): void {
-    if (!this.#isOpen) throw storeUnavailable(new Error('the embedded store is closed'));
+  /** LMDB lets nobody read any more after an I/O error that leaves it in doubt of its file. */
+  #check(): void {
+    this.#begin();
+    if (!this.#tables.meta.getBinary(FORMAT_KEY)) throw storeUnavailable(new Error('the format is gone'));
   }
 }
 
@@ -125,6 +128,7 @@ function openFile(path: string): RootDatabase {
       keyEncoding: 'binary',
       // Windows and 32 bits have no address space to spare: there lmdb grows its map step by step.
       ...(HAS_SPARE_ADDRESSES && { mapSize: MAP_BYTES }),
+      eventTurnBatching: false,
       maxReaders: MOST_READERS,
       maxDbs: 16,
     });

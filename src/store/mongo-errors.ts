@@ -47,6 +47,7 @@ const EXHAUSTED: ReadonlySet<unknown> = new Set([
 
 export const CODES = {
   badValue: 2,
+  authenticationFailed: 18,
   unauthorized: 13,
   namespaceExists: 48,
   duplicateKey: 11000,

@@ -1,9 +1,9 @@
-import { storeUnavailable } from '../errors.ts';
+import { AppError, storeUnavailable } from '../errors.ts';
 import { awaitAtMost } from './mongo-bounded.ts';
 import { setUpCollection } from './mongo-collection.ts';
 import type { Layout } from './mongo-collection.ts';
 import type { MongoConnection } from './mongo-connection.ts';
-import { MongoRefusal } from './mongo-errors.ts';
+import { CODES, MongoRefusal, codeOf } from './mongo-errors.ts';
 
 /** How long a call, and the start, wait: building an index on many rows takes longer than any client waits. */
 const PATIENCE_MS = 5_000;
@@ -73,7 +73,15 @@ export class Setup {
       return (this.#state = await setUpCollection(this.#connection, { collection, manage, onWarning }));
     } catch (error) {
       this.#state = null;
-      throw error;
+      throw refusalOf(error);
     }
   }
+}
+
+/** What the server does not let this user do is the operator's to mend, at the start and later. */
+function refusalOf(error: unknown): unknown {
+  const cause = error instanceof AppError ? error.cause : error;
+  const code = codeOf(cause);
+  if (code !== CODES.unauthorized && code !== CODES.authenticationFailed) return error;
+  return new MongoRefusal(`MongoDB refuses this user: ${String(cause)}`, { cause });
 }

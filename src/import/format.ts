@@ -4,11 +4,13 @@ import type { Columns } from './item.ts';
 import { readJson } from './json-array.ts';
 import { readNdjson } from './ndjson.ts';
 import { peek } from './peek.ts';
-import { BrokenSource, type Rows } from './row.ts';
+import { BrokenSource, quoted, type Rows } from './row.ts';
 
 export const FORMATS = ['csv', 'ndjson', 'json'] as const;
 export type Format = (typeof FORMATS)[number];
 
+/** As long as a byte order mark can be, and one more. */
+const MARK_BYTES = 4;
 /** File name endings, before `.gz`, `.br` or `.zst`. */
 const ENDINGS: Readonly<Record<string, Format>> = {
   csv: 'csv',
@@ -32,7 +34,10 @@ export async function readRows(
   format: Format,
   columns: Columns,
 ): Promise<Rows> {
-  const { head, bytes } = await peek(content, (seen) => firstCharacter(seen) !== '');
+  const { head, bytes } = await peek(
+    content,
+    (seen) => seen.length >= MARK_BYTES && firstCharacter(seen) !== '',
+  );
   refuseUtf16(head);
   switch (format) {
     case 'csv':
@@ -40,10 +45,16 @@ export async function readRows(
     case 'ndjson':
       return { unit: 'line', rows: readNdjson(bytes, columns) };
     case 'json':
-      return firstCharacter(head) === '{'
-        ? { unit: 'line', rows: readNdjson(bytes, columns) }
-        : { unit: 'row', rows: readJson(bytes, columns) };
+      return readArrayOrLines(head, bytes, columns);
   }
+}
+
+function readArrayOrLines(head: Buffer, bytes: AsyncIterable<Buffer>, columns: Columns): Rows {
+  const first = firstCharacter(head);
+  if (first === '[') return { unit: 'row', rows: readJson(bytes, columns) };
+  if (first === '{') return { unit: 'line', rows: readNdjson(bytes, columns) };
+  const found = first === '' ? 'is empty' : `begins with ${quoted(first)}`;
+  throw new BrokenSource(`a JSON array was expected, or objects one a line; the file ${found}`);
 }
 
 /** The first character behind blanks and a UTF-8 byte order mark; empty when none came so far. */

@@ -25,7 +25,7 @@ export function parseExact(text: string): unknown {
   return assembler.current;
 }
 
-/** The elements of one JSON array that comes in pieces of text. */
+/** The elements of one JSON array that comes in pieces of text, the first of which begins with its bracket. */
 export class ArrayElements {
   readonly #parser = jsonParser(OPTIONS);
   readonly #assembler = new ExactAssembler();
@@ -50,7 +50,6 @@ export class ArrayElements {
   *#pushPiece(piece: string): Generator {
     const assembler = this.#assembler;
     for (const token of tokens(this.#parser, piece)) {
-      if (!this.#begun && token.name !== 'startArray') throw new Error('an array was expected');
       this.#begun = true;
       assembler.consume(token);
       if (assembler.stack.length > MAX_STACK) throw new Error('it is nested too deeply');

@@ -22,6 +22,8 @@ export function cellValue(text: string): number | Long | string {
   if (!mayBeNumber || text.length > 40 || !PLAIN.test(text)) return text;
   const value = Number(text);
   if (INTEGER.test(text)) return Number.isSafeInteger(value) ? value : (int64(text) ?? text);
+  // Most cells are too short to hold more digits than a double, or an exponent beyond its range.
+  if (text.length <= 5) return value;
   const digits = significantDigits(text);
   const exact = digits.length <= DOUBLE_DIGITS && Number.isFinite(value) && (value !== 0 || digits === '');
   return exact ? value : text;

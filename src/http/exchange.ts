@@ -124,18 +124,19 @@ export abstract class Exchange implements Request {
   }
 
   private answer(reply: Reply, close: boolean): void {
-    const { body } = reply;
-    if (this.lostBecause !== null) {
-      if (body.kind === 'stream') this.runUnread(body, this.lostBecause.reason);
-      return;
-    }
     try {
-      this.send(reply, close || this.exchanges.stopping);
+      if (this.lostBecause === null) this.send(reply, close || this.exchanges.stopping);
+      else this.giveBack(reply, this.lostBecause.reason);
     } catch (error) {
       this.report(error);
-      if (body.kind === 'stream') this.runUnread(body, error);
+      this.giveBack(reply, error);
       this.answerFailure(error);
     }
+  }
+
+  /** An answer that goes nowhere. It may be a faulty one, even none at all. */
+  private giveBack(reply: Partial<Reply> | undefined, reason: unknown): void {
+    if (reply?.body?.kind === 'stream') this.runUnread(reply.body, reason);
   }
 
   private answerFailure(error: unknown): void {

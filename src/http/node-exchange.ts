@@ -15,12 +15,13 @@ export class NodeExchange extends Exchange {
 
   /** Answers a request. What not everybody reads the same way is answered by closing the connection. */
   static accept(exchanges: Exchanges, request: IncomingMessage, response: ServerResponse): void {
+    // node reads on in what it has received: behind a request that we refused there may be another.
+    if (request.socket.destroyed) return;
     const method = request.method ?? '';
     const head = new Head();
     const lines = request.rawHeaders;
     for (let i = 0; i < lines.length; i += 2) head.add((lines[i] ?? '').toLowerCase(), lines[i + 1] ?? '');
-    // Only a target in origin form has a path (RFC 9112, 3.2.1).
-    if (head.ambiguous(method) || !request.url?.startsWith('/')) {
+    if (head.ambiguous(method) || !isOurs(request) || !request.url?.startsWith('/')) {
       request.socket.destroy();
       return;
     }
@@ -101,4 +102,9 @@ export class NodeExchange extends Exchange {
     request.on('data', (chunk: Buffer) => collector.push(chunk));
     request.on('end', () => collector.finish());
   }
+}
+
+/** Version 1.1 with a Host, or 1.0. Checked here: node's own answer to a missing Host lets a pipelined request run. */
+function isOurs({ httpVersion, headers }: IncomingMessage): boolean {
+  return httpVersion === '1.0' || (httpVersion === '1.1' && headers.host !== undefined);
 }

@@ -34,6 +34,7 @@ class NodeEngine implements Engine {
       {
         maxHeaderSize: HEAD_LIMIT,
         insecureHTTPParser: false,
+        requireHostHeader: false, // NodeExchange does
         headersTimeout: PATIENCE_MS,
         keepAliveTimeout: PATIENCE_MS,
       },

@@ -75,11 +75,11 @@ export class UwsExchange extends Exchange {
     const { body } = reply;
     if (response === null) return;
     if (bodiless(this.method, reply.status)) {
-      const length =
-        body.kind === 'head' ? body.length : body.kind === 'bytes' ? body.bytes.length : undefined;
+      const length = body.kind === 'head' ? body.length : body.kind === 'bytes' ? body.bytes.length : null;
       response.cork(() => {
-        writeHead(response, reply, false);
-        response.endWithoutBody(this.method === 'HEAD' ? length : undefined, close);
+        writeHead(response, reply, close);
+        if (this.method === 'HEAD' && length !== null) response.endWithoutBody(length);
+        else response.endWithoutBody(); // given `undefined` it would say a length all the same
       });
       this.finish();
       if (body.kind === 'stream') this.runUnread(body, new Error('This answer has no body.'));

@@ -1,0 +1,84 @@
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
+import type { TestContext } from 'node:test';
+
+/** How long a test waits for what must come. Milliseconds. */
+const PATIENCE_MS = 15_000;
+
+/** A connection that sends bytes as given and keeps all that comes, as latin1 text. */
+export class RawClient {
+  readonly socket: Socket;
+  text = '';
+  closed = false;
+
+  private constructor(socket: Socket) {
+    this.socket = socket;
+    socket.setEncoding('latin1');
+    socket.on('data', (data: string) => (this.text += data));
+    // A reset is one of the ways in which a server closes a connection.
+    socket.on('error', () => (this.closed = true));
+    socket.on('close', () => (this.closed = true));
+  }
+
+  static async connect(t: TestContext, port: number): Promise<RawClient> {
+    const socket = connect(port, '127.0.0.1');
+    t.after(() => socket.destroy());
+    const client = new RawClient(socket);
+    await once(socket, 'connect');
+    return client;
+  }
+
+  send(text: string): this {
+    this.socket.write(text, 'latin1');
+    return this;
+  }
+
+  /** Waits until what came satisfies `enough`; fails when the connection closes before. */
+  async until(enough: (text: string) => boolean): Promise<string> {
+    await this.wait(() => enough(this.text) || this.closed);
+    if (!enough(this.text)) throw new Error(`closed after ${JSON.stringify(this.text.slice(-500))}`);
+    return this.text;
+  }
+
+  async untilClosed(): Promise<string> {
+    await this.wait(() => this.closed);
+    return this.text;
+  }
+
+  private wait(done: () => boolean): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const timer = setTimeout(() => {
+        stop();
+        reject(new Error(`nothing more came after ${JSON.stringify(this.text.slice(-500))}`));
+      }, PATIENCE_MS);
+      const look = () => {
+        if (!done()) return;
+        stop();
+        resolve();
+      };
+      const stop = () => {
+        clearTimeout(timer);
+        for (const event of ['data', 'error', 'close']) this.socket.off(event, look);
+      };
+      for (const event of ['data', 'error', 'close']) this.socket.on(event, look);
+      look();
+    });
+  }
+}
+
+/** Sends `text` on a connection of its own and returns what came until the server closed it. */
+export async function rawExchange(t: TestContext, port: number, text: string): Promise<string> {
+  return (await RawClient.connect(t, port)).send(text).untilClosed();
+}
+
+/** A GET, or another method without a body. */
+export function request(path: string, headers: readonly string[] = [], method = 'GET'): string {
+  return [`${method} ${path} HTTP/1.1`, 'Host: test', ...headers, '', ''].join('\r\n');
+}
+
+/** A deferred promise: for tests that wait for what a handler does. */
+export function deferred<T>(): { promise: Promise<T>; resolve: (value: T) => void } {
+  let resolve: (value: T) => void = () => undefined;
+  const promise = new Promise<T>((settle) => (resolve = settle));
+  return { promise, resolve };
+}

@@ -1,0 +1,160 @@
+import { connect } from 'node:net';
+import { createBrotliDecompress, createGunzip } from 'node:zlib';
+import type { Sink } from '../../src/stream/sink.ts';
+
+/** A prime, so that no piece of the content is where a lost or doubled buffer of a round size would put it. */
+const PATTERN_BYTES = 1_048_573;
+
+/** Content of any length that hardly compresses: byte `i` is `PATTERN[i % PATTERN_BYTES]`. */
+const PATTERN = pseudoRandomText(PATTERN_BYTES);
+
+function pseudoRandomText(length: number): Buffer {
+  const bytes = Buffer.alloc(length);
+  let state = 12_345;
+  for (let i = 0; i < length; i++) {
+    state = (Math.imul(state, 1_103_515_245) + 12_345) >>> 0;
+    bytes[i] = 32 + ((state >>> 16) % 95);
+  }
+  return bytes;
+}
+
+/** The content's first `length` bytes. */
+export function content(length: number): Buffer {
+  const bytes = Buffer.alloc(length);
+  for (let at = 0; at < length; at += PATTERN_BYTES) PATTERN.copy(bytes, at);
+  return bytes;
+}
+
+/** Writes the content in chunks of all sizes out of one buffer that is scribbled over after each write. */
+export async function writeContent(sink: Sink, length: number): Promise<void> {
+  const memory = Buffer.alloc(3 * sink.chunkBytes);
+  for (let at = 0, i = 0; at < length; i++) {
+    const size = Math.min(length - at, [sink.chunkBytes, 100, 3 * sink.chunkBytes, 1, 20_000][i % 5] ?? 1);
+    const chunk = memory.subarray(0, size);
+    for (let done = 0; done < size;) done += PATTERN.copy(chunk, done, (at + done) % PATTERN_BYTES);
+    const full = sink.write(chunk);
+    chunk.fill(0);
+    if (full) await full;
+    at += size;
+  }
+}
+
+export interface Reading {
+  /** Bytes of content that came and were right. */
+  readonly right: number;
+  /** Where the first wrong byte was, or null. */
+  readonly wrongAt: number | null;
+  /** Whether the answer ended as HTTP says it must (and the decoder agrees). */
+  readonly whole: boolean;
+}
+
+/** Stalls between reads: from `stallMs` a random part, after every `everyBytes` read on average. */
+export interface Pace {
+  readonly everyBytes: number;
+  readonly stallMs: number;
+}
+
+/**
+ * GETs a path over a raw socket, slowly, and compares each byte with the content. Decodes the framing by itself: an HTTP
+ * library could smooth over what it must find.
+ */
+export function readSlowly(port: number, path: string, pace: Pace): Promise<Reading> {
+  return new Promise((resolve) => {
+    const socket = connect(port, '127.0.0.1');
+    const decoder = new FramingDecoder();
+    const unzip = path.includes('br')
+      ? createBrotliDecompress()
+      : path.includes('gzip')
+        ? createGunzip()
+        : null;
+    let at = 0;
+    let wrongAt: number | null = null;
+    let unzipped = unzip === null;
+    const check = (bytes: Uint8Array) => {
+      for (let done = 0; done < bytes.length && wrongAt === null;) {
+        const from = (at + done) % PATTERN_BYTES;
+        const size = Math.min(bytes.length - done, PATTERN_BYTES - from);
+        if (PATTERN.compare(bytes, done, done + size, from, from + size) !== 0) wrongAt = at + done;
+        done += size;
+      }
+      at += bytes.length;
+    };
+    const settle = () => resolve({ right: wrongAt ?? at, wrongAt, whole: decoder.ended && unzipped });
+    const finish = () => {
+      if (unzip === null || !decoder.ended || unzipped) settle();
+      else unzip.once('end', settle).once('error', settle);
+    };
+    unzip?.on('data', check).on('end', () => (unzipped = true));
+    unzip?.on('error', () => (wrongAt ??= at));
+    socket.write(`GET ${path} HTTP/1.1\r\nHost: test\r\n\r\n`);
+    socket.on('data', (data) => {
+      for (const piece of decoder.decode(data)) {
+        if (unzip === null) check(piece);
+        else unzip.write(piece);
+      }
+      if (decoder.ended) {
+        unzip?.end();
+        socket.destroy();
+      } else if (Math.random() < data.length / pace.everyBytes) {
+        socket.pause();
+        setTimeout(() => socket.resume(), Math.random() * pace.stallMs);
+      }
+    });
+    socket.on('error', () => undefined); // 'close' follows and tells
+    socket.on('close', finish);
+  });
+}
+
+/** Decodes one HTTP/1.1 answer, chunked or of a given length, and is strict about it. */
+class FramingDecoder {
+  ended = false;
+  private state: 'head' | 'size' | 'data' | 'crlf' | 'last' | 'length' = 'head';
+  private line = '';
+  private left = 0;
+
+  *decode(data: Buffer): Generator<Buffer> {
+    let at = 0;
+    while (at < data.length && !this.ended) {
+      if (this.state === 'data' || this.state === 'length') {
+        const piece = data.subarray(at, at + this.left);
+        at += piece.length;
+        this.left -= piece.length;
+        yield piece;
+        if (this.left === 0) this.bodyPieceDone();
+        continue;
+      }
+      this.line += String.fromCharCode(data[at++] ?? 0);
+      if (this.line.endsWith(this.state === 'head' ? '\r\n\r\n' : '\r\n')) this.lineDone();
+    }
+    if (at < data.length) throw new Error('bytes after the end of the answer');
+  }
+
+  private bodyPieceDone(): void {
+    if (this.state === 'length') this.ended = true;
+    else this.state = 'crlf';
+  }
+
+  private lineDone(): void {
+    const { line } = this;
+    this.line = '';
+    switch (this.state) {
+      case 'head': {
+        const length = /\r\ncontent-length: (\d+)\r\n/i.exec(line)?.[1];
+        this.left = Number(length ?? 0);
+        this.state = length === undefined ? 'size' : 'length';
+        return;
+      }
+      case 'size':
+        if (!/^[0-9a-f]+\r\n$/i.test(line)) throw new Error(`not a chunk size: ${JSON.stringify(line)}`);
+        this.left = parseInt(line, 16);
+        this.state = this.left === 0 ? 'last' : 'data';
+        return;
+      case 'crlf':
+        if (line !== '\r\n') throw new Error(`a chunk is followed by ${JSON.stringify(line)}`);
+        this.state = 'size';
+        return;
+      default:
+        this.ended = true;
+    }
+  }
+}

@@ -7,6 +7,7 @@ import { testMongo } from './mongod.ts';
 
 /** A store in MongoDB, and the same database through the driver alone. */
 export interface OpenMongo extends OpenStore {
+  readonly uri: string;
   readonly client: MongoClient;
   readonly warnings: readonly string[];
 }
@@ -51,7 +52,7 @@ export async function openStore(
       .collection('items')
       .deleteOne({ _id } as Document);
   };
-  return { store, slots, remove, warnings };
+  return { uri, store, slots, remove, warnings };
 }
 
 /** The driver, closed after the test. */

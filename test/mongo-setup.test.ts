@@ -1,0 +1,181 @@
+import assert from 'node:assert/strict';
+import { test, type TestContext } from 'node:test';
+import type { Db, Document } from 'mongodb';
+import { BSON, Decimal128, Long } from '../src/store/bson.ts';
+import { connectMongo } from '../src/store/mongo.ts';
+import { Slots } from '../src/store/slots.ts';
+import { openStore, testClient, testMongoStore } from './support/mongo.ts';
+import { ownMongod, testMongo } from './support/mongod.ts';
+import { PLENTY, readRows } from './support/reading.ts';
+
+const INDEXES: readonly Document[] = [
+  { price: 1, _id: 1 },
+  { category: 1, _id: 1 },
+  { category: 1, price: 1, _id: 1 },
+];
+
+async function connectAgainst(t: TestContext, uri: string, manageIndexes: boolean): Promise<void> {
+  const slots = new Slots();
+  const store = await connectMongo({ uri, slots, manageIndexes, onWarning: () => undefined });
+  t.after(() => store.close());
+}
+
+async function collectionInfo(db: Db): Promise<Document | undefined> {
+  const [info] = await db.listCollections({ name: 'items' }).toArray();
+  return info;
+}
+
+test('a missing collection is made clustered, with a validator and its three indexes, once', async (t) => {
+  const opened = await testMongoStore(t);
+  if (!opened) return;
+  const db = opened.client.db();
+  const info = await collectionInfo(db);
+  const options = info?.options as Document | undefined;
+  assert.ok(options?.clusteredIndex);
+  assert.ok(options.validator);
+  const indexes = await db.collection('items').indexes();
+  assert.deepEqual(
+    indexes.map(({ key }) => key).filter((key) => Object.keys(key).length > 1),
+    INDEXES,
+  );
+  await openStore(t, opened.uri);
+  assert.deepEqual(await collectionInfo(db), info);
+  assert.deepEqual(opened.warnings, []);
+});
+
+test('the validator refuses a price that is no finite number, and a category that is no string', async (t) => {
+  const opened = await testMongoStore(t);
+  if (!opened) return;
+  const items = opened.client.db().collection('items');
+  for (const price of [[1, 2], 'text', null, NaN, Infinity, Decimal128.fromString('-Infinity')])
+    await assert.rejects(items.insertOne({ category: 'a', price }), { code: 121 });
+  for (const row of [
+    { price: 1 },
+    { category: 1, price: 1 },
+    { category: ['a'], price: 1 },
+    { category: 'a' },
+  ])
+    await assert.rejects(items.insertOne(row), { code: 121 });
+  for (const price of [0, -1.5, Decimal128.fromString('1E+6144'), Long.MIN_VALUE])
+    await items.insertOne({ category: '', price });
+});
+
+test('an existing plain collection gets the indexes it lacks, and nothing else is changed', async (t) => {
+  const uri = await testMongo(t);
+  if (uri === null) return;
+  const db = testClient(t, uri).db();
+  await db.createCollection('items', { validator: { stock: { $gte: 0 } } });
+  await db.collection('items').createIndex({ category: 1, _id: 1 }, { name: 'theirs' }, {});
+  const before = await collectionInfo(db);
+  const { store, warnings } = await openStore(t, uri);
+  assert.deepEqual(await collectionInfo(db), before);
+  const names = (await db.collection('items').indexes()).map(({ name }) => name);
+  assert.deepEqual(names, ['_id_', 'theirs', 'price_1__id_1', 'category_1_price_1__id_1']);
+  assert.deepEqual(warnings, []);
+  await db.collection('items').insertOne({ category: 'a', price: 1, stock: 1 });
+  const size = { rows: 2, bytes: PLENTY };
+  const read = await readRows(store.items, { order: 'id', direction: 1, category: 'a' }, {}, size);
+  assert.equal(read.rows.length, 1);
+});
+
+test('a plain collection without a validator is served with a warning', async (t) => {
+  const opened = await testMongoStore(t, { existing: {} });
+  if (!opened) return;
+  assert.match(opened.warnings.join(), /no validator/);
+});
+
+test('with manageIndexes=false nothing is made, and what is missing is named', async (t) => {
+  const uri = await testMongo(t);
+  if (uri === null) return;
+  const db = testClient(t, uri).db();
+  await assert.rejects(connectAgainst(t, uri, false), /'items' is missing/);
+  assert.equal(await collectionInfo(db), undefined);
+  await db.collection('items').createIndex({ price: 1, _id: 1 }, {}, {});
+  await assert.rejects(
+    connectAgainst(t, uri, false),
+    /lacks the indexes \{"category":1,"_id":1\}, \{"category":1,"price":1,"_id":1\}, and/,
+  );
+  await db.collection('items').createIndex({ category: 1, _id: 1 }, {}, {});
+  await db.collection('items').createIndex({ category: 1, price: 1, _id: 1 }, {}, {});
+  await connectAgainst(t, uri, false);
+});
+
+const UNFIT: readonly { says: RegExp; spoil: (db: Db) => Promise<unknown> }[] = [
+  {
+    says: /'price_1__id_1' is partial/,
+    spoil: priceIndex({ partialFilterExpression: { price: { $gt: 0 } } }),
+  },
+  { says: /'price_1__id_1' is sparse/, spoil: priceIndex({ sparse: true }) },
+  { says: /'price_1__id_1' is hidden/, spoil: priceIndex({ hidden: true }) },
+  { says: /'price_1__id_1' has a collation/, spoil: priceIndex({ collation: { locale: 'de' } }) },
+  {
+    says: /'price_1__id_1' is multikey.*'category_1_price_1__id_1' is multikey/,
+    spoil: (db) => db.collection('items').insertOne({ category: 'a', price: [1, 2] }),
+  },
+  {
+    says: /'category_1__id_1' is multikey/,
+    spoil: (db) => db.collection('items').insertOne({ category: ['a', 'b'], price: 1 }),
+  },
+  {
+    says: /has a collation \(fr\)/,
+    spoil: (db) => db.createCollection('items', { collation: { locale: 'fr' } }),
+  },
+  {
+    says: /'items' is a view/,
+    spoil: (db) => db.createCollection('items', { viewOn: 'other', pipeline: [] }),
+  },
+];
+
+function priceIndex(options: Document): (db: Db) => Promise<unknown> {
+  return (db) => db.collection('items').createIndex({ price: 1, _id: 1 }, options, {});
+}
+
+for (const { says, spoil } of UNFIT)
+  test(`a collection that would lose or double rows is refused: ${says.source}`, async (t) => {
+    const uri = await testMongo(t);
+    if (uri === null) return;
+    await spoil(testClient(t, uri).db());
+    await assert.rejects(connectAgainst(t, uri, true), says);
+  });
+
+test('a sound index serves beside an unfit one of the same key', async (t) => {
+  const uri = await testMongo(t);
+  if (uri === null) return;
+  const db = testClient(t, uri).db();
+  await db.collection('items').createIndex({ price: 1, _id: 1 }, { sparse: true, name: 'a' }, {});
+  await db.collection('items').createIndex({ price: 1, _id: 1 }, { name: 'b' }, {});
+  await openStore(t, uri);
+});
+
+for (const compressors of ['zlib', 'snappy,zlib'])
+  test(`wire compression with ${compressors} is refused`, async (t) => {
+    const uri = `mongodb://127.0.0.1:1/?compressors=${compressors}`;
+    await assert.rejects(connectAgainst(t, uri, true), /wire compression/);
+  });
+
+test('a user who may only read is served, and told what is missing that he may not make', async (t) => {
+  const set = await ownMongod(t, { replicated: false, arguments: ['--auth'] });
+  if (!set) return;
+  const url = new URL(set.uri);
+  const as = (name: string) => `mongodb://${name}:pw@${url.host}/shop?authSource=admin&directConnection=true`;
+  const user = (createUser: string, ...roles: unknown[]) => ({ createUser, pwd: 'pw', roles });
+  await set.members[0]?.admin((client) => client.db('admin').command(user('root', 'root')));
+  const root = testClient(t, as('root'));
+  await root.db('admin').command(user('reader', { role: 'read', db: 'shop' }));
+
+  await assert.rejects(
+    connectAgainst(t, as('reader'), true),
+    /'items' is missing, and this user may not create it/,
+  );
+  await root.db().createCollection('items');
+  await assert.rejects(connectAgainst(t, as('reader'), true), /lacks the indexes .* may not create them/);
+  await assert.rejects(connectAgainst(t, as('stranger'), true), /Authentication failed/);
+  const { store } = await openStore(t, as('root'));
+  const row = BSON.serialize({ _id: 'a', category: 'a', price: 1 });
+  await store.items.insert([row], 'fail');
+  const reading = await openStore(t, as('reader'));
+  const size = { rows: 2, bytes: PLENTY };
+  const read = await readRows(reading.store.items, { order: 'price', direction: -1 }, {}, size);
+  assert.deepEqual(read.rows, [Buffer.from(row)]);
+  await assert.rejects(reading.store.items.insert([row], 'skip'), { code: 13 });
+});

@@ -36,7 +36,12 @@ export async function testServer(
 ): Promise<TestServer | null> {
   const uri = store === 'mongodb' ? await testMongo(t) : '';
   if (uri === null) return null;
-  const settings = await testEnvironment(t, { HTTP_ENGINE: engine, MONGODB_URI: uri, ...environment });
+  return serverOn(t, { HTTP_ENGINE: engine, MONGODB_URI: uri, ...environment });
+}
+
+/** The whole server with these settings beside the fresh ones of a test. */
+export async function serverOn(t: TestContext, environment: Record<string, string>): Promise<TestServer> {
+  const settings = await testEnvironment(t, environment);
   const server = await startServer(readConfig(settings), pino({ level: settings.LOG_LEVEL ?? 'silent' }));
   t.after(() => server.close());
   return {

@@ -1,8 +1,19 @@
 import { describe } from 'node:test';
-import { engineContract } from './engine.contract.ts';
-import { whyNoUws } from './support/engines.ts';
+import { answerContract } from './engine.answers.contract.ts';
+import { hostileContract } from './engine.hostile.contract.ts';
+import { requestContract } from './engine.requests.contract.ts';
+import { stopContract } from './engine.stop.contract.ts';
+import { streamContract } from './engine.streams.contract.ts';
+import { whyNoUws, type EngineName } from './support/engines.ts';
 
-const reason = whyNoUws();
+/** What every engine promises in src/http/edge.ts, but for what needs slow readers: see engine-slow.test.ts. */
+function engineContract(name: EngineName): void {
+  requestContract(name);
+  answerContract(name);
+  streamContract(name);
+  hostileContract(name);
+  stopContract(name);
+}
 
-describe('on uWebSockets.js', { skip: reason ?? false }, () => engineContract('uws'));
+describe('on uWebSockets.js', { skip: whyNoUws() ?? false }, () => engineContract('uws'));
 describe('on node:http', () => engineContract('node'));

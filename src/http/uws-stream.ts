@@ -77,7 +77,7 @@ export class UwsStream implements Sink, Watched {
       if (this.state === 'flowing') this.sendWaiting(0);
     } else {
       const sent = this.state === 'flowing' ? this.send(chunk, chunk.length) : 0;
-      this.waiting = sent === chunk.length ? NOTHING : chunk.slice(sent);
+      this.waiting = sent === chunk.length ? NOTHING : Buffer.from(chunk.subarray(sent));
     }
     // Blocked with nothing at hand: one more chunk is welcome, for then a probe has bytes and the next one is ready.
     if (this.waiting.length > 0) return this.wait();

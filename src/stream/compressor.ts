@@ -51,7 +51,7 @@ export class Compressor implements Sink {
     this.fill(chunk.length > room ? chunk.subarray(0, room) : chunk);
     if (chunk.length < room) return;
     // A chunk that is larger than advised is copied before its memory changes.
-    const rest = chunk.length > room ? chunk.slice(room) : null;
+    const rest = chunk.length > room ? Buffer.from(chunk.subarray(room)) : null;
     const submitted = this.submit();
     return rest === null ? submitted : this.writeAfter(submitted, rest);
   }

@@ -76,9 +76,14 @@ export function request(path: string, headers: readonly string[] = [], method = 
   return [`${method} ${path} HTTP/1.1`, 'Host: test', ...headers, '', ''].join('\r\n');
 }
 
-/** A deferred promise: for tests that wait for what a handler does. */
-export function deferred<T>(): { promise: Promise<T>; resolve: (value: T) => void } {
-  let resolve: (value: T) => void = () => undefined;
-  const promise = new Promise<T>((settle) => (resolve = settle));
-  return { promise, resolve };
+export interface Deferred<T> {
+  readonly promise: Promise<T>;
+  readonly resolve: (...value: [T] extends [undefined] ? [] : [T]) => void;
+}
+
+/** A promise that a test settles, or waits for while a handler settles it. */
+export function deferred<T = undefined>(): Deferred<T> {
+  let settle: (value: T) => void = () => undefined;
+  const promise = new Promise<T>((resolve) => (settle = resolve));
+  return { promise, resolve: (...value) => settle(value[0] as T) };
 }

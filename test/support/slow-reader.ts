@@ -153,8 +153,13 @@ class FramingDecoder {
         if (line !== '\r\n') throw new Error(`a chunk is followed by ${JSON.stringify(line)}`);
         this.state = 'size';
         return;
-      default:
+      case 'last':
+        if (line !== '\r\n') throw new Error(`the answer ends with ${JSON.stringify(line)}`);
         this.ended = true;
+        return;
+      case 'data':
+      case 'length':
+        throw new TypeError('a body piece is no line');
     }
   }
 }

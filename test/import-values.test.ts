@@ -1,0 +1,70 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { Long } from '../src/store/bson.ts';
+import { COLUMNS, jsonItem, read } from './support/import-reading.ts';
+
+test('integers keep every digit in NDJSON and in JSON arrays', async () => {
+  const row =
+    '{"id":"a","category":"1234567890123456789","price":9007199254740993,"a":[-9223372036854775808],' +
+    '"b":9223372036854775808,"c":9007199254740991,"d":1234567890.1234567890,"e":3000000000,"f":-0}';
+  const item = await jsonItem(row);
+  assert.equal(String(item.price), '9007199254740993');
+  assert.equal(item.category, '1234567890123456789');
+  assert.equal(String((item.a as unknown[])[0]), '-9223372036854775808');
+  assert.equal(String(item.b), '9223372036854775808');
+  assert.equal(item.c, 9007199254740991);
+  assert.equal(item.d, 1234567890.1234567);
+  assert.equal(item.e, 3e9);
+});
+
+test('an id beyond 2^53 is an Int64', async () => {
+  const { _id } = await jsonItem('{"id":9007199254740993,"category":"a","price":1}');
+  assert.ok(_id instanceof Long);
+  assert.equal(_id.toString(), '9007199254740993');
+});
+
+test('Extended JSON, as mongoexport writes it, becomes the BSON values', async () => {
+  const item = await jsonItem(
+    '{"_id":{"$oid":"65a1b2c3d4e5f60718293a4b"},"category":"c","price":{"$numberDecimal":"1.50"},' +
+      '"long":{"$numberLong":"5"},"date":{"$date":"2024-01-02T03:04:05.678Z"},"int":{"$numberInt":"7"},' +
+      '"old":{"$date":{"$numberLong":"-1"}},"uuid":{"$uuid":"6b29fc40-ca47-1067-b31d-00dd010662da"},' +
+      '"list":[{"$numberDouble":"2.0"}],"bytes":{"$binary":{"base64":"AQI=","subType":"00"}}}',
+  );
+  const types = Object.fromEntries(
+    Object.entries(item).map(([name, value]) => [name, (value as object).constructor.name]),
+  );
+  assert.deepEqual(types, {
+    _id: 'ObjectId',
+    category: 'String',
+    price: 'Decimal128',
+    long: 'Long',
+    date: 'Date',
+    int: 'Number',
+    old: 'Date',
+    uuid: 'UUID',
+    list: 'Array',
+    bytes: 'Binary',
+  });
+  assert.equal(String(item._id), '65a1b2c3d4e5f60718293a4b');
+  assert.equal((item.date as Date).toISOString(), '2024-01-02T03:04:05.678Z');
+});
+
+test('nested values pass through, 32 levels of them', async () => {
+  const deep = `${'['.repeat(31)}1${']'.repeat(31)}`;
+  const item = await jsonItem(`{"id":1,"category":"","price":0,"a":{"b":[{"id":2,"_id":3}]},"d":${deep}}`);
+  assert.deepEqual(item.a, { b: [{ id: 2, _id: 3 }] });
+  assert.equal(JSON.stringify(item.d), deep);
+});
+
+test('without an id every row gets an ObjectId of its own', async () => {
+  const csv = await read('category,price\na,1\nb,2\n', 'csv');
+  const json = await read('{"category":"a","price":1}\n'.repeat(2), 'ndjson');
+  const ids = [...csv.items, ...json.items].map(({ _id }) => String(_id));
+  assert.equal(new Set(ids.filter((id) => /^[0-9a-f]{24}$/.test(id))).size, 4);
+});
+
+test('with --id every row must have that field', async () => {
+  const columns = { ...COLUMNS, id: 'sku' };
+  const { bad } = await read('{"_id":1,"category":"a","price":1}\n', 'ndjson', { columns });
+  assert.deepEqual(bad, ['1: it has no field sku for its id']);
+});

@@ -1,0 +1,58 @@
+import assert from 'node:assert/strict';
+import { readRows, type Format } from '../../src/import/format.ts';
+import type { Columns } from '../../src/import/item.ts';
+import { BSON, type Document } from '../../src/store/bson.ts';
+
+/** The columns when nothing is said. */
+export const COLUMNS: Columns = { category: 'category', price: 'price', id: null };
+
+/** What a content gave: the items, bad rows as `place: reason`, and how it ended. */
+export interface Outcome {
+  readonly items: Document[];
+  readonly bad: string[];
+  readonly unit: string;
+  readonly error?: Error;
+}
+
+export async function* inChunks(content: Buffer, size: number): AsyncGenerator<Buffer> {
+  for (let at = 0; at < content.length; at += size) {
+    yield await Promise.resolve(Buffer.from(content.subarray(at, at + size)));
+  }
+}
+
+/** Reads all of a content, given in chunks of so many bytes. */
+export async function read(
+  content: string | Buffer,
+  format: Format,
+  { columns = COLUMNS, chunk = 65_536 }: { columns?: Columns; chunk?: number } = {},
+): Promise<Outcome> {
+  const outcome: { items: Document[]; bad: string[]; unit: string; error?: Error } = {
+    items: [],
+    bad: [],
+    unit: '',
+  };
+  try {
+    const { rows, unit } = await readRows(inChunks(Buffer.from(content), chunk), format, columns);
+    outcome.unit = unit;
+    for await (const row of rows) {
+      if ('problem' in row) outcome.bad.push(`${row.at}: ${row.problem}`);
+      else outcome.items.push(BSON.deserialize(row.item, { promoteLongs: false }));
+    }
+  } catch (error) {
+    if (!(error instanceof Error)) throw error;
+    outcome.error = error;
+  }
+  return outcome;
+}
+
+/** A good JSON object as an item, the same whether read as a line or as an element of an array. */
+export async function jsonItem(text: string, columns = COLUMNS): Promise<Document> {
+  const [line, array] = await Promise.all([
+    read(text, 'ndjson', { columns }),
+    read(`[${text}]`, 'json', { columns }),
+  ]);
+  for (const { bad, error } of [line, array]) assert.deepEqual({ bad, error }, { bad: [], error: undefined });
+  assert.deepEqual(line.items, array.items);
+  assert.ok(line.items[0]);
+  return line.items[0];
+}

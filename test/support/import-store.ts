@@ -1,0 +1,65 @@
+import { BSON, type Document } from '../../src/store/bson.ts';
+import type { InsertResult, ItemStore, OnConflict } from '../../src/store/store.ts';
+
+export interface InsertCall {
+  readonly rows: readonly Uint8Array[];
+  readonly onConflict: OnConflict;
+}
+
+/** A store for importing into: keeps rows by id in a Map, and lets a test hold, refuse or break inserts. */
+export class ImportStore implements ItemStore {
+  readonly calls: InsertCall[] = [];
+  readonly #rows = new Map<string, Uint8Array>();
+  readonly #onInsert: (call: InsertCall, number: number) => Promise<void> | void;
+  /** Inserts under way now, and the most there ever were. */
+  underWay = 0;
+  mostUnderWay = 0;
+
+  /** `onInsert` runs before each insert (number from 1): it may wait, or throw for the store. */
+  constructor(onInsert: (call: InsertCall, number: number) => Promise<void> | void = () => undefined) {
+    this.#onInsert = onInsert;
+  }
+
+  /** The rows as bson's own defaults read them, in the order they were written. */
+  get documents(): Document[] {
+    return [...this.#rows.values()].map((row) => BSON.deserialize(row));
+  }
+
+  get size(): number {
+    return this.#rows.size;
+  }
+
+  async insert(rows: readonly Uint8Array[], onConflict: OnConflict): Promise<InsertResult> {
+    const call = { rows, onConflict };
+    this.calls.push(call);
+    this.mostUnderWay = Math.max(this.mostUnderWay, ++this.underWay);
+    try {
+      await this.#onInsert(call, this.calls.length);
+      return this.#write(call);
+    } finally {
+      this.underWay--;
+    }
+  }
+
+  #write({ rows, onConflict }: InsertCall): InsertResult {
+    let [written, skipped] = [0, 0];
+    const refused: { index: number; reason: string }[] = [];
+    for (const [index, row] of rows.entries()) {
+      const id = JSON.stringify(BSON.deserialize(row)._id);
+      if (!this.#rows.has(id) || onConflict === 'replace') {
+        this.#rows.set(id, row);
+        written++;
+      } else if (onConflict === 'skip') skipped++;
+      else refused.push({ index, reason: 'its _id is there already' });
+    }
+    return { written, skipped, refused };
+  }
+
+  read(): never {
+    throw new TypeError('imports do not read');
+  }
+
+  get(): never {
+    throw new TypeError('imports do not read');
+  }
+}

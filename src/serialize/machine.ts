@@ -4,9 +4,6 @@ import { extendedJson } from './extended.ts';
 import { instantiate } from './wasm.ts';
 import type { TranscodeExports } from './wasm.ts';
 
-/** Vector stores scribble up to so much behind the end of a chunk. */
-const SLACK = 64;
-
 /** Text of a rare value that waits to be copied out; belongs to the encoder whose row it is in. */
 export interface Spill {
   bytes: Uint8Array;
@@ -55,10 +52,10 @@ export class Machine {
 
   /** The output slot, shared by all encoders since a chunk is valid only until the next step of any of them. */
   output(chunkBytes: number): Slot {
-    if (this.#output && this.#output.capacity >= chunkBytes + SLACK) return this.#output;
+    if (this.#output && this.#output.capacity >= chunkBytes) return this.#output;
     this.#output?.release();
     this.#output = null;
-    this.#output = this.slots.take(chunkBytes + SLACK);
+    this.#output = this.slots.take(chunkBytes);
     return this.#output;
   }
 

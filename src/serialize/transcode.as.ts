@@ -27,7 +27,10 @@ export { hashBegin, hashBlocks, hashEnd } from "./hash.as";
 
 /** Deepest nesting, the row itself being level 1. */
 const MAX_DEPTH: usize = 100;
-/** A step writes at most 70 bytes (a comma, a key of 15, a date as Extended JSON), or 20 behind a text that just stopped. */
+/**
+ * More than a step writes, counting what vector stores scribble: a comma, a quoted key of 15 bytes and a colon make 19, the
+ * longest values (a date as Extended JSON, a Decimal128) 48; a text that has to stop has passed `stop` by 16 at most.
+ */
 const MARGIN: usize = 96;
 
 /** What a pass remembers between two calls. */
@@ -98,7 +101,7 @@ export function rowsDone(s: State): i32 {
 }
 
 /**
- * Writes JSON text to [out, limit), which is at least 256 bytes; up to 64 bytes behind `limit` may be scribbled on.
+ * Writes JSON text to [out, limit), which is at least 256 bytes, and touches nothing behind it.
  * Answers the number of bytes written (then ask `finished`), or a negative error.
  */
 export function run(s: State, out: usize, limit: usize): i32 {

@@ -30,6 +30,13 @@ export function chunksOf(
   }
 }
 
+const strict = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+
+/** The text of these chunks; throws when they are not UTF-8, which a lenient decoder would hide. */
+export function decode(chunks: readonly Uint8Array[]): string {
+  return strict.decode(Buffer.concat(chunks));
+}
+
 /** The text of these rows, each ended by LF. */
 export function transcode(
   transcoder: Transcoder,
@@ -39,7 +46,7 @@ export function transcode(
 ): string {
   const batch = batchOf(slots, arrayBody(rows));
   try {
-    return Buffer.concat(chunksOf(transcoder, batch, chunkBytes)).toString();
+    return decode(chunksOf(transcoder, batch, chunkBytes));
   } finally {
     batch.release();
   }

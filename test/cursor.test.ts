@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { AppError } from '../src/errors.ts';
-import { decodeCursor, encodeCursor } from '../src/items/cursor.ts';
+import { decodeCursor, encodeCursor } from '../src/pages/cursor.ts';
 import { makeBookmark, type Bookmark } from '../src/store/bookmark.ts';
 import { BSON, Binary, Decimal128, Double, Int32, Long, MinKey, ObjectId, UUID } from '../src/store/bson.ts';
 import type { Plan } from '../src/store/store.ts';

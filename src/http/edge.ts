@@ -42,11 +42,16 @@ export type Body =
   /** `length` for HEAD: what Content-Length says although no body follows. */
   | { readonly kind: 'head'; readonly length: number }
   | { readonly kind: 'bytes'; readonly bytes: Uint8Array }
+  | StreamBody;
+
+export interface StreamBody {
+  readonly kind: 'stream';
   /**
    * `run` writes everything to the sink and neither ends nor fails it: the engine does, by how the promise settles. It
    * holds resources from the start, so it is called exactly once, also when the client is gone by then (`sink.signal` is aborted).
    */
-  | { readonly kind: 'stream'; readonly run: (sink: Sink) => Promise<void> };
+  readonly run: (sink: Sink) => Promise<void>;
+}
 
 /** The application as the engine sees it. It never rejects for a caller's mistake; what it rejects with is a bug (500). */
 export type Serve = (request: Request) => Promise<Reply>;

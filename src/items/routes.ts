@@ -1,20 +1,21 @@
 import { AppError } from '../errors.ts';
-import type { Reply, Request } from '../http/edge.ts';
+import type { Request, StreamBody } from '../http/edge.ts';
 import { mediaTypeNegotiator } from '../http/negotiate.ts';
 import { parseQuery } from '../http/query.ts';
-import { bytes, json } from '../http/reply.ts';
+import { json } from '../http/reply.ts';
 import type { Handler, Parameters, Route } from '../http/router.ts';
+import { decodeCursor } from '../pages/cursor.ts';
+import { pageHandler } from '../pages/handler.ts';
+import type { PageLimits } from '../pages/query.ts';
 import { fingerprint } from '../serialize/fingerprint.ts';
 import { itemToJson } from '../serialize/item.ts';
 import type { Transcoder } from '../serialize/rows.ts';
 import type { Batch } from '../store/batch.ts';
 import { chain, FIRST_BATCH } from '../store/chain.ts';
-import type { From, ItemStore } from '../store/store.ts';
+import type { ItemStore } from '../store/store.ts';
 import { pump } from '../stream/pump.ts';
-import { decodeCursor } from './cursor.ts';
 import { detectIdType, parseId, type IdType } from './id.ts';
-import { PAGE_HEAD, pageInfo, pageLinks, pageTail } from './page.ts';
-import { pageQuery, readStreamQuery, STREAM_PARAMETERS, type PageLimits, type PageQuery } from './query.ts';
+import { ITEM_PLAN, readStreamQuery, STREAM_PARAMETERS } from './query.ts';
 
 export interface ItemRoutesOptions {
   readonly items: ItemStore;
@@ -26,85 +27,16 @@ export interface ItemRoutesOptions {
   readonly cacheControl: string;
 }
 
-/** A page's rows up to this size are one answer with an ETag; larger pages are streamed. Bytes of BSON. */
-const PAGE_BYTES = 16 * 1024 * 1024;
-const PAGE_CHUNK_BYTES = 64 * 1024;
-
 export function itemRoutes(options: ItemRoutesOptions): readonly Route[] {
   return [
-    { method: 'GET', path: '/items', handler: getPage(options) },
+    {
+      method: 'GET',
+      path: '/items',
+      handler: pageHandler({ ...options, rows: options.items, plan: ITEM_PLAN }),
+    },
     { method: 'GET', path: '/items/stream', handler: getStream(options) },
     { method: 'GET', path: '/items/{id}', handler: getItem(options) },
   ];
-}
-
-/** GET /items: one batch, in the page envelope. */
-function getPage({ items, transcoder, limits, cacheControl }: ItemRoutesOptions): Handler {
-  const { names, read } = pageQuery(limits);
-  const acceptable = mediaTypeNegotiator(['application/json']);
-  return async (request) => {
-    const type = acceptable(request);
-    const parameters = parseQuery(request.query, names);
-    const query = read(parameters);
-    const first = await items.read(
-      query.plan,
-      pageFrom(query),
-      { rows: query.limit, bytes: PAGE_BYTES },
-      request.signal,
-    );
-    const headers = { 'content-type': type, 'cache-control': cacheControl };
-    if (first.more && first.rows < query.limit)
-      return largePage(first, query, headers, items, transcoder, request);
-
-    const info = pageInfo(query, first);
-    const body = collect(first, PAGE_HEAD, pageTail(info), transcoder);
-    const link = pageLinks(request.path, new URLSearchParams([...parameters]), query, info, limits.maxOffset);
-    return bytes(200, body, { ...headers, etag: `W/"${fingerprint(body)}"`, link });
-  };
-}
-
-function pageFrom({ plan, start, skip }: PageQuery): From {
-  if (start.style === 'cursor') return { after: decodeCursor(start.cursor, plan) };
-  return skip > 0 ? { skip } : {};
-}
-
-/** A page whose rows outgrow one batch goes out as a stream, so that its size costs no memory; it has no ETag. */
-function largePage(
-  first: Batch,
-  query: PageQuery,
-  headers: Reply['headers'],
-  items: ItemStore,
-  transcoder: Transcoder,
-  request: Request,
-): Reply {
-  let end: Pick<Batch, 'last' | 'more'> = first;
-  const batches = async function* () {
-    for await (const batch of chain(items, query.plan, first, query.limit, request.signal)) {
-      end = batch;
-      yield batch;
-    }
-  };
-  const run: StreamRun = async (sink) => {
-    const tail = () => pageTail(pageInfo(query, end));
-    await pump(batches(), transcoder.encoder('array'), { head: PAGE_HEAD, tail }, sink);
-  };
-  return { status: 200, headers, body: { kind: 'stream', run } };
-}
-
-type StreamRun = Extract<Reply['body'], { kind: 'stream' }>['run'];
-
-/** All of a batch's rows between head and tail, as one piece of bytes. Releases the batch. */
-function collect(batch: Batch, head: string, tail: string, transcoder: Transcoder): Buffer {
-  const encoder = transcoder.encoder('array');
-  try {
-    const pieces: Uint8Array[] = [Buffer.from(head)];
-    for (const chunk of encoder.encode(batch, PAGE_CHUNK_BYTES)) pieces.push(Buffer.from(chunk));
-    pieces.push(Buffer.from(tail));
-    return Buffer.concat(pieces);
-  } finally {
-    encoder.close();
-    batch.release();
-  }
 }
 
 const STREAM_FORMATS = {
@@ -126,7 +58,7 @@ function getStream({ items, transcoder }: ItemRoutesOptions): Handler {
     // The first batch is read before the head is sent: a store that is away is a 503, not a cut stream.
     const size = { ...FIRST_BATCH, rows: Math.min(FIRST_BATCH.rows, query.limit) };
     const first = await items.read(query.plan, from, size, request.signal);
-    const run: StreamRun = async (sink) => {
+    const run: StreamBody['run'] = async (sink) => {
       const batches = chain(items, query.plan, first, query.limit, sink.signal);
       await pump(batches, transcoder.encoder(framing), { head, tail: () => tail }, sink);
     };

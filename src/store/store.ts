@@ -36,19 +36,25 @@ export interface InsertResult {
 }
 
 /**
- * The items in a store. Implementations: mongo.ts, lmdb.ts; test/store.contract.ts runs on each.
+ * The rows of a collection, to be read. Order is BSON's: types first (number < string < object < binary < ObjectId <
+ * boolean < date), numbers by value whatever their type, strings by UTF-8 bytes.
  *
- * - A row is a BSON document with `_id`, `category` (string) and `price` (finite number). Order is BSON's: types first
- *   (number < string < object < binary < ObjectId < boolean < date), numbers by value whatever their type, strings by UTF-8 bytes.
  * - `read` is one short look at the store: nothing stays open in it afterwards, so a reader may take as long as it likes.
  *   Rows not changed between the reads of a chain come exactly once, in order, also when the row of the bookmark was
  *   changed or deleted. Rows delivered are never rolled back later.
  * - When the store does not answer, everything rejects with AppError `store-unavailable`. An aborted signal rejects with its reason.
  */
-export interface ItemStore {
+export interface RowReader {
   read(plan: Plan, from: From, size: Size, signal: AbortSignal): Promise<Batch>;
-  /** The item whose `_id` equals the bookmark's, as a batch of one row; null when there is none. */
+  /** The row whose `_id` equals the bookmark's, as a batch of one row; null when there is none. */
   get(id: Bookmark, signal: AbortSignal): Promise<Batch | null>;
+}
+
+/**
+ * The items: rows with `_id`, `category` (string) and `price` (finite number). Implementations: mongo.ts, lmdb.ts;
+ * test/store.contract.ts runs on each.
+ */
+export interface ItemStore extends RowReader {
   /** Writes BSON documents; resolves when they are durable (w:majority; flushed). */
   insert(rows: readonly Uint8Array[], onConflict: OnConflict): Promise<InsertResult>;
 }

@@ -1,0 +1,93 @@
+import type { Reply, Request, StreamBody } from '../http/edge.ts';
+import { mediaTypeNegotiator } from '../http/negotiate.ts';
+import { parseQuery } from '../http/query.ts';
+import { bytes } from '../http/reply.ts';
+import type { Handler } from '../http/router.ts';
+import { fingerprint } from '../serialize/fingerprint.ts';
+import type { Transcoder } from '../serialize/rows.ts';
+import type { Batch } from '../store/batch.ts';
+import { chain } from '../store/chain.ts';
+import type { From, RowReader } from '../store/store.ts';
+import { pump } from '../stream/pump.ts';
+import { decodeCursor } from './cursor.ts';
+import { PAGE_HEAD, pageInfo, pageLinks, pageTail } from './page.ts';
+import { pageQuery, type PageLimits, type PageQuery, type PlanParameters } from './query.ts';
+
+/** A page's rows up to this size are one answer with an ETag; larger pages are streamed. Bytes of BSON. */
+const PAGE_BYTES = 4 * 1024 * 1024;
+const PAGE_CHUNK_BYTES = 64 * 1024;
+
+export interface PageOptions {
+  readonly rows: RowReader;
+  readonly transcoder: Transcoder;
+  readonly limits: PageLimits;
+  readonly plan: PlanParameters;
+  readonly cacheControl: string;
+}
+
+/** GET of a paged collection: one batch, in the page envelope. */
+export function pageHandler({ rows, transcoder, limits, plan, cacheControl }: PageOptions): Handler {
+  const { names, read } = pageQuery(limits, plan);
+  const acceptable = mediaTypeNegotiator(['application/json']);
+  return async (request) => {
+    const type = acceptable(request);
+    const parameters = parseQuery(request.query, names);
+    const query = read(parameters);
+    const first = await rows.read(
+      query.plan,
+      pageFrom(query),
+      { rows: query.limit, bytes: PAGE_BYTES },
+      request.signal,
+    );
+    const headers = { 'content-type': type, 'cache-control': cacheControl };
+    if (first.more && first.rows < query.limit)
+      return largePage(first, query, headers, rows, transcoder, request);
+
+    const info = pageInfo(query, first);
+    const body = collect(first, PAGE_HEAD, pageTail(info), transcoder);
+    const link = pageLinks(request.path, new URLSearchParams([...parameters]), query, info, limits.maxOffset);
+    return bytes(200, body, { ...headers, etag: `W/"${fingerprint(body)}"`, link });
+  };
+}
+
+function pageFrom({ plan, start, skip }: PageQuery): From {
+  if (start.style === 'cursor') return { after: decodeCursor(start.cursor, plan) };
+  return skip > 0 ? { skip } : {};
+}
+
+/** A page whose rows outgrow one batch goes out as a stream, so that its size costs no memory; it has no ETag. */
+function largePage(
+  first: Batch,
+  query: PageQuery,
+  headers: Reply['headers'],
+  rows: RowReader,
+  transcoder: Transcoder,
+  request: Request,
+): Reply {
+  let end: Pick<Batch, 'last' | 'more'> = first;
+  const batches = async function* () {
+    for await (const batch of chain(rows, query.plan, first, query.limit, request.signal)) {
+      end = batch;
+      yield batch;
+    }
+  };
+  const run: StreamBody['run'] = async (sink) => {
+    const tail = () => pageTail(pageInfo(query, end));
+    await pump(batches(), transcoder.encoder('array'), { head: PAGE_HEAD, tail }, sink);
+  };
+  return { status: 200, headers, body: { kind: 'stream', run } };
+}
+
+/** All of a batch's rows between head and tail, as one piece of bytes. Releases the batch. */
+function collect(batch: Batch, head: string, tail: string, transcoder: Transcoder): Buffer {
+  const encoder = transcoder.encoder('array');
+  try {
+    const pieces: Uint8Array[] = [Buffer.from(head)];
+    for (const chunk of encoder.encode(batch, PAGE_CHUNK_BYTES)) pieces.push(Buffer.from(chunk));
+    pieces.push(Buffer.from(tail));
+    return Buffer.concat(pieces);
+  } finally {
+    encoder.close();
+    batch.release();
+  }
+}

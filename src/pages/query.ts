@@ -1,0 +1,80 @@
+import { AppError } from '../errors.ts';
+import { integer, text, type Parameter } from '../http/parameter.ts';
+import type { Query } from '../http/query.ts';
+import type { Plan } from '../store/store.ts';
+
+/** What a client may ask for at most. */
+export interface PageLimits {
+  readonly maxLimit: number;
+  readonly maxOffset: number;
+}
+
+export const DEFAULT_LIMIT = 50;
+const MAX_CURSOR_BYTES = 2048;
+
+/** `cursor` of pages and streams. */
+export const cursorParameter = text('cursor', MAX_CURSOR_BYTES);
+const offset = integer('offset', 0);
+const page = integer('page', 1);
+
+/** How a collection's rows are chosen and ordered: the parameters it takes for that, and the plan they make. */
+export interface PlanParameters {
+  readonly parameters: readonly Parameter<unknown>[];
+  readonly read: (query: Query) => Plan;
+}
+
+/** Where a page begins, in the client's own style. */
+export type PageStart =
+  | { readonly style: 'first' }
+  | { readonly style: 'cursor'; readonly cursor: string }
+  | { readonly style: 'offset'; readonly offset: number }
+  | { readonly style: 'page'; readonly page: number };
+
+export interface PageQuery {
+  readonly plan: Plan;
+  readonly limit: number;
+  readonly start: PageStart;
+  /** Rows before the page; 0 for cursors, which do not count. */
+  readonly skip: number;
+}
+
+/** The names a paged collection takes, and how its query is read. */
+export function pageQuery(
+  limits: PageLimits,
+  plan: PlanParameters,
+): { names: readonly string[]; read: (query: Query) => PageQuery } {
+  const limit = integer('limit', 1, limits.maxLimit);
+  const names = [limit, offset, page, cursorParameter, ...plan.parameters].map(({ name }) => name);
+  return {
+    names,
+    read(query) {
+      const rows = limit.read(query) ?? DEFAULT_LIMIT;
+      const start = readStart(query);
+      const skip =
+        start.style === 'offset' ? start.offset : start.style === 'page' ? (start.page - 1) * rows : 0;
+      if (skip > limits.maxOffset) {
+        throw new AppError(
+          'offset-too-deep',
+          `${start.style} reaches row ${skip}; the deepest is ${limits.maxOffset}. Take the nextCursor of a page as cursor: its cost does not grow.`,
+          { parameter: start.style },
+        );
+      }
+      return { plan: plan.read(query), limit: rows, start, skip };
+    },
+  };
+}
+
+function readStart(query: Query): PageStart {
+  const given = ['offset', 'page', 'cursor'].filter((name) => query.has(name));
+  if (given.length > 1) {
+    throw new AppError('conflicting-parameters', `Give one of ${given.join(' and ')}, not both.`, {
+      parameter: given[1] ?? '',
+    });
+  }
+  const rows = offset.read(query);
+  if (rows !== undefined) return { style: 'offset', offset: rows };
+  const number = page.read(query);
+  if (number !== undefined) return { style: 'page', page: number };
+  const after = cursorParameter.read(query);
+  return after === undefined ? { style: 'first' } : { style: 'cursor', cursor: after };
+}

@@ -1,0 +1,51 @@
+import { AppError } from '../errors.ts';
+import type { Taken } from './limiter.ts';
+
+/** Forms of the settings. A window is a whole unit: the headers know seconds only. */
+export const RATE_LIMIT_FORM = '^(off|[1-9]\\d{0,8}/(s|min|h))$';
+export const STREAM_LIMIT_FORM = '^(off|[1-9]\\d{0,5})$';
+
+const WINDOWS: Readonly<Record<string, number>> = { s: 1, min: 60, h: 3600 };
+
+/** So many requests in so many seconds. */
+export interface Policy {
+  readonly limit: number;
+  readonly windowSeconds: number;
+}
+
+/** RATE_LIMIT, such as `60000/min` or `100/s`; null for `off`. The form was checked with the settings. */
+export function parseRateLimit(text: string): Policy | null {
+  if (text === 'off') return null;
+  const [limit, unit = ''] = text.split('/');
+  const windowSeconds = WINDOWS[unit];
+  if (windowSeconds === undefined) throw new TypeError(`not a rate limit: ${text}`);
+  return { limit: Number(limit), windowSeconds };
+}
+
+/** STREAM_LIMIT, such as `64`; Infinity for `off`. */
+export function parseStreamLimit(text: string): number {
+  return text === 'off' ? Infinity : Number(text);
+}
+
+export type LimitHeaders = (taken: Taken) => Readonly<Record<string, string>>;
+
+/**
+ * RateLimit-Policy and RateLimit as draft-ietf-httpapi-ratelimit-headers-10 has them: structured field lists of strings
+ * with parameters; q and r in requests, w and t in seconds.
+ */
+export function limitHeaders({ limit, windowSeconds }: Policy): LimitHeaders {
+  const policy = `"default";q=${limit};w=${windowSeconds}`;
+  return ({ remaining, resetSeconds }) => ({
+    'ratelimit-policy': policy,
+    ratelimit: `"default";r=${remaining};t=${resetSeconds}`,
+  });
+}
+
+/** The answer to a request above the limit. Retry-After is not earlier than the reset of RateLimit (draft, section 5). */
+export function tooManyRequests({ limit, windowSeconds }: Policy, { resetSeconds }: Taken): AppError {
+  return new AppError(
+    'rate-limited',
+    `RATE_LIMIT lets a client ask ${limit} times in ${windowSeconds} s. Try again in ${resetSeconds} s.`,
+    { headers: { 'retry-after': String(resetSeconds) } },
+  );
+}

@@ -2,6 +2,26 @@ import { Decimal128, onDemand } from '../store/bson.ts';
 import { extendedJson } from './extended.ts';
 import { serializers } from './serializers.ts';
 
+/** Element types (https://bsonspec.org/spec.html); what is not here is written as Extended JSON. */
+const TYPE = {
+  double: 0x01,
+  string: 0x02,
+  document: 0x03,
+  array: 0x04,
+  binary: 0x05,
+  undefined: 0x06,
+  objectId: 0x07,
+  boolean: 0x08,
+  date: 0x09,
+  null: 0x0a,
+  dbPointer: 0x0c,
+  code: 0x0d,
+  symbol: 0x0e,
+  int32: 0x10,
+  int64: 0x12,
+  decimal128: 0x13,
+} as const;
+
 const DEEPEST = 100;
 const FARTHEST_DATE = 8_640_000_000_000_000n;
 
@@ -79,20 +99,20 @@ class ItemReader {
   #check([type, , , at, length]: Element): void {
     const bytes = this.#bytes;
     switch (type) {
-      case 0x02:
-      case 0x0d:
-      case 0x0e:
-      case 0x0c: {
-        const end = at + length - (type === 0x0c ? 12 : 0);
+      case TYPE.string:
+      case TYPE.code:
+      case TYPE.symbol:
+      case TYPE.dbPointer: {
+        const end = at + length - (type === TYPE.dbPointer ? 12 : 0);
         if (end - at < 5 || bytes[end - 1] !== 0) throw new Error('A string does not end where it says');
         return;
       }
-      case 0x03:
-      case 0x04:
+      case TYPE.document:
+      case TYPE.array:
         if (length < 5 || bytes[at + length - 1] !== 0)
           throw new Error('A document does not end where it says');
         return;
-      case 0x05:
+      case TYPE.binary:
         // The old subtype 2 repeats the length inside.
         if (bytes[at + 4] === 2 && (length < 9 || bytes.readInt32LE(at + 5) !== length - 9)) {
           throw new Error('A binary value has another length inside');
@@ -112,35 +132,33 @@ class ItemReader {
   #value([type, , , at, length]: Element, depth: number): unknown {
     const bytes = this.#bytes;
     switch (type) {
-      case 0x01: {
+      case TYPE.double: {
         const value = bytes.readDoubleLE(at);
         return Number.isFinite(value) ? value : null;
       }
-      case 0x02:
-        if (length < 5 || bytes[at + length - 1] !== 0)
-          throw new Error('A string does not end where it says');
+      case TYPE.string:
         return this.#text(at + 4, at + length - 1);
-      case 0x03:
+      case TYPE.document:
         return this.#document(at, depth + 1);
-      case 0x04:
+      case TYPE.array:
         return this.#elements(at, depth + 1).map((element) => this.#value(element, depth + 1));
-      case 0x05:
+      case TYPE.binary:
         return this.#binary(at, length);
-      case 0x06:
-      case 0x0a:
+      case TYPE.undefined:
+      case TYPE.null:
         return null;
-      case 0x07:
+      case TYPE.objectId:
         return bytes.toString('hex', at, at + 12);
-      case 0x08:
+      case TYPE.boolean:
         if (Number(bytes[at]) > 1) throw new Error('A boolean is neither 0 nor 1');
         return bytes[at] === 1;
-      case 0x09:
+      case TYPE.date:
         return date(bytes.readBigInt64LE(at));
-      case 0x10:
+      case TYPE.int32:
         return bytes.readInt32LE(at);
-      case 0x12:
+      case TYPE.int64:
         return this.#exact(String(bytes.readBigInt64LE(at)));
-      case 0x13: {
+      case TYPE.decimal128: {
         const text = new Decimal128(bytes.subarray(at, at + 16)).toString();
         return /\d/.test(text) ? this.#exact(text) : null;
       }

@@ -77,8 +77,9 @@ function writePlaces(digits: u64, places: i32, p: usize): usize {
 }
 
 /**
- * A double as JavaScript prints it. It is the decimal m / 10^k when that division gives it back and m has at most 15
- * digits: no two decimals of 15 digits are the same double, so that is the shortest one, which JavaScript prints too.
+ * A double as JavaScript prints it: by the fewest digits that give it back. An integer below 2^53 is exact, so all its
+ * digits. Else m / 10^k when that division gives it back and m has at most 15 digits: no two decimals of 15 digits are
+ * the same double, so no shorter one is. What neither holds for is left to JavaScript.
  */
 export function writeDouble(value: f64, p: usize): usize {
   if (!(abs(value) < Infinity)) return writeNull(p); // NaN too

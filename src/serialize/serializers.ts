@@ -22,10 +22,19 @@ export interface PageDocument {
   readonly page?: number;
 }
 
+/** What GET /problems/{code} says of a problem. */
+export interface ProblemPage {
+  readonly code: string;
+  readonly status: number;
+  readonly title: string;
+  readonly explanation: string;
+}
+
 interface Serializers {
   /** An item in the form item.ts makes of it: `id` first, then all other fields in the object's order. */
   item(value: Readonly<Record<string, unknown>>): string;
   problem(value: ProblemDocument): string;
+  problemPage(value: ProblemPage): string;
   page(value: PageDocument): string;
 }
 
@@ -51,6 +60,16 @@ export const serializers: Serializers = {
       code: { type: 'string' },
       requestId: { type: 'string' },
       parameter: { type: 'string' },
+    },
+  }),
+
+  problemPage: fastJson({
+    type: 'object',
+    properties: {
+      code: { type: 'string' },
+      status: { type: 'integer' },
+      title: { type: 'string' },
+      explanation: { type: 'string' },
     },
   }),
 

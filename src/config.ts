@@ -49,6 +49,12 @@ export const SETTINGS = Type.Object({
       description: 'how ids in URLs are read; without it, as the first item has it',
     }),
   ),
+  CORS_ORIGIN: Type.Optional(
+    Type.String({
+      pattern: '^(\\*|https?://[^\\s,/]+( *, *https?://[^\\s,/]+)*)$',
+      description: 'origins whose scripts may read answers: `*`, or `https://a.example, https://b.example`',
+    }),
+  ),
   CACHE_CONTROL: Type.String({
     pattern: '^[\\x20-\\x7e]+$',
     default: 'private, no-cache',

@@ -45,6 +45,7 @@ export async function startServer(config: Config, log: Logger): Promise<Server> 
       idType: config.ID_TYPE,
       cacheControl: config.CACHE_CONTROL,
     },
+    corsOrigin: config.CORS_ORIGIN,
     log,
   });
   const { engine, warning } = createEngine(config.HTTP_ENGINE, {
@@ -59,10 +60,7 @@ export async function startServer(config: Config, log: Logger): Promise<Server> 
   const port = await engine.listen(config.HOST, config.PORT);
   const host = config.HOST.includes(':') ? `[${config.HOST}]` : config.HOST;
   const url = `http://${host}:${port}`;
-  log.info(
-    { url, engine: engine.name, store: store.name, transcoder: transcoder.name },
-    'listening',
-  );
+  log.info({ url, engine: engine.name, store: store.name, transcoder: transcoder.name }, 'listening');
   return {
     url,
     engine: engine.name,

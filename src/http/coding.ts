@@ -1,0 +1,61 @@
+import { compress, compressBytes, type Coding } from '../stream/compress.ts';
+import type { Reply, Request } from './edge.ts';
+
+/** Compressing less than this saves no packet. Bytes. */
+const SMALLEST_COMPRESSED = 1024;
+
+/** Applies the content coding, unless a reason speaks against it. */
+export async function applyCoding(
+  reply: Reply,
+  coding: Coding | 'identity',
+  request: Request,
+): Promise<Reply> {
+  const { body } = reply;
+  if (body.kind !== 'bytes' && body.kind !== 'stream') return reply;
+  const headers: Reply['headers'] = { ...reply.headers, vary: 'Accept, Accept-Encoding' };
+  const plain =
+    coding === 'identity' ||
+    /\bno-transform\b/i.test(reply.headers['cache-control'] ?? '') ||
+    /\bno-transform\b/i.test(request.headers['cache-control'] ?? '') ||
+    // Small answers stay plain, unless the client refuses that (negotiation gave no identity).
+    (body.kind === 'bytes' && body.bytes.length < SMALLEST_COMPRESSED && !refusesIdentity(request));
+  if (plain) return { ...reply, headers };
+  const coded = {
+    ...headers,
+    'content-encoding': coding,
+    ...(headers.etag && { etag: codedTag(headers.etag, coding) }),
+  };
+  if (body.kind === 'bytes') {
+    return {
+      ...reply,
+      headers: coded,
+      body: { kind: 'bytes', bytes: await compressBytes(coding, body.bytes) },
+    };
+  }
+  return {
+    ...reply,
+    headers: coded,
+    body: {
+      kind: 'stream',
+      run: async (sink) => {
+        const compressor = compress(coding, sink);
+        try {
+          await body.run(compressor);
+          await compressor.end();
+        } catch (error) {
+          compressor.fail(error);
+          throw error;
+        }
+      },
+    },
+  };
+}
+
+function refusesIdentity(request: Request): boolean {
+  return /(identity|\*)\s*;\s*q=0(\.0*)?\s*(,|$)/i.test(request.headers['accept-encoding'] ?? '');
+}
+
+/** A strong tag stands for bytes, and other codings have other bytes (RFC 9110, 8.8.3.3). */
+function codedTag(etag: string, coding: string): string {
+  return etag.startsWith('W/') ? etag : `${etag.slice(0, -1)}-${coding}"`;
+}

@@ -1,0 +1,97 @@
+import { AppError, PROBLEMS, type ProblemCode } from '../errors.ts';
+import { serializers } from '../serialize/serializers.ts';
+import { mediaTypeNegotiator } from './negotiate.ts';
+import { parseQuery } from './query.ts';
+import { bytes, json } from './reply.ts';
+import type { Route } from './router.ts';
+
+/** What a client author is to know of each problem: why it came, and what to do about it. */
+const EXPLANATIONS: Readonly<Record<ProblemCode, string>> = {
+  'invalid-parameter':
+    'A query parameter has a value that is not of its form. The detail says which form is expected; nothing is rounded, cut or ignored.',
+  'unknown-parameter':
+    'The resource has no parameter of this name. Names are case-sensitive. A parameter that is ignored would be a filter that does not filter, so it is refused.',
+  'duplicate-parameter': 'A parameter was given twice. It would be a guess which one was meant.',
+  'conflicting-parameters':
+    'Parameters exclude each other: at most one of offset, page and cursor; min_price and max_price only with a price sort.',
+  'offset-too-deep':
+    'Counting to a row costs more the deeper it is. Take the nextCursor of any page and continue with cursor: every page then costs the same.',
+  'invalid-cursor':
+    'The cursor is not one that this server gave, or it was changed on the way. Use the nextCursor of a page unchanged.',
+  'cursor-mismatch':
+    'A cursor continues one order of one set of rows. Repeat the sort, category and price range of the page it came from.',
+  'invalid-url': 'The path of the URL is not percent-encoded UTF-8.',
+  unauthorized:
+    'The server asks for an API key. Send it as "Authorization: Bearer KEY"; it must be one that the operator entered.',
+  'not-found': 'Nothing has this address: the path is no resource, or the item or user does not exist.',
+  'method-not-allowed':
+    'The resource exists, but does not take this method. Allow names those that it takes.',
+  'not-acceptable':
+    'The resource has no form that Accept or Accept-Encoding allows. The detail names the forms there are.',
+  'body-too-large': 'The request body is larger than this server takes.',
+  'uri-too-long': 'The URL is longer than this server takes.',
+  'rate-limited':
+    'This client made more requests than RATE_LIMIT allows. Wait as many seconds as Retry-After says; RateLimit tells what is left.',
+  'too-many-streams':
+    'This client has as many streams open as STREAM_LIMIT allows. Finish or close one before opening the next.',
+  internal:
+    'The server made a mistake, which it has logged. Quote the requestId to its operator. Repeating a GET does no harm.',
+  overloaded: 'The server has as much to do as it can do well. Wait as many seconds as Retry-After says.',
+  'store-unavailable':
+    'The database behind the server does not answer. The server tries by itself; wait as many seconds as Retry-After says.',
+  'insufficient-storage': 'The disk under the store is full. Nothing of the request was kept.',
+};
+
+const HTML_HEADERS = {
+  'content-type': 'text/html; charset=utf-8',
+  'content-security-policy': "default-src 'none'",
+};
+
+/** GET /problems/{code}: what the `type` of a problem document leads to. */
+export function problemRoutes(): readonly Route[] {
+  const acceptable = mediaTypeNegotiator(['text/html', 'application/json']);
+  return [
+    {
+      method: 'GET',
+      path: '/problems/{code}',
+      handler: (request, { code = '' }) => {
+        const type = acceptable(request);
+        parseQuery(request.query, []);
+        if (!isCode(code))
+          throw new AppError('not-found', `No problem has the code ${JSON.stringify(code)}.`);
+        const page = { code, ...PROBLEMS[code], explanation: EXPLANATIONS[code] };
+        const headers = { 'cache-control': 'public, max-age=3600' };
+        if (type === 'application/json') return json(200, serializers.problemPage(page), headers);
+        return bytes(200, Buffer.from(html(page)), { ...headers, ...HTML_HEADERS });
+      },
+    },
+  ];
+}
+
+function isCode(code: string): code is ProblemCode {
+  return Object.hasOwn(PROBLEMS, code);
+}
+
+/** The texts are this file's own, so nothing needs escaping; no script, no style from elsewhere. */
+function html({
+  code,
+  status,
+  title,
+  explanation,
+}: {
+  code: string;
+  status: number;
+  title: string;
+  explanation: string;
+}): string {
+  return `<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width">
+<title>${status} ${title}</title>
+<h1>${title}</h1>
+<p>${explanation}</p>
+<p>Status ${status}, code <code>${code}</code></p>
+</html>
+`;
+}

@@ -2,7 +2,7 @@ import { LmdbInsert } from './lmdb-insert.ts';
 import type { Outcome, Step } from './lmdb-insert.ts';
 import { keyRow } from './lmdb-row.ts';
 import type { KeyedRow } from './lmdb-row.ts';
-import type { IndexName, Tables } from './lmdb-tables.ts';
+import type { Database, IndexName, Tables } from './lmdb-tables.ts';
 import type { InsertResult, OnConflict } from './store.ts';
 
 /** What one transaction takes at most: it holds the event loop for 10 ms or so, and the file's only write lock. */
@@ -109,7 +109,7 @@ export class LmdbWriter {
       for (const index of INDEXES) this.#tables[index].putSync(row[index], NO_VALUE);
       return 'written';
     });
-    if (added > 0) this.#tables.meta.putSync(COUNT_KEY, countBytes(itemCount(this.#tables) + added));
+    if (added > 0) this.#tables.meta.putSync(COUNT_KEY, countBytes(itemCount(this.#tables.meta) + added));
     return outcomes;
   }
 
@@ -124,8 +124,8 @@ export class LmdbWriter {
 }
 
 /** How many items the store has, as counted by the transactions that wrote them. */
-export function itemCount(tables: Pick<Tables, 'meta'>): number {
-  const bytes = tables.meta.getBinary(COUNT_KEY);
+export function itemCount(meta: Pick<Database, 'getBinary'>): number {
+  const bytes = meta.getBinary(COUNT_KEY);
   return bytes ? new DataView(bytes.buffer, bytes.byteOffset).getFloat64(0) : 0;
 }
 

@@ -1,10 +1,9 @@
-import { constants } from 'node:fs';
-import { access, mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { open } from 'lmdb';
 import type { RootDatabase } from 'lmdb';
 import { storeUnavailable } from '../errors.ts';
 import { commitFault, storeFault } from './lmdb-errors.ts';
+import { checkPlace, messageOf } from './lmdb-place.ts';
 import { LmdbReader } from './lmdb-read.ts';
 import { NAMES, Tables } from './lmdb-tables.ts';
 import type { Database } from './lmdb-tables.ts';
@@ -41,7 +40,7 @@ export interface LmdbOptions {
  * that says what is wrong when the directory cannot be written or the file is none of ours.
  */
 export async function openLmdb(options: LmdbOptions): Promise<Store> {
-  await makeWritable(options.directory);
+  await checkPlace(options.directory, FILE);
   const path = join(options.directory, FILE);
   const root = openFile(path);
   try {
@@ -86,8 +85,12 @@ class LmdbStore implements Store {
 
   /** What was asked for is still written. */
   async close(): Promise<void> {
+    if (!this.#isOpen) return;
     await this.#writer.idle();
+    await this.ping(); // a dead environment would never answer what follows
     this.#isOpen = false;
+    // lmdb waits for the flush of its last transaction, which never comes when that one failed: so one more, of nothing.
+    await this.#root.transaction(() => undefined);
     await this.#root.close();
   }
 
@@ -108,17 +111,6 @@ function rethrow(error: unknown): never {
   throw storeFault(error);
 }
 
-async function makeWritable(directory: string): Promise<void> {
-  try {
-    await mkdir(directory, { recursive: true });
-    await access(directory, constants.R_OK | constants.W_OK | constants.X_OK);
-  } catch (error) {
-    throw new Error(`DATA_DIR must be a directory this process may write to: ${messageOf(error)}`, {
-      cause: error,
-    });
-  }
-}
-
 function openFile(path: string): RootDatabase {
   try {
     return open({
@@ -128,6 +120,7 @@ function openFile(path: string): RootDatabase {
       keyEncoding: 'binary',
       // Windows and 32 bits have no address space to spare: there lmdb grows its map step by step.
       ...(HAS_SPARE_ADDRESSES && { mapSize: MAP_BYTES }),
+      // Transactions are explicit here. With it, a failed commit also rejects a promise that nobody can get hold of.
       eventTurnBatching: false,
       maxReaders: MOST_READERS,
       maxDbs: 16,
@@ -149,8 +142,4 @@ function checkFormat(root: RootDatabase, path: string): void {
   const found = String(meta.getBinary(FORMAT_KEY));
   if (found !== FORMAT.toString())
     throw new Error(`${path} has the format "${found}", this version reads "${FORMAT.toString()}"`);
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

@@ -48,7 +48,7 @@ export function openRaw(directory: string) {
   return {
     root,
     meta,
-    count: () => itemCount({ meta }),
+    count: () => itemCount(meta),
     rows: () => [...items.getRange({})].map(({ value }) => value),
     /** Faults of the file: rows not in an index, index entries without a row, a count that is not theirs. */
     faults: (): string[] => {
@@ -61,7 +61,7 @@ export function openRaw(directory: string) {
           ...[...there].filter((key) => !wanted.has(key)).map((key) => `${name} has a stale ${key}`),
         ];
       });
-      const count = itemCount({ meta });
+      const count = itemCount(meta);
       return count === keyed.length ? faults : [...faults, `counted ${count} of ${keyed.length} rows`];
     },
     remove: async (_id: unknown): Promise<void> => {
@@ -73,7 +73,7 @@ export function openRaw(directory: string) {
         if (!row || !isKeyed(row)) return;
         items.removeSync(key);
         for (const [name, index] of indexes) index.removeSync(row[name]);
-        meta.putSync(Buffer.from('items'), Buffer.from(countBytes(itemCount({ meta }) - 1)));
+        meta.putSync(Buffer.from('items'), Buffer.from(countBytes(itemCount(meta) - 1)));
       });
     },
     close: () => root.close(),

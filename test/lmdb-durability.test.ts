@@ -1,0 +1,58 @@
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { test } from 'node:test';
+import { BSON } from '../src/store/bson.ts';
+import { openLmdb } from '../src/store/lmdb.ts';
+import { Slots } from '../src/store/slots.ts';
+import { openRaw, testDirectory } from './support/lmdb.ts';
+
+const KILLS = process.env.LONG ? 200 : 5;
+const WRITER = join(import.meta.dirname, 'support/lmdb-writer.ts');
+
+test(`after ${KILLS} kill -9 every acknowledged row is there, and the indexes are those of the rows`, async (t) => {
+  const directory = await testDirectory(t);
+  const acknowledged = new Set<number>();
+  for (let kill = 1; kill <= KILLS; kill++) {
+    const before = acknowledged.size;
+    await writeUntilKilled(directory, kill, acknowledged);
+    assert.ok(acknowledged.size > before, 'something was written');
+
+    const started = performance.now();
+    const store = await openLmdb({ directory, slots: new Slots() });
+    await store.ping();
+    const took = performance.now() - started;
+    await store.close();
+    t.diagnostic(
+      `kill ${kill}: ${acknowledged.size} rows acknowledged, open again after ${took.toFixed(0)} ms`,
+    );
+    assert.ok(took < 2000, `opened after ${took} ms`);
+
+    const file = openRaw(directory);
+    const ids = new Set(file.rows().map((row) => BSON.deserialize(row)._id as number));
+    assert.deepEqual(
+      [...acknowledged].filter((id) => !ids.has(id)),
+      [],
+      'acknowledged, but lost',
+    );
+    assert.deepEqual(file.faults(), []);
+    await file.close();
+  }
+});
+
+/** Kills the writer a moment after some acknowledgement: with three inserts at once one is always under way. */
+async function writeUntilKilled(directory: string, seed: number, acknowledged: Set<number>): Promise<void> {
+  const child = spawn(process.execPath, ['--import', 'tsx', WRITER, directory, String(seed), '1000'], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  const exit = once(child, 'exit');
+  const killAt = 1 + Math.floor(Math.random() * 40);
+  let lines = 0;
+  for await (const line of createInterface({ input: child.stdout })) {
+    for (const id of line.split(' ')) acknowledged.add(Number(id));
+    if (++lines === killAt) child.kill('SIGKILL');
+  }
+  assert.deepEqual(await exit, [null, 'SIGKILL']);
+}

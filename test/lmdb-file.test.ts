@@ -1,0 +1,124 @@
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { open } from 'lmdb';
+import { AppError } from '../src/errors.ts';
+import { makeBookmark } from '../src/store/bookmark.ts';
+import { Int32 } from '../src/store/bson.ts';
+import { FILE, openLmdb } from '../src/store/lmdb.ts';
+import { Slots } from '../src/store/slots.ts';
+import { makeItem, makeItems } from './support/items.ts';
+import { openRaw, testDirectory } from './support/lmdb.ts';
+import { NEVER, PLENTY, readRows } from './support/reading.ts';
+
+const BY_ID = { order: 'id', direction: 1 } as const;
+const SIZE = { rows: 1000, bytes: PLENTY };
+const bytesOf = (items: readonly { bytes: Buffer }[]) => items.map(({ bytes }) => bytes);
+
+test('what was written is there when the store is opened again, and counted', async (t) => {
+  const directory = join(await testDirectory(t), 'made', 'when missing');
+  const items = makeItems(50);
+  for (const end of [20, 50]) {
+    const store = await openLmdb({ directory, slots: new Slots() });
+    await store.items.insert(bytesOf(items.slice(0, end)), end === 20 ? 'fail' : 'replace');
+    await store.ping();
+    assert.equal((await readRows(store.items, BY_ID, {}, SIZE)).rows.length, end);
+    await store.close();
+    const file = openRaw(directory);
+    assert.deepEqual([file.count(), file.faults()], [end, []]);
+    await file.close();
+  }
+});
+
+test('a call is written whole, however many transactions it takes', async (t) => {
+  const directory = await testDirectory(t);
+  const store = await openLmdb({ directory, slots: new Slots(), transactionRows: 7 });
+  t.after(() => store.close());
+  const items = makeItems(100);
+  const calls = [items.slice(0, 40), items.slice(20, 70), items.slice(60)];
+  const results = await Promise.all(calls.map((rows) => store.items.insert(bytesOf(rows), 'skip')));
+  assert.deepEqual(
+    results.map(({ written, skipped }) => [written, skipped]),
+    [
+      [40, 0],
+      [30, 20],
+      [30, 10],
+    ],
+  );
+  const file = openRaw(directory);
+  t.after(() => file.close());
+  assert.deepEqual([file.count(), file.faults()], [100, []]);
+});
+
+test('a closed store has written what it was asked to, and says that it does not answer', async (t) => {
+  const store = await openLmdb({ directory: await testDirectory(t), slots: new Slots() });
+  const { bytes, id } = makeItem('a', 'b', new Int32(1));
+  const inserting = store.items.insert([bytes], 'fail');
+  await store.close();
+  assert.equal((await inserting).written, 1);
+  const unavailable = (error: unknown) => error instanceof AppError && error.code === 'store-unavailable';
+  await assert.rejects(store.ping(), unavailable);
+  await assert.rejects(store.items.read(BY_ID, {}, SIZE, NEVER), unavailable);
+  await assert.rejects(store.items.get(makeBookmark({ _id: id }), NEVER), unavailable);
+  await assert.rejects(store.items.insert([bytes], 'fail'), unavailable);
+});
+
+test('what another process writes is seen by the next read', async (t) => {
+  const directory = await testDirectory(t);
+  const store = await openLmdb({ directory, slots: new Slots() });
+  t.after(() => store.close());
+  await store.items.insert(bytesOf(makeItems(10)), 'fail');
+  assert.equal((await readRows(store.items, BY_ID, {}, SIZE)).rows.length, 10);
+  const writer = join(import.meta.dirname, 'support/lmdb-writer.ts');
+  // In one turn of the event loop, in which lmdb would go on with the snapshot it has.
+  execFileSync(process.execPath, ['--import', 'tsx', writer, directory, '1', '3']);
+  const { rows } = await readRows(store.items, BY_ID, {}, SIZE);
+  assert.ok(rows.length > 10);
+});
+
+test('a directory that cannot be written is said to be so', async (t) => {
+  const directory = await testDirectory(t);
+  await writeFile(join(directory, 'a file'), '');
+  await assert.rejects(
+    openLmdb({ directory: join(directory, 'a file', 'data'), slots: new Slots() }),
+    /DATA_DIR must be a directory this process can write to: .*a file/,
+  );
+});
+
+test('a file that is none of ours is refused and stays as it is', async (t) => {
+  const foreign = await testDirectory(t);
+  const other = open({ path: join(foreign, FILE), noSubdir: true });
+  other.openDB({ name: 'their own' }).putSync('a', 1);
+  await other.close();
+  await assert.rejects(
+    openLmdb({ directory: foreign, slots: new Slots() }),
+    /another program \(it has their own\)/,
+  );
+
+  const newer = await testDirectory(t);
+  await (await openLmdb({ directory: newer, slots: new Slots() })).close();
+  const file = openRaw(newer);
+  file.meta.putSync(Buffer.from('format'), Buffer.from('sluice items 99'));
+  await file.close();
+  await assert.rejects(
+    openLmdb({ directory: newer, slots: new Slots() }),
+    /has the format "sluice items 99"/,
+  );
+
+  const old = Buffer.alloc(20_000);
+  old.writeUInt32LE(0xbeefc0de, 24);
+  old.writeUInt32LE(1, 28);
+  const faults: [bytes: Buffer, reason: RegExp][] = [
+    [Buffer.alloc(20_000, 'no LMDB'), /no LMDB file/],
+    [Buffer.from('short'), /no LMDB file/],
+    [old, /data format is 1/],
+  ];
+  for (const [bytes, reason] of faults) {
+    const directory = await testDirectory(t);
+    await writeFile(join(directory, FILE), bytes);
+    await assert.rejects(openLmdb({ directory, slots: new Slots() }), reason);
+    assert.deepEqual(await readFile(join(directory, FILE)), bytes);
+  }
+});

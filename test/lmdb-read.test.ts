@@ -1,0 +1,142 @@
+import assert from 'node:assert/strict';
+import { stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import type { Batch } from '../src/store/batch.ts';
+import { Double, Int32 } from '../src/store/bson.ts';
+import { FILE, openLmdb } from '../src/store/lmdb.ts';
+import { Turns } from '../src/store/lmdb-turns.ts';
+import { Slots } from '../src/store/slots.ts';
+import type { Plan } from '../src/store/store.ts';
+import { expectedItems, makeItem, makeItems } from './support/items.ts';
+import type { Item } from './support/items.ts';
+import { testDirectory, testLmdb } from './support/lmdb.ts';
+import { NEVER, PLENTY, assertChain, assertRows, takeRows } from './support/reading.ts';
+
+const BY_ID: Plan = { order: 'id', direction: 1 };
+const BY_PRICE: Plan = { order: 'price', direction: 1 };
+const bytesOf = (items: readonly Item[]) => items.map(({ bytes }) => bytes);
+
+test('a batch stops with the row that reaches its bytes', async (t) => {
+  const { store } = await testLmdb(t);
+  const items = makeItems(100);
+  await store.items.insert(bytesOf(items), 'fail');
+  for (const plan of [BY_ID, BY_PRICE])
+    for (const bytes of [1, 150, 1000, 5000]) {
+      const batch = await store.items.read(plan, {}, { rows: 100, bytes }, NEVER);
+      const sizes = takeRows(batch).map((row) => row.length + 2);
+      assert.equal(batch.length, sum(sizes));
+      assert.ok(batch.length >= bytes && sum(sizes.slice(0, -1)) < bytes, `${batch.length} for ${bytes}`);
+      assert.equal(batch.more, true);
+    }
+});
+
+test('rows are read whole while the memory of the slots grows under them', async (t) => {
+  // A wasm memory without a page to spare: every slot taken detaches all views there are.
+  const memory = new WebAssembly.Memory({ initial: 4, maximum: 4096 });
+  const slots = new Slots(memory);
+  const store = await openLmdb({ directory: await testDirectory(t), slots });
+  t.after(() => store.close());
+  const items = Array.from({ length: 40 }, (_, n) =>
+    makeItem(new Int32(n), 'b', new Double(n % 4), 'é'.repeat(n % 9 === 0 ? 50_000 : 10)),
+  );
+  await store.items.insert(bytesOf(items), 'fail');
+  const kept: [Batch, Item[]][] = [];
+  for (const plan of [BY_ID, BY_PRICE, BY_ID, BY_PRICE]) {
+    const reads = [1, 20, 40].map((rows) => store.items.read(plan, {}, { rows, bytes: PLENTY }, NEVER));
+    for (const batch of await Promise.all(reads)) kept.push([batch, expectedItems(items, plan)]);
+  }
+  for (const [batch, expected] of kept) assertRows(takeRows(batch), expected.slice(0, batch.rows));
+  assert.equal(slots.taken, 0);
+});
+
+test('a skip of more rows than one look takes passes over as many', async (t) => {
+  const directory = await testDirectory(t);
+  const store = await openLmdb({ directory, slots: new Slots(), transactionRows: 20_000 });
+  t.after(() => store.close());
+  const items = Array.from({ length: 201_000 }, (_, n) => makeItem(new Int32(n), 'b', new Double(-n)));
+  await store.items.insert(bytesOf(items), 'fail');
+  const read = async (plan: Plan, skip: number) =>
+    takeRows(await store.items.read(plan, { skip }, { rows: 2, bytes: PLENTY }, NEVER));
+  for (const skip of [99_999, 100_000, 100_001, 200_000, 200_999, 201_000, 900_000]) {
+    assertRows(await read(BY_ID, skip), items.slice(skip, skip + 2));
+    assertRows(await read({ ...BY_PRICE, direction: -1, category: 'b' }, skip), items.slice(skip, skip + 2));
+  }
+});
+
+test('readers that stall do not make the file grow: between two reads they hold nothing', async (t) => {
+  const sizeWith = async (readers: number): Promise<number> => {
+    const directory = await testDirectory(t);
+    const store = await openLmdb({ directory, slots: new Slots() });
+    const items = makeItems(1000);
+    await store.items.insert(bytesOf(items), 'fail');
+    const stalled: Batch[] = [];
+    for (let round = 0; round < 20; round++) {
+      for (let reader = 0; reader < readers; reader++)
+        stalled.push(
+          await store.items.read(BY_PRICE, { skip: reader * 10 }, { rows: 5, bytes: PLENTY }, NEVER),
+        );
+      const fifth = items.filter((_, n) => n % 5 === round % 5);
+      await store.items.insert(
+        bytesOf(fifth.map(({ id, category, price }) => makeItem(id, category, price, `round ${round}`))),
+        'replace',
+      );
+    }
+    for (const batch of stalled) batch.release();
+    await store.close();
+    return (await stat(join(directory, FILE))).size;
+  };
+  const [without, withReaders] = [await sizeWith(0), await sizeWith(25)];
+  t.diagnostic(`${without} bytes without readers, ${withReaders} with 500 stalled ones`);
+  assert.ok(withReaders <= 1.5 * without);
+});
+
+test('looks take turns: first come first served, and the event loop goes on after some milliseconds of them', async () => {
+  let now = 0;
+  const turns = new Turns(() => now);
+  const events: string[] = [];
+  const looks = [1, 2, 3, 4].map((n) =>
+    turns.take(() => {
+      now += 3; // each takes 3 ms, a turn has 4
+      events.push(`look ${n}`);
+      return n;
+    }, NEVER),
+  );
+  setImmediate(() => {
+    events.push('others');
+    setImmediate(() => events.push('others again'));
+  });
+  assert.deepEqual(await Promise.all(looks), [1, 2, 3, 4]);
+  assert.deepEqual(events.slice(0, 4), ['look 1', 'look 2', 'others', 'look 3']);
+});
+
+test('a look that fails, or that nobody wants any more, leaves the turn to the next', async () => {
+  const turns = new Turns();
+  const leaving = new AbortController();
+  const failing = turns.take(() => {
+    throw new RangeError('no memory');
+  }, NEVER);
+  const left = turns.take(() => assert.fail('nobody wants it'), leaving.signal);
+  const last = turns.take(() => turns.take(() => 'nested', NEVER), NEVER);
+  leaving.abort('gone');
+  await assert.rejects(failing, RangeError);
+  await assert.rejects(left, (reason) => reason === 'gone');
+  assert.equal(await last, 'nested');
+});
+
+test('many chains at once give each its rows', async (t) => {
+  const { store, slots } = await testLmdb(t);
+  const items = makeItems(300);
+  await store.items.insert(bytesOf(items), 'fail');
+  const plans: Plan[] = [BY_ID, BY_PRICE, { ...BY_ID, category: 'b' }, { ...BY_PRICE, direction: -1 }];
+  const chains = Array.from({ length: 40 }, (_, n) => {
+    const plan = plans[n % 4] ?? BY_ID;
+    return assertChain(store.items, plan, {}, { rows: 1 + n, bytes: PLENTY }, expectedItems(items, plan));
+  });
+  await Promise.all(chains);
+  assert.equal(slots.taken, 0);
+});
+
+function sum(numbers: readonly number[]): number {
+  return numbers.reduce((total, n) => total + n, 0);
+}

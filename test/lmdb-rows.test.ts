@@ -1,0 +1,146 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { AppError } from '../src/errors.ts';
+import { makeBookmark } from '../src/store/bookmark.ts';
+import {
+  BSON,
+  Binary,
+  Decimal128,
+  Double,
+  Int32,
+  Long,
+  MaxKey,
+  MinKey,
+  ObjectId,
+  UUID,
+} from '../src/store/bson.ts';
+import { testLmdb } from './support/lmdb.ts';
+import { NEVER, PLENTY } from './support/reading.ts';
+
+const SIZE = { rows: 10, bytes: PLENTY };
+const good = { _id: 1, category: 'b', price: 1 };
+
+/** Rows the embedded store refuses, and what it must say of each. */
+const REFUSED: readonly (readonly [row: object, reason: RegExp])[] = [
+  [
+    { ...good, _id: null },
+    /^_id is of BSON type 10, expected an ObjectId, a string of at most 256 bytes, an integer or a UUID$/,
+  ],
+  [{ ...good, _id: 1.5 }, /^_id is a number that is no integer, expected /],
+  [{ ...good, _id: Infinity }, /^_id is a number that is no integer, expected /],
+  [{ ...good, _id: new Decimal128('1') }, /^_id is of BSON type 19, expected /],
+  [{ ...good, _id: true }, /^_id is of BSON type 8, /],
+  [{ ...good, _id: { a: 1 } }, /^_id is of BSON type 3, /],
+  [{ ...good, _id: new Date(0) }, /^_id is of BSON type 9, /],
+  [{ ...good, _id: new Binary(Buffer.alloc(16), 0) }, /^_id is of BSON type 5, .* or a UUID$/],
+  [{ ...good, _id: 'é'.repeat(129) }, /^_id has 258 bytes, expected at most 256$/],
+  [{ _id: 1, price: 1 }, /^category is missing, expected a string of at most 256 bytes$/],
+  [{ ...good, category: 'x'.repeat(257) }, /^category has 257 bytes, expected at most 256$/],
+  [
+    { ...good, price: new Decimal128('1') },
+    /^price is of BSON type 19, expected a finite double or integer$/,
+  ],
+  [{ ...good, price: Infinity }, /^price is Infinity, expected a finite double or integer$/],
+  [{ ...good, more: 'x'.repeat(16 * 1024 * 1024) }, /^a row has at most 16777216 bytes, got 16777/],
+];
+
+test('a row that cannot be kept is refused with what was expected and what came', async (t) => {
+  const { store } = await testLmdb(t);
+  const { written, refused } = await store.items.insert(
+    REFUSED.map(([row]) => BSON.serialize(row)),
+    'fail',
+  );
+  assert.equal(written, 0);
+  assert.deepEqual(
+    refused.map(({ index }) => index),
+    [...REFUSED.keys()],
+  );
+  refused.forEach(({ reason }, index) => assert.match(reason, REFUSED[index]?.[1] ?? /never/));
+});
+
+test('bytes that are no single BSON document are refused', async (t) => {
+  const { store } = await testLmdb(t);
+  const bytes = BSON.serialize(good);
+  const rows = [
+    new Uint8Array(0),
+    bytes.subarray(0, -1),
+    Buffer.concat([bytes, bytes]),
+    Buffer.alloc(40, 255),
+  ];
+  const { written, refused } = await store.items.insert(rows, 'fail');
+  assert.equal(written, 0);
+  for (const { reason } of refused) assert.match(reason, /BSON document/);
+  assert.equal(refused.length, rows.length);
+});
+
+test('the longest keys are kept and found', async (t) => {
+  const { store } = await testLmdb(t);
+  const longest = '\0'.repeat(256); // NUL takes two bytes of a key
+  const document = { _id: longest, category: longest, price: Long.MAX_VALUE };
+  const { written } = await store.items.insert([BSON.serialize(document)], 'fail');
+  assert.equal(written, 1);
+  for (const order of ['id', 'price'] as const) {
+    const batch = await store.items.read({ order, direction: 1, category: longest }, {}, SIZE, NEVER);
+    assert.equal(batch.rows, 1);
+    batch.release();
+  }
+});
+
+test('a bookmark of a kind that no row here has is an invalid cursor, not a wrong place', async (t) => {
+  const { store, slots } = await testLmdb(t);
+  await store.items.insert([BSON.serialize(good)], 'fail');
+  const kinds = [null, true, new Date(0), new Decimal128('1'), NaN, { a: 1 }, [1], 'x'.repeat(257)];
+  for (const kind of [...kinds, new MinKey(), new MaxKey(), new Binary(Buffer.alloc(3), 0)]) {
+    const byId = store.items.read(
+      { order: 'id', direction: 1 },
+      { after: makeBookmark({ _id: kind }) },
+      SIZE,
+      NEVER,
+    );
+    await assert.rejects(byId, isInvalidCursor);
+    const after = makeBookmark({ _id: new Int32(1), price: kind });
+    const plan = { order: 'price', direction: -1 } as const;
+    if (typeof kind !== 'string')
+      await assert.rejects(store.items.read(plan, { after }, SIZE, NEVER), isInvalidCursor);
+  }
+  const withoutPrice = makeBookmark({ _id: new Int32(1) });
+  await assert.rejects(
+    store.items.read({ order: 'price', direction: 1 }, { after: withoutPrice }, SIZE, NEVER),
+    isInvalidCursor,
+  );
+  assert.equal(slots.taken, 0);
+});
+
+test('a bookmark of a kind that a row can have is a place in the order, whether a row has it or not', async (t) => {
+  const { store } = await testLmdb(t);
+  const ids = [
+    new Int32(1),
+    'a',
+    new UUID('10000000-0000-4000-8000-000000000000'),
+    new ObjectId('1'.repeat(24)),
+  ];
+  await store.items.insert(
+    ids.map((_id) => BSON.serialize({ ...good, _id })),
+    'fail',
+  );
+  const after: [unknown, number][] = [
+    [new Double(-Infinity), 4],
+    [new Double(0.5), 4],
+    [Long.MAX_VALUE, 3],
+    [new Double(Infinity), 3],
+    ['', 3],
+    ['zz', 2],
+    [new UUID('f0000000-0000-4000-8000-000000000000'), 1],
+    [new ObjectId('f'.repeat(24)), 0],
+  ];
+  for (const [_id, rows] of after) {
+    const from = { after: makeBookmark({ _id }) };
+    const batch = await store.items.read({ order: 'id', direction: 1 }, from, SIZE, NEVER);
+    batch.release();
+    assert.equal(batch.rows, rows, String(_id));
+  }
+});
+
+function isInvalidCursor(error: unknown): boolean {
+  return error instanceof AppError && error.code === 'invalid-cursor';
+}

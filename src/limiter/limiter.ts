@@ -4,7 +4,7 @@
  *
  * Promises of every limiter:
  * - `take` counts one request and says whether it is within the policy. Also refused ones are counted.
- * - It never rejects and never waits longer than a fraction of a second: when the place of the counters cannot be
+ * - It never rejects and never waits longer than about a second: when the place of the counters cannot be
  *   reached, limits go on per process.
  * - A client's window begins with its first request and lasts as long as the policy says; then it has the whole limit
  *   again. So a client can have two limits' worth around a window's end, never more.

@@ -1,0 +1,143 @@
+import { once } from 'node:events';
+import { Redis } from 'ioredis';
+import { RateLimiterRedis, RateLimiterRes } from 'rate-limiter-flexible';
+import type { Limiter, Taken } from './limiter.ts';
+import { createMemoryLimiter, type MemoryLimiter } from './memory.ts';
+import type { Policy } from './policy.ts';
+
+/** What a request may wait for Redis; then this process counts. Milliseconds. */
+const ANSWER_MS = 1000;
+/** A connection that answers nothing for so long, although asked, is made anew. */
+const SILENCE_MS = 2000;
+/** While Redis is away it is asked again so often. */
+const ASK_AGAIN_MS = 1000;
+/** Who is counted when Redis is asked whether it counts: a write, since a replica or a full Redis answers PING, too. */
+const NOBODY = '-';
+
+export interface RedisLimiterOptions {
+  /** `redis://` or `rediss://`, with password and database if wanted. */
+  readonly url: string;
+  readonly policy: Policy;
+  readonly log: Log;
+  /** Milliseconds that never go back. */
+  readonly now?: () => number;
+}
+
+interface Log {
+  warn(details: object, message: string): void;
+  info(details: object, message: string): void;
+}
+
+/** Who counts: Redis; this process, until Redis is asked again; nobody any more. */
+type State = { readonly kind: 'shared' | 'closed' } | { readonly kind: 'alone'; readonly askAgainAt: number };
+
+/**
+ * Limits that all processes on one Redis share. When it does not answer, is read-only or full, limits go on in this process
+ * from zero, which is logged once, and so is its return. Resolves when it is known whether Redis answers; never rejects for that.
+ */
+export async function connectRedisLimiter(options: RedisLimiterOptions): Promise<Limiter> {
+  const limiter = new RedisLimiter(options);
+  await limiter.connected();
+  return limiter;
+}
+
+class RedisLimiter implements Limiter {
+  private readonly redis: Redis;
+  private readonly shared: RateLimiterRedis;
+  private readonly local: MemoryLimiter;
+  private readonly limit: number;
+  private readonly log: Log;
+  private readonly now: () => number;
+  private state: State = { kind: 'shared' };
+
+  constructor({ url, policy, log, now = () => performance.now() }: RedisLimiterOptions) {
+    const { limit, windowSeconds } = policy;
+    this.limit = limit;
+    this.log = log;
+    this.now = now;
+    this.local = createMemoryLimiter(policy, { now });
+    this.redis = new Redis(url, {
+      connectionName: 'sluice',
+      // What is asked at once goes in one write: half the time a request.
+      enableAutoPipelining: true,
+      // A request is never kept for later: it is answered now, without Redis.
+      enableOfflineQueue: false,
+      autoResendUnfulfilledCommands: false,
+      maxRetriesPerRequest: 0,
+      connectTimeout: SILENCE_MS,
+      commandTimeout: ANSWER_MS,
+      socketTimeout: SILENCE_MS,
+      retryStrategy: (attempt) => Math.min(attempt * 50, ASK_AGAIN_MS),
+    });
+    this.redis.on('error', (error) => this.goAlone(error));
+    this.redis.on('ready', () => this.askAgain());
+    this.shared = new RateLimiterRedis({
+      storeClient: this.redis,
+      rejectIfRedisNotReady: true,
+      // Another policy is another counter: what is used up of one says nothing about the other.
+      keyPrefix: `sluice:rate:${limit}/${windowSeconds}`,
+      points: limit,
+      duration: windowSeconds,
+    });
+  }
+
+  async connected(): Promise<void> {
+    await once(this.redis, 'ready').catch((error: unknown) => this.goAlone(error));
+  }
+
+  take(client: string): Taken | Promise<Taken> {
+    if (this.state.kind === 'shared') return this.takeShared(client);
+    if (this.state.kind === 'alone' && this.now() >= this.state.askAgainAt) this.askAgain();
+    return this.local.take(client);
+  }
+
+  close(): Promise<void> {
+    this.state = { kind: 'closed' };
+    this.redis.disconnect();
+    return Promise.resolve();
+  }
+
+  private async takeShared(client: string): Promise<Taken> {
+    const answer = await this.consume(client);
+    if (answer instanceof RateLimiterRes) {
+      const { consumedPoints, msBeforeNext } = answer;
+      return {
+        allowed: consumedPoints <= this.limit,
+        remaining: Math.max(this.limit - consumedPoints, 0),
+        resetSeconds: Math.max(Math.ceil(msBeforeNext / 1000), 1),
+      };
+    }
+    this.goAlone(answer.failure);
+    return this.local.take(client);
+  }
+
+  /** The library rejects with a result above the limit and with an error when there is none. */
+  private async consume(client: string): Promise<RateLimiterRes | { readonly failure: unknown }> {
+    try {
+      return await this.shared.consume(client);
+    } catch (rejected) {
+      return rejected instanceof RateLimiterRes ? rejected : { failure: rejected };
+    }
+  }
+
+  private goAlone(error: unknown): void {
+    if (this.state.kind !== 'shared') return;
+    this.state = { kind: 'alone', askAgainAt: this.now() + ASK_AGAIN_MS };
+    // The message alone: the error of a failed login has the password among its fields.
+    const reason = error instanceof Error ? error.message : String(error);
+    this.log.warn(
+      { reason },
+      'Redis does not count: RATE_LIMIT holds for each process by itself until it does',
+    );
+  }
+
+  private askAgain(): void {
+    if (this.state.kind !== 'alone') return;
+    this.state = { kind: 'alone', askAgainAt: this.now() + ASK_AGAIN_MS };
+    void this.consume(NOBODY).then((answer) => {
+      if (this.state.kind !== 'alone' || !(answer instanceof RateLimiterRes)) return;
+      this.state = { kind: 'shared' };
+      this.log.info({}, 'Redis counts again: RATE_LIMIT holds for all processes together');
+    });
+  }
+}

@@ -1,0 +1,211 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
+import { test, type TestContext } from 'node:test';
+import { Redis } from 'ioredis';
+import type { Taken } from '../src/limiter/limiter.ts';
+import { connectRedisLimiter } from '../src/limiter/redis.ts';
+import { freePort, testRedis } from './support/redis.ts';
+
+const POLICY = { limit: 10, windowSeconds: 60 };
+
+/** A limiter whose log can be waited for and whose clock is turned by hand. */
+async function limiterOn(t: TestContext, url: string) {
+  const lines: { details: object; message: string }[] = [];
+  let heard: () => void = () => undefined;
+  const say = (details: object, message: string) => {
+    lines.push({ details, message });
+    heard();
+  };
+  let time = 0;
+  const limiter = await connectRedisLimiter({
+    url,
+    policy: POLICY,
+    log: { warn: say, info: say },
+    now: () => time,
+  });
+  t.after(() => limiter.close());
+  return {
+    limiter,
+    lines,
+    take: (client: string): Promise<Taken> => Promise.resolve(limiter.take(client)),
+    pass: (milliseconds: number) => (time += milliseconds),
+    async logged(count: number): Promise<void> {
+      while (lines.length < count) await new Promise<void>((resolve) => (heard = resolve));
+    },
+  };
+}
+
+/** A way to Redis on which what is connected can go silent for good without being closed, as behind a lost router. */
+async function silentWay(t: TestContext, target: number): Promise<{ port: number; fallSilent: () => void }> {
+  const open = new Set<Socket>();
+  const server = createServer((near) => {
+    const far = connect(target, '127.0.0.1');
+    near.pipe(far).pipe(near);
+    for (const socket of [near, far]) {
+      open.add(socket);
+      socket.on('error', () => socket.destroy());
+      socket.on('close', () => open.delete(socket));
+    }
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  t.after(() => {
+    for (const socket of open) socket.destroy();
+    server.close();
+  });
+  return {
+    port: (server.address() as AddressInfo).port,
+    fallSilent: () => {
+      for (const socket of open) socket.unpipe().pause();
+    },
+  };
+}
+
+test('two processes on one Redis count together, each client for itself', async (t) => {
+  const redis = await testRedis(t);
+  if (!redis) return;
+  const one = await limiterOn(t, redis.url);
+  const two = await limiterOn(t, redis.url);
+  const seen: number[] = [];
+  for (let i = 0; i < 5; i++) seen.push((await one.take('a')).remaining, (await two.take('a')).remaining);
+  assert.deepEqual(seen, [9, 8, 7, 6, 5, 4, 3, 2, 1, 0]);
+  const refused = await two.take('a');
+  assert.deepEqual({ ...refused, resetSeconds: 0 }, { allowed: false, remaining: 0, resetSeconds: 0 });
+  assert.ok(refused.resetSeconds >= 1 && refused.resetSeconds <= 60);
+  assert.equal((await one.take('a')).allowed, false);
+  assert.deepEqual(await one.take('b'), { allowed: true, remaining: 9, resetSeconds: 60 });
+  assert.deepEqual([...one.lines, ...two.lines], []);
+});
+
+test('requests at the same moment are never more than the limit', async (t) => {
+  const redis = await testRedis(t);
+  if (!redis) return;
+  const limiters = await Promise.all(Array.from({ length: 4 }, () => limiterOn(t, redis.url)));
+  const taken = await Promise.all(
+    Array.from({ length: 200 }, (_, i) => limiters[i % limiters.length]?.take('a')),
+  );
+  assert.equal(taken.filter((one) => one?.allowed).length, POLICY.limit);
+});
+
+test('counters end by themselves in Redis, too', async (t) => {
+  const redis = await testRedis(t);
+  if (!redis) return;
+  const { take } = await limiterOn(t, redis.url);
+  for (let i = 0; i < 50; i++) await take(`client-${i}`);
+  const client = new Redis(redis.url);
+  t.after(() => client.disconnect());
+  const keys = await client.keys('*');
+  assert.equal(keys.length, 50);
+  for (const key of keys) assert.ok((await client.pttl(key)) > 0, key);
+});
+
+test('Redis killed: limits go on in the process, said once; Redis back: counted together again, said once', async (t) => {
+  const redis = await testRedis(t);
+  if (!redis) return;
+  const { take, lines, logged } = await limiterOn(t, redis.url);
+  for (let i = 0; i < 3; i++) await take('a');
+  await redis.kill();
+  const alone: boolean[] = [];
+  for (let i = 0; i < POLICY.limit + 3; i++) alone.push((await take('a')).allowed);
+  assert.deepEqual(
+    alone,
+    Array.from({ length: 13 }, (_, i) => i < 10),
+    'the whole limit anew, and no more',
+  );
+  assert.equal(lines.length, 1);
+  assert.match(lines[0]?.message ?? '', /^Redis does not count: RATE_LIMIT/);
+
+  await redis.start();
+  await logged(2);
+  assert.match(lines[1]?.message ?? '', /^Redis counts again/);
+  const other = await limiterOn(t, redis.url);
+  assert.equal((await take('a')).remaining, 9);
+  assert.equal((await other.take('a')).remaining, 8);
+  assert.equal(lines.length, 2);
+});
+
+test('a Redis that hangs holds up nobody but those who wait for it, and not for long', async (t) => {
+  const redis = await testRedis(t);
+  if (!redis) return;
+  const { take, lines, logged, pass } = await limiterOn(t, redis.url);
+  await take('a');
+  redis.pause();
+  t.after(() => redis.resume());
+  const waiting = await Promise.all([take('a'), take('a')]);
+  assert.deepEqual(
+    waiting.map(({ remaining }) => remaining),
+    [9, 8],
+  );
+  assert.equal(lines.length, 1);
+  const started = performance.now();
+  for (let i = 0; i < 5; i++) await take('a');
+  assert.ok(performance.now() - started < 200, 'asked no more');
+  redis.resume();
+  pass(1001);
+  await take('a');
+  await logged(2);
+  assert.equal((await take('a')).remaining, 9 - 3, 'Redis had the two that were not waited for');
+});
+
+test('a connection that fell silent is made anew', async (t) => {
+  const redis = await testRedis(t);
+  if (!redis) return;
+  const way = await silentWay(t, redis.port);
+  const { take, lines, logged } = await limiterOn(t, `redis://127.0.0.1:${way.port}`);
+  await take('a');
+  way.fallSilent();
+  assert.equal((await take('a')).remaining, 9, 'counted here');
+  await logged(2);
+  assert.match(lines[1]?.message ?? '', /^Redis counts again/);
+  assert.ok((await take('a')).remaining < 9);
+});
+
+test('a Redis that refuses to write is as good as none, and asked again once in a while', async (t) => {
+  const redis = await testRedis(t);
+  if (!redis) return;
+  const { take, lines, logged, pass } = await limiterOn(t, redis.url);
+  const admin = new Redis(redis.url);
+  t.after(() => admin.disconnect());
+  await admin.replicaof('127.0.0.1', await freePort());
+  assert.equal((await take('a')).remaining, 9);
+  for (let i = 0; i < 5; i++) {
+    pass(1001);
+    await take('a');
+  }
+  assert.equal(lines.length, 1, 'it answers PING, and that says nothing');
+  assert.match(JSON.stringify(lines[0]), /READONLY/);
+  await admin.replicaof('NO', 'ONE');
+  pass(1001);
+  await take('a');
+  await logged(2);
+  assert.equal((await take('b')).remaining, 9);
+});
+
+test('without Redis at the start the server starts; no password is ever logged', async (t) => {
+  const away = await limiterOn(t, `redis://:hunter2@127.0.0.1:${await freePort()}`);
+  assert.equal((await away.take('a')).remaining, 9);
+  assert.equal(away.lines.length, 1);
+  assert.match(JSON.stringify(away.lines), /ECONNREFUSED/);
+
+  const redis = await testRedis(t, ['--requirepass', 'right']);
+  if (!redis) return;
+  const wrong = await limiterOn(t, redis.url.replace('//', '//:hunter2@'));
+  assert.equal((await wrong.take('a')).remaining, 9);
+  assert.match(JSON.stringify(wrong.lines), /WRONGPASS/);
+  assert.doesNotMatch(JSON.stringify([...away.lines, ...wrong.lines]), /hunter2/);
+  const right = await limiterOn(t, redis.url.replace('//', '//:right@'));
+  assert.equal((await right.take('a')).remaining, 9);
+  assert.deepEqual(right.lines, []);
+});
+
+test('after close nothing is logged and nothing keeps the process', async (t) => {
+  const redis = await testRedis(t);
+  if (!redis) return;
+  const { limiter, take, lines } = await limiterOn(t, redis.url);
+  const waiting = take('a');
+  await limiter.close();
+  await redis.kill();
+  assert.equal((await waiting).allowed, true);
+  assert.equal((await take('a')).allowed, true);
+  assert.deepEqual(lines, []);
+});

@@ -1,0 +1,93 @@
+import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { createInterface } from 'node:readline';
+import { createServer, type AddressInfo } from 'node:net';
+import type { TestContext } from 'node:test';
+
+/** A redis-server of one test: a real process on a port of the loopback, with nothing on disk. */
+export class TestRedis {
+  readonly port: number;
+  readonly #arguments: readonly string[];
+  #process: ChildProcess | null = null;
+
+  constructor(port: number, more: readonly string[]) {
+    this.port = port;
+    this.#arguments = [
+      '--port',
+      String(port),
+      '--bind',
+      '127.0.0.1',
+      '--save',
+      '',
+      '--appendonly',
+      'no',
+      ...more,
+    ];
+  }
+
+  get url(): string {
+    return `redis://127.0.0.1:${this.port}`;
+  }
+
+  /** Starts it (again), empty, and resolves when it takes connections. */
+  async start(): Promise<void> {
+    const child = spawn('redis-server', this.#arguments, { stdio: ['ignore', 'pipe', 'inherit'] });
+    this.#process = child;
+    const said: string[] = [];
+    for await (const line of createInterface({ input: child.stdout })) {
+      said.push(line);
+      if (line.includes('Ready to accept connections')) {
+        child.stdout.resume(); // a full pipe would hold it up
+        return;
+      }
+    }
+    throw new Error(`redis-server ended: ${said.slice(-5).join('\n')}`);
+  }
+
+  /** SIGKILL; resolves when it is gone. */
+  async kill(): Promise<void> {
+    const child = this.#process;
+    if (child?.exitCode !== null || child.signalCode !== null) return;
+    const gone = once(child, 'exit');
+    child.kill('SIGKILL');
+    await gone;
+  }
+
+  /** It hangs: connections stay open, nothing is answered. */
+  pause(): void {
+    this.#process?.kill('SIGSTOP');
+  }
+
+  resume(): void {
+    this.#process?.kill('SIGCONT');
+  }
+}
+
+/**
+ * A started redis-server that ends with the test; null, and the test skipped with the reason, where there is none, which
+ * with REQUIRE_ALL=1 is an error. `more`: command line arguments.
+ */
+export async function testRedis(t: TestContext, more: readonly string[] = []): Promise<TestRedis | null> {
+  const { error } = spawnSync('redis-server', ['--version']);
+  if (error) {
+    const reason = `no redis-server on PATH: ${error.message}`;
+    if (process.env.REQUIRE_ALL) throw new Error(`REQUIRE_ALL is set, but ${reason}`);
+    process.stderr.write(`${reason}\n`);
+    t.skip(reason);
+    return null;
+  }
+  const redis = new TestRedis(await freePort(), more);
+  t.after(() => redis.kill());
+  await redis.start();
+  return redis;
+}
+
+/** A port that is free now. */
+export async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, 'close');
+  return port;
+}

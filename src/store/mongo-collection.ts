@@ -51,7 +51,10 @@ export async function setUpCollection(connection: MongoConnection, options: Setu
 }
 
 async function describe(connection: MongoConnection, name: string): Promise<Document | null> {
-  const { cursor } = await connection.run({ listCollections: 1, filter: { name } });
+  const { cursor } = await connection.run(
+    { listCollections: 1, filter: { name } },
+    { readPreference: 'primaryPreferred' },
+  );
   const [found] = (cursor as { firstBatch: Document[] }).firstBatch;
   return found ?? null;
 }
@@ -79,7 +82,7 @@ async function create(connection: MongoConnection, { collection, manage }: Setup
   try {
     await connection.run(
       { create: collection, clusteredIndex, validator: VALIDATOR, writeConcern: MAJORITY },
-      { primary: true },
+      { readPreference: 'primary' },
     );
   } catch (error) {
     if (codeOf(error) === CODES.namespaceExists) return; // another process was faster
@@ -109,7 +112,7 @@ async function createIndexes(
   try {
     await connection.run(
       { createIndexes: collection, indexes, writeConcern: MAJORITY },
-      { primary: true, unlimited: true },
+      { readPreference: 'primary', unlimited: true },
     );
   } catch (error) {
     if (codeOf(error) === CODES.unauthorized)

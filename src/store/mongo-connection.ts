@@ -13,8 +13,8 @@ export interface CommandOptions {
   readonly signal?: AbortSignal;
   /** The reply's nested documents stay bytes. */
   readonly raw?: boolean;
-  /** For commands that change something, or must see what was just changed. */
-  readonly primary?: boolean;
+  /** Instead of the URI's: `primary` for what changes something, `primaryPreferred` for what must see it. */
+  readonly readPreference?: 'primary' | 'primaryPreferred';
   /** No limit: building an index takes as long as it takes. */
   readonly unlimited?: boolean;
 }
@@ -95,7 +95,7 @@ export class MongoConnection {
   }
 
   /** The command gets a readConcern object of its own each time: the driver writes the causal time into it. */
-  #runOnce(command: Document, { signal, raw = false, primary = false, unlimited = false }: CommandOptions) {
+  #runOnce(command: Document, { signal, raw = false, readPreference, unlimited = false }: CommandOptions) {
     const reads = 'find' in command;
     const complete = {
       ...command,
@@ -106,7 +106,7 @@ export class MongoConnection {
       this.#client.db(this.#database).command(complete, {
         raw,
         session: this.#session,
-        readPreference: primary ? 'primary' : this.#client.readPreference,
+        readPreference: readPreference ?? this.#client.readPreference,
         signal: end,
       }),
     );

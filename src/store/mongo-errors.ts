@@ -39,6 +39,7 @@ const STATE_CHANGES: ReadonlySet<unknown> = new Set([
 /** It answered, but not with what was asked, and asking again at once would not help. */
 const EXHAUSTED: ReadonlySet<unknown> = new Set([
   18, // AuthenticationFailed: the password was changed while we ran
+  26, // NamespaceNotFound: a secondary that lags behind, asked for the indexes
   50, // MaxTimeMSExpired
   64, // WriteConcernFailed: a majority did not confirm in time
   133, // FailedToSatisfyReadPreference
@@ -50,6 +51,7 @@ export const CODES = {
   authenticationFailed: 18,
   unauthorized: 13,
   namespaceExists: 48,
+  validation: 121,
   duplicateKey: 11000,
   clusteredBounds: 6137402,
 } as const;
@@ -70,7 +72,7 @@ export function codeOf(error: unknown): number | undefined {
 /** Whether the same command, sent once more at once, has a good chance: connections that broke, members that changed. */
 export function mayRetry(error: unknown): boolean {
   if (error instanceof MongoServerError) return STATE_CHANGES.has(error.code);
-  return error instanceof MongoNetworkError;
+  return error instanceof MongoNetworkError || isSystemError(error);
 }
 
 /** What the callers of a store are told: `store-unavailable` when it did not answer; our own mistakes stay as they are. */
@@ -84,7 +86,7 @@ function isUnavailable(error: unknown): boolean {
   if (error instanceof MongoServerError) return EXHAUSTED.has(error.code);
   if (error instanceof MongoError)
     return UNREACHED.some((type) => error instanceof type) || isPoolError(error);
-  return isDnsError(error);
+  return false;
 }
 
 const UNREACHED = [
@@ -101,12 +103,21 @@ function isPoolError(error: MongoError): boolean {
   return error.name === 'MongoPoolClosedError' || error.name === 'MongoWaitQueueTimeoutError';
 }
 
-/** mongodb+srv:// asks the name server first, and hands its errors on as they are. */
-function isDnsError(error: unknown): boolean {
-  return (
-    error instanceof Error &&
-    'syscall' in error &&
-    typeof error.syscall === 'string' &&
-    /^(query|getaddrinfo)/.test(error.syscall)
-  );
+/**
+ * Errors of sockets and name servers that the driver hands on as they are: mongodb+srv:// that cannot be looked up, a
+ * write to a connection which the server closed a moment ago.
+ */
+function isSystemError(error: unknown): boolean {
+  if (!(error instanceof Error)) return false;
+  if ('syscall' in error) return SYSTEM_CALLS.test(String(error.syscall));
+  return 'code' in error && SOCKET_ENDED.has(error.code);
 }
+
+const SYSTEM_CALLS = /^(query\w+|getaddrinfo|connect|read|write)$/;
+const SOCKET_ENDED: ReadonlySet<unknown> = new Set([
+  'EPIPE',
+  'ECONNRESET',
+  'ERR_STREAM_DESTROYED',
+  'ERR_STREAM_WRITE_AFTER_END',
+  'ERR_SOCKET_CLOSED',
+]);

@@ -27,8 +27,11 @@ const FAULTS: readonly { readonly option: string; readonly says: string }[] = [
   { option: 'collation', says: 'has a collation: its order of strings is another' },
 ];
 
+/** Only reads of rows wait for a member to catch up: a secondary might not know yet what was just created. */
+const FRESH = { readPreference: 'primaryPreferred' } as const;
+
 export async function readIndexes(connection: MongoConnection, collection: string): Promise<FoundIndexes> {
-  const reply = await connection.run({ listIndexes: collection, cursor: { batchSize: 1_000 } });
+  const reply = await connection.run({ listIndexes: collection, cursor: { batchSize: 1_000 } }, FRESH);
   const all = (reply.cursor as { firstBatch: IndexInfo[] }).firstBatch;
   const byRole = Object.fromEntries(
     ROLES.map((role) => {
@@ -83,7 +86,7 @@ function faultsOf(index: IndexInfo): string[] {
 async function isMultikey(connection: MongoConnection, collection: string, hint: string): Promise<boolean> {
   const command = { find: collection, hint, limit: 1 };
   try {
-    const plan = await connection.run({ explain: command, verbosity: 'queryPlanner' });
+    const plan = await connection.run({ explain: command, verbosity: 'queryPlanner' }, FRESH);
     return JSON.stringify(plan).includes('"isMultiKey":true');
   } catch (error) {
     if (codeOf(error) === CODES.badValue) throw storeUnavailable(error);

@@ -91,7 +91,7 @@ function ofRows(total: number): Extent {
 }
 
 function summary({ read, written, skipped, failed }: ImportResult): string {
-  const parts = [`${counted(read)} rows read`, `${counted(written)} written`];
+  const parts = [`${counted(read)} ${read === 1 ? 'row' : 'rows'} read`, `${counted(written)} written`];
   if (skipped > 0) parts.push(`${counted(skipped)} skipped (their ids were there)`);
   if (failed > 0) parts.push(`${counted(failed)} failed`);
   return parts.join(', ');

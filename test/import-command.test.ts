@@ -1,0 +1,260 @@
+import assert from 'node:assert/strict';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Readable, Writable } from 'node:stream';
+import { test, type TestContext } from 'node:test';
+import { gzipSync } from 'node:zlib';
+import { storeUnavailable } from '../src/errors.ts';
+import { IMPORT_HELP, parseImportArguments, runImport, UsageError } from '../src/import/command.ts';
+import { createProgress } from '../src/import/progress.ts';
+import { SAMPLE_ROWS } from '../src/import/sample.ts';
+import { ImportStore } from './support/import-store.ts';
+
+const NEVER = new AbortController().signal;
+const CSV = 'id,category,price\n1,a,1.5\n2,b,2\n';
+const BY_DEFAULT = { category: 'category', price: 'price', id: null };
+
+/** Takes what is written; `isTTY` and `columns` as a terminal has them. */
+class Screen extends Writable {
+  text = '';
+  readonly isTTY: boolean;
+  readonly columns = 200;
+
+  constructor(isTTY: boolean) {
+    super();
+    this.isTTY = isTTY;
+  }
+
+  override _write(chunk: Buffer, _encoding: string, done: () => void): void {
+    this.text += chunk.toString();
+    done();
+  }
+
+  cursorTo(): void {
+    this.text += '\r';
+  }
+
+  clearLine(): void {
+    this.text += '\u001b[K';
+  }
+}
+
+interface Run {
+  readonly argv: readonly string[];
+  readonly store?: ImportStore;
+  readonly stdin?: string | Buffer;
+  readonly isTTY?: boolean;
+  readonly signal?: AbortSignal;
+}
+
+async function run({ argv, store = new ImportStore(), stdin = '', isTTY = false, signal = NEVER }: Run) {
+  const stderr = new Screen(isTTY);
+  const io = { stdin: Readable.from([Buffer.from(stdin)]), stderr, isTTY, signal };
+  const code = await runImport(parseImportArguments(argv), store, io);
+  return { code, store, text: stderr.text };
+}
+
+test('arguments are read into a command', () => {
+  const file = { kind: 'file', file: 'a.csv', format: 'csv', columns: BY_DEFAULT, onConflict: 'fail' };
+  const commands: [argv: string[], command: object][] = [
+    [['a.csv'], file],
+    [['-', '--format', 'ndjson'], { ...file, file: '-', format: 'ndjson' }],
+    [['a.csv.gz', '--format=json'], { ...file, file: 'a.csv.gz', format: 'json' }],
+    [
+      ['--category', 'cut', '--price', 'p', '--id', 'sku', '--on-conflict', 'replace', 'a.csv'],
+      { ...file, columns: { category: 'cut', price: 'p', id: 'sku' }, onConflict: 'replace' },
+    ],
+    [['--generate', '1000'], { kind: 'generate', count: 1_000, seed: 1, onConflict: 'skip' }],
+    [
+      ['--generate', '5', '--seed', '0', '--on-conflict', 'fail'],
+      { kind: 'generate', count: 5, seed: 0, onConflict: 'fail' },
+    ],
+    [['--sample'], { kind: 'sample', onConflict: 'skip' }],
+  ];
+  for (const [argv, command] of commands)
+    assert.deepEqual(parseImportArguments(argv), command, argv.join(' '));
+});
+
+test('wrong arguments are refused with what was expected', () => {
+  const wrong: [argv: string[], message: RegExp][] = [
+    [[], /one of FILE \(- for stdin\), --generate N and --sample; it got none of them/],
+    [['a.csv', '--sample'], /it got several/],
+    [['--generate', '5', '--sample'], /it got several/],
+    [['a.csv', 'b.csv'], /one FILE is imported at a time; it got also "b\.csv"/],
+    [['a.txt'], /--format is needed \(one of csv, ndjson, json\): the name "a\.txt" does not tell/],
+    [['-'], /--format is needed .*: standard input has no name/],
+    [['a.csv', '--format', 'xml'], /--format takes one of csv, ndjson, json; it got "xml"/],
+    [['a.csv', '--on-conflict', 'ask'], /--on-conflict takes one of skip, replace, fail; it got "ask"/],
+    [['a.csv', '--category', ''], /--category takes the name of a column/],
+    [['a.csv', '--seed', '1'], /--seed goes with --generate only/],
+    [['--sample', '--seed', '1'], /--seed goes with --generate only/],
+    [['--generate', '5', '--format', 'csv'], /--format goes with a FILE only/],
+    [['--sample', '--id', 'x'], /--id goes with a FILE only/],
+    [['--generate', '0'], /--generate takes an integer from 1 to 1000000000; it got "0"/],
+    [['--generate', '1e6'], /--generate takes an integer/],
+    [['--generate', '5', '--seed', '4294967296'], /--seed takes an integer from 0 to 4294967295/],
+    [['--generate', '5', '--generate', '6'], /--generate is given twice/],
+    [['a.csv', '--colour', 'red'], /'--colour'/],
+    [['a.csv', '--id'], /'--id/],
+    [['--sample=yes'], /'--sample'/],
+  ];
+  for (const [argv, message] of wrong) {
+    assert.throws(
+      () => parseImportArguments(argv),
+      (error) => error instanceof UsageError && message.test(error.message),
+      argv.join(' '),
+    );
+  }
+});
+
+test('the help names every option', () => {
+  for (const option of [
+    '--format',
+    '--category',
+    '--price',
+    '--id',
+    '--on-conflict',
+    '--generate',
+    '--seed',
+    '--sample',
+  ])
+    assert.ok(IMPORT_HELP.includes(`  ${option}`), option);
+});
+
+async function fileWith(t: TestContext, name: string, content: string | Buffer): Promise<string> {
+  const directory = await mkdtemp(join(tmpdir(), 'sluice-import-'));
+  t.after(() => rm(directory, { recursive: true, force: true }));
+  await writeFile(join(directory, name), content);
+  return join(directory, name);
+}
+
+test('a file is imported: exit code 0 and a summary', async (t) => {
+  const { code, store, text } = await run({ argv: [await fileWith(t, 'items.csv.gz', gzipSync(CSV))] });
+  assert.equal(code, 0);
+  assert.equal(text, 'imported: 2 rows read, 2 written\n');
+  assert.deepEqual(store.documents, [
+    { _id: 1, category: 'a', price: 1.5 },
+    { _id: 2, category: 'b', price: 2 },
+  ]);
+});
+
+test('standard input is imported, gzip or not', async () => {
+  for (const stdin of [CSV, gzipSync(CSV)]) {
+    const { code, store } = await run({ argv: ['-', '--format', 'csv'], stdin });
+    assert.deepEqual([code, store.size], [0, 2]);
+  }
+});
+
+test('bad rows make the exit code 1, are listed with their lines, and the others are in', async () => {
+  const stdin = `${CSV}3,,3\n4,d,x\n2,e,5\n6,f,6\n`;
+  const { code, store, text } = await run({ argv: ['-', '--format', 'csv'], stdin });
+  assert.equal(code, 1);
+  assert.equal(store.size, 3);
+  assert.equal(
+    text,
+    'line 4: it has no category: its cell in column "category" is empty\n' +
+      'line 5: its price is "x"; expected a finite number\n' +
+      'line 6: its _id is there already\n' +
+      'imported: 6 rows read, 3 written, 3 failed\n',
+  );
+});
+
+test('of a JSON array the rows are counted', async () => {
+  const { code, text } = await run({ argv: ['-', '--format', 'json'], stdin: '[\n{"id":1},\n{"id":2}]' });
+  assert.equal(code, 1);
+  assert.match(
+    text,
+    /^row 1: it has no category\nrow 2: it has no category\nimported: 2 rows read, 0 written, 2/,
+  );
+});
+
+test('a million bad rows do not fill the terminal', async () => {
+  const { text } = await run({ argv: ['-', '--format', 'ndjson'], stdin: '{}\n'.repeat(5_000) });
+  const lines = text.trimEnd().split('\n');
+  assert.equal(lines.length, 1_002);
+  assert.equal(lines[1_000], 'more bad rows follow; they are counted, not listed');
+  assert.equal(lines[1_001], 'imported: 5,000 rows read, 0 written, 5,000 failed');
+});
+
+test('a mapped column that is not in the file is wrong use: exit code 2, nothing is written', async () => {
+  const { code, store, text } = await run({
+    argv: ['-', '--format', 'csv', '--category', 'cut'],
+    stdin: CSV,
+  });
+  assert.deepEqual([code, store.size], [2, 0]);
+  assert.match(text, /^sluice: the file has no column "cut"; name one with --category\. Its columns: "id"/);
+});
+
+test('a file that breaks off is exit code 1, and what is in is counted', async () => {
+  const stdin = '[{"id":1,"category":"a","price":1},{"id":';
+  const { code, store, text } = await run({ argv: ['-', '--format', 'json'], stdin });
+  assert.deepEqual([code, store.size], [1, 1]);
+  assert.equal(
+    text,
+    'sluice: the JSON array is cut off after row 1\nthe import stopped: 1 row read, 1 written\n',
+  );
+});
+
+test('a file that is not there is exit code 1', async () => {
+  const { code, text } = await run({ argv: ['/nowhere/at all.csv'] });
+  assert.equal(code, 1);
+  assert.match(text, /^sluice: cannot open "\/nowhere\/at all\.csv": ENOENT/);
+});
+
+test('a store that fails is exit code 1, with its words and what is durable', async () => {
+  const store = new ImportStore((_, number) => {
+    if (number === 3) throw storeUnavailable(new Error('gone'));
+  });
+  const { code, text } = await run({ argv: ['--generate', '20000'], store });
+  assert.equal(code, 1);
+  assert.match(
+    text,
+    /^sluice: The store did not answer.*\nthe import stopped: [\d,]+ rows read, [\d,]+ written\n$/,
+  );
+  assert.ok(text.includes(`${store.size.toLocaleString('en-US')} written`));
+});
+
+test('an interrupt is exit code 1, with what is durable', async () => {
+  const interrupt = new AbortController();
+  const store = new ImportStore(() => interrupt.abort(new Error('interrupted')));
+  const { code, text } = await run({ argv: ['--generate', '20000'], store, signal: interrupt.signal });
+  assert.equal(code, 1);
+  assert.match(text, /^sluice: interrupted\nthe import stopped: /);
+});
+
+test('generated items and the sample are imported, and again without harm', async () => {
+  const commands: [string[], number][] = [
+    [['--generate', '3000', '--seed', '9'], 3_000],
+    [['--sample'], SAMPLE_ROWS],
+  ];
+  for (const [argv, rows] of commands) {
+    const first = await run({ argv });
+    assert.deepEqual([first.code, first.store.size], [0, rows]);
+    const again = await run({ argv, store: first.store });
+    assert.deepEqual([again.code, again.store.size], [0, rows]);
+    assert.match(again.text, /, 0 written, [\d,]+ skipped \(their ids were there\)\n$/);
+  }
+});
+
+test('a terminal gets a bar, with bad rows above it, and it is gone at the end', async () => {
+  const stdin = '{"id":1,"category":"a","price":1}\n{}\n';
+  const { text } = await run({ argv: ['-', '--format', 'ndjson'], stdin, isTTY: true });
+  assert.match(text, /rows read, . written \|/);
+  assert.match(text, /\r\u001b\[Kline 2: it has no category\n/);
+  assert.match(text, /imported: 2 rows read, 1 written, 1 failed\n$/);
+});
+
+test('without a terminal there is a line for every million rows', () => {
+  const stderr = new Screen(false);
+  const progress = createProgress({ stderr, isTTY: false }, { total: null, position: () => 0 });
+  for (const read of [400_000, 1_000_400, 1_000_800, 1_999_999, 3_500_000, 3_999_999, 4_000_000]) {
+    progress.update({ read, written: read - 5, skipped: 0, failed: 5 });
+  }
+  progress.stop();
+  assert.equal(
+    stderr.text,
+    '1,000,400 rows read, 1,000,395 written\n3,500,000 rows read, 3,499,995 written\n' +
+      '4,000,000 rows read, 3,999,995 written\n',
+  );
+});

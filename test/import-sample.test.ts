@@ -1,0 +1,142 @@
+import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { brotliDecompressSync } from 'node:zlib';
+import { parse } from 'csv-parse/sync';
+import { generateItems } from '../src/import/generate.ts';
+import { loadSample, SAMPLE_ROWS, sampleItems } from '../src/import/sample.ts';
+import { BSON, ObjectId, type Document } from '../src/store/bson.ts';
+import type { ItemStore } from '../src/store/store.ts';
+import type { SourceRow } from '../src/import/row.ts';
+import { testLmdb } from './support/lmdb.ts';
+import { NEVER, PLENTY, readRows } from './support/reading.ts';
+
+const FILE = join(import.meta.dirname, '../src/import/sample/diamonds.csv.br');
+const BY_ID = { order: 'id', direction: 1 } as const;
+
+async function collect(source: AsyncIterable<SourceRow>): Promise<Uint8Array[]> {
+  const items: Uint8Array[] = [];
+  for await (const row of source) {
+    assert.ok('item' in row, JSON.stringify(row));
+    items.push(Uint8Array.from(row.item));
+  }
+  return items;
+}
+
+test('the sample has every value of the CSV, read by another reader', async () => {
+  const csv = brotliDecompressSync(readFileSync(FILE));
+  const rows = parse<Record<string, string>>(csv, { columns: true });
+  const items = (await collect(sampleItems())).map((item) => BSON.deserialize(item));
+  assert.equal(items.length, SAMPLE_ROWS);
+  assert.equal(rows.length, SAMPLE_ROWS);
+  for (const [index, { carat, cut, color, clarity, depth, table, price, x, y, z }] of rows.entries()) {
+    const name = `${carat} ct ${cut} cut diamond, color ${color}, clarity ${clarity}`;
+    const numbers = { carat, depth, table, price, x, y, z };
+    const expected = {
+      _id: `d${String(index + 1).padStart(5, '0')}`,
+      name,
+      category: cut,
+      color,
+      clarity,
+      ...Object.fromEntries(Object.entries(numbers).map(([key, text]) => [key, Number(text)])),
+    };
+    assert.deepEqual(items[index], expected);
+  }
+});
+
+test('the sample fills an empty store, and is not loaded twice', async (t) => {
+  const { store } = await testLmdb(t);
+  assert.equal(await loadSample(store.items), SAMPLE_ROWS);
+  assert.equal(await loadSample(store.items), 0);
+  const { rows, more } = await readRows(store.items, BY_ID, {}, { rows: SAMPLE_ROWS, bytes: PLENTY });
+  assert.deepEqual([rows.length, more], [SAMPLE_ROWS, false]);
+});
+
+test('a load that broke off anywhere is completed by the next one', async (t) => {
+  const { store, slots } = await testLmdb(t);
+  const down = new Error('down');
+  for (const lasting of [0, 1, 2, 9, 20]) {
+    const broken = loadSample(failingAfter(store.items, lasting));
+    await assert.rejects(broken, (error) => error === down);
+  }
+  assert.ok((await loadSample(store.items)) > 0);
+  assert.equal(await loadSample(store.items), 0);
+  const { rows } = await readRows(store.items, BY_ID, {}, { rows: SAMPLE_ROWS + 1, bytes: PLENTY });
+  assert.equal(rows.length, SAMPLE_ROWS);
+  assert.equal(slots.taken, 0);
+
+  function failingAfter(items: ItemStore, inserts: number): ItemStore {
+    let left = inserts;
+    return {
+      read: (...call) => items.read(...call),
+      get: (...call) => items.get(...call),
+      insert: (...call) => (left-- > 0 ? items.insert(...call) : Promise.reject(down)),
+    };
+  }
+});
+
+test("a store with other items is left as it is, also when they have the sample's first id", async (t) => {
+  const { store } = await testLmdb(t);
+  await store.items.insert([BSON.serialize({ _id: 'd00001', category: 'mine', price: 1 })], 'fail');
+  assert.equal(await loadSample(store.items), 0);
+  const { rows } = await readRows(store.items, BY_ID, {}, { rows: 10, bytes: PLENTY });
+  assert.equal(rows.length, 1);
+  assert.equal(NEVER.aborted, false);
+});
+
+async function generated(
+  count: number,
+  seed: number,
+): Promise<{ bytes: Uint8Array[]; documents: Document[] }> {
+  const bytes = await collect(generateItems(count, seed));
+  return { bytes, documents: bytes.map((row) => BSON.deserialize(row)) };
+}
+
+function digest(rows: readonly Uint8Array[]): string {
+  const hash = createHash('sha256');
+  for (const row of rows) hash.update(row);
+  return hash.digest('hex');
+}
+
+test('generated items are the same for ever: benchmarks are compared by them', async () => {
+  const { bytes } = await generated(100_000, 1);
+  assert.equal(
+    digest(bytes.slice(0, 1_000)),
+    '5f7c71884f41f9c48c455891ba7c6b5d4a1ed670ee62398d1355f44b152982b8',
+  );
+  assert.equal(digest(bytes), 'a89546afd76d7381c8d16bdb60999183c661a3860fcd07364d9f26d2df1ca094');
+});
+
+test('a smaller count gives the first items of a larger one, another seed gives others', async () => {
+  const [few, many, others] = await Promise.all([generated(10, 5), generated(1_000, 5), generated(1_000, 6)]);
+  assert.deepEqual(few.bytes, many.bytes.slice(0, 10));
+  const ids = [...many.documents, ...others.documents].map(({ _id }) => String(_id));
+  assert.equal(new Set(ids).size, 2_000);
+  assert.notDeepEqual(
+    many.documents.map(({ price }) => price as number),
+    others.documents.map(({ price }) => price as number),
+  );
+});
+
+test('generated items have the shape and size the contract says', async () => {
+  const { bytes, documents } = await generated(20_000, 4_294_967_295);
+  const size = bytes.reduce((sum, row) => sum + row.length, 0) / bytes.length;
+  assert.ok(size > 195 && size < 215, `${size} bytes on average`);
+  const ids = documents.map(({ _id }) => String(_id as ObjectId));
+  assert.deepEqual(ids, ids.toSorted(), 'ids ascend');
+  assert.equal(new Set(documents.map(({ category }) => category as string)).size, 8);
+  for (const document of documents) {
+    assert.deepEqual(Object.keys(document), [
+      ...['_id', 'name', 'category', 'price', 'description', 'stock', 'createdAt', 'updatedAt'],
+    ]);
+    assert.ok(document._id instanceof ObjectId);
+    const price = document.price as number;
+    assert.ok(price >= 0 && price <= 1_000 && Number(price.toFixed(2)) === price, String(price));
+    assert.equal((document.description as string).split(' ').length, 8);
+    assert.ok(Number.isInteger(document.stock));
+    assert.equal((document.createdAt as Date).getTime(), document._id.getTimestamp().getTime());
+    assert.ok((document.updatedAt as Date) >= (document.createdAt as Date));
+  }
+});

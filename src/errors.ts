@@ -12,12 +12,17 @@ export const PROBLEMS = {
   'invalid-cursor': { status: 400, title: 'The cursor is broken' },
   'cursor-mismatch': { status: 400, title: 'The cursor belongs to another sort or filter' },
   'invalid-url': { status: 400, title: 'The URL is malformed' },
+  'invalid-header': { status: 400, title: 'A request header is malformed' },
+  'malformed-json': { status: 400, title: 'The request body is not JSON' },
   unauthorized: { status: 401, title: 'An API key is needed' },
   'not-found': { status: 404, title: 'Nothing is here' },
   'method-not-allowed': { status: 405, title: 'The method is not allowed here' },
   'not-acceptable': { status: 406, title: 'No acceptable form of the answer' },
+  'precondition-failed': { status: 412, title: 'The resource is not in the state asked for' },
   'body-too-large': { status: 413, title: 'The request body is too large' },
   'uri-too-long': { status: 414, title: 'The URL is too long' },
+  'unsupported-media-type': { status: 415, title: 'The request body has a form that is not taken' },
+  'invalid-body': { status: 422, title: 'The request body is not valid' },
   'rate-limited': { status: 429, title: 'Too many requests' },
   'too-many-streams': { status: 429, title: 'Too many open streams' },
   internal: { status: 500, title: 'The server made a mistake' },
@@ -28,10 +33,18 @@ export const PROBLEMS = {
 
 export type ProblemCode = keyof typeof PROBLEMS;
 
+/** One thing that is wrong with a request body: where (a JSON Pointer, RFC 6901), what was expected and what came. */
+export interface BodyFault {
+  readonly pointer: string;
+  readonly detail: string;
+}
+
 /** What a problem may carry beside its code: `detail` says what was expected and what came. */
 export interface ProblemExtras {
   /** The query parameter at fault. */
   readonly parameter?: string;
+  /** All that is wrong with the body. */
+  readonly errors?: readonly BodyFault[];
   /** Extra response headers, lower-case names (Retry-After, Allow). */
   readonly headers?: Readonly<Record<string, string>>;
   readonly cause?: unknown;
@@ -42,6 +55,7 @@ export class AppError extends Error {
   readonly code: ProblemCode;
   readonly status: number;
   readonly parameter: string | undefined;
+  readonly errors: readonly BodyFault[] | undefined;
   readonly headers: Readonly<Record<string, string>>;
 
   constructor(code: ProblemCode, detail: string, extras: ProblemExtras = {}) {
@@ -50,6 +64,7 @@ export class AppError extends Error {
     this.code = code;
     this.status = PROBLEMS[code].status;
     this.parameter = extras.parameter;
+    this.errors = extras.errors;
     this.headers = extras.headers ?? {};
   }
 }

@@ -21,6 +21,10 @@ const EXPLANATIONS: Readonly<Record<ProblemCode, string>> = {
   'cursor-mismatch':
     'A cursor continues one order of one set of rows. Repeat the sort, category and price range of the page it came from.',
   'invalid-url': 'The path of the URL is not percent-encoded UTF-8.',
+  'invalid-header':
+    'A request header has a value that its RFC does not allow. The detail names the header. It is not ignored, because it may be the condition that keeps a write from doing harm.',
+  'malformed-json':
+    'The request body is empty, not UTF-8 or not JSON. The detail says at which line and column reading ended.',
   unauthorized:
     'The server asks for an API key. Send it as "Authorization: Bearer KEY"; it must be one that the operator entered.',
   'not-found': 'Nothing has this address: the path is no resource, or the item or user does not exist.',
@@ -28,8 +32,14 @@ const EXPLANATIONS: Readonly<Record<ProblemCode, string>> = {
     'The resource exists, but does not take this method. Allow names those that it takes.',
   'not-acceptable':
     'The resource has no form that Accept or Accept-Encoding allows. The detail names the forms there are.',
+  'precondition-failed':
+    'If-Match names a state that the resource no longer has, or If-None-Match one that it has. Nothing was changed. Get the resource, decide again, and send its ETag.',
   'body-too-large': 'The request body is larger than this server takes.',
   'uri-too-long': 'The URL is longer than this server takes.',
+  'unsupported-media-type':
+    'The request body has a Content-Type or Content-Encoding that this operation does not take. Accept, Accept-Post, Accept-Patch or Accept-Encoding of the answer name those that it takes.',
+  'invalid-body':
+    'The request body is JSON, but not what this operation takes. errors lists all that is wrong: a JSON Pointer to the place, what was expected and what came.',
   'rate-limited':
     'This client made more requests than RATE_LIMIT allows. Wait as many seconds as Retry-After says; RateLimit tells what is left.',
   'too-many-streams':

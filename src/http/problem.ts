@@ -19,6 +19,7 @@ export function problem(error: unknown, request: Request, requestId: string): Re
     code: known.code,
     requestId,
     ...(known.parameter !== undefined && { parameter: known.parameter }),
+    ...(known.errors !== undefined && { errors: known.errors }),
   });
   return json(
     known.status,

@@ -1,4 +1,5 @@
 import fastJson from 'fast-json-stringify';
+import type { BodyFault } from '../errors.ts';
 
 /** A problem document (RFC 9457). */
 export interface ProblemDocument {
@@ -11,6 +12,8 @@ export interface ProblemDocument {
   readonly requestId: string;
   /** The query parameter at fault. */
   readonly parameter?: string;
+  /** All that is wrong with the request body. */
+  readonly errors?: readonly BodyFault[];
 }
 
 /** The `page` member of a page's answer. */
@@ -60,6 +63,13 @@ export const serializers: Serializers = {
       code: { type: 'string' },
       requestId: { type: 'string' },
       parameter: { type: 'string' },
+      errors: {
+        type: 'array',
+        items: {
+          type: 'object',
+          properties: { pointer: { type: 'string' }, detail: { type: 'string' } },
+        },
+      },
     },
   }),
 

@@ -73,6 +73,17 @@ export function findNul(at: usize, last: usize): usize {
     : length == 2 && load<u16>(at) == 0x6469;
 }
 
+/** Whether a key [at, at + length) is among these names: their number (u32), then each as its length (u16) and bytes. */
+export function isAmong(names: usize, at: usize, length: usize): bool {
+  let name = names + 4;
+  for (let left = load<u32>(names); left > 0; left--) {
+    const size = <usize>load<u16>(name);
+    if (size == length && memory.compare(name + 2, at, length) == 0) return true;
+    name += 2 + size;
+  }
+  return false;
+}
+
 /** The element `_id` of a document with its first element at `at`; 0 when there is none or the document is not sound. */
 export function findId(at: usize, last: usize): usize {
   while (at < last) {

@@ -36,10 +36,10 @@ const FARTHEST_DATE = 8_640_000_000_000_000n;
  * - The rest (Timestamp, regular expression, code, symbol, DBPointer, MinKey, MaxKey, dates beyond JavaScript's) as
  *   relaxed Extended JSON.
  *
- * Throws when the bytes are not a sound document, have no `_id`, or nest deeper than 100 levels.
+ * `shown`: only these top-level fields, and `id`. Throws when the bytes are not a sound document, have no `_id`, or nest deeper than 100 levels.
  */
-export function itemToJson(row: Uint8Array): string {
-  return new ItemReader(row).toJson();
+export function itemToJson(row: Uint8Array, shown?: ReadonlySet<string>): string {
+  return new ItemReader(row).toJson(shown);
 }
 
 /**
@@ -59,15 +59,15 @@ class ItemReader {
     this.#bytes = Buffer.from(row.buffer, row.byteOffset, row.byteLength);
   }
 
-  toJson(): string {
+  toJson(shown: ReadonlySet<string> | undefined): string {
     if (this.#bytes.readInt32LE(0) !== this.#bytes.length) throw new Error('The document has another length');
-    const text = serializers.item(this.#item());
+    const text = serializers.item(this.#item(shown));
     if (this.#mark === null) return text;
     const standIns = new RegExp(`"${this.#mark}(?:=([^"]+)"|\\d+/)`, 'g');
     return text.replace(standIns, (_, digits: string | undefined) => digits ?? '"');
   }
 
-  #item(): Record<string, unknown> {
+  #item(shown: ReadonlySet<string> | undefined): Record<string, unknown> {
     const fields = Object.create(null) as Record<string, unknown>;
     const elements = this.#elements(0, 1);
     const id = elements.find((element) => this.#name(element) === '_id');
@@ -75,7 +75,8 @@ class ItemReader {
     fields.id = this.#value(id, 1);
     for (const element of elements) {
       const name = this.#name(element);
-      if (name !== '_id' && name !== 'id') this.#set(fields, name, this.#value(element, 1));
+      if (name === '_id' || name === 'id' || shown?.has(name) === false) continue;
+      this.#set(fields, name, this.#value(element, 1));
     }
     return fields;
   }

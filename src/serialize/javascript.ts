@@ -5,15 +5,17 @@ import type { Framing, RowEncoder, Transcoder } from './rows.ts';
 /** The transcoder where wasm cannot run: the same bytes, about twenty times slower. */
 export const javascriptTranscoder: Transcoder = {
   name: 'javascript',
-  encoder: (framing) => new JavaScriptEncoder(framing),
+  encoder: (framing, fields) => new JavaScriptEncoder(framing, fields),
 };
 
 class JavaScriptEncoder implements RowEncoder {
   readonly #framing: Framing;
+  readonly #shown: ReadonlySet<string> | undefined;
   #begun = false;
 
-  constructor(framing: Framing) {
+  constructor(framing: Framing, fields: readonly string[] | undefined) {
     this.#framing = framing;
+    this.#shown = fields && new Set(fields);
   }
 
   *encode(batch: Batch, chunkBytes: number): Generator<Uint8Array, void, undefined> {
@@ -25,7 +27,7 @@ class JavaScriptEncoder implements RowEncoder {
       const rows = batch.slot.bytes().subarray(batch.start, batch.start + batch.length);
       const row = rowAt(rows, at);
       at = row.byteOffset - rows.byteOffset + row.length;
-      let text = Buffer.from(this.#frame(itemToJson(row)));
+      let text = Buffer.from(this.#frame(itemToJson(row, this.#shown)));
       while (text.length > 0) {
         const copied = text.copy(chunk, filled);
         filled += copied;

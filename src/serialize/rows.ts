@@ -9,8 +9,11 @@ export type Framing = 'lines' | 'array';
  */
 export interface Transcoder {
   readonly name: 'wasm' | 'javascript';
-  /** An encoder for one sequence of batches: one page, one stream, one file. */
-  encoder(framing: Framing): RowEncoder;
+  /**
+   * An encoder for one sequence of batches: one page, one stream, one file. `fields`: only these top-level fields are
+   * written, and `id` always; without it all.
+   */
+  encoder(framing: Framing, fields?: readonly string[]): RowEncoder;
 }
 
 export interface RowEncoder {

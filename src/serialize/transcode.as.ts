@@ -12,7 +12,7 @@
 // and NUL is a special character to every loop: none of them runs past its text.
 import {
   ARRAY, BINARY, BOOLEAN, DATE, DECIMAL, DOCUMENT, DOUBLE, INT32, INT64, NULL, OBJECT_ID, STRING, UNDEFINED,
-  findId, findNul, isHidden, valueEnd,
+  findId, findNul, isAmong, isHidden, valueEnd,
 } from "./bson.as";
 import { base64Reached, writeBase64, writeObjectId, writeUuid } from "./binary.as";
 import { writeDate } from "./dates.as";
@@ -54,6 +54,8 @@ const MARGIN: usize = 96;
   /** Framing: 1 = a comma before each row but the first, 0 = LF behind each. `begun`: a row was written. */
   commas: i32;
   begun: i32;
+  /** The top-level fields to be shown beside the id (see isAmong), or 0 for all. */
+  fields: usize;
   /** Rows of this batch written whole. */
   rows: i32;
   /** MAX_DEPTH words follow: the enclosing documents' `last`, top bit set for arrays. */
@@ -73,10 +75,11 @@ const NONE = 0, KEY = 1, TEXT = 2, BASE64 = 3, SPILL = 4;
 // What `run` answers when a row is not sound; transcoder.ts has the words.
 const UNSOUND = -1, TOO_DEEP = -2, NO_ID = -3;
 
-/** A new encoder's State. `commas`: see State. */
-export function open(s: State, commas: i32): void {
+/** A new encoder's State. `commas`, `fields`: see State. */
+export function open(s: State, commas: i32, fields: usize): void {
   memory.fill(changetype<usize>(s), 0, STATE_SIZE);
   s.commas = commas;
+  s.fields = fields;
 }
 
 /** Starts with the rows at [at, end). */
@@ -181,7 +184,7 @@ export function run(s: State, out: usize, limit: usize): i32 {
           const isWhole = length < 16 && load<u8>(o + length) == 0;
           const nul = isWhole ? o + length : findNul(o, last);
           if (nul == 0 || nul >= last) return UNSOUND;
-          if (depth == 1 && isHidden(o, nul - o)) {
+          if (depth == 1 && (isHidden(o, nul - o) || (s.fields != 0 && !isAmong(s.fields, o, nul - o)))) {
             o = valueEnd(type, nul + 1, last);
             if (o == 0) return UNSOUND;
             type = 0;

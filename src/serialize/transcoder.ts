@@ -30,7 +30,7 @@ export function createTranscoder(slots: Slots): { transcoder: Transcoder; fallba
   }
   const transcoder: Transcoder = {
     name: 'wasm',
-    encoder: (framing) => new WasmEncoder(machine, framing),
+    encoder: (framing, fields) => new WasmEncoder(machine, framing, fields),
   };
   return { transcoder, fallback: null };
 }
@@ -38,13 +38,17 @@ export function createTranscoder(slots: Slots): { transcoder: Transcoder; fallba
 class WasmEncoder implements RowEncoder {
   readonly #machine: Machine;
   readonly #spill: Spill = { bytes: new Uint8Array() };
+  /** The State, and behind it the names of the fields. */
   #slot: Slot | null;
 
-  constructor(machine: Machine, framing: Framing) {
+  constructor(machine: Machine, framing: Framing, fields: readonly string[] | undefined) {
     this.#machine = machine;
-    this.#slot = machine.slots.take(machine.wasm.STATE_SIZE.value);
+    const size = machine.wasm.STATE_SIZE.value;
+    const names = fields ? nameList(fields) : new Uint8Array(0);
+    this.#slot = machine.slots.take(size + names.length);
+    this.#slot.bytes().set(names, size);
     machine.enter();
-    machine.wasm.open(this.#state, framing === 'array' ? 1 : 0);
+    machine.wasm.open(this.#state, framing === 'array' ? 1 : 0, fields ? this.#state + size : 0);
   }
 
   *encode(batch: Batch, chunkBytes: number): Generator<Uint8Array, void, undefined> {
@@ -82,4 +86,17 @@ class WasmEncoder implements RowEncoder {
     const row = this.#machine.wasm.rowsDone(this.#state) + 1;
     return new Error(`Row ${row} of the batch ${FAULTS[-code] ?? `failed with code ${code}`}`);
   }
+}
+
+/** Names as isAmong in bson.as.ts reads them. */
+function nameList(names: readonly string[]): Buffer {
+  const count = Buffer.alloc(4);
+  count.writeUInt32LE(names.length);
+  const entries = names.map((name) => {
+    const bytes = Buffer.from(name);
+    const length = Buffer.alloc(2);
+    length.writeUInt16LE(bytes.length);
+    return Buffer.concat([length, bytes]);
+  });
+  return Buffer.concat([count, ...entries]);
 }

@@ -16,7 +16,7 @@ let compiled: WebAssembly.Module | undefined;
 /** What transcode.as.ts exports; addresses and lengths are bytes in the imported memory. */
 export interface TranscodeExports {
   readonly STATE_SIZE: { readonly value: number };
-  open(state: number, commas: number): void;
+  open(state: number, commas: number, fields: number): void;
   begin(state: number, at: number, end: number): void;
   run(state: number, out: number, limit: number): number;
   finished(state: number): number;

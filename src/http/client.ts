@@ -100,7 +100,7 @@ function look(text: string, trusts: Trusts): Known | null {
 
 /** The first 64 bits of an IPv6 address in canonical form. */
 function network(address: string): string {
-  const [head = '', tail] = address
+  const [head = [], tail] = address
     .split('::')
     .map((part) => part.split(':').filter((group) => group !== ''));
   const zeros = tail === undefined ? 0 : 8 - head.length - tail.length;

@@ -1,0 +1,112 @@
+import { AppError } from '../errors.ts';
+import { KEY_PREFIX, type Limiter, type Taken } from '../limiter/limiter.ts';
+import { limitHeaders, tooManyRequests, type Policy } from '../limiter/policy.ts';
+import type { StreamSlots } from '../limiter/streams.ts';
+import type { ClientReader } from './client.ts';
+import type { Reply, Request } from './edge.ts';
+import type { Authenticate } from './keys.ts';
+import type { Handler } from './router.ts';
+
+/** Asked by machines that start and stop this one: a probe that is refused would kill a server for being busy. */
+const PROBES = new Set(['/livez', '/readyz']);
+
+/** What is decided about a request before anything is done for it. */
+export interface Admission {
+  /** For every answer, also errors: RateLimit and RateLimit-Policy, unless RATE_LIMIT is off. */
+  readonly headers: Reply['headers'];
+  /** Why the request is not let in; null when it is. */
+  readonly refused: AppError | null;
+}
+
+export interface AdmissionOptions {
+  /** Who a client without a key is. */
+  readonly readClient: ClientReader;
+  /** null: nobody needs a key. */
+  readonly authenticate: Authenticate | null;
+  /** null: RATE_LIMIT is off. */
+  readonly rate: { readonly policy: Policy; readonly limiter: Limiter } | null;
+  readonly slots: StreamSlots;
+}
+
+interface Identity {
+  readonly client: string;
+  readonly refused: AppError | null;
+}
+
+/** Decides who is let in: by key, by rate, and by open streams. */
+export class Admissions {
+  private readonly options: AdmissionOptions;
+  private readonly headers: (taken: Taken) => Reply['headers'];
+
+  constructor(options: AdmissionOptions) {
+    this.options = options;
+    this.headers = options.rate === null ? () => ({}) : limitHeaders(options.rate.policy);
+  }
+
+  /**
+   * Counts the request for its client. Whoever has no valid key is counted by address, so that keys cannot be guessed
+   * faster than RATE_LIMIT, and nobody uses up another's requests. Never throws or rejects.
+   */
+  admit(request: Request): Admission | Promise<Admission> {
+    const { client, refused } = this.identify(request);
+    const { rate } = this.options;
+    if (rate === null) return { headers: {}, refused };
+    const decide = (taken: Taken): Admission => ({
+      headers: this.headers(taken),
+      refused: taken.allowed || PROBES.has(request.path) ? refused : tooManyRequests(rate.policy, taken),
+    });
+    const taken = rate.limiter.take(client);
+    return taken instanceof Promise ? taken.then(decide) : decide(taken);
+  }
+
+  /**
+   * A handler whose stream holds a slot, from before anything is read for it until it ends or its client goes. AppError
+   * `too-many-streams` or `overloaded` when there is none.
+   */
+  streaming(handler: Handler): Handler {
+    return async (request, parameters) => {
+      const release = this.options.slots.acquire(this.identify(request).client);
+      let reply: Reply;
+      try {
+        reply = await handler(request, parameters);
+      } catch (error) {
+        release();
+        throw error;
+      }
+      const { body } = reply;
+      if (body.kind !== 'stream') {
+        release();
+        return reply;
+      }
+      const run: typeof body.run = async (sink) => {
+        // A client that is gone frees its slot now, not when what was under way for it has wound down.
+        if (sink.signal.aborted) release();
+        else sink.signal.addEventListener('abort', release, { once: true });
+        try {
+          await body.run(sink);
+        } finally {
+          sink.signal.removeEventListener('abort', release);
+          release();
+        }
+      };
+      return { ...reply, body: { kind: 'stream', run } };
+    };
+  }
+
+  private identify(request: Request): Identity {
+    const { authenticate, readClient } = this.options;
+    if (authenticate === null || needsNoKey(request)) return { client: readClient(request), refused: null };
+    try {
+      return { client: KEY_PREFIX + authenticate(request.headers.authorization), refused: null };
+    } catch (error) {
+      if (error instanceof AppError) return { client: readClient(request), refused: error };
+      throw error;
+    }
+  }
+}
+
+/** Probes, what a problem's `type` links to, and preflights, which browsers send without credentials (Fetch, 4.8). */
+function needsNoKey({ method, path, headers }: Request): boolean {
+  if (PROBES.has(path) || path.startsWith('/problems/')) return true;
+  return method === 'OPTIONS' && headers['access-control-request-method'] !== undefined;
+}

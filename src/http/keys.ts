@@ -1,0 +1,96 @@
+import { hash, timingSafeEqual } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { AppError } from '../errors.ts';
+
+/** A line of API_KEYS_FILE. Two lines with one name are two keys of one client: the old one and its successor. */
+export interface Key {
+  readonly name: string;
+  /** SHA-256 of the key. */
+  readonly digest: Buffer;
+}
+
+export interface KeysRead {
+  readonly keys: readonly Key[];
+  readonly faults: readonly string[];
+}
+
+const NAME = /^[\w.-]{1,64}$/;
+const DIGEST = /^[0-9a-f]{64}$/i;
+const DIGEST_OF_NOTHING = sha256('').toString('hex');
+
+/** Reads API_KEYS_FILE. Faults name the setting and the line, and never show what stands there: it may be a key. */
+export function readKeysFile(path: string): KeysRead {
+  let text: string;
+  try {
+    text = readFileSync(path, 'utf8');
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    return { keys: [], faults: [`API_KEYS_FILE must be a file that can be read; ${code} for "${path}"`] };
+  }
+  return parseKeys(text);
+}
+
+/** Reads lines of a name and a SHA-256 in hex; `#` begins a comment, empty lines are nothing. */
+export function parseKeys(text: string): KeysRead {
+  const keys: Key[] = [];
+  const faults: string[] = [];
+  const lineOf = new Map<string, number>();
+  for (const [index, line] of text
+    .replace(/^\ufeff/, '')
+    .split('\n')
+    .entries()) {
+    const words = line.replace(/#.*/, '').trim().split(/\s+/);
+    const [name = '', hex = ''] = words;
+    if (name === '') continue;
+    const digest = hex.toLowerCase();
+    const fault = (expected: string) => faults.push(`API_KEYS_FILE, line ${index + 1}: ${expected}`);
+    const before = lineOf.get(digest);
+    if (words.length !== 2) fault('must be a name and the SHA-256 of the key');
+    else if (!NAME.test(name)) fault('the name must have 1 to 64 of A-Z a-z 0-9 . _ -');
+    else if (!DIGEST.test(digest)) fault('the SHA-256 must have 64 hex digits');
+    else if (digest === DIGEST_OF_NOTHING) fault('this is the SHA-256 of an empty key');
+    else if (before !== undefined) fault(`line ${before} has the same key`);
+    else keys.push({ name, digest: Buffer.from(digest, 'hex') });
+    lineOf.set(digest, index + 1);
+  }
+  if (keys.length === 0 && faults.length === 0)
+    faults.push('API_KEYS_FILE must have a key: without one nobody gets in');
+  return { keys, faults };
+}
+
+/** Answers with the name of the client whose key an Authorization header shows. AppError `unauthorized` otherwise. */
+export type Authenticate = (authorization: string | undefined) => string;
+
+/**
+ * Bearer keys (RFC 6750). A key is looked up by its SHA-256: how long that takes tells about digests at most, and who
+ * could choose a digest would have broken SHA-256. The digests are then compared in constant time all the same, so that
+ * no lookup's inner workings decide who gets in.
+ */
+export function createAuthenticate(keys: readonly Key[]): Authenticate {
+  const byDigest = new Map(keys.map((key) => [key.digest.toString('latin1'), key]));
+  return (authorization) => {
+    if (authorization === undefined) throw unauthorized(false);
+    // The scheme in any case, one key of token68 (RFC 9110, 11.2); two headers come joined by a comma and are no key.
+    const [, scheme, key] = /^(\S+) *(.*)$/.exec(authorization.trim()) ?? [];
+    if (scheme?.toLowerCase() !== 'bearer') throw unauthorized(false);
+    if (key === undefined || !/^[\w\-.~+/]+=*$/.test(key)) throw unauthorized(true);
+    const digest = sha256(key);
+    const found = byDigest.get(digest.toString('latin1'));
+    if (found === undefined || !timingSafeEqual(found.digest, digest)) throw unauthorized(true);
+    return found.name;
+  };
+}
+
+/** 401 with the challenge of RFC 6750, section 3: an error only when a key was shown. The key is in no text. */
+function unauthorized(given: boolean): AppError {
+  const detail = given
+    ? 'The key in Authorization is not one of API_KEYS_FILE.'
+    : 'Authorization must be "Bearer" and an API key.';
+  return new AppError('unauthorized', detail, {
+    headers: { 'www-authenticate': `Bearer realm="sluice"${given ? ', error="invalid_token"' : ''}` },
+  });
+}
+
+function sha256(text: string): Buffer {
+  return hash('sha256', text, 'buffer');
+}

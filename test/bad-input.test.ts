@@ -69,6 +69,11 @@ const PAGE_CASES: [query: string, code: string, parameter: string][] = [
   [`cursor=${cursorById}&category=a`, 'cursor-mismatch', 'cursor'],
   [`cursor=${cursorById}&sort=price_asc`, 'cursor-mismatch', 'cursor'],
   ['format=json', 'unknown-parameter', 'format'],
+  ['fields=', 'invalid-parameter', 'fields'],
+  ['fields=a,', 'invalid-parameter', 'fields'],
+  ['fields=a,b,a', 'invalid-parameter', 'fields'],
+  [`fields=${'x'.repeat(257)}`, 'invalid-parameter', 'fields'],
+  [`fields=${Array.from({ length: 101 }, (_, i) => i).join()}`, 'invalid-parameter', 'fields'],
 ];
 
 const STREAM_CASES: [query: string, code: string, parameter: string][] = [

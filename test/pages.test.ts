@@ -196,6 +196,26 @@ for (const [store, engine] of COMBINATIONS) {
       assert.equal(((await missing.json()) as { code: string }).code, 'not-found');
     });
 
+    test('fields leaves only what is asked for, and pages on as before', async (t) => {
+      const server = await testServer(t, store, engine);
+      if (!server) return;
+      await server.insert(catalogue(30, 'string').map((row) => row.document));
+      const first = await getPage(server, { fields: 'n', limit: 7, sort: 'price_desc' });
+      assert.deepEqual(Object.keys(first.data[0] ?? {}), ['id', 'n']);
+      const cursor = first.page.nextCursor ?? '';
+      const all = await getPage(server, { limit: 14, sort: 'price_desc' });
+      const next = await getPage(server, { fields: 'category,price', limit: 7, sort: 'price_desc', cursor });
+      assert.deepEqual(
+        next.data,
+        all.data.slice(7).map(({ id, ...rest }) => {
+          const { category, price } = rest as Record<string, unknown>;
+          return { id, category, price };
+        }),
+      );
+      const lines = await (await server.get('/items/stream?fields=price&limit=1')).text();
+      assert.match(lines, /^{"id":"row-\d+","price":[\d.]+}\n$/);
+    });
+
     test('HEAD answers as GET does, without the body', async (t) => {
       const server = await testServer(t, store, engine);
       if (!server) return;

@@ -19,7 +19,7 @@ const { transcoder: wasm } = createTranscoder(slots);
 const transcoders: readonly Transcoder[] = [wasm, javascriptTranscoder];
 
 function framed(rows: readonly Buffer[], framing: Framing): string {
-  const texts = rows.map(itemToJson);
+  const texts = rows.map((row) => itemToJson(row));
   return framing === 'lines' ? texts.map((text) => `${text}\n`).join('') : texts.join(',');
 }
 
@@ -150,7 +150,7 @@ test('nothing is written behind the end of a chunk', () => {
   const property = fc.property(anyRow, fc.integer({ min: 256, max: 300 }), (some, size) => {
     const body = arrayBody([some]);
     bytes.set(body, input);
-    wasm.open(state, 1);
+    wasm.open(state, 1, 0);
     wasm.begin(state, input, input + body.length);
     do {
       bytes.set(untouched, output + size);

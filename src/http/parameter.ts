@@ -47,6 +47,15 @@ export function text(name: string, maximumBytes: number): Parameter<string> {
   );
 }
 
+/** Names separated by commas: each 1 to `maximumBytes` bytes of UTF-8, none twice, at most `most`. */
+export function names(name: string, most: number, maximumBytes: number): Parameter<readonly string[]> {
+  return parameter(name, `1 to ${most} different names separated by commas`, (value) => {
+    const list = value.split(',');
+    const sound = list.every((entry) => entry !== '' && Buffer.byteLength(entry) <= maximumBytes);
+    return sound && list.length <= most && new Set(list).size === list.length ? list : undefined;
+  });
+}
+
 function parameter<T>(name: string, expected: string, parse: (text: string) => T | undefined): Parameter<T> {
   return {
     name,

@@ -1,11 +1,13 @@
 import { AppError } from '../errors.ts';
-import { finiteNumber, integer, oneOf, text } from '../http/parameter.ts';
+import { finiteNumber, integer, names, oneOf, text } from '../http/parameter.ts';
 import type { Query } from '../http/query.ts';
 import { cursorParameter, type PlanParameters } from '../pages/query.ts';
 import type { Plan } from '../store/store.ts';
 
 /** id and category are at most this long, in bytes of UTF-8. */
 export const MAX_KEY_BYTES = 256;
+
+const MAX_FIELDS = 100;
 
 export const SORTS = ['price_asc', 'price_desc', 'id_asc', 'id_desc'] as const;
 export type Sort = (typeof SORTS)[number];
@@ -14,6 +16,7 @@ const category = text('category', MAX_KEY_BYTES);
 const sort = oneOf('sort', SORTS);
 const minPrice = finiteNumber('min_price');
 const maxPrice = finiteNumber('max_price');
+const fields = names('fields', MAX_FIELDS, MAX_KEY_BYTES);
 
 /** The order and filter a query asks for. AppError `conflicting-parameters` for a price range in id order. */
 function readPlan(query: Query): Plan {
@@ -43,13 +46,18 @@ function readPlan(query: Query): Plan {
 }
 
 /** How items are chosen and ordered: the same for pages and streams. */
-export const ITEM_PLAN: PlanParameters = { parameters: [category, sort, minPrice, maxPrice], read: readPlan };
+export const ITEM_PLAN: PlanParameters = {
+  parameters: [category, sort, minPrice, maxPrice, fields],
+  read: readPlan,
+  fields: (query) => fields.read(query),
+};
 
 export const FORMATS = ['ndjson', 'json'] as const;
 export type Format = (typeof FORMATS)[number];
 
 export interface StreamQuery {
   readonly plan: Plan;
+  readonly fields: readonly string[] | undefined;
   /** Rows at most; Infinity when the whole set is asked for. */
   readonly limit: number;
   readonly cursor: string | undefined;
@@ -71,6 +79,7 @@ export const STREAM_PARAMETERS: readonly string[] = [
 export function readStreamQuery(query: Query): StreamQuery {
   return {
     plan: readPlan(query),
+    fields: fields.read(query),
     limit: streamLimit.read(query) ?? Infinity,
     cursor: cursorParameter.read(query),
     format: format.read(query),

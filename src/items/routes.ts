@@ -60,7 +60,7 @@ function getStream({ items, transcoder }: ItemRoutesOptions): Handler {
     const first = await items.read(query.plan, from, size, request.signal);
     const run: StreamBody['run'] = async (sink) => {
       const batches = chain(items, query.plan, first, query.limit, sink.signal);
-      await pump(batches, transcoder.encoder(framing), { head, tail: () => tail }, sink);
+      await pump(batches, transcoder.encoder(framing, query.fields), { head, tail: () => tail }, sink);
     };
     return {
       status: 200,

@@ -4,7 +4,7 @@ import { parseQuery } from '../http/query.ts';
 import { bytes } from '../http/reply.ts';
 import type { Handler } from '../http/router.ts';
 import { fingerprint } from '../serialize/fingerprint.ts';
-import type { Transcoder } from '../serialize/rows.ts';
+import type { RowEncoder, Transcoder } from '../serialize/rows.ts';
 import type { Batch } from '../store/batch.ts';
 import { chain } from '../store/chain.ts';
 import type { From, RowReader } from '../store/store.ts';
@@ -44,7 +44,7 @@ export function pageHandler({ rows, transcoder, limits, plan, cacheControl }: Pa
       return largePage(first, query, headers, rows, transcoder, request);
 
     const info = pageInfo(query, first);
-    const body = collect(first, PAGE_HEAD, pageTail(info), transcoder);
+    const body = collect(first, transcoder.encoder('array', query.fields), PAGE_HEAD, pageTail(info));
     const link = pageLinks(request.path, new URLSearchParams([...parameters]), query, info, limits.maxOffset);
     return bytes(200, body, { ...headers, etag: `W/"${fingerprint(body)}"`, link });
   };
@@ -73,14 +73,13 @@ function largePage(
   };
   const run: StreamBody['run'] = async (sink) => {
     const tail = () => pageTail(pageInfo(query, end));
-    await pump(batches(), transcoder.encoder('array'), { head: PAGE_HEAD, tail }, sink);
+    await pump(batches(), transcoder.encoder('array', query.fields), { head: PAGE_HEAD, tail }, sink);
   };
   return { status: 200, headers, body: { kind: 'stream', run } };
 }
 
-/** All of a batch's rows between head and tail, as one piece of bytes. Releases the batch. */
-function collect(batch: Batch, head: string, tail: string, transcoder: Transcoder): Buffer {
-  const encoder = transcoder.encoder('array');
+/** All of a batch's rows between head and tail, as one piece of bytes. Releases the batch and closes the encoder. */
+function collect(batch: Batch, encoder: RowEncoder, head: string, tail: string): Buffer {
   try {
     const pieces: Uint8Array[] = [Buffer.from(head)];
     for (const chunk of encoder.encode(batch, PAGE_CHUNK_BYTES)) pieces.push(Buffer.from(chunk));

@@ -21,6 +21,8 @@ const page = integer('page', 1);
 export interface PlanParameters {
   readonly parameters: readonly Parameter<unknown>[];
   readonly read: (query: Query) => Plan;
+  /** The top-level fields asked for; undefined: all. */
+  readonly fields: (query: Query) => readonly string[] | undefined;
 }
 
 /** Where a page begins, in the client's own style. */
@@ -32,6 +34,7 @@ export type PageStart =
 
 export interface PageQuery {
   readonly plan: Plan;
+  readonly fields: readonly string[] | undefined;
   readonly limit: number;
   readonly start: PageStart;
   /** Rows before the page; 0 for cursors, which do not count. */
@@ -59,7 +62,7 @@ export function pageQuery(
           { parameter: start.style },
         );
       }
-      return { plan: plan.read(query), limit: rows, start, skip };
+      return { plan: plan.read(query), fields: plan.fields(query), limit: rows, start, skip };
     },
   };
 }

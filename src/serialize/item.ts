@@ -36,7 +36,8 @@ const FARTHEST_DATE = 8_640_000_000_000_000n;
  * - The rest (Timestamp, regular expression, code, symbol, DBPointer, MinKey, MaxKey, dates beyond JavaScript's) as
  *   relaxed Extended JSON.
  *
- * `shown`: only these top-level fields, and `id`. Throws when the bytes are not a sound document, have no `_id`, or nest deeper than 100 levels.
+ * With `shown` only these top-level fields, and `id`. Throws when the bytes are not a sound document, have no `_id`, or
+ * nest deeper than 100 levels.
  */
 export function itemToJson(row: Uint8Array, shown?: ReadonlySet<string>): string {
   return new ItemReader(row).toJson(shown);

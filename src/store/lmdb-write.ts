@@ -1,3 +1,4 @@
+import type { Commits } from './lmdb-commits.ts';
 import { LmdbInsert } from './lmdb-insert.ts';
 import type { Outcome, Step } from './lmdb-insert.ts';
 import { keyRow } from './lmdb-row.ts';
@@ -14,43 +15,25 @@ const IF_NEW = { noOverwrite: true };
 const NO_VALUE = new Uint8Array(0);
 const COUNT_KEY = Buffer.from('items');
 
-/** The transactions of an lmdb environment. */
-export interface Transactions {
-  /** Runs `action` in a write transaction, which is undone when it throws; resolves when committed (visible). */
-  childTransaction<T>(action: () => T): Promise<T>;
-  /** Resolves when what was committed is on disk. */
-  readonly flushed: PromiseLike<unknown>;
-}
-
-export interface WriterOptions {
-  /** Throws when the file can take nothing: closed, or dead since an I/O error. Called before each transaction. */
-  readonly check: () => void;
-  /** What the failure of a transaction is told as. */
-  readonly faultOf: (error: unknown) => Promise<unknown>;
-  /** Rows of one transaction, 512 by default. */
-  readonly transactionRows?: number | undefined;
-}
-
 /**
- * Writes rows in bounded transactions, one after the other, each on disk before the next one begins: so it is known
- * whose rows a failed commit was about. Rows of inserts that wait share a transaction, and so its flush.
+ * Writes rows in bounded transactions, each on disk before the next one begins. Rows of inserts that wait share a
+ * transaction, and so its flush.
  *
  * What is there already is looked up inside the transaction, which holds the lock of the file: another process may
  * write to it, too.
  */
 export class LmdbWriter {
   readonly #tables: Tables;
-  readonly #transactions: Transactions;
-  readonly #options: WriterOptions;
+  readonly #commits: Commits;
   readonly #transactionRows: number;
   #queue: LmdbInsert[] = [];
   #running: Promise<void> = Promise.resolve();
 
-  constructor(tables: Tables, transactions: Transactions, options: WriterOptions) {
+  /** `transactionRows`: rows of one transaction, 512 by default. */
+  constructor(tables: Tables, commits: Commits, transactionRows: number = TRANSACTION_ROWS) {
     this.#tables = tables;
-    this.#transactions = transactions;
-    this.#options = options;
-    this.#transactionRows = options.transactionRows ?? TRANSACTION_ROWS;
+    this.#commits = commits;
+    this.#transactionRows = transactionRows;
   }
 
   /** See ItemStore.insert. The documents must not change until it resolves. */
@@ -71,13 +54,10 @@ export class LmdbWriter {
     while (this.#queue.length > 0) {
       const steps = this.#nextSteps();
       try {
-        this.#options.check(); // lmdb never answers a transaction that it cannot begin
-        const outcomes = await this.#transactions.childTransaction(() => this.#writeAll(steps));
-        await this.#transactions.flushed;
+        const outcomes = await this.#commits.run(() => this.#writeAll(steps));
         steps.forEach(({ insert, index }, at) => insert.note(index, outcomes[at] ?? 'skipped'));
       } catch (error) {
-        const fault = await this.#options.faultOf(error);
-        for (const { insert } of steps) insert.fail(fault);
+        for (const { insert } of steps) insert.fail(error);
       }
       this.#queue = this.#queue.filter((insert) => !insert.isDone);
     }

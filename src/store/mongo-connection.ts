@@ -1,5 +1,5 @@
 import { MongoClient } from 'mongodb';
-import type { BulkWriteOptions, ClientSession, Collection, Document, MongoClientOptions } from 'mongodb';
+import type { BulkWriteOptions, ClientSession, Collection, Db, Document, MongoClientOptions } from 'mongodb';
 import { bounded } from './mongo-bounded.ts';
 import { MongoRefusal, mayRetry, translate } from './mongo-errors.ts';
 
@@ -27,16 +27,15 @@ export interface CommandOptions {
 export class MongoConnection {
   readonly #client: MongoClient;
   readonly #session: ClientSession;
-  readonly #database: string;
+  readonly #db: Db;
 
   /** Does not connect. MongoParseError or MongoRefusal when the URI cannot be used. */
   constructor(uri: string) {
     refuseCompression(uri);
     this.#client = new MongoClient(uri, clientOptions(uri));
     this.#session = this.#client.startSession({ causalConsistency: true });
-    this.#database = /^mongodb(?:\+srv)?:\/\/[^/?]*\/([^?]+)/.exec(uri)
-      ? this.#client.options.dbName
-      : DATABASE;
+    const isNamed = /^mongodb(?:\+srv)?:\/\/[^/?]*\/[^?]/.test(uri);
+    this.#db = this.#client.db(isNamed ? undefined : DATABASE); // made once: it costs as much as a small command
   }
 
   /** Connects, unless it is connected. Rejects with `store-unavailable` when no server answers. */
@@ -74,7 +73,7 @@ export class MongoConnection {
   ): Promise<T> {
     const session = this.#client.startSession({ causalConsistency: true });
     try {
-      return await work(this.#client.db(this.#database).collection(collection), {
+      return await work(this.#db.collection(collection), {
         session,
         ordered: false,
         writeConcern: { w: 'majority', journal: true, wtimeoutMS: 60_000 },
@@ -103,7 +102,7 @@ export class MongoConnection {
       ...(!unlimited && { maxTimeMS: COMMAND_LIMIT_MS }),
     };
     return bounded(unlimited ? null : COMMAND_LIMIT_MS + GRACE_MS, signal, (end) =>
-      this.#client.db(this.#database).command(complete, {
+      this.#db.command(complete, {
         raw,
         session: this.#session,
         readPreference: readPreference ?? this.#client.readPreference,

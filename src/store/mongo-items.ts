@@ -8,6 +8,7 @@ import type { MongoConnection } from './mongo-connection.ts';
 import { isOtherCollection } from './mongo-errors.ts';
 import { Gathering } from './mongo-gather.ts';
 import { insertRows } from './mongo-insert.ts';
+import { commandKey } from './mongo-key.ts';
 import { INDEX_KEYS, rangesOf } from './mongo-plan.ts';
 import type { Range } from './mongo-plan.ts';
 import { readReply } from './mongo-reply.ts';
@@ -70,7 +71,7 @@ export class MongoItems implements ItemStore {
 
   async get(id: Bookmark, signal: AbortSignal): Promise<Batch | null> {
     await this.#setup.layout(signal);
-    const filter = { _id: { $eq: keyOf(id)._id } };
+    const filter = { _id: { $eq: commandKey(id)._id } };
     const reply = await this.#ask({ filter, limit: 1, batchSize: 1, singleBatch: true }, signal);
     if (reply.rows.length === 0) return null;
     const gathering = new Gathering({ order: 'id', direction: 1 }, { rows: 1, bytes: Infinity });

@@ -59,9 +59,36 @@ export interface ItemStore extends RowReader {
   insert(rows: readonly Uint8Array[], onConflict: OnConflict): Promise<InsertResult>;
 }
 
+/**
+ * What becomes of a row: from the document as it is (null: there is none) to what it is to be (null: none), or `keep`. It
+ * may throw, which leaves everything as it is. It may be called several times, each time with what is there then, so it
+ * must have no effect of its own.
+ */
+export type Change = (current: Uint8Array | null) => Uint8Array | null | 'keep';
+
+/** The document before and after a change; null: there was, or is, none. */
+export interface Changed {
+  readonly before: Uint8Array | null;
+  readonly after: Uint8Array | null;
+}
+
+/**
+ * The users: rows whose `_id` is a string, read in order of id only. Implementations: mongo-users.ts, lmdb-users.ts;
+ * test/users-store.contract.ts runs on each.
+ */
+export interface UserStore extends RowReader {
+  /**
+   * Changes the user of this id in one atomic step: between what `change` saw at its last call and what it made of it
+   * nobody else wrote. Resolves with what was there and what is, when that is durable (w:majority; flushed). Rejects
+   * with what `change` threw, or as reads do; after `store-unavailable` the change may or may not have been made.
+   */
+  change(id: string, change: Change): Promise<Changed>;
+}
+
 export interface Store {
   readonly name: 'mongodb' | 'lmdb';
   readonly items: ItemStore;
+  readonly users: UserStore;
   /** Rejects with AppError `store-unavailable` when the store does not answer. */
   ping(): Promise<void>;
   close(): Promise<void>;

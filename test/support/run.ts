@@ -9,6 +9,7 @@ import { once } from 'node:events';
 import { readdirSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
+import { findMongod } from './find-mongod.ts';
 import { startMongod } from './mongod.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
@@ -23,6 +24,7 @@ const files = readdirSync(join(ROOT, 'test'))
   .map((name) => join('test', name));
 if (files.length === 0) throw new Error(`no test file has ${words.join(' or ')} in its name`);
 
+const found = await findMongod();
 const mongod = process.env.MONGODB_URI ? null : await startMongod();
 const child = spawn(
   process.execPath,
@@ -37,6 +39,7 @@ const child = spawn(
     stdio: 'inherit',
     env: {
       ...process.env,
+      ...('program' in found ? { MONGOD: found.program } : { NO_MONGOD: found.reason }),
       ...(mongod && { TEST_MONGODB_URI: mongod.uri }),
       ...(given.includes('--long') && { LONG: '1' }),
       ...(given.includes('--summary') && { TEST_SUMMARY: '1' }),

@@ -138,6 +138,7 @@ test('a document cut at any byte, its length put right and a terminator set, is 
       const cut = Buffer.from(bytes.subarray(0, length));
       cut.writeInt32LE(length);
       cut[length - 1] = 0;
+      isRefused(arrayBody([cut]));
       isRefused(arrayBody([cut, rows[1] ?? cut]));
     }
   }

@@ -50,6 +50,22 @@ test('rows are read whole while the memory of the slots grows under them', async
   assert.equal(slots.taken, 0);
 });
 
+test('a read for which there is no memory fails, keeps nothing, and the next one is served', async (t) => {
+  const slots = new Slots(new WebAssembly.Memory({ initial: 4, maximum: 12 }));
+  const store = await openLmdb({ directory: await testDirectory(t), slots });
+  t.after(() => store.close());
+  const items = [0, 1, 2, 3].map((n) =>
+    makeItem(new Int32(n), 'b', new Double(n), 'x'.repeat(n === 3 ? 1e6 : 5)),
+  );
+  await store.items.insert(bytesOf(items), 'fail');
+  for (const plan of [BY_ID, BY_PRICE]) {
+    await assert.rejects(store.items.read(plan, {}, { rows: 4, bytes: PLENTY }, NEVER));
+    assert.equal(slots.taken, 0);
+    const batch = await store.items.read(plan, {}, { rows: 3, bytes: 1000 }, NEVER);
+    assertRows(takeRows(batch), items.slice(0, 3));
+  }
+});
+
 test('a skip of more rows than one look takes passes over as many', async (t) => {
   const directory = await testDirectory(t);
   const store = await openLmdb({ directory, slots: new Slots(), transactionRows: 20_000 });

@@ -6,7 +6,7 @@ import { rangeOf } from './lmdb-range.ts';
 import type { Range } from './lmdb-range.ts';
 import type { Key } from './keys.ts';
 import { keyOfId } from './lmdb-row.ts';
-import type { Tables } from './lmdb-tables.ts';
+import type { Database, Tables } from './lmdb-tables.ts';
 import type { Turns } from './lmdb-turns.ts';
 import type { Slots } from './slots.ts';
 import type { From, Plan, Size } from './store.ts';
@@ -24,15 +24,20 @@ const BY_ID: Pick<Plan, 'order'> = { order: 'id' };
  */
 export class LmdbReader {
   readonly #tables: Tables;
+  readonly #rows: Database;
   readonly #slots: Slots;
   readonly #turns: Turns;
   readonly #begin: () => void;
   readonly #expected = new RowSize();
 
-  /** `begin` is called at the start of each look, and throws when there is nothing to look at any more. */
-  constructor(tables: Tables, slots: Slots, turns: Turns, begin: () => void) {
+  /**
+   * `rows` is the table that has the rows themselves; only items are also found by indexes. `begin` is called at the
+   * start of each look, and throws when there is nothing to look at any more.
+   */
+  constructor(tables: Tables, rows: 'items' | 'users', slots: Slots, turns: Turns, begin: () => void) {
     this.#begin = begin;
     this.#tables = tables;
+    this.#rows = tables[rows];
     this.#slots = slots;
     this.#turns = turns;
   }
@@ -62,7 +67,7 @@ export class LmdbReader {
     return await Promise.resolve(
       this.#fill(ONE_ROW, (filler) => {
         this.#tables.sink = filler;
-        return this.#tables.items.get(key) === undefined ? null : batchOf(filler, BY_ID, false);
+        return this.#rows.get(key) === undefined ? null : batchOf(filler, BY_ID, false);
       }),
     );
   }
@@ -90,7 +95,7 @@ export class LmdbReader {
 
   /** Copies rows until the filler is full or the range ends; whether there are rows behind the last one. */
   #copyRows(range: Range, skip: number, filler: Filler): boolean {
-    const { items, found } = this.#tables;
+    const { found } = this.#tables;
     const byIndex = range.table !== 'items';
     this.#tables.sink = filler;
     this.#tables.prefix = byIndex ? range.prefix : null;
@@ -100,7 +105,7 @@ export class LmdbReader {
         const full = filler.full;
         if (steps.next().done === true) return false;
         if (full) return true;
-        if (byIndex && items.get(found) === undefined)
+        if (byIndex && this.#rows.get(found) === undefined)
           throw new Error(`an entry of the index ${range.table} leads to no item`);
       }
     } finally {
@@ -123,7 +128,8 @@ export class LmdbReader {
 
   #steps({ table, start, end, reverse }: Range, offset: number, values: boolean): Iterator<unknown> {
     const options = { start, end, reverse, exclusiveStart: true, offset, values };
-    return this.#tables[table].getRange(options)[Symbol.iterator]();
+    const source = table === 'items' ? this.#rows : this.#tables[table];
+    return source.getRange(options)[Symbol.iterator]();
   }
 }
 

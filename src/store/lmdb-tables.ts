@@ -8,6 +8,8 @@ export const NAMES = {
   byPrice: 'items by price, id',
   byCategory: 'items by category, id',
   byCategoryPrice: 'items by category, price, id',
+  /** id -> BSON document */
+  users: 'users',
   /** The file's format and the number of items. */
   meta: 'meta',
 } as const;
@@ -17,7 +19,7 @@ export type IndexName = 'byPrice' | 'byCategory' | 'byCategoryPrice';
 /** What is used of an lmdb database. */
 export interface Database {
   getRange(options: RangeOptions): Iterable<unknown>;
-  /** Undefined when there is none. Of items: true, and the sink has the row. */
+  /** Undefined when there is none. Of items and users: true, and the sink has the row. */
   get(key: Key | KeyScratch): unknown;
   /** A copy of the value; undefined when there is none. */
   getBinary(key: Key): Uint8Array | undefined;
@@ -95,8 +97,9 @@ export class Tables {
   readonly byPrice: Database;
   readonly byCategory: Database;
   readonly byCategoryPrice: Database;
+  readonly users: Database;
   readonly meta: Database;
-  /** Where the rows go that are met in `items`. */
+  /** Where the rows go that are met in `items` and `users`. */
   sink: RowSink | null = null;
   /** How many bytes of a key go before the part that `found` wants; null when nobody wants keys. */
   prefix: number | null = null;
@@ -119,6 +122,7 @@ export class Tables {
     };
     this.meta = open(NAMES.meta, { keyEncoder });
     this.items = open(NAMES.items, { keyEncoder, encoder });
+    this.users = open(NAMES.users, { keyEncoder, encoder });
     this.byPrice = open(NAMES.byPrice, { keyEncoder });
     this.byCategory = open(NAMES.byCategory, { keyEncoder });
     this.byCategoryPrice = open(NAMES.byCategoryPrice, { keyEncoder });

@@ -2,15 +2,17 @@ import { join } from 'node:path';
 import { open } from 'lmdb';
 import type { RootDatabase } from 'lmdb';
 import { storeUnavailable } from '../errors.ts';
+import { Commits } from './lmdb-commits.ts';
 import { commitFault, storeFault } from './lmdb-errors.ts';
 import { checkPlace, messageOf } from './lmdb-place.ts';
 import { LmdbReader } from './lmdb-read.ts';
 import { NAMES, Tables } from './lmdb-tables.ts';
 import type { Database } from './lmdb-tables.ts';
 import { Turns } from './lmdb-turns.ts';
+import { LmdbChanges } from './lmdb-users.ts';
 import { LmdbWriter } from './lmdb-write.ts';
 import type { Slots } from './slots.ts';
-import type { ItemStore, Store } from './store.ts';
+import type { ItemStore, RowReader, Store, UserStore } from './store.ts';
 
 /** The file, beside which lmdb keeps `items.mdb-lock`. */
 export const FILE = 'items.mdb';
@@ -56,25 +58,32 @@ export async function openLmdb(options: LmdbOptions): Promise<Store> {
 class LmdbStore implements Store {
   readonly name = 'lmdb';
   readonly items: ItemStore;
+  readonly users: UserStore;
   readonly #root: RootDatabase;
   readonly #tables: Tables;
   readonly #writer: LmdbWriter;
+  readonly #changes: LmdbChanges;
   #isOpen = true;
 
   constructor(root: RootDatabase, tables: Tables, { directory, slots, transactionRows }: LmdbOptions) {
     this.#root = root;
     this.#tables = tables;
-    this.#writer = new LmdbWriter(tables, root, {
+    const commits = new Commits(root, {
       check: () => this.#check(),
       faultOf: (error) => commitFault(error, directory),
-      transactionRows,
     });
-    const reader = new LmdbReader(tables, slots, new Turns(), () => this.#begin());
-    this.items = {
-      read: (...call) => reader.read(...call).catch(rethrow),
-      get: (...call) => reader.get(...call).catch(rethrow),
-      insert: (...call) => this.#writer.insert(...call),
+    this.#writer = new LmdbWriter(tables, commits, transactionRows);
+    this.#changes = new LmdbChanges(tables.users, commits);
+    const turns = new Turns();
+    const readerOf = (rows: 'items' | 'users'): RowReader => {
+      const reader = new LmdbReader(tables, rows, slots, turns, () => this.#begin());
+      return {
+        read: (...call) => reader.read(...call).catch(rethrow),
+        get: (...call) => reader.get(...call).catch(rethrow),
+      };
     };
+    this.items = { ...readerOf('items'), insert: (...call) => this.#writer.insert(...call) };
+    this.users = { ...readerOf('users'), change: (...call) => this.#changes.change(...call) };
   }
 
   async ping(): Promise<void> {
@@ -87,6 +96,7 @@ class LmdbStore implements Store {
   async close(): Promise<void> {
     if (!this.#isOpen) return;
     await this.#writer.idle();
+    await this.#changes.idle();
     await this.ping(); // a dead environment would never answer what follows
     this.#isOpen = false;
     // lmdb waits for the flush of its last transaction, which never comes when that one failed: so one more, of nothing.

@@ -33,8 +33,8 @@ export const VALIDATOR = {
  * that is there. MongoRefusal when something is in the way that an operator must mend; `store-unavailable`.
  */
 export async function setUpCollection(connection: MongoConnection, options: SetupOptions): Promise<Layout> {
-  const existing = await describe(connection, options.collection);
-  if (!existing) await create(connection, options);
+  const existing = await describeCollection(connection, options.collection);
+  if (!existing) await createCollection(connection, options, VALIDATOR);
   else checkKind(existing, options);
   let found = await readIndexes(connection, options.collection);
   const missing = missingIndexes(found);
@@ -50,7 +50,11 @@ export async function setUpCollection(connection: MongoConnection, options: Setu
   return { clustered: found.clustered, indexes: roleNames(found) };
 }
 
-async function describe(connection: MongoConnection, name: string): Promise<Document | null> {
+/** What `listCollections` says of a collection; null when there is none. */
+export async function describeCollection(
+  connection: MongoConnection,
+  name: string,
+): Promise<Document | null> {
   const { cursor } = await connection.run(
     { listCollections: 1, filter: { name } },
     { readPreference: 'primaryPreferred' },
@@ -73,7 +77,12 @@ function checkKind({ type, options = {} }: Document, { collection, onWarning }: 
     );
 }
 
-async function create(connection: MongoConnection, { collection, manage }: SetupOptions): Promise<void> {
+/** Makes a collection that is clustered on `_id`. MongoRefusal when this is not allowed. */
+export async function createCollection(
+  connection: MongoConnection,
+  { collection, manage }: SetupOptions,
+  validator: Document,
+): Promise<void> {
   if (!manage)
     throw new MongoRefusal(
       `The collection '${collection}' is missing, and MONGODB_MANAGE_INDEXES=false forbids to create it.`,
@@ -81,7 +90,7 @@ async function create(connection: MongoConnection, { collection, manage }: Setup
   const clusteredIndex = { key: { _id: 1 }, unique: true };
   try {
     await connection.run(
-      { create: collection, clusteredIndex, validator: VALIDATOR, writeConcern: MAJORITY },
+      { create: collection, clusteredIndex, validator, writeConcern: MAJORITY },
       { readPreference: 'primary' },
     );
   } catch (error) {

@@ -1,7 +1,7 @@
 import { AppError, storeUnavailable } from '../errors.ts';
 import { awaitAtMost } from './mongo-bounded.ts';
 import { setUpCollection } from './mongo-collection.ts';
-import type { Layout } from './mongo-collection.ts';
+import type { Layout, SetupOptions } from './mongo-collection.ts';
 import type { MongoConnection } from './mongo-connection.ts';
 import { CODES, MongoRefusal, codeOf } from './mongo-errors.ts';
 
@@ -17,19 +17,17 @@ export class Setup {
   readonly #connection: MongoConnection;
   readonly #manage: boolean;
   readonly #onWarning: (message: string) => void;
+  readonly #setUp: typeof setUpCollection;
   readonly #warned = new Set<string>();
   #state: Layout | Promise<Layout> | null = null;
 
-  constructor(
-    connection: MongoConnection,
-    collection: string,
-    manage: boolean,
-    onWarning: (message: string) => void,
-  ) {
+  /** `setUp` makes sure that the collection is there and fit; that of items by default. */
+  constructor(connection: MongoConnection, options: SetupOptions, setUp = setUpCollection) {
     this.#connection = connection;
-    this.collection = collection;
-    this.#manage = manage;
-    this.#onWarning = onWarning;
+    this.collection = options.collection;
+    this.#manage = options.manage;
+    this.#onWarning = options.onWarning;
+    this.#setUp = setUp;
   }
 
   /**
@@ -48,7 +46,11 @@ export class Setup {
 
   /** The same, but rejects with MongoRefusal itself when the collection is unfit. */
   start(signal?: AbortSignal): Layout | Promise<Layout> {
-    this.#state ??= this.#look();
+    if (!this.#state) {
+      const looking = (this.#state = this.#look());
+      // Whoever asked may have left already; the failure is for those who wait, and unhandled without any.
+      looking.catch(() => undefined);
+    }
     return this.#state instanceof Promise ? awaitAtMost(PATIENCE_MS, signal, this.#state) : this.#state;
   }
 
@@ -70,7 +72,7 @@ export class Setup {
       const { collection } = this;
       const manage = this.#manage;
       const onWarning = (message: string) => this.warn(message);
-      return (this.#state = await setUpCollection(this.#connection, { collection, manage, onWarning }));
+      return (this.#state = await this.#setUp(this.#connection, { collection, manage, onWarning }));
     } catch (error) {
       this.#state = null;
       throw refusalOf(error);

@@ -1,9 +1,12 @@
 import { AppError } from '../errors.ts';
 import { MongoConnection } from './mongo-connection.ts';
+import { Finder } from './mongo-find.ts';
 import { MongoItems } from './mongo-items.ts';
 import { Setup } from './mongo-setup.ts';
+import { setUpUsers } from './mongo-user-collection.ts';
+import { MongoUsers } from './mongo-users.ts';
 import type { Slots } from './slots.ts';
-import type { Store } from './store.ts';
+import type { ItemStore, Store } from './store.ts';
 
 export interface MongoOptions {
   /** The database is the URI's, else `sluice`. */
@@ -14,7 +17,8 @@ export interface MongoOptions {
   readonly onWarning: (message: string) => void;
 }
 
-const COLLECTION = 'items';
+const ITEMS = 'items';
+const USERS = 'users';
 
 /**
  * The store in MongoDB. Resolves also when the server is away or still builds indexes: everything then rejects with
@@ -23,9 +27,12 @@ const COLLECTION = 'items';
  */
 export async function connectMongo({ uri, slots, manageIndexes, onWarning }: MongoOptions): Promise<Store> {
   const connection = new MongoConnection(uri);
-  const setup = new Setup(connection, COLLECTION, manageIndexes, onWarning);
+  const setup = new Setup(connection, { collection: ITEMS, manage: manageIndexes, onWarning });
+  const users = new Setup(connection, { collection: USERS, manage: manageIndexes, onWarning }, setUpUsers);
   try {
     await setup.start();
+    // Items need no users: whoever asks for one looks again, and why the collection is unfit is told as a warning there.
+    await users.layout().catch(() => undefined);
   } catch (error) {
     if (!(error instanceof AppError)) {
       await connection.close();
@@ -33,19 +40,23 @@ export async function connectMongo({ uri, slots, manageIndexes, onWarning }: Mon
     }
     onWarning(`MongoDB is not ready, items are answered 503 until it is: ${String(error.cause)}`);
   }
-  return new MongoStore(connection, setup, slots);
+  return new MongoStore(connection, setup, users, slots);
 }
 
 class MongoStore implements Store {
   readonly name = 'mongodb';
-  readonly items: MongoItems;
+  readonly items: ItemStore;
+  readonly users: MongoUsers;
   readonly #connection: MongoConnection;
   readonly #setup: Setup;
+  readonly #finder: Finder;
 
-  constructor(connection: MongoConnection, setup: Setup, slots: Slots) {
+  constructor(connection: MongoConnection, setup: Setup, users: Setup, slots: Slots) {
     this.#connection = connection;
     this.#setup = setup;
-    this.items = new MongoItems(connection, setup, slots);
+    this.#finder = new Finder(connection, setup);
+    this.items = new MongoItems(connection, setup, this.#finder, slots);
+    this.users = new MongoUsers(connection, users, slots);
   }
 
   async ping(): Promise<void> {
@@ -54,7 +65,7 @@ class MongoStore implements Store {
   }
 
   async close(): Promise<void> {
-    await this.items.settle();
+    await Promise.all([this.#finder.settle(), this.users.settle()]);
     await this.#connection.close();
   }
 }

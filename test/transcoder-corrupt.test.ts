@@ -118,6 +118,7 @@ const rows = [
     ['id', string('not shown')],
     ['z', int32(2)],
   ]),
+  row(1, [['id', object([['a value that is only skipped', int32(1)]])]]),
 ];
 
 test('sound rows at the very end of the memory are read, and nothing behind them', () => {

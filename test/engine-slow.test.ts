@@ -1,10 +1,7 @@
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
-import { connect } from 'node:net';
 import { describe, it } from 'node:test';
 import type { Reply, Request } from '../src/http/edge.ts';
 import { compress, type Coding } from '../src/stream/compress.ts';
-import { deferred, RawClient, request } from './support/raw.ts';
 import { serveWith, stream, whyNoUws, type EngineName } from './support/engines.ts';
 import { content, readSlowly, writeContent, type Reading } from './support/slow-reader.ts';
 

@@ -20,7 +20,7 @@ export class NodeBody implements Sink, Watched {
   private state: 'flowing' | 'blocked' | 'over' = 'flowing';
   private writer: { resolve: () => void; reject: (reason: unknown) => void } | null = null;
   private writerWaits: Promise<void> | null = null;
-  /** When the reader last took what was buffered. `performance.now()`. */
+  /** When the reader last took what was buffered. */
   private takenAt = 0;
 
   constructor(options: NodeBodyOptions) {
@@ -68,8 +68,9 @@ export class NodeBody implements Sink, Watched {
     if (this.state !== 'over') this.options.cut(error);
   }
 
-  check(now: number): void {
+  check(): void {
     const { response, watch, cut } = this.options;
+    const now = watch.now();
     // Behind another answer on the same connection: it is not this one's reader who stalls.
     if (response.socket === null) this.takenAt = now;
     else if (now - this.takenAt >= watch.stallTimeoutMs) cut(new StallError(watch.stallTimeoutMs));
@@ -97,7 +98,7 @@ export class NodeBody implements Sink, Watched {
   }
 
   private block(): void {
-    if (this.state === 'flowing') this.takenAt = performance.now();
+    if (this.state === 'flowing') this.takenAt = this.options.watch.now();
     this.state = 'blocked';
     this.options.watch.add(this);
   }

@@ -25,11 +25,13 @@ export class UwsBytes implements Watched {
   private readonly options: BytesOptions;
   private state: 'sending' | 'over' = 'sending';
   private offset = 0;
-  private takenAt = performance.now();
-  private triedAt = 0;
+  private takenAt: number;
+  private triedAt: number;
 
   constructor(options: BytesOptions) {
     this.options = options;
+    this.takenAt = options.watch.now();
+    this.triedAt = this.takenAt;
   }
 
   start(): void {
@@ -41,9 +43,10 @@ export class UwsBytes implements Watched {
     if (this.state === 'sending') this.proceed();
   }
 
-  check(now: number): void {
+  check(): void {
     const { watch, cut } = this.options;
     if (this.state === 'over') return;
+    const now = watch.now();
     if (now - this.takenAt >= watch.stallTimeoutMs) cut(new StallError(watch.stallTimeoutMs));
     // A try tells whether the reader takes bytes, long before the socket is writable, and sets its timer anew.
     else if (now - this.triedAt >= REARM_MS) this.proceed();
@@ -60,7 +63,7 @@ export class UwsBytes implements Watched {
       before?.();
       return response.tryEnd(bytes.subarray(this.offset), bytes.length);
     });
-    this.triedAt = performance.now();
+    this.triedAt = this.options.watch.now();
     if (done) {
       this.lost();
       ended();

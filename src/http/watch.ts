@@ -1,7 +1,6 @@
 /** What is looked at from time to time: an answer whose reader does not take it. */
 export interface Watched {
-  /** `now` in milliseconds of `performance.now()`. */
-  check(now: number): void;
+  check(): void;
 }
 
 /** Fails a stream whose reader took nothing for too long. */
@@ -32,12 +31,15 @@ export class StoppedError extends Error {
 export class Watch {
   /** A reader that takes no byte for so long is cut. */
   readonly stallTimeoutMs: number;
+  /** The time in milliseconds, from any start. */
+  readonly now: () => number;
   private readonly intervalMs: number;
   private readonly watched = new Set<Watched>();
   private timer: NodeJS.Timeout | null = null;
 
-  constructor(stallTimeoutMs: number) {
+  constructor(stallTimeoutMs: number, now: () => number = () => performance.now()) {
     this.stallTimeoutMs = stallTimeoutMs;
+    this.now = now;
     // A second is short against the timers this stands in for (10 s) and long against what a check costs (10 us).
     this.intervalMs = Math.max(10, Math.min(1000, stallTimeoutMs / 8));
   }
@@ -55,7 +57,6 @@ export class Watch {
   }
 
   private checkAll(): void {
-    const now = performance.now();
-    for (const answer of this.watched) answer.check(now);
+    for (const answer of this.watched) answer.check();
   }
 }

@@ -1,0 +1,245 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { CORK_BYTES } from '../src/http/cork.ts';
+import { UwsStream, type StreamResponse } from '../src/http/uws-stream.ts';
+import { StallError, Watch } from '../src/http/watch.ts';
+
+const HEAD_BYTES = 300;
+const STALL_MS = 60_000;
+
+/** A response as uWebSockets.js has it, whose socket takes `room` bytes until it is given more. */
+class FakeResponse implements Pick<StreamResponse, 'cork' | 'write' | 'end' | 'pause' | 'resume'> {
+  room = Infinity;
+  /** What the socket took, and what uWebSockets.js holds because it did not. */
+  taken = '';
+  held = '';
+  ended = false;
+  timesRearmed = 0;
+  private corkBytes = 0;
+  private corkWrites = 0;
+
+  cork(action: () => void): never {
+    this.corkBytes = 0;
+    this.corkWrites = 0;
+    action();
+    assert.ok(this.corkBytes <= CORK_BYTES, `${this.corkBytes} bytes in a cork`);
+    assert.ok(this.corkWrites <= 1, `${this.corkWrites} writes in a cork`);
+    this.drain();
+    return undefined as never;
+  }
+
+  writeHead(): void {
+    this.corkBytes += HEAD_BYTES;
+  }
+
+  write(piece: Uint8Array): boolean {
+    assert.ok(!this.ended);
+    this.corkWrites++;
+    this.corkBytes += piece.length + 8;
+    this.held += Buffer.from(piece).toString('latin1');
+    this.drain();
+    return this.held === '';
+  }
+
+  end(): never {
+    this.ended = true;
+    return undefined as never;
+  }
+
+  pause(): void {
+    // resume sets the timer
+  }
+
+  resume(): void {
+    this.timesRearmed++;
+  }
+
+  private drain(): void {
+    const taken = this.held.slice(0, this.room);
+    this.taken += taken;
+    this.held = this.held.slice(taken.length);
+    this.room -= taken.length;
+  }
+}
+
+function setUp() {
+  const response = new FakeResponse();
+  const controller = new AbortController();
+  let time = 0;
+  const watch = new Watch(STALL_MS, () => time);
+  const events: (string | Error)[] = [];
+  const stream: UwsStream = new UwsStream({
+    response,
+    writeHead: () => response.writeHead(),
+    headBytes: HEAD_BYTES,
+    signal: controller.signal,
+    watch,
+    cut: (reason) => {
+      events.push(reason as Error);
+      controller.abort(reason);
+      stream.lost(reason);
+    },
+    ended: () => events.push('ended'),
+  });
+  /** The socket takes `bytes` more and says that it is writable. */
+  const writable = (bytes = Infinity) => {
+    response.room = bytes;
+    stream.writable();
+  };
+  /** Lets time go by, looked at once a second as the watch does. */
+  const pass = (seconds: number) => {
+    for (let i = 0; i < seconds; i++) {
+      time += 1000;
+      stream.check();
+    }
+  };
+  return { response, stream, events, writable, pass };
+}
+
+/** Whether a promise is settled after all that is due has run. */
+async function settled(promise: void | Promise<void>): Promise<boolean> {
+  let done = false;
+  void Promise.resolve(promise).then(() => (done = true));
+  await new Promise((resolve) => setImmediate(resolve));
+  await new Promise((resolve) => setImmediate(resolve));
+  return done;
+}
+
+const A = Buffer.alloc(10_000, 'a');
+const B = Buffer.alloc(10_000, 'b');
+const C = Buffer.alloc(100_000, 'c');
+
+describe('a stream on uWebSockets.js', () => {
+  it('splits large chunks, a cork each', () => {
+    const { response, stream } = setUp();
+    assert.equal(stream.write(C), undefined);
+    assert.equal(response.taken.length, C.length);
+  });
+
+  it('takes one chunk when it is blocked, and no more until the reader went on', async () => {
+    const { response, stream, writable } = setUp();
+    response.room = 1000;
+    assert.equal(stream.write(A), undefined, 'the blocked write itself is accepted: more is welcome');
+    const waits = stream.write(B);
+    assert.equal(await settled(waits), false);
+    assert.equal(response.held.length, A.length - 1000, 'what comes after it is not put on top');
+    writable();
+    assert.equal(await settled(waits), true);
+    await stream.end();
+    assert.equal(response.taken, A.toString() + B.toString());
+    assert.ok(response.ended);
+  });
+
+  it('copies what it keeps: the writer uses its memory again', async () => {
+    const { response, stream, writable } = setUp();
+    response.room = 0;
+    const memory = Buffer.alloc(50_000, 'm');
+    const waits = stream.write(memory);
+    memory.fill('X');
+    for (let i = 0; i < 10; i++) writable();
+    await waits;
+    await stream.end();
+    assert.equal(response.taken, 'm'.repeat(50_000));
+  });
+
+  it('hands on what uWebSockets.js holds when the socket is writable and nothing else is there', () => {
+    const { response, stream, writable } = setUp();
+    response.room = 0;
+    void stream.write(A);
+    writable();
+    assert.equal(response.taken, A.toString());
+  });
+
+  it('sends its reserve when the writer pauses', async () => {
+    const { response, stream, writable, pass } = setUp();
+    response.room = 0;
+    void stream.write(A);
+    void stream.write(B);
+    writable();
+    assert.ok(response.taken.length < A.length + B.length, 'some bytes are kept for probes');
+    pass(1);
+    assert.equal(response.taken, A.toString() + B.toString());
+    assert.equal(await settled(stream.write(Buffer.from('more'))), true);
+  });
+
+  it('sets the timer of a blocked connection anew, with next to no bytes, for as long as it lives', () => {
+    const { response, stream, pass } = setUp();
+    response.room = 0;
+    void stream.write(A);
+    void stream.write(B);
+    pass(STALL_MS / 1000 - 1);
+    assert.ok(response.held.length - A.length < 64, 'a stalled reader costs no memory');
+    assert.equal(response.ended, false);
+  });
+
+  it('sets the timer anew when the socket takes bytes without saying so', () => {
+    const { response, stream, pass } = setUp();
+    response.room = 0;
+    void stream.write(A);
+    response.room = Infinity; // a probe passes, and nothing is left that could block
+    pass(30);
+    assert.ok(response.timesRearmed >= 9, `${response.timesRearmed} times in 30 s`);
+  });
+
+  it('takes a write that passes for a sign of life, and none for a stall', async () => {
+    const { response, stream, events, pass } = setUp();
+    response.room = 0;
+    void stream.write(A);
+    const waits = stream.write(B);
+    pass(STALL_MS / 1000 - 4);
+    response.room = 12_000; // the reader takes a little, at the last moment; the kernel does not say "writable"
+    pass(STALL_MS / 1000 - 1);
+    assert.deepEqual(events, []);
+    const rejected = assert.rejects(Promise.resolve(waits), StallError);
+    pass(4);
+    assert.equal(events.length, 1);
+    await rejected;
+    assert.throws(() => void stream.write(A), StallError);
+  });
+
+  it('ends only when all before was taken', async () => {
+    const { response, stream, events, writable, pass } = setUp();
+    response.room = 0;
+    void stream.write(A);
+    void stream.write(B);
+    const ends = stream.end();
+    assert.equal(await settled(ends), false);
+    pass(4);
+    assert.equal(response.ended, false);
+    writable(12_000);
+    assert.equal(response.ended, false);
+    writable();
+    assert.equal(await settled(ends), true);
+    assert.equal(response.taken, A.toString() + B.toString());
+    assert.deepEqual(events, ['ended']);
+  });
+
+  it('that fails is cut once, and what was accepted before is not ended', () => {
+    const { response, stream, events } = setUp();
+    void stream.write(A);
+    const error = new Error('broken');
+    stream.fail(error);
+    stream.fail(new Error('again'));
+    assert.deepEqual(events, [error]);
+    assert.equal(response.ended, false);
+    assert.ok(stream.signal.aborted);
+  });
+
+  it('does not touch the response after it is lost', () => {
+    const { response, stream, writable, pass } = setUp();
+    response.room = 0;
+    void stream.write(A);
+    stream.fail(new Error('gone'));
+    response.cork = () => assert.fail('touched');
+    writable();
+    pass(10);
+    assert.throws(() => void stream.write(B), /gone/);
+    assert.throws(() => void stream.end(), /gone/);
+  });
+
+  it('refuses what is written after its end', async () => {
+    const { stream } = setUp();
+    await stream.end();
+    assert.throws(() => void stream.write(A), TypeError);
+  });
+});

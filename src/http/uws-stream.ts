@@ -60,7 +60,7 @@ export class UwsStream implements Sink, Watched {
   private writer: { resolve: () => void; reject: (reason: unknown) => void } | null = null;
   private writerWaits: Promise<void> | null = null;
   private ending = false;
-  /** When the reader last showed that it takes bytes. `performance.now()`, as all times here. */
+  /** When the reader last showed that it takes bytes. As all times here, by the watch. */
   private takenAt = 0;
   /** When uWebSockets.js's timer for this connection was last set; null while it does not run. */
   private armedAt: number | null = null;
@@ -101,16 +101,17 @@ export class UwsStream implements Sink, Watched {
   /** The socket has room again. Must write what there is: uWebSockets.js does not drain by itself when it asks us. */
   writable(): void {
     if (this.state === 'over') return;
-    const now = performance.now();
-    this.takenAt = now;
+    this.takenAt = this.options.watch.now();
     this.armedAt = null;
     this.state = 'flowing';
     if (this.waiting.length === 0) this.drain();
     this.proceed(RESERVE_BYTES);
   }
 
-  check(now: number): void {
+  check(): void {
+    if (this.state === 'over') return;
     const { watch, cut } = this.options;
+    const now = watch.now();
     if (this.state === 'flowing') {
       this.sendWaiting(0); // nobody wrote for a while: the reserve is due
     } else if (now - this.takenAt >= watch.stallTimeoutMs) {
@@ -197,7 +198,7 @@ export class UwsStream implements Sink, Watched {
   }
 
   private block(): void {
-    const now = performance.now();
+    const now = this.options.watch.now();
     this.takenAt = now; // all before this write was taken
     this.armedAt = now; // a blocked write sets the timer
     this.state = 'blocked';

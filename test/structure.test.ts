@@ -24,6 +24,8 @@ const OWNERS: [library: string, files: RegExp][] = [
   ['csv-parse', /^import\/csv\.ts$/],
   ['stream-json', /^import\/json\.ts$/],
   ['cli-progress', /^import\/progress\.ts$/],
+  ['ioredis', /^limiter\/redis\.ts$/],
+  ['rate-limiter-flexible', /^limiter\/redis\.ts$/],
 ];
 
 test('each library is imported in one place', () => {

@@ -48,15 +48,12 @@ export class Admissions {
    * faster than RATE_LIMIT, and nobody uses up another's requests. Never throws or rejects.
    */
   admit(request: Request): Admission | Promise<Admission> {
-    const { client, refused } = this.identify(request);
     const { rate } = this.options;
-    if (rate === null) return { headers: {}, refused };
-    const decide = (taken: Taken): Admission => ({
-      headers: this.headers(taken),
-      refused: taken.allowed || PROBES.has(request.path) ? refused : tooManyRequests(rate.policy, taken),
-    });
-    const taken = rate.limiter.take(client);
-    return taken instanceof Promise ? taken.then(decide) : decide(taken);
+    const identity = this.identify(request);
+    if (rate === null) return { headers: {}, refused: identity.refused };
+    const taken = rate.limiter.take(identity.client);
+    if (!(taken instanceof Promise)) return this.decide(request, identity, rate.policy, taken);
+    return taken.then((late) => this.decide(request, identity, rate.policy, late));
   }
 
   /**
@@ -91,6 +88,11 @@ export class Admissions {
       };
       return { ...reply, body: { kind: 'stream', run } };
     };
+  }
+
+  private decide({ path }: Request, { refused }: Identity, policy: Policy, taken: Taken): Admission {
+    const within = taken.allowed || PROBES.has(path);
+    return { headers: this.headers(taken), refused: within ? refused : tooManyRequests(policy, taken) };
   }
 
   private identify(request: Request): Identity {

@@ -16,7 +16,7 @@ export interface KeysRead {
 
 const NAME = /^[\w.-]{1,64}$/;
 const DIGEST = /^[0-9a-f]{64}$/i;
-const DIGEST_OF_NOTHING = sha256('').toString('hex');
+const DIGEST_OF_NOTHING = sha256('');
 
 /** Reads API_KEYS_FILE. Faults name the setting and the line, and never show what stands there: it may be a key. */
 export function readKeysFile(path: string): KeysRead {
@@ -67,7 +67,7 @@ export type Authenticate = (authorization: string | undefined) => string;
  * no lookup's inner workings decide who gets in.
  */
 export function createAuthenticate(keys: readonly Key[]): Authenticate {
-  const byDigest = new Map(keys.map((key) => [key.digest.toString('latin1'), key]));
+  const byDigest = new Map(keys.map((key) => [key.digest.toString('hex'), key]));
   return (authorization) => {
     if (authorization === undefined) throw unauthorized(false);
     // The scheme in any case, one key of token68 (RFC 9110, 11.2); two headers come joined by a comma and are no key.
@@ -75,8 +75,9 @@ export function createAuthenticate(keys: readonly Key[]): Authenticate {
     if (scheme?.toLowerCase() !== 'bearer') throw unauthorized(false);
     if (key === undefined || !/^[\w\-.~+/]+=*$/.test(key)) throw unauthorized(true);
     const digest = sha256(key);
-    const found = byDigest.get(digest.toString('latin1'));
-    if (found === undefined || !timingSafeEqual(found.digest, digest)) throw unauthorized(true);
+    const found = byDigest.get(digest);
+    if (found === undefined || !timingSafeEqual(found.digest, Buffer.from(digest, 'hex')))
+      throw unauthorized(true);
     return found.name;
   };
 }
@@ -91,6 +92,6 @@ function unauthorized(given: boolean): AppError {
   });
 }
 
-function sha256(text: string): Buffer {
-  return hash('sha256', text, 'buffer');
+function sha256(text: string): string {
+  return hash('sha256', text, 'hex');
 }

@@ -1,0 +1,156 @@
+/**
+ * What letting a request in costs: node --import tsx bench/limiter.ts [requests]
+ *
+ * Client, key and rate in memory, with the text of both headers, as every request pays for it. Candidates take turns, so that a
+ * busy machine slows all of them alike; figures are medians of the rounds. What each answers is asserted first.
+ */
+import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
+import { cpus } from 'node:os';
+import { RateLimiterMemory } from 'rate-limiter-flexible';
+import { Admissions } from '../src/http/admit.ts';
+import { createClientReader } from '../src/http/client.ts';
+import type { Request } from '../src/http/edge.ts';
+import { createAuthenticate } from '../src/http/keys.ts';
+import { parseTrustedProxies } from '../src/http/proxies.ts';
+import { createMemoryLimiter } from '../src/limiter/memory.ts';
+import { limitHeaders } from '../src/limiter/policy.ts';
+import { StreamSlots } from '../src/limiter/streams.ts';
+import { median } from './measure.ts';
+
+const ROUNDS = 9;
+/** Clients that take turns in the warm cases. */
+const CLIENTS = 1000;
+
+const count = Number(process.argv[2] ?? 200_000);
+const policy = { limit: 1_000_000_000, windowSeconds: 3600 };
+const { trusts } = parseTrustedProxies('loopback');
+const key = 'kJ8s0Xv3mB5nQ7rT2wY4zA6cE9fH1gL0';
+const authenticate = createAuthenticate([
+  { name: 'bench', digest: createHash('sha256').update(key).digest() },
+]);
+
+function admissions(withKeys: boolean): Admissions {
+  return new Admissions({
+    readClient: createClientReader({ trusts, onWarning: (message) => assert.fail(message) }),
+    authenticate: withKeys ? authenticate : null,
+    rate: { policy, limiter: createMemoryLimiter(policy) },
+    slots: new StreamSlots({ perClient: 64, total: 5000 }),
+  });
+}
+
+function request(address: string, headers: Request['headers'] = {}): Request {
+  return {
+    method: 'GET',
+    path: '/items',
+    query: 'limit=50',
+    headers: { host: 'localhost', accept: '*/*', ...headers },
+    address,
+    signal: new AbortController().signal,
+    body: () => Promise.resolve(new Uint8Array(0)),
+  };
+}
+
+const ipv4 = (i: number) => [10, (i >> 16) & 255, (i >> 8) & 255, i & 255].join('.');
+const ipv6 = (i: number) => `2001:db8:${(i >> 16).toString(16)}:${(i & 0xffff).toString(16)}::1`;
+const spread = (make: (i: number) => Request) => Array.from({ length: CLIENTS }, (_, i) => make(i));
+
+/** A candidate counts one request and returns the length of the text that tells about it. */
+type Candidate = (i: number) => number | Promise<number>;
+
+function admitting(requests: readonly Request[], withKeys = false): Candidate {
+  const subject = admissions(withKeys);
+  return (i) => {
+    const given = requests[i % requests.length];
+    assert.ok(given);
+    const admission = subject.admit(given);
+    assert.ok(!(admission instanceof Promise) && admission.refused === null);
+    return (admission.headers.ratelimit ?? '').length;
+  };
+}
+
+function rateAlone(): Candidate {
+  const limiter = createMemoryLimiter(policy);
+  const headers = limitHeaders(policy);
+  const names = Array.from({ length: CLIENTS }, (_, i) => ipv4(i));
+  return (i) => (headers(limiter.take(names[i % CLIENTS] ?? '')).ratelimit ?? '').length;
+}
+
+function library(): Candidate {
+  const limiter = new RateLimiterMemory({ points: policy.limit, duration: policy.windowSeconds });
+  const headers = limitHeaders(policy);
+  const names = Array.from({ length: CLIENTS }, (_, i) => ipv4(i));
+  return async (i) => {
+    const { remainingPoints, msBeforeNext } = await limiter.consume(names[i % CLIENTS] ?? '');
+    const told = headers({
+      allowed: true,
+      remaining: remainingPoints,
+      resetSeconds: Math.ceil(msBeforeNext / 1000),
+    });
+    return (told.ratelimit ?? '').length;
+  };
+}
+
+/** The same in both: what is left after a request. */
+async function takeMillion(name: string, take: (client: string) => number | Promise<number>) {
+  const before = process.memoryUsage.rss();
+  let longest = 0;
+  for (let i = 0; i < 1_000_000; i++) {
+    const started = process.cpuUsage();
+    const left = take(ipv4(i));
+    assert.equal(typeof left === 'number' ? left : await left, policy.limit - 1);
+    const { user, system } = process.cpuUsage(started);
+    longest = Math.max(longest, (user + system) / 1000);
+  }
+  const megabytes = (process.memoryUsage.rss() - before) / 1e6;
+  return `10^6 addresses: ${megabytes.toFixed(0)} MB of RSS, longest call ${longest.toFixed(0)} ms CPU: ${name}`;
+}
+
+const candidates: Record<string, Candidate> = {
+  'rate alone': rateAlone(),
+  'rate alone, rate-limiter-flexible': library(),
+  'IPv4 client': admitting(spread((i) => request(ipv4(i)))),
+  'IPv6 client': admitting(spread((i) => request(ipv6(i)))),
+  'behind a trusted proxy': admitting(spread((i) => request('127.0.0.1', { 'x-forwarded-for': ipv4(i) }))),
+  'with a key': admitting(
+    spread((i) => request(ipv4(i), { authorization: `Bearer ${key}` })),
+    true,
+  ),
+};
+
+const own = createMemoryLimiter(policy);
+const memory = [await takeMillion('src/limiter/memory.ts', (client) => own.take(client).remaining)];
+
+for (const [name, candidate] of Object.entries(candidates)) {
+  // The remaining number has ten digits or nine, t four: 2^30 requests are not reached here.
+  assert.equal(await candidate(0), '"default";r=999999999;t=3600'.length, name);
+}
+
+console.log(
+  `${cpus()[0]?.model ?? 'unknown CPU'}, Node ${process.version}, ${new Date().toISOString().slice(0, 10)}`,
+);
+const rounds = new Map<string, number[]>(Object.keys(candidates).map((name) => [name, []]));
+for (let round = 0; round < ROUNDS; round++) {
+  for (const [name, candidate] of Object.entries(candidates)) {
+    const started = process.cpuUsage();
+    let length = 0;
+    for (let i = 0; i < count; i++) {
+      const told = candidate(i);
+      length += typeof told === 'number' ? told : await told;
+    }
+    const { user, system } = process.cpuUsage(started);
+    assert.equal(length, count * 28, name);
+    rounds.get(name)?.push((user + system) / count);
+  }
+}
+for (const [name, values] of rounds) console.log(`${median(values).toFixed(2).padStart(6)} µs CPU  ${name}`);
+
+// Last, because its timers stay.
+const theirs = new RateLimiterMemory({ points: policy.limit, duration: policy.windowSeconds });
+memory.push(
+  await takeMillion(
+    'rate-limiter-flexible',
+    async (client) => (await theirs.consume(client)).remainingPoints,
+  ),
+);
+for (const line of memory) console.log(line);

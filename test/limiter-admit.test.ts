@@ -1,0 +1,217 @@
+import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
+import { test } from 'node:test';
+import { AppError } from '../src/errors.ts';
+import { Admissions, type AdmissionOptions } from '../src/http/admit.ts';
+import { createClientReader } from '../src/http/client.ts';
+import type { Reply, Request } from '../src/http/edge.ts';
+import { createAuthenticate } from '../src/http/keys.ts';
+import type { Limiter } from '../src/limiter/limiter.ts';
+import { createMemoryLimiter } from '../src/limiter/memory.ts';
+import { StreamSlots } from '../src/limiter/streams.ts';
+import type { Sink } from '../src/stream/sink.ts';
+
+const POLICY = { limit: 3, windowSeconds: 60 };
+const KEYS = createAuthenticate(
+  ['alice', 'bob'].map((name) => ({ name, digest: createHash('sha256').update(`${name}-key`).digest() })),
+);
+
+function request(overrides: Partial<Request> = {}): Request {
+  return {
+    method: 'GET',
+    path: '/items',
+    query: '',
+    headers: {},
+    address: '192.0.2.7',
+    signal: new AbortController().signal,
+    body: () => Promise.resolve(new Uint8Array(0)),
+    ...overrides,
+  };
+}
+
+function admissions(overrides: Partial<AdmissionOptions> = {}) {
+  const slots = new StreamSlots({ perClient: 2, total: 3 });
+  const limiter = createMemoryLimiter(POLICY, { now: () => 0, addresses: 1024 });
+  const admit = new Admissions({
+    readClient: createClientReader({ trusts: () => false, onWarning: () => undefined }),
+    authenticate: null,
+    rate: { policy: POLICY, limiter },
+    slots,
+    ...overrides,
+  });
+  /** The code of the refusal, or `in`, and what RateLimit says. */
+  const decide = async (given: Partial<Request> = {}) => {
+    const { headers, refused } = await admit.admit(request(given));
+    return `${refused?.code ?? 'in'} ${headers.ratelimit ?? 'unlimited'}`;
+  };
+  return { admit, slots, decide };
+}
+
+test('every answer has both headers, also the refusal, which says when to come again', async () => {
+  const { admit } = admissions();
+  const seen = [];
+  for (let i = 0; i < 4; i++) seen.push(await admit.admit(request()));
+  assert.deepEqual(
+    seen.map(({ headers }) => headers),
+    [2, 1, 0, 0].map((left) => ({
+      'ratelimit-policy': '"default";q=3;w=60',
+      ratelimit: `"default";r=${left};t=60`,
+    })),
+  );
+  assert.deepEqual(
+    seen.map(({ refused }) => refused?.code ?? null),
+    [null, null, null, 'rate-limited'],
+  );
+  assert.deepEqual(seen[3]?.refused?.headers, { 'retry-after': '60' });
+});
+
+test('without RATE_LIMIT there is nothing to say', async () => {
+  const { decide } = admissions({ rate: null });
+  for (let i = 0; i < 10; i++) assert.equal(await decide(), 'in unlimited');
+});
+
+test('a limiter that asks elsewhere is waited for', async () => {
+  const taken = { allowed: false, remaining: 0, resetSeconds: 7 };
+  const limiter: Limiter = { take: () => Promise.resolve(taken), close: () => Promise.resolve() };
+  const { decide } = admissions({ rate: { policy: POLICY, limiter } });
+  assert.equal(await decide(), 'rate-limited "default";r=0;t=7');
+});
+
+test('with a key a client is its key, wherever it comes from; without one it is its address', async () => {
+  const { decide } = admissions({ authenticate: KEYS });
+  const as = (name: string, address: string) => ({
+    headers: { authorization: `Bearer ${name}-key` },
+    address,
+  });
+  assert.equal(await decide(as('alice', '192.0.2.1')), 'in "default";r=2;t=60');
+  assert.equal(await decide(as('alice', '192.0.2.2')), 'in "default";r=1;t=60');
+  assert.equal(await decide(as('bob', '192.0.2.1')), 'in "default";r=2;t=60');
+  assert.equal(await decide(as('mallory', '192.0.2.1')), 'unauthorized "default";r=2;t=60');
+  assert.equal(await decide(as('carol', '192.0.2.1')), 'unauthorized "default";r=1;t=60');
+  assert.equal(await decide({ address: '192.0.2.1' }), 'unauthorized "default";r=0;t=60');
+  assert.equal(
+    await decide(as('eve', '192.0.2.1')),
+    'rate-limited "default";r=0;t=60',
+    'no guessing of keys',
+  );
+  assert.equal(
+    await decide(as('alice', '192.0.2.1')),
+    'in "default";r=0;t=60',
+    'who has one is not held up by that',
+  );
+});
+
+test('what is said without a key: probes, what problems mean, preflights; nothing else', async () => {
+  const { decide } = admissions({ authenticate: KEYS });
+  const preflight = { 'access-control-request-method': 'GET' };
+  const open: Partial<Request>[] = [
+    { path: '/livez' },
+    { path: '/readyz' },
+    { path: '/problems/rate-limited' },
+    { path: '/items', method: 'OPTIONS', headers: preflight },
+  ];
+  for (const [i, given] of open.entries()) {
+    assert.match(await decide({ ...given, address: `192.0.2.${i}` }), /^in /, JSON.stringify(given));
+  }
+  const closed: Partial<Request>[] = [
+    ...['/', '/items', '/items/stream', '/api/users', '/exports', '/metrics', '/openapi.json', '/docs'],
+    ...['/problems', '/livez/', '/livez%2f', '/LIVEZ', '//livez', '/livez/../items', '/x/problems/'],
+  ].map((path) => ({ path }));
+  closed.push({ method: 'OPTIONS' }, { headers: preflight });
+  for (const [i, given] of closed.entries()) {
+    assert.match(
+      await decide({ ...given, address: `198.51.100.${i}` }),
+      /^unauthorized /,
+      JSON.stringify(given),
+    );
+  }
+});
+
+test('a probe is never refused for asking often', async () => {
+  const { decide } = admissions();
+  for (let i = 0; i < 3; i++) await decide();
+  assert.equal(await decide(), 'rate-limited "default";r=0;t=60');
+  assert.equal(await decide({ path: '/livez' }), 'in "default";r=0;t=60');
+  assert.equal(await decide({ path: '/problems/rate-limited' }), 'rate-limited "default";r=0;t=60');
+});
+
+function sink(): { sink: Sink; leave: () => void } {
+  const controller = new AbortController();
+  const nothing = () => undefined;
+  return {
+    sink: {
+      chunkBytes: 1024,
+      signal: controller.signal,
+      write: nothing,
+      flush: nothing,
+      end: nothing,
+      fail: nothing,
+    },
+    leave: () => controller.abort(new Error('gone')),
+  };
+}
+
+function streamReply(run: (sink: Sink) => Promise<void>): Reply {
+  return { status: 200, headers: {}, body: { kind: 'stream', run } };
+}
+
+async function run({ body }: Reply, into: Sink): Promise<void> {
+  if (body.kind !== 'stream') assert.fail(`a stream, not ${body.kind}`);
+  await body.run(into);
+}
+
+test('a stream holds its slot from before it is made until it ends, also when it fails', async () => {
+  const { admit, slots } = admissions();
+  const seen: number[] = [];
+  const handler = admit.streaming(() => {
+    seen.push(slots.open);
+    return streamReply(() => (seen.push(slots.open), Promise.resolve()));
+  });
+  await run(await handler(request(), {}), sink().sink);
+  assert.deepEqual([...seen, slots.open], [1, 1, 0]);
+  const failing = admit.streaming(() => streamReply(() => Promise.reject(new Error('store'))));
+  await assert.rejects(run(await failing(request(), {}), sink().sink), /store/);
+  const refusing = admit.streaming(() => Promise.reject(new AppError('invalid-parameter', 'no')));
+  await assert.rejects(Promise.resolve(refusing(request(), {})), /no/);
+  const plain = admit.streaming(() => ({ status: 202, headers: {}, body: { kind: 'none' } }));
+  assert.equal((await plain(request(), {})).status, 202);
+  assert.equal(slots.open, 0);
+});
+
+test('a client that goes frees its slot at once, before what runs for it has wound down', async () => {
+  const { admit, slots } = admissions();
+  let windDown: () => void = () => undefined;
+  const handler = admit.streaming(() => streamReply(() => new Promise((resolve) => (windDown = resolve))));
+  const { sink: into, leave } = sink();
+  const running = run(await handler(request(), {}), into);
+  assert.equal(slots.open, 1);
+  leave();
+  assert.equal(slots.open, 0);
+  await handler(request(), {});
+  windDown();
+  await running;
+  assert.equal(slots.open, 1, 'its end gives back no other one');
+  const late = await handler(request(), {});
+  const gone = sink();
+  gone.leave();
+  void run(late, gone.sink);
+  assert.equal(slots.open, 1, 'gone before the first byte');
+});
+
+test('nothing is made for a stream that gets no slot, and clients are told apart as for rates', async () => {
+  const { admit } = admissions({ authenticate: KEYS });
+  let made = 0;
+  const handler = admit.streaming(() => (made++, streamReply(() => Promise.resolve())));
+  const alice = request({ headers: { authorization: 'Bearer alice-key' } });
+  await handler(alice, {});
+  await handler(alice, {});
+  await assert.rejects(Promise.resolve(handler(alice, {})), { code: 'too-many-streams' });
+  await handler(request({ headers: { authorization: 'Bearer bob-key' } }), {});
+  await assert.rejects(
+    Promise.resolve(handler(request({ headers: { authorization: 'Bearer bob-key' } }), {})),
+    {
+      code: 'overloaded',
+    },
+  );
+  assert.equal(made, 3);
+});

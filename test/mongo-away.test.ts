@@ -49,6 +49,8 @@ test('a server that is away at the start, and later again, is found when it is b
   const { store, warnings, slots } = await openStore(t, `${set.uri}&${SHORT}`);
   assert.match(warnings.join(), /not ready/);
   const items = makeItems(20);
+  const gone = AbortSignal.abort(new Error('the client has left'));
+  await assert.rejects(store.items.get(makeBookmark({ _id: 1 }), gone), /has left/);
   for (let round = 0; round < 2; round++) {
     await assert.rejects(store.ping(), isUnavailable);
     await assert.rejects(store.items.read(BY_ID, {}, SIZE, NEVER), isUnavailable);

@@ -77,3 +77,50 @@ for (const kind of ['clustered', 'plain'])
         });
     }
   });
+
+test('rows much smaller or larger than those read before cost few finds more', async (t) => {
+  const opened = await testMongoStore(t);
+  if (!opened) return;
+  const { items } = opened.store;
+  const row = (_id: number, category: string, bytes: number) =>
+    BSON.serialize({ _id, category, price: 1, text: 'x'.repeat(bytes) });
+  await items.insert(
+    Array.from({ length: 40 }, (_, n) => row(n, 'large', 500_000)),
+    'fail',
+  );
+  await items.insert(
+    Array.from({ length: 2_000 }, (_, n) => row(100 + n, 'small', 10)),
+    'fail',
+  );
+  for (const [category, rows, most] of [
+    ['small', 1_000, 1],
+    ['large', 1, 1],
+    ['large', 1, 1],
+    ['small', 1_000, 3],
+    ['large', 1, 1],
+  ] as const) {
+    const plan: Plan = { order: 'id', direction: 1, category };
+    let got = 0;
+    const read = async () => {
+      got = (await readRows(opened.store.items, plan, {}, { rows: 1_000, bytes: 400_000 })).rows.length;
+    };
+    const finds = await costOf(opened, read);
+    assert.equal(got, rows);
+    assert.ok(finds.length <= most, `${finds.length} finds for ${category}`);
+  }
+});
+
+test('a batch that its bytes fill with the last row of all knows that there is no more', async (t) => {
+  const opened = await testMongoStore(t);
+  if (!opened) return;
+  const rows = [1, 2, 3, 4].map((_id) =>
+    BSON.serialize({ _id: new Int32(_id), category: 'a', price: 1, text: 'x'.repeat(2_000) }),
+  );
+  await opened.store.items.insert(rows, 'fail');
+  for (const direction of [1, -1] as const)
+    for (let bytes = 1; bytes < 10_000; bytes += 200) {
+      const plan: Plan = { order: 'id', direction };
+      const { rows, more } = await readRows(opened.store.items, plan, {}, { rows: 9, bytes });
+      assert.equal(more, rows.length < 4, `${rows.length} of 4 rows in ${bytes} bytes`);
+    }
+});

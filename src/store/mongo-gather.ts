@@ -8,14 +8,14 @@ import type { Plan, Size } from './store.ts';
 
 /** A batch in the making: rows of one reply, or of several when one did not bring enough. */
 export class Gathering {
-  readonly #plan: Plan;
+  readonly #plan: Pick<Plan, 'order'>;
   readonly #size: Size;
   readonly #parts: Buffer[] = [];
   #lastRow: Buffer | null = null;
   rows = 0;
   bytes = 0;
 
-  constructor(plan: Plan, size: Size) {
+  constructor(plan: Pick<Plan, 'order'>, size: Size) {
     this.#plan = plan;
     this.#size = size;
   }
@@ -33,10 +33,11 @@ export class Gathering {
   }
 
   /**
-   * Takes rows until it is full. The first one is left out when it is the row of the bookmark that the read began at
-   * (`min` is inclusive; whether that row is still there, only the reply tells). Says how many rows the reply had, and whether some are left.
+   * Takes rows until it is full. The first one is left out when it is the row of the bookmark that the range began at
+   * (`min` is inclusive; whether that row is still there, only the reply tells). Says how many rows it has gone over, and
+   * whether some are left.
    */
-  take(reply: Buffer, bookmarkId: Bookmark | undefined): { rows: number; left: boolean } {
+  take(reply: Buffer, bookmarkId?: Bookmark): { rows: number; left: boolean } {
     let start = 0;
     let rows = 0;
     if (bookmarkId && reply.length > 0) {

@@ -1,18 +1,14 @@
-import { storeUnavailable } from '../errors.ts';
 import type { Batch } from './batch.ts';
 import { keyOf } from './bookmark.ts';
 import type { Bookmark } from './bookmark.ts';
-import { Long } from './bson.ts';
 import type { Layout } from './mongo-collection.ts';
 import type { MongoConnection } from './mongo-connection.ts';
-import { isOtherCollection } from './mongo-errors.ts';
+import { Finder } from './mongo-find.ts';
 import { Gathering } from './mongo-gather.ts';
 import { insertRows } from './mongo-insert.ts';
 import { commandKey } from './mongo-key.ts';
-import { INDEX_KEYS, rangesOf } from './mongo-plan.ts';
+import { rangesOf } from './mongo-plan.ts';
 import type { Range } from './mongo-plan.ts';
-import { readReply } from './mongo-reply.ts';
-import type { Reply } from './mongo-reply.ts';
 import type { Setup } from './mongo-setup.ts';
 import type { Slots } from './slots.ts';
 import type { From, InsertResult, ItemStore, OnConflict, Plan, Size } from './store.ts';
@@ -24,58 +20,36 @@ const MARGIN = 1.1;
 export class MongoItems implements ItemStore {
   readonly #connection: MongoConnection;
   readonly #setup: Setup;
+  readonly #finder: Finder;
   readonly #slots: Slots;
-  /** Cursors being killed: owned here, so that close() waits for them and nobody else has to. */
-  readonly #killing = new Set<Promise<void>>();
   /** Bytes a row had on average lately: keeps a read of large rows from asking for 16 MB to use one of them. */
   #rowBytes = 256;
 
   constructor(connection: MongoConnection, setup: Setup, slots: Slots) {
     this.#connection = connection;
     this.#setup = setup;
+    this.#finder = new Finder(connection, setup);
     this.#slots = slots;
   }
 
+  /** One find nearly always; more when its reply was at its 16 MB, or rows turned out smaller than lately. */
   async read(plan: Plan, from: From, size: Size, signal: AbortSignal): Promise<Batch> {
     if (from.after && from.skip)
       throw new TypeError('a read begins after a row or after so many rows, not both');
     signal.throwIfAborted();
     const layout = await this.#setup.layout(signal);
     const gathering = new Gathering(plan, size);
-    let ranges = rangesOf(plan, from.after ?? null, layout.clustered);
-    let skip = from.skip ?? 0;
-    let more = false;
-    for (let range = ranges[0]; range; range = ranges[0]) {
-      const limit = this.#limit(gathering.missing, range);
-      const reply = await this.#find(range, limit, skip, layout, signal);
-      skip = 0;
-      const before = gathering.rows;
-      const { rows, left } = gathering.take(reply.rows, range.bookmarkId);
-      const goesOn = left || reply.cursor !== 0n || rows === limit;
-      if (goesOn) {
-        if ((more = gathering.isFull)) break;
-        const stuck = gathering.rows === before;
-        ranges = rangesOf(plan, gathering.last ?? from.after ?? null, layout.clustered).map((next) =>
-          stuck ? withoutBookmark(next) : next,
-        );
-        continue;
-      }
-      const [, ...rest] = ranges;
-      if (rest.length > 0 && range.floor && !(await this.#anyBelow(range.floor.value, layout, signal))) break;
-      if ((more = rest.length > 0 && gathering.isFull)) break;
-      ranges = rest;
-    }
+    const more = await this.#gather(gathering, plan, from, layout, signal);
     if (gathering.rows > 0) this.#rowBytes += (gathering.bytes / gathering.rows - this.#rowBytes) / 4;
     return gathering.toBatch(this.#slots, more);
   }
 
   async get(id: Bookmark, signal: AbortSignal): Promise<Batch | null> {
     await this.#setup.layout(signal);
-    const filter = { _id: { $eq: commandKey(id)._id } };
-    const reply = await this.#ask({ filter, limit: 1, batchSize: 1, singleBatch: true }, signal);
+    const reply = await this.#finder.one(commandKey(id)._id, signal);
     if (reply.rows.length === 0) return null;
-    const gathering = new Gathering({ order: 'id', direction: 1 }, { rows: 1, bytes: Infinity });
-    gathering.take(reply.rows, undefined);
+    const gathering = new Gathering({ order: 'id' }, { rows: 1, bytes: Infinity });
+    gathering.take(reply.rows);
     return gathering.toBatch(this.#slots, false);
   }
 
@@ -84,77 +58,48 @@ export class MongoItems implements ItemStore {
     return insertRows(this.#connection, this.#setup.collection, rows, onConflict);
   }
 
-  /** Resolves when nothing is under way that this object started by itself. */
-  async settle(): Promise<void> {
-    await Promise.all(this.#killing);
+  /** Resolves when nothing is under way that was started here and nobody waits for. */
+  settle(): Promise<void> {
+    return this.#finder.settle();
+  }
+
+  /** Fills a gathering from the plan's ranges; says whether rows are left behind what it took. */
+  async #gather(
+    gathering: Gathering,
+    plan: Plan,
+    { after = null, skip = 0 }: { readonly after?: Bookmark | null; readonly skip?: number },
+    layout: Layout,
+    signal: AbortSignal,
+  ): Promise<boolean> {
+    let ranges = rangesOf(plan, after, layout.clustered);
+    let toSkip = skip;
+    for (let range = ranges[0]; range; range = ranges[0]) {
+      const before = gathering.rows;
+      const limit = this.#limit(gathering, range);
+      const reply = await this.#finder.range(range, limit, toSkip, layout, signal);
+      toSkip = 0;
+      const { rows, left } = gathering.take(reply.rows, range.bookmarkId);
+      const isCut = reply.cursor !== 0n; // at 16 MB, before a row that is there
+      if ((left || isCut) && gathering.isFull) return true;
+      if (left || isCut || rows === limit) {
+        const rest = rangesOf(plan, gathering.last ?? after, layout.clustered);
+        ranges = gathering.rows > before ? rest : rest.map(withoutBookmark);
+        continue;
+      }
+      const [, ...lower] = ranges;
+      if (lower.length === 0 || !range.floor) return false;
+      if (!(await this.#finder.isAnyBelow(range.floor.value, layout, signal))) return false;
+      if (gathering.isFull) return true;
+      ranges = lower;
+    }
+    return false;
   }
 
   /** One row more than wanted, which tells whether there are more; and one for the bookmark's, which comes first. */
-  #limit({ rows, bytes }: Size, range: Range): number {
-    const enough = Math.ceil((bytes / this.#rowBytes) * MARGIN);
-    return Math.min(rows, enough) + 1 + (range.bookmarkId ? 1 : 0);
-  }
-
-  async #find(
-    range: Range,
-    limit: number,
-    skip: number,
-    layout: Layout,
-    signal: AbortSignal,
-  ): Promise<Reply> {
-    const { index, sort, min, max, filter } = range;
-    return this.#ask(
-      {
-        hint: layout.indexes[index],
-        sort,
-        ...(min && { min }),
-        ...(max && { max }),
-        ...(filter && { filter }),
-        ...(skip > 0 && { skip }),
-        limit,
-        // Without it a reply has 101 rows; with singleBatch one that stopped at 16 MB looks like the end.
-        batchSize: limit,
-      },
-      signal,
-    );
-  }
-
-  /** Whether a row stands below an id, in full BSON order. */
-  async #anyBelow(id: unknown, layout: Layout, signal: AbortSignal): Promise<boolean> {
-    const [field] = INDEX_KEYS.id;
-    const bounds = { hint: layout.indexes.id, sort: { [field]: 1 }, max: { [field]: id } };
-    const reply = await this.#ask({ ...bounds, projection: { [field]: 1 }, limit: 1, batchSize: 1 }, signal);
-    return reply.rows.length > 0;
-  }
-
-  async #ask(find: Record<string, unknown>, signal: AbortSignal): Promise<Reply> {
-    const command = { find: this.#setup.collection, ...find };
-    const reply = readReply(await this.#run(command, signal));
-    if (reply.cursor !== 0n) this.#kill(reply.cursor);
-    return reply;
-  }
-
-  async #run(command: Record<string, unknown>, signal: AbortSignal): Promise<Uint8Array> {
-    try {
-      const { cursor } = await this.#connection.run(command, { signal, raw: true });
-      return cursor as Uint8Array;
-    } catch (error) {
-      if (!isOtherCollection(error)) throw error;
-      this.#setup.forget();
-      throw storeUnavailable(error);
-    }
-  }
-
-  /** Gives back a cursor that nobody will ask again; the server would keep it for 10 minutes. */
-  #kill(cursor: bigint): void {
-    const command = { killCursors: this.#setup.collection, cursors: [Long.fromBigInt(cursor)] };
-    const killing = this.#connection.run(command).then(
-      () => undefined,
-      (error: unknown) =>
-        this.#setup.warn(`A cursor could not be closed and will time out: ${String(error)}`),
-    );
-    this.#killing.add(killing);
-    void killing.finally(() => this.#killing.delete(killing));
+  #limit({ rows, bytes, missing }: Gathering, { bookmarkId }: Range): number {
+    const rowBytes = rows > 0 ? bytes / rows : this.#rowBytes;
+    const enough = Math.max(0, Math.ceil((missing.bytes / rowBytes) * MARGIN));
+    return Math.min(missing.rows, enough) + 1 + (bookmarkId ? 1 : 0);
   }
 }
 

@@ -6,7 +6,7 @@ import { Setup } from './mongo-setup.ts';
 import { setUpUsers } from './mongo-user-collection.ts';
 import { MongoUsers } from './mongo-users.ts';
 import type { Slots } from './slots.ts';
-import type { ItemStore, Store } from './store.ts';
+import type { Store } from './store.ts';
 
 export interface MongoOptions {
   /** The database is the URI's, else `sluice`. */
@@ -45,18 +45,20 @@ export async function connectMongo({ uri, slots, manageIndexes, onWarning }: Mon
 
 class MongoStore implements Store {
   readonly name = 'mongodb';
-  readonly items: ItemStore;
+  readonly items: MongoItems;
   readonly users: MongoUsers;
   readonly #connection: MongoConnection;
   readonly #setup: Setup;
-  readonly #finder: Finder;
+  readonly #finders: readonly Finder[];
 
   constructor(connection: MongoConnection, setup: Setup, users: Setup, slots: Slots) {
     this.#connection = connection;
     this.#setup = setup;
-    this.#finder = new Finder(connection, setup);
-    this.items = new MongoItems(connection, setup, this.#finder, slots);
-    this.users = new MongoUsers(connection, users, slots);
+    const [finder, userFinder] = [new Finder(connection, setup), new Finder(connection, users)];
+    this.#finders = [finder, userFinder];
+    this.items = new MongoItems(connection, setup, finder, slots);
+    const rows = new MongoItems(connection, users, userFinder, slots); // users are read as items are
+    this.users = new MongoUsers(connection, users, rows);
   }
 
   async ping(): Promise<void> {
@@ -65,7 +67,7 @@ class MongoStore implements Store {
   }
 
   async close(): Promise<void> {
-    await Promise.all([this.#finder.settle(), this.users.settle()]);
+    await Promise.all(this.#finders.map((finder) => finder.settle()));
     await this.#connection.close();
   }
 }

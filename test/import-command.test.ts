@@ -160,6 +160,14 @@ test('bad rows make the exit code 1, are listed with their lines, and the others
   );
 });
 
+test('nothing of a file reaches the terminal as a control character', async () => {
+  const stdin = '{"id":\u001b[31m}\n{"\u001b[2J\u009b":1}\n{"category":"\u202e","price":"\u001b[1m"}\n[\n';
+  for (const format of ['ndjson', 'csv', 'json']) {
+    const { text } = await run({ argv: ['-', '--format', format], stdin });
+    assert.ok(!/[^\n\P{Cc}]|\p{Cf}/u.test(text), JSON.stringify(text));
+  }
+});
+
 test('of a JSON array the rows are counted', async () => {
   const { code, text } = await run({ argv: ['-', '--format', 'json'], stdin: '[\n{"id":1},\n{"id":2}]' });
   assert.equal(code, 1);

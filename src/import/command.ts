@@ -7,7 +7,7 @@ import { generateItems } from './generate.ts';
 import { importItems, ImportStopped, type ImportResult } from './import.ts';
 import { openSource } from './open.ts';
 import { counted, createProgress, type Console, type Extent, type Progress } from './progress.ts';
-import { BrokenSource, type Rows } from './row.ts';
+import { BrokenSource, printable, type Rows } from './row.ts';
 import { SAMPLE_ROWS, sampleItems } from './sample.ts';
 import { UsageError } from './usage.ts';
 
@@ -62,7 +62,7 @@ function run(
     signal,
     progress: (count) => progress.update(count),
     report: (at, reason) => {
-      if (listed < LISTED) progress.line(`${unit} ${at}: ${reason}`);
+      if (listed < LISTED) progress.line(`${unit} ${at}: ${printable(reason)}`);
       else if (listed === LISTED) progress.line('more bad rows follow; they are counted, not listed');
       listed++;
     },
@@ -109,7 +109,7 @@ function explain(error: unknown, { stderr, signal }: ImportIo): 1 | 2 {
 }
 
 function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
+  return printable(error instanceof Error ? error.message : String(error));
 }
 
 function traceOf(error: unknown): string {

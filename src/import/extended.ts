@@ -17,6 +17,9 @@ const TYPES: Readonly<Record<string, (content: unknown) => unknown>> = {
   $numberDecimal: (content) => Decimal128.fromString(matching(content, /./)),
 };
 
+/** With its zone: without one, a time would be another one on another machine. */
+const ISO_TIME = /^(?:\d{4}|[+-]\d{6})-\d\d-\d\dT\d\d:\d\d.*(?:Z|[+-]\d\d:?\d\d)$/;
+
 /** Types that are rare in items, with the number of their keys: bson's reader is good enough for them. */
 const RARE: Readonly<Record<string, number>> = {
   $binary: 1,
@@ -57,9 +60,7 @@ function date(content: unknown): Date {
       ? Number(integer(content.$numberLong, 64))
       : content;
   const value =
-    typeof milliseconds === 'number'
-      ? new Date(milliseconds)
-      : new Date(matching(content, /^(?:\d{4}|[+-]\d{6})-\d\d-\d\dT\d\d:\d\d/));
+    typeof milliseconds === 'number' ? new Date(milliseconds) : new Date(matching(content, ISO_TIME));
   if (Number.isNaN(value.getTime())) throw new TypeError('not a date JavaScript can hold');
   return value;
 }

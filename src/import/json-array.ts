@@ -1,7 +1,7 @@
 import { ArrayElements } from './json.ts';
 import type { Columns } from './item.ts';
 import { itemOfObject } from './object.ts';
-import { BadRow, BrokenSource, LONGEST_ROW, printable, type SourceRow } from './row.ts';
+import { BadRow, BrokenSource, LONGEST_ROW, type SourceRow } from './row.ts';
 import { Utf8Pieces } from './utf8.ts';
 
 /**
@@ -38,7 +38,7 @@ function* elementsOf(elements: ArrayElements, text: string, before: number): Gen
     }
   } catch (error) {
     if (!(error instanceof Error)) throw error;
-    throw new BrokenSource(`the JSON is broken in or after row ${at + 1}: ${printable(error.message)}`);
+    throw new BrokenSource(`the JSON is broken in or after row ${at + 1}: ${error.message}`);
   }
 }
 

@@ -3,7 +3,7 @@ import { parseExact } from './json.ts';
 import type { Columns } from './item.ts';
 import { LineSplitter, type Line } from './lines.ts';
 import { itemOfObject } from './object.ts';
-import { BadRow, LONGEST_ROW, printable, type SourceRow } from './row.ts';
+import { BadRow, LONGEST_ROW, type SourceRow } from './row.ts';
 
 const BYTE_ORDER_MARK = '\ufeff';
 const BLANK = /^[ \t\r]*$/;
@@ -54,7 +54,7 @@ function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch (error) {
-    if (error instanceof SyntaxError) throw new BadRow(`it is not JSON: ${printable(error.message)}`);
+    if (error instanceof SyntaxError) throw new BadRow(`it is not JSON: ${error.message}`);
     throw error;
   }
 }

@@ -88,6 +88,13 @@ export function resumeContract(name: string, open: OpenForTest): void {
       }
     }
   });
+
+  test(`${name}: a read begins after a row or after so many rows, not both`, async (t) => {
+    const opened = await open(t);
+    if (!opened) return;
+    const from = { after: bookmarkOf(makeItem('a', 'b', new Int32(1)).bytes, { order: 'id' }), skip: 1 };
+    await assert.rejects(readRows(opened.store.items, { order: 'id', direction: 1 }, from, SIZE), TypeError);
+  });
 }
 
 function isBehind(item: Item, bookmarked: Item, plan: Plan): boolean {

@@ -1,5 +1,5 @@
 import { createHash, randomUUID } from 'node:crypto';
-import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { basename, join } from 'node:path';
 import { fitToOlderGlibc } from './fit.ts';
@@ -75,12 +75,13 @@ function fittedCopy(file: string, cacheDirectory: string): string {
   const originalHash = sha256(original);
   const fittedHash = FITTED[originalHash];
   if (fittedHash === undefined) throw new Error(`its SHA-256 ${originalHash} is not one of those known`);
+  mkdirSync(cacheDirectory, { recursive: true, mode: 0o700 });
+  assertPrivate(cacheDirectory);
   const copy = join(cacheDirectory, `${fittedHash.slice(0, 16)}-${basename(file)}`);
   if (hashOf(copy) === fittedHash) return copy;
 
   const fitted = fitToOlderGlibc(original);
   if (sha256(fitted) !== fittedHash) throw new Error('fitting made other bytes than expected');
-  mkdirSync(cacheDirectory, { recursive: true, mode: 0o700 });
   const draft = join(cacheDirectory, `${randomUUID()}.tmp`);
   try {
     writeFileSync(draft, fitted, { mode: 0o600, flag: 'wx' });
@@ -90,6 +91,14 @@ function fittedCopy(file: string, cacheDirectory: string): string {
   }
   if (hashOf(copy) !== fittedHash) throw new Error(`${copy} does not keep what is written to it`);
   return copy;
+}
+
+/** Who may write there could put another file in place between the check and the load. */
+function assertPrivate(directory: string): void {
+  const { uid, mode } = statSync(directory);
+  if (uid !== process.getuid?.() || (mode & 0o022) !== 0) {
+    throw new Error(`the folder ${directory} belongs to another user or can be written by others`);
+  }
 }
 
 /** null when there is no such file. */

@@ -1,0 +1,174 @@
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { chmod, copyFile, readdir, readFile, stat, utimes, writeFile } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import { dirname, join } from 'node:path';
+import { describe, it } from 'node:test';
+import { loadAddon } from '../src/http/addon.ts';
+import { createEngine } from '../src/http/engine.ts';
+import { fitToOlderGlibc } from '../src/http/fit.ts';
+import { echo, temporaryFolder } from './support/engines.ts';
+
+const require = createRequire(import.meta.url);
+const PACKAGE = dirname(require.resolve('uWebSockets.js'));
+const HERE = join(PACKAGE, `uws_${process.platform}_${process.arch}_${process.versions.modules}.node`);
+const LINUX = join(PACKAGE, 'uws_linux_x64_115.node');
+
+const TOO_NEW = new Error("/lib/libc.so.6: version `GLIBC_2.38' not found (required by uws.node)");
+
+/** A loader on a machine whose C library is too old for `file`: gives back what else it is asked to load. */
+function oldMachine(file: string) {
+  return (asked: string): unknown => {
+    if (asked === file) throw TOO_NEW;
+    return asked;
+  };
+}
+
+async function sha256(file: string): Promise<string> {
+  return createHash('sha256')
+    .update(await readFile(file))
+    .digest('hex');
+}
+
+/** Why the installed addon does not load as it is; null when it does. */
+function whyNotAsInstalled(): string | null {
+  try {
+    require(HERE);
+    return null;
+  } catch (error) {
+    return error instanceof Error ? error.message : String(error);
+  }
+}
+
+describe('the addon', () => {
+  it('is loaded from where it was installed when it can be', async (t) => {
+    const cacheDirectory = join(await temporaryFolder(t), 'cache');
+    assert.equal(loadAddon({ file: LINUX, cacheDirectory, load: (asked) => asked }), LINUX);
+    await assert.rejects(stat(cacheDirectory), { code: 'ENOENT' });
+  });
+
+  it('is loaded from a fitted copy, private to the user, when the C library is too old', async (t) => {
+    const before = await sha256(LINUX);
+    const cacheDirectory = join(await temporaryFolder(t), 'a', 'cache');
+    const copy = loadAddon({ file: LINUX, cacheDirectory, load: oldMachine(LINUX) }) as string;
+    assert.equal(dirname(copy), cacheDirectory);
+    assert.equal((await stat(cacheDirectory)).mode & 0o777, 0o700);
+    assert.equal((await stat(copy)).mode & 0o777, 0o600);
+    assert.deepEqual(
+      await readdir(cacheDirectory),
+      [copy.slice(cacheDirectory.length + 1)],
+      'no drafts left',
+    );
+    assert.equal(await sha256(LINUX), before, 'the installed file stays as it is');
+  });
+
+  it('is fitted for every Node and both processors that it is built for', async (t) => {
+    const cacheDirectory = await temporaryFolder(t);
+    const files = (await readdir(PACKAGE)).filter((name) => /^uws_linux_.*\.node$/.test(name));
+    assert.equal(files.length, 8);
+    for (const name of files) {
+      const file = join(PACKAGE, name);
+      // What is loaded has the hash that is pinned, or this throws.
+      assert.match(loadAddon({ file, cacheDirectory, load: oldMachine(file) }) as string, /\.node$/);
+    }
+  });
+
+  it('takes the copy made before, unless its bytes are not the right ones', async (t) => {
+    const cacheDirectory = await temporaryFolder(t);
+    const load = () => loadAddon({ file: LINUX, cacheDirectory, load: oldMachine(LINUX) }) as string;
+    const copy = load();
+    const right = await sha256(copy);
+    await utimes(copy, 1, 1);
+    assert.equal(load(), copy);
+    assert.equal((await stat(copy)).mtimeMs, 1000, 'not written again');
+    await writeFile(copy, 'evil');
+    assert.equal(load(), copy);
+    assert.equal(await sha256(copy), right);
+  });
+
+  it('that is not one of those known is never changed nor loaded', async (t) => {
+    const folder = await temporaryFolder(t);
+    const file = join(folder, 'uws_linux_x64_115.node');
+    await copyFile(LINUX, file);
+    const bytes = await readFile(file);
+    bytes[1000] = (bytes[1000] ?? 0) ^ 1;
+    await chmod(file, 0o600);
+    await writeFile(file, bytes);
+    const cacheDirectory = join(folder, 'cache');
+    assert.throws(() => loadAddon({ file, cacheDirectory, load: oldMachine(file) }), {
+      message: /needs a newer C library.*SHA-256 [0-9a-f]{64} is not one of those known/,
+      cause: TOO_NEW,
+    });
+    await assert.rejects(stat(cacheDirectory), { code: 'ENOENT' });
+  });
+
+  it('is not kept in a folder that others may write to', async (t) => {
+    const cacheDirectory = await temporaryFolder(t);
+    await chmod(cacheDirectory, 0o777);
+    assert.throws(
+      () => loadAddon({ file: LINUX, cacheDirectory, load: oldMachine(LINUX) }),
+      /can be written by others/,
+    );
+  });
+
+  it('says why when no copy can be made, and passes other failures on', async (t) => {
+    const cacheDirectory = join(await temporaryFolder(t), 'file');
+    await writeFile(cacheDirectory, '');
+    assert.throws(
+      () => loadAddon({ file: LINUX, cacheDirectory, load: oldMachine(LINUX) }),
+      /no fitted copy could be used: EEXIST/,
+    );
+    const other = new Error('wrong ELF class');
+    const load = () => {
+      throw other;
+    };
+    assert.throws(() => loadAddon({ file: LINUX, cacheDirectory, load }), other);
+  });
+
+  it(
+    'fitted has every name it needs from the C library',
+    { skip: process.platform !== 'linux' },
+    async (t) => {
+      const copy = join(await temporaryFolder(t), 'fitted.node');
+      await writeFile(copy, fitToOlderGlibc(await readFile(HERE)));
+      // Names are bound when they are first used; this binds all of them at once.
+      const script = `require(${JSON.stringify(copy)}).App(); process.exit()`;
+      execFileSync(process.execPath, ['-e', script], { env: { LD_BIND_NOW: '1' } });
+    },
+  );
+
+  it('is not fitted when it is of another make', () => {
+    assert.throws(() =>
+      fitToOlderGlibc(Buffer.from('not an ELF file at all, but long enough to look at'.repeat(9))),
+    );
+  });
+});
+
+describe('the choice of an engine', () => {
+  const options = {
+    serve: echo,
+    bodyLimit: 0,
+    stallTimeoutMs: 1000,
+    onError: () => undefined,
+    cacheDirectory: '/dev/null/nowhere',
+  };
+
+  it('node is node:http, without a warning', () => {
+    const { engine, warning } = createEngine('node', options);
+    assert.equal(engine.name, 'node:http');
+    assert.equal(warning, null);
+  });
+
+  it('auto is uWebSockets.js, and node:http with a warning where that cannot be loaded', () => {
+    const { engine, warning } = createEngine('auto', options);
+    if (whyNotAsInstalled() === null) {
+      assert.equal(engine.name, 'uWebSockets.js');
+      assert.equal(warning, null);
+    } else {
+      assert.equal(engine.name, 'node:http');
+      assert.match(warning ?? '', /^uWebSockets\.js cannot be loaded here, so node:http serves: .*C library/);
+      assert.throws(() => createEngine('uws', options), /C library/);
+    }
+  });
+});

@@ -1,0 +1,247 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import * as zlib from 'node:zlib';
+import { codings, compress, compressBytes, type Coding } from '../src/stream/compress.ts';
+import type { Sink } from '../src/stream/sink.ts';
+import { content, writeContent } from './support/slow-reader.ts';
+
+type Decode = (bytes: Uint8Array, done: (error: Error | null, result: Buffer) => void) => void;
+const { zstdDecompress } = zlib as unknown as { zstdDecompress: Decode };
+const DECODE: Readonly<Record<Coding, Decode>> = {
+  br: zlib.brotliDecompress,
+  gzip: zlib.gunzip,
+  zstd: zstdDecompress,
+};
+
+function decode(coding: Coding, bytes: Uint8Array): Promise<Buffer> {
+  return new Promise((resolve, reject) => {
+    DECODE[coding](bytes, (error, result) => (error ? reject(error) : resolve(result)));
+  });
+}
+
+/** What a reader can make of the bytes that came so far: a decoder that is not told of an end. */
+async function decodeSoFar(coding: Coding, bytes: Uint8Array): Promise<string> {
+  const zstd = zlib as unknown as { createZstdDecompress: () => zlib.Gunzip };
+  const decoder = {
+    br: () => zlib.createBrotliDecompress(),
+    gzip: () => zlib.createGunzip(),
+    zstd: () => zstd.createZstdDecompress(),
+  }[coding]();
+  const chunks: Buffer[] = [];
+  decoder.on('data', (chunk: Buffer) => chunks.push(chunk));
+  await new Promise((resolve) => decoder.write(bytes, resolve));
+  await turns();
+  decoder.destroy();
+  return Buffer.concat(chunks).toString();
+}
+
+async function turns(): Promise<void> {
+  for (let i = 0; i < 5; i++) await new Promise((resolve) => setImmediate(resolve));
+}
+
+/** A sink that keeps what it gets, and whose reader can be stopped. */
+class Collector implements Sink {
+  readonly chunkBytes = 1000;
+  readonly chunks: Buffer[] = [];
+  readonly events: unknown[] = [];
+  private readonly controller = new AbortController();
+  private blocked: Promise<void> | null = null;
+  private arrival: () => void = () => undefined;
+  unblock: () => void = () => undefined;
+
+  get signal(): AbortSignal {
+    return this.controller.signal;
+  }
+
+  get bytes(): Buffer {
+    return Buffer.concat(this.chunks);
+  }
+
+  block(): void {
+    this.blocked = new Promise((resolve) => (this.unblock = resolve));
+  }
+
+  /** Resolves when the next bytes come. */
+  arrived(): Promise<void> {
+    return new Promise((resolve) => (this.arrival = resolve));
+  }
+
+  write(chunk: Uint8Array): void | Promise<void> {
+    this.signal.throwIfAborted();
+    this.chunks.push(Buffer.from(chunk));
+    this.arrival();
+    if (this.blocked !== null) return this.blocked;
+  }
+
+  flush(): void {
+    this.events.push('flush');
+  }
+
+  end(): void {
+    this.events.push('end');
+  }
+
+  fail(error: unknown): void {
+    this.events.push(error);
+    this.controller.abort(error);
+  }
+}
+
+/** A clock that goes when it is told to. */
+function handClock() {
+  const due: { action: () => void; ms: number }[] = [];
+  const schedule = (action: () => void, ms: number) => {
+    const entry = { action, ms };
+    due.push(entry);
+    return () => void due.splice(due.indexOf(entry), due.includes(entry) ? 1 : 0);
+  };
+  return { due, schedule };
+}
+
+describe('the codings', () => {
+  it('are br, gzip, and zstd where this Node has it, in this order', () => {
+    const expected = 'createZstdCompress' in zlib ? ['br', 'gzip', 'zstd'] : ['br', 'gzip'];
+    assert.deepEqual(codings, expected);
+    if (expected.length === 2) assert.throws(() => compress('zstd', new Collector()), /not available/);
+  });
+
+  for (const coding of codings) {
+    it(`${coding}: a whole body comes back as it was, smaller`, async () => {
+      for (const body of [
+        Buffer.alloc(0),
+        Buffer.from('{"id":1}'),
+        Buffer.from('{"price":12.5}\n'.repeat(2000)),
+      ]) {
+        const compressed = await compressBytes(coding, body);
+        assert.deepEqual(await decode(coding, compressed), body);
+        if (body.length > 1000) assert.ok(compressed.length < body.length / 5);
+      }
+    });
+  }
+});
+
+for (const coding of codings) {
+  describe(`a stream in ${coding}`, () => {
+    it('comes back as it was, in chunks of all sizes from memory that is used again', async () => {
+      for (const length of [0, 1, 65_535, 65_536, 65_537, 1_000_000]) {
+        const sink = new Collector();
+        const compressor = compress(coding, sink);
+        await writeContent(compressor, length);
+        await compressor.end();
+        assert.ok((await decode(coding, sink.bytes)).equals(content(length)), `${length} bytes`);
+        assert.ok(!sink.events.includes('end'), 'who made the sink ends it');
+      }
+    });
+
+    it('can be read so far after 64 KiB', async () => {
+      const sink = new Collector();
+      const { schedule } = handClock();
+      const compressor = compress(coding, sink, schedule);
+      const text = 'a row of text\n'.repeat(5000); // 70,000 bytes
+      const arrived = sink.arrived();
+      await compressor.write(Buffer.from(text));
+      await arrived;
+      await turns();
+      assert.equal((await decodeSoFar(coding, sink.bytes)).length, 65_536);
+      compressor.fail(new Error('enough'));
+    });
+
+    it('can be read so far 200 ms after the first byte, and after a flush', async () => {
+      const sink = new Collector();
+      const { due, schedule } = handClock();
+      const compressor = compress(coding, sink, schedule);
+      await compressor.write(Buffer.from('one '));
+      await compressor.write(Buffer.from('two '));
+      assert.deepEqual(
+        due.map(({ ms }) => ms),
+        [200],
+      );
+      let arrived = sink.arrived();
+      due[0]?.action();
+      await arrived;
+      assert.equal(await decodeSoFar(coding, sink.bytes), 'one two ');
+      assert.deepEqual(due, [], 'the timer is done');
+      await compressor.write(Buffer.from('three'));
+      arrived = sink.arrived();
+      await compressor.flush();
+      await arrived;
+      assert.equal(await decodeSoFar(coding, sink.bytes), 'one two three');
+      assert.deepEqual(due, [], 'the timer is not needed any more');
+      assert.ok(sink.events.includes('flush'));
+      compressor.fail(new Error('enough'));
+    });
+
+    it('makes its writer wait for a reader that takes nothing, with little in memory', async () => {
+      const sink = new Collector();
+      sink.block();
+      const compressor = compress(coding, sink);
+      const all = content(1_000_000); // it hardly compresses
+      let accepted = 0;
+      const writing = (async () => {
+        for (; accepted < all.length; accepted += 10_000) {
+          await compressor.write(all.subarray(accepted, accepted + 10_000));
+        }
+        await compressor.end();
+      })();
+      for (let before = -1; before !== accepted;) {
+        before = accepted;
+        for (let i = 0; i < 4; i++) await compressBytes(coding, all); // queued behind it on the same threads
+      }
+      assert.ok(accepted <= 4 * 65_536, `${accepted} bytes taken in`);
+      assert.equal(sink.chunks.length, 1, 'nothing is written to a sink that asked to wait');
+      sink.unblock();
+      await writing;
+      assert.ok((await decode(coding, sink.bytes)).equals(all));
+    });
+
+    it('that fails, fails its sink and never ends it', async () => {
+      const sink = new Collector();
+      const { due, schedule } = handClock();
+      const compressor = compress(coding, sink, schedule);
+      await compressor.write(Buffer.from('something'));
+      const error = new Error('no more rows');
+      compressor.fail(error);
+      assert.deepEqual(sink.events, [error]);
+      assert.deepEqual(due, []);
+      await turns();
+      assert.deepEqual(sink.chunks, []);
+      assert.throws(() => void compressor.write(Buffer.from('x')), error);
+      await assert.rejects(Promise.resolve(compressor.end()), error);
+    });
+
+    it('stops when its sink is aborted, and tells a writer who waits', async () => {
+      const sink = new Collector();
+      sink.block();
+      const { due, schedule } = handClock();
+      const compressor = compress(coding, sink, schedule);
+      const writing = (async () => {
+        for (;;) await compressor.write(content(10_000));
+      })();
+      const gone = new Error('client gone');
+      await sink.arrived();
+      const told = assert.rejects(writing, gone);
+      sink.fail(gone);
+      sink.unblock();
+      await told;
+      assert.deepEqual(due, []);
+    });
+
+    it('passes on why its sink failed by itself', async () => {
+      const sink = new Collector();
+      const full = new Error('disk full');
+      sink.write = () => Promise.reject(full);
+      const compressor = compress(coding, sink);
+      const writing = (async () => {
+        for (;;) await compressor.write(content(10_000));
+      })();
+      await assert.rejects(writing, full);
+      await assert.rejects(Promise.resolve(compressor.end()), full);
+    });
+
+    it('is refused after its end', async () => {
+      const compressor = compress(coding, new Collector());
+      await compressor.end();
+      assert.throws(() => void compressor.write(Buffer.from('x')), TypeError);
+    });
+  });
+}

@@ -3,7 +3,7 @@ import { keyOf } from './bookmark.ts';
 import type { Bookmark } from './bookmark.ts';
 import type { Layout } from './mongo-collection.ts';
 import type { MongoConnection } from './mongo-connection.ts';
-import { Finder } from './mongo-find.ts';
+import type { Finder } from './mongo-find.ts';
 import { Gathering } from './mongo-gather.ts';
 import { insertRows } from './mongo-insert.ts';
 import { commandKey } from './mongo-key.ts';
@@ -25,10 +25,10 @@ export class MongoItems implements ItemStore {
   /** Bytes a row had on average lately: keeps a read of large rows from asking for 16 MB to use one of them. */
   #rowBytes = 256;
 
-  constructor(connection: MongoConnection, setup: Setup, slots: Slots) {
+  constructor(connection: MongoConnection, setup: Setup, finder: Finder, slots: Slots) {
     this.#connection = connection;
     this.#setup = setup;
-    this.#finder = new Finder(connection, setup);
+    this.#finder = finder;
     this.#slots = slots;
   }
 
@@ -56,11 +56,6 @@ export class MongoItems implements ItemStore {
   async insert(rows: readonly Uint8Array[], onConflict: OnConflict): Promise<InsertResult> {
     await this.#setup.layout();
     return insertRows(this.#connection, this.#setup.collection, rows, onConflict);
-  }
-
-  /** Resolves when nothing is under way that was started here and nobody waits for. */
-  settle(): Promise<void> {
-    return this.#finder.settle();
   }
 
   /** Fills a gathering from the plan's ranges; says whether rows are left behind what it took. */

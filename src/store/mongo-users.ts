@@ -6,11 +6,9 @@ import type { Bookmark } from './bookmark.ts';
 import { BSON } from './bson.ts';
 import type { MongoConnection } from './mongo-connection.ts';
 import { CODES, codeOf } from './mongo-errors.ts';
-import { MongoItems } from './mongo-items.ts';
 import { readReply, rowAt } from './mongo-reply.ts';
 import type { Setup } from './mongo-setup.ts';
-import type { Slots } from './slots.ts';
-import type { Change, Changed, From, Plan, Size, UserStore } from './store.ts';
+import type { Change, Changed, From, Plan, RowReader, Size, UserStore } from './store.ts';
 import { TurnsByKey } from './turns-by-key.ts';
 
 /** Each miss means that another process changed this very user meanwhile; nobody misses so often by chance. */
@@ -28,13 +26,14 @@ const READ_ONLY_RETRY_SECONDS = 60;
 export class MongoUsers implements UserStore {
   readonly #connection: MongoConnection;
   readonly #setup: Setup;
-  readonly #rows: MongoItems;
+  readonly #rows: RowReader;
   readonly #turns = new TurnsByKey();
 
-  constructor(connection: MongoConnection, setup: Setup, slots: Slots) {
+  /** `rows` reads the collection. */
+  constructor(connection: MongoConnection, setup: Setup, rows: RowReader) {
     this.#connection = connection;
     this.#setup = setup;
-    this.#rows = new MongoItems(connection, setup, slots);
+    this.#rows = rows;
   }
 
   read(plan: Plan, from: From, size: Size, signal: AbortSignal): Promise<Batch> {
@@ -48,11 +47,6 @@ export class MongoUsers implements UserStore {
   async change(id: string, change: Change): Promise<Changed> {
     await this.#setup.layout();
     return this.#turns.take(id, () => this.#change(id, change));
-  }
-
-  /** Resolves when nothing is under way that this object started by itself. */
-  async settle(): Promise<void> {
-    await this.#rows.settle();
   }
 
   async #change(id: string, change: Change): Promise<Changed> {

@@ -1,19 +1,27 @@
+import type { Admissions } from './http/admit.ts';
 import { createCors } from './http/cors.ts';
 import type { Serve } from './http/edge.ts';
 import { problemRoutes } from './http/problem-pages.ts';
 import { createServe, type Log } from './http/respond.ts';
 import { createRouter } from './http/router.ts';
 import { itemRoutes, type ItemRoutesOptions } from './items/routes.ts';
+import { userRoutes, type UserRoutesOptions } from './users/routes.ts';
 
 export interface AppOptions {
-  readonly items: ItemRoutesOptions;
+  readonly items: Omit<ItemRoutesOptions, 'streaming'>;
+  readonly users: UserRoutesOptions;
   /** Origins whose scripts may read answers: `*` or a list with commas; undefined: none. */
   readonly corsOrigin: string | undefined;
+  readonly admissions: Admissions;
   readonly log: Log;
 }
 
 /** The product on one screen: which resources there are. The result is what an engine serves. */
-export function createApp({ items, corsOrigin, log }: AppOptions): Serve {
-  const route = createRouter([...itemRoutes(items), ...problemRoutes()]);
-  return createServe(route, { log, cors: createCors(corsOrigin) });
+export function createApp({ items, users, corsOrigin, admissions, log }: AppOptions): Serve {
+  const route = createRouter([
+    ...itemRoutes({ ...items, streaming: (handler) => admissions.streaming(handler) }),
+    ...userRoutes(users),
+    ...problemRoutes(),
+  ]);
+  return createServe(route, { log, admissions, cors: createCors(corsOrigin) });
 }

@@ -2,7 +2,16 @@ import { Type, type Static } from '@sinclair/typebox';
 import envSchema from 'env-schema';
 import { homedir, tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { readKeysFile, type Key } from './http/keys.ts';
+import { parseTrustedProxies, type Trusts } from './http/proxies.ts';
 import { ID_TYPES } from './items/id.ts';
+import {
+  parseRateLimit,
+  parseStreamLimit,
+  RATE_LIMIT_FORM,
+  STREAM_LIMIT_FORM,
+  type Policy,
+} from './limiter/policy.ts';
 
 /** Durations are written as a number and a unit: `20 s`, `5 min`, `24 h`. */
 const UNITS = { ms: 1, s: 1000, min: 60_000, h: 3_600_000 } as const;
@@ -40,6 +49,21 @@ export const SETTINGS = Type.Object({
     'auto',
     'auto: an empty embedded store gets the bundled catalogue at start; on: an empty MongoDB too; off: never',
   ),
+  REDIS_URL: Type.Optional(
+    Type.String({ pattern: '^rediss?://.', description: 'rate limits that several processes share' }),
+  ),
+  RATE_LIMIT: Type.String({
+    pattern: RATE_LIMIT_FORM,
+    default: '60000/min',
+    description:
+      'requests of one client, such as `100/s`; `off`: no limit; per process unless Redis is there',
+  }),
+  STREAM_LIMIT: Type.String({
+    pattern: STREAM_LIMIT_FORM,
+    default: '64',
+    description: 'streams one client may have open in one process; `off`: no limit',
+  }),
+  MAX_STREAMS: integer(1, 1_000_000, 5000, 'open streams of one process; above: 503'),
   MAX_LIMIT: integer(1, 100_000, 1000, 'the largest `limit` of a page'),
   MAX_OFFSET: integer(0, 1_000_000_000, 1_000_000, 'how deep `offset` and `page` may reach'),
   ID_TYPE: Type.Optional(
@@ -47,6 +71,19 @@ export const SETTINGS = Type.Object({
       type: 'string',
       enum: ID_TYPES,
       description: 'how ids in URLs are read; without it, as the first item has it',
+    }),
+  ),
+  API_KEYS_FILE: Type.Optional(
+    Type.String({
+      minLength: 1,
+      description: 'a line per key: name and SHA-256; every request then needs `Authorization: Bearer`',
+    }),
+  ),
+  TRUSTED_PROXIES: Type.Optional(
+    Type.String({
+      minLength: 1,
+      description:
+        'proxies whose X-Forwarded-For counts: addresses, ranges, `loopback`, `private`, separated by commas',
     }),
   ),
   CORS_ORIGIN: Type.Optional(
@@ -76,9 +113,20 @@ export const SETTINGS = Type.Object({
 
 type Durations = 'STALL_TIMEOUT' | 'STREAM_GRACE';
 
-/** Settings as the program uses them: durations in milliseconds, and where caches go. */
-export type Config = Omit<Static<typeof SETTINGS>, Durations> &
-  Readonly<Record<Durations, number>> & { readonly cacheDirectory: string };
+/** What settings stand for, beside their texts. */
+interface Derived {
+  /** Who may ask; null: everybody. */
+  readonly apiKeys: readonly Key[] | null;
+  readonly trustsProxy: Trusts;
+  /** null: no limit. */
+  readonly rateLimit: Policy | null;
+  /** Infinity: no limit. */
+  readonly streamLimit: number;
+  readonly cacheDirectory: string;
+}
+
+/** Settings as the program uses them, durations in milliseconds. */
+export type Config = Omit<Static<typeof SETTINGS>, Durations> & Readonly<Record<Durations, number>> & Derived;
 
 /** All that is wrong with the settings, a line each. */
 export class ConfigError extends Error {
@@ -95,19 +143,39 @@ export class ConfigError extends Error {
 export function readConfig(environment: NodeJS.ProcessEnv): Config {
   // An empty variable is what `NAME= command` and compose files leave behind: it means not set.
   const given = Object.fromEntries(Object.entries(environment).filter(([, value]) => value !== ''));
-  let settings: Static<typeof SETTINGS>;
-  try {
-    settings = envSchema<Static<typeof SETTINGS>>({ schema: SETTINGS, data: given, env: false });
-  } catch (error) {
-    throw new ConfigError(faultsOf(error, given));
-  }
+  const keys = given.API_KEYS_FILE === undefined ? null : readKeysFile(given.API_KEYS_FILE);
+  const proxies = parseTrustedProxies(given.TRUSTED_PROXIES);
+  const { settings, faults } = checkForms(given);
+  faults.push(...(keys?.faults ?? []), ...proxies.faults);
+  if (settings === null || faults.length > 0) throw new ConfigError(faults);
   return {
     ...settings,
+    apiKeys: keys?.keys ?? null,
+    trustsProxy: proxies.trusts,
+    rateLimit: parseRateLimit(settings.RATE_LIMIT),
+    streamLimit: parseStreamLimit(settings.STREAM_LIMIT),
     STALL_TIMEOUT: milliseconds(settings.STALL_TIMEOUT),
     STREAM_GRACE: milliseconds(settings.STREAM_GRACE),
     cacheDirectory: cacheDirectory(environment),
   };
 }
+
+type Settings = Static<typeof SETTINGS>;
+
+function checkForms(given: NodeJS.ProcessEnv): { settings: Settings | null; faults: string[] } {
+  try {
+    return { settings: envSchema<Settings>({ schema: SETTINGS, data: given, env: false }), faults: [] };
+  } catch (error) {
+    return { settings: null, faults: faultsOf(error, given) };
+  }
+}
+
+/** What a pattern means, in words. */
+const FORMS: Readonly<Record<string, string>> = {
+  [DURATION]: 'must be a duration such as "20 s", "5 min" or "24 h"',
+  [RATE_LIMIT_FORM]: 'must be a rate such as "60000/min", "100/s", or "off"',
+  [STREAM_LIMIT_FORM]: 'must be a number from 1, or "off"',
+};
 
 interface SchemaFault {
   readonly instancePath: string;
@@ -115,18 +183,18 @@ interface SchemaFault {
   readonly params?: { readonly allowedValues?: readonly string[]; readonly pattern?: string };
 }
 
-function faultsOf(error: unknown, given: NodeJS.ProcessEnv): readonly string[] {
+function faultsOf(error: unknown, given: NodeJS.ProcessEnv): string[] {
   const faults = (error as { errors?: readonly SchemaFault[] }).errors;
   if (!faults) throw error;
   return faults.map(({ instancePath, message, params }) => {
     const name = instancePath.slice(1);
     const expected = params?.allowedValues
       ? `must be one of ${params.allowedValues.join(', ')}`
-      : params?.pattern === DURATION
-        ? 'must be a duration such as "20 s", "5 min" or "24 h"'
+      : params?.pattern !== undefined && params.pattern in FORMS
+        ? FORMS[params.pattern]
         : (message ?? 'is not valid');
     // Never the value of a URI: it may carry a password.
-    return `${name} ${expected}${name.endsWith('_URI') ? '' : `; it is ${JSON.stringify(given[name])}`}`;
+    return `${name} ${expected}${/_UR[IL]$/.test(name) ? '' : `; it is ${JSON.stringify(given[name])}`}`;
   });
 }
 

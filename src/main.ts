@@ -1,4 +1,5 @@
 import { pino, type Logger } from 'pino';
+import { openAdmissions } from './admission.ts';
 import { createApp } from './app.ts';
 import type { Config } from './config.ts';
 import { createEngine } from './http/engine.ts';
@@ -37,15 +38,17 @@ export async function startServer(config: Config, log: Logger): Promise<Server> 
   if (fallback !== null)
     log.warn({ reason: fallback }, 'rows are serialized without WebAssembly: streams are slower');
 
+  const reading = {
+    transcoder,
+    limits: { maxLimit: config.MAX_LIMIT, maxOffset: config.MAX_OFFSET },
+    cacheControl: config.CACHE_CONTROL,
+  };
+  const { admissions, close: closeAdmissions } = await openAdmissions(config, log);
   const serve = createApp({
-    items: {
-      items: store.items,
-      transcoder,
-      limits: { maxLimit: config.MAX_LIMIT, maxOffset: config.MAX_OFFSET },
-      idType: config.ID_TYPE,
-      cacheControl: config.CACHE_CONTROL,
-    },
+    items: { ...reading, items: store.items, idType: config.ID_TYPE },
+    users: { ...reading, users: store.users, now: Date.now },
     corsOrigin: config.CORS_ORIGIN,
+    admissions,
     log,
   });
   const { engine, warning } = createEngine(config.HTTP_ENGINE, {
@@ -68,6 +71,7 @@ export async function startServer(config: Config, log: Logger): Promise<Server> 
     slots,
     close: async () => {
       await engine.stop(config.STREAM_GRACE);
+      await closeAdmissions();
       await store.close();
     },
   };

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { AppError } from '../errors.ts';
 import { codings } from '../stream/compress.ts';
+import type { Admissions } from './admit.ts';
 import { applyCoding } from './coding.ts';
 import { notModified } from './conditional.ts';
 import type { Cors } from './cors.ts';
@@ -15,20 +16,22 @@ export interface Log {
 }
 
 /**
- * Wraps the router with what holds for every answer: request id, problems for errors, conditional GET, content coding,
+ * Wraps the router with what holds for every answer: who is let in, request id, problems for errors, conditional GET, content coding,
  * HEAD. The result is what an engine serves.
  */
 export function createServe(
   route: (request: Request) => Reply | Promise<Reply>,
-  options: { readonly log: Log; readonly cors: Cors },
+  options: { readonly log: Log; readonly cors: Cors; readonly admissions: Pick<Admissions, 'admit'> },
 ): Serve {
-  const { log, cors } = options;
+  const { log, cors, admissions } = options;
   const negotiate = encodingNegotiator(codings);
   return async (request) => {
     const requestId = requestIdOf(request);
     const coding = negotiate(request.headers['accept-encoding']);
+    const admission = await admissions.admit(request);
     let reply: Reply;
     try {
+      if (admission.refused) throw admission.refused;
       if (request.path.length + request.query.length > LONGEST_URL) {
         throw new AppError('uri-too-long', `The URL may have ${LONGEST_URL} bytes.`);
       }
@@ -46,7 +49,12 @@ export function createServe(
         log.error({ requestId, method: request.method, path: request.path, err: error }, 'request failed');
     }
     const encoded = await applyCoding(reply, coding ?? 'identity', request);
-    const headers = { ...encoded.headers, 'x-request-id': requestId, 'x-content-type-options': 'nosniff' };
+    const headers = {
+      ...encoded.headers,
+      ...admission.headers,
+      'x-request-id': requestId,
+      'x-content-type-options': 'nosniff',
+    };
     return headOnly(request, cors(request, { ...encoded, headers }));
   };
 }

@@ -10,7 +10,7 @@ import type { PageLimits } from '../pages/query.ts';
 import { fingerprint } from '../serialize/fingerprint.ts';
 import { itemToJson } from '../serialize/item.ts';
 import type { Transcoder } from '../serialize/rows.ts';
-import type { Batch } from '../store/batch.ts';
+import { documentOf } from '../store/batch.ts';
 import { chain, FIRST_BATCH } from '../store/chain.ts';
 import type { ItemStore } from '../store/store.ts';
 import { pump } from '../stream/pump.ts';
@@ -23,6 +23,8 @@ export interface ItemRoutesOptions {
   readonly limits: PageLimits;
   /** undefined: looked up in the collection. */
   readonly idType: IdType | undefined;
+  /** Wraps the handler of a stream, so that streams are counted. */
+  readonly streaming: (handler: Handler) => Handler;
   /** Cache-Control of pages and items. */
   readonly cacheControl: string;
 }
@@ -34,7 +36,7 @@ export function itemRoutes(options: ItemRoutesOptions): readonly Route[] {
       path: '/items',
       handler: pageHandler({ ...options, rows: options.items, plan: ITEM_PLAN }),
     },
-    { method: 'GET', path: '/items/stream', handler: getStream(options) },
+    { method: 'GET', path: '/items/stream', handler: options.streaming(getStream(options)) },
     { method: 'GET', path: '/items/{id}', handler: getItem(options) },
   ];
 }
@@ -88,10 +90,4 @@ function getItem({ items, idType, cacheControl }: ItemRoutesOptions): Handler {
       batch.release();
     }
   };
-}
-
-/** The document of a batch of one row: what stands behind the element's type and name. */
-function documentOf(batch: Batch): Uint8Array {
-  const row = batch.slot.bytes(batch.start + batch.length).subarray(batch.start);
-  return row.subarray(row.indexOf(0) + 1);
 }

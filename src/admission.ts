@@ -1,0 +1,36 @@
+import type { Config } from './config.ts';
+import { Admissions } from './http/admit.ts';
+import { createClientReader } from './http/client.ts';
+import { createAuthenticate } from './http/keys.ts';
+import type { Limiter } from './limiter/limiter.ts';
+import { createMemoryLimiter } from './limiter/memory.ts';
+import type { Policy } from './limiter/policy.ts';
+import { connectRedisLimiter } from './limiter/redis.ts';
+import { StreamSlots } from './limiter/streams.ts';
+
+interface Log {
+  warn(details: object, message: string): void;
+  info(details: object, message: string): void;
+}
+
+/** Who is let in, as the settings say. `close` ends the connection to Redis, when there is one. */
+export async function openAdmissions(
+  config: Config,
+  log: Log,
+): Promise<{ admissions: Admissions; close: () => Promise<void> }> {
+  const limiter = config.rateLimit && (await openLimiter(config, config.rateLimit, log));
+  const admissions = new Admissions({
+    readClient: createClientReader({
+      trusts: config.trustsProxy,
+      onWarning: (message) => log.warn({}, message),
+    }),
+    authenticate: config.apiKeys && createAuthenticate(config.apiKeys),
+    rate: config.rateLimit && limiter && { policy: config.rateLimit, limiter },
+    slots: new StreamSlots({ perClient: config.streamLimit, total: config.MAX_STREAMS }),
+  });
+  return { admissions, close: async () => limiter?.close() };
+}
+
+async function openLimiter({ REDIS_URL: url }: Config, policy: Policy, log: Log): Promise<Limiter> {
+  return url === undefined ? createMemoryLimiter(policy) : connectRedisLimiter({ url, policy, log });
+}

@@ -57,7 +57,7 @@ function writeU64(value: u64, p: usize): usize {
   return writeU64(<u64>value, p);
 }
 
-/** `digits` / 10^`places`, places being 1 to 27, without cutting zeros. */
+/** `digits` / 10^`places`, places being 1 to 9, without cutting zeros. */
 function writePlaces(digits: u64, places: i32, p: usize): usize {
   const start = p + 1;
   p = writeU64(digits, start);
@@ -101,14 +101,10 @@ export function writeDouble(value: f64, p: usize): usize {
   }
   if (value < 9007199254740992 && floor(value) == value) return writeU64(<u64>value, p);
   if (value >= 0.000001) { // below, JavaScript prints an exponent
-    if (value < 100000000000) {
-      const m = nearest(value * 10000);
-      if (m / 10000 == value && m < 1e15) return writeTrimmed(<u64>m, 4, p);
-    }
-    if (value < 1000000) {
-      const m = nearest(value * 1000000000);
-      if (m / 1000000000 == value && m < 1e15) return writeTrimmed(<u64>m, 9, p);
-    }
+    const m4 = nearest(value * 10000);
+    if (m4 < 1e15 && m4 / 10000 == value) return writeTrimmed(<u64>m4, 4, p);
+    const m9 = nearest(value * 1000000000);
+    if (m9 < 1e15 && m9 / 1000000000 == value) return writeTrimmed(<u64>m9, 9, p);
   }
   return p + hostNumber(value, p);
 }
@@ -129,10 +125,11 @@ export function writeDecimal128(o: usize, p: usize): usize {
   const high = load<u64>(o, 8);
   if (((high >> 59) & 15) == 15) return writeNull(p);
   const exponent = <i32>((high >> 49) & 0x3fff) - 6176;
-  // What money looks like: up to 19 digits, up to 6 places. All other forms are JavaScript's to print.
-  if ((high & 0x1ffffffffffff) == 0 && exponent <= 0 && exponent >= -6 && load<u64>(o) < 10000000000000000000) {
+  // What money looks like: digits below 2^64, up to 6 places. All other forms are JavaScript's to print.
+  if ((high & 0x1ffffffffffff) == 0 && exponent <= 0 && exponent >= -6) {
+    const digits = load<u64>(o);
     if (high >> 63) store<u8>(p++, 45);
-    return exponent == 0 ? writeU64(load<u64>(o), p) : writePlaces(load<u64>(o), -exponent, p);
+    return exponent == 0 ? writeU64(digits, p) : writePlaces(digits, -exponent, p);
   }
   return p + hostDecimal(o, p);
 }

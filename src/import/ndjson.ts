@@ -7,8 +7,8 @@ import { BadRow, LONGEST_ROW, type SourceRow } from './row.ts';
 
 const BYTE_ORDER_MARK = '\ufeff';
 const BLANK = /^[ \t\r]*$/;
-/** An integer literal (or digits in a text: harmless) that a double may not hold; then the slow, exact reader is used. */
-const LONG_INTEGER = /(?<![\d.])\d{16,}(?![\d.eE])/;
+/** An integer that a double may not hold (or a text that looks so: harmless); then the slow, exact reader is used. */
+const LONG_INTEGER = /[:,[\s]-?\d{16,}\s*[,}\]]/;
 
 /** Reads newline-delimited JSON: an object a line; blank lines are ignored. `at` is the line. */
 export async function* readNdjson(

@@ -13,7 +13,7 @@ export function notModified(request: Request, reply: Reply): Reply {
   return { status: 304, headers: Object.fromEntries(headers), body: { kind: 'none' } };
 }
 
-/** A tag without its weakness and without the coding that `encode` adds. */
-function opaque(tag: string): string {
+/** A tag without its weakness and without the coding that applyCoding adds. */
+export function opaque(tag: string): string {
   return tag.replace(/^W\//, '').replace(/^"(.*?)(-(br|gzip|zstd))?"$/, '$1');
 }

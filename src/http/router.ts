@@ -1,4 +1,5 @@
 import { AppError } from '../errors.ts';
+import { acceptHeader } from './body-json.ts';
 import type { Reply, Request } from './edge.ts';
 import { empty } from './reply.ts';
 
@@ -10,9 +11,11 @@ export interface Route {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   readonly path: string;
   readonly handler: Handler;
+  /** Media types that the request's body may have; OPTIONS names them. */
+  readonly accepts?: readonly string[];
 }
 
-type Methods = Map<string, Handler>;
+type Methods = Map<string, Route>;
 
 /**
  * Matches raw path bytes: `/items/stream` is the stream, `/items/%73tream` the item with that id. Literal paths come
@@ -22,12 +25,13 @@ type Methods = Map<string, Handler>;
 export function createRouter(routes: readonly Route[]): (request: Request) => Reply | Promise<Reply> {
   const literal = new Map<string, Methods>();
   const withParameter = new Map<string, { name: string; methods: Methods }>();
-  for (const { method, path, handler } of routes) {
+  for (const route of routes) {
+    const { method, path } = route;
     const parameter = /^(.*\/)\{(\w+)\}$/.exec(path);
-    if (!parameter) entry(literal, path, () => new Map()).set(method, handler);
+    if (!parameter) entry(literal, path, () => new Map()).set(method, route);
     else {
       const [, prefix = '', name = ''] = parameter;
-      entry(withParameter, prefix, () => ({ name, methods: new Map() })).methods.set(method, handler);
+      entry(withParameter, prefix, () => ({ name, methods: new Map() })).methods.set(method, route);
     }
   }
   return (request) => {
@@ -43,13 +47,22 @@ export function createRouter(routes: readonly Route[]): (request: Request) => Re
 }
 
 function dispatch(methods: Methods, request: Request, parameters: Parameters): Reply | Promise<Reply> {
-  const handler = methods.get(request.method === 'HEAD' ? 'GET' : request.method);
-  if (handler) return handler(request, parameters);
+  const route = methods.get(request.method === 'HEAD' ? 'GET' : request.method);
+  if (route) return route.handler(request, parameters);
   const allow = [...methods.keys(), ...(methods.has('GET') ? ['HEAD'] : []), 'OPTIONS'].join(', ');
-  if (request.method === 'OPTIONS') return empty(204, { allow });
+  if (request.method === 'OPTIONS') return empty(204, { allow, ...bodyHeaders(methods) });
   throw new AppError('method-not-allowed', `${request.method} is not one of ${allow}.`, {
     headers: { allow },
   });
+}
+
+/** Accept-Post and Accept-Patch; for the other methods no such header is defined. */
+function bodyHeaders(methods: Methods): Record<string, string> {
+  const { POST: post, PATCH: patch } = Object.fromEntries(methods);
+  return {
+    ...(post?.accepts && acceptHeader('POST', post.accepts)),
+    ...(patch?.accepts && acceptHeader('PATCH', patch.accepts)),
+  };
 }
 
 function decodeSegment(segment: string): string {

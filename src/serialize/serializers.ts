@@ -1,5 +1,6 @@
 import fastJson from 'fast-json-stringify';
 import type { BodyFault } from '../errors.ts';
+import { REMOVED_USER, USER, type RemovedUser, type User } from '../users/user.ts';
 
 /** A problem document (RFC 9457). */
 export interface ProblemDocument {
@@ -39,6 +40,8 @@ interface Serializers {
   problem(value: ProblemDocument): string;
   problemPage(value: ProblemPage): string;
   page(value: PageDocument): string;
+  user(value: User): string;
+  removedUser(value: RemovedUser): string;
 }
 
 /**
@@ -93,4 +96,8 @@ export const serializers: Serializers = {
       page: { type: 'integer' },
     },
   }),
+
+  // Nothing is required here: fast-json-stringify writes required fields first, and lists have the stored order.
+  user: fastJson({ ...USER, required: [] }),
+  removedUser: fastJson(REMOVED_USER),
 };

@@ -17,3 +17,9 @@ export interface Batch {
   readonly more: boolean;
   release(): void;
 }
+
+/** The document of a batch of one row, a view of its slot: what stands behind the element's type and name. */
+export function documentOf(batch: Batch): Uint8Array {
+  const row = batch.slot.bytes(batch.start + batch.length).subarray(batch.start);
+  return row.subarray(row.indexOf(0) + 1);
+}

@@ -1,0 +1,74 @@
+import { AppError } from '../errors.ts';
+import { opaque } from './conditional.ts';
+import type { Request } from './edge.ts';
+import { quote } from './query.ts';
+
+/**
+ * Throws AppError `precondition-failed` unless a resource in this state may be changed: `etag` is its current strong tag
+ * (null: a resource without a strong one), or `missing`.
+ */
+export type Precondition = (state: { readonly etag: string | null } | 'missing') => void;
+
+/** `*`, or the entity tags of a list. */
+type Tags = '*' | readonly string[];
+
+/** entity-tag of RFC 9110, 8.8.3, and what stands around it in a list (5.6.1); header text is latin1. */
+const TAG = /[ \t,]*((?:W\/)?"[\x21\x23-\x7e\x80-\xff]*")[ \t]*(?=,|$)/y;
+
+/**
+ * What If-Match and If-None-Match demand of a write (RFC 9110, 13.1.1, 13.1.2, in the order of 13.2.2). Tags of coded
+ * answers are those of the plain ones. AppError `invalid-header` when one is malformed: to ignore it would be to write
+ * without the condition that the client relies on.
+ */
+export function readPrecondition({ headers }: Request): Precondition {
+  const match = readTags('If-Match', headers['if-match']);
+  const noneMatch = readTags('If-None-Match', headers['if-none-match']);
+  return (state) => {
+    if (match !== null && !matches(match, state, isSameStrongly)) throw failed('If-Match', match, state);
+    if (noneMatch !== null && matches(noneMatch, state, isSameWeakly))
+      throw failed('If-None-Match', noneMatch, state);
+  };
+}
+
+type State = Parameters<Precondition>[0];
+
+function matches(tags: Tags, state: State, isSame: (tag: string, etag: string) => boolean): boolean {
+  if (state === 'missing') return false;
+  const { etag } = state;
+  return tags === '*' || (etag !== null && tags.some((tag) => isSame(tag, etag)));
+}
+
+/** RFC 9110, 8.8.3.2. */
+function isSameStrongly(tag: string, etag: string): boolean {
+  return !tag.startsWith('W/') && isSameWeakly(tag, etag);
+}
+
+function isSameWeakly(tag: string, etag: string): boolean {
+  return opaque(tag) === opaque(etag);
+}
+
+function readTags(name: string, header: string | undefined): Tags | null {
+  if (header === undefined) return null;
+  if (header.trim() === '*') return '*';
+  const tags: string[] = [];
+  TAG.lastIndex = 0;
+  for (let at = 0; at < header.length; at = TAG.lastIndex) {
+    if (/^[ \t,]*$/.test(header.slice(at))) break;
+    const tag = TAG.exec(header)?.[1];
+    if (tag === undefined) throw malformed(name, header);
+    tags.push(tag);
+  }
+  if (tags.length === 0) throw malformed(name, header);
+  return tags;
+}
+
+function malformed(name: string, header: string): AppError {
+  const detail = `${name} must be * or a list of tags in double quotes; it came as ${quote(header)}.`;
+  return new AppError('invalid-header', detail);
+}
+
+function failed(name: string, tags: Tags, state: State): AppError {
+  const now = state === 'missing' ? 'does not exist' : `has the tag ${state.etag ?? 'of no single state'}`;
+  const asked = tags === '*' ? '*' : quote(tags.join(', '));
+  return new AppError('precondition-failed', `${name} is ${asked}, but the resource ${now}.`);
+}

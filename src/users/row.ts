@@ -1,0 +1,46 @@
+import { fingerprint } from '../serialize/fingerprint.ts';
+import { serializers } from '../serialize/serializers.ts';
+import { BSON } from '../store/bson.ts';
+import type { User } from './user.ts';
+
+/** A user as a store keeps it: times as dates, fields in this order, which is that of lists, too. */
+interface StoredUser {
+  readonly _id: string;
+  readonly name: string;
+  readonly email: string;
+  readonly metadata?: Readonly<Record<string, string>>;
+  readonly createdAt: Date;
+  readonly updatedAt: Date;
+}
+
+/** The BSON document of a user. */
+export function toRow({ id, name, email, metadata, createdAt, updatedAt }: User): Uint8Array {
+  const stored: StoredUser = {
+    _id: id,
+    name,
+    email,
+    ...(metadata !== undefined && { metadata }),
+    createdAt: new Date(createdAt),
+    updatedAt: new Date(updatedAt),
+  };
+  return BSON.serialize(stored);
+}
+
+/** The user of a BSON document. */
+export function fromRow(row: Uint8Array): User {
+  const { _id, name, email, metadata, createdAt, updatedAt } = BSON.deserialize(row) as StoredUser;
+  return {
+    id: _id,
+    name,
+    email,
+    ...(metadata !== undefined && { metadata }),
+    createdAt: createdAt.toISOString(),
+    updatedAt: updatedAt.toISOString(),
+  };
+}
+
+/** A user's representation and its strong tag, which changes with every change: updatedAt does. */
+export function represent(user: User): { readonly text: string; readonly etag: string } {
+  const text = serializers.user(user);
+  return { text, etag: `"${fingerprint(Buffer.from(text))}"` };
+}

@@ -1,0 +1,80 @@
+import { Type, type Static } from '@sinclair/typebox';
+
+/** Lengths are in characters (Unicode code points), as JSON Schema counts them. */
+const MOST_TEXTS = 50;
+const LONGEST_TEXT = 500;
+
+const name = Type.String({ minLength: 1, maxLength: 200, description: 'a text of 1 to 200 characters' });
+
+const email = Type.String({
+  maxLength: 320,
+  pattern: '^[^@]+@[^@]+$',
+  description: 'an e-mail address of at most 320 characters: one @ with something on both sides',
+});
+
+/** TypeBox's own Record makes a pattern of the names, which names with a line break do not match. */
+const metadata = Type.Unsafe<Readonly<Record<string, string>>>({
+  type: 'object',
+  maxProperties: MOST_TEXTS,
+  propertyNames: { maxLength: LONGEST_TEXT, description: `a name of at most ${LONGEST_TEXT} characters` },
+  additionalProperties: {
+    type: 'string',
+    maxLength: LONGEST_TEXT,
+    description: `a text of at most ${LONGEST_TEXT} characters`,
+  },
+  description: `an object of at most ${MOST_TEXTS} texts`,
+});
+
+const metadataPatch = Type.Unsafe<Readonly<Record<string, string | null>> | null>({
+  type: ['object', 'null'],
+  propertyNames: { maxLength: LONGEST_TEXT, description: `a name of at most ${LONGEST_TEXT} characters` },
+  additionalProperties: {
+    type: ['string', 'null'],
+    maxLength: LONGEST_TEXT,
+    description: `a text of at most ${LONGEST_TEXT} characters, or null to remove it`,
+  },
+  description: `an object of texts, or null to remove it`,
+});
+
+const time = (description: string) => Type.String({ format: 'date-time', description });
+
+/** A user as clients see it. */
+export const USER = Type.Object(
+  {
+    id: Type.String({ pattern: '^[A-Za-z0-9._~-]{1,64}$', description: 'what the URL ends in' }),
+    name,
+    email,
+    metadata: Type.Optional(metadata),
+    createdAt: time('when the user was created'),
+    updatedAt: time('when the user was last changed; later with each change'),
+  },
+  { additionalProperties: false, description: 'a user' },
+);
+export type User = Static<typeof USER>;
+
+/** The body that creates a user, or replaces one: all that a client may say of it. */
+export const USER_BODY = Type.Object(
+  { name, email, metadata: Type.Optional(metadata) },
+  { additionalProperties: false, description: 'an object with name and email' },
+);
+export type UserBody = Static<typeof USER_BODY>;
+
+/** A merge patch (RFC 7396): only what it names changes; null removes, which a name or an e-mail address cannot be. */
+export const USER_PATCH = Type.Object(
+  { name: Type.Optional(name), email: Type.Optional(email), metadata: Type.Optional(metadataPatch) },
+  { additionalProperties: false, description: 'an object with some of name, email and metadata' },
+);
+export type UserPatch = Static<typeof USER_PATCH>;
+
+/** The confirmation of a removal. */
+export const REMOVED_USER = Type.Object(
+  { id: USER.properties.id, deleted: Type.Literal(true) },
+  { additionalProperties: false, description: 'what was removed' },
+);
+export type RemovedUser = Static<typeof REMOVED_USER>;
+
+/** What more metadata would be refused as: a merge can make more than each of its parts has. */
+export function metadataFault(texts: Readonly<Record<string, string>>): string | null {
+  const count = Object.keys(texts).length;
+  return count > MOST_TEXTS ? `expected ${metadata.description ?? ''}; it would have ${count}` : null;
+}

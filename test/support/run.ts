@@ -15,6 +15,10 @@ import { startMongod } from './mongod.ts';
 const ROOT = join(import.meta.dirname, '../..');
 const OWN = ['--long', '--summary'];
 
+/** A test that hangs, or a connection it left open, fails its file instead of never ending. */
+const LIMIT_MS = 10 * 60_000;
+const LONG_LIMIT_MS = 60 * 60_000;
+
 const given = process.argv.slice(2);
 const words = given.filter((argument) => !argument.startsWith('-'));
 const forwarded = given.filter((argument) => argument.startsWith('-') && !OWN.includes(argument));
@@ -30,6 +34,7 @@ const child = spawn(
   process.execPath,
   [
     ...['--import', 'tsx', '--test', `--test-concurrency=${availableParallelism()}`],
+    `--test-timeout=${given.includes('--long') ? LONG_LIMIT_MS : LIMIT_MS}`,
     ...['--test-reporter', './test/support/reporter.mjs', '--test-reporter-destination', 'stdout'],
     ...forwarded,
     ...files,

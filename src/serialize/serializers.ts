@@ -1,3 +1,4 @@
+import { Type } from '@sinclair/typebox';
 import fastJson from 'fast-json-stringify';
 import type { BodyFault } from '../errors.ts';
 import { REMOVED_USER, USER, type RemovedUser, type User } from '../users/user.ts';
@@ -98,6 +99,6 @@ export const serializers: Serializers = {
   }),
 
   // Nothing is required here: fast-json-stringify writes required fields first, and lists have the stored order.
-  user: fastJson({ ...USER, required: [] }),
+  user: fastJson(Type.Partial(USER)),
   removedUser: fastJson(REMOVED_USER),
 };

@@ -25,8 +25,8 @@ export { hashBegin, hashBlocks, hashEnd } from "./hash.as";
 /** Copies the next `length` bytes of the kept text to `out`. */
 @external("host", "spilled") declare function hostSpilled(out: usize, length: usize): void;
 
-/** Deepest nesting, the row itself being level 1. */
-const MAX_DEPTH: usize = 100;
+/** Deepest nesting, the row itself being level 1: what MongoDB stores at most (181 is refused by 6.0.5). */
+const MAX_DEPTH: usize = 180;
 /**
  * More than a step writes, counting what vector stores scribble: a comma, a quoted key of 15 bytes and a colon make 19, the
  * longest values (a date as Extended JSON, a Decimal128) 48; a text that has to stop has passed `stop` by 16 at most.

@@ -10,7 +10,7 @@ const SMALLEST_CHUNK = 256;
 /** By the negative of what `run` in transcode.as.ts answers. */
 const FAULTS: Readonly<Record<number, string>> = {
   1: 'is not a sound BSON document',
-  2: 'is nested more than 100 levels deep',
+  2: 'is nested more than 180 levels deep',
   3: 'has no _id, or is not a sound BSON document',
 };
 

@@ -41,7 +41,7 @@ export async function measure(
   const before = cpuSeconds(pid);
   if (scenario.kind === 'page') {
     const result = await autocannon({
-      url: candidate.url + scenario.path,
+      url: `${candidate.url ?? ''}${scenario.path}`,
       connections: scenario.connections,
       duration: seconds,
     });

@@ -38,8 +38,10 @@ async function main(argv: readonly string[]): Promise<number> {
     case '-h':
     case 'help':
       return print(HELP);
+    case undefined:
+      throw new UsageError('no command given');
     default:
-      throw new UsageError(command === undefined ? 'no command given' : `${command} is not a command`);
+      throw new UsageError(`${command} is not a command`);
   }
 }
 

@@ -24,7 +24,9 @@ function fakeEncoder(closed: { count: number }): RowEncoder {
       yield Buffer.from('a');
       yield Buffer.from('b');
     },
-    close: () => void closed.count++,
+    close: () => {
+      closed.count++;
+    },
   };
 }
 

@@ -5,10 +5,8 @@ import type { Limiter, Taken } from './limiter.ts';
 import { createMemoryLimiter, type MemoryLimiter } from './memory.ts';
 import type { Policy } from './policy.ts';
 
-/** What a request may wait for Redis; then this process counts. Milliseconds. */
-const ANSWER_MS = 1000;
-/** A connection that answers nothing for so long, although asked, is made anew. */
-const SILENCE_MS = 2000;
+/** What a request may wait for Redis; then this process counts, and the connection is made anew. Milliseconds. */
+const SILENCE_MS = 1000;
 /** While Redis is away it is asked again so often. */
 const ASK_AGAIN_MS = 1000;
 /** Who is counted when Redis is asked whether it counts: a write, since a replica or a full Redis answers PING, too. */
@@ -65,7 +63,6 @@ class RedisLimiter implements Limiter {
       autoResendUnfulfilledCommands: false,
       maxRetriesPerRequest: 0,
       connectTimeout: SILENCE_MS,
-      commandTimeout: ANSWER_MS,
       socketTimeout: SILENCE_MS,
       retryStrategy: (attempt) => Math.min(attempt * 50, ASK_AGAIN_MS),
     });
@@ -73,7 +70,6 @@ class RedisLimiter implements Limiter {
     this.redis.on('ready', () => this.askAgain());
     this.shared = new RateLimiterRedis({
       storeClient: this.redis,
-      rejectIfRedisNotReady: true,
       // Another policy is another counter: what is used up of one says nothing about the other.
       keyPrefix: `sluice:rate:${limit}/${windowSeconds}`,
       points: limit,
@@ -82,7 +78,13 @@ class RedisLimiter implements Limiter {
   }
 
   async connected(): Promise<void> {
-    await once(this.redis, 'ready').catch((error: unknown) => this.goAlone(error));
+    // `once` rejects with what `error` brings; a peer that hangs up brings nothing.
+    await Promise.race([once(this.redis, 'ready'), once(this.redis, 'close')]).then(
+      () => {
+        if (this.redis.status !== 'ready') this.goAlone('the connection was closed');
+      },
+      (error: unknown) => this.goAlone(error),
+    );
   }
 
   take(client: string): Taken | Promise<Taken> {

@@ -56,8 +56,6 @@ class RedisLimiter implements Limiter {
     this.local = createMemoryLimiter(policy, { now });
     this.redis = new Redis(url, {
       connectionName: 'sluice',
-      // What is asked at once goes in one write: half the time a request.
-      enableAutoPipelining: true,
       // A request is never kept for later: it is answered now, without Redis.
       enableOfflineQueue: false,
       autoResendUnfulfilledCommands: false,

@@ -8,69 +8,56 @@ const REARM_MS = 3000;
 export type BytesResponse = Pick<HttpResponse, 'cork' | 'tryEnd' | 'getWriteOffset'>;
 
 export interface BytesOptions {
+  /** Its head was written, and as much of the body as the socket took. */
   readonly response: BytesResponse;
   readonly bytes: Uint8Array;
-  /** Writes status and headers; called in the first cork. */
-  readonly writeHead: () => void;
   readonly watch: Watch;
   readonly cut: (reason: unknown) => void;
   readonly ended: () => void;
 }
 
 /**
- * A body that is too large for one cork. `tryEnd` takes what the socket takes and buffers nothing, so nothing can be lost
- * and the rest is sent from `bytes` when there is room; `end` loses the whole body when the head before it does not fit.
+ * The rest of a body that is too large for one cork and whose reader did not take it at once. `tryEnd` takes what the
+ * socket takes and buffers nothing, so nothing can be lost and the rest is sent from `bytes` when there is room; `end`
+ * would copy all of it.
  */
 export class UwsBytes implements Watched {
   private readonly options: BytesOptions;
-  private state: 'sending' | 'over' = 'sending';
-  private offset = 0;
+  private offset: number;
   private takenAt: number;
   private triedAt: number;
 
   constructor(options: BytesOptions) {
     this.options = options;
+    this.offset = options.response.getWriteOffset();
     this.takenAt = options.watch.now();
     this.triedAt = this.takenAt;
-  }
-
-  start(): void {
-    this.options.watch.add(this);
-    this.proceed(this.options.writeHead);
+    options.watch.add(this);
   }
 
   writable(): void {
-    if (this.state === 'sending') this.proceed();
-  }
-
-  check(): void {
-    const { watch, cut } = this.options;
-    if (this.state === 'over') return;
-    const now = watch.now();
-    if (now - this.takenAt >= watch.stallTimeoutMs) cut(new StallError(watch.stallTimeoutMs));
-    // A try tells whether the reader takes bytes, long before the socket is writable, and sets its timer anew.
-    else if (now - this.triedAt >= REARM_MS) this.proceed();
-  }
-
-  lost(): void {
-    this.state = 'over';
-    this.options.watch.delete(this);
-  }
-
-  private proceed(before?: () => void): void {
-    const { response, bytes, ended } = this.options;
-    const [, done] = corked(response, () => {
-      before?.();
-      return response.tryEnd(bytes.subarray(this.offset), bytes.length);
-    });
-    this.triedAt = this.options.watch.now();
+    const { response, bytes, watch, ended } = this.options;
+    const [, done] = corked(response, () => response.tryEnd(bytes.subarray(this.offset), bytes.length));
     if (done) {
-      this.lost();
+      watch.delete(this);
       ended();
       return;
     }
     const offset = response.getWriteOffset();
+    this.triedAt = watch.now();
     if (offset > this.offset) this.takenAt = this.triedAt;
     this.offset = offset;
+  }
+
+  check(): void {
+    const { watch, cut } = this.options;
+    const now = watch.now();
+    if (now - this.takenAt >= watch.stallTimeoutMs) cut(new StallError(watch.stallTimeoutMs));
+    // A try tells whether the reader takes bytes, long before the socket is writable, and sets its timer anew.
+    else if (now - this.triedAt >= REARM_MS) this.writable();
+  }
+
+  lost(): void {
+    this.options.watch.delete(this);
   }
 }

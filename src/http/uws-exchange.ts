@@ -1,7 +1,7 @@
 import { STATUS_CODES } from 'node:http';
 import { addressFromBytes } from './address.ts';
 import { BodyCollector } from './body.ts';
-import { CORK_BYTES } from './cork.ts';
+import { CORK_BYTES, corked } from './cork.ts';
 import type { Reply } from './edge.ts';
 import { Exchange, type Exchanges } from './exchange.ts';
 import { Head } from './framing.ts';
@@ -85,16 +85,15 @@ export class UwsExchange extends Exchange {
       if (body.kind === 'stream') this.runUnread(body, new Error('This answer has no body.'));
     } else if (body.kind === 'stream') {
       const stream = new UwsStream({
-        ...this.writingOptions(response, reply, close),
+        ...this.writingOptions(response),
+        writeHead: () => writeHead(response, reply, close),
         headBytes,
         signal: this.signal,
       });
       this.startWriting(response, stream);
       void this.produce(body.run, stream);
     } else if (body.kind === 'bytes' && headBytes + body.bytes.length > CORK_BYTES) {
-      const large = new UwsBytes({ ...this.writingOptions(response, reply, close), bytes: body.bytes });
-      this.startWriting(response, large);
-      large.start();
+      this.sendLarge(response, reply, body.bytes, close);
     } else {
       response.cork(() => {
         writeHead(response, reply, false);
@@ -115,10 +114,18 @@ export class UwsExchange extends Exchange {
     return true;
   }
 
-  private writingOptions(response: HttpResponse, reply: Reply, close: boolean) {
+  private sendLarge(response: HttpResponse, reply: Reply, bytes: Uint8Array, close: boolean): void {
+    const [, done] = corked(response, () => {
+      writeHead(response, reply, close);
+      return response.tryEnd(bytes, bytes.length);
+    });
+    if (done) this.finish();
+    else this.startWriting(response, new UwsBytes({ ...this.writingOptions(response), bytes }));
+  }
+
+  private writingOptions(response: HttpResponse) {
     return {
       response,
-      writeHead: () => writeHead(response, reply, close),
       watch: this.exchanges.watch,
       cut: (reason: unknown) => this.cut(reason),
       ended: () => this.finish(),

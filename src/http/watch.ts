@@ -51,12 +51,13 @@ export class Watch {
 
   delete(answer: Watched): void {
     this.watched.delete(answer);
-    if (this.watched.size > 0 || this.timer === null) return;
-    clearInterval(this.timer);
-    this.timer = null;
   }
 
   private checkAll(): void {
+    if (this.watched.size === 0 && this.timer !== null) {
+      clearInterval(this.timer);
+      this.timer = null;
+    }
     for (const answer of this.watched) answer.check();
   }
 }

@@ -1,0 +1,199 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { makeBookmark } from '../src/store/bookmark.ts';
+import { Int32, ObjectId } from '../src/store/bson.ts';
+import type { Change, Plan, UserStore } from '../src/store/store.ts';
+import { fromRow, toRow } from '../src/users/row.ts';
+import type { User } from '../src/users/user.ts';
+import { NEVER, PLENTY, takeRows } from './support/reading.ts';
+import type { OpenForTest } from './store.contract.ts';
+
+const BY_ID: Plan = { order: 'id', direction: 1 };
+const TIME = '2026-01-02T03:04:05.678Z';
+
+function user(id: string, name: string, metadata?: User['metadata']): User {
+  return { id, name, email: 'a@b', ...(metadata && { metadata }), createdAt: TIME, updatedAt: TIME };
+}
+
+/** Sets a user whatever it was. */
+const put = (users: UserStore, wanted: User) => users.change(wanted.id, () => toRow(wanted));
+
+async function getUser(users: UserStore, id: unknown): Promise<User | null> {
+  const batch = await users.get(makeBookmark({ _id: id }), NEVER);
+  const [row] = batch ? takeRows(batch) : [];
+  return row ? fromRow(row) : null;
+}
+
+/** Counts up in the user's name. */
+const countUp: Change = (current) => {
+  if (!current) return toRow(user('counter', '1'));
+  const before = fromRow(current);
+  return toRow({ ...before, name: String(Number(before.name) + 1) });
+};
+
+/** Every promise of UserStore in src/store/store.ts, tested on one implementation. */
+export function userStoreContract(name: string, open: OpenForTest): void {
+  test(`${name}: a change creates, replaces, keeps and removes, and says what was and what is`, async (t) => {
+    const opened = await open(t);
+    if (!opened) return;
+    const { users } = opened.store;
+    const [first, second] = [toRow(user('a', 'Ada')), toRow(user('a', 'Ada', { odd: 'yes' }))];
+    const seen: (Uint8Array | null)[] = [];
+    const becomes = (after: ReturnType<Change>) =>
+      users.change('a', (current) => {
+        seen.push(current);
+        return after;
+      });
+    assert.deepEqual(hex(await becomes(null)), { before: null, after: null });
+    assert.deepEqual(hex(await becomes('keep')), { before: null, after: null });
+    assert.deepEqual(hex(await becomes(first)), hex({ before: null, after: first }));
+    assert.deepEqual(hex(await becomes('keep')), hex({ before: first, after: first }));
+    assert.deepEqual(hex(await becomes(second)), hex({ before: first, after: second }));
+    assert.deepEqual(await getUser(users, 'a'), fromRow(second));
+    assert.deepEqual(hex(await becomes(null)), hex({ before: second, after: null }));
+    assert.equal(await getUser(users, 'a'), null);
+    assert.deepEqual(
+      seen.map((bytes) => bytes && fromRow(bytes).metadata),
+      [null, null, null, undefined, undefined, { odd: 'yes' }],
+    );
+    for (const id of ['b', new Int32(1), new ObjectId()]) assert.equal(await getUser(users, id), null);
+    assert.equal(opened.slots.taken, 0);
+  });
+
+  test(`${name}: what a change throws is told as it is, and leaves everything as it was`, async (t) => {
+    const opened = await open(t);
+    if (!opened) return;
+    const { users } = opened.store;
+    await put(users, user('a', 'Ada'));
+    const refusals = Array.from({ length: 20 }, (_, n) => new Error(`refusal ${n}`));
+    const results = await Promise.allSettled(
+      refusals.flatMap((refusal, n) => [
+        users.change('a', () => {
+          throw refusal;
+        }),
+        put(users, user(`b${n}`, 'Bob')),
+      ]),
+    );
+    results.forEach((result, n) => {
+      if (n % 2 === 1) assert.equal(result.status, 'fulfilled');
+      else assert.equal(result.status === 'rejected' && result.reason, refusals[n / 2]);
+    });
+    assert.deepEqual(await getUser(users, 'a'), user('a', 'Ada'));
+    assert.deepEqual(await getUser(users, 'b19'), user('b19', 'Bob'));
+  });
+
+  test(`${name}: of changes at once to one user none is lost, each starts from the one before`, async (t) => {
+    const opened = await open(t);
+    if (!opened) return;
+    const { users } = opened.store;
+    const changes = await Promise.all(Array.from({ length: 100 }, () => users.change('counter', countUp)));
+    const steps = changes.map(({ before, after }) => [nameOf(before), nameOf(after)]);
+    steps.sort((a, b) => Number(a[1]) - Number(b[1]));
+    assert.deepEqual(
+      steps,
+      steps.map((_, n) => [n === 0 ? null : String(n), String(n + 1)]),
+    );
+    assert.equal((await getUser(users, 'counter'))?.name, '100');
+  });
+
+  test(`${name}: of creators of one user at once exactly one finds none`, async (t) => {
+    const opened = await open(t);
+    if (!opened) return;
+    const { users } = opened.store;
+    const created = await Promise.allSettled(
+      Array.from({ length: 30 }, (_, n) =>
+        users.change('a', (current) => {
+          if (current) throw new Error('taken');
+          return toRow(user('a', String(n)));
+        }),
+      ),
+    );
+    const [winner, ...others] = created.filter((result) => result.status === 'fulfilled');
+    assert.deepEqual(others, []);
+    assert.equal((await getUser(users, 'a'))?.name, nameOf(winner?.value.after ?? null));
+  });
+
+  test(`${name}: users are read in order of id from any bookmark, whatever was removed meanwhile`, async (t) => {
+    const opened = await open(t);
+    if (!opened) return;
+    const { users } = opened.store;
+    const ids = Array.from({ length: 90 }, (_, n) => `${'~-._aZ09'[n % 8] ?? ''}${(n * 7919) % 1009}`);
+    await Promise.all(ids.map((id) => put(users, user(id, id))));
+    const sorted = ids.toSorted((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b)));
+    for (const rows of [1, 7, 90, 1000]) assert.deepEqual(await readIds(users, rows), sorted);
+    const skipped = await users.read(BY_ID, { skip: 80 }, { rows: 100, bytes: PLENTY }, NEVER);
+    assert.deepEqual(
+      takeRows(skipped).map((row) => fromRow(row).id),
+      sorted.slice(80),
+    );
+    const bookmark = makeBookmark({ _id: sorted[40] });
+    await users.change(sorted[40] ?? '', () => null);
+    const rest = await users.read(BY_ID, { after: bookmark }, { rows: 100, bytes: PLENTY }, NEVER);
+    assert.deepEqual(
+      takeRows(rest).map((row) => fromRow(row).id),
+      sorted.slice(41),
+    );
+    assert.equal(opened.slots.taken, 0);
+  });
+
+  test(`${name}: names of metadata mean nothing, however they look`, async (t) => {
+    const opened = await open(t);
+    if (!opened) return;
+    const { users } = opened.store;
+    const names = [
+      '',
+      '1',
+      'a.b',
+      'constructor',
+      'prototype',
+      'toJSON',
+      'toBSON',
+      'length',
+      '\n',
+      'ä𝄞',
+      '_id',
+    ];
+    const odd = user('odd', '$where', Object.fromEntries(names.map((key) => [key, `$${key}`])));
+    await put(users, odd);
+    assert.deepEqual(await getUser(users, 'odd'), odd);
+    const { before } = await users.change('odd', (current) => {
+      assert.ok(current);
+      return toRow({ ...fromRow(current), name: 'again' });
+    });
+    assert.deepEqual(before && fromRow(before), odd);
+    assert.deepEqual(await getUser(users, 'odd'), { ...odd, name: 'again' });
+    await users.change('odd', () => null);
+    assert.equal(await getUser(users, 'odd'), null);
+  });
+
+  test(`${name}: users and items do not meet`, async (t) => {
+    const opened = await open(t);
+    if (!opened) return;
+    const { users, items } = opened.store;
+    await put(users, user('a', 'Ada'));
+    assert.equal(await items.get(makeBookmark({ _id: 'a' }), NEVER), null);
+    const batch = await items.read(BY_ID, {}, { rows: 10, bytes: PLENTY }, NEVER);
+    assert.deepEqual(takeRows(batch), []);
+  });
+}
+
+async function readIds(users: UserStore, rows: number): Promise<string[]> {
+  const ids: string[] = [];
+  let from = {};
+  for (;;) {
+    const batch = await users.read(BY_ID, from, { rows, bytes: PLENTY }, NEVER);
+    const { last, more } = batch;
+    ids.push(...takeRows(batch).map((row) => fromRow(row).id));
+    if (!more || !last) return ids;
+    from = { after: last };
+  }
+}
+
+function nameOf(row: Uint8Array | null): string | null {
+  return row && fromRow(row).name;
+}
+
+function hex({ before, after }: { before: Uint8Array | null; after: Uint8Array | null }) {
+  const text = (bytes: Uint8Array | null) => bytes && Buffer.from(bytes).toString('hex');
+  return { before: text(before), after: text(after) };
+}

@@ -1,0 +1,145 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { AppError } from '../src/errors.ts';
+import { openLmdb } from '../src/store/lmdb.ts';
+import { Slots } from '../src/store/slots.ts';
+import { fromRow, toRow } from '../src/users/row.ts';
+import type { User } from '../src/users/user.ts';
+import { testDirectory, testLmdb } from './support/lmdb.ts';
+import { openStore, testClient, testMongoStore } from './support/mongo.ts';
+import { ownMongod, testMongo } from './support/mongod.ts';
+import { NEVER, PLENTY, takeRows } from './support/reading.ts';
+import { userStoreContract } from './users-store.contract.ts';
+
+userStoreContract('lmdb', testLmdb);
+userStoreContract('mongodb', (t) => testMongoStore(t));
+userStoreContract('mongodb, plain collection', async (t) => {
+  const uri = await testMongo(t);
+  if (uri === null) return null;
+  await testClient(t, uri).db().createCollection('users');
+  return openStore(t, uri);
+});
+
+const TIME = '2026-01-02T03:04:05.678Z';
+const ADA: User = { id: 'ada', name: '0', email: 'a@b', createdAt: TIME, updatedAt: TIME };
+
+/** A document of whatever form. */
+interface Loose {
+  _id: string | number;
+  [field: string]: unknown;
+}
+
+const countUp = (current: Uint8Array | null): Uint8Array => {
+  const before = current ? fromRow(current) : ADA;
+  return toRow({ ...before, name: String(Number(before.name) + 1) });
+};
+
+test('changes by two processes to one user of MongoDB are all made, none twice', async (t) => {
+  const uri = await testMongo(t);
+  if (uri === null) return;
+  const stores = [await openStore(t, uri), await openStore(t, uri)];
+  let calls = 0;
+  const count = (current: Uint8Array | null) => {
+    calls++;
+    return countUp(current);
+  };
+  await Promise.all(
+    stores.flatMap(({ store }) => Array.from({ length: 60 }, () => store.users.change('ada', count))),
+  );
+  const { before } = (await stores[0]?.store.users.change('ada', () => 'keep')) ?? {};
+  assert.equal(before && fromRow(before).name, '120');
+  t.diagnostic(`120 changes took ${calls} tries`);
+  assert.ok(calls > 120, 'some met each other');
+});
+
+test("a collection of users that is another application's is not served, items are", async (t) => {
+  const uri = await testMongo(t);
+  if (uri === null) return;
+  const db = testClient(t, uri).db();
+  const strange: Loose = { _id: 'root', name: 'r', email: 'r@r', password: 'hash' };
+  await db.collection<Loose>('users').insertOne(strange);
+  const { store, warnings } = await openStore(t, uri);
+  const unavailable = (error: unknown) => error instanceof AppError && error.code === 'store-unavailable';
+  const size = { rows: 10, bytes: PLENTY };
+  await assert.rejects(store.users.read({ order: 'id', direction: 1 }, {}, size, NEVER), unavailable);
+  await assert.rejects(store.users.change('ada', countUp), unavailable);
+  assert.deepEqual(warnings, [
+    "Users are not served from the collection 'users': it holds documents that are no users of this server.",
+  ]);
+  assert.deepEqual(takeRows(await store.items.read({ order: 'id', direction: 1 }, {}, size, NEVER)), []);
+
+  await db.collection('users').deleteMany({});
+  await store.users.change('ada', countUp); // mended without a restart
+  assert.match(warnings[1] ?? '', /'users' is not validated/);
+});
+
+test('the collection of users is made clustered, with a validator that lets nothing else in', async (t) => {
+  const opened = await testMongoStore(t);
+  if (!opened) return;
+  const [info] = await opened.client.db().listCollections({ name: 'users' }).toArray();
+  assert.ok(info && 'options' in info && info.options.clusteredIndex);
+  const users = opened.client.db().collection<Loose>('users');
+  const time = new Date();
+  const sound = { _id: 'x', name: 'n', email: 'e@e', createdAt: time, updatedAt: time };
+  const unsound = [
+    { ...sound, password: 'hash' },
+    { ...sound, _id: 7 },
+    { ...sound, name: null },
+    { ...sound, metadata: { a: 1 } },
+    { _id: 'x', name: 'n' },
+  ];
+  for (const document of unsound) await assert.rejects(users.insertOne(document), { code: 121 });
+  await users.insertOne(sound);
+  await openStore(t, opened.uri);
+  assert.deepEqual(opened.warnings, []);
+});
+
+test('who may only read MongoDB serves items and users, and says that users cannot be changed', async (t) => {
+  const set = await ownMongod(t, { replicated: false, arguments: ['--auth'] });
+  if (!set) return;
+  const url = new URL(set.uri);
+  const as = (name: string) => `mongodb://${name}:pw@${url.host}/shop?authSource=admin&directConnection=true`;
+  const create = (createUser: string, ...roles: unknown[]) => ({ createUser, pwd: 'pw', roles });
+  await set.members[0]?.admin((client) => client.db('admin').command(create('root', 'root')));
+  const root = testClient(t, as('root'));
+  await root.db('admin').command(create('reader', { role: 'read', db: 'shop' }));
+  const { store } = await openStore(t, as('root'));
+  await store.users.change('ada', countUp);
+
+  const reading = await openStore(t, as('reader'));
+  const size = { rows: 10, bytes: PLENTY };
+  const batch = await reading.store.users.read({ order: 'id', direction: 1 }, {}, size, NEVER);
+  assert.deepEqual(takeRows(batch).map(fromRow), [{ ...ADA, name: '1' }]);
+  await assert.rejects(reading.store.users.change('ada', countUp), (error) => {
+    assert.ok(error instanceof AppError);
+    assert.equal(error.code, 'store-unavailable');
+    assert.match(error.message, /lets this server read users, not change them/);
+    return true;
+  });
+
+  await root.db().dropCollection('users');
+  const without = await openStore(t, as('reader'));
+  assert.match(without.warnings.join(), /'users' is missing, and this user may not create it/);
+  assert.deepEqual(
+    takeRows(await without.store.items.read({ order: 'id', direction: 1 }, {}, size, NEVER)),
+    [],
+  );
+});
+
+test('a closed embedded store takes no change, and what was asked for before is done', async (t) => {
+  const directory = await testDirectory(t);
+  const store = await openLmdb({ directory, slots: new Slots() });
+  const asked = Array.from({ length: 600 }, () => store.users.change('ada', countUp));
+  await store.close();
+  const names = (await Promise.all(asked)).map(({ after }) => after && fromRow(after).name);
+  assert.deepEqual(
+    names,
+    Array.from({ length: 600 }, (_, n) => String(n + 1)),
+  );
+  await assert.rejects(store.users.change('ada', countUp), { code: 'store-unavailable' });
+
+  const again = await openLmdb({ directory, slots: new Slots() });
+  t.after(() => again.close());
+  const { before } = await again.users.change('ada', () => 'keep');
+  assert.equal(before && fromRow(before).name, '600');
+});

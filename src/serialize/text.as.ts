@@ -12,7 +12,13 @@ export function writeText(o: usize, e: usize, p: usize, stop: usize, end: usize)
     if (o + 16 <= end) {
       const v = v128.load(o);
       v128.store(p, v);
-      const n = plainPrefix(v);
+      const mask = notPlainAscii(v);
+      if (mask == 0) { // apart from the other case, so that the next load does not wait for this mask
+        o += 16;
+        p += 16;
+        continue;
+      }
+      const n = plainPrefix(v, ctz(mask));
       if (n != 0) {
         o += n;
         p += n;
@@ -50,21 +56,19 @@ export function writeText(o: usize, e: usize, p: usize, stop: usize, end: usize)
   ));
 }
 
-/** How many ASCII characters, 0 to 16, stand at the beginning of `v` before anything else or one that must be escaped. */
+/** A bit for each byte that is above ASCII or must be escaped. */
 // @ts-ignore: decorator
-@inline export function asciiPrefix(v: v128): usize {
-  // As signed bytes, what is above ASCII is below 0.
-  return ctz(i8x16.bitmask(v128.or(
+@inline export function notPlainAscii(v: v128): i32 {
+  return i8x16.bitmask(v128.or(
     v128.or(i8x16.eq(v, i8x16.splat(34)), i8x16.eq(v, i8x16.splat(92))),
-    i8x16.lt_s(v, i8x16.splat(32)),
-  )) | 0x10000);
+    i8x16.lt_s(v, i8x16.splat(32)), // as signed bytes, what is above ASCII is below 0
+  ));
 }
 
-/** How many bytes at the beginning of `v`, 0 to 16, are whole characters that are written as they are. */
+/** How many bytes at the beginning of `v` are whole characters written as they are; the first `ascii` are plain ASCII. */
 // @ts-ignore: decorator
-@inline function plainPrefix(v: v128): usize {
-  const ascii = asciiPrefix(v);
-  if (ascii == 16 || (i8x16.bitmask(v) >> <i32>ascii & 1) == 0) return ascii;
+@inline function plainPrefix(v: v128, ascii: usize): usize {
+  if ((i8x16.bitmask(v) >> <i32>ascii & 1) == 0) return ascii;
   return utf8Prefix(v, ctz(escapes(v) | 0x10000), ascii);
 }
 

@@ -17,7 +17,7 @@ import {
 import { base64Reached, writeBase64, writeObjectId, writeUuid } from "./binary.as";
 import { writeDate } from "./dates.as";
 import { writeDecimal128, writeDouble, writeI64, writeNull } from "./numbers.as";
-import { asciiPrefix, textReached, writeText } from "./text.as";
+import { notPlainAscii, textReached, writeText } from "./text.as";
 export { hashBegin, hashBlocks, hashEnd } from "./hash.as";
 
 /** Keeps the Extended JSON of the value of BSON type `type` at [at, end) for `hostSpilled`; answers its length. */
@@ -179,7 +179,7 @@ export function run(s: State, out: usize, limit: usize): i32 {
           if (o + 16 <= end) {
             const v = v128.load(o);
             v128.store(p + comma + 1, v);
-            length = asciiPrefix(v);
+            length = ctz(notPlainAscii(v) | 0x10000);
           }
           const isWhole = length < 16 && load<u8>(o + length) == 0;
           const nul = isWhole ? o + length : findNul(o, last);

@@ -4,6 +4,7 @@ import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 import { test, type TestContext } from 'node:test';
 import { Redis } from 'ioredis';
 import type { Taken } from '../src/limiter/limiter.ts';
+import { redisUrlFaults } from '../src/limiter/redis-url.ts';
 import { connectRedisLimiter } from '../src/limiter/redis.ts';
 import { freePort, testRedis } from './support/redis.ts';
 
@@ -197,6 +198,22 @@ test('without Redis at the start the server starts; no password is ever logged',
   const right = await limiterOn(t, redis.url.replace('//', '//:right@'));
   assert.equal((await right.take('a')).remaining, 9);
   assert.deepEqual(right.lines, []);
+});
+
+test('a URL that is none is a fault of the settings that does not show it', () => {
+  const good = ['redis://localhost', 'rediss://user:p%40ss@host:6380/2', 'redis://:pw@[::1]:6379', undefined];
+  for (const url of good) assert.deepEqual(redisUrlFaults(url), [], url);
+  const bad = [
+    'redis://:hunter2@[bad',
+    'redis://:hunter2@a b',
+    'redis://:hunter2%zz@h',
+    'redis://:hunter2@/0',
+  ];
+  bad.push('redis://:hunter2@h:99999', 'http://:hunter2@h', 'hunter2', '', 'redis:hunter2', 'REDIS//h');
+  for (const url of bad) {
+    assert.match(redisUrlFaults(url).join(), /^REDIS_URL must be redis:/, url);
+    assert.doesNotMatch(redisUrlFaults(url).join(), /hunter2/);
+  }
 });
 
 test('what is at the address may hang or hang up: the server starts all the same', async (t) => {

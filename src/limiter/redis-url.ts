@@ -1,0 +1,25 @@
+/**
+ * What is wrong with REDIS_URL, without showing it: it may have a password, and the error of a client that meets a bad
+ * URL carries the whole of it.
+ */
+export function redisUrlFaults(text: string | undefined): readonly string[] {
+  if (text === undefined || isRedisUrl(text)) return [];
+  return ['REDIS_URL must be redis:// or rediss:// with a host, such as redis://:password@localhost:6379/0'];
+}
+
+function isRedisUrl(text: string): boolean {
+  if (!URL.canParse(text)) return false;
+  const { protocol, hostname, username, password } = new URL(text);
+  return ['redis:', 'rediss:'].includes(protocol) && hostname !== '' && [username, password].every(isEncoded);
+}
+
+/** Whether every % begins an escape of UTF-8. */
+function isEncoded(text: string): boolean {
+  try {
+    decodeURIComponent(text);
+    return true;
+  } catch (error) {
+    if (error instanceof URIError) return false;
+    throw error;
+  }
+}

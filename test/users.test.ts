@@ -156,7 +156,9 @@ for (const [store, engine] of COMBINATIONS) {
       if (!users) return;
       const ids: string[] = [];
       for (let n = 0; n < 5; n++) {
-        const answer: Answer = await users.send('POST', PATH, { body: { ...ADA, metadata: { n: String(n) } } });
+        const answer: Answer = await users.send('POST', PATH, {
+          body: { ...ADA, metadata: { n: String(n) } },
+        });
         const { id, ...rest } = answer.json as User;
         ids.push(id);
         assert.equal(answer.status, 201);
@@ -164,7 +166,7 @@ for (const [store, engine] of COMBINATIONS) {
         assert.equal(answer.headers.get('location'), `${PATH}/${id}`);
         assert.deepEqual(Object.keys(rest), ['name', 'email', 'metadata', 'createdAt', 'updatedAt']);
         assert.equal(rest.createdAt, rest.updatedAt);
-        const got = await users.get(id);
+        const got: Answer = await users.get(id);
         assert.deepEqual([got.text, got.headers.get('etag')], [answer.text, answer.headers.get('etag')]);
       }
       const { data } = (await users.send('GET', PATH)).json as { data: User[] };

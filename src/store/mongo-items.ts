@@ -84,7 +84,6 @@ export class MongoItems implements ItemStore {
       const [, ...lower] = ranges;
       if (lower.length === 0 || !range.floor) return false;
       if (!(await this.#finder.isAnyBelow(range.floor.value, layout, signal))) return false;
-      if (gathering.isFull) return true;
       ranges = lower;
     }
     return false;

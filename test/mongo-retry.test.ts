@@ -1,0 +1,93 @@
+import assert from 'node:assert/strict';
+import { test, type TestContext } from 'node:test';
+import type { Document } from 'mongodb';
+import { AppError } from '../src/errors.ts';
+import type { Plan, Store } from '../src/store/store.ts';
+import { expectedItems, makeItems } from './support/items.ts';
+import { openStore } from './support/mongo.ts';
+import { ownMongod } from './support/mongod.ts';
+import { NEVER, PLENTY, assertChain } from './support/reading.ts';
+
+const PLAN: Plan = { order: 'id', direction: 1 };
+const SIZE = { rows: 7, bytes: PLENTY };
+const ITEMS = makeItems(20);
+
+interface Failing {
+  readonly store: Store;
+  /** Makes the next commands of this name fail so. */
+  readonly fail: (command: string, times: number, how: Document) => Promise<void>;
+}
+
+/** A store on a mongod that fails when it is told to. */
+async function failingStore(t: TestContext): Promise<Failing | null> {
+  const set = await ownMongod(t, { arguments: ['--setParameter', 'enableTestCommands=1'] });
+  const member = set?.members[0];
+  if (!set || !member) return null;
+  const { store } = await openStore(t, set.uri);
+  await store.items.insert(
+    ITEMS.map(({ bytes }) => bytes),
+    'fail',
+  );
+  const fail = (command: string, times: number, how: Document) =>
+    member.admin(async (client) => {
+      const data = { failCommands: [command], ...how };
+      await client.db('admin').command({ configureFailPoint: 'failCommand', mode: { times }, data });
+    });
+  return { store, fail };
+}
+
+function readAll(store: Store): Promise<void> {
+  return assertChain(store.items, PLAN, {}, SIZE, expectedItems(ITEMS, PLAN));
+}
+
+function isUnavailable(error: unknown): boolean {
+  return error instanceof AppError && error.code === 'store-unavailable';
+}
+
+const PASSING: readonly (readonly [string, Document])[] = [
+  ['the connection breaks', { closeConnection: true }],
+  ...[6, 7, 89, 91, 189, 262, 9001, 10107, 11600, 11601, 11602, 13435, 13436].map(
+    (errorCode) => [`the server answers ${errorCode}`, { errorCode }] as const,
+  ),
+];
+
+test('a read that fails in passing is asked again once', async (t) => {
+  const failing = await failingStore(t);
+  if (!failing) return;
+  for (const [what, how] of PASSING)
+    await t.test(what, async () => {
+      await failing.fail('find', 1, how);
+      await readAll(failing.store);
+      await failing.fail('find', 2, how);
+      await assert.rejects(failing.store.items.read(PLAN, {}, SIZE, NEVER), isUnavailable);
+      await readAll(failing.store);
+    });
+});
+
+test('a server that did not answer in time is unavailable; one that calls us wrong is our mistake', async (t) => {
+  const failing = await failingStore(t);
+  if (!failing) return;
+  const { store, fail } = failing;
+  await fail('find', 1, { errorCode: 50 });
+  await assert.rejects(store.items.read(PLAN, {}, SIZE, NEVER), isUnavailable);
+  await fail('find', 1, { errorCode: 9 }); // FailedToParse
+  await assert.rejects(store.items.read(PLAN, {}, SIZE, NEVER), { name: 'MongoServerError', code: 9 });
+  await readAll(store);
+});
+
+test('a write that a majority did not confirm is not reported as written', async (t) => {
+  const failing = await failingStore(t);
+  if (!failing) return;
+  const { store, fail } = failing;
+  const rows = makeItems(22).map(({ bytes }) => bytes);
+  for (const code of [64, 91]) {
+    // Twice, since the driver itself repeats a write whose confirmation failed in passing.
+    const writeConcernError = { code, errmsg: 'not confirmed' };
+    await fail('insert', 2, { writeConcernError });
+    await assert.rejects(store.items.insert(rows, 'skip'), isUnavailable, String(code));
+    await fail('insert', 0, { writeConcernError });
+  }
+  await fail('insert', 1, { closeConnection: true });
+  const { written, skipped, refused } = await store.items.insert(rows, 'skip');
+  assert.deepEqual([written + skipped, refused], [rows.length, []]);
+});

@@ -54,6 +54,7 @@ export function stopContract(name: EngineName): void {
         Promise.resolve(
           stream(async (sink) => {
             await sink.write(Buffer.from('begun'));
+            await sink.flush();
             sink.signal.addEventListener('abort', () => reason.resolve(sink.signal.reason));
             written.resolve();
             await reason.promise;

@@ -24,14 +24,16 @@ export function streamContract(name: EngineName): void {
       }
     });
 
-    it('travels at once, chunk by chunk, while its source is slow', async (t) => {
+    it('travels when it is flushed, while its source is slow', async (t) => {
       const next = [deferred(), deferred()];
       const { port } = await serving(t, () =>
         Promise.resolve(
           stream(async (sink) => {
             await sink.write(Buffer.from('first'));
+            await sink.flush();
             await next[0]?.promise;
             await sink.write(Buffer.from('second'));
+            await sink.flush();
             await next[1]?.promise;
           }),
         ),

@@ -80,7 +80,7 @@ test('a write that a majority did not confirm is not reported as written', async
   if (!failing) return;
   const { store, fail } = failing;
   const rows = makeItems(22).map(({ bytes }) => bytes);
-  for (const code of [64, 91]) {
+  for (const code of [64, 91, 100]) {
     // Twice, since the driver itself repeats a write whose confirmation failed in passing.
     const writeConcernError = { code, errmsg: 'not confirmed' };
     await fail('insert', 2, { writeConcernError });

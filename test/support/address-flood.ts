@@ -1,0 +1,15 @@
+/**
+ * Lets so many addresses ask once: node --import tsx test/support/address-flood.ts COUNT. Prints the bytes of RSS that took.
+ * A process of its own, because what another test gave back would be taken first.
+ */
+import assert from 'node:assert/strict';
+import { createMemoryLimiter } from '../../src/limiter/memory.ts';
+
+const count = Number(process.argv[2]);
+const limiter = createMemoryLimiter({ limit: 60_000, windowSeconds: 60 }, { now: () => 0 });
+const address = (i: number) => [10, i >> 16, (i >> 8) & 255, i & 255].join('.');
+const before = process.memoryUsage.rss();
+for (let i = 0; i < count; i++) assert.equal(limiter.take(address(i)).remaining, 59_999);
+const bytes = process.memoryUsage.rss() - before;
+for (let i = 0; i < count; i += 97) assert.equal(limiter.take(address(i)).remaining, 59_998);
+console.log(bytes);

@@ -1,5 +1,5 @@
 import type { Batch } from './batch.ts';
-import { bookmarkOf, keyOf } from './bookmark.ts';
+import { bookmarkOf, keyOf, makeBookmark } from './bookmark.ts';
 import type { Bookmark } from './bookmark.ts';
 import { isSameNumber } from './mongo-number.ts';
 import { rowAt } from './mongo-reply.ts';
@@ -37,12 +37,12 @@ export class Gathering {
    * (`min` is inclusive; whether that row is still there, only the reply tells). Says how many rows it has gone over, and
    * whether some are left.
    */
-  take(reply: Buffer, bookmarkId?: Bookmark): { rows: number; left: boolean } {
+  take(reply: Buffer, bookmark?: Bookmark): { rows: number; left: boolean } {
     let start = 0;
     let rows = 0;
-    if (bookmarkId && reply.length > 0) {
+    if (bookmark && reply.length > 0) {
       const { document, end } = rowAt(reply, 0);
-      if (isSameId(bookmarkOf(reply.subarray(document, end), { order: 'id' }), bookmarkId)) {
+      if (isSameKey(bookmarkOf(reply.subarray(document, end), this.#plan), bookmark)) {
         start = end;
         rows = 1;
       }
@@ -74,7 +74,17 @@ export class Gathering {
   }
 }
 
-/** Ids (bookmarks in id order) are the same when their bytes are, or when both are numbers of the same value: 1 and 1.0. */
-function isSameId(a: Bookmark, b: Bookmark): boolean {
-  return Buffer.compare(a, b) === 0 || isSameNumber(keyOf(a)._id, keyOf(b)._id);
+/**
+ * Keys are the same when their bytes are, or when their values are, numbers by value: 1 and 1.0. A row that has the
+ * bookmark's id and another price stands elsewhere in price order, and comes.
+ */
+function isSameKey(a: Bookmark, b: Bookmark): boolean {
+  if (Buffer.compare(a, b) === 0) return true;
+  const [left, right] = [keyOf(a), keyOf(b)];
+  return isSameValue(left._id, right._id) && isSameValue(left.price, right.price);
+}
+
+function isSameValue(a: unknown, b: unknown): boolean {
+  const bytes = (value: unknown) => makeBookmark({ _id: value });
+  return isSameNumber(a, b) || Buffer.compare(bytes(a), bytes(b)) === 0;
 }

@@ -73,7 +73,7 @@ export class MongoItems implements ItemStore {
       const limit = this.#limit(gathering, range);
       const reply = await this.#finder.range(range, limit, toSkip, layout, signal);
       toSkip = 0;
-      const { rows, left } = gathering.take(reply.rows, range.bookmarkId);
+      const { rows, left } = gathering.take(reply.rows, range.bookmark);
       const isCut = reply.cursor !== 0n; // at 16 MB, before a row that is there
       if ((left || isCut) && gathering.isFull) return true;
       if (left || isCut || rows === limit) {
@@ -90,10 +90,10 @@ export class MongoItems implements ItemStore {
   }
 
   /** One row more than wanted, which tells whether there are more; and one for the bookmark's, which comes first. */
-  #limit({ rows, bytes, missing }: Gathering, { bookmarkId }: Range): number {
+  #limit({ rows, bytes, missing }: Gathering, { bookmark }: Range): number {
     const rowBytes = rows > 0 ? bytes / rows : this.#rowBytes;
     const enough = Math.max(0, Math.ceil((missing.bytes / rowBytes) * MARGIN));
-    return Math.min(missing.rows, enough) + 1 + (bookmarkId ? 1 : 0);
+    return Math.min(missing.rows, enough) + 1 + (bookmark ? 1 : 0);
   }
 }
 
@@ -101,6 +101,6 @@ export class MongoItems implements ItemStore {
  * The range without its bookmark's row. When that row and the next one do not fit one reply of 16 MB, the reply is the
  * bookmark's row alone, again and again; so the server leaves it out. Not always done so: it makes a scan 5 to 20 % slower.
  */
-function withoutBookmark({ bookmarkId, ...range }: Range): Range {
-  return bookmarkId ? { ...range, filter: { _id: { $ne: keyOf(bookmarkId)._id } } } : range;
+function withoutBookmark({ bookmark, ...range }: Range): Range {
+  return bookmark ? { ...range, filter: { _id: { $ne: keyOf(bookmark)._id } } } : range;
 }

@@ -1,4 +1,3 @@
-import { makeBookmark } from './bookmark.ts';
 import type { Bookmark } from './bookmark.ts';
 import { MaxKey, MinKey } from './bson.ts';
 import { bracketsBelow } from './mongo-brackets.ts';
@@ -26,8 +25,8 @@ export interface Range {
   /** Exclusive; absent: to its end. */
   readonly max?: Values;
   readonly filter?: Values;
-  /** The first row may be the bookmark's own: the id it then has, as a bookmark in id order. */
-  readonly bookmarkId?: Bookmark;
+  /** The first row may be this bookmark's own. */
+  readonly bookmark?: Bookmark;
   /** The lowest id this range can hold, when other ranges may follow below it. */
   readonly floor?: { readonly value: unknown };
 }
@@ -60,7 +59,7 @@ export function rangesOf(plan: Plan, after: Bookmark | null, clustered: boolean)
   if (place === 'before') return [{ ...base, ...bounds(low, high) }];
   const at = { ...(plan.category !== undefined && { category: plan.category }), ...key };
   return plan.direction === 1
-    ? [{ ...base, ...bounds(at, high), bookmarkId: makeBookmark({ _id: key._id }) }]
+    ? [{ ...base, ...bounds(at, high), bookmark: after }]
     : [{ ...base, ...bounds(low, at) }];
 }
 

@@ -43,6 +43,10 @@ export function hostileContract(name: EngineName): void {
       'a list of lengths': 'POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 0, 0\r\n\r\n',
       'a signed length': 'POST / HTTP/1.1\r\nHost: a\r\nContent-Length: +0\r\n\r\n',
       'a hexadecimal length': 'POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 0x0\r\n\r\n',
+      'no length where one is announced': 'POST / HTTP/1.1\r\nHost: a\r\nContent-Length:\r\n\r\n',
+      'a length behind a byte above 0x7f': 'POST / HTTP/1.1\r\nHost: a\r\nContent-Length: \xe95\r\n\r\n',
+      'a transfer-encoding behind such a byte':
+        'POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: \xe9chunked\r\n\r\n0\r\n\r\n',
       'length and transfer-encoding':
         'POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n',
       'two transfer-encodings':
@@ -65,8 +69,11 @@ export function hostileContract(name: EngineName): void {
       'another version': 'GET / HTTP/2.0\r\nHost: a\r\n\r\n',
       garbage: '\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n',
     };
+    /** uWebSockets.js takes these bytes for blanks before anybody sees the value. A strict proxy stops them. */
+    const deviations = ['a length behind a byte above 0x7f', 'a transfer-encoding behind such a byte'];
     for (const [what, raw] of Object.entries(cases)) {
-      it(`is not answered as one, nor is what comes behind it: ${what}`, async (t) => {
+      const skip = name === 'uws' && deviations.includes(what) && 'a deviation of uWebSockets.js';
+      it(`is not answered as one, nor is what comes behind it: ${what}`, { skip }, async (t) => {
         const seen: string[] = [];
         const { port } = await serving(t, (incoming) => {
           seen.push(incoming.path);

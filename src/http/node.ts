@@ -9,11 +9,17 @@ import { StoppedError, Watch } from './watch.ts';
 
 /** A request's head may have so many bytes: above, 431. */
 const HEAD_LIMIT = 16_384;
-/** A head, a body's next bytes and the next request on a connection have to come within this time. */
+/** A head, and the next request on a connection, have to come within this time; a whole request within the other. */
 const PATIENCE_MS = 10_000;
+const BODY_PATIENCE_MS = 60_000;
+
+export interface NodeOptions extends EngineOptions {
+  /** Share the port with the other workers of a cluster. */
+  readonly sharedPort?: boolean;
+}
 
 /** Engine on node:http: slower than uWebSockets.js, and it runs wherever Node does. */
-export function createNodeEngine(options: EngineOptions): Engine {
+export function createNodeEngine(options: NodeOptions): Engine {
   return new NodeEngine(options);
 }
 
@@ -21,8 +27,11 @@ class NodeEngine implements Engine {
   readonly name = 'node:http';
   private readonly exchanges: Exchanges;
   private readonly server: Server;
+  private readonly sharedPort: boolean;
+  private stopped: Promise<void> | null = null;
 
-  constructor(options: EngineOptions) {
+  constructor(options: NodeOptions) {
+    this.sharedPort = options.sharedPort ?? false;
     const exchanges: Exchanges = {
       options,
       watch: new Watch(options.stallTimeoutMs),
@@ -37,6 +46,8 @@ class NodeEngine implements Engine {
         requireHostHeader: false, // NodeExchange does
         headersTimeout: PATIENCE_MS,
         keepAliveTimeout: PATIENCE_MS,
+        requestTimeout: BODY_PATIENCE_MS,
+        connectionsCheckingInterval: PATIENCE_MS / 4,
       },
       (request, response) => {
         try {
@@ -53,16 +64,20 @@ class NodeEngine implements Engine {
   listen(host: string, port: number): Promise<number> {
     return new Promise((resolve, reject) => {
       this.server.once('error', reject);
-      this.server.listen({ host, port, exclusive: true }, () => {
+      this.server.listen({ host, port, exclusive: !this.sharedPort }, () => {
         this.server.off('error', reject);
         resolve((this.server.address() as AddressInfo).port);
       });
     });
   }
 
-  async stop(graceMs: number): Promise<void> {
+  stop(graceMs: number): Promise<void> {
+    this.stopped ??= this.close(graceMs);
+    return this.stopped;
+  }
+
+  private async close(graceMs: number): Promise<void> {
     const { exchanges, server } = this;
-    if (exchanges.stopping) return;
     exchanges.stopping = true;
     const closed = new Promise<void>((resolve) => server.close(() => resolve()));
     await quiet(() => exchanges.open.size === 0, graceMs);

@@ -23,7 +23,7 @@ const HEAD_LIMIT = 16_384;
 export interface UwsOptions extends EngineOptions {
   /** Where a copy of the addon that is fitted to an older C library may be kept. */
   readonly cacheDirectory: string;
-  /** Share the port with other processes that say so too. */
+  /** Share the port with other processes that say so too: else one that is taken is refused. */
   readonly sharedPort?: boolean;
 }
 
@@ -31,7 +31,8 @@ export interface UwsOptions extends EngineOptions {
  * Engine on uWebSockets.js. Throws an Error that says why when the addon cannot be loaded here.
  *
  * Known deviations: a request that is pipelined behind one that is still being answered closes the connection; bytes
- * above 0x7f in a path or query come as U+FFFD; absolute-form targets are refused.
+ * above 0x7f in a path, query or header are read as UTF-8 (U+FFFD where they are not), and cut off like blanks at the ends
+ * of a header value, that of Content-Length included; targets in absolute form are refused.
  */
 export function createUwsEngine(options: UwsOptions): Engine {
   return new UwsEngine(load(options.cacheDirectory), options);
@@ -53,6 +54,7 @@ class UwsEngine implements Engine {
   private readonly exchanges: Exchanges;
   private readonly app: uws.TemplatedApp;
   private listening: uws.us_listen_socket | null = null;
+  private stopped: Promise<void> | null = null;
 
   constructor(addon: Uws, options: UwsOptions) {
     this.addon = addon;
@@ -86,9 +88,13 @@ class UwsEngine implements Engine {
     });
   }
 
-  async stop(graceMs: number): Promise<void> {
+  stop(graceMs: number): Promise<void> {
+    this.stopped ??= this.close(graceMs);
+    return this.stopped;
+  }
+
+  private async close(graceMs: number): Promise<void> {
     const { exchanges } = this;
-    if (exchanges.stopping) return;
     exchanges.stopping = true;
     if (this.listening !== null) this.addon.us_listen_socket_close(this.listening);
     this.listening = null;

@@ -12,6 +12,7 @@ import {
   STREAM_LIMIT_FORM,
   type Policy,
 } from './limiter/policy.ts';
+import { redisUrlFaults } from './limiter/redis-url.ts';
 
 /** Durations are written as a number and a unit: `20 s`, `5 min`, `24 h`. */
 const UNITS = { ms: 1, s: 1000, min: 60_000, h: 3_600_000 } as const;
@@ -146,7 +147,7 @@ export function readConfig(environment: NodeJS.ProcessEnv): Config {
   const keys = given.API_KEYS_FILE === undefined ? null : readKeysFile(given.API_KEYS_FILE);
   const proxies = parseTrustedProxies(given.TRUSTED_PROXIES);
   const { settings, faults } = checkForms(given);
-  faults.push(...(keys?.faults ?? []), ...proxies.faults);
+  faults.push(...(keys?.faults ?? []), ...proxies.faults, ...redisUrlFaults(given.REDIS_URL));
   if (settings === null || faults.length > 0) throw new ConfigError(faults);
   return {
     ...settings,

@@ -34,7 +34,12 @@ const CLI = join(here, '../src/cli.ts');
 
 async function startCandidates(uri: string): Promise<Candidate[]> {
   const environment = { MONGODB_URI: uri };
-  const own = await startProcess(CLI, ['serve'], { ...environment, PORT: '0', SAMPLE: 'off', RATE_LIMIT: 'off' });
+  const own = await startProcess(CLI, ['serve'], {
+    ...environment,
+    PORT: '0',
+    SAMPLE: 'off',
+    RATE_LIMIT: 'off',
+  });
   const { url, engine } = JSON.parse(own.announced) as { url: string; engine: string };
   if (process.env.REQUIRE_ALL && engine !== 'uWebSockets.js')
     throw new Error(`the engine is ${engine}, not uWebSockets.js`);

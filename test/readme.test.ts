@@ -13,14 +13,25 @@ const ADDRESS = 'localhost:3000';
 const VARYING: [pattern: RegExp, shown: string][] = [
   [/"requestId":"[^"]*"/g, '"requestId":"6b1f0b9e-2f5c-4d0e-9b57-0d1f6c1c9a11"'],
   [/\d\d:\d\d:\d\d GMT/g, '12:00:00 GMT'],
+  [/"createdAt":"[^"]*"/g, '"createdAt":"2026-01-02T12:00:00.000Z"'],
+  [/"updatedAt":"[^"]*"/g, '"updatedAt":"2026-01-02T12:00:01.000Z"'],
+  // A user's id when the server makes it (UUID version 7), and a user's tag, which is a strong one.
+  [/"id":"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f-]{21}"/g, '"id":"019b7e0e-6c00-7a3c-9d5e-2f1b4c6d8e90"'],
+  [/^etag: "[0-9a-f]{16}"$/gm, 'etag: "5f0c2d9be1a47386"'],
 ];
 
 /** The console blocks with `$ ` commands: each command's output stands in the lines below it. */
 const BLOCK = /```console\n(\$ [^]*?)```/g;
 
 async function run(command: string, url: string): Promise<string> {
-  const { stdout } = await promisify(execFile)('bash', ['-c', command.replaceAll(ADDRESS, new URL(url).host)]);
-  const shown = VARYING.reduce((text, [pattern, fixed]) => text.replace(pattern, fixed), stdout.replaceAll('\r', ''));
+  const { stdout } = await promisify(execFile)('bash', [
+    '-c',
+    command.replaceAll(ADDRESS, new URL(url).host),
+  ]);
+  const shown = VARYING.reduce(
+    (text, [pattern, fixed]) => text.replace(pattern, fixed),
+    stdout.replaceAll('\r', ''),
+  );
   return shown.endsWith('\n') || shown === '' ? shown : `${shown}\n`;
 }
 

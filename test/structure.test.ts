@@ -25,6 +25,8 @@ const OWNERS: [library: string, files: RegExp][] = [
   ['stream-json', /^import\/json\.ts$/],
   ['cli-progress', /^import\/progress\.ts$/],
   ['ioredis', /^limiter\/redis\.ts$/],
+  ['ajv', /^http\/validate\.ts$/],
+  ['uuid', /^users\/id\.ts$/],
   ['rate-limiter-flexible', /^limiter\/redis\.ts$/],
 ];
 
@@ -57,7 +59,7 @@ test('the environment and the exit of the process belong to the command line and
 test('resources import ports, never adapters', () => {
   const offenders = sources.filter(
     ({ path, text }) =>
-      path.startsWith('items/') && /from '\.\.\/(store\/(mongo|lmdb)|http\/(uws|node|engine))/.test(text),
+      /^(items|users)\//.test(path) && /from '\.\.\/(store\/(mongo|lmdb)|http\/(uws|node|engine))/.test(text),
   );
   assert.deepEqual(
     offenders.map(({ path }) => path),

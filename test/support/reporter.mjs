@@ -22,7 +22,11 @@ async function* told(source) {
       const name = `${relative(process.cwd(), event.data.file ?? '')}: ${event.data.name}`;
       skipped.set(reason, [...(skipped.get(reason) ?? []), name]);
     }
-    if (event.type === 'test:diagnostic' && event.data.nesting === 0 && /^tests \d/.test(event.data.message)) {
+    if (
+      event.type === 'test:diagnostic' &&
+      event.data.nesting === 0 &&
+      /^tests \d/.test(event.data.message)
+    ) {
       for (const [reason, names] of skipped) {
         const message = `skipped, ${reason}:\n    ${names.join('\n    ')}`;
         yield { ...event, data: { ...event.data, message } };

@@ -1,0 +1,97 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { AppError } from '../src/errors.ts';
+import { parseJson } from '../src/http/body-json.ts';
+import { scanJson } from '../src/http/json-scan.ts';
+
+const RUNS = process.env.LONG ? 1_000_000 : 10_000;
+
+/** What a text is refused as: the code and the detail; null when it is taken. */
+function refusal(text: string | Uint8Array): { code: string; detail: string } | null {
+  try {
+    parseJson(Buffer.from(text));
+    return null;
+  } catch (error) {
+    assert.ok(error instanceof AppError, String(error));
+    return { code: error.code, detail: error.message };
+  }
+}
+
+const MALFORMED: readonly [text: string, place: string][] = [
+  ['{', 'line 1, column 2 has the end, expected a name in double quotes'],
+  ['{"a":1,}', 'line 1, column 8 has "}", expected a name in double quotes'],
+  ['{"a" 1}', 'line 1, column 6 has "1", expected ":"'],
+  ['{"a":\n  tru}', 'line 2, column 3 has "t", expected a value'],
+  ['[1 2]', 'line 1, column 4 has "2", expected "," or "]"'],
+  ['{"a":1}}', 'line 1, column 8 has "}", expected the end'],
+  ['["é𝄞", x]', 'line 1, column 8 has "x", expected a value'],
+  ['"a\r\nb"', 'line 1, column 3 has "\\r", expected a character of a text, or its closing quote'],
+  ['{"a":"\\x"}', 'line 1, column 8 has "x", expected the rest of an escape'],
+  ['[\r\n01]', 'line 2, column 2 has "1", expected "," or "]"'],
+  [' ', 'line 1, column 2 has the end, expected a JSON value'],
+];
+
+test('what is not JSON is told by line and column, and what was expected there', () => {
+  for (const [text, place] of MALFORMED)
+    assert.deepEqual(
+      refusal(text),
+      { code: 'malformed-json', detail: `The body is not JSON: ${place}.` },
+      text,
+    );
+  assert.equal(refusal('')?.detail, 'The body is empty, expected JSON.');
+  assert.equal(refusal(Uint8Array.of(0x22, 0xff, 0x22))?.detail, 'The body is not UTF-8.');
+});
+
+test('what JSON takes and nobody can keep is told with its place', () => {
+  const faults = scanJson(
+    '{"a":1,"a":2,"$ne":{"\\u0000":0,"x/y~z":{"__proto__":1}},"b":["\\ud800",{"_bsontype":1}],"constructor":1}',
+  );
+  assert.deepEqual(
+    faults.map(({ pointer }) => pointer),
+    ['/a', '/$ne', '/$ne/\0', '/$ne/x~1y~0z/__proto__', '/b/0', '/b/1/_bsontype'],
+  );
+});
+
+test('32 levels and 1,000 values are taken, more are not', () => {
+  const nested = (levels: number) => '['.repeat(levels) + ']'.repeat(levels);
+  const many = (values: number) => `[${Array.from({ length: values - 1 }, () => '0').join()}]`;
+  for (const text of [nested(32), many(1000)]) assert.equal(refusal(text), null);
+  for (const text of [nested(33), nested(500_000), '['.repeat(1e6), many(1001), many(400_000)])
+    assert.equal(refusal(text)?.code, 'invalid-body');
+});
+
+test('the scan and JSON.parse take the same texts', () => {
+  const json = fc.json({ maxDepth: 4 });
+  const spoilt = fc
+    .tuple(
+      json,
+      fc.nat(),
+      fc.constantFrom('', '"', '\\', '{', '}', '[', ']', ',', ':', '0', '-', '.', 'e', '\n', '\u0001', ' '),
+    )
+    .map(([text, at, put]) => {
+      const place = at % (text.length + 1);
+      return text.slice(0, place) + put + text.slice(place + 1);
+    });
+  fc.assert(
+    fc.property(fc.oneof(json, spoilt, fc.string({ unit: 'binary', maxLength: 12 })), (text) => {
+      let isJson = true;
+      try {
+        JSON.parse(text);
+      } catch (error) {
+        assert.ok(error instanceof SyntaxError);
+        isJson = false;
+      }
+      let isTaken = true;
+      try {
+        scanJson(text);
+      } catch (error) {
+        assert.ok(error instanceof AppError);
+        if (error.code !== 'malformed-json') return;
+        isTaken = false;
+      }
+      assert.equal(isTaken, isJson, JSON.stringify(text));
+    }),
+    { numRuns: RUNS },
+  );
+});

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { CORK_BYTES } from '../src/http/cork.ts';
-import type { StreamResponse } from '../src/http/uws-outlet.ts';
-import { UwsStream } from '../src/http/uws-stream.ts';
+import type { StreamResponse } from '../src/http/uws/outlet.ts';
+import { UwsStream } from '../src/http/uws/stream.ts';
 import { StallError, Watch } from '../src/http/watch.ts';
 
 const HEAD_BYTES = 300;

@@ -22,8 +22,8 @@ import {
   keyOfValue,
   numberKey,
   stringKey,
-} from '../src/store/keys.ts';
-import type { Key } from '../src/store/keys.ts';
+} from '../src/store/lmdb/keys.ts';
+import type { Key } from '../src/store/lmdb/keys.ts';
 import { compareIds } from './support/items.ts';
 import type { Id } from './support/items.ts';
 

@@ -3,10 +3,10 @@ import { test } from 'node:test';
 import { BSON, Decimal128, Double, Int32, Long, MaxKey, MinKey, ObjectId } from '../src/store/bson.ts';
 import { makeBookmark } from '../src/store/bookmark.ts';
 import type { Bookmark } from '../src/store/bookmark.ts';
-import { bracketsBelow } from '../src/store/mongo-brackets.ts';
-import { commandKey } from '../src/store/mongo-key.ts';
-import { compareNumbers, isSameNumber } from '../src/store/mongo-number.ts';
-import { rangesOf } from '../src/store/mongo-plan.ts';
+import { bracketsBelow } from '../src/store/mongo/brackets.ts';
+import { commandKey } from '../src/store/mongo/key.ts';
+import { compareNumbers, isSameNumber } from '../src/store/mongo/number.ts';
+import { rangesOf } from '../src/store/mongo/plan.ts';
 
 /** Ascending; what stands in one line is equal. */
 const ASCENDING: readonly (readonly unknown[])[] = [

@@ -208,4 +208,5 @@ test('a user who may only read is served, and told what is missing that he may n
   const read = await readRows(reading.store.items, { order: 'price', direction: -1 }, {}, TWO);
   assert.deepEqual(read.rows, [Buffer.from(row)]);
   await assert.rejects(reading.store.items.insert([row], 'skip'), { code: 13 });
+  await root.close(); // else it would look for a server that is gone, which is stopped first
 });

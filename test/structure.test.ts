@@ -13,7 +13,7 @@ const sources = readdirSync(join(ROOT, 'src'), { recursive: true, encoding: 'utf
 /** A library, and the only files that may import it. */
 const OWNERS: [library: string, files: RegExp][] = [
   ['uWebSockets.js', /^http\/uws\.ts$/],
-  ['mongodb', /^store\/mongo.*\.ts$/],
+  ['mongodb', /^store\/mongo(\.ts|\/)/],
   ['lmdb', /^store\/lmdb\.ts$/],
   ['bson', /^store\/bson\.ts$/],
   ['node:zlib', /^(stream\/(compress|crc32)|import\/open)\.ts$/],

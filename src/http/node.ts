@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { Engine, EngineOptions } from './edge.ts';
 import type { Exchanges } from './exchange.ts';
-import { NodeExchange } from './node-exchange.ts';
+import { NodeExchange } from './node/exchange.ts';
 import { quiet } from './quiet.ts';
 import { StoppedError, Watch } from './watch.ts';
 

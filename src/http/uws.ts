@@ -1,11 +1,11 @@
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import type * as uws from 'uWebSockets.js';
-import { loadAddon } from './addon.ts';
+import { loadAddon } from './uws/addon.ts';
 import type { Engine, EngineOptions } from './edge.ts';
 import { quiet } from './quiet.ts';
 import type { Exchanges } from './exchange.ts';
-import { UwsExchange } from './uws-exchange.ts';
+import { UwsExchange } from './uws/exchange.ts';
 import { StoppedError, Watch } from './watch.ts';
 
 export type { HttpRequest, HttpResponse } from 'uWebSockets.js';

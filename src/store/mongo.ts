@@ -1,10 +1,10 @@
 import { AppError } from '../errors.ts';
-import { MongoConnection } from './mongo-connection.ts';
-import { Finder } from './mongo-find.ts';
-import { MongoItems } from './mongo-items.ts';
-import { Setup } from './mongo-setup.ts';
-import { setUpUsers } from './mongo-user-collection.ts';
-import { MongoUsers } from './mongo-users.ts';
+import { MongoConnection } from './mongo/connection.ts';
+import { Finder } from './mongo/find.ts';
+import { MongoItems } from './mongo/items.ts';
+import { Setup } from './mongo/setup.ts';
+import { setUpUsers } from './mongo/user-collection.ts';
+import { MongoUsers } from './mongo/users.ts';
 import type { Slots } from './slots.ts';
 import type { Store } from './store.ts';
 

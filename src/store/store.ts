@@ -73,7 +73,7 @@ export interface Changed {
 }
 
 /**
- * The users: rows whose `_id` is a string, read in order of id only. Implementations: mongo-users.ts, lmdb-users.ts;
+ * The users: rows whose `_id` is a string, read in order of id only. Implementations: mongo/users.ts, lmdb/users.ts;
  * test/users-store.contract.ts runs on each.
  */
 export interface UserStore extends RowReader {

@@ -5,10 +5,10 @@ import type { TestContext } from 'node:test';
 import { open } from 'lmdb';
 import { makeBookmark } from '../../src/store/bookmark.ts';
 import { openLmdb } from '../../src/store/lmdb.ts';
-import type { KeyedRow } from '../../src/store/lmdb-row.ts';
-import { keyOfId, keyRow } from '../../src/store/lmdb-row.ts';
-import { NAMES } from '../../src/store/lmdb-tables.ts';
-import { countBytes, itemCount } from '../../src/store/lmdb-write.ts';
+import type { KeyedRow } from '../../src/store/lmdb/row.ts';
+import { keyOfId, keyRow } from '../../src/store/lmdb/row.ts';
+import { NAMES } from '../../src/store/lmdb/tables.ts';
+import { countBytes, itemCount } from '../../src/store/lmdb/write.ts';
 import { Slots } from '../../src/store/slots.ts';
 import type { OpenStore } from '../store.contract.ts';
 

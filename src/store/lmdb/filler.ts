@@ -1,0 +1,71 @@
+import type { Slot, Slots } from '../slots.ts';
+import type { Size } from '../store.ts';
+import type { RowSink } from './tables.ts';
+
+/** The head of a row as an element of a BSON array: type document, an empty name, NUL. */
+const DOCUMENT = 0x03;
+const HEAD_BYTES = 2;
+
+/** What a row is expected to be before any was seen; items as generated have 205 bytes. */
+const FIRST_GUESS = 256;
+
+/**
+ * How large rows are, as learnt from those seen: slots are taken to fit, so that few have to grow. Rows of the latest
+ * batches count most.
+ */
+export class RowSize {
+  #mean = FIRST_GUESS;
+
+  /** A slot's size for a batch, with an eighth to spare. */
+  slotFor({ rows, bytes }: Size): number {
+    return Math.ceil(Math.min(rows * this.#mean * 1.125, bytes + this.#mean));
+  }
+
+  learn(rows: number, bytes: number): void {
+    if (rows > 0) this.#mean += (bytes / rows - this.#mean) / 4;
+  }
+}
+
+/** Fills a slot with rows until the wanted size is reached; rows that come afterwards are left out. */
+export class Filler implements RowSink {
+  slot: Slot;
+  rows = 0;
+  length = 0;
+  /** Where the last row's document begins. */
+  lastAt = 0;
+  readonly #slots: Slots;
+  readonly #size: Size;
+  #view: Uint8Array;
+
+  constructor(slots: Slots, size: Size, expected: RowSize) {
+    this.#slots = slots;
+    this.#size = size;
+    this.slot = slots.take(expected.slotFor(size));
+    this.#view = this.slot.bytes(); // taken right before the look, which nothing interrupts; see grow
+  }
+
+  get full(): boolean {
+    return this.rows >= this.#size.rows || this.length >= this.#size.bytes;
+  }
+
+  row(document: Uint8Array): void {
+    if (this.full) return;
+    const needed = this.length + HEAD_BYTES + document.length;
+    if (needed > this.slot.capacity) this.#grow(needed);
+    this.#view[this.length] = DOCUMENT;
+    this.#view[this.length + 1] = 0;
+    this.lastAt = this.length + HEAD_BYTES;
+    this.#view.set(document, this.lastAt);
+    this.length = needed;
+    this.rows++;
+  }
+
+  #grow(needed: number): void {
+    const larger = this.#slots.take(Math.max(needed, 2 * this.slot.capacity));
+    const view = larger.bytes();
+    view.set(this.slot.bytes(this.length)); // a fresh view: to take a slot may have detached the old one
+    this.slot.release();
+    this.slot = larger;
+    this.#view = view;
+  }
+}

@@ -1,0 +1,129 @@
+import { onDemand } from '../bson.ts';
+import type { Bookmark } from '../bookmark.ts';
+import { AppError } from '../../errors.ts';
+import { BSON_TYPE, joinKeys, keyOfValue, numberOf, stringKey } from './keys.ts';
+import type { Key, Value } from './keys.ts';
+
+/** What LMDB takes for an id and a category. With it the longest key, (category, price, id), has 1,041 of 1,978 bytes. */
+const LONGEST_STRING = 256;
+/** MongoDB's limit, so that what one store takes the other takes. */
+const LARGEST_ROW = 16 * 1024 * 1024;
+
+/** A row on its way into the store: the document and the keys under which it is found. */
+export interface KeyedRow {
+  readonly document: Uint8Array;
+  readonly id: Key;
+  readonly byPrice: Key;
+  readonly byCategory: Key;
+  readonly byCategoryPrice: Key;
+}
+
+/** A row's keys; a text when the store refuses it: what was expected and what came. */
+export function keyRow(document: Uint8Array): KeyedRow | string {
+  if (document.length > LARGEST_ROW) return `a row has at most ${LARGEST_ROW} bytes, got ${document.length}`;
+  const values = fieldsOf(document, ['_id', 'category', 'price']);
+  if (typeof values === 'string') return values;
+  const id = idKey(values[0]);
+  if (typeof id === 'string') return id;
+  const category = categoryKey(values[1]);
+  if (typeof category === 'string') return category;
+  const price = priceKey(values[2]);
+  if (typeof price === 'string') return price;
+  return {
+    document,
+    id,
+    byPrice: joinKeys(price, id),
+    byCategory: joinKeys(category, id),
+    byCategoryPrice: joinKeys(category, price, id),
+  };
+}
+
+/** The key of a plan's category. */
+export function keyOfCategory(category: string): Key {
+  return stringKey(Buffer.from(category));
+}
+
+/** The id's key of a bookmark; null when no row of this store can have that id. */
+export function keyOfId(bookmark: Bookmark): Key | null {
+  const values = fieldsOf(bookmark, ['_id']);
+  const key = typeof values === 'string' ? values : idKey(values[0]);
+  return typeof key === 'string' ? null : key;
+}
+
+/**
+ * The keys of a bookmark in the given fields, joined. Bookmarks come from clients, in cursors. AppError
+ * `invalid-cursor` when a field is missing or of a kind that no row here has: the bookmark is of another store.
+ */
+export function keyOfBookmark(bookmark: Bookmark, fields: readonly (keyof typeof EXPECTED)[]): Key {
+  const values = fieldsOf(bookmark, fields);
+  if (typeof values === 'string') throw new AppError('invalid-cursor', `The cursor is broken: ${values}.`);
+  const keys = fields.map((field, index) => {
+    const value = values[index];
+    const key = value && tooLong(value) === null ? keyOfValue(value) : null;
+    if (key) return key;
+    throw new AppError(
+      'invalid-cursor',
+      `The cursor's ${field} is of a kind that no item here has (expected ${EXPECTED[field]}).`,
+    );
+  });
+  return joinKeys(...keys);
+}
+
+const EXPECTED = {
+  _id: `an ObjectId, a string of at most ${LONGEST_STRING} bytes, an integer or a UUID`,
+  category: `a string of at most ${LONGEST_STRING} bytes`,
+  price: 'a finite double or integer',
+} as const;
+
+function idKey(value: Value | undefined): Key | string {
+  if (!value) return `_id is missing, expected ${EXPECTED._id}`;
+  const long = tooLong(value);
+  if (long !== null) return `_id ${long}`;
+  if (value.type === BSON_TYPE.double && !Number.isInteger(numberOf(value)))
+    return `_id is a number that is no integer, expected ${EXPECTED._id}`;
+  return keyOfValue(value) ?? `_id is of BSON type ${value.type}, expected ${EXPECTED._id}`;
+}
+
+function categoryKey(value: Value | undefined): Key | string {
+  if (!value) return `category is missing, expected ${EXPECTED.category}`;
+  if (value.type !== BSON_TYPE.string)
+    return `category is of BSON type ${value.type}, expected ${EXPECTED.category}`;
+  const long = tooLong(value);
+  return long === null ? stringKey(value.bytes.subarray(4, -1)) : `category ${long}`;
+}
+
+function priceKey(value: Value | undefined): Key | string {
+  if (!value) return `price is missing, expected ${EXPECTED.price}`;
+  if (!NUMBERS.has(value.type)) return `price is of BSON type ${value.type}, expected ${EXPECTED.price}`;
+  const price = numberOf(value);
+  if (!Number.isFinite(price)) return `price is ${price}, expected ${EXPECTED.price}`;
+  return keyOfValue(value) ?? 'price is no number';
+}
+
+const NUMBERS: ReadonlySet<number> = new Set([BSON_TYPE.double, BSON_TYPE.int32, BSON_TYPE.int64]);
+
+function tooLong({ type, bytes }: Value): string | null {
+  const length = bytes.length - 5; // a BSON string is a length of 4 bytes, the text, NUL
+  if (type !== BSON_TYPE.string || length <= LONGEST_STRING) return null;
+  return `has ${length} bytes, expected at most ${LONGEST_STRING}`;
+}
+
+/** The values of the named fields (the first of each name); a text when the bytes are no BSON document. */
+function fieldsOf(document: Uint8Array, names: readonly string[]): (Value | undefined)[] | string {
+  let elements;
+  try {
+    elements = onDemand.parseToElements(document);
+  } catch (error) {
+    return `the bytes are no BSON document: ${error instanceof Error ? error.message : String(error)}`;
+  }
+  // Of the bytes behind the document nobody would know; as part of a batch they would break it.
+  const size = new DataView(document.buffer, document.byteOffset).getInt32(0, true);
+  if (size !== document.length) return `the BSON document says ${size} bytes, got ${document.length}`;
+  const buffer = Buffer.from(document.buffer, document.byteOffset, document.length);
+  const values: (Value | undefined)[] = names.map(() => undefined);
+  for (const [type, nameAt, nameLength, at, length] of elements) {
+    const index = names.indexOf(buffer.toString('latin1', nameAt, nameAt + nameLength));
+    if (index >= 0) values[index] ??= { type, bytes: document.subarray(at, at + length) };
+  }
+  return values;
+}

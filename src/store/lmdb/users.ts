@@ -1,0 +1,83 @@
+import { stringKey } from './keys.ts';
+import type { Key } from './keys.ts';
+import type { Commits } from './commits.ts';
+import type { Database } from './tables.ts';
+import type { Change, Changed } from '../store.ts';
+
+/** What one transaction takes at most: about 10 ms of the event loop. The others wait and share the next flush. */
+const TRANSACTION_CHANGES = 256;
+
+/** A change on its way. */
+interface Wanted {
+  readonly key: Key;
+  readonly change: Change;
+  readonly resolve: (changed: Changed) => void;
+  readonly reject: (reason: unknown) => void;
+}
+
+/** What became of a change inside the transaction: an outcome to be told once that is on disk. */
+type Outcome = { readonly changed: Changed } | { readonly refused: unknown };
+
+/**
+ * Changes users in bounded transactions. Each looks at its user inside the transaction, which holds the lock of the
+ * file: another process may write to it, too. Changes that wait share a transaction, and so its flush.
+ */
+export class LmdbChanges {
+  readonly #table: Database;
+  readonly #commits: Commits;
+  #waiting: Wanted[] = [];
+  #running: Promise<void> | null = null;
+
+  constructor(table: Database, commits: Commits) {
+    this.#table = table;
+    this.#commits = commits;
+  }
+
+  /** See UserStore.change. */
+  change(id: string, change: Change): Promise<Changed> {
+    return new Promise((resolve, reject) => {
+      this.#waiting.push({ key: stringKey(Buffer.from(id)), change, resolve, reject });
+      this.#running ??= this.#run();
+    });
+  }
+
+  /** Resolves when nothing is being changed. */
+  async idle(): Promise<void> {
+    await this.#running;
+  }
+
+  /** Never rejects: what fails is told to those whose changes it was about. */
+  async #run(): Promise<void> {
+    await Promise.resolve(); // those asked for in the same turn come along
+    while (this.#waiting.length > 0) {
+      const wanted = this.#waiting.splice(0, TRANSACTION_CHANGES);
+      try {
+        const outcomes = await this.#commits.run(() => wanted.map((one) => this.#apply(one)));
+        wanted.forEach((one, at) => tell(one, outcomes[at]));
+      } catch (error) {
+        for (const { reject } of wanted) reject(error);
+      }
+    }
+    this.#running = null;
+  }
+
+  #apply({ key, change }: Wanted): Outcome {
+    const before = this.#table.getBinary(key) ?? null;
+    let after: ReturnType<Change>;
+    try {
+      after = change(before);
+    } catch (refused) {
+      return { refused }; // the others of this transaction have nothing to do with it
+    }
+    if (after === 'keep') return { changed: { before, after: before } };
+    if (after !== null) this.#table.putSync(key, after);
+    else if (before !== null) this.#table.removeSync(key);
+    return { changed: { before, after } };
+  }
+}
+
+function tell({ resolve, reject }: Wanted, outcome: Outcome | undefined): void {
+  if (outcome === undefined) throw new TypeError('a change without an outcome');
+  if ('changed' in outcome) resolve(outcome.changed);
+  else reject(outcome.refused);
+}

@@ -1,0 +1,117 @@
+import type { Commits } from './commits.ts';
+import { LmdbInsert } from './insert.ts';
+import type { Outcome, Step } from './insert.ts';
+import { keyRow } from './row.ts';
+import type { KeyedRow } from './row.ts';
+import type { Database, IndexName, Tables } from './tables.ts';
+import type { InsertResult, OnConflict } from '../store.ts';
+
+/** What one transaction takes at most: it holds the event loop for 10 ms or so, and the file's only write lock. */
+const TRANSACTION_ROWS = 512;
+const TRANSACTION_BYTES = 4 * 1024 * 1024;
+
+const INDEXES: readonly IndexName[] = ['byPrice', 'byCategory', 'byCategoryPrice'];
+const IF_NEW = { noOverwrite: true };
+const NO_VALUE = new Uint8Array(0);
+const COUNT_KEY = Buffer.from('items');
+
+/**
+ * Writes rows in bounded transactions, each on disk before the next one begins. Rows of inserts that wait share a
+ * transaction, and so its flush.
+ *
+ * What is there already is looked up inside the transaction, which holds the lock of the file: another process may
+ * write to it, too.
+ */
+export class LmdbWriter {
+  readonly #tables: Tables;
+  readonly #commits: Commits;
+  readonly #transactionRows: number;
+  #queue: LmdbInsert[] = [];
+  #running: Promise<void> = Promise.resolve();
+
+  /** `transactionRows`: rows of one transaction, 512 by default. */
+  constructor(tables: Tables, commits: Commits, transactionRows: number = TRANSACTION_ROWS) {
+    this.#tables = tables;
+    this.#commits = commits;
+    this.#transactionRows = transactionRows;
+  }
+
+  /** See ItemStore.insert. The documents must not change until it resolves. */
+  insert(documents: readonly Uint8Array[], onConflict: OnConflict): Promise<InsertResult> {
+    const insert = new LmdbInsert(documents, onConflict);
+    if (insert.isDone) return insert.result;
+    this.#queue.push(insert);
+    if (this.#queue.length === 1) this.#running = this.#run();
+    return insert.result;
+  }
+
+  /** Resolves when nothing is being written. */
+  async idle(): Promise<void> {
+    while (this.#queue.length > 0) await this.#running;
+  }
+
+  async #run(): Promise<void> {
+    while (this.#queue.length > 0) {
+      const steps = this.#nextSteps();
+      try {
+        const outcomes = await this.#commits.run(() => this.#writeAll(steps));
+        steps.forEach(({ insert, index }, at) => insert.note(index, outcomes[at] ?? 'skipped'));
+      } catch (error) {
+        for (const { insert } of steps) insert.fail(error);
+      }
+      this.#queue = this.#queue.filter((insert) => !insert.isDone);
+    }
+  }
+
+  #nextSteps(): Step[] {
+    const steps: Step[] = [];
+    let bytes = 0;
+    for (const insert of this.#queue)
+      for (const step of insert.stepsLeft(this.#transactionRows)) {
+        if (steps.length >= this.#transactionRows || bytes >= TRANSACTION_BYTES) return steps;
+        steps.push(step);
+        bytes += step.row.document.length;
+      }
+    return steps;
+  }
+
+  #writeAll(steps: readonly Step[]): Outcome[] {
+    let added = 0;
+    const outcomes = steps.map(({ row, insert }): Outcome => {
+      if (this.#tables.items.putSync(row.id, row.document, IF_NEW)) {
+        added++;
+      } else {
+        if (insert.onConflict === 'skip') return 'skipped';
+        if (insert.onConflict === 'fail') return 'refused';
+        this.#unlink(row);
+        this.#tables.items.putSync(row.id, row.document);
+      }
+      for (const index of INDEXES) this.#tables[index].putSync(row[index], NO_VALUE);
+      return 'written';
+    });
+    if (added > 0) this.#tables.meta.putSync(COUNT_KEY, countBytes(itemCount(this.#tables.meta) + added));
+    return outcomes;
+  }
+
+  /** Removes the index entries of the row that is about to be replaced, as far as they change. */
+  #unlink(row: KeyedRow): void {
+    const document = this.#tables.items.getBinary(row.id);
+    const old = document && keyRow(document);
+    if (!old || typeof old === 'string') throw new Error(`a stored row cannot be read: ${old ?? 'missing'}`);
+    for (const index of INDEXES)
+      if (Buffer.compare(old[index], row[index]) !== 0) this.#tables[index].removeSync(old[index]);
+  }
+}
+
+/** How many items the store has, as counted by the transactions that wrote them. */
+export function itemCount(meta: Pick<Database, 'getBinary'>): number {
+  const bytes = meta.getBinary(COUNT_KEY);
+  return bytes ? new DataView(bytes.buffer, bytes.byteOffset).getFloat64(0) : 0;
+}
+
+/** A count as it is stored. */
+export function countBytes(count: number): Uint8Array {
+  const bytes = new Uint8Array(8);
+  new DataView(bytes.buffer).setFloat64(0, count);
+  return bytes;
+}

@@ -1,0 +1,43 @@
+import { storeUnavailable } from '../../errors.ts';
+
+/**
+ * Runs work under a signal that fires with the caller's, or with `store-unavailable` after `ms` (null: never). An abort is
+ * the only thing that frees a read from a server that hangs: socketTimeoutMS and timeoutMS do not. Not
+ * AbortSignal.any, which on Node 20 leaks on long-lived signals.
+ */
+export async function bounded<T>(
+  ms: number | null,
+  signal: AbortSignal | undefined,
+  work: (signal: AbortSignal) => Promise<T>,
+): Promise<T> {
+  signal?.throwIfAborted();
+  const controller = new AbortController();
+  const onAbort = () => controller.abort(signal?.reason);
+  const onTime = () => controller.abort(storeUnavailable(new Error(`no answer within ${ms} ms`)));
+  const timer = ms === null ? null : setTimeout(onTime, ms);
+  signal?.addEventListener('abort', onAbort);
+  try {
+    return await work(controller.signal);
+  } catch (error) {
+    controller.signal.throwIfAborted(); // the driver may wrap the reason
+    throw error;
+  } finally {
+    if (timer) clearTimeout(timer);
+    signal?.removeEventListener('abort', onAbort);
+  }
+}
+
+/** Waits for what is under way anyway, no longer than `ms`, and no longer than the caller cares. */
+export function awaitAtMost<T>(
+  ms: number,
+  signal: AbortSignal | undefined,
+  underWay: Promise<T>,
+): Promise<T> {
+  return bounded(ms, signal, (end) => Promise.race([underWay, rejectionOf(end)]));
+}
+
+function rejectionOf(signal: AbortSignal): Promise<never> {
+  return new Promise((_, reject) => {
+    signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true });
+  });
+}

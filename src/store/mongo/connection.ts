@@ -1,0 +1,136 @@
+import { MongoClient } from 'mongodb';
+import type { BulkWriteOptions, ClientSession, Collection, Db, Document, MongoClientOptions } from 'mongodb';
+import { bounded } from './bounded.ts';
+import { MongoRefusal, mayRetry, translate } from './errors.ts';
+
+/** A batch takes milliseconds, the deepest offset a second; what takes longer is a server in trouble. */
+const COMMAND_LIMIT_MS = 20_000;
+/** How much longer we wait for an answer than the server was allowed to work. */
+const GRACE_MS = 2_000;
+const DATABASE = 'sluice';
+
+export interface CommandOptions {
+  readonly signal?: AbortSignal;
+  /** The reply's nested documents stay bytes. */
+  readonly raw?: boolean;
+  /** Instead of the URI's: `primary` for what changes something, `primaryPreferred` for what must see it. */
+  readonly readPreference?: 'primary' | 'primaryPreferred';
+  /** No limit: building an index takes as long as it takes. */
+  readonly unlimited?: boolean;
+}
+
+/**
+ * The connection to MongoDB: a client whose defaults fit a server that must notice a dead database in seconds, and one
+ * way to run a command. `db.command` heeds no read preference and no read concern but those given with the call,
+ * and the driver does not retry it; so all of that is done here, once.
+ */
+export class MongoConnection {
+  readonly #client: MongoClient;
+  readonly #session: ClientSession;
+  readonly #db: Db;
+
+  /** Does not connect. MongoParseError or MongoRefusal when the URI cannot be used. */
+  constructor(uri: string) {
+    refuseCompression(uri);
+    this.#client = new MongoClient(uri, clientOptions(uri));
+    this.#session = this.#client.startSession({ causalConsistency: true });
+    const isNamed = /^mongodb(?:\+srv)?:\/\/[^/?]*\/[^?]/.test(uri);
+    this.#db = this.#client.db(isNamed ? undefined : DATABASE); // made once: it costs as much as a small command
+  }
+
+  /** Connects, unless it is connected. Rejects with `store-unavailable` when no server answers. */
+  async connect(): Promise<void> {
+    try {
+      await this.#client.connect();
+    } catch (error) {
+      throw translate(error);
+    }
+  }
+
+  /**
+   * Runs a command that can be repeated without harm, once more when the connection or the member was lost. Rejects
+   * with the signal's reason, with `store-unavailable`, or with the server's error when the command itself is at fault.
+   */
+  async run(command: Document, options: CommandOptions = {}): Promise<Document> {
+    try {
+      return await this.#runOnce(command, options);
+    } catch (error) {
+      options.signal?.throwIfAborted();
+      if (!mayRetry(error)) throw translate(error);
+    }
+    try {
+      return await this.#runOnce(command, options);
+    } catch (error) {
+      options.signal?.throwIfAborted();
+      throw translate(error);
+    }
+  }
+
+  /** Writes with a session of their own (the shared one would mix up the numbers of retryable writes). */
+  async write<T>(
+    work: (items: Collection, options: BulkWriteOptions) => Promise<T>,
+    collection: string,
+  ): Promise<T> {
+    const session = this.#client.startSession({ causalConsistency: true });
+    try {
+      return await work(this.#db.collection(collection), {
+        session,
+        ordered: false,
+        writeConcern: { w: 'majority', journal: true, wtimeoutMS: 60_000 },
+      });
+    } catch (error) {
+      throw translate(error);
+    } finally {
+      // What is read here from now on includes what was written, whichever member answers.
+      if (session.clusterTime) this.#session.advanceClusterTime(session.clusterTime);
+      if (session.operationTime) this.#session.advanceOperationTime(session.operationTime);
+      await session.endSession();
+    }
+  }
+
+  async close(): Promise<void> {
+    await this.#session.endSession();
+    await this.#client.close();
+  }
+
+  /** The command gets a readConcern object of its own each time: the driver writes the causal time into it. */
+  #runOnce(command: Document, { signal, raw = false, readPreference, unlimited = false }: CommandOptions) {
+    const reads = 'find' in command;
+    const complete = {
+      ...command,
+      ...(reads && { readConcern: { level: 'majority' } }),
+      ...(!unlimited && { maxTimeMS: COMMAND_LIMIT_MS }),
+    };
+    return bounded(unlimited ? null : COMMAND_LIMIT_MS + GRACE_MS, signal, (end) =>
+      this.#db.command(complete, {
+        raw,
+        session: this.#session,
+        readPreference: readPreference ?? this.#client.readPreference,
+        signal: end,
+      }),
+    );
+  }
+}
+
+function clientOptions(uri: string): MongoClientOptions {
+  return {
+    appName: 'sluice',
+    // The driver's 30 s would be the time a request waits while the database is away, and a hung member is not left.
+    ...(!names(uri, 'serverSelectionTimeoutMS') && { serverSelectionTimeoutMS: 3_000 }),
+    ...(!names(uri, 'connectTimeoutMS') && { connectTimeoutMS: 2_000 }),
+    // A dead primary costs 0.1 to 3 s so, an election with `primary` 10 s. Majority reads roll nothing back anywhere.
+    ...(!names(uri, 'readPreference') && { readPreference: 'primaryPreferred' }),
+  };
+}
+
+function refuseCompression(uri: string): void {
+  if (!names(uri, 'compressors') || /[?&]compressors=none(&|$)/i.test(uri)) return;
+  throw new MongoRefusal(
+    'The MongoDB URI asks for wire compression (compressors=...), which makes scans about 10 times slower. Take it out.',
+  );
+}
+
+/** Whether the URI sets an option (their names are case-insensitive). */
+function names(uri: string, option: string): boolean {
+  return new RegExp(`[?&]${option}=`, 'i').test(uri);
+}

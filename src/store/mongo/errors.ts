@@ -1,0 +1,123 @@
+import {
+  MongoClientClosedError,
+  MongoError,
+  MongoExpiredSessionError,
+  MongoNetworkError,
+  MongoNotConnectedError,
+  MongoOperationTimeoutError,
+  MongoServerError,
+  MongoServerSelectionError,
+  MongoTopologyClosedError,
+} from 'mongodb';
+import { AppError, storeUnavailable } from '../../errors.ts';
+
+/** What is wrong with the database itself, said so that its operator can mend it: it stops the start. */
+export class MongoRefusal extends Error {
+  override readonly name = 'MongoRefusal';
+}
+
+/** The member that answered is going, or has stopped being what it was: another one, or the same a little later, will do. */
+const STATE_CHANGES: ReadonlySet<unknown> = new Set([
+  6, // HostUnreachable
+  7, // HostNotFound
+  89, // NetworkTimeout
+  91, // ShutdownInProgress
+  134, // ReadConcernMajorityNotAvailableYet
+  175, // QueryPlanKilled
+  189, // PrimarySteppedDown
+  262, // ExceededTimeLimit
+  9001, // SocketException
+  10107, // NotWritablePrimary
+  11600, // InterruptedAtShutdown
+  11601, // Interrupted
+  11602, // InterruptedDueToReplStateChange
+  13388, // StaleConfig
+  13435, // NotPrimaryNoSecondaryOk
+  13436, // NotPrimaryOrSecondary
+]);
+
+/** It answered, but not with what was asked, and asking again at once would not help. */
+const EXHAUSTED: ReadonlySet<unknown> = new Set([
+  18, // AuthenticationFailed: the password was changed while we ran
+  26, // NamespaceNotFound: a secondary that lags behind, asked for the indexes
+  50, // MaxTimeMSExpired
+  64, // WriteConcernFailed: a majority did not confirm in time
+  133, // FailedToSatisfyReadPreference
+  14031, // OutOfDiskSpace
+]);
+
+export const CODES = {
+  badValue: 2,
+  authenticationFailed: 18,
+  unauthorized: 13,
+  namespaceExists: 48,
+  validation: 121,
+  duplicateKey: 11000,
+  clusteredBounds: 6137402,
+} as const;
+
+/**
+ * Whether a read failed because the collection is no longer what was found at the start: an index that is hinted is gone
+ * (the server calls a hint it cannot follow a bad value), or a plain collection was replaced by a clustered one.
+ */
+export function isOtherCollection(error: unknown): boolean {
+  return codeOf(error) === CODES.badValue || codeOf(error) === CODES.clusteredBounds;
+}
+
+/** The server's code of an error; undefined when the server did not say anything. */
+export function codeOf(error: unknown): number | undefined {
+  return error instanceof MongoServerError && typeof error.code === 'number' ? error.code : undefined;
+}
+
+/** Whether the same command, sent once more at once, has a good chance: connections that broke, members that changed. */
+export function mayRetry(error: unknown): boolean {
+  if (error instanceof MongoServerError) return STATE_CHANGES.has(error.code);
+  return error instanceof MongoNetworkError || isSystemError(error);
+}
+
+/** What the callers of a store are told: `store-unavailable` when it did not answer; our own mistakes stay as they are. */
+export function translate(error: unknown): unknown {
+  return isUnavailable(error) ? storeUnavailable(error) : error;
+}
+
+function isUnavailable(error: unknown): boolean {
+  if (error instanceof AppError) return false;
+  if (mayRetry(error)) return true;
+  if (error instanceof MongoServerError) return EXHAUSTED.has(error.code);
+  if (error instanceof MongoError)
+    return UNREACHED.some((type) => error instanceof type) || isPoolError(error);
+  return false;
+}
+
+const UNREACHED = [
+  MongoServerSelectionError,
+  MongoOperationTimeoutError,
+  MongoTopologyClosedError,
+  MongoNotConnectedError,
+  MongoClientClosedError,
+  MongoExpiredSessionError, // the store was closed while a read was under way
+];
+
+/** The driver does not export these classes, only their names. */
+function isPoolError(error: MongoError): boolean {
+  return error.name === 'MongoPoolClosedError' || error.name === 'MongoWaitQueueTimeoutError';
+}
+
+/**
+ * Errors of sockets and name servers that the driver hands on as they are: mongodb+srv:// that cannot be looked up, a
+ * write to a connection which the server closed a moment ago.
+ */
+function isSystemError(error: unknown): boolean {
+  if (!(error instanceof Error)) return false;
+  if ('syscall' in error) return SYSTEM_CALLS.test(String(error.syscall));
+  return 'code' in error && SOCKET_ENDED.has(error.code);
+}
+
+const SYSTEM_CALLS = /^(query\w+|getaddrinfo|connect|read|write)$/;
+const SOCKET_ENDED: ReadonlySet<unknown> = new Set([
+  'EPIPE',
+  'ECONNRESET',
+  'ERR_STREAM_DESTROYED',
+  'ERR_STREAM_WRITE_AFTER_END',
+  'ERR_SOCKET_CLOSED',
+]);

@@ -1,0 +1,113 @@
+import type { AnyBulkWriteOperation, Document } from 'mongodb';
+import { MongoBulkWriteError } from 'mongodb';
+import { storeUnavailable } from '../../errors.ts';
+import type { MongoConnection } from './connection.ts';
+import { CODES } from './errors.ts';
+import { readRow } from './row.ts';
+import type { InsertResult, OnConflict } from '../store.ts';
+
+/** MongoDB's largest document. A replacement travels inside an update statement, which may not be larger either. */
+const LARGEST_ROW = 16 * 1024 * 1024;
+const STATEMENT = 1024;
+
+/**
+ * Writes rows (BSON documents) in one bulk: what can be written is, the rest is told by its index. Resolves when a
+ * majority has it on disk. Rejects with `store-unavailable` when that is not certain: any part may then be there.
+ */
+export async function insertRows(
+  connection: MongoConnection,
+  collection: string,
+  rows: readonly Uint8Array[],
+  onConflict: OnConflict,
+): Promise<InsertResult> {
+  const writable: { readonly index: number; readonly document: Document }[] = [];
+  const refused: InsertResult['refused'][number][] = [];
+  const largest = LARGEST_ROW - (onConflict === 'replace' ? STATEMENT : 0);
+  for (const [index, row] of rows.entries()) {
+    const document = readRow(row, largest);
+    if (typeof document === 'string') refused.push({ index, reason: document });
+    else writable.push({ index, document });
+  }
+  const operations = writable.map(({ document }) =>
+    onConflict === 'replace' ? replacement(document) : { insertOne: { document } },
+  );
+  const failures = operations.length > 0 ? await write(connection, collection, operations) : [];
+  let skipped = 0;
+  for (const failure of failures) {
+    const { index, document } = writable[failure.index] ?? { index: failure.index, document: {} };
+    const isTaken = onConflict !== 'replace' && (await isIdTaken(connection, collection, failure, document));
+    if (isTaken && onConflict === 'skip') skipped++;
+    else refused.push({ index, reason: isTaken ? 'its id is there already' : failure.reason });
+  }
+  refused.sort((a, b) => a.index - b.index);
+  return { written: operations.length - failures.length, skipped, refused };
+}
+
+/** An operation that the server did not do. */
+interface Failure {
+  readonly index: number;
+  readonly code: number;
+  readonly reason: string;
+}
+
+async function write(
+  connection: MongoConnection,
+  collection: string,
+  operations: AnyBulkWriteOperation[],
+): Promise<Failure[]> {
+  return connection.write(async (items, options) => {
+    try {
+      await items.bulkWrite(operations, options);
+      return [];
+    } catch (error) {
+      if (!(error instanceof MongoBulkWriteError)) throw error;
+      // Written but not confirmed by a majority: it may be rolled back.
+      if (error.result.getWriteConcernError()) throw storeUnavailable(error);
+      const failures = [error.writeErrors].flat();
+      if (failures.length === 0) throw withinBulk(error);
+      return failures.map(({ index, code, errmsg = 'refused' }) => ({
+        index,
+        code,
+        reason: `${errmsg} (MongoDB error ${code})`,
+      }));
+    }
+  }, collection);
+}
+
+/**
+ * Whether an insert failed because the id is there. The message says so: a plain collection names its index, a clustered
+ * one has none for _id, and any other index is no conflict of ids. For some ids (fractions, strings with NUL)
+ * MongoDB 6.0 fails to word the message for a clustered collection and reports that (codes 15, 508xx): then it is asked.
+ */
+async function isIdTaken(
+  connection: MongoConnection,
+  collection: string,
+  { code, reason }: Failure,
+  { _id }: Document,
+): Promise<boolean> {
+  if (code === CODES.duplicateKey) return /(index: _id_|collection: \S+) dup key: \{ _id: /.test(reason);
+  if (code === CODES.validation) return false;
+  const find = {
+    find: collection,
+    filter: { _id: { $eq: _id as unknown } },
+    limit: 1,
+    projection: { _id: 1 },
+  };
+  const { cursor } = await connection.run(find, { readPreference: 'primary' });
+  return (cursor as { firstBatch: Document[] }).firstBatch.length > 0;
+}
+
+/** Not a word about rows: the connection broke, or the command as a whole was refused. A bulk wraps that error in its own. */
+function withinBulk(error: MongoBulkWriteError): Error {
+  const wrapped: unknown = error.errorResponse;
+  return wrapped instanceof Error ? wrapped : error;
+}
+
+/** Replaces or creates. Names that begin with $ are operators in a replacement, so such a row goes as a literal. */
+function replacement(document: Document): AnyBulkWriteOperation {
+  const filter = { _id: { $eq: document._id as unknown } } as Document;
+  const hasOperators = Object.keys(document).some((name) => name.startsWith('$'));
+  if (hasOperators)
+    return { updateOne: { filter, update: [{ $replaceWith: { $literal: document } }], upsert: true } };
+  return { replaceOne: { filter, replacement: document, upsert: true } };
+}

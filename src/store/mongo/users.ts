@@ -1,0 +1,108 @@
+import type { Collection, Document } from 'mongodb';
+import { MongoWriteConcernError } from 'mongodb';
+import { AppError, storeUnavailable } from '../../errors.ts';
+import type { Batch } from '../batch.ts';
+import type { Bookmark } from '../bookmark.ts';
+import { BSON } from '../bson.ts';
+import type { MongoConnection } from './connection.ts';
+import { CODES, codeOf } from './errors.ts';
+import { readReply, rowAt } from './reply.ts';
+import type { Setup } from './setup.ts';
+import type { Change, Changed, From, Plan, RowReader, Size, UserStore } from '../store.ts';
+import { TurnsByKey } from './turns-by-key.ts';
+
+/** Each miss means that another process changed this very user meanwhile; nobody misses so often by chance. */
+const MOST_TRIES = 50;
+/** Whoever may only read may be allowed more tomorrow, not in a second. */
+const READ_ONLY_RETRY_SECONDS = 60;
+
+/**
+ * The users of a MongoDB collection. They are read as items are. A change is a compare-and-set: read from the primary,
+ * decide, then write on the condition that the whole document is still the one that was read; else again.
+ *
+ * A read after a miss waits until a majority has what beat it (causal session), so it sees that and never spins. Changes
+ * of one user from this process wait for one another, so that only other processes can make one miss.
+ */
+export class MongoUsers implements UserStore {
+  readonly #connection: MongoConnection;
+  readonly #setup: Setup;
+  readonly #rows: RowReader;
+  readonly #turns = new TurnsByKey();
+
+  /** `rows` reads the collection. */
+  constructor(connection: MongoConnection, setup: Setup, rows: RowReader) {
+    this.#connection = connection;
+    this.#setup = setup;
+    this.#rows = rows;
+  }
+
+  read(plan: Plan, from: From, size: Size, signal: AbortSignal): Promise<Batch> {
+    return this.#rows.read(plan, from, size, signal);
+  }
+
+  get(id: Bookmark, signal: AbortSignal): Promise<Batch | null> {
+    return this.#rows.get(id, signal);
+  }
+
+  async change(id: string, change: Change): Promise<Changed> {
+    await this.#setup.layout();
+    return this.#turns.take(id, () => this.#change(id, change));
+  }
+
+  async #change(id: string, change: Change): Promise<Changed> {
+    for (let tries = 0; tries < MOST_TRIES; tries++) {
+      const before = await this.#find(id);
+      const after = change(before);
+      if (after === 'keep') return { before, after: before };
+      if (await this.#swap(id, before, after)) return { before, after };
+    }
+    throw storeUnavailable(new Error(`other processes changed the user at each of ${MOST_TRIES} tries`));
+  }
+
+  async #find(id: string): Promise<Uint8Array | null> {
+    const find = { find: this.#setup.collection, filter: { _id: { $eq: id } }, limit: 1, singleBatch: true };
+    const { cursor } = await this.#connection.run(find, { raw: true, readPreference: 'primary' });
+    const { rows } = readReply(cursor as Uint8Array);
+    if (rows.length === 0) return null;
+    const { document, end } = rowAt(rows, 0);
+    return rows.subarray(document, end);
+  }
+
+  /** Whether the user was still what it was before, and now is what it is to be. */
+  async #swap(id: string, before: Uint8Array | null, after: Uint8Array | null): Promise<boolean> {
+    const previous = before && documentOf(before);
+    const next = after && documentOf(after);
+    const filter = { _id: id, $expr: { $eq: ['$$ROOT', { $literal: previous }] } } as Document;
+    try {
+      return await this.#connection.write(async (users: Collection, { session, writeConcern }) => {
+        const options = { ...(session && { session }), ...(writeConcern && { writeConcern }) };
+        if (!previous && !next) return true;
+        if (!next) return (await users.deleteOne(filter, options)).deletedCount === 1;
+        if (previous) return (await users.replaceOne(filter, next, options)).matchedCount === 1;
+        await users.insertOne(next, options);
+        return true;
+      }, this.#setup.collection);
+    } catch (error) {
+      if (!previous && codeOf(error) === CODES.duplicateKey) return false;
+      throw explained(error);
+    }
+  }
+}
+
+/** A stored document as the driver takes it. An Error when it would not be written, or compared, as it is. */
+function documentOf(row: Uint8Array): Document {
+  const document = BSON.deserialize(row, { promoteValues: false, promoteBuffers: false });
+  if (Buffer.compare(BSON.serialize(document), row) !== 0)
+    throw new Error('a stored user holds a value that cannot be written unchanged');
+  return document;
+}
+
+function explained(error: unknown): unknown {
+  // It was written, but a majority did not say so: it may be rolled back.
+  if (error instanceof MongoWriteConcernError) return storeUnavailable(error);
+  if (codeOf(error) !== CODES.unauthorized) return error;
+  return new AppError('store-unavailable', 'The database lets this server read users, not change them.', {
+    cause: error,
+    headers: { 'retry-after': String(READ_ONLY_RETRY_SECONDS) },
+  });
+}

@@ -12,7 +12,7 @@ export interface AppOptions {
   readonly users: UserRoutesOptions;
   /** Origins whose scripts may read answers: `*` or a list with commas; undefined: none. */
   readonly corsOrigin: string | undefined;
-  readonly admissions: Admissions;
+  readonly admissions: Pick<Admissions, 'admit' | 'streaming'>;
   readonly log: Log;
 }
 

@@ -13,7 +13,7 @@ const BY_PRICE: Plan = { order: 'price', direction: -1, category: 'c', minPrice:
 
 function codeOf(cursor: string, plan: Plan): string {
   try {
-    decodeCursor(cursor, plan);
+    decodeCursor(cursor, 'items', plan);
     return 'ok';
   } catch (error) {
     if (error instanceof AppError) return error.code;
@@ -23,7 +23,7 @@ function codeOf(cursor: string, plan: Plan): string {
 
 /** What an attacker can make: any payload with a sound checksum. */
 function forge(plan: Plan, payload: Uint8Array): string {
-  return encodeCursor(plan, payload as Bookmark);
+  return encodeCursor('items', plan, payload as Bookmark);
 }
 
 test('a cursor carries the exact BSON value of every id type there and back', () => {
@@ -43,14 +43,14 @@ test('a cursor carries the exact BSON value of every id type there and back', ()
   for (const _id of ids) {
     const bookmark = makeBookmark({ _id, price: new Double(2) });
     assert.deepEqual(
-      Buffer.from(decodeCursor(encodeCursor(BY_PRICE, bookmark), BY_PRICE)),
+      Buffer.from(decodeCursor(encodeCursor('items', BY_PRICE, bookmark), 'items', BY_PRICE)),
       Buffer.from(bookmark),
     );
   }
 });
 
 test('a cursor of another sort, direction, filter or range is a mismatch', () => {
-  const cursor = encodeCursor(BY_PRICE, makeBookmark({ _id: 1, price: 2 }));
+  const cursor = encodeCursor('items', BY_PRICE, makeBookmark({ _id: 1, price: 2 }));
   const others: Plan[] = [
     BY_ID,
     { ...BY_PRICE, direction: 1 },
@@ -63,7 +63,11 @@ test('a cursor of another sort, direction, filter or range is a mismatch', () =>
 });
 
 test('every bit flipped and every cut is an invalid cursor', () => {
-  const cursor = encodeCursor(BY_ID, makeBookmark({ _id: new ObjectId('0123456789abcdef01234567') }));
+  const cursor = encodeCursor(
+    'items',
+    BY_ID,
+    makeBookmark({ _id: new ObjectId('0123456789abcdef01234567') }),
+  );
   const bytes = Buffer.from(cursor, 'base64url');
   for (let bit = 0; bit < bytes.length * 8; bit++) {
     const flipped = Buffer.from(bytes);
@@ -113,7 +117,7 @@ test('arbitrary bytes never get through as anything but a coded error', () => {
 });
 
 test('a version that is not known is refused', () => {
-  const bytes = Buffer.from(encodeCursor(BY_ID, makeBookmark({ _id: 1 })), 'base64url');
+  const bytes = Buffer.from(encodeCursor('items', BY_ID, makeBookmark({ _id: 1 })), 'base64url');
   bytes.writeUInt8(2, 0);
   bytes.writeUInt32LE(crc32(bytes.subarray(0, -4)), bytes.length - 4);
   assert.equal(codeOf(bytes.toString('base64url'), BY_ID), 'invalid-cursor');

@@ -175,6 +175,9 @@ for (const [store, engine] of COMBINATIONS) {
         assert.equal(await again.text(), '');
       }
       assert.equal((await server.get('/items?limit=3', { 'if-none-match': etag })).status, 200);
+      // RFC 9110, 13.1.1: If-Match compares strongly, and a page's tag is weak.
+      assert.equal((await server.get('/items', { 'if-match': etag })).status, 412);
+      assert.equal((await server.get('/items', { 'if-match': '*' })).status, 200);
     });
 
     test('one item is found by its id, in the type the collection uses', async (t) => {
@@ -190,6 +193,14 @@ for (const [store, engine] of COMBINATIONS) {
       const etag = response.headers.get('etag') ?? '';
       assert.match(etag, /^"[0-9a-f]{16}"$/);
       assert.equal((await server.get('/items/a%2F%C3%A4%201', { 'if-none-match': etag })).status, 304);
+      for (const [tags, status] of [
+        [etag, 200],
+        [`"x", ${etag.slice(0, -1)}-br"`, 200],
+        [`W/${etag}`, 412],
+        ['"x"', 412],
+        ['x', 400],
+      ] as const)
+        assert.equal((await server.get('/items/a%2F%C3%A4%201', { 'if-match': tags })).status, status, tags);
       assert.equal(((await (await server.get('/items/%73tream')).json()) as { id: string }).id, 'stream');
       const missing = await server.get('/items/nothing');
       assert.equal(missing.status, 404);

@@ -2,6 +2,7 @@ import type { TestContext } from 'node:test';
 import type { Slots } from '../src/store/slots.ts';
 import type { Store } from '../src/store/store.ts';
 import { chainContract } from './store.chain.contract.ts';
+import { countContract } from './store.count.contract.ts';
 import { modelContract } from './store.model.contract.ts';
 import { resumeContract } from './store.resume.contract.ts';
 import { sizeContract } from './store.size.contract.ts';
@@ -24,5 +25,6 @@ export function storeContract(name: string, open: OpenForTest): void {
   resumeContract(name, open);
   sizeContract(name, open);
   writeContract(name, open);
+  countContract(name, open);
   modelContract(name, open);
 }

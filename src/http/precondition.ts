@@ -1,5 +1,4 @@
 import { AppError } from '../errors.ts';
-import { opaque } from './conditional.ts';
 import type { Request } from './edge.ts';
 import { quote } from './query.ts';
 
@@ -30,6 +29,17 @@ export function readPrecondition({ headers }: Request): Precondition {
   };
 }
 
+/** AppError `precondition-failed` unless If-Match, when there is one, names this tag of what is about to be shown. */
+export function checkIfMatch({ headers }: Request, etag: string): void {
+  const match = readTags('If-Match', headers['if-match']);
+  if (match !== null && !matches(match, { etag }, isSameStrongly)) throw failed('If-Match', match, { etag });
+}
+
+/** A tag without its weakness and without the coding that applyCoding adds. */
+export function opaque(tag: string): string {
+  return tag.replace(/^W\//, '').replace(/^"(.*?)(-(br|gzip|zstd))?"$/, '$1');
+}
+
 type State = Parameters<Precondition>[0];
 
 function matches(tags: Tags, state: State, isSame: (tag: string, etag: string) => boolean): boolean {
@@ -40,7 +50,7 @@ function matches(tags: Tags, state: State, isSame: (tag: string, etag: string) =
 
 /** RFC 9110, 8.8.3.2. */
 function isSameStrongly(tag: string, etag: string): boolean {
-  return !tag.startsWith('W/') && isSameWeakly(tag, etag);
+  return !tag.startsWith('W/') && !etag.startsWith('W/') && isSameWeakly(tag, etag);
 }
 
 function isSameWeakly(tag: string, etag: string): boolean {

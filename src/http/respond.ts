@@ -3,7 +3,7 @@ import { AppError } from '../errors.ts';
 import { codings } from '../stream/compress.ts';
 import type { Admissions } from './admit.ts';
 import { applyCoding } from './coding.ts';
-import { notModified } from './conditional.ts';
+import { conditional } from './conditional.ts';
 import type { Cors } from './cors.ts';
 import type { Reply, Request, Serve } from './edge.ts';
 import { encodingNegotiator } from './negotiate.ts';
@@ -41,7 +41,7 @@ export function createServe(
           `Accept-Encoding refuses identity and names none of ${codings.join(', ')}.`,
         );
       }
-      reply = notModified(request, await route(request));
+      reply = conditional(request, await route(request));
     } catch (error) {
       reply = problem(error, request, requestId);
       // A read that ends because its client left is no failure, and nobody hears the answer.

@@ -16,7 +16,7 @@ class Batch {
 }
 
 export interface BulkOptions {
-  readonly store: ItemStore;
+  readonly store: Pick<ItemStore, 'insert'>;
   readonly onConflict: OnConflict;
   /** Inserts under way at once. */
   readonly parallel: number;

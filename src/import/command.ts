@@ -32,7 +32,11 @@ interface Source extends Rows {
  * Runs an import and tells on stderr how it went. Resolves with the exit code: 0 when every row is in the store, 1 when
  * some are not or the run stopped early, 2 when the command does not fit the file.
  */
-export async function runImport(command: ImportCommand, store: ItemStore, io: ImportIo): Promise<0 | 1 | 2> {
+export async function runImport(
+  command: ImportCommand,
+  store: Pick<ItemStore, 'insert'>,
+  io: ImportIo,
+): Promise<0 | 1 | 2> {
   let progress: Progress | undefined;
   try {
     const source = await openCommand(command, io);
@@ -49,7 +53,7 @@ export async function runImport(command: ImportCommand, store: ItemStore, io: Im
 
 function run(
   { onConflict }: ImportCommand,
-  store: ItemStore,
+  store: Pick<ItemStore, 'insert'>,
   { rows, unit }: Source,
   progress: Progress,
   signal: AbortSignal,

@@ -20,7 +20,7 @@ export interface ImportResult {
 }
 
 export interface ImportOptions {
-  readonly store: ItemStore;
+  readonly store: Pick<ItemStore, 'insert'>;
   readonly source: AsyncIterable<SourceRow>;
   readonly onConflict: OnConflict;
   /** Once aborted, no further batch is sent. */

@@ -47,6 +47,7 @@ function readPlan(query: Query): Plan {
 
 /** How items are chosen and ordered: the same for pages and streams. */
 export const ITEM_PLAN: PlanParameters = {
+  collection: 'items',
   parameters: [category, sort, minPrice, maxPrice, fields],
   read: readPlan,
   fields: (query) => fields.read(query),

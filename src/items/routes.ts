@@ -34,7 +34,12 @@ export function itemRoutes(options: ItemRoutesOptions): readonly Route[] {
     {
       method: 'GET',
       path: '/items',
-      handler: pageHandler({ ...options, rows: options.items, plan: ITEM_PLAN }),
+      handler: pageHandler({
+        ...options,
+        rows: options.items,
+        count: (...call) => options.items.count(...call),
+        plan: ITEM_PLAN,
+      }),
     },
     { method: 'GET', path: '/items/stream', handler: options.streaming(getStream(options)) },
     { method: 'GET', path: '/items/{id}', handler: getItem(options) },
@@ -56,7 +61,10 @@ function getStream({ items, transcoder }: ItemRoutesOptions): Handler {
     const query = readStreamQuery(parseQuery(request.query, STREAM_PARAMETERS));
     const type = query.format ? TYPE_OF_FORMAT[query.format] : (acceptable(request) as StreamType);
     const { framing, head, tail } = STREAM_FORMATS[type];
-    const from = query.cursor === undefined ? {} : { after: decodeCursor(query.cursor, query.plan) };
+    const from =
+      query.cursor === undefined
+        ? {}
+        : { after: decodeCursor(query.cursor, ITEM_PLAN.collection, query.plan) };
     // The first batch is read before the head is sent: a store that is away is a 503, not a cut stream.
     const size = { ...FIRST_BATCH, rows: Math.min(FIRST_BATCH.rows, query.limit) };
     const first = await items.read(query.plan, from, size, request.signal);

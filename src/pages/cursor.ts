@@ -7,7 +7,7 @@ import { crc32 } from '../stream/crc32.ts';
 /**
  * Cursor: a bookmark as clients carry it, base64url of
  *
- *     version (1 byte) | fingerprint of the plan (CRC-32, 4) | bookmark (BSON) | CRC-32 of all before (4)
+ *     version (1 byte) | fingerprint of collection and plan (CRC-32, 4) | bookmark (BSON) | CRC-32 of all before (4)
  *
  * It needs no server state and gives no authority: it is decoded as any untrusted input, and the checksum only tells a
  * broken one from a forged one.
@@ -16,31 +16,31 @@ const VERSION = 1;
 const HEAD = 5;
 const TAIL = 4;
 
-/** The cursor that continues after a bookmark of this plan. */
-export function encodeCursor(plan: Plan, bookmark: Bookmark): string {
+/** The cursor that continues after a bookmark of this plan, in the collection of that name. */
+export function encodeCursor(collection: string, plan: Plan, bookmark: Bookmark): string {
   const bytes = Buffer.allocUnsafe(HEAD + bookmark.length + TAIL);
   bytes.writeUInt8(VERSION, 0);
-  bytes.writeUInt32LE(fingerprint(plan), 1);
+  bytes.writeUInt32LE(fingerprint(collection, plan), 1);
   bytes.set(bookmark, HEAD);
   bytes.writeUInt32LE(crc32(bytes.subarray(0, -TAIL)), HEAD + bookmark.length);
   return bytes.toString('base64url');
 }
 
 /**
- * The bookmark a cursor carries. AppError `cursor-mismatch` when it was made for another sort, filter or range,
+ * The bookmark a cursor carries. AppError `cursor-mismatch` when it was made for another collection, sort, filter or range,
  * `invalid-cursor` when it is anything but a cursor of ours.
  */
-export function decodeCursor(cursor: string, plan: Plan): Bookmark {
+export function decodeCursor(cursor: string, collection: string, plan: Plan): Bookmark {
   const bytes = Buffer.from(cursor, 'base64url');
   if (bytes.toString('base64url') !== cursor || bytes.length < HEAD + TAIL)
     throw invalid('it is not base64url of a cursor');
   if (bytes.readUInt32LE(bytes.length - TAIL) !== crc32(bytes.subarray(0, -TAIL)))
     throw invalid('its checksum is wrong');
   if (bytes.readUInt8(0) !== VERSION) throw invalid('its version is not known');
-  if (bytes.readUInt32LE(1) !== fingerprint(plan)) {
+  if (bytes.readUInt32LE(1) !== fingerprint(collection, plan)) {
     throw new AppError(
       'cursor-mismatch',
-      'The cursor was made with another sort, filter or range. Repeat those of its page.',
+      'The cursor was made for another collection, sort, filter or range. Repeat those of its page.',
       {
         parameter: 'cursor',
       },
@@ -52,9 +52,10 @@ export function decodeCursor(cursor: string, plan: Plan): Bookmark {
 }
 
 /** Everything that decides which rows come in which order, as one number. */
-function fingerprint(plan: Plan): number {
+function fingerprint(collection: string, plan: Plan): number {
   return crc32(
     JSON.stringify([
+      collection,
       plan.order,
       plan.direction,
       plan.category ?? null,

@@ -7,7 +7,7 @@ import { fingerprint } from '../serialize/fingerprint.ts';
 import type { RowEncoder, Transcoder } from '../serialize/rows.ts';
 import type { Batch } from '../store/batch.ts';
 import { chain } from '../store/chain.ts';
-import type { From, RowReader } from '../store/store.ts';
+import type { Count, From, ItemStore, RowReader } from '../store/store.ts';
 import { pump } from '../stream/pump.ts';
 import { decodeCursor } from './cursor.ts';
 import { PAGE_HEAD, pageInfo, pageLinks, pageTail } from './page.ts';
@@ -19,6 +19,8 @@ const PAGE_CHUNK_BYTES = 64 * 1024;
 
 export interface PageOptions {
   readonly rows: RowReader;
+  /** Counts the rows of a plan, for `count`; undefined: the collection has no such parameter. */
+  readonly count?: ItemStore['count'];
   readonly transcoder: Transcoder;
   readonly limits: PageLimits;
   readonly plan: PlanParameters;
@@ -26,13 +28,14 @@ export interface PageOptions {
 }
 
 /** GET of a paged collection: one batch, in the page envelope. */
-export function pageHandler({ rows, transcoder, limits, plan, cacheControl }: PageOptions): Handler {
-  const { names, read } = pageQuery(limits, plan);
+export function pageHandler({ rows, count, transcoder, limits, plan, cacheControl }: PageOptions): Handler {
+  const { names, read } = pageQuery(limits, plan, count !== undefined);
   const acceptable = mediaTypeNegotiator(['application/json']);
   return async (request) => {
     const type = acceptable(request);
     const parameters = parseQuery(request.query, names);
     const query = read(parameters);
+    const total = (query.count && (await count?.(query.plan, query.count, request.signal))) ?? null;
     const first = await rows.read(
       query.plan,
       pageFrom(query),
@@ -41,23 +44,24 @@ export function pageHandler({ rows, transcoder, limits, plan, cacheControl }: Pa
     );
     const headers = { 'content-type': type, 'cache-control': cacheControl };
     if (first.more && first.rows < query.limit)
-      return largePage(first, query, headers, rows, transcoder, request);
+      return largePage(first, total, query, headers, rows, transcoder, request);
 
-    const info = pageInfo(query, first);
+    const info = pageInfo(query, first, total);
     const body = collect(first, transcoder.encoder('array', query.fields), PAGE_HEAD, pageTail(info));
     const link = pageLinks(request.path, new URLSearchParams([...parameters]), query, info, limits.maxOffset);
     return bytes(200, body, { ...headers, etag: `W/"${fingerprint(body)}"`, link });
   };
 }
 
-function pageFrom({ plan, start, skip }: PageQuery): From {
-  if (start.style === 'cursor') return { after: decodeCursor(start.cursor, plan) };
+function pageFrom({ collection, plan, start, skip }: PageQuery): From {
+  if (start.style === 'cursor') return { after: decodeCursor(start.cursor, collection, plan) };
   return skip > 0 ? { skip } : {};
 }
 
 /** A page whose rows outgrow one batch goes out as a stream, so that its size costs no memory; it has no ETag. */
 function largePage(
   first: Batch,
+  total: Count | null,
   query: PageQuery,
   headers: Reply['headers'],
   rows: RowReader,
@@ -72,7 +76,7 @@ function largePage(
     }
   };
   const run: StreamBody['run'] = async (sink) => {
-    const tail = () => pageTail(pageInfo(query, end));
+    const tail = () => pageTail(pageInfo(query, end, total));
     await pump(batches(), transcoder.encoder('array', query.fields), { head: PAGE_HEAD, tail }, sink);
   };
   return { status: 200, headers, body: { kind: 'stream', run } };

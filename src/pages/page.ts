@@ -1,17 +1,23 @@
 import { serializers, type PageDocument } from '../serialize/serializers.ts';
 import type { Batch } from '../store/batch.ts';
+import type { Count } from '../store/store.ts';
 import { encodeCursor } from './cursor.ts';
 import type { PageQuery } from './query.ts';
 
 /** What a client needs to go on from a page that ended so. An empty page keeps the cursor it was asked with, for pollers. */
-export function pageInfo({ plan, limit, start }: PageQuery, end: Pick<Batch, 'last' | 'more'>): PageDocument {
+export function pageInfo(
+  { collection, plan, limit, start }: PageQuery,
+  end: Pick<Batch, 'last' | 'more'>,
+  count: Count | null,
+): PageDocument {
   const kept = start.style === 'cursor' ? start.cursor : null;
   return {
     limit,
     hasMore: end.more,
-    nextCursor: end.last ? encodeCursor(plan, end.last) : kept,
+    nextCursor: end.last ? encodeCursor(collection, plan, end.last) : kept,
     ...(start.style === 'offset' && { offset: start.offset }),
     ...(start.style === 'page' && { page: start.page }),
+    ...(count && { total: count.rows, totalIs: count.is }),
   };
 }
 

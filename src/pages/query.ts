@@ -1,7 +1,7 @@
 import { AppError } from '../errors.ts';
-import { integer, text, type Parameter } from '../http/parameter.ts';
+import { integer, oneOf, text, type Parameter } from '../http/parameter.ts';
 import type { Query } from '../http/query.ts';
-import type { Plan } from '../store/store.ts';
+import type { CountMode, Plan } from '../store/store.ts';
 
 /** What a client may ask for at most. */
 export interface PageLimits {
@@ -16,9 +16,12 @@ const MAX_CURSOR_BYTES = 2048;
 export const cursorParameter = text('cursor', MAX_CURSOR_BYTES);
 const offset = integer('offset', 0);
 const page = integer('page', 1);
+const count = oneOf('count', ['none', 'estimated', 'exact']);
 
 /** How a collection's rows are chosen and ordered: the parameters it takes for that, and the plan they make. */
 export interface PlanParameters {
+  /** The collection's name: its cursors are of no use elsewhere. */
+  readonly collection: string;
   readonly parameters: readonly Parameter<unknown>[];
   readonly read: (query: Query) => Plan;
   /** The top-level fields asked for; undefined: all. */
@@ -33,21 +36,26 @@ export type PageStart =
   | { readonly style: 'page'; readonly page: number };
 
 export interface PageQuery {
+  readonly collection: string;
   readonly plan: Plan;
   readonly fields: readonly string[] | undefined;
   readonly limit: number;
+  /** How the total is counted; null: not at all. */
+  readonly count: CountMode | null;
   readonly start: PageStart;
   /** Rows before the page; 0 for cursors, which do not count. */
   readonly skip: number;
 }
 
-/** The names a paged collection takes, and how its query is read. */
+/** The names a paged collection takes, and how its query is read; `counts`: whether it can be counted. */
 export function pageQuery(
   limits: PageLimits,
   plan: PlanParameters,
+  counts: boolean,
 ): { names: readonly string[]; read: (query: Query) => PageQuery } {
   const limit = integer('limit', 1, limits.maxLimit);
-  const names = [limit, offset, page, cursorParameter, ...plan.parameters].map(({ name }) => name);
+  const own = [limit, offset, page, cursorParameter, ...(counts ? [count] : [])];
+  const names = [...own, ...plan.parameters].map(({ name }) => name);
   return {
     names,
     read(query) {
@@ -62,9 +70,22 @@ export function pageQuery(
           { parameter: start.style },
         );
       }
-      return { plan: plan.read(query), fields: plan.fields(query), limit: rows, start, skip };
+      return {
+        collection: plan.collection,
+        plan: plan.read(query),
+        fields: plan.fields(query),
+        limit: rows,
+        count: readCount(query),
+        start,
+        skip,
+      };
     },
   };
+}
+
+function readCount(query: Query): CountMode | null {
+  const asked = count.read(query) ?? 'none';
+  return asked === 'none' ? null : asked;
 }
 
 function readStart(query: Query): PageStart {

@@ -25,6 +25,8 @@ export interface PageDocument {
   readonly nextCursor: string | null;
   readonly offset?: number;
   readonly page?: number;
+  readonly total?: number;
+  readonly totalIs?: string;
 }
 
 /** What GET /problems/{code} says of a problem. */
@@ -95,6 +97,8 @@ export const serializers: Serializers = {
       nextCursor: { type: 'string', nullable: true },
       offset: { type: 'integer' },
       page: { type: 'integer' },
+      total: { type: 'integer' },
+      totalIs: { type: 'string' },
     },
   }),
 

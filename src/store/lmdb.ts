@@ -10,9 +10,9 @@ import { NAMES, Tables } from './lmdb/tables.ts';
 import type { Database } from './lmdb/tables.ts';
 import { Turns } from './lmdb/turns.ts';
 import { LmdbChanges } from './lmdb/users.ts';
-import { LmdbWriter } from './lmdb/write.ts';
+import { LmdbWriter, itemCount } from './lmdb/write.ts';
 import type { Slots } from './slots.ts';
-import type { ItemStore, RowReader, Store, UserStore } from './store.ts';
+import type { Count, CountMode, ItemStore, Plan, RowReader, Store, UserStore } from './store.ts';
 
 /** The file, beside which lmdb keeps `items.mdb-lock`. */
 export const FILE = 'items.mdb';
@@ -29,12 +29,17 @@ const HAS_SPARE_ADDRESSES = process.platform !== 'win32' && !['arm', 'ia32'].inc
 /** One for each process and thread that reads at a time; the default of 126 is less than WORKERS may want. */
 const MOST_READERS = 512;
 
+/** How long counting goes on: 100,000 index entries take about 8 ms. */
+const COUNT_LIMIT_MS: Readonly<Record<CountMode, number>> = { estimated: 20, exact: 2_000 };
+
 export interface LmdbOptions {
   /** Where the store's file is; made when missing. */
   readonly directory: string;
   readonly slots: Slots;
   /** Rows of one transaction. More is faster and holds the event loop longer (512: 10 ms): for imports. */
   readonly transactionRows?: number;
+  /** A clock in milliseconds. */
+  readonly now?: () => number;
 }
 
 /**
@@ -63,9 +68,12 @@ class LmdbStore implements Store {
   readonly #tables: Tables;
   readonly #writer: LmdbWriter;
   readonly #changes: LmdbChanges;
+  readonly #now: () => number;
   #isOpen = true;
 
-  constructor(root: RootDatabase, tables: Tables, { directory, slots, transactionRows }: LmdbOptions) {
+  constructor(root: RootDatabase, tables: Tables, options: LmdbOptions) {
+    const { directory, slots, transactionRows, now = () => performance.now() } = options;
+    this.#now = now;
     this.#root = root;
     this.#tables = tables;
     const commits = new Commits(root, {
@@ -75,15 +83,25 @@ class LmdbStore implements Store {
     this.#writer = new LmdbWriter(tables, commits, transactionRows);
     this.#changes = new LmdbChanges(tables.users, commits);
     const turns = new Turns();
-    const readerOf = (rows: 'items' | 'users'): RowReader => {
-      const reader = new LmdbReader(tables, rows, slots, turns, () => this.#begin());
-      return {
-        read: (...call) => reader.read(...call).catch(rethrow),
-        get: (...call) => reader.get(...call).catch(rethrow),
-      };
+    const readerFor = (rows: 'items' | 'users') =>
+      new LmdbReader(tables, rows, slots, turns, () => this.#begin());
+    const items = readerFor('items');
+    this.items = {
+      ...portOf(items),
+      count: (...call) => this.#count(items, ...call).catch(rethrow),
+      insert: (...call) => this.#writer.insert(...call),
     };
-    this.items = { ...readerOf('items'), insert: (...call) => this.#writer.insert(...call) };
-    this.users = { ...readerOf('users'), change: (...call) => this.#changes.change(...call) };
+    this.users = { ...portOf(readerFor('users')), change: (...call) => this.#changes.change(...call) };
+  }
+
+  /** All items are counted as they are written; those of a filter when asked for. */
+  async #count(items: LmdbReader, plan: Plan, mode: CountMode, signal: AbortSignal): Promise<Count> {
+    signal.throwIfAborted();
+    this.#begin();
+    if (plan.category === undefined && plan.minPrice === undefined && plan.maxPrice === undefined)
+      return { rows: itemCount(this.#tables.meta), is: 'exact' };
+    const end = this.#now() + COUNT_LIMIT_MS[mode];
+    return items.count(plan, () => this.#now() >= end, signal);
   }
 
   async ping(): Promise<void> {
@@ -115,6 +133,13 @@ class LmdbStore implements Store {
     this.#begin();
     if (!this.#tables.meta.getBinary(FORMAT_KEY)) throw storeUnavailable(new Error('the format is gone'));
   }
+}
+
+function portOf(reader: LmdbReader): RowReader {
+  return {
+    read: (...call) => reader.read(...call).catch(rethrow),
+    get: (...call) => reader.get(...call).catch(rethrow),
+  };
 }
 
 function rethrow(error: unknown): never {

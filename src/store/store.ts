@@ -23,6 +23,18 @@ export interface Size {
   readonly bytes: number;
 }
 
+/**
+ * How rows are counted: `exact` as far as time allows, about 2 s; `estimated` costs no more than a few pages, however many
+ * rows there are.
+ */
+export type CountMode = 'estimated' | 'exact';
+
+export interface Count {
+  readonly rows: number;
+  /** `atLeast`: counting was given up after so many rows. An estimate is a number of rows like these, no bound. */
+  readonly is: 'exact' | 'estimated' | 'atLeast';
+}
+
 /** What a write does with an id that is there already. */
 export type OnConflict = 'skip' | 'replace' | 'fail';
 
@@ -55,6 +67,8 @@ export interface RowReader {
  * test/store.contract.ts runs on each.
  */
 export interface ItemStore extends RowReader {
+  /** How many rows a plan has. Better than asked for when that costs nothing, less exact when time is up: see `is`. */
+  count(plan: Plan, mode: CountMode, signal: AbortSignal): Promise<Count>;
   /** Writes BSON documents; resolves when they are durable (w:majority; flushed). */
   insert(rows: readonly Uint8Array[], onConflict: OnConflict): Promise<InsertResult>;
 }

@@ -38,6 +38,7 @@ const NOT_CACHED = { 'cache-control': 'no-store' };
 
 /** In order of id, which is that of creation for ids made here; nothing to filter by. */
 const BY_ID: PlanParameters = {
+  collection: 'users',
   parameters: [],
   read: () => ({ order: 'id', direction: 1 }),
   fields: () => undefined,

@@ -7,7 +7,7 @@ export interface InsertCall {
 }
 
 /** A store for importing into: keeps rows by id in a Map, and lets a test hold, refuse or break inserts. */
-export class ImportStore implements ItemStore {
+export class ImportStore implements Pick<ItemStore, 'insert'> {
   readonly calls: InsertCall[] = [];
   readonly #rows = new Map<string, Uint8Array>();
   readonly #onInsert: (call: InsertCall, number: number) => Promise<void> | void;

@@ -9,9 +9,9 @@ import { keyOfId } from './row.ts';
 import type { Database, Tables } from './tables.ts';
 import type { Turns } from './turns.ts';
 import type { Slots } from '../slots.ts';
-import type { From, Plan, Size } from '../store.ts';
+import type { Count, From, Plan, Size } from '../store.ts';
 
-/** Entries passed over in one look: about 8 ms. A larger `skip` is done in several, with turns for others between. */
+/** Entries passed over in one look: about 8 ms. More are done in several, with turns for others between. */
 const SKIP_AT_ONCE = 100_000;
 
 const ONE_ROW: Size = { rows: 1, bytes: 1 };
@@ -70,6 +70,28 @@ export class LmdbReader {
         return this.#rows.get(key) === undefined ? null : batchOf(filler, BY_ID, false);
       }),
     );
+  }
+
+  /**
+   * How many rows a plan has, counted in the index; at least so many once `isLate` says so. A step that finds the range's
+   * end is halved, again and again, until the last row is found.
+   */
+  async count(plan: Plan, isLate: () => boolean, signal: AbortSignal): Promise<Count> {
+    let range = rangeOf(plan, undefined);
+    let rows = 0;
+    for (let step = SKIP_AT_ONCE; range && step >= 1;) {
+      const rest: Range = range;
+      const at = step;
+      const start = await this.#turns.take(() => this.#keyBehind(rest, at), signal);
+      if (start) {
+        rows += step;
+        range = { ...rest, start };
+        if (step === SKIP_AT_ONCE && isLate()) return { rows, is: 'atLeast' };
+      } else {
+        step = Math.floor(step / 2);
+      }
+    }
+    return { rows, is: 'exact' };
   }
 
   #look(plan: Plan, range: Range | null, skip: number, size: Size): Batch {

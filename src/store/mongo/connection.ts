@@ -7,6 +7,8 @@ import { MongoRefusal, mayRetry, translate } from './errors.ts';
 const COMMAND_LIMIT_MS = 20_000;
 /** How much longer we wait for an answer than the server was allowed to work. */
 const GRACE_MS = 2_000;
+/** Commands that may say how well confirmed what they read must be. */
+const READS = ['find', 'count', 'aggregate'];
 const DATABASE = 'sluice';
 
 export interface CommandOptions {
@@ -15,6 +17,8 @@ export interface CommandOptions {
   readonly raw?: boolean;
   /** Instead of the URI's: `primary` for what changes something, `primaryPreferred` for what must see it. */
   readonly readPreference?: 'primary' | 'primaryPreferred';
+  /** How long the server may work on it, in ms, instead of 20 s. */
+  readonly limitMs?: number;
   /** No limit: building an index takes as long as it takes. */
   readonly unlimited?: boolean;
 }
@@ -94,14 +98,15 @@ export class MongoConnection {
   }
 
   /** The command gets a readConcern object of its own each time: the driver writes the causal time into it. */
-  #runOnce(command: Document, { signal, raw = false, readPreference, unlimited = false }: CommandOptions) {
-    const reads = 'find' in command;
+  #runOnce(command: Document, options: CommandOptions) {
+    const { signal, raw = false, readPreference, unlimited = false, limitMs = COMMAND_LIMIT_MS } = options;
+    const reads = READS.some((name) => name in command);
     const complete = {
       ...command,
       ...(reads && { readConcern: { level: 'majority' } }),
-      ...(!unlimited && { maxTimeMS: COMMAND_LIMIT_MS }),
+      ...(!unlimited && { maxTimeMS: limitMs }),
     };
-    return bounded(unlimited ? null : COMMAND_LIMIT_MS + GRACE_MS, signal, (end) =>
+    return bounded(unlimited ? null : limitMs + GRACE_MS, signal, (end) =>
       this.#db.command(complete, {
         raw,
         session: this.#session,

@@ -50,6 +50,7 @@ export const CODES = {
   badValue: 2,
   authenticationFailed: 18,
   unauthorized: 13,
+  maxTimeExpired: 50,
   namespaceExists: 48,
   validation: 121,
   duplicateKey: 11000,

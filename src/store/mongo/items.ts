@@ -3,6 +3,7 @@ import { keyOf } from '../bookmark.ts';
 import type { Bookmark } from '../bookmark.ts';
 import type { Layout } from './collection.ts';
 import type { MongoConnection } from './connection.ts';
+import { Counter } from './count.ts';
 import type { Finder } from './find.ts';
 import { Gathering } from './gather.ts';
 import { insertRows } from './insert.ts';
@@ -11,7 +12,7 @@ import { rangesOf } from './plan.ts';
 import type { Range } from './plan.ts';
 import type { Setup } from './setup.ts';
 import type { Slots } from '../slots.ts';
-import type { From, InsertResult, ItemStore, OnConflict, Plan, Size } from '../store.ts';
+import type { Count, CountMode, From, InsertResult, ItemStore, OnConflict, Plan, Size } from '../store.ts';
 
 /** How much more is asked for than the average row says is needed, so that one find is enough nearly always. */
 const MARGIN = 1.1;
@@ -22,6 +23,7 @@ export class MongoItems implements ItemStore {
   readonly #setup: Setup;
   readonly #finder: Finder;
   readonly #slots: Slots;
+  readonly #counter: Counter;
   /** Bytes a row had on average lately: keeps a read of large rows from asking for 16 MB to use one of them. */
   #rowBytes = 256;
 
@@ -30,6 +32,7 @@ export class MongoItems implements ItemStore {
     this.#setup = setup;
     this.#finder = finder;
     this.#slots = slots;
+    this.#counter = new Counter(connection, setup.collection);
   }
 
   /** One find nearly always; more when its reply was at its 16 MB, or rows turned out smaller than lately. */
@@ -51,6 +54,11 @@ export class MongoItems implements ItemStore {
     const gathering = new Gathering({ order: 'id' }, { rows: 1, bytes: Infinity });
     gathering.take(reply.rows);
     return gathering.toBatch(this.#slots, false);
+  }
+
+  async count(plan: Plan, mode: CountMode, signal: AbortSignal): Promise<Count> {
+    signal.throwIfAborted();
+    return this.#counter.count(plan, mode, await this.#setup.layout(signal), signal);
   }
 
   async insert(rows: readonly Uint8Array[], onConflict: OnConflict): Promise<InsertResult> {

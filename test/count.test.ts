@@ -1,0 +1,117 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { SyntheticItems } from '../src/import/synthetic.ts';
+import { BSON } from '../src/store/bson.ts';
+import { openLmdb } from '../src/store/lmdb.ts';
+import { Slots } from '../src/store/slots.ts';
+import type { Plan } from '../src/store/store.ts';
+import { testDirectory } from './support/lmdb.ts';
+import { ownMongod } from './support/mongod.ts';
+import { openStore } from './support/mongo.ts';
+import { NEVER } from './support/reading.ts';
+import { testServer, type StoreName } from './support/server.ts';
+
+const BY_PRICE: Plan = { order: 'price', direction: 1, minPrice: 250, maxPrice: 1000 };
+/** More rows than the embedded store counts in one look, and than an estimate of MongoDB counts one by one. */
+const MANY = 120_000;
+
+function manyRows(count: number): Uint8Array[] {
+  const items = new SyntheticItems(1);
+  return Array.from({ length: count }, () => items.next());
+}
+
+function inRange(rows: readonly Uint8Array[]): number {
+  return rows.filter((row) => (BSON.deserialize(row) as { price: number }).price >= 250).length;
+}
+
+test('the embedded store counts in bounded looks, and says so when its time is up', async (t) => {
+  let [now, step] = [0, 0];
+  const slots = new Slots();
+  const directory = await testDirectory(t);
+  const store = await openLmdb({ directory, slots, transactionRows: 20_000, now: () => (now += step) });
+  t.after(() => store.close());
+  const rows = manyRows(MANY + 21_000);
+  await store.items.insert(rows, 'fail');
+  const matching = inRange(rows);
+  assert.ok(matching > 100_000, 'more than one look');
+  assert.deepEqual(await store.items.count(BY_PRICE, 'exact', NEVER), { rows: matching, is: 'exact' });
+
+  step = 1500; // of the clock, at each question
+  assert.deepEqual(await store.items.count(BY_PRICE, 'exact', NEVER), { rows: matching, is: 'exact' });
+  step = 3000;
+  assert.deepEqual(await store.items.count(BY_PRICE, 'exact', NEVER), { rows: 100_000, is: 'atLeast' });
+  step = 25;
+  assert.deepEqual(await store.items.count(BY_PRICE, 'estimated', NEVER), { rows: 100_000, is: 'atLeast' });
+  const all: Plan = { order: 'price', direction: 1 };
+  assert.deepEqual(await store.items.count(all, 'exact', NEVER), { rows: rows.length, is: 'exact' });
+});
+
+test('MongoDB estimates many rows from a sample, and an exact count that is out of time', async (t) => {
+  const set = await ownMongod(t, { arguments: ['--setParameter', 'enableTestCommands=1'] });
+  const member = set?.members[0];
+  if (!set || !member) return;
+  const { store } = await openStore(t, set.uri);
+  const rows = manyRows(MANY);
+  await store.items.insert(rows, 'fail');
+  const matching = inRange(rows);
+
+  assert.deepEqual(await store.items.count(BY_PRICE, 'exact', NEVER), { rows: matching, is: 'exact' });
+  const estimate = await store.items.count(BY_PRICE, 'estimated', NEVER);
+  assert.equal(estimate.is, 'estimated');
+  // 0.75 of the rows match; the share in a sample of 1,000 has a standard deviation of 0.014. Eight of them: never by chance.
+  assert.ok(Math.abs(estimate.rows / matching - 1) < 0.15, `${estimate.rows} of ${matching}`);
+  const all: Plan = { order: 'id', direction: 1 };
+  assert.deepEqual(await store.items.count(all, 'estimated', NEVER), { rows: MANY, is: 'estimated' });
+  assert.deepEqual(await store.items.count(all, 'exact', NEVER), { rows: MANY, is: 'exact' });
+
+  for (const [command, plan] of [
+    ['count', BY_PRICE],
+    ['aggregate', all],
+  ] as const) {
+    await member.admin((client) =>
+      client.db('admin').command({
+        configureFailPoint: 'failCommand',
+        mode: { times: 1 },
+        data: { failCommands: [command], errorCode: 50 },
+      }),
+    );
+    const { rows: found, is } = await store.items.count(plan, 'exact', NEVER);
+    assert.equal(is, 'estimated', command);
+    assert.ok(found > 10_000);
+  }
+});
+
+for (const name of ['lmdb', 'mongodb'] satisfies StoreName[])
+  test(`count= on pages of ${name}: a total that says what it is, in every style; none unless asked for`, async (t) => {
+    const server = await testServer(t, name, 'uws');
+    if (!server) return;
+    const categories = ['red', 'red', 'blue'];
+    await server.insert(categories.map((category, n) => ({ _id: `i${n}`, category, price: n })));
+    const pageOf = async (query: string) => {
+      const response = await server.get(`/items?${query}`);
+      assert.equal(response.status, 200);
+      return ((await response.json()) as { page: Record<string, unknown> }).page;
+    };
+    for (const query of ['', 'count=none&']) assert.ok(!('total' in (await pageOf(`${query}limit=1`))));
+    for (const position of ['', '&offset=2', '&page=2', '&sort=price_desc'])
+      for (const count of ['exact', 'estimated']) {
+        const page = await pageOf(`category=red&limit=1&count=${count}${position}`);
+        assert.deepEqual([page.total, page.totalIs], [2, 'exact']);
+      }
+    const page = await pageOf('limit=1&count=exact');
+    assert.deepEqual([page.total, page.totalIs], [3, 'exact']);
+    const next = await server.get(`/items?limit=1&count=exact&cursor=${String(page.nextCursor)}`);
+    assert.match(next.headers.get('link') ?? '', /<\/items\?limit=1&count=exact&cursor=[^>]+>; rel="next"/);
+    assert.equal(((await next.json()) as { page: { total: number } }).page.total, 3);
+
+    for (const count of ['', 'all', 'exact,estimated', 'EXACT']) {
+      const refused = await server.get(`/items?count=${count}`);
+      assert.equal(refused.status, 400);
+      const { code, parameter } = (await refused.json()) as { code: string; parameter: string };
+      assert.deepEqual([code, parameter], ['invalid-parameter', 'count']);
+    }
+    const unknown = await server.get('/api/users?count=exact');
+    assert.equal(((await unknown.json()) as { code: string }).code, 'unknown-parameter');
+    const foreign = await server.get(`/api/users?cursor=${String(page.nextCursor)}`);
+    assert.equal(((await foreign.json()) as { code: string }).code, 'cursor-mismatch', 'a cursor of items');
+  });

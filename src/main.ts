@@ -5,6 +5,7 @@ import type { Config } from './config.ts';
 import { createEngine } from './http/engine.ts';
 import { loadSample } from './import/sample.ts';
 import { createTranscoder } from './serialize/transcoder.ts';
+import { LASTING_MS, lastingReader } from './store/lasting.ts';
 import { openLmdb } from './store/lmdb.ts';
 import { connectMongo } from './store/mongo.ts';
 import { Slots } from './store/slots.ts';
@@ -24,12 +25,21 @@ export interface Server {
   close(): Promise<void>;
 }
 
+export interface ServerOptions {
+  /** How long a stream waits for a store that is away. Milliseconds; 30 s by default. */
+  readonly lastingMs?: number;
+}
+
 export function createLog(config: Pick<Config, 'LOG_LEVEL'>): Logger {
   return pino({ level: config.LOG_LEVEL });
 }
 
 /** Connects the parts and listens. Rejects when the address is taken or the store refuses for good. */
-export async function startServer(config: Config, log: Logger): Promise<Server> {
+export async function startServer(
+  config: Config,
+  log: Logger,
+  { lastingMs = LASTING_MS }: ServerOptions = {},
+): Promise<Server> {
   const slots = new Slots();
   const store = await openStore(config, slots, log);
   await fillWithSample(store, config, log);
@@ -45,7 +55,12 @@ export async function startServer(config: Config, log: Logger): Promise<Server> 
   };
   const { admissions, close: closeAdmissions } = await openAdmissions(config, log);
   const serve = createApp({
-    items: { ...reading, items: store.items, idType: config.ID_TYPE },
+    items: {
+      ...reading,
+      items: store.items,
+      lasting: lastingReader(store.items, { lastingMs }),
+      idType: config.ID_TYPE,
+    },
     users: { ...reading, users: store.users, now: Date.now },
     corsOrigin: config.CORS_ORIGIN,
     admissions,

@@ -131,7 +131,7 @@ test(`${RUNS} random queries: the rows that were asked for and no others, or a c
   const common = { transcoder, limits, cacheControl: 'private, no-cache' };
   const logged: string[] = [];
   const serve = createApp({
-    items: { ...common, items: store.items, idType: undefined },
+    items: { ...common, items: store.items, lasting: store.items, idType: undefined },
     users: { ...common, users: store.users, now: Date.now },
     corsOrigin: undefined,
     admissions: {

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { test, type TestContext } from 'node:test';
+import type { ServerOptions } from '../src/main.ts';
 import { catalogue, expectedIds } from './support/catalogue.ts';
 import { ownMongod, withDatabase } from './support/mongod.ts';
 import { serverOn } from './support/server.ts';
@@ -40,10 +41,12 @@ test('a server whose MongoDB is away starts, says so, and works again by itself 
   assert.deepEqual(ids, expectedIds(rows, 'id_asc'));
 });
 
-test('a stream whose MongoDB dies under it is cut, never ended', async (t) => {
+/** A server on a MongoDB of its own, and streams that run and stop where nobody reads on. */
+async function streamsOn(t: TestContext, options: ServerOptions) {
   const mongod = await ownMongod(t);
-  if (!mongod) return;
-  const server = await serverOn(t, { MONGODB_URI: withDatabase(mongod.uri, 'shop') });
+  const member = mongod?.members[0];
+  if (!mongod || !member) return null;
+  const server = await serverOn(t, { MONGODB_URI: withDatabase(mongod.uri, 'shop') }, options);
   const fill = 'x'.repeat(20_000);
   for (let i = 0; i < 10; i++) {
     await server.insert(catalogue(300).map((row) => ({ ...row.document, _id: `${i}-${row.id}`, fill })));
@@ -52,14 +55,39 @@ test('a stream whose MongoDB dies under it is cut, never ended', async (t) => {
     ['identity', 'gzip', 'br'].map(async (coding) => {
       const response = await server.get('/items/stream', { 'accept-encoding': coding });
       const reader = (response.body as ReadableStream<Uint8Array>).getReader();
-      await reader.read(); // it runs, and stops where nobody reads on
-      return reader;
+      const { value } = await reader.read();
+      return { reader, first: value ?? new Uint8Array(0) };
     }),
   );
-  await mongod.members[0]?.kill();
-  for (const reader of readers) {
+  return { member, readers };
+}
+
+test('a stream whose MongoDB is gone for longer than it waits is cut, never ended', async (t) => {
+  const streams = await streamsOn(t, { lastingMs: 500 });
+  if (!streams) return;
+  await streams.member.kill();
+  for (const { reader } of streams.readers)
     await assert.rejects(async () => {
       for (let done = false; !done;) ({ done } = await reader.read());
     });
+});
+
+test('a stream whose MongoDB is killed and started again goes on, and is whole', async (t) => {
+  const streams = await streamsOn(t, {});
+  if (!streams) return;
+  await streams.member.kill();
+  const reading = streams.readers.map(async ({ reader, first }) => {
+    const pieces = [first];
+    for (let piece = await reader.read(); !piece.done; piece = await reader.read()) pieces.push(piece.value);
+    return Buffer.concat(pieces).toString();
+  });
+  await streams.member.start();
+  for (const text of await Promise.all(reading)) {
+    const ids = text
+      .trimEnd()
+      .split('\n')
+      .map((line) => (JSON.parse(line) as { id: string }).id);
+    assert.deepEqual([ids.length, new Set(ids).size], [3000, 3000]);
+    assert.deepEqual(ids, ids.toSorted());
   }
 });

@@ -19,6 +19,8 @@ import { ITEM_PLAN, readStreamQuery, STREAM_PARAMETERS } from './query.ts';
 
 export interface ItemRoutesOptions {
   readonly items: ItemStore;
+  /** Reads what a stream has begun: it waits for a store that is away. */
+  readonly lasting: Pick<ItemStore, 'read'>;
   readonly transcoder: Transcoder;
   readonly limits: PageLimits;
   /** undefined: looked up in the collection. */
@@ -55,7 +57,7 @@ type StreamType = keyof typeof STREAM_FORMATS;
 const TYPE_OF_FORMAT = { ndjson: 'application/x-ndjson', json: 'application/json' } as const;
 
 /** GET /items/stream: the chain of all batches, each going out while the next one is on its way. */
-function getStream({ items, transcoder }: ItemRoutesOptions): Handler {
+function getStream({ items, lasting, transcoder }: ItemRoutesOptions): Handler {
   const acceptable = mediaTypeNegotiator(Object.keys(STREAM_FORMATS));
   return async (request) => {
     const query = readStreamQuery(parseQuery(request.query, STREAM_PARAMETERS));
@@ -69,7 +71,7 @@ function getStream({ items, transcoder }: ItemRoutesOptions): Handler {
     const size = { ...FIRST_BATCH, rows: Math.min(FIRST_BATCH.rows, query.limit) };
     const first = await items.read(query.plan, from, size, request.signal);
     const run: StreamBody['run'] = async (sink) => {
-      const batches = chain(items, query.plan, first, query.limit, sink.signal);
+      const batches = chain(lasting, query.plan, first, query.limit, sink.signal);
       await pump(batches, transcoder.encoder(framing, query.fields), { head, tail: () => tail }, sink);
     };
     return {

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { pino } from 'pino';
 import { readConfig } from '../../src/config.ts';
-import { startServer, type Server } from '../../src/main.ts';
+import { startServer, type Server, type ServerOptions } from '../../src/main.ts';
 import { BSON, type Document } from '../../src/store/bson.ts';
 import { testMongo } from './mongod.ts';
 
@@ -40,9 +40,17 @@ export async function testServer(
 }
 
 /** The whole server with these settings beside the fresh ones of a test. */
-export async function serverOn(t: TestContext, environment: Record<string, string>): Promise<TestServer> {
+export async function serverOn(
+  t: TestContext,
+  environment: Record<string, string>,
+  options: ServerOptions = {},
+): Promise<TestServer> {
   const settings = await testEnvironment(t, environment);
-  const server = await startServer(readConfig(settings), pino({ level: settings.LOG_LEVEL ?? 'silent' }));
+  const server = await startServer(
+    readConfig(settings),
+    pino({ level: settings.LOG_LEVEL ?? 'silent' }),
+    options,
+  );
   t.after(() => server.close());
   return {
     ...server,

@@ -1,6 +1,6 @@
 import { MongoClient } from 'mongodb';
 import type { BulkWriteOptions, ClientSession, Collection, Db, Document, MongoClientOptions } from 'mongodb';
-import { bounded } from './bounded.ts';
+import { bounded } from '../bounded.ts';
 import { MongoRefusal, mayRetry, translate } from './errors.ts';
 
 /** A batch takes milliseconds, the deepest offset a second; what takes longer is a server in trouble. */

@@ -1,5 +1,5 @@
 import { AppError, storeUnavailable } from '../../errors.ts';
-import { awaitAtMost } from './bounded.ts';
+import { awaitAtMost } from '../bounded.ts';
 import { setUpCollection } from './collection.ts';
 import type { Layout, SetupOptions } from './collection.ts';
 import type { MongoConnection } from './connection.ts';

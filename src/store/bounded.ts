@@ -1,4 +1,4 @@
-import { storeUnavailable } from '../../errors.ts';
+import { storeUnavailable } from '../errors.ts';
 
 /**
  * Runs work under a signal that fires with the caller's, or with `store-unavailable` after `ms` (null: never). An abort is

@@ -1,0 +1,82 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { storeUnavailable } from '../src/errors.ts';
+import type { Batch } from '../src/store/batch.ts';
+import { lastingReader } from '../src/store/lasting.ts';
+import { NEVER } from './support/reading.ts';
+
+const PLAN = { order: 'id', direction: 1 } as const;
+const SIZE = { rows: 1, bytes: 1 };
+const AWAY = storeUnavailable(new Error('away'));
+
+/** A reader over a clock that only pauses move; `answers` are what the store says, one after the other, the last for ever. */
+function reader(...answers: (Batch | Error)[]) {
+  const pauses: number[] = [];
+  let [time, asked] = [0, 0];
+  const rows = lastingReader(
+    {
+      read: () => {
+        const answer = answers[Math.min(asked++, answers.length - 1)];
+        return answer instanceof Error ? Promise.reject(answer) : Promise.resolve(answer!);
+      },
+    },
+    {
+      lastingMs: 30_000,
+      now: () => time,
+      pause: (ms, signal) => {
+        signal.throwIfAborted();
+        pauses.push(ms);
+        time += ms;
+        return Promise.resolve();
+      },
+    },
+  );
+  return { read: (signal = NEVER) => rows.read(PLAN, {}, SIZE, signal), pauses, asked: () => asked };
+}
+
+test('a read is repeated until the store is back', async () => {
+  const batch = {} as Batch;
+  const { read, pauses } = reader(AWAY, AWAY, AWAY, batch);
+  assert.equal(await read(), batch);
+  assert.deepEqual(pauses, [50, 100, 200]);
+});
+
+test('after 30 seconds the store is taken to be away', async () => {
+  const { read, pauses } = reader(AWAY);
+  await assert.rejects(read(), (error) => error === AWAY);
+  const total = pauses.reduce((sum, ms) => sum + ms, 0);
+  assert.ok(total > 28_000 && total < 30_000, String(total));
+  assert.equal(Math.max(...pauses), 1000);
+});
+
+test('other failures are not waited out', async () => {
+  const broken = new TypeError('a bug');
+  const { read, pauses } = reader(broken);
+  await assert.rejects(read(), (error) => error === broken);
+  assert.deepEqual(pauses, []);
+});
+
+test('who has left is not waited for', async () => {
+  const gone = new Error('gone');
+  const { read, asked } = reader(AWAY);
+  await assert.rejects(read(AbortSignal.abort(gone)), (error) => error === gone);
+  assert.equal(asked(), 0);
+});
+
+test('a read that hangs is given up when its time is over', async () => {
+  let aborted = false;
+  const rows = lastingReader(
+    {
+      read: (_plan, _from, _size, signal) =>
+        new Promise((_, reject) => {
+          signal.addEventListener('abort', () => {
+            aborted = true;
+            reject(signal.reason as Error);
+          });
+        }),
+    },
+    { lastingMs: 20 },
+  );
+  await assert.rejects(rows.read(PLAN, {}, SIZE, NEVER), { code: 'store-unavailable' });
+  assert.ok(aborted);
+});

@@ -17,7 +17,9 @@ function reader(...answers: (Batch | Error)[]) {
     {
       read: () => {
         const answer = answers[Math.min(asked++, answers.length - 1)];
-        return answer instanceof Error ? Promise.reject(answer) : Promise.resolve(answer!);
+        return answer instanceof Error
+          ? Promise.reject(answer)
+          : Promise.resolve(answer ?? assert.fail('no answer'));
       },
     },
     {

@@ -3,11 +3,25 @@ import { keyOf, makeBookmark, type Bookmark } from '../store/bookmark.ts';
 import type { ItemStore } from '../store/store.ts';
 import { MAX_KEY_BYTES } from './query.ts';
 
-export const ID_TYPES = ['objectid', 'string', 'integer', 'uuid'] as const;
+export const ID_TYPES = ['objectid', 'integer', 'uuid', 'string'] as const;
 export type IdType = (typeof ID_TYPES)[number];
 
-/** What a collection's ids look like, told by its first row; null while it is empty. */
-export async function detectIdType(items: ItemStore, signal: AbortSignal): Promise<IdType | null> {
+/** What a collection's ids look like. `null` while it is empty, `other` when no text in a URL stands for such an id. */
+export type DetectedIdType = IdType | 'other' | null;
+
+/**
+ * The type of a collection's ids: as it is set, else told by the first row, which is looked at once. In a collection of
+ * several types that is the lowest one (numbers, then text, UUIDs, ObjectIds).
+ */
+export function idTypeLookup(
+  items: ItemStore,
+  set: IdType | undefined,
+): (signal: AbortSignal) => Promise<DetectedIdType> {
+  let known: DetectedIdType = set ?? null;
+  return async (signal) => (known ??= await detectIdType(items, signal));
+}
+
+async function detectIdType(items: ItemStore, signal: AbortSignal): Promise<DetectedIdType> {
   const batch = await items.read({ order: 'id', direction: 1 }, {}, { rows: 1, bytes: 1 }, signal);
   try {
     return batch.last ? idTypeOf(keyOf(batch.last)._id) : null;
@@ -42,9 +56,9 @@ function parseInteger(text: string): Int32 | Long | null {
   return value === BigInt.asIntN(32, value) ? new Int32(Number(value)) : Long.fromBigInt(value);
 }
 
-function idTypeOf(id: unknown): IdType {
+function idTypeOf(id: unknown): IdType | 'other' {
   if (id instanceof ObjectId) return 'objectid';
-  if (id instanceof Binary) return 'uuid';
+  if (id instanceof Binary && id.sub_type === Binary.SUBTYPE_UUID) return 'uuid';
   if (id instanceof Int32 || id instanceof Long || id instanceof Double) return 'integer';
-  return 'string';
+  return typeof id === 'string' ? 'string' : 'other';
 }

@@ -1,7 +1,7 @@
 import { AppError } from '../errors.ts';
-import { finiteNumber, integer, names, oneOf, text } from '../http/parameter.ts';
+import { finiteNumber, names, oneOf, text } from '../http/parameter.ts';
 import type { Query } from '../http/query.ts';
-import { cursorParameter, type PlanParameters } from '../pages/query.ts';
+import type { PlanParameters } from '../pages/query.ts';
 import type { Plan } from '../store/store.ts';
 
 /** id and category are at most this long, in bytes of UTF-8. */
@@ -52,37 +52,3 @@ export const ITEM_PLAN: PlanParameters = {
   read: readPlan,
   fields: (query) => fields.read(query),
 };
-
-export const FORMATS = ['ndjson', 'json'] as const;
-export type Format = (typeof FORMATS)[number];
-
-export interface StreamQuery {
-  readonly plan: Plan;
-  readonly fields: readonly string[] | undefined;
-  /** Rows at most; Infinity when the whole set is asked for. */
-  readonly limit: number;
-  readonly cursor: string | undefined;
-  /** undefined: Accept decides. */
-  readonly format: Format | undefined;
-}
-
-const format = oneOf('format', FORMATS);
-const streamLimit = integer('limit', 1);
-
-/** The names GET /items/stream takes. */
-export const STREAM_PARAMETERS: readonly string[] = [
-  streamLimit,
-  cursorParameter,
-  format,
-  ...ITEM_PLAN.parameters,
-].map((parameter) => parameter.name);
-
-export function readStreamQuery(query: Query): StreamQuery {
-  return {
-    plan: readPlan(query),
-    fields: fields.read(query),
-    limit: streamLimit.read(query) ?? Infinity,
-    cursor: cursorParameter.read(query),
-    format: format.read(query),
-  };
-}

@@ -1,0 +1,95 @@
+import { AppError } from '../errors.ts';
+import { text } from '../http/parameter.ts';
+import { quote } from '../http/query.ts';
+import { itemToJson } from '../serialize/item.ts';
+import { documentOf } from '../store/batch.ts';
+import { bookmarkOf, keyOf, makeBookmark, type Bookmark } from '../store/bookmark.ts';
+import type { ItemStore, Plan } from '../store/store.ts';
+import { ID_TYPES, parseId, type DetectedIdType } from './id.ts';
+import { parseNumber } from './number.ts';
+import { MAX_KEY_BYTES } from './query.ts';
+
+/** A price has 48 characters at most (Decimal128), and a comma follows. */
+export const afterParameter = text('after', MAX_KEY_BYTES + 64);
+
+interface Options {
+  readonly items: ItemStore;
+  readonly idType: (signal: AbortSignal) => Promise<DetectedIdType>;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * The bookmark that `after` stands for: a row as its JSON shows it, by its id in id order, by `price,id` in price order.
+ * The row need not be there any more. Where a text can be ids of several types, or a price numbers of several types that
+ * differ (0.1 as a double and as a decimal), the row that is there decides, else the first row of the collection.
+ * AppError `invalid-parameter` when it can be no row's.
+ */
+export async function readAfter(given: string, plan: Plan, options: Options): Promise<Bookmark> {
+  const { id, price } = split(given, plan);
+  const ids = await candidates(id, options);
+  for (const candidate of ids) {
+    const batch = await options.items.get(candidate, options.signal);
+    if (!batch) continue;
+    try {
+      const row = documentOf(batch);
+      if (price === null || shows(row, price)) return bookmarkOf(row, plan);
+      return makeKey(price, candidate, priceOf(row)); // its price has changed since
+    } finally {
+      batch.release();
+    }
+  }
+  const [likeliest] = ids;
+  if (!likeliest) throw refused(plan, given);
+  return price === null ? likeliest : makeKey(price, likeliest, await firstPrice(plan, options));
+}
+
+/** The id may have commas, a price has none. */
+function split(given: string, plan: Plan): { readonly id: string; readonly price: string | null } {
+  if (plan.order === 'id') return { id: given, price: null };
+  const comma = given.indexOf(',');
+  const price = given.slice(0, Math.max(0, comma));
+  if (price !== 'null' && parseNumber(price) === null) throw refused(plan, given);
+  return { id: given.slice(comma + 1), price };
+}
+
+/** What the id's text can stand for, the likeliest first: the collection's own type, then the narrower types. */
+async function candidates(id: string, { idType, signal }: Options): Promise<Bookmark[]> {
+  const own = await idType(signal);
+  if (own === 'other') return [];
+  const types = own === null ? ID_TYPES : [own, ...ID_TYPES.filter((type) => type !== own)];
+  return types.map((type) => parseId(id, type)).filter((bookmark) => bookmark !== null);
+}
+
+/** Whether a row's JSON has exactly this price. */
+function shows(row: Uint8Array, price: string): boolean {
+  return itemToJson(row, new Set(['price'])).endsWith(`,"price":${price}}`);
+}
+
+function makeKey(price: string, id: Bookmark, like: unknown): Bookmark {
+  const value = price === 'null' ? null : parseNumber(price, like);
+  return makeBookmark({ price: value, _id: keyOf(id)._id });
+}
+
+function priceOf(row: Uint8Array): unknown {
+  return keyOf(bookmarkOf(row, { order: 'price' })).price;
+}
+
+/** The price that the plan's first row has: prices of one collection are mostly of one type. */
+async function firstPrice(plan: Plan, { items, signal }: Options): Promise<unknown> {
+  const batch = await items.read(plan, {}, { rows: 1, bytes: 1 }, signal);
+  try {
+    return batch.last ? keyOf(batch.last).price : null;
+  } finally {
+    batch.release();
+  }
+}
+
+function refused(plan: Plan, given: string): AppError {
+  const expected =
+    plan.order === 'id'
+      ? "a row's id as its JSON shows it, of a type that ids here have"
+      : "a row's price and id as its JSON shows them, with a comma between";
+  return new AppError('invalid-parameter', `after must be ${expected}; it came as ${quote(given)}.`, {
+    parameter: 'after',
+  });
+}

@@ -1,0 +1,51 @@
+import { AppError } from '../errors.ts';
+import { integer, oneOf } from '../http/parameter.ts';
+import type { Query } from '../http/query.ts';
+import { cursorParameter } from '../pages/query.ts';
+import type { Plan } from '../store/store.ts';
+import { afterParameter } from './after.ts';
+import { ITEM_PLAN } from './query.ts';
+
+export const FORMATS = ['ndjson', 'json'] as const;
+export type Format = (typeof FORMATS)[number];
+
+export interface StreamQuery {
+  readonly plan: Plan;
+  readonly fields: readonly string[] | undefined;
+  /** Rows at most; Infinity when the whole set is asked for. */
+  readonly limit: number;
+  /** Continue after the row of a page's or a checkpoint's cursor, or after a row as its JSON shows it. Not both. */
+  readonly cursor: string | undefined;
+  readonly after: string | undefined;
+  /** undefined: Accept decides. */
+  readonly format: Format | undefined;
+}
+
+const format = oneOf('format', FORMATS);
+const streamLimit = integer('limit', 1);
+
+/** The names GET /items/stream takes. */
+export const STREAM_PARAMETERS: readonly string[] = [
+  streamLimit,
+  cursorParameter,
+  afterParameter,
+  format,
+  ...ITEM_PLAN.parameters,
+].map((parameter) => parameter.name);
+
+/** What a stream is asked for. AppError `conflicting-parameters` for what excludes each other. */
+export function readStreamQuery(query: Query): StreamQuery {
+  if (query.has('cursor') && query.has('after')) {
+    throw new AppError('conflicting-parameters', 'Give one of cursor and after, not both.', {
+      parameter: 'after',
+    });
+  }
+  return {
+    plan: ITEM_PLAN.read(query),
+    fields: ITEM_PLAN.fields(query),
+    limit: streamLimit.read(query) ?? Infinity,
+    cursor: cursorParameter.read(query),
+    after: afterParameter.read(query),
+    format: format.read(query),
+  };
+}

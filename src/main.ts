@@ -100,6 +100,7 @@ export async function openStore(config: Config, slots: Slots, log: Logger): Prom
     slots,
     manageIndexes: config.MONGODB_MANAGE_INDEXES,
     onWarning: (message) => log.warn(message),
+    onNotice: (message) => log.info(message),
   });
 }
 

@@ -5,7 +5,7 @@ import { chain } from '../src/store/chain.ts';
 import { makeBookmark } from '../src/store/bookmark.ts';
 import type { Plan, Store } from '../src/store/store.ts';
 import { expectedItems, makeItems, type Item } from './support/items.ts';
-import { openStore } from './support/mongo.ts';
+import { WAYS, openStore } from './support/mongo.ts';
 import { ownMongod } from './support/mongod.ts';
 import { NEVER, PLENTY, assertChain, assertRows, readRows, takeRows } from './support/reading.ts';
 
@@ -41,99 +41,103 @@ async function insert(store: Store, items: readonly Item[]): Promise<void> {
   assert.deepEqual(result.refused, []);
 }
 
-test('a server that is away at the start, and later again, is found when it is back', async (t) => {
-  const set = await ownMongod(t);
-  const member = set?.members[0];
-  if (!set || !member) return;
-  await member.kill();
-  const { store, warnings, slots } = await openStore(t, `${set.uri}&${SHORT}`);
-  assert.match(warnings.join(), /not ready/);
-  const items = makeItems(20);
-  const gone = AbortSignal.abort(new Error('the client has left'));
-  await assert.rejects(store.items.get(makeBookmark({ _id: 1 }), gone), /has left/);
-  for (let round = 0; round < 2; round++) {
-    await assert.rejects(store.ping(), isUnavailable);
-    await assert.rejects(store.items.read(BY_ID, {}, SIZE, NEVER), isUnavailable);
-    await assert.rejects(store.items.get(makeBookmark({ _id: 1 }), NEVER), isUnavailable);
-    await assert.rejects(insert(store, items), isUnavailable);
-    await member.start();
-    await untilReady(store);
-    await insert(store, items);
-    await assertChain(store.items, BY_ID, {}, SIZE, expectedItems(items, BY_ID));
+for (const { name, lane } of WAYS) {
+  test(`a server that is away at the start, and later again, is found when it is back, ${name}`, async (t) => {
+    const set = await ownMongod(t);
+    const member = set?.members[0];
+    if (!set || !member) return;
     await member.kill();
-  }
-  assert.equal(slots.taken, 0);
-  await store.close();
-  await assert.rejects(store.items.read(BY_ID, {}, SIZE, NEVER), isUnavailable);
-});
-
-test('a server that hangs holds a read no longer than its signal, or than a dead one is noticed', async (t) => {
-  const set = await ownMongod(t);
-  const member = set?.members[0];
-  if (!set || !member) return;
-  const { store, slots } = await openStore(t, `${set.uri}&${SHORT}`);
-  const items = makeItems(20);
-  await insert(store, items);
-  member.pause();
-  try {
-    const reason = new Error('the client has left');
-    const leaving = new AbortController();
-    const reading = store.items.read(BY_ID, {}, SIZE, leaving.signal);
-    setImmediate(() => leaving.abort(reason));
-    await assert.rejects(reading, reason);
-    await assert.rejects(store.items.read(BY_ID, {}, SIZE, NEVER), isUnavailable);
-    await assert.rejects(insert(store, items), isUnavailable);
-  } finally {
-    member.resume();
-  }
-  await untilReady(store);
-  await assertChain(store.items, BY_ID, {}, SIZE, expectedItems(items, BY_ID));
-  assert.equal(slots.taken, 0);
-});
-
-test('a store is closed while its server hangs', async (t) => {
-  const set = await ownMongod(t);
-  const member = set?.members[0];
-  if (!set || !member) return;
-  const { store } = await openStore(t, `${set.uri}&${SHORT}`);
-  member.pause();
-  await store.close();
-});
-
-test('a chain is read on from another member when the primary is killed, hangs or steps down', async (t) => {
-  const set = await ownMongod(t, { members: 3, electionMs: 2_000 });
-  if (!set) return;
-  const { store, slots } = await openStore(t, `${set.uri}&connectTimeoutMS=500&heartbeatFrequencyMS=500`);
-  const items = makeItems(400);
-  await insert(store, items);
-  const faults = ['step down', 'hang', 'kill'] as const;
-  for (const [round, fault] of faults.entries()) {
-    const plan = round % 2 === 0 ? BY_ID : BY_PRICE;
-    const primary = await set.primary();
-    const first = await store.items.read(plan, {}, SIZE, NEVER);
-    const rows: Buffer[] = [];
-    let batches = 0;
-    for await (const batch of chain(store.items, plan, first, Infinity, NEVER)) {
-      rows.push(...takeRows(batch));
-      if (++batches !== 3) continue;
-      if (fault === 'kill') await primary.kill();
-      else if (fault === 'hang') primary.pause();
-      else await primary.admin((client) => client.db('admin').command({ replSetStepDown: 5, force: true }));
+    const { store, warnings, slots } = await openStore(t, `${set.uri}&${SHORT}`, { lane });
+    assert.match(warnings.join(), /not ready/);
+    const items = makeItems(20);
+    const gone = AbortSignal.abort(new Error('the client has left'));
+    await assert.rejects(store.items.get(makeBookmark({ _id: 1 }), gone), /has left/);
+    for (let round = 0; round < 2; round++) {
+      await assert.rejects(store.ping(), isUnavailable);
+      await assert.rejects(store.items.read(BY_ID, {}, SIZE, NEVER), isUnavailable);
+      await assert.rejects(store.items.get(makeBookmark({ _id: 1 }), NEVER), isUnavailable);
+      await assert.rejects(insert(store, items), isUnavailable);
+      await member.start();
+      await untilReady(store);
+      await insert(store, items);
+      await assertChain(store.items, BY_ID, {}, SIZE, expectedItems(items, BY_ID));
+      await member.kill();
     }
-    assertRows(rows, expectedItems(items, plan));
-    if (fault === 'hang') primary.resume();
-  }
-  assert.equal(slots.taken, 0);
-});
+    assert.equal(slots.taken, 0);
+    await store.close();
+    await assert.rejects(store.items.read(BY_ID, {}, SIZE, NEVER), isUnavailable);
+  });
 
-test('what was written is read back at once, whichever member answers', async (t) => {
-  const set = await ownMongod(t, { members: 3, electionMs: 2_000 });
-  if (!set) return;
-  const { store } = await openStore(t, `${set.uri}&readPreference=secondary`);
-  const items = makeItems(120);
-  for (const [n, item] of items.entries()) {
-    await insert(store, [item]);
-    const { rows } = await readRows(store.items, BY_ID, {}, { rows: 1000, bytes: PLENTY });
-    assertRows(rows, expectedItems(items.slice(0, n + 1), BY_ID));
-  }
-});
+  test(`a server that hangs holds a read no longer than its signal, or than a dead one is noticed, ${name}`, async (t) => {
+    const set = await ownMongod(t);
+    const member = set?.members[0];
+    if (!set || !member) return;
+    const { store, slots } = await openStore(t, `${set.uri}&${SHORT}`, { lane });
+    const items = makeItems(20);
+    await insert(store, items);
+    member.pause();
+    try {
+      const reason = new Error('the client has left');
+      const leaving = new AbortController();
+      const reading = store.items.read(BY_ID, {}, SIZE, leaving.signal);
+      setImmediate(() => leaving.abort(reason));
+      await assert.rejects(reading, reason);
+      await assert.rejects(store.items.read(BY_ID, {}, SIZE, NEVER), isUnavailable);
+      await assert.rejects(insert(store, items), isUnavailable);
+    } finally {
+      member.resume();
+    }
+    await untilReady(store);
+    await assertChain(store.items, BY_ID, {}, SIZE, expectedItems(items, BY_ID));
+    assert.equal(slots.taken, 0);
+  });
+
+  test(`a store is closed while its server hangs, ${name}`, async (t) => {
+    const set = await ownMongod(t);
+    const member = set?.members[0];
+    if (!set || !member) return;
+    const { store } = await openStore(t, `${set.uri}&${SHORT}`, { lane });
+    member.pause();
+    await store.close();
+  });
+
+  test(`a chain is read on from another member when the primary is killed, hangs or steps down, ${name}`, async (t) => {
+    const set = await ownMongod(t, { members: 3, electionMs: 2_000 });
+    if (!set) return;
+    const { store, slots } = await openStore(t, `${set.uri}&connectTimeoutMS=500&heartbeatFrequencyMS=500`, {
+      lane,
+    });
+    const items = makeItems(400);
+    await insert(store, items);
+    const faults = ['step down', 'hang', 'kill'] as const;
+    for (const [round, fault] of faults.entries()) {
+      const plan = round % 2 === 0 ? BY_ID : BY_PRICE;
+      const primary = await set.primary();
+      const first = await store.items.read(plan, {}, SIZE, NEVER);
+      const rows: Buffer[] = [];
+      let batches = 0;
+      for await (const batch of chain(store.items, plan, first, Infinity, NEVER)) {
+        rows.push(...takeRows(batch));
+        if (++batches !== 3) continue;
+        if (fault === 'kill') await primary.kill();
+        else if (fault === 'hang') primary.pause();
+        else await primary.admin((client) => client.db('admin').command({ replSetStepDown: 5, force: true }));
+      }
+      assertRows(rows, expectedItems(items, plan));
+      if (fault === 'hang') primary.resume();
+    }
+    assert.equal(slots.taken, 0);
+  });
+
+  test(`what was written is read back at once, whichever member answers, ${name}`, async (t) => {
+    const set = await ownMongod(t, { members: 3, electionMs: 2_000 });
+    if (!set) return;
+    const { store } = await openStore(t, `${set.uri}&readPreference=secondary`, { lane });
+    const items = makeItems(120);
+    for (const [n, item] of items.entries()) {
+      await insert(store, [item]);
+      const { rows } = await readRows(store.items, BY_ID, {}, { rows: 1000, bytes: PLENTY });
+      assertRows(rows, expectedItems(items.slice(0, n + 1), BY_ID));
+    }
+  });
+}

@@ -5,7 +5,7 @@ import { BSON, Int32 } from '../src/store/bson.ts';
 import { bookmarkOf, makeBookmark } from '../src/store/bookmark.ts';
 import type { Bookmark } from '../src/store/bookmark.ts';
 import type { From, Plan } from '../src/store/store.ts';
-import { testMongoStore, type OpenMongo } from './support/mongo.ts';
+import { WAYS, testMongoStore, type OpenMongo } from './support/mongo.ts';
 import { NEVER, PLENTY, readRows } from './support/reading.ts';
 
 const COUNT = 3_000;
@@ -78,24 +78,27 @@ for (const kind of ['clustered', 'plain'])
     }
   });
 
-test('every find is a read of what a majority has, bounded in time, in one causal session', async (t) => {
-  const opened = await testMongoStore(t);
-  if (!opened) return;
-  const { items } = opened.store;
-  await items.insert([BSON.serialize({ _id: 'a', category: 'a', price: 1 })], 'fail');
-  const finds = await costOf(opened, async () => {
-    for (const plan of PLANS) await readRows(items, plan, {}, SIZE);
-    (await items.get(makeBookmark({ _id: 'a' }), NEVER))?.release();
+for (const { name, lane } of WAYS)
+  test(`every find ${name} is a read of what a majority has, bounded in time, in one causal session`, async (t) => {
+    const opened = await testMongoStore(t, { lane });
+    if (!opened) return;
+    const { items } = opened.store;
+    await items.insert([BSON.serialize({ _id: 'a', category: 'a', price: 1 })], 'fail');
+    const finds = await costOf(opened, async () => {
+      for (const plan of PLANS) await readRows(items, plan, {}, SIZE);
+      (await items.get(makeBookmark({ _id: 'a' }), NEVER))?.release();
+    });
+    const application = lane ? 'sluice data lane' : 'sluice';
+    assert.deepEqual([...new Set(finds.map(({ appName }) => appName as string))], [application]);
+    const commands = finds.map(({ command }) => command as Document);
+    assert.equal(commands.length, PLANS.length + 1);
+    for (const { readConcern, maxTimeMS } of commands as { readConcern: Document; maxTimeMS: number }[]) {
+      assert.equal(readConcern.level, 'majority');
+      assert.ok(readConcern.afterClusterTime);
+      assert.ok(maxTimeMS > 0);
+    }
+    assert.equal(new Set(commands.map(({ lsid }) => String((lsid as Document).id))).size, 1);
   });
-  const commands = finds.map(({ command }) => command as Document);
-  assert.equal(commands.length, PLANS.length + 1);
-  for (const { readConcern, maxTimeMS } of commands as { readConcern: Document; maxTimeMS: number }[]) {
-    assert.equal(readConcern.level, 'majority');
-    assert.ok(readConcern.afterClusterTime);
-    assert.ok(maxTimeMS > 0);
-  }
-  assert.equal(new Set(commands.map(({ lsid }) => String((lsid as Document).id))).size, 1);
-});
 
 test('rows much smaller or larger than those read before cost few finds more', async (t) => {
   const opened = await testMongoStore(t);

@@ -4,7 +4,7 @@ import type { MongoClient } from 'mongodb';
 import type { Plan } from '../src/store/store.ts';
 import { Double, Int32 } from '../src/store/bson.ts';
 import { makeItem, expectedItems } from './support/items.ts';
-import { testMongoStore } from './support/mongo.ts';
+import { WAYS, testMongoStore } from './support/mongo.ts';
 import { PLENTY, assertChain } from './support/reading.ts';
 
 const MEGABYTE = 1024 * 1024;
@@ -14,11 +14,13 @@ const PLANS = ([1, -1] as const).flatMap((direction): Plan[] => [
   { order: 'id', direction, category: 'b' },
 ]);
 
-for (const [kind, options] of [
-  ['clustered', {}],
-  ['plain', { existing: {} }],
-] as const) {
-  test(`rows of which two do not fit one reply come whole from a ${kind} collection, and no cursor stays open`, async (t) => {
+const KINDS = WAYS.flatMap(({ name, lane }) => [
+  { kind: `clustered collection ${name}`, options: { lane } },
+  { kind: `plain collection ${name}`, options: { lane, existing: {} } },
+]);
+
+for (const { kind, options } of KINDS) {
+  test(`rows of which two do not fit one reply come whole from a ${kind}, and no cursor stays open`, async (t) => {
     const opened = await testMongoStore(t, options);
     if (!opened) return;
     const { store, client, slots } = opened;

@@ -2,9 +2,10 @@ import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import type { Document } from 'mongodb';
 import { AppError } from '../src/errors.ts';
+import type { Slots } from '../src/store/slots.ts';
 import type { Plan, Store } from '../src/store/store.ts';
 import { expectedItems, makeItems } from './support/items.ts';
-import { openStore } from './support/mongo.ts';
+import { WAYS, openStore } from './support/mongo.ts';
 import { ownMongod } from './support/mongod.ts';
 import { NEVER, PLENTY, assertChain } from './support/reading.ts';
 
@@ -14,18 +15,19 @@ const ITEMS = makeItems(20);
 
 interface Failing {
   readonly store: Store;
+  readonly slots: Slots;
   /** Makes the next commands of this name fail so. */
   readonly fail: (command: string, times: number, how: Document) => Promise<void>;
 }
 
 /** A store on a mongod that fails when it is told to. */
-async function failingStore(t: TestContext): Promise<Failing | null> {
+async function failingStore(t: TestContext, lane = true): Promise<Failing | null> {
   const set = await ownMongod(t, { arguments: ['--setParameter', 'enableTestCommands=1'] });
   const member = set?.members[0];
   if (!set || !member) return null;
   // The driver leaves a member alone after such an answer until its monitor has seen it again. That is told of a real
   // change at once, but not of one that a fail point pretends: it looks again after this long.
-  const { store } = await openStore(t, `${set.uri}&heartbeatFrequencyMS=500`);
+  const { store, slots } = await openStore(t, `${set.uri}&heartbeatFrequencyMS=500`, { lane });
   await store.items.insert(
     ITEMS.map(({ bytes }) => bytes),
     'fail',
@@ -35,7 +37,7 @@ async function failingStore(t: TestContext): Promise<Failing | null> {
       const data = { failCommands: [command], ...how };
       await client.db('admin').command({ configureFailPoint: 'failCommand', mode: { times }, data });
     });
-  return { store, fail };
+  return { store, slots, fail };
 }
 
 function readAll(store: Store): Promise<void> {
@@ -53,29 +55,36 @@ const PASSING: readonly (readonly [string, Document])[] = [
   ),
 ];
 
-test('a read that fails in passing is asked again once', async (t) => {
-  const failing = await failingStore(t);
-  if (!failing) return;
-  for (const [what, how] of PASSING)
-    await t.test(what, async () => {
-      await failing.fail('find', 1, how);
-      await readAll(failing.store);
-      await failing.fail('find', 2, how);
-      await assert.rejects(failing.store.items.read(PLAN, {}, SIZE, NEVER), isUnavailable);
-      await readAll(failing.store);
-    });
-});
+for (const { name, lane } of WAYS) {
+  // The lane asks once, and then the driver, which asks once more.
+  const asked = lane ? 3 : 2;
 
-test('a server that did not answer in time is unavailable; one that calls us wrong is our mistake', async (t) => {
-  const failing = await failingStore(t);
-  if (!failing) return;
-  const { store, fail } = failing;
-  await fail('find', 1, { errorCode: 50 });
-  await assert.rejects(store.items.read(PLAN, {}, SIZE, NEVER), isUnavailable);
-  await fail('find', 1, { errorCode: 9 }); // FailedToParse
-  await assert.rejects(store.items.read(PLAN, {}, SIZE, NEVER), { name: 'MongoServerError', code: 9 });
-  await readAll(store);
-});
+  test(`a read ${name} that fails in passing is asked again at once`, async (t) => {
+    const failing = await failingStore(t, lane);
+    if (!failing) return;
+    for (const [what, how] of PASSING)
+      await t.test(what, async () => {
+        await failing.fail('find', asked - 1, how);
+        await readAll(failing.store);
+        await failing.fail('find', asked, how);
+        await assert.rejects(failing.store.items.read(PLAN, {}, SIZE, NEVER), isUnavailable);
+        await readAll(failing.store);
+        assert.equal(failing.slots.taken, 0);
+      });
+  });
+
+  test(`a server asked ${name} that did not answer in time is unavailable; one that calls us wrong is our mistake`, async (t) => {
+    const failing = await failingStore(t, lane);
+    if (!failing) return;
+    const { store, fail, slots } = failing;
+    await fail('find', 1, { errorCode: 50 });
+    await assert.rejects(store.items.read(PLAN, {}, SIZE, NEVER), isUnavailable);
+    await fail('find', 1, { errorCode: 9 }); // FailedToParse
+    await assert.rejects(store.items.read(PLAN, {}, SIZE, NEVER), { name: 'MongoServerError', code: 9 });
+    await readAll(store);
+    assert.equal(slots.taken, 0);
+  });
+}
 
 test('a write that a majority did not confirm is not reported as written', async (t) => {
   const failing = await failingStore(t);

@@ -1,5 +1,7 @@
 import { storeContract } from './store.contract.ts';
-import { testMongoStore } from './support/mongo.ts';
+import { WAYS, testMongoStore } from './support/mongo.ts';
 
-storeContract('mongodb', testMongoStore);
-storeContract('mongodb, plain collection', (t) => testMongoStore(t, { existing: {} }));
+for (const { name, lane } of WAYS) {
+  storeContract(`mongodb ${name}`, (t) => testMongoStore(t, { lane }));
+  storeContract(`mongodb ${name}, plain collection`, (t) => testMongoStore(t, { lane, existing: {} }));
+}

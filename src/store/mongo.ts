@@ -1,7 +1,12 @@
 import { AppError } from '../errors.ts';
 import { MongoConnection } from './mongo/connection.ts';
+import { DriverWay } from './mongo/driver.ts';
 import { Finder } from './mongo/find.ts';
 import { MongoItems } from './mongo/items.ts';
+import { openLane } from './mongo/lane/lane.ts';
+import type { Lane } from './mongo/lane/lane.ts';
+import { whyNoLane } from './mongo/lane/refusal.ts';
+import type { FindWay } from './mongo/reply.ts';
 import { Setup } from './mongo/setup.ts';
 import { setUpUsers } from './mongo/user-collection.ts';
 import { MongoUsers } from './mongo/users.ts';
@@ -14,7 +19,11 @@ export interface MongoOptions {
   readonly slots: Slots;
   /** Whether collection and indexes are made when they are missing; else they are only checked. */
   readonly manageIndexes: boolean;
+  /** False: items, too, are read through the driver. */
+  readonly lane?: boolean | undefined;
   readonly onWarning: (message: string) => void;
+  /** Told once, which way items are read. */
+  readonly onNotice?: ((message: string) => void) | undefined;
 }
 
 const ITEMS = 'items';
@@ -25,10 +34,12 @@ const USERS = 'users';
  * `store-unavailable` until it is back, without a restart. Rejects when it is there and cannot be used: MongoRefusal
  * with what is wrong, or the driver's error about the URI or the credentials.
  */
-export async function connectMongo({ uri, slots, manageIndexes, onWarning }: MongoOptions): Promise<Store> {
+export async function connectMongo(options: MongoOptions): Promise<Store> {
+  const { uri, manageIndexes, onWarning } = options;
   const connection = new MongoConnection(uri);
   const setup = new Setup(connection, { collection: ITEMS, manage: manageIndexes, onWarning });
   const users = new Setup(connection, { collection: USERS, manage: manageIndexes, onWarning }, setUpUsers);
+  const ways = waysOf(connection, options); // before it connects: the lane follows what the driver finds out about members
   try {
     await setup.start();
     // Items need no users: whoever asks for one looks again, and why the collection is unfit is told as a warning there.
@@ -40,7 +51,28 @@ export async function connectMongo({ uri, slots, manageIndexes, onWarning }: Mon
     }
     onWarning(`MongoDB is not ready, items are answered 503 until it is: ${String(error.cause)}`);
   }
-  return new MongoStore(connection, setup, users, slots);
+  options.onNotice?.(describe(ways));
+  return new MongoStore(connection, setup, users, options.slots, ways);
+}
+
+/** How rows are read: users through the driver; items over the lane, or a reason why not. */
+interface Ways {
+  readonly driver: DriverWay;
+  readonly lane: Lane | string;
+}
+
+function waysOf(connection: MongoConnection, options: MongoOptions): Ways {
+  const { slots, lane = true, onWarning } = options;
+  const driver = new DriverWay(connection, slots, onWarning);
+  const refusal = lane ? whyNoLane(connection.client.options, slots) : 'it was asked for';
+  return { driver, lane: refusal ?? openLane(connection, slots, driver, onWarning) };
+}
+
+function describe({ lane }: Ways): string {
+  const refusal = typeof lane === 'string' ? lane : lane.refusal;
+  return refusal === null
+    ? 'Items are read over the data lane.'
+    : `Items are read through the driver, which is slower: ${refusal}.`;
 }
 
 class MongoStore implements Store {
@@ -49,15 +81,15 @@ class MongoStore implements Store {
   readonly users: MongoUsers;
   readonly #connection: MongoConnection;
   readonly #setup: Setup;
-  readonly #finders: readonly Finder[];
+  /** Items' way, which ends users' with it. */
+  readonly #way: FindWay;
 
-  constructor(connection: MongoConnection, setup: Setup, users: Setup, slots: Slots) {
+  constructor(connection: MongoConnection, setup: Setup, users: Setup, slots: Slots, ways: Ways) {
     this.#connection = connection;
     this.#setup = setup;
-    const [finder, userFinder] = [new Finder(connection, setup), new Finder(connection, users)];
-    this.#finders = [finder, userFinder];
-    this.items = new MongoItems(connection, setup, finder, slots);
-    const rows = new MongoItems(connection, users, userFinder, slots); // users are read as items are
+    this.#way = typeof ways.lane === 'string' ? ways.driver : ways.lane;
+    this.items = new MongoItems(connection, setup, new Finder(this.#way, setup), slots);
+    const rows = new MongoItems(connection, users, new Finder(ways.driver, users), slots); // users are read as items are
     this.users = new MongoUsers(connection, users, rows);
   }
 
@@ -67,7 +99,7 @@ class MongoStore implements Store {
   }
 
   async close(): Promise<void> {
-    await Promise.all(this.#finders.map((finder) => finder.settle()));
+    await this.#way.close();
     await this.#connection.close();
   }
 }

@@ -35,6 +35,15 @@ export class Slots {
     this.memory = memory;
   }
 
+  /**
+   * Whether a slot's bytes stay where they are in the process when the memory grows, so that what is being written there by
+   * a read of the operating system arrives. A WebAssembly.Memory with a maximum has its addresses reserved; a plain
+   * buffer is copied.
+   */
+  get keepPlace(): boolean {
+    return !(this.memory instanceof PlainMemory);
+  }
+
   /** Slots not yet released: 0 when nothing is under way. */
   get taken(): number {
     return this.#taken;

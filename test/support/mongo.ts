@@ -10,13 +10,22 @@ export interface OpenMongo extends OpenStore {
   readonly uri: string;
   readonly client: MongoClient;
   readonly warnings: readonly string[];
+  readonly notices: readonly string[];
 }
 
 export interface MongoTestOptions {
   /** Creates the collection beforehand in this form, as somebody else might have. */
   readonly existing?: Document;
   readonly manageIndexes?: boolean;
+  /** False: items, too, are read through the driver. */
+  readonly lane?: boolean;
 }
+
+/** The two ways that items are read from MongoDB: each must keep every promise. */
+export const WAYS = [
+  { name: 'over the lane', lane: true },
+  { name: 'through the driver', lane: false },
+] as const;
 
 /** A fresh store on the shared mongod; null, and the test skipped, where there is none. */
 export async function testMongoStore(
@@ -34,15 +43,18 @@ export async function testMongoStore(
 export async function openStore(
   t: TestContext,
   uri: string,
-  { manageIndexes = true }: Pick<MongoTestOptions, 'manageIndexes'> = {},
+  { manageIndexes = true, lane = true }: Pick<MongoTestOptions, 'manageIndexes' | 'lane'> = {},
 ): Promise<Omit<OpenMongo, 'client'>> {
   const slots = new Slots();
   const warnings: string[] = [];
+  const notices: string[] = [];
   const store = await connectMongo({
     uri,
     slots,
     manageIndexes,
+    lane,
     onWarning: (message) => warnings.push(message),
+    onNotice: (message) => notices.push(message),
   });
   t.after(() => store.close());
   const remover = testClient(t, uri);
@@ -52,7 +64,7 @@ export async function openStore(
       .collection('items')
       .deleteOne({ _id } as Document);
   };
-  return { uri, store, slots, remove, warnings };
+  return { uri, store, slots, remove, warnings, notices };
 }
 
 /** The driver, closed after the test. */

@@ -4,9 +4,9 @@ import { bounded } from '../bounded.ts';
 import { MongoRefusal, mayRetry, translate } from './errors.ts';
 
 /** A batch takes milliseconds, the deepest offset a second; what takes longer is a server in trouble. */
-const COMMAND_LIMIT_MS = 20_000;
+export const COMMAND_LIMIT_MS = 20_000;
 /** How much longer we wait for an answer than the server was allowed to work. */
-const GRACE_MS = 2_000;
+export const GRACE_MS = 2_000;
 /** Commands that may say how well confirmed what they read must be. */
 const READS = ['find', 'count', 'aggregate'];
 const DATABASE = 'sluice';
@@ -29,23 +29,29 @@ export interface CommandOptions {
  * and the driver does not retry it; so all of that is done here, once.
  */
 export class MongoConnection {
-  readonly #client: MongoClient;
-  readonly #session: ClientSession;
+  readonly client: MongoClient;
+  /** The causal session of all reads: what one of them has seen, no later one goes back behind. */
+  readonly session: ClientSession;
   readonly #db: Db;
 
   /** Does not connect. MongoParseError or MongoRefusal when the URI cannot be used. */
   constructor(uri: string) {
     refuseCompression(uri);
-    this.#client = new MongoClient(uri, clientOptions(uri));
-    this.#session = this.#client.startSession({ causalConsistency: true });
+    this.client = new MongoClient(uri, clientOptions(uri));
+    this.session = this.client.startSession({ causalConsistency: true });
     const isNamed = /^mongodb(?:\+srv)?:\/\/[^/?]*\/[^?]/.test(uri);
-    this.#db = this.#client.db(isNamed ? undefined : DATABASE); // made once: it costs as much as a small command
+    this.#db = this.client.db(isNamed ? undefined : DATABASE); // made once: it costs as much as a small command
+  }
+
+  /** The name of the database. */
+  get database(): string {
+    return this.#db.databaseName;
   }
 
   /** Connects, unless it is connected. Rejects with `store-unavailable` when no server answers. */
   async connect(): Promise<void> {
     try {
-      await this.#client.connect();
+      await this.client.connect();
     } catch (error) {
       throw translate(error);
     }
@@ -75,7 +81,7 @@ export class MongoConnection {
     work: (items: Collection, options: BulkWriteOptions) => Promise<T>,
     collection: string,
   ): Promise<T> {
-    const session = this.#client.startSession({ causalConsistency: true });
+    const session = this.client.startSession({ causalConsistency: true });
     try {
       return await work(this.#db.collection(collection), {
         session,
@@ -86,15 +92,15 @@ export class MongoConnection {
       throw translate(error);
     } finally {
       // What is read here from now on includes what was written, whichever member answers.
-      if (session.clusterTime) this.#session.advanceClusterTime(session.clusterTime);
-      if (session.operationTime) this.#session.advanceOperationTime(session.operationTime);
+      if (session.clusterTime) this.session.advanceClusterTime(session.clusterTime);
+      if (session.operationTime) this.session.advanceOperationTime(session.operationTime);
       await session.endSession();
     }
   }
 
   async close(): Promise<void> {
-    await this.#session.endSession();
-    await this.#client.close();
+    await this.session.endSession();
+    await this.client.close();
   }
 
   /** The command gets a readConcern object of its own each time: the driver writes the causal time into it. */
@@ -109,8 +115,8 @@ export class MongoConnection {
     return bounded(unlimited ? null : limitMs + GRACE_MS, signal, (end) =>
       this.#db.command(complete, {
         raw,
-        session: this.#session,
-        readPreference: readPreference ?? this.#client.readPreference,
+        session: this.session,
+        readPreference: readPreference ?? this.client.readPreference,
         signal: end,
       }),
     );

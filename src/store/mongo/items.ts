@@ -42,18 +42,21 @@ export class MongoItems implements ItemStore {
     signal.throwIfAborted();
     const layout = await this.#setup.layout(signal);
     const gathering = new Gathering(plan, size);
-    const more = await this.#gather(gathering, plan, from, layout, signal);
-    if (gathering.rows > 0) this.#rowBytes += (gathering.bytes / gathering.rows - this.#rowBytes) / 4;
-    return gathering.toBatch(this.#slots, more);
+    try {
+      const more = await this.#gather(gathering, plan, from, layout, signal);
+      if (gathering.rows > 0) this.#rowBytes += (gathering.bytes / gathering.rows - this.#rowBytes) / 4;
+      return gathering.toBatch(this.#slots, more);
+    } catch (error) {
+      gathering.release();
+      throw error;
+    }
   }
 
   async get(id: Bookmark, signal: AbortSignal): Promise<Batch | null> {
     await this.#setup.layout(signal);
-    const reply = await this.#finder.one(commandKey(id)._id, signal);
-    if (reply.rows.length === 0) return null;
     const gathering = new Gathering({ order: 'id' }, { rows: 1, bytes: Infinity });
-    gathering.take(reply.rows);
-    return gathering.toBatch(this.#slots, false);
+    gathering.take(await this.#finder.one(commandKey(id)._id, signal));
+    return gathering.rows > 0 ? gathering.toBatch(this.#slots, false) : null;
   }
 
   async count(plan: Plan, mode: CountMode, signal: AbortSignal): Promise<Count> {
@@ -81,10 +84,9 @@ export class MongoItems implements ItemStore {
       const limit = this.#limit(gathering, range);
       const reply = await this.#finder.range(range, limit, toSkip, layout, signal);
       toSkip = 0;
-      const { rows, left } = gathering.take(reply.rows, range.bookmark);
-      const isCut = reply.cursor !== 0n; // at 16 MB, before a row that is there
-      if ((left || isCut) && gathering.isFull) return true;
-      if (left || isCut || rows === limit) {
+      const { rows, left } = gathering.take(reply, range.bookmark);
+      if ((left || reply.cut) && gathering.isFull) return true;
+      if (left || reply.cut || rows === limit) {
         const rest = rangesOf(plan, gathering.last ?? after, layout.clustered);
         ranges = gathering.rows > before ? rest : rest.map(withoutBookmark);
         continue;

@@ -6,7 +6,7 @@ import type { Bookmark } from '../bookmark.ts';
 import { BSON } from '../bson.ts';
 import type { MongoConnection } from './connection.ts';
 import { CODES, codeOf } from './errors.ts';
-import { readReply, rowAt } from './reply.ts';
+import { documentAt, readCursor, sizeAt } from './reply.ts';
 import type { Setup } from './setup.ts';
 import type { Change, Changed, From, Plan, RowReader, Size, UserStore } from '../store.ts';
 import { TurnsByKey } from './turns-by-key.ts';
@@ -61,11 +61,13 @@ export class MongoUsers implements UserStore {
 
   async #find(id: string): Promise<Uint8Array | null> {
     const find = { find: this.#setup.collection, filter: { _id: { $eq: id } }, limit: 1, singleBatch: true };
-    const { cursor } = await this.#connection.run(find, { raw: true, readPreference: 'primary' });
-    const { rows } = readReply(cursor as Uint8Array);
-    if (rows.length === 0) return null;
-    const { document, end } = rowAt(rows, 0);
-    return rows.subarray(document, end);
+    const reply = await this.#connection.run(find, { raw: true, readPreference: 'primary' });
+    const cursor = reply.cursor as Uint8Array;
+    const { start, length } = readCursor(cursor);
+    if (length === 0) return null;
+    const rows = cursor.subarray(start, start + length);
+    const document = documentAt(rows, 0);
+    return rows.subarray(document, document + sizeAt(rows, document));
   }
 
   /** Whether the user was still what it was before, and now is what it is to be. */

@@ -1,0 +1,49 @@
+import { Long } from '../bson.ts';
+import type { Slots } from '../slots.ts';
+import type { MongoConnection } from './connection.ts';
+import { readCursor } from './reply.ts';
+import type { FindWay, Reply } from './reply.ts';
+
+/** Finds sent by the driver, which is everywhere right; their rows are copied into a slot. */
+export class DriverWay implements FindWay {
+  readonly #connection: MongoConnection;
+  readonly #slots: Slots;
+  readonly #onWarning: (message: string) => void;
+  /** Cursors being killed: owned here, so that close() waits for them and nobody else has to. */
+  readonly #killing = new Set<Promise<void>>();
+
+  constructor(connection: MongoConnection, slots: Slots, onWarning: (message: string) => void) {
+    this.#connection = connection;
+    this.#slots = slots;
+    this.#onWarning = onWarning;
+  }
+
+  async find(command: Readonly<Record<string, unknown>>, signal: AbortSignal): Promise<Reply> {
+    const reply = await this.#connection.run(command, { signal, raw: true });
+    const cursor = reply.cursor as Uint8Array;
+    const { start, length, id } = readCursor(cursor);
+    if (id !== 0n) this.#kill(command.find, id);
+    const slot = this.#slots.take(length);
+    slot.bytes(length).set(cursor.subarray(start, start + length));
+    return { slot, start: 0, length, cut: id !== 0n };
+  }
+
+  async settle(): Promise<void> {
+    await Promise.all(this.#killing);
+  }
+
+  close(): Promise<void> {
+    return this.settle();
+  }
+
+  /** Gives back a cursor that nobody will ask again; the server would keep it for 10 minutes. */
+  #kill(collection: unknown, cursor: bigint): void {
+    const command = { killCursors: collection, cursors: [Long.fromBigInt(cursor)] };
+    const killing = this.#connection.run(command).then(
+      () => undefined,
+      (error: unknown) => this.#onWarning(`A cursor could not be closed and will time out: ${String(error)}`),
+    );
+    this.#killing.add(killing);
+    void killing.finally(() => this.#killing.delete(killing));
+  }
+}

@@ -1,0 +1,78 @@
+import { MongoServerError, type ClientSession, type ClusterTime } from 'mongodb';
+import { BSON, Timestamp, onDemand } from '../../bson.ts';
+import type { Document } from '../../bson.ts';
+import { readCursor } from '../reply.ts';
+import type { Reply } from '../reply.ts';
+import type { Message } from './connection.ts';
+import { BODY, LaneBroken, documentOfMessage } from './message.ts';
+
+/** The answer to a find: its rows where they lie, and the cursor that is still open, or 0n. */
+export interface Answer extends Reply {
+  readonly cursor: bigint;
+}
+
+/**
+ * Takes the answer to a find apart and advances the session by its times. MongoServerError, or LaneBroken when it is no
+ * answer to a find; the slot is then given back.
+ */
+export function readAnswer({ slot, length }: Message, session: ClientSession): Answer {
+  try {
+    const document = documentOfMessage(slot.bytes(length));
+    let rows: { start: number; length: number; id: bigint } | null = null;
+    for (const [type, nameAt, nameLength, at, size] of onDemand.parseToElements(document)) {
+      const initial = document[nameAt];
+      if (initial === 0x63 && nameLength === 6 && type === 0x03) {
+        const cursor = readCursor(document.subarray(at, at + size)); // `cursor`
+        rows = { ...cursor, start: BODY + at + cursor.start };
+      } else if (initial === 0x6f && nameLength === 13 && type === 0x11) {
+        advanceOperationTime(session, document, at); // `operationTime`
+      } else if (initial === 0x24 && nameLength === 12 && type === 0x03) {
+        advanceClusterTime(session, document.subarray(at, at + size)); // `$clusterTime`
+      }
+    }
+    if (!rows) throw failureOf(document);
+    return { slot, start: rows.start, length: rows.length, cut: rows.id !== 0n, cursor: rows.id };
+  } catch (error) {
+    slot.release();
+    throw error instanceof MongoServerError || error instanceof LaneBroken
+      ? error
+      : new LaneBroken(`the reply is no answer to a find: ${String(error)}`, { cause: error });
+  }
+}
+
+/** The document of an answer that has no rows. MongoServerError when the server refused; the slot is given back. */
+export function readDocument({ slot, length }: Message): Document {
+  try {
+    const document = BSON.deserialize(documentOfMessage(slot.bytes(length)).slice(), {
+      promoteBuffers: false,
+    });
+    if (document.ok !== 1) throw new MongoServerError(document);
+    return document;
+  } finally {
+    slot.release();
+  }
+}
+
+function failureOf(document: Uint8Array): Error {
+  const answer = BSON.deserialize(document.slice());
+  return answer.ok === 1 ? new LaneBroken('the reply to a find has no cursor') : new MongoServerError(answer);
+}
+
+function advanceOperationTime(session: ClientSession, document: Uint8Array, at: number): void {
+  const view = new DataView(document.buffer, document.byteOffset + at, 8);
+  if (isTime(session.operationTime, view, 0)) return;
+  session.advanceOperationTime(new Timestamp(view.getBigUint64(0, true)));
+}
+
+/** Its first element is the time itself; the rest is the server's signature of it. */
+function advanceClusterTime(session: ClientSession, bytes: Uint8Array): void {
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
+  if (isTime(session.clusterTime?.clusterTime, view, 4 + 1 + 'clusterTime\0'.length)) return;
+  const time = BSON.deserialize(bytes.slice(), { promoteValues: false, promoteBuffers: false });
+  session.advanceClusterTime(time as ClusterTime);
+}
+
+/** Nearly always what comes is known: idle, a server's time moves every 10 s. */
+function isTime(known: Timestamp | undefined, view: DataView, at: number): boolean {
+  return known?.i === view.getUint32(at, true) && known.t === view.getUint32(at + 4, true);
+}

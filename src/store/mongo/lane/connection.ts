@@ -1,0 +1,176 @@
+import { connect as connectTcp, isIP, type Socket } from 'node:net';
+import { connect as connectTls } from 'node:tls';
+import type { MongoOptions } from 'mongodb';
+import { storeUnavailable } from '../../../errors.ts';
+import type { Slot, Slots } from '../../slots.ts';
+import { HEADER, LaneBroken, encodeMessage, lengthOfReply } from './message.ts';
+
+/** A reply's beginning is read here, so that its length is known before it gets a slot. A page of 100 rows fits. */
+const HEAD_BYTES = 32 * 1024;
+const KEEP_ALIVE_MS = 120_000; // the driver's
+
+/** What the driver knows of how to connect. The files a URI names are read at its own first connect. */
+export type ConnectOptions = Pick<MongoOptions, 'tls' | 'connectTimeoutMS' | (typeof TLS_OPTIONS)[number]>;
+
+/** Those that the driver, too, hands on to node:tls (its LEGAL_TLS_SOCKET_OPTIONS). */
+const TLS_OPTIONS = [
+  ...(['ca', 'cert', 'checkServerIdentity', 'ciphers', 'crl', 'ecdhCurve', 'key', 'minDHSize'] as const),
+  ...(['passphrase', 'pfx', 'rejectUnauthorized', 'secureContext', 'secureProtocol', 'servername'] as const),
+] as const;
+
+/** A whole reply: the first `length` bytes of the slot. */
+export interface Message {
+  readonly slot: Slot;
+  readonly length: number;
+}
+
+interface Request {
+  readonly id: number;
+  /** performance.now() by which the reply must be there. */
+  readonly deadline: number;
+  readonly resolve: (message: Message) => void;
+  readonly reject: (reason: unknown) => void;
+  /** Called before either: its signal is nobody's concern any more. */
+  readonly settle: () => void;
+}
+
+/**
+ * One connection to one member, one request at a time. Replies are read off the socket straight into a slot: only what
+ * came with their header is copied. A slot is where it is, but views of it are detached when its memory grows, so
+ * each read gets a fresh one; what is being read stays right, since a memory that grows keeps its place (slots.ts).
+ *
+ * | it is | and becomes |
+ * |---|---|
+ * | connecting | idle at `secureConnect` or `connect`; ended when that takes connectTimeoutMS |
+ * | idle | busy at `request`; ended after `silenceMs` of no use |
+ * | busy | idle when its reply is whole; ended by an abort, a broken message, or a server silent for `silenceMs` |
+ * | ended | the slot of a reply that was cut is given back when the socket is closed, when nobody writes into it any more |
+ */
+export class Connection {
+  readonly #socket: Socket;
+  readonly #slots: Slots;
+  readonly #silenceMs: number;
+  readonly #head = Buffer.allocUnsafeSlow(HEAD_BYTES);
+  #slot: Slot | null = null;
+  #received = 0;
+  #length = 0;
+  #request: Request | null = null;
+  #requests = 0;
+  #ended = false;
+
+  /** `onEnd` is called once, when the socket is closed. */
+  constructor(
+    address: string,
+    options: ConnectOptions,
+    slots: Slots,
+    { silenceMs, onEnd }: { readonly silenceMs: number; readonly onEnd: () => void },
+  ) {
+    this.#slots = slots;
+    this.#silenceMs = silenceMs;
+    const onread = { buffer: () => this.#target(), callback: (bytes: number) => this.#onRead(bytes) };
+    this.#socket = openSocket(address, options, onread);
+    this.#socket.setNoDelay(true).setKeepAlive(true, KEEP_ALIVE_MS).setTimeout(silenceMs);
+    this.#socket.on('error', (cause) => this.end(new LaneBroken(cause.message, { cause })));
+    this.#socket.on('timeout', () => this.end(this.#silence()));
+    this.#socket.once('close', () => {
+      this.end(new LaneBroken('the server closed the connection'));
+      this.#slot?.release();
+      this.#slot = null;
+      onEnd();
+    });
+  }
+
+  get isUsable(): boolean {
+    return !this.#ended;
+  }
+
+  /** Sends a command (see `encodeMessage`). Rejects with the signal's reason, LaneBroken, or `store-unavailable`. */
+  request(elements: readonly Uint8Array[], signal?: AbortSignal): Promise<Message> {
+    if (this.#request) throw new TypeError('a connection takes one request at a time');
+    const id = (this.#requests = (this.#requests + 1) & 0x7fffffff);
+    const message = encodeMessage(id, elements);
+    return new Promise((resolve, reject) => {
+      if (this.#ended) throw new LaneBroken('the connection has ended');
+      // An answer that nobody waits for any more would hold the connection; a new one costs a millisecond.
+      const onAbort = () => {
+        this.end(signal?.reason);
+      };
+      signal?.addEventListener('abort', onAbort);
+      const settle = () => signal?.removeEventListener('abort', onAbort);
+      this.#request = { id, deadline: performance.now() + this.#silenceMs, resolve, reject, settle };
+      this.#socket.write(message);
+    });
+  }
+
+  /** Ends the connection; its request rejects with the reason. */
+  end(reason: unknown): void {
+    if (this.#ended) return;
+    this.#ended = true;
+    const request = this.#request;
+    this.#request = null;
+    this.#socket.destroy();
+    request?.settle();
+    request?.reject(reason);
+  }
+
+  /** Where the next bytes go. Node asks before the first read and then after each one. */
+  #target(): Uint8Array {
+    return this.#slot
+      ? this.#slot.bytes(this.#length).subarray(this.#received)
+      : this.#head.subarray(this.#received);
+  }
+
+  #onRead(bytes: number): true {
+    this.#received += bytes;
+    try {
+      this.#advance();
+    } catch (error) {
+      this.end(error);
+    }
+    return true;
+  }
+
+  #advance(): void {
+    const request = this.#request;
+    if (!request) throw new LaneBroken('the server said something it was not asked');
+    if (performance.now() > request.deadline) throw this.#silence();
+    if (!this.#slot) {
+      if (this.#received < HEADER) return;
+      this.#length = lengthOfReply(this.#head, request.id);
+      if (this.#received > this.#length) throw new LaneBroken('more came than the reply');
+      this.#slot = this.#slots.take(this.#length);
+      this.#slot.bytes(this.#received).set(this.#head.subarray(0, this.#received));
+    }
+    if (this.#received < this.#length) return;
+    const message = { slot: this.#slot, length: this.#length };
+    this.#slot = null;
+    this.#request = null;
+    this.#received = 0;
+    request.settle();
+    request.resolve(message);
+  }
+
+  #silence(): unknown {
+    return storeUnavailable(new Error(`no whole answer within ${this.#silenceMs} ms`));
+  }
+}
+
+interface OnRead {
+  readonly buffer: () => Uint8Array;
+  readonly callback: (bytes: number, buffer: Uint8Array) => boolean;
+}
+
+function openSocket(address: string, options: ConnectOptions, onread: OnRead): Socket {
+  const colon = address.lastIndexOf(':');
+  const host = address.slice(0, colon).replace(/^\[(.*)\]$/, '$1');
+  const port = Number(address.slice(colon + 1));
+  if (!options.tls) return connectTcp({ host, port, onread });
+  const own = Object.fromEntries(
+    TLS_OPTIONS.filter((name) => options[name] !== undefined).map((name) => [name, options[name]]),
+  );
+  // The types leave `onread` out, which TLS sockets take, too; a variable may have what they do not know.
+  const settings = { ...(isIP(host) === 0 && { servername: host }), ...own, host, port, onread };
+  const socket = connectTls(settings);
+  socket.disableRenegotiation();
+  return socket;
+}

@@ -1,0 +1,136 @@
+import type { ClientSession } from 'mongodb';
+import { Long } from '../../bson.ts';
+import { COMMAND_LIMIT_MS, GRACE_MS } from '../connection.ts';
+import type { MongoConnection } from '../connection.ts';
+import { mayRetry, translate } from '../errors.ts';
+import type { FindWay, Reply } from '../reply.ts';
+import type { Slots } from '../../slots.ts';
+import { readAnswer } from './answer.ts';
+import { CommandTail, elementsOf } from './command.ts';
+import type { Connection } from './connection.ts';
+import { Members } from './members.ts';
+import { LaneBroken } from './message.ts';
+import { openConnection } from './open.ts';
+import type { OpenOptions } from './open.ts';
+import { Pool } from './pool.ts';
+import { Scram } from './scram.ts';
+
+export interface LaneParts {
+  readonly members: Members;
+  readonly session: ClientSession;
+  /** What every find ends with. */
+  readonly tail: CommandTail;
+  /** Takes over when the lane has nobody to ask, or lost a connection or a member. */
+  readonly driver: FindWay;
+  readonly database: string;
+  readonly onWarning: (message: string) => void;
+}
+
+/**
+ * The data lane: finds whose replies are read off the socket straight into a slot. It is for good times, and asks once.
+ * What it could not do the driver does, which finds members, waits for one, and asks again by its own rules.
+ */
+export class Lane implements FindWay {
+  readonly #parts: LaneParts;
+  /** Cursors being killed. */
+  readonly #killing = new Set<Promise<void>>();
+
+  constructor(parts: LaneParts) {
+    this.#parts = parts;
+  }
+
+  /** Why all reads are the driver's after all; null when they are not. */
+  get refusal(): string | null {
+    return this.#parts.members.areSharded ? 'it is a sharded cluster' : null;
+  }
+
+  async find(command: Readonly<Record<string, unknown>>, signal: AbortSignal): Promise<Reply> {
+    signal.throwIfAborted();
+    const pool = this.#parts.members.choose();
+    if (pool) {
+      try {
+        return await this.#ask(pool, command, signal);
+      } catch (error) {
+        signal.throwIfAborted();
+        if (!(error instanceof LaneBroken) && !mayRetry(error)) throw translate(error);
+      }
+    }
+    return this.#parts.driver.find(command, signal);
+  }
+
+  async settle(): Promise<void> {
+    await Promise.all(this.#killing);
+    await this.#parts.driver.settle();
+  }
+
+  async close(): Promise<void> {
+    await this.settle();
+    this.#parts.members.close();
+    await this.#parts.driver.close();
+  }
+
+  async #ask(pool: Pool, command: Readonly<Record<string, unknown>>, signal: AbortSignal): Promise<Reply> {
+    const { tail, session } = this.#parts;
+    const elements = elementsOf(command);
+    const connection = await pool.take(signal);
+    const message = await connection.request([elements, ...tail.elements()], signal);
+    try {
+      const answer = readAnswer(message, session);
+      if (answer.cursor === 0n) pool.give(connection);
+      else this.#kill(pool, connection, command.find, answer.cursor);
+      return answer;
+    } catch (error) {
+      if (error instanceof LaneBroken) connection.end(error);
+      else pool.give(connection);
+      throw error;
+    }
+  }
+
+  /** Gives back a cursor that nobody will ask again, where it is; the server would keep it for 10 minutes. */
+  #kill(pool: Pool, connection: Connection, collection: unknown, cursor: bigint): void {
+    const { database: $db, session } = this.#parts;
+    const command = { killCursors: collection, cursors: [Long.fromBigInt(cursor)], lsid: session.id, $db };
+    const killing = connection.request([elementsOf(command)]).then(
+      (message) => {
+        message.slot.release();
+        pool.give(connection);
+      },
+      (error: unknown) =>
+        this.#parts.onWarning(`A cursor could not be closed and will time out: ${String(error)}`),
+    );
+    this.#killing.add(killing);
+    void killing.finally(() => this.#killing.delete(killing));
+  }
+}
+
+/** The lane beside a connection's driver: it sees the members as the driver does, and goes by its settings. */
+export function openLane(
+  { client, session, database }: MongoConnection,
+  slots: Slots,
+  driver: FindWay,
+  onWarning: (message: string) => void,
+): Lane {
+  const { options, readPreference } = client;
+  const { mode } = readPreference;
+  const open: OpenOptions = {
+    slots,
+    connect: options,
+    scram: options.credentials ? new Scram(options.credentials) : null,
+    applicationName: options.appName ?? 'sluice',
+    silenceMs: COMMAND_LIMIT_MS + GRACE_MS,
+  };
+  const size = options.maxPoolSize;
+  const newPool = (address: string) =>
+    new Pool({ open: (onEnd) => openConnection(address, open, onEnd), size, waitMs: open.silenceMs });
+  const members = new Members(mode, options.localThresholdMS, newPool);
+  client.on('topologyDescriptionChanged', ({ newDescription }) => members.update(newDescription));
+  const tail = new CommandTail(session, {
+    maxTimeMS: COMMAND_LIMIT_MS,
+    // A direct connection reads from whatever member it leads to.
+    ...(mode !== 'primary' || options.directConnection
+      ? { $readPreference: { mode: mode === 'primary' ? 'primaryPreferred' : mode } }
+      : {}),
+    $db: database,
+  });
+  return new Lane({ members, session, tail, driver, database, onWarning });
+}

@@ -1,0 +1,58 @@
+import { arch, platform } from 'node:os';
+import { elementsOf } from './command.ts';
+import { Connection, type ConnectOptions } from './connection.ts';
+import { readDocument } from './answer.ts';
+import { LaneBroken } from './message.ts';
+import type { Run, Scram } from './scram.ts';
+import type { Slots } from '../../slots.ts';
+
+/** MongoDB 6.0. */
+const OLDEST_WIRE_VERSION = 17;
+
+export interface OpenOptions {
+  readonly slots: Slots;
+  readonly connect: ConnectOptions;
+  /** null: the URI names no user. */
+  readonly scram: Scram | null;
+  readonly applicationName: string;
+  /** How long a server may be silent, and an idle connection is kept. */
+  readonly silenceMs: number;
+}
+
+/**
+ * A connection that has said hello and is authenticated, within connectTimeoutMS in all. Rejects with LaneBroken; `onEnd`
+ * is called when it is closed, whether it opened or not.
+ */
+export async function openConnection(
+  address: string,
+  { slots, connect, scram, applicationName, silenceMs }: OpenOptions,
+  onEnd: () => void,
+): Promise<Connection> {
+  const connection = new Connection(address, connect, slots, { silenceMs, onEnd });
+  const { connectTimeoutMS } = connect;
+  const tooLong = () =>
+    connection.end(new LaneBroken(`${address} did not greet within ${connectTimeoutMS} ms`));
+  const timer = setTimeout(tooLong, connectTimeoutMS);
+  const run: Run = async (command) => readDocument(await connection.request([elementsOf(command)]));
+  try {
+    const client = {
+      // 128 bytes are allowed. The server's log and profile tell the lane from the driver by it.
+      application: { name: `${applicationName.slice(0, 100)} data lane` },
+      driver: { name: 'sluice', version: '1' },
+      os: { type: platform(), architecture: arch() },
+      platform: `Node.js ${process.version}`,
+    };
+    const hello = await run({ hello: 1, client, ...scram?.helloQuestion, $db: 'admin' });
+    if (!(Number(hello.maxWireVersion) >= OLDEST_WIRE_VERSION))
+      throw new LaneBroken(`${address} speaks wire version ${String(hello.maxWireVersion)}`);
+    await scram?.authenticate(run, hello.saslSupportedMechs);
+    return connection;
+  } catch (error) {
+    const broken =
+      error instanceof LaneBroken ? error : new LaneBroken(`${address}: ${String(error)}`, { cause: error });
+    connection.end(broken);
+    throw broken;
+  } finally {
+    clearTimeout(timer);
+  }
+}

@@ -1,0 +1,123 @@
+import { storeUnavailable } from '../../../errors.ts';
+import type { Connection } from './connection.ts';
+import { LaneBroken } from './message.ts';
+
+/** After a member refused or failed to greet, it is left to the driver for so long. */
+const REST_MS = 1_000;
+
+interface Waiter {
+  readonly resolve: (connection: Connection) => void;
+  readonly reject: (reason: unknown) => void;
+}
+
+interface PoolOptions {
+  /** Opens a connection that is ready for commands, or rejects with LaneBroken; `onEnd` is called once it is closed, in both cases. */
+  readonly open: (onEnd: () => void) => Promise<Connection>;
+  readonly size: number;
+  /** How long a taker waits. */
+  readonly waitMs: number;
+}
+
+/** The connections to one member: made when none is idle, at most `size`; the last one given back is taken first. */
+export class Pool {
+  readonly #options: PoolOptions;
+  readonly #idle: Connection[] = [];
+  readonly #ready = new Set<Connection>();
+  readonly #waiters = new Set<Waiter>();
+  /** Ready ones and those on their way. */
+  #open = 0;
+  #restsUntil = 0;
+  #closed: LaneBroken | null = null;
+
+  constructor(options: PoolOptions) {
+    this.#options = options;
+  }
+
+  /** Connections in use and takers that wait: what members are compared by. */
+  get load(): number {
+    return this.#ready.size - this.#idle.length + this.#waiters.size;
+  }
+
+  /** Whether it is not to be asked for connections, since one could not be made a moment ago. */
+  get isResting(): boolean {
+    return performance.now() < this.#restsUntil;
+  }
+
+  /** A connection for the caller alone, who gives it back. Rejects with LaneBroken, `store-unavailable`, or the signal's reason. */
+  take(signal: AbortSignal): Connection | Promise<Connection> {
+    if (this.#closed) throw this.#closed;
+    for (let idle = this.#idle.pop(); idle; idle = this.#idle.pop()) if (idle.isUsable) return idle;
+    const waiting = this.#wait(signal);
+    this.#grow();
+    return waiting;
+  }
+
+  give(connection: Connection): void {
+    if (!connection.isUsable) return;
+    const [waiter] = this.#waiters;
+    if (waiter) waiter.resolve(connection);
+    else this.#idle.push(connection);
+  }
+
+  /** Ends all connections, also those in use: the member is gone, hangs, or is not to be read from any more. */
+  close(reason: LaneBroken): void {
+    this.#closed = reason;
+    for (const connection of this.#ready) connection.end(reason);
+    this.#refuseWaiters(reason);
+  }
+
+  #grow(): void {
+    if (this.#closed || this.#open >= this.#options.size) return;
+    this.#open++;
+    let made: Connection | null = null;
+    const onEnd = () => {
+      this.#open--;
+      if (made) this.#ready.delete(made);
+      if (this.#waiters.size > 0 && !this.isResting) this.#grow();
+    };
+    this.#options.open(onEnd).then(
+      (connection) => {
+        made = connection;
+        this.#ready.add(connection);
+        if (this.#closed) connection.end(this.#closed);
+        else this.give(connection);
+      },
+      (error: unknown) => {
+        this.#restsUntil = performance.now() + REST_MS;
+        this.#refuseWaiters(error); // the driver serves them
+      },
+    );
+  }
+
+  #refuseWaiters(reason: unknown): void {
+    for (const waiter of this.#waiters) waiter.reject(reason);
+  }
+
+  #wait(signal: AbortSignal): Promise<Connection> {
+    return new Promise<Connection>((resolve, reject) => {
+      const settle = () => {
+        clearTimeout(timer);
+        signal.removeEventListener('abort', onAbort);
+        this.#waiters.delete(waiter);
+      };
+      const waiter: Waiter = {
+        resolve: (connection) => {
+          settle();
+          resolve(connection);
+        },
+        reject: (reason) => {
+          settle();
+          reject(reason instanceof Error ? reason : new Error(String(reason)));
+        },
+      };
+      const onAbort = () => {
+        waiter.reject(signal.reason);
+      };
+      const { waitMs } = this.#options;
+      const tooLong = () => waiter.reject(storeUnavailable(new Error(`no free connection for ${waitMs} ms`)));
+      const timer = setTimeout(tooLong, waitMs);
+      signal.addEventListener('abort', onAbort);
+      this.#waiters.add(waiter);
+    });
+  }
+}

@@ -1,0 +1,33 @@
+import type { MongoOptions, ReadPreference } from 'mongodb';
+import type { Slots } from '../../slots.ts';
+import type { Credentials } from './scram.ts';
+
+const MECHANISMS: ReadonlySet<string> = new Set(['DEFAULT', 'SCRAM-SHA-1', 'SCRAM-SHA-256']);
+
+/** Why reads cannot take the lane with these options of the driver, so that it goes on alone; null when they can. */
+export function whyNoLane(options: MongoOptions, slots: Slots): string | null {
+  const { credentials, readPreference, hosts } = options;
+  if (!slots.keepPlace) return 'this runtime has no WebAssembly, whose memory grows in its place';
+  if (options.loadBalanced) return 'it is behind a load balancer';
+  if (options.proxyHost) return 'it is reached through a SOCKS proxy';
+  if (hosts.some((host) => host.socketPath !== undefined)) return 'it is reached over a Unix socket';
+  // A lane of its own would have to choose members by these as the driver does.
+  if (isChoosy(readPreference)) return 'the read preference has tags, hedged reads or a bound on staleness';
+  if (!credentials) return null;
+  if (!MECHANISMS.has(credentials.mechanism))
+    return `authentication by ${credentials.mechanism} is the driver's`;
+  if (!isPlain(credentials)) return 'the password is not plain ASCII, which SASLprep would have to prepare';
+  return null;
+}
+
+function isChoosy({ tags, maxStalenessSeconds, hedge }: ReadPreference): boolean {
+  return (
+    maxStalenessSeconds !== undefined ||
+    hedge !== undefined ||
+    (tags?.some((set) => Object.keys(set).length > 0) ?? false)
+  );
+}
+
+function isPlain({ password }: Credentials): boolean {
+  return /^[\x20-\x7e]*$/.test(password);
+}

@@ -3,6 +3,7 @@ import { openAdmissions } from './admission.ts';
 import { createApp } from './app.ts';
 import type { Config } from './config.ts';
 import { createEngine } from './http/engine.ts';
+import { requestIdOf } from './http/request-id.ts';
 import { loadSample } from './import/sample.ts';
 import { createTranscoder } from './serialize/transcoder.ts';
 import { LASTING_MS, lastingReader } from './store/lasting.ts';
@@ -71,7 +72,11 @@ export async function startServer(
     bodyLimit: BODY_LIMIT,
     stallTimeoutMs: config.STALL_TIMEOUT,
     cacheDirectory: config.cacheDirectory,
-    onError: (err, request) => log.error({ err, path: request?.path }, 'the engine met an error'),
+    onError: (err, request) =>
+      log.error(
+        { err, path: request?.path, requestId: request && requestIdOf(request) },
+        'the engine met an error',
+      ),
   });
   if (warning !== null) log.warn(warning);
 

@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 import { Decimal128, Double, Int32, Long, type Document } from '../src/store/bson.ts';
 import { crc32 } from '../src/stream/crc32.ts';
 import { catalogue, expectedIds } from './support/catalogue.ts';
-import { fetchUntilCut, startCutter } from './support/cutter.ts';
+import { fetchUntilCut, startCutter, type Cutter } from './support/cutter.ts';
 import { testServer, type StoreName } from './support/server.ts';
 
 const CUTS = process.env.LONG ? 500 : 40;
@@ -22,7 +22,7 @@ function wholeLines(bytes: Buffer): Buffer {
 
 /** Pulls a stream by pieces, each cut after a random number of bytes, and joins them. */
 async function pullThroughCuts(
-  cutter: { url: string; after: number },
+  cutter: Cutter,
   path: string,
   sort: string,
   cuts: number,
@@ -31,7 +31,8 @@ async function pullThroughCuts(
   const kept: Buffer[] = [];
   let from = '';
   for (let cut = 0; ; cut++) {
-    cutter.after = cut < cuts ? 1 + Math.floor((Math.random() * size * 2) / cuts) : Infinity;
+    const after = cut < cuts ? 1 + Math.floor((Math.random() * size * 2) / cuts) : Infinity;
+    cutter.nextAfter = () => after;
     const { bytes, whole } = await fetchUntilCut(`${cutter.url}${path}${from}`);
     const piece = whole ? bytes : wholeLines(bytes);
     kept.push(piece);

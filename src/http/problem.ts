@@ -1,16 +1,30 @@
 import { AppError, PROBLEMS } from '../errors.ts';
-import { serializers } from '../serialize/serializers.ts';
+import { serializers, type ProblemDocument } from '../serialize/serializers.ts';
 import type { Reply, Request } from './edge.ts';
 import { json } from './reply.ts';
+import { requestIdOf } from './request-id.ts';
+
+/** The answer to an error (RFC 9457). */
+export function problem(error: unknown, request: Request): Reply {
+  const known = error instanceof AppError ? error : null;
+  const document = problemDocument(error, request);
+  return json(
+    document.status,
+    serializers.problem(document),
+    { ...known?.headers, 'cache-control': 'no-store' },
+    'application/problem+json',
+  );
+}
 
 /**
- * The answer to an error (RFC 9457). What is not an AppError is our own mistake: `internal`, which tells the client
+ * What a client is told of an error. What is not an AppError is our own mistake: `internal`, which tells the client
  * nothing but the request id to quote.
  */
-export function problem(error: unknown, request: Request, requestId: string): Reply {
+export function problemDocument(error: unknown, request: Request): ProblemDocument {
+  const requestId = requestIdOf(request);
   const known =
     error instanceof AppError ? error : new AppError('internal', `Quote the request id ${requestId}.`);
-  const text = serializers.problem({
+  return {
     type: `/problems/${known.code}`,
     title: PROBLEMS[known.code].title,
     status: known.status,
@@ -20,11 +34,5 @@ export function problem(error: unknown, request: Request, requestId: string): Re
     requestId,
     ...(known.parameter !== undefined && { parameter: known.parameter }),
     ...(known.errors !== undefined && { errors: known.errors }),
-  });
-  return json(
-    known.status,
-    text,
-    { ...known.headers, 'cache-control': 'no-store' },
-    'application/problem+json',
-  );
+  };
 }

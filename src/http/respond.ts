@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import { AppError } from '../errors.ts';
 import { codings } from '../stream/compress.ts';
 import type { Admissions } from './admit.ts';
@@ -8,6 +7,7 @@ import type { Cors } from './cors.ts';
 import type { Reply, Request, Serve } from './edge.ts';
 import { encodingNegotiator } from './negotiate.ts';
 import { problem } from './problem.ts';
+import { requestIdOf } from './request-id.ts';
 
 const LONGEST_URL = 8192;
 
@@ -43,7 +43,7 @@ export function createServe(
       }
       reply = conditional(request, await route(request));
     } catch (error) {
-      reply = problem(error, request, requestId);
+      reply = problem(error, request);
       // A read that ends because its client left is no failure, and nobody hears the answer.
       if (reply.status >= 500 && !request.signal.aborted)
         log.error({ requestId, method: request.method, path: request.path, err: error }, 'request failed');
@@ -57,12 +57,6 @@ export function createServe(
     };
     return headOnly(request, cors(request, { ...encoded, headers }));
   };
-}
-
-/** The client's own id when it is harmless in a header and a log line, else a new one. */
-function requestIdOf(request: Request): string {
-  const given = request.headers['x-request-id'];
-  return given !== undefined && /^[\w.-]{1,128}$/.test(given) ? given : randomUUID();
 }
 
 /** HEAD: the head that GET would have. A stream's resources are given back by running it into a closed sink. */

@@ -17,11 +17,14 @@ export interface StreamQuery {
   /** Continue after the row of a page's or a checkpoint's cursor, or after a row as its JSON shows it. Not both. */
   readonly cursor: string | undefined;
   readonly after: string | undefined;
+  /** Whether control lines say between the rows, and at the end, how far the stream is. */
+  readonly checkpoints: boolean;
   /** undefined: Accept decides. */
   readonly format: Format | undefined;
 }
 
 const format = oneOf('format', FORMATS);
+const checkpoints = oneOf('checkpoints', ['true', 'false']);
 const streamLimit = integer('limit', 1);
 
 /** The names GET /items/stream takes. */
@@ -30,6 +33,7 @@ export const STREAM_PARAMETERS: readonly string[] = [
   cursorParameter,
   afterParameter,
   format,
+  checkpoints,
   ...ITEM_PLAN.parameters,
 ].map((parameter) => parameter.name);
 
@@ -46,6 +50,7 @@ export function readStreamQuery(query: Query): StreamQuery {
     limit: streamLimit.read(query) ?? Infinity,
     cursor: cursorParameter.read(query),
     after: afterParameter.read(query),
+    checkpoints: checkpoints.read(query) === 'true',
     format: format.read(query),
   };
 }

@@ -29,6 +29,16 @@ export interface PageDocument {
   readonly totalIs?: string;
 }
 
+/** What a stream has given so far: see checkpoints.ts. */
+export interface TallyDocument {
+  /** Continues behind the last row; null when there is none and the stream began at its beginning. */
+  readonly cursor: string | null;
+  readonly rows: number;
+  readonly bytes: number;
+  /** Eight hexadecimal digits. */
+  readonly crc32: string;
+}
+
 /** What GET /problems/{code} says of a problem. */
 export interface ProblemPage {
   readonly code: string;
@@ -41,11 +51,45 @@ interface Serializers {
   /** An item in the form item.ts makes of it: `id` first, then all other fields in the object's order. */
   item(value: Readonly<Record<string, unknown>>): string;
   problem(value: ProblemDocument): string;
+  checkpoint(value: { readonly checkpoint: TallyDocument }): string;
+  end(value: { readonly end: TallyDocument }): string;
+  failure(value: { readonly error: ProblemDocument }): string;
   problemPage(value: ProblemPage): string;
   page(value: PageDocument): string;
   user(value: User): string;
   removedUser(value: RemovedUser): string;
 }
+
+const PROBLEM_SCHEMA = {
+  type: 'object',
+  properties: {
+    type: { type: 'string' },
+    title: { type: 'string' },
+    status: { type: 'integer' },
+    detail: { type: 'string' },
+    instance: { type: 'string' },
+    code: { type: 'string' },
+    requestId: { type: 'string' },
+    parameter: { type: 'string' },
+    errors: {
+      type: 'array',
+      items: {
+        type: 'object',
+        properties: { pointer: { type: 'string' }, detail: { type: 'string' } },
+      },
+    },
+  },
+} as const;
+
+const TALLY_SCHEMA = {
+  type: 'object',
+  properties: {
+    cursor: { type: 'string', nullable: true },
+    rows: { type: 'integer' },
+    bytes: { type: 'integer' },
+    crc32: { type: 'string' },
+  },
+} as const;
 
 /**
  * Every precompiled JSON serializer of the server. A schema is a whitelist: what it does not name is not written, and
@@ -58,26 +102,10 @@ export const serializers: Serializers = {
     additionalProperties: true,
   }),
 
-  problem: fastJson({
-    type: 'object',
-    properties: {
-      type: { type: 'string' },
-      title: { type: 'string' },
-      status: { type: 'integer' },
-      detail: { type: 'string' },
-      instance: { type: 'string' },
-      code: { type: 'string' },
-      requestId: { type: 'string' },
-      parameter: { type: 'string' },
-      errors: {
-        type: 'array',
-        items: {
-          type: 'object',
-          properties: { pointer: { type: 'string' }, detail: { type: 'string' } },
-        },
-      },
-    },
-  }),
+  problem: fastJson(PROBLEM_SCHEMA),
+  checkpoint: fastJson({ type: 'object', properties: { checkpoint: TALLY_SCHEMA } }),
+  end: fastJson({ type: 'object', properties: { end: TALLY_SCHEMA } }),
+  failure: fastJson({ type: 'object', properties: { error: PROBLEM_SCHEMA } }),
 
   problemPage: fastJson({
     type: 'object',

@@ -1,5 +1,6 @@
-import type { Bookmark } from './bookmark.ts';
+import { bookmarkOf, type Bookmark } from './bookmark.ts';
 import type { Slot } from './slots.ts';
+import type { Plan } from './store.ts';
 
 /**
  * Batch: rows as a store keeps them, not parsed by anybody: the body of a BSON array, i.e. for each row the byte 0x03,
@@ -22,4 +23,44 @@ export interface Batch {
 export function documentOf(batch: Batch): Uint8Array {
   const row = batch.slot.bytes(batch.start + batch.length).subarray(batch.start);
   return row.subarray(row.indexOf(0) + 1);
+}
+
+/** Some rows of a batch, at most `most`, from the one that begins `at` bytes behind its first. Belongs to the batch. */
+export function sliceOf(batch: Batch, at: number, most: number): Batch {
+  const { slot, start, length, last } = batch;
+  if (at === 0 && batch.rows <= most)
+    return { slot, start, length, rows: batch.rows, last, more: batch.more, release };
+  const bytes = slot.bytes(start + batch.length);
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
+  let end = start + at;
+  let rows = 0;
+  for (; rows < most && end < bytes.length; rows++) end = endOfRow(bytes, view, end);
+  const more = end < bytes.length || batch.more;
+  return { slot, start: start + at, length: end - start - at, rows, last: null, more, release };
+}
+
+/** The bookmark of a batch's last row, read from the row itself: for a slice, which has none. */
+export function lastBookmark(batch: Batch, plan: Pick<Plan, 'order'>): Bookmark {
+  const bytes = batch.slot.bytes(batch.start + batch.length);
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
+  let row = batch.start;
+  for (let end = row; end < bytes.length; end = endOfRow(bytes, view, end)) row = end;
+  return bookmarkOf(bytes.slice(documentAt(bytes, row)), plan);
+}
+
+function endOfRow(bytes: Uint8Array, view: DataView, row: number): number {
+  const document = documentAt(bytes, row);
+  const end = document + (document + 4 <= bytes.length ? view.getInt32(document, true) : 0);
+  if (end <= document || end > bytes.length) throw new Error('A row does not end inside its batch');
+  return end;
+}
+
+function documentAt(bytes: Uint8Array, row: number): number {
+  let at = row + 1;
+  while (at < bytes.length && bytes[at] !== 0) at++; // a name of a few digits: a call would cost more
+  return at + 1;
+}
+
+function release(): void {
+  // A slice's memory is its batch's.
 }

@@ -56,9 +56,10 @@ export class Compressor implements Sink {
     return rest === null ? submitted : this.writeAfter(submitted, rest);
   }
 
+  /** With nothing left to compress: until what is under way is through, and with the sink. */
   flush(): void | Promise<void> {
     this.assertUsable();
-    return this.submit();
+    return this.filled === 0 && this.busy !== null ? this.settled() : this.submit();
   }
 
   async end(): Promise<void> {
@@ -75,6 +76,14 @@ export class Compressor implements Sink {
   fail(error: unknown): void {
     this.free();
     this.sink.fail(error);
+  }
+
+  private async settled(): Promise<void> {
+    await this.busy;
+    do {
+      await new Promise(setImmediate); // what was read of the transform is written in the same turn
+      this.assertWhole();
+    } while (this.transform.readableLength > 0);
   }
 
   private fill(chunk: Uint8Array): void {

@@ -22,6 +22,12 @@ export class NodeBody implements Sink, Watched {
   private writerWaits: Promise<void> | null = null;
   /** When the reader last took what was buffered. */
   private takenAt = 0;
+  /** Writes that node holds for the kernel. */
+  private unsent = 0;
+  private readonly sent = (): void => {
+    this.unsent--;
+    if (this.unsent === 0) this.drained();
+  };
 
   constructor(options: NodeBodyOptions) {
     this.options = options;
@@ -44,13 +50,18 @@ export class NodeBody implements Sink, Watched {
 
   private writeOwned(chunk: Uint8Array): void | Promise<void> {
     this.assertOpen();
-    if (chunk.length === 0 || this.options.response.write(chunk)) return;
+    if (chunk.length === 0) return;
+    this.unsent++;
+    if (this.options.response.write(chunk, this.sent)) return;
     this.block();
     return this.wait();
   }
 
-  flush(): void {
-    // Nothing is held back.
+  /** Until the kernel has it all: what node holds is lost when the connection is cut. */
+  flush(): void | Promise<void> {
+    if (this.unsent === 0 || this.state === 'over') return;
+    this.block();
+    return this.wait();
   }
 
   end(): void | Promise<void> {

@@ -1,0 +1,13 @@
+import { randomUUID } from 'node:crypto';
+import type { Request } from './edge.ts';
+
+const known = new WeakMap<Request, string>();
+
+/** A request's id: the client's own when it is harmless in a header and a log line, else one that is made for it. */
+export function requestIdOf(request: Request): string {
+  const given = request.headers['x-request-id'];
+  if (given !== undefined && /^[\w.-]{1,128}$/.test(given)) return given;
+  let id = known.get(request);
+  if (id === undefined) known.set(request, (id = randomUUID()));
+  return id;
+}

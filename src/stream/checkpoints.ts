@@ -1,0 +1,105 @@
+import type { RowEncoder } from '../serialize/rows.ts';
+import { serializers, type ProblemDocument, type TallyDocument } from '../serialize/serializers.ts';
+import { lastBookmark, sliceOf, type Batch } from '../store/batch.ts';
+import type { Bookmark } from '../store/bookmark.ts';
+import type { Plan } from '../store/store.ts';
+import { crc32 } from './crc32.ts';
+
+/** A checkpoint stands at least behind so many rows, or so many milliseconds after the last one, while rows come. */
+export const CHECKPOINT_ROWS = 10_000;
+export const CHECKPOINT_MS = 5_000;
+
+/** Rows are passed on in slices that take a reader about a second: a slow one does not wait for a batch to be through. */
+const SLICE_MS = 1_000;
+const DUE_MS = CHECKPOINT_MS - SLICE_MS;
+const FIRST_SLICE_ROWS = 250;
+const LF = 0x0a;
+
+export interface CheckpointOptions {
+  readonly plan: Plan;
+  /** The cursor that continues behind a row. */
+  readonly cursorOf: (bookmark: Bookmark) => string;
+  /** The cursor of where the stream begins, which holds until a row has come; null: at its beginning. */
+  readonly start: string | null;
+  /** A clock in milliseconds. */
+  readonly now: () => number;
+}
+
+/**
+ * Puts checkpoints between the lines of another encoder: control lines that say where the rows before them end (the cursor
+ * behind the last one), how many they are, and the bytes and CRC-32 of their lines, since the stream's start.
+ */
+export class CheckpointEncoder implements RowEncoder {
+  readonly #lines: RowEncoder;
+  readonly #options: CheckpointOptions;
+  #last: Bookmark | null = null;
+  #rows = 0;
+  #bytes = 0;
+  #crc = 0;
+  #endsInRow = false;
+  #checked: { readonly rows: number; readonly at: number };
+  #sliceRows = FIRST_SLICE_ROWS;
+
+  constructor(lines: RowEncoder, options: CheckpointOptions) {
+    this.#lines = lines;
+    this.#options = options;
+    this.#checked = { rows: 0, at: options.now() };
+  }
+
+  *encode(batch: Batch, chunkBytes: number): Generator<Uint8Array, void, undefined> {
+    for (let at = 0; at < batch.length;) {
+      const most = Math.min(this.#sliceRows, CHECKPOINT_ROWS - (this.#rows - this.#checked.rows));
+      const slice = sliceOf(batch, at, most);
+      const begun = this.#options.now();
+      yield* this.#encodeLines(slice, chunkBytes);
+      at += slice.length;
+      this.#rows += slice.rows;
+      const now = this.#options.now();
+      this.#sliceRows = rowsOfSlice(slice.rows, now - begun, this.#sliceRows);
+      const isDue = this.#rows - this.#checked.rows >= CHECKPOINT_ROWS || now - this.#checked.at >= DUE_MS;
+      if (at === batch.length) this.#last = batch.last;
+      else if (isDue) this.#last = lastBookmark(slice, this.#options.plan);
+      if (!isDue) continue;
+      this.#checked = { rows: this.#rows, at: now };
+      yield Buffer.from(`${serializers.checkpoint({ checkpoint: this.#tally() })}\n`);
+    }
+  }
+
+  close(): void {
+    this.#lines.close();
+  }
+
+  /** The line that says all rows are out. */
+  end(): string {
+    return `${serializers.end({ end: this.#tally() })}\n`;
+  }
+
+  /** The line that says why no more rows come; on a line of its own, also when a row was cut. */
+  error(problem: ProblemDocument): string {
+    return `${this.#endsInRow ? '\n' : ''}${serializers.failure({ error: problem })}\n`;
+  }
+
+  *#encodeLines(slice: Batch, chunkBytes: number): Generator<Uint8Array, void, undefined> {
+    for (const chunk of this.#lines.encode(slice, chunkBytes)) {
+      this.#crc = crc32(chunk, this.#crc);
+      this.#bytes += chunk.length;
+      this.#endsInRow = chunk[chunk.length - 1] !== LF;
+      yield chunk;
+    }
+  }
+
+  #tally(): TallyDocument {
+    return {
+      cursor: this.#last ? this.#options.cursorOf(this.#last) : this.#options.start,
+      rows: this.#rows,
+      bytes: this.#bytes,
+      crc32: this.#crc.toString(16).padStart(8, '0'),
+    };
+  }
+}
+
+/** How many rows take a reader about SLICE_MS, when `rows` took it `ms`; never many more at once than before. */
+function rowsOfSlice(rows: number, ms: number, before: number): number {
+  const wanted = ms > 0 ? Math.floor((rows * SLICE_MS) / ms) : CHECKPOINT_ROWS;
+  return Math.min(Math.max(1, wanted), 4 * Math.max(rows, before), CHECKPOINT_ROWS);
+}

@@ -1,0 +1,47 @@
+/**
+ * The CRC-32 of two pieces joined, from the CRC-32 of each and the second one's length: crc32_combine of zlib 1.3.1
+ * (https://github.com/madler/zlib/blob/v1.3.1/crc32.c). A CRC is a polynomial over GF(2), the lowest power in the highest
+ * bit; bytes that follow multiply it by x^8 each, modulo the CRC's own polynomial.
+ */
+const POLYNOMIAL = 0xedb88320;
+
+/** x^(2^n) modulo the polynomial, for n from 0 to 31; the powers repeat from there on, since x^(2^32-1) is 1. */
+const SQUARES = squares();
+
+/** The CRC-32 of A followed by B, made of crc32(A), crc32(B) and the bytes of B. RangeError when that is no length. */
+export function crc32Combine(crcA: number, crcB: number, lengthB: number): number {
+  if (!Number.isSafeInteger(lengthB) || lengthB < 0)
+    throw new RangeError(`a length is an integer of at least 0, got ${lengthB}`);
+  return (multiply(powerOfBytes(lengthB), crcA | 0) ^ crcB) >>> 0;
+}
+
+/** x^(8 * bytes) modulo the polynomial. */
+function powerOfBytes(bytes: number): number {
+  let power = 1 << 31; // x^0
+  let left = bytes;
+  for (let k = 3; left > 0; k = (k + 1) & 31) {
+    if (left % 2 === 1) power = multiply(SQUARES[k] ?? 0, power);
+    left = Math.floor(left / 2); // lengths go beyond 32 bits, which shifts do not
+  }
+  return power;
+}
+
+/** a * b modulo the polynomial. */
+function multiply(a: number, b: number): number {
+  let product = 0;
+  let shifted = b;
+  for (let mask = 0x80000000; mask !== 0; mask >>>= 1) {
+    if ((a & mask) !== 0) product ^= shifted;
+    shifted = (shifted & 1) === 0 ? shifted >>> 1 : (shifted >>> 1) ^ POLYNOMIAL;
+  }
+  return product;
+}
+
+function squares(): readonly number[] {
+  const table = [1 << 30]; // x^1
+  for (let n = 1; n < 32; n++) {
+    const before = table[n - 1] ?? 0;
+    table.push(multiply(before, before));
+  }
+  return table;
+}

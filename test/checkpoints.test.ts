@@ -1,0 +1,134 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { createTranscoder } from '../src/serialize/transcoder.ts';
+import { bookmarkOf } from '../src/store/bookmark.ts';
+import { Slots } from '../src/store/slots.ts';
+import type { Plan } from '../src/store/store.ts';
+import { crc32 } from '../src/stream/crc32.ts';
+import { crc32Combine } from '../src/stream/crc32-combine.ts';
+import { CheckpointEncoder } from '../src/stream/checkpoints.ts';
+import { int32, row } from './support/bson-writer.ts';
+import { arrayBody, batchOf } from './support/transcode.ts';
+
+interface Tally {
+  cursor: string | null;
+  rows: number;
+  bytes: number;
+  crc32: string;
+}
+
+const PLAN: Plan = { order: 'price', direction: 1 };
+const slots = new Slots();
+const { transcoder } = createTranscoder(slots);
+const rowOf = (n: number) => row(n, [['price', int32(n % 7)]]);
+
+/** What the encoder makes of these batches of so many rows; `step`: what each chunk takes its reader. Milliseconds. */
+function checked(batches: readonly number[], step: number, chunkBytes = 16_000): string {
+  let clock = 0;
+  const encoder = new CheckpointEncoder(transcoder.encoder('lines'), {
+    plan: PLAN,
+    cursorOf: (bookmark) => Buffer.from(bookmark).toString('hex'),
+    start: 'start',
+    now: () => clock,
+  });
+  let text = '';
+  let next = 0;
+  for (const count of batches) {
+    const rows = Array.from({ length: count }, () => rowOf(next++));
+    const last = rows.at(-1);
+    const batch = {
+      ...batchOf(slots, arrayBody(rows), 5),
+      rows: count,
+      last: last ? bookmarkOf(last, PLAN) : null,
+    };
+    for (const chunk of encoder.encode(batch, chunkBytes)) {
+      text += Buffer.from(chunk).toString();
+      clock += step;
+    }
+    batch.release();
+  }
+  encoder.close();
+  return text + encoder.end();
+}
+
+/** Checks every control line against the rows before it; returns how many rows stood between two of them at most. */
+function verify(text: string): { rows: number; widest: number; checkpoints: number } {
+  let lines = '';
+  let rows = 0;
+  let before = 0;
+  let widest = 0;
+  let checkpoints = 0;
+  for (const line of text.split('\n').slice(0, -1)) {
+    if (line.startsWith('{"id":')) {
+      lines += `${line}\n`;
+      rows++;
+      continue;
+    }
+    const { checkpoint, end } = JSON.parse(line) as { checkpoint?: Tally; end?: Tally };
+    const cursor = rows === 0 ? 'start' : Buffer.from(bookmarkOf(rowOf(rows - 1), PLAN)).toString('hex');
+    const sum = crc32(lines).toString(16).padStart(8, '0');
+    assert.deepEqual(checkpoint ?? end, { cursor, rows, bytes: Buffer.byteLength(lines), crc32: sum });
+    widest = Math.max(widest, rows - before);
+    before = rows;
+    checkpoints++;
+  }
+  assert.match(text, /\n?{"end":[^\n]*\n$/);
+  return { rows, widest, checkpoints };
+}
+
+test('each checkpoint is about exactly the rows before it, and one stands behind 10,000 rows at most', () => {
+  const { rows, widest, checkpoints } = verify(checked([250, 3700, 9000, 1, 16_384, 16_384, 3], 0));
+  assert.equal(rows, 250 + 3700 + 9000 + 1 + 2 * 16_384 + 3);
+  assert.equal(widest, 10_000);
+  assert.equal(checkpoints, 5);
+});
+
+test('batches of any size, chunks of any size and readers of any speed give sound checkpoints', () => {
+  const property = fc.property(
+    fc.array(fc.nat(700), { maxLength: 6 }),
+    fc.constantFrom(0, 1, 40, 900, 6000),
+    fc.constantFrom(256, 999, 16_000),
+    (batches, step, chunkBytes) => {
+      const { rows } = verify(checked(batches, step, chunkBytes));
+      assert.equal(
+        rows,
+        batches.reduce((sum, count) => sum + count, 0),
+      );
+    },
+  );
+  fc.assert(property, { numRuns: 60 });
+});
+
+test('a slow reader gets a checkpoint within 5 seconds, in the midst of a batch', () => {
+  // 500 ms for 1,000 bytes, which are some 45 rows: 2 kB/s.
+  const { checkpoints } = verify(checked([250, 8000], 500, 1000));
+  const seconds = Buffer.byteLength(checked([250, 8000], 0)) / 2000;
+  assert.ok(checkpoints > seconds / 5, `${checkpoints} in ${seconds} s`);
+});
+
+test('an empty stream ends where it began', () => {
+  assert.equal(checked([0], 0), '{"end":{"cursor":"start","rows":0,"bytes":0,"crc32":"00000000"}}\n');
+});
+
+test('the CRCs of pieces combine to the CRC of the whole, as in zlib', () => {
+  const pieces = fc.array(fc.uint8Array({ maxLength: 300 }), { minLength: 1, maxLength: 6 });
+  fc.assert(
+    fc.property(pieces, (parts) => {
+      const combined = parts.reduce((sum, part) => crc32Combine(sum, crc32(part), part.length), 0);
+      assert.equal(combined, crc32(Buffer.concat(parts)));
+    }),
+  );
+  // Lengths beyond 32 bits, against zeros fed one block after the other: crc(A, then n zero bytes).
+  const zeros = (crc: number, bytes: number): number => crc32Combine(crc, zeroCrc(bytes), bytes);
+  assert.equal(zeros(0x12345678, 3 * 2 ** 33), zeros(zeros(zeros(0x12345678, 2 ** 33), 2 ** 33), 2 ** 33));
+  assert.throws(() => crc32Combine(0, 0, -1), RangeError);
+  assert.throws(() => crc32Combine(0, 0, 0.5), RangeError);
+});
+
+/** The CRC-32 of so many zero bytes, a power of two times a small number, by doubling. */
+function zeroCrc(bytes: number): number {
+  if (bytes <= 4096) return crc32(Buffer.alloc(bytes));
+  const half = zeroCrc(bytes / 2);
+  return crc32Combine(half, half, bytes / 2);
+}

@@ -1,0 +1,151 @@
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test, type TestContext } from 'node:test';
+import { promisify } from 'node:util';
+import type { Document, MongoClient } from 'mongodb';
+import { BSON } from '../src/store/bson.ts';
+import { LaneBroken } from '../src/store/mongo/lane/message.ts';
+import { openConnection } from '../src/store/mongo/lane/open.ts';
+import { Scram } from '../src/store/mongo/lane/scram.ts';
+import { Slots } from '../src/store/slots.ts';
+import { openStore, testClient } from './support/mongo.ts';
+import { ownMongod } from './support/mongod.ts';
+import { PLENTY, readRows } from './support/reading.ts';
+
+const run = promisify(execFile);
+const SIZE = { rows: 10, bytes: PLENTY };
+const LANE = 'sluice data lane';
+const ROW = BSON.serialize({ _id: 'a', category: 'a', price: 1 });
+
+/** Who holds the lane's connections, as the server sees it. */
+async function laneUsers(client: MongoClient): Promise<string[]> {
+  const stages = [{ $currentOp: { allUsers: true, idleConnections: true } }, { $match: { appName: LANE } }];
+  const connections = await client.db('admin').aggregate(stages).toArray();
+  return connections.flatMap(({ effectiveUsers }) =>
+    ((effectiveUsers ?? []) as { user: string }[]).map(({ user }) => user),
+  );
+}
+
+/** One read through a whole store; the ways it told of and its warnings. */
+async function readOnce(t: TestContext, uri: string): Promise<readonly string[]> {
+  const { store, notices, slots, warnings } = await openStore(t, uri);
+  await store.items.insert([ROW], 'skip');
+  const { rows } = await readRows(store.items, { order: 'id', direction: 1 }, {}, SIZE);
+  assert.deepEqual(rows, [Buffer.from(ROW)]);
+  assert.equal(slots.taken, 0);
+  assert.deepEqual(warnings, []);
+  return notices;
+}
+
+test('the lane authenticates as the driver does: SCRAM-SHA-256, SCRAM-SHA-1, and names with signs of their own', async (t) => {
+  const set = await ownMongod(t, { replicated: false, arguments: ['--auth'] });
+  const member = set?.members[0];
+  if (!set || !member) return;
+  const as = (name: string, password: string, more = '') =>
+    `mongodb://${encodeURIComponent(name)}:${encodeURIComponent(password)}@${member.host}/shop?directConnection=true&authSource=admin${more}`;
+  const create = (createUser: string, pwd: string, more: Document = {}) => ({
+    createUser,
+    pwd,
+    roles: ['root'],
+    ...more,
+  });
+  await member.admin((client) => client.db('admin').command(create('root', 'pw')));
+  const root = testClient(t, as('root', 'pw'));
+  const users: [name: string, password: string, mechanisms: string[]][] = [
+    ['old', 'p w', ['SCRAM-SHA-1']],
+    ['new', 'p:@/', ['SCRAM-SHA-256']],
+    ['both', 'pw', ['SCRAM-SHA-1', 'SCRAM-SHA-256']],
+    ['n=a,b', '=,%', ['SCRAM-SHA-256']], // by SCRAM-SHA-1 the driver itself fails with such a name
+  ];
+  for (const [name, password, mechanisms] of users) {
+    await root.db('admin').command(create(name, password, { mechanisms }));
+    for (const more of ['', ...mechanisms.map((mechanism) => `&authMechanism=${mechanism}`)]) {
+      assert.deepEqual(await readOnce(t, as(name, password, more)), ['Items are read over the data lane.']);
+      assert.ok((await laneUsers(root)).includes(name), `${name}${more} holds a connection of the lane`);
+    }
+  }
+
+  await root.db('admin').command(create('accented', 'pässword'));
+  assert.deepEqual(await readOnce(t, as('accented', 'pässword')), [
+    'Items are read through the driver, which is slower: the password is not plain ASCII, which SASLprep would have to prepare.',
+  ]);
+  assert.ok(!(await laneUsers(root)).includes('accented'));
+  await root.close(); // else it would look for a server that is gone, which is stopped first
+
+  const open = { slots: new Slots(), connect: { tls: false, connectTimeoutMS: 5_000 }, silenceMs: 5_000 };
+  for (const mechanism of ['SCRAM-SHA-1', 'SCRAM-SHA-256', 'DEFAULT']) {
+    const scram = new Scram({ username: 'root', password: 'wrong', source: 'admin', mechanism });
+    const opening = openConnection(member.host, { ...open, scram, applicationName: 'test' }, () => undefined);
+    await assert.rejects(
+      opening,
+      (error) => error instanceof LaneBroken && error.message.includes('Authentication'),
+    );
+  }
+  assert.equal(open.slots.taken, 0);
+});
+
+/** A certificate for 127.0.0.1, signed by an authority of its own. */
+async function makeCertificate(t: TestContext): Promise<{ authority: string; server: string }> {
+  const directory = await mkdtemp(join(tmpdir(), 'sluice-tls-'));
+  t.after(() => rm(directory, { recursive: true, force: true }));
+  const at = (name: string) => join(directory, name);
+  const key = ['-newkey', 'rsa:2048', '-nodes', '-days', '2'];
+  const openssl = (...more: string[]) => run('openssl', more);
+  await openssl(
+    'req',
+    '-x509',
+    ...key,
+    '-subj',
+    '/CN=authority',
+    '-keyout',
+    at('ca.key'),
+    '-out',
+    at('ca.pem'),
+  );
+  const extension = ['-addext', 'subjectAltName=IP:127.0.0.1', '-addext', 'basicConstraints=CA:FALSE'];
+  const signed = ['-CA', at('ca.pem'), '-CAkey', at('ca.key')];
+  // Key and certificate in one file, as mongod wants them.
+  const own = ['-keyout', at('server.key'), '-out', at('server.crt')];
+  await openssl('req', '-x509', ...key, '-subj', '/CN=server', ...extension, ...signed, ...own);
+  await run('sh', ['-c', 'cat "$1" "$2" > "$3"', 'sh', at('server.key'), at('server.crt'), at('server.pem')]);
+  return { authority: at('ca.pem'), server: at('server.pem') };
+}
+
+test('the lane speaks TLS, and only with a server whose certificate is signed by whom the URI names', async (t) => {
+  const own = await makeCertificate(t);
+  const other = await makeCertificate(t);
+  const files = ['--tlsCertificateKeyFile', own.server, '--tlsCAFile', own.authority];
+  const noCertificate = '--tlsAllowConnectionsWithoutCertificates';
+  const set = await ownMongod(t, {
+    replicated: false,
+    arguments: ['--tlsMode', 'preferTLS', ...files, noCertificate], // what starts it speaks plainly
+  });
+  const member = set?.members[0];
+  if (!set || !member) return;
+  await member.admin((client) => client.db('admin').command({ setParameter: 1, tlsMode: 'requireTLS' }));
+  const uri = `mongodb://${member.host}/shop?directConnection=true&tls=true&tlsCAFile=${encodeURIComponent(own.authority)}`;
+  assert.deepEqual(await readOnce(t, uri), ['Items are read over the data lane.']);
+  const client = testClient(t, uri);
+  const stages = [{ $currentOp: { allUsers: true, idleConnections: true } }, { $match: { appName: LANE } }];
+  assert.ok((await client.db('admin').aggregate(stages).toArray()).length > 0);
+  await client.close();
+
+  const slots = new Slots();
+  for (const tls of [{ tls: true, ca: await readFile(other.authority) }, { tls: true }, { tls: false }]) {
+    const options = {
+      slots,
+      connect: { ...tls, connectTimeoutMS: 5_000 },
+      scram: null,
+      applicationName: 'test',
+      silenceMs: 5_000,
+    };
+    await assert.rejects(
+      openConnection(member.host, options, () => undefined),
+      LaneBroken,
+    );
+  }
+  assert.equal(slots.taken, 0);
+});

@@ -1,0 +1,277 @@
+import assert from 'node:assert/strict';
+import type { Socket } from 'node:net';
+import { test, type TestContext } from 'node:test';
+import { promisify } from 'node:util';
+import { MongoClient } from 'mongodb';
+import { AppError, storeUnavailable } from '../src/errors.ts';
+import { BSON, Long, type Document } from '../src/store/bson.ts';
+import { CommandTail } from '../src/store/mongo/lane/command.ts';
+import { Lane } from '../src/store/mongo/lane/lane.ts';
+import { Members } from '../src/store/mongo/lane/members.ts';
+import { openConnection } from '../src/store/mongo/lane/open.ts';
+import { Pool } from '../src/store/mongo/lane/pool.ts';
+import type { FindWay, Reply } from '../src/store/mongo/reply.ts';
+import { Slots } from '../src/store/slots.ts';
+import { fakeMongod, opMsg, type Asked } from './support/fake-mongod.ts';
+import { NEVER } from './support/reading.ts';
+
+/** What the lane hands to the driver when it gives up. */
+const TO_DRIVER = storeUnavailable(new Error('the driver was asked'));
+const FIND = { find: 'items', limit: 3, batchSize: 3 };
+const ROWS = [1, 2, 3].map((_id) => ({ _id, text: 'x'.repeat(30_000) }));
+const ANSWER = { cursor: { firstBatch: ROWS, id: new Long(0), ns: 'a.items' }, ok: 1 };
+
+const EMPTY = { ...ANSWER, cursor: { ...ANSWER.cursor, firstBatch: [] } };
+
+interface Opened {
+  readonly lane: Lane;
+  readonly slots: Slots;
+  readonly members: Members;
+  readonly session: ReturnType<MongoClient['startSession']>;
+}
+
+/** A lane to a server whose answers to everything but `hello` a test gives, beside a driver that only says no. */
+async function openLane(
+  t: TestContext,
+  onCommand: (asked: Asked) => void,
+  { silenceMs = 60_000, size = 10 } = {},
+): Promise<Opened> {
+  const address = await fakeMongod(t, onCommand);
+  const slots = new Slots();
+  const session = new MongoClient('mongodb://nowhere').startSession();
+  const connect = { tls: false, connectTimeoutMS: 5_000 };
+  const open = { slots, connect, scram: null, applicationName: 'test', silenceMs };
+  const newPool = () =>
+    new Pool({ open: (onEnd) => openConnection(address, open, onEnd), size, waitMs: 60_000 });
+  const members = new Members('primary', 15, newPool);
+  members.update({ type: 'Single', servers: new Map([[address, { type: 'Standalone', roundTripTime: 1 }]]) });
+  const nothing = () => Promise.resolve();
+  const driver: FindWay = { find: () => Promise.reject(TO_DRIVER), settle: nothing, close: nothing };
+  const tail = new CommandTail(session, { $db: 'a' });
+  const lane = new Lane({ members, session, tail, driver, database: 'a', onWarning: () => undefined });
+  t.after(() => lane.close());
+  return { lane, slots, members, session };
+}
+
+/** The documents of a reply, which is given back. */
+function documentsOf({ slot, start, length }: Reply): Document[] {
+  const rows = Buffer.from(slot.bytes(start + length).subarray(start));
+  slot.release();
+  const array = Buffer.concat([Buffer.alloc(4), rows, Buffer.alloc(1)]);
+  array.writeInt32LE(array.length, 0);
+  return Object.values<Document>(BSON.deserialize(array));
+}
+
+/** Resolves when a socket is closed; a reset is how the other side breaks off. */
+function closed(socket: Socket): Promise<void> {
+  return new Promise((resolve) => {
+    socket.once('close', () => {
+      resolve();
+    });
+  });
+}
+
+const turn = promisify(setImmediate);
+
+/** A sound answer that something was done to. */
+function damaged(damage: (message: Buffer) => Buffer | undefined) {
+  return (requestId: number) => {
+    const message = opMsg(requestId, ANSWER);
+    return damage(message) ?? message;
+  };
+}
+
+const write = (at: number, value: number) =>
+  damaged((message) => {
+    message.writeInt32LE(value, at);
+    return undefined;
+  });
+
+const BROKEN: readonly (readonly [string, (requestId: number) => Buffer])[] = [
+  ['text', () => Buffer.from('HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n')],
+  ['zeros', () => Buffer.alloc(100)],
+  ['a length below any message', write(0, 20)],
+  ['a negative length', write(0, -1)],
+  ['a length above 48 MB', write(0, 48_000_001)],
+  ['an answer to another request', write(8, 77)],
+  ['another operation', write(12, 1)],
+  ['flags', write(16, 2)],
+  ['a document shorter than its message', write(21, 100)],
+  ['a document longer than its message', write(21, 100_000)],
+  ['another kind of section', damaged((message) => Buffer.from(message.fill(1, 20, 21)))],
+  ['more than the answer', (requestId) => Buffer.concat([opMsg(requestId, EMPTY), Buffer.alloc(1)])],
+  [
+    'an array longer than the document',
+    write(21 + 4 + 'X'.length + 'cursor\0'.length + 4 + 'XfirstBatch\0'.length, 0x7fffffff),
+  ],
+  ['an unknown type', damaged((message) => Buffer.from(message.fill(0x55, 25, 26)))],
+  ['no cursor', (requestId) => opMsg(requestId, { ok: 1 })],
+  ['a cursor without rows', (requestId) => opMsg(requestId, { cursor: { id: new Long(0) }, ok: 1 })],
+  ['a cursor that is a number', (requestId) => opMsg(requestId, { cursor: 1, ok: 1 })],
+];
+
+for (const [what, answer] of BROKEN)
+  test(`a server that answers with ${what} is left, and the driver asked`, async (t) => {
+    let gone: Promise<unknown> = Promise.resolve();
+    const { lane, slots } = await openLane(t, ({ requestId, socket }) => {
+      gone = closed(socket);
+      socket.write(answer(requestId));
+    });
+    await assert.rejects(lane.find(FIND, NEVER), TO_DRIVER);
+    await gone;
+    assert.equal(slots.taken, 0);
+  });
+
+test('an answer cut anywhere is none', async (t) => {
+  let length = 0;
+  const { lane, slots } = await openLane(t, ({ requestId, socket }) => {
+    socket.end(opMsg(requestId, ANSWER).subarray(0, length));
+  });
+  const whole = opMsg(0, ANSWER).length;
+  for (length of [0, 1, 15, 16, 20, 40, 32_767, 32_768, 32_769, whole - 1]) {
+    await assert.rejects(lane.find(FIND, NEVER), TO_DRIVER, `after ${length} bytes`);
+    assert.equal(slots.taken, 0);
+  }
+  length = whole;
+  assert.deepEqual(documentsOf(await lane.find(FIND, NEVER)), ROWS);
+});
+
+test('an answer comes whole however it is cut into packets, also when the memory grows meanwhile', async (t) => {
+  const sizes = [1, 3, 16, 21, 32_768, 65_536];
+  let size = 0;
+  const { lane, slots } = await openLane(t, ({ requestId, socket }) => {
+    const message = opMsg(requestId, ANSWER);
+    const send = (from: number) => {
+      const to = from < 64 ? from + size : from + Math.max(size, 8_000);
+      // A packet of its own: the next one leaves when this one was taken, and a turn later.
+      socket.write(message.subarray(from, to), () => {
+        slots.memory.grow(1);
+        if (to < message.length) setImmediate(send, to);
+      });
+    };
+    send(0);
+  });
+  const before = slots.memory.buffer.byteLength;
+  for (size of sizes) assert.deepEqual(documentsOf(await lane.find(FIND, NEVER)), ROWS, `packets of ${size}`);
+  assert.ok(slots.memory.buffer.byteLength > before, 'the memory grew');
+  assert.equal(slots.taken, 0);
+});
+
+test('whoever leaves in the middle of an answer is told so at once, and its slot is given back', async (t) => {
+  const leaving = new AbortController();
+  const reason = new Error('the client has left');
+  let gone: Promise<unknown> = Promise.resolve();
+  const { lane, slots } = await openLane(t, ({ requestId, socket }) => {
+    gone = closed(socket);
+    socket.write(opMsg(requestId, ANSWER).subarray(0, 50_000), () => setImmediate(leave));
+  });
+  const leave = () => {
+    if (slots.taken === 0) return void setImmediate(leave); // its beginning has not come yet
+    leaving.abort(reason);
+  };
+  await assert.rejects(lane.find(FIND, leaving.signal), reason);
+  await gone;
+  assert.equal(slots.taken, 0);
+});
+
+test('a server that is silent, or says a byte now and then, is unavailable in the end', async (t) => {
+  for (const [what, bytes] of [
+    ['silent', 0],
+    ['slow', 1],
+  ] as const) {
+    const { lane, slots } = await openLane(
+      t,
+      ({ requestId, socket }) => {
+        const message = opMsg(requestId, ANSWER);
+        let at = 0;
+        const timer = setInterval(() => socket.write(message.subarray(at, (at += bytes))), 20);
+        socket.once('close', () => {
+          clearInterval(timer);
+        });
+      },
+      { silenceMs: 150 },
+    );
+    const isUnavailable = (error: unknown) =>
+      error instanceof AppError && error !== TO_DRIVER && error.code === 'store-unavailable';
+    await assert.rejects(lane.find(FIND, NEVER), isUnavailable, what);
+    assert.equal(slots.taken, 0);
+  }
+});
+
+test('what the server refuses is told as its error, and its connection is kept', async (t) => {
+  const sockets = new Set<unknown>();
+  const { lane, slots } = await openLane(t, ({ command, requestId, socket }) => {
+    sockets.add(socket);
+    const refusal = { ok: 0, errmsg: 'bad hint', code: 2, codeName: 'BadValue' };
+    socket.write(opMsg(requestId, 'hint' in command ? refusal : ANSWER));
+  });
+  await assert.rejects(lane.find({ ...FIND, hint: 'gone' }, NEVER), { name: 'MongoServerError', code: 2 });
+  assert.deepEqual(documentsOf(await lane.find(FIND, NEVER)), ROWS);
+  assert.equal(sockets.size, 1);
+  assert.equal(slots.taken, 0);
+});
+
+test('finds beyond the number of connections wait for one, unless their clients leave', async (t) => {
+  const asked: Asked[] = [];
+  const { lane, slots } = await openLane(
+    t,
+    (command) => {
+      asked.push(command);
+    },
+    { size: 2 },
+  );
+  const leaving = new AbortController();
+  const finds = [NEVER, NEVER, leaving.signal, NEVER].map((signal) => lane.find(FIND, signal));
+  const reason = new Error('the client has left');
+  leaving.abort(reason);
+  for (const left of finds.splice(2, 1)) await assert.rejects(left, reason);
+  const sockets = new Set<unknown>();
+  const answered = Promise.all(finds);
+  let answers = 0;
+  while (answers < 3) {
+    for (const { requestId, socket } of asked.splice(0)) {
+      sockets.add(socket);
+      socket.write(opMsg(requestId, ANSWER));
+      answers++;
+    }
+    await turn();
+  }
+  for (const reply of await answered) assert.deepEqual(documentsOf(reply), ROWS);
+  assert.equal(sockets.size, 2);
+  assert.equal(slots.taken, 0);
+});
+
+test('when the driver loses sight of a member, what is under way there is asked of the driver', async (t) => {
+  let asked: (() => void) | undefined;
+  const { lane, slots, members } = await openLane(t, () => {
+    asked?.();
+  });
+  const hanging = new Promise<void>((resolve) => {
+    asked = resolve;
+  });
+  const finding = lane.find(FIND, NEVER);
+  await hanging;
+  members.update({ type: 'Single', servers: new Map() });
+  await assert.rejects(finding, TO_DRIVER);
+  await assert.rejects(lane.find(FIND, NEVER), TO_DRIVER);
+  assert.equal(slots.taken, 0);
+});
+
+test('the cursor of an answer at its 16 MB is killed where it is', async (t) => {
+  const killed: Document[] = [];
+  const { lane } = await openLane(t, ({ command, requestId, socket }) => {
+    if ('killCursors' in command) killed.push(command);
+    const { cursor, ok } = ANSWER;
+    const answer =
+      'find' in command ? { cursor: { ...cursor, id: Long.fromBigInt(2n ** 62n + 1n) }, ok } : { ok };
+    socket.write(opMsg(requestId, answer));
+  });
+  const reply = await lane.find(FIND, NEVER);
+  assert.equal(reply.cut, true);
+  assert.deepEqual(documentsOf(reply), ROWS);
+  await lane.settle();
+  assert.deepEqual(
+    killed.map(({ killCursors, cursors }) => `${String(killCursors)} ${String(cursors)}`),
+    [`items ${2n ** 62n + 1n}`],
+  );
+});

@@ -1,3 +1,4 @@
+import { healthRoutes, type HealthOptions } from './health.ts';
 import type { Admissions } from './http/admit.ts';
 import { createCors } from './http/cors.ts';
 import type { Serve } from './http/edge.ts';
@@ -10,6 +11,7 @@ import { userRoutes, type UserRoutesOptions } from './users/routes.ts';
 export interface AppOptions {
   readonly items: Omit<ItemRoutesOptions, 'streaming'>;
   readonly users: UserRoutesOptions;
+  readonly health: HealthOptions;
   /** Origins whose scripts may read answers: `*` or a list with commas; undefined: none. */
   readonly corsOrigin: string | undefined;
   readonly admissions: Pick<Admissions, 'admit' | 'streaming'>;
@@ -17,10 +19,11 @@ export interface AppOptions {
 }
 
 /** The product on one screen: which resources there are. The result is what an engine serves. */
-export function createApp({ items, users, corsOrigin, admissions, log }: AppOptions): Serve {
+export function createApp({ items, users, health, corsOrigin, admissions, log }: AppOptions): Serve {
   const route = createRouter([
     ...itemRoutes({ ...items, streaming: (handler) => admissions.streaming(handler) }),
     ...userRoutes(users),
+    ...healthRoutes(health),
     ...problemRoutes(),
   ]);
   return createServe(route, { log, admissions, cors: createCors(corsOrigin) });

@@ -1,8 +1,9 @@
 #!/usr/bin/env node
-import { ConfigError, readConfig, settingsHelp } from './config.ts';
+import { ConfigError, readConfig, settingsHelp, type Config } from './config.ts';
 import { IMPORT_HELP, parseImportArguments, runImport, UsageError } from './import/command.ts';
 import { createLog, openStore, startServer } from './main.ts';
 import { Slots } from './store/slots.ts';
+import { isWorker, leavePrimary, tellListening, untilToldToStop, Workers } from './workers.ts';
 
 const HELP = `sluice - very large item sets from MongoDB as pages and streams
 
@@ -48,14 +49,28 @@ async function main(argv: readonly string[]): Promise<number> {
 async function serve(): Promise<number> {
   const config = readConfig(process.env);
   const log = createLog(config);
-  const stopAsked = untilSignal();
-  const server = await startServer(config, log);
-  const signal = await stopAsked;
-  log.info({ signal }, 'stopping');
-  await server.close();
+  const stopAsked = Promise.race([untilSignal(), untilToldToStop()]);
+  const stop =
+    config.WORKERS > 1 && !isWorker ? await startWorkers(config, log) : await startAlone(config, log);
+  const reason = await stopAsked;
+  log.info({ reason }, 'stopping');
+  await stop();
   log.info('stopped');
   return 0;
 }
+
+async function startAlone(config: Config, log: Log): Promise<() => Promise<void>> {
+  const server = await startServer(config, log, { sharedPort: isWorker });
+  tellListening();
+  return () => server.close();
+}
+
+async function startWorkers({ WORKERS, HOST, PORT }: Config, log: Log): Promise<() => Promise<void>> {
+  const workers = await Workers.start({ count: WORKERS, host: HOST, port: PORT, log });
+  return () => workers.stop();
+}
+
+type Log = ReturnType<typeof createLog>;
 
 /** Resolves with the first SIGTERM or SIGINT. A second one ends the process at once, as users expect. */
 function untilSignal(): Promise<NodeJS.Signals> {
@@ -103,4 +118,6 @@ try {
     process.stderr.write(`sluice: ${error instanceof Error ? error.message : String(error)}\n`);
     process.exitCode = 1;
   }
+} finally {
+  leavePrimary();
 }

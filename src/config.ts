@@ -53,6 +53,7 @@ export const SETTINGS = Type.Object({
   REDIS_URL: Type.Optional(
     Type.String({ pattern: '^rediss?://.', description: 'rate limits that several processes share' }),
   ),
+  WORKERS: integer(1, 256, 1, 'processes on one port'),
   RATE_LIMIT: Type.String({
     pattern: RATE_LIMIT_FORM,
     default: '60000/min',
@@ -99,6 +100,7 @@ export const SETTINGS = Type.Object({
     description: 'Cache-Control of pages and items',
   }),
   STALL_TIMEOUT: duration('5 min', 'a reader that takes no byte for so long is cut'),
+  DRAIN_DELAY: duration('0 s', 'how long a server that stops goes on taking requests while /readyz says 503'),
   STREAM_GRACE: duration('20 s', 'how long open streams may run on when the server stops'),
   HTTP_ENGINE: choice(
     ['auto', 'uws', 'node'],
@@ -112,7 +114,7 @@ export const SETTINGS = Type.Object({
   ),
 });
 
-type Durations = 'STALL_TIMEOUT' | 'STREAM_GRACE';
+type Durations = 'STALL_TIMEOUT' | 'DRAIN_DELAY' | 'STREAM_GRACE';
 
 /** What settings stand for, beside their texts. */
 interface Derived {
@@ -156,6 +158,7 @@ export function readConfig(environment: NodeJS.ProcessEnv): Config {
     rateLimit: parseRateLimit(settings.RATE_LIMIT),
     streamLimit: parseStreamLimit(settings.STREAM_LIMIT),
     STALL_TIMEOUT: milliseconds(settings.STALL_TIMEOUT),
+    DRAIN_DELAY: milliseconds(settings.DRAIN_DELAY),
     STREAM_GRACE: milliseconds(settings.STREAM_GRACE),
     cacheDirectory: cacheDirectory(environment),
   };

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { pino, type Logger } from 'pino';
 import { openAdmissions } from './admission.ts';
 import { createApp } from './app.ts';
@@ -14,6 +15,8 @@ import type { Store } from './store/store.ts';
 
 /** Bytes a request body may have. */
 const BODY_LIMIT = 1024 * 1024;
+/** Longer than any client on this continent takes to send its next request. */
+const QUIET_MS = 1000;
 
 export interface Server {
   /** Where it listens: `http://127.0.0.1:3000`. */
@@ -22,13 +25,20 @@ export interface Server {
   readonly store: Store;
   /** Batches under way: 0 when nothing is being read. */
   readonly slots: Slots;
-  /** Ordered stop: no new requests, running ones finish or are cut after STREAM_GRACE, then the store closes. */
+  /**
+   * Ordered stop: /readyz says so for DRAIN_DELAY, then no new requests are taken, running ones finish or are cut after
+   * STREAM_GRACE, and the store closes.
+   */
   close(): Promise<void>;
 }
 
 export interface ServerOptions {
   /** How long a stream waits for a store that is away. Milliseconds; 30 s by default. */
   readonly lastingMs?: number;
+  /** See EngineOptions. 1 s by default. */
+  readonly quietMs?: number;
+  /** Listens beside other processes that do so, too. */
+  readonly sharedPort?: boolean;
 }
 
 export function createLog(config: Pick<Config, 'LOG_LEVEL'>): Logger {
@@ -39,7 +49,7 @@ export function createLog(config: Pick<Config, 'LOG_LEVEL'>): Logger {
 export async function startServer(
   config: Config,
   log: Logger,
-  { lastingMs = LASTING_MS }: ServerOptions = {},
+  { lastingMs = LASTING_MS, quietMs = QUIET_MS, sharedPort = false }: ServerOptions = {},
 ): Promise<Server> {
   const slots = new Slots();
   const store = await openStore(config, slots, log);
@@ -54,6 +64,7 @@ export async function startServer(
     limits: { maxLimit: config.MAX_LIMIT, maxOffset: config.MAX_OFFSET },
     cacheControl: config.CACHE_CONTROL,
   };
+  let draining = false;
   const { admissions, close: closeAdmissions } = await openAdmissions(config, log);
   const serve = createApp({
     items: {
@@ -63,6 +74,7 @@ export async function startServer(
       idType: config.ID_TYPE,
     },
     users: { ...reading, users: store.users, now: Date.now },
+    health: { store, isDraining: () => draining },
     corsOrigin: config.CORS_ORIGIN,
     admissions,
     log,
@@ -71,7 +83,9 @@ export async function startServer(
     serve,
     bodyLimit: BODY_LIMIT,
     stallTimeoutMs: config.STALL_TIMEOUT,
+    quietMs,
     cacheDirectory: config.cacheDirectory,
+    sharedPort,
     onError: (err, request) =>
       log.error(
         { err, path: request?.path, requestId: request && requestIdOf(request) },
@@ -84,16 +98,20 @@ export async function startServer(
   const host = config.HOST.includes(':') ? `[${config.HOST}]` : config.HOST;
   const url = `http://${host}:${port}`;
   log.info({ url, engine: engine.name, store: store.name, transcoder: transcoder.name }, 'listening');
+  const close = async (): Promise<void> => {
+    draining = true;
+    await sleep(config.DRAIN_DELAY);
+    await engine.stop(config.STREAM_GRACE);
+    await closeAdmissions();
+    await store.close();
+  };
+  let closed: Promise<void> | null = null;
   return {
     url,
     engine: engine.name,
     store,
     slots,
-    close: async () => {
-      await engine.stop(config.STREAM_GRACE);
-      await closeAdmissions();
-      await store.close();
-    },
+    close: () => (closed ??= close()),
   };
 }
 

@@ -150,6 +150,7 @@ describe('the choice of an engine', () => {
     serve: echo,
     bodyLimit: 0,
     stallTimeoutMs: 1000,
+    quietMs: 0,
     onError: () => undefined,
     cacheDirectory: '/dev/null/nowhere',
   };

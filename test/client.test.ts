@@ -273,6 +273,7 @@ for (const engine of ['uws', 'node'] satisfies EngineName[]) {
           serve: (request) => Promise.resolve(text(client(request.address, request.headers))),
           bodyLimit: 1000,
           stallTimeoutMs: 60_000,
+          quietMs: 0,
           onError: (error) => assert.fail(String(error)),
           cacheDirectory: join(tmpdir(), `sluice-test-addon-${process.getuid?.() ?? 0}`),
         });

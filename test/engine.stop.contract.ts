@@ -17,6 +17,7 @@ export function stopContract(name: EngineName): void {
         serve: echo,
         bodyLimit: 0,
         stallTimeoutMs: 1000,
+        quietMs: 0,
         onError: () => undefined,
         cacheDirectory: '/nonexistent',
       }).engine;

@@ -133,6 +133,7 @@ test(`${RUNS} random queries: the rows that were asked for and no others, or a c
   const serve = createApp({
     items: { ...common, items: store.items, lasting: store.items, idType: undefined },
     users: { ...common, users: store.users, now: Date.now },
+    health: { store, isDraining: () => false },
     corsOrigin: undefined,
     admissions: {
       admit: () => Promise.resolve({ headers: {}, refused: null }),

@@ -27,6 +27,13 @@ test('a server whose MongoDB is away starts, says so, and works again by itself 
     assert.doesNotMatch(problem.detail, /127\.0\.0\.1|Mongo/, 'nothing of the inside is told');
   }
 
+  const { status, reasons } = (await (await server.get('/readyz')).json()) as {
+    status: string;
+    reasons: string[];
+  };
+  assert.deepEqual([status, reasons.length], ['not ready', 1]);
+  assert.equal((await server.get('/livez')).status, 200);
+
   await member.start();
   let response = await server.get('/items/stream');
   for (const deadline = Date.now() + 60_000; response.status === 503 && Date.now() < deadline;) {
@@ -34,6 +41,7 @@ test('a server whose MongoDB is away starts, says so, and works again by itself 
     response = await server.get('/items/stream'); // each try waits for a server by itself
   }
   assert.equal(response.status, 200);
+  assert.equal((await server.get('/readyz')).status, 200);
   const ids = (await response.text())
     .split('\n')
     .slice(0, -1)

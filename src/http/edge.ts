@@ -62,6 +62,11 @@ export interface EngineOptions {
   readonly bodyLimit: number;
   /** A stream's reader that takes no byte for so long is cut. Milliseconds. */
   readonly stallTimeoutMs: number;
+  /**
+   * After the last answer of a stop, for how long nothing must come until idle connections are closed: a client that has
+   * its next request on the way still gets it answered. Milliseconds.
+   */
+  readonly quietMs: number;
   /** Called with what no handler caught: logging, never throwing. */
   readonly onError: (error: unknown, request: Request | null) => void;
 }

@@ -1,5 +1,5 @@
 import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { Server as NetServer, type AddressInfo } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { Engine, EngineOptions } from './edge.ts';
 import type { Exchanges } from './exchange.ts';
@@ -79,8 +79,9 @@ class NodeEngine implements Engine {
   private async close(graceMs: number): Promise<void> {
     const { exchanges, server } = this;
     exchanges.stopping = true;
-    const closed = new Promise<void>((resolve) => server.close(() => resolve()));
-    await quiet(() => exchanges.open.size === 0, graceMs);
+    // http's own close also closes idle connections at once, on some of which a request is on its way.
+    const closed = new Promise<void>((resolve) => NetServer.prototype.close.call(server, () => resolve()));
+    await quiet(() => exchanges.open.size === 0, exchanges.options.quietMs, graceMs);
     for (const exchange of exchanges.open) exchange.cut(new StoppedError());
     server.closeAllConnections();
     await closed;

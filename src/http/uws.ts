@@ -98,7 +98,7 @@ class UwsEngine implements Engine {
     exchanges.stopping = true;
     if (this.listening !== null) this.addon.us_listen_socket_close(this.listening);
     this.listening = null;
-    await quiet(() => exchanges.open.size === 0, graceMs);
+    await quiet(() => exchanges.open.size === 0, exchanges.options.quietMs, graceMs);
     for (const exchange of exchanges.open) exchange.cut(new StoppedError());
     this.app.close();
   }

@@ -56,6 +56,7 @@ interface Serializers {
   failure(value: { readonly error: ProblemDocument }): string;
   problemPage(value: ProblemPage): string;
   page(value: PageDocument): string;
+  health(value: { readonly status: string; readonly reasons: readonly string[] }): string;
   user(value: User): string;
   removedUser(value: RemovedUser): string;
 }
@@ -115,6 +116,11 @@ export const serializers: Serializers = {
       title: { type: 'string' },
       explanation: { type: 'string' },
     },
+  }),
+
+  health: fastJson({
+    type: 'object',
+    properties: { status: { type: 'string' }, reasons: { type: 'array', items: { type: 'string' } } },
   }),
 
   page: fastJson({

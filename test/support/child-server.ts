@@ -1,8 +1,9 @@
 import { spawn } from 'node:child_process';
-import { once } from 'node:events';
+import { EventEmitter, once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import type { Readable } from 'node:stream';
 import type { TestContext } from 'node:test';
 import { testEnvironment } from './server.ts';
 
@@ -14,6 +15,16 @@ export interface ChildServer {
   readonly pid: number;
   /** Resident memory in bytes, without pages of mapped files, which are the kernel's cache; 0 where /proc is missing. */
   rss(): number;
+  /** The log's lines so far and to come, each once: a loop over them waits for more. */
+  readonly log: AsyncIterable<LogLine>;
+  /** Sends a signal and resolves with the exit code (null: killed) when the process has ended. */
+  end(signal: NodeJS.Signals): Promise<number | null>;
+}
+
+export interface LogLine {
+  readonly msg: string;
+  readonly pid: number;
+  readonly url?: string;
 }
 
 /** `sluice serve` with these settings; ended after the test. Rejects when it ends before it listens. */
@@ -30,13 +41,42 @@ export async function childServer(t: TestContext, environment: Record<string, st
     await gone;
   });
   const pid = child.pid ?? 0;
-  for await (const line of createInterface({ input: child.stdout })) {
-    const { msg, url } = JSON.parse(line) as { msg: string; url?: string };
-    if (msg !== 'listening' || url === undefined) continue;
-    child.stdout.resume();
-    return { url: new URL(url), pid, rss: () => rssOf(pid) };
-  }
+  const log = logOf(child.stdout);
+  const end = async (signal: NodeJS.Signals): Promise<number | null> => {
+    const gone = once(child, 'exit');
+    child.kill(signal);
+    const [code] = (await gone) as [number | null];
+    return code;
+  };
+  for await (const { msg, url } of log)
+    if (msg === 'listening' && url !== undefined)
+      return { url: new URL(url), pid, rss: () => rssOf(pid), log, end };
   throw new Error('the server ended before it listened');
+}
+
+/** Keeps what nobody has asked for yet, so that the process never waits for a reader of its log. */
+function logOf(output: Readable): AsyncIterable<LogLine> {
+  const lines: LogLine[] = [];
+  const more = new EventEmitter();
+  let ended = false;
+  const reading = createInterface({ input: output });
+  reading.on('line', (line) => {
+    lines.push(JSON.parse(line) as LogLine);
+    more.emit('line');
+  });
+  reading.on('close', () => {
+    ended = true;
+    more.emit('line');
+  });
+  return {
+    async *[Symbol.asyncIterator]() {
+      for (;;) {
+        for (let line = lines.shift(); line; line = lines.shift()) yield line;
+        if (ended) return;
+        await once(more, 'line');
+      }
+    },
+  };
 }
 
 /** Runs `sluice import` with these settings to its end. */

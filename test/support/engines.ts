@@ -27,6 +27,7 @@ function engineOptions(serve: Serve) {
     serve,
     bodyLimit: 1000,
     stallTimeoutMs: 60_000,
+    quietMs: 200,
     onError: () => undefined,
     cacheDirectory: join(tmpdir(), `sluice-test-addon-${process.getuid?.() ?? 0}`),
   };

@@ -33,7 +33,7 @@ const mongod = process.env.MONGODB_URI ? null : await startMongod();
 const child = spawn(
   process.execPath,
   [
-    ...['--import', 'tsx', '--test', `--test-concurrency=${availableParallelism()}`],
+    ...['--import', 'tsx', '--test', `--test-concurrency=${availableParallelism() + 1}`],
     `--test-timeout=${given.includes('--long') ? LONG_LIMIT_MS : LIMIT_MS}`,
     ...['--test-reporter', './test/support/reporter.mjs', '--test-reporter-destination', 'stdout'],
     ...forwarded,

@@ -46,11 +46,10 @@ export async function serverOn(
   options: ServerOptions = {},
 ): Promise<TestServer> {
   const settings = await testEnvironment(t, environment);
-  const server = await startServer(
-    readConfig(settings),
-    pino({ level: settings.LOG_LEVEL ?? 'silent' }),
-    options,
-  );
+  const server = await startServer(readConfig(settings), pino({ level: settings.LOG_LEVEL ?? 'silent' }), {
+    quietMs: 20,
+    ...options,
+  });
   t.after(() => server.close());
   return {
     ...server,

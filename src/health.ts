@@ -1,0 +1,59 @@
+import type { Reply } from './http/edge.ts';
+import { json } from './http/reply.ts';
+import { parseQuery } from './http/query.ts';
+import type { Route } from './http/router.ts';
+import { AppError } from './errors.ts';
+import { serializers } from './serialize/serializers.ts';
+import type { Store } from './store/store.ts';
+
+export interface HealthOptions {
+  readonly store: Pick<Store, 'ping'>;
+  /** Whether the server is about to stop: whoever sends it requests shall look for another one. */
+  readonly isDraining: () => boolean;
+}
+
+const NOT_CACHED = { 'cache-control': 'no-store' };
+const LOOK_AGAIN_SECONDS = '5';
+
+/** GET /livez: the process answers. GET /readyz: 200 when requests are welcome here, else 503 with every reason. */
+export function healthRoutes({ store, isDraining }: HealthOptions): readonly Route[] {
+  return [
+    {
+      method: 'GET',
+      path: '/livez',
+      handler: (request) => {
+        parseQuery(request.query, []);
+        return Promise.resolve(status(200, { status: 'alive', reasons: [] }));
+      },
+    },
+    {
+      method: 'GET',
+      path: '/readyz',
+      handler: async (request) => {
+        parseQuery(request.query, []);
+        const reasons = [...(isDraining() ? ['the server is stopping'] : []), ...(await faultsOf(store))];
+        return reasons.length === 0
+          ? status(200, { status: 'ready', reasons })
+          : status(503, { status: 'not ready', reasons }, { 'retry-after': LOOK_AGAIN_SECONDS });
+      },
+    },
+  ];
+}
+
+async function faultsOf(store: Pick<Store, 'ping'>): Promise<string[]> {
+  try {
+    await store.ping();
+    return [];
+  } catch (error) {
+    if (error instanceof AppError) return [error.message];
+    throw error;
+  }
+}
+
+function status(
+  code: 200 | 503,
+  value: { readonly status: string; readonly reasons: readonly string[] },
+  headers: Reply['headers'] = {},
+): Reply {
+  return json(code, serializers.health(value), { ...NOT_CACHED, ...headers });
+}

@@ -1,0 +1,149 @@
+import cluster, { type Worker } from 'node:cluster';
+import { once } from 'node:events';
+import { createServer, type AddressInfo } from 'node:net';
+
+/** What a worker tells once it listens, and what it is told when it is to stop. */
+const LISTENING = 'listening';
+const STOP = 'stop';
+
+export interface WorkersOptions {
+  readonly count: number;
+  readonly host: string;
+  /** 0: one that is free. */
+  readonly port: number;
+  readonly log: { error(details: object, message: string): void };
+}
+
+/** Pauses before a worker that ended without ever listening is started again. Milliseconds. */
+const FIRST_PAUSE_MS = 200;
+const LONGEST_PAUSE_MS = 10_000;
+
+/**
+ * The process that has no work but its workers: each is the whole server, on the same port. One that ends is replaced.
+ * They know nothing of one another, and share only what is in the store (and in Redis).
+ */
+export class Workers {
+  readonly #options: WorkersOptions;
+  readonly #running = new Set<Worker>();
+  #stopping = false;
+  #pauseMs = FIRST_PAUSE_MS;
+
+  private constructor(options: WorkersOptions) {
+    this.#options = options;
+  }
+
+  /** Resolves when all listen. Rejects when the address is taken, or the first one ends before it listens. */
+  static async start(options: WorkersOptions): Promise<Workers> {
+    const workers = new Workers(options);
+    try {
+      const port = await freePort(options.host, options.port);
+      await workers.#start(port); // alone: it makes what is missing in the store
+      await Promise.all(Array.from({ length: options.count - 1 }, () => workers.#start(port)));
+      return workers;
+    } catch (error) {
+      await workers.stop();
+      throw error;
+    }
+  }
+
+  /** Asks all to stop in order; resolves when all have ended. */
+  async stop(): Promise<void> {
+    this.#stopping = true;
+    const ends = [...this.#running].map(async (worker) => {
+      const ended = once(worker, 'exit');
+      if (worker.isConnected()) worker.send(STOP);
+      await ended;
+    });
+    await Promise.all(ends);
+  }
+
+  /** Starts a worker that is replaced when it ends; resolves when it listens. */
+  async #start(port: number): Promise<void> {
+    const worker = cluster.fork({ PORT: String(port) });
+    this.#running.add(worker);
+    const ended = once(worker, 'exit').then(([code, signal]: unknown[]) => {
+      this.#running.delete(worker);
+      return { code, signal };
+    });
+    const told = await Promise.race([ended, listeningOf(worker)]);
+    if (told !== LISTENING)
+      throw new Error(
+        `a worker ended before it listened (${String(told.code ?? told.signal)}); see its output`,
+      );
+    this.#pauseMs = FIRST_PAUSE_MS;
+    void ended.then((how) => this.#replace(worker, port, how));
+  }
+
+  #isStopping(): boolean {
+    return this.#stopping;
+  }
+
+  /** Never rejects: one that cannot be started now is tried again later. */
+  async #replace(worker: Worker, port: number, how: { code: unknown; signal: unknown }): Promise<void> {
+    if (this.#isStopping()) return;
+    this.#options.log.error({ worker: worker.process.pid, ...how }, 'a worker ended and is replaced');
+    for (;;) {
+      try {
+        await this.#start(port);
+        return;
+      } catch (error) {
+        this.#options.log.error({ err: error }, 'a worker could not be replaced yet');
+        await new Promise((resolve) => setTimeout(resolve, this.#pauseMs).unref());
+        this.#pauseMs = Math.min(2 * this.#pauseMs, LONGEST_PAUSE_MS);
+        if (this.#isStopping()) return;
+      }
+    }
+  }
+}
+
+/** Whether this process is one of several that share a port. */
+export const isWorker = cluster.isWorker;
+
+/** Tells the primary that this worker listens; nothing when there is none. */
+export function tellListening(): void {
+  process.send?.(LISTENING);
+}
+
+/** Lets this worker end: as long as it can hear the primary, it goes on. */
+export function leavePrimary(): void {
+  if (process.connected) process.disconnect();
+}
+
+/** Resolves when the primary asks this worker to stop, or is gone itself. */
+export function untilToldToStop(): Promise<string> {
+  return new Promise((resolve) => {
+    if (!cluster.worker) return;
+    cluster.worker.exitedAfterDisconnect = true; // else node ends this process at once when the primary is gone
+    process.once('disconnect', () => resolve('the primary process is gone'));
+    process.on('message', (message) => {
+      if (message === STOP) resolve(STOP);
+    });
+  });
+}
+
+async function listeningOf(worker: Worker): Promise<typeof LISTENING> {
+  for (;;) {
+    const [message] = (await once(worker, 'message')) as [unknown];
+    if (message === LISTENING) return LISTENING;
+  }
+}
+
+/**
+ * The port, or a free one for 0. Rejects when it is taken: workers share theirs with whoever does so, too, and another
+ * server there would take a part of the requests. (A socket that uWebSockets.js gives a free port is not shared.)
+ */
+async function freePort(host: string, port: number): Promise<number> {
+  const probe = createServer();
+  probe.listen({ host, port, exclusive: true });
+  try {
+    await once(probe, 'listening');
+  } catch (error) {
+    throw new Error(`Cannot listen on ${host}:${port}: the address is taken or not one of this machine.`, {
+      cause: error,
+    });
+  }
+  const free = (probe.address() as AddressInfo).port;
+  probe.close();
+  await once(probe, 'close');
+  return free;
+}

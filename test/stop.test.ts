@@ -1,0 +1,68 @@
+import assert from 'node:assert/strict';
+import { Agent, request } from 'node:http';
+import { test } from 'node:test';
+import { childServer } from './support/child-server.ts';
+import { deferred } from './support/raw.ts';
+import { serverOn, type EngineName } from './support/server.ts';
+
+const STOPS = process.env.LONG ? 20 : 2;
+const CONNECTIONS = 200;
+
+/** One answer, whole; null when no connection could be had, which is how a stopped server refuses. */
+function ask(url: URL, agent: Agent): Promise<string | null> {
+  return new Promise((resolve, reject) => {
+    const asking = request(url, { agent }, (answer) => {
+      const pieces: Buffer[] = [];
+      answer.on('data', (piece: Buffer) => pieces.push(piece));
+      answer.on('end', () => resolve(Buffer.concat(pieces).toString()));
+      answer.on('error', reject);
+    });
+    asking.on('error', (error) => {
+      const refused = 'code' in error && error.code === 'ECONNREFUSED';
+      // A connection that was never used says nothing of requests; one that is reused and breaks loses one.
+      if (refused || ('code' in error && error.code === 'ECONNRESET' && !asking.reusedSocket)) resolve(null);
+      else reject(error);
+    });
+    asking.end();
+  });
+}
+
+for (const engine of ['uws', 'node'] satisfies EngineName[])
+  test(`${STOPS} stops of ${engine} under ${CONNECTIONS} busy connections lose no request and cut no answer`, async (t) => {
+    for (let stop = 0; stop < STOPS; stop++) {
+      const server = await childServer(t, {
+        MONGODB_URI: '',
+        SAMPLE: 'auto',
+        HTTP_ENGINE: engine,
+        RATE_LIMIT: 'off',
+      });
+      const agent = new Agent({ keepAlive: true, maxSockets: CONNECTIONS });
+      t.after(() => agent.destroy());
+      const url = new URL('/items?limit=20', server.url);
+      let answered = 0;
+      const ended = deferred<number | null>();
+      const busy = Array.from({ length: CONNECTIONS }, async () => {
+        for (let text = await ask(url, agent); text !== null; text = await ask(url, agent)) {
+          assert.equal((JSON.parse(text) as { data: unknown[] }).data.length, 20, 'whole');
+          if (++answered === 5 * CONNECTIONS) void server.end('SIGTERM').then(ended.resolve);
+        }
+      });
+      await Promise.all(busy);
+      assert.ok(answered >= 5 * CONNECTIONS);
+      assert.equal(await ended.promise, 0);
+    }
+  });
+
+test('a server that is to stop says so, and goes on for DRAIN_DELAY', async (t) => {
+  const server = await serverOn(t, { MONGODB_URI: '', DRAIN_DELAY: '1 s' });
+  const ready = async () => {
+    const response = await server.get('/readyz');
+    return [response.status, await response.json()];
+  };
+  assert.deepEqual(await ready(), [200, { status: 'ready', reasons: [] }]);
+  const closed = server.close();
+  assert.deepEqual(await ready(), [503, { status: 'not ready', reasons: ['the server is stopping'] }]);
+  for (const path of ['/livez', '/items']) assert.equal((await server.get(path)).status, 200, path);
+  await closed;
+  await assert.rejects(server.get('/livez'), TypeError);
+});

@@ -1,0 +1,71 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { childServer, type ChildServer, type LogLine } from './support/child-server.ts';
+import type { EngineName } from './support/server.ts';
+
+/** The next line of this message. */
+async function logged({ log }: ChildServer, message: string): Promise<LogLine> {
+  for await (const line of log) if (line.msg === message) return line;
+  throw new Error(`the log ended without "${message}"`);
+}
+
+/** `count` answers on new connections, which the kernel spreads over the workers. */
+async function answers({ url }: ChildServer, count: number): Promise<number[]> {
+  const asked = Array.from({ length: count }, async () => {
+    const response = await fetch(new URL('/items?limit=1', url), { headers: { connection: 'close' } });
+    await response.arrayBuffer();
+    return response.status;
+  });
+  return Promise.all(asked);
+}
+
+for (const engine of ['uws', 'node'] satisfies EngineName[])
+  test(`two workers on ${engine} share a port; one that is killed is replaced; a stop ends all in order`, async (t) => {
+    const server = await childServer(t, {
+      MONGODB_URI: '',
+      WORKERS: '2',
+      HTTP_ENGINE: engine,
+      SAMPLE: 'auto',
+    });
+    const second = await logged(server, 'listening');
+    assert.equal(second.url, server.url.origin, 'on the same port');
+    assert.notEqual(second.pid, server.pid);
+    assert.deepEqual(new Set(await answers(server, 20)), new Set([200]));
+
+    process.kill(second.pid, 'SIGKILL');
+    const replaced = await logged(server, 'listening');
+    assert.equal(replaced.url, server.url.origin);
+    assert.notEqual(replaced.pid, second.pid);
+    assert.deepEqual(new Set(await answers(server, 20)), new Set([200]));
+
+    const stream = await fetch(new URL('/items/stream', server.url));
+    const reader = (stream.body as ReadableStream<Uint8Array>).getReader();
+    const pieces = [(await reader.read()).value ?? new Uint8Array(0)];
+    const ended = server.end('SIGTERM');
+    for (let piece = await reader.read(); !piece.done; piece = await reader.read()) pieces.push(piece.value);
+    assert.equal(
+      Buffer.concat(pieces).toString().split('\n').length,
+      53_941,
+      'a stream under way runs to its end',
+    );
+    assert.equal(await ended, 0);
+    await assert.rejects(answers(server, 1), TypeError, 'nobody listens any more');
+  });
+
+test('workers do not start on a port where somebody listens', async (t) => {
+  const first = await childServer(t, { MONGODB_URI: '' });
+  await assert.rejects(
+    childServer(t, { MONGODB_URI: '', WORKERS: '2', PORT: first.url.port }),
+    /ended before it listened/,
+  );
+  assert.deepEqual(await answers(first, 1), [200], 'the first goes on');
+});
+
+test('workers whose primary is killed stop by themselves', async (t) => {
+  const server = await childServer(t, { MONGODB_URI: '', WORKERS: '2' });
+  await logged(server, 'listening');
+  process.kill(server.pid, 'SIGKILL');
+  const stopped = new Set<number>();
+  for await (const { msg, pid } of server.log) if (msg === 'stopped') stopped.add(pid);
+  assert.equal(stopped.size, 2, 'the log ends when the last of them has ended');
+});

@@ -42,7 +42,12 @@ async function openLane(
   const connect = { tls: false, connectTimeoutMS: 5_000 };
   const open = { slots, connect, scram: null, applicationName: 'test', silenceMs };
   const newPool = () =>
-    new Pool({ open: (onEnd) => openConnection(address, open, onEnd), size, waitMs: 60_000 });
+    new Pool({
+      open: (onEnd) => openConnection(address, open, onEnd),
+      size,
+      waitMs: 60_000,
+      onRefusal: () => undefined,
+    });
   const members = new Members('primary', 15, newPool);
   members.update({ type: 'Single', servers: new Map([[address, { type: 'Standalone', roundTripTime: 1 }]]) });
   const nothing = () => Promise.resolve();

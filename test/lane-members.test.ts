@@ -14,7 +14,12 @@ type Seen = readonly [type: string | undefined, roundTripMs: number];
 function seen(mode: ReadMode, servers: readonly Seen[], type = 'ReplicaSetWithPrimary') {
   const names = new Map<Pool, string>();
   const members = new Members(mode, 15, (address) => {
-    const pool = new Pool({ open: () => new Promise(() => undefined), size: 1, waitMs: 1_000 });
+    const pool = new Pool({
+      open: () => new Promise(() => undefined),
+      size: 1,
+      waitMs: 1_000,
+      onRefusal: () => undefined,
+    });
     names.set(pool, address);
     return pool;
   });
@@ -89,10 +94,15 @@ test('a member that could not be connected to is left to the driver for a while,
     setImmediate(onEnd); // its socket is closed a little later
     return Promise.reject(refused);
   };
-  const pool = new Pool({ open, size: 1, waitMs: 1_000 });
+  const told: unknown[] = [];
+  const onRefusal = (error: unknown) => {
+    told.push(error);
+  };
+  const pool = new Pool({ open, size: 1, waitMs: 1_000, onRefusal });
   assert.equal(pool.isResting, false);
   const takers = [pool.take(NEVER), pool.take(NEVER)];
   for (const taker of takers) await assert.rejects(Promise.resolve(taker), refused);
   assert.equal(pool.isResting, true);
+  assert.deepEqual(told, [refused]);
   assert.equal(pool.load, 0);
 });

@@ -1,6 +1,6 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { rmSync } from 'node:fs';
+import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { mkdir, mkdtemp, readFile, rm } from 'node:fs/promises';
 import { createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -69,7 +69,11 @@ export class Member {
 
   /** It hangs: connections stay open, nothing is answered. */
   pause(): void {
-    this.#process?.kill('SIGSTOP');
+    const { pid } = this.#process ?? {};
+    if (pid === undefined || !this.#process?.kill('SIGSTOP')) return;
+    // On a busy machine it stops milliseconds later, and answers until then. Elsewhere than on Linux there is no /proc.
+    const stat = `/proc/${pid}/stat`;
+    while (existsSync(stat) && !readFileSync(stat, 'utf8').includes(') T '));
   }
 
   resume(): void {

@@ -15,6 +15,9 @@ import type { OpenOptions } from './open.ts';
 import { Pool } from './pool.ts';
 import { Scram } from './scram.ts';
 
+/** To one member, where the URI says that there is no limit. */
+const MOST_CONNECTIONS = 100;
+
 export interface LaneParts {
   readonly members: Members;
   readonly session: ClientSession;
@@ -119,9 +122,20 @@ export function openLane(
     applicationName: options.appName ?? 'sluice',
     silenceMs: COMMAND_LIMIT_MS + GRACE_MS,
   };
-  const size = options.maxPoolSize;
+  const size = options.maxPoolSize > 0 ? options.maxPoolSize : MOST_CONNECTIONS;
+  const warned = new Set<string>();
+  const warn = (error: unknown) => {
+    const message = `A member is read through the driver, since the data lane cannot connect: ${String(error)}`;
+    if (!warned.has(message)) onWarning(message);
+    warned.add(message);
+  };
   const newPool = (address: string) =>
-    new Pool({ open: (onEnd) => openConnection(address, open, onEnd), size, waitMs: open.silenceMs });
+    new Pool({
+      open: (onEnd) => openConnection(address, open, onEnd),
+      size,
+      waitMs: open.silenceMs,
+      onRefusal: warn,
+    });
   const members = new Members(mode, options.localThresholdMS, newPool);
   client.on('topologyDescriptionChanged', ({ newDescription }) => members.update(newDescription));
   const tail = new CommandTail(session, {

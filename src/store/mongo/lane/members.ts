@@ -15,7 +15,24 @@ interface Member {
   readonly pool: Pool;
 }
 
-const PRIMARY: ReadonlySet<string> = new Set(['RSPrimary', 'Standalone']);
+/** Whom a mode asks, and whom when there is none of them. */
+const PREFERENCES: Readonly<Record<ReadMode, readonly ((member: Member) => boolean)[]>> = {
+  primary: [isPrimary],
+  primaryPreferred: [isPrimary, isSecondary],
+  secondary: [isSecondary],
+  secondaryPreferred: [isSecondary, isPrimary],
+  nearest: [() => true],
+};
+
+function isPrimary(member: Member): boolean {
+  return member.isPrimary;
+}
+
+function isSecondary(member: Member): boolean {
+  return !member.isPrimary;
+}
+
+const WRITABLE: ReadonlySet<string> = new Set(['RSPrimary', 'Standalone']);
 
 /**
  * The members that reads can go to, always as the driver sees them. When it loses sight of one (gone, hanging, no
@@ -27,6 +44,8 @@ export class Members {
   readonly #newPool: (address: string) => Pool;
   #type = 'Unknown';
   #byAddress = new Map<string, Member>();
+  /** Those to ask, the best ones first. */
+  #groups: readonly (readonly Pool[])[] = [];
 
   /** `thresholdMs`: members at most this much farther away than the nearest one are as good (localThresholdMS). */
   constructor(mode: ReadMode, thresholdMs: number, newPool: (address: string) => Pool) {
@@ -46,39 +65,36 @@ export class Members {
     const isDirect = type === 'Single';
     this.#byAddress = new Map();
     for (const [address, server] of servers) {
-      const isPrimary = PRIMARY.has(server.type) || (isDirect && server.type === 'RSSecondary');
-      if (!isPrimary && server.type !== 'RSSecondary') continue;
+      const isFirst = WRITABLE.has(server.type) || (isDirect && server.type === 'RSSecondary');
+      if (!isFirst && server.type !== 'RSSecondary') continue;
       const pool = before.get(address)?.pool ?? this.#newPool(address);
-      this.#byAddress.set(address, { isPrimary, roundTripMs: server.roundTripTime, pool });
+      this.#byAddress.set(address, { isPrimary: isFirst, roundTripMs: server.roundTripTime, pool });
     }
+    const members = [...this.#byAddress.values()];
+    this.#groups = PREFERENCES[this.#mode].map((wanted) => this.#nearest(members.filter(wanted)));
     for (const [address, { pool }] of before)
       if (!this.#byAddress.has(address)) pool.close(new LaneBroken(`${address} cannot be read from now`));
   }
 
-  /** The pool of the member to ask now; null when the driver has to find one. */
+  /** The pool of the member to ask now, the one with least to do; null when the driver has to find one. */
   choose(): Pool | null {
-    const all = [...this.#byAddress.values()].filter(({ pool }) => !pool.isResting);
-    const primary = all.filter(({ isPrimary }) => isPrimary);
-    const others = all.filter(({ isPrimary }) => !isPrimary);
-    const [first, second] = {
-      primary: [primary, []],
-      primaryPreferred: [primary, others],
-      secondary: [others, []],
-      secondaryPreferred: [others, primary],
-      nearest: [all, []],
-    }[this.#mode] as [Member[], Member[]];
-    return this.#leastLoaded(first.length > 0 ? first : second);
+    for (const group of this.#groups) {
+      let chosen: Pool | null = null;
+      for (const pool of group)
+        if (!pool.isResting && (chosen === null || pool.load < chosen.load)) chosen = pool;
+      if (chosen) return chosen;
+    }
+    return null;
   }
 
   close(): void {
     this.update({ type: 'Unknown', servers: new Map() });
   }
 
-  #leastLoaded(members: readonly Member[]): Pool | null {
+  #nearest(members: readonly Member[]): Pool[] {
     const nearest = Math.min(...members.map(({ roundTripMs }) => roundTripMs));
-    const [chosen] = members
+    return members
       .filter(({ roundTripMs }) => roundTripMs <= nearest + this.#thresholdMs)
-      .sort((a, b) => a.pool.load - b.pool.load);
-    return chosen?.pool ?? null;
+      .map(({ pool }) => pool);
   }
 }

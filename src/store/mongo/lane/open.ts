@@ -9,6 +9,9 @@ import type { Slots } from '../../slots.ts';
 /** MongoDB 6.0. */
 const OLDEST_WIRE_VERSION = 17;
 
+/** Where the URI says that there is no limit: this one has the driver to fall back on. */
+const CONNECT_TIMEOUT_MS = 2_000;
+
 export interface OpenOptions {
   readonly slots: Slots;
   readonly connect: ConnectOptions;
@@ -29,7 +32,7 @@ export async function openConnection(
   onEnd: () => void,
 ): Promise<Connection> {
   const connection = new Connection(address, connect, slots, { silenceMs, onEnd });
-  const { connectTimeoutMS } = connect;
+  const connectTimeoutMS = connect.connectTimeoutMS > 0 ? connect.connectTimeoutMS : CONNECT_TIMEOUT_MS;
   const tooLong = () =>
     connection.end(new LaneBroken(`${address} did not greet within ${connectTimeoutMS} ms`));
   const timer = setTimeout(tooLong, connectTimeoutMS);

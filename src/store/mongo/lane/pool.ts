@@ -16,6 +16,8 @@ interface PoolOptions {
   readonly size: number;
   /** How long a taker waits. */
   readonly waitMs: number;
+  /** Told when a connection could not be made. */
+  readonly onRefusal: (error: unknown) => void;
 }
 
 /** The connections to one member: made when none is idle, at most `size`; the last one given back is taken first. */
@@ -40,7 +42,7 @@ export class Pool {
 
   /** Whether it is not to be asked for connections, since one could not be made a moment ago. */
   get isResting(): boolean {
-    return performance.now() < this.#restsUntil;
+    return this.#restsUntil > 0 && performance.now() < this.#restsUntil;
   }
 
   /** A connection for the caller alone, who gives it back. Rejects with LaneBroken, `store-unavailable`, or the signal's reason. */
@@ -84,6 +86,7 @@ export class Pool {
       },
       (error: unknown) => {
         this.#restsUntil = performance.now() + REST_MS;
+        if (!this.#closed) this.#options.onRefusal(error);
         this.#refuseWaiters(error); // the driver serves them
       },
     );

@@ -20,6 +20,7 @@ function fakeBatch(released: string[], name: string): Batch {
 
 function fakeEncoder(closed: { count: number }): RowEncoder {
   return {
+    cut: () => assert.fail('these rows cannot be read again'),
     *encode() {
       yield Buffer.from('a');
       yield Buffer.from('b');
@@ -62,7 +63,7 @@ test('the pump writes head, rows and tail, one chunk at a time, as the sink take
   const { sink, taken, drain, full } = slowSink();
   const list = [fakeBatch(released, 'one'), fakeBatch(released, 'two')];
   let written = full();
-  const done = pump(batches(list), fakeEncoder(closed), { head: '[', tail: () => ']' }, sink);
+  const done = pump({ first: batches(list) }, fakeEncoder(closed), { head: '[', tail: () => ']' }, sink);
   for (const expected of ['[', '[a', '[ab', '[aba', '[abab', '[abab]']) {
     await written;
     assert.equal(taken.join(''), expected, 'nothing is written to a full sink');
@@ -81,7 +82,7 @@ test('a store that fails in mid-stream rejects without the tail, everything rele
   const sink: Sink = { ...slowSink().sink, write: (chunk) => void taken.push(Buffer.from(chunk).toString()) };
   const failing = batches([fakeBatch(released, 'one')], new Error('store broke'));
   await assert.rejects(
-    pump(failing, fakeEncoder(closed), { head: '[', tail: () => ']' }, sink),
+    pump({ first: failing }, fakeEncoder(closed), { head: '[', tail: () => ']' }, sink),
     /store broke/,
   );
   assert.equal(taken.join(''), '[ab');
@@ -99,7 +100,12 @@ test('a sink that throws stops the pump, everything released', async () => {
     },
   };
   await assert.rejects(
-    pump(batches([fakeBatch(released, 'one')]), fakeEncoder(closed), { head: '', tail: () => '' }, sink),
+    pump(
+      { first: batches([fakeBatch(released, 'one')]) },
+      fakeEncoder(closed),
+      { head: '', tail: () => '' },
+      sink,
+    ),
     /client gone/,
   );
   assert.deepEqual(released, ['one']);

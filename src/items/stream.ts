@@ -7,7 +7,7 @@ import type { Handler } from '../http/router.ts';
 import { decodeCursor, encodeCursor } from '../pages/cursor.ts';
 import type { Transcoder } from '../serialize/rows.ts';
 import type { Bookmark } from '../store/bookmark.ts';
-import { chain, FIRST_BATCH } from '../store/chain.ts';
+import { chain, chainAfter, FIRST_BATCH } from '../store/chain.ts';
 import type { From, ItemStore } from '../store/store.ts';
 import { CheckpointEncoder } from '../stream/checkpoints.ts';
 import { lastWords } from '../stream/last-words.ts';
@@ -49,7 +49,15 @@ export function getStream(options: StreamOptions): Handler {
     const size = { ...FIRST_BATCH, rows: Math.min(FIRST_BATCH.rows, query.limit) };
     const first = await items.read(query.plan, from, size, request.signal);
     const run: StreamBody['run'] = async (sink) => {
-      const batches = chain(lasting, query.plan, first, query.limit, sink.signal);
+      const { plan, limit } = query;
+      const batches = {
+        first: chain(lasting, plan, first, limit, sink.signal),
+        again: {
+          plan,
+          after: (bookmark: Bookmark, given: number) =>
+            chainAfter(lasting, plan, bookmark, limit - given, sink.signal),
+        },
+      };
       const rows = transcoder.encoder(framing, query.fields);
       if (!query.checkpoints) {
         await pump(batches, rows, { head, tail: () => tail }, sink);

@@ -12,6 +12,9 @@ class JavaScriptEncoder implements RowEncoder {
   readonly #framing: Framing;
   readonly #shown: ReadonlySet<string> | undefined;
   #begun = false;
+  /** How far it has come in the batch, to the end of the row under way; and how far it is to go. */
+  #at = 0;
+  #end = 0;
 
   constructor(framing: Framing, fields: readonly string[] | undefined) {
     this.#framing = framing;
@@ -22,11 +25,13 @@ class JavaScriptEncoder implements RowEncoder {
     if (!(chunkBytes >= 256)) throw new RangeError(`chunkBytes must be at least 256, got ${chunkBytes}`);
     const chunk = Buffer.allocUnsafe(chunkBytes);
     let filled = 0;
-    for (let at = 0; at < batch.length;) {
+    this.#at = 0;
+    this.#end = batch.length;
+    while (this.#at < this.#end) {
       // Fresh for each row: growth of the memory between two steps detaches views.
       const rows = batch.slot.bytes().subarray(batch.start, batch.start + batch.length);
-      const row = rowAt(rows, at);
-      at = row.byteOffset - rows.byteOffset + row.length;
+      const row = rowAt(rows, this.#at);
+      this.#at = row.byteOffset - rows.byteOffset + row.length;
       let text = Buffer.from(this.#frame(itemToJson(row, this.#shown)));
       while (text.length > 0) {
         const copied = text.copy(chunk, filled);
@@ -38,6 +43,11 @@ class JavaScriptEncoder implements RowEncoder {
       }
     }
     if (filled > 0) yield chunk.subarray(0, filled);
+  }
+
+  cut(): number {
+    this.#end = this.#at;
+    return this.#end;
   }
 
   close(): void {

@@ -23,6 +23,11 @@ export interface RowEncoder {
    * steps other encoders may run. The batch is not released. Throws when a row is not a sound BSON document.
    */
   encode(batch: Batch, chunkBytes: number): Iterable<Uint8Array>;
+  /**
+   * Between two steps of `encode`: lets it end with the row under way, whose rest is still to be taken from it. Returns
+   * how many bytes of the batch are written then.
+   */
+  cut(): number;
   /** Gives back what the encoder holds; call once, also after a failure. */
   close(): void;
 }

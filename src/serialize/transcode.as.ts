@@ -98,6 +98,14 @@ export function finished(s: State): bool {
   return s.depth == 0 && s.at == s.end;
 }
 
+/** Lets the batch end with the row under way. Answers where that is. */
+export function endHere(s: State): usize {
+  if (s.depth == 0) s.end = s.at;
+  else if (s.depth == 1) s.end = s.last + 1;
+  else s.end = <usize>(load<u32>(level(s, 1)) & 0x7fffffff) + 1;
+  return s.end;
+}
+
 /** Rows of this batch written so far: for the message of an error. */
 export function rowsDone(s: State): i32 {
   return s.rows;

@@ -40,6 +40,7 @@ class WasmEncoder implements RowEncoder {
   readonly #spill: Spill = { bytes: new Uint8Array() };
   /** The State, and behind it the names of the fields. */
   #slot: Slot | null;
+  #batchAt = 0;
 
   constructor(machine: Machine, framing: Framing, fields: readonly string[] | undefined) {
     this.#machine = machine;
@@ -58,6 +59,7 @@ class WasmEncoder implements RowEncoder {
     const machine = this.#machine;
     const { wasm } = machine;
     const start = batch.slot.address + batch.start;
+    this.#batchAt = start;
     wasm.begin(this.#state, start, start + batch.length);
     do {
       const output = machine.output(chunkBytes);
@@ -66,6 +68,10 @@ class WasmEncoder implements RowEncoder {
       if (written < 0) throw this.#fault(written);
       if (written > 0) yield output.bytes(written);
     } while (!wasm.finished(this.#state));
+  }
+
+  cut(): number {
+    return this.#machine.wasm.endHere(this.#state) - this.#batchAt;
   }
 
   close(): void {

@@ -20,6 +20,7 @@ export interface TranscodeExports {
   begin(state: number, at: number, end: number): void;
   run(state: number, out: number, limit: number): number;
   finished(state: number): number;
+  endHere(state: number): number;
   rowsDone(state: number): number;
   hashBegin(seed: bigint): void;
   hashBlocks(at: number, length: number): void;

@@ -39,6 +39,15 @@ export function sliceOf(batch: Batch, at: number, most: number): Batch {
   return { slot, start: start + at, length: end - start - at, rows, last: null, more, release };
 }
 
+/** The rows of a batch that its first `length` bytes are, which end with a row. Belongs to the batch. */
+export function headOf(batch: Batch, length: number): Batch {
+  const bytes = batch.slot.bytes(batch.start + length);
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
+  let rows = 0;
+  for (let at = batch.start; at < bytes.length; rows++) at = endOfRow(bytes, view, at);
+  return { ...batch, length, rows, last: null, more: length < batch.length || batch.more, release };
+}
+
 /** The bookmark of a batch's last row, read from the row itself: for a slice, which has none. */
 export function lastBookmark(batch: Batch, plan: Pick<Plan, 'order'>): Bookmark {
   const bytes = batch.slot.bytes(batch.start + batch.length);

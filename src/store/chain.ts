@@ -1,4 +1,5 @@
 import type { Batch } from './batch.ts';
+import type { Bookmark } from './bookmark.ts';
 import type { ItemStore, Plan, Size } from './store.ts';
 
 /** What a batch aims at while the reader is fast: large enough to cost little each, small enough to hold two a stream. */
@@ -45,6 +46,19 @@ export async function* chain(
       () => undefined, // the caller has left: what it would have read is nobody's concern
     );
   }
+}
+
+/** The chain that begins behind a bookmark; `rows` bounds how many come. */
+export async function* chainAfter(
+  items: Pick<ItemStore, 'read'>,
+  plan: Plan,
+  after: Bookmark,
+  rows: number,
+  signal: AbortSignal,
+): AsyncGenerator<Batch, void, undefined> {
+  if (rows <= 0) return;
+  const size = { ...FIRST_BATCH, rows: Math.min(FIRST_BATCH.rows, rows) };
+  yield* chain(items, plan, await items.read(plan, { after }, size, signal), rows, signal);
 }
 
 function sizeAfter(batch: Batch, left: number): Size {

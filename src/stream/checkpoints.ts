@@ -1,6 +1,6 @@
 import type { RowEncoder } from '../serialize/rows.ts';
 import { serializers, type ProblemDocument, type TallyDocument } from '../serialize/serializers.ts';
-import { lastBookmark, sliceOf, type Batch } from '../store/batch.ts';
+import { headOf, lastBookmark, sliceOf, type Batch } from '../store/batch.ts';
 import type { Bookmark } from '../store/bookmark.ts';
 import type { Plan } from '../store/store.ts';
 import { crc32 } from './crc32.ts';
@@ -39,6 +39,9 @@ export class CheckpointEncoder implements RowEncoder {
   #endsInRow = false;
   #checked: { readonly rows: number; readonly at: number };
   #sliceRows = FIRST_SLICE_ROWS;
+  /** How far in the batch its slice begins, and how far it is to go. */
+  #sliceAt = 0;
+  #end = 0;
 
   constructor(lines: RowEncoder, options: CheckpointOptions) {
     this.#lines = lines;
@@ -47,22 +50,30 @@ export class CheckpointEncoder implements RowEncoder {
   }
 
   *encode(batch: Batch, chunkBytes: number): Generator<Uint8Array, void, undefined> {
-    for (let at = 0; at < batch.length;) {
+    this.#end = batch.length;
+    for (let at = 0; at < this.#end;) {
       const most = Math.min(this.#sliceRows, CHECKPOINT_ROWS - (this.#rows - this.#checked.rows));
-      const slice = sliceOf(batch, at, most);
+      const wanted = sliceOf(batch, at, most);
       const begun = this.#options.now();
-      yield* this.#encodeLines(slice, chunkBytes);
+      this.#sliceAt = at;
+      yield* this.#encodeLines(wanted, chunkBytes);
+      const slice = at + wanted.length > this.#end ? headOf(wanted, this.#end - at) : wanted;
       at += slice.length;
       this.#rows += slice.rows;
       const now = this.#options.now();
       this.#sliceRows = rowsOfSlice(slice.rows, now - begun, this.#sliceRows);
       const isDue = this.#rows - this.#checked.rows >= CHECKPOINT_ROWS || now - this.#checked.at >= DUE_MS;
       if (at === batch.length) this.#last = batch.last;
-      else if (isDue) this.#last = lastBookmark(slice, this.#options.plan);
+      else if (isDue || at === this.#end) this.#last = lastBookmark(slice, this.#options.plan);
       if (!isDue) continue;
       this.#checked = { rows: this.#rows, at: now };
       yield Buffer.from(`${serializers.checkpoint({ checkpoint: this.#tally() })}\n`);
     }
+  }
+
+  cut(): number {
+    this.#end = this.#sliceAt + this.#lines.cut();
+    return this.#end;
   }
 
   close(): void {

@@ -1,5 +1,8 @@
 import type { RowEncoder } from '../serialize/rows.ts';
-import type { Batch } from '../store/batch.ts';
+import { headOf, lastBookmark, type Batch } from '../store/batch.ts';
+import type { Bookmark } from '../store/bookmark.ts';
+import type { Plan } from '../store/store.ts';
+import { settlesWithin } from './patience.ts';
 import type { Sink } from './sink.ts';
 
 /** What stands before the first row and after the last. `tail` is asked for once all rows are out. */
@@ -8,42 +11,118 @@ export interface Frame {
   readonly tail: () => string;
 }
 
+/** The rows to be pumped, in batches. */
+export interface Rows {
+  readonly first: AsyncIterable<Batch>;
+  /** How to go on after a stall; without it batches are kept meanwhile. */
+  readonly again?: {
+    readonly plan: Pick<Plan, 'order'>;
+    /** The rows behind a bookmark, of which `rows` have been given until then. */
+    readonly after: (bookmark: Bookmark, rows: number) => AsyncIterable<Batch>;
+  };
+  /** How long a sink may take nothing until the batches are given back. Milliseconds; 1 s by default. */
+  readonly patienceMs?: number;
+}
+
+/** Most readers take a chunk within this time, or are so slow that to read again costs little. */
+const PATIENCE_MS = 1_000;
+const NOTHING = new Uint8Array(0);
+
+/** Where to go on once the sink takes bytes again: all that a stalled stream keeps, but for what its sink holds. */
+interface Parked {
+  readonly after: Bookmark;
+  /** The rest of the row that was under way. */
+  readonly rest: Uint8Array;
+  readonly blocked: Promise<void>;
+}
+
 /**
  * The one loop between store and client: each batch through the encoder into the sink, the next one only when the sink
- * takes more. Resolves when everything was written (not ended); rejects with what the store or the sink reports. Every
- * batch taken is released, and the encoder closed, in any case. Returns the number of rows written.
+ * takes more. A sink that takes nothing for a while holds no batch: they are read again when it goes on. Resolves when everything was
+ * written (not ended); rejects with what the store or the sink reports. Every batch taken is released, and the encoder
+ * closed, in any case. Returns the number of rows written.
  */
-export async function pump(
-  batches: AsyncIterable<Batch>,
-  encoder: RowEncoder,
-  frame: Frame,
-  sink: Sink,
-): Promise<number> {
-  let rows = 0;
-  let headWritten = false;
+export async function pump(rows: Rows, encoder: RowEncoder, frame: Frame, sink: Sink): Promise<number> {
+  const run = new Run(rows, encoder, frame, sink);
   try {
-    for await (const batch of batches) {
-      try {
-        if (!headWritten) await write(sink, frame.head);
-        headWritten = true;
-        for (const chunk of encoder.encode(batch, sink.chunkBytes)) {
-          const full = sink.write(chunk);
-          if (full) await full; // awaiting nothing would cost a turn of the microtask queue a chunk
-        }
-        rows += batch.rows;
-      } finally {
-        batch.release();
-      }
-      const flushed = sink.flush();
-      if (flushed) await flushed;
+    let parked = await run.write(rows.first);
+    while (parked) {
+      await parked.blocked;
+      if (parked.rest.length > 0) await sink.write(parked.rest);
+      parked = rows.again ? await run.write(rows.again.after(parked.after, run.rows)) : null;
     }
-    await write(sink, frame.tail());
-    return rows;
+    await writeText(sink, frame.tail());
+    return run.rows;
   } finally {
     encoder.close();
   }
 }
 
-async function write(sink: Sink, text: string): Promise<void> {
+class Run {
+  rows = 0;
+  readonly #source: Rows;
+  readonly #encoder: RowEncoder;
+  readonly #frame: Frame;
+  readonly #sink: Sink;
+  readonly #patienceMs: number;
+  #headWritten = false;
+
+  constructor(source: Rows, encoder: RowEncoder, frame: Frame, sink: Sink) {
+    this.#source = source;
+    this.#encoder = encoder;
+    this.#frame = frame;
+    this.#sink = sink;
+    this.#patienceMs = source.patienceMs ?? PATIENCE_MS;
+  }
+
+  /** Writes batches to their end, or until the sink stalls: then it has given them back and says where to go on. */
+  async write(batches: AsyncIterable<Batch>): Promise<Parked | null> {
+    for await (const batch of batches) {
+      try {
+        if (!this.#headWritten) await writeText(this.#sink, this.#frame.head);
+        this.#headWritten = true;
+        const parked = await this.#writeBatch(batch);
+        if (parked) return parked;
+      } finally {
+        batch.release();
+      }
+      const flushed = this.#sink.flush();
+      if (flushed && batch.last && !(await this.#settles(flushed)))
+        return { after: batch.last, rest: NOTHING, blocked: flushed };
+    }
+    return null;
+  }
+
+  async #writeBatch(batch: Batch): Promise<Parked | null> {
+    const chunks = this.#encoder.encode(batch, this.#sink.chunkBytes)[Symbol.iterator]();
+    for (let next = chunks.next(); next.done !== true; next = chunks.next()) {
+      const blocked = this.#sink.write(next.value);
+      if (!blocked) continue; // awaiting nothing would cost a turn of the microtask queue a chunk
+      if (!(await this.#settles(blocked))) return this.#park(batch, chunks, blocked);
+    }
+    this.rows += batch.rows;
+    return null;
+  }
+
+  /** Whether the sink goes on within the time it is given; for rows that cannot be read again it is waited for. */
+  async #settles(blocked: Promise<void>): Promise<boolean> {
+    if (this.#source.again) return settlesWithin(blocked, this.#patienceMs);
+    await blocked;
+    return true;
+  }
+
+  #park(batch: Batch, chunks: Iterator<Uint8Array>, blocked: Promise<void>): Parked {
+    const plan = this.#source.again?.plan;
+    if (!plan) throw new TypeError('these rows cannot be read again');
+    const done = headOf(batch, this.#encoder.cut());
+    const rest: Uint8Array[] = [];
+    for (let next = chunks.next(); next.done !== true; next = chunks.next())
+      rest.push(Buffer.from(next.value));
+    this.rows += done.rows;
+    return { after: lastBookmark(done, plan), rest: Buffer.concat(rest), blocked };
+  }
+}
+
+async function writeText(sink: Sink, text: string): Promise<void> {
   if (text !== '') await sink.write(Buffer.from(text));
 }

@@ -1,0 +1,144 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { javascriptTranscoder } from '../src/serialize/javascript.ts';
+import type { Framing, RowEncoder, Transcoder } from '../src/serialize/rows.ts';
+import { createTranscoder } from '../src/serialize/transcoder.ts';
+import { BSON } from '../src/store/bson.ts';
+import { chain, chainAfter, FIRST_BATCH } from '../src/store/chain.ts';
+import type { Plan } from '../src/store/store.ts';
+import { CheckpointEncoder } from '../src/stream/checkpoints.ts';
+import { pump } from '../src/stream/pump.ts';
+import type { Sink } from '../src/stream/sink.ts';
+import { testLmdb } from './support/lmdb.ts';
+import { NEVER } from './support/reading.ts';
+import { testServer } from './support/server.ts';
+
+const ROWS = 1200;
+
+/** Rows short and long, flat and nested, so that a stall finds every state of the transcoder. */
+function makeRow(n: number): Uint8Array {
+  const long = n % 50 === 0 ? 'é"\n'.repeat(3000) : 'x'.repeat(n % 90);
+  const nested = { list: [n, { deep: long, at: new Date(n) }], empty: {} };
+  return BSON.serialize({ category: 'c', price: n % 7, long, nested, bytes: Buffer.alloc(n % 40), _id: n });
+}
+
+/** A sink of which some writes stall until everything that can be given back is; `taken` sees how many slots are left then. */
+function stallingSink(stalls: ReadonlySet<number>, onStall: () => void) {
+  const chunks: Buffer[] = [];
+  let writes = 0;
+  const sink: Sink = {
+    chunkBytes: 700,
+    signal: NEVER,
+    write(chunk) {
+      chunks.push(Buffer.from(chunk));
+      if (!stalls.has(writes++)) return;
+      return new Promise((resolve) => {
+        // Behind the pump's own timer of 1 ms, and what it sets going.
+        setTimeout(() => {
+          onStall();
+          resolve();
+        }, 15);
+      });
+    },
+    flush: () => undefined,
+    end: () => undefined,
+    fail: () => undefined,
+  };
+  return { sink, text: () => Buffer.concat(chunks) };
+}
+
+test('a stream that stalls anywhere gives its batches back and goes on with the very next byte', async (t) => {
+  const { store, slots } = await testLmdb(t);
+  const documents = Array.from({ length: ROWS }, (_, n) => makeRow(n));
+  await store.items.insert(documents, 'fail');
+  const transcoders: Transcoder[] = [createTranscoder(slots).transcoder, javascriptTranscoder];
+
+  const run = async (
+    encoder: RowEncoder,
+    plan: Plan,
+    limit: number,
+    stalls: ReadonlySet<number>,
+  ): Promise<{ text: Buffer; rows: number; held: number[] }> => {
+    const held: number[] = [];
+    const { sink, text } = stallingSink(stalls, () => held.push(slots.taken));
+    const first = await store.items.read(plan, {}, { ...FIRST_BATCH, rows: Math.min(250, limit) }, NEVER);
+    const rows = await pump(
+      {
+        first: chain(store.items, plan, first, limit, NEVER),
+        again: {
+          plan,
+          after: (bookmark, given) => chainAfter(store.items, plan, bookmark, limit - given, NEVER),
+        },
+        patienceMs: 1,
+      },
+      encoder,
+      { head: '', tail: () => '' },
+      sink,
+    );
+    return { text: text(), rows, held };
+  };
+
+  const plans = fc.record({
+    order: fc.constantFrom('id' as const, 'price' as const),
+    direction: fc.constantFrom(1 as const, -1 as const),
+  });
+  const property = fc.asyncProperty(
+    fc.constantFrom(...transcoders),
+    fc.constantFrom<Framing>('lines', 'array'),
+    fc.boolean(),
+    plans,
+    fc.constantFrom(1, 250, 777, Infinity),
+    fc.array(fc.nat(900), { minLength: 1, maxLength: 5 }),
+    async (transcoder, framing, checkpoints, plan, limit, stalls) => {
+      const encoder = (): RowEncoder => {
+        const rows = transcoder.encoder(framing);
+        if (!checkpoints || framing !== 'lines') return rows;
+        return new CheckpointEncoder(rows, { plan, cursorOf: () => 'c', start: null, now: () => 0 });
+      };
+      const whole = await run(encoder(), plan, limit, new Set());
+      const stalled = await run(encoder(), plan, limit, new Set([0, ...stalls]));
+      assert.ok(stalled.text.equals(whole.text), 'the same bytes');
+      assert.equal(stalled.rows, whole.rows);
+      assert.ok(stalled.held.length > 0);
+      // The encoder's own state and its output, and of batches nothing.
+      for (const held of stalled.held) assert.ok(held <= 2, `${held} slots are held`);
+    },
+  );
+  await fc.assert(property, { numRuns: process.env.LONG ? 2000 : 60 });
+  assert.equal(slots.taken, 0);
+});
+
+test('readers that take nothing hold no batches, and each gets the whole set when it reads on', async (t) => {
+  const server = await testServer(t, 'lmdb', 'uws');
+  if (!server) return;
+  const rows = 30_000;
+  const fill = 'x'.repeat(1000);
+  for (let begin = 0; begin < rows; begin += 5000)
+    await server.insert(
+      Array.from({ length: 5000 }, (_, n) => ({ _id: begin + n, category: 'c', price: 1, fill })),
+    );
+  const readers = await Promise.all(
+    Array.from({ length: 8 }, async () => {
+      const { body } = await server.get('/items/stream');
+      const reader = (body as ReadableStream<Uint8Array>).getReader();
+      const { value } = await reader.read(); // it runs, and stops where nobody reads on
+      return { reader, first: value ?? new Uint8Array(0) };
+    }),
+  );
+  const deadline = Date.now() + 30_000;
+  while (server.slots.taken > readers.length + 1) {
+    assert.ok(Date.now() < deadline, `${server.slots.taken} slots are held by ${readers.length} readers`);
+    await new Promise((resolve) => setTimeout(resolve, 50)); // there is no event for what is no longer held
+  }
+  for (const { reader, first } of readers) {
+    const pieces = [first];
+    for (let piece = await reader.read(); !piece.done; piece = await reader.read()) pieces.push(piece.value);
+    const lines = Buffer.concat(pieces).toString().trimEnd().split('\n');
+    assert.equal(lines.length, rows);
+    assert.deepEqual(
+      lines.map((line) => (JSON.parse(line) as { id: number }).id),
+      Array.from({ length: rows }, (_, n) => n),
+    );
+  }
+});

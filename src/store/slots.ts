@@ -41,7 +41,7 @@ export class Slots {
    * buffer is copied.
    */
   get keepPlace(): boolean {
-    return !(this.memory instanceof PlainMemory);
+    return typeof WebAssembly !== 'undefined' && this.memory instanceof WebAssembly.Memory;
   }
 
   /** Slots not yet released: 0 when nothing is under way. */

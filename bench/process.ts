@@ -1,40 +1,49 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
 import { createInterface, type Interface } from 'node:readline';
 
 /** A server or limit under measurement, as a child process of its own. */
 export interface Measured {
   readonly pid: number;
-  /** What stood in the line that said it listens. */
-  readonly announced: string;
+  /** Where it listens; null: a limit, asked over its stdin. */
+  readonly url: string | null;
+  /** The line that said it listens, parsed. */
+  readonly announced: Readonly<Record<string, unknown>>;
   /** Sends a line and resolves with the line that answers it. */
   ask(line: string): Promise<string>;
   stop(): Promise<void>;
 }
 
-/** Starts a TypeScript file of this project; resolves once a line of its output holds "listening". */
-export async function startProcess(
-  file: string,
-  args: readonly string[],
-  environment: Record<string, string>,
-): Promise<Measured> {
-  const child = spawn(process.execPath, ['--import', 'tsx', file, ...args], {
-    env: { ...process.env, ...environment },
-    stdio: ['pipe', 'pipe', 'inherit'],
-  });
-  const lines = createInterface({ input: child.stdout });
-  const announced = await nextLine(child, lines, (line) => line.includes('listening'));
+export interface Program {
+  /** A TypeScript file, run through tsx as `npm start` does. */
+  readonly file: string;
+  readonly args?: readonly string[];
+  readonly environment: Readonly<Record<string, string>>;
+}
+
+const running = new Set<ChildProcess>();
+// A bench that fails leaves nothing behind.
+process.once('exit', () => running.forEach((child) => child.kill('SIGKILL')));
+
+/** Starts a program; resolves once a line of its output says "listening". */
+export async function startProcess(program: Program): Promise<Measured> {
+  const child = start(program, ['pipe', 'pipe', 'inherit']);
+  const { stdin, stdout } = child;
+  if (!stdin || !stdout) throw new TypeError('started without pipes');
+  const lines = createInterface({ input: stdout });
+  const line = await nextLine(child, lines, (text) => text.includes('"listening"'));
+  const announced = JSON.parse(line) as Record<string, unknown> & { url: string | null };
   return {
     pid: child.pid ?? 0,
+    url: announced.url,
     announced,
-    ask: (line) => {
+    ask: (question) => {
       const answer = nextLine(child, lines, () => true);
-      child.stdin.write(`${line}\n`);
+      stdin.write(`${question}\n`);
       return answer;
     },
     stop: async () => {
-      if (child.exitCode !== null) return;
+      if (child.exitCode !== null || child.signalCode !== null) return;
       const exited = once(child, 'exit');
       child.kill('SIGTERM');
       await exited;
@@ -42,18 +51,25 @@ export async function startProcess(
   };
 }
 
-/** Runs a TypeScript file to its end; rejects unless it exits with 0. */
-export async function runToEnd(
-  file: string,
-  args: readonly string[],
-  environment: Record<string, string>,
-): Promise<void> {
+/** Runs a program to its end; rejects unless it exits with 0. */
+export async function runToEnd(program: Program): Promise<void> {
+  const [code] = (await once(start(program, ['ignore', 'ignore', 'inherit']), 'exit')) as [number | null];
+  if (code !== 0) throw new Error(`${program.file} exited with ${String(code)}`);
+}
+
+function start(
+  { file, args = [], environment }: Program,
+  stdio: ('pipe' | 'ignore' | 'inherit')[],
+): ChildProcess {
+  const inherited = { ...process.env };
+  delete inherited.MONGODB_URI; // which store a program uses is said by its own environment alone
   const child = spawn(process.execPath, ['--import', 'tsx', file, ...args], {
-    env: { ...process.env, ...environment },
-    stdio: ['ignore', 'ignore', 'inherit'],
+    env: { ...inherited, NODE_ENV: 'production', ...environment },
+    stdio,
   });
-  const [code] = (await once(child, 'exit')) as [number | null];
-  if (code !== 0) throw new Error(`${file} exited with ${String(code)}`);
+  running.add(child);
+  child.once('exit', () => running.delete(child));
+  return child;
 }
 
 async function nextLine(
@@ -73,15 +89,4 @@ async function nextLine(
     };
     lines.on('line', onLine);
   });
-}
-
-/** CPU seconds a process has used so far, user and system; 0 where /proc is missing. Linux counts 100 ticks a second. */
-export function cpuSeconds(pid: number): number {
-  try {
-    const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? [];
-    return (Number(fields[11]) + Number(fields[12])) / 100;
-  } catch (error) {
-    if (process.platform !== 'linux') return 0;
-    throw error;
-  }
 }

@@ -1,56 +1,111 @@
 import { createHash } from 'node:crypto';
-import { request } from 'node:http';
+import { connect } from 'node:net';
+import type { Transform } from 'node:stream';
+import { createBrotliDecompress, createGunzip } from 'node:zlib';
+import { HttpBody } from './http-body.ts';
 
-/** What a stream gave. Two candidates gave the same when `md5` and `rows` are equal. */
+export type Encoding = 'identity' | 'gzip' | 'br';
+
+/** What a stream gave. */
 export interface StreamReading {
-  readonly rows: number;
+  /** Bytes of the body as it came, compressed or not. */
   readonly bytes: number;
-  /** Of the body as it came, content coding included; so it is compared for identity only. */
-  readonly md5: string;
   readonly seconds: number;
   readonly firstByteSeconds: number;
 }
 
-const LF = 10;
+/** What a stream held: of the decoded body. Two candidates gave the same when all of it is equal. */
+export interface Verified {
+  readonly rows: number;
+  readonly bytes: number;
+  readonly md5: string;
+}
+
+const READ_BYTES = 256 * 1024;
+const BRACE = 0x7b;
 
 /**
- * Reads a stream as fast as it comes and proves what came: rows (line ends), bytes, checksum. Rejects on any status but
- * 200 and on a cut. `verify: false` only counts bytes, for timing: hashing costs the client more than reading.
+ * Reads a stream as fast as it comes. Rejects on any status but 200, on another coding than asked for and on a cut.
+ * `onPiece` gets the body; a piece is good until it returns. After `enoughBytes` the connection is cut.
  */
 export async function readStream(
   url: string,
-  options: { verify: boolean; encoding?: string },
+  encoding: Encoding,
+  onPiece: (piece: Uint8Array) => void = () => undefined,
+  enoughBytes = Infinity,
 ): Promise<StreamReading> {
+  const { host, hostname, port, pathname, search } = new URL(url);
   const started = performance.now();
+  const elapsed = () => (performance.now() - started) / 1000;
   return new Promise((resolve, reject) => {
-    const asked = request(
-      url,
-      { headers: { 'accept-encoding': options.encoding ?? 'identity' }, agent: false },
-      (response) => {
-        if (response.statusCode !== 200) {
-          reject(new Error(`${url} answered ${String(response.statusCode)}`));
-          response.destroy();
-          return;
-        }
-        const hash = createHash('md5');
-        let rows = 0;
-        let bytes = 0;
-        let firstByteSeconds = 0;
-        response.on('data', (chunk: Buffer) => {
-          firstByteSeconds ||= (performance.now() - started) / 1000;
-          bytes += chunk.length;
-          if (!options.verify) return;
-          hash.update(chunk);
-          for (let at = chunk.indexOf(LF); at >= 0; at = chunk.indexOf(LF, at + 1)) rows++;
-        });
-        response.on('end', () => {
-          const seconds = (performance.now() - started) / 1000;
-          resolve({ rows, bytes, md5: hash.digest('hex'), seconds, firstByteSeconds });
-        });
-        response.on('error', reject);
-      },
+    let bytes = 0;
+    let firstByteSeconds = 0;
+    const body = new HttpBody((piece) => {
+      if (bytes === 0) {
+        assertHead(url, body, encoding);
+        firstByteSeconds = elapsed();
+      }
+      bytes += piece.length;
+      onPiece(piece);
+    });
+    const finish = (error?: Error) => {
+      socket.destroy();
+      if (error) reject(error);
+      else resolve({ bytes, seconds: elapsed(), firstByteSeconds });
+    };
+    const callback = (length: number, buffer: Uint8Array): boolean => {
+      try {
+        body.push(Buffer.from(buffer.buffer, buffer.byteOffset, length));
+        if (body.ended && bytes === 0) assertHead(url, body, encoding);
+        if (body.ended || bytes >= enoughBytes) finish();
+      } catch (error) {
+        finish(error instanceof Error ? error : new Error(String(error)));
+      }
+      return true;
+    };
+    const onread = { buffer: Buffer.allocUnsafeSlow(READ_BYTES), callback };
+    const socket = connect({ host: hostname, port: Number(port), onread });
+    socket.on('error', finish);
+    socket.on('close', () => finish(new Error(`${url} was cut after ${bytes} bytes`)));
+    socket.write(
+      `GET ${pathname}${search} HTTP/1.1\r\nHost: ${host}\r\nAccept-Encoding: ${encoding}\r\n\r\n`,
     );
-    asked.on('error', reject);
-    asked.end();
   });
+}
+
+function assertHead(url: string, { status, head }: HttpBody, encoding: Encoding): void {
+  if (status !== 200) throw new Error(`${url} answered ${status}`);
+  const came = /^content-encoding: *(\S+)/im.exec(head)?.[1] ?? 'identity';
+  if (came !== encoding) throw new Error(`${url} was asked for ${encoding} and came as ${came}`);
+}
+
+/** Reads a stream to its end and tells what it held. Rows are counted by their opening brace: generated items are flat. */
+export async function verifyStream(url: string, encoding: Encoding): Promise<Verified> {
+  const hash = createHash('md5');
+  let rows = 0;
+  let bytes = 0;
+  const take = (piece: Uint8Array): void => {
+    hash.update(piece);
+    bytes += piece.length;
+    for (let at = piece.indexOf(BRACE); at >= 0; at = piece.indexOf(BRACE, at + 1)) rows++;
+  };
+  const decoder = decoderOf(encoding);
+  if (decoder === null) {
+    await readStream(url, encoding, take);
+  } else {
+    const decoded = (async () => {
+      for await (const piece of decoder as AsyncIterable<Uint8Array>) take(piece);
+    })();
+    const read = async () => {
+      await readStream(url, encoding, (piece) => void decoder.write(Buffer.from(piece)));
+      decoder.end();
+    };
+    await Promise.all([read(), decoded]);
+  }
+  return { rows, bytes, md5: hash.digest('hex') };
+}
+
+function decoderOf(encoding: Encoding): Transform | null {
+  if (encoding === 'identity') return null;
+  return encoding === 'br' ? createBrotliDecompress() : createGunzip();
 }

@@ -1,104 +1,126 @@
 /**
- * npm run bench -- [--quick] [--rows N] [--rounds N] [--scenario NAME] [--json FILE]
+ * npm run bench -- [options]; see options.ts, or --help
  *
- * Everything side by side in one run: a fresh mongod with the same generated items every time, each candidate a process
- * of its own, rounds alternating with the order swapped, answers compared before anything is timed.
+ * Everything side by side in one run: the same generated items every time, each candidate a process of its own, rounds
+ * that alternate with the order swapped, answers compared before anything is timed.
  */
 import { writeFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { parseArgs } from 'node:util';
-import { startMongod } from '../test/support/mongod.ts';
-import { fingerprintOf, measure, type Candidate, type Round } from './measure.ts';
-import { runToEnd, startProcess } from './process.ts';
-import { commit, machineLine, table, type Results, type Series } from './report.ts';
-import { SCENARIOS, type Scenario } from './scenarios.ts';
+import { CANDIDATES, type CandidateName } from './candidates.ts';
+import { openDatabaseServer, openGround, type DatabaseServer } from './ground.ts';
+import { Lineup, type Revision } from './lineup.ts';
+import { commit, machineLine, versions } from './machine.ts';
+import { runMicro } from './micro/run.ts';
+import { HELP, holds, readOptions, type Options } from './options.ts';
+import { publish } from './report/publish.ts';
+import { reportText } from './report/text.ts';
+import type { Results, ScenarioResult, StoreName } from './results.ts';
+import { checkOut, compare } from './revision.ts';
+import { runScenario } from './rounds.ts';
+import type { Scenario } from './scenarios/scenario.ts';
+import { createScenarios } from './scenarios.ts';
 
-const { values } = parseArgs({
-  options: {
-    quick: { type: 'boolean', default: false },
-    rows: { type: 'string' },
-    rounds: { type: 'string' },
-    scenario: { type: 'string' },
-    json: { type: 'string' },
-  },
-});
-const rows = Number(values.rows ?? (values.quick ? 50_000 : 1_000_000));
-const rounds = Number(values.rounds ?? (values.quick ? 1 : 5));
-const pageSeconds = values.quick ? 2 : 8;
-const chosen = SCENARIOS.filter(({ name }) => values.scenario === undefined || name === values.scenario);
-if (chosen.length === 0)
-  throw new Error(`no scenario ${values.scenario ?? ''}: ${SCENARIOS.map(({ name }) => name).join(', ')}`);
+/** Scenarios that share a store with the same items. */
+interface Stage {
+  readonly store: StoreName;
+  readonly rows: number;
+  readonly scenarios: readonly Scenario[];
+}
 
-const here = import.meta.dirname;
-const CLI = join(here, '../src/cli.ts');
-
-async function startCandidates(uri: string): Promise<Candidate[]> {
-  const environment = { MONGODB_URI: uri };
-  const own = await startProcess(CLI, ['serve'], {
-    ...environment,
-    PORT: '0',
-    SAMPLE: 'off',
-    RATE_LIMIT: 'off',
+function stages(options: Options): Stage[] {
+  const chosen = createScenarios(options.rows).filter(({ name, set }) =>
+    options.scenarios.length === 0
+      ? holds(options.set, set)
+      : options.scenarios.some((wanted) => name.startsWith(wanted)),
+  );
+  if (chosen.length === 0) throw new Error(`no such scenario: ${options.scenarios.join(', ')}; see --list`);
+  return options.stores.flatMap((store) => {
+    const here = chosen.filter(({ on }) => (on[store]?.length ?? 0) > 0);
+    const scales = [...new Set(here.map(({ scale = 1 }) => scale))].sort((a, b) => a - b);
+    return scales.map((scale) => ({
+      store,
+      rows: options.rows * scale,
+      scenarios: here.filter((scenario) => (scenario.scale ?? 1) === scale),
+    }));
   });
-  const { url, engine } = JSON.parse(own.announced) as { url: string; engine: string };
-  if (process.env.REQUIRE_ALL && engine !== 'uWebSockets.js')
-    throw new Error(`the engine is ${engine}, not uWebSockets.js`);
-  const limit = await startProcess(join(here, 'limits/chain.ts'), [], environment);
-  const peer = await startProcess(join(here, 'peers/fastify.ts'), [], { ...environment, PORT: '3919' });
-  return [
-    { name: 'sluice', process: own, url },
-    { name: 'bare chain (limit)', process: limit, url: null },
-    { name: 'fastify', process: peer, url: 'http://127.0.0.1:3919' },
-  ];
 }
 
-async function runScenario(scenario: Scenario, all: readonly Candidate[]): Promise<Series[]> {
-  const candidates = all.filter(({ url }) => url !== null || scenario.kind === 'stream');
-  const answers = new Set<string>();
-  for (const candidate of candidates) {
-    const answer = await fingerprintOf(candidate, scenario);
-    if (answer !== null) answers.add(answer);
-  }
-  if (answers.size !== 1)
-    throw new Error(
-      `${scenario.name}: the candidates' answers differ:\n${[...answers].map((answer) => answer.slice(0, 300)).join('\n')}`,
-    );
-  const results = new Map<string, Round[]>(candidates.map(({ name }) => [name, []]));
-  for (let round = -1; round < rounds; round++) {
-    const order = round % 2 === 0 ? candidates : candidates.toReversed();
-    for (const candidate of order) {
-      const result = await measure(candidate, scenario, rows, pageSeconds);
-      if (round >= 0) results.get(candidate.name)?.push(result); // the first round warms up
+async function runStage(
+  { store, rows, scenarios }: Stage,
+  server: DatabaseServer | null,
+  revision: Revision | null,
+  options: Options,
+): Promise<ScenarioResult[]> {
+  progress(`${store}: ${rows} items`);
+  const ground = await openGround(store, rows, server);
+  const lineup = new Lineup(ground, revision);
+  const effort = { seconds: options.seconds, share: options.set === 'quick' ? 0.1 : 1 };
+  const results: ScenarioResult[] = [];
+  try {
+    for (const scenario of scenarios) {
+      const names: readonly CandidateName[] = scenario.on[store] ?? [];
+      const subjects = await lineup.of(names);
+      progress(`${store}: ${scenario.name}: ${scenario.shows}`);
+      results.push(await runScenario(scenario, subjects, ground, effort, options.rounds));
     }
+  } finally {
+    await lineup.stop();
+    await ground.close();
   }
-  return [...results].map(([candidate, series]) => ({ candidate, rounds: series }));
+  return results;
 }
 
-const mongod = await startMongod();
-if (mongod === null) throw new Error('bench needs a mongod: set MONGOD or put one on PATH');
-try {
-  const uri = mongod.uri.replace(/\/[^/?]*(\?|$)/, '/bench$1');
-  process.stderr.write(`importing ${rows} items\n`);
-  await runToEnd(CLI, ['import', '--generate', String(rows), '--seed', '1'], { MONGODB_URI: uri });
-  const candidates = await startCandidates(uri);
-  const scenarios: Results['scenarios'][number][] = [];
-  for (const scenario of chosen) {
-    process.stderr.write(`${scenario.name}: ${scenario.shows}\n`);
-    scenarios.push({ scenario, series: await runScenario(scenario, candidates) });
+async function measure(options: Options): Promise<number> {
+  const started = performance.now();
+  const plan = stages(options);
+  const revision = options.against === undefined ? null : await checkOut(options.against);
+  const server = plan.some(({ store }) => store === 'mongodb') ? await openDatabaseServer() : null;
+  const scenarios: ScenarioResult[] = [];
+  try {
+    for (const stage of plan) scenarios.push(...(await runStage(stage, server, revision, options)));
+  } finally {
+    await server?.stop();
+    await revision?.remove();
   }
-  for (const candidate of candidates) await candidate.process.stop();
   const results: Results = {
     machine: machineLine(),
+    versions: versions(server?.version ?? null),
     commit: commit(),
-    command: `npm run bench -- ${process.argv.slice(2).join(' ')}`.trim(),
-    date: new Date().toISOString(),
-    rows,
+    command: `npm run bench -- ${process.argv.slice(2).join(' ')}`.replace(/(?: --)? *$/, ''),
+    date: new Date().toISOString().slice(0, 10),
+    minutes: Math.round((performance.now() - started) / 6_000) / 10,
     scenarios,
   };
-  process.stdout.write(
-    `${results.machine}; commit ${results.commit}; ${results.command}; ${rows} items\n\n${table(results)}\n`,
-  );
-  if (values.json !== undefined) writeFileSync(values.json, `${JSON.stringify(results, null, 2)}\n`);
-} finally {
-  await mongod.stop();
+  if (options.json !== undefined) writeFileSync(options.json, `${JSON.stringify(results, null, 1)}\n`);
+  if (revision) return against(results, revision.name);
+  process.stdout.write(reportText(results));
+  if (options.publish) publish(results);
+  return 0;
 }
+
+function against({ scenarios }: Results, revision: string): number {
+  const verdicts = compare(scenarios, revision);
+  for (const { scenario, candidate, ratio, is } of verdicts)
+    process.stdout.write(`${ratio.toFixed(2)}x  ${is.padEnd(8)}  ${scenario}: ${candidate}\n`);
+  return verdicts.some(({ is }) => is === 'slower') ? 1 : 0;
+}
+
+function list(options: Options): string {
+  const lines = createScenarios(options.rows).map(
+    ({ name, set, on, shows }) =>
+      `${name.padEnd(18)} ${set.padEnd(8)} ${Object.keys(on).join(', ').padEnd(14)} ${shows}`,
+  );
+  const who = Object.entries(CANDIDATES).map(
+    ([name, { role, says }]) => `${name.padEnd(30)} ${role.padEnd(6)} ${says}`,
+  );
+  return `${[...lines, '', ...who].join('\n')}\n`;
+}
+
+function progress(line: string): void {
+  process.stderr.write(`${line}\n`);
+}
+
+const options = readOptions(process.argv.slice(2));
+if (options.mode === 'help') process.stdout.write(HELP);
+else if (options.mode === 'list') process.stdout.write(list(options));
+else if (options.mode === 'micro') await runMicro();
+else process.exitCode = await measure(options);

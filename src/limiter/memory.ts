@@ -20,7 +20,7 @@ export interface MemoryLimiter extends Limiter {
 
 /**
  * Limits of one process. rate-limiter-flexible's own memory store was measured and left: a timer a key makes 430 bytes a
- * client and stops of 0.1 s, two promises a call 4 times the time (bench/limiter.ts).
+ * client and stops of 0.1 s, two promises a call 4 times the time (bench/micro/limiter.ts).
  */
 export function createMemoryLimiter(
   { limit, windowSeconds }: Policy,

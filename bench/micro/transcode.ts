@@ -1,23 +1,24 @@
 /**
- * What a row costs from BSON to JSON text: node --import tsx bench/transcode.ts [rows]
+ * What a row costs from BSON to JSON text: node --import tsx bench/micro/transcode.ts [rows]
  *
  * Candidates write the same bytes (asserted first) and take turns; the figures are medians of the rounds, in CPU time of
  * this process, which neighbours on the machine disturb least. Compare the ratios: absolute speed is the machine's.
  */
 import assert from 'node:assert/strict';
 import { cpus } from 'node:os';
-import { javascriptTranscoder } from '../src/serialize/javascript.ts';
-import type { Transcoder } from '../src/serialize/rows.ts';
-import { createTranscoder } from '../src/serialize/transcoder.ts';
-import type { Batch } from '../src/store/batch.ts';
-import { BSON, ObjectId } from '../src/store/bson.ts';
-import { Slots } from '../src/store/slots.ts';
+import { javascriptTranscoder } from '../../src/serialize/javascript.ts';
+import type { Transcoder } from '../../src/serialize/rows.ts';
+import { createTranscoder } from '../../src/serialize/transcoder.ts';
+import type { Batch } from '../../src/store/batch.ts';
+import { BSON, ObjectId } from '../../src/store/bson.ts';
+import { Slots } from '../../src/store/slots.ts';
+import { median } from '../results.ts';
 
 const ROWS_PER_BATCH = 4000;
 const CHUNK_BYTES = 16_000;
 const ROUNDS = 7;
 
-const wanted = Number(process.argv[2] ?? 100_000);
+const wanted = Number(process.argv[2]) || 100_000;
 const slots = new Slots();
 const { transcoder, fallback } = createTranscoder(slots);
 assert.equal(fallback, null);
@@ -132,10 +133,6 @@ function batchOf(rows: readonly Uint8Array[]): Batch {
     more: false,
     release: () => slot.release(),
   };
-}
-
-function median(values: readonly number[]): number {
-  return [...values].sort((a, b) => a - b)[values.length >> 1] ?? NaN;
 }
 
 function word(i: number): string {

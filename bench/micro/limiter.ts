@@ -1,5 +1,5 @@
 /**
- * What letting a request in costs: node --import tsx bench/limiter.ts [requests]
+ * What letting a request in costs: node --import tsx bench/micro/limiter.ts [requests]
  *
  * Client, key and rate in memory, with the text of both headers, as every request pays for it. Candidates take turns, so that a
  * busy machine slows all of them alike; figures are medians of the rounds. What each answers is asserted first.
@@ -8,21 +8,21 @@ import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { cpus } from 'node:os';
 import { RateLimiterMemory } from 'rate-limiter-flexible';
-import { Admissions } from '../src/http/admit.ts';
-import { createClientReader } from '../src/http/client.ts';
-import type { Request } from '../src/http/edge.ts';
-import { createAuthenticate } from '../src/http/keys.ts';
-import { parseTrustedProxies } from '../src/http/proxies.ts';
-import { createMemoryLimiter } from '../src/limiter/memory.ts';
-import { limitHeaders } from '../src/limiter/policy.ts';
-import { StreamSlots } from '../src/limiter/streams.ts';
-import { median } from './measure.ts';
+import { Admissions } from '../../src/http/admit.ts';
+import { createClientReader } from '../../src/http/client.ts';
+import type { Request } from '../../src/http/edge.ts';
+import { createAuthenticate } from '../../src/http/keys.ts';
+import { parseTrustedProxies } from '../../src/http/proxies.ts';
+import { createMemoryLimiter } from '../../src/limiter/memory.ts';
+import { limitHeaders } from '../../src/limiter/policy.ts';
+import { StreamSlots } from '../../src/limiter/streams.ts';
+import { median } from '../results.ts';
 
 const ROUNDS = 9;
 /** Clients that take turns in the warm cases. */
 const CLIENTS = 1000;
 
-const count = Number(process.argv[2] ?? 200_000);
+const count = Number(process.argv[2]) || 200_000;
 const policy = { limit: 1_000_000_000, windowSeconds: 3600 };
 const { trusts } = parseTrustedProxies('loopback');
 const key = 'kJ8s0Xv3mB5nQ7rT2wY4zA6cE9fH1gL0';

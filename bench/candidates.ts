@@ -1,0 +1,93 @@
+import { join } from 'node:path';
+import type { Program } from './process.ts';
+
+const HERE = import.meta.dirname;
+
+/**
+ * - `own`: sluice itself.
+ * - `limit`: what is judged against: a part of the way alone, with nothing around it.
+ * - `peer`: another server of the same answers, as its authors would write it.
+ */
+export type Role = 'own' | 'limit' | 'peer';
+
+interface Candidate {
+  readonly role: Role;
+  readonly says: string;
+  readonly file: string;
+  readonly args?: readonly string[];
+  readonly environment?: Readonly<Record<string, string>>;
+  /** Gets the address of sluice, whose answers it repeats. */
+  readonly upstream?: true;
+}
+
+/** Limits on clients would stop a load that comes from one address. */
+const UNLIMITED = { PORT: '0', SAMPLE: 'off', RATE_LIMIT: 'off', STREAM_LIMIT: 'off', LOG_LEVEL: 'info' };
+/** Requests a minute of the limited ones. */
+const RATE = 100;
+
+const own = { role: 'own', file: '../src/cli.ts', args: ['serve'] } as const;
+
+/** Who is measured. */
+export const CANDIDATES = {
+  sluice: { ...own, says: 'this server', environment: UNLIMITED },
+  'sluice, limited': {
+    ...own,
+    says: `with RATE_LIMIT=${RATE}/min`,
+    environment: { ...UNLIMITED, RATE_LIMIT: `${RATE}/min` },
+  },
+  'bare chain': { role: 'limit', file: 'limits/chain.ts', says: 'the batches, thrown away' },
+  'socket drain': { role: 'limit', file: 'limits/drain.ts', says: "mongod's replies, thrown away" },
+  'bare getRange': { role: 'limit', file: 'limits/get-range.ts', says: "lmdb's own loop" },
+  'bare uWS': {
+    role: 'limit',
+    file: 'limits/uws.ts',
+    says: 'the same bytes out of memory',
+    upstream: true,
+  },
+  fastify: { role: 'peer', file: 'peers/fastify.ts', says: 'batches of 1,000, fast-json-stringify' },
+  'fastify + compress': {
+    role: 'peer',
+    file: 'peers/fastify.ts',
+    says: '@fastify/compress as it comes',
+  },
+  'fastify + compress, quality 1': {
+    role: 'peer',
+    file: 'peers/fastify.ts',
+    says: "@fastify/compress with sluice's quality",
+    environment: { COMPRESS_QUALITY: '1' },
+  },
+  'fastify, limited': {
+    role: 'peer',
+    file: 'peers/fastify.ts',
+    says: '@fastify/rate-limit',
+    environment: { RATE_LIMIT: String(RATE) },
+  },
+  'fastify raw': {
+    role: 'peer',
+    file: 'peers/fastify-raw.ts',
+    says: 'raw: true and a transcoder in JavaScript',
+  },
+  'fastify cursor.stream()': {
+    role: 'peer',
+    file: 'peers/fastify-cursor.ts',
+    says: 'the way of most guides',
+  },
+  'node:http': { role: 'peer', file: 'peers/node-http.ts', says: 'JSON.stringify, waiting for drain' },
+  express: { role: 'peer', file: 'peers/express.ts', says: 'toArray' },
+} as const satisfies Readonly<Record<string, Candidate>>;
+
+export type CandidateName = keyof typeof CANDIDATES;
+
+/** How a candidate is started on a store. */
+export function programOf(
+  name: CandidateName,
+  store: Readonly<Record<string, string>>,
+  upstream: string | null,
+): Program {
+  const { file, args, environment, upstream: wantsUpstream }: Candidate = CANDIDATES[name];
+  return {
+    file: join(HERE, file),
+    ...(args && { args }),
+    environment: { ...store, ...environment, ...(wantsUpstream && { UPSTREAM: upstream ?? '' }) },
+  };
+}

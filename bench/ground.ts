@@ -1,0 +1,98 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir, totalmem } from 'node:os';
+import { join } from 'node:path';
+import { MongoClient } from 'mongodb';
+import { startMongod, withDatabase } from '../test/support/mongod.ts';
+import type { Ground } from './kinds/kind.ts';
+import { runToEnd } from './process.ts';
+import type { StoreName } from './results.ts';
+
+const CLI = join(import.meta.dirname, '../src/cli.ts');
+/** mongod's cache: all of a million items, and most of ten million. */
+const CACHE_GB = Math.max(0.5, Math.min(4, Math.floor(totalmem() / 2 ** 30 / 4)));
+
+/** A store with items in it, which are the same every time. */
+export interface OpenGround extends Ground {
+  /** What a program needs in its environment to use it. */
+  readonly environment: Readonly<Record<string, string>>;
+  close(): Promise<void>;
+}
+
+/** A database server for all grounds of a run. */
+export interface DatabaseServer {
+  readonly uri: string;
+  readonly version: string;
+  stop(): Promise<void>;
+}
+
+/** MONGODB_URI's, or a mongod of our own; Error when there is none to start. */
+export async function openDatabaseServer(): Promise<DatabaseServer> {
+  const given = process.env.MONGODB_URI;
+  const own = given === undefined ? await startMongod({ cacheGB: CACHE_GB }) : null;
+  const uri = given ?? own?.uri;
+  if (uri === undefined)
+    throw new Error('the bench needs a mongod: set MONGODB_URI or MONGOD, or put one on PATH');
+  const version = await withClient(uri, async (client) => {
+    const info = await client.db('admin').command({ buildInfo: 1 });
+    return String(info.version);
+  });
+  return { uri, version, stop: async () => own?.stop() };
+}
+
+export async function openGround(
+  store: StoreName,
+  rows: number,
+  server: DatabaseServer | null,
+): Promise<OpenGround> {
+  return store === 'lmdb' || !server ? embedded(rows) : onServer(rows, server.uri);
+}
+
+async function embedded(rows: number): Promise<OpenGround> {
+  const directory = await mkdtemp(join(tmpdir(), 'sluice-bench-'));
+  const environment = { DATA_DIR: directory };
+  await seed(rows, environment);
+  return {
+    store: 'lmdb',
+    rows,
+    mongodPid: null,
+    environment,
+    openCursors: () => Promise.resolve(0),
+    close: () => rm(directory, { recursive: true, force: true }),
+  };
+}
+
+async function onServer(rows: number, server: string): Promise<OpenGround> {
+  const uri = withDatabase(server, `sluice_bench_${rows}`);
+  const drop = () => withClient(uri, (client) => client.db().dropDatabase());
+  await drop(); // what an interrupted run left
+  await seed(rows, { MONGODB_URI: uri });
+  const status = async () =>
+    (await withClient(uri, (client) => client.db('admin').command({ serverStatus: 1 }))) as {
+      pid: number;
+      metrics: { cursor: { open: { total: number } } };
+    };
+  const isLocal = /\/\/([^@/]*@)?(127\.0\.0\.1|localhost)[:/]/.test(uri);
+  return {
+    store: 'mongodb',
+    rows,
+    mongodPid: isLocal ? (await status()).pid : null,
+    environment: { MONGODB_URI: uri },
+    openCursors: async () => (await status()).metrics.cursor.open.total,
+    close: async () => {
+      await drop();
+    },
+  };
+}
+
+async function seed(rows: number, environment: Readonly<Record<string, string>>): Promise<void> {
+  await runToEnd({ file: CLI, args: ['import', '--generate', String(rows), '--seed', '1'], environment });
+}
+
+async function withClient<T>(uri: string, work: (client: MongoClient) => Promise<T>): Promise<T> {
+  const client = await new MongoClient(uri).connect();
+  try {
+    return await work(client);
+  } finally {
+    await client.close();
+  }
+}

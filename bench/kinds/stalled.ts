@@ -1,0 +1,98 @@
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
+import { load } from '../load.ts';
+import type { Round } from '../results.ts';
+import { memoryOf, startUsage } from '../usage.ts';
+import { withFresh } from './fresh.ts';
+import { pidsOf, urlOf, type Job, type Kind } from './kind.ts';
+
+/** Readers that begin a stream and take nothing more, while others ask for pages. Counts pages. */
+export interface StalledScenario {
+  readonly kind: 'stalled';
+  readonly stream: string;
+  readonly page: string;
+  readonly readers: number;
+  readonly connections: number;
+}
+
+/** Connections opened at once: a listening socket's queue is not endless. */
+const AT_ONCE = 50;
+/** What the kernel buffers for a reader fills up within this time, and the server's memory comes to rest. */
+const SETTLE_MS = 1500;
+
+export const stalled: Kind<StalledScenario> = {
+  async check(job) {
+    const { stream, page } = job.scenario;
+    const response = await fetch(urlOf(job) + page);
+    const { data } = (await response.json()) as { data: readonly unknown[] };
+    const reader = await stall(new URL(urlOf(job) + stream));
+    reader.destroy();
+    return { text: JSON.stringify(data), rows: data.length, bytes: 0 };
+  },
+
+  measure(job) {
+    return withFresh(job.subject, (subject) => observe({ ...job, subject }));
+  },
+};
+
+async function observe(job: Job<StalledScenario>): Promise<Round> {
+  const { scenario, subject, ground, effort } = job;
+  const url = urlOf(job);
+  const ask = { url: url + scenario.page, connections: scenario.connections, until: effort };
+  const alone = await load(ask);
+  const memoryBefore = memoryOf(subject.process.pid, 'RssAnon');
+  const cursorsBefore = await ground.openCursors();
+  const readers = await stallAll(new URL(url + scenario.stream), Math.ceil(scenario.readers * effort.share));
+  try {
+    await new Promise((resolve) => setTimeout(resolve, SETTLE_MS));
+    const held = memoryOf(subject.process.pid, 'RssAnon') - memoryBefore;
+    const cursors = (await ground.openCursors()) - cursorsBefore;
+    const endUsage = startUsage(pidsOf(job));
+    const beside = await load(ask);
+    return {
+      seconds: beside.seconds,
+      count: beside.requests,
+      usage: endUsage(),
+      latency: beside.latency,
+      figures: {
+        readers: readers.length,
+        kibPerReader: held / 1024 / readers.length,
+        cursors,
+        aloneP99Ms: alone.latency.p99,
+        alonePerSecond: alone.requests / alone.seconds,
+      },
+    };
+  } finally {
+    await Promise.all(readers.map(leave));
+  }
+}
+
+async function stallAll(url: URL, count: number): Promise<Socket[]> {
+  const readers: Socket[] = [];
+  while (readers.length < count) {
+    const some = Array.from({ length: Math.min(AT_ONCE, count - readers.length) }, () => stall(url));
+    readers.push(...(await Promise.all(some)));
+  }
+  return readers;
+}
+
+/** A reader that has taken the first bytes and takes no more. */
+async function stall(url: URL): Promise<Socket> {
+  const socket = connect({ host: url.hostname, port: Number(url.port) });
+  socket.write(
+    `GET ${url.pathname}${url.search} HTTP/1.1\r\nHost: ${url.host}\r\nAccept-Encoding: identity\r\n\r\n`,
+  );
+  const [first] = (await once(socket, 'data')) as [Buffer];
+  socket.pause();
+  socket.on('error', () => undefined); // a server may cut it while it lies there: that is its right
+  if (first.toString('latin1', 9, 12) !== '200')
+    throw new Error(`a stream answered ${first.toString('latin1', 0, 40)}`);
+  return socket;
+}
+
+async function leave(socket: Socket): Promise<void> {
+  if (socket.closed) return;
+  const closed = once(socket, 'close');
+  socket.resetAndDestroy();
+  await closed;
+}

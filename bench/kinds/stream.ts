@@ -1,0 +1,79 @@
+import type { Asked, Drained } from '../limits/asked.ts';
+import { readStream, verifyStream, type Encoding } from '../reader.ts';
+import type { Round } from '../results.ts';
+import { startUsage } from '../usage.ts';
+import { pidsOf, urlOf, type Job, type Kind, type Proof } from './kind.ts';
+
+/** Whole streams, one or several at once. Counts rows. */
+export interface StreamScenario {
+  readonly kind: 'stream';
+  readonly path: string;
+  readonly encoding: Encoding;
+  /** Streams at once. */
+  readonly streams: number;
+  /** The same for a limit that is no server. */
+  readonly asked?: Asked;
+}
+
+/** Compressed bytes depend on when which bytes came together; by more than so much they never differ. */
+const COMPRESSED_TOLERANCE = 0.1;
+
+export const stream: Kind<StreamScenario> = {
+  async check(job) {
+    const { path, encoding } = job.scenario;
+    if (job.subject.process.url === null) return null;
+    const { rows, bytes, md5 } = await verifyStream(urlOf(job) + path, encoding);
+    if (rows === 0) throw new Error(`${job.subject.name} gave no rows for ${path}`);
+    return { text: `${rows} rows, ${bytes} bytes, md5 ${md5}`, rows, bytes };
+  },
+
+  async measure(job, proof) {
+    return job.subject.process.url === null ? drain(job, proof) : read(job, proof);
+  },
+};
+
+async function read(job: Job<StreamScenario>, proof: Proof): Promise<Round> {
+  const { path, encoding, streams } = job.scenario;
+  const url = urlOf(job) + path;
+  const endUsage = startUsage(pidsOf(job));
+  const started = performance.now();
+  const readings = await Promise.all(Array.from({ length: streams }, () => readStream(url, encoding)));
+  const seconds = (performance.now() - started) / 1000;
+  const usage = endUsage();
+  const sizes = readings.map(({ bytes }) => bytes);
+  if (encoding === 'identity') assertAll(sizes, (size) => size === proof.bytes, job, proof.bytes);
+  else {
+    const [first = 0] = sizes;
+    assertAll(sizes, (size) => Math.abs(size / first - 1) < COMPRESSED_TOLERANCE, job, first);
+  }
+  const total = sizes.reduce((sum, size) => sum + size, 0);
+  const firstByte = Math.max(...readings.map(({ firstByteSeconds }) => firstByteSeconds));
+  return {
+    seconds,
+    count: proof.rows * streams,
+    usage,
+    figures: { wireMB: total / 1e6, ratio: (proof.bytes * streams) / total, firstByteMs: firstByte * 1000 },
+  };
+}
+
+function assertAll(
+  sizes: readonly number[],
+  fits: (size: number) => boolean,
+  { subject, scenario }: Job<StreamScenario>,
+  expected: number,
+): void {
+  const wrong = sizes.find((size) => !fits(size));
+  if (wrong !== undefined)
+    throw new Error(`${subject.name}, ${scenario.path}: ${wrong} bytes came where ${expected} were expected`);
+}
+
+async function drain(job: Job<StreamScenario>, proof: Proof): Promise<Round> {
+  const { asked } = job.scenario;
+  const { process, name } = job.subject;
+  const endUsage = startUsage(pidsOf(job));
+  const { rows, bytes, seconds } = JSON.parse(await process.ask(JSON.stringify(asked))) as Drained;
+  const usage = endUsage();
+  if (rows !== null && rows !== proof.rows) throw new Error(`${name} read ${rows} rows, not ${proof.rows}`);
+  if (rows === null && bytes < proof.rows) throw new Error(`${name} read no more than ${bytes} bytes`);
+  return { seconds, count: proof.rows, usage };
+}

@@ -1,0 +1,34 @@
+import { createInterface } from 'node:readline';
+import type { Plan } from '../../src/store/store.ts';
+
+/** What a limit that is no server is asked for, as a line of JSON, and what it answers. */
+export interface Asked {
+  readonly sort: string;
+  readonly category?: string;
+}
+
+/** `rows` is null for a limit that does not look at what it reads. */
+export interface Drained {
+  readonly rows: number | null;
+  readonly bytes: number;
+  readonly seconds: number;
+}
+
+/** Answers each line of stdin, one after the other, until it ends. */
+export async function answerLines(
+  drain: (plan: Plan) => Promise<Omit<Drained, 'seconds'>> | Omit<Drained, 'seconds'>,
+): Promise<void> {
+  process.stdout.write(`${JSON.stringify({ msg: 'listening', url: null })}\n`);
+  for await (const line of createInterface({ input: process.stdin })) {
+    const asked = JSON.parse(line) as Asked;
+    const started = performance.now();
+    const drained = await drain(planOf(asked));
+    const answer: Drained = { ...drained, seconds: (performance.now() - started) / 1000 };
+    process.stdout.write(`${JSON.stringify(answer)}\n`);
+  }
+}
+
+function planOf({ sort, category }: Asked): Plan {
+  const order = sort.startsWith('price') ? 'price' : 'id';
+  return { order, direction: sort.endsWith('desc') ? -1 : 1, ...(category !== undefined && { category }) };
+}

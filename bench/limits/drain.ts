@@ -1,0 +1,89 @@
+/**
+ * What mongod itself gives: one cursor read over one socket, replies counted and thrown away. No driver, and no parsing but
+ * of a reply's length and of the cursor's id at its end. Servers that ask for a password are not served.
+ */
+import { connect } from 'node:net';
+import { BSON } from '../../src/store/bson.ts';
+import type { Plan } from '../../src/store/store.ts';
+import { answerLines } from './asked.ts';
+
+const BATCH_ROWS = 4000;
+/** MongoDB wire protocol: 16 bytes of header, 4 of flags, 1 that says that one document follows. */
+const OP_MSG = 2013;
+const HEAD_BYTES = 21;
+/** Behind the rows stand the cursor's id, the namespace and the cluster's time: about 300 bytes. */
+const TAIL_BYTES = 512;
+const ID_FIELD = Buffer.from('\x12id\0');
+const READ_BYTES = 1 << 20;
+
+const uri = new URL(process.env.MONGODB_URI ?? '');
+const $db = uri.pathname.slice(1);
+
+class Wire {
+  bytes = 0;
+  /** Where the reply under way ends, counted as `bytes`; null before its length is known. */
+  #end: number | null = null;
+  #start = 0;
+  readonly #tail = Buffer.alloc(TAIL_BYTES);
+  #replied: { resolve: () => void; reject: (error: Error) => void } | null = null;
+  readonly #socket = connect({
+    host: uri.hostname,
+    port: Number(uri.port || 27017),
+    noDelay: true,
+    onread: {
+      buffer: Buffer.allocUnsafe(READ_BYTES),
+      callback: (length, buffer) => {
+        this.#take(buffer.subarray(0, length));
+        return true;
+      },
+    },
+  }).on('error', (error) => this.#replied?.reject(error));
+
+  /** Sends a command that gives a cursor; resolves, when its reply is in, with the id it is left open under, 0 at the end. */
+  async run(command: Record<string, unknown>): Promise<bigint> {
+    const body = BSON.serialize({ ...command, $db });
+    const head = Buffer.alloc(HEAD_BYTES);
+    head.writeInt32LE(HEAD_BYTES + body.length, 0);
+    head.writeInt32LE(OP_MSG, 12);
+    await new Promise<void>((resolve, reject) => {
+      this.#replied = { resolve, reject };
+      this.#socket.write(Buffer.concat([head, body]));
+    });
+    const at = this.#tail.lastIndexOf(ID_FIELD);
+    if (at < 0) throw new Error(`${$db}: a command failed: ${this.#tail.toString('latin1')}`);
+    return this.#tail.readBigInt64LE(at + ID_FIELD.length);
+  }
+
+  close(): void {
+    this.#socket.destroy();
+  }
+
+  #take(chunk: Uint8Array): void {
+    this.bytes += chunk.length;
+    if (chunk.length < TAIL_BYTES) this.#tail.copyWithin(0, chunk.length);
+    this.#tail.set(chunk.subarray(-TAIL_BYTES), Math.max(0, TAIL_BYTES - chunk.length));
+    // The length comes first, in one piece: a reply is in a segment of its own, as only one command is under way.
+    this.#end ??= this.#start + new DataView(chunk.buffer, chunk.byteOffset).getInt32(0, true);
+    if (this.bytes < this.#end) return;
+    this.#start = this.bytes;
+    this.#end = null;
+    this.#replied?.resolve();
+  }
+}
+
+function findCommand({ order, direction, category }: Plan): Record<string, unknown> {
+  const sort = order === 'price' ? { price: direction, _id: direction } : { _id: direction };
+  const filter = category === undefined ? {} : { category };
+  return { find: 'items', filter, sort, batchSize: BATCH_ROWS };
+}
+
+await answerLines(async (plan) => {
+  const wire = new Wire();
+  try {
+    let id = await wire.run(findCommand(plan));
+    while (id !== 0n) id = await wire.run({ getMore: id, collection: 'items', batchSize: BATCH_ROWS });
+    return { rows: null, bytes: wire.bytes };
+  } finally {
+    wire.close();
+  }
+});

@@ -1,0 +1,109 @@
+/**
+ * The limit of the HTTP side: uWebSockets.js alone, writing bytes that lie ready in memory. The bytes are sluice's own
+ * answer, fetched once from UPSTREAM when a path is first asked for.
+ */
+import { createRequire } from 'node:module';
+import { dirname, join } from 'node:path';
+import type * as uws from 'uWebSockets.js';
+import { readConfig } from '../../src/config.ts';
+import { corked } from '../../src/http/cork.ts';
+import { loadAddon } from '../../src/http/uws/addon.ts';
+
+/** One write a cork and at most so many bytes in it, head and frame included: more corrupts bodies under backpressure. */
+const CHUNK_BYTES = 15_600;
+/** Larger answers are streams. */
+const MOST_PIECES = 4;
+
+type Addon = Pick<typeof uws, 'App' | 'us_socket_local_port'>;
+
+interface Answer {
+  readonly type: string;
+  readonly chunks: readonly Buffer[];
+}
+
+const upstream = process.env.UPSTREAM ?? '';
+const answers = new Map<string, Answer>();
+
+function load(): Addon {
+  const folder = dirname(createRequire(import.meta.url).resolve('uWebSockets.js'));
+  const file = join(folder, `uws_${process.platform}_${process.arch}_${process.versions.modules}.node`);
+  return loadAddon({ file, cacheDirectory: readConfig(process.env).cacheDirectory }) as Addon;
+}
+
+async function fetchAnswer(path: string): Promise<Answer> {
+  const response = await fetch(upstream + path, { headers: { 'accept-encoding': 'identity' } });
+  if (response.status !== 200) throw new Error(`${path} answered ${response.status}`);
+  const body = Buffer.from(await response.arrayBuffer());
+  const chunks: Buffer[] = [];
+  for (let at = 0; at < body.length; at += CHUNK_BYTES) chunks.push(body.subarray(at, at + CHUNK_BYTES));
+  const answer = { type: response.headers.get('content-type') ?? '', chunks };
+  answers.set(path, answer);
+  return answer;
+}
+
+/** Writes until the socket is full, and goes on when it has room. */
+function send(response: uws.HttpResponse, { type, chunks }: Answer, isOpen: () => boolean): void {
+  let next = 0;
+  const write = (): boolean => {
+    while (isOpen()) {
+      if (next === chunks.length) {
+        response.cork(() => {
+          response.end();
+        });
+        return true;
+      }
+      const taken = corked(response, () => {
+        if (next === 0) response.writeHeader('content-type', type);
+        return response.write(chunks[next++] ?? '');
+      });
+      if (!taken) return false;
+    }
+    return false;
+  };
+  response.onWritable(write);
+  write();
+}
+
+/** A page goes out in one piece, with its length. */
+function reply(response: uws.HttpResponse, answer: Answer, isOpen: () => boolean): void {
+  const [first] = answer.chunks;
+  if (answer.chunks.length > MOST_PIECES) {
+    send(response, answer, isOpen);
+    return;
+  }
+  const body = answer.chunks.length === 1 && first ? first : Buffer.concat(answer.chunks);
+  response.cork(() => {
+    response.writeHeader('content-type', answer.type).end(body);
+  });
+}
+
+const addon = load();
+const app = addon.App();
+app.get('/*', (response, request) => {
+  const query = request.getQuery() as string | undefined; // undefined without a question mark, which the types deny
+  const path = query === undefined ? request.getUrl() : `${request.getUrl()}?${query}`;
+  let open = true;
+  const isOpen = () => open;
+  response.onAborted(() => {
+    open = false;
+  });
+  const ready = answers.get(path);
+  if (ready) {
+    reply(response, ready, isOpen);
+    return;
+  }
+  fetchAnswer(path).then(
+    (answer) => {
+      if (open) reply(response, answer, isOpen);
+    },
+    (error: unknown) => {
+      process.stderr.write(`${String(error)}\n`);
+      if (open) response.close();
+    },
+  );
+});
+app.listen('127.0.0.1', 0, (socket) => {
+  if (!socket) throw new Error('no port to listen on');
+  const url = `http://127.0.0.1:${addon.us_socket_local_port(socket)}`;
+  process.stdout.write(`${JSON.stringify({ msg: 'listening', url })}\n`);
+});

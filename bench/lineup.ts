@@ -1,0 +1,60 @@
+import { join } from 'node:path';
+import { CANDIDATES, programOf, type CandidateName } from './candidates.ts';
+import type { OpenGround } from './ground.ts';
+import type { Subject } from './kinds/kind.ts';
+import { startProcess } from './process.ts';
+
+/** Another commit of sluice, checked out beside this one. */
+export interface Revision {
+  readonly name: string;
+  readonly directory: string;
+}
+
+/** The candidates at work on one ground: each is started when it is first needed, and all are stopped together. */
+export class Lineup {
+  readonly #ground: OpenGround;
+  readonly #revision: Revision | null;
+  readonly #started = new Map<string, Subject>();
+
+  constructor(ground: OpenGround, revision: Revision | null) {
+    this.#ground = ground;
+    this.#revision = revision;
+  }
+
+  /** The subjects of a scenario; against a revision, this sluice and that one. */
+  async of(names: readonly CandidateName[]): Promise<Subject[]> {
+    const subjects: Subject[] = [];
+    if (!this.#revision) {
+      for (const name of names) subjects.push(await this.#subject(name));
+      return subjects;
+    }
+    for (const name of names.filter((each) => CANDIDATES[each].role === 'own'))
+      subjects.push(await this.#subject(name), await this.#subject(name, this.#revision));
+    return subjects;
+  }
+
+  async stop(): Promise<void> {
+    for (const { process } of this.#started.values()) await process.stop();
+    this.#started.clear();
+  }
+
+  async #subject(name: CandidateName, revision?: Revision): Promise<Subject> {
+    const label = revision ? `${name} at ${revision.name}` : name;
+    const running = this.#started.get(label);
+    if (running) return running;
+    const upstream = name === 'bare uWS' ? (await this.#subject('sluice')).process.url : null;
+    const here = programOf(name, this.#ground.environment, upstream);
+    const program = revision ? { ...here, file: join(revision.directory, 'src/cli.ts') } : here;
+    const process = await startProcess(program);
+    this.#assertEngine(name, process.announced);
+    const subject = { name: label, program, process };
+    this.#started.set(label, subject);
+    return subject;
+  }
+
+  /** Where everything must be there, the slower engine would be measured as if it were the fast one. */
+  #assertEngine(name: CandidateName, { engine }: Readonly<Record<string, unknown>>): void {
+    if (process.env.REQUIRE_ALL && CANDIDATES[name].role === 'own' && engine !== 'uWebSockets.js')
+      throw new Error(`the engine is ${String(engine)}, not uWebSockets.js`);
+  }
+}

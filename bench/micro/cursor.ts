@@ -1,0 +1,37 @@
+/** What a cursor costs: node --import tsx bench/micro/cursor.ts [turns] */
+import assert from 'node:assert/strict';
+import { decodeCursor, encodeCursor } from '../../src/pages/cursor.ts';
+import { makeBookmark } from '../../src/store/bookmark.ts';
+import { ObjectId } from '../../src/store/bson.ts';
+import type { Plan } from '../../src/store/store.ts';
+import { printMachine, takeTurns, type Work } from './turns.ts';
+
+const turns = Number(process.argv[2]) || 20_000; // --micro is no number
+const id = new ObjectId('655b0b800000000100000000');
+
+const kinds: Readonly<Record<string, { plan: Plan; key: { _id: unknown; price?: number } }>> = {
+  'by id': { plan: { order: 'id', direction: 1 }, key: { _id: id } },
+  'by price, in a category and a range': {
+    plan: { order: 'price', direction: -1, category: 'toys', minPrice: 1, maxPrice: 500 },
+    key: { price: 99.95, _id: id },
+  },
+  'by a string id of 200 bytes': { plan: { order: 'id', direction: 1 }, key: { _id: 'x'.repeat(200) } },
+};
+
+const works: Record<string, { work: Work; expected: number }> = {};
+for (const [name, { plan, key }] of Object.entries(kinds)) {
+  const bookmark = makeBookmark(key);
+  const cursor = encodeCursor('items', plan, bookmark);
+  assert.deepEqual(Buffer.from(decodeCursor(cursor, 'items', plan)), Buffer.from(bookmark), name);
+  works[`encode, ${name}`] = {
+    work: () => encodeCursor('items', plan, bookmark).length,
+    expected: cursor.length,
+  };
+  works[`decode and check, ${name}`] = {
+    work: () => decodeCursor(cursor, 'items', plan).length,
+    expected: bookmark.length,
+  };
+}
+
+printMachine();
+takeTurns(works, turns);

@@ -1,0 +1,46 @@
+/** What it costs to read a query: node --import tsx bench/micro/query.ts [turns] */
+import assert from 'node:assert/strict';
+import { parseQuery } from '../../src/http/query.ts';
+import { ITEM_PLAN, readStreamQuery, STREAM_PARAMETERS } from '../../src/items/query.ts';
+import { pageQuery } from '../../src/pages/query.ts';
+import { printMachine, takeTurns } from './turns.ts';
+
+const turns = Number(process.argv[2]) || 20_000; // --micro is no number
+const page = pageQuery({ maxLimit: 1000, maxOffset: 1_000_000 }, ITEM_PLAN, true);
+const readPage = (raw: string) => page.read(parseQuery(raw, page.names));
+const readStream = (raw: string) => readStreamQuery(parseQuery(raw, STREAM_PARAMETERS));
+
+const FULL =
+  'limit=100&sort=price_desc&category=garden%20tools&min_price=1.5&max_price=99&fields=name,price&offset=20';
+
+const full = readPage(FULL);
+assert.deepEqual(full.plan, {
+  order: 'price',
+  direction: -1,
+  category: 'garden tools',
+  minPrice: 1.5,
+  maxPrice: 99,
+});
+assert.deepEqual(full.fields, ['name', 'price']);
+assert.equal(full.skip, 20);
+
+printMachine();
+takeTurns(
+  {
+    'a page without parameters': { work: () => readPage('').limit, expected: 50 },
+    'a page with a limit': { work: () => readPage('limit=100').limit, expected: 100 },
+    'a page with seven parameters': { work: () => readPage(FULL).limit, expected: 100 },
+    'a stream with two': { work: () => readStream('sort=price_asc&limit=7').limit, expected: 7 },
+    'a mistake, told': {
+      work: () => {
+        try {
+          return readPage('limit=5000').limit;
+        } catch (error) {
+          return (error as Error).message.length;
+        }
+      },
+      expected: 'limit must be an integer from 1 to 1000; it came as "5000".'.length,
+    },
+  },
+  turns,
+);

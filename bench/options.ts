@@ -1,0 +1,95 @@
+import { parseArgs } from 'node:util';
+import type { StoreName } from './results.ts';
+import { SETS, type SetName } from './scenarios/scenario.ts';
+
+export const HELP = `npm run bench -- [options]
+
+  --quick            a small set, 1 round, few items: under 2 minutes; no figures to publish
+  --full             also what takes long: ten times the items, 5,000 stalled readers, more connections
+  --scenario NAME    only scenarios whose name begins so; may be repeated
+  --store NAME       mongodb or lmdb; without it both
+  --rows N           items in the store
+  --rounds N         rounds of each candidate
+  --seconds N        length of a round that has no end by itself
+  --json FILE        write the results
+  --publish          write bench/results/, with the plots, and the tables of the README
+  --against REV      this sluice against another commit; exit 1 when it is slower beyond the noise
+  --micro            what single parts cost: transcoder, cursor, query, limiter
+  --list             name the scenarios
+
+MONGODB_URI names a server to use; without it a mongod is started (MONGOD, or the one on PATH).
+`;
+
+export interface Options {
+  readonly set: SetName;
+  readonly scenarios: readonly string[];
+  readonly stores: readonly StoreName[];
+  readonly rows: number;
+  readonly rounds: number;
+  readonly seconds: number;
+  readonly json: string | undefined;
+  readonly against: string | undefined;
+  readonly publish: boolean;
+  readonly mode: 'measure' | 'micro' | 'list' | 'help';
+}
+
+/** By the set: a run of the default one takes about 20 minutes on two cores. */
+const SIZES: Readonly<Record<SetName, Pick<Options, 'rows' | 'rounds' | 'seconds'>>> = {
+  quick: { rows: 10_000, rounds: 1, seconds: 1 },
+  default: { rows: 1_000_000, rounds: 3, seconds: 3 },
+  full: { rows: 1_000_000, rounds: 5, seconds: 5 },
+};
+/** Noise is told from a difference by more rounds. */
+const ROUNDS_AGAINST = 5;
+const STORES: readonly StoreName[] = ['mongodb', 'lmdb'];
+
+/** Error for what is not an option or out of its bounds. */
+export function readOptions(argv: readonly string[]): Options {
+  const flag = { type: 'boolean', default: false } as const;
+  const { values } = parseArgs({
+    args: [...argv],
+    options: {
+      quick: flag,
+      full: flag,
+      publish: flag,
+      micro: flag,
+      list: flag,
+      help: flag,
+      scenario: { type: 'string', multiple: true, default: [] },
+      store: { type: 'string' },
+      rows: { type: 'string' },
+      rounds: { type: 'string' },
+      seconds: { type: 'string' },
+      json: { type: 'string' },
+      against: { type: 'string' },
+    },
+  });
+  const set = values.quick ? 'quick' : values.full ? 'full' : 'default';
+  const sizes = SIZES[set];
+  const store = STORES.find((name) => name === values.store);
+  if (values.store !== undefined && !store)
+    throw new Error(`--store is mongodb or lmdb, not ${values.store}`);
+  return {
+    set,
+    scenarios: values.scenario,
+    stores: store ? [store] : STORES,
+    rows: positive('rows', values.rows, sizes.rows),
+    rounds: positive('rounds', values.rounds, values.against === undefined ? sizes.rounds : ROUNDS_AGAINST),
+    seconds: positive('seconds', values.seconds, sizes.seconds),
+    json: values.json,
+    against: values.against,
+    publish: values.publish,
+    mode: values.help ? 'help' : values.list ? 'list' : values.micro ? 'micro' : 'measure',
+  };
+}
+
+/** Whether a set holds a scenario that another set is the smallest to hold. */
+export function holds(set: SetName, smallest: SetName): boolean {
+  return SETS.indexOf(set) >= SETS.indexOf(smallest);
+}
+
+function positive(name: string, given: string | undefined, fallback: number): number {
+  const value = given === undefined ? fallback : Number(given);
+  if (!(value > 0)) throw new Error(`--${name} is a number above 0, not ${String(given)}`);
+  return value;
+}

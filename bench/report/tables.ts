@@ -1,0 +1,140 @@
+import { CANDIDATES, type CandidateName } from '../candidates.ts';
+import {
+  median,
+  medianOf,
+  perSecond,
+  type Results,
+  type Round,
+  type ScenarioResult,
+  type Series,
+} from '../results.ts';
+import { targetTable } from './targets.ts';
+
+/** A server that keeps less than this of a core busy waits for something else, and that is what was measured then. */
+const FULL_CORE = 0.9;
+
+type Column = readonly [heading: string, cell: (series: Series, scenario: ScenarioResult) => string];
+
+const TITLES: Readonly<Record<string, string>> = {
+  streams: 'Streams',
+  sizes: 'Streams of sets of different sizes',
+  pages: 'Pages of 100',
+  depth: 'Pages behind many rows: cursor against offset',
+  connections: 'Pages on different numbers of connections',
+  memory: 'A slow reader',
+  others: 'Users, limits, starts, stalled readers',
+};
+
+/** All tables in Markdown: the targets, then a table for each group. */
+export function tables(results: Results): string {
+  const parts = [`**Targets**\n\n${targetTable(results)}`];
+  for (const [group, title] of Object.entries(TITLES)) {
+    const scenarios = results.scenarios.filter((scenario) => scenario.group === group);
+    if (scenarios.length > 0) parts.push(`**${title}**\n\n${table(scenarios, columnsOf(group))}`);
+  }
+  return parts.join('\n\n');
+}
+
+function columnsOf(group: string): readonly Column[] {
+  if (group === 'memory')
+    return [
+      CANDIDATE,
+      ['idle, MB', figure('idleMB')],
+      ['peak, MB', figure('peakMB')],
+      ['over idle, MB', figure('overIdleMB')],
+    ];
+  if (group === 'streams' || group === 'sizes') return [CANDIDATE, SPEED, SPREAD, VERSUS, CPU, CORES, PEAK];
+  if (group === 'others')
+    return [
+      CANDIDATE,
+      SPEED,
+      SPREAD,
+      VERSUS,
+      MEDIAN_TIME,
+      P99,
+      ['KiB a reader', figure('kibPerReader')],
+      ['cursors', figure('cursors')],
+      ['p99 alone, ms', figure('aloneP99Ms')],
+    ];
+  return [CANDIDATE, SPEED, SPREAD, VERSUS, MEDIAN_TIME, P99, CPU, CORES];
+}
+
+const CANDIDATE: Column = [
+  'candidate',
+  ({ candidate }) => (roleOf(candidate) === 'limit' ? `*${candidate}*` : candidate),
+];
+const SPEED: Column = ['per second', (series, { kind }) => count(medianOf(series, perSecond), kind)];
+const SPREAD: Column = [
+  'from - to',
+  ({ rounds }, { kind }) => {
+    const speeds = rounds.map(perSecond);
+    return `${count(Math.min(...speeds), kind)} - ${count(Math.max(...speeds), kind)}`;
+  },
+];
+const VERSUS: Column = [
+  'sluice is',
+  (series, scenario) => {
+    if (roleOf(series.candidate) === 'own') return '';
+    const own = scenario.series.find(({ candidate }) => roleOf(candidate) === 'own');
+    return `${(medianOf(own, perSecond) / medianOf(series, perSecond)).toFixed(2)}x`;
+  },
+];
+const MEDIAN_TIME: Column = [
+  'median, ms',
+  (series) => milliseconds(medianOf(series, ({ latency }) => latency?.p50)),
+];
+const P99: Column = ['p99, ms', (series) => milliseconds(medianOf(series, ({ latency }) => latency?.p99))];
+const CPU: Column = [
+  "server's CPU",
+  (series, { kind }) =>
+    kind === 'stream'
+      ? `${medianOf(series, ({ usage, count: rows }) => (usage.server / rows) * 1e6).toFixed(2)} s a million`
+      : `${medianOf(series, ({ usage, count: requests }) => (usage.server / requests) * 1000).toFixed(3)} ms`,
+];
+const CORES: Column = [
+  'cores: server, mongod, client',
+  (series) => {
+    const cores = (['server', 'mongod', 'client'] as const).map((who) =>
+      medianOf(series, ({ usage, seconds }) => usage[who] / seconds),
+    );
+    const mark = (cores[0] ?? 0) < FULL_CORE ? ' †' : '';
+    return cores.map((used) => used.toFixed(2)).join(', ') + mark;
+  },
+];
+const PEAK: Column = [
+  'peak, MB',
+  (series) => (medianOf(series, ({ usage }) => usage.rssPeak) / 1e6).toFixed(0),
+];
+
+function table(scenarios: readonly ScenarioResult[], columns: readonly Column[]): string {
+  const headings = ['scenario', 'store', ...columns.map(([heading]) => heading)];
+  const lines = scenarios.flatMap((scenario) =>
+    scenario.series.map((series, index) => {
+      const cells = columns.map(([, cell]) => cell(series, scenario));
+      const place = index === 0 ? [`\`${scenario.name}\` ${scenario.shows}`, scenario.store] : ['', ''];
+      return `| ${[...place, ...cells].join(' | ')} |`;
+    }),
+  );
+  return [`| ${headings.join(' | ')} |`, `|${headings.map(() => '---').join('|')}|`, ...lines].join('\n');
+}
+
+function figure(name: string): Column[1] {
+  return ({ rounds }) => {
+    const values = rounds.map((round: Round) => round.figures?.[name]).filter((value) => value !== undefined);
+    if (values.length === 0) return '';
+    const middle = median(values);
+    return middle.toFixed(Math.abs(middle) < 10 ? 1 : 0);
+  };
+}
+
+export function roleOf(candidate: string): string {
+  return CANDIDATES[candidate as CandidateName].role;
+}
+
+function milliseconds(value: number): string {
+  return Number.isNaN(value) ? '' : value.toFixed(value < 10 ? 2 : 0);
+}
+
+function count(value: number, kind: string): string {
+  return kind === 'cold-start' || value < 10 ? value.toFixed(2) : Math.round(value).toLocaleString('en-US');
+}

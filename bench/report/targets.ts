@@ -1,0 +1,146 @@
+import { medianOf, perSecond, type Results, type Round, type Series } from '../results.ts';
+
+interface Target {
+  readonly figure: string;
+  readonly wanted: string;
+  readonly measured: (results: Results) => number;
+  readonly reached: (value: number) => boolean;
+  readonly shown: (value: number) => string;
+}
+
+const times = (value: number) => `${value.toFixed(2)}x`;
+const atLeast = (bound: number) => ({
+  wanted: `>= ${bound}x`,
+  reached: (value: number) => value >= bound,
+  shown: times,
+});
+const atMost = (bound: number) => ({
+  wanted: `<= ${bound}x`,
+  reached: (value: number) => value <= bound,
+  shown: times,
+});
+const below = (bound: number, unit: string, digits = 1) => ({
+  wanted: `<= ${bound} ${unit}`,
+  reached: (value: number) => value <= bound,
+  shown: (value: number) => `${value.toFixed(digits)} ${unit}`,
+});
+const rowsPerSecond = (bound: number) => ({
+  wanted: `>= ${bound / 1e6}M rows/s`,
+  reached: (value: number) => value >= bound,
+  shown: (value: number) => `${(value / 1e6).toFixed(2)}M rows/s`,
+});
+
+/** What this server is to reach. The ratio to the limit says how much is left; those to peers are reported. */
+const TARGETS: readonly Target[] = [
+  {
+    figure: 'stream in id order, against the bare chain',
+    ...atLeast(0.85),
+    measured: ratio('stream-id', 'bare chain'),
+  },
+  {
+    figure: 'the same, against Fastify batched by hand',
+    ...atLeast(15),
+    measured: ratio('stream-id', 'fastify'),
+  },
+  {
+    figure: 'stream in price order, against Fastify',
+    ...atLeast(3),
+    measured: ratio('stream-price', 'fastify'),
+  },
+  {
+    figure: 'page of 100 by price, requests/s against Fastify',
+    ...atLeast(4.5),
+    measured: ratio('page-price', 'fastify'),
+  },
+  {
+    figure: 'its CPU in the server',
+    ...below(0.12, 'ms', 3),
+    measured: pick('page-price', ({ usage, count }) => (usage.server / count) * 1000),
+  },
+  { figure: 'cursor page at row 900,000, p99 against row 0', ...atMost(1.2), measured: deepAgainstFirst },
+  {
+    figure: 'stream with br, against @fastify/compress, same quality',
+    ...atLeast(4),
+    measured: ratio('stream-br', 'fastify + compress, quality 1'),
+  },
+  {
+    figure: 'the same, its default quality',
+    ...atLeast(4),
+    measured: ratio('stream-br', 'fastify + compress'),
+  },
+  {
+    figure: "one slow stream's memory over idle",
+    ...below(40, 'MB'),
+    measured: pick('slow-reader', ({ figures }) => figures?.overIdleMB),
+  },
+  { figure: 'a stalled reader, memory', ...below(64, 'KiB'), measured: stalled('kibPerReader') },
+  { figure: 'pages beside stalled readers, p99 against without', ...atMost(3), measured: besideStalled },
+  {
+    figure: 'embedded store, stream by id',
+    ...rowsPerSecond(1e6),
+    measured: pick('stream-id', perSecond, 'lmdb'),
+  },
+  {
+    figure: 'embedded store, stream by price',
+    ...rowsPerSecond(0.5e6),
+    measured: pick('stream-price', perSecond, 'lmdb'),
+  },
+  {
+    figure: 'first bytes of a stream, p99',
+    ...below(20, 'ms'),
+    measured: pick('first-row', ({ latency }) => latency?.p99),
+  },
+];
+
+/** Targets whose scenario was not in the run are left out. */
+export function targetTable(results: Results): string {
+  const lines = TARGETS.flatMap(({ figure, wanted, measured, reached, shown }) => {
+    const value = measured(results);
+    if (Number.isNaN(value)) return [];
+    return [`| ${figure} | ${wanted} | ${shown(value)} | ${reached(value) ? 'yes' : 'no'} |`];
+  });
+  return ['| figure | target | measured | reached |', '|---|---|---|---|', ...lines].join('\n');
+}
+
+function find({ scenarios }: Results, name: string, candidate: string, store: string): Series | undefined {
+  const scenario = scenarios.find((each) => each.name === name && each.store === store);
+  return scenario?.series.find((each) => each.candidate === candidate);
+}
+
+function ratio(name: string, other: string): Target['measured'] {
+  return (results) =>
+    medianOf(find(results, name, 'sluice', 'mongodb'), perSecond) /
+    medianOf(find(results, name, other, 'mongodb'), perSecond);
+}
+
+function pick(
+  name: string,
+  value: (round: Round) => number | undefined,
+  store = 'mongodb',
+): Target['measured'] {
+  return (results) => medianOf(find(results, name, 'sluice', store), value);
+}
+
+function p99(results: Results, name: string): number {
+  return medianOf(find(results, name, 'sluice', 'mongodb'), ({ latency }) => latency?.p99);
+}
+
+function deepAgainstFirst(results: Results): number {
+  return p99(results, 'cursor-900000') / p99(results, 'cursor-0');
+}
+
+/** The largest number of readers in the run. */
+function mostStalled({ scenarios }: Results): string {
+  const names = scenarios
+    .filter(({ kind, store }) => kind === 'stalled' && store === 'mongodb')
+    .map(({ name }) => name);
+  return names.at(-1) ?? '';
+}
+
+function stalled(figure: string): Target['measured'] {
+  return (results) => pick(mostStalled(results), ({ figures }) => figures?.[figure])(results);
+}
+
+function besideStalled(results: Results): number {
+  return p99(results, mostStalled(results)) / stalled('aloneP99Ms')(results);
+}

@@ -1,0 +1,68 @@
+import { execFile } from 'node:child_process';
+import { mkdtemp, rm, symlink } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import type { Revision } from './lineup.ts';
+import { median, perSecond, type ScenarioResult, type Series } from './results.ts';
+
+const run = promisify(execFile);
+const ROOT = join(import.meta.dirname, '..');
+/** Medians that differ by less say nothing, however quiet the rounds were. */
+const LEAST_DIFFERENCE = 0.05;
+
+/** Checks a commit out in a directory of its own and builds what it needs, with the packages of this one. */
+export async function checkOut(name: string): Promise<Revision & { remove(): Promise<void> }> {
+  const directory = join(await mkdtemp(join(tmpdir(), 'sluice-revision-')), 'tree');
+  const git = (...args: string[]) => run('git', args, { cwd: ROOT });
+  await git('worktree', 'add', '--detach', directory, name);
+  const remove = async () => {
+    await git('worktree', 'remove', '--force', directory);
+    await rm(join(directory, '..'), { recursive: true, force: true });
+  };
+  try {
+    await symlink(join(ROOT, 'node_modules'), join(directory, 'node_modules'));
+    await run(process.execPath, ['src/serialize/build.mjs'], { cwd: directory });
+    return { name, directory, remove };
+  } catch (error) {
+    await remove();
+    throw error;
+  }
+}
+
+export interface Verdict {
+  readonly scenario: string;
+  readonly candidate: string;
+  /** Medians of what is counted per second: above 1 is faster than the revision. */
+  readonly ratio: number;
+  /** `slower`, `faster`: beyond the noise. */
+  readonly is: 'slower' | 'faster' | 'the same';
+}
+
+/** Compares each of our series with the revision's of the same scenario. */
+export function compare(scenarios: readonly ScenarioResult[], revision: string): Verdict[] {
+  return scenarios.flatMap(({ name, store, series }) =>
+    series
+      .filter(({ candidate }) => !candidate.endsWith(` at ${revision}`))
+      .map((ours): Verdict => {
+        const theirs = series.find(({ candidate }) => candidate === `${ours.candidate} at ${revision}`);
+        if (!theirs) throw new TypeError(`${name} was not measured at ${revision}`);
+        return { scenario: `${name} (${store})`, candidate: ours.candidate, ...judge(ours, theirs) };
+      }),
+  );
+}
+
+/**
+ * A difference is beyond the noise when the medians are 5 % apart and the middle halves of the rounds do not overlap: one
+ * round that the machine disturbed decides nothing.
+ */
+function judge(ours: Series, theirs: Series): Pick<Verdict, 'ratio' | 'is'> {
+  const [own, other] = [ours, theirs].map(({ rounds }) => rounds.map(perSecond).toSorted((a, b) => a - b));
+  if (!own || !other) throw new TypeError('a series without rounds');
+  const ratio = median(own) / median(other);
+  const low = (sorted: readonly number[]) => sorted[Math.floor((sorted.length - 1) / 4)] ?? NaN;
+  const high = (sorted: readonly number[]) => sorted[Math.ceil(((sorted.length - 1) * 3) / 4)] ?? NaN;
+  if (ratio < 1 - LEAST_DIFFERENCE && high(own) < low(other)) return { ratio, is: 'slower' };
+  if (ratio > 1 + LEAST_DIFFERENCE && low(own) > high(other)) return { ratio, is: 'faster' };
+  return { ratio, is: 'the same' };
+}

@@ -1,0 +1,65 @@
+import type { OpenGround } from './ground.ts';
+import type { Effort, Kind, Proof, Subject } from './kinds/kind.ts';
+import { requests } from './kinds/requests.ts';
+import { slowReader } from './kinds/slow-reader.ts';
+import { stalled } from './kinds/stalled.ts';
+import { coldStart, firstRow } from './kinds/starts.ts';
+import { stream } from './kinds/stream.ts';
+import { users } from './kinds/users.ts';
+import type { Round, ScenarioResult } from './results.ts';
+import type { Measurement, Scenario } from './scenarios/scenario.ts';
+
+type KindOf<S> = S extends Measurement ? Kind<S> : never;
+
+const KINDS: { readonly [K in Measurement['kind']]: KindOf<Extract<Measurement, { kind: K }>> } = {
+  stream,
+  requests,
+  users,
+  stalled,
+  'slow-reader': slowReader,
+  'cold-start': coldStart,
+  'first-row': firstRow,
+};
+
+/**
+ * Measures a scenario: answers are compared first, which warms the subjects up, then the subjects take turns, in the
+ * opposite order each second round, so that what the machine does besides falls on all of them alike.
+ */
+export async function runScenario(
+  scenario: Scenario,
+  subjects: readonly Subject[],
+  ground: OpenGround,
+  effort: Effort,
+  rounds: number,
+): Promise<ScenarioResult> {
+  const kind = KINDS[scenario.kind] as Kind<Scenario>;
+  const own = { ...effort, seconds: effort.seconds * (scenario.effort ?? 1) };
+  const jobOf = (subject: Subject) => ({ scenario, subject, ground, effort: own });
+
+  const proofs = new Map<string, Proof>();
+  for (const subject of subjects) {
+    const proof = await kind.check(jobOf(subject));
+    if (proof) proofs.set(subject.name, proof);
+  }
+  assertEqual(scenario.name, proofs);
+  const taken = new Map<string, Round[]>(subjects.map(({ name }) => [name, []]));
+  for (let round = 0; round < rounds; round++) {
+    for (const subject of round % 2 === 0 ? subjects : subjects.toReversed()) {
+      const proof = proofs.get(subject.name) ?? [...proofs.values()][0];
+      if (!proof) throw new TypeError(`${scenario.name} has no server to compare with`);
+      taken.get(subject.name)?.push(await kind.measure(jobOf(subject), proof));
+    }
+  }
+  const { name, shows, group, x } = scenario;
+  return {
+    ...{ name, kind: scenario.kind, shows, group, store: ground.store, rows: ground.rows },
+    ...(x !== undefined && { x }),
+    series: [...taken].map(([candidate, all]) => ({ candidate, rounds: all })),
+  };
+}
+
+function assertEqual(scenario: string, proofs: ReadonlyMap<string, Proof>): void {
+  if (new Set([...proofs.values()].map(({ text }) => text)).size <= 1) return;
+  const all = [...proofs].map(([candidate, { text }]) => `  ${candidate}: ${text.slice(0, 300)}`);
+  throw new Error(`${scenario}: the candidates' answers differ:\n${all.join('\n')}`);
+}

@@ -1,0 +1,67 @@
+import { PAGE, PAGE_BY_PRICE, PAIR, STREAM, type Scenario } from './scenario.ts';
+
+export function others(): Scenario[] {
+  const other = { group: 'others', set: 'quick' } as const;
+  const limited = { mongodb: ['sluice, limited', 'fastify, limited'] } as const;
+  return [
+    {
+      ...other,
+      kind: 'users',
+      name: 'users',
+      shows: 'POST, GET, PATCH, PUT, DELETE of users',
+      connections: 32,
+      on: { mongodb: PAIR, lmdb: ['sluice'] },
+    },
+    {
+      ...other,
+      kind: 'requests',
+      name: 'rate-limited',
+      shows: 'requests beyond the rate limit',
+      path: PAGE,
+      connections: 32,
+      status: 429,
+      on: limited,
+    },
+    {
+      ...other,
+      kind: 'cold-start',
+      name: 'cold-start',
+      shows: 'from the start of a process to its first page',
+      path: '/items?limit=1',
+      on: { mongodb: PAIR, lmdb: ['sluice'] },
+    },
+    {
+      ...other,
+      kind: 'first-row',
+      name: 'first-row',
+      shows: 'the first bytes of a stream of all rows',
+      path: STREAM,
+      starts: 200,
+      on: { mongodb: PAIR, lmdb: ['sluice'] },
+    },
+    ...[1000, 5000].map((readers): Scenario => ({
+      ...other,
+      kind: 'stalled',
+      name: `stalled-${readers}`,
+      shows: `pages beside ${readers} readers that take nothing`,
+      readers,
+      connections: 8,
+      stream: STREAM,
+      page: PAGE_BY_PRICE,
+      set: readers === 1000 ? 'quick' : 'full',
+      on: { mongodb: readers === 1000 ? PAIR : ['sluice'], lmdb: ['sluice'] },
+    })),
+    {
+      kind: 'slow-reader',
+      group: 'memory',
+      set: 'quick',
+      name: 'slow-reader',
+      shows: 'a reader of 2 MB/s asks for 200,000 rows',
+      path: `${STREAM}?limit=200000`,
+      first: PAGE,
+      bytesPerSecond: 2e6,
+      periods: 2,
+      on: { mongodb: ['sluice', 'fastify', 'express'] },
+    },
+  ];
+}

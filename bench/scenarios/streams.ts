@@ -1,0 +1,100 @@
+import { PAIR, STREAM, type Scenario } from './scenario.ts';
+
+const LIMITS = ['bare chain', 'socket drain', 'bare uWS'] as const;
+const LMDB_LIMITS = ['bare chain', 'bare getRange', 'bare uWS'] as const;
+const COMPRESSED = ['sluice', 'fastify + compress', 'fastify + compress, quality 1'] as const;
+/** Streams that are slow at the peers, or many, give so many rows in all. */
+const FEWER_ROWS = 300_000;
+
+/** Whole streams of a store of so many items. */
+export function streams(rows: number): Scenario[] {
+  const some = Math.min(rows, FEWER_ROWS);
+  const whole = { kind: 'stream', group: 'streams', set: 'quick', encoding: 'identity', streams: 1 } as const;
+  const byId = { sort: 'id_asc' };
+  const byPrice = { sort: 'price_asc' };
+  return [
+    {
+      ...whole,
+      name: 'stream-id',
+      shows: 'the whole set in id order',
+      path: STREAM,
+      asked: byId,
+      on: {
+        mongodb: ['sluice', ...LIMITS, 'fastify', 'fastify raw', 'fastify cursor.stream()', 'node:http'],
+        lmdb: ['sluice', ...LMDB_LIMITS],
+      },
+    },
+    {
+      ...whole,
+      name: 'stream-price',
+      shows: 'the whole set in price order',
+      path: `${STREAM}?sort=price_asc`,
+      asked: byPrice,
+      on: { mongodb: ['sluice', ...LIMITS, 'fastify', 'fastify raw'], lmdb: ['sluice', ...LMDB_LIMITS] },
+    },
+    {
+      ...whole,
+      name: 'stream-category',
+      shows: 'one category of eight',
+      path: `${STREAM}?category=toys`,
+      asked: { ...byId, category: 'toys' },
+      set: 'full',
+      on: {
+        mongodb: ['sluice', 'bare chain', 'fastify', 'fastify raw'],
+        lmdb: ['sluice', 'bare chain', 'bare getRange'],
+      },
+    },
+    {
+      ...whole,
+      name: 'stream-array',
+      shows: 'as one JSON array',
+      path: `${STREAM}?format=json&limit=${some}`,
+      on: { mongodb: PAIR, lmdb: ['sluice'] },
+    },
+    {
+      ...whole,
+      name: 'stream-gzip',
+      shows: 'compressed with gzip',
+      path: `${STREAM}?limit=${some}`,
+      encoding: 'gzip',
+      x: 'gzip',
+      on: { mongodb: COMPRESSED },
+    },
+    {
+      ...whole,
+      name: 'stream-br',
+      shows: 'compressed with Brotli',
+      path: `${STREAM}?limit=${some}`,
+      encoding: 'br',
+      x: 'br',
+      on: { mongodb: COMPRESSED, lmdb: ['sluice'] },
+    },
+    ...[8, 64].map((count): Scenario => ({
+      ...whole,
+      name: `streams-${count}`,
+      shows: `${count} streams at once`,
+      path: `${STREAM}?limit=${Math.floor(some / count)}`,
+      streams: count,
+      set: count === 8 ? 'quick' : 'default',
+      on: { mongodb: ['sluice', 'fastify', 'fastify raw'], lmdb: ['sluice'] },
+    })),
+  ];
+}
+
+/** What a row costs must not depend on how many there are. */
+export function sizes(rows: number): Scenario[] {
+  return [0.01, 0.1, 1, 10].map((scale): Scenario => ({
+    kind: 'stream',
+    group: 'sizes',
+    name: `size-${rows * scale}`,
+    shows: `all of ${rows * scale} items`,
+    path: STREAM,
+    encoding: 'identity',
+    streams: 1,
+    asked: { sort: 'id_asc' },
+    scale,
+    x: rows * scale,
+    set: scale === 10 ? 'full' : scale === 0.01 ? 'default' : 'quick',
+    on: { mongodb: ['sluice', 'bare chain'], lmdb: scale === 10 ? [] : ['sluice'] },
+  }));
+}

@@ -1,0 +1,82 @@
+import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
+import { once } from 'node:events';
+import { createServer, type AddressInfo } from 'node:net';
+import { test, type TestContext } from 'node:test';
+import { gzipSync } from 'node:zlib';
+import { HttpBody } from '../bench/http-body.ts';
+import { readStream, verifyStream } from '../bench/reader.ts';
+
+const BODY = '{"id":"a"}\n{"id":"b"}\n';
+const OK = 'HTTP/1.1 200 OK\r\n';
+const CHUNKED = `${OK}Transfer-Encoding: chunked\r\n\r\na\r\n{"id":"a"}\r\nC\r\n\n{"id":"b"}\n\r\n0\r\n\r\n`;
+const COUNTED = `${OK}Content-Length: ${BODY.length}\r\n\r\n${BODY}`;
+
+/** A server that answers with exactly these bytes and closes the connection. */
+async function answering(t: TestContext, bytes: string | Buffer): Promise<string> {
+  const server = createServer((socket) => socket.once('data', () => socket.end(bytes))).listen(
+    0,
+    '127.0.0.1',
+  );
+  await once(server, 'listening');
+  t.after(() => server.close());
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
+}
+
+test('a body is the same however its bytes come apart', () => {
+  for (const answer of [CHUNKED, COUNTED]) {
+    const bytes = Buffer.from(answer);
+    for (let size = 1; size <= bytes.length; size++) {
+      let text = '';
+      const body = new HttpBody((piece) => (text += Buffer.from(piece).toString()));
+      const reused = Buffer.alloc(size); // as a socket's buffer is
+      for (let at = 0; at < bytes.length; at += size) {
+        assert.equal(body.ended, false, `ended before byte ${at}`);
+        body.push(reused.subarray(0, bytes.copy(reused, 0, at)));
+      }
+      assert.deepEqual(
+        { text, ended: body.ended, status: body.status },
+        { text: BODY, ended: true, status: 200 },
+      );
+    }
+  }
+});
+
+test('a framing that is wrong is an error', () => {
+  const push = (text: string) => () => {
+    new HttpBody(() => undefined).push(Buffer.from(text));
+  };
+  const head = `${OK}Transfer-Encoding: chunked\r\n\r\n`;
+  assert.throws(push(`${head}zz\r\n`), /not the size/);
+  assert.throws(push(`${head}1\r\nab\r\n`), /followed by/);
+  assert.throws(push(`${OK}\r\n`), /no known length/);
+});
+
+test('what a stream held is counted and summed up, decoded', async (t) => {
+  const wanted = { rows: 2, bytes: BODY.length, md5: createHash('md5').update(BODY).digest('hex') };
+  assert.deepEqual(await verifyStream(await answering(t, CHUNKED), 'identity'), wanted);
+  const packed = gzipSync(BODY);
+  const head = `${OK}Content-Encoding: gzip\r\nContent-Length: ${packed.length}\r\n\r\n`;
+  const url = await answering(t, Buffer.concat([Buffer.from(head), packed]));
+  assert.deepEqual(await verifyStream(url, 'gzip'), wanted);
+  assert.equal((await readStream(url, 'gzip')).bytes, packed.length);
+});
+
+test('a cut, another status and another coding are refused', async (t) => {
+  await assert.rejects(
+    readStream(await answering(t, CHUNKED.slice(0, -2)), 'identity'),
+    /cut after 22 bytes/,
+  );
+  await assert.rejects(
+    readStream(await answering(t, COUNTED.slice(0, -1)), 'identity'),
+    /cut after 21 bytes/,
+  );
+  await assert.rejects(
+    readStream(await answering(t, CHUNKED.replace('200', '503')), 'identity'),
+    /answered 503/,
+  );
+  const empty = 'HTTP/1.1 500 No\r\nContent-Length: 0\r\n\r\n';
+  await assert.rejects(readStream(await answering(t, empty), 'identity'), /answered 500/);
+  await assert.rejects(readStream(await answering(t, CHUNKED), 'br'), /asked for br and came as identity/);
+  await assert.rejects(verifyStream(await answering(t, COUNTED), 'gzip'), /asked for gzip/);
+});

@@ -1,0 +1,155 @@
+import assert from 'node:assert/strict';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { linearAxis, logAxis, tickText } from '../bench/report/axis.ts';
+import { plots } from '../bench/report/plots.ts';
+import { published } from '../bench/report/publish.ts';
+import { withFigures } from '../bench/report/readme.ts';
+import { tables } from '../bench/report/tables.ts';
+import { median, percentile, type Results, type Round, type ScenarioResult } from '../bench/results.ts';
+import { compare } from '../bench/revision.ts';
+
+const ROOT = join(import.meta.dirname, '..');
+
+function round(perSecond: number, more: Partial<Round> = {}): Round {
+  const usage = { server: 1, client: 0.2, mongod: 0.5, rssPeak: 80e6 };
+  return { seconds: 1, count: perSecond, usage, ...more };
+}
+
+function scenario(
+  name: string,
+  group: string,
+  series: Readonly<Record<string, readonly Round[]>>,
+): ScenarioResult {
+  return {
+    ...{ name, group, kind: group === 'streams' ? 'stream' : 'requests', shows: 'a made-up run', x: 10 },
+    ...{ store: 'mongodb', rows: 1000 },
+    series: Object.entries(series).map(([candidate, rounds]) => ({ candidate, rounds })),
+  };
+}
+
+function run(...scenarios: ScenarioResult[]): Results {
+  const versions = { node: '20.0.0' };
+  return {
+    machine: 'two cores',
+    versions,
+    commit: 'abc',
+    command: 'npm run bench',
+    date: '2026-01-02',
+    minutes: 1,
+    scenarios,
+  };
+}
+
+const latency = { p50: 1, p90: 2, p99: 3.5, max: 9 };
+const made = run(
+  scenario('stream-id', 'streams', {
+    sluice: [round(900_000), round(1_000_000), round(1_200_000)],
+    'bare chain': [round(1_250_000)],
+    fastify: [round(100_000)],
+  }),
+  scenario('connections-10', 'connections', {
+    sluice: [round(3000, { latency })],
+    fastify: [round(900, { latency })],
+  }),
+  scenario('cursor-0', 'depth', { sluice: [round(1000, { latency })] }),
+  scenario('slow-reader', 'memory', {
+    sluice: [
+      round(1, {
+        samples: [
+          [0, 50e6],
+          [1, 60e6],
+        ],
+      }),
+    ],
+  }),
+  scenario('size-10', 'sizes', { sluice: [round(5)] }),
+);
+
+test("the README's figures are those of the published results", () => {
+  const readme = readFileSync(join(ROOT, 'README.md'), 'utf8');
+  const results = published();
+  assert.equal(readme, withFigures(readme, results));
+  const drawn = readdirSync(join(ROOT, 'bench/results')).filter((name) => name.endsWith('.svg'));
+  const wanted = results ? plots(results) : [];
+  assert.deepEqual(drawn.sort(), wanted.map(({ file }) => file).sort());
+  for (const { file, svg } of wanted)
+    assert.equal(readFileSync(join(ROOT, 'bench/results', file), 'utf8'), svg);
+});
+
+test('figures are put between the marks, and putting them again changes nothing', () => {
+  const readme = readFileSync(join(ROOT, 'README.md'), 'utf8');
+  const once = withFigures(readme, made);
+  assert.match(once, /Measured on 2026-01-02: two cores; commit abc; `npm run bench`/);
+  assert.equal(withFigures(once, made), once);
+  assert.equal(withFigures(once, published()), readme);
+  assert.throws(() => withFigures('# no marks', made), /marks/);
+});
+
+test('a table has medians, the spread, the ratio to sluice, and a mark where the server was not busy', () => {
+  const text = tables(made);
+  assert.match(text, /\| sluice \| 1,000,000 \| 900,000 - 1,200,000 \| {2}\|/);
+  assert.match(text, /\| \*bare chain\* \| 1,250,000 \| .* \| 0\.80x \|/);
+  assert.match(text, /\| fastify \| 100,000 \| .* \| 10\.00x \|/);
+  assert.match(text, /stream in id order, against the bare chain \| >= 0\.85x \| 0\.80x \| no \|/);
+  assert.doesNotMatch(text, /†|NaN|undefined/);
+  const idle = { usage: { server: 0.5, client: 1, mongod: 1, rssPeak: 1 } };
+  assert.match(
+    tables(run(scenario('page-price', 'pages', { sluice: [round(10, idle)] }))),
+    /0\.50, 1\.00, 1\.00 †/,
+  );
+});
+
+test('every group of a run is drawn, with all its lines and only finite places', () => {
+  const drawn = plots(made);
+  assert.deepEqual(
+    drawn.map(({ file }) => file),
+    [
+      'latency-by-connections.svg',
+      'throughput-by-encoding.svg',
+      'latency-by-depth.svg',
+      'memory-of-a-slow-reader.svg',
+      'rows-by-size.svg',
+    ],
+  );
+  for (const { svg, file } of drawn) {
+    assert.doesNotMatch(svg, /NaN|Infinity|undefined/, file);
+    assert.equal(svg.match(/<text/g)?.length, svg.match(/<\/text>/g)?.length, file);
+  }
+  assert.equal(drawn[0]?.svg.match(/<polyline/g)?.length, 4); // two candidates, p50 and p99
+  assert.equal(drawn[1]?.svg.match(/<rect x="/g)?.length, 4); // a bar and a legend's mark for sluice and fastify
+});
+
+test('axes end at round numbers around the values', () => {
+  assert.deepEqual(linearAxis([3, 42]).ticks, [0, 10, 20, 30, 40, 50]);
+  assert.deepEqual(logAxis([0, 3, 420]).ticks, [1, 10, 100, 1000]);
+  assert.equal(logAxis([0, 3, 420]).place(0), 0);
+  assert.deepEqual([0.2, 15, 1500, 2_000_000].map(tickText), ['0.2', '15', '1.5k', '2M']);
+});
+
+test('medians and percentiles', () => {
+  assert.equal(median([9, 1, 5]), 5);
+  assert.equal(median([1, 2, 3, 10]), 2.5);
+  assert.ok(Number.isNaN(median([])));
+  const hundred = Array.from({ length: 100 }, (_, index) => index + 1);
+  assert.deepEqual(
+    [50, 99, 100].map((percent) => percentile(hundred, percent)),
+    [50, 99, 100],
+  );
+});
+
+test('a commit is slower only beyond the noise', () => {
+  const against = (own: readonly number[], other: readonly number[]) => {
+    const series = {
+      sluice: own.map((each) => round(each)),
+      'sluice at main': other.map((each) => round(each)),
+    };
+    return compare([scenario('stream-id', 'streams', series)], 'main')[0]?.is;
+  };
+  assert.equal(against([80, 81, 82, 83, 84], [100, 101, 102, 103, 104]), 'slower');
+  assert.equal(against([100, 101, 102, 103, 104], [80, 81, 82, 83, 84]), 'faster');
+  assert.equal(against([97, 98, 98, 98, 99], [100, 101, 101, 101, 102]), 'the same'); // under 5 %
+  assert.equal(against([60, 80, 90, 110, 120], [70, 95, 100, 105, 130]), 'the same'); // the rounds overlap
+  assert.equal(against([10, 100, 101, 102, 103], [100, 101, 102, 103, 104]), 'the same'); // one disturbed round
+});

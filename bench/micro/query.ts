@@ -1,7 +1,8 @@
 /** What it costs to read a query: node --import tsx bench/micro/query.ts [turns] */
 import assert from 'node:assert/strict';
 import { parseQuery } from '../../src/http/query.ts';
-import { ITEM_PLAN, readStreamQuery, STREAM_PARAMETERS } from '../../src/items/query.ts';
+import { ITEM_PLAN } from '../../src/items/query.ts';
+import { readStreamQuery, STREAM_PARAMETERS } from '../../src/items/stream-query.ts';
 import { pageQuery } from '../../src/pages/query.ts';
 import { printMachine, takeTurns } from './turns.ts';
 

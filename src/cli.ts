@@ -83,7 +83,7 @@ async function importItems(argv: readonly string[]): Promise<number> {
   const command = parseImportArguments(argv);
   const config = readConfig(process.env);
   const log = createLog({ LOG_LEVEL: config.LOG_LEVEL === 'info' ? 'warn' : config.LOG_LEVEL });
-  const store = await openStore(config, new Slots(), log);
+  const store = await openStore(config, new Slots(), log, { bulk: true });
   const abort = new AbortController();
   process.once('SIGINT', () => abort.abort(new Error('interrupted')));
   try {

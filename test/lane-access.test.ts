@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { promisify } from 'node:util';
-import type { Document, MongoClient } from 'mongodb';
+import { Timestamp, type Document, type MongoClient } from 'mongodb';
 import { BSON } from '../src/store/bson.ts';
 import { LaneBroken } from '../src/store/mongo/lane/message.ts';
 import { openConnection } from '../src/store/mongo/lane/open.ts';
@@ -85,6 +85,36 @@ test('the lane authenticates as the driver does: SCRAM-SHA-256, SCRAM-SHA-1, and
     );
   }
   assert.equal(open.slots.taken, 0);
+});
+
+test('the signed cluster time of a replica set with authentication is handed on between driver and lane', async (t) => {
+  const directory = await mkdtemp(join(tmpdir(), 'sluice-key-'));
+  t.after(() => rm(directory, { recursive: true, force: true }));
+  const keyFile = join(directory, 'key');
+  await writeFile(keyFile, 'sharedByAllMembers', { mode: 0o400 });
+  const set = await ownMongod(t, { arguments: ['--keyFile', keyFile] });
+  const member = set?.members[0];
+  if (!set || !member) return;
+  const root = { createUser: 'root', pwd: 'pw', roles: ['root'] };
+  await member.admin((client) => client.db('admin').command(root));
+  const uri = `mongodb://root:pw@${member.host}/shop?replicaSet=rs0&authSource=admin`;
+  const { store, warnings } = await openStore(t, uri);
+  const rows = Array.from({ length: 20 }, (_, n) => BSON.serialize({ _id: n, category: 'a', price: 1 }));
+  for (const [n, row] of rows.entries()) {
+    await store.items.insert([row], 'fail');
+    const read = await readRows(store.items, { order: 'id', direction: 1 }, {}, { rows: 100, bytes: PLENTY });
+    assert.equal(read.rows.length, n + 1);
+  }
+  const client = testClient(t, uri);
+  assert.ok((await laneUsers(client)).includes('root'));
+  await client.db().command({ profile: 2 });
+  await readRows(store.items, { order: 'price', direction: 1 }, {}, SIZE);
+  const noted = await client.db().collection('system.profile').findOne({ appName: LANE });
+  const command = noted?.command as Document;
+  const { clusterTime, signature } = command.$clusterTime as Document;
+  assert.ok(clusterTime instanceof Timestamp && (signature as { keyId: unknown }).keyId);
+  await client.close();
+  assert.deepEqual(warnings, []);
 });
 
 function hasOpenssl(): Promise<boolean> {

@@ -77,7 +77,12 @@ function largePage(
   };
   const run: StreamBody['run'] = async (sink) => {
     const tail = () => pageTail(pageInfo(query, end, total));
-    await pump({ first: batches() }, transcoder.encoder('array', query.fields), { head: PAGE_HEAD, tail }, sink);
+    await pump(
+      { first: batches() },
+      transcoder.encoder('array', query.fields),
+      { head: PAGE_HEAD, tail },
+      sink,
+    );
   };
   return { status: 200, headers, body: { kind: 'stream', run } };
 }

@@ -41,7 +41,8 @@ export function memoryOf(pid: number, field: 'VmHWM' | 'VmRSS' | 'RssAnon'): num
   return Number(kibibytes ?? 0) * 1024;
 }
 
-function cpuSeconds(pid: number | null): number {
+/** CPU seconds a process has used so far, user and system. */
+export function cpuSeconds(pid: number | null): number {
   if (pid === null) return 0;
   const fields = proc(pid, 'stat').split(') ')[1]?.split(' ') ?? [];
   return (Number(fields[11] ?? 0) + Number(fields[12] ?? 0)) / TICKS;

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { load } from '../load.ts';
 import type { Round } from '../results.ts';
-import { memoryOf, startUsage } from '../usage.ts';
+import { cpuSeconds, memoryOf, startUsage } from '../usage.ts';
 import { withFresh } from './fresh.ts';
 import { pidsOf, urlOf, type Job, type Kind } from './kind.ts';
 
@@ -17,8 +17,8 @@ export interface StalledScenario {
 
 /** Connections opened at once: a listening socket's queue is not endless. */
 const AT_ONCE = 50;
-/** What the kernel buffers for a reader fills up within this time, and the server's memory comes to rest. */
-const SETTLE_MS = 1500;
+/** A server is at rest when it has used less than so much of a core for so long; it is waited for no longer than that. */
+const REST = { share: 0.1, intervalMs: 500, longestMs: 60_000 };
 
 export const stalled: Kind<StalledScenario> = {
   async check(job) {
@@ -44,7 +44,7 @@ async function observe(job: Job<StalledScenario>): Promise<Round> {
   const cursorsBefore = await ground.openCursors();
   const readers = await stallAll(new URL(url + scenario.stream), Math.ceil(scenario.readers * effort.share));
   try {
-    await new Promise((resolve) => setTimeout(resolve, SETTLE_MS));
+    await untilAtRest(subject.process.pid);
     const held = memoryOf(subject.process.pid, 'RssAnon') - memoryBefore;
     const cursors = (await ground.openCursors()) - cursorsBefore;
     const endUsage = startUsage(pidsOf(job));
@@ -74,6 +74,16 @@ async function stallAll(url: URL, count: number): Promise<Socket[]> {
     readers.push(...(await Promise.all(some)));
   }
   return readers;
+}
+
+/** The kernel takes some megabytes for each reader first, which the server has to make. */
+async function untilAtRest(pid: number): Promise<void> {
+  const { share, intervalMs, longestMs } = REST;
+  for (let waited = 0; waited < longestMs; waited += intervalMs) {
+    const before = cpuSeconds(pid);
+    await new Promise((resolve) => setTimeout(resolve, intervalMs));
+    if ((cpuSeconds(pid) - before) * 1000 < share * intervalMs) return;
+  }
 }
 
 /** A reader that has taken the first bytes and takes no more. */

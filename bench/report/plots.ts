@@ -122,10 +122,12 @@ function linesOf(scenarios: readonly ScenarioResult[], measure: Measure): Line[]
   ];
   return candidates.map((name) => ({
     name,
-    points: scenarios.flatMap(({ x, series }) => {
-      const own = series.find(({ candidate }) => candidate === name);
-      return own && typeof x === 'number' ? [[x, medianOf(own, measure)] as const] : [];
-    }),
+    points: scenarios
+      .flatMap(({ x, series }) => {
+        const own = series.find(({ candidate }) => candidate === name);
+        return own && typeof x === 'number' ? [[x, medianOf(own, measure)] as const] : [];
+      })
+      .sort(([x], [other]) => x - other),
   }));
 }
 

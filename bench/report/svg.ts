@@ -22,8 +22,8 @@ export interface BarPlot {
   }[];
 }
 
-const [WIDTH, HEIGHT] = [760, 380];
-const FRAME = { left: 70, right: 190, top: 44, bottom: 52 };
+const [WIDTH, HEIGHT] = [800, 380];
+const FRAME = { left: 70, right: 220, top: 44, bottom: 52 };
 const INNER = { width: WIDTH - FRAME.left - FRAME.right, height: HEIGHT - FRAME.top - FRAME.bottom };
 /** Okabe and Ito's colours, which colour-blind readers can tell apart. */
 const COLOURS = ['#0072b2', '#d55e00', '#009e73', '#cc79a7', '#e69f00', '#56b4e9', '#000000', '#999999'];

@@ -94,7 +94,7 @@ export function sizes(rows: number): Scenario[] {
     asked: { sort: 'id_asc' },
     scale,
     x: rows * scale,
-    set: scale === 10 ? 'full' : scale === 0.01 ? 'default' : 'quick',
+    set: scale === 10 ? 'full' : scale === 1 ? 'quick' : 'default',
     on: { mongodb: ['sluice', 'bare chain'], lmdb: scale === 10 ? [] : ['sluice'] },
   }));
 }

@@ -6,7 +6,7 @@ import type { Plan } from '../store/store.ts';
 import { afterParameter } from './after.ts';
 import { ITEM_PLAN } from './query.ts';
 
-export const FORMATS = ['ndjson', 'json'] as const;
+export const FORMATS = ['ndjson', 'json', 'csv'] as const;
 export type Format = (typeof FORMATS)[number];
 
 export interface StreamQuery {
@@ -17,14 +17,21 @@ export interface StreamQuery {
   /** Continue after the row of a page's or a checkpoint's cursor, or after a row as its JSON shows it. Not both. */
   readonly cursor: string | undefined;
   readonly after: string | undefined;
+  /** Whether it begins within the set: it is to be joined to another piece. */
+  readonly isPiece: boolean;
   /** Whether control lines say between the rows, and at the end, how far the stream is. */
   readonly checkpoints: boolean;
+  /** Of CSV: whether text is disarmed for spreadsheets, and whether the first line has the columns' names. */
+  readonly safe: boolean | undefined;
+  readonly header: 'present' | 'absent' | undefined;
   /** undefined: Accept decides. */
   readonly format: Format | undefined;
 }
 
 const format = oneOf('format', FORMATS);
 const checkpoints = oneOf('checkpoints', ['true', 'false']);
+const safe = oneOf('safe', ['true', 'false']);
+const header = oneOf('header', ['present', 'absent']);
 const streamLimit = integer('limit', 1);
 
 /** The names GET /items/stream takes. */
@@ -34,6 +41,8 @@ export const STREAM_PARAMETERS: readonly string[] = [
   afterParameter,
   format,
   checkpoints,
+  safe,
+  header,
   ...ITEM_PLAN.parameters,
 ].map((parameter) => parameter.name);
 
@@ -50,7 +59,14 @@ export function readStreamQuery(query: Query): StreamQuery {
     limit: streamLimit.read(query) ?? Infinity,
     cursor: cursorParameter.read(query),
     after: afterParameter.read(query),
-    checkpoints: checkpoints.read(query) === 'true',
+    isPiece: query.has('cursor') || query.has('after'),
+    checkpoints: booleanOf(checkpoints.read(query)) ?? false,
+    safe: booleanOf(safe.read(query)),
+    header: header.read(query),
     format: format.read(query),
   };
+}
+
+function booleanOf(word: 'true' | 'false' | undefined): boolean | undefined {
+  return word === undefined ? undefined : word === 'true';
 }

@@ -45,6 +45,14 @@ export function itemToJson(row: Uint8Array, shown?: ReadonlySet<string>): string
 }
 
 /**
+ * The JSON text of an item's top-level values by their stored names, each that of the first field of its name; undefined where
+ * there is none. Throws as itemToJson does.
+ */
+export function itemValues(row: Uint8Array, names: readonly string[]): (string | undefined)[] {
+  return new ItemReader(row).values(names);
+}
+
+/**
  * JavaScript objects and numbers cannot carry everything: keys like "1" change their place, equal keys fall together,
  * 2^53 + 1 has no double. Where a document has such a thing, a marked stand-in goes through the serializer and is put
  * right in the text. The mark does not occur in the document's bytes, so nothing stored can pass for a stand-in:
@@ -62,8 +70,27 @@ class ItemReader {
   }
 
   toJson(shown: ReadonlySet<string> | undefined): string {
+    this.#checkLength();
+    return this.#serialize(this.#item(shown));
+  }
+
+  values(names: readonly string[]): (string | undefined)[] {
+    this.#checkLength();
+    const elements = this.#elements(0, 1);
+    if (!elements.some((element) => this.#name(element) === '_id'))
+      throw new Error('The document has no _id');
+    return names.map((name) => {
+      const element = elements.find((candidate) => this.#name(candidate) === name);
+      return element && this.#serialize({ id: this.#value(element, 1) }).slice('{"id":'.length, -1);
+    });
+  }
+
+  #checkLength(): void {
     if (this.#bytes.readInt32LE(0) !== this.#bytes.length) throw new Error('The document has another length');
-    const text = serializers.item(this.#item(shown));
+  }
+
+  #serialize(fields: Record<string, unknown>): string {
+    const text = serializers.item(fields);
     if (this.#mark === null) return text;
     const standIns = new RegExp(`"${this.#mark}(?:=([^"]+)"|\\d+/)`, 'g');
     return text.replace(standIns, (_, digits: string | undefined) => digits ?? '"');

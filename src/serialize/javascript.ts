@@ -1,24 +1,36 @@
 import type { Batch } from '../store/batch.ts';
+import { csvRow } from './csv.ts';
 import { itemToJson } from './item.ts';
 import type { Framing, RowEncoder, Transcoder } from './rows.ts';
 
 /** The transcoder where wasm cannot run: the same bytes, about twenty times slower. */
 export const javascriptTranscoder: Transcoder = {
   name: 'javascript',
-  encoder: (framing, fields) => new JavaScriptEncoder(framing, fields),
+  encoder: (framing, fields) => new JavaScriptEncoder(jsonWriter(framing, fields)),
+  table: (columns, safe) => new JavaScriptEncoder((row) => csvRow(row, columns, safe)),
 };
 
+function jsonWriter(framing: Framing, fields: readonly string[] | undefined): (row: Uint8Array) => string {
+  const shown = fields && new Set(fields);
+  let comma = '';
+  return (row) => {
+    const json = itemToJson(row, shown);
+    if (framing === 'lines') return `${json}\n`;
+    const text = comma + json;
+    comma = ',';
+    return text;
+  };
+}
+
 class JavaScriptEncoder implements RowEncoder {
-  readonly #framing: Framing;
-  readonly #shown: ReadonlySet<string> | undefined;
-  #begun = false;
+  readonly #write: (row: Uint8Array) => string;
   /** How far it has come in the batch, to the end of the row under way; and how far it is to go. */
   #at = 0;
   #end = 0;
 
-  constructor(framing: Framing, fields: readonly string[] | undefined) {
-    this.#framing = framing;
-    this.#shown = fields && new Set(fields);
+  /** `write`: a row's text, called once for each row, in their order. */
+  constructor(write: (row: Uint8Array) => string) {
+    this.#write = write;
   }
 
   *encode(batch: Batch, chunkBytes: number): Generator<Uint8Array, void, undefined> {
@@ -32,7 +44,7 @@ class JavaScriptEncoder implements RowEncoder {
       const rows = batch.slot.bytes().subarray(batch.start, batch.start + batch.length);
       const row = rowAt(rows, this.#at);
       this.#at = row.byteOffset - rows.byteOffset + row.length;
-      let text = Buffer.from(this.#frame(itemToJson(row, this.#shown)));
+      let text = Buffer.from(this.#write(row));
       while (text.length > 0) {
         const copied = text.copy(chunk, filled);
         filled += copied;
@@ -51,14 +63,7 @@ class JavaScriptEncoder implements RowEncoder {
   }
 
   close(): void {
-    this.#begun = false;
-  }
-
-  #frame(json: string): string {
-    if (this.#framing === 'lines') return `${json}\n`;
-    const text = this.#begun ? `,${json}` : json;
-    this.#begun = true;
-    return text;
+    // Nothing is held.
   }
 }
 

@@ -4,7 +4,7 @@ import type { Batch } from '../store/batch.ts';
 export type Framing = 'lines' | 'array';
 
 /**
- * Turns batches of raw BSON into JSON text, row by row in the contract's form. Implementations: transcoder.ts (wasm), and
+ * Turns batches of raw BSON into JSON or CSV text, row by row in the contract's form. Implementations: transcoder.ts (wasm), and
  * the precompiled item serializer where wasm cannot run.
  */
 export interface Transcoder {
@@ -14,6 +14,8 @@ export interface Transcoder {
    * written, and `id` always; without it all.
    */
   encoder(framing: Framing, fields?: readonly string[]): RowEncoder;
+  /** An encoder that writes the same as CSV: a line for each row, a cell for each of `columns`. The form is told in csv.ts. */
+  table(columns: readonly string[], safe: boolean): RowEncoder;
 }
 
 export interface RowEncoder {

@@ -79,7 +79,7 @@ export function writeText(o: usize, e: usize, p: usize, stop: usize, end: usize)
  * cannot stand together. Bits: 1 too short, 2 too long, 4 overlong of 3, 8 too large, 16 surrogate, 32 overlong of 2,
  * 64 overlong of 4 or too large, 128 two continuations, which are right behind a lead of 3 or 4.
  */
-function utf8Prefix(v: v128, plain: usize, ascii: usize): usize {
+export function utf8Prefix(v: v128, plain: usize, ascii: usize): usize {
   const none = i8x16.splat(0);
   const before = i8x16.shuffle(none, v, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30);
   const before2 = i8x16.shuffle(none, v, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29);
@@ -112,7 +112,7 @@ function utf8Prefix(v: v128, plain: usize, ascii: usize): usize {
  * decoder replaces by one U+FFFD (https://encoding.spec.whatwg.org/#utf-8-decoder). The NUL behind every text ends it.
  */
 // @ts-ignore: decorator
-@inline function sequence(o: usize): isize {
+@inline export function sequence(o: usize): isize {
   const a = load<u8>(o);
   if (a < 0xc2 || a > 0xf4) return -1;
   const b = load<u8>(o, 1);

@@ -31,10 +31,10 @@ const MAX_DEPTH: usize = 180;
  * More than a step writes, counting what vector stores scribble: a comma, a quoted key of 15 bytes and a colon make 19, the
  * longest values (a date as Extended JSON, a Decimal128) 48; a text that has to stop has passed `stop` by 16 at most.
  */
-const MARGIN: usize = 96;
+export const MARGIN: usize = 96;
 
 /** What a pass remembers between two calls. */
-@unmanaged class State {
+@unmanaged export class State {
   /** Next byte of input, and the end of the rows. */
   at: usize;
   end: usize;
@@ -58,6 +58,8 @@ const MARGIN: usize = 96;
   fields: usize;
   /** Rows of this batch written whole. */
   rows: i32;
+  /** The depth where writing ends: 0 for rows, 1 for a single value of a row. */
+  floor: usize;
   /** MAX_DEPTH words follow: the enclosing documents' `last`, top bit set for arrays. */
   stack: u32;
 }
@@ -70,10 +72,10 @@ export const STATE_SIZE: i32 = offsetof<State>("stack") + <i32>MAX_DEPTH * 4;
   return changetype<usize>(s) + offsetof<State>("stack") + (depth << 2);
 }
 
-const NONE = 0, KEY = 1, TEXT = 2, BASE64 = 3, SPILL = 4;
+export const NONE = 0, KEY = 1, TEXT = 2, BASE64 = 3, SPILL = 4;
 
 // What `run` answers when a row is not sound; transcoder.ts has the words.
-const UNSOUND = -1, TOO_DEEP = -2, NO_ID = -3;
+export const UNSOUND = -1, TOO_DEEP = -2, NO_ID = -3;
 
 /** A new encoder's State. `commas`, `fields`: see State. */
 export function open(s: State, commas: i32, fields: usize): void {
@@ -91,6 +93,22 @@ export function begin(s: State, at: usize, end: usize): void {
   s.piece = NONE;
   s.resume = 0;
   s.rows = 0;
+  s.floor = 0;
+}
+
+/** Starts with the value of this type at [at, end) of a row with its terminator at `last`: a pass that writes it alone. */
+export function beginValue(s: State, type: i32, at: usize, end: usize, last: usize): void {
+  begin(s, at, end);
+  s.type = type;
+  s.last = last;
+  s.depth = 1;
+  s.floor = 1;
+  s.comma = 0;
+}
+
+/** Whether the value of beginValue is written. */
+export function isValueWritten(s: State): bool {
+  return s.depth == 1 && s.type == 0 && s.piece == NONE;
 }
 
 /** Whether all rows are written. */
@@ -127,10 +145,12 @@ export function run(s: State, out: usize, limit: usize): i32 {
   let type = s.type;
   let piece = s.piece;
   let pieceEnd = s.pieceEnd;
+  const floor = s.floor;
 
   while (p <= stop) {
     if (type == 0 && piece == NONE) {
-      if (depth == 0) {
+      if (depth == floor) {
+        if (floor != 0) break;
         // Between rows: an element of the array (0x03, a name nobody reads, NUL), then the document.
         if (o == end) break;
         if (load<u8>(o) != DOCUMENT) return UNSOUND;
@@ -303,3 +323,6 @@ export function run(s: State, out: usize, limit: usize): i32 {
   s.pieceEnd = pieceEnd;
   return <i32>(p - out);
 }
+
+// At the end: it is built on what stands above.
+export { TABLE_SIZE, CELL_SIZE, tableBegin, tableEndHere, tableFinished, tableOpen, tableRowsDone, tableRun } from "./csv.as";

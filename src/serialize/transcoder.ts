@@ -1,6 +1,7 @@
 import type { Batch } from '../store/batch.ts';
 import type { Slot, Slots } from '../store/slots.ts';
 import { javascriptTranscoder } from './javascript.ts';
+import { storedName } from './csv.ts';
 import { Machine } from './machine.ts';
 import type { Spill } from './machine.ts';
 import type { Framing, RowEncoder, Transcoder } from './rows.ts';
@@ -30,26 +31,83 @@ export function createTranscoder(slots: Slots): { transcoder: Transcoder; fallba
   }
   const transcoder: Transcoder = {
     name: 'wasm',
-    encoder: (framing, fields) => new WasmEncoder(machine, framing, fields),
+    encoder: (framing, fields) => new WasmEncoder(machine, rowPass(machine, framing, fields)),
+    table: (columns, safe) => new WasmEncoder(machine, tablePass(machine, columns, safe)),
   };
   return { transcoder, fallback: null };
 }
 
+/** One of the module's two ways to write rows, and what it is to be begun with. */
+interface Pass {
+  /** Bytes of what it remembers. */
+  readonly size: number;
+  open(state: Slot): void;
+  readonly begin: (state: number, at: number, end: number) => void;
+  readonly run: (state: number, out: number, limit: number) => number;
+  readonly finished: (state: number) => number;
+  readonly endHere: (state: number) => number;
+  readonly rowsDone: (state: number) => number;
+}
+
+/** Rows as JSON: a State, and behind it the names of the fields. */
+function rowPass({ wasm }: Machine, framing: Framing, fields: readonly string[] | undefined): Pass {
+  const size = wasm.STATE_SIZE.value;
+  const names = fields ? nameList(fields) : new Uint8Array(0);
+  return {
+    size: size + names.length,
+    open(state) {
+      state.bytes().set(names, size);
+      wasm.open(state.address, framing === 'array' ? 1 : 0, fields ? state.address + size : 0);
+    },
+    begin: wasm.begin,
+    run: wasm.run,
+    finished: wasm.finished,
+    endHere: wasm.endHere,
+    rowsDone: wasm.rowsDone,
+  };
+}
+
+/** Rows as CSV: a Table, its cells, and behind them the names of the columns. */
+function tablePass({ wasm }: Machine, columns: readonly string[], safe: boolean): Pass {
+  const names = columns.map((name) => Buffer.from(storedName(name)));
+  const cellsAt = wasm.TABLE_SIZE.value;
+  const namesAt = cellsAt + columns.length * wasm.CELL_SIZE.value;
+  return {
+    size: names.reduce((sum, name) => sum + name.length, namesAt) + 16, // names are read by 16 bytes
+    open(state) {
+      const view = new DataView(state.bytes().buffer, state.address, state.capacity);
+      let at = namesAt;
+      for (const [column, name] of names.entries()) {
+        const cell = cellsAt + column * wasm.CELL_SIZE.value;
+        view.setUint32(cell, state.address + at, true);
+        view.setUint32(cell + 4, name.length, true);
+        state.bytes().set(name, at);
+        at += name.length;
+      }
+      wasm.tableOpen(state.address, columns.length, safe ? 1 : 0);
+    },
+    begin: wasm.tableBegin,
+    run: wasm.tableRun,
+    finished: wasm.tableFinished,
+    endHere: wasm.tableEndHere,
+    rowsDone: wasm.tableRowsDone,
+  };
+}
+
 class WasmEncoder implements RowEncoder {
   readonly #machine: Machine;
+  readonly #pass: Pass;
   readonly #spill: Spill = { bytes: new Uint8Array() };
-  /** The State, and behind it the names of the fields. */
+  /** What the pass remembers. */
   #slot: Slot | null;
   #batchAt = 0;
 
-  constructor(machine: Machine, framing: Framing, fields: readonly string[] | undefined) {
+  constructor(machine: Machine, pass: Pass) {
     this.#machine = machine;
-    const size = machine.wasm.STATE_SIZE.value;
-    const names = fields ? nameList(fields) : new Uint8Array(0);
-    this.#slot = machine.slots.take(size + names.length);
-    this.#slot.bytes().set(names, size);
+    this.#pass = pass;
+    this.#slot = machine.slots.take(pass.size);
     machine.enter();
-    machine.wasm.open(this.#state, framing === 'array' ? 1 : 0, fields ? this.#state + size : 0);
+    pass.open(this.#slot);
   }
 
   *encode(batch: Batch, chunkBytes: number): Generator<Uint8Array, void, undefined> {
@@ -57,21 +115,21 @@ class WasmEncoder implements RowEncoder {
       throw new RangeError(`chunkBytes must be at least ${SMALLEST_CHUNK}, got ${chunkBytes}`);
     }
     const machine = this.#machine;
-    const { wasm } = machine;
+    const pass = this.#pass;
     const start = batch.slot.address + batch.start;
     this.#batchAt = start;
-    wasm.begin(this.#state, start, start + batch.length);
+    pass.begin(this.#state, start, start + batch.length);
     do {
       const output = machine.output(chunkBytes);
       machine.spill = this.#spill;
-      const written = wasm.run(this.#state, output.address, output.address + chunkBytes);
+      const written = pass.run(this.#state, output.address, output.address + chunkBytes);
       if (written < 0) throw this.#fault(written);
       if (written > 0) yield output.bytes(written);
-    } while (!wasm.finished(this.#state));
+    } while (!pass.finished(this.#state));
   }
 
   cut(): number {
-    return this.#machine.wasm.endHere(this.#state) - this.#batchAt;
+    return this.#pass.endHere(this.#state) - this.#batchAt;
   }
 
   close(): void {
@@ -89,7 +147,7 @@ class WasmEncoder implements RowEncoder {
   }
 
   #fault(code: number): Error {
-    const row = this.#machine.wasm.rowsDone(this.#state) + 1;
+    const row = this.#pass.rowsDone(this.#state) + 1;
     return new Error(`Row ${row} of the batch ${FAULTS[-code] ?? `failed with code ${code}`}`);
   }
 }

@@ -25,6 +25,17 @@ export function documentOf(batch: Batch): Uint8Array {
   return row.subarray(row.indexOf(0) + 1);
 }
 
+/** The documents of a batch, as views of its slot: each valid until the next `take` of anybody, or an await. */
+export function* rowsOf(batch: Batch): Generator<Uint8Array, void, undefined> {
+  const bytes = batch.slot.bytes(batch.start + batch.length);
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
+  for (let row = batch.start; row < bytes.length;) {
+    const end = endOfRow(bytes, view, row);
+    yield bytes.subarray(documentAt(bytes, row), end);
+    row = end;
+  }
+}
+
 /** Some rows of a batch, at most `most`, from the one that begins `at` bytes behind its first. Belongs to the batch. */
 export function sliceOf(batch: Batch, at: number, most: number): Batch {
   const { slot, start, length, last } = batch;

@@ -1,0 +1,89 @@
+import { AppError } from '../errors.ts';
+import type { Request } from '../http/edge.ts';
+import { mediaTypeNegotiator } from '../http/negotiate.ts';
+import { csvHeader } from '../serialize/csv.ts';
+import type { RowEncoder, Transcoder } from '../serialize/rows.ts';
+import { columnsOfFields } from './columns.ts';
+import type { StreamQuery } from './stream-query.ts';
+
+/** The media types of a stream, the preferred one first, and what its rows are. */
+const FRAMINGS = {
+  'application/x-ndjson': 'lines',
+  'application/jsonl': 'lines',
+  'application/json': 'array',
+  'text/csv': 'table',
+} as const;
+export type StreamType = keyof typeof FRAMINGS;
+
+const TYPE_OF_FORMAT = {
+  ndjson: 'application/x-ndjson',
+  json: 'application/json',
+  csv: 'text/csv',
+} as const satisfies Record<NonNullable<StreamQuery['format']>, StreamType>;
+
+/** How a stream's rows are written: what stands before and behind them, and what writes them. */
+export interface StreamForm {
+  readonly contentType: string;
+  readonly head: string;
+  readonly tail: string;
+  readonly encoder: () => RowEncoder;
+}
+
+/** A stream's media type: by `format`, else by Accept. AppError `not-acceptable`, or `conflicting-parameters`. */
+export function streamTypeChooser(): (request: Request, query: StreamQuery) => StreamType {
+  const acceptable = mediaTypeNegotiator(Object.keys(FRAMINGS));
+  return (request, query) => {
+    const type = query.format ? TYPE_OF_FORMAT[query.format] : (acceptable(request) as StreamType);
+    check(query, type);
+    return type;
+  };
+}
+
+/** The form of a stream of this type; `columns` is asked when it is a table whose fields nobody named. */
+export async function streamForm(
+  type: StreamType,
+  query: StreamQuery,
+  transcoder: Transcoder,
+  columns: () => Promise<readonly string[]>,
+): Promise<StreamForm> {
+  const framing = FRAMINGS[type];
+  if (framing === 'table') return tableForm(query, transcoder, await columnsOf(query, columns));
+  const encoder = () => transcoder.encoder(framing, query.fields);
+  const [head, tail] = framing === 'array' ? ['[', ']\n'] : ['', ''];
+  return { contentType: type, head, tail, encoder };
+}
+
+async function columnsOf(
+  { fields }: StreamQuery,
+  columns: () => Promise<readonly string[]>,
+): Promise<readonly string[]> {
+  return fields ? columnsOfFields(fields) : columns();
+}
+
+function tableForm(query: StreamQuery, transcoder: Transcoder, columns: readonly string[]): StreamForm {
+  const { safe = false, header = 'present' } = query;
+  return {
+    contentType: `text/csv; charset=utf-8; header=${header}`, // RFC 4180, 3
+    head: header === 'present' ? csvHeader(columns, safe) : '',
+    tail: '',
+    encoder: () => transcoder.table(columns, safe),
+  };
+}
+
+/** Nothing that is asked for is ignored: what does not go with the form is refused. */
+function check(query: StreamQuery, type: StreamType): void {
+  const framing = FRAMINGS[type];
+  if (query.checkpoints && framing !== 'lines')
+    throw conflict('checkpoints', `stand between rows as lines, in format=ndjson; the form is ${type}.`);
+  if (query.safe !== undefined && framing !== 'table')
+    throw conflict('safe', `is about format=csv; the form is ${type}.`);
+  if (query.header !== undefined && framing !== 'table')
+    throw conflict('header', `is about format=csv; the form is ${type}.`);
+  // Columns are those of the first rows: of a part they may be others, and without a header nobody would see it.
+  if (query.header === 'absent' && query.isPiece && !query.fields)
+    throw conflict('header', 'may be absent from a piece of a set only when fields names the columns.');
+}
+
+function conflict(parameter: string, why: string): AppError {
+  return new AppError('conflicting-parameters', `${parameter} ${why}`, { parameter });
+}

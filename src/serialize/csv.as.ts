@@ -1,0 +1,274 @@
+// CSV (RFC 4180): the columns of a table, of each row the first field of that name. A cell is quoted when it must be; what is
+// no number, text or the like is JSON text in quotes, written by the machine of transcode.as.ts into a scratch and doubled from
+// there. The form is told in csv.ts, which the tests hold this equal to. Bounds and steps are those of transcode.as.ts.
+import {
+  BINARY, BOOLEAN, DATE, DECIMAL, DOCUMENT, DOUBLE, INT32, INT64, NULL, OBJECT_ID, STRING, UNDEFINED, findId, findNul, valueEnd,
+} from "./bson.as";
+import { base64Reached, writeBase64, writeObjectId, writeUuid } from "./binary.as";
+import { isSpecial, quotedReached, writeQuoted, writeRaw } from "./csv-text.as";
+import { writeDate } from "./dates.as";
+import { writeDecimal128, writeDouble, writeI64 } from "./numbers.as";
+import { BASE64, MARGIN, NONE, NO_ID, STATE_SIZE, SPILL, State, TEXT, UNSOUND, beginValue, isValueWritten, run } from "./transcode.as";
+
+/** A column (16 bytes may be read from its name on), and where the row at hand has its value; `type` 0: nowhere. */
+@unmanaged class Cell {
+  name: usize;
+  length: usize;
+  type: i32;
+  at: usize;
+  end: usize;
+}
+
+export const CELL_SIZE: i32 = offsetof<Cell>();
+const SCRATCH_SIZE: usize = 1024;
+
+/** What a pass remembers between two calls; behind it lie the scratch, the State for nested values, and the cells. */
+@unmanaged class Table {
+  /** Next row, the end of all rows, and the end of the row at hand. */
+  at: usize;
+  end: usize;
+  next: usize;
+  columns: i32;
+  /** The next cell of the row at hand; -1 between rows. */
+  column: i32;
+  /** What is under way, where it goes on and ends; SPILL: JSON text, of which [at, end) of the scratch waits. */
+  piece: i32;
+  pieceAt: usize;
+  pieceEnd: usize;
+  /** Whether the piece ends in a quote. */
+  quoted: i32;
+  /** Whether text is disarmed that a spreadsheet would take for a formula. */
+  safe: i32;
+  rows: i32;
+}
+
+const SCRATCH_AT: usize = offsetof<Table>();
+const JSON_AT: usize = SCRATCH_AT + SCRATCH_SIZE;
+const CELLS_AT: usize = (JSON_AT + <usize>STATE_SIZE + 7) & ~7;
+/** Bytes before the cells. */
+export const TABLE_SIZE: i32 = <i32>CELLS_AT;
+
+// @ts-ignore: decorator
+@inline function cellOf(t: Table, column: i32): Cell {
+  return changetype<Cell>(changetype<usize>(t) + CELLS_AT + <usize>column * offsetof<Cell>());
+}
+
+// @ts-ignore: decorator
+@inline function jsonOf(t: Table): State {
+  return changetype<State>(changetype<usize>(t) + JSON_AT);
+}
+
+/** A new encoder's Table; its cells have their names already. */
+export function tableOpen(t: Table, columns: i32, safe: i32): void {
+  memory.fill(changetype<usize>(t), 0, CELLS_AT);
+  t.columns = columns;
+  t.column = -1;
+  t.safe = safe;
+}
+
+export function tableBegin(t: Table, at: usize, end: usize): void {
+  t.at = at;
+  t.end = end;
+  t.column = -1;
+  t.piece = NONE;
+  t.rows = 0;
+}
+
+export function tableFinished(t: Table): bool {
+  return t.column < 0 && t.at == t.end;
+}
+
+/** As `endHere`: lets the batch end with the row under way. */
+export function tableEndHere(t: Table): usize {
+  t.end = t.column < 0 ? t.at : t.next;
+  return t.end;
+}
+
+export function tableRowsDone(t: Table): i32 {
+  return t.rows;
+}
+
+/** As `run`: writes CSV text to [out, limit) and answers the number of bytes, or a negative error. */
+export function tableRun(t: Table, out: usize, limit: usize): i32 {
+  const stop = limit - MARGIN;
+  let p = out;
+  while (p <= stop) {
+    if (t.piece != NONE) {
+      const isJson = t.piece == SPILL;
+      if (isJson && t.pieceAt == t.pieceEnd) {
+        const fault = refill(t);
+        if (fault < 0) return fault;
+      }
+      if (t.piece == BASE64) {
+        p = writeBase64(t.pieceAt, t.pieceEnd, p, stop);
+        t.pieceAt = base64Reached;
+      } else {
+        p = isJson ? writeQuoted(t.pieceAt, t.pieceEnd, p, stop) : writeRaw(t.pieceAt, t.pieceEnd, p, stop, t.end);
+        t.pieceAt = quotedReached;
+      }
+      if (t.pieceAt != t.pieceEnd) break;
+      if (isJson && !isValueWritten(jsonOf(t))) continue;
+      store<u8>(p, 34);
+      p += t.quoted;
+      t.piece = NONE;
+    } else if (t.column < 0) {
+      if (t.at == t.end) break;
+      const fault = findCells(t);
+      if (fault < 0) return fault;
+      t.column = 0;
+    } else if (t.column == t.columns) {
+      store<u16>(p, 0x0a0d);
+      p += 2;
+      t.rows++;
+      t.column = -1;
+      t.at = t.next;
+    } else {
+      store<u8>(p, 44);
+      p += <usize>(t.column != 0);
+      p = writeCell(t, cellOf(t, t.column), p);
+      if (p == 0) return UNSOUND;
+      t.column++;
+    }
+  }
+  return <i32>(p - out);
+}
+
+/** Looks for the columns in the row at `t.at`: an element of an array, as in `run`. */
+function findCells(t: Table): i32 {
+  let o = t.at;
+  if (load<u8>(o) != DOCUMENT) return UNSOUND;
+  o = findNul(o + 1, t.end) + 1;
+  if (o == 1) return UNSOUND;
+  const next = valueEnd(DOCUMENT, o, t.end);
+  if (next == 0) return UNSOUND;
+  t.next = next;
+  const last = next - 1;
+  o += 4;
+  if (findId(o, last) == 0) return NO_ID;
+  const columns = t.columns;
+  for (let i = 0; i < columns; i++) cellOf(t, i).type = 0;
+  let expected = 0; // rows have their fields mostly in the order of the columns
+  while (o < last) {
+    const type = <i32>load<u8>(o);
+    const key = o + 1;
+    // A short key and the names are compared by 16 bytes at once.
+    let length: usize = 16;
+    let bytes = i8x16.splat(0);
+    if (key + 16 <= t.end) {
+      bytes = v128.load(key);
+      length = ctz(i8x16.bitmask(i8x16.eq(bytes, i8x16.splat(0))) | 0x10000);
+    }
+    const isShort = length < 16;
+    const nul = isShort ? key + length : findNul(key, last);
+    if (nul == 0 || nul >= last) return UNSOUND;
+    length = nul - key;
+    const mask = (1 << <i32>min<usize>(length, 16)) - 1;
+    const end = valueEnd(type, nul + 1, last);
+    if (end == 0) return UNSOUND;
+    let column = expected;
+    for (let left = columns; left > 0; left--) {
+      const cell = cellOf(t, column);
+      column++;
+      if (column == columns) column = 0;
+      if (cell.length != length) continue;
+      if (isShort) {
+        if ((i8x16.bitmask(i8x16.eq(bytes, v128.load(cell.name))) & mask) != mask) continue;
+      } else if (memory.compare(cell.name, key, length) != 0) continue;
+      if (cell.type == 0) {
+        cell.type = type;
+        cell.at = nul + 1;
+        cell.end = end;
+      }
+      expected = column;
+      break;
+    }
+    o = end;
+  }
+  return o == last ? 0 : UNSOUND;
+}
+
+/** Writes a cell, or its beginning and leaves the rest as a piece; 0 when its value is not sound. */
+function writeCell(t: Table, cell: Cell, p: usize): usize {
+  const o = cell.at;
+  switch (cell.type) {
+    case 0: case NULL: case UNDEFINED: return p;
+    case STRING: return beginText(t, o + 4, cell.end - 1, p);
+    case INT32: return writeI64(<i64>load<i32>(o), p);
+    case INT64: return writeI64(load<i64>(o), p);
+    case DOUBLE: {
+      const value = load<f64>(o);
+      return abs(value) < Infinity ? writeDouble(value, p) : p;
+    }
+    case DECIMAL: return ((load<u64>(o, 8) >> 59) & 15) == 15 ? p : writeDecimal128(o, p);
+    case OBJECT_ID: return unquoted(t, p, writeObjectId(o, p));
+    case BOOLEAN: {
+      const value = load<u8>(o);
+      if (value > 1) return 0;
+      store<u64>(p, value ? 0x65757274 : 0x65736c6166); // true, false
+      return p + 5 - value;
+    }
+    case DATE: {
+      const end = writeDate(load<i64>(o), p);
+      if (load<u8>(p) == 34) return unquoted(t, p, end);
+      break;
+    }
+    case BINARY: {
+      const subtype = load<u8>(o, 4);
+      if (subtype == 4 && cell.end - o == 21) return unquoted(t, p, writeUuid(o + 5, p));
+      return beginBase64(t, subtype == 2 ? o + 9 : o + 5, cell.end, p);
+    }
+  }
+  beginValue(jsonOf(t), cell.type, o, cell.end, t.next - 1);
+  t.piece = SPILL;
+  t.quoted = 1;
+  t.pieceAt = 0;
+  t.pieceEnd = 0;
+  store<u8>(p, 34);
+  return p + 1;
+}
+
+function beginText(t: Table, o: usize, end: usize, p: usize): usize {
+  t.piece = TEXT;
+  t.pieceAt = o;
+  t.pieceEnd = end;
+  t.quoted = <i32>(o == end || isSpecial(o, end, t.end)); // quotes tell an empty text from none
+  store<u8>(p, 34);
+  p += t.quoted;
+  return o < end ? disarm(t, load<u8>(o), p) : p;
+}
+
+function beginBase64(t: Table, o: usize, end: usize, p: usize): usize {
+  t.piece = BASE64;
+  t.pieceAt = o;
+  t.pieceEnd = end;
+  t.quoted = <i32>(o == end);
+  store<u8>(p, 34);
+  p += t.quoted;
+  return o < end && load<u8>(o) >> 2 == 62 ? disarm(t, 43, p) : p;
+}
+
+/** An apostrophe before text that begins with = + - @ TAB or CR: a spreadsheet takes it for text then (OWASP, CSV Injection). */
+function disarm(t: Table, first: u8, p: usize): usize {
+  if (t.safe == 0) return p;
+  if (first != 61 && first != 43 && first != 45 && first != 64 && first != 9 && first != 13) return p;
+  store<u8>(p, 39);
+  return p + 1;
+}
+
+/** Takes the quotes from what stands at [p, end). */
+function unquoted(t: Table, p: usize, end: usize): usize {
+  const begun = disarm(t, load<u8>(p, 1), p); // its first byte stands on the quote, and the text moves less
+  const length = end - p - 2;
+  for (let i: usize = 0; i < length; i += 16) v128.store(begun + i, v128.load(p + 1 + i)); // to the left, or not at all
+  return begun + length;
+}
+
+/** The next part of the nested value's JSON into the scratch. */
+function refill(t: Table): i32 {
+  const scratch = changetype<usize>(t) + SCRATCH_AT;
+  const written = run(jsonOf(t), scratch, scratch + SCRATCH_SIZE);
+  if (written < 0) return written;
+  t.pieceAt = scratch;
+  t.pieceEnd = scratch + <usize>written;
+  return 0;
+}

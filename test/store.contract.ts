@@ -6,6 +6,7 @@ import { countContract } from './store.count.contract.ts';
 import { modelContract } from './store.model.contract.ts';
 import { resumeContract } from './store.resume.contract.ts';
 import { sizeContract } from './store.size.contract.ts';
+import { splitContract } from './store.split.contract.ts';
 import { writeContract } from './store.write.contract.ts';
 
 /** A fresh, empty store. The port has no delete, so the adapter's tests bring one. */
@@ -26,5 +27,6 @@ export function storeContract(name: string, open: OpenForTest): void {
   sizeContract(name, open);
   writeContract(name, open);
   countContract(name, open);
+  splitContract(name, open);
   modelContract(name, open);
 }

@@ -13,6 +13,7 @@ import { documentOf } from '../store/batch.ts';
 import type { ItemStore } from '../store/store.ts';
 import { idTypeLookup, parseId, type DetectedIdType, type IdType } from './id.ts';
 import { ITEM_PLAN } from './query.ts';
+import { getPartitions } from './partitions.ts';
 import { getStream } from './stream.ts';
 
 export interface ItemRoutesOptions {
@@ -43,6 +44,7 @@ export function itemRoutes(options: ItemRoutesOptions): readonly Route[] {
       }),
     },
     { method: 'GET', path: '/items/stream', handler: options.streaming(getStream({ ...options, idType })) },
+    { method: 'GET', path: '/items/partitions', handler: getPartitions(options.items) },
     { method: 'GET', path: '/items/{id}', handler: getItem(options, idType) },
   ];
 }

@@ -4,6 +4,7 @@ import type { Query } from '../http/query.ts';
 import { cursorParameter } from '../pages/query.ts';
 import type { Plan } from '../store/store.ts';
 import { afterParameter } from './after.ts';
+import { decodePart, partParameter } from './part.ts';
 import { ITEM_PLAN } from './query.ts';
 
 export const FORMATS = ['ndjson', 'json', 'csv'] as const;
@@ -39,6 +40,7 @@ export const STREAM_PARAMETERS: readonly string[] = [
   streamLimit,
   cursorParameter,
   afterParameter,
+  partParameter,
   format,
   checkpoints,
   safe,
@@ -54,12 +56,12 @@ export function readStreamQuery(query: Query): StreamQuery {
     });
   }
   return {
-    plan: ITEM_PLAN.read(query),
+    plan: readPlan(query),
     fields: ITEM_PLAN.fields(query),
     limit: streamLimit.read(query) ?? Infinity,
     cursor: cursorParameter.read(query),
     after: afterParameter.read(query),
-    isPiece: query.has('cursor') || query.has('after'),
+    isPiece: ['cursor', 'after', 'part'].some((name) => query.has(name)),
     checkpoints: booleanOf(checkpoints.read(query)) ?? false,
     safe: booleanOf(safe.read(query)),
     header: header.read(query),
@@ -69,4 +71,17 @@ export function readStreamQuery(query: Query): StreamQuery {
 
 function booleanOf(word: 'true' | 'false' | undefined): boolean | undefined {
   return word === undefined ? undefined : word === 'true';
+}
+
+/** The plan, cut down to a part of the ids when there is one. */
+function readPlan(query: Query): Plan {
+  const plan = ITEM_PLAN.read(query);
+  const part = partParameter.read(query);
+  if (part === undefined) return plan;
+  if (plan.order !== 'id' || plan.direction !== 1) {
+    throw new AppError('conflicting-parameters', 'part is a range of ids: it goes with sort=id_asc only.', {
+      parameter: 'part',
+    });
+  }
+  return { ...plan, ids: decodePart(part) };
 }

@@ -61,8 +61,13 @@ function fingerprint(collection: string, plan: Plan): number {
       plan.category ?? null,
       plan.minPrice ?? null,
       plan.maxPrice ?? null,
+      ...(plan.ids ? [boundText(plan.ids.from), boundText(plan.ids.to)] : []),
     ]),
   );
+}
+
+function boundText(bound: Bookmark | undefined): string | null {
+  return bound ? Buffer.from(bound).toString('hex') : null;
 }
 
 /** A forged cursor may carry a sound checksum and anything else: only sound keys inside the plan's range pass. */
@@ -85,7 +90,7 @@ function parse(bookmark: Bookmark): { _id: unknown; price?: unknown } {
 }
 
 /** The types a key may have: what an index orders by value, and no type that an operator could hide in. */
-function isKeyValue(value: unknown): boolean {
+export function isKeyValue(value: unknown): boolean {
   if (value === null || typeof value === 'string' || typeof value === 'boolean') return true;
   const classes = [Int32, Double, Long, Decimal128, Binary, ObjectId, Date];
   return classes.some((type) => value instanceof type);

@@ -54,6 +54,7 @@ interface Serializers {
   checkpoint(value: { readonly checkpoint: TallyDocument }): string;
   end(value: { readonly end: TallyDocument }): string;
   failure(value: { readonly error: ProblemDocument }): string;
+  partitions(value: { readonly partitions: readonly { readonly url: string }[] }): string;
   problemPage(value: ProblemPage): string;
   page(value: PageDocument): string;
   health(value: { readonly status: string; readonly reasons: readonly string[] }): string;
@@ -107,6 +108,13 @@ export const serializers: Serializers = {
   checkpoint: fastJson({ type: 'object', properties: { checkpoint: TALLY_SCHEMA } }),
   end: fastJson({ type: 'object', properties: { end: TALLY_SCHEMA } }),
   failure: fastJson({ type: 'object', properties: { error: PROBLEM_SCHEMA } }),
+
+  partitions: fastJson({
+    type: 'object',
+    properties: {
+      partitions: { type: 'array', items: { type: 'object', properties: { url: { type: 'string' } } } },
+    },
+  }),
 
   problemPage: fastJson({
     type: 'object',

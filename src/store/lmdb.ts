@@ -11,6 +11,7 @@ import type { Database } from './lmdb/tables.ts';
 import { Turns } from './lmdb/turns.ts';
 import { LmdbChanges } from './lmdb/users.ts';
 import { LmdbWriter, itemCount } from './lmdb/write.ts';
+import type { Bookmark } from './bookmark.ts';
 import type { Slots } from './slots.ts';
 import type { Count, CountMode, ItemStore, Plan, RowReader, Store, UserStore } from './store.ts';
 
@@ -89,6 +90,7 @@ class LmdbStore implements Store {
     this.items = {
       ...portOf(items),
       count: (...call) => this.#count(items, ...call).catch(rethrow),
+      split: (...call) => this.#split(items, ...call).catch(rethrow),
       insert: (...call) => this.#writer.insert(...call),
     };
     this.users = { ...portOf(readerFor('users')), change: (...call) => this.#changes.change(...call) };
@@ -98,10 +100,17 @@ class LmdbStore implements Store {
   async #count(items: LmdbReader, plan: Plan, mode: CountMode, signal: AbortSignal): Promise<Count> {
     signal.throwIfAborted();
     this.#begin();
-    if (plan.category === undefined && plan.minPrice === undefined && plan.maxPrice === undefined)
+    const { category, minPrice, maxPrice, ids } = plan;
+    if ([category, minPrice, maxPrice, ids].every((limit) => limit === undefined))
       return { rows: itemCount(this.#tables.meta), is: 'exact' };
     const end = this.#now() + COUNT_LIMIT_MS[mode];
     return items.count(plan, () => this.#now() >= end, signal);
+  }
+
+  async #split(items: LmdbReader, plan: Plan, parts: number, signal: AbortSignal): Promise<Bookmark[]> {
+    if (parts === 1) return [];
+    const { rows } = await this.#count(items, plan, 'exact', signal);
+    return items.split(plan, parts, rows, signal);
   }
 
   async ping(): Promise<void> {

@@ -9,6 +9,14 @@ export interface Plan {
   /** Inclusive bounds, finite; with order `price` only. */
   readonly minPrice?: number;
   readonly maxPrice?: number;
+  /** Only ids of this range; in ascending order of id only. */
+  readonly ids?: IdRange;
+}
+
+/** Ids from `from`, inclusive, to `to`, exclusive, each `{_id}` and open where it is missing; rows need not have them. */
+export interface IdRange {
+  readonly from?: Bookmark;
+  readonly to?: Bookmark;
 }
 
 /** Where reading begins: at the start, after a row (whether it still exists or not), or after so many rows. */
@@ -67,8 +75,13 @@ export interface RowReader {
  * test/store.contract.ts runs on each.
  */
 export interface ItemStore extends RowReader {
-  /** How many rows a plan has. Better than asked for when that costs nothing, less exact when time is up: see `is`. */
+  /** How many rows a plan without `ids` has. Better than asked for when that costs nothing, less exact when time is up: see `is`. */
   count(plan: Plan, mode: CountMode, signal: AbortSignal): Promise<Count>;
+  /**
+   * Where a plan in ascending order of id falls into `parts` parts of about as many rows: the ids with which the second and
+   * all further parts begin, ascending and different; fewer when there are not so many rows.
+   */
+  split(plan: Plan, parts: number, signal: AbortSignal): Promise<readonly Bookmark[]>;
   /** Writes BSON documents; resolves when they are durable (w:majority; flushed). */
   insert(rows: readonly Uint8Array[], onConflict: OnConflict): Promise<InsertResult>;
 }

@@ -11,6 +11,7 @@ import { commandKey } from './key.ts';
 import { rangesOf } from './plan.ts';
 import type { Range } from './plan.ts';
 import type { Setup } from './setup.ts';
+import { splitBySample } from './split.ts';
 import type { Slots } from '../slots.ts';
 import type { Count, CountMode, From, InsertResult, ItemStore, OnConflict, Plan, Size } from '../store.ts';
 
@@ -61,7 +62,15 @@ export class MongoItems implements ItemStore {
 
   async count(plan: Plan, mode: CountMode, signal: AbortSignal): Promise<Count> {
     signal.throwIfAborted();
+    if (plan.ids)
+      throw new TypeError('no query says a range of ids of several types: it is read, not counted');
     return this.#counter.count(plan, mode, await this.#setup.layout(signal), signal);
+  }
+
+  async split(plan: Plan, parts: number, signal: AbortSignal): Promise<readonly Bookmark[]> {
+    signal.throwIfAborted();
+    await this.#setup.layout(signal);
+    return splitBySample(this.#connection, this.#setup.collection, plan, parts, signal);
   }
 
   async insert(rows: readonly Uint8Array[], onConflict: OnConflict): Promise<InsertResult> {

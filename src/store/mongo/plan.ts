@@ -3,7 +3,8 @@ import { MaxKey, MinKey } from '../bson.ts';
 import { bracketsBelow } from './brackets.ts';
 import { commandKey } from './key.ts';
 import { compareNumbers } from './number.ts';
-import type { Plan } from '../store.ts';
+import { compareIds } from './order.ts';
+import type { IdRange, Plan } from '../store.ts';
 
 /** The indexes that plans run on, by the fields of their key, all ascending. */
 export const INDEX_KEYS = {
@@ -50,11 +51,12 @@ export function rangesOf(plan: Plan, after: Bookmark | null, clustered: boolean)
     const type = after[4] ?? 0; // a bookmark in id order has one element: a length of 4 bytes, its type, its name
     return bracketsBelow(commandKey(after)._id, type).map((bracket) => ({ ...base, ...bracket }));
   }
+  if (!isAscending(plan.ids)) return [];
   const low = lowest(plan);
   const high = highest(plan);
   if (!after) return isEmpty(plan) ? [] : [{ ...base, ...bounds(low, high) }];
   const key = commandKey(after);
-  const place = isEmpty(plan) ? 'beyond' : placeOf(key.price, plan);
+  const place = isEmpty(plan) ? 'beyond' : placeOf(key, plan);
   if (place === 'beyond') return [];
   if (place === 'before') return [{ ...base, ...bounds(low, high) }];
   const at = { ...(plan.category !== undefined && { category: plan.category }), ...key };
@@ -69,6 +71,7 @@ function bounds(min: Values | undefined, max: Values | undefined): Pick<Range, '
 
 /** A range open on one side ends at an infinity: null, missing and NaN prices lie below -Infinity, strings above. */
 function lowest(plan: Plan): Values | undefined {
+  if (plan.ids?.from) return idBound(plan, plan.ids.from);
   const price = hasPriceRange(plan) ? (plan.minPrice ?? -Infinity) : new MinKey();
   if (plan.category === undefined) return hasPriceRange(plan) ? { price, _id: new MinKey() } : undefined;
   return { category: plan.category, ...(plan.order === 'price' && { price }), _id: new MinKey() };
@@ -76,6 +79,7 @@ function lowest(plan: Plan): Values | undefined {
 
 /** `max` is exclusive: a category ends where the next possible string would begin, which is itself and a NUL. */
 function highest(plan: Plan): Values | undefined {
+  if (plan.ids?.to) return idBound(plan, plan.ids.to);
   const { category } = plan;
   if (hasPriceRange(plan)) {
     const price = plan.maxPrice ?? Infinity;
@@ -98,8 +102,27 @@ function isEmpty({ minPrice = -Infinity, maxPrice = Infinity }: Plan): boolean {
   return minPrice > maxPrice;
 }
 
-/** Where a bookmark's price lies, as the plan runs: before its price range, in it, or beyond it. */
-function placeOf(price: unknown, plan: Plan): 'before' | 'inside' | 'beyond' {
+/** A bound of an id range, which is inclusive below and exclusive above, as `min` and `max` are. */
+function idBound({ category }: Plan, bound: Bookmark): Values {
+  return { ...(category !== undefined && { category }), _id: commandKey(bound)._id };
+}
+
+/** A range of ids comes from clients: it may be upside down, and then has no rows. */
+function isAscending({ from, to }: IdRange = {}): boolean {
+  return !from || !to || (compareIds(commandKey(from)._id, commandKey(to)._id) ?? 0) < 0;
+}
+
+type Place = 'before' | 'inside' | 'beyond';
+
+/** Where a bookmark lies, as the plan runs: before its range of ids or prices, in it, or beyond it. */
+function placeOf(key: ReturnType<typeof commandKey>, plan: Plan): Place {
+  const { from, to } = plan.ids ?? {};
+  if (to && (compareIds(key._id, commandKey(to)._id) ?? 0) >= 0) return 'beyond';
+  if (from && (compareIds(key._id, commandKey(from)._id) ?? 0) < 0) return 'before';
+  return placeOfPrice(key.price, plan);
+}
+
+function placeOfPrice(price: unknown, plan: Plan): Place {
   if (!hasPriceRange(plan)) return 'inside';
   const { minPrice = -Infinity, maxPrice = Infinity, direction } = plan;
   if (compareNumbers(price, minPrice) < 0) return direction === 1 ? 'before' : 'beyond';

@@ -38,7 +38,7 @@ function stages(options: Options): Stage[] {
     const scales = [...new Set(here.map(({ scale = 1 }) => scale))].sort((a, b) => a - b);
     return scales.map((scale) => ({
       store,
-      rows: options.rows * scale,
+      rows: Math.round(options.rows * scale),
       scenarios: here.filter((scenario) => (scenario.scale ?? 1) === scale),
     }));
   });
@@ -49,6 +49,7 @@ async function runStage(
   server: DatabaseServer | null,
   revision: Revision | null,
   options: Options,
+  failures: string[],
 ): Promise<ScenarioResult[]> {
   progress(`${store}: ${rows} items`);
   const ground = await openGround(store, rows, server);
@@ -60,7 +61,14 @@ async function runStage(
       const names: readonly CandidateName[] = scenario.on[store] ?? [];
       const subjects = await lineup.of(names);
       progress(`${store}: ${scenario.name}: ${scenario.shows}`);
-      results.push(await runScenario(scenario, subjects, ground, effort, options.rounds));
+      try {
+        results.push(await runScenario(scenario, subjects, ground, effort, options.rounds));
+      } catch (error) {
+        // Minutes of other scenarios are not thrown away with this one; the run fails at its end.
+        failures.push(
+          `${store}: ${scenario.name}: ${error instanceof Error ? error.message : String(error)}`,
+        );
+      }
     }
   } finally {
     await lineup.stop();
@@ -75,8 +83,9 @@ async function measure(options: Options): Promise<number> {
   const revision = options.against === undefined ? null : await checkOut(options.against);
   const server = plan.some(({ store }) => store === 'mongodb') ? await openDatabaseServer() : null;
   const scenarios: ScenarioResult[] = [];
+  const failures: string[] = [];
   try {
-    for (const stage of plan) scenarios.push(...(await runStage(stage, server, revision, options)));
+    for (const stage of plan) scenarios.push(...(await runStage(stage, server, revision, options, failures)));
   } finally {
     await server?.stop();
     await revision?.remove();
@@ -85,16 +94,23 @@ async function measure(options: Options): Promise<number> {
     machine: machineLine(),
     versions: versions(server?.version ?? null),
     commit: commit(),
-    command: `npm run bench -- ${process.argv.slice(2).join(' ')}`.replace(/(?: --)? *$/, ''),
+    command: commandLine(process.argv.slice(2)),
     date: new Date().toISOString().slice(0, 10),
     minutes: Math.round((performance.now() - started) / 6_000) / 10,
     scenarios,
   };
   if (options.json !== undefined) writeFileSync(options.json, `${JSON.stringify(results, null, 1)}\n`);
-  if (revision) return against(results, revision.name);
+  for (const failure of failures) process.stderr.write(`FAILED ${failure}\n`);
+  if (revision) return Math.max(against(results, revision.name), failures.length > 0 ? 1 : 0);
   process.stdout.write(reportText(results));
   if (options.publish) publish(results);
-  return 0;
+  return failures.length > 0 ? 1 : 0;
+}
+
+/** Without the file that --json names: it is a place on this machine. */
+function commandLine(argv: readonly string[]): string {
+  const told = argv.filter((word, index) => !word.startsWith('--json') && argv[index - 1] !== '--json');
+  return ['npm run bench', ...(told.length > 0 ? ['--', ...told] : [])].join(' ');
 }
 
 function against({ scenarios }: Results, revision: string): number {

@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { readResults, type Results } from '../results.ts';
 import { plots } from './plots.ts';
@@ -12,6 +12,7 @@ const README = join(ROOT, 'README.md');
 /** Keeps a run's results, and writes from them the plots and the README's tables. */
 export function publish(results: Results): void {
   writeFileSync(FILE, `${JSON.stringify(results, null, 1)}\n`);
+  for (const file of readdirSync(FOLDER)) if (file.endsWith('.svg')) rmSync(join(FOLDER, file));
   for (const { file, svg } of plots(results)) writeFileSync(join(FOLDER, file), svg);
   writeFileSync(README, withFigures(readFileSync(README, 'utf8'), results));
 }

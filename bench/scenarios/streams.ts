@@ -86,14 +86,14 @@ export function sizes(rows: number): Scenario[] {
   return [0.01, 0.1, 1, 10].map((scale): Scenario => ({
     kind: 'stream',
     group: 'sizes',
-    name: `size-${rows * scale}`,
-    shows: `all of ${rows * scale} items`,
+    name: `size-${Math.round(rows * scale)}`,
+    shows: `all of ${Math.round(rows * scale)} items`,
     path: STREAM,
     encoding: 'identity',
     streams: 1,
     asked: { sort: 'id_asc' },
     scale,
-    x: rows * scale,
+    x: Math.round(rows * scale),
     set: scale === 10 ? 'full' : scale === 1 ? 'quick' : 'default',
     on: { mongodb: ['sluice', 'bare chain'], lmdb: scale === 10 ? [] : ['sluice'] },
   }));

@@ -6,7 +6,7 @@ import { childServer, importItems } from './support/child-server.ts';
 import { testMongo } from './support/mongod.ts';
 import { testEnvironment } from './support/server.ts';
 
-const ROWS = process.env.LONG ? 1_000_000 : 150_000;
+const ROWS = process.env.LONG ? 1_000_000 : 100_000;
 const MOST_ABOVE_IDLE = 60 * 1024 * 1024;
 const LF = 10;
 

@@ -5,7 +5,7 @@ import { childServer } from './support/child-server.ts';
 import { deferred } from './support/raw.ts';
 import { serverOn, type EngineName } from './support/server.ts';
 
-const STOPS = process.env.LONG ? 20 : 2;
+const STOPS = process.env.LONG ? 20 : 1;
 const CONNECTIONS = 200;
 
 /** One answer, whole; null when no connection could be had, which is how a stopped server refuses. */

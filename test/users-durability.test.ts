@@ -7,7 +7,7 @@ import { ownMongod, withDatabase } from './support/mongod.ts';
 import { serverOn } from './support/server.ts';
 import { PATH, usersAt, type Users } from './support/users.ts';
 
-const LMDB_KILLS = process.env.LONG ? 20 : 2;
+const LMDB_KILLS = process.env.LONG ? 20 : 1;
 const MONGOD_KILLS = process.env.LONG ? 20 : 1;
 const WRITERS = 1000;
 

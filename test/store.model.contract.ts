@@ -79,7 +79,11 @@ export function modelContract(name: string, open: OpenForTest): void {
         }
       },
     );
-    await fc.assert(property, { numRuns: process.env.LONG ? 500 : 30, interruptAfterTimeLimit: process.env.LONG ? 60_000 : 8_000, markInterruptAsFailure: false });
+    await fc.assert(property, {
+      numRuns: process.env.LONG ? 500 : 30,
+      interruptAfterTimeLimit: process.env.LONG ? 60_000 : 8_000,
+      markInterruptAsFailure: false,
+    });
     assert.equal(slots.taken, 0);
   });
 }

@@ -17,7 +17,7 @@ import type { Store } from './store/store.ts';
 const BULK_ROWS = 10_000;
 /** Bytes a request body may have. */
 const BODY_LIMIT = 1024 * 1024;
-/** Longer than any client on this continent takes to send its next request. */
+/** Longer than a client some 10,000 km away takes to send its next request. */
 const QUIET_MS = 1000;
 
 export interface Server {

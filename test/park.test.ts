@@ -4,10 +4,12 @@ import fc from 'fast-check';
 import { javascriptTranscoder } from '../src/serialize/javascript.ts';
 import type { Framing, RowEncoder, Transcoder } from '../src/serialize/rows.ts';
 import { createTranscoder } from '../src/serialize/transcoder.ts';
+import { keyOf, type Bookmark } from '../src/store/bookmark.ts';
 import { BSON } from '../src/store/bson.ts';
 import { chain, chainAfter, FIRST_BATCH } from '../src/store/chain.ts';
 import type { Plan } from '../src/store/store.ts';
 import { CheckpointEncoder } from '../src/stream/checkpoints.ts';
+import { crc32 } from '../src/stream/crc32.ts';
 import { pump } from '../src/stream/pump.ts';
 import type { Sink } from '../src/stream/sink.ts';
 import { testLmdb } from './support/lmdb.ts';
@@ -48,12 +50,38 @@ function stallingSink(stalls: ReadonlySet<number>, onStall: () => void) {
   return { sink, text: () => Buffer.concat(chunks) };
 }
 
+/** What stands in a checkpoint's cursor here: the id of the row it continues behind. */
+function idOf(bookmark: Bookmark): string {
+  return String(keyOf(bookmark)._id);
+}
+
+/** The row lines of a stream with checkpoints, each control line of which says the truth about those before it. */
+function checkedRows(text: Buffer): Buffer {
+  const rows: string[] = [];
+  let controls = 0;
+  for (const line of text.toString().split('\n').slice(0, -1)) {
+    if (line.startsWith('{"id":')) {
+      rows.push(`${line}\n`);
+      continue;
+    }
+    const [tally] = Object.values(JSON.parse(line) as Record<string, Record<string, unknown>>);
+    const before = Buffer.from(rows.join(''));
+    const last = String((JSON.parse(rows.at(-1) ?? '{}') as { id: number }).id);
+    const crc = crc32(before).toString(16).padStart(8, '0');
+    assert.deepEqual(tally, { cursor: last, rows: rows.length, bytes: before.length, crc32: crc });
+    controls++;
+  }
+  assert.ok(controls > 0);
+  return Buffer.from(rows.join(''));
+}
+
 test('a stream that stalls anywhere gives its batches back and goes on with the very next byte', async (t) => {
   const { store, slots } = await testLmdb(t);
   const documents = Array.from({ length: ROWS }, (_, n) => makeRow(n));
   await store.items.insert(documents, 'fail');
   const transcoders: Transcoder[] = [createTranscoder(slots).transcoder, javascriptTranscoder];
 
+  let time = 0;
   const run = async (
     encoder: RowEncoder,
     plan: Plan,
@@ -73,7 +101,7 @@ test('a stream that stalls anywhere gives its batches back and goes on with the 
         patienceMs: 1,
       },
       encoder,
-      { head: '', tail: () => '' },
+      { head: '', tail: () => (encoder instanceof CheckpointEncoder ? encoder.end() : '') },
       sink,
     );
     return { text: text(), rows, held };
@@ -94,11 +122,14 @@ test('a stream that stalls anywhere gives its batches back and goes on with the 
       const encoder = (): RowEncoder => {
         const rows = transcoder.encoder(framing);
         if (!checkpoints || framing !== 'lines') return rows;
-        return new CheckpointEncoder(rows, { plan, cursorOf: () => 'c', start: null, now: () => 0 });
+        // A clock of seconds: control lines are frequent, and stand wherever the stalls let them.
+        return new CheckpointEncoder(rows, { plan, cursorOf: idOf, start: null, now: () => (time += 700) });
       };
       const whole = await run(encoder(), plan, limit, new Set());
       const stalled = await run(encoder(), plan, limit, new Set([0, ...stalls]));
-      assert.ok(stalled.text.equals(whole.text), 'the same bytes');
+      const lines = checkpoints && framing === 'lines';
+      const text = lines ? checkedRows(stalled.text) : stalled.text;
+      assert.ok(text.equals(lines ? checkedRows(whole.text) : whole.text), 'the same bytes');
       assert.equal(stalled.rows, whole.rows);
       assert.ok(stalled.held.length > 0);
       // The encoder's own state and its output, and of batches nothing.

@@ -4,9 +4,9 @@ import { parseQuery } from '../http/query.ts';
 import type { Handler } from '../http/router.ts';
 import { decodeCursor, encodeCursor } from '../pages/cursor.ts';
 import type { Transcoder } from '../serialize/rows.ts';
-import type { Batch } from '../store/batch.ts';
+import { orRelease } from '../store/batch.ts';
 import type { Bookmark } from '../store/bookmark.ts';
-import { chain, chainAfter, FIRST_BATCH } from '../store/chain.ts';
+import { chain, chainAfter, firstSize } from '../store/chain.ts';
 import type { From, ItemStore } from '../store/store.ts';
 import { CheckpointEncoder } from '../stream/checkpoints.ts';
 import { lastWords } from '../stream/last-words.ts';
@@ -38,11 +38,12 @@ export function getStream(options: StreamOptions): Handler {
     const type = typeOf(request, query);
     const from = await beginningOf(query, options, request.signal);
     // The first batch is read before the head is sent: a store that is away is a 503, not a cut stream.
-    const size = { ...FIRST_BATCH, rows: Math.min(FIRST_BATCH.rows, limit) };
-    const first = await items.read(plan, from, size, request.signal);
+    const first = await items.read(plan, from, firstSize(limit), request.signal);
     const columns = () => columnsOfRows(items, plan, first, limit, request.signal);
-    const form = await orRelease(first, streamForm(type, query, transcoder, columns));
+    const form = await orRelease(first, () => streamForm(type, query, transcoder, columns));
     const run: StreamBody['run'] = async (sink) => {
+      const { head, tail } = form;
+      const encoder = await orRelease(first, () => form.encoder());
       const batches = {
         first: chain(lasting, plan, first, limit, sink.signal),
         again: {
@@ -51,14 +52,13 @@ export function getStream(options: StreamOptions): Handler {
             chainAfter(lasting, plan, bookmark, limit - given, sink.signal),
         },
       };
-      const { head, tail, encoder } = form;
       if (!query.checkpoints) {
-        await pump(batches, encoder(), { head, tail: () => tail }, sink);
+        await pump(batches, encoder, { head, tail: () => tail }, sink);
         return;
       }
       const cursorOf = (bookmark: Bookmark) => encodeCursor(ITEM_PLAN.collection, plan, bookmark);
       const start = from.after ? cursorOf(from.after) : null;
-      const checked = new CheckpointEncoder(encoder(), { plan, cursorOf, start, now });
+      const checked = new CheckpointEncoder(encoder, { plan, cursorOf, start, now });
       try {
         await pump(batches, checked, { head, tail: () => checked.end() }, sink);
       } catch (error) {
@@ -72,16 +72,6 @@ export function getStream(options: StreamOptions): Handler {
       body: { kind: 'stream', run },
     };
   };
-}
-
-/** What comes of a promise; when that rejects, the batch is given back. */
-async function orRelease<T>(batch: Batch, promise: Promise<T>): Promise<T> {
-  try {
-    return await promise;
-  } catch (error) {
-    batch.release();
-    throw error;
-  }
 }
 
 /** Where a stream begins: behind the row of a cursor, behind the row that `after` shows, or at its first row. */

@@ -3,27 +3,19 @@ import { BSON, Binary, Decimal128, Double, Int32, Long, ObjectId } from '../stor
 import { keyFields, keyOf, type Bookmark } from '../store/bookmark.ts';
 import type { Plan } from '../store/store.ts';
 import { crc32 } from '../stream/crc32.ts';
+import { decodeToken, encodeToken } from './token.ts';
 
 /**
- * Cursor: a bookmark as clients carry it, base64url of
+ * Cursor: a bookmark as clients carry it, a token (see token.ts) of
  *
- *     version (1 byte) | fingerprint of collection and plan (CRC-32, 4) | bookmark (BSON) | CRC-32 of all before (4)
- *
- * It needs no server state and gives no authority: it is decoded as any untrusted input, and the checksum only tells a
- * broken one from a forged one.
+ *     fingerprint of collection and plan (CRC-32, 4 bytes) | bookmark (BSON)
  */
 const VERSION = 1;
-const HEAD = 5;
-const TAIL = 4;
+const FINGERPRINT_BYTES = 4;
 
 /** The cursor that continues after a bookmark of this plan, in the collection of that name. */
 export function encodeCursor(collection: string, plan: Plan, bookmark: Bookmark): string {
-  const bytes = Buffer.allocUnsafe(HEAD + bookmark.length + TAIL);
-  bytes.writeUInt8(VERSION, 0);
-  bytes.writeUInt32LE(fingerprint(collection, plan), 1);
-  bytes.set(bookmark, HEAD);
-  bytes.writeUInt32LE(crc32(bytes.subarray(0, -TAIL)), HEAD + bookmark.length);
-  return bytes.toString('base64url');
+  return encodeToken(VERSION, fingerprint(collection, plan), bookmark);
 }
 
 /**
@@ -31,13 +23,10 @@ export function encodeCursor(collection: string, plan: Plan, bookmark: Bookmark)
  * `invalid-cursor` when it is anything but a cursor of ours.
  */
 export function decodeCursor(cursor: string, collection: string, plan: Plan): Bookmark {
-  const bytes = Buffer.from(cursor, 'base64url');
-  if (bytes.toString('base64url') !== cursor || bytes.length < HEAD + TAIL)
-    throw invalid('it is not base64url of a cursor');
-  if (bytes.readUInt32LE(bytes.length - TAIL) !== crc32(bytes.subarray(0, -TAIL)))
-    throw invalid('its checksum is wrong');
-  if (bytes.readUInt8(0) !== VERSION) throw invalid('its version is not known');
-  if (bytes.readUInt32LE(1) !== fingerprint(collection, plan)) {
+  const content = decodeToken(cursor, VERSION);
+  if (typeof content === 'string') throw invalid(content);
+  if (content.length < FINGERPRINT_BYTES) throw invalid('it is too short');
+  if (!content.subarray(0, FINGERPRINT_BYTES).equals(fingerprint(collection, plan))) {
     throw new AppError(
       'cursor-mismatch',
       'The cursor was made for another collection, sort, filter or range. Repeat those of its page.',
@@ -46,14 +35,15 @@ export function decodeCursor(cursor: string, collection: string, plan: Plan): Bo
       },
     );
   }
-  const bookmark = new Uint8Array(bytes.subarray(HEAD, -TAIL)) as Bookmark;
+  const bookmark = new Uint8Array(content.subarray(FINGERPRINT_BYTES)) as Bookmark;
   check(bookmark, plan);
   return bookmark;
 }
 
-/** Everything that decides which rows come in which order, as one number. */
-function fingerprint(collection: string, plan: Plan): number {
-  return crc32(
+/** Everything that decides which rows come in which order, as the four bytes of one number. */
+function fingerprint(collection: string, plan: Plan): Buffer {
+  const bytes = Buffer.alloc(FINGERPRINT_BYTES);
+  const number = crc32(
     JSON.stringify([
       collection,
       plan.order,
@@ -64,6 +54,8 @@ function fingerprint(collection: string, plan: Plan): number {
       ...(plan.ids ? [boundText(plan.ids.from), boundText(plan.ids.to)] : []),
     ]),
   );
+  bytes.writeUInt32LE(number);
+  return bytes;
 }
 
 function boundText(bound: Bookmark | undefined): string | null {

@@ -5,7 +5,7 @@ import { bytes } from '../http/reply.ts';
 import type { Handler } from '../http/router.ts';
 import { fingerprint } from '../serialize/fingerprint.ts';
 import type { RowEncoder, Transcoder } from '../serialize/rows.ts';
-import type { Batch } from '../store/batch.ts';
+import { orRelease, type Batch } from '../store/batch.ts';
 import { chain } from '../store/chain.ts';
 import type { Count, From, ItemStore, RowReader } from '../store/store.ts';
 import { pump } from '../stream/pump.ts';
@@ -47,7 +47,8 @@ export function pageHandler({ rows, count, transcoder, limits, plan, cacheContro
       return largePage(first, total, query, headers, rows, transcoder, request);
 
     const info = pageInfo(query, first, total);
-    const body = collect(first, transcoder.encoder('array', query.fields), PAGE_HEAD, pageTail(info));
+    const encoder = await orRelease(first, () => transcoder.encoder('array', query.fields));
+    const body = collect(first, encoder, PAGE_HEAD, pageTail(info));
     const link = pageLinks(request.path, new URLSearchParams([...parameters]), query, info, limits.maxOffset);
     return bytes(200, body, { ...headers, etag: `W/"${fingerprint(body)}"`, link });
   };
@@ -77,12 +78,8 @@ function largePage(
   };
   const run: StreamBody['run'] = async (sink) => {
     const tail = () => pageTail(pageInfo(query, end, total));
-    await pump(
-      { first: batches() },
-      transcoder.encoder('array', query.fields),
-      { head: PAGE_HEAD, tail },
-      sink,
-    );
+    const encoder = await orRelease(first, () => transcoder.encoder('array', query.fields));
+    await pump({ first: batches() }, encoder, { head: PAGE_HEAD, tail }, sink);
   };
   return { status: 200, headers, body: { kind: 'stream', run } };
 }

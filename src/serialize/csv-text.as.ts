@@ -1,5 +1,5 @@
 // Text of CSV cells: quotes doubled, everything else as it is.
-import { sequence, utf8Prefix } from "./text.as";
+import { utf8Prefix, writeSequence } from "./text.as";
 
 /** Where writeQuoted and writeRaw stopped reading. */
 export let quotedReached: usize = 0;
@@ -58,16 +58,9 @@ export function writeRaw(o: usize, e: usize, p: usize, stop: usize, end: usize):
     }
     const c = load<u8>(o);
     if (c >= 0x80) {
-      const n = sequence(o);
-      if (n > 0) {
-        store<u32>(p, load<u32>(o));
-        o += n;
-        p += n;
-      } else {
-        store<u32>(p, 0xbdbfef); // U+FFFD
-        o -= n;
-        p += 3;
-      }
+      const n = writeSequence(o, p);
+      o += abs(n);
+      p += n > 0 ? n : 3;
     } else {
       store<u8>(p++, c);
       if (c == 34) store<u8>(p++, c);

@@ -27,16 +27,9 @@ export function writeText(o: usize, e: usize, p: usize, stop: usize, end: usize)
     }
     const c = load<u8>(o);
     if (c >= 0x80) {
-      const n = sequence(o);
-      if (n > 0) {
-        store<u32>(p, load<u32>(o));
-        o += n;
-        p += n;
-      } else {
-        store<u32>(p, 0xbdbfef); // U+FFFD
-        o -= n;
-        p += 3;
-      }
+      const n = writeSequence(o, p);
+      o += abs(n);
+      p += n > 0 ? n : 3;
     } else {
       if (c >= 32 && c != 34 && c != 92) store<u8>(p++, c);
       else p = writeEscape(c, p);
@@ -45,6 +38,14 @@ export function writeText(o: usize, e: usize, p: usize, stop: usize, end: usize)
   }
   textReached = o;
   return p;
+}
+
+/** Writes what stands at `o`, above ASCII: a character, or U+FFFD for what is none. Answers as `sequence` does. */
+// @ts-ignore: decorator
+@inline export function writeSequence(o: usize, p: usize): isize {
+  const n = sequence(o);
+  store<u32>(p, n > 0 ? load<u32>(o) : 0xbdbfef);
+  return n;
 }
 
 /** A bit for each byte that must be escaped: control characters, quote, backslash. */
@@ -112,7 +113,7 @@ export function utf8Prefix(v: v128, plain: usize, ascii: usize): usize {
  * decoder replaces by one U+FFFD (https://encoding.spec.whatwg.org/#utf-8-decoder). The NUL behind every text ends it.
  */
 // @ts-ignore: decorator
-@inline export function sequence(o: usize): isize {
+@inline function sequence(o: usize): isize {
   const a = load<u8>(o);
   if (a < 0xc2 || a > 0xf4) return -1;
   const b = load<u8>(o, 1);

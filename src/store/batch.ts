@@ -19,6 +19,16 @@ export interface Batch {
   release(): void;
 }
 
+/** What comes of work that a batch is for; when that fails before it owns the batch, the batch is given back. */
+export async function orRelease<T>(batch: Batch, work: () => T | Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    batch.release();
+    throw error;
+  }
+}
+
 /** The document of a batch of one row, a view of its slot: what stands behind the element's type and name. */
 export function documentOf(batch: Batch): Uint8Array {
   const row = batch.slot.bytes(batch.start + batch.length).subarray(batch.start);

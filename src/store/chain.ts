@@ -9,6 +9,11 @@ const MOST_ROWS = 16_384;
 /** The size of a stream's first batch: small, so that the first row leaves at once. */
 export const FIRST_BATCH: Size = { rows: 250, bytes: TARGET_BYTES };
 
+/** The size of the first batch of a chain of at most so many rows. */
+export function firstSize(rows: number): Size {
+  return { ...FIRST_BATCH, rows: Math.min(FIRST_BATCH.rows, rows) };
+}
+
 /**
  * Keyset chain: the batches of a plan from `first` on, each read from the bookmark of the one before, the next one
  * on its way while the caller works on this one. Between two reads nothing is open in the store.
@@ -57,8 +62,7 @@ export async function* chainAfter(
   signal: AbortSignal,
 ): AsyncGenerator<Batch, void, undefined> {
   if (rows <= 0) return;
-  const size = { ...FIRST_BATCH, rows: Math.min(FIRST_BATCH.rows, rows) };
-  yield* chain(items, plan, await items.read(plan, { after }, size, signal), rows, signal);
+  yield* chain(items, plan, await items.read(plan, { after }, firstSize(rows), signal), rows, signal);
 }
 
 function sizeAfter(batch: Batch, left: number): Size {

@@ -9,7 +9,10 @@ import type { Count, CountMode, Plan } from '../store.ts';
 const EXACT_LIMIT_MS = 2_000;
 /** An estimate counts as many index entries (2 to 5 ms), and samples only when there are more. */
 const COUNTED = 10_000;
-/** Rows drawn at random, 3 % of them wrong either way at worst: 10 to 20 ms, whatever the collection's size. */
+/**
+ * Rows drawn at random, whatever the collection's size. A share in them has a standard error of 1.6 % of the collection
+ * at most, so that an estimate is nearly always within 3.2 % of it.
+ */
 const SAMPLE = 1_000;
 
 /** Counts the items of a plan in a MongoDB collection. */

@@ -1,3 +1,4 @@
+import { setImmediate as turn } from 'node:timers/promises';
 import type { Batch } from './batch.ts';
 import type { Bookmark } from './bookmark.ts';
 import type { ItemStore, Plan, Size } from './store.ts';
@@ -39,6 +40,8 @@ export async function* chain(
           : null;
       // Its failure is met at the await below; until then nobody waits for it, which Node would call unhandled.
       ahead?.catch(() => undefined);
+      // A read asks in a later turn of the microtask queue. The caller's work would be before it, and they would never overlap.
+      if (ahead) await turn();
       yield batch;
       if (!ahead) return;
       batch = await ahead;

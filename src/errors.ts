@@ -11,6 +11,7 @@ export const PROBLEMS = {
   'offset-too-deep': { status: 400, title: 'The offset is too deep' },
   'invalid-cursor': { status: 400, title: 'The cursor is broken' },
   'cursor-mismatch': { status: 400, title: 'The cursor belongs to another sort or filter' },
+  'snapshot-unsupported': { status: 400, title: 'The store keeps no past states' },
   'invalid-url': { status: 400, title: 'The URL is malformed' },
   'invalid-header': { status: 400, title: 'A request header is malformed' },
   'malformed-json': { status: 400, title: 'The request body is not JSON' },
@@ -18,6 +19,7 @@ export const PROBLEMS = {
   'not-found': { status: 404, title: 'Nothing is here' },
   'method-not-allowed': { status: 405, title: 'The method is not allowed here' },
   'not-acceptable': { status: 406, title: 'No acceptable form of the answer' },
+  'snapshot-expired': { status: 410, title: 'The point in time is gone' },
   'precondition-failed': { status: 412, title: 'The resource is not in the state asked for' },
   'body-too-large': { status: 413, title: 'The request body is too large' },
   'uri-too-long': { status: 414, title: 'The URL is too long' },
@@ -75,4 +77,13 @@ export function storeUnavailable(cause: unknown, seconds = 5): AppError {
     cause,
     headers: { 'retry-after': String(seconds) },
   });
+}
+
+/** A point in time was asked for where the store has only a present. */
+export function snapshotUnsupported(cause?: unknown): AppError {
+  return new AppError(
+    'snapshot-unsupported',
+    'Only a MongoDB replica set keeps points in time; this store does not. Leave out consistency and at.',
+    { parameter: 'consistency', cause },
+  );
 }

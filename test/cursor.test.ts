@@ -43,7 +43,7 @@ test('a cursor carries the exact BSON value of every id type there and back', ()
   for (const _id of ids) {
     const bookmark = makeBookmark({ _id, price: new Double(2) });
     assert.deepEqual(
-      Buffer.from(decodeCursor(encodeCursor('items', BY_PRICE, bookmark), 'items', BY_PRICE)),
+      Buffer.from(decodeCursor(encodeCursor('items', BY_PRICE, bookmark), 'items', BY_PRICE).after),
       Buffer.from(bookmark),
     );
   }
@@ -62,22 +62,35 @@ test('a cursor of another sort, direction, filter or range is a mismatch', () =>
   assert.equal(codeOf(cursor, BY_PRICE), 'ok');
 });
 
-test('every bit flipped and every cut is an invalid cursor', () => {
-  const cursor = encodeCursor(
-    'items',
-    BY_ID,
-    makeBookmark({ _id: new ObjectId('0123456789abcdef01234567') }),
-  );
-  const bytes = Buffer.from(cursor, 'base64url');
-  for (let bit = 0; bit < bytes.length * 8; bit++) {
-    const flipped = Buffer.from(bytes);
-    flipped[bit >> 3] = (flipped[bit >> 3] ?? 0) ^ (1 << (bit & 7));
-    assert.equal(codeOf(flipped.toString('base64url'), BY_ID), 'invalid-cursor', `bit ${bit}`);
+test('a cursor carries its point in time, and is a mismatch at another one', () => {
+  const bookmark = makeBookmark({ _id: 1 });
+  for (const at of [0n, 1n, 7710650616372002818n, 2n ** 64n - 1n]) {
+    const cursor = encodeCursor('items', { ...BY_ID, at }, bookmark);
+    const place = { after: new Uint8Array(bookmark), at };
+    assert.deepEqual(decodeCursor(cursor, 'items', BY_ID), place);
+    assert.deepEqual(decodeCursor(cursor, 'items', { ...BY_ID, at }), place);
+    assert.equal(codeOf(cursor, { ...BY_ID, at: at ^ 1n }), 'cursor-mismatch');
+    assert.equal(codeOf(cursor, BY_PRICE), 'cursor-mismatch');
   }
-  for (let length = 0; length < cursor.length; length++) {
-    assert.equal(codeOf(cursor.slice(0, length), BY_ID), 'invalid-cursor', `cut at ${length}`);
-  }
+  const present = encodeCursor('items', BY_ID, bookmark);
+  assert.deepEqual(decodeCursor(present, 'items', BY_ID), { after: new Uint8Array(bookmark) });
+  assert.equal(codeOf(present, { ...BY_ID, at: 1n }), 'cursor-mismatch');
 });
+
+for (const plan of [BY_ID, { ...BY_ID, at: 7710650616372002818n }])
+  test(`every bit flipped and every cut is an invalid cursor, ${plan.at === undefined ? 'of the present' : 'of a time'}`, () => {
+    const bookmark = makeBookmark({ _id: new ObjectId('0123456789abcdef01234567') });
+    const cursor = encodeCursor('items', plan, bookmark);
+    const bytes = Buffer.from(cursor, 'base64url');
+    for (let bit = 0; bit < bytes.length * 8; bit++) {
+      const flipped = Buffer.from(bytes);
+      flipped[bit >> 3] = (flipped[bit >> 3] ?? 0) ^ (1 << (bit & 7));
+      assert.equal(codeOf(flipped.toString('base64url'), BY_ID), 'invalid-cursor', `bit ${bit}`);
+    }
+    for (let length = 0; length < cursor.length; length++) {
+      assert.equal(codeOf(cursor.slice(0, length), BY_ID), 'invalid-cursor', `cut at ${length}`);
+    }
+  });
 
 test('a forged cursor with a sound checksum passes only with sound keys inside the range', () => {
   const cases: [plan: Plan, payload: Uint8Array, code: string][] = [
@@ -109,16 +122,26 @@ test('arbitrary bytes never get through as anything but a coded error', () => {
     { numRuns: runs },
   );
   fc.assert(
-    fc.property(fc.uint8Array({ maxLength: 60 }), (payload) =>
-      ['invalid-cursor', 'ok'].includes(codeOf(forge(BY_ID, payload), BY_ID)),
+    fc.property(fc.uint8Array({ maxLength: 60 }), fc.option(fc.bigInt(0n, 2n ** 64n - 1n)), (payload, at) =>
+      ['invalid-cursor', 'ok'].includes(
+        codeOf(forge({ ...BY_ID, ...(at !== null && { at }) }, payload), BY_ID),
+      ),
     ),
     { numRuns: runs },
   );
 });
 
-test('a version that is not known is refused', () => {
-  const bytes = Buffer.from(encodeCursor('items', BY_ID, makeBookmark({ _id: 1 })), 'base64url');
-  bytes.writeUInt8(2, 0);
-  bytes.writeUInt32LE(crc32(bytes.subarray(0, -4)), bytes.length - 4);
-  assert.equal(codeOf(bytes.toString('base64url'), BY_ID), 'invalid-cursor');
+test('a version that is not known, or not its own, is refused', () => {
+  for (const [plan, own] of [
+    [BY_ID, 1],
+    [{ ...BY_ID, at: 5n }, 2],
+  ] as const) {
+    const bytes = Buffer.from(encodeCursor('items', plan, makeBookmark({ _id: 1 })), 'base64url');
+    for (let version = 0; version < 256; version++) {
+      bytes.writeUInt8(version, 0);
+      bytes.writeUInt32LE(crc32(bytes.subarray(0, -4)), bytes.length - 4);
+      const code = codeOf(bytes.toString('base64url'), BY_ID);
+      assert.equal(code, version === own ? 'ok' : 'invalid-cursor', `${own} as ${version}`);
+    }
+  }
 });

@@ -67,7 +67,7 @@ test('a load that broke off anywhere is completed by the next one', async (t) =>
   assert.equal(rows.length, SAMPLE_ROWS);
   assert.equal(slots.taken, 0);
 
-  function failingAfter(items: ItemStore, inserts: number): Omit<ItemStore, 'count' | 'split'> {
+  function failingAfter(items: ItemStore, inserts: number): Pick<ItemStore, 'read' | 'get' | 'insert'> {
     let left = inserts;
     return {
       read: (...call) => items.read(...call),

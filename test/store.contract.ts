@@ -6,6 +6,7 @@ import { countContract } from './store.count.contract.ts';
 import { modelContract } from './store.model.contract.ts';
 import { resumeContract } from './store.resume.contract.ts';
 import { sizeContract } from './store.size.contract.ts';
+import { snapshotContract } from './store.snapshot.contract.ts';
 import { splitContract } from './store.split.contract.ts';
 import { writeContract } from './store.write.contract.ts';
 
@@ -28,5 +29,6 @@ export function storeContract(name: string, open: OpenForTest): void {
   writeContract(name, open);
   countContract(name, open);
   splitContract(name, open);
+  snapshotContract(name, open);
   modelContract(name, open);
 }

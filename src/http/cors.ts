@@ -5,7 +5,7 @@ const PREFLIGHT_SECONDS = 7200;
 
 /** What a page's script may read beside the few headers every script may. */
 const EXPOSED =
-  'ETag, Link, Location, Preference-Applied, RateLimit, RateLimit-Policy, Retry-After, X-Request-Id';
+  'ETag, Link, Location, Preference-Applied, RateLimit, RateLimit-Policy, Retry-After, Snapshot-At, X-Request-Id';
 
 const HEADER_NAMES = /^[\w!#$%&'*+.^`|~-]+(\s*,\s*[\w!#$%&'*+.^`|~-]+)*$/;
 

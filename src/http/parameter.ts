@@ -26,6 +26,15 @@ export function integer(
   });
 }
 
+/** An integer of 64 bits without sign, in decimal digits without leading zeros. */
+export function unsigned64(name: string): Parameter<bigint> {
+  return parameter(name, 'an integer from 0 to 18446744073709551615', (text) => {
+    if (!/^(0|[1-9]\d{0,19})$/.test(text)) return undefined;
+    const value = BigInt(text);
+    return value === BigInt.asUintN(64, value) ? value : undefined;
+  });
+}
+
 /** A finite number as JSON writes it. */
 export function finiteNumber(name: string): Parameter<number> {
   return parameter(name, 'a finite number', (text) => {

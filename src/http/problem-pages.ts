@@ -19,7 +19,9 @@ const EXPLANATIONS: Readonly<Record<ProblemCode, string>> = {
   'invalid-cursor':
     'The cursor is not one that this server gave, or it was changed on the way. Use the nextCursor of a page unchanged.',
   'cursor-mismatch':
-    'A cursor continues one order of one set of rows. Repeat the sort, category and price range of the page it came from.',
+    'A cursor continues one order of one set of rows. Repeat the sort, category and price range of the page it came from. The cursor of a snapshot goes on at its own point in time, and in a stream only.',
+  'snapshot-unsupported':
+    'consistency=snapshot and at read all rows as they were at one point in time. That takes a MongoDB replica set; the embedded store and a single mongod have only the present.',
   'invalid-url': 'The path of the URL is not percent-encoded UTF-8.',
   'invalid-header':
     'A request header has a value that its RFC does not allow. The detail names the header. It is not ignored, because it may be the condition that keeps a write from doing harm.',
@@ -32,6 +34,8 @@ const EXPLANATIONS: Readonly<Record<ProblemCode, string>> = {
     'The resource exists, but does not take this method. Allow names those that it takes.',
   'not-acceptable':
     'The resource has no form that Accept or Accept-Encoding allows. The detail names the forms there are.',
+  'snapshot-expired':
+    'MongoDB keeps past states for some minutes only (minSnapshotHistoryWindowInSeconds, 5 minutes by default), and not beyond a change of the indexes. Begin anew with consistency=snapshot, or have the operator set a longer window.',
   'precondition-failed':
     'If-Match names a state that the resource no longer has, or If-None-Match one that it has. Nothing was changed. Get the resource, decide again, and send its ETag.',
   'body-too-large': 'The request body is larger than this server takes.',

@@ -35,7 +35,7 @@ export async function* sampleItems(): AsyncGenerator<SourceRow> {
  * it is. Resolves with the number of rows written, when they are durable. Nothing is overwritten, so two processes may
  * do this at once.
  */
-export async function loadSample(store: Omit<ItemStore, 'count' | 'split'>): Promise<number> {
+export async function loadSample(store: Pick<ItemStore, 'read' | 'get' | 'insert'>): Promise<number> {
   const first = await firstRow(store);
   // Reading the catalogue takes a second: not at every start.
   if (first !== null && !(await mayBePart(store, first))) return 0;
@@ -61,14 +61,17 @@ function* inParts(rows: readonly Uint8Array[]): Generator<readonly Uint8Array[]>
 }
 
 /** Whether a store with this first row has the id of the catalogue's first row, but not that of its last. */
-async function mayBePart(store: Omit<ItemStore, 'count' | 'split'>, first: Uint8Array): Promise<boolean> {
+async function mayBePart(
+  store: Pick<ItemStore, 'read' | 'get' | 'insert'>,
+  first: Uint8Array,
+): Promise<boolean> {
   if (BSON.deserialize(first)._id !== idOf(1)) return false;
   const last = await store.get(makeBookmark({ _id: idOf(SAMPLE_ROWS) }), NEVER);
   last?.release();
   return last === null;
 }
 
-async function firstRow(store: Omit<ItemStore, 'count' | 'split'>): Promise<Uint8Array | null> {
+async function firstRow(store: Pick<ItemStore, 'read' | 'get' | 'insert'>): Promise<Uint8Array | null> {
   const batch = await store.read({ order: 'id', direction: 1 }, {}, { rows: 1, bytes: 1 }, NEVER);
   try {
     if (batch.rows === 0) return null;

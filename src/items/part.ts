@@ -22,9 +22,9 @@ export function encodePart({ from, to }: IdRange): string {
 
 /** The range of ids a part carries. AppError `invalid-parameter` when it is anything but a part of ours. */
 export function decodePart(part: string): IdRange {
-  const content = decodeToken(part, VERSION);
-  if (typeof content === 'string') throw invalid(content);
-  const bounds = parse(content);
+  const token = decodeToken(part, [VERSION]);
+  if (typeof token === 'string') throw invalid(token);
+  const bounds = parse(token.content);
   if (!Object.keys(bounds).every((name) => name === 'from' || name === 'to'))
     throw invalid('its bounds are not those of ids');
   return { ...boundOf('from', bounds), ...boundOf('to', bounds) };

@@ -8,30 +8,35 @@ import { serializers } from '../serialize/serializers.ts';
 import { keyOf } from '../store/bookmark.ts';
 import type { ItemStore } from '../store/store.ts';
 import { encodePart } from './part.ts';
+import { atParameter, consistencyParameter, timeOf } from './point-in-time.ts';
 import { readStreamQuery, STREAM_PARAMETERS } from './stream-query.ts';
 
 const DEFAULT_PARTS = 8;
 const parts = integer('n', 1, 64);
 /** What belongs to one stream and not to all parts; a part is in order of id. */
 const NOT_SHARED = ['part', 'cursor', 'after', 'limit', 'sort', 'min_price', 'max_price'];
-const SHARED = STREAM_PARAMETERS.filter((name) => !NOT_SHARED.includes(name));
+const TIME = [consistencyParameter.name, atParameter.name];
+const SHARED = STREAM_PARAMETERS.filter((name) => !NOT_SHARED.includes(name) && !TIME.includes(name));
 
 /**
  * GET /items/partitions: disjoint ranges of ids that together are the set, each with its stream, which takes over the
- * filter and the form that were asked for here. Fewer than `n` when there are not so many items.
+ * filter and the form that were asked for here, and all the same point in time. Fewer than `n` when there are not so many items.
  */
 export function getPartitions(items: ItemStore): Handler {
   const acceptable = mediaTypeNegotiator(['application/json']);
   return async (request) => {
     acceptable(request);
-    const query = parseQuery(request.query, [parts.name, ...SHARED]);
-    const { plan } = readStreamQuery(query);
+    const query = parseQuery(request.query, [parts.name, ...TIME, ...SHARED]);
+    const { plan, time } = readStreamQuery(query);
+    const at = await timeOf(time, items, request.signal);
     const found = await items.split(plan, parts.read(query) ?? DEFAULT_PARTS, request.signal);
     const bounds = found.filter((id) => isKeyValue(keyOf(id)._id)); // others no part can carry
     const partitions = [undefined, ...bounds].map((from, n) => {
       const to = bounds[n];
       const part = encodePart({ ...(from && { from }), ...(to && { to }) });
-      return { url: `/items/stream?${new URLSearchParams([['part', part], ...shared(query)]).toString()}` };
+      const search = new URLSearchParams([['part', part], ...shared(query)]);
+      if (at !== undefined) search.set(atParameter.name, String(at));
+      return { url: `/items/stream?${search.toString()}` };
     });
     return json(200, serializers.partitions({ partitions }), { 'cache-control': 'no-store' });
   };

@@ -5,13 +5,16 @@ import { cursorParameter } from '../pages/query.ts';
 import type { Plan } from '../store/store.ts';
 import { afterParameter } from './after.ts';
 import { decodePart, partParameter } from './part.ts';
+import { atParameter, consistencyParameter, readTime, type AskedTime } from './point-in-time.ts';
 import { ITEM_PLAN } from './query.ts';
 
 export const FORMATS = ['ndjson', 'json', 'csv'] as const;
 export type Format = (typeof FORMATS)[number];
 
 export interface StreamQuery {
+  /** Without its point in time. */
   readonly plan: Plan;
+  readonly time: AskedTime;
   readonly fields: readonly string[] | undefined;
   /** Rows at most; Infinity when the whole set is asked for. */
   readonly limit: number;
@@ -41,6 +44,8 @@ export const STREAM_PARAMETERS: readonly string[] = [
   cursorParameter,
   afterParameter,
   partParameter,
+  consistencyParameter,
+  atParameter,
   format,
   checkpoints,
   safe,
@@ -57,6 +62,7 @@ export function readStreamQuery(query: Query): StreamQuery {
   }
   return {
     plan: readPlan(query),
+    time: readTime(query),
     fields: ITEM_PLAN.fields(query),
     limit: streamLimit.read(query) ?? Infinity,
     cursor: cursorParameter.read(query),

@@ -2,18 +2,19 @@ import type { StreamBody } from '../http/edge.ts';
 import { problemDocument } from '../http/problem.ts';
 import { parseQuery } from '../http/query.ts';
 import type { Handler } from '../http/router.ts';
-import { decodeCursor, encodeCursor } from '../pages/cursor.ts';
+import { cursorMismatch, decodeCursor, encodeCursor } from '../pages/cursor.ts';
 import type { Transcoder } from '../serialize/rows.ts';
 import { orRelease } from '../store/batch.ts';
 import type { Bookmark } from '../store/bookmark.ts';
 import { chain, chainAfter, firstSize } from '../store/chain.ts';
-import type { From, ItemStore } from '../store/store.ts';
+import type { From, ItemStore, Plan } from '../store/store.ts';
 import { CheckpointEncoder } from '../stream/checkpoints.ts';
 import { lastWords } from '../stream/last-words.ts';
 import { pump } from '../stream/pump.ts';
 import { readAfter } from './after.ts';
 import { columnsOfRows } from './columns.ts';
 import type { DetectedIdType } from './id.ts';
+import { AT_HEADER, timeOf } from './point-in-time.ts';
 import { ITEM_PLAN } from './query.ts';
 import { streamForm, streamTypeChooser } from './stream-form.ts';
 import { readStreamQuery, STREAM_PARAMETERS, type StreamQuery } from './stream-query.ts';
@@ -34,9 +35,9 @@ export function getStream(options: StreamOptions): Handler {
   const typeOf = streamTypeChooser();
   return async (request) => {
     const query = readStreamQuery(parseQuery(request.query, STREAM_PARAMETERS));
-    const { plan, limit } = query;
+    const { limit } = query;
     const type = typeOf(request, query);
-    const from = await beginningOf(query, options, request.signal);
+    const { plan, from } = await beginningOf(query, options, request.signal);
     // The first batch is read before the head is sent: a store that is away is a 503, not a cut stream.
     const first = await items.read(plan, from, firstSize(limit), request.signal);
     const columns = () => columnsOfRows(items, plan, first, limit, request.signal);
@@ -68,18 +69,31 @@ export function getStream(options: StreamOptions): Handler {
     };
     return {
       status: 200,
-      headers: { 'content-type': form.contentType, 'cache-control': 'private, no-cache' },
+      headers: {
+        'content-type': form.contentType,
+        'cache-control': 'private, no-cache',
+        ...(plan.at !== undefined && { [AT_HEADER]: String(plan.at) }),
+      },
       body: { kind: 'stream', run },
     };
   };
 }
 
-/** Where a stream begins: behind the row of a cursor, behind the row that `after` shows, or at its first row. */
+/** Where a stream begins: behind the row of a cursor, behind the row that `after` shows, or at its first row; and at what time. */
 async function beginningOf(
-  { plan, cursor, after }: StreamQuery,
+  { plan, time, cursor, after }: StreamQuery,
   options: StreamOptions,
   signal: AbortSignal,
-): Promise<From> {
-  if (cursor !== undefined) return { after: decodeCursor(cursor, ITEM_PLAN.collection, plan) };
-  return after === undefined ? {} : { after: await readAfter(after, plan, { ...options, signal }) };
+): Promise<{ plan: Plan; from: From }> {
+  if (cursor !== undefined) {
+    const asked = typeof time === 'bigint' ? { ...plan, at: time } : plan;
+    const { at, ...from } = decodeCursor(cursor, ITEM_PLAN.collection, asked);
+    if (time === 'present' && at === undefined)
+      throw cursorMismatch('The cursor has no point in time: what came before it was no snapshot.');
+    return { plan: at === undefined ? plan : { ...plan, at }, from };
+  }
+  const at = await timeOf(time, options.items, signal);
+  const timed = at === undefined ? plan : { ...plan, at };
+  const from = after === undefined ? {} : { after: await readAfter(after, timed, { ...options, signal }) };
+  return { plan: timed, from };
 }

@@ -1,46 +1,64 @@
 import { AppError } from '../errors.ts';
 import { BSON, Binary, Decimal128, Double, Int32, Long, ObjectId } from '../store/bson.ts';
 import { keyFields, keyOf, type Bookmark } from '../store/bookmark.ts';
-import type { Plan } from '../store/store.ts';
+import type { Plan, PointInTime } from '../store/store.ts';
 import { crc32 } from '../stream/crc32.ts';
 import { decodeToken, encodeToken } from './token.ts';
 
 /**
  * Cursor: a bookmark as clients carry it, a token (see token.ts) of
  *
- *     fingerprint of collection and plan (CRC-32, 4 bytes) | bookmark (BSON)
+ *     version 1: fingerprint of collection and plan (CRC-32, 4 bytes) | bookmark (BSON)
+ *     version 2: fingerprint | point in time (8 bytes, little-endian) | bookmark
  */
-const VERSION = 1;
+const PRESENT = 1;
+const PAST = 2;
 const FINGERPRINT_BYTES = 4;
+const TIME_BYTES = 8;
 
-/** The cursor that continues after a bookmark of this plan, in the collection of that name. */
+/** What a cursor carries: behind which row to go on, and in rows of which time; absent: the present. */
+export interface Place {
+  readonly after: Bookmark;
+  readonly at?: PointInTime;
+}
+
+/** The cursor that continues after a bookmark of this plan, at its point in time, in the collection of that name. */
 export function encodeCursor(collection: string, plan: Plan, bookmark: Bookmark): string {
-  return encodeToken(VERSION, fingerprint(collection, plan), bookmark);
+  const mark = fingerprint(collection, plan);
+  if (plan.at === undefined) return encodeToken(PRESENT, mark, bookmark);
+  const time = Buffer.alloc(TIME_BYTES);
+  time.writeBigUInt64LE(plan.at);
+  return encodeToken(PAST, mark, time, bookmark);
 }
 
 /**
- * The bookmark a cursor carries. AppError `cursor-mismatch` when it was made for another collection, sort, filter or range,
- * `invalid-cursor` when it is anything but a cursor of ours.
+ * What a cursor carries. AppError `cursor-mismatch` when it was made for another collection, sort, filter, range, or point
+ * in time (`plan.at`; a plan without takes any), `invalid-cursor` when it is anything but a cursor of ours.
  */
-export function decodeCursor(cursor: string, collection: string, plan: Plan): Bookmark {
-  const content = decodeToken(cursor, VERSION);
-  if (typeof content === 'string') throw invalid(content);
-  if (content.length < FINGERPRINT_BYTES) throw invalid('it is too short');
-  if (!content.subarray(0, FINGERPRINT_BYTES).equals(fingerprint(collection, plan))) {
-    throw new AppError(
-      'cursor-mismatch',
+export function decodeCursor(cursor: string, collection: string, plan: Plan): Place {
+  const token = decodeToken(cursor, [PRESENT, PAST]);
+  if (typeof token === 'string') throw invalid(token);
+  const { version, content } = token;
+  const head = FINGERPRINT_BYTES + (version === PAST ? TIME_BYTES : 0);
+  if (content.length < head) throw invalid('it is too short');
+  if (!content.subarray(0, FINGERPRINT_BYTES).equals(fingerprint(collection, plan)))
+    throw cursorMismatch(
       'The cursor was made for another collection, sort, filter or range. Repeat those of its page.',
-      {
-        parameter: 'cursor',
-      },
     );
-  }
-  const bookmark = new Uint8Array(content.subarray(FINGERPRINT_BYTES)) as Bookmark;
-  check(bookmark, plan);
-  return bookmark;
+  const after = new Uint8Array(content.subarray(head)) as Bookmark;
+  check(after, plan);
+  const at = version === PAST ? content.readBigUInt64LE(FINGERPRINT_BYTES) : undefined;
+  if (plan.at !== undefined && plan.at !== at)
+    throw cursorMismatch('The cursor belongs to another point in time than at. Leave at out, or repeat it.');
+  return at === undefined ? { after } : { after, at };
 }
 
-/** Everything that decides which rows come in which order, as the four bytes of one number. */
+/** A cursor that is sound, but of something else than what is asked for. */
+export function cursorMismatch(detail: string): AppError {
+  return new AppError('cursor-mismatch', detail, { parameter: 'cursor' });
+}
+
+/** Everything but the time that decides which rows come in which order, as the four bytes of one number. */
 function fingerprint(collection: string, plan: Plan): Buffer {
   const bytes = Buffer.alloc(FINGERPRINT_BYTES);
   const number = crc32(

@@ -9,7 +9,7 @@ import { orRelease, type Batch } from '../store/batch.ts';
 import { chain } from '../store/chain.ts';
 import type { Count, From, ItemStore, RowReader } from '../store/store.ts';
 import { pump } from '../stream/pump.ts';
-import { decodeCursor } from './cursor.ts';
+import { cursorMismatch, decodeCursor } from './cursor.ts';
 import { PAGE_HEAD, pageInfo, pageLinks, pageTail } from './page.ts';
 import { pageQuery, type PageLimits, type PageQuery, type PlanParameters } from './query.ts';
 
@@ -55,8 +55,10 @@ export function pageHandler({ rows, count, transcoder, limits, plan, cacheContro
 }
 
 function pageFrom({ collection, plan, start, skip }: PageQuery): From {
-  if (start.style === 'cursor') return { after: decodeCursor(start.cursor, collection, plan) };
-  return skip > 0 ? { skip } : {};
+  if (start.style !== 'cursor') return skip > 0 ? { skip } : {};
+  const { after, at } = decodeCursor(start.cursor, collection, plan);
+  if (at === undefined) return { after };
+  throw cursorMismatch('The cursor belongs to a stream at one point in time; pages are of the present.');
 }
 
 /** A page whose rows outgrow one batch goes out as a stream, so that its size costs no memory; it has no ETag. */

@@ -18,13 +18,20 @@ export function encodeToken(version: number, ...content: readonly Uint8Array[]):
   return bytes.toString('base64url');
 }
 
-/** The content of a token, or in words why it has none. */
-export function decodeToken(token: string, version: number): Buffer | string {
+/** A token's version and content. */
+export interface Token {
+  readonly version: number;
+  readonly content: Buffer;
+}
+
+/** A token of one of these versions, or in words why it is none. */
+export function decodeToken(token: string, versions: readonly number[]): Token | string {
   const bytes = Buffer.from(token, 'base64url');
   if (bytes.toString('base64url') !== token || bytes.length < HEAD + TAIL)
     return 'it is not base64url of one of ours';
   if (bytes.readUInt32LE(bytes.length - TAIL) !== crc32(bytes.subarray(0, -TAIL)))
     return 'its checksum is wrong';
-  if (bytes.readUInt8(0) !== version) return 'its version is not known';
-  return bytes.subarray(HEAD, -TAIL);
+  const version = bytes.readUInt8(0);
+  if (!versions.includes(version)) return 'its version is not known';
+  return { version, content: bytes.subarray(HEAD, -TAIL) };
 }

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { open } from 'lmdb';
 import type { RootDatabase } from 'lmdb';
-import { storeUnavailable } from '../errors.ts';
+import { snapshotUnsupported, storeUnavailable } from '../errors.ts';
 import { Commits } from './lmdb/commits.ts';
 import { commitFault, storeFault } from './lmdb/errors.ts';
 import { checkPlace, messageOf } from './lmdb/place.ts';
@@ -91,6 +91,8 @@ class LmdbStore implements Store {
       ...portOf(items),
       count: (...call) => this.#count(items, ...call).catch(rethrow),
       split: (...call) => this.#split(items, ...call).catch(rethrow),
+      // An open transaction would keep a state, and every page of it from reuse: the file would grow as long.
+      pointInTime: () => Promise.resolve(null),
       insert: (...call) => this.#writer.insert(...call),
     };
     this.users = { ...portOf(readerFor('users')), change: (...call) => this.#changes.change(...call) };
@@ -146,7 +148,10 @@ class LmdbStore implements Store {
 
 function portOf(reader: LmdbReader): RowReader {
   return {
-    read: (...call) => reader.read(...call).catch(rethrow),
+    read: (plan, ...call) =>
+      plan.at === undefined
+        ? reader.read(plan, ...call).catch(rethrow)
+        : Promise.reject(snapshotUnsupported()),
     get: (...call) => reader.get(...call).catch(rethrow),
   };
 }

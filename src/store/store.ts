@@ -11,7 +11,12 @@ export interface Plan {
   readonly maxPrice?: number;
   /** Only ids of this range; in ascending order of id only. */
   readonly ids?: IdRange;
+  /** The rows as they were at this point in time, in every read of the plan; absent: as they are at each read. */
+  readonly at?: PointInTime;
 }
+
+/** A point in time of a store's history, in the store's own numbers: 64 bits without sign, later is larger. */
+export type PointInTime = bigint;
 
 /** Ids from `from`, inclusive, to `to`, exclusive, each `{_id}` and open where it is missing; rows need not have them. */
 export interface IdRange {
@@ -62,6 +67,9 @@ export interface InsertResult {
  * - `read` is one short look at the store: nothing stays open in it afterwards, so a reader may take as long as it likes.
  *   Rows not changed between the reads of a chain come exactly once, in order, also when the row of the bookmark was
  *   changed or deleted. Rows delivered are never rolled back later.
+ * - Reads of plans with the same `at` see one state of all rows, from whatever process and however long apart. They reject with
+ *   AppError `snapshot-expired` when the store has no longer kept that time, `invalid-parameter` when it is ahead of
+ *   the store's, and `snapshot-unsupported` where `pointInTime` gives null.
  * - When the store does not answer, everything rejects with AppError `store-unavailable`. An aborted signal rejects with its reason.
  */
 export interface RowReader {
@@ -82,6 +90,12 @@ export interface ItemStore extends RowReader {
    * all further parts begin, ascending and different; fewer when there are not so many rows.
    */
   split(plan: Plan, parts: number, signal: AbortSignal): Promise<readonly Bookmark[]>;
+  /**
+   * The present, for `Plan.at`: all that was acknowledged before is in it. The store keeps such a time for some minutes
+   * (MongoDB: minSnapshotHistoryWindowInSeconds, 5 by default). null: it keeps none (the embedded store, a mongod
+   * that is no replica set).
+   */
+  pointInTime(signal: AbortSignal): Promise<PointInTime | null>;
   /** Writes BSON documents; resolves when they are durable (w:majority; flushed). */
   insert(rows: readonly Uint8Array[], onConflict: OnConflict): Promise<InsertResult>;
 }

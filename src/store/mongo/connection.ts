@@ -1,6 +1,8 @@
 import { MongoClient } from 'mongodb';
 import type { BulkWriteOptions, ClientSession, Collection, Db, Document, MongoClientOptions } from 'mongodb';
 import { bounded } from '../bounded.ts';
+import { Timestamp } from '../bson.ts';
+import type { PointInTime } from '../store.ts';
 import { MongoRefusal, mayRetry, translate } from './errors.ts';
 
 /** A batch takes milliseconds, the deepest offset a second; what takes longer is a server in trouble. */
@@ -13,6 +15,8 @@ const DATABASE = 'sluice';
 
 export interface CommandOptions {
   readonly signal?: AbortSignal;
+  /** What a read sees: the rows of a point in time, or of one that the server picks and names; else the latest of each. */
+  readonly snapshot?: PointInTime | 'latest';
   /** The reply's nested documents stay bytes. */
   readonly raw?: boolean;
   /** Instead of the URI's: `primary` for what changes something, `primaryPreferred` for what must see it. */
@@ -32,6 +36,8 @@ export class MongoConnection {
   readonly client: MongoClient;
   /** The causal session of all reads: what one of them has seen, no later one goes back behind. */
   readonly session: ClientSession;
+  /** The session of reads at a point in time, which the server refuses in a causal one. */
+  readonly #timeless: ClientSession;
   readonly #db: Db;
 
   /** Does not connect. MongoParseError or MongoRefusal when the URI cannot be used. */
@@ -39,6 +45,7 @@ export class MongoConnection {
     refuseCompression(uri);
     this.client = new MongoClient(uri, clientOptions(uri));
     this.session = this.client.startSession({ causalConsistency: true });
+    this.#timeless = this.client.startSession({ causalConsistency: false });
     const isNamed = /^mongodb(?:\+srv)?:\/\/[^/?]*\/[^?]/.test(uri);
     this.#db = this.client.db(isNamed ? undefined : DATABASE); // made once: it costs as much as a small command
   }
@@ -100,27 +107,35 @@ export class MongoConnection {
 
   async close(): Promise<void> {
     await this.session.endSession();
+    await this.#timeless.endSession();
     await this.client.close();
   }
 
   /** The command gets a readConcern object of its own each time: the driver writes the causal time into it. */
   #runOnce(command: Document, options: CommandOptions) {
-    const { signal, raw = false, readPreference, unlimited = false, limitMs = COMMAND_LIMIT_MS } = options;
+    const { signal, snapshot, raw = false, readPreference, unlimited = false } = options;
+    const { limitMs = COMMAND_LIMIT_MS } = options;
     const reads = READS.some((name) => name in command);
     const complete = {
       ...command,
-      ...(reads && { readConcern: { level: 'majority' } }),
+      ...(reads && { readConcern: readConcernOf(snapshot) }),
       ...(!unlimited && { maxTimeMS: limitMs }),
     };
     return bounded(unlimited ? null : limitMs + GRACE_MS, signal, (end) =>
       this.#db.command(complete, {
         raw,
-        session: this.session,
+        session: typeof snapshot === 'bigint' ? this.#timeless : this.session,
         readPreference: readPreference ?? this.client.readPreference,
         signal: end,
       }),
     );
   }
+}
+
+function readConcernOf(snapshot: CommandOptions['snapshot']): Document {
+  if (snapshot === undefined) return { level: 'majority' };
+  if (snapshot === 'latest') return { level: 'snapshot' };
+  return { level: 'snapshot', atClusterTime: new Timestamp(snapshot) };
 }
 
 function clientOptions(uri: string): MongoClientOptions {

@@ -3,6 +3,7 @@ import type { Slots } from '../slots.ts';
 import type { MongoConnection } from './connection.ts';
 import { readCursor } from './reply.ts';
 import type { FindWay, Reply } from './reply.ts';
+import type { PointInTime } from '../store.ts';
 
 /** Finds sent by the driver, which is everywhere right; their rows are copied into a slot. */
 export class DriverWay implements FindWay {
@@ -18,8 +19,13 @@ export class DriverWay implements FindWay {
     this.#onWarning = onWarning;
   }
 
-  async find(command: Readonly<Record<string, unknown>>, signal: AbortSignal): Promise<Reply> {
-    const reply = await this.#connection.run(command, { signal, raw: true });
+  async find(
+    command: Readonly<Record<string, unknown>>,
+    signal: AbortSignal,
+    at?: PointInTime,
+  ): Promise<Reply> {
+    const options = { signal, raw: true, ...(at !== undefined && { snapshot: at }) };
+    const reply = await this.#connection.run(command, options);
     const cursor = reply.cursor as Uint8Array;
     const { start, length, id } = readCursor(cursor);
     if (id !== 0n) this.#kill(command.find, id);

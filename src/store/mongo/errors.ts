@@ -9,7 +9,7 @@ import {
   MongoServerSelectionError,
   MongoTopologyClosedError,
 } from 'mongodb';
-import { AppError, storeUnavailable } from '../../errors.ts';
+import { AppError, snapshotUnsupported, storeUnavailable } from '../../errors.ts';
 
 /** What is wrong with the database itself, said so that its operator can mend it: it stops the start. */
 export class MongoRefusal extends Error {
@@ -51,6 +51,10 @@ export const CODES = {
   authenticationFailed: 18,
   unauthorized: 13,
   maxTimeExpired: 50,
+  invalidOptions: 72,
+  notAReplicaSet: 123,
+  snapshotTooOld: 239,
+  snapshotUnavailable: 246,
   namespaceExists: 48,
   validation: 121,
   duplicateKey: 11000,
@@ -63,6 +67,31 @@ export const CODES = {
  */
 export function isOtherCollection(error: unknown): boolean {
   return codeOf(error) === CODES.badValue || codeOf(error) === CODES.clusteredBounds;
+}
+
+/** The time is no longer kept; with a bad value, there was no such index then. */
+const EXPIRED: ReadonlySet<unknown> = new Set([
+  CODES.snapshotTooOld,
+  CODES.snapshotUnavailable,
+  CODES.badValue,
+]);
+
+/** What the callers of a store are told of a read at a point in time that failed. */
+export function snapshotFault(error: unknown): unknown {
+  const code = codeOf(error);
+  if (code === CODES.notAReplicaSet) return snapshotUnsupported(error);
+  if (code === CODES.invalidOptions)
+    return new AppError(
+      'invalid-parameter',
+      "at is no time that the store gave: it is ahead of the store's, or none at all.",
+      { parameter: 'at', cause: error },
+    );
+  if (!EXPIRED.has(code)) return error;
+  return new AppError(
+    'snapshot-expired',
+    'The store no longer has the rows of this point in time. Begin anew with consistency=snapshot.',
+    { cause: error },
+  );
 }
 
 /** The server's code of an error; undefined when the server did not say anything. */

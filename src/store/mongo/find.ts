@@ -1,9 +1,10 @@
 import { storeUnavailable } from '../../errors.ts';
 import type { Layout } from './collection.ts';
-import { isOtherCollection } from './errors.ts';
+import { isOtherCollection, snapshotFault } from './errors.ts';
 import type { Range } from './plan.ts';
 import type { FindWay, Reply } from './reply.ts';
 import type { Setup } from './setup.ts';
+import type { PointInTime } from '../store.ts';
 
 /** Asks the collection for rows. */
 export class Finder {
@@ -23,7 +24,7 @@ export class Finder {
     layout: Layout,
     signal: AbortSignal,
   ): Promise<Reply> {
-    const { index, sort, min, max, filter } = range;
+    const { index, sort, min, max, filter, at } = range;
     return this.#ask(
       {
         hint: layout.indexes[index],
@@ -37,6 +38,7 @@ export class Finder {
         batchSize: limit,
       },
       signal,
+      at,
     );
   }
 
@@ -45,21 +47,22 @@ export class Finder {
     return this.#ask({ filter: { _id: { $eq: id } }, limit: 1, batchSize: 1 }, signal);
   }
 
-  /** Whether a row stands below an id, in full BSON order. */
-  async isAnyBelow(id: unknown, layout: Layout, signal: AbortSignal): Promise<boolean> {
-    const bounds = { hint: layout.indexes.id, sort: { _id: 1 }, max: { _id: id } };
-    const reply = await this.#ask({ ...bounds, projection: { _id: 1 }, limit: 1, batchSize: 1 }, signal);
+  /** Whether a row stands below the ids of a range that has a floor, in full BSON order. */
+  async isAnyBelow({ floor, at }: Range, layout: Layout, signal: AbortSignal): Promise<boolean> {
+    const bounds = { hint: layout.indexes.id, sort: { _id: 1 }, max: { _id: floor?.value } };
+    const reply = await this.#ask({ ...bounds, projection: { _id: 1 }, limit: 1, batchSize: 1 }, signal, at);
     reply.slot.release();
     return reply.length > 0;
   }
 
-  async #ask(find: Record<string, unknown>, signal: AbortSignal): Promise<Reply> {
+  async #ask(find: Record<string, unknown>, signal: AbortSignal, at?: PointInTime): Promise<Reply> {
     try {
-      return await this.#way.find({ find: this.#setup.collection, ...find }, signal);
+      return await this.#way.find({ find: this.#setup.collection, ...find }, signal, at);
     } catch (error) {
-      if (!isOtherCollection(error)) throw error;
-      this.#setup.forget();
-      throw storeUnavailable(error);
+      const isOther = isOtherCollection(error);
+      if (isOther) this.#setup.forget();
+      const told = at === undefined ? error : snapshotFault(error);
+      throw isOther && told === error ? storeUnavailable(error) : told;
     }
   }
 }

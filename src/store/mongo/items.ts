@@ -11,9 +11,11 @@ import { commandKey } from './key.ts';
 import { rangesOf } from './plan.ts';
 import type { Range } from './plan.ts';
 import type { Setup } from './setup.ts';
+import { presentTime } from './snapshot.ts';
 import { splitBySample } from './split.ts';
 import type { Slots } from '../slots.ts';
-import type { Count, CountMode, From, InsertResult, ItemStore, OnConflict, Plan, Size } from '../store.ts';
+import type { Count, CountMode, From, InsertResult, ItemStore, OnConflict } from '../store.ts';
+import type { Plan, PointInTime, Size } from '../store.ts';
 
 /** How much more is asked for than the average row says is needed, so that one find is enough nearly always. */
 const MARGIN = 1.1;
@@ -73,6 +75,12 @@ export class MongoItems implements ItemStore {
     return splitBySample(this.#connection, this.#setup.collection, plan, parts, signal);
   }
 
+  async pointInTime(signal: AbortSignal): Promise<PointInTime | null> {
+    signal.throwIfAborted();
+    await this.#setup.layout(signal); // a collection that is not there yet has no time
+    return presentTime(this.#connection, this.#setup.collection, signal);
+  }
+
   async insert(rows: readonly Uint8Array[], onConflict: OnConflict): Promise<InsertResult> {
     await this.#setup.layout();
     return insertRows(this.#connection, this.#setup.collection, rows, onConflict);
@@ -102,7 +110,7 @@ export class MongoItems implements ItemStore {
       }
       const [, ...lower] = ranges;
       if (lower.length === 0 || !range.floor) return false;
-      if (!(await this.#finder.isAnyBelow(range.floor.value, layout, signal))) return false;
+      if (!(await this.#finder.isAnyBelow(range, layout, signal))) return false;
       ranges = lower;
     }
     return false;

@@ -4,7 +4,7 @@ import { bracketsBelow } from './brackets.ts';
 import { commandKey } from './key.ts';
 import { compareNumbers } from './number.ts';
 import { compareIds } from './order.ts';
-import type { IdRange, Plan } from '../store.ts';
+import type { IdRange, Plan, PointInTime } from '../store.ts';
 
 /** The indexes that plans run on, by the fields of their key, all ascending. */
 export const INDEX_KEYS = {
@@ -28,6 +28,8 @@ export interface Range {
   readonly filter?: Values;
   /** The first row may be this bookmark's own. */
   readonly bookmark?: Bookmark;
+  /** See Plan. */
+  readonly at?: PointInTime;
   /** The lowest id this range can hold, when other ranges may follow below it. */
   readonly floor?: { readonly value: unknown };
 }
@@ -46,7 +48,7 @@ export function indexOf(plan: Plan): IndexRole {
 export function rangesOf(plan: Plan, after: Bookmark | null, clustered: boolean): readonly Range[] {
   const index = indexOf(plan);
   const sort = Object.fromEntries(INDEX_KEYS[index].map((field) => [field, plan.direction]));
-  const base = { index, sort };
+  const base = { index, sort, ...(plan.at !== undefined && { at: plan.at }) };
   if (index === 'id' && plan.direction === -1 && clustered && after) {
     const type = after[4] ?? 0; // a bookmark in id order has one element: a length of 4 bytes, its type, its name
     return bracketsBelow(commandKey(after)._id, type).map((bracket) => ({ ...base, ...bracket }));

@@ -1,6 +1,7 @@
 import { storeUnavailable } from '../../errors.ts';
 import { onDemand } from '../bson.ts';
 import type { Slot } from '../slots.ts';
+import type { PointInTime } from '../store.ts';
 
 /**
  * The way a find takes to the server and its rows take back. There are two: through the driver (driver.ts), and read off
@@ -9,10 +10,10 @@ import type { Slot } from '../slots.ts';
 export interface FindWay {
   /**
    * Sends a find command (its bounds and size alone: concern, session and time limit are the way's), again when the
-   * connection or the member was lost. Rejects with the signal's reason, `store-unavailable`, or MongoServerError when the
+   * connection or the member was lost. `at`: of what time the rows are to be; else of the latest majority's. Rejects with the signal's reason, `store-unavailable`, or MongoServerError when the
    * command itself is at fault.
    */
-  find(command: Readonly<Record<string, unknown>>, signal: AbortSignal): Promise<Reply>;
+  find(command: Readonly<Record<string, unknown>>, signal: AbortSignal, at?: PointInTime): Promise<Reply>;
   /** Resolves when nothing is under way that nobody waits for. */
   settle(): Promise<void>;
   close(): Promise<void>;

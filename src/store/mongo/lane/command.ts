@@ -1,9 +1,12 @@
 import type { ClientSession } from 'mongodb';
 import { BSON, Timestamp } from '../../bson.ts';
 import type { Document } from '../../bson.ts';
+import type { PointInTime } from '../../store.ts';
 
 const NO_BYTES: Uint8Array = new Uint8Array(0);
-const TIME_NAME = 'afterClusterTime\0';
+const AFTER_NAME = 'afterClusterTime\0';
+const AT_NAME = 'atClusterTime\0';
+const NO_TIME = new Timestamp(0n);
 
 /** A BSON document without its size and its NUL. */
 export function elementsOf(document: Document): Uint8Array {
@@ -11,41 +14,45 @@ export function elementsOf(document: Document): Uint8Array {
 }
 
 /**
- * What every find ends with: concern, time limit, session, read preference, database, and the causal session's times.
- * Serialized once; the times stand in the session alone, which the driver and the lane both read and advance.
+ * What every find ends with: concern, time limit, session, read preference, database, and times: the causal session's,
+ * or the point in time that is read. Serialized once; the session's stand in it alone, which the driver and the lane both
+ * read and advance.
  */
 export class CommandTail {
   readonly #session: ClientSession;
   readonly #plain: Uint8Array;
   readonly #causal: Buffer;
-  readonly #timeAt: number;
+  readonly #afterAt: number;
+  readonly #snapshot: Buffer;
+  readonly #atAt: number;
   #clusterTime: unknown = null;
   #clusterTimeElements = NO_BYTES;
 
   constructor(session: ClientSession, rest: Document) {
     this.#session = session;
-    const readConcern = { level: 'majority' };
-    const afterClusterTime = new Timestamp(0n);
-    this.#plain = elementsOf({ readConcern, lsid: session.id, ...rest });
-    const causal = elementsOf({
-      readConcern: { ...readConcern, afterClusterTime },
-      lsid: session.id,
-      ...rest,
-    });
-    this.#causal = Buffer.from(causal);
-    this.#timeAt = this.#causal.indexOf(TIME_NAME) + TIME_NAME.length;
+    const tail = (readConcern: Document) =>
+      Buffer.from(elementsOf({ readConcern, lsid: session.id, ...rest }));
+    this.#plain = tail({ level: 'majority' });
+    this.#causal = tail({ level: 'majority', afterClusterTime: NO_TIME });
+    this.#afterAt = this.#causal.indexOf(AFTER_NAME) + AFTER_NAME.length;
+    this.#snapshot = tail({ level: 'snapshot', atClusterTime: NO_TIME });
+    this.#atAt = this.#snapshot.indexOf(AT_NAME) + AT_NAME.length;
   }
 
-  /** The elements, valid until the next call. */
-  elements(): readonly [Uint8Array, Uint8Array] {
+  /** The elements for a read at a point in time, or of the latest rows; valid until the next call. */
+  elements(at?: PointInTime): readonly [Uint8Array, Uint8Array] {
     const { operationTime, clusterTime } = this.#session;
     if (clusterTime !== this.#clusterTime) {
       this.#clusterTime = clusterTime;
       this.#clusterTimeElements = clusterTime ? elementsOf({ $clusterTime: clusterTime }) : NO_BYTES;
     }
+    if (at !== undefined) {
+      this.#snapshot.writeBigUInt64LE(at, this.#atAt);
+      return [this.#snapshot, this.#clusterTimeElements];
+    }
     if (!operationTime) return [this.#plain, this.#clusterTimeElements];
-    this.#causal.writeUInt32LE(operationTime.i, this.#timeAt);
-    this.#causal.writeUInt32LE(operationTime.t, this.#timeAt + 4);
+    this.#causal.writeUInt32LE(operationTime.i, this.#afterAt);
+    this.#causal.writeUInt32LE(operationTime.t, this.#afterAt + 4);
     return [this.#causal, this.#clusterTimeElements];
   }
 }

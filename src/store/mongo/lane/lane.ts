@@ -5,6 +5,7 @@ import type { MongoConnection } from '../connection.ts';
 import { mayRetry, translate } from '../errors.ts';
 import type { FindWay, Reply } from '../reply.ts';
 import type { Slots } from '../../slots.ts';
+import type { PointInTime } from '../../store.ts';
 import { readAnswer } from './answer.ts';
 import { CommandTail, elementsOf } from './command.ts';
 import type { Connection } from './connection.ts';
@@ -47,18 +48,22 @@ export class Lane implements FindWay {
     return this.#parts.members.areSharded ? 'it is a sharded cluster' : null;
   }
 
-  async find(command: Readonly<Record<string, unknown>>, signal: AbortSignal): Promise<Reply> {
+  async find(
+    command: Readonly<Record<string, unknown>>,
+    signal: AbortSignal,
+    at?: PointInTime,
+  ): Promise<Reply> {
     signal.throwIfAborted();
     const pool = this.#parts.members.choose();
     if (pool) {
       try {
-        return await this.#ask(pool, command, signal);
+        return await this.#ask(pool, command, signal, at);
       } catch (error) {
         signal.throwIfAborted();
         if (!(error instanceof LaneBroken) && !mayRetry(error)) throw translate(error);
       }
     }
-    return this.#parts.driver.find(command, signal);
+    return this.#parts.driver.find(command, signal, at);
   }
 
   async settle(): Promise<void> {
@@ -72,11 +77,16 @@ export class Lane implements FindWay {
     await this.#parts.driver.close();
   }
 
-  async #ask(pool: Pool, command: Readonly<Record<string, unknown>>, signal: AbortSignal): Promise<Reply> {
+  async #ask(
+    pool: Pool,
+    command: Readonly<Record<string, unknown>>,
+    signal: AbortSignal,
+    at: PointInTime | undefined,
+  ): Promise<Reply> {
     const { tail, session } = this.#parts;
     const elements = elementsOf(command);
     const connection = await pool.take(signal);
-    const message = await connection.request([elements, ...tail.elements()], signal);
+    const message = await connection.request([elements, ...tail.elements(at)], signal);
     try {
       const answer = readAnswer(message, session);
       if (answer.cursor === 0n) pool.give(connection);

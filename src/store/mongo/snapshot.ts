@@ -1,0 +1,27 @@
+import type { Timestamp } from 'mongodb';
+import { AppError } from '../../errors.ts';
+import type { PointInTime } from '../store.ts';
+import type { MongoConnection } from './connection.ts';
+import { snapshotFault } from './errors.ts';
+
+/**
+ * See ItemStore.pointInTime. The server is asked for a row of a snapshot that it picks: a majority has that time, and it is not
+ * before what the causal session has seen. (A time taken from a reply's operationTime may be one that a majority lacks.)
+ */
+export async function presentTime(
+  connection: MongoConnection,
+  collection: string,
+  signal: AbortSignal,
+): Promise<PointInTime | null> {
+  const command = { find: collection, projection: { _id: 1 }, limit: 1, singleBatch: true };
+  try {
+    const { cursor } = await connection.run(command, { signal, snapshot: 'latest' });
+    const { atClusterTime } = cursor as { atClusterTime?: Timestamp };
+    if (!atClusterTime) throw new TypeError('a snapshot came without its time');
+    return (BigInt(atClusterTime.t) << 32n) | BigInt(atClusterTime.i);
+  } catch (error) {
+    const told = snapshotFault(error);
+    if (told instanceof AppError && told.code === 'snapshot-unsupported') return null;
+    throw told;
+  }
+}

@@ -5,7 +5,6 @@ import { createAuthenticate } from './http/keys.ts';
 import type { Limiter } from './limiter/limiter.ts';
 import { createMemoryLimiter } from './limiter/memory.ts';
 import type { Policy } from './limiter/policy.ts';
-import { connectRedisLimiter } from './limiter/redis.ts';
 import { StreamSlots } from './limiter/streams.ts';
 
 interface Log {
@@ -32,5 +31,7 @@ export async function openAdmissions(
 }
 
 async function openLimiter({ REDIS_URL: url }: Config, policy: Policy, log: Log): Promise<Limiter> {
-  return url === undefined ? createMemoryLimiter(policy) : connectRedisLimiter({ url, policy, log });
+  if (url === undefined) return createMemoryLimiter(policy);
+  const { connectRedisLimiter } = await import('./limiter/redis.ts'); // a client that most servers do without
+  return connectRedisLimiter({ url, policy, log });
 }

@@ -1,4 +1,3 @@
-import { Type, type Static } from '@sinclair/typebox';
 import envSchema from 'env-schema';
 import { homedir, tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -13,6 +12,7 @@ import {
   type Policy,
 } from './limiter/policy.ts';
 import { redisUrlFaults } from './limiter/redis-url.ts';
+import { Type, type Static } from './schema.ts';
 
 /** Durations are written as a number and a unit: `20 s`, `5 min`, `24 h`. */
 const UNITS = { ms: 1, s: 1000, min: 60_000, h: 3_600_000 } as const;

@@ -25,6 +25,7 @@ const OWNERS: [library: string, files: RegExp][] = [
   ['stream-json', /^import\/json\.ts$/],
   ['cli-progress', /^import\/progress\.ts$/],
   ['ioredis', /^limiter\/redis\.ts$/],
+  ['@sinclair/typebox', /^schema\.ts$/],
   ['ajv', /^http\/validate\.ts$/],
   ['uuid', /^users\/id\.ts$/],
   ['rate-limiter-flexible', /^limiter\/redis\.ts$/],

@@ -1,4 +1,4 @@
-import type { Static, TSchema } from '@sinclair/typebox';
+import type { Static, TSchema } from '../schema.ts';
 import { Ajv, type ErrorObject } from 'ajv';
 import { AppError, type BodyFault } from '../errors.ts';
 import type { JsonBody } from './body-json.ts';

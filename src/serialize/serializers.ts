@@ -1,6 +1,6 @@
-import { Type } from '@sinclair/typebox';
 import fastJson from 'fast-json-stringify';
 import type { BodyFault } from '../errors.ts';
+import { Type } from '../schema.ts';
 import { REMOVED_USER, USER, type RemovedUser, type User } from '../users/user.ts';
 
 /** A problem document (RFC 9457). */

@@ -1,4 +1,4 @@
-import { Type, type Static } from '@sinclair/typebox';
+import { Type, type Static } from '../schema.ts';
 
 /** Lengths are in characters (Unicode code points), as JSON Schema counts them. */
 const MOST_TEXTS = 50;

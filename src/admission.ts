@@ -5,7 +5,7 @@ import { createAuthenticate } from './http/keys.ts';
 import type { Limiter } from './limiter/limiter.ts';
 import { createMemoryLimiter } from './limiter/memory.ts';
 import type { Policy } from './limiter/policy.ts';
-import { StreamSlots } from './limiter/streams.ts';
+import type { StreamSlots } from './limiter/streams.ts';
 
 interface Log {
   warn(details: object, message: string): void;
@@ -15,6 +15,7 @@ interface Log {
 /** Who is let in, as the settings say. `close` ends the connection to Redis, when there is one. */
 export async function openAdmissions(
   config: Config,
+  slots: StreamSlots,
   log: Log,
 ): Promise<{ admissions: Admissions; close: () => Promise<void> }> {
   const limiter = config.rateLimit && (await openLimiter(config, config.rateLimit, log));
@@ -25,7 +26,7 @@ export async function openAdmissions(
     }),
     authenticate: config.apiKeys && createAuthenticate(config.apiKeys),
     rate: config.rateLimit && limiter && { policy: config.rateLimit, limiter },
-    slots: new StreamSlots({ perClient: config.streamLimit, total: config.MAX_STREAMS }),
+    slots,
   });
   return { admissions, close: async () => limiter?.close() };
 }

@@ -3,9 +3,11 @@ import type { Admissions } from './http/admit.ts';
 import { createCors } from './http/cors.ts';
 import type { Serve } from './http/edge.ts';
 import { problemRoutes } from './http/problem-pages.ts';
-import { createServe, type Log } from './http/respond.ts';
+import { createServe, type Observer } from './http/respond.ts';
 import { createRouter } from './http/router.ts';
 import { itemRoutes, type ItemRoutesOptions } from './items/routes.ts';
+import type { MetricValues } from './telemetry/metrics.ts';
+import { metricsRoutes } from './telemetry/routes.ts';
 import { userRoutes, type UserRoutesOptions } from './users/routes.ts';
 
 export interface AppOptions {
@@ -15,16 +17,28 @@ export interface AppOptions {
   /** Origins whose scripts may read answers: `*` or a list with commas; undefined: none. */
   readonly corsOrigin: string | undefined;
   readonly admissions: Pick<Admissions, 'admit' | 'streaming'>;
-  readonly log: Log;
+  /** Writes the log and counts. */
+  readonly observer: Observer;
+  /** What all processes of this server count. */
+  readonly metrics: () => Promise<readonly MetricValues[]>;
 }
 
 /** The product on one screen: which resources there are. The result is what an engine serves. */
-export function createApp({ items, users, health, corsOrigin, admissions, log }: AppOptions): Serve {
+export function createApp({
+  items,
+  users,
+  health,
+  corsOrigin,
+  admissions,
+  observer,
+  metrics,
+}: AppOptions): Serve {
   const route = createRouter([
     ...itemRoutes({ ...items, streaming: (handler) => admissions.streaming(handler) }),
     ...userRoutes(users),
     ...healthRoutes(health),
+    ...metricsRoutes(metrics),
     ...problemRoutes(),
   ]);
-  return createServe(route, { log, admissions, cors: createCors(corsOrigin) });
+  return createServe(route, { observer, admissions, cors: createCors(corsOrigin) });
 }

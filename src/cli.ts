@@ -3,6 +3,7 @@ import { ConfigError, readConfig, settingsHelp, type Config } from './config.ts'
 import { IMPORT_HELP, parseImportArguments, runImport, UsageError } from './import/command.ts';
 import { createLog, openStore, startServer } from './main.ts';
 import { Slots } from './store/slots.ts';
+import { gatherMetrics } from './worker-metrics.ts';
 import { isWorker, leavePrimary, tellListening, untilToldToStop, Workers } from './workers.ts';
 
 const HELP = `sluice - very large item sets from MongoDB as pages and streams
@@ -60,7 +61,7 @@ async function serve(): Promise<number> {
 }
 
 async function startAlone(config: Config, log: Log): Promise<() => Promise<void>> {
-  const server = await startServer(config, log, { sharedPort: isWorker });
+  const server = await startServer(config, log, { sharedPort: isWorker, ...(isWorker && { gatherMetrics }) });
   tellListening();
   return () => server.close();
 }

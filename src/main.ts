@@ -5,15 +5,24 @@ import { createApp } from './app.ts';
 import type { Config } from './config.ts';
 import { createEngine } from './http/engine.ts';
 import { requestIdOf } from './http/request-id.ts';
+import { StreamSlots } from './limiter/streams.ts';
 import { createTranscoder } from './serialize/transcoder.ts';
 import { LASTING_MS, lastingReader } from './store/lasting.ts';
 import { Slots } from './store/slots.ts';
 import type { Store } from './store/store.ts';
+import { loggableError } from './telemetry/loggable-error.ts';
+import { Metrics, type MetricValues } from './telemetry/metrics.ts';
+import { requestLog } from './telemetry/request-log.ts';
+import { timedStore } from './telemetry/timed-store.ts';
 
 /** Rows of one transaction of the embedded store during an import. */
 const BULK_ROWS = 10_000;
 /** Bytes a request body may have. */
 const BODY_LIMIT = 1024 * 1024;
+/** A pipe takes so many bytes in one piece (PIPE_BUF): lines of several workers never mix. */
+const WHOLE_WRITE = 4096;
+/** Log that waits for a slow reader; what comes when there is more is dropped. Bytes. */
+const WAITING_LOG = 16 * 1024 * 1024;
 /** Longer than a client some 10,000 km away takes to send its next request. */
 const QUIET_MS = 1000;
 
@@ -38,20 +47,32 @@ export interface ServerOptions {
   readonly quietMs?: number;
   /** Listens beside other processes that do so, too. */
   readonly sharedPort?: boolean;
+  /** How what this process counts is joined with what its siblings count; by default there are none. */
+  readonly gatherMetrics?: (own: () => Promise<MetricValues>) => () => Promise<readonly MetricValues[]>;
 }
 
 export function createLog(config: Pick<Config, 'LOG_LEVEL'>): Logger {
-  return pino({ level: config.LOG_LEVEL });
+  return pino(
+    { level: config.LOG_LEVEL, serializers: { err: (error: unknown) => loggableError(error) } },
+    pino.destination({ dest: 1, sync: false, maxWrite: WHOLE_WRITE, maxLength: WAITING_LOG }),
+  );
 }
 
 /** Connects the parts and listens. Rejects when the address is taken or the store refuses for good. */
 export async function startServer(
   config: Config,
   log: Logger,
-  { lastingMs = LASTING_MS, quietMs = QUIET_MS, sharedPort = false }: ServerOptions = {},
+  {
+    lastingMs = LASTING_MS,
+    quietMs = QUIET_MS,
+    sharedPort = false,
+    gatherMetrics = (own) => async () => [await own()],
+  }: ServerOptions = {},
 ): Promise<Server> {
   const slots = new Slots();
-  const store = await openStore(config, slots, log);
+  const streams = new StreamSlots({ perClient: config.streamLimit, total: config.MAX_STREAMS });
+  const metrics = new Metrics({ openStreams: () => streams.open });
+  const store = timedStore(await openStore(config, slots, log), metrics);
   await fillWithSample(store, config, log);
 
   const { transcoder, fallback } = createTranscoder(slots);
@@ -64,19 +85,28 @@ export async function startServer(
     cacheControl: config.CACHE_CONTROL,
   };
   let draining = false;
-  const { admissions, close: closeAdmissions } = await openAdmissions(config, log);
+  const { admissions, close: closeAdmissions } = await openAdmissions(config, streams, log);
+  const logged = requestLog(log);
   const serve = createApp({
     items: {
       ...reading,
       items: store.items,
-      lasting: lastingReader(store.items, { lastingMs }),
+      lasting: lastingReader(store.items, { lastingMs, onRetry: metrics.retried }),
       idType: config.ID_TYPE,
+      stalled: metrics.stalled,
     },
     users: { ...reading, users: store.users, now: Date.now },
     health: { store, isDraining: () => draining },
     corsOrigin: config.CORS_ORIGIN,
     admissions,
-    log,
+    observer: {
+      began: () => metrics.began(),
+      finished: (...what) => {
+        metrics.finished(...what);
+        logged(...what);
+      },
+    },
+    metrics: gatherMetrics(() => metrics.values()),
   });
   const { engine, warning } = createEngine(config.HTTP_ENGINE, {
     serve,

@@ -1,6 +1,7 @@
 import cluster, { type Worker } from 'node:cluster';
 import { once } from 'node:events';
 import { createServer, type AddressInfo } from 'node:net';
+import { passMetrics } from './worker-metrics.ts';
 
 /** What a worker tells once it listens, and what it is told when it is to stop. */
 const LISTENING = 'listening';
@@ -35,6 +36,7 @@ export class Workers {
   /** Resolves when all listen. Rejects when the address is taken, or the first one ends before it listens. */
   static async start(options: WorkersOptions): Promise<Workers> {
     const workers = new Workers(options);
+    passMetrics();
     try {
       const port = await freePort(options.host, options.port);
       await workers.#start(port); // alone: it makes what is missing in the store

@@ -1,5 +1,6 @@
 import { describe } from 'node:test';
 import { answerContract } from './engine.answers.contract.ts';
+import { endingContract } from './engine.endings.contract.ts';
 import { hostileContract } from './engine.hostile.contract.ts';
 import { requestContract } from './engine.requests.contract.ts';
 import { stopContract } from './engine.stop.contract.ts';
@@ -11,6 +12,7 @@ function engineContract(name: EngineName): void {
   requestContract(name);
   answerContract(name);
   streamContract(name);
+  endingContract(name);
   hostileContract(name);
   stopContract(name);
 }

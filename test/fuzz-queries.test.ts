@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { pino } from 'pino';
 import { createApp } from '../src/app.ts';
 import type { Reply } from '../src/http/edge.ts';
+import { newNotes } from '../src/http/notes.ts';
 import { encodeCursor } from '../src/pages/cursor.ts';
 import { makeBookmark } from '../src/store/bookmark.ts';
 import { BSON, Int32, type Document } from '../src/store/bson.ts';
@@ -129,7 +129,7 @@ test(`${RUNS} random queries: the rows that were asked for and no others, or a c
   const limits = { maxLimit: 1000, maxOffset: 1000 };
   const { transcoder } = createTranscoder(slots);
   const common = { transcoder, limits, cacheControl: 'private, no-cache' };
-  const logged: string[] = [];
+  const failures: unknown[] = [];
   const serve = createApp({
     items: { ...common, items: store.items, lasting: store.items, idType: undefined },
     users: { ...common, users: store.users, now: Date.now },
@@ -139,15 +139,18 @@ test(`${RUNS} random queries: the rows that were asked for and no others, or a c
       admit: () => Promise.resolve({ headers: {}, refused: null }),
       streaming: (handler) => handler,
     },
-    log: pino({ level: 'info' }, { write: (line: string) => void logged.push(line) }),
+    observer: { began: () => undefined, finished: () => undefined },
+    metrics: () => Promise.resolve([]),
   });
   const prototype = JSON.stringify(Object.getOwnPropertyNames(Object.prototype));
   let answered = 0;
 
   const property = fc.asyncProperty(paths, queries, async (path, query) => {
-    const request = { method: 'GET', path, query, headers: {}, address: '127.0.0.1', signal: NEVER };
+    const notes = newNotes();
+    const request = { method: 'GET', path, query, headers: {}, address: '127.0.0.1', signal: NEVER, notes };
     const reply = await serve({ ...request, body: () => Promise.resolve(new Uint8Array(0)) });
     const text = await textOf(reply);
+    if (notes.failure !== null) failures.push(notes.failure);
     if (reply.status !== 200) {
       const { code, status } = JSON.parse(text) as { code: string; status: number };
       assert.ok(REFUSALS.includes(code) && status < 500, text);
@@ -171,6 +174,6 @@ test(`${RUNS} random queries: the rows that were asked for and no others, or a c
   await fc.assert(property, { numRuns: RUNS });
   assert.ok(answered > RUNS / 20, `only ${answered} were answered: the rest proves little`);
   assert.equal(JSON.stringify(Object.getOwnPropertyNames(Object.prototype)), prototype);
-  assert.deepEqual(logged, [], 'nothing is a failure of the server');
+  assert.deepEqual(failures, [], 'nothing is a failure of the server');
   assert.equal(slots.taken, 0);
 });

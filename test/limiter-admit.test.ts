@@ -6,6 +6,7 @@ import { Admissions, type AdmissionOptions } from '../src/http/admit.ts';
 import { createClientReader } from '../src/http/client.ts';
 import type { Reply, Request } from '../src/http/edge.ts';
 import { createAuthenticate } from '../src/http/keys.ts';
+import { newNotes } from '../src/http/notes.ts';
 import type { Limiter } from '../src/limiter/limiter.ts';
 import { createMemoryLimiter } from '../src/limiter/memory.ts';
 import { StreamSlots } from '../src/limiter/streams.ts';
@@ -24,6 +25,7 @@ function request(overrides: Partial<Request> = {}): Request {
     headers: {},
     address: '192.0.2.7',
     signal: new AbortController().signal,
+    notes: newNotes(),
     body: () => Promise.resolve(new Uint8Array(0)),
     ...overrides,
   };

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { SETTINGS } from '../src/config.ts';
 import { PROBLEMS } from '../src/errors.ts';
+import { Metrics } from '../src/telemetry/metrics.ts';
 
 const ROOT = join(import.meta.dirname, '..');
 const sources = readdirSync(join(ROOT, 'src'), { recursive: true, encoding: 'utf8' })
@@ -27,6 +28,7 @@ const OWNERS: [library: string, files: RegExp][] = [
   ['ioredis', /^limiter\/redis\.ts$/],
   ['@sinclair/typebox', /^schema\.ts$/],
   ['ajv', /^http\/validate\.ts$/],
+  ['prom-client', /^telemetry\/metrics\.ts$/],
   ['uuid', /^users\/id\.ts$/],
   ['rate-limiter-flexible', /^limiter\/redis\.ts$/],
 ];
@@ -92,4 +94,19 @@ test("the README's table of problem codes is the code's", () => {
   const readme = readFileSync(join(ROOT, 'README.md'), 'utf8');
   for (const [code, { status }] of Object.entries(PROBLEMS))
     assert.ok(readme.includes(`| \`${code}\` | ${status} |`), code);
+});
+
+test("the README's table of metrics is the code's", () => {
+  const readme = readFileSync(join(ROOT, 'README.md'), 'utf8');
+  const shown = [...readme.matchAll(/^\| `(sluice_\w+)` \| (.*) \|$/gm)].map(([, name, help]) => ({
+    name,
+    help,
+  }));
+  const counted = new Metrics({ openStreams: () => 0 })
+    .list()
+    .filter(({ name }) => name.startsWith('sluice_'));
+  assert.deepEqual(
+    shown,
+    counted.map(({ name, help }) => ({ name, help })),
+  );
 });

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { childServer, type ChildServer, type LogLine } from './support/child-server.ts';
+import { samples } from './support/metrics.ts';
 import type { EngineName } from './support/server.ts';
 
 /** The next line of this message. */
@@ -31,6 +32,11 @@ for (const engine of ['uws', 'node'] satisfies EngineName[])
     assert.equal(second.url, server.url.origin, 'on the same port');
     assert.notEqual(second.pid, server.pid);
     assert.deepEqual(new Set(await answers(server, 20)), new Set([200]));
+    for (let asked = 0; asked < 6; asked++) {
+      const counted = await samples(server.url);
+      const name = 'sluice_requests_total{route="/items",method="GET",status="200"}';
+      assert.equal(counted.get(name), 20, 'whichever worker is asked for metrics, it answers for both');
+    }
 
     process.kill(second.pid, 'SIGKILL');
     const replaced = await logged(server, 'listening');

@@ -11,6 +11,7 @@ import { RateLimiterMemory } from 'rate-limiter-flexible';
 import { Admissions } from '../../src/http/admit.ts';
 import { createClientReader } from '../../src/http/client.ts';
 import type { Request } from '../../src/http/edge.ts';
+import { newNotes } from '../../src/http/notes.ts';
 import { createAuthenticate } from '../../src/http/keys.ts';
 import { parseTrustedProxies } from '../../src/http/proxies.ts';
 import { createMemoryLimiter } from '../../src/limiter/memory.ts';
@@ -47,6 +48,7 @@ function request(address: string, headers: Request['headers'] = {}): Request {
     headers: { host: 'localhost', accept: '*/*', ...headers },
     address,
     signal: new AbortController().signal,
+    notes: newNotes(),
     body: () => Promise.resolve(new Uint8Array(0)),
   };
 }

@@ -50,6 +50,7 @@ export class Admissions {
   admit(request: Request): Admission | Promise<Admission> {
     const { rate } = this.options;
     const identity = this.identify(request);
+    request.notes.client = identity.client;
     if (rate === null) return { headers: {}, refused: identity.refused };
     const taken = rate.limiter.take(identity.client);
     if (!(taken instanceof Promise)) return this.decide(request, identity, rate.policy, taken);

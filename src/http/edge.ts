@@ -26,8 +26,31 @@ export interface Request {
   /** The peer's address as text (IPv4, or IPv6 without brackets). */
   readonly address: string;
   readonly signal: AbortSignal;
+  readonly notes: Notes;
   /** The whole body, at most `bodyLimit` bytes: rejects with AppError `body-too-large` above. Empty when there is none. */
   body(): Promise<Uint8Array>;
+}
+
+/** What becomes known of a request on its way, for its line in the log and for the metrics: whoever knows it writes it. */
+export interface Notes {
+  /** The path of its resource, such as `/items/{id}`; null when no resource has the path. */
+  route: string | null;
+  /** Who asks, as the limits name clients: an address or network, or `key:` and a key's name; empty while unknown. */
+  client: string;
+  /** Rows in the answer so far. */
+  rows: number;
+  /** The error that became the answer, when it is one of status 5xx. */
+  failure: unknown;
+}
+
+/** How an answer came to its end. */
+export interface Ending {
+  /** The status that was sent; 0: none was, because the connection was lost before. */
+  readonly status: number;
+  /** Bytes of the body that were handed to the connection, as they travel (compressed). */
+  readonly bytes: number;
+  /** Why it was cut before its end; null: it went out whole. */
+  readonly cut: { readonly reason: unknown } | null;
 }
 
 /** An answer as a value. Header names are lower-case. The engine adds Content-Length or chunked framing, and Date. */
@@ -35,6 +58,8 @@ export interface Reply {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Body;
+  /** Called once, when the answer is out or will never be. Must not throw. */
+  readonly settled?: (ending: Ending) => void;
 }
 
 export type Body =

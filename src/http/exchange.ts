@@ -1,6 +1,6 @@
 import type { Sink } from '../stream/sink.ts';
 import type { BodyCollector } from './body.ts';
-import type { Body, EngineOptions, Reply, Request } from './edge.ts';
+import type { Body, EngineOptions, Notes, Reply, Request } from './edge.ts';
 import { failure } from './failure.ts';
 import type { Watch } from './watch.ts';
 
@@ -15,7 +15,7 @@ export interface Exchanges {
 }
 
 /** What a request says before its body. */
-export type RequestHead = Omit<Request, 'signal' | 'body'>;
+export type RequestHead = Omit<Request, 'signal' | 'body' | 'notes'>;
 
 /** One request and its answer: what both engines have in common. */
 export abstract class Exchange implements Request {
@@ -24,11 +24,14 @@ export abstract class Exchange implements Request {
   readonly query: string;
   readonly headers: Request['headers'];
   readonly address: string;
+  readonly notes: Notes = { route: null, client: '', rows: 0, failure: null };
   protected readonly exchanges: Exchanges;
   /** null when no body is to come. */
   protected incoming: BodyCollector | null = null;
   private controller: AbortController | null = null;
   private lostBecause: { readonly reason: unknown } | null = null;
+  /** The answer that is on its way, until it has settled. */
+  private answering: Reply | null = null;
 
   constructor(exchanges: Exchanges, head: RequestHead) {
     this.method = head.method;
@@ -78,16 +81,20 @@ export abstract class Exchange implements Request {
     return this.lostBecause !== null;
   }
 
+  /** Bytes of the answer's body that the connection was given. */
+  protected abstract get bytesSent(): number;
+
   /** The answer is out. */
   protected finish(): void {
     this.exchanges.open.delete(this);
+    this.settle();
   }
 
   /** The connection is gone, before the answer was out. True the first time. */
   protected lose(reason: unknown): boolean {
     if (this.lost) return false;
     this.lostBecause = { reason };
-    this.finish();
+    this.finish(); // also settles an answer that was under way: as cut
     this.controller?.abort(reason);
     this.incoming?.abort(reason);
     return true;
@@ -100,7 +107,7 @@ export abstract class Exchange implements Request {
       await sink.end();
     } catch (error) {
       // Why the signal is aborted is no news: the client went, stalled, or the engine stops.
-      if (error !== sink.signal.reason) this.report(error);
+      if (error !== sink.signal.reason && !this.answering?.settled) this.report(error);
       sink.fail(error);
     }
   }
@@ -124,9 +131,13 @@ export abstract class Exchange implements Request {
   }
 
   private answer(reply: Reply, close: boolean): void {
+    this.answering = reply;
     try {
       if (this.lostBecause === null) this.send(reply, close || this.exchanges.stopping);
-      else this.giveBack(reply, this.lostBecause.reason);
+      else {
+        this.giveBack(reply, this.lostBecause.reason);
+        this.settle(0);
+      }
     } catch (error) {
       this.report(error);
       this.giveBack(reply, error);
@@ -139,9 +150,23 @@ export abstract class Exchange implements Request {
     if (reply?.body?.kind === 'stream') this.runUnread(reply.body, reason);
   }
 
+  private settle(status?: number): void {
+    const { answering } = this;
+    this.answering = null;
+    if (!answering) return;
+    answering.settled?.({
+      status: status ?? answering.status,
+      bytes: this.bytesSent,
+      cut: this.lostBecause,
+    });
+  }
+
   private answerFailure(error: unknown): void {
+    const failed = failure();
+    // Whoever waits for the end of the answer hears that it became this one.
+    if (this.answering) this.answering = { ...this.answering, ...failed };
     try {
-      this.send(failure(), true);
+      this.send(failed, true);
     } catch (again) {
       this.report(again);
       this.cut(error);

@@ -4,15 +4,20 @@ import type { Admissions } from './admit.ts';
 import { applyCoding } from './coding.ts';
 import { conditional } from './conditional.ts';
 import type { Cors } from './cors.ts';
-import type { Reply, Request, Serve } from './edge.ts';
+import type { Ending, Reply, Request, Serve } from './edge.ts';
 import { encodingNegotiator } from './negotiate.ts';
 import { problem } from './problem.ts';
 import { requestIdOf } from './request-id.ts';
 
 const LONGEST_URL = 8192;
 
-export interface Log {
-  error(details: object, message: string): void;
+/** Is told of every request when its answer is out or was given up; `ms` since it came. Must not throw. */
+export type Finished = (request: Request, ending: Ending, ms: number) => void;
+
+/** Who watches requests come and go. */
+export interface Observer {
+  readonly began: () => void;
+  readonly finished: Finished;
 }
 
 /**
@@ -21,11 +26,15 @@ export interface Log {
  */
 export function createServe(
   route: (request: Request) => Reply | Promise<Reply>,
-  options: { readonly log: Log; readonly cors: Cors; readonly admissions: Pick<Admissions, 'admit'> },
+  options: {
+    readonly observer: Observer;
+    readonly cors: Cors;
+    readonly admissions: Pick<Admissions, 'admit'>;
+  },
 ): Serve {
-  const { log, cors, admissions } = options;
+  const { observer, cors, admissions } = options;
   const negotiate = encodingNegotiator(codings);
-  return async (request) => {
+  const answer = async (request: Request): Promise<Reply> => {
     const requestId = requestIdOf(request);
     const coding = negotiate(request.headers['accept-encoding']);
     const admission = await admissions.admit(request);
@@ -44,9 +53,7 @@ export function createServe(
       reply = conditional(request, await route(request));
     } catch (error) {
       reply = problem(error, request);
-      // A read that ends because its client left is no failure, and nobody hears the answer.
-      if (reply.status >= 500 && !request.signal.aborted)
-        log.error({ requestId, method: request.method, path: request.path, err: error }, 'request failed');
+      if (reply.status >= 500) request.notes.failure = error;
     }
     const encoded = await applyCoding(reply, coding ?? 'identity', request);
     const headers = {
@@ -56,6 +63,18 @@ export function createServe(
       'x-content-type-options': 'nosniff',
     };
     return headOnly(request, cors(request, { ...encoded, headers }));
+  };
+  return async (request) => {
+    const came = performance.now();
+    const settled = (ending: Ending) => observer.finished(request, ending, performance.now() - came);
+    observer.began();
+    try {
+      const { status, headers, body } = await answer(request);
+      return { status, headers, body, settled };
+    } catch (error) {
+      settled({ status: 500, bytes: 0, cut: { reason: error } });
+      throw error;
+    }
   };
 }
 

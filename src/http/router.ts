@@ -48,12 +48,20 @@ export function createRouter(routes: readonly Route[]): (request: Request) => Re
 
 function dispatch(methods: Methods, request: Request, parameters: Parameters): Reply | Promise<Reply> {
   const route = methods.get(request.method === 'HEAD' ? 'GET' : request.method);
+  request.notes.route = (route ?? firstOf(methods)).path;
   if (route) return route.handler(request, parameters);
   const allow = [...methods.keys(), ...(methods.has('GET') ? ['HEAD'] : []), 'OPTIONS'].join(', ');
   if (request.method === 'OPTIONS') return empty(204, { allow, ...bodyHeaders(methods) });
   throw new AppError('method-not-allowed', `${request.method} is not one of ${allow}.`, {
     headers: { allow },
   });
+}
+
+/** All methods of a resource have its path. */
+function firstOf(methods: Methods): Route {
+  const [first] = methods.values();
+  if (!first) throw new TypeError('a resource without a method');
+  return first;
 }
 
 /** Accept-Post and Accept-Patch; for the other methods no such header is defined. */

@@ -26,6 +26,8 @@ export interface ItemRoutesOptions {
   readonly idType: IdType | undefined;
   /** Wraps the handler of a stream, so that streams are counted. */
   readonly streaming: (handler: Handler) => Handler;
+  /** See StreamOptions. */
+  readonly stalled?: () => () => void;
   /** Cache-Control of pages and items. */
   readonly cacheControl: string;
 }
@@ -64,6 +66,7 @@ function getItem(
     if (!batch) throw new AppError('not-found', `No item has the id ${JSON.stringify(id)}.`);
     try {
       const text = itemToJson(documentOf(batch));
+      request.notes.rows = 1;
       return json(200, text, { etag: `"${fingerprint(Buffer.from(text))}"`, 'cache-control': cacheControl });
     } finally {
       batch.release();

@@ -27,11 +27,19 @@ export interface StreamOptions {
   readonly idType: (signal: AbortSignal) => Promise<DetectedIdType>;
   /** A clock in milliseconds. */
   readonly now?: () => number;
+  /** A stream stalls; what is returned is called when it goes on, or ends. */
+  readonly stalled?: () => () => void;
 }
 
 /** GET /items/stream: the chain of all batches, each going out while the next one is on its way. */
 export function getStream(options: StreamOptions): Handler {
-  const { items, lasting, transcoder, now = () => performance.now() } = options;
+  const {
+    items,
+    lasting,
+    transcoder,
+    now = () => performance.now(),
+    stalled = () => () => undefined,
+  } = options;
   const typeOf = streamTypeChooser();
   return async (request) => {
     const query = readStreamQuery(parseQuery(request.query, STREAM_PARAMETERS));
@@ -47,6 +55,7 @@ export function getStream(options: StreamOptions): Handler {
       const encoder = await orRelease(first, () => form.encoder());
       const batches = {
         first: chain(lasting, plan, first, limit, sink.signal),
+        observer: { stalled, rows: (count: number) => void (request.notes.rows += count) },
         again: {
           plan,
           after: (bookmark: Bookmark, given: number) =>

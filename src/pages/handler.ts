@@ -46,6 +46,7 @@ export function pageHandler({ rows, count, transcoder, limits, plan, cacheContro
     if (first.more && first.rows < query.limit)
       return largePage(first, total, query, headers, rows, transcoder, request);
 
+    request.notes.rows = first.rows;
     const info = pageInfo(query, first, total);
     const encoder = await orRelease(first, () => transcoder.encoder('array', query.fields));
     const body = collect(first, encoder, PAGE_HEAD, pageTail(info));
@@ -75,6 +76,7 @@ function largePage(
   const batches = async function* () {
     for await (const batch of chain(rows, query.plan, first, query.limit, request.signal)) {
       end = batch;
+      request.notes.rows += batch.rows;
       yield batch;
     }
   };

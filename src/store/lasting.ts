@@ -11,6 +11,8 @@ const LONGEST_PAUSE_MS = 1_000;
 export interface LastingOptions {
   /** How long one read is asked for again in all. Milliseconds. */
   readonly lastingMs: number;
+  /** Called before each time that a read is asked for again. */
+  readonly onRetry?: () => void;
   /** A clock in milliseconds. */
   readonly now?: () => number;
   /** Resolves after so many milliseconds; rejects with the signal's reason when that is aborted before. */
@@ -24,7 +26,7 @@ export interface LastingOptions {
  */
 export function lastingReader(
   rows: Pick<RowReader, 'read'>,
-  { lastingMs, now = () => performance.now(), pause = sleepFor }: LastingOptions,
+  { lastingMs, onRetry, now = () => performance.now(), pause = sleepFor }: LastingOptions,
 ): Pick<RowReader, 'read'> {
   return {
     async read(plan, from, size, signal) {
@@ -36,6 +38,7 @@ export function lastingReader(
           if (!isUnavailable(error) || now() + wait >= end) throw error;
         }
         await pause(wait, signal);
+        onRetry?.();
       }
     },
   };

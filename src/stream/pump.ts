@@ -22,6 +22,15 @@ export interface Rows {
   };
   /** How long a sink may take nothing until the batches are given back. Milliseconds; 1 s by default. */
   readonly patienceMs?: number;
+  readonly observer?: PumpObserver;
+}
+
+/** Is told how a run goes on. */
+export interface PumpObserver {
+  /** So many more rows were written. */
+  rows(count: number): void;
+  /** The sink takes nothing, and all batches were given back; the function returned is called once when that is over. */
+  stalled(): () => void;
 }
 
 /** Most readers take a chunk within this time, or are so slow that to read again costs little. */
@@ -47,7 +56,7 @@ export async function pump(rows: Rows, encoder: RowEncoder, frame: Frame, sink: 
   try {
     let parked = await run.write(rows.first);
     while (parked) {
-      await parked.blocked;
+      await parkedUntil(parked.blocked, rows.observer);
       if (parked.rest.length > 0) await sink.write(parked.rest);
       parked = rows.again ? await run.write(rows.again.after(parked.after, run.rows)) : null;
     }
@@ -100,8 +109,13 @@ class Run {
       if (!blocked) continue; // awaiting nothing would cost a turn of the microtask queue a chunk
       if (!(await this.#settles(blocked))) return this.#park(batch, chunks, blocked);
     }
-    this.rows += batch.rows;
+    this.#count(batch.rows);
     return null;
+  }
+
+  #count(rows: number): void {
+    this.rows += rows;
+    this.#source.observer?.rows(rows);
   }
 
   /** Whether the sink goes on within the time it is given; for rows that cannot be read again it is waited for. */
@@ -118,8 +132,17 @@ class Run {
     const rest: Uint8Array[] = [];
     for (let next = chunks.next(); next.done !== true; next = chunks.next())
       rest.push(Buffer.from(next.value));
-    this.rows += done.rows;
+    this.#count(done.rows);
     return { after: lastBookmark(done, plan), rest: Buffer.concat(rest), blocked };
+  }
+}
+
+async function parkedUntil(blocked: Promise<void>, observer: PumpObserver | undefined): Promise<void> {
+  const over = observer?.stalled();
+  try {
+    await blocked;
+  } finally {
+    over?.();
   }
 }
 

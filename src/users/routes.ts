@@ -82,6 +82,7 @@ function getUser({ users, cacheControl }: UserRoutesOptions): Handler {
     if (!batch) throw noSuchUser(id);
     try {
       const { text, etag } = represent(fromRow(documentOf(batch)));
+      request.notes.rows = 1;
       return json(200, text, { etag, 'cache-control': cacheControl });
     } finally {
       batch.release();

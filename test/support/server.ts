@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
-import { pino } from 'pino';
+import { pino, type Logger } from 'pino';
 import { readConfig } from '../../src/config.ts';
 import { startServer, type Server, type ServerOptions } from '../../src/main.ts';
 import { BSON, type Document } from '../../src/store/bson.ts';
@@ -43,10 +43,10 @@ export async function testServer(
 export async function serverOn(
   t: TestContext,
   environment: Record<string, string>,
-  options: ServerOptions = {},
+  { log, ...options }: ServerOptions & { readonly log?: Logger } = {},
 ): Promise<TestServer> {
   const settings = await testEnvironment(t, environment);
-  const server = await startServer(readConfig(settings), pino({ level: settings.LOG_LEVEL ?? 'silent' }), {
+  const server = await startServer(readConfig(settings), log ?? pino({ level: 'silent' }), {
     quietMs: 20,
     ...options,
   });

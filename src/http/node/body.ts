@@ -16,6 +16,8 @@ export interface NodeBodyOptions {
 export class NodeBody implements Sink, Watched {
   readonly chunkBytes = CHUNK_BYTES;
   readonly signal: AbortSignal;
+  /** Bytes that node was given. */
+  sentBytes = 0;
   private readonly options: NodeBodyOptions;
   private state: 'flowing' | 'blocked' | 'over' = 'flowing';
   private writer: { resolve: () => void; reject: (reason: unknown) => void } | null = null;
@@ -52,6 +54,7 @@ export class NodeBody implements Sink, Watched {
     this.assertOpen();
     if (chunk.length === 0) return;
     this.unsent++;
+    this.sentBytes += chunk.length;
     if (this.options.response.write(chunk, this.sent)) return;
     this.block();
     return this.wait();

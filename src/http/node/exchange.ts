@@ -59,6 +59,10 @@ export class NodeExchange extends Exchange {
     this.response.destroy();
   }
 
+  protected override get bytesSent(): number {
+    return this.writing?.sentBytes ?? 0;
+  }
+
   protected override send(reply: Reply, close: boolean): void {
     checkHead(reply);
     const { response } = this;

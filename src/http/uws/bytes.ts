@@ -23,13 +23,14 @@ export interface BytesOptions {
  */
 export class UwsBytes implements Watched {
   private readonly options: BytesOptions;
-  private offset: number;
+  /** Bytes that the socket took. */
+  sent: number;
   private takenAt: number;
   private triedAt: number;
 
   constructor(options: BytesOptions) {
     this.options = options;
-    this.offset = options.response.getWriteOffset();
+    this.sent = options.response.getWriteOffset();
     this.takenAt = options.watch.now();
     this.triedAt = this.takenAt;
     options.watch.add(this);
@@ -37,16 +38,17 @@ export class UwsBytes implements Watched {
 
   writable(): void {
     const { response, bytes, watch, ended } = this.options;
-    const [, done] = corked(response, () => response.tryEnd(bytes.subarray(this.offset), bytes.length));
+    const [, done] = corked(response, () => response.tryEnd(bytes.subarray(this.sent), bytes.length));
     if (done) {
+      this.sent = bytes.length;
       watch.delete(this);
       ended();
       return;
     }
     const offset = response.getWriteOffset();
     this.triedAt = watch.now();
-    if (offset > this.offset) this.takenAt = this.triedAt;
-    this.offset = offset;
+    if (offset > this.sent) this.takenAt = this.triedAt;
+    this.sent = offset;
   }
 
   check(): void {

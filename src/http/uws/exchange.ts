@@ -28,6 +28,7 @@ const OWN_HEAD_BYTES = 256;
 export class UwsExchange extends Exchange {
   private response: HttpResponse | null;
   private writing: UwsStream | UwsBytes | null = null;
+  private wholeBytes = 0;
 
   /**
    * Reads the request, while it lives, and answers it. What is not a request that everybody reads the same way is
@@ -69,6 +70,10 @@ export class UwsExchange extends Exchange {
     if (response !== null) this.guard(() => response.close());
   }
 
+  protected override get bytesSent(): number {
+    return this.writing?.sent ?? this.wholeBytes;
+  }
+
   protected override send(reply: Reply, close: boolean): void {
     const headBytes = checkHead(reply) + OWN_HEAD_BYTES;
     const { response } = this;
@@ -99,6 +104,7 @@ export class UwsExchange extends Exchange {
         writeHead(response, reply, false);
         response.end(body.kind === 'bytes' ? body.bytes : undefined, close);
       });
+      if (body.kind === 'bytes') this.wholeBytes = body.bytes.length;
       this.finish();
     }
   }
@@ -119,6 +125,7 @@ export class UwsExchange extends Exchange {
       writeHead(response, reply, close);
       return response.tryEnd(bytes, bytes.length);
     });
+    this.wholeBytes = bytes.length;
     if (done) this.finish();
     else this.startWriting(response, new UwsBytes({ ...this.writingOptions(response), bytes }));
   }

@@ -31,6 +31,8 @@ export interface StreamOptions extends OutletOptions {
 export class UwsStream implements Sink, Watched {
   readonly chunkBytes = CHUNK_BYTES;
   readonly signal: AbortSignal;
+  /** Bytes taken from the writer. */
+  sent = 0;
   private readonly options: StreamOptions;
   private readonly outlet: Outlet;
   /** Copied from the writer's chunks and not yet with uWebSockets.js: the reserve, and what waits for the reader. */
@@ -49,6 +51,7 @@ export class UwsStream implements Sink, Watched {
 
   write(chunk: Uint8Array): void | Promise<void> {
     this.assertOpen();
+    this.sent += chunk.length;
     const bytes = this.joined(chunk);
     const keep = Math.min(RESERVE_BYTES, bytes.length);
     const sent = this.outlet.send(bytes, bytes.length - keep);

@@ -1,0 +1,57 @@
+import { AppError } from '../errors.ts';
+import type { Notes } from '../http/edge.ts';
+import { requestIdOf } from '../http/request-id.ts';
+import type { Finished } from '../http/respond.ts';
+import { endOf, type End } from './ending.ts';
+
+type Level = 'debug' | 'info' | 'warn' | 'error';
+
+export type RequestLogger = Record<Level, (details: object, message: string) => void> & {
+  isLevelEnabled(level: string): boolean;
+};
+
+/** Asked every few seconds by machines: their lines would bury all others. */
+const PROBES: ReadonlySet<string | null> = new Set(['/livez', '/readyz', '/metrics']);
+const LONGEST_PATH = 256;
+/** W3C Trace Context, 3.2. */
+const TRACEPARENT = /^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$/;
+
+/**
+ * One line for every request that is finished. Never the query, which is the client's own business, and never a header
+ * but the harmless forms of X-Request-Id and traceparent.
+ */
+export function requestLog(log: RequestLogger): Finished {
+  return (request, { status, bytes, cut }, ms) => {
+    const { notes, method, path, headers } = request;
+    const end = endOf(cut);
+    const level = levelOf(notes, end);
+    if (!log.isLevelEnabled(level)) return;
+    const { traceparent } = headers;
+    const err = cut && (end === 'store' || end === 'fault') ? cut.reason : notes.failure;
+    const line = {
+      requestId: requestIdOf(request),
+      method,
+      route: notes.route,
+      path: path.length > LONGEST_PATH ? `${path.slice(0, LONGEST_PATH)}…` : path,
+      status,
+      bytes,
+      rows: bytes > 0 ? notes.rows : 0, // a 304 or HEAD has looked at rows, too
+      ms: Math.round(ms * 1000) / 1000,
+      client: notes.client,
+      end,
+      traceparent: traceparent !== undefined && TRACEPARENT.test(traceparent) ? traceparent : undefined,
+      err: level === 'warn' || level === 'error' ? err : undefined,
+    };
+    log[level](line, 'request');
+  };
+}
+
+/** The one place that decides how loud a request is. */
+function levelOf({ failure, route }: Notes, end: End): Level {
+  if (end === 'client' || end === 'stalled' || end === 'stop') return 'info';
+  if (end === 'fault') return 'error';
+  if (end === 'store') return 'warn';
+  if (failure === null) return PROBES.has(route) ? 'debug' : 'info';
+  if (!(failure instanceof AppError)) return 'error';
+  return failure.code === 'overloaded' ? 'info' : 'warn'; // what is refused early is meant to be
+}

@@ -1,0 +1,19 @@
+import { parseQuery } from '../http/query.ts';
+import { bytes } from '../http/reply.ts';
+import type { Route } from '../http/router.ts';
+import { METRICS_TYPE, metricsText, type MetricValues } from './metrics.ts';
+
+/** GET /metrics: what all processes of this server count, in the text format of Prometheus. */
+export function metricsRoutes(values: () => Promise<readonly MetricValues[]>): readonly Route[] {
+  return [
+    {
+      method: 'GET',
+      path: '/metrics',
+      handler: async (request) => {
+        parseQuery(request.query, []);
+        const text = await metricsText(await values());
+        return bytes(200, Buffer.from(text), { 'content-type': METRICS_TYPE, 'cache-control': 'no-store' });
+      },
+    },
+  ];
+}

@@ -1,0 +1,67 @@
+import { AppError } from '../errors.ts';
+import type { Batch } from '../store/batch.ts';
+import type { ItemStore, RowReader, Store, UserStore } from '../store/store.ts';
+import type { Metrics } from './metrics.ts';
+
+type Meter = Pick<Metrics, 'storeOperation' | 'batchRead'>;
+
+/** The same store, and how long it takes is told. */
+export function timedStore(store: Store, meter: Meter): Store {
+  return {
+    name: store.name,
+    items: timedItems(store.items, meter),
+    users: timedUsers(store.users, meter),
+    ping: () => store.ping(),
+    close: () => store.close(),
+  };
+}
+
+function timedItems(items: ItemStore, meter: Meter): ItemStore {
+  const timed = timer(meter);
+  return {
+    ...timedReads(items, meter),
+    count: timed('count', (...call: Parameters<ItemStore['count']>) => items.count(...call)),
+    split: timed('split', (...call: Parameters<ItemStore['split']>) => items.split(...call)),
+    pointInTime: (...call) => items.pointInTime(...call),
+    insert: timed('insert', (...call: Parameters<ItemStore['insert']>) => items.insert(...call)),
+  };
+}
+
+function timedUsers(users: UserStore, meter: Meter): UserStore {
+  const timed = timer(meter);
+  return {
+    ...timedReads(users, meter),
+    change: timed('change', (...call: Parameters<UserStore['change']>) => users.change(...call)),
+  };
+}
+
+function timedReads(rows: RowReader, meter: Meter): RowReader {
+  const timed = timer(meter);
+  const count = (batch: Batch) => {
+    meter.batchRead(batch.rows);
+    return batch;
+  };
+  return {
+    read: timed('read', (...call: Parameters<RowReader['read']>) => rows.read(...call).then(count)),
+    get: timed('get', (...call: Parameters<RowReader['get']>) => rows.get(...call)),
+  };
+}
+
+/** Makes functions that tell how long their promises take, and whether it was the store that failed. */
+function timer(meter: Meter) {
+  return <A extends unknown[], T>(operation: string, work: (...call: A) => Promise<T>) => {
+    const gauge = meter.storeOperation(operation);
+    return async (...call: A): Promise<T> => {
+      const began = performance.now();
+      try {
+        const result = await work(...call);
+        gauge.done(performance.now() - began);
+        return result;
+      } catch (error) {
+        // What a caller gave up, or asked for in vain, says nothing of the store.
+        if (error instanceof AppError && error.status >= 500) gauge.failed(performance.now() - began);
+        throw error;
+      }
+    };
+  };
+}

@@ -1,0 +1,66 @@
+import cluster from 'node:cluster';
+
+/** How long the primary waits for its workers: one that hangs is left out. Milliseconds. */
+const PATIENCE_MS = 1000;
+
+type Values = object[];
+
+/** A worker wants all values; the primary asks every worker for its own, and passes them on together. */
+type Message =
+  | { readonly metrics: 'wanted'; readonly id: number }
+  | { readonly metrics: 'asked'; readonly id: number }
+  | { readonly metrics: 'own'; readonly id: number; readonly values: Values }
+  | { readonly metrics: 'all'; readonly id: number; readonly values: readonly Values[] };
+
+/** In the primary: brings what its workers count to the one of them that was asked. */
+export function passMetrics(): void {
+  const collecting = new Map<number, (values: Values) => void>();
+  let last = 0;
+  cluster.on('message', (asker, message: unknown) => {
+    if (!isMessage(message)) return;
+    if (message.metrics === 'own') collecting.get(message.id)?.(message.values);
+    if (message.metrics !== 'wanted') return;
+    const id = ++last;
+    const workers = Object.values(cluster.workers ?? {}).filter((worker) => worker?.isConnected());
+    const all: Values[] = [];
+    const finish = () => {
+      clearTimeout(timer);
+      collecting.delete(id);
+      if (asker.isConnected()) asker.send({ metrics: 'all', id: message.id, values: all } satisfies Message);
+    };
+    const timer = setTimeout(finish, PATIENCE_MS);
+    collecting.set(id, (values) => {
+      if (all.push(values) === workers.length) finish();
+    });
+    for (const worker of workers) worker?.send({ metrics: 'asked', id } satisfies Message);
+  });
+}
+
+/** In a worker: what all workers count. `own`: what this one does; it is also told to the others. */
+export function gatherMetrics(own: () => Promise<Values>): () => Promise<readonly Values[]> {
+  const waiting = new Map<number, (all: readonly Values[]) => void>();
+  let last = 0;
+  const send = (message: Message) => process.connected && process.send?.(message);
+  process.on('message', (message: unknown) => {
+    if (!isMessage(message)) return;
+    if (message.metrics === 'asked')
+      void own().then((values) => send({ metrics: 'own', id: message.id, values }));
+    if (message.metrics === 'all') waiting.get(message.id)?.(message.values);
+  });
+  return async () => {
+    const id = ++last;
+    let timer: NodeJS.Timeout | undefined;
+    const all = await new Promise<readonly Values[] | null>((resolve) => {
+      waiting.set(id, resolve);
+      timer = setTimeout(() => resolve(null), 2 * PATIENCE_MS);
+      send({ metrics: 'wanted', id });
+    });
+    clearTimeout(timer);
+    waiting.delete(id);
+    return all ?? [await own()]; // the primary is gone: this worker is about to stop
+  };
+}
+
+function isMessage(message: unknown): message is Message {
+  return typeof message === 'object' && message !== null && 'metrics' in message;
+}

@@ -1,0 +1,82 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { Metrics, metricsText } from '../src/telemetry/metrics.ts';
+import { catalogue } from './support/catalogue.ts';
+import { samples } from './support/metrics.ts';
+import { RawClient } from './support/raw.ts';
+import { serverOn, type EngineName, type TestServer } from './support/server.ts';
+
+async function untilSample(server: TestServer, name: string, value: number): Promise<void> {
+  for (let tries = 0; tries < 500; tries++) if ((await samples(server.url)).get(name) === value) return;
+  assert.fail(`${name} did not become ${value}`);
+}
+
+for (const engine of ['uws', 'node'] satisfies EngineName[])
+  test(`${engine}: /metrics counts requests, rows, bytes and batches by route, and never by raw path`, async (t) => {
+    const server = await serverOn(t, { HTTP_ENGINE: engine, MONGODB_URI: '' });
+    await server.insert(catalogue(300, 'string').map(({ document }) => document));
+    let bytes = 0;
+    for (const path of [
+      '/items/row-000000',
+      '/items/a',
+      '/items/b',
+      '/c',
+      '/items/stream',
+      '/items?limit=9',
+    ]) {
+      const response = await server.get(path, { 'accept-encoding': 'identity' });
+      const { byteLength } = await response.arrayBuffer();
+      if (path === '/items/stream') bytes = byteLength;
+    }
+    const found = await samples(server.url);
+    const expected = {
+      'sluice_requests_total{route="/items/{id}",method="GET",status="200"}': 1,
+      'sluice_requests_total{route="/items/{id}",method="GET",status="404"}': 2,
+      'sluice_requests_total{route="none",method="GET",status="404"}': 1,
+      'sluice_requests_total{route="/items/stream",method="GET",status="200"}': 1,
+      'sluice_request_duration_seconds_count{route="/items/{id}"}': 3,
+      'sluice_rows_sent_total{route="/items/stream"}': 300,
+      'sluice_rows_sent_total{route="/items"}': 9,
+      'sluice_sent_bytes_total{route="/items/stream"}': bytes,
+      sluice_store_batches_total: 4, // one for the type of ids, two for the stream, one for the page
+      'sluice_store_seconds_count{operation="insert"}': 1,
+      sluice_requests_in_flight: 1,
+      sluice_streams_open: 0,
+      sluice_streams_stalled: 0,
+    };
+    assert.deepEqual(
+      Object.fromEntries(Object.keys(expected).map((name) => [name, found.get(name)])),
+      expected,
+    );
+    assert.ok((found.get('process_resident_memory_bytes') ?? 0) > 1e6);
+    assert.ok(found.has('nodejs_eventloop_lag_p99_seconds'));
+    assert.deepEqual(
+      [...found.keys()].filter((name) => /row-|"\/c"/.test(name)),
+      [],
+    );
+  });
+
+test('a stream whose reader takes nothing is open and stalled, then cut', async (t) => {
+  const server = await serverOn(t, { HTTP_ENGINE: 'uws', MONGODB_URI: '' });
+  const rows = catalogue(1_800, 'string');
+  await server.insert(rows.map(({ document }) => ({ ...document, text: 'x'.repeat(8000) })));
+  const client = await RawClient.connect(t, Number(new URL(server.url).port));
+  await client.send('GET /items/stream HTTP/1.1\r\nHost: x\r\n\r\n').until((came) => came.includes('row-'));
+  client.socket.pause();
+  await untilSample(server, 'sluice_streams_stalled', 1);
+  assert.equal((await samples(server.url)).get('sluice_streams_open'), 1);
+  client.socket.destroy();
+  await untilSample(server, 'sluice_streams_open', 0);
+  await untilSample(server, 'sluice_streams_stalled', 0);
+  await untilSample(server, 'sluice_answers_cut_total{route="/items/stream",end="client"}', 1);
+});
+
+test('values of several processes are added up', async () => {
+  const one = new Metrics({ openStreams: () => 2 });
+  const other = new Metrics({ openStreams: () => 3 });
+  one.batchRead(10);
+  other.batchRead(5);
+  const text = await metricsText([await one.values(), await other.values()]);
+  assert.match(text, /^sluice_streams_open 5$/m);
+  assert.match(text, /^sluice_store_rows_total 15$/m);
+});

@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { isDeepStrictEqual } from 'node:util';
 import { brotliDecompressSync } from 'node:zlib';
 import { parse } from 'csv-parse/sync';
 import { generateItems } from '../src/import/generate.ts';
@@ -42,7 +43,8 @@ test('the sample has every value of the CSV, read by another reader', async () =
       clarity,
       ...Object.fromEntries(Object.entries(numbers).map(([key, text]) => [key, Number(text)])),
     };
-    assert.deepEqual(items[index], expected);
+    const same = isDeepStrictEqual(items[index], expected); // 54,000 times: assert's own way takes seconds
+    if (!same) assert.deepEqual(items[index], expected);
   }
 });
 
@@ -57,7 +59,7 @@ test('the sample fills an empty store, and is not loaded twice', async (t) => {
 test('a load that broke off anywhere is completed by the next one', async (t) => {
   const { store, slots } = await testLmdb(t);
   const down = new Error('down');
-  for (const lasting of [0, 1, 2, 9, 20]) {
+  for (const lasting of [0, 1, 9]) {
     const broken = loadSample(failingAfter(store.items, lasting));
     await assert.rejects(broken, (error) => error === down);
   }
@@ -101,12 +103,12 @@ function digest(rows: readonly Uint8Array[]): string {
 }
 
 test('generated items are the same for ever: benchmarks are compared by them', async () => {
-  const bytes = await collect(generateItems(100_000, 1));
+  const bytes = await collect(generateItems(20_000, 1));
   assert.equal(
     digest(bytes.slice(0, 1_000)),
     '5f7c71884f41f9c48c455891ba7c6b5d4a1ed670ee62398d1355f44b152982b8',
   );
-  assert.equal(digest(bytes), 'a89546afd76d7381c8d16bdb60999183c661a3860fcd07364d9f26d2df1ca094');
+  assert.equal(digest(bytes), 'ec52f91f67a69798948665e50df4be36ad6fc282fd619434c12ae486e93b982c');
 });
 
 test('a smaller count gives the first items of a larger one, another seed gives others', async () => {
@@ -121,7 +123,7 @@ test('a smaller count gives the first items of a larger one, another seed gives 
 });
 
 test('generated items have the shape and size the contract says', async () => {
-  const { bytes, documents } = await generated(20_000, 4_294_967_295);
+  const { bytes, documents } = await generated(2_000, 4_294_967_295);
   const size = bytes.reduce((sum, row) => sum + row.length, 0) / bytes.length;
   assert.ok(size > 195 && size < 215, `${size} bytes on average`);
   const ids = documents.map(({ _id }) => String(_id as ObjectId));

@@ -59,7 +59,7 @@ for (const [store, engine] of COMBINATIONS) {
     test('walking all pages gives exactly the rows of the sorted reference, in every style, order and filter', async (t) => {
       const server = await testServer(t, store, engine);
       if (!server) return;
-      const rows = catalogue(420);
+      const rows = catalogue(160);
       await server.insert(rows.map((row) => row.document));
       for (const sort of SORTS) {
         for (const category of [undefined, ...CATEGORIES]) {

@@ -33,7 +33,7 @@ export function chainContract(name: string, open: OpenForTest): void {
     const opened = await open(t);
     if (!opened) return;
     const { store, slots } = opened;
-    const items = makeItems(180);
+    const items = makeItems(100);
     await store.items.insert(
       items.map(({ bytes }) => bytes),
       'fail',

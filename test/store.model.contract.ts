@@ -80,8 +80,8 @@ export function modelContract(name: string, open: OpenForTest): void {
       },
     );
     await fc.assert(property, {
-      numRuns: process.env.LONG ? 500 : 30,
-      interruptAfterTimeLimit: process.env.LONG ? 60_000 : 8_000,
+      numRuns: process.env.LONG ? 500 : 12,
+      interruptAfterTimeLimit: process.env.LONG ? 60_000 : 3_000,
       markInterruptAsFailure: false,
     });
     assert.equal(slots.taken, 0);

@@ -1,8 +1,10 @@
 #!/usr/bin/env node
 import { ConfigError, readConfig, settingsHelp, type Config } from './config.ts';
-import { IMPORT_HELP, parseImportArguments, runImport, UsageError } from './import/command.ts';
+import { IMPORT_HELP, parseImportArguments, runImport } from './import/command.ts';
 import { createLog, openStore, startServer } from './main.ts';
+import { parsePullArguments, PULL_HELP, REAL_CLOCK, runPull } from './pull/command.ts';
 import { Slots } from './store/slots.ts';
+import { UsageError } from './terminal/arguments.ts';
 import { gatherMetrics } from './worker-metrics.ts';
 import { isWorker, leavePrimary, tellListening, untilToldToStop, Workers } from './workers.ts';
 
@@ -11,6 +13,7 @@ const HELP = `sluice - very large item sets from MongoDB as pages and streams
 Usage:
   sluice serve             serve the items over HTTP
   sluice import FILE|-     import items (also --generate N, --sample)
+  sluice pull URL -o FILE  pull a stream into a file: proved, resumed through whatever cuts
   sluice COMMAND --help    what a command takes
 
 Exit codes: 0 done, 1 failed, 2 wrong use.
@@ -36,6 +39,9 @@ async function main(argv: readonly string[]): Promise<number> {
     case 'import':
       if (help) return print(IMPORT_HELP);
       return importItems(rest);
+    case 'pull':
+      if (help) return print(PULL_HELP);
+      return pullItems(rest);
     case '--help':
     case '-h':
     case 'help':
@@ -97,6 +103,15 @@ async function importItems(argv: readonly string[]): Promise<number> {
   } finally {
     await store.close();
   }
+}
+
+function pullItems(argv: readonly string[]): Promise<number> {
+  const command = parsePullArguments(argv);
+  const abort = new AbortController();
+  for (const name of ['SIGTERM', 'SIGINT'] as const)
+    process.once(name, () => abort.abort(new Error('interrupted')));
+  const { stdout, stderr } = process;
+  return runPull(command, { stdout, stderr, isTTY: stderr.isTTY, signal: abort.signal, clock: REAL_CLOCK });
 }
 
 function print(text: string): number {

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { readRows, type Format } from '../src/import/format.ts';
 import { cellValue } from '../src/import/number.ts';
 import { BrokenSource } from '../src/import/row.ts';
-import { UsageError } from '../src/import/usage.ts';
+import { UsageError } from '../src/terminal/arguments.ts';
 import { type Document, Long, onDemand } from '../src/store/bson.ts';
 import { COLUMNS, inChunks, jsonItem, read } from './support/import-reading.ts';
 

@@ -17,14 +17,14 @@ const OWNERS: [library: string, files: RegExp][] = [
   ['mongodb', /^store\/mongo(\.ts|\/)/],
   ['lmdb', /^store\/lmdb\.ts$/],
   ['bson', /^store\/bson\.ts$/],
-  ['node:zlib', /^(stream\/(compress|crc32)|import\/open)\.ts$/],
+  ['node:zlib', /^(stream\/(compress|crc32)|import\/open|pull\/decode)\.ts$/],
   ['fast-json-stringify', /^serialize\/serializers\.ts$/],
   ['negotiator', /^http\/negotiate\.ts$/],
   ['pino', /^main\.ts$/],
   ['env-schema', /^config\.ts$/],
   ['csv-parse', /^import\/csv\.ts$/],
   ['stream-json', /^import\/json\.ts$/],
-  ['cli-progress', /^import\/progress\.ts$/],
+  ['cli-progress', /^terminal\/bar\.ts$/],
   ['ioredis', /^limiter\/redis\.ts$/],
   ['@sinclair/typebox', /^schema\.ts$/],
   ['ajv', /^http\/validate\.ts$/],
@@ -52,6 +52,18 @@ test('the environment and the exit of the process belong to the command line and
   const offenders = sources.filter(
     ({ path, text }) =>
       /process\.(env|exit\b)/.test(text) && !['cli.ts', 'main.ts', 'config.ts', 'http/uws.ts'].includes(path),
+  );
+  assert.deepEqual(
+    offenders.map(({ path }) => path),
+    [],
+  );
+});
+
+test('the client knows the server by its answers only', () => {
+  const offenders = sources.filter(
+    ({ path, text }) =>
+      path.startsWith('pull/') &&
+      /from '\.\.\/(store|http|items|users|pages|main|app|config|errors)\b/.test(text),
   );
   assert.deepEqual(
     offenders.map(({ path }) => path),

@@ -1,11 +1,10 @@
-import { parseArgs } from 'node:util';
 import type { OnConflict } from '../store/store.ts';
 import { FORMATS, formatOfName, type Format } from './format.ts';
 import { MAX_COUNT, MAX_SEED } from './generate.ts';
 import type { Columns } from './item.ts';
 import { STDIN } from './open.ts';
-import { quoted } from './row.ts';
-import { UsageError } from './usage.ts';
+import { integer, oneOf, readArguments, UsageError } from '../terminal/arguments.ts';
+import { quoted } from '../terminal/text.ts';
 
 /** What `sluice import` was asked to do. */
 export type ImportCommand = FileImport | GenerateImport | SampleImport;
@@ -42,14 +41,14 @@ const OPTIONS = {
   seed: { type: 'string' },
   sample: { type: 'boolean' },
 } as const;
-type Values = ReturnType<typeof readArguments>['values'];
+type Values = ReturnType<typeof readArguments<typeof OPTIONS>>['values'];
 
 /** Options that mean something for files only, and for generated items only. */
 const FILE_ONLY = ['format', 'category', 'price', 'id'] as const;
 
 /** Reads the arguments behind `sluice import`; UsageError names the first that is wrong. */
 export function parseImportArguments(argv: readonly string[]): ImportCommand {
-  const { values, positionals } = readArguments(argv);
+  const { values, positionals } = readArguments(argv, OPTIONS);
   const [file, second] = positionals;
   const sources = [file, values.generate, values.sample].filter((source) => source !== undefined);
   if (second !== undefined)
@@ -86,48 +85,12 @@ function fileImport(file: string, values: Values, onConflict: OnConflict): FileI
   return { kind: 'file', file, format, columns, onConflict };
 }
 
-function readArguments(argv: readonly string[]) {
-  try {
-    const { values, positionals, tokens } = parseArgs({
-      args: [...argv],
-      options: OPTIONS,
-      allowPositionals: true,
-      tokens: true,
-    });
-    const seen = new Set<string>();
-    for (const token of tokens) {
-      if (token.kind !== 'option') continue;
-      if (seen.has(token.name)) throw new UsageError(`--${token.name} is given twice`);
-      seen.add(token.name);
-    }
-    return { values, positionals };
-  } catch (error) {
-    // parseArgs throws TypeErrors with a code of its own for what a user typed.
-    const code = error instanceof TypeError && 'code' in error ? String(error.code) : '';
-    if (error instanceof Error && code.startsWith('ERR_PARSE_ARGS_')) throw new UsageError(error.message);
-    throw error;
-  }
-}
-
 function refuse(values: Values, names: readonly (keyof Values)[], belongsTo: string): void {
   const given = names.find((name) => values[name] !== undefined);
   if (given !== undefined) throw new UsageError(`--${given} goes with ${belongsTo} only`);
 }
 
-function oneOf<T extends string>(option: string, value: string | undefined, allowed: readonly T[]): T | null {
-  if (value === undefined) return null;
-  const found = allowed.find((one) => one === value);
-  if (found !== undefined) return found;
-  throw new UsageError(`${option} takes one of ${allowed.join(', ')}; it got ${quoted(value)}`);
-}
-
 function column(option: string, value: string | undefined): string | undefined {
   if (value === '') throw new UsageError(`${option} takes the name of a column; it got nothing`);
   return value;
-}
-
-function integer(option: string, value: string, least: number, most: number): number {
-  const number = /^\d{1,15}$/.test(value) ? Number(value) : NaN;
-  if (number >= least && number <= most) return number;
-  throw new UsageError(`${option} takes an integer from ${least} to ${most}; it got ${quoted(value)}`);
 }

@@ -2,8 +2,9 @@ import { Long, ObjectId } from '../store/bson.ts';
 import { encodeItem, type Columns, type Fields } from './item.ts';
 import { cellValue, priceOfCell } from './number.ts';
 import { keepsItsName } from './object.ts';
-import { BadRow, BrokenSource, quoted } from './row.ts';
-import { UsageError } from './usage.ts';
+import { BadRow, BrokenSource } from './row.ts';
+import { quoted } from '../terminal/text.ts';
+import { UsageError } from '../terminal/arguments.ts';
 import { faultOfName } from './value.ts';
 
 /** Makes the item of one CSV row; BadRow when it is none. */

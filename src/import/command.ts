@@ -6,13 +6,14 @@ import { readRows } from './format.ts';
 import { generateItems } from './generate.ts';
 import { importItems, ImportStopped, type ImportResult } from './import.ts';
 import { openSource } from './open.ts';
-import { counted, createProgress, type Console, type Extent, type Progress } from './progress.ts';
-import { BrokenSource, printable, type Rows } from './row.ts';
+import { createProgress, type Console, type Extent, type Progress } from './progress.ts';
+import { BrokenSource, type Rows } from './row.ts';
+import { counted, printable } from '../terminal/text.ts';
 import { SAMPLE_ROWS, sampleItems } from './sample.ts';
-import { UsageError } from './usage.ts';
+import { UsageError } from '../terminal/arguments.ts';
 
 export { parseImportArguments, type ImportCommand } from './arguments.ts';
-export { IMPORT_HELP, UsageError } from './usage.ts';
+export { IMPORT_HELP } from './usage.ts';
 
 /** Bad rows listed one by one; a wrong --price would else fill the terminal with millions of lines. */
 const LISTED = 1_000;

@@ -1,5 +1,6 @@
 import { Decimal128, Double, EJSON, Int32, Long, ObjectId, UUID } from '../store/bson.ts';
-import { BadRow, quoted } from './row.ts';
+import { BadRow } from './row.ts';
+import { quoted } from '../terminal/text.ts';
 
 /**
  * Extended JSON (v2, canonical and relaxed), as mongoexport writes it: an object whose first key names a type, such as

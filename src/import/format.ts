@@ -4,7 +4,8 @@ import type { Columns } from './item.ts';
 import { readJson } from './json-array.ts';
 import { readNdjson } from './ndjson.ts';
 import { peek } from './peek.ts';
-import { BrokenSource, quoted, type Rows } from './row.ts';
+import { BrokenSource, type Rows } from './row.ts';
+import { quoted } from '../terminal/text.ts';
 
 export const FORMATS = ['csv', 'ndjson', 'json'] as const;
 export type Format = (typeof FORMATS)[number];

@@ -1,6 +1,7 @@
 import { Binary, BSON, Decimal128, Double, Int32, Long, ObjectId } from '../store/bson.ts';
 import { MAX_KEY_BYTES } from '../items/query.ts';
-import { BadRow, quoted } from './row.ts';
+import { BadRow } from './row.ts';
+import { quoted } from '../terminal/text.ts';
 
 /** MongoDB's bound on one document. */
 const MAX_ITEM_BYTES = 16 * 1024 * 1024;

@@ -5,7 +5,8 @@ import { open } from 'node:fs/promises';
 import { addAbortSignal, pipeline, type Readable, type Transform } from 'node:stream';
 import * as zlib from 'node:zlib';
 import { peek } from './peek.ts';
-import { BrokenSource, quoted } from './row.ts';
+import { BrokenSource } from './row.ts';
+import { quoted } from '../terminal/text.ts';
 
 /** What is read when the file's name is `-`. */
 export const STDIN = '-';

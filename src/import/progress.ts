@@ -1,4 +1,5 @@
-import { SingleBar } from 'cli-progress';
+import { startBar } from '../terminal/bar.ts';
+import { counted } from '../terminal/text.ts';
 import type { ImportResult } from './import.ts';
 
 /** Where lines and the bar go; a terminal or not. */
@@ -23,15 +24,9 @@ export interface Progress {
 
 /** Rows between two lines where no bar can be shown. */
 const LINE_ROWS = 1_000_000;
-const CLEAR_LINE = '\r\u001b[K';
 
 export function createProgress({ stderr, isTTY }: Console, extent: Extent): Progress {
   return isTTY ? bar(stderr, extent) : lines(stderr);
-}
-
-/** Counts as a person reads them: `53,940`. */
-export function counted(count: number): string {
-  return count.toLocaleString('en-US');
 }
 
 function bar(stderr: NodeJS.WritableStream, { total, position }: Extent): Progress {
@@ -39,14 +34,12 @@ function bar(stderr: NodeJS.WritableStream, { total, position }: Extent): Progre
     total === null
       ? '{rows} rows read, {written} written | {duration_formatted}'
       : '{bar} {percentage}% | {rows} rows read, {written} written | {eta_formatted} left';
-  // gracefulExit would take SIGINT away from whoever runs us.
-  const single = new SingleBar({ stream: stderr, format, gracefulExit: false, hideCursor: null });
-  single.start(Math.max(total ?? 0, 1), 0, { rows: '0', written: '0' });
+  const shown = startBar(stderr, format, total ?? 0, { rows: '0', written: '0' });
   return {
     update: ({ read, written }) =>
-      single.update(position(read), { rows: counted(read), written: counted(written) }),
-    line: (text) => stderr.write(`${CLEAR_LINE}${text}\n`),
-    stop: () => single.stop(),
+      shown.update(position(read), { rows: counted(read), written: counted(written) }),
+    line: (text) => shown.line(text),
+    stop: () => shown.stop(),
   };
 }
 

@@ -23,19 +23,3 @@ export class BrokenSource extends Error {
 
 /** The longest row that is read: a quote that is never closed, or a file without line ends, must not fill the memory. */
 export const LONGEST_ROW = 16 * 1024 * 1024;
-
-const SHOWN = 60;
-
-/** A piece of foreign text as it may stand in a message on a terminal: quoted, shortened, no control characters. */
-export function quoted(text: string): string {
-  const shown = text.length > SHOWN ? `${text.slice(0, SHOWN)}…` : text;
-  return printable(JSON.stringify(shown));
-}
-
-/** Text without control characters: an escape sequence in a file must not reach the terminal. */
-export function printable(text: string): string {
-  return text.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/gu, (character) => {
-    const code = character.codePointAt(0) ?? 0;
-    return code > 0xffff ? `\\u{${code.toString(16)}}` : `\\u${code.toString(16).padStart(4, '0')}`;
-  });
-}

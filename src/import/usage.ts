@@ -1,8 +1,3 @@
-/** The command line is wrong; the message says what was expected and what came. Exit code 2. */
-export class UsageError extends Error {
-  override readonly name = 'UsageError';
-}
-
 export const IMPORT_HELP = `Usage:
   sluice import FILE|- [--format csv|ndjson|json] [--category COLUMN] [--price COLUMN] [--id COLUMN]
                        [--on-conflict skip|replace|fail]

@@ -1,6 +1,7 @@
 import { Decimal128, Long } from '../store/bson.ts';
 import { extendedValue } from './extended.ts';
-import { BadRow, quoted } from './row.ts';
+import { BadRow } from './row.ts';
+import { quoted } from '../terminal/text.ts';
 
 /** Levels of objects and arrays in an item, the item itself being the first. */
 export const MAX_DEPTH = 32;

@@ -1,7 +1,7 @@
 import { AppError } from '../errors.ts';
 import type { Request } from '../http/edge.ts';
 import { mediaTypeNegotiator } from '../http/negotiate.ts';
-import { csvHeader } from '../serialize/csv.ts';
+import { csvHeader } from '../serialize/csv-cell.ts';
 import type { RowEncoder, Transcoder } from '../serialize/rows.ts';
 import { columnsOfFields } from './columns.ts';
 import type { StreamQuery } from './stream-query.ts';

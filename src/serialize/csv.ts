@@ -1,48 +1,12 @@
+import { csvLine } from './csv-cell.ts';
 import { itemValues } from './item.ts';
 
-/**
- * CSV (RFC 4180) in UTF-8, lines ended by CR LF. The form of a cell, which the wasm transcoder gives byte for byte too:
- *
- * - Text as it is; in quotes, its own doubled, when it holds a comma, quote, CR or LF, or is empty.
- * - Numbers, booleans, dates, ids and base64 as their JSON has them, without quotes.
- * - Objects, arrays and Extended JSON as JSON text in quotes.
- * - Nothing at all where the JSON has null, or the row has no such field.
- *
- * `safe`: text that begins with = + - @ TAB or CR gets an apostrophe before it, so that no spreadsheet takes it for a formula
- * (https://owasp.org/www-community/attacks/CSV_Injection); numbers stay numbers.
- */
-const LINE_END = '\r\n';
-
-/** The header line: the names of the columns. */
-export function csvHeader(columns: readonly string[], safe: boolean): string {
-  return columns.map((name) => textCell(name, safe)).join(',') + LINE_END;
-}
-
-/** An item (one BSON document) as a line. Throws as itemToJson does. */
+/** An item (one BSON document) as a line of CSV, see csv-cell.ts. Throws as itemToJson does. */
 export function csvRow(row: Uint8Array, columns: readonly string[], safe: boolean): string {
-  return (
-    itemValues(row, columns.map(storedName))
-      .map((json) => cell(json, safe))
-      .join(',') + LINE_END
-  );
+  return csvLine(itemValues(row, columns.map(storedName)), safe);
 }
 
 /** The name under which a row has a column: `id` is its `_id`. */
 export function storedName(column: string): string {
   return column === 'id' ? '_id' : column;
-}
-
-function cell(json: string | undefined, safe: boolean): string {
-  if (json === undefined || json === 'null') return '';
-  if (json.startsWith('"')) return textCell(JSON.parse(json) as string, safe);
-  return /^[{[]/.test(json) ? quoted(json) : json;
-}
-
-function textCell(text: string, safe: boolean): string {
-  const harmless = safe && /^[=+\-@\t\r]/.test(text) ? `'${text}` : text;
-  return text === '' || /[",\r\n]/.test(text) ? quoted(harmless) : harmless;
-}
-
-function quoted(text: string): string {
-  return `"${text.replaceAll('"', '""')}"`;
 }

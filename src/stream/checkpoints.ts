@@ -8,6 +8,8 @@ import { crc32 } from './crc32.ts';
 /** A checkpoint stands at least behind so many rows, or so many milliseconds after the last one, while rows come. */
 export const CHECKPOINT_ROWS = 10_000;
 export const CHECKPOINT_MS = 5_000;
+/** And about so many bytes: readers hold what is not proved yet. */
+const CHECKPOINT_BYTES = 16 * 1024 * 1024;
 
 /** Rows are passed on in slices that take a reader about a second: a slow one does not wait for a batch to be through. */
 const SLICE_MS = 1_000;
@@ -37,7 +39,7 @@ export class CheckpointEncoder implements RowEncoder {
   #bytes = 0;
   #crc = 0;
   #endsInRow = false;
-  #checked: { readonly rows: number; readonly at: number };
+  #checked: { readonly rows: number; readonly bytes: number; readonly at: number };
   #sliceRows = FIRST_SLICE_ROWS;
   /** How far in the batch its slice begins, and how far it is to go. */
   #sliceAt = 0;
@@ -46,7 +48,7 @@ export class CheckpointEncoder implements RowEncoder {
   constructor(lines: RowEncoder, options: CheckpointOptions) {
     this.#lines = lines;
     this.#options = options;
-    this.#checked = { rows: 0, at: options.now() };
+    this.#checked = { rows: 0, bytes: 0, at: options.now() };
   }
 
   *encode(batch: Batch, chunkBytes: number): Generator<Uint8Array, void, undefined> {
@@ -62,11 +64,14 @@ export class CheckpointEncoder implements RowEncoder {
       this.#rows += slice.rows;
       const now = this.#options.now();
       this.#sliceRows = rowsOfSlice(slice.rows, now - begun, this.#sliceRows);
-      const isDue = this.#rows - this.#checked.rows >= CHECKPOINT_ROWS || now - this.#checked.at >= DUE_MS;
+      const isDue =
+        this.#rows - this.#checked.rows >= CHECKPOINT_ROWS ||
+        this.#bytes - this.#checked.bytes >= CHECKPOINT_BYTES ||
+        now - this.#checked.at >= DUE_MS;
       if (at === batch.length) this.#last = batch.last;
       else if (isDue || at === this.#end) this.#last = lastBookmark(slice, this.#options.plan);
       if (!isDue) continue;
-      this.#checked = { rows: this.#rows, at: now };
+      this.#checked = { rows: this.#rows, bytes: this.#bytes, at: now };
       yield Buffer.from(`${serializers.checkpoint({ checkpoint: this.#tally() })}\n`);
     }
   }

@@ -1,0 +1,100 @@
+import { csvHeader, csvLine } from '../serialize/csv-cell.ts';
+import { membersOf } from './json-row.ts';
+
+/** How rows are written; the same bytes as the server's own `format=` gives. */
+export const FORMATS = ['ndjson', 'json', 'csv'] as const;
+export type Format = (typeof FORMATS)[number];
+
+const LF = 0x0a;
+const COMMA = 0x2c;
+/** So many rows are looked at for the columns of a table, and so many columns it has at most. */
+const SAMPLED_ROWS = 1_000;
+const MOST_COLUMNS = 1_000;
+
+type Bytes = AsyncIterable<Buffer>;
+
+/** Rows that came, and were proved, as NDJSON, in the form that is asked for. `fields`: what the URL asks for; null: all. */
+export function framed(rows: Bytes, format: Format, fields: readonly string[] | null): Bytes {
+  switch (format) {
+    case 'ndjson':
+      return rows;
+    case 'json':
+      return asArray(rows);
+    case 'csv':
+      return asTable(rows, fields && columnsOf(fields));
+  }
+}
+
+/** In JSON an LF stands nowhere but behind a row: each but the last becomes a comma. */
+async function* asArray(rows: Bytes): AsyncGenerator<Buffer, void, undefined> {
+  let before = '[';
+  for await (const chunk of rows) {
+    if (chunk.length === 0) continue;
+    const endsRow = chunk[chunk.length - 1] === LF;
+    const array = Buffer.from(endsRow ? chunk.subarray(0, -1) : chunk);
+    for (let at = array.indexOf(LF); at !== -1; at = array.indexOf(LF, at + 1)) array[at] = COMMA;
+    yield Buffer.from(before);
+    yield array;
+    before = endsRow ? ',' : '';
+  }
+  yield Buffer.from(`${before === '[' ? '[' : ''}]\n`);
+}
+
+async function* asTable(
+  rows: Bytes,
+  given: readonly string[] | null,
+): AsyncGenerator<Buffer, void, undefined> {
+  let columns = given;
+  let first: string[] = [];
+  if (columns) yield Buffer.from(csvHeader(columns, false));
+  for await (const lines of linesOf(rows)) {
+    if (columns) {
+      yield table(lines, columns);
+      continue;
+    }
+    first = [...first, ...lines];
+    if (first.length < SAMPLED_ROWS) continue;
+    columns = columnsFound(first);
+    yield Buffer.from(csvHeader(columns, false));
+    yield table(first, columns);
+  }
+  if (columns) return;
+  columns = columnsFound(first);
+  yield Buffer.from(csvHeader(columns, false));
+  yield table(first, columns);
+}
+
+async function* linesOf(rows: Bytes): AsyncGenerator<string[], void, undefined> {
+  let begun: Buffer[] = [];
+  for await (const chunk of rows) {
+    const end = chunk.lastIndexOf(LF);
+    begun.push(end === -1 ? chunk : chunk.subarray(0, end));
+    if (end === -1) continue;
+    yield Buffer.concat(begun).toString().split('\n');
+    begun = [chunk.subarray(end + 1)];
+  }
+}
+
+function table(lines: readonly string[], columns: readonly string[]): Buffer {
+  const written = lines.map((line) => {
+    const values = new Map(membersOf(line));
+    return csvLine(
+      columns.map((name) => values.get(name)),
+      false,
+    );
+  });
+  return Buffer.from(written.join(''));
+}
+
+/** `id` first unless it is among them. */
+function columnsOf(fields: readonly string[]): readonly string[] {
+  const shown = [...new Set(fields)].filter((name) => name !== '_id');
+  return shown.includes('id') ? shown : ['id', ...shown];
+}
+
+function columnsFound(lines: readonly string[]): readonly string[] {
+  const columns = new Set(['id', 'category', 'price']);
+  for (const line of lines.slice(0, SAMPLED_ROWS))
+    for (const [name] of membersOf(line)) if (columns.size < MOST_COLUMNS) columns.add(name);
+  return [...columns];
+}

@@ -1,0 +1,136 @@
+import { request as requestPlain, type ClientRequest, type IncomingMessage } from 'node:http';
+import { request as requestTls } from 'node:https';
+import type { Transform } from 'node:stream';
+import { decoderOf, type Compression } from './decode.ts';
+import { failureOf, Interrupted, Refused } from './failure.ts';
+
+export interface Asking {
+  readonly compression: Compression;
+  /** An API key, sent as `Authorization: Bearer`; null: none. */
+  readonly key: string | null;
+  /** A connection on which nothing comes for so long is given up. Milliseconds. */
+  readonly idleMs: number;
+  readonly signal: AbortSignal;
+}
+
+/** Where answers come from: rejects with Interrupted when asking again may help, else with Refused. */
+export type Source = (url: URL, accept: string, asking: Asking) => Promise<AsyncIterable<Buffer>>;
+
+const LONGEST_PROBLEM = 64 * 1024;
+
+/**
+ * The content of the answer to a GET, decoded. It ends where the connection ends, whole or cut: what came is passed on either
+ * way, which pipelines and fetch do not do. Whoever stops reading closes the connection.
+ */
+export const httpSource: Source = async (url, accept, asking) => {
+  const { request, response } = await ask(url, accept, asking);
+  const coding = response.headers['content-encoding'];
+  const decoder = decoderOf(coding);
+  if (!decoder) {
+    request.destroy();
+    throw new Refused(`the server answers with the coding ${String(coding)}`);
+  }
+  const bytes = contentOf(request, response, decoder, asking.idleMs);
+  const status = response.statusCode ?? 0;
+  if (status !== 200) throw await problemOf(status, response, bytes);
+  const type = response.headers['content-type'] ?? 'nothing';
+  if (type.split(';')[0] === accept) return bytes;
+  request.destroy();
+  throw new Refused(`the server answers with ${type}, not with ${accept}`);
+};
+
+function ask(url: URL, accept: string, { compression, key, idleMs, signal }: Asking) {
+  const headers = {
+    accept,
+    'accept-encoding': compression === 'none' ? 'identity' : compression,
+    ...(key !== null && { authorization: `Bearer ${key}` }),
+  };
+  const send = url.protocol === 'https:' ? requestTls : requestPlain;
+  return new Promise<{ request: ClientRequest; response: IncomingMessage }>((resolve, reject) => {
+    const request = send(url, { agent: false, headers, signal });
+    request.on('error', (error) => reject(new Interrupted(error.message, { cause: error })));
+    request.on('response', (response) => resolve({ request, response }));
+    request.setTimeout(idleMs, () =>
+      request.destroy(new Error(`nothing came for ${Math.round(idleMs / 1000)} s`)),
+    );
+    request.end();
+  });
+}
+
+async function* contentOf(
+  request: ClientRequest,
+  response: IncomingMessage,
+  decoder: Transform,
+  idleMs: number,
+): AsyncGenerator<Buffer, void, undefined> {
+  // While we hold the connection back ourselves, that nothing comes is no fault of the server.
+  const goOn = () => {
+    request.setTimeout(idleMs);
+    response.resume();
+  };
+  response.on('data', (chunk: Buffer) => {
+    if (decoder.write(chunk)) return;
+    request.setTimeout(0);
+    response.pause();
+    decoder.once('drain', goOn);
+  });
+  response.on('error', () => undefined); // `close` follows; that the answer is not whole shows in what came
+  response.on('close', () => decoder.end());
+  try {
+    yield* decoder as AsyncIterable<Buffer>;
+  } catch (error) {
+    if (error instanceof Error && 'errno' in error)
+      throw new Interrupted(`the coding is broken: ${error.message}`, { cause: error });
+    throw error;
+  } finally {
+    response.removeAllListeners('data');
+    request.destroy();
+    decoder.destroy();
+  }
+}
+
+async function problemOf(
+  status: number,
+  response: IncomingMessage,
+  bytes: AsyncIterable<Buffer>,
+): Promise<Error> {
+  const seconds = Number(response.headers['retry-after'] ?? 0);
+  const text = (await textOf(bytes)).trim();
+  const isProblem = response.headers['content-type']?.startsWith('application/problem+json') ?? false;
+  const said = isProblem ? detailOf(text) : '';
+  const message = `the server answers ${status}${said === '' ? '' : `: ${said}`}`;
+  return failureOf(status, message, Number.isFinite(seconds) ? seconds * 1000 : 0);
+}
+
+function detailOf(text: string): string {
+  try {
+    const { detail } = JSON.parse(text) as { detail?: unknown };
+    return typeof detail === 'string' ? detail : '';
+  } catch (error) {
+    if (error instanceof SyntaxError) return '';
+    throw error;
+  }
+}
+
+async function textOf(bytes: AsyncIterable<Buffer>): Promise<string> {
+  const chunks: Buffer[] = [];
+  let length = 0;
+  for await (const chunk of bytes) {
+    chunks.push(chunk);
+    length += chunk.length;
+    if (length > LONGEST_PROBLEM) break;
+  }
+  return Buffer.concat(chunks).toString();
+}
+
+/** The JSON a URL answers with. */
+export async function jsonOf(source: Source, url: URL, asking: Asking): Promise<unknown> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of await source(url, 'application/json', asking)) chunks.push(chunk);
+  try {
+    return JSON.parse(Buffer.concat(chunks).toString());
+  } catch (error) {
+    if (error instanceof SyntaxError) throw new Interrupted(`half an answer came from ${url.pathname}`);
+    throw error;
+  }
+}

@@ -1,0 +1,98 @@
+import { startBar } from '../terminal/bar.ts';
+import { counted } from '../terminal/text.ts';
+import type { Place } from './place.ts';
+
+/** Rows and bytes that are proved. */
+export interface Count {
+  readonly rows: number;
+  readonly bytes: number;
+}
+
+export interface ProgressOptions {
+  readonly stderr: NodeJS.WritableStream;
+  readonly isTTY: boolean;
+  /** About how many rows there are in all; null when nobody knows. */
+  readonly total: number | null;
+  /** What an earlier run had pulled. */
+  readonly before: Count;
+  /** A clock in milliseconds. */
+  readonly now: () => number;
+}
+
+/** Shows how a pull goes on: a bar on a terminal, else a line now and then. To be stopped in any case. */
+export interface Progress {
+  update(count: Count): void;
+  /** A line that stays. */
+  line(text: string): void;
+  stop(): void;
+}
+
+/** Between two lines where no bar can be shown. Milliseconds. */
+const LINE_MS = 10_000;
+
+export function createProgress(options: ProgressOptions): Progress {
+  return options.isTTY ? bar(options) : lines(options);
+}
+
+function bar(options: ProgressOptions): Progress {
+  const { stderr, total, before } = options;
+  const format = total === null ? '{text}' : '{bar} {percentage}% | {text}';
+  const words = speaker(options);
+  const shown = startBar(stderr, format, total ?? 0, { text: words(before) });
+  return {
+    update: (count) => shown.update(Math.min(count.rows, total ?? 0), { text: words(count) }),
+    line: (text) => shown.line(text),
+    stop: () => shown.stop(),
+  };
+}
+
+function lines(options: ProgressOptions): Progress {
+  const { stderr, total, now } = options;
+  const words = speaker(options);
+  let next = now() + LINE_MS;
+  return {
+    update: (count) => {
+      if (now() < next) return;
+      next = now() + LINE_MS;
+      const share = total ? `${Math.min(100, Math.round((100 * count.rows) / total))} %, ` : '';
+      stderr.write(`${share}${words(count)}\n`);
+    },
+    line: (text) => stderr.write(`${text}\n`),
+    stop: () => undefined,
+  };
+}
+
+/** What there is to say of a count: rows, bytes, the rate of this run, and the time left when the total is known. */
+function speaker({ total, before, now }: ProgressOptions): (count: Count) => string {
+  const began = now();
+  return ({ rows, bytes }) => {
+    const rate = (rows - before.rows) / Math.max(0.001, (now() - began) / 1000);
+    const left = total === null || rate === 0 ? '' : `, about ${duration((total - rows) / rate)} left`;
+    return `${counted(rows)} rows, ${sizeOf(bytes)}, ${counted(Math.round(rate))} rows/s${left}`;
+  };
+}
+
+export interface Outcome {
+  readonly place: Place;
+  readonly cuts: number;
+  readonly ms: number;
+  readonly names: readonly string[];
+}
+
+/** What a pull that is whole says of itself. */
+export function summary({ place, cuts, ms, names }: Outcome): string {
+  const crc = place.crc32.toString(16).padStart(8, '0');
+  const proof = `${counted(place.rows)} rows, ${counted(place.bytes)} bytes of NDJSON, CRC-32 ${crc}`;
+  return `pulled and proved: ${proof}; in ${duration(ms / 1000)}, ${counted(cuts)} ${cuts === 1 ? 'cut' : 'cuts'}: ${names.join(', ')}`;
+}
+
+function sizeOf(bytes: number): string {
+  return bytes < 1e9 ? `${(bytes / 1e6).toFixed(1)} MB` : `${(bytes / 1e9).toFixed(2)} GB`;
+}
+
+function duration(seconds: number): string {
+  const whole = Math.max(0, Math.round(seconds));
+  if (seconds < 10) return `${Math.max(0, seconds).toFixed(1)} s`;
+  if (whole < 120) return `${whole} s`;
+  return whole < 7200 ? `${Math.round(whole / 60)} min` : `${Math.round(whole / 3600)} h`;
+}

@@ -1,0 +1,112 @@
+import { assemble, removeParts, type Shape, type WholePart } from './assemble.ts';
+import { Refused } from './failure.ts';
+import { lastTruePlace, PartFile } from './part-file.ts';
+import { BEGINNING, sumOf, type Place } from './place.ts';
+import { StateFile, type Task } from './state.ts';
+import type { Piece } from './answer.ts';
+
+/**
+ * What lies beside the file while it is pulled: `FILE.part` with the rows that are proved (`FILE.part.1` and so on when there are
+ * several parts) and `FILE.part.state`, see state.ts. Killed at any time, the next run finds all that was proved.
+ */
+export class Workspace {
+  readonly task: Task;
+  readonly #output: string;
+  readonly #state: StateFile;
+  readonly #files: readonly PartFile[];
+  readonly #places: Place[];
+
+  private constructor(
+    output: string,
+    task: Task,
+    parts: {
+      readonly state: StateFile;
+      readonly files: readonly PartFile[];
+      readonly places: readonly Place[];
+    },
+  ) {
+    this.task = task;
+    this.#output = output;
+    this.#state = parts.state;
+    this.#files = parts.files;
+    this.#places = [...parts.places];
+  }
+
+  /**
+   * Opens what an earlier run of the same URL left, or begins with the parts that `begin` finds. Refused when something else is
+   * being pulled into this file.
+   */
+  static async open(
+    output: string,
+    url: string,
+    options: { readonly restart: boolean; readonly begin: () => Promise<readonly string[]> },
+  ): Promise<Workspace> {
+    const path = statePath(output);
+    const found = options.restart ? null : await StateFile.read(path);
+    const begun = found?.places.some((places) => places.some(({ rows }) => rows > 0)) ? found : null;
+    if (begun && begun.task.url !== url)
+      throw new Refused(`${path} is of another pull (${begun.task.url}): --restart throws it away`);
+    const task = begun?.task ?? { url, parts: await options.begin() };
+    const paths = partPaths(output, task);
+    const places: Place[] = [];
+    for (const [n, part] of paths.entries()) places.push(await lastTruePlace(part, begun?.places[n] ?? []));
+    const files: PartFile[] = [];
+    for (const [n, part] of paths.entries()) files.push(await PartFile.open(part, places[n] ?? BEGINNING));
+    const state = await StateFile.begin(path, task, places);
+    return new Workspace(output, task, { state, files, places });
+  }
+
+  /** How far each part is. */
+  get places(): readonly Place[] {
+    return this.#places;
+  }
+
+  /** First the rows, then the word that they are there. */
+  async add(part: number, { chunks, place }: Piece): Promise<void> {
+    await this.#files[part]?.append(chunks);
+    await this.#state.add(part, place);
+    this.#places[part] = place;
+  }
+
+  /** Closes everything; what has no row is of no use to the next run and goes away. */
+  async close(): Promise<void> {
+    for (const file of this.#files) await file.close();
+    await this.#state.close();
+    if (sumOf(this.#places).rows === 0 && !this.#places.every(({ ended }) => ended)) await this.#remove();
+  }
+
+  /** Makes the file of all parts, or one of each: FILE-1, FILE-2 before the ending. Returns their names. */
+  async finish(shape: Shape, split: boolean, signal: AbortSignal): Promise<string[]> {
+    const parts = this.#parts();
+    const outputs = split ? parts.map((_, n) => numbered(this.#output, n + 1)) : [this.#output];
+    for (const [n, output] of outputs.entries())
+      await assemble(split ? parts.slice(n, n + 1) : parts, output, shape, signal);
+    await this.#remove();
+    return outputs;
+  }
+
+  #parts(): WholePart[] {
+    return partPaths(this.#output, this.task).map((file, n) => ({
+      file,
+      place: this.#places[n] ?? BEGINNING,
+    }));
+  }
+
+  async #remove(): Promise<void> {
+    await this.#state.remove();
+    await removeParts(this.#parts());
+  }
+}
+
+function statePath(output: string): string {
+  return `${output}.part.state`;
+}
+
+function partPaths(output: string, { parts }: Task): string[] {
+  return parts.map((_, n) => (parts.length === 1 ? `${output}.part` : `${output}.part.${n + 1}`));
+}
+
+function numbered(output: string, n: number): string {
+  const [, stem = output, ending = ''] = /^(.*?[^/])(\.[^./]+)$/.exec(output) ?? [];
+  return `${stem}-${n}${ending}`;
+}

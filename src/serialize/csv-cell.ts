@@ -1,0 +1,37 @@
+/**
+ * The cells of CSV (RFC 4180) as the contract has them; the wasm transcoder gives the same byte for byte:
+ *
+ * - Text as it is; in quotes, its own doubled, when it holds a comma, quote, CR or LF, or is empty.
+ * - Numbers, booleans, dates, ids and base64 as their JSON has them, without quotes.
+ * - Objects, arrays and Extended JSON as JSON text in quotes.
+ * - Nothing at all where the JSON has null, or the row has no such field.
+ *
+ * `safe`: text that begins with = + - @ TAB or CR gets an apostrophe before it, so that no spreadsheet takes it for a formula
+ * (https://owasp.org/www-community/attacks/CSV_Injection); numbers stay numbers.
+ */
+const LINE_END = '\r\n';
+
+/** The header line: the names of the columns. */
+export function csvHeader(columns: readonly string[], safe: boolean): string {
+  return columns.map((name) => textCell(name, safe)).join(',') + LINE_END;
+}
+
+/** A line of the JSON texts of its values; undefined: the row has no such field. */
+export function csvLine(values: readonly (string | undefined)[], safe: boolean): string {
+  return values.map((json) => cell(json, safe)).join(',') + LINE_END;
+}
+
+function cell(json: string | undefined, safe: boolean): string {
+  if (json === undefined || json === 'null') return '';
+  if (json.startsWith('"')) return textCell(JSON.parse(json) as string, safe);
+  return /^[{[]/.test(json) ? quoted(json) : json;
+}
+
+function textCell(text: string, safe: boolean): string {
+  const harmless = safe && /^[=+\-@\t\r]/.test(text) ? `'${text}` : text;
+  return text === '' || /[",\r\n]/.test(text) ? quoted(harmless) : harmless;
+}
+
+function quoted(text: string): string {
+  return `"${text.replaceAll('"', '""')}"`;
+}

@@ -1,0 +1,57 @@
+import { parseArgs, type ParseArgsConfig } from 'node:util';
+import { quoted } from './text.ts';
+
+/** The command line is wrong; the message says what was expected and what came. Exit code 2. */
+export class UsageError extends Error {
+  override readonly name = 'UsageError';
+}
+
+type Options = NonNullable<ParseArgsConfig['options']>;
+type Arguments<T extends Options> = ReturnType<
+  typeof parseArgs<{ options: T; allowPositionals: true; tokens: true; args: string[] }>
+>;
+
+/** The options and positional arguments of a command; UsageError for one that is unknown or given twice. */
+export function readArguments<T extends Options>(
+  argv: readonly string[],
+  options: T,
+): Pick<Arguments<T>, 'values' | 'positionals'> {
+  try {
+    const { values, positionals, tokens } = parseArgs({
+      args: [...argv],
+      options,
+      allowPositionals: true,
+      tokens: true,
+    });
+    const seen = new Set<string>();
+    for (const token of tokens) {
+      if (token.kind !== 'option') continue;
+      if (seen.has(token.name)) throw new UsageError(`--${token.name} is given twice`);
+      seen.add(token.name);
+    }
+    return { values, positionals };
+  } catch (error) {
+    // parseArgs throws TypeErrors with a code of its own for what a user typed.
+    const code = error instanceof TypeError && 'code' in error ? String(error.code) : '';
+    if (error instanceof Error && code.startsWith('ERR_PARSE_ARGS_')) throw new UsageError(error.message);
+    throw error;
+  }
+}
+
+/** One of a few words; null when the option is not given. */
+export function oneOf<T extends string>(
+  option: string,
+  value: string | undefined,
+  allowed: readonly T[],
+): T | null {
+  if (value === undefined) return null;
+  const found = allowed.find((one) => one === value);
+  if (found !== undefined) return found;
+  throw new UsageError(`${option} takes one of ${allowed.join(', ')}; it got ${quoted(value)}`);
+}
+
+export function integer(option: string, value: string, least: number, most: number): number {
+  const number = /^\d{1,15}$/.test(value) ? Number(value) : NaN;
+  if (number >= least && number <= most) return number;
+  throw new UsageError(`${option} takes an integer from ${least} to ${most}; it got ${quoted(value)}`);
+}

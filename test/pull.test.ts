@@ -1,0 +1,278 @@
+import assert from 'node:assert/strict';
+import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { appendFile, readdir, readFile, truncate, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { after, before, describe, test, type TestContext } from 'node:test';
+import { parsePullArguments } from '../src/pull/command.ts';
+import { UsageError } from '../src/terminal/arguments.ts';
+import { catalogue } from './support/catalogue.ts';
+import { startCutter, type Cutter } from './support/cutter.ts';
+import { folder, runPullOf } from './support/pulling.ts';
+import { serverOn, type TestServer } from './support/server.ts';
+
+const CUTS = process.env.LONG ? 200 : 8;
+const ROWS = 21_000;
+
+let server: TestServer;
+const cleanups: (() => void | Promise<void>)[] = [];
+after(async () => {
+  for (const cleanup of cleanups.reverse()) await cleanup();
+});
+
+/** One server for all tests, with items of every awkward kind. */
+before(async () => {
+  const whole = {
+    after: (cleanup: () => void | Promise<void>) => cleanups.push(cleanup),
+  } as unknown as TestContext;
+  server = await serverOn(whole, {});
+  const awkward = ['a,"b"\n\u2028 \\', '', null, { deep: [1, { '"]}': '}{,"' }] }, [], '007', true, -0.5];
+  const documents = catalogue(ROWS).map(({ document }, n) => ({
+    ...document,
+    'odd, "name"': awkward[n % awkward.length],
+    ...(n % 3 === 0 && { sometimes: n }),
+  }));
+  await server.insert(documents);
+});
+
+interface Setting {
+  readonly cutter: Cutter;
+  readonly directory: string;
+}
+
+async function setting(t: TestContext): Promise<Setting> {
+  return { cutter: await startCutter(t, server.url), directory: await folder(t) };
+}
+
+/** The server's own bytes of a stream. */
+async function plain(query: string): Promise<Buffer> {
+  return Buffer.from(await (await server.get(`/items/stream?${query}`)).arrayBuffer());
+}
+
+/** Cuts the next `cuts` connections somewhere in `bytes`. */
+function cutting({ nextAfter }: { nextAfter: () => number }, cuts: number, bytes: number): () => number {
+  let left = cuts;
+  return () => (left-- > 0 ? 1 + Math.floor(Math.random() * bytes) : nextAfter());
+}
+
+describe('a pull', () => {
+  test('gives the bytes of the server’s own stream in every format, order and choice', async (t) => {
+    const { directory } = await setting(t);
+    const queries = [
+      '',
+      'sort=price_desc',
+      'category=music&limit=1500',
+      'fields=n,odd%2C%20%22name%22',
+      'limit=1',
+      'category=none',
+    ];
+    for (const format of ['ndjson', 'json', 'csv']) {
+      for (const query of format === 'csv' ? queries.filter((one) => !one.includes('%2C')) : queries) {
+        const file = join(directory, `items.${format}`);
+        const { code, text } = await runPullOf([`${server.url}/items/stream?${query}`, '-o', file]);
+        assert.equal(code, 0, text);
+        const [pulled, expected] = [await readFile(file), await plain(`${query}&format=${format}`)];
+        assert.ok(pulled.equals(expected), `${format} ${query}`);
+        const piped = await runPullOf([`${server.url}/items/stream?${query}&format=${format}`, '-o', '-']);
+        assert.ok(piped.code === 0 && piped.out.equals(expected), `${format} ${query} into a pipe`);
+      }
+    }
+  });
+
+  for (const compression of ['br', 'gzip', 'none'] as const) {
+    test(`goes on behind its last proof when it is cut, compressed by ${compression}`, async (t) => {
+      const { cutter, directory } = await setting(t);
+      const file = join(directory, 'items.ndjson');
+      for (const query of ['', 'sort=price_asc&limit=20001']) {
+        const expected = await plain(query);
+        const wire = compression === 'none' ? expected.length : expected.length / 14;
+        cutter.nextAfter = cutting({ nextAfter: () => Infinity }, CUTS, wire);
+        const { code, text } = await runPullOf([
+          ...[`${cutter.url}/items/stream?${query}`, '-o', file],
+          ...['--compression', compression],
+        ]);
+        assert.equal(code, 0, text);
+        assert.match(text, /; again in [\d.]+ s\n/);
+        assert.ok((await readFile(file)).equals(expected), query);
+        assert.deepEqual(await readdir(directory), ['items.ndjson'], 'nothing is left beside it');
+      }
+    });
+  }
+
+  test('over several connections is one ordered file, or one of each', async (t) => {
+    const { cutter, directory } = await setting(t);
+    const file = join(directory, 'items.ndjson');
+    cutter.nextAfter = cutting({ nextAfter: () => Infinity }, CUTS, 300_000);
+    const pulled = await runPullOf([`${cutter.url}/items/stream`, '-o', file, '--parallel', '4']);
+    assert.equal(pulled.code, 0, pulled.text);
+    const expected = await plain('');
+    assert.ok((await readFile(file)).equals(expected));
+    for (const format of ['json', 'csv']) {
+      const other = join(directory, `items.${format}`);
+      const { code } = await runPullOf([
+        `${cutter.url}/items/stream?fields=n`,
+        '-o',
+        other,
+        '--parallel',
+        '3',
+      ]);
+      assert.ok(
+        code === 0 && (await readFile(other)).equals(await plain(`fields=n&format=${format}`)),
+        format,
+      );
+    }
+    const split = await runPullOf([`${cutter.url}/items/stream`, '-o', file, '--parallel', '4', '--split']);
+    assert.equal(split.code, 0);
+    const files = [1, 2, 3, 4].map((n) => readFile(join(directory, `items-${n}.ndjson`)));
+    assert.ok(Buffer.concat(await Promise.all(files)).equals(expected));
+    assert.equal((await readdir(directory)).filter((name) => name.includes('.part')).length, 0);
+  });
+
+  for (const parallel of ['1', '3']) {
+    test(`that is interrupted goes on in the next run, whatever became of its files (${parallel} at once)`, async (t) => {
+      const { cutter, directory } = await setting(t);
+      const file = join(directory, 'items.ndjson');
+      const args = [
+        `${cutter.url}/items/stream`,
+        '-o',
+        file,
+        '--parallel',
+        parallel,
+        '--compression',
+        'none',
+      ];
+      const expected = await plain('');
+      const harms: [what: string, harm: (part: string) => Promise<void>][] = [
+        ['nothing', () => Promise.resolve()],
+        ['rows without a proof', (part) => appendFile(part, '{"id":1}\n{"id"')],
+        ['a torn proof', () => appendFile(`${file}.part.state`, '{"part":0,"place":{"cur')],
+        ['a lost row', (part) => truncate(part, 1000)],
+        ['other bytes', (part) => writeFile(part, Buffer.alloc(500_000))],
+      ];
+      for (const [what, harm] of harms) {
+        await harm(await interrupted(cutter, args, directory));
+        const { code, text } = await runPullOf(args);
+        assert.equal(code, 0, `${what}: ${text}`);
+        if (what !== 'a lost row' && what !== 'other bytes')
+          assert.match(text, /^going on behind [\d,]+ rows\n/, what);
+        assert.ok((await readFile(file)).equals(expected), what);
+      }
+    });
+  }
+
+  test('does not go on in the file of another pull', async (t) => {
+    const { cutter, directory } = await setting(t);
+    const file = join(directory, 'items.ndjson');
+    await interrupted(cutter, [`${cutter.url}/items/stream`, '-o', file, '--compression', 'none'], directory);
+    const other = [`${cutter.url}/items/stream?sort=id_desc`, '-o', file];
+    const refused = await runPullOf(other);
+    assert.equal(refused.code, 1);
+    assert.match(refused.text, /is of another pull .*: --restart throws it away\n$/);
+    assert.equal((await runPullOf([...other, '--restart'])).code, 0);
+  });
+});
+
+/** Runs it until something is proved, then interrupts it. Returns the file with the most rows. */
+async function interrupted(cutter: Cutter, args: readonly string[], directory: string): Promise<string> {
+  const enough = new AbortController();
+  const state = (name: string) => name.endsWith('.state') && /"rows":[1-9]/.test(readFileSync(name, 'utf8'));
+  const files = () => readdirSync(directory).map((name) => join(directory, name));
+  let connections = 0;
+  // The questions and one stream pass; the others are cut behind their first checkpoint, if they have one.
+  cutter.nextAfter = () =>
+    args.includes('3') && ++connections <= 3 ? Infinity : 1_300_000 / (args.includes('3') ? 4 : 1);
+  const { code, text } = await runPullOf(args, {
+    signal: enough.signal,
+    seen: (line) => {
+      if (line.includes('again in') && files().some(state)) enough.abort();
+    },
+  });
+  assert.equal(code, 1);
+  assert.match(text, /sluice: interrupted; run it again to go on\n$/);
+  cutter.nextAfter = () => Infinity;
+  const [largest = ''] = files()
+    .filter((name) => /\.part(\.\d)?$/.test(name))
+    .toSorted((a, b) => statSync(b).size - statSync(a).size);
+  return largest;
+}
+
+test('arguments are read into a command', () => {
+  const url = 'http://a.example/items/stream';
+  const command = {
+    url: new URL(url),
+    output: 'a.ndjson',
+    format: 'ndjson',
+    parallel: 1,
+    split: false,
+    compression: 'br',
+    keyFile: null,
+    restart: false,
+    retryForMs: 300_000,
+  };
+  const commands: [argv: string[], changes: object][] = [
+    [[url, '-o', 'a.ndjson'], {}],
+    [[`${url}?format=csv&checkpoints=true`, '-o', '-'], { output: '-', format: 'csv' }],
+    [['-o', 'a.csv', url], { output: 'a.csv', format: 'csv' }],
+    [[url, '-o', 'a.csv', '--format', 'json'], { output: 'a.csv', format: 'json' }],
+    [[url, '-o', 'a', '--parallel', '8', '--split'], { output: 'a', parallel: 8, split: true }],
+    [
+      [
+        url,
+        '-o',
+        'a',
+        '--snapshot',
+        '--compression',
+        'gzip',
+        '--key-file',
+        'k',
+        '--restart',
+        '--retry-for',
+        '5',
+      ],
+      {
+        output: 'a',
+        url: new URL(`${url}?consistency=snapshot`),
+        compression: 'gzip',
+        keyFile: 'k',
+        restart: true,
+        retryForMs: 5000,
+      },
+    ],
+  ];
+  for (const [argv, changes] of commands)
+    assert.deepEqual(parsePullArguments(argv), { ...command, ...changes }, argv.join(' '));
+});
+
+test('wrong arguments are refused with what was expected', () => {
+  const url = 'http://a.example/items/stream';
+  const wrong: [argv: string[], message: RegExp][] = [
+    [['-o', 'a'], /the URL of a stream; it got none/],
+    [[url], /-o FILE, or -o - for standard output; it got neither/],
+    [[url, 'b', '-o', 'a'], /one URL; it got also "b"/],
+    [['items', '-o', 'a'], /a URL such as .*; it got "items"/],
+    [['ftp://a.example/items/stream', '-o', 'a'], /http or https/],
+    [['http://a.example/items', '-o', 'a'], /of \/items\/stream; it got/],
+    [['http://key@a.example/items/stream', '-o', 'a'], /--key-file FILE, not into the URL/],
+    [[`${url}?safe=true`, '-o', 'a'], /safe is of CSV that the server writes/],
+    [[url, '-o', 'a.ndjson.gz'], /-o - \| gzip/],
+    [[url, '-o', 'a', '--format', 'xml'], /--format takes one of ndjson, json, csv; it got "xml"/],
+    [[`${url}?format=xml`, '-o', 'a'], /format in the URL takes one of/],
+    [[`${url}?format=csv`, '-o', 'a', '--format', 'json'], /contradict each other/],
+    [[url, '-o', 'a', '--parallel', '65'], /--parallel takes an integer from 1 to 64; it got "65"/],
+    [[url, '-o', '-', '--parallel', '2'], /--parallel goes with -o FILE/],
+    [[url, '-o', 'a', '--split'], /--split goes with --parallel only/],
+    [[url, '-o', 'a.csv', '--parallel', '2', '--split'], /--split into CSV takes fields=/],
+    [[`${url}?sort=price_asc`, '-o', 'a', '--parallel', '2'], /does not go with "sort=price_asc"/],
+    [[`${url}?limit=5`, '-o', 'a', '--parallel', '2'], /does not go with "limit"/],
+    [[url, '-o', 'a', '--compression', 'zip'], /--compression takes one of br, gzip, none/],
+    [[url, '-o', 'a', '--retry-for', 'ever'], /--retry-for takes an integer/],
+    [[url, '-o', 'a', '-o', 'b'], /--output is given twice/],
+    [[url, '-o', 'a', '--fast'], /'--fast'/],
+  ];
+  for (const [argv, message] of wrong) {
+    assert.throws(
+      () => parsePullArguments(argv),
+      (error) => error instanceof UsageError && message.test(error.message),
+      argv.join(' '),
+    );
+  }
+});

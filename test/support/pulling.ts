@@ -1,0 +1,98 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { createServer, type RequestListener } from 'node:http';
+import { once } from 'node:events';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Writable } from 'node:stream';
+import type { TestContext } from 'node:test';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { Clock } from '../../src/pull/pull.ts';
+import { parsePullArguments, runPull } from '../../src/pull/command.ts';
+
+/** A folder for one test. */
+export async function folder(t: TestContext): Promise<string> {
+  const directory = await mkdtemp(join(tmpdir(), 'sluice-pull-'));
+  t.after(() => rm(directory, { recursive: true, force: true }));
+  return directory;
+}
+
+/** Keeps what is written; `seen` is told of each piece. */
+export class Kept extends Writable {
+  readonly chunks: Buffer[] = [];
+  readonly columns = 200;
+  seen: (text: string) => void = () => undefined;
+
+  override _write(chunk: Buffer | string, _encoding: string, done: () => void): void {
+    this.chunks.push(Buffer.from(chunk));
+    this.seen(chunk.toString());
+    done();
+  }
+
+  /** As a terminal has them. */
+  cursorTo(): void {
+    this.chunks.push(Buffer.from('\r'));
+  }
+
+  clearLine(): void {
+    this.chunks.push(Buffer.from('\u001b[K'));
+  }
+
+  get bytes(): Buffer {
+    return Buffer.concat(this.chunks);
+  }
+}
+
+export interface Pulled {
+  readonly code: number;
+  readonly out: Buffer;
+  /** What it said. */
+  readonly text: string;
+}
+
+/** Waits for nothing. */
+export const INSTANT: Clock = {
+  now: () => performance.now(),
+  sleep: async (_, signal) => {
+    await nextTurn();
+    signal.throwIfAborted();
+  },
+  random: () => 0.5,
+};
+
+export interface PullRun {
+  readonly clock?: Clock;
+  readonly isTTY?: boolean;
+  readonly signal?: AbortSignal;
+  /** Told of each line the pull says. */
+  readonly seen?: (text: string) => void;
+}
+
+/** Runs `sluice pull` with these arguments, in this process. */
+export async function runPullOf(argv: readonly string[], run: PullRun = {}): Promise<Pulled> {
+  const [stdout, stderr] = [new Kept(), new Kept()];
+  if (run.seen) stderr.seen = run.seen;
+  const { isTTY = false, signal = new AbortController().signal } = run;
+  const { clock = INSTANT } = run;
+  const code = await runPull(parsePullArguments(argv), { stdout, stderr, isTTY, signal, clock });
+  return { code, out: stdout.bytes, text: stderr.bytes.toString() };
+}
+
+/** A server that answers each request by the next of these listeners, and by the last one from then on. */
+export async function scriptedServer(
+  t: TestContext,
+  listeners: readonly RequestListener[],
+): Promise<{ readonly url: string; readonly asked: string[] }> {
+  const asked: string[] = [];
+  let next = 0;
+  const server = createServer((request, response) => {
+    asked.push(request.url ?? '');
+    listeners[Math.min(next++, listeners.length - 1)]?.(request, response);
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  t.after(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/items/stream`, asked };
+}

@@ -17,7 +17,8 @@ export const HELP = `npm run bench -- [options]
   --micro            what single parts cost: transcoder, cursor, query, limiter
   --list             name the scenarios
 
-MONGODB_URI names a server to use; without it a mongod is started (MONGOD, or the one on PATH).
+MONGODB_URI names a server to use, where the items stay (databases sluice_bench_N) and are found again by the next run;
+without it a mongod is started (MONGOD, or the one on PATH).
 `;
 
 export interface Options {

@@ -6,6 +6,8 @@ import { problemRoutes } from './http/problem-pages.ts';
 import { createServe, type Observer } from './http/respond.ts';
 import { createRouter } from './http/router.ts';
 import { itemRoutes, type ItemRoutesOptions } from './items/routes.ts';
+import type { DocumentOptions } from './openapi/document.ts';
+import { documentRoutes } from './openapi/routes.ts';
 import type { MetricValues } from './telemetry/metrics.ts';
 import { metricsRoutes } from './telemetry/routes.ts';
 import { userRoutes, type UserRoutesOptions } from './users/routes.ts';
@@ -19,6 +21,7 @@ export interface AppOptions {
   readonly admissions: Pick<Admissions, 'admit' | 'streaming'>;
   /** Writes the log and counts. */
   readonly observer: Observer;
+  readonly document: DocumentOptions;
   /** What all processes of this server count. */
   readonly metrics: () => Promise<readonly MetricValues[]>;
 }
@@ -32,13 +35,16 @@ export function createApp({
   admissions,
   observer,
   metrics,
+  document,
 }: AppOptions): Serve {
-  const route = createRouter([
+  // Each row has its `doc`, an Operation of openapi/operation.ts: /openapi.json is made of them and of the schemas they name.
+  const routes = [
     ...itemRoutes({ ...items, streaming: (handler) => admissions.streaming(handler) }),
     ...userRoutes(users),
     ...healthRoutes(health),
     ...metricsRoutes(metrics),
     ...problemRoutes(),
-  ]);
+  ];
+  const route = createRouter([...routes, ...documentRoutes(routes, document)]);
   return createServe(route, { observer, admissions, cors: createCors(corsOrigin) });
 }

@@ -2,7 +2,9 @@ import type { Reply } from './http/edge.ts';
 import { json } from './http/reply.ts';
 import { parseQuery } from './http/query.ts';
 import type { Route } from './http/router.ts';
+import { jsonAnswer } from './openapi/operation.ts';
 import { AppError } from './errors.ts';
+import { HEALTH, type HealthDocument } from './serialize/schemas.ts';
 import { serializers } from './serialize/serializers.ts';
 import type { Store } from './store/store.ts';
 
@@ -21,6 +23,18 @@ export function healthRoutes({ store, isDraining }: HealthOptions): readonly Rou
     {
       method: 'GET',
       path: '/livez',
+      doc: {
+        id: 'getLiveness',
+        tag: 'Server',
+        open: true,
+        summary: 'Whether the process answers',
+        answers: {
+          200: jsonAnswer('It does', HEALTH, ['Cache-Control'], {
+            request: '/livez',
+            answer: { status: 'alive', reasons: [] },
+          }),
+        },
+      },
       handler: (request) => {
         parseQuery(request.query, []);
         return Promise.resolve(status(200, { status: 'alive', reasons: [] }));
@@ -29,6 +43,19 @@ export function healthRoutes({ store, isDraining }: HealthOptions): readonly Rou
     {
       method: 'GET',
       path: '/readyz',
+      doc: {
+        id: 'getReadiness',
+        tag: 'Server',
+        open: true,
+        summary: 'Whether requests are welcome',
+        answers: {
+          200: jsonAnswer('They are', HEALTH, ['Cache-Control'], {
+            request: '/readyz',
+            answer: { status: 'ready', reasons: [] },
+          }),
+          503: jsonAnswer('They are not, for all these reasons', HEALTH, ['Cache-Control', 'Retry-After']),
+        },
+      },
       handler: async (request) => {
         parseQuery(request.query, []);
         const reasons = [...(isDraining() ? ['the server is stopping'] : []), ...(await faultsOf(store))];
@@ -50,10 +77,6 @@ async function faultsOf(store: Pick<Store, 'ping'>): Promise<string[]> {
   }
 }
 
-function status(
-  code: 200 | 503,
-  value: { readonly status: string; readonly reasons: readonly string[] },
-  headers: Reply['headers'] = {},
-): Reply {
+function status(code: 200 | 503, value: HealthDocument, headers: Reply['headers'] = {}): Reply {
   return json(code, serializers.health(value), { ...NOT_CACHED, ...headers });
 }

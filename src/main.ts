@@ -3,6 +3,7 @@ import { pino, type Logger } from 'pino';
 import { openAdmissions } from './admission.ts';
 import { createApp } from './app.ts';
 import type { Config } from './config.ts';
+import { VERSION } from './version.ts';
 import { createEngine } from './http/engine.ts';
 import { requestIdOf } from './http/request-id.ts';
 import { StreamSlots } from './limiter/streams.ts';
@@ -106,6 +107,7 @@ export async function startServer(
         logged(...what);
       },
     },
+    document: { version: VERSION, withKeys: config.apiKeys !== null, limited: config.rateLimit !== null },
     metrics: gatherMetrics(() => metrics.values()),
   });
   const { engine, warning } = createEngine(config.HTTP_ENGINE, {

@@ -140,6 +140,7 @@ test(`${RUNS} random queries: the rows that were asked for and no others, or a c
       streaming: (handler) => handler,
     },
     observer: { began: () => undefined, finished: () => undefined },
+    document: { version: '0', withKeys: false, limited: true },
     metrics: () => Promise.resolve([]),
   });
   const prototype = JSON.stringify(Object.getOwnPropertyNames(Object.prototype));

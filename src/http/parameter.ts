@@ -6,7 +6,35 @@ export interface Parameter<T> {
   readonly name: string;
   /** What is expected, as it stands in messages: "an integer from 1 to 1000". */
   readonly expected: string;
+  /** What is expected as a JSON Schema of the value. */
+  readonly schema: ParameterSchema;
+  /** For /openapi.json; see `documented`. */
+  readonly doc?: ParameterDoc;
   read(query: Query): T | undefined;
+}
+
+export type ParameterSchema = Readonly<Record<string, unknown>>;
+
+/** What a parameter is for, and a value that may be sent. */
+export interface ParameterDoc {
+  readonly description: string;
+  readonly example?: string | number;
+  /** What holds when it is absent. */
+  readonly fallback?: string | number | boolean;
+}
+
+/** The same parameter with what /openapi.json says of it; every parameter of a route has to have that. */
+export function documented<T>(
+  parameter: Parameter<T>,
+  description: string,
+  { example, fallback }: Omit<ParameterDoc, 'description'> = {},
+): Parameter<T> {
+  const doc = {
+    description,
+    ...(example !== undefined && { example }),
+    ...(fallback !== undefined && { fallback }),
+  };
+  return { ...parameter, doc };
 }
 
 /** An integer in decimal digits without sign or leading zeros, from `minimum` to `maximum`. */
@@ -19,7 +47,8 @@ export function integer(
     maximum === Number.MAX_SAFE_INTEGER
       ? `an integer of at least ${minimum}`
       : `an integer from ${minimum} to ${maximum}`;
-  return parameter(name, expected, (text) => {
+  const schema = { type: 'integer', minimum, maximum };
+  return parameter(name, expected, schema, (text) => {
     if (!/^(0|[1-9]\d{0,15})$/.test(text)) return undefined;
     const value = Number(text);
     return value >= minimum && value <= maximum ? value : undefined;
@@ -28,7 +57,8 @@ export function integer(
 
 /** An integer of 64 bits without sign, in decimal digits without leading zeros. */
 export function unsigned64(name: string): Parameter<bigint> {
-  return parameter(name, 'an integer from 0 to 18446744073709551615', (text) => {
+  const schema = { type: 'integer', minimum: 0, maximum: 2 ** 64 };
+  return parameter(name, 'an integer from 0 to 18446744073709551615', schema, (text) => {
     if (!/^(0|[1-9]\d{0,19})$/.test(text)) return undefined;
     const value = BigInt(text);
     return value === BigInt.asUintN(64, value) ? value : undefined;
@@ -37,7 +67,7 @@ export function unsigned64(name: string): Parameter<bigint> {
 
 /** A finite number as JSON writes it. */
 export function finiteNumber(name: string): Parameter<number> {
-  return parameter(name, 'a finite number', (text) => {
+  return parameter(name, 'a finite number', { type: 'number' }, (text) => {
     if (!/^-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?$/.test(text)) return undefined;
     const value = Number(text);
     return Number.isFinite(value) ? value : undefined;
@@ -45,30 +75,46 @@ export function finiteNumber(name: string): Parameter<number> {
 }
 
 /** One of a few words. */
-export function oneOf<T extends string>(name: string, words: readonly T[]): Parameter<T> {
-  return parameter(name, `one of ${words.join(', ')}`, (text) => words.find((word) => word === text));
+export function oneOf<const T extends string>(name: string, words: readonly T[]): Parameter<T> {
+  const schema = { type: 'string', enum: words };
+  return parameter(name, `one of ${words.join(', ')}`, schema, (text) => words.find((word) => word === text));
 }
 
 /** A text of 1 to `maximumBytes` bytes of UTF-8. */
 export function text(name: string, maximumBytes: number): Parameter<string> {
-  return parameter(name, `a text of 1 to ${maximumBytes} bytes`, (value) =>
+  // A schema counts characters, of which a text never has more than bytes.
+  const schema = { type: 'string', minLength: 1, maxLength: maximumBytes };
+  return parameter(name, `a text of 1 to ${maximumBytes} bytes`, schema, (value) =>
     value !== '' && Buffer.byteLength(value) <= maximumBytes ? value : undefined,
   );
 }
 
 /** Names separated by commas: each 1 to `maximumBytes` bytes of UTF-8, none twice, at most `most`. */
 export function names(name: string, most: number, maximumBytes: number): Parameter<readonly string[]> {
-  return parameter(name, `1 to ${most} different names separated by commas`, (value) => {
+  const schema = {
+    type: 'array',
+    items: { type: 'string', minLength: 1, maxLength: maximumBytes, pattern: '^[^,]+$' },
+    minItems: 1,
+    maxItems: most,
+    uniqueItems: true,
+  };
+  return parameter(name, `1 to ${most} different names separated by commas`, schema, (value) => {
     const list = value.split(',');
     const sound = list.every((entry) => entry !== '' && Buffer.byteLength(entry) <= maximumBytes);
     return sound && list.length <= most && new Set(list).size === list.length ? list : undefined;
   });
 }
 
-function parameter<T>(name: string, expected: string, parse: (text: string) => T | undefined): Parameter<T> {
+function parameter<T>(
+  name: string,
+  expected: string,
+  schema: ParameterSchema,
+  parse: (text: string) => T | undefined,
+): Parameter<T> {
   return {
     name,
     expected,
+    schema,
     read(query) {
       const given = query.get(name);
       if (given === undefined) return undefined;

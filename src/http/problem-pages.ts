@@ -1,4 +1,5 @@
 import { AppError, PROBLEMS, type ProblemCode } from '../errors.ts';
+import { PROBLEM_PAGE } from '../serialize/schemas.ts';
 import { serializers } from '../serialize/serializers.ts';
 import { mediaTypeNegotiator } from './negotiate.ts';
 import { parseQuery } from './query.ts';
@@ -68,6 +69,31 @@ export function problemRoutes(): readonly Route[] {
     {
       method: 'GET',
       path: '/problems/{code}',
+      doc: {
+        id: 'getProblem',
+        tag: 'Server',
+        open: true,
+        summary: 'What a problem means',
+        description: 'Where the `type` of a problem document leads to.',
+        path: {
+          code: {
+            type: 'string',
+            enum: Object.keys(PROBLEMS),
+            description: 'the `code` of a problem document',
+          },
+        },
+        answers: {
+          200: {
+            description: 'Its explanation',
+            headers: ['Cache-Control'],
+            content: {
+              'text/html': { schema: { type: 'string' } },
+              'application/json': { schema: PROBLEM_PAGE },
+            },
+          },
+        },
+        problems: ['not-found', 'invalid-url'],
+      },
       handler: (request, { code = '' }) => {
         const type = acceptable(request);
         parseQuery(request.query, []);

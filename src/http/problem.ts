@@ -1,5 +1,6 @@
 import { AppError, PROBLEMS } from '../errors.ts';
-import { serializers, type ProblemDocument } from '../serialize/serializers.ts';
+import type { ProblemDocument } from '../serialize/schemas.ts';
+import { serializers } from '../serialize/serializers.ts';
 import type { Reply, Request } from './edge.ts';
 import { json } from './reply.ts';
 import { requestIdOf } from './request-id.ts';
@@ -33,6 +34,6 @@ export function problemDocument(error: unknown, request: Request): ProblemDocume
     code: known.code,
     requestId,
     ...(known.parameter !== undefined && { parameter: known.parameter }),
-    ...(known.errors !== undefined && { errors: known.errors }),
+    ...(known.errors !== undefined && { errors: [...known.errors] }),
   };
 }

@@ -1,5 +1,6 @@
 import { AppError } from '../errors.ts';
 import { acceptHeader } from './body-json.ts';
+import type { Operation } from '../openapi/operation.ts';
 import type { Reply, Request } from './edge.ts';
 import { empty } from './reply.ts';
 
@@ -11,6 +12,8 @@ export interface Route {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   readonly path: string;
   readonly handler: Handler;
+  /** What /openapi.json says of it. */
+  readonly doc: Operation;
   /** Media types that the request's body may have; OPTIONS names them. */
   readonly accepts?: readonly string[];
 }

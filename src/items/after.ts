@@ -1,5 +1,5 @@
 import { AppError } from '../errors.ts';
-import { text } from '../http/parameter.ts';
+import { documented, text } from '../http/parameter.ts';
 import { quote } from '../http/query.ts';
 import { itemToJson } from '../serialize/item.ts';
 import { documentOf } from '../store/batch.ts';
@@ -10,7 +10,11 @@ import { parseNumber } from './number.ts';
 import { MAX_KEY_BYTES } from './query.ts';
 
 /** A price has 48 characters at most (Decimal128), and a comma follows. */
-export const afterParameter = text('after', MAX_KEY_BYTES + 64);
+export const afterParameter = documented(
+  text('after', MAX_KEY_BYTES + 64),
+  'Continue behind a row as its JSON shows it: its id in order of id, `price,id` in order of price. It may be gone or changed since.',
+  { example: 'd53938' },
+);
 
 interface Options {
   readonly items: ItemStore;

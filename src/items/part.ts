@@ -1,5 +1,5 @@
 import { AppError } from '../errors.ts';
-import { text } from '../http/parameter.ts';
+import { documented, text } from '../http/parameter.ts';
 import { isKeyValue } from '../pages/cursor.ts';
 import { decodeToken, encodeToken } from '../pages/token.ts';
 import { keyOf, makeBookmark, type Bookmark } from '../store/bookmark.ts';
@@ -13,7 +13,10 @@ import type { IdRange } from '../store/store.ts';
 const VERSION = 1;
 
 /** Two ids of 256 bytes, and what stands around them. */
-export const partParameter = text('part', 1024);
+export const partParameter = documented(
+  text('part', 1024),
+  'A range of ids, as GET /items/partitions gives it.',
+);
 
 export function encodePart({ from, to }: IdRange): string {
   const bounds = { ...(from && { from: keyOf(from)._id }), ...(to && { to: keyOf(to)._id }) };

@@ -1,5 +1,5 @@
 import { mediaTypeNegotiator } from '../http/negotiate.ts';
-import { integer } from '../http/parameter.ts';
+import { documented, integer, type Parameter } from '../http/parameter.ts';
 import { parseQuery, type Query } from '../http/query.ts';
 import { json } from '../http/reply.ts';
 import type { Handler } from '../http/router.ts';
@@ -9,14 +9,24 @@ import { keyOf } from '../store/bookmark.ts';
 import type { ItemStore } from '../store/store.ts';
 import { encodePart } from './part.ts';
 import { atParameter, consistencyParameter, timeOf } from './point-in-time.ts';
-import { readStreamQuery, STREAM_PARAMETERS } from './stream-query.ts';
+import { readStreamQuery, STREAM_PARAMETERS, STREAM_QUERY } from './stream-query.ts';
 
 const DEFAULT_PARTS = 8;
-const parts = integer('n', 1, 64);
+const parts = documented(integer('n', 1, 64), 'How many parts; fewer come when there are not so many rows.', {
+  example: 2,
+  fallback: DEFAULT_PARTS,
+});
 /** What belongs to one stream and not to all parts; a part is in order of id. */
 const NOT_SHARED = ['part', 'cursor', 'after', 'limit', 'sort', 'min_price', 'max_price'];
 const TIME = [consistencyParameter.name, atParameter.name];
 const SHARED = STREAM_PARAMETERS.filter((name) => !NOT_SHARED.includes(name) && !TIME.includes(name));
+
+/** What GET /items/partitions takes. */
+export const PARTITIONS_QUERY: readonly Parameter<unknown>[] = [
+  parts,
+  ...STREAM_QUERY.filter(({ name }) => !NOT_SHARED.includes(name)),
+];
+const NAMES = PARTITIONS_QUERY.map(({ name }) => name);
 
 /**
  * GET /items/partitions: disjoint ranges of ids that together are the set, each with its stream, which takes over the
@@ -26,7 +36,7 @@ export function getPartitions(items: ItemStore): Handler {
   const acceptable = mediaTypeNegotiator(['application/json']);
   return async (request) => {
     acceptable(request);
-    const query = parseQuery(request.query, [parts.name, ...TIME, ...SHARED]);
+    const query = parseQuery(request.query, NAMES);
     const { plan, time } = readStreamQuery(query);
     const at = await timeOf(time, items, request.signal);
     const found = await items.split(plan, parts.read(query) ?? DEFAULT_PARTS, request.signal);

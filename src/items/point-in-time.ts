@@ -1,11 +1,17 @@
 import { snapshotUnsupported } from '../errors.ts';
-import { oneOf, unsigned64 } from '../http/parameter.ts';
+import { documented, oneOf, unsigned64 } from '../http/parameter.ts';
 import type { Query } from '../http/query.ts';
 import type { ItemStore, PointInTime } from '../store/store.ts';
 
 /** What says of which time the rows are to be: `consistency=snapshot` of the present, `at` of a time that was given out. */
-export const consistencyParameter = oneOf('consistency', ['snapshot']);
-export const atParameter = unsigned64('at');
+export const consistencyParameter = documented(
+  oneOf('consistency', ['snapshot']),
+  '`snapshot`: all rows as they are at one point in time, which the header Snapshot-At names. MongoDB replica sets only.',
+);
+export const atParameter = documented(
+  unsigned64('at'),
+  'All rows as they were at a point in time that Snapshot-At has named.',
+);
 
 /** The header that names the point in time of an answer. */
 export const AT_HEADER = 'snapshot-at';

@@ -1,5 +1,5 @@
 import { AppError } from '../errors.ts';
-import { finiteNumber, names, oneOf, text } from '../http/parameter.ts';
+import { documented, finiteNumber, names, oneOf, text } from '../http/parameter.ts';
 import type { Query } from '../http/query.ts';
 import type { PlanParameters } from '../pages/query.ts';
 import type { Plan } from '../store/store.ts';
@@ -12,11 +12,25 @@ const MAX_FIELDS = 100;
 export const SORTS = ['price_asc', 'price_desc', 'id_asc', 'id_desc'] as const;
 export type Sort = (typeof SORTS)[number];
 
-const category = text('category', MAX_KEY_BYTES);
-const sort = oneOf('sort', SORTS);
-const minPrice = finiteNumber('min_price');
-const maxPrice = finiteNumber('max_price');
-const fields = names('fields', MAX_FIELDS, MAX_KEY_BYTES);
+const category = documented(text('category', MAX_KEY_BYTES), 'Only this category.', { example: 'Ideal' });
+const sort = documented(oneOf('sort', SORTS), 'The order of the rows; ties go by id in the same direction.', {
+  fallback: 'id_asc',
+});
+const minPrice = documented(
+  finiteNumber('min_price'),
+  'The lowest price, inclusive; with a price sort only, which is then the default.',
+  {
+    example: 18000,
+  },
+);
+const maxPrice = documented(finiteNumber('max_price'), 'The highest price, inclusive; as min_price.', {
+  example: 18500,
+});
+const fields = documented(
+  names('fields', MAX_FIELDS, MAX_KEY_BYTES),
+  'Only these top-level fields, separated by commas, and `id` always.',
+  { example: 'price,color' },
+);
 
 /** The order and filter a query asks for. AppError `conflicting-parameters` for a price range in id order. */
 function readPlan(query: Query): Plan {

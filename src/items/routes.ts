@@ -12,6 +12,7 @@ import type { Transcoder } from '../serialize/rows.ts';
 import { documentOf } from '../store/batch.ts';
 import type { ItemStore } from '../store/store.ts';
 import { idTypeLookup, parseId, type DetectedIdType, type IdType } from './id.ts';
+import { GET_ITEM, LIST_PARTITIONS, listItems, STREAM_ITEMS } from './operations.ts';
 import { ITEM_PLAN } from './query.ts';
 import { getPartitions } from './partitions.ts';
 import { getStream } from './stream.ts';
@@ -38,6 +39,7 @@ export function itemRoutes(options: ItemRoutesOptions): readonly Route[] {
     {
       method: 'GET',
       path: '/items',
+      doc: listItems(options.limits),
       handler: pageHandler({
         ...options,
         rows: options.items,
@@ -45,9 +47,14 @@ export function itemRoutes(options: ItemRoutesOptions): readonly Route[] {
         plan: ITEM_PLAN,
       }),
     },
-    { method: 'GET', path: '/items/stream', handler: options.streaming(getStream({ ...options, idType })) },
-    { method: 'GET', path: '/items/partitions', handler: getPartitions(options.items) },
-    { method: 'GET', path: '/items/{id}', handler: getItem(options, idType) },
+    {
+      method: 'GET',
+      path: '/items/stream',
+      doc: STREAM_ITEMS,
+      handler: options.streaming(getStream({ ...options, idType })),
+    },
+    { method: 'GET', path: '/items/partitions', doc: LIST_PARTITIONS, handler: getPartitions(options.items) },
+    { method: 'GET', path: '/items/{id}', doc: GET_ITEM, handler: getItem(options, idType) },
   ];
 }
 

@@ -1,5 +1,5 @@
 import { AppError } from '../errors.ts';
-import { integer, oneOf } from '../http/parameter.ts';
+import { documented, integer, oneOf, type Parameter } from '../http/parameter.ts';
 import type { Query } from '../http/query.ts';
 import { cursorParameter } from '../pages/query.ts';
 import type { Plan } from '../store/store.ts';
@@ -32,14 +32,32 @@ export interface StreamQuery {
   readonly format: Format | undefined;
 }
 
-const format = oneOf('format', FORMATS);
-const checkpoints = oneOf('checkpoints', ['true', 'false']);
-const safe = oneOf('safe', ['true', 'false']);
-const header = oneOf('header', ['present', 'absent']);
-const streamLimit = integer('limit', 1);
+const format = documented(
+  oneOf('format', FORMATS),
+  'The form of the stream; without it `Accept` decides, and without that it is ndjson.',
+  { example: 'ndjson' },
+);
+const checkpoints = documented(
+  oneOf('checkpoints', ['true', 'false']),
+  'NDJSON only: control lines say how many rows came, and their CRC-32.',
+  { fallback: 'false' },
+);
+const safe = documented(
+  oneOf('safe', ['true', 'false']),
+  'CSV only: text that a spreadsheet would run gets an apostrophe before it.',
+  { fallback: 'false' },
+);
+const header = documented(
+  oneOf('header', ['present', 'absent']),
+  "CSV only: whether the first line has the columns' names.",
+  { fallback: 'present' },
+);
+const streamLimit = documented(integer('limit', 1), 'Rows at most; without it the whole set.', {
+  example: 3,
+});
 
-/** The names GET /items/stream takes. */
-export const STREAM_PARAMETERS: readonly string[] = [
+/** What GET /items/stream takes. */
+export const STREAM_QUERY: readonly Parameter<unknown>[] = [
   streamLimit,
   cursorParameter,
   afterParameter,
@@ -51,7 +69,8 @@ export const STREAM_PARAMETERS: readonly string[] = [
   safe,
   header,
   ...ITEM_PLAN.parameters,
-].map((parameter) => parameter.name);
+];
+export const STREAM_PARAMETERS: readonly string[] = STREAM_QUERY.map(({ name }) => name);
 
 /** What a stream is asked for. AppError `conflicting-parameters` for what excludes each other. */
 export function readStreamQuery(query: Query): StreamQuery {

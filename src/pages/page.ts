@@ -1,4 +1,5 @@
-import { serializers, type PageDocument } from '../serialize/serializers.ts';
+import type { PageDocument } from '../serialize/schemas.ts';
+import { serializers } from '../serialize/serializers.ts';
 import type { Batch } from '../store/batch.ts';
 import type { Count } from '../store/store.ts';
 import { encodeCursor } from './cursor.ts';

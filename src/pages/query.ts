@@ -1,5 +1,5 @@
 import { AppError } from '../errors.ts';
-import { integer, oneOf, text, type Parameter } from '../http/parameter.ts';
+import { documented, integer, oneOf, text, type Parameter } from '../http/parameter.ts';
 import type { Query } from '../http/query.ts';
 import type { CountMode, Plan } from '../store/store.ts';
 
@@ -13,10 +13,23 @@ export const DEFAULT_LIMIT = 50;
 const MAX_CURSOR_BYTES = 2048;
 
 /** `cursor` of pages and streams. */
-export const cursorParameter = text('cursor', MAX_CURSOR_BYTES);
-const offset = integer('offset', 0);
-const page = integer('page', 1);
-const count = oneOf('count', ['none', 'estimated', 'exact']);
+export const cursorParameter = documented(
+  text('cursor', MAX_CURSOR_BYTES),
+  'Continue behind a row: the `nextCursor` of a page, or the `cursor` of a checkpoint, with the same sort, filter and part.',
+);
+const offset = documented(
+  integer('offset', 0),
+  'Rows to skip, up to `MAX_OFFSET`; one of cursor, offset and page at most.',
+  {
+    example: 20,
+  },
+);
+const page = documented(integer('page', 1), 'The n-th page of `limit` rows.', { example: 2 });
+const count = documented(
+  oneOf('count', ['none', 'estimated', 'exact']),
+  'Adds `total`, and `totalIs`, which says how it is to be read.',
+  { fallback: 'none' },
+);
 
 /** How a collection's rows are chosen and ordered: the parameters it takes for that, and the plan they make. */
 export interface PlanParameters {
@@ -47,15 +60,37 @@ export interface PageQuery {
   readonly skip: number;
 }
 
+/** The parameters of a paged collection; `counts`: whether it can be counted. */
+export function pageParameters(
+  { maxLimit }: PageLimits,
+  plan: PlanParameters,
+  counts: boolean,
+): readonly Parameter<unknown>[] {
+  return [
+    limitParameter(maxLimit),
+    offset,
+    page,
+    cursorParameter,
+    ...(counts ? [count] : []),
+    ...plan.parameters,
+  ];
+}
+
+function limitParameter(maxLimit: number): Parameter<number> {
+  return documented(integer('limit', 1, maxLimit), 'Rows of a page. More is refused, never quietly cut.', {
+    example: 2,
+    fallback: DEFAULT_LIMIT,
+  });
+}
+
 /** The names a paged collection takes, and how its query is read; `counts`: whether it can be counted. */
 export function pageQuery(
   limits: PageLimits,
   plan: PlanParameters,
   counts: boolean,
 ): { names: readonly string[]; read: (query: Query) => PageQuery } {
-  const limit = integer('limit', 1, limits.maxLimit);
-  const own = [limit, offset, page, cursorParameter, ...(counts ? [count] : [])];
-  const names = [...own, ...plan.parameters].map(({ name }) => name);
+  const limit = limitParameter(limits.maxLimit);
+  const names = pageParameters(limits, plan, counts).map(({ name }) => name);
   return {
     names,
     read(query) {

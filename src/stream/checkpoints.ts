@@ -1,5 +1,6 @@
 import type { RowEncoder } from '../serialize/rows.ts';
-import { serializers, type ProblemDocument, type TallyDocument } from '../serialize/serializers.ts';
+import type { ProblemDocument, TallyDocument } from '../serialize/schemas.ts';
+import { serializers } from '../serialize/serializers.ts';
 import { headOf, lastBookmark, sliceOf, type Batch } from '../store/batch.ts';
 import type { Bookmark } from '../store/bookmark.ts';
 import type { Plan } from '../store/store.ts';

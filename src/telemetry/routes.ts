@@ -9,6 +9,19 @@ export function metricsRoutes(values: () => Promise<readonly MetricValues[]>): r
     {
       method: 'GET',
       path: '/metrics',
+      doc: {
+        id: 'getMetrics',
+        tag: 'Server',
+        summary: 'What the server counts',
+        description: 'In the text format of Prometheus, for all processes of this server.',
+        answers: {
+          200: {
+            description: 'The present values',
+            headers: ['Cache-Control'],
+            content: { 'text/plain': { schema: { type: 'string' } } },
+          },
+        },
+      },
       handler: async (request) => {
         parseQuery(request.query, []);
         const text = await metricsText(await values());

@@ -16,6 +16,7 @@ import { makeBookmark } from '../store/bookmark.ts';
 import type { Changed, UserStore } from '../store/store.ts';
 import { createUser, patchUser, replaceUser } from './change.ts';
 import { isUserId, newUserId, noSuchUser } from './id.ts';
+import { CREATE_USER, DELETE_USER, GET_USER, listUsers, PATCH_USER, PUT_USER } from './operations.ts';
 import { fromRow, represent, toRow } from './row.ts';
 import { USER_BODY, USER_PATCH, type User } from './user.ts';
 
@@ -51,12 +52,17 @@ const acceptable = mediaTypeNegotiator([JSON_TYPE]);
 export function userRoutes(options: UserRoutesOptions): readonly Route[] {
   const one = `${PATH}/{id}`;
   return [
-    { method: 'GET', path: PATH, handler: pageHandler({ ...options, rows: options.users, plan: BY_ID }) },
-    { method: 'POST', path: PATH, handler: postUser(options), accepts: BODY_TYPES },
-    { method: 'GET', path: one, handler: getUser(options) },
-    { method: 'PUT', path: one, handler: putUser(options), accepts: BODY_TYPES },
-    { method: 'PATCH', path: one, handler: patchOne(options), accepts: PATCH_TYPES },
-    { method: 'DELETE', path: one, handler: deleteUser(options) },
+    {
+      method: 'GET',
+      path: PATH,
+      doc: listUsers(options.limits, BY_ID),
+      handler: pageHandler({ ...options, rows: options.users, plan: BY_ID }),
+    },
+    { method: 'POST', path: PATH, doc: CREATE_USER, handler: postUser(options), accepts: BODY_TYPES },
+    { method: 'GET', path: one, doc: GET_USER, handler: getUser(options) },
+    { method: 'PUT', path: one, doc: PUT_USER, handler: putUser(options), accepts: BODY_TYPES },
+    { method: 'PATCH', path: one, doc: PATCH_USER, handler: patchOne(options), accepts: PATCH_TYPES },
+    { method: 'DELETE', path: one, doc: DELETE_USER, handler: deleteUser(options) },
   ];
 }
 

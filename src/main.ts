@@ -9,6 +9,7 @@ import { requestIdOf } from './http/request-id.ts';
 import { StreamSlots } from './limiter/streams.ts';
 import { createTranscoder } from './serialize/transcoder.ts';
 import { LASTING_MS, lastingReader } from './store/lasting.ts';
+import { sharingReader } from './store/sharing.ts';
 import { Slots } from './store/slots.ts';
 import type { Store } from './store/store.ts';
 import { loggableError } from './telemetry/loggable-error.ts';
@@ -92,7 +93,7 @@ export async function startServer(
     items: {
       ...reading,
       items: store.items,
-      lasting: lastingReader(store.items, { lastingMs, onRetry: metrics.retried }),
+      lasting: sharingReader(lastingReader(store.items, { lastingMs, onRetry: metrics.retried }), slots),
       idType: config.ID_TYPE,
       stalled: metrics.stalled,
     },

@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import { storeUnavailable } from '../src/errors.ts';
 import type { Batch } from '../src/store/batch.ts';
 import { lastingReader } from '../src/store/lasting.ts';
+import { sharingReader } from '../src/store/sharing.ts';
 import { NEVER } from './support/reading.ts';
 
 const PLAN = { order: 'id', direction: 1 } as const;
@@ -81,4 +82,32 @@ test('a read that hangs is given up when its time is over', async () => {
   );
   await assert.rejects(rows.read(PLAN, {}, SIZE, NEVER), { code: 'store-unavailable' });
   assert.ok(aborted);
+});
+
+test('many readers at once get smaller batches, by what all hold and have asked for', async () => {
+  const slots = { held: 0 };
+  const sizes: number[] = [];
+  let answer: () => void = () => undefined;
+  const rows = sharingReader(
+    {
+      read: (_plan, _from, { bytes }) => {
+        sizes.push(bytes);
+        return new Promise((resolve) => (answer = () => resolve({} as Batch)));
+      },
+    },
+    slots,
+  );
+  const read = (bytes: number) => rows.read(PLAN, {}, { rows: 1, bytes }, NEVER);
+  const first = read(16 << 20);
+  const end = answer;
+  void read(1 << 20); // the first is still on its way
+  slots.held = 20 << 20;
+  void read(1 << 20);
+  void read(1000);
+  end();
+  await first;
+  void read(1 << 20); // 20 MiB are held, and little is on its way
+  slots.held = 0;
+  void read(1 << 20);
+  assert.deepEqual(sizes, [16 << 20, 224 << 10, 56 << 10, 1000, 224 << 10, 1 << 20]);
 });

@@ -30,6 +30,7 @@ export class Slots {
   readonly #free = new Map<number, number[]>();
   #end = RESERVED;
   #taken = 0;
+  #held = 0;
 
   constructor(memory: Slots['memory'] = newMemory()) {
     this.memory = memory;
@@ -49,11 +50,17 @@ export class Slots {
     return this.#taken;
   }
 
+  /** The bytes of slots not yet released. */
+  get held(): number {
+    return this.#held;
+  }
+
   /** A slot of at least `size` bytes. RangeError when the memory's ceiling is reached. */
   take(size: number): Slot {
     const capacity = Math.max(SMALLEST, 2 ** Math.ceil(Math.log2(Math.max(1, size))));
     const address = this.#free.get(capacity)?.pop() ?? this.#extend(capacity);
     this.#taken++;
+    this.#held += capacity;
     let released = false;
     return {
       address,
@@ -63,6 +70,7 @@ export class Slots {
         if (released) throw new TypeError('slot released twice');
         released = true;
         this.#taken--;
+        this.#held -= capacity;
         this.#freeList(capacity).push(address);
       },
     };

@@ -1,10 +1,11 @@
+import { exportRoutes, orExport, type ExportRoutesOptions } from './exports/routes.ts';
 import { healthRoutes, type HealthOptions } from './health.ts';
 import type { Admissions } from './http/admit.ts';
 import { createCors } from './http/cors.ts';
-import type { Serve } from './http/edge.ts';
+import type { Request, Serve } from './http/edge.ts';
 import { problemRoutes } from './http/problem-pages.ts';
 import { createServe, type Observer } from './http/respond.ts';
-import { createRouter } from './http/router.ts';
+import { createRouter, type Handler } from './http/router.ts';
 import { itemRoutes, type ItemRoutesOptions } from './items/routes.ts';
 import type { DocumentOptions } from './openapi/document.ts';
 import { documentRoutes } from './openapi/routes.ts';
@@ -15,10 +16,11 @@ import { userRoutes, type UserRoutesOptions } from './users/routes.ts';
 export interface AppOptions {
   readonly items: Omit<ItemRoutesOptions, 'streaming'>;
   readonly users: UserRoutesOptions;
+  readonly exports: Omit<ExportRoutesOptions, 'streaming' | 'clientOf'>;
   readonly health: HealthOptions;
   /** Origins whose scripts may read answers: `*` or a list with commas; undefined: none. */
   readonly corsOrigin: string | undefined;
-  readonly admissions: Pick<Admissions, 'admit' | 'streaming'>;
+  readonly admissions: Pick<Admissions, 'admit' | 'streaming' | 'clientOf'>;
   /** Writes the log and counts. */
   readonly observer: Observer;
   readonly document: DocumentOptions;
@@ -30,6 +32,7 @@ export interface AppOptions {
 export function createApp({
   items,
   users,
+  exports,
   health,
   corsOrigin,
   admissions,
@@ -37,10 +40,13 @@ export function createApp({
   metrics,
   document,
 }: AppOptions): Serve {
+  const streaming = (handler: Handler) => admissions.streaming(handler);
+  const exporting = { ...exports, streaming, clientOf: (request: Request) => admissions.clientOf(request) };
   // Each row has its `doc`, an Operation of openapi/operation.ts: /openapi.json is made of them and of the schemas they name.
   const routes = [
-    ...itemRoutes({ ...items, streaming: (handler) => admissions.streaming(handler) }),
+    ...itemRoutes({ ...items, streaming: (handler) => orExport(exporting, streaming(handler)) }),
     ...userRoutes(users),
+    ...exportRoutes(exporting),
     ...healthRoutes(health),
     ...metricsRoutes(metrics),
     ...problemRoutes(),

@@ -43,7 +43,7 @@ export const SETTINGS = Type.Object({
   DATA_DIR: Type.String({
     minLength: 1,
     default: './data',
-    description: 'where the embedded store lies; created',
+    description: 'where the embedded store and its export files lie; created',
   }),
   SAMPLE: choice(
     ['auto', 'on', 'off'],
@@ -102,6 +102,9 @@ export const SETTINGS = Type.Object({
   STALL_TIMEOUT: duration('5 min', 'a reader that takes no byte for so long is cut'),
   DRAIN_DELAY: duration('0 s', 'how long a server that stops goes on taking requests while /readyz says 503'),
   STREAM_GRACE: duration('20 s', 'how long open streams may run on when the server stops'),
+  EXPORT_TTL: duration('24 h', 'how long a finished export and its file are kept'),
+  EXPORT_CONCURRENCY: integer(1, 64, 2, 'exports that one process works on at a time'),
+  EXPORT_LIMIT: integer(1, 100_000, 20, 'exports one client may have, finished ones included'),
   HTTP_ENGINE: choice(
     ['auto', 'uws', 'node'],
     'auto',
@@ -114,7 +117,7 @@ export const SETTINGS = Type.Object({
   ),
 });
 
-type Durations = 'STALL_TIMEOUT' | 'DRAIN_DELAY' | 'STREAM_GRACE';
+type Durations = 'STALL_TIMEOUT' | 'DRAIN_DELAY' | 'STREAM_GRACE' | 'EXPORT_TTL';
 
 /** What settings stand for, beside their texts. */
 interface Derived {
@@ -160,6 +163,7 @@ export function readConfig(environment: NodeJS.ProcessEnv): Config {
     STALL_TIMEOUT: milliseconds(settings.STALL_TIMEOUT),
     DRAIN_DELAY: milliseconds(settings.DRAIN_DELAY),
     STREAM_GRACE: milliseconds(settings.STREAM_GRACE),
+    EXPORT_TTL: milliseconds(settings.EXPORT_TTL),
     cacheDirectory: cacheDirectory(environment),
   };
 }

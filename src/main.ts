@@ -1,13 +1,18 @@
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { pino, type Logger } from 'pino';
 import { openAdmissions } from './admission.ts';
 import { createApp } from './app.ts';
 import type { Config } from './config.ts';
+import { Exporter } from './exports/exporter.ts';
+import { Jobs } from './exports/jobs.ts';
 import { VERSION } from './version.ts';
 import { createEngine } from './http/engine.ts';
 import { requestIdOf } from './http/request-id.ts';
 import { StreamSlots } from './limiter/streams.ts';
+import { LocalQueue } from './queue/local.ts';
 import { createTranscoder } from './serialize/transcoder.ts';
+import { Directory } from './store/directory.ts';
 import { LASTING_MS, lastingReader } from './store/lasting.ts';
 import { sharingReader } from './store/sharing.ts';
 import { Slots } from './store/slots.ts';
@@ -27,6 +32,8 @@ const WHOLE_WRITE = 4096;
 const WAITING_LOG = 16 * 1024 * 1024;
 /** Longer than a client some 10,000 km away takes to send its next request. */
 const QUIET_MS = 1000;
+/** Renewed while a worker lives. A process that is held up longer finds that its export was taken over. */
+const LEASE_MS = 10_000;
 
 export interface Server {
   /** Where it listens: `http://127.0.0.1:3000`. */
@@ -37,7 +44,7 @@ export interface Server {
   readonly slots: Slots;
   /**
    * Ordered stop: /readyz says so for DRAIN_DELAY, then no new requests are taken, running ones finish or are cut after
-   * STREAM_GRACE, and the store closes.
+   * STREAM_GRACE, exports go back to the queue, and the store closes.
    */
   close(): Promise<void>;
 }
@@ -45,6 +52,8 @@ export interface Server {
 export interface ServerOptions {
   /** How long a stream waits for a store that is away. Milliseconds; 30 s by default. */
   readonly lastingMs?: number;
+  /** How long nobody else touches an export whose worker is silent. Milliseconds; 10 s by default. */
+  readonly leaseMs?: number;
   /** See EngineOptions. 1 s by default. */
   readonly quietMs?: number;
   /** Listens beside other processes that do so, too. */
@@ -67,6 +76,7 @@ export async function startServer(
   {
     lastingMs = LASTING_MS,
     quietMs = QUIET_MS,
+    leaseMs = LEASE_MS,
     sharedPort = false,
     gatherMetrics = (own) => async () => [await own()],
   }: ServerOptions = {},
@@ -89,15 +99,25 @@ export async function startServer(
   let draining = false;
   const { admissions, close: closeAdmissions } = await openAdmissions(config, streams, log);
   const logged = requestLog(log);
+  const now = () => new Date();
+  const jobs = new Jobs({ records: store.exports, perClient: config.EXPORT_LIMIT, now });
+  const files = new Directory(join(config.DATA_DIR, 'exports'));
+  const lasting = sharingReader(lastingReader(store.items, { lastingMs, onRetry: metrics.retried }), slots);
+  const exporter = new Exporter({
+    ...{ jobs, files, items: store.items, lasting, transcoder, log, now, leaseMs, pause },
+    ttlMs: config.EXPORT_TTL,
+    openQueue: ({ work }) => new LocalQueue({ work, concurrency: config.EXPORT_CONCURRENCY }),
+  });
   const serve = createApp({
     items: {
       ...reading,
       items: store.items,
-      lasting: sharingReader(lastingReader(store.items, { lastingMs, onRetry: metrics.retried }), slots),
+      lasting,
       idType: config.ID_TYPE,
       stalled: metrics.stalled,
     },
     users: { ...reading, users: store.users, now: Date.now },
+    exports: { jobs, files, exporter, now, ttlMs: config.EXPORT_TTL },
     health: { store, isDraining: () => draining },
     corsOrigin: config.CORS_ORIGIN,
     admissions,
@@ -134,6 +154,7 @@ export async function startServer(
     draining = true;
     await sleep(config.DRAIN_DELAY);
     await engine.stop(config.STREAM_GRACE);
+    await exporter.close();
     await closeAdmissions();
     await store.close();
   };
@@ -145,6 +166,10 @@ export async function startServer(
     slots,
     close: () => (closed ??= close()),
   };
+}
+
+function pause(ms: number, signal: AbortSignal): Promise<void> {
+  return sleep(ms, undefined, { signal });
 }
 
 /**

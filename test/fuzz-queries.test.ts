@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { createApp } from '../src/app.ts';
+import { Jobs } from '../src/exports/jobs.ts';
 import type { Reply } from '../src/http/edge.ts';
 import { newNotes } from '../src/http/notes.ts';
 import { encodeCursor } from '../src/pages/cursor.ts';
@@ -9,6 +10,7 @@ import { makeBookmark } from '../src/store/bookmark.ts';
 import { BSON, Int32, type Document } from '../src/store/bson.ts';
 import type { Plan } from '../src/store/store.ts';
 import { createTranscoder } from '../src/serialize/transcoder.ts';
+import { Directory } from '../src/store/directory.ts';
 import { testLmdb } from './support/lmdb.ts';
 import { NEVER } from './support/reading.ts';
 
@@ -133,11 +135,19 @@ test(`${RUNS} random queries: the rows that were asked for and no others, or a c
   const serve = createApp({
     items: { ...common, items: store.items, lasting: store.items, idType: undefined },
     users: { ...common, users: store.users, now: Date.now },
+    exports: {
+      jobs: new Jobs({ records: store.exports, perClient: 1, now: () => new Date() }),
+      files: new Directory('/nowhere'),
+      exporter: { ordered: () => Promise.resolve(), dropped: () => undefined },
+      now: () => new Date(),
+      ttlMs: 1,
+    },
     health: { store, isDraining: () => false },
     corsOrigin: undefined,
     admissions: {
       admit: () => Promise.resolve({ headers: {}, refused: null }),
       streaming: (handler) => handler,
+      clientOf: () => ({ name: 'somebody', hasKey: false }),
     },
     observer: { began: () => undefined, finished: () => undefined },
     document: { version: '0', withKeys: false, limited: true },

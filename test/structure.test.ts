@@ -17,7 +17,7 @@ const OWNERS: [library: string, files: RegExp][] = [
   ['mongodb', /^store\/mongo(\.ts|\/)/],
   ['lmdb', /^store\/lmdb\.ts$/],
   ['bson', /^store\/bson\.ts$/],
-  ['node:zlib', /^(stream\/(compress|crc32)|import\/open|pull\/decode)\.ts$/],
+  ['node:zlib', /^(stream\/(compress|crc32|pieces)|import\/open|pull\/decode)\.ts$/],
   ['fast-json-stringify', /^serialize\/serializers\.ts$/],
   ['negotiator', /^http\/negotiate\.ts$/],
   ['pino', /^main\.ts$/],
@@ -30,6 +30,7 @@ const OWNERS: [library: string, files: RegExp][] = [
   ['ajv', /^http\/validate\.ts$/],
   ['prom-client', /^telemetry\/metrics\.ts$/],
   ['uuid', /^users\/id\.ts$/],
+  ['p-queue', /^queue\/local\.ts$/],
   ['rate-limiter-flexible', /^limiter\/redis\.ts$/],
 ];
 
@@ -74,7 +75,8 @@ test('the client knows the server by its answers only', () => {
 test('resources import ports, never adapters', () => {
   const offenders = sources.filter(
     ({ path, text }) =>
-      /^(items|users)\//.test(path) && /from '\.\.\/(store\/(mongo|lmdb)|http\/(uws|node|engine))/.test(text),
+      /^(items|users|exports)\//.test(path) &&
+      /from '\.\.\/(store\/(mongo|lmdb|directory)|queue\/(local|bullmq)|http\/(uws|node|engine))/.test(text),
   );
   assert.deepEqual(
     offenders.map(({ path }) => path),

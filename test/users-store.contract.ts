@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { makeBookmark } from '../src/store/bookmark.ts';
 import { Int32, ObjectId } from '../src/store/bson.ts';
-import type { Change, Plan, UserStore } from '../src/store/store.ts';
+import type { Change, Plan, RecordStore } from '../src/store/store.ts';
 import { fromRow, toRow } from '../src/users/row.ts';
 import type { User } from '../src/users/user.ts';
 import { NEVER, PLENTY, takeRows } from './support/reading.ts';
@@ -16,9 +16,9 @@ function user(id: string, name: string, metadata?: User['metadata']): User {
 }
 
 /** Sets a user whatever it was. */
-const put = (users: UserStore, wanted: User) => users.change(wanted.id, () => toRow(wanted));
+const put = (users: RecordStore, wanted: User) => users.change(wanted.id, () => toRow(wanted));
 
-async function getUser(users: UserStore, id: unknown): Promise<User | null> {
+async function getUser(users: RecordStore, id: unknown): Promise<User | null> {
   const batch = await users.get(makeBookmark({ _id: id }), NEVER);
   const [row] = batch ? takeRows(batch) : [];
   return row ? fromRow(row) : null;
@@ -31,7 +31,7 @@ const countUp: Change = (current) => {
   return toRow({ ...before, name: String(Number(before.name) + 1) });
 };
 
-/** Every promise of UserStore in src/store/store.ts, tested on one implementation. */
+/** Every promise of RecordStore in src/store/store.ts, tested on one implementation. */
 export function userStoreContract(name: string, open: OpenForTest): void {
   test(`${name}: a change creates, replaces, keeps and removes, and says what was and what is`, async (t) => {
     const opened = await open(t);
@@ -177,7 +177,7 @@ export function userStoreContract(name: string, open: OpenForTest): void {
   });
 }
 
-async function readIds(users: UserStore, rows: number): Promise<string[]> {
+async function readIds(users: RecordStore, rows: number): Promise<string[]> {
   const ids: string[] = [];
   let from = {};
   for (;;) {

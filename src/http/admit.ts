@@ -3,7 +3,7 @@ import { KEY_PREFIX, type Limiter, type Taken } from '../limiter/limiter.ts';
 import { limitHeaders, tooManyRequests, type Policy } from '../limiter/policy.ts';
 import type { StreamSlots } from '../limiter/streams.ts';
 import type { ClientReader } from './client.ts';
-import type { Reply, Request } from './edge.ts';
+import type { FileBody, Reply, Request } from './edge.ts';
 import type { Authenticate } from './keys.ts';
 import type { Handler } from './router.ts';
 
@@ -63,7 +63,8 @@ export class Admissions {
    */
   streaming(handler: Handler): Handler {
     return async (request, parameters) => {
-      const release = this.options.slots.acquire(this.identify(request).client);
+      const { client } = this.identify(request);
+      const release = this.options.slots.acquire(client);
       let reply: Reply;
       try {
         reply = await handler(request, parameters);
@@ -72,6 +73,7 @@ export class Admissions {
         throw error;
       }
       const { body } = reply;
+      if (body.kind === 'file') return { ...reply, body: this.counted(body, client, release) };
       if (body.kind !== 'stream') {
         release();
         return reply;
@@ -87,8 +89,30 @@ export class Admissions {
           release();
         }
       };
-      return { ...reply, body: { kind: 'stream', run } };
+      return { ...reply, body: { ...body, run } };
     };
+  }
+
+  /** A file may never be written, so its slot is only looked for before, and taken when it is. */
+  private counted(body: FileBody, client: string, release: () => void): FileBody {
+    release();
+    return {
+      ...body,
+      write: async (sink, start, end) => {
+        const done = this.options.slots.acquire(client);
+        try {
+          await body.write(sink, start, end);
+        } finally {
+          done();
+        }
+      },
+    };
+  }
+
+  /** Who asks: a key's name after KEY_PREFIX, or an address; and whether a key is needed to ask at all. */
+  clientOf(request: Request): { readonly name: string; readonly hasKey: boolean } {
+    const { client } = this.identify(request);
+    return { name: client, hasKey: this.options.authenticate !== null };
   }
 
   private decide({ path }: Request, { refused }: Identity, policy: Policy, taken: Taken): Admission {

@@ -12,6 +12,7 @@ export async function applyCoding(
 ): Promise<Reply> {
   const { body } = reply;
   if (body.kind !== 'bytes' && body.kind !== 'stream') return reply;
+  if (body.kind === 'stream' && body.length !== undefined) return reply; // a file is sent as it is
   const headers: Reply['headers'] = { ...reply.headers, vary: 'Accept, Accept-Encoding' };
   const plain =
     coding === 'identity' ||

@@ -67,10 +67,21 @@ export type Body =
   /** `length` for HEAD: what Content-Length says although no body follows. */
   | { readonly kind: 'head'; readonly length: number }
   | { readonly kind: 'bytes'; readonly bytes: Uint8Array }
+  | FileBody
   | StreamBody;
+
+/** A body of known length, any part of which can be had. It becomes a stream before it comes to an engine: see range.ts. */
+export interface FileBody {
+  readonly kind: 'file';
+  readonly length: number;
+  /** Writes the bytes from `start` to `end`, exclusive. Nothing is held until it is called. */
+  readonly write: (sink: Sink, start: number, end: number) => Promise<void>;
+}
 
 export interface StreamBody {
   readonly kind: 'stream';
+  /** How many bytes `run` writes, where that is known: then it is announced, and the answer not chunked. */
+  readonly length?: number;
   /**
    * `run` writes everything to the sink and neither ends nor fails it: the engine does, by how the promise settles. It
    * holds resources from the start, so it is called exactly once, also when the client is gone by then (`sink.signal` is aborted).

@@ -35,6 +35,8 @@ const EXPLANATIONS: Readonly<Record<ProblemCode, string>> = {
     'The resource exists, but does not take this method. Allow names those that it takes.',
   'not-acceptable':
     'The resource has no form that Accept or Accept-Encoding allows. The detail names the forms there are.',
+  'export-not-complete':
+    'An export has a file when its state is complete. While it is queued or running, ask for the export again; one that failed says why, and has to be ordered anew.',
   'snapshot-expired':
     'MongoDB keeps past states for some minutes only (minSnapshotHistoryWindowInSeconds, 5 minutes by default), and not beyond a change of the indexes. Begin anew with consistency=snapshot, or have the operator set a longer window.',
   'precondition-failed':
@@ -43,12 +45,16 @@ const EXPLANATIONS: Readonly<Record<ProblemCode, string>> = {
   'uri-too-long': 'The URL is longer than this server takes.',
   'unsupported-media-type':
     'The request body has a Content-Type or Content-Encoding that this operation does not take. Accept, Accept-Post, Accept-Patch or Accept-Encoding of the answer name those that it takes.',
+  'range-not-satisfiable':
+    'Range asks for bytes behind the end of the file. Content-Range says how long it is.',
   'invalid-body':
     'The request body is JSON, but not what this operation takes. errors lists all that is wrong: a JSON Pointer to the place, what was expected and what came.',
   'rate-limited':
     'This client made more requests than RATE_LIMIT allows. Wait as many seconds as Retry-After says; RateLimit tells what is left.',
   'too-many-streams':
     'This client has as many streams open as STREAM_LIMIT allows. Finish or close one before opening the next.',
+  'too-many-exports':
+    'This client has as many exports as EXPORT_LIMIT allows, those that are finished included. DELETE one that is not needed any more, or wait until one expires.',
   internal:
     'The server made a mistake, which it has logged. Quote the requestId to its operator. Repeating a GET does no harm.',
   overloaded: 'The server has as much to do as it can do well. Wait as many seconds as Retry-After says.',

@@ -7,6 +7,7 @@ import type { Cors } from './cors.ts';
 import type { Ending, Reply, Request, Serve } from './edge.ts';
 import { encodingNegotiator } from './negotiate.ts';
 import { problem } from './problem.ts';
+import { ranged } from './range.ts';
 import { requestIdOf } from './request-id.ts';
 
 const LONGEST_URL = 8192;
@@ -50,7 +51,7 @@ export function createServe(
           `Accept-Encoding refuses identity and names none of ${codings.join(', ')}.`,
         );
       }
-      reply = conditional(request, await route(request));
+      reply = ranged(request, conditional(request, await route(request)));
     } catch (error) {
       reply = problem(error, request);
       if (reply.status >= 500) request.notes.failure = error;
@@ -88,7 +89,8 @@ async function headOnly(request: Request, reply: Reply): Promise<Reply> {
   await reply.body.run(closedSink(unwanted)).catch((error: unknown) => {
     if (error !== unwanted) throw error;
   });
-  return { ...reply, body: { kind: 'none' } };
+  const { length } = reply.body;
+  return { ...reply, body: length === undefined ? { kind: 'none' } : { kind: 'head', length } };
 }
 
 function closedSink(reason: unknown) {

@@ -7,7 +7,7 @@ import { empty } from './reply.ts';
 export type Parameters = Readonly<Record<string, string>>;
 export type Handler = (request: Request, parameters: Parameters) => Reply | Promise<Reply>;
 
-/** One operation: `path` is a literal path whose last segment may be one `{name}`, which takes any non-empty segment. */
+/** One operation: `path` is a literal path of which the last segment, or the one before, may be `{name}`, which takes any non-empty segment. */
 export interface Route {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   readonly path: string;
@@ -30,23 +30,35 @@ export function createRouter(routes: readonly Route[]): (request: Request) => Re
   const withParameter = new Map<string, { name: string; methods: Methods }>();
   for (const route of routes) {
     const { method, path } = route;
-    const parameter = /^(.*\/)\{(\w+)\}$/.exec(path);
+    const parameter = /^(.*\/)\{(\w+)\}(\/\w+)?$/.exec(path);
     if (!parameter) entry(literal, path, () => new Map()).set(method, route);
     else {
-      const [, prefix = '', name = ''] = parameter;
-      entry(withParameter, prefix, () => ({ name, methods: new Map() })).methods.set(method, route);
+      const [, prefix = '', name = '', suffix = ''] = parameter;
+      const key = `${prefix}{}${suffix}`;
+      entry(withParameter, key, () => ({ name, methods: new Map() })).methods.set(method, route);
     }
   }
   return (request) => {
     const exact = literal.get(request.path);
     if (exact) return dispatch(exact, request, {});
-    const slash = request.path.lastIndexOf('/') + 1;
-    const found = withParameter.get(request.path.slice(0, slash));
-    if (!found || slash === request.path.length) {
-      throw new AppError('not-found', `No resource has the path ${request.path}.`);
+    for (const [prefix, segment, suffix] of splits(request.path)) {
+      const found = withParameter.get(`${prefix}{}${suffix}`);
+      if (found && segment !== '')
+        return dispatch(found.methods, request, { [found.name]: decodeSegment(segment) });
     }
-    return dispatch(found.methods, request, { [found.name]: decodeSegment(request.path.slice(slash)) });
+    throw new AppError('not-found', `No resource has the path ${request.path}.`);
   };
+}
+
+/** The ways to see a path as one with a parameter: in its last segment, or in the one before. */
+function splits(path: string): readonly (readonly [prefix: string, segment: string, suffix: string])[] {
+  const last = path.lastIndexOf('/');
+  const before = path.lastIndexOf('/', last - 1);
+  const split = (slash: number, end: number) =>
+    [path.slice(0, slash + 1), path.slice(slash + 1, end), path.slice(end)] as const;
+  return last > 0 && before >= 0
+    ? [split(last, path.length), split(before, last)]
+    : [split(last, path.length)];
 }
 
 function dispatch(methods: Methods, request: Request, parameters: Parameters): Reply | Promise<Reply> {

@@ -1,4 +1,5 @@
 import type { Operation } from '../openapi/operation.ts';
+import { ORDERED } from '../exports/operations.ts';
 import { jsonAnswer, STORE_PROBLEMS } from '../openapi/operation.ts';
 import { pageParameters, type PageLimits } from '../pages/query.ts';
 import { Type } from '../schema.ts';
@@ -49,7 +50,9 @@ export const STREAM_ITEMS: Operation = {
   description:
     'Never faster than the client reads. A stream that ends cleanly is whole; one that fails is cut: the connection closes before the last chunk. Resume with `cursor` or `after`.',
   query: STREAM_QUERY,
+  headers: ['Prefer'],
   answers: {
+    202: { ...ORDERED, description: 'With `Prefer: respond-async`: an export of the set was ordered' },
     200: {
       description: 'The rows in order',
       headers: ['Cache-Control'],
@@ -90,6 +93,8 @@ export const STREAM_ITEMS: Operation = {
     'snapshot-unsupported',
     'snapshot-expired',
     'too-many-streams',
+    'too-many-exports',
+    'insufficient-storage',
     ...STORE_PROBLEMS,
   ],
 };

@@ -7,7 +7,7 @@ import type { Plan } from '../store/store.ts';
 /** id and category are at most this long, in bytes of UTF-8. */
 export const MAX_KEY_BYTES = 256;
 
-const MAX_FIELDS = 100;
+export const MAX_FIELDS = 100;
 
 export const SORTS = ['price_asc', 'price_desc', 'id_asc', 'id_desc'] as const;
 export type Sort = (typeof SORTS)[number];
@@ -32,26 +32,33 @@ const fields = documented(
   { example: 'price,color' },
 );
 
-/** The order and filter a query asks for. AppError `conflicting-parameters` for a price range in id order. */
-function readPlan(query: Query): Plan {
-  const low = minPrice.read(query);
-  const high = maxPrice.read(query);
+/** What chooses and orders items, each as it was given. */
+export interface Wanted {
+  readonly category?: string | undefined;
+  readonly sort?: Sort | undefined;
+  readonly min_price?: number | undefined;
+  readonly max_price?: number | undefined;
+}
+
+/** The sort that is meant: a price range goes with a price sort, which is then the default. AppError `conflicting-parameters`. */
+export function sortOf({ sort: given, min_price: low, max_price: high }: Wanted): Sort {
   const ranged = low !== undefined || high !== undefined;
-  const asked = sort.read(query) ?? (ranged ? 'price_asc' : 'id_asc');
-  const order = asked.startsWith('price') ? 'price' : 'id';
-  if (ranged && order === 'id') {
-    // A price range in id order is a filtered scan of everything: no index serves it.
-    throw new AppError(
-      'conflicting-parameters',
-      `min_price and max_price go with a price sort; sort is ${asked}.`,
-      {
-        parameter: 'sort',
-      },
-    );
-  }
-  const only = category.read(query);
+  const asked = given ?? (ranged ? 'price_asc' : 'id_asc');
+  if (!ranged || asked.startsWith('price')) return asked;
+  // A price range in id order is a filtered scan of everything: no index serves it.
+  throw new AppError(
+    'conflicting-parameters',
+    `min_price and max_price go with a price sort; sort is ${asked}.`,
+    { parameter: 'sort' },
+  );
+}
+
+/** The order and filter asked for. AppError `conflicting-parameters` for a price range in id order. */
+export function planOf(wanted: Wanted): Plan {
+  const asked = sortOf(wanted);
+  const { category: only, min_price: low, max_price: high } = wanted;
   return {
-    order,
+    order: asked.startsWith('price') ? 'price' : 'id',
     direction: asked.endsWith('asc') ? 1 : -1,
     ...(only !== undefined && { category: only }),
     ...(low !== undefined && { minPrice: low }),
@@ -59,10 +66,20 @@ function readPlan(query: Query): Plan {
   };
 }
 
+/** What a query says of that. */
+export function readWanted(query: Query): Wanted {
+  return {
+    category: category.read(query),
+    sort: sort.read(query),
+    min_price: minPrice.read(query),
+    max_price: maxPrice.read(query),
+  };
+}
+
 /** How items are chosen and ordered: the same for pages and streams. */
 export const ITEM_PLAN: PlanParameters = {
   collection: 'items',
   parameters: [category, sort, minPrice, maxPrice, fields],
-  read: readPlan,
+  read: (query) => planOf(readWanted(query)),
   fields: (query) => fields.read(query),
 };

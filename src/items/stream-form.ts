@@ -4,6 +4,7 @@ import { mediaTypeNegotiator } from '../http/negotiate.ts';
 import { csvHeader } from '../serialize/csv-cell.ts';
 import type { RowEncoder, Transcoder } from '../serialize/rows.ts';
 import { columnsOfFields } from './columns.ts';
+import type { Format } from './format.ts';
 import type { StreamQuery } from './stream-query.ts';
 
 /** The media types of a stream, the preferred one first, and what its rows are. */
@@ -15,11 +16,22 @@ const FRAMINGS = {
 } as const;
 export type StreamType = keyof typeof FRAMINGS;
 
-const TYPE_OF_FORMAT = {
+/** The media type of each format. */
+export const TYPE_OF_FORMAT = {
   ndjson: 'application/x-ndjson',
   json: 'application/json',
   csv: 'text/csv',
 } as const satisfies Record<NonNullable<StreamQuery['format']>, StreamType>;
+
+export const FORMAT_OF_TYPE: Readonly<Record<StreamType, Format>> = {
+  'application/x-ndjson': 'ndjson',
+  'application/jsonl': 'ndjson',
+  'application/json': 'json',
+  'text/csv': 'csv',
+};
+
+/** What of a query says how rows are written. */
+type FormQuery = Pick<StreamQuery, 'fields' | 'safe' | 'header'>;
 
 /** How a stream's rows are written: what stands before and behind them, and what writes them. */
 export interface StreamForm {
@@ -42,7 +54,7 @@ export function streamTypeChooser(): (request: Request, query: StreamQuery) => S
 /** The form of a stream of this type; `columns` is asked when it is a table whose fields nobody named. */
 export async function streamForm(
   type: StreamType,
-  query: StreamQuery,
+  query: FormQuery,
   transcoder: Transcoder,
   columns: () => Promise<readonly string[]>,
 ): Promise<StreamForm> {
@@ -54,13 +66,13 @@ export async function streamForm(
 }
 
 async function columnsOf(
-  { fields }: StreamQuery,
+  { fields }: FormQuery,
   columns: () => Promise<readonly string[]>,
 ): Promise<readonly string[]> {
   return fields ? columnsOfFields(fields) : columns();
 }
 
-function tableForm(query: StreamQuery, transcoder: Transcoder, columns: readonly string[]): StreamForm {
+function tableForm(query: FormQuery, transcoder: Transcoder, columns: readonly string[]): StreamForm {
   const { safe = false, header = 'present' } = query;
   return {
     contentType: `text/csv; charset=utf-8; header=${header}`, // RFC 4180, 3

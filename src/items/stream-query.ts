@@ -4,12 +4,10 @@ import type { Query } from '../http/query.ts';
 import { cursorParameter } from '../pages/query.ts';
 import type { Plan } from '../store/store.ts';
 import { afterParameter } from './after.ts';
+import { FORMATS, type Format } from './format.ts';
 import { decodePart, partParameter } from './part.ts';
 import { atParameter, consistencyParameter, readTime, type AskedTime } from './point-in-time.ts';
 import { ITEM_PLAN } from './query.ts';
-
-export const FORMATS = ['ndjson', 'json', 'csv'] as const;
-export type Format = (typeof FORMATS)[number];
 
 export interface StreamQuery {
   /** Without its point in time. */

@@ -1,3 +1,4 @@
+import { EXPORT, EXPORT_BODY, EXPORT_LIST, REMOVED_EXPORT } from '../exports/export.ts';
 import { ITEM_PAGE } from '../items/operations.ts';
 import {
   CHECKPOINT,
@@ -30,6 +31,10 @@ export const COMPONENTS: Readonly<Record<string, Schema>> = {
   UserPatch: USER_PATCH,
   UserPage: USER_PAGE,
   RemovedUser: REMOVED_USER,
+  Export: EXPORT,
+  ExportBody: EXPORT_BODY,
+  ExportList: EXPORT_LIST,
+  RemovedExport: REMOVED_EXPORT,
   Health: HEALTH,
   Problem: PROBLEM,
   ProblemPage: PROBLEM_PAGE,

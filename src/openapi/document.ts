@@ -158,6 +158,7 @@ export function problemsByStatus(
 const WITH_RETRY_AFTER: readonly ProblemCode[] = [
   'rate-limited',
   'too-many-streams',
+  'too-many-exports',
   'overloaded',
   'store-unavailable',
 ];

@@ -16,7 +16,12 @@ export const REQUEST_HEADERS = {
   'If-None-Match': text('`*`: only if there is none; else only if it has none of these ETags', {
     examples: ['"5f0c2d9be1a47386"'],
   }),
-  Prefer: text('`return=minimal`: answer without a body (RFC 7240)', { examples: ['return=minimal'] }),
+  Prefer: text(
+    '`return=minimal`: answer without a body; `respond-async`: make an export of a stream (RFC 7240)',
+    {
+      examples: ['return=minimal', 'respond-async'],
+    },
+  ),
   Range: text('a range of bytes (RFC 9110, 14)', { examples: ['bytes=0-99'] }),
   'If-Range': text('the ETag of which the range is one', { examples: ['"5f0c2d9be1a47386"'] }),
 } as const satisfies Record<string, Header>;

@@ -1,5 +1,6 @@
 import fastJson from 'fast-json-stringify';
-import { Type } from '../schema.ts';
+import { EXPORT, EXPORT_LIST, REMOVED_EXPORT, type Export, type RemovedExport } from '../exports/export.ts';
+import { Type, type Static } from '../schema.ts';
 import {
   CHECKPOINT,
   END,
@@ -30,6 +31,9 @@ interface Serializers {
   health(value: HealthDocument): string;
   user(value: User): string;
   removedUser(value: RemovedUser): string;
+  export(value: Export): string;
+  exports(value: Static<typeof EXPORT_LIST>): string;
+  removedExport(value: RemovedExport): string;
 }
 
 /**
@@ -50,4 +54,7 @@ export const serializers: Serializers = {
   // Nothing is required here: fast-json-stringify writes required fields first, and lists have the stored order.
   user: fastJson(Type.Partial(USER)),
   removedUser: fastJson(REMOVED_USER),
+  export: fastJson(EXPORT),
+  exports: fastJson(EXPORT_LIST),
+  removedExport: fastJson(REMOVED_EXPORT),
 };

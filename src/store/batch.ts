@@ -60,6 +60,31 @@ export function sliceOf(batch: Batch, at: number, most: number): Batch {
   return { slot, start: start + at, length: end - start - at, rows, last: null, more, release };
 }
 
+/** The rows from `at` bytes behind a batch's first on, to the one with which their documents have `bytes`, or the last. Belongs to the batch. */
+export function reach(batch: Batch, at: number, bytes: number): Batch & { readonly documentBytes: number } {
+  const { slot, start, more } = batch;
+  const view = slot.bytes(start + batch.length);
+  const numbers = new DataView(view.buffer, view.byteOffset, view.length);
+  let end = start + at;
+  let [rows, documentBytes] = [0, 0];
+  for (; end < view.length && documentBytes < bytes; rows++) {
+    const document = documentAt(view, end);
+    end = endOfRow(view, numbers, end);
+    documentBytes += end - document;
+  }
+  const length = end - start - at;
+  return {
+    slot,
+    start: start + at,
+    length,
+    rows,
+    last: null,
+    more: end < view.length || more,
+    release,
+    documentBytes,
+  };
+}
+
 /** The rows of a batch that its first `length` bytes are, which end with a row. Belongs to the batch. */
 export function headOf(batch: Batch, length: number): Batch {
   const bytes = batch.slot.bytes(batch.start + length);

@@ -9,11 +9,11 @@ import { LmdbReader } from './lmdb/read.ts';
 import { NAMES, Tables } from './lmdb/tables.ts';
 import type { Database } from './lmdb/tables.ts';
 import { Turns } from './lmdb/turns.ts';
-import { LmdbChanges } from './lmdb/users.ts';
+import { LmdbChanges } from './lmdb/changes.ts';
 import { LmdbWriter, itemCount } from './lmdb/write.ts';
 import type { Bookmark } from './bookmark.ts';
 import type { Slots } from './slots.ts';
-import type { Count, CountMode, ItemStore, Plan, RowReader, Store, UserStore } from './store.ts';
+import type { Count, CountMode, ItemStore, Plan, RowReader, Store, RecordStore } from './store.ts';
 
 /** The file, beside which lmdb keeps `items.mdb-lock`. */
 export const FILE = 'items.mdb';
@@ -64,11 +64,12 @@ export async function openLmdb(options: LmdbOptions): Promise<Store> {
 class LmdbStore implements Store {
   readonly name = 'lmdb';
   readonly items: ItemStore;
-  readonly users: UserStore;
+  readonly users: RecordStore;
+  readonly exports: RecordStore;
   readonly #root: RootDatabase;
   readonly #tables: Tables;
   readonly #writer: LmdbWriter;
-  readonly #changes: LmdbChanges;
+  readonly #changes: readonly LmdbChanges[];
   readonly #now: () => number;
   #isOpen = true;
 
@@ -82,9 +83,8 @@ class LmdbStore implements Store {
       faultOf: (error) => commitFault(error, directory),
     });
     this.#writer = new LmdbWriter(tables, commits, transactionRows);
-    this.#changes = new LmdbChanges(tables.users, commits);
     const turns = new Turns();
-    const readerFor = (rows: 'items' | 'users') =>
+    const readerFor = (rows: 'items' | 'users' | 'exports') =>
       new LmdbReader(tables, rows, slots, turns, () => this.#begin());
     const items = readerFor('items');
     this.items = {
@@ -95,7 +95,13 @@ class LmdbStore implements Store {
       pointInTime: () => Promise.resolve(null),
       insert: (...call) => this.#writer.insert(...call),
     };
-    this.users = { ...portOf(readerFor('users')), change: (...call) => this.#changes.change(...call) };
+    const [users, records] = [
+      new LmdbChanges(tables.users, commits),
+      new LmdbChanges(tables.exports, commits),
+    ];
+    this.#changes = [users, records];
+    this.users = { ...portOf(readerFor('users')), change: (...call) => users.change(...call) };
+    this.exports = { ...portOf(readerFor('exports')), change: (...call) => records.change(...call) };
   }
 
   /** All items are counted as they are written; those of a filter when asked for. */
@@ -125,7 +131,7 @@ class LmdbStore implements Store {
   async close(): Promise<void> {
     if (!this.#isOpen) return;
     await this.#writer.idle();
-    await this.#changes.idle();
+    await Promise.all(this.#changes.map((changes) => changes.idle()));
     await this.ping(); // a dead environment would never answer what follows
     this.#isOpen = false;
     // lmdb waits for the flush of its last transaction, which never comes when that one failed: so one more, of nothing.

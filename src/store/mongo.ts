@@ -8,8 +8,9 @@ import type { Lane } from './mongo/lane/lane.ts';
 import { whyNoLane } from './mongo/lane/refusal.ts';
 import type { FindWay } from './mongo/reply.ts';
 import { Setup } from './mongo/setup.ts';
-import { setUpUsers } from './mongo/user-collection.ts';
-import { MongoUsers } from './mongo/users.ts';
+import { EXPORTS, setUpRecords, USERS } from './mongo/record-collection.ts';
+import type { RecordKind } from './mongo/record-collection.ts';
+import { MongoRecords } from './mongo/records.ts';
 import type { Slots } from './slots.ts';
 import type { Store } from './store.ts';
 
@@ -27,7 +28,6 @@ export interface MongoOptions {
 }
 
 const ITEMS = 'items';
-const USERS = 'users';
 
 /**
  * The store in MongoDB. Resolves also when the server is away or still builds indexes: everything then rejects with
@@ -38,12 +38,18 @@ export async function connectMongo(options: MongoOptions): Promise<Store> {
   const { uri, manageIndexes, onWarning } = options;
   const connection = new MongoConnection(uri);
   const setup = new Setup(connection, { collection: ITEMS, manage: manageIndexes, onWarning });
-  const users = new Setup(connection, { collection: USERS, manage: manageIndexes, onWarning }, setUpUsers);
+  const recordsOf = (kind: RecordKind) =>
+    new Setup(
+      connection,
+      { collection: kind.collection, manage: manageIndexes, onWarning },
+      setUpRecords(kind),
+    );
+  const records = { users: recordsOf(USERS), exports: recordsOf(EXPORTS) };
   const ways = waysOf(connection, options); // before it connects: the lane follows what the driver finds out about members
   try {
     await setup.start();
-    // Items need no users: whoever asks for one looks again, and why the collection is unfit is told as a warning there.
-    await users.layout().catch(() => undefined);
+    // Items need no records: whoever asks for one looks again, and why the collection is unfit is told as a warning there.
+    await Promise.all(Object.values(records).map((record) => record.layout().catch(() => undefined)));
   } catch (error) {
     if (!(error instanceof AppError)) {
       await connection.close();
@@ -52,7 +58,7 @@ export async function connectMongo(options: MongoOptions): Promise<Store> {
     onWarning(`MongoDB is not ready, items are answered 503 until it is: ${String(error.cause)}`);
   }
   options.onNotice?.(describe(ways));
-  return new MongoStore(connection, setup, users, options.slots, ways);
+  return new MongoStore(connection, setup, records, options.slots, ways);
 }
 
 /** How rows are read: users through the driver; items over the lane, or a reason why not. */
@@ -78,19 +84,33 @@ function describe({ lane }: Ways): string {
 class MongoStore implements Store {
   readonly name = 'mongodb';
   readonly items: MongoItems;
-  readonly users: MongoUsers;
+  readonly users: MongoRecords;
+  readonly exports: MongoRecords;
   readonly #connection: MongoConnection;
   readonly #setup: Setup;
-  /** Items' way, which ends users' with it. */
+  /** Items' way, which ends the records' with it. */
   readonly #way: FindWay;
 
-  constructor(connection: MongoConnection, setup: Setup, users: Setup, slots: Slots, ways: Ways) {
+  constructor(
+    connection: MongoConnection,
+    setup: Setup,
+    records: Readonly<Record<'users' | 'exports', Setup>>,
+    slots: Slots,
+    ways: Ways,
+  ) {
     this.#connection = connection;
     this.#setup = setup;
     this.#way = typeof ways.lane === 'string' ? ways.driver : ways.lane;
     this.items = new MongoItems(connection, setup, new Finder(this.#way, setup), slots);
-    const rows = new MongoItems(connection, users, new Finder(ways.driver, users), slots); // users are read as items are
-    this.users = new MongoUsers(connection, users, rows);
+    const recordsOf = (kind: Setup) =>
+      // they are read as items are
+      new MongoRecords(
+        connection,
+        kind,
+        new MongoItems(connection, kind, new Finder(ways.driver, kind), slots),
+      );
+    this.users = recordsOf(records.users);
+    this.exports = recordsOf(records.exports);
   }
 
   async ping(): Promise<void> {

@@ -114,12 +114,12 @@ export interface Changed {
 }
 
 /**
- * The users: rows whose `_id` is a string, read in order of id only. Implementations: mongo/users.ts, lmdb/users.ts;
- * test/users-store.contract.ts runs on each.
+ * What the server itself writes one by one (users, exports): rows whose `_id` is a string, read in order of id only.
+ * Implementations: mongo/records.ts, lmdb/changes.ts; test/users-store.contract.ts runs on each.
  */
-export interface UserStore extends RowReader {
+export interface RecordStore extends RowReader {
   /**
-   * Changes the user of this id in one atomic step: between what `change` saw at its last call and what it made of it
+   * Changes the record of this id in one atomic step: between what `change` saw at its last call and what it made of it
    * nobody else wrote. Resolves with what was there and what is, when that is durable (w:majority; flushed). Rejects
    * with what `change` threw, or as reads do; after `store-unavailable` the change may or may not have been made.
    */
@@ -129,7 +129,8 @@ export interface UserStore extends RowReader {
 export interface Store {
   readonly name: 'mongodb' | 'lmdb';
   readonly items: ItemStore;
-  readonly users: UserStore;
+  readonly users: RecordStore;
+  readonly exports: RecordStore;
   /** Rejects with AppError `store-unavailable` when the store does not answer. */
   ping(): Promise<void>;
   close(): Promise<void>;

@@ -1,6 +1,6 @@
 import { AppError } from '../errors.ts';
 import type { Batch } from '../store/batch.ts';
-import type { ItemStore, RowReader, Store, UserStore } from '../store/store.ts';
+import type { ItemStore, RowReader, Store, RecordStore } from '../store/store.ts';
 import type { Metrics } from './metrics.ts';
 
 type Meter = Pick<Metrics, 'storeOperation' | 'batchRead'>;
@@ -10,7 +10,8 @@ export function timedStore(store: Store, meter: Meter): Store {
   return {
     name: store.name,
     items: timedItems(store.items, meter),
-    users: timedUsers(store.users, meter),
+    users: timedRecords(store.users, meter),
+    exports: timedRecords(store.exports, meter),
     ping: () => store.ping(),
     close: () => store.close(),
   };
@@ -27,11 +28,11 @@ function timedItems(items: ItemStore, meter: Meter): ItemStore {
   };
 }
 
-function timedUsers(users: UserStore, meter: Meter): UserStore {
+function timedRecords(records: RecordStore, meter: Meter): RecordStore {
   const timed = timer(meter);
   return {
-    ...timedReads(users, meter),
-    change: timed('change', (...call: Parameters<UserStore['change']>) => users.change(...call)),
+    ...timedReads(records, meter),
+    change: timed('change', (...call: Parameters<RecordStore['change']>) => records.change(...call)),
   };
 }
 

@@ -2,6 +2,7 @@ import { AppError } from '../errors.ts';
 import { readJsonBody } from '../http/body-json.ts';
 import type { Reply, Request } from '../http/edge.ts';
 import { mediaTypeNegotiator } from '../http/negotiate.ts';
+import { prefers } from '../http/prefer.ts';
 import { readPrecondition, type Precondition } from '../http/precondition.ts';
 import { parseQuery } from '../http/query.ts';
 import { empty, json } from '../http/reply.ts';
@@ -13,7 +14,7 @@ import type { Transcoder } from '../serialize/rows.ts';
 import { serializers } from '../serialize/serializers.ts';
 import { documentOf } from '../store/batch.ts';
 import { makeBookmark } from '../store/bookmark.ts';
-import type { Changed, UserStore } from '../store/store.ts';
+import type { Changed, RecordStore } from '../store/store.ts';
 import { createUser, patchUser, replaceUser } from './change.ts';
 import { isUserId, newUserId, noSuchUser } from './id.ts';
 import { CREATE_USER, DELETE_USER, GET_USER, listUsers, PATCH_USER, PUT_USER } from './operations.ts';
@@ -21,7 +22,7 @@ import { fromRow, represent, toRow } from './row.ts';
 import { USER_BODY, USER_PATCH, type User } from './user.ts';
 
 export interface UserRoutesOptions {
-  readonly users: UserStore;
+  readonly users: RecordStore;
   readonly transcoder: Transcoder;
   readonly limits: PageLimits;
   /** Cache-Control of pages and users. */
@@ -131,7 +132,7 @@ function deleteUser({ users }: UserRoutesOptions): Handler {
   return async (request, { id = '' }) => {
     const check = beginWrite(request);
     await changeExisting(users, id, check, () => null);
-    if (!prefersMinimal(request))
+    if (!prefers(request, 'return=minimal'))
       return json(200, serializers.removedUser({ id, deleted: true }), NOT_CACHED);
     return empty(204, { ...NOT_CACHED, 'preference-applied': 'return=minimal' });
   };
@@ -146,7 +147,7 @@ function beginWrite(request: Request): Precondition {
 
 /** AppError `not-found` before any precondition: a request that would fail without them fails so (RFC 9110, 13.2.1). */
 async function changeExisting(
-  users: UserStore,
+  users: RecordStore,
   id: string,
   check: Precondition,
   change: (user: User) => Uint8Array | null | 'keep',
@@ -174,9 +175,4 @@ function written(status: 200 | 201, { after }: Changed): Reply {
   const url = `${PATH}/${user.id}`;
   const place = status === 201 ? { location: url } : {};
   return json(status, text, { ...NOT_CACHED, etag, 'content-location': url, ...place });
-}
-
-/** RFC 7240, 4.2. */
-function prefersMinimal({ headers }: Request): boolean {
-  return /(^|,)\s*return\s*=\s*("minimal"|minimal)\s*(;|,|$)/i.test(headers.prefer ?? '');
 }

@@ -85,6 +85,7 @@ export class NodeExchange extends Exchange {
     });
     this.writing = writing;
     if (body.kind === 'stream') {
+      if (body.length !== undefined) response.setHeader('content-length', body.length);
       void this.produce(body.run, writing);
       return;
     }

@@ -7,6 +7,7 @@ import { Exchange, type Exchanges } from '../exchange.ts';
 import { Head } from '../framing.ts';
 import { bodiless, checkHead } from '../headers.ts';
 import { UwsBytes } from './bytes.ts';
+import { UwsSized } from './sized.ts';
 import { UwsStream } from './stream.ts';
 import type { HttpRequest, HttpResponse } from '../uws.ts';
 import { ClientGoneError } from '../watch.ts';
@@ -27,7 +28,7 @@ const OWN_HEAD_BYTES = 256;
  */
 export class UwsExchange extends Exchange {
   private response: HttpResponse | null;
-  private writing: UwsStream | UwsBytes | null = null;
+  private writing: UwsStream | UwsSized | UwsBytes | null = null;
   private wholeBytes = 0;
 
   /**
@@ -88,6 +89,15 @@ export class UwsExchange extends Exchange {
       });
       this.finish();
       if (body.kind === 'stream') this.runUnread(body, new Error('This answer has no body.'));
+    } else if (body.kind === 'stream' && body.length !== undefined) {
+      const stream = new UwsSized({
+        ...this.writingOptions(response),
+        writeHead: () => writeHead(response, reply, close),
+        length: body.length,
+        signal: this.signal,
+      });
+      this.startWriting(response, stream);
+      void this.produce(body.run, stream);
     } else if (body.kind === 'stream') {
       const stream = new UwsStream({
         ...this.writingOptions(response),
@@ -139,7 +149,7 @@ export class UwsExchange extends Exchange {
     };
   }
 
-  private startWriting(response: HttpResponse, writing: UwsStream | UwsBytes): void {
+  private startWriting(response: HttpResponse, writing: UwsStream | UwsSized | UwsBytes): void {
     this.writing = writing;
     response.onWritable(() => {
       this.guard(() => writing.writable());

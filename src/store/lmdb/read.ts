@@ -37,7 +37,13 @@ export class LmdbReader {
    * `rows` is the table that has the rows themselves; only items are also found by indexes. `begin` is called at the
    * start of each look, and throws when there is nothing to look at any more.
    */
-  constructor(tables: Tables, rows: 'items' | 'users', slots: Slots, turns: Turns, begin: () => void) {
+  constructor(
+    tables: Tables,
+    rows: 'items' | 'users' | 'exports',
+    slots: Slots,
+    turns: Turns,
+    begin: () => void,
+  ) {
     this.#begin = begin;
     this.#tables = tables;
     this.#rows = tables[rows];

@@ -10,6 +10,8 @@ export const NAMES = {
   byCategoryPrice: 'items by category, price, id',
   /** id -> BSON document */
   users: 'users',
+  /** id -> BSON document */
+  exports: 'exports',
   /** The file's format and the number of items. */
   meta: 'meta',
 } as const;
@@ -19,7 +21,7 @@ export type IndexName = 'byPrice' | 'byCategory' | 'byCategoryPrice';
 /** What is used of an lmdb database. */
 export interface Database {
   getRange(options: RangeOptions): Iterable<unknown>;
-  /** Undefined when there is none. Of items and users: true, and the sink has the row. */
+  /** Undefined when there is none. Of items, users and exports: true, and the sink has the row. */
   get(key: Key | KeyScratch): unknown;
   /** A copy of the value; undefined when there is none. */
   getBinary(key: Key): Uint8Array | undefined;
@@ -98,8 +100,9 @@ export class Tables {
   readonly byCategory: Database;
   readonly byCategoryPrice: Database;
   readonly users: Database;
+  readonly exports: Database;
   readonly meta: Database;
-  /** Where the rows go that are met in `items` and `users`. */
+  /** Where the rows go that are met in `items`, `users` and `exports`. */
   sink: RowSink | null = null;
   /** How many bytes of a key go before the part that `found` wants; null when nobody wants keys. */
   prefix: number | null = null;
@@ -123,6 +126,7 @@ export class Tables {
     this.meta = open(NAMES.meta, { keyEncoder });
     this.items = open(NAMES.items, { keyEncoder, encoder });
     this.users = open(NAMES.users, { keyEncoder, encoder });
+    this.exports = open(NAMES.exports, { keyEncoder, encoder });
     this.byPrice = open(NAMES.byPrice, { keyEncoder });
     this.byCategory = open(NAMES.byCategory, { keyEncoder });
     this.byCategoryPrice = open(NAMES.byCategoryPrice, { keyEncoder });

@@ -19,7 +19,7 @@ interface Wanted {
 type Outcome = { readonly changed: Changed } | { readonly refused: unknown };
 
 /**
- * Changes users in bounded transactions. Each looks at its user inside the transaction, which holds the lock of the
+ * Changes records in bounded transactions. Each looks at its record inside the transaction, which holds the lock of the
  * file: another process may write to it, too. Changes that wait share a transaction, and so its flush.
  */
 export class LmdbChanges {
@@ -33,7 +33,7 @@ export class LmdbChanges {
     this.#commits = commits;
   }
 
-  /** See UserStore.change. */
+  /** See RecordStore.change. */
   change(id: string, change: Change): Promise<Changed> {
     return new Promise((resolve, reject) => {
       this.#waiting.push({ key: stringKey(Buffer.from(id)), change, resolve, reject });

@@ -8,22 +8,22 @@ import type { MongoConnection } from './connection.ts';
 import { CODES, codeOf } from './errors.ts';
 import { documentAt, readCursor, sizeAt } from './reply.ts';
 import type { Setup } from './setup.ts';
-import type { Change, Changed, From, Plan, RowReader, Size, UserStore } from '../store.ts';
+import type { Change, Changed, From, Plan, RowReader, Size, RecordStore } from '../store.ts';
 import { TurnsByKey } from './turns-by-key.ts';
 
-/** Each miss means that another process changed this very user meanwhile; nobody misses so often by chance. */
+/** Each miss means that another process changed this very record meanwhile; nobody misses so often by chance. */
 const MOST_TRIES = 50;
 /** Whoever may only read may be allowed more tomorrow, not in a second. */
 const READ_ONLY_RETRY_SECONDS = 60;
 
 /**
- * The users of a MongoDB collection. They are read as items are. A change is a compare-and-set: read from the primary,
+ * The records of a MongoDB collection. They are read as items are. A change is a compare-and-set: read from the primary,
  * decide, then write on the condition that the whole document is still the one that was read; else again.
  *
  * A read after a miss waits until a majority has what beat it (causal session), so it sees that and never spins. Changes
- * of one user from this process wait for one another, so that only other processes can make one miss.
+ * of one record from this process wait for one another, so that only other processes can make one miss.
  */
-export class MongoUsers implements UserStore {
+export class MongoRecords implements RecordStore {
   readonly #connection: MongoConnection;
   readonly #setup: Setup;
   readonly #rows: RowReader;
@@ -56,7 +56,7 @@ export class MongoUsers implements UserStore {
       if (after === 'keep') return { before, after: before };
       if (await this.#swap(id, before, after)) return { before, after };
     }
-    throw storeUnavailable(new Error(`other processes changed the user at each of ${MOST_TRIES} tries`));
+    throw storeUnavailable(new Error(`other processes changed the record at each of ${MOST_TRIES} tries`));
   }
 
   async #find(id: string): Promise<Uint8Array | null> {
@@ -70,7 +70,7 @@ export class MongoUsers implements UserStore {
     return rows.subarray(document, document + sizeAt(rows, document));
   }
 
-  /** Whether the user was still what it was before, and now is what it is to be. */
+  /** Whether the record was still what it was before, and now is what it is to be. */
   async #swap(id: string, before: Uint8Array | null, after: Uint8Array | null): Promise<boolean> {
     const previous = before && documentOf(before);
     const next = after && documentOf(after);
@@ -86,7 +86,7 @@ export class MongoUsers implements UserStore {
       }, this.#setup.collection);
     } catch (error) {
       if (!previous && codeOf(error) === CODES.duplicateKey) return false;
-      throw explained(error);
+      throw explained(error, this.#setup.collection);
     }
   }
 }
@@ -95,16 +95,20 @@ export class MongoUsers implements UserStore {
 function documentOf(row: Uint8Array): Document {
   const document = BSON.deserialize(row, { promoteValues: false, promoteBuffers: false });
   if (Buffer.compare(BSON.serialize(document), row) !== 0)
-    throw new Error('a stored user holds a value that cannot be written unchanged');
+    throw new Error('a stored record holds a value that cannot be written unchanged');
   return document;
 }
 
-function explained(error: unknown): unknown {
+function explained(error: unknown, collection: string): unknown {
   // It was written, but a majority did not say so: it may be rolled back.
   if (error instanceof MongoWriteConcernError) return storeUnavailable(error);
   if (codeOf(error) !== CODES.unauthorized) return error;
-  return new AppError('store-unavailable', 'The database lets this server read users, not change them.', {
-    cause: error,
-    headers: { 'retry-after': String(READ_ONLY_RETRY_SECONDS) },
-  });
+  return new AppError(
+    'store-unavailable',
+    `The database lets this server read ${collection}, not change them.`,
+    {
+      cause: error,
+      headers: { 'retry-after': String(READ_ONLY_RETRY_SECONDS) },
+    },
+  );
 }

@@ -1,0 +1,62 @@
+import { createHash, type Hash } from 'node:crypto';
+import { crc32 } from '../stream/crc32.ts';
+import { FileGoneError, type FileStore, type FileWriter } from '../store/files.ts';
+import type { FinishedFile, Kept } from './job.ts';
+
+/** The file an attempt writes, with its SHA-256 and CRC-32 made on the way. */
+export class ExportFile {
+  readonly name: string;
+  bytes = 0;
+  crc32 = 0;
+  readonly #hash: Hash = createHash('sha256');
+  readonly #writer: FileWriter;
+
+  private constructor(name: string, writer: FileWriter) {
+    this.name = name;
+    this.#writer = writer;
+  }
+
+  static async create(files: FileStore, name: string): Promise<ExportFile> {
+    return new ExportFile(name, await files.create(name));
+  }
+
+  /**
+   * A file of this name that begins with what another attempt kept. That is copied: the other attempt may live yet, and
+   * write on. null when it is not there any more, or is not what it was.
+   */
+  static async continue(files: FileStore, name: string, kept: Kept): Promise<ExportFile | null> {
+    const file = await ExportFile.create(files, name);
+    try {
+      for await (const chunk of files.read(kept.name, 0, kept.bytes)) await file.write(chunk);
+    } catch (error) {
+      await file.close();
+      if (error instanceof FileGoneError) return null;
+      throw error;
+    }
+    if (file.crc32 === kept.crc32) return file;
+    await file.close();
+    return null;
+  }
+
+  async write(bytes: Uint8Array): Promise<void> {
+    await this.#writer.write(bytes);
+    this.#hash.update(bytes);
+    this.crc32 = crc32(bytes, this.crc32);
+    this.bytes += bytes.length;
+  }
+
+  sync(): Promise<void> {
+    return this.#writer.sync();
+  }
+
+  /** Makes it the finished file of so many rows. */
+  async finish(rows: number): Promise<FinishedFile> {
+    await this.#writer.finish();
+    const { name, bytes, crc32: crc } = this;
+    return { name, bytes, rows, sha256: this.#hash.digest('hex'), crc32: crc };
+  }
+
+  close(): Promise<void> {
+    return this.#writer.close();
+  }
+}

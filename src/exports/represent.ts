@@ -1,0 +1,47 @@
+import { PROBLEMS } from '../errors.ts';
+import type { Export } from './export.ts';
+import type { ExportRequest, Failure, Job } from './job.ts';
+
+const SUFFIXES = { none: '', gzip: '.gz', br: '.br' } as const;
+
+/** A job as clients see it. */
+export function represent(job: Job): Export {
+  const { id, state, request, time, createdAt, estimatedRows, kept } = job;
+  const { rows = 0, bytes = 0 } = (job.state === 'complete' ? job.file : kept) ?? {};
+  return {
+    id,
+    state,
+    request,
+    ...(time !== 'undecided' && { consistency: time === 'live' ? time : 'snapshot' }),
+    progress: { rows, ...(estimatedRows !== null && { estimatedRows }), bytes },
+    createdAt: createdAt.toISOString(),
+    ...('finishedAt' in job && {
+      finishedAt: job.finishedAt.toISOString(),
+      expiresAt: job.expiresAt.toISOString(),
+    }),
+    ...(job.state === 'complete' && {
+      file: {
+        url: `/exports/${id}/file`,
+        name: downloadName(id, request),
+        bytes,
+        rows,
+        sha256: job.file.sha256,
+        crc32: job.file.crc32.toString(16).padStart(8, '0'),
+      },
+    }),
+    ...(job.state === 'failed' && { problem: problemOf(job.failure) }),
+  };
+}
+
+/** The name a file is offered under. The compression is a part of it: there is no content coding. */
+export function downloadName(
+  id: string,
+  { format, compression }: Pick<ExportRequest, 'format' | 'compression'>,
+): string {
+  return `items-${id.slice(0, 8)}.${format}${SUFFIXES[compression]}`;
+}
+
+function problemOf({ code, detail }: Failure): NonNullable<Export['problem']> {
+  const { title, status } = PROBLEMS[code];
+  return { type: `/problems/${code}`, title, status, detail, code };
+}

@@ -1,0 +1,148 @@
+import { AppError } from '../errors.ts';
+import { columnsOfRows } from '../items/columns.ts';
+import { planOf } from '../items/query.ts';
+import { streamForm, TYPE_OF_FORMAT, type StreamForm } from '../items/stream-form.ts';
+import type { Transcoder } from '../serialize/rows.ts';
+import { orRelease, type Batch } from '../store/batch.ts';
+import { chain, FIRST_BATCH } from '../store/chain.ts';
+import type { FileStore } from '../store/files.ts';
+import type { ItemStore, Plan } from '../store/store.ts';
+import { ahead } from '../stream/ahead.ts';
+import { pieceCodecs } from '../stream/pieces.ts';
+import { ExportFile } from './file.ts';
+import { fileName, type FinishedFile, type Kept, type Progress, type Running, type Time } from './job.ts';
+import { segmentsOf, type Segment } from './segments.ts';
+
+/** Segments under way: one is made while others are compressed, and one is written. */
+const DEPTH = 3;
+
+export interface ScanOptions {
+  readonly items: ItemStore;
+  /** Reads what has begun: it waits for a store that is away. */
+  readonly lasting: Pick<ItemStore, 'read'>;
+  readonly transcoder: Transcoder;
+  readonly files: FileStore;
+}
+
+/**
+ * One attempt at a job: the chain of all its batches, into its file. It goes on behind the last row kept; the file is the same, byte for
+ * byte, as if it had never been interrupted, as far as the rows are. `sync` resolves with what would survive.
+ */
+export class Scan {
+  readonly #job: Running;
+  readonly #options: ScanOptions;
+  #file: ExportFile | null = null;
+  #columns: readonly string[] | null;
+  #kept: Kept | null;
+  #time: Time;
+  #estimatedRows: number | null;
+
+  constructor(job: Running, options: ScanOptions) {
+    this.#job = job;
+    this.#options = options;
+    this.#columns = job.columns;
+    this.#kept = job.kept;
+    this.#time = job.time;
+    this.#estimatedRows = job.estimatedRows;
+  }
+
+  /** Makes what is written so far durable, and says what that is. */
+  async sync(): Promise<Progress> {
+    const { progress } = this;
+    await this.#file?.sync();
+    return progress;
+  }
+
+  get progress(): Progress {
+    return {
+      time: this.#time,
+      estimatedRows: this.#estimatedRows,
+      columns: this.#columns,
+      kept: this.#kept,
+    };
+  }
+
+  /** Finds out about how many rows there will be. Nothing depends on it: a store that is away is met elsewhere. */
+  async estimate(signal: AbortSignal): Promise<void> {
+    if (this.#estimatedRows !== null) return;
+    try {
+      const { rows } = await this.#options.items.count(planOf(this.#job.request), 'estimated', signal);
+      this.#estimatedRows = rows;
+    } catch (error) {
+      if (!(error instanceof AppError)) throw error;
+    }
+  }
+
+  /** Writes the file to its end. Rejects with what the store or the files report, or the signal's reason. */
+  async run(signal: AbortSignal): Promise<FinishedFile> {
+    const file = await this.#begin();
+    try {
+      const codec = pieceCodecs[this.#job.request.compression];
+      let rows = this.#kept?.rows ?? 0;
+      if (rows === 0) await file.write(codec.head);
+      const pieces = ahead(this.#segments(signal), DEPTH, async (segment) => ({
+        ...segment,
+        piece: await codec.compress(segment.text),
+      }));
+      for await (const { piece, rows: added, bookmark } of pieces) {
+        signal.throwIfAborted();
+        await file.write(piece);
+        rows += added;
+        const { name, bytes, crc32 } = file;
+        if (bookmark) this.#kept = { name, bytes, crc32, rows, bookmark };
+      }
+      await file.write(codec.tail);
+      return await file.finish(rows);
+    } finally {
+      await file.close();
+    }
+  }
+
+  /** This attempt's file, with what others kept; empty when that is gone. */
+  async #begin(): Promise<ExportFile> {
+    const { files } = this.#options;
+    const name = fileName(this.#job.id, this.#job.lease.token);
+    const kept = this.#kept;
+    this.#file = kept && (await ExportFile.continue(files, name, kept));
+    this.#kept = this.#file && kept && { ...kept, name };
+    return (this.#file ??= await ExportFile.create(files, name));
+  }
+
+  async *#segments(signal: AbortSignal): AsyncGenerator<Segment, void, undefined> {
+    const { lasting } = this.#options;
+    const { request } = this.#job;
+    const plan = { ...planOf(request), ...(await this.#pointInTime(signal)) };
+    const kept = this.#kept;
+    const first = await lasting.read(plan, kept ? { after: kept.bookmark } : {}, FIRST_BATCH, signal);
+    const form = await orRelease(first, () => this.#form(plan, first, signal));
+    const encoder = await orRelease(first, () => form.encoder());
+    const head = kept === null ? form.head : request.format === 'json' ? ',' : '';
+    try {
+      yield* segmentsOf(chain(lasting, plan, first, Infinity, signal), encoder, plan, {
+        head,
+        tail: form.tail,
+      });
+    } finally {
+      encoder.close();
+    }
+  }
+
+  /** The same for all reads of all attempts, where the store can look back. */
+  async #pointInTime(signal: AbortSignal): Promise<Pick<Plan, 'at'>> {
+    if (this.#time === 'undecided') {
+      const present = await this.#options.items.pointInTime(signal);
+      this.#time = present === null ? 'live' : `${present}`;
+    }
+    return this.#time === 'live' ? {} : { at: BigInt(this.#time) };
+  }
+
+  #form(plan: Plan, first: Batch, signal: AbortSignal): Promise<StreamForm> {
+    const { items, transcoder } = this.#options;
+    const { format, fields, safe } = this.#job.request;
+    const query = { fields, safe, header: undefined };
+    return streamForm(TYPE_OF_FORMAT[format], query, transcoder, async () => {
+      this.#columns ??= await columnsOfRows(items, plan, first, Infinity, signal);
+      return this.#columns;
+    });
+  }
+}

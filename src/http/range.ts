@@ -1,0 +1,48 @@
+import { AppError } from '../errors.ts';
+import type { FileBody, Reply, Request } from './edge.ts';
+
+/**
+ * A file's answer cut down to the range that was asked for, as a stream of known length (RFC 9110, 14): 206 for one range of
+ * bytes, AppError `range-not-satisfiable` for one beyond the end. What is no range of bytes, or are several, is answered with the whole, and
+ * so is a range of another state than If-Range names. Other answers stay as they are.
+ */
+export function ranged(request: Request, reply: Reply): Reply {
+  const { body } = reply;
+  if (body.kind !== 'file') return reply;
+  const headers = { ...reply.headers, 'accept-ranges': 'bytes' };
+  const range = reply.status === 200 && isWanted(request, reply) ? rangeOf(request, body) : null;
+  if (range === null) return { ...reply, headers, body: part(body, 0, body.length) };
+  const [start, end] = range;
+  return {
+    status: 206,
+    headers: { ...headers, 'content-range': `bytes ${start}-${end - 1}/${body.length}` },
+    body: part(body, start, end),
+  };
+}
+
+function part({ write }: FileBody, start: number, end: number): Reply['body'] {
+  if (start === end) return { kind: 'none' };
+  return { kind: 'stream', length: end - start, run: (sink) => write(sink, start, end) };
+}
+
+/** Ranges are for GET (14.2), and under If-Range for the state that it names, compared strongly (13.1.5). A date names none here. */
+function isWanted({ method, headers }: Request, reply: Reply): boolean {
+  const condition = headers['if-range'];
+  return method === 'GET' && (condition === undefined || condition === reply.headers.etag);
+}
+
+/** From where to where, exclusive; null: the whole. */
+function rangeOf({ headers }: Request, { length }: FileBody): readonly [number, number] | null {
+  const [, first, last] = /^bytes=[ \t]*(\d{0,15})-(\d{0,15})[ \t]*$/i.exec(headers.range ?? '') ?? [];
+  if (first === undefined || last === undefined || (first === '' && last === '')) return null;
+  if (first === '') return within(Math.max(0, length - Number(last)), length, length);
+  const end = last === '' ? length : Math.min(Number(last) + 1, length);
+  return last !== '' && Number(last) < Number(first) ? null : within(Number(first), end, length);
+}
+
+function within(start: number, end: number, length: number): readonly [number, number] {
+  if (start < end) return [start, end];
+  throw new AppError('range-not-satisfiable', `The file has ${length} bytes, and the range none of them.`, {
+    headers: { 'content-range': `bytes */${length}` },
+  });
+}

@@ -1,0 +1,3 @@
+/** How rows are written. */
+export const FORMATS = ['ndjson', 'json', 'csv'] as const;
+export type Format = (typeof FORMATS)[number];

@@ -1,0 +1,47 @@
+import PQueue from 'p-queue';
+import type { JobQueue, QueueOptions, Work } from './queue.ts';
+
+/** A queue in the memory of this process. */
+export class LocalQueue implements JobQueue {
+  readonly #queue: PQueue;
+  readonly #work: Work;
+  /** Ids that wait or are worked on. */
+  readonly #known = new Set<string>();
+  readonly #timers = new Map<string, NodeJS.Timeout>();
+
+  constructor({ concurrency, work }: QueueOptions) {
+    this.#queue = new PQueue({ concurrency });
+    this.#work = work;
+  }
+
+  add(id: string, delayMs = 0): Promise<void> {
+    if (!this.#known.has(id)) this.#addAfter(id, delayMs);
+    return Promise.resolve();
+  }
+
+  async close(): Promise<void> {
+    for (const timer of this.#timers.values()) clearTimeout(timer);
+    this.#queue.pause();
+    this.#queue.clear();
+    await this.#queue.onPendingZero();
+  }
+
+  #addAfter(id: string, delayMs: number): void {
+    this.#known.add(id);
+    if (delayMs <= 0) this.#enqueue(id);
+    else
+      this.#timers.set(
+        id,
+        setTimeout(() => this.#enqueue(id), delayMs),
+      );
+  }
+
+  #enqueue(id: string): void {
+    this.#timers.delete(id);
+    void this.#queue.add(async () => {
+      const again = await this.#work(id);
+      this.#known.delete(id);
+      if (again !== null && !this.#queue.isPaused) this.#addAfter(id, again);
+    });
+  }
+}

@@ -1,0 +1,166 @@
+import { constants } from 'node:fs';
+import { mkdir, open, readdir, rename, rm, type FileHandle } from 'node:fs/promises';
+import { join } from 'node:path';
+import { AppError, storeUnavailable } from '../errors.ts';
+import { FileGoneError, isFileName, type FileStore, type FileWriter } from './files.ts';
+
+/** Behind the name of a file that is not finished. */
+const UNFINISHED = '.part';
+const READ_BYTES = 256 * 1024;
+/** No link is followed: what lies here was made here. */
+const READ = constants.O_RDONLY | constants.O_NOFOLLOW;
+const MAKE = constants.O_WRONLY | constants.O_CREAT | constants.O_TRUNC | constants.O_NOFOLLOW;
+
+/** Files in a directory of this machine, which is made when it is needed. */
+export class Directory implements FileStore {
+  readonly #path: string;
+
+  constructor(path: string) {
+    this.#path = path;
+  }
+
+  async create(name: string): Promise<FileWriter> {
+    const path = this.#pathOf(name);
+    await told(mkdir(this.#path, { recursive: true }));
+    const file = await told(open(path + UNFINISHED, MAKE, 0o600));
+    return new Writer(file, path, this.#path);
+  }
+
+  async *read(name: string, start: number, end: number): AsyncGenerator<Uint8Array, void, undefined> {
+    const file = await this.#open(name);
+    try {
+      const buffer = Buffer.allocUnsafeSlow(Math.min(READ_BYTES, Math.max(1, end - start)));
+      for (let at = start; at < end;) {
+        const { bytesRead } = await told(file.read(buffer, 0, Math.min(buffer.length, end - at), at));
+        if (bytesRead === 0) throw new FileGoneError(name);
+        yield buffer.subarray(0, bytesRead);
+        at += bytesRead;
+      }
+    } finally {
+      await file.close();
+    }
+  }
+
+  async size(name: string): Promise<number | null> {
+    if (!isFileName(name)) return null;
+    const file = await openExisting(this.#pathOf(name));
+    if (!file) return null;
+    try {
+      const stat = await file.stat();
+      return stat.isFile() ? stat.size : null;
+    } finally {
+      await file.close();
+    }
+  }
+
+  async remove(name: string): Promise<void> {
+    const path = this.#pathOf(name);
+    await Promise.all([path, path + UNFINISHED].map((file) => told(rm(file, { force: true }))));
+  }
+
+  async names(): Promise<readonly string[]> {
+    const entries = await readdir(this.#path).catch((error: unknown) => {
+      if (codeOf(error) === 'ENOENT') return [];
+      throw fault(error);
+    });
+    return entries.map((entry) => entry.replace(/\.part$/, '')).filter(isFileName);
+  }
+
+  async #open(name: string): Promise<FileHandle> {
+    const path = this.#pathOf(name);
+    const file = (await openExisting(path)) ?? (await openExisting(path + UNFINISHED));
+    if (!file) throw new FileGoneError(name);
+    return file;
+  }
+
+  #pathOf(name: string): string {
+    if (!isFileName(name)) throw new TypeError(`not a file's name: ${JSON.stringify(name)}`);
+    return join(this.#path, name);
+  }
+}
+
+class Writer implements FileWriter {
+  readonly #file: FileHandle;
+  readonly #path: string;
+  readonly #directory: string;
+  #isOpen = true;
+
+  constructor(file: FileHandle, path: string, directory: string) {
+    this.#file = file;
+    this.#path = path;
+    this.#directory = directory;
+  }
+
+  async write(bytes: Uint8Array): Promise<void> {
+    for (let at = 0; at < bytes.length;) {
+      const { bytesWritten } = await told(this.#file.write(bytes, at, bytes.length - at));
+      at += bytesWritten;
+    }
+  }
+
+  async sync(): Promise<void> {
+    if (this.#isOpen) await told(this.#file.datasync());
+  }
+
+  async finish(): Promise<void> {
+    await told(this.#file.sync());
+    await this.close();
+    await told(rename(this.#path + UNFINISHED, this.#path));
+    await told(syncDirectory(this.#directory));
+  }
+
+  async close(): Promise<void> {
+    if (!this.#isOpen) return;
+    this.#isOpen = false;
+    await told(this.#file.close());
+  }
+}
+
+/** A new name is durable when its directory is. */
+async function syncDirectory(path: string): Promise<void> {
+  const directory = await open(path, constants.O_RDONLY);
+  try {
+    await directory.sync();
+  } finally {
+    await directory.close();
+  }
+}
+
+/** null when there is none, or a link. */
+async function openExisting(path: string): Promise<FileHandle | null> {
+  try {
+    return await open(path, READ);
+  } catch (error) {
+    if (['ENOENT', 'ELOOP'].includes(codeOf(error))) return null;
+    throw fault(error);
+  }
+}
+
+async function told<T>(work: Promise<T>): Promise<T> {
+  try {
+    return await work;
+  } catch (error) {
+    throw fault(error);
+  }
+}
+
+function fault(error: unknown): unknown {
+  switch (codeOf(error)) {
+    case 'ENOSPC':
+    case 'EDQUOT':
+    case 'EFBIG':
+      return new AppError('insufficient-storage', 'The disk of the export files is full.', { cause: error });
+    case 'EIO':
+    case 'EROFS':
+    case 'EACCES':
+    case 'EMFILE':
+    case 'ENFILE':
+      return storeUnavailable(error);
+    default:
+      return error;
+  }
+}
+
+function codeOf(error: unknown): string {
+  return error instanceof Error && 'code' in error ? String(error.code) : '';
+}

@@ -1,0 +1,84 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { Document } from 'mongodb';
+import { createCollection, describeCollection } from './collection.ts';
+import type { Layout, SetupOptions } from './collection.ts';
+import type { MongoConnection } from './connection.ts';
+import { MongoRefusal } from './errors.ts';
+import { readIndexes, roleNames } from './indexes.ts';
+
+/** What a collection of records holds, and nothing else. */
+export interface RecordKind {
+  readonly collection: string;
+  readonly validator: Document;
+}
+
+const USER = {
+  $jsonSchema: {
+    bsonType: 'object',
+    required: ['_id', 'name', 'email', 'createdAt', 'updatedAt'],
+    additionalProperties: false,
+    properties: {
+      _id: { bsonType: 'string' },
+      name: { bsonType: 'string' },
+      email: { bsonType: 'string' },
+      metadata: { bsonType: 'object', additionalProperties: { bsonType: 'string' } },
+      createdAt: { bsonType: 'date' },
+      updatedAt: { bsonType: 'date' },
+    },
+  },
+};
+
+const EXPORT = {
+  $jsonSchema: {
+    bsonType: 'object',
+    required: ['_id', 'state', 'request', 'createdAt'],
+    properties: {
+      _id: { bsonType: 'string' },
+      state: { bsonType: 'string' },
+      request: { bsonType: 'object' },
+      createdAt: { bsonType: 'date' },
+    },
+  },
+};
+
+export const USERS: RecordKind = { collection: 'users', validator: USER };
+export const EXPORTS: RecordKind = { collection: 'exports', validator: EXPORT };
+
+/**
+ * Makes sure that the collection of a kind is there and holds such records only. Many applications have a collection of this
+ * name: one whose documents are anything else, with password hashes in them maybe, must not be shown to anybody. It is
+ * refused (MongoRefusal), unless its validator keeps such documents out or there are none.
+ */
+export function setUpRecords({ validator }: RecordKind) {
+  return async (connection: MongoConnection, options: SetupOptions): Promise<Layout> => {
+    const existing = await describeCollection(connection, options.collection);
+    if (existing) await check(connection, existing, validator, options);
+    else await createCollection(connection, options, validator);
+    const found = await readIndexes(connection, options.collection);
+    return { clustered: found.clustered, indexes: roleNames(found) };
+  };
+}
+
+async function check(
+  connection: MongoConnection,
+  { type, options = {} }: Document,
+  wanted: Document,
+  { collection, onWarning }: SetupOptions,
+): Promise<void> {
+  const { collation, validator } = options as Document;
+  if (type !== 'collection') throw refusal(collection, `it is a ${String(type)}, expected a collection`);
+  if (collation) throw refusal(collection, 'it has a collation, and so another order');
+  if (isDeepStrictEqual(validator, wanted)) return;
+  const find = { find: collection, filter: { $nor: [wanted] }, limit: 1, projection: { _id: 1 } };
+  const { cursor } = await connection.run(find, { readPreference: 'primaryPreferred' });
+  const [stranger] = (cursor as { firstBatch: Document[] }).firstBatch;
+  if (stranger) throw refusal(collection, `it holds documents that are no ${collection} of this server`);
+  onWarning(
+    `The collection '${collection}' is not validated: what other programs put there would be shown to clients. Its validator should be ${JSON.stringify(wanted)}`,
+  );
+}
+
+function refusal(collection: string, reason: string): MongoRefusal {
+  const subject = collection.charAt(0).toUpperCase() + collection.slice(1);
+  return new MongoRefusal(`${subject} are not served from the collection '${collection}': ${reason}.`);
+}

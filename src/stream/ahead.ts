@@ -1,0 +1,25 @@
+/**
+ * What `work` makes of each value, in the values' order, while the next ones are worked on already: at most `depth` at a
+ * time. Rejects with the first failure, after those under way have settled.
+ */
+export async function* ahead<T, R>(
+  values: AsyncIterable<T>,
+  depth: number,
+  work: (value: T) => Promise<R>,
+): AsyncGenerator<R, void, undefined> {
+  const underWay: Promise<R>[] = [];
+  try {
+    for await (const value of values) {
+      const result = work(value);
+      result.catch(() => undefined); // met when its turn comes
+      underWay.push(result);
+      const [first] = underWay;
+      if (first === undefined || underWay.length < depth) continue;
+      yield await first;
+      void underWay.shift(); // it has settled
+    }
+    for (const result of underWay) yield await result;
+  } finally {
+    await Promise.allSettled(underWay);
+  }
+}

@@ -1,0 +1,145 @@
+import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
+import { readdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { parse } from 'csv-parse/sync';
+import { COMPRESSIONS, type Export } from '../src/exports/export.ts';
+import { FORMATS } from '../src/items/format.ts';
+import { crc32 } from '../src/stream/crc32.ts';
+import { awaited, decompressed, exportRows, fileOf, order, post } from './support/exports.ts';
+import { serverOn, testServer, type TestServer } from './support/server.ts';
+import { testDirectory } from './support/lmdb.ts';
+
+const ROWS = exportRows(6_000); // some segments
+
+async function streamOf(server: TestServer, query: string): Promise<Buffer> {
+  return Buffer.from(await (await server.get(`/items/stream?${query}`)).arrayBuffer());
+}
+
+for (const store of ['lmdb', 'mongodb'] as const)
+  test(`${store}: an export is the stream of the same query as a file, in each format and compression`, async (t) => {
+    const server = await testServer(t, store, 'uws', { EXPORT_LIMIT: '100' });
+    if (!server) return;
+    await server.insert(ROWS);
+    const queries = [
+      ...FORMATS.flatMap((format) => COMPRESSIONS.map((compression) => ({ format, compression }))),
+      {
+        sort: 'price_desc',
+        min_price: 3,
+        category: 'größe',
+        fields: ['price', 'name'],
+        format: 'csv',
+        safe: true,
+      },
+      { category: 'nothing', format: 'json', compression: 'gzip' },
+    ];
+    for (const { compression, ...body } of queries.map((query) => ({ compression: 'none', ...query }))) {
+      const { id } = await order(server.url, { ...body, compression });
+      const done = await awaited(server.url, id);
+      const bytes = await fileOf(server.url, done);
+      const text = decompressed(bytes, done);
+      const query = Object.entries(body).map(([name, value]): [string, string] => [name, String(value)]);
+      assert.ok(
+        text.equals(await streamOf(server, new URLSearchParams(query).toString())),
+        JSON.stringify(done),
+      );
+      assert.equal(done.consistency, store === 'lmdb' ? 'live' : 'snapshot');
+      const { rows, bytes: length, sha256, crc32: crc } = done.file ?? {};
+      assert.equal(length, bytes.length);
+      assert.equal(sha256, createHash('sha256').update(bytes).digest('hex'));
+      assert.equal(crc, crc32(bytes).toString(16).padStart(8, '0'));
+      assert.deepEqual(done.progress.rows, rows);
+      if (body.format === 'ndjson') assert.equal(rows, ROWS.length);
+    }
+    assert.equal(server.slots.taken, 0);
+  });
+
+test('CSV of an export read back by a CSV reader equals the rows', async (t) => {
+  const server = await testServer(t, 'lmdb', 'node');
+  if (!server) return;
+  await server.insert(ROWS);
+  const { id } = await order(server.url, { format: 'csv', compression: 'br' });
+  const done = await awaited(server.url, id);
+  const records = parse(decompressed(await fileOf(server.url, done), done), { columns: true });
+  assert.deepEqual(
+    records,
+    ROWS.map(({ _id, category, price, name, note, more }) => ({
+      ...{ id: _id, category, price: String(price), name, note },
+      more: more ? JSON.stringify(more) : '',
+    })),
+  );
+});
+
+test('an export can be ordered, listed, looked at and removed with its file, and what does not go is a coded problem', async (t) => {
+  const DATA_DIR = await testDirectory(t);
+  const server = await serverOn(t, { DATA_DIR, EXPORT_LIMIT: '3' });
+  await server.insert(ROWS.slice(0, 10));
+  const refused: [body: object, code: string, pointer: string][] = [
+    [{ format: 'xml' }, 'invalid-body', '/format'],
+    [{ compression: 'zstd' }, 'invalid-body', '/compression'],
+    [{ limit: 7 }, 'invalid-body', '/limit'],
+    [{ fields: [] }, 'invalid-body', '/fields'],
+    [{ category: 'ö'.repeat(129) }, 'invalid-body', '/category'],
+    [{ safe: true }, 'invalid-body', '/safe'],
+    [{ sort: 'id_asc', max_price: 3 }, 'invalid-body', '/sort'],
+    [{ min_price: '3' }, 'invalid-body', '/min_price'],
+  ];
+  for (const [body, code, pointer] of refused) {
+    const problem = (await (await post(server.url, body)).json()) as {
+      code: string;
+      errors: { pointer: string }[];
+    };
+    assert.deepEqual([problem.code, problem.errors[0]?.pointer], [code, pointer]);
+  }
+
+  const posted = await post(server.url, { min_price: 1 });
+  const { id, request } = (await posted.json()) as Export;
+  assert.match(id, /^[0-9a-f]{32}$/);
+  assert.equal(posted.headers.get('location'), `/exports/${id}`);
+  assert.equal(posted.headers.get('retry-after'), '1');
+  assert.deepEqual(request, { min_price: 1, sort: 'price_asc', format: 'ndjson', compression: 'none' });
+
+  const prefer = { Prefer: 'handling=lenient, respond-async; wait=10' };
+  const preferred = await server.get('/items/stream?format=csv&safe=true&fields=price', prefer);
+  assert.equal(preferred.status, 202);
+  assert.equal(preferred.headers.get('preference-applied'), 'respond-async');
+  const second = (await preferred.json()) as Export;
+  assert.deepEqual(second.request, {
+    sort: 'id_asc',
+    fields: ['price'],
+    format: 'csv',
+    compression: 'none',
+    safe: true,
+  });
+  const streamed = await server.get('/items/stream?limit=1', prefer);
+  assert.equal(streamed.status, 200, 'a limit is of streams');
+  await streamed.text();
+
+  await Promise.all([id, second.id].map((one) => awaited(server.url, one)));
+  const list = (await (await server.get('/exports')).json()) as { data: Export[] };
+  assert.deepEqual(new Set(list.data.map((one) => one.id)), new Set([id, second.id]));
+  assert.equal((await readdir(join(DATA_DIR, 'exports'))).length, 2);
+
+  assert.equal((await post(server.url, {})).status, 202);
+  const tooMany = await post(server.url, {});
+  assert.equal(tooMany.status, 429);
+  assert.equal(((await tooMany.json()) as { code: string }).code, 'too-many-exports');
+  assert.ok(tooMany.headers.get('retry-after'));
+
+  const remove = (one: string, headers = {}) =>
+    fetch(`${server.url}/exports/${one}`, { method: 'DELETE', headers });
+  assert.deepEqual(await (await remove(id)).json(), { id, deleted: true });
+  assert.equal((await remove(second.id, { Prefer: 'return=minimal' })).status, 204);
+  for (const path of [
+    `/exports/${id}`,
+    `/exports/${id}/file`,
+    '/exports/x',
+    '/exports/x/file',
+    '/exports/..%2f..',
+    `/exports/${id}/other`,
+  ])
+    assert.equal((await server.get(path)).status, 404, path);
+  assert.equal((await remove(id)).status, 404);
+  assert.equal((await post(server.url, {})).status, 202, 'there is room again');
+});

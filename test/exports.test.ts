@@ -142,4 +142,5 @@ test('an export can be ordered, listed, looked at and removed with its file, and
     assert.equal((await server.get(path)).status, 404, path);
   assert.equal((await remove(id)).status, 404);
   assert.equal((await post(server.url, {})).status, 202, 'there is room again');
+  await server.close();
 });

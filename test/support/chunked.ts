@@ -1,0 +1,15 @@
+/** The content of a chunked answer, as far as it came. */
+export function dechunked(answer: Buffer): Buffer {
+  const parts: Buffer[] = [];
+  for (let at = answer.indexOf('\r\n\r\n') + 4; at > 3 && at < answer.length;) {
+    const line = answer.indexOf('\r\n', at);
+    if (line < 0) break;
+    const size = parseInt(answer.toString('latin1', at, line), 16);
+    parts.push(answer.subarray(line + 2, line + 2 + size));
+    at = line + 2 + size + 2;
+  }
+  return Buffer.concat(parts);
+}
+
+/** How an answer ends that is whole. */
+export const LAST_CHUNK = '\r\n0\r\n\r\n';

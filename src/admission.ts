@@ -1,4 +1,5 @@
 import type { Config } from './config.ts';
+import type { AppError } from './errors.ts';
 import { Admissions } from './http/admit.ts';
 import { createClientReader } from './http/client.ts';
 import { createAuthenticate } from './http/keys.ts';
@@ -16,6 +17,7 @@ interface Log {
 export async function openAdmissions(
   config: Config,
   slots: StreamSlots,
+  overload: () => AppError | null,
   log: Log,
 ): Promise<{ admissions: Admissions; close: () => Promise<void> }> {
   const limiter = config.rateLimit && (await openLimiter(config, config.rateLimit, log));
@@ -27,6 +29,7 @@ export async function openAdmissions(
     authenticate: config.apiKeys && createAuthenticate(config.apiKeys),
     rate: config.rateLimit && limiter && { policy: config.rateLimit, limiter },
     slots,
+    overload,
   });
   return { admissions, close: async () => limiter?.close() };
 }

@@ -5,7 +5,7 @@ import { createCors } from './http/cors.ts';
 import type { Request, Serve } from './http/edge.ts';
 import { problemRoutes } from './http/problem-pages.ts';
 import { createServe, type Observer } from './http/respond.ts';
-import { createRouter, type Handler } from './http/router.ts';
+import { createRouter, type Handler, type Route } from './http/router.ts';
 import { itemRoutes, type ItemRoutesOptions } from './items/routes.ts';
 import type { DocumentOptions } from './openapi/document.ts';
 import { documentRoutes } from './openapi/routes.ts';
@@ -28,7 +28,7 @@ export interface AppOptions {
   readonly metrics: () => Promise<readonly MetricValues[]>;
 }
 
-/** The product on one screen: which resources there are. The result is what an engine serves. */
+/** The product on one screen: which resources there are. `serve` is what an engine serves. */
 export function createApp({
   items,
   users,
@@ -39,7 +39,7 @@ export function createApp({
   observer,
   metrics,
   document,
-}: AppOptions): Serve {
+}: AppOptions): { readonly serve: Serve; readonly routes: readonly Route[] } {
   const streaming = (handler: Handler) => admissions.streaming(handler);
   const exporting = { ...exports, streaming, clientOf: (request: Request) => admissions.clientOf(request) };
   // Each row has its `doc`, an Operation of openapi/operation.ts: /openapi.json is made of them and of the schemas they name.
@@ -51,6 +51,7 @@ export function createApp({
     ...metricsRoutes(metrics),
     ...problemRoutes(),
   ];
-  const route = createRouter([...routes, ...documentRoutes(routes, document)]);
-  return createServe(route, { observer, admissions, cors: createCors(corsOrigin) });
+  const all = [...routes, ...documentRoutes(routes, document)];
+  const serve = createServe(createRouter(all), { observer, admissions, cors: createCors(corsOrigin) });
+  return { serve, routes: all };
 }

@@ -1,5 +1,5 @@
 import envSchema from 'env-schema';
-import { homedir, tmpdir } from 'node:os';
+import { homedir, tmpdir, totalmem } from 'node:os';
 import { join } from 'node:path';
 import { readKeysFile, type Key } from './http/keys.ts';
 import { parseTrustedProxies, type Trusts } from './http/proxies.ts';
@@ -66,6 +66,17 @@ export const SETTINGS = Type.Object({
     description: 'streams one client may have open in one process; `off`: no limit',
   }),
   MAX_STREAMS: integer(1, 1_000_000, 5000, 'open streams of one process; above: 503'),
+  MAX_LOOP_DELAY: duration(
+    '200 ms',
+    'requests are refused with 503 while the event loop runs later than this',
+  ),
+  MAX_MEMORY: Type.Optional(
+    Type.Integer({
+      minimum: 64,
+      description:
+        'MiB one process may have; above: 503; without it 85 % of the machine or container, shared by the workers',
+    }),
+  ),
   MAX_LIMIT: integer(1, 100_000, 1000, 'the largest `limit` of a page'),
   MAX_OFFSET: integer(0, 1_000_000_000, 1_000_000, 'how deep `offset` and `page` may reach'),
   ID_TYPE: Type.Optional(
@@ -117,7 +128,7 @@ export const SETTINGS = Type.Object({
   ),
 });
 
-type Durations = 'STALL_TIMEOUT' | 'DRAIN_DELAY' | 'STREAM_GRACE' | 'EXPORT_TTL';
+type Durations = 'MAX_LOOP_DELAY' | 'STALL_TIMEOUT' | 'DRAIN_DELAY' | 'STREAM_GRACE' | 'EXPORT_TTL';
 
 /** What settings stand for, beside their texts. */
 interface Derived {
@@ -128,6 +139,7 @@ interface Derived {
   readonly rateLimit: Policy | null;
   /** Infinity: no limit. */
   readonly streamLimit: number;
+  readonly maxMemoryBytes: number;
   readonly cacheDirectory: string;
 }
 
@@ -160,10 +172,12 @@ export function readConfig(environment: NodeJS.ProcessEnv): Config {
     trustsProxy: proxies.trusts,
     rateLimit: parseRateLimit(settings.RATE_LIMIT),
     streamLimit: parseStreamLimit(settings.STREAM_LIMIT),
+    MAX_LOOP_DELAY: milliseconds(settings.MAX_LOOP_DELAY),
     STALL_TIMEOUT: milliseconds(settings.STALL_TIMEOUT),
     DRAIN_DELAY: milliseconds(settings.DRAIN_DELAY),
     STREAM_GRACE: milliseconds(settings.STREAM_GRACE),
     EXPORT_TTL: milliseconds(settings.EXPORT_TTL),
+    maxMemoryBytes: maxMemoryBytes(settings),
     cacheDirectory: cacheDirectory(environment),
   };
 }
@@ -209,6 +223,16 @@ function faultsOf(error: unknown, given: NodeJS.ProcessEnv): string[] {
 function milliseconds(text: string): number {
   const [, number, unit] = /^(\d+) ?(ms|s|min|h)$/.exec(text) ?? [];
   return Number(number) * UNITS[unit as keyof typeof UNITS];
+}
+
+/** Left for the kernel, and for what a process has beside the memory that is asked for. */
+const MEMORY_SHARE = 0.85;
+
+function maxMemoryBytes({ MAX_MEMORY: mebibytes, WORKERS: workers }: Settings): number {
+  if (mebibytes !== undefined) return mebibytes * 2 ** 20;
+  const limit = process.constrainedMemory(); // 0, or more than there is, where no container sets one
+  const available = limit > 0 ? Math.min(limit, totalmem()) : totalmem();
+  return (MEMORY_SHARE * available) / workers;
 }
 
 function cacheDirectory(environment: NodeJS.ProcessEnv): string {

@@ -8,7 +8,10 @@ import { Exporter } from './exports/exporter.ts';
 import { Jobs } from './exports/jobs.ts';
 import { VERSION } from './version.ts';
 import { createEngine } from './http/engine.ts';
+import type { Serve } from './http/edge.ts';
+import type { Route } from './http/router.ts';
 import { requestIdOf } from './http/request-id.ts';
+import { OverloadGuard, type OverloadProbe } from './limiter/overload.ts';
 import { StreamSlots } from './limiter/streams.ts';
 import { LocalQueue } from './queue/local.ts';
 import { createTranscoder } from './serialize/transcoder.ts';
@@ -58,6 +61,10 @@ export interface ServerOptions {
   readonly quietMs?: number;
   /** Listens beside other processes that do so, too. */
   readonly sharedPort?: boolean;
+  /** What the guard against overload looks at. */
+  readonly overloadProbe?: OverloadProbe;
+  /** Stands between the engine and the application. */
+  readonly tap?: (serve: Serve, routes: readonly Route[]) => Serve;
   /** How what this process counts is joined with what its siblings count; by default there are none. */
   readonly gatherMetrics?: (own: () => Promise<MetricValues>) => () => Promise<readonly MetricValues[]>;
 }
@@ -78,12 +85,19 @@ export async function startServer(
     quietMs = QUIET_MS,
     leaseMs = LEASE_MS,
     sharedPort = false,
+    overloadProbe,
+    tap = (serve) => serve,
     gatherMetrics = (own) => async () => [await own()],
   }: ServerOptions = {},
 ): Promise<Server> {
   const slots = new Slots();
   const streams = new StreamSlots({ perClient: config.streamLimit, total: config.MAX_STREAMS });
-  const metrics = new Metrics({ openStreams: () => streams.open });
+  const guard = new OverloadGuard({
+    maxLoopDelayMs: config.MAX_LOOP_DELAY,
+    maxMemoryBytes: config.maxMemoryBytes,
+    ...(overloadProbe && { probe: overloadProbe }),
+  });
+  const metrics = new Metrics({ openStreams: () => streams.open, overloaded: () => guard.overloaded });
   const store = timedStore(await openStore(config, slots, log), metrics);
   await fillWithSample(store, config, log);
 
@@ -97,7 +111,12 @@ export async function startServer(
     cacheControl: config.CACHE_CONTROL,
   };
   let draining = false;
-  const { admissions, close: closeAdmissions } = await openAdmissions(config, streams, log);
+  const { admissions, close: closeAdmissions } = await openAdmissions(
+    config,
+    streams,
+    () => guard.refusal(),
+    log,
+  );
   const logged = requestLog(log);
   const now = () => new Date();
   const jobs = new Jobs({ records: store.exports, perClient: config.EXPORT_LIMIT, now });
@@ -108,7 +127,7 @@ export async function startServer(
     ttlMs: config.EXPORT_TTL,
     openQueue: ({ work }) => new LocalQueue({ work, concurrency: config.EXPORT_CONCURRENCY }),
   });
-  const serve = createApp({
+  const { serve, routes } = createApp({
     items: {
       ...reading,
       items: store.items,
@@ -132,7 +151,7 @@ export async function startServer(
     metrics: gatherMetrics(() => metrics.values()),
   });
   const { engine, warning } = createEngine(config.HTTP_ENGINE, {
-    serve,
+    serve: tap(serve, routes),
     bodyLimit: BODY_LIMIT,
     stallTimeoutMs: config.STALL_TIMEOUT,
     quietMs,
@@ -149,6 +168,7 @@ export async function startServer(
   const port = await engine.listen(config.HOST, config.PORT);
   const host = config.HOST.includes(':') ? `[${config.HOST}]` : config.HOST;
   const url = `http://${host}:${port}`;
+  guard.start();
   log.info({ url, engine: engine.name, store: store.name, transcoder: transcoder.name }, 'listening');
   const close = async (): Promise<void> => {
     draining = true;
@@ -156,6 +176,7 @@ export async function startServer(
     await engine.stop(config.STREAM_GRACE);
     await exporter.close();
     await closeAdmissions();
+    guard.close();
     await store.close();
   };
   let closed: Promise<void> | null = null;

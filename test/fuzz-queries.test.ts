@@ -132,7 +132,7 @@ test(`${RUNS} random queries: the rows that were asked for and no others, or a c
   const { transcoder } = createTranscoder(slots);
   const common = { transcoder, limits, cacheControl: 'private, no-cache' };
   const failures: unknown[] = [];
-  const serve = createApp({
+  const { serve } = createApp({
     items: { ...common, items: store.items, lasting: store.items, idType: undefined },
     users: { ...common, users: store.users, now: Date.now },
     exports: {

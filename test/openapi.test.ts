@@ -1,21 +1,299 @@
 import { Validator } from '@seriousme/openapi-schema-validator';
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { test, type TestContext } from 'node:test';
+import { createApp } from '../src/app.ts';
+import { AppError, storeUnavailable, type ProblemCode } from '../src/errors.ts';
+import { Jobs } from '../src/exports/jobs.ts';
+import type { Request } from '../src/http/edge.ts';
+import { newNotes } from '../src/http/notes.ts';
+import type { Route } from '../src/http/router.ts';
+import { problemsByStatus } from '../src/openapi/document.ts';
+import { createTranscoder } from '../src/serialize/transcoder.ts';
+import { BSON } from '../src/store/bson.ts';
+import { Directory } from '../src/store/directory.ts';
+import type { Store } from '../src/store/store.ts';
+import { AnswerCheck } from './support/answer-check.ts';
+import { testLmdb } from './support/lmdb.ts';
 import { serverOn } from './support/server.ts';
 
+const OPTIONS = { withKeys: true, limited: true };
+
 interface Document {
-  readonly paths: Record<
-    string,
-    Record<string, { operationId: string; summary: string; description?: string }>
-  >;
+  readonly paths: Record<string, Record<string, { readonly operationId: string }>>;
 }
 
-test('/openapi.json is a valid document of OpenAPI 3.1', async (t) => {
-  const server = await serverOn(t, { MONGODB_URI: '' });
+test('/openapi.json is a valid document of OpenAPI 3.1, and its examples are what the bundled catalogue answers', async (t) => {
+  const server = await serverOn(t, { MONGODB_URI: '', SAMPLE: 'auto' });
   const document = (await (await server.get('/openapi.json')).json()) as Document;
   const { valid, errors } = await new Validator().validate({ ...document });
   assert.ok(valid, JSON.stringify(errors));
   const operations = Object.values(document.paths).flatMap((path) => Object.values(path));
-  const ids = operations.map(({ operationId }) => operationId);
-  assert.equal(new Set(ids).size, ids.length, 'ids are different');
+  assert.equal(new Set(operations.map(({ operationId }) => operationId)).size, operations.length);
+
+  let compared = 0;
+  for (const [type, { bundled }] of examplesIn(document)) {
+    const response = await server.get(bundled.summary.replace('GET ', ''), { accept: type });
+    const text = await response.text();
+    assert.deepEqual(type === 'application/json' ? JSON.parse(text) : text, bundled.value, bundled.summary);
+    compared++;
+  }
+  assert.ok(compared > 8, `${compared} examples`);
 });
+
+interface Example {
+  readonly bundled: { readonly summary: string; readonly value: unknown };
+}
+
+function examplesIn(value: unknown, type = ''): [type: string, example: Example][] {
+  if (typeof value !== 'object' || value === null) return [];
+  return Object.entries(value).flatMap(([key, entry]: [string, unknown]) =>
+    key === 'examples' && typeof entry === 'object' && entry !== null && 'bundled' in entry
+      ? [[type, entry as Example]]
+      : examplesIn(entry, key),
+  );
+}
+
+/** What a request is changed to, or the server it is sent to, so that the answer is this one. */
+interface Twist {
+  readonly request?: Partial<Pick<Request, 'query' | 'headers' | 'path' | 'body'>>;
+  /** Who is not let in, and why. */
+  readonly refused?: AppError;
+  /** What every call of the store fails with. */
+  readonly failing?: Error;
+  readonly draining?: true;
+}
+
+const json = { 'content-type': 'application/json' };
+const bodyOf = (text: string, headers: Request['headers'] = json): Twist => ({
+  request: { headers, body: () => Promise.resolve(Buffer.from(text)) },
+});
+const query = (text: string): Twist => ({ request: { query: text } });
+const refusal = (code: ProblemCode): Twist => ({
+  refused: new AppError(code, 'x', { headers: { 'retry-after': '1' } }),
+});
+const failing = (error: Error): Twist => ({ failing: error });
+/** The cursor of another sort. */
+const OTHER_CURSOR = 'AThBrpcgAAAAEHByaWNlAI5IAAACX2lkAAcAAABkMjc2NDcAAL08Bbg';
+
+/** How each code comes about. */
+const PROVOKED: Record<ProblemCode, Twist> = {
+  'invalid-parameter': query('=%zz'),
+  'unknown-parameter': query('nope=1'),
+  'duplicate-parameter': refusal('duplicate-parameter'),
+  'conflicting-parameters': {}, // see CONFLICTS
+  'offset-too-deep': query('offset=100000000'),
+  'invalid-cursor': query('cursor=x'),
+  'cursor-mismatch': query(`cursor=${OTHER_CURSOR}`),
+  'snapshot-unsupported': query('consistency=snapshot'),
+  'snapshot-expired': failing(new AppError('snapshot-expired', 'x')),
+  'invalid-url': { request: { path: '/%zz' } },
+  'invalid-header': { request: { headers: { ...json, 'if-match': 'x' } } },
+  'malformed-json': bodyOf('{'),
+  unauthorized: refusal('unauthorized'),
+  'not-found': { request: { path: '/none' } },
+  'method-not-allowed': {},
+  'not-acceptable': { request: { headers: { accept: 'image/png', 'accept-encoding': 'identity;q=0, x' } } },
+  'precondition-failed': { request: { headers: { ...json, 'if-match': '"x"' } } },
+  'body-too-large': {
+    request: { headers: json, body: () => Promise.reject(new AppError('body-too-large', 'x')) },
+  },
+  'uri-too-long': query('x'.repeat(9000)),
+  'unsupported-media-type': bodyOf('{}', { 'content-type': 'text/plain' }),
+  'invalid-body': bodyOf('{"nope":1}'),
+  'rate-limited': refusal('rate-limited'),
+  'too-many-streams': refusal('too-many-streams'),
+  internal: refusal('internal'),
+  overloaded: refusal('overloaded'),
+  'store-unavailable': failing(storeUnavailable(new Error('x'))),
+  'export-not-complete': refusal('export-not-complete'),
+  'range-not-satisfiable': refusal('range-not-satisfiable'),
+  'too-many-exports': refusal('too-many-exports'),
+  'insufficient-storage': failing(new AppError('insufficient-storage', 'x')),
+};
+
+const CONFLICTS: Record<string, string> = {
+  listItems: 'offset=1&page=1',
+  listUsers: 'offset=1&page=1',
+  streamItems: 'cursor=a&after=b',
+};
+
+/** How each answer comes about that is no problem and is not what the plain request is answered with. */
+const ANSWERED: Record<string, Twist> = {
+  'getReadiness 503': { draining: true },
+  'deleteUser 204': { request: { headers: { prefer: 'return=minimal' } } },
+};
+
+test('every status and problem of the document can be had, and answers are as documented', async (t) => {
+  const server = await serverOnFakes(t);
+  for (const { method, path, doc } of server.routes) {
+    const plain = await server.ask(method, path, doc, {});
+    const { etag } = plain.headers;
+    if (etag !== undefined)
+      await server.ask(method, path, doc, { request: { headers: { 'if-none-match': etag } } });
+    for (const [name, twist] of Object.entries(ANSWERED))
+      if (name.startsWith(`${doc.id} `)) await server.ask(method, path, doc, twist);
+    for (const code of [...problemsByStatus(doc, OPTIONS).values()].flat())
+      await server.ask(
+        method,
+        path,
+        doc,
+        code === 'conflicting-parameters' ? query(CONFLICTS[doc.id] ?? '') : PROVOKED[code],
+      );
+  }
+  const exported = await seenOfAnExport(t);
+  assert.deepEqual(server.check.faults, []);
+  const documented = server.routes.flatMap(({ doc }) => [
+    ...Object.keys(doc.answers).map((status) => `${doc.id} ${status}`),
+    ...[...problemsByStatus(doc, OPTIONS).values()].flat().map((code) => `${doc.id} ${code}`),
+  ]);
+  assert.deepEqual(
+    documented.filter((answer) => !server.check.seen.has(answer) && !exported.has(answer)),
+    [],
+    'documented, but no request is answered so',
+  );
+});
+
+/** What a real server answers about an export from its order to its end; its answers are checked as all are. */
+async function seenOfAnExport(t: TestContext): Promise<ReadonlySet<string>> {
+  const server = await serverOn(t, { MONGODB_URI: '' });
+  await server.insert([{ _id: 'a', category: 'x', price: 1 }]);
+  const ask = async (path: string, method = 'GET', headers: Record<string, string> = {}, body?: string) => {
+    const response = await fetch(server.url + path, { method, headers, ...(body !== undefined && { body }) });
+    const text = await response.text();
+    return { status: response.status, headers: response.headers, text };
+  };
+  const order = async (): Promise<string> => {
+    const { headers } = await ask('/exports', 'POST', json, '{}');
+    return headers.get('location') ?? '';
+  };
+  await ask('/items/stream', 'GET', { prefer: 'respond-async' });
+  await ask('/exports');
+  const [one, other] = [await order(), await order()];
+  for (const path of [one, other])
+    for (let state = ''; state !== 'complete';)
+      ({ state } = JSON.parse((await ask(path)).text) as { state: string });
+  const { headers } = await ask(`${one}/file`);
+  await ask(`${one}/file`, 'GET', { range: 'bytes=0-3' });
+  await ask(`${one}/file`, 'GET', { 'if-none-match': headers.get('etag') ?? '' });
+  for (const twist of ['invalid-header', 'precondition-failed'] as const)
+    await ask(`${one}/file`, 'GET', { 'if-match': PROVOKED[twist].request?.headers?.['if-match'] ?? '' });
+  await ask(one, 'DELETE');
+  await ask(other, 'DELETE', { prefer: 'return=minimal' });
+  return server.check.seen;
+}
+
+test('a route is documented in words, to its last parameter', async (t) => {
+  const { routes } = await serverOnFakes(t);
+  for (const { method, path, doc } of routes) {
+    const name = `${method} ${path}`;
+    assert.ok(doc.summary.length > 5, name);
+    assert.match(doc.id, /^[a-z]+[A-Za-z]+$/);
+    const inPath = [...path.matchAll(/\{(\w+)\}/g)].map(([, parameter]) => parameter);
+    assert.deepEqual(Object.keys(doc.path ?? {}), inPath, name);
+    for (const parameter of doc.query ?? [])
+      assert.ok(parameter.doc?.description, `${name}: ${parameter.name}`);
+    for (const parameter of Object.values(doc.path ?? {})) assert.ok(parameter.description, name);
+  }
+});
+
+/** The application on a store of three items and a user, called without a network. */
+async function serverOnFakes(t: TestContext) {
+  const { store, slots } = await testLmdb(t);
+  const rows = ['a', 'b', 'c'].map((id, n) => BSON.serialize({ _id: id, category: 'x', price: n }));
+  await store.items.insert(rows, 'fail');
+  const { transcoder } = createTranscoder(slots);
+  let twist: Twist = {};
+  const fake = failingStore(store, () => twist.failing);
+  const common = { transcoder, limits: { maxLimit: 100, maxOffset: 1000 }, cacheControl: 'no-cache' };
+  const { serve, routes } = createApp({
+    items: { ...common, items: fake.items, lasting: fake.items, idType: 'string' },
+    users: { ...common, users: fake.users, now: Date.now },
+    exports: {
+      jobs: new Jobs({ records: fake.exports, perClient: 100, now: () => new Date() }),
+      files: new Directory('/nowhere'),
+      exporter: { ordered: () => Promise.resolve(), dropped: () => undefined },
+      now: () => new Date(),
+      ttlMs: 1,
+    },
+    health: { store: fake, isDraining: () => twist.draining ?? false },
+    corsOrigin: undefined,
+    admissions: {
+      admit: () => ({ headers: { ratelimit: 'x', 'ratelimit-policy': 'x' }, refused: twist.refused ?? null }),
+      streaming: (handler) => handler,
+      clientOf: () => ({ name: 'somebody', hasKey: false }),
+    },
+    observer: { began: () => undefined, finished: () => undefined },
+    document: { version: '0', ...OPTIONS },
+    metrics: () => Promise.resolve([]),
+  });
+  const check = new AnswerCheck(routes, OPTIONS);
+  const watched = check.watch(serve);
+  const ask = async (method: string, path: string, doc: Route['doc'], next: Twist) => {
+    await store.users.change('ada', () => BSON.serialize(USER));
+    twist = next;
+    const example = doc.body ? JSON.stringify(doc.body.example) : '';
+    const reply = await watched({
+      method,
+      query: '',
+      headers: doc.body ? json : {},
+      body: () => Promise.resolve(Buffer.from(example)),
+      address: '192.0.2.7',
+      signal: new AbortController().signal,
+      notes: newNotes(),
+      ...next.request,
+      path:
+        next.request?.path === undefined ? pathOf(path, doc) : path.replace(/\/\{.*/, '') + next.request.path,
+    });
+    twist = {};
+    if (reply.body.kind === 'stream') await reply.body.run(NOWHERE);
+    return reply;
+  };
+  // PUT creates only who is not there.
+  ANSWERED['putUser 201'] = { request: { path: '/new' } };
+  return { routes, check, ask };
+}
+
+const USER = {
+  _id: 'ada',
+  name: 'Ada',
+  email: 'ada@example.org',
+  createdAt: new Date(0),
+  updatedAt: new Date(0),
+};
+const NOWHERE = {
+  chunkBytes: 1000,
+  signal: new AbortController().signal,
+  write: () => undefined,
+  flush: () => undefined,
+  end: () => undefined,
+  fail: () => undefined,
+};
+
+/** A path of something that is there. */
+function pathOf(path: string, doc: Route['doc']): string {
+  return path.replace(/\{(\w+)\}/, (_, name: string) => {
+    if (name === 'code') return 'not-found';
+    if (doc.tag === 'Exports') return '0'.repeat(32);
+    return doc.tag === 'Items' ? 'a' : 'ada';
+  });
+}
+
+/** A store that fails when it is told to. */
+function failingStore(store: Store, failure: () => Error | undefined): Store {
+  const proxy = <T extends object>(target: T): T =>
+    new Proxy(target, {
+      get(object, name) {
+        const value: unknown = Reflect.get(object, name);
+        if (typeof value !== 'function') return value;
+        return (...call: unknown[]): unknown => {
+          const error = failure();
+          return error ? Promise.reject(error) : Reflect.apply(value, object, call);
+        };
+      },
+    });
+  return Object.assign(proxy(store), {
+    items: proxy(store.items),
+    users: proxy(store.users),
+    exports: proxy(store.exports),
+  });
+}

@@ -96,6 +96,7 @@ export const GET_EXPORT_FILE: Operation = {
     'invalid-url',
     'not-found',
     'export-not-complete',
+    'invalid-header',
     'precondition-failed',
     'range-not-satisfiable',
     'too-many-streams',

@@ -9,6 +9,8 @@ import type { Handler } from './router.ts';
 
 /** Asked by machines that start and stop this one: a probe that is refused would kill a server for being busy. */
 const PROBES = new Set(['/livez', '/readyz']);
+/** Let in also when the server has too much to do: what it says then matters most. */
+const WATCHERS = new Set([...PROBES, '/metrics']);
 
 /** What is decided about a request before anything is done for it. */
 export interface Admission {
@@ -26,6 +28,8 @@ export interface AdmissionOptions {
   /** null: RATE_LIMIT is off. */
   readonly rate: { readonly policy: Policy; readonly limiter: Limiter } | null;
   readonly slots: StreamSlots;
+  /** Why nobody is let in now; null: everybody may. */
+  readonly overload?: () => AppError | null;
 }
 
 interface Identity {
@@ -49,7 +53,7 @@ export class Admissions {
    */
   admit(request: Request): Admission | Promise<Admission> {
     const { rate } = this.options;
-    const identity = this.identify(request);
+    const identity = this.refuseOverload(request, this.identify(request));
     request.notes.client = identity.client;
     if (rate === null) return { headers: {}, refused: identity.refused };
     const taken = rate.limiter.take(identity.client);
@@ -118,6 +122,11 @@ export class Admissions {
   private decide({ path }: Request, { refused }: Identity, policy: Policy, taken: Taken): Admission {
     const within = taken.allowed || PROBES.has(path);
     return { headers: this.headers(taken), refused: within ? refused : tooManyRequests(policy, taken) };
+  }
+
+  private refuseOverload({ path }: Request, { client, refused }: Identity): Identity {
+    const overload = WATCHERS.has(path) ? null : (this.options.overload?.() ?? null);
+    return { client, refused: overload ?? refused };
   }
 
   private identify(request: Request): Identity {

@@ -8,6 +8,7 @@ import type { Ending, Reply, Request, Serve } from './edge.ts';
 import { encodingNegotiator } from './negotiate.ts';
 import { problem } from './problem.ts';
 import { ranged } from './range.ts';
+import type { Router } from './router.ts';
 import { requestIdOf } from './request-id.ts';
 
 const LONGEST_URL = 8192;
@@ -26,7 +27,7 @@ export interface Observer {
  * HEAD. The result is what an engine serves.
  */
 export function createServe(
-  route: (request: Request) => Reply | Promise<Reply>,
+  router: Router,
   options: {
     readonly observer: Observer;
     readonly cors: Cors;
@@ -51,9 +52,10 @@ export function createServe(
           `Accept-Encoding refuses identity and names none of ${codings.join(', ')}.`,
         );
       }
-      reply = ranged(request, conditional(request, await route(request)));
+      reply = ranged(request, conditional(request, await router.answer(request)));
     } catch (error) {
       reply = problem(error, request);
+      request.notes.route ??= router.resource(request); // not let in, or not even looked at
       if (reply.status >= 500) request.notes.failure = error;
     }
     const encoded = await applyCoding(reply, coding ?? 'identity', request);

@@ -20,12 +20,18 @@ export interface Route {
 
 type Methods = Map<string, Route>;
 
+export interface Router {
+  /** Answers by the route of the request. AppError `not-found` or `method-not-allowed` with Allow. */
+  readonly answer: (request: Request) => Reply | Promise<Reply>;
+  /** The `path` of the resource that a request is for; null when there is none. */
+  readonly resource: (request: Request) => string | null;
+}
+
 /**
  * Matches raw path bytes: `/items/stream` is the stream, `/items/%73tream` the item with that id. Literal paths come
  * before parameters. HEAD is answered wherever GET is, OPTIONS everywhere.
- * AppError `not-found` or `method-not-allowed` with Allow.
  */
-export function createRouter(routes: readonly Route[]): (request: Request) => Reply | Promise<Reply> {
+export function createRouter(routes: readonly Route[]): Router {
   const literal = new Map<string, Methods>();
   const withParameter = new Map<string, { name: string; methods: Methods }>();
   for (const route of routes) {
@@ -38,15 +44,26 @@ export function createRouter(routes: readonly Route[]): (request: Request) => Re
       entry(withParameter, key, () => ({ name, methods: new Map() })).methods.set(method, route);
     }
   }
-  return (request) => {
+  const find = (request: Request) => {
     const exact = literal.get(request.path);
-    if (exact) return dispatch(exact, request, {});
+    if (exact) return { methods: exact, name: null, segment: '' };
     for (const [prefix, segment, suffix] of splits(request.path)) {
       const found = withParameter.get(`${prefix}{}${suffix}`);
-      if (found && segment !== '')
-        return dispatch(found.methods, request, { [found.name]: decodeSegment(segment) });
+      if (found && segment !== '') return { ...found, segment };
     }
-    throw new AppError('not-found', `No resource has the path ${request.path}.`);
+    return null;
+  };
+  return {
+    resource: (request) => {
+      const found = find(request);
+      return found && firstOf(found.methods).path;
+    },
+    answer: (request) => {
+      const found = find(request);
+      if (!found) throw new AppError('not-found', `No resource has the path ${request.path}.`);
+      const { methods, name, segment } = found;
+      return dispatch(methods, request, name === null ? {} : { [name]: decodeSegment(segment) });
+    },
   };
 }
 

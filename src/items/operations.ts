@@ -37,6 +37,7 @@ export function listItems(limits: PageLimits): Operation {
       'offset-too-deep',
       'invalid-cursor',
       'cursor-mismatch',
+      'invalid-header',
       'precondition-failed',
       ...STORE_PROBLEMS,
     ],
@@ -117,7 +118,7 @@ export const LIST_PARTITIONS: Operation = {
       },
     }),
   },
-  problems: ['conflicting-parameters', 'snapshot-unsupported', 'snapshot-expired', ...STORE_PROBLEMS],
+  problems: ['snapshot-unsupported', 'snapshot-expired', ...STORE_PROBLEMS],
 };
 
 export const GET_ITEM: Operation = {
@@ -150,5 +151,5 @@ export const GET_ITEM: Operation = {
     }),
     304: { description: 'The item is the one that If-None-Match names', headers: ['ETag'] },
   },
-  problems: ['invalid-url', 'not-found', 'precondition-failed', ...STORE_PROBLEMS],
+  problems: ['invalid-url', 'not-found', 'invalid-header', 'precondition-failed', ...STORE_PROBLEMS],
 };

@@ -24,7 +24,7 @@ export function documentRoutes(routes: readonly Route[], options: DocumentOption
         ]),
         304: { description: 'It is the one that If-None-Match names', headers: ['ETag'] },
       },
-      problems: ['precondition-failed'],
+      problems: ['invalid-header', 'precondition-failed'],
     },
     handler: (request) => {
       acceptable(request);

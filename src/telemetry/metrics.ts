@@ -6,6 +6,8 @@ import { endOf } from './ending.ts';
 export interface MetricSources {
   /** Streams open now. */
   readonly openStreams: () => number;
+  /** Whether requests are refused because there is too much to do. */
+  readonly overloaded: () => boolean;
 }
 
 /** The values of one process, as prom-client hands them between processes. */
@@ -93,11 +95,14 @@ export class Metrics {
     registers: [this.#registry],
   });
 
-  constructor({ openStreams }: MetricSources) {
+  constructor({ openStreams, overloaded }: MetricSources) {
     this.#gauge(
       'sluice_requests_in_flight',
       'Requests whose answer is not out yet, streams included',
       () => this.#inFlight,
+    );
+    this.#gauge('sluice_overloaded', 'Processes that refuse requests because they have too much to do', () =>
+      Number(overloaded()),
     );
     this.#gauge('sluice_streams_open', 'Open streams', openStreams);
     this.#gauge('sluice_streams_stalled', 'Open streams whose reader takes nothing', () => this.#stalled);

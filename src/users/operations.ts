@@ -62,6 +62,7 @@ export function listUsers(limits: PageLimits, plan: PlanParameters): Operation {
       'offset-too-deep',
       'invalid-cursor',
       'cursor-mismatch',
+      'invalid-header',
       'precondition-failed',
       ...STORE_PROBLEMS,
     ],
@@ -88,7 +89,7 @@ export const GET_USER: Operation = {
     200: jsonAnswer('The user', USER, ['ETag', 'Cache-Control']),
     304: { description: 'The user is in the state that If-None-Match names', headers: ['ETag'] },
   },
-  problems: ['invalid-url', 'not-found', 'precondition-failed', ...STORE_PROBLEMS],
+  problems: ['invalid-url', 'not-found', 'invalid-header', 'precondition-failed', ...STORE_PROBLEMS],
 };
 
 export const PUT_USER: Operation = {

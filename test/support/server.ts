@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -6,6 +7,7 @@ import { pino, type Logger } from 'pino';
 import { readConfig } from '../../src/config.ts';
 import { startServer, type Server, type ServerOptions } from '../../src/main.ts';
 import { BSON, type Document } from '../../src/store/bson.ts';
+import { AnswerCheck } from './answer-check.ts';
 import { testMongo } from './mongod.ts';
 
 export type StoreName = 'lmdb' | 'mongodb';
@@ -15,6 +17,8 @@ export interface TestServer extends Server {
   /** GET of a path, body decoded by fetch. */
   get(path: string, headers?: Record<string, string>): Promise<Response>;
   insert(documents: readonly Document[]): Promise<void>;
+  /** What was answered so far, compared with /openapi.json. */
+  readonly check: AnswerCheck;
 }
 
 /** Fresh settings for one test: a free port, an empty store, silent. `environment` overrides. */
@@ -24,7 +28,14 @@ export async function testEnvironment(
 ): Promise<NodeJS.ProcessEnv> {
   const directory = await mkdtemp(join(tmpdir(), 'sluice-test-'));
   t.after(() => rm(directory, { recursive: true, force: true }));
-  return { PORT: '0', SAMPLE: 'off', LOG_LEVEL: 'silent', DATA_DIR: directory, ...environment };
+  return {
+    PORT: '0',
+    SAMPLE: 'off',
+    LOG_LEVEL: 'silent',
+    MAX_LOOP_DELAY: '1 h',
+    DATA_DIR: directory,
+    ...environment,
+  };
 }
 
 /** The whole server on an empty store of this kind; null (and the test skipped) where there is no mongod. */
@@ -46,13 +57,27 @@ export async function serverOn(
   { log, ...options }: ServerOptions & { readonly log?: Logger } = {},
 ): Promise<TestServer> {
   const settings = await testEnvironment(t, environment);
-  const server = await startServer(readConfig(settings), log ?? pino({ level: 'silent' }), {
+  const config = readConfig(settings);
+  let check = new AnswerCheck([], { withKeys: false, limited: false });
+  const tap: ServerOptions['tap'] = (serve, routes) => {
+    check = new AnswerCheck(routes, {
+      withKeys: config.apiKeys !== null,
+      limited: config.rateLimit !== null,
+    });
+    return check.watch(serve);
+  };
+  const server = await startServer(config, log ?? pino({ level: 'silent' }), {
     quietMs: 20,
+    tap,
     ...options,
   });
-  t.after(() => server.close());
+  t.after(async () => {
+    await server.close();
+    assert.deepEqual(check.faults, [], 'every answer is as /openapi.json says');
+  });
   return {
     ...server,
+    check,
     get: (path, headers = {}) => fetch(server.url + path, { headers }),
     insert: async (documents) => {
       const rows = documents.map((document) => BSON.serialize(document));

@@ -1,0 +1,126 @@
+import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
+import { brotliDecompressSync, gunzipSync } from 'node:zlib';
+import { PROBLEMS } from '../../src/errors.ts';
+import type { Reply, Request, Serve } from '../../src/http/edge.ts';
+import type { Route } from '../../src/http/router.ts';
+import { createDocument } from '../../src/openapi/document.ts';
+
+interface Response {
+  readonly headers?: Readonly<Record<string, unknown>>;
+  readonly content?: Readonly<Record<string, unknown>>;
+}
+interface Operation {
+  readonly operationId: string;
+  readonly responses: Readonly<Record<string, Response>>;
+}
+
+/** So many answers of one kind are read to their last byte; of the rest only status, headers and media type. */
+const READ_IN_FULL = 20;
+
+/** Checks answers against /openapi.json, and keeps what was seen. */
+export class AnswerCheck {
+  /** What was answered otherwise than documented. */
+  readonly faults: string[] = [];
+  /** `operationId status`, and `operationId code` for problems. */
+  readonly seen = new Set<string>();
+  readonly #ajv = new Ajv2020({ strict: false, validateFormats: false });
+  readonly #operations: Readonly<Record<string, Operation>>;
+  readonly #validators = new Map<string, ValidateFunction>();
+  readonly #read = new Map<string, number>();
+
+  constructor(routes: readonly Route[], options: { readonly withKeys: boolean; readonly limited: boolean }) {
+    const document = createDocument(routes, { version: '0', ...options });
+    this.#ajv.addSchema(document, 'document');
+    const paths = document.paths as Record<string, Record<string, Operation>>;
+    this.#operations = Object.fromEntries(
+      Object.entries(paths).flatMap(([path, methods]) =>
+        Object.entries(methods).map(([method, operation]) => [`${method.toUpperCase()} ${path}`, operation]),
+      ),
+    );
+  }
+
+  /** The same server, every answer of which is checked. */
+  watch(serve: Serve): Serve {
+    return async (request) => {
+      const reply = await serve(request);
+      this.check(request, reply);
+      return reply;
+    };
+  }
+
+  check(request: Request, reply: Reply): void {
+    const { route } = request.notes;
+    const method = request.method === 'HEAD' ? 'GET' : request.method;
+    const operation = route === null ? undefined : this.#operations[`${method} ${route}`];
+    const say = (fault: string) =>
+      this.faults.push(`${request.method} ${request.path}?${request.query} -> ${reply.status}: ${fault}`);
+    if (!operation) {
+      this.#checkUndocumented(request, reply, say);
+      return;
+    }
+    const key = `${operation.operationId} ${reply.status}`;
+    this.seen.add(key);
+    const documented = operation.responses[reply.status];
+    if (!documented) {
+      say('the status is not documented');
+      return;
+    }
+    for (const name of Object.keys(documented.headers ?? {}))
+      if (reply.headers[name.toLowerCase()] === undefined) say(`the header ${name} is missing`);
+    if (reply.body.kind === 'none' || reply.body.kind === 'head') return;
+    const type = (reply.headers['content-type'] ?? '').replace(/;.*/, '');
+    if (!documented.content?.[type]) {
+      say(`the media type ${type} is not documented`);
+      return;
+    }
+    const value = this.#valueOf(reply, type, key);
+    if (value === undefined) return;
+    if (type === 'application/problem+json')
+      this.seen.add(`${operation.operationId} ${(value as { code: string }).code}`);
+    const place = [method.toLowerCase(), 'responses', String(reply.status), 'content', type, 'schema'];
+    const validate = this.#validator(['paths', route ?? '', ...place]);
+    if (!validate(value)) say(this.#ajv.errorsText(validate.errors));
+  }
+
+  /** What no operation stands for: other paths, other methods, OPTIONS. */
+  #checkUndocumented(request: Request, reply: Reply, say: (fault: string) => void): void {
+    if (request.method === 'OPTIONS' && reply.status === 204) return;
+    if (reply.headers['content-type'] !== 'application/problem+json') {
+      if (reply.body.kind === 'bytes') say('it is no problem document');
+      return;
+    }
+    const value = this.#valueOf(reply, 'application/problem+json', 'none');
+    if (value === undefined) return;
+    const validate = this.#validator(['components', 'schemas', 'Problem']);
+    if (!validate(value)) say(this.#ajv.errorsText(validate.errors));
+    else if (PROBLEMS[(value as { code: keyof typeof PROBLEMS }).code].status !== reply.status)
+      say('the code has another status');
+  }
+
+  #valueOf({ headers, body }: Reply, type: string, key: string): unknown {
+    const read = this.#read.get(key) ?? 0;
+    if (body.kind !== 'bytes' || !type.endsWith('json') || read >= READ_IN_FULL) return undefined;
+    this.#read.set(key, read + 1);
+    const coding = headers['content-encoding'];
+    if (coding === 'zstd') return undefined;
+    const bytes =
+      coding === 'br'
+        ? brotliDecompressSync(body.bytes)
+        : coding === 'gzip'
+          ? gunzipSync(body.bytes)
+          : body.bytes;
+    return JSON.parse(Buffer.from(bytes).toString()) as unknown;
+  }
+
+  #validator(path: readonly string[]): ValidateFunction {
+    const pointer = path
+      .map((part) => encodeURIComponent(part.replaceAll('~', '~0').replaceAll('/', '~1')))
+      .join('/');
+    let validate = this.#validators.get(pointer);
+    if (!validate) {
+      validate = this.#ajv.compile({ $ref: `document#/${pointer}` });
+      this.#validators.set(pointer, validate);
+    }
+    return validate;
+  }
+}

@@ -241,8 +241,7 @@ async function serverOnFakes(t: TestContext) {
       signal: new AbortController().signal,
       notes: newNotes(),
       ...next.request,
-      path:
-        next.request?.path === undefined ? pathOf(path, doc) : path.replace(/\/\{.*/, '') + next.request.path,
+      path: pathOf(path, doc, next.request?.path?.slice(1)),
     });
     twist = {};
     if (reply.body.kind === 'stream') await reply.body.run(NOWHERE);
@@ -270,8 +269,9 @@ const NOWHERE = {
 };
 
 /** A path of something that is there. */
-function pathOf(path: string, doc: Route['doc']): string {
+function pathOf(path: string, doc: Route['doc'], segment?: string): string {
   return path.replace(/\{(\w+)\}/, (_, name: string) => {
+    if (segment !== undefined) return segment;
     if (name === 'code') return 'not-found';
     if (doc.tag === 'Exports') return '0'.repeat(32);
     return doc.tag === 'Items' ? 'a' : 'ada';

@@ -1,8 +1,9 @@
 /**
- * npm test -- [--long] [--summary] [WORD...] [options of node --test]
+ * npm test -- [--long | --short] [--summary] [WORD...] [options of node --test]
  *
  * Runs test/*.test.ts, or those whose name has one of the words, all on one mongod that is started before and
- * stopped after. --long sets LONG=1, for tests that take minutes; --summary does not list what passed.
+ * stopped after. --long sets LONG=1, for tests that take minutes; --short leaves out the long parts; --summary does not
+ * list what passed.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -13,7 +14,11 @@ import { findMongod } from './find-mongod.ts';
 import { startMongod } from './mongod.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
-const OWN = ['--long', '--summary'];
+const OWN = ['--long', '--short', '--summary'];
+
+/** What takes long because it kills servers or goes through many random cases, of which few depend on the version of Node. */
+const LONG_PARTS =
+  /^(failover|fuzz-.*|import-(lmdb|sample)|.*-durability|memory|mongo-(away|large|retry)|stream-cuts|transcoder-(corrupt|random))\./;
 
 /** A test that hangs, or a connection it left open, fails its file instead of never ending. */
 const LIMIT_MS = 10 * 60_000;
@@ -23,7 +28,7 @@ const given = process.argv.slice(2);
 const words = given.filter((argument) => !argument.startsWith('-'));
 const forwarded = given.filter((argument) => argument.startsWith('-') && !OWN.includes(argument));
 const files = readdirSync(join(ROOT, 'test'))
-  .filter((name) => name.endsWith('.test.ts'))
+  .filter((name) => name.endsWith('.test.ts') && !(given.includes('--short') && LONG_PARTS.test(name)))
   .filter((name) => words.length === 0 || words.some((word) => `test/${name}`.includes(word)))
   .map((name) => join('test', name));
 if (files.length === 0) throw new Error(`no test file has ${words.join(' or ')} in its name`);

@@ -12,6 +12,7 @@ import { documentRoutes } from './openapi/routes.ts';
 import type { MetricValues } from './telemetry/metrics.ts';
 import { metricsRoutes } from './telemetry/routes.ts';
 import { userRoutes, type UserRoutesOptions } from './users/routes.ts';
+import { webRoutes } from './web/routes.ts';
 
 export interface AppOptions {
   readonly items: Omit<ItemRoutesOptions, 'streaming'>;
@@ -42,6 +43,7 @@ export function createApp({
 }: AppOptions): { readonly serve: Serve; readonly routes: readonly Route[] } {
   const streaming = (handler: Handler) => admissions.streaming(handler);
   const exporting = { ...exports, streaming, clientOf: (request: Request) => admissions.clientOf(request) };
+  const explorer = webRoutes();
   // Each row has its `doc`, an Operation of openapi/operation.ts: /openapi.json is made of them and of the schemas they name.
   const routes = [
     ...itemRoutes({ ...items, streaming: (handler) => orExport(exporting, streaming(handler)) }),
@@ -50,8 +52,14 @@ export function createApp({
     ...healthRoutes(health),
     ...metricsRoutes(metrics),
     ...problemRoutes(),
+    explorer.page,
   ];
+<<<<<<< HEAD
   const all = [...routes, ...documentRoutes(routes, document)];
   const serve = createServe(createRouter(all), { observer, admissions, cors: createCors(corsOrigin) });
   return { serve, routes: all };
+=======
+  const route = createRouter([...routes, ...documentRoutes(routes, document), explorer.files]);
+  return createServe(route, { observer, admissions, cors: createCors(corsOrigin) });
+>>>>>>> 15c1388 (Explorer page)
 }

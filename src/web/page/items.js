@@ -1,0 +1,108 @@
+import { ask, counted, element, on, say, told } from './page.js';
+
+const FIRST = ['id', 'category', 'price'];
+const MOST_COLUMNS = 12;
+
+/** The table of items with its three ways to page. Returns what is asked of it at the moment: filter and order. */
+export function showItems() {
+  const form = element('query');
+  /** Where the pages before this one began, and where the next one begins. */
+  let way = { before: [], here: null, next: null };
+
+  const filter = () => {
+    const query = new URLSearchParams();
+    for (const name of ['category', 'sort', 'min_price', 'max_price']) {
+      const { value } = form.elements[name];
+      if (value !== '') query.set(name, value);
+    }
+    const isRange = query.has('min_price') || query.has('max_price');
+    if (isRange && query.get('sort') === 'id_asc') query.delete('sort'); // a range goes with price orders, upwards by default
+    return query;
+  };
+  const limit = () => Number(form.elements.limit.value);
+  const style = () => form.elements.style.value;
+
+  const urlOf = (place) => {
+    const query = filter();
+    query.set('limit', String(limit()));
+    if (place !== null) query.set(style(), String(place));
+    return `/items?${query}`;
+  };
+
+  const show = async ({ before, here }) => {
+    const url = urlOf(here);
+    const answer = await ask(url);
+    say('items-request', told(url, answer));
+    if (!answer.ok) return;
+    const { data, page } = answer.body;
+    fill(data);
+    way = { before, here, next: page.hasMore ? nextOf(page, here) : null };
+    element('previous').disabled = before.length === 0;
+    element('next').disabled = way.next === null;
+  };
+
+  const nextOf = ({ nextCursor }, here) => {
+    if (style() === 'cursor') return nextCursor;
+    return style() === 'offset' ? Number(here ?? 0) + limit() : Number(here ?? 1) + 1;
+  };
+  const begin = () => show({ before: [], here: null });
+
+  on(form, 'submit', 'items-request', begin);
+  on(form, 'change', 'items-request', begin);
+  on(element('first'), 'click', 'items-request', begin);
+  on(element('previous'), 'click', 'items-request', () =>
+    show({ before: way.before.slice(0, -1), here: way.before.at(-1) ?? null }),
+  );
+  on(element('next'), 'click', 'items-request', () =>
+    show({ before: [...way.before, way.here], here: way.next }),
+  );
+  on(element('depth'), 'submit', 'depth-result', () => compare(filter()));
+  begin().catch((error) => say('items-request', `That did not work: ${error.message}`));
+  return filter;
+}
+
+/** The same ten rows by offset and by cursor: what depth costs. */
+async function compare(filter) {
+  const row = Math.max(1, Number(element('depth').elements.row.value));
+  const urlWith = (changes) => `/items?${new URLSearchParams([...filter, ...Object.entries(changes)])}`;
+  const before = await ask(urlWith({ offset: row - 1, limit: 1 }));
+  if (!before.ok || before.body.page.nextCursor === null) {
+    say('depth-result', before.ok ? `There are not ${counted(row)} rows.` : (before.body?.detail ?? ''));
+    return;
+  }
+  const byOffset = await ask(urlWith({ offset: row, limit: 10 }));
+  const byCursor = await ask(urlWith({ cursor: before.body.page.nextCursor, limit: 10 }));
+  const same = JSON.stringify(byOffset.body.data) === JSON.stringify(byCursor.body.data);
+  say(
+    'depth-result',
+    `behind row ${counted(row)}: offset ${byOffset.ms.toFixed(1)} ms, cursor ${byCursor.ms.toFixed(1)} ms, ` +
+      (same ? 'the same rows' : 'other rows: the set has changed in between'),
+  );
+}
+
+function fill(rows) {
+  const names = new Set(FIRST);
+  for (const row of rows) for (const name of Object.keys(row)) if (names.size < MOST_COLUMNS) names.add(name);
+  const columns = [...names];
+  element('items-head').replaceChildren(rowOf('th', columns));
+  element('items-body').replaceChildren(
+    ...rows.map((row) =>
+      rowOf(
+        'td',
+        columns.map((name) => row[name]),
+      ),
+    ),
+  );
+}
+
+function rowOf(kind, values) {
+  const row = document.createElement('tr');
+  for (const value of values) {
+    const cell = document.createElement(kind);
+    if (kind === 'th') cell.scope = 'col';
+    if (typeof value === 'number') cell.className = 'number';
+    cell.textContent = typeof value === 'object' ? JSON.stringify(value) : String(value ?? '');
+    row.append(cell);
+  }
+  return row;
+}

@@ -1,0 +1,13 @@
+/** What the page reads of GET /metrics, the text format of Prometheus. */
+
+/** Sums of all samples by the metric's name, labels aside. */
+export async function readMetrics() {
+  const response = await fetch('/metrics');
+  if (!response.ok) throw new Error(`/metrics answers ${response.status}`);
+  const sums = new Map();
+  for (const line of (await response.text()).split('\n')) {
+    const [, name, value] = /^([a-z_]+)(?:\{[^}]*\})? (\S+)/i.exec(line) ?? [];
+    if (name) sums.set(name, (sums.get(name) ?? 0) + Number(value));
+  }
+  return (name) => sums.get(name) ?? 0;
+}

@@ -1,0 +1,37 @@
+import uPlot from './uplot.js';
+import { element } from './page.js';
+
+const KEPT = 120;
+const HEIGHT = 128;
+
+/** A small live plot over the last two minutes, in the colours of the page. `push` adds a value of now. */
+export function plot(id) {
+  const place = element(id);
+  const [times, values] = [[], []];
+  const colour = (name) => () => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+  const axis = { stroke: colour('--quiet'), grid: { stroke: colour('--line'), width: 1 } };
+  const chart = new uPlot(
+    {
+      width: place.clientWidth || 300,
+      height: HEIGHT,
+      legend: { show: false },
+      cursor: { show: false },
+      scales: { y: { range: (_, least, most) => [Math.min(0, least ?? 0), Math.max(1, (most ?? 0) * 1.1)] } },
+      axes: [axis, { ...axis, size: 64 }],
+      series: [{}, { stroke: colour('--accent'), width: 2, points: { show: false } }],
+    },
+    [times, values],
+    place,
+  );
+  new ResizeObserver(() => chart.setSize({ width: place.clientWidth, height: HEIGHT })).observe(place);
+  matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => chart.redraw());
+  return {
+    push(value) {
+      times.push(Date.now() / 1000);
+      values.push(value);
+      if (times.length > KEPT) [times, values].forEach((list) => list.shift());
+      chart.setData([times, values]);
+      place.dataset.points = String(times.length);
+    },
+  };
+}

@@ -1,0 +1,110 @@
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { AppError } from '../errors.ts';
+import { mediaTypeNegotiator } from '../http/negotiate.ts';
+import { parseQuery } from '../http/query.ts';
+import { bytes } from '../http/reply.ts';
+import type { Route } from '../http/router.ts';
+
+/** Everything the explorer page is made of, and where it lies; nothing comes from elsewhere. */
+const FILES: Readonly<Record<string, string>> = {
+  ...Object.fromEntries(
+    [
+      ...['explorer', 'exports', 'items', 'metrics', 'page', 'plot', 'rows', 'server', 'stream'].map(
+        (name) => `${name}.js`,
+      ),
+      ...['style.css', 'icon.svg'],
+    ].map((name) => [name, fileURLToPath(new URL(`./page/${name}`, import.meta.url))]),
+  ),
+  'uplot.js': fileURLToPath(import.meta.resolve('uplot/dist/uPlot.esm.js')),
+  'uplot.css': fileURLToPath(import.meta.resolve('uplot/dist/uPlot.min.css')),
+};
+
+const TYPES: Readonly<Record<string, string>> = {
+  js: 'text/javascript; charset=utf-8',
+  css: 'text/css; charset=utf-8',
+  svg: 'image/svg+xml',
+};
+
+/** The page asks this server alone, runs nothing that stands in its own text, and is nobody's frame. */
+const POLICY = [
+  "default-src 'none'",
+  ...["script-src 'self'", "style-src 'self'", "img-src 'self'", "connect-src 'self'"],
+  ...["base-uri 'none'", "form-action 'none'", "frame-ancestors 'none'"],
+].join('; ');
+
+const HTML = 'text/html; charset=utf-8';
+
+/**
+ * GET /: the explorer page, for people who would rather look than read. Its files lie under a path that changes with them, so that
+ * browsers keep them for good; they are no part of the API.
+ */
+export function webRoutes(): { readonly page: Route; readonly files: Route } {
+  const files = new Map(Object.entries(FILES).map(([name, path]) => [name, readFileSync(path)]));
+  const version = tagOf(...files.values());
+  const assets = `/explorer/${version}`;
+  const template = readFileSync(new URL('./page/index.html', import.meta.url), 'utf8');
+  const page = Buffer.from(template.replaceAll('{assets}', assets));
+  return { page: pageRoute(page), files: filesRoute(assets, version, files) };
+}
+
+function pageRoute(page: Uint8Array): Route {
+  const acceptable = mediaTypeNegotiator(['text/html']);
+  const etag = `"${tagOf(page)}"`;
+  return {
+    method: 'GET',
+    path: '/',
+    doc: {
+      id: 'getExplorer',
+      tag: 'Server',
+      summary: 'The explorer page',
+      description: 'Items, a live stream, what the server counts, and exports, to be looked at in a browser.',
+      headers: ['If-None-Match'],
+      answers: {
+        200: {
+          description: 'HTML',
+          headers: ['ETag', 'Cache-Control'],
+          content: { 'text/html': { schema: { type: 'string' } } },
+        },
+        304: { description: 'It is the one that If-None-Match names', headers: ['ETag'] },
+      },
+      problems: ['precondition-failed'],
+    },
+    handler: (request) => {
+      acceptable(request);
+      parseQuery(request.query, []);
+      return bytes(200, page, {
+        'content-type': HTML,
+        'content-security-policy': POLICY,
+        'referrer-policy': 'no-referrer',
+        'cache-control': 'no-cache',
+        etag,
+      });
+    },
+  };
+}
+
+function filesRoute(assets: string, version: string, files: ReadonlyMap<string, Uint8Array>): Route {
+  return {
+    method: 'GET',
+    path: `${assets}/{file}`,
+    doc: { id: 'getExplorerFile', tag: 'Server', summary: 'A file of the explorer page', answers: {} },
+    handler: (request, { file = '' }) => {
+      parseQuery(request.query, []);
+      const content = files.get(file);
+      if (!content) throw new AppError('not-found', `The explorer page has no file ${JSON.stringify(file)}.`);
+      return bytes(200, content, {
+        'content-type': TYPES[file.slice(file.lastIndexOf('.') + 1)] ?? 'application/octet-stream',
+        'cache-control': 'public, max-age=31536000, immutable',
+        etag: `"${version}"`,
+      });
+    },
+  };
+}
+
+function tagOf(...contents: readonly Uint8Array[]): string {
+  const hash = createHash('sha256');
+  for (const content of contents) hash.update(content);
+  return hash.digest('hex').slice(0, 16);
+}

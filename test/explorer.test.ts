@@ -1,0 +1,251 @@
+import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
+import { after, before, describe, test, type TestContext } from 'node:test';
+import type { Browser, Page } from 'playwright-core';
+import { openChromium, openTab, type Tab } from './support/chromium.ts';
+import { serverOn, type TestServer } from './support/server.ts';
+
+/** Rows of 8 kB: a stream that is not read fills every buffer on its way (the kernel's may take 33 MB), and waits. */
+const ROWS = 14_000;
+const CATEGORIES = ['books', 'garden', 'music'];
+const ROW_CELLS = '#items-body tr';
+
+let server: TestServer;
+let browser: Browser | null;
+const cleanups: (() => void | Promise<void>)[] = [];
+const whole = {
+  after: (cleanup: () => void | Promise<void>) => cleanups.push(cleanup),
+} as unknown as TestContext;
+
+before(async () => {
+  server = await serverOn(whole, {});
+  const noise = randomBytes(1024 * 1024).toString('base64'); // which no coding makes much smaller
+  for (let at = 0; at < ROWS; at += 1000) {
+    const documents = Array.from({ length: 1000 }, (_, n) => ({
+      _id: `row-${String(at + n).padStart(5, '0')}`,
+      category: CATEGORIES[(at + n) % CATEGORIES.length],
+      price: ((at + n) * 7) % 100,
+      filler: noise.slice(((at + n) * 8_000) % 1_000_000).slice(0, 8_000),
+    }));
+    await server.insert(documents);
+  }
+});
+after(async () => {
+  for (const cleanup of cleanups.reverse()) await cleanup();
+});
+
+/** A tab that shows the page; null where there is no Chromium. Afterwards it must have met no error and asked nobody else. */
+async function explorer(t: TestContext, options: Parameters<typeof openTab>[1] = {}): Promise<Tab | null> {
+  browser ??= await openChromium({ ...whole, skip: (reason?: string) => t.skip(reason) } as TestContext);
+  if (!browser) return null;
+  const tab = await openTab(browser, options);
+  t.after(() => tab.page.close());
+  await tab.page.goto(server.url);
+  await tab.page.waitForSelector(ROW_CELLS);
+  return tab;
+}
+
+function assertQuiet({ errors, requests }: Tab): void {
+  assert.deepEqual(errors, [], 'no error in the console');
+  const alien = requests.filter((url) => !url.startsWith(`${server.url}/`));
+  assert.deepEqual(alien, [], 'no request leaves the host');
+}
+
+/** The first cells of the table's rows, once the request line says so. */
+async function shown(page: Page, request: RegExp): Promise<string[][]> {
+  await page.locator('#items-request').filter({ hasText: request }).waitFor();
+  assert.match((await page.textContent('#items-request')) ?? '', /→ 200 in [\d.]+ ms$/);
+  return page.$$eval(ROW_CELLS, (rows) =>
+    rows.map((row) => [...row.children].slice(0, 3).map((cell) => cell.textContent)),
+  );
+}
+
+async function idsOf(path: string): Promise<string[]> {
+  const { data } = (await (await server.get(path)).json()) as { data: { id: string }[] };
+  return data.map(({ id }) => id);
+}
+
+async function waitText(page: Page, selector: string, text: RegExp): Promise<void> {
+  await page.locator(selector).filter({ hasText: text }).waitFor();
+}
+
+async function morePoints(page: Page, plot: string, count: number): Promise<void> {
+  const points = Number(await page.getAttribute(`#plot-${plot}`, 'data-points'));
+  if (points < count) await page.waitForSelector(`#plot-${plot}[data-points="${count}"]`);
+}
+
+/** Slows the network of a page down to so many bytes a second, until it is set free. */
+async function throttled(
+  page: Page,
+  bytesPerSecond: number,
+): Promise<{ readonly free: () => Promise<void> }> {
+  const session = await page.context().newCDPSession(page);
+  const set = (downloadThroughput: number) =>
+    session.send('Network.emulateNetworkConditions', {
+      ...{ offline: false, latency: 0, uploadThroughput: -1 },
+      downloadThroughput,
+    });
+  await set(bytesPerSecond);
+  return {
+    free: async () => {
+      await set(-1);
+    },
+  };
+}
+
+describe('the explorer page', () => {
+  test('filters and sorts the table, and shows the request that it makes with its time', async (t) => {
+    const tab = await explorer(t);
+    if (!tab) return;
+    const { page } = tab;
+    await page.getByLabel('Category').fill('music');
+    await page.keyboard.press('Enter');
+    const music = await shown(page, /^GET \/items\?category=music&sort=id_asc&limit=10 /);
+    assert.deepEqual(
+      music.map(([, category]) => category),
+      Array(10).fill('music'),
+    );
+    await page.getByLabel('Order').selectOption('price_desc');
+    await page.getByLabel('Price from').fill('10');
+    await page.getByLabel('to', { exact: true }).fill('20.5');
+    await page.keyboard.press('Enter');
+    const dear = await shown(page, /sort=price_desc&min_price=10&max_price=20.5&limit=10 /);
+    assert.deepEqual(
+      dear.map(([id]) => id),
+      await idsOf('/items?category=music&sort=price_desc&min_price=10&max_price=20.5&limit=10'),
+    );
+    await page.getByLabel('Order').selectOption('id_desc');
+    await waitText(page, '#items-request', /→ 400 .*min_price/);
+    assertQuiet({ ...tab, errors: tab.errors.filter((error) => !error.includes('status of 400')) });
+  });
+
+  for (const [style, second] of [
+    ['cursor', /&cursor=[\w-]+ /],
+    ['offset', /&offset=10 /],
+    ['number', /&page=2 /],
+  ] as const) {
+    test(`pages by ${style}, forth and back`, async (t) => {
+      const tab = await explorer(t);
+      if (!tab) return;
+      const { page } = tab;
+      await page.getByLabel(style, { exact: true }).check();
+      await page.getByRole('button', { name: 'Next' }).click();
+      const next = await shown(page, second);
+      assert.deepEqual(
+        next.map(([id]) => id),
+        await idsOf('/items?limit=10&offset=10'),
+      );
+      await page.getByRole('button', { name: 'Previous' }).click();
+      const first = await shown(page, /limit=10 /);
+      assert.deepEqual(
+        first.map(([id]) => id),
+        await idsOf('/items?limit=10'),
+      );
+      assert.ok(await page.getByRole('button', { name: 'Previous' }).isDisabled());
+      assertQuiet(tab);
+    });
+  }
+
+  test('fetches a deep row by offset and by cursor, with both times', async (t) => {
+    const tab = await explorer(t);
+    if (!tab) return;
+    const { page } = tab;
+    await page.getByLabel('Row', { exact: true }).fill('5000');
+    await page.getByRole('button', { name: 'Fetch it by offset and by cursor' }).click();
+    await waitText(
+      page,
+      '#depth-result',
+      /^behind row 5,000: offset [\d.]+ ms, cursor [\d.]+ ms, the same rows$/,
+    );
+    await page.getByLabel('Row', { exact: true }).fill('20000');
+    await page.keyboard.press('Enter');
+    await waitText(page, '#depth-result', /^There are not 20,000 rows\.$/);
+    assertQuiet(tab);
+  });
+
+  test('pauses a stream by not reading: the server waits and reads no more, until it goes on', async (t) => {
+    const tab = await explorer(t);
+    if (!tab) return;
+    const { page } = tab;
+    // In one turn, so that nothing is read before the pause.
+    await page.evaluate("document.getElementById('start').click(); document.getElementById('pause').click()");
+    await waitText(page, '#stream-state', /^paused/);
+    await waitText(page, '#server-stalled', /^1$/);
+    const read = await page.textContent('#server-rows');
+    const points = Number(await page.getAttribute('#plot-streams', 'data-points'));
+    await morePoints(page, 'streams', points + 2);
+    assert.equal(await page.textContent('#server-rows'), read, 'it reads nothing for a reader that waits');
+    assert.equal(await page.textContent('#server-streams'), '1');
+    await page.getByRole('button', { name: 'Go on' }).click();
+    await waitText(page, '#stream-state', /^whole and proved$/);
+    await waitText(page, '#stream-rows', /^14,000$/);
+    assert.equal(await page.textContent('#stream-proved'), '14,000');
+    assertQuiet(tab);
+  });
+
+  test('cuts a stream and resumes it by its cursor, to the same rows', async (t) => {
+    const tab = await explorer(t);
+    if (!tab) return;
+    const { page } = tab;
+    const network = await throttled(page, 12e6);
+    await page.getByRole('button', { name: 'Start' }).press('Space');
+    await waitText(page, '#stream-proved', /^[1-9]/);
+    await page.getByRole('button', { name: 'Cut' }).click();
+    await waitText(page, '#stream-state', /^cut: goes on behind the last proved row$/);
+    await network.free();
+    await page.getByRole('button', { name: 'Resume by cursor' }).click();
+    await waitText(page, '#stream-request', /&cursor=/);
+    await waitText(page, '#stream-state', /^whole and proved$/);
+    await waitText(page, '#stream-rows', /^14,000$/);
+    assertQuiet(tab);
+  });
+
+  test('plots what the server counts', async (t) => {
+    const tab = await explorer(t);
+    if (!tab) return;
+    const { page } = tab;
+    for (const name of ['requests', 'streams', 'memory', 'latency', 'rows']) {
+      await morePoints(page, name, 2);
+      assert.equal(await page.locator(`#plot-${name} canvas`).count(), 1, name);
+    }
+    assert.ok(Number(await page.textContent('#now-memory')) > 10);
+    assertQuiet(tab);
+  });
+
+  test('fits a phone, is dark where that is wanted, and every control has a name', async (t) => {
+    const tab = await explorer(t, { viewport: { width: 360, height: 740 }, colorScheme: 'dark' });
+    if (!tab) return;
+    const { page } = tab;
+    assert.equal(await page.evaluate('document.documentElement.scrollWidth'), 360);
+    assert.equal(
+      await page.evaluate('getComputedStyle(document.documentElement).backgroundColor'),
+      'rgb(21, 24, 27)',
+    );
+    const controls = page.locator('button, input, select, progress, [role=region]');
+    for (const control of await controls.all()) {
+      const snapshot = await control.ariaSnapshot();
+      assert.match(snapshot, /^- \w+ "[^"]+"/, snapshot);
+    }
+    assertQuiet(tab);
+  });
+});
+
+test('the page may run and ask nothing but its own server, and its files are kept for good', async () => {
+  const page = await server.get('/');
+  assert.match(page.headers.get('content-security-policy') ?? '', /^default-src 'none'; script-src 'self'; /);
+  assert.ok(!/unsafe|\*|https?:/.test(page.headers.get('content-security-policy') ?? ''));
+  const html = await page.text();
+  assert.ok(!/ style=| on\w+=|<script>/.test(html), 'nothing inline');
+  const files = [...html.matchAll(/(?:src|href)="(\/explorer\/[^"]+)"/g)].map(([, path = '']) => path);
+  assert.equal(files.length, 4);
+  for (const path of files) {
+    const file = await server.get(path);
+    assert.equal(file.status, 200, path);
+    assert.match(file.headers.get('cache-control') ?? '', /immutable/);
+  }
+  const [again, missing] = [
+    await server.get('/', { 'if-none-match': page.headers.get('etag') ?? '' }),
+    await server.get(`${files[0]?.replace(/[^/]+$/, '') ?? ''}index.html`),
+  ];
+  assert.deepEqual([again.status, missing.status], [304, 404]);
+});

@@ -8,7 +8,7 @@ import { ownMongod } from './support/mongod.ts';
 import type { Member, ReplicaSet } from './support/replica-set.ts';
 import { serverOn, type TestServer } from './support/server.ts';
 
-const PLACES = process.env.LONG ? 20 : 1;
+const PLACES = Number(process.env.PLACES ?? (process.env.LONG ? 20 : 1));
 const ROWS = 3_000;
 /** Larger than what sockets hold: where the primary is lost, the stream is under way. */
 const FILLER = 'x'.repeat(process.env.LONG ? 8_000 : 4_000);

@@ -144,6 +144,8 @@ function clientOptions(uri: string): MongoClientOptions {
     // The driver's 30 s would be the time a request waits while the database is away, and a hung member is not left.
     ...(!names(uri, 'serverSelectionTimeoutMS') && { serverSelectionTimeoutMS: 3_000 }),
     ...(!names(uri, 'connectTimeoutMS') && { connectTimeoutMS: 2_000 }),
+    // A member that hangs is noticed when it is silent for both times together; by default that is 12 s.
+    ...(!names(uri, 'heartbeatFrequencyMS') && { heartbeatFrequencyMS: 2_000 }),
     // A dead primary costs 0.1 to 3 s so, an election with `primary` 10 s. Majority reads roll nothing back anywhere.
     ...(!names(uri, 'readPreference') && { readPreference: 'primaryPreferred' }),
   };

@@ -54,12 +54,8 @@ export function createApp({
     ...problemRoutes(),
     explorer.page,
   ];
-<<<<<<< HEAD
   const all = [...routes, ...documentRoutes(routes, document)];
-  const serve = createServe(createRouter(all), { observer, admissions, cors: createCors(corsOrigin) });
+  const route = createRouter([...all, explorer.files]);
+  const serve = createServe(route, { observer, admissions, cors: createCors(corsOrigin) });
   return { serve, routes: all };
-=======
-  const route = createRouter([...routes, ...documentRoutes(routes, document), explorer.files]);
-  return createServe(route, { observer, admissions, cors: createCors(corsOrigin) });
->>>>>>> 15c1388 (Explorer page)
 }

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
 import { after, before, describe, test, type TestContext } from 'node:test';
 import type { Browser, Page } from 'playwright-core';
 import { openChromium, openTab, type Tab } from './support/chromium.ts';
@@ -36,7 +37,8 @@ after(async () => {
 
 /** A tab that shows the page; null where there is no Chromium. Afterwards it must have met no error and asked nobody else. */
 async function explorer(t: TestContext, options: Parameters<typeof openTab>[1] = {}): Promise<Tab | null> {
-  browser ??= await openChromium({ ...whole, skip: (reason?: string) => t.skip(reason) } as TestContext);
+  const shared: Pick<TestContext, 'after' | 'skip'> = { ...whole, skip: (reason) => t.skip(reason) };
+  browser ??= await openChromium(shared);
   if (!browser) return null;
   const tab = await openTab(browser, options);
   t.after(() => tab.page.close());
@@ -55,9 +57,8 @@ function assertQuiet({ errors, requests }: Tab): void {
 async function shown(page: Page, request: RegExp): Promise<string[][]> {
   await page.locator('#items-request').filter({ hasText: request }).waitFor();
   assert.match((await page.textContent('#items-request')) ?? '', /→ 200 in [\d.]+ ms$/);
-  return page.$$eval(ROW_CELLS, (rows) =>
-    rows.map((row) => [...row.children].slice(0, 3).map((cell) => cell.textContent)),
-  );
+  const rows = await page.locator(ROW_CELLS).all();
+  return Promise.all(rows.map((row) => row.locator('td').allTextContents()));
 }
 
 async function idsOf(path: string): Promise<string[]> {
@@ -197,6 +198,33 @@ describe('the explorer page', () => {
     await waitText(page, '#stream-request', /&cursor=/);
     await waitText(page, '#stream-state', /^whole and proved$/);
     await waitText(page, '#stream-rows', /^14,000$/);
+    assertQuiet(tab);
+  });
+
+  test('makes an export of what is shown, follows it, and offers the file', async (t) => {
+    const tab = await explorer(t, { acceptDownloads: true });
+    if (!tab) return;
+    const { page } = tab;
+    await page.getByLabel('Category').fill('garden');
+    await page.getByLabel('Format').selectOption('csv');
+    await page.getByRole('button', { name: 'Export', exact: true }).click();
+    await waitText(
+      page,
+      '#export-request',
+      /^POST \/exports \{"category":"garden".*"format":"csv".*\} → 202$/,
+    );
+    const rows = Math.floor(ROWS / CATEGORIES.length) + 1;
+    await waitText(page, '#export-list li', new RegExp(`complete: ${rows.toLocaleString('en-US')} rows`));
+    const progress = page.locator('#export-list progress');
+    assert.equal(await progress.getAttribute('value'), await progress.getAttribute('max'));
+    const coming = page.waitForEvent('download');
+    await page.getByRole('link', { name: /^Download, / }).click();
+    const file = await readFile(await (await coming).path());
+    const stream = await server.get('/items/stream?category=garden&format=csv');
+    assert.ok(file.equals(Buffer.from(await stream.arrayBuffer())));
+    await page.getByRole('button', { name: 'Remove' }).click();
+    await waitText(page, '#export-request', /^DELETE \/exports\/\S+ → 20\d$/);
+    assert.equal(await page.locator('#export-list li').count(), 0);
     assertQuiet(tab);
   });
 

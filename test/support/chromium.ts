@@ -14,7 +14,7 @@ export interface Tab {
 }
 
 /** Chromium, closed after the test; null (and the test skipped, with the reason) where there is none. */
-export async function openChromium(t: TestContext): Promise<Browser | null> {
+export async function openChromium(t: Pick<TestContext, 'after' | 'skip'>): Promise<Browser | null> {
   const executablePath = process.env.CHROMIUM ?? NAMES.map(onPath).find((path) => path !== null);
   if (executablePath === undefined) {
     const reason = `none of ${NAMES.join(', ')} is installed`;

@@ -51,7 +51,10 @@ export const SETTINGS = Type.Object({
     'auto: an empty embedded store gets the bundled catalogue at start; on: an empty MongoDB too; off: never',
   ),
   REDIS_URL: Type.Optional(
-    Type.String({ pattern: '^rediss?://.', description: 'rate limits that several processes share' }),
+    Type.String({
+      pattern: '^rediss?://.',
+      description: 'rate limits and a queue of exports that several processes share',
+    }),
   ),
   WORKERS: integer(1, 256, 1, 'processes on one port'),
   RATE_LIMIT: Type.String({

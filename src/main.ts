@@ -13,7 +13,7 @@ import type { Route } from './http/router.ts';
 import { requestIdOf } from './http/request-id.ts';
 import { OverloadGuard, type OverloadProbe } from './limiter/overload.ts';
 import { StreamSlots } from './limiter/streams.ts';
-import { LocalQueue } from './queue/local.ts';
+import { queueOpener } from './queue/open.ts';
 import { createTranscoder } from './serialize/transcoder.ts';
 import { Directory } from './store/directory.ts';
 import { LASTING_MS, lastingReader } from './store/lasting.ts';
@@ -125,7 +125,7 @@ export async function startServer(
   const exporter = new Exporter({
     ...{ jobs, files, items: store.items, lasting, transcoder, log, now, leaseMs, pause },
     ttlMs: config.EXPORT_TTL,
-    openQueue: ({ work }) => new LocalQueue({ work, concurrency: config.EXPORT_CONCURRENCY }),
+    openQueue: await queueOpener(config, log),
   });
   const { serve, routes } = createApp({
     items: {

@@ -25,11 +25,12 @@ const OWNERS: [library: string, files: RegExp][] = [
   ['csv-parse', /^import\/csv\.ts$/],
   ['stream-json', /^import\/json\.ts$/],
   ['cli-progress', /^terminal\/bar\.ts$/],
-  ['ioredis', /^limiter\/redis\.ts$/],
+  ['ioredis', /^(limiter\/redis|queue\/bullmq)\.ts$/],
   ['@sinclair/typebox', /^schema\.ts$/],
   ['ajv', /^http\/validate\.ts$/],
   ['prom-client', /^telemetry\/metrics\.ts$/],
   ['uuid', /^users\/id\.ts$/],
+  ['bullmq', /^queue\/bullmq\.ts$/],
   ['p-queue', /^queue\/local\.ts$/],
   ['rate-limiter-flexible', /^limiter\/redis\.ts$/],
 ];

@@ -1,7 +1,7 @@
 /**
  * The queue port: it tells workers which jobs to look at, and carries ids only. What a job is and where it stands is in
  * the store, so a message that is lost, late or doubled does no harm. Adapters: local.ts (this process), bullmq.ts (all
- * processes on one Redis); test/queue.contract.ts runs on each.
+ * processes on one Redis); test/queue.test.ts runs on each.
  *
  * - Every id added is worked on by somebody at least once, unless the queue is lost: whoever adds looks after that.
  * - An id is not worked on by two at a time, as far as the queue can know. One that waits already is not doubled.

@@ -1,0 +1,123 @@
+import { DelayedError, Queue, Worker, type Job } from 'bullmq';
+import { Redis } from 'ioredis';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { JobQueue, QueueOptions, Work } from './queue.ts';
+
+/** A worker that has not renewed its hold on a message for so long is gone; looked for so often. Milliseconds. */
+const HOLD_MS = 10_000;
+const STALLED_LOOK_MS = 5_000;
+/** How long Redis is waited for by whoever adds, and by a stop. Milliseconds. */
+const SILENCE_MS = 1_000;
+const LONGEST_RECONNECT_MS = 1_000;
+
+export interface BullQueueOptions extends QueueOptions {
+  /** `redis://` or `rediss://`, with password and database if wanted. */
+  readonly url: string;
+  /** Whose ids these are: processes on the same store share a queue of this name, without a colon. */
+  readonly name: string;
+  readonly log: Log;
+}
+
+interface Log {
+  warn(details: object, message: string): void;
+  info(details: object, message: string): void;
+}
+
+interface Message {
+  readonly id: string;
+}
+
+/**
+ * A queue that all processes on one Redis share. A message whose worker is gone is given to another one. While Redis is away
+ * nothing is taken up; it is connected to again by itself, also when it comes back empty.
+ */
+export class BullQueue implements JobQueue {
+  readonly #queue: Queue<Message>;
+  readonly #worker: Worker<Message>;
+  readonly #adding: Redis;
+  readonly #working: Redis;
+  readonly #log: Log;
+  readonly #underWay = new Set<Promise<unknown>>();
+  #isAway = false;
+  #isClosed = false;
+
+  constructor({ url, name, concurrency, work, log }: BullQueueOptions) {
+    this.#log = log;
+    this.#adding = this.#connect(url);
+    this.#working = this.#connect(url);
+    const common = { prefix: 'sluice' };
+    this.#queue = new Queue<Message>(name, { ...common, connection: this.#adding });
+    this.#worker = new Worker<Message>(name, (job, token) => this.#workOn(job, token, work), {
+      ...common,
+      connection: this.#working,
+      concurrency,
+      lockDuration: HOLD_MS,
+      stalledInterval: STALLED_LOOK_MS,
+      maxStalledCount: Number.MAX_SAFE_INTEGER, // how often is no fault of the job's: the records count
+    });
+    this.#queue.on('error', (error) => this.#lost(error));
+    this.#worker.on('error', (error) => this.#lost(error));
+    this.#adding.on('ready', () => this.#found());
+  }
+
+  async add(id: string, delayMs = 0): Promise<void> {
+    const settings = { jobId: `export-${id}`, delay: delayMs, removeOnComplete: true, removeOnFail: true };
+    await within(SILENCE_MS, this.#queue.add('export', { id }, settings));
+  }
+
+  async close(): Promise<void> {
+    const closing = Promise.all([this.#worker.close(), this.#queue.close()]);
+    closing.catch(() => undefined); // met below
+    await Promise.all(this.#underWay);
+    this.#isClosed = true;
+    await within(SILENCE_MS, closing).catch(() => undefined); // Redis is away: others take over what is held
+    for (const connection of [this.#adding, this.#working]) connection.disconnect();
+  }
+
+  async #workOn(job: Job<Message>, token: string | undefined, work: Work): Promise<void> {
+    const working = work(job.data.id);
+    this.#underWay.add(working);
+    const again = await working.finally(() => this.#underWay.delete(working));
+    if (again === null) return;
+    await job.moveToDelayed(Date.now() + again, token);
+    throw new DelayedError();
+  }
+
+  /** BullMQ makes more connections like these. */
+  #connect(url: string): Redis {
+    return new Redis(url, {
+      connectionName: 'sluice',
+      maxRetriesPerRequest: null, // as BullMQ wants it
+      retryStrategy: (attempt) => (this.#isClosed ? null : Math.min(attempt * 50, LONGEST_RECONNECT_MS)),
+    });
+  }
+
+  #lost(error: Error): void {
+    // Of a message that Redis forgot when it came back the records know.
+    if (this.#isAway || this.#adding.status === 'ready') return;
+    this.#isAway = true;
+    // The message alone: the error of a failed login has the password among its fields.
+    this.#log.warn({ reason: error.message }, 'Redis does not answer: exports wait until it does');
+  }
+
+  #found(): void {
+    if (!this.#isAway) return;
+    this.#isAway = false;
+    this.#log.info({}, 'Redis answers again: exports go on');
+  }
+}
+
+/** Rejects when it takes longer. */
+async function within<T>(ms: number, work: Promise<T>): Promise<T> {
+  const over = new AbortController();
+  const late = sleep(ms, undefined, { signal: over.signal }).then(() => {
+    throw new Error(`Redis did not answer within ${ms} ms`);
+  });
+  late.catch(() => undefined);
+  work.catch(() => undefined); // met here, or too late to matter
+  try {
+    return await Promise.race([work, late]);
+  } finally {
+    over.abort();
+  }
+}

@@ -1,0 +1,139 @@
+import assert from 'node:assert/strict';
+import { EventEmitter, on, once } from 'node:events';
+import { test, type TestContext } from 'node:test';
+import { BullQueue } from '../src/queue/bullmq.ts';
+import { LocalQueue } from '../src/queue/local.ts';
+import type { JobQueue, QueueOptions } from '../src/queue/queue.ts';
+import { testRedis, type TestRedis } from './support/redis.ts';
+
+const quiet = { warn: () => undefined, info: () => undefined };
+type Open = (options: QueueOptions) => JobQueue;
+
+/** Opens queues on something that ends with the test; null: skipped. */
+const PLACES: [name: string, place: (t: TestContext) => Promise<Open | null>][] = [
+  ['local', () => Promise.resolve((options) => new LocalQueue(options))],
+  [
+    'bullmq',
+    async (t) => {
+      const redis = await testRedis(t);
+      return redis && ((options) => onRedis(redis, options));
+    },
+  ],
+];
+
+function onRedis({ url }: TestRedis, options: QueueOptions): JobQueue {
+  return new BullQueue({ ...options, url, name: 'exports-test', log: quiet });
+}
+
+/** What comes of `wanted` events, in order. */
+async function take(events: EventEmitter, name: string, wanted: number): Promise<unknown[]> {
+  const taken: unknown[] = [];
+  for await (const [value] of on(events, name) as AsyncIterable<unknown[]>) {
+    taken.push(value);
+    if (taken.length === wanted) break;
+  }
+  return taken;
+}
+
+for (const [name, place] of PLACES) {
+  test(`${name}: every id is worked on, at most so many at a time, and none twice at a time`, async (t) => {
+    const open = await place(t);
+    if (!open) return;
+    const events = new EventEmitter();
+    let [most, now] = [0, 0];
+    const queue = open({
+      concurrency: 2,
+      work: async (id) => {
+        most = Math.max(most, ++now);
+        await new Promise(setImmediate);
+        now--;
+        events.emit('done', id);
+        return null;
+      },
+    });
+    const ids = Array.from({ length: 20 }, (_, n) => `job${n}`);
+    const done = take(events, 'done', ids.length);
+    await Promise.all(ids.flatMap((id) => [queue.add(id), queue.add(id)]));
+    assert.deepEqual(new Set(await done), new Set(ids));
+    assert.equal(most, 2);
+    await queue.close();
+  });
+
+  test(`${name}: an id is offered again when its work says so, and after a delay`, async (t) => {
+    const open = await place(t);
+    if (!open) return;
+    const events = new EventEmitter();
+    const offered: string[] = [];
+    const queue = open({
+      concurrency: 1,
+      work: (id) => {
+        offered.push(id);
+        events.emit('done', id);
+        return Promise.resolve(offered.filter((one) => one === id).length < 3 ? 1 : null);
+      },
+    });
+    const done = take(events, 'done', 4);
+    await queue.add('late', 50);
+    await queue.add('again');
+    await done;
+    await take(events, 'done', 2);
+    assert.deepEqual(offered.toSorted(), ['again', 'again', 'again', 'late', 'late', 'late']);
+    await queue.close();
+  });
+
+  test(`${name}: a stop waits for the work under way, and begins none`, async (t) => {
+    const open = await place(t);
+    if (!open) return;
+    const events = new EventEmitter();
+    const begun: string[] = [];
+    let finish = (): void => undefined;
+    const queue = open({
+      concurrency: 1,
+      work: (id) =>
+        new Promise((resolve) => {
+          begun.push(id);
+          finish = () => resolve(null);
+          events.emit('begun');
+        }),
+    });
+    const first = once(events, 'begun');
+    await queue.add('one');
+    await first;
+    await queue.add('two');
+    let isClosed = false;
+    const closing = queue.close().then(() => (isClosed = true));
+    await new Promise(setImmediate);
+    assert.equal(isClosed, false);
+    finish();
+    await closing;
+    assert.deepEqual(begun, ['one']);
+  });
+}
+
+test('bullmq: Redis is killed and comes back empty: who adds is told, and what is added then is worked on', async (t) => {
+  const redis = await testRedis(t);
+  if (!redis) return;
+  const events = new EventEmitter();
+  const queue = onRedis(redis, {
+    concurrency: 1,
+    work: (id) => {
+      events.emit('done', id);
+      return Promise.resolve(null);
+    },
+  });
+  const first = once(events, 'done');
+  await queue.add('before');
+  assert.deepEqual(await first, ['before']);
+  await redis.kill();
+  const done = take(events, 'done', 2);
+  await assert.rejects(queue.add('meanwhile'));
+  await redis.start();
+  for (let isAdded = false; !isAdded;)
+    isAdded = await queue.add('after').then(
+      () => true,
+      () => false,
+    );
+  assert.deepEqual(await done, ['meanwhile', 'after'], 'what was refused may come late');
+  await redis.kill();
+  await queue.close(); // without Redis, too
+});

@@ -1,3 +1,4 @@
+import { docsRoutes } from './docs/routes.ts';
 import { exportRoutes, orExport, type ExportRoutesOptions } from './exports/routes.ts';
 import { healthRoutes, type HealthOptions } from './health.ts';
 import type { Admissions } from './http/admit.ts';
@@ -53,6 +54,7 @@ export function createApp({
     ...metricsRoutes(metrics),
     ...problemRoutes(),
     explorer.page,
+    ...docsRoutes(),
   ];
   const all = [...routes, ...documentRoutes(routes, document)];
   const route = createRouter([...all, explorer.files]);

@@ -12,6 +12,9 @@ const PROBES = new Set(['/livez', '/readyz']);
 /** Let in also when the server has too much to do: what it says then matters most. */
 const WATCHERS = new Set([...PROBES, '/metrics']);
 
+/** What says how to use the server, and holds nothing of what it serves. */
+const OPEN = /^\/(problems\/|openapi\.json$|docs(\/|$))/;
+
 /** What is decided about a request before anything is done for it. */
 export interface Admission {
   /** For every answer, also errors: RateLimit and RateLimit-Policy, unless RATE_LIMIT is off. */
@@ -141,8 +144,8 @@ export class Admissions {
   }
 }
 
-/** Probes, what a problem's `type` links to, and preflights, which browsers send without credentials (Fetch, 4.8). */
+/** Probes, the reference with its document, what a problem's `type` links to, and preflights, which browsers send without credentials (Fetch, 4.8). */
 function needsNoKey({ method, path, headers }: Request): boolean {
-  if (PROBES.has(path) || path.startsWith('/problems/')) return true;
+  if (PROBES.has(path) || OPEN.test(path)) return true;
   return method === 'OPTIONS' && headers['access-control-request-method'] !== undefined;
 }

@@ -15,6 +15,7 @@ export function documentRoutes(routes: readonly Route[], options: DocumentOption
     doc: {
       id: 'getOpenApi',
       tag: 'Server',
+      open: true,
       summary: 'This document',
       headers: ['If-None-Match'],
       answers: {

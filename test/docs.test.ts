@@ -1,0 +1,49 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { chromium } from 'playwright-core';
+import { program } from './support/programs.ts';
+import { serverOn } from './support/server.ts';
+
+const CHROMIUM = [process.env.CHROMIUM ?? 'chromium', 'chromium-browser', 'google-chrome'];
+
+interface Operation {
+  readonly summary: string;
+}
+
+test('/docs shows every operation in a browser, asks no other host, and sends a request', async (t) => {
+  const executablePath = program(t, CHROMIUM, ['--version']);
+  if (executablePath === null) return;
+  const server = await serverOn(t, { MONGODB_URI: '', SAMPLE: 'auto' });
+  const { paths } = (await (await server.get('/openapi.json')).json()) as {
+    paths: Record<string, Record<string, Operation>>;
+  };
+  const browser = await chromium.launch({ executablePath, args: ['--no-sandbox'] });
+  t.after(() => browser.close());
+  const page = await browser.newPage({ viewport: { width: 1400, height: 1000 } });
+  const strangers: string[] = [];
+  const complaints: string[] = [];
+  page.on('request', (request) => {
+    if (!request.url().startsWith(server.url) && !request.url().startsWith('data:'))
+      strangers.push(request.url());
+  });
+  page.on('console', (message) => {
+    if (message.type() === 'error') complaints.push(message.text());
+  });
+  page.on('pageerror', (error) => complaints.push(error.message));
+
+  await page.goto(`${server.url}/docs`);
+  await page.getByRole('heading', { name: 'sluice' }).first().waitFor();
+  for (const { summary } of Object.values(paths).flatMap((methods) => Object.values(methods)))
+    await page.getByText(summary, { exact: true }).first().waitFor({ state: 'attached' });
+
+  await page.goto(`${server.url}/docs#tag/server/GET/livez`);
+  const answered = page.waitForResponse((response) => response.url() === `${server.url}/livez`);
+  await page
+    .getByRole('button', { name: /test request.*livez/i })
+    .first()
+    .click();
+  await page.getByRole('button', { name: /^send/i }).first().click();
+  assert.equal((await answered).status(), 200);
+  assert.deepEqual(strangers, [], 'nobody else is asked');
+  assert.deepEqual(complaints, [], 'nothing is refused by the policy, and nothing fails');
+});

@@ -44,7 +44,6 @@ export function createApp({
 }: AppOptions): { readonly serve: Serve; readonly routes: readonly Route[] } {
   const streaming = (handler: Handler) => admissions.streaming(handler);
   const exporting = { ...exports, streaming, clientOf: (request: Request) => admissions.clientOf(request) };
-  const explorer = webRoutes();
   // Each row has its `doc`, an Operation of openapi/operation.ts: /openapi.json is made of them and of the schemas they name.
   const routes = [
     ...itemRoutes({ ...items, streaming: (handler) => orExport(exporting, streaming(handler)) }),
@@ -53,11 +52,10 @@ export function createApp({
     ...healthRoutes(health),
     ...metricsRoutes(metrics),
     ...problemRoutes(),
-    explorer.page,
+    ...webRoutes(),
     ...docsRoutes(),
   ];
   const all = [...routes, ...documentRoutes(routes, document)];
-  const route = createRouter([...all, explorer.files]);
-  const serve = createServe(route, { observer, admissions, cors: createCors(corsOrigin) });
+  const serve = createServe(createRouter(all), { observer, admissions, cors: createCors(corsOrigin) });
   return { serve, routes: all };
 }

@@ -273,6 +273,7 @@ function pathOf(path: string, doc: Route['doc'], segment?: string): string {
   return path.replace(/\{(\w+)\}/, (_, name: string) => {
     if (segment !== undefined) return segment;
     if (name === 'code') return 'not-found';
+    if (name === 'file') return 'style.css';
     if (doc.tag === 'Exports') return '0'.repeat(32);
     return doc.tag === 'Items' ? 'a' : 'ada';
   });

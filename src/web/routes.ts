@@ -38,15 +38,15 @@ const HTML = 'text/html; charset=utf-8';
 
 /**
  * GET /: the explorer page, for people who would rather look than read. Its files lie under a path that changes with them, so that
- * browsers keep them for good; they are no part of the API.
+ * browsers keep them for good.
  */
-export function webRoutes(): { readonly page: Route; readonly files: Route } {
+export function webRoutes(): readonly Route[] {
   const files = new Map(Object.entries(FILES).map(([name, path]) => [name, readFileSync(path)]));
   const version = tagOf(...files.values());
   const assets = `/explorer/${version}`;
   const template = readFileSync(new URL('./page/index.html', import.meta.url), 'utf8');
   const page = Buffer.from(template.replaceAll('{assets}', assets));
-  return { page: pageRoute(page), files: filesRoute(assets, version, files) };
+  return [pageRoute(page), fileRoute(assets, version, files)];
 }
 
 function pageRoute(page: Uint8Array): Route {
@@ -85,11 +85,31 @@ function pageRoute(page: Uint8Array): Route {
   };
 }
 
-function filesRoute(assets: string, version: string, files: ReadonlyMap<string, Uint8Array>): Route {
+function fileRoute(assets: string, version: string, files: ReadonlyMap<string, Uint8Array>): Route {
   return {
     method: 'GET',
     path: `${assets}/{file}`,
-    doc: { id: 'getExplorerFile', tag: 'Server', summary: 'A file of the explorer page', answers: {} },
+    doc: {
+      id: 'getExplorerFile',
+      tag: 'Server',
+      summary: 'A file of the explorer page',
+      description: 'The path changes whenever one of the files does.',
+      path: {
+        file: { type: 'string', enum: [...files.keys()], description: 'its name', examples: ['style.css'] },
+      },
+      headers: ['If-None-Match'],
+      answers: {
+        200: {
+          description: 'Its content',
+          headers: ['ETag', 'Cache-Control'],
+          content: Object.fromEntries(
+            Object.values(TYPES).map((type) => [type.replace(/;.*/, ''), { schema: { type: 'string' } }]),
+          ),
+        },
+        304: { description: 'It is the one that If-None-Match names', headers: ['ETag'] },
+      },
+      problems: ['not-found', 'invalid-url', 'precondition-failed'],
+    },
     handler: (request, { file = '' }) => {
       parseQuery(request.query, []);
       const content = files.get(file);

@@ -125,3 +125,23 @@ test("the README's table of metrics is the code's", () => {
     counted.map(({ name, help }) => ({ name, help })),
   );
 });
+
+test('the Grafana dashboard asks for metrics that there are, and for all of ours', () => {
+  const dashboard = readFileSync(join(ROOT, 'deploy/grafana.json'), 'utf8');
+  const { panels } = JSON.parse(dashboard) as { panels: { targets: { expr: string }[] }[] };
+  const text = panels.flatMap(({ targets }) => targets.map(({ expr }) => expr)).join('\n');
+  const asked = new Set(
+    text.match(/\b(sluice|process|nodejs)_\w+/g)?.map((name) => name.replace(/_bucket$/, '')),
+  );
+  const known = new Metrics({ openStreams: () => 0, overloaded: () => false }).list().map(({ name }) => name);
+  assert.deepEqual(
+    [...asked].filter((name) => !known.includes(name)),
+    [],
+    'there are no such metrics',
+  );
+  assert.deepEqual(
+    known.filter((name) => name.startsWith('sluice_') && !asked.has(name)),
+    [],
+    'the dashboard does not show them',
+  );
+});

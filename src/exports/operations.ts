@@ -74,7 +74,7 @@ const FILE_HEADERS = [
 const BYTES = { schema: { type: 'string', format: 'binary' } };
 const FILE = {
   'application/x-ndjson': BYTES,
-  'application/json': BYTES,
+  'application/json': { schema: { description: 'the rows, as an array' } },
   'text/csv': BYTES,
   'application/gzip': BYTES,
   'application/octet-stream': BYTES,

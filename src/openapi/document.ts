@@ -135,8 +135,12 @@ function responses(doc: Operation, options: DocumentOptions): Schema {
       ? { ...own, content: { ...(own.content as Schema), ...(problem.content as Schema) } }
       : problem;
   }
+  found[431] = HEAD_TOO_LARGE;
   return found;
 }
+
+/** Said by the HTTP engine, before there is a request: without any of the headers that answers have. */
+const HEAD_TOO_LARGE: Schema = { description: 'The head of the request is too large (16 KiB)' };
 
 /** The codes that an operation can meet, by their status. */
 export function problemsByStatus(

@@ -4,12 +4,14 @@ import fc from 'fast-check';
 import { javascriptTranscoder } from '../src/serialize/javascript.ts';
 import type { Framing, RowEncoder, Transcoder } from '../src/serialize/rows.ts';
 import { createTranscoder } from '../src/serialize/transcoder.ts';
+import { noneOf } from '../src/store/batch.ts';
 import { keyOf, type Bookmark } from '../src/store/bookmark.ts';
 import { BSON } from '../src/store/bson.ts';
 import { chain, chainAfter, FIRST_BATCH } from '../src/store/chain.ts';
 import type { Plan } from '../src/store/store.ts';
 import { CheckpointEncoder } from '../src/stream/checkpoints.ts';
 import { crc32 } from '../src/stream/crc32.ts';
+import { withMoments } from '../src/stream/moments.ts';
 import { pump } from '../src/stream/pump.ts';
 import type { Sink } from '../src/stream/sink.ts';
 import { testLmdb } from './support/lmdb.ts';
@@ -172,4 +174,64 @@ test('readers that take nothing hold no batches, and each gets the whole set whe
       Array.from({ length: rows }, (_, n) => n),
     );
   }
+});
+
+test('while the store is slow, a checkpoint comes for the rows that are out', async (t) => {
+  const { store, slots } = await testLmdb(t);
+  await store.items.insert(
+    Array.from({ length: 600 }, (_, n) => makeRow(n)),
+    'fail',
+  );
+  const plan: Plan = { order: 'id', direction: 1 };
+  const read = (rows: number, after?: Bookmark) =>
+    store.items.read(plan, after ? { after } : {}, { rows, bytes: 1e9 }, NEVER);
+  const written: string[] = [];
+  let sawCheckpoint: () => void = () => undefined;
+  const checkpoint = new Promise<void>((resolve) => (sawCheckpoint = resolve));
+  const { sink } = stallingSink(new Set(), () => undefined);
+  const first = await read(250);
+  const slow = async function* () {
+    yield first;
+    await checkpoint; // the store answers no sooner
+    yield await read(1000, first.last ?? undefined);
+  };
+  const lines = createTranscoder(slots).transcoder.encoder('lines', undefined);
+  const encoder = new CheckpointEncoder(lines, { plan, cursorOf: idOf, start: null, now: () => 0 });
+  const rows = await pump(
+    { first: withMoments(slow(), noneOf(first), 5) },
+    encoder,
+    { head: '', tail: () => encoder.end() },
+    {
+      ...sink,
+      write: (chunk) => {
+        written.push(Buffer.from(chunk).toString());
+        if (written.at(-1)?.startsWith('{"checkpoint"') === true) sawCheckpoint();
+      },
+    },
+  );
+  assert.equal(rows, 600);
+  assert.ok(checkedRows(Buffer.from(written.join(''))).length > 0);
+  assert.equal(slots.taken, 0);
+});
+
+test('who leaves a slow store gives back what it still brings', async (t) => {
+  const { store, slots } = await testLmdb(t);
+  await store.items.insert([makeRow(1), makeRow(2)], 'fail');
+  const plan: Plan = { order: 'id', direction: 1 };
+  const first = await store.items.read(plan, {}, { rows: 1, bytes: 1e9 }, NEVER);
+  let answer: () => void = () => undefined;
+  const answered = new Promise<void>((resolve) => (answer = resolve));
+  const slow = async function* () {
+    yield first;
+    await answered;
+    yield await store.items.read(plan, {}, { rows: 2, bytes: 1e9 }, NEVER);
+  };
+  const batches = withMoments(slow(), noneOf(first), 1);
+  for await (const batch of batches) {
+    batch.release();
+    if (batch.rows > 0) continue;
+    answer();
+    break;
+  }
+  assert.equal(slots.taken, 0);
 });

@@ -4,12 +4,13 @@ import { parseQuery } from '../http/query.ts';
 import type { Handler } from '../http/router.ts';
 import { cursorMismatch, decodeCursor, encodeCursor } from '../pages/cursor.ts';
 import type { Transcoder } from '../serialize/rows.ts';
-import { orRelease } from '../store/batch.ts';
+import { noneOf, orRelease, type Batch } from '../store/batch.ts';
 import type { Bookmark } from '../store/bookmark.ts';
 import { chain, chainAfter, firstSize } from '../store/chain.ts';
 import type { From, ItemStore, Plan } from '../store/store.ts';
-import { CheckpointEncoder } from '../stream/checkpoints.ts';
+import { CHECKPOINT_MS, CheckpointEncoder } from '../stream/checkpoints.ts';
 import { lastWords } from '../stream/last-words.ts';
+import { withMoments } from '../stream/moments.ts';
 import { pump } from '../stream/pump.ts';
 import { readAfter } from './after.ts';
 import { columnsOfRows } from './columns.ts';
@@ -53,13 +54,16 @@ export function getStream(options: StreamOptions): Handler {
     const run: StreamBody['run'] = async (sink) => {
       const { head, tail } = form;
       const encoder = await orRelease(first, () => form.encoder());
+      // A store that is slow keeps no reader waiting for the proof of what it has.
+      const spaced = (rows: AsyncIterable<Batch>) =>
+        query.checkpoints ? withMoments(rows, noneOf(first), CHECKPOINT_MS) : rows;
       const batches = {
-        first: chain(lasting, plan, first, limit, sink.signal),
+        first: spaced(chain(lasting, plan, first, limit, sink.signal)),
         observer: { stalled, rows: (count: number) => void (request.notes.rows += count) },
         again: {
           plan,
           after: (bookmark: Bookmark, given: number) =>
-            chainAfter(lasting, plan, bookmark, limit - given, sink.signal),
+            spaced(chainAfter(lasting, plan, bookmark, limit - given, sink.signal)),
         },
       };
       if (!query.checkpoints) {

@@ -94,6 +94,11 @@ export function headOf(batch: Batch, length: number): Batch {
   return { ...batch, length, rows, last: null, more: length < batch.length || batch.more, release };
 }
 
+/** No rows of a batch: nobody has to release it. */
+export function noneOf(batch: Batch): Batch {
+  return { ...batch, length: 0, rows: 0, last: null, more: true, release };
+}
+
 /** The bookmark of a batch's last row, read from the row itself: for a slice, which has none. */
 export function lastBookmark(batch: Batch, plan: Pick<Plan, 'order'>): Bookmark {
   const bytes = batch.slot.bytes(batch.start + batch.length);

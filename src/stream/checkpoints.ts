@@ -30,7 +30,8 @@ export interface CheckpointOptions {
 
 /**
  * Puts checkpoints between the lines of another encoder: control lines that say where the rows before them end (the cursor
- * behind the last one), how many they are, and the bytes and CRC-32 of their lines, since the stream's start.
+ * behind the last one), how many they are, and the bytes and CRC-32 of their lines, since the stream's start. A batch of no
+ * rows asks for one, when rows have come since the last.
  */
 export class CheckpointEncoder implements RowEncoder {
   readonly #lines: RowEncoder;
@@ -54,6 +55,7 @@ export class CheckpointEncoder implements RowEncoder {
 
   *encode(batch: Batch, chunkBytes: number): Generator<Uint8Array, void, undefined> {
     this.#end = batch.length;
+    if (batch.rows === 0 && this.#rows > this.#checked.rows) yield this.#checkpoint(this.#options.now());
     for (let at = 0; at < this.#end;) {
       const most = Math.min(this.#sliceRows, CHECKPOINT_ROWS - (this.#rows - this.#checked.rows));
       const wanted = sliceOf(batch, at, most);
@@ -71,9 +73,7 @@ export class CheckpointEncoder implements RowEncoder {
         now - this.#checked.at >= DUE_MS;
       if (at === batch.length) this.#last = batch.last;
       else if (isDue || at === this.#end) this.#last = lastBookmark(slice, this.#options.plan);
-      if (!isDue) continue;
-      this.#checked = { rows: this.#rows, bytes: this.#bytes, at: now };
-      yield Buffer.from(`${serializers.checkpoint({ checkpoint: this.#tally() })}\n`);
+      if (isDue) yield this.#checkpoint(now);
     }
   }
 
@@ -94,6 +94,11 @@ export class CheckpointEncoder implements RowEncoder {
   /** The line that says why no more rows come; on a line of its own, also when a row was cut. */
   error(problem: ProblemDocument): string {
     return `${this.#endsInRow ? '\n' : ''}${serializers.failure({ error: problem })}\n`;
+  }
+
+  #checkpoint(now: number): Uint8Array {
+    this.#checked = { rows: this.#rows, bytes: this.#bytes, at: now };
+    return Buffer.from(`${serializers.checkpoint({ checkpoint: this.#tally() })}\n`);
   }
 
   *#encodeLines(slice: Batch, chunkBytes: number): Generator<Uint8Array, void, undefined> {

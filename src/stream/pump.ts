@@ -96,8 +96,9 @@ class Run {
         batch.release();
       }
       const flushed = this.#sink.flush();
-      if (flushed && batch.last && !(await this.#settles(flushed)))
-        return { after: batch.last, rest: NOTHING, blocked: flushed };
+      if (!flushed) continue;
+      if (!batch.last) await flushed;
+      else if (!(await this.#settles(flushed))) return { after: batch.last, rest: NOTHING, blocked: flushed };
     }
     return null;
   }
@@ -107,6 +108,10 @@ class Run {
     for (let next = chunks.next(); next.done !== true; next = chunks.next()) {
       const blocked = this.#sink.write(next.value);
       if (!blocked) continue; // awaiting nothing would cost a turn of the microtask queue a chunk
+      if (batch.rows === 0) {
+        await blocked; // it holds no memory, and has no row to go on behind
+        continue;
+      }
       if (!(await this.#settles(blocked))) return this.#park(batch, chunks, blocked);
     }
     this.#count(batch.rows);

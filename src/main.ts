@@ -1,4 +1,3 @@
-import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { pino, type Logger } from 'pino';
 import { openAdmissions } from './admission.ts';
@@ -15,7 +14,6 @@ import { OverloadGuard, type OverloadProbe } from './limiter/overload.ts';
 import { StreamSlots } from './limiter/streams.ts';
 import { queueOpener } from './queue/open.ts';
 import { createTranscoder } from './serialize/transcoder.ts';
-import { Directory } from './store/directory.ts';
 import { LASTING_MS, lastingReader } from './store/lasting.ts';
 import { sharingReader } from './store/sharing.ts';
 import { Slots } from './store/slots.ts';
@@ -120,7 +118,7 @@ export async function startServer(
   const logged = requestLog(log);
   const now = () => new Date();
   const jobs = new Jobs({ records: store.exports, perClient: config.EXPORT_LIMIT, now });
-  const files = new Directory(join(config.DATA_DIR, 'exports'));
+  const { files } = store;
   const lasting = sharingReader(lastingReader(store.items, { lastingMs, onRetry: metrics.retried }), slots);
   const exporter = new Exporter({
     ...{ jobs, files, items: store.items, lasting, transcoder, log, now, leaseMs, pause },

@@ -18,8 +18,9 @@ import type { Jobs } from './jobs.ts';
 import type { Log } from './log.ts';
 import { Scan, type ScanOptions } from './scan.ts';
 
-/** Progress is saved, and the lease looked after, so often. Milliseconds. */
+/** Progress is saved, and the lease looked after, so often: several times a lease. Milliseconds. */
 const BEAT_MS = 1_000;
+const BEATS_A_LEASE = 4;
 /** A job that fails so often without coming any further has failed. */
 const MOST_FAILURES = 5;
 const FIRST_BACKOFF_MS = 1_000;
@@ -99,7 +100,8 @@ export class Attempt {
 
   /** Whether the time to the next beat went by before the attempt ended. */
   #pauses(ended: AbortSignal): Promise<boolean> {
-    return this.#options.pause(BEAT_MS, ended).then(
+    const { pause, leaseMs } = this.#options;
+    return pause(Math.min(BEAT_MS, leaseMs / BEATS_A_LEASE), ended).then(
       () => true,
       () => false,
     );

@@ -77,16 +77,18 @@ export class Exporter {
 
   /** The job, taken; or how long it is not due yet; null when there is nothing to do. */
   async #claim(id: string): Promise<Running | number | null> {
-    const { jobs, now, leaseMs } = this.#options;
+    const { jobs, files, now, leaseMs } = this.#options;
     if (this.#isStopping()) return null;
     const token = randomBytes(8).toString('hex');
     const until = new Date(now().getTime() + leaseMs);
-    const { after: job } = await jobs.change(id, (current) => {
+    const { before, after: job } = await jobs.change(id, (current) => {
       const wait = dueIn(current, now());
       return isFinal(current) || wait === null || wait > 0 ? current : claim(current, { token, until });
     });
-    if (job?.state === 'running' && job.lease.token === token) return job;
-    return job && dueIn(job, now());
+    if (!before || job?.state !== 'running' || job.lease.token !== token) return job && dueIn(job, now());
+    // What a worker that is gone had begun, and nobody goes on with.
+    for (const name of filesOf(before)) if (!filesOf(job).includes(name)) await files.remove(name);
+    return job;
   }
 
   async #lookAgainAndAgain(): Promise<void> {

@@ -2,6 +2,8 @@ import { join } from 'node:path';
 import { open } from 'lmdb';
 import type { RootDatabase } from 'lmdb';
 import { snapshotUnsupported, storeUnavailable } from '../errors.ts';
+import { Directory } from './directory.ts';
+import type { FileStore } from './files.ts';
 import { Commits } from './lmdb/commits.ts';
 import { commitFault, storeFault } from './lmdb/errors.ts';
 import { checkPlace, messageOf } from './lmdb/place.ts';
@@ -66,6 +68,7 @@ class LmdbStore implements Store {
   readonly items: ItemStore;
   readonly users: RecordStore;
   readonly exports: RecordStore;
+  readonly files: FileStore;
   readonly #root: RootDatabase;
   readonly #tables: Tables;
   readonly #writer: LmdbWriter;
@@ -76,6 +79,7 @@ class LmdbStore implements Store {
   constructor(root: RootDatabase, tables: Tables, options: LmdbOptions) {
     const { directory, slots, transactionRows, now = () => performance.now() } = options;
     this.#now = now;
+    this.files = new Directory(join(directory, 'exports'));
     this.#root = root;
     this.#tables = tables;
     const commits = new Commits(root, {

@@ -1,6 +1,7 @@
 import { AppError } from '../errors.ts';
 import { MongoConnection } from './mongo/connection.ts';
 import { DriverWay } from './mongo/driver.ts';
+import { GridFs } from './mongo/files.ts';
 import { Finder } from './mongo/find.ts';
 import { MongoItems } from './mongo/items.ts';
 import { openLane } from './mongo/lane/lane.ts';
@@ -86,6 +87,7 @@ class MongoStore implements Store {
   readonly items: MongoItems;
   readonly users: MongoRecords;
   readonly exports: MongoRecords;
+  readonly files: GridFs;
   readonly #connection: MongoConnection;
   readonly #setup: Setup;
   /** Items' way, which ends the records' with it. */
@@ -100,6 +102,7 @@ class MongoStore implements Store {
   ) {
     this.#connection = connection;
     this.#setup = setup;
+    this.files = new GridFs(connection);
     this.#way = typeof ways.lane === 'string' ? ways.driver : ways.lane;
     this.items = new MongoItems(connection, setup, new Finder(this.#way, setup), slots);
     const recordsOf = (kind: Setup) =>

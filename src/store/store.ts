@@ -1,5 +1,6 @@
 import type { Batch } from './batch.ts';
 import type { Bookmark } from './bookmark.ts';
+import type { FileStore } from './files.ts';
 
 /** What is to be read and in which order. Ties in price go by id in the same direction. */
 export interface Plan {
@@ -131,6 +132,8 @@ export interface Store {
   readonly items: ItemStore;
   readonly users: RecordStore;
   readonly exports: RecordStore;
+  /** The files of exports. */
+  readonly files: FileStore;
   /** Rejects with AppError `store-unavailable` when the store does not answer. */
   ping(): Promise<void>;
   close(): Promise<void>;

@@ -12,6 +12,7 @@ export function timedStore(store: Store, meter: Meter): Store {
     items: timedItems(store.items, meter),
     users: timedRecords(store.users, meter),
     exports: timedRecords(store.exports, meter),
+    files: store.files,
     ping: () => store.ping(),
     close: () => store.close(),
   };

@@ -1,0 +1,177 @@
+import type { Collection, Document } from 'mongodb';
+import { Binary } from '../bson.ts';
+import { FileGoneError, isFileName, type FileStore, type FileWriter } from '../files.ts';
+import type { MongoConnection } from './connection.ts';
+
+/** GridFS's own size of a chunk (https://github.com/mongodb/specifications/blob/master/source/gridfs/gridfs-spec.md). */
+const CHUNK_BYTES = 255 * 1024;
+/** Chunks asked for at a time: about a megabyte. */
+const READ_CHUNKS = 4;
+const FILES = 'exports.files';
+const CHUNKS = 'exports.chunks';
+
+/**
+ * Files in GridFS, so that every process on this MongoDB can go on with any, and hand it out. Chunks are written as they
+ * fill up, each confirmed by a majority; the last one of an unfinished file is replaced when more comes. The driver's own upload
+ * stream keeps what it has of a chunk to itself, and begins anew after a failure.
+ */
+export class GridFs implements FileStore {
+  readonly #connection: MongoConnection;
+
+  constructor(connection: MongoConnection) {
+    this.#connection = connection;
+  }
+
+  async create(name: string): Promise<FileWriter> {
+    check(name);
+    await this.remove(name);
+    const index = { key: { files_id: 1, n: 1 }, name: 'files_id_1_n_1', unique: true };
+    await this.#connection.run({ createIndexes: CHUNKS, indexes: [index] }, { readPreference: 'primary' });
+    const writer = new Writer(this.#connection, name);
+    await writer.begin();
+    return writer;
+  }
+
+  async *read(name: string, start: number, end: number): AsyncGenerator<Uint8Array, void, undefined> {
+    check(name);
+    for (let at = start; at < end;) {
+      const n = Math.floor(at / CHUNK_BYTES);
+      const { cursor } = await this.#connection.run({
+        find: CHUNKS,
+        filter: { files_id: name, n: { $gte: n, $lt: n + READ_CHUNKS } },
+        sort: { n: 1 },
+        batchSize: READ_CHUNKS,
+        singleBatch: true,
+      });
+      const found = (cursor as { firstBatch: Document[] }).firstBatch;
+      for (const { n: number, data } of found) {
+        if (at >= end) return;
+        const bytes = (data as Binary).value();
+        const offset = at - (number as number) * CHUNK_BYTES;
+        const piece = bytes.subarray(offset, offset + Math.min(bytes.length - offset, end - at));
+        if (offset < 0 || piece.length === 0) throw new FileGoneError(name);
+        at += piece.length;
+        yield piece;
+      }
+      if (found.length === 0) throw new FileGoneError(name);
+    }
+  }
+
+  async size(name: string): Promise<number | null> {
+    if (!isFileName(name)) return null;
+    const filter = { _id: name, 'metadata.finished': true };
+    const [file] = await this.#files(filter, { length: 1 });
+    return file ? Number(file.length) : null;
+  }
+
+  async remove(name: string): Promise<void> {
+    check(name);
+    for (const [collection, filter] of [
+      [FILES, { _id: name }],
+      [CHUNKS, { files_id: name }],
+    ] as const)
+      await this.#connection.write(
+        (documents: Collection, { session, writeConcern }) =>
+          documents.deleteMany(filter as Document, {
+            ...(session && { session }),
+            ...(writeConcern && { writeConcern }),
+          }),
+        collection,
+      );
+  }
+
+  async names(): Promise<readonly string[]> {
+    const files = await this.#files({}, { _id: 1 });
+    return files.map(({ _id }) => String(_id)).filter(isFileName);
+  }
+
+  async #files(filter: Document, projection: Document): Promise<Document[]> {
+    const find = { find: FILES, filter, projection, batchSize: 100_000, singleBatch: true };
+    const { cursor } = await this.#connection.run(find, { readPreference: 'primaryPreferred' });
+    return (cursor as { firstBatch: Document[] }).firstBatch;
+  }
+}
+
+class Writer implements FileWriter {
+  readonly #connection: MongoConnection;
+  readonly #name: string;
+  /** The bytes of the chunk that is not full. */
+  #rest = Buffer.alloc(0);
+  #full = 0;
+  /** Bytes of `#rest` that the database has. */
+  #saved = 0;
+  #isOpen = true;
+  #last: Promise<void> = Promise.resolve();
+
+  constructor(connection: MongoConnection, name: string) {
+    this.#connection = connection;
+    this.#name = name;
+  }
+
+  begin(): Promise<void> {
+    return this.#saveFile(0, false);
+  }
+
+  write(bytes: Uint8Array): Promise<void> {
+    return this.#inTurn(() => this.#add(bytes));
+  }
+
+  sync(): Promise<void> {
+    return this.#inTurn(() => this.#saveRest());
+  }
+
+  async finish(): Promise<void> {
+    await this.sync();
+    await this.#saveFile(this.#full * CHUNK_BYTES + this.#rest.length, true);
+    this.#isOpen = false;
+  }
+
+  close(): Promise<void> {
+    this.#isOpen = false;
+    return Promise.resolve();
+  }
+
+  /** One after the other: a chunk that was saved half must not come to be written after it was saved full. */
+  #inTurn(work: () => Promise<void>): Promise<void> {
+    const result = this.#last.then(work);
+    this.#last = result.catch(() => undefined); // its caller meets the failure
+    return result;
+  }
+
+  async #add(bytes: Uint8Array): Promise<void> {
+    this.#rest = Buffer.concat([this.#rest, bytes]);
+    while (this.#rest.length >= CHUNK_BYTES) {
+      await this.#saveChunk(this.#rest.subarray(0, CHUNK_BYTES));
+      this.#rest = this.#rest.subarray(CHUNK_BYTES);
+      this.#full++;
+      this.#saved = 0;
+    }
+  }
+
+  async #saveRest(): Promise<void> {
+    if (!this.#isOpen || this.#rest.length === this.#saved) return;
+    await this.#saveChunk(this.#rest);
+    this.#saved = this.#rest.length;
+  }
+
+  #saveChunk(data: Uint8Array): Promise<void> {
+    const _id = `${this.#name}.${this.#full}`;
+    return this.#put(CHUNKS, { _id, files_id: this.#name, n: this.#full, data: new Binary(data) });
+  }
+
+  #saveFile(length: number, finished: boolean): Promise<void> {
+    const file = { length, chunkSize: CHUNK_BYTES, uploadDate: new Date(), filename: this.#name };
+    return this.#put(FILES, { _id: this.#name, ...file, metadata: { finished } });
+  }
+
+  #put(collection: string, document: Document): Promise<void> {
+    return this.#connection.write(async (documents: Collection, { session, writeConcern }) => {
+      const options = { ...(session && { session }), ...(writeConcern && { writeConcern }), upsert: true };
+      await documents.replaceOne({ _id: document._id as never }, document, options);
+    }, collection);
+  }
+}
+
+function check(name: string): void {
+  if (!isFileName(name)) throw new TypeError(`not a file's name: ${JSON.stringify(name)}`);
+}

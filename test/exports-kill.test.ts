@@ -1,0 +1,153 @@
+import assert from 'node:assert/strict';
+import { spawn, type ChildProcess } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { once } from 'node:events';
+import { readdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { test, type TestContext } from 'node:test';
+import type { Export } from '../src/exports/export.ts';
+import { BSON } from '../src/store/bson.ts';
+import { openLmdb } from '../src/store/lmdb.ts';
+import { Slots } from '../src/store/slots.ts';
+import { awaited, exportRows, fileOf, order } from './support/exports.ts';
+import { testDirectory } from './support/lmdb.ts';
+import { openStore } from './support/mongo.ts';
+import { ownMongod } from './support/mongod.ts';
+import { testRedis } from './support/redis.ts';
+
+const KILLS = process.env.LONG ? 30 : 3;
+const ROWS = process.env.LONG ? 100_000 : 30_000;
+const LEASE_MS = '400';
+const CHILD = join(import.meta.dirname, 'support/export-child.ts');
+const ORDERS = [
+  { format: 'csv', compression: 'br' },
+  { format: 'json', compression: 'gzip', sort: 'price_desc' },
+  { format: 'ndjson', compression: 'none' },
+];
+
+interface Child {
+  readonly url: string;
+  /** SIGKILL; resolves when it is gone. */
+  kill(): Promise<void>;
+}
+
+async function startChild(t: TestContext, environment: Record<string, string>): Promise<Child> {
+  const settings = { PORT: '0', SAMPLE: 'off', LEASE_MS, EXPORT_LIMIT: '1000', ...environment };
+  const child: ChildProcess = spawn(process.execPath, ['--import', 'tsx', CHILD], {
+    env: { ...process.env, MONGODB_URI: '', REDIS_URL: '', ...settings },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  const kill = async () => {
+    if (child.exitCode !== null || child.signalCode !== null) return;
+    const gone = once(child, 'exit');
+    child.kill('SIGKILL');
+    await gone;
+  };
+  t.after(kill);
+  assert.ok(child.stdout);
+  const [url] = (await once(createInterface(child.stdout), 'line')) as [string];
+  return { url, kill };
+}
+
+/** All exports of the server, each as it is now. */
+async function listed(url: string): Promise<Export[]> {
+  return ((await (await fetch(`${url}/exports`)).json()) as { data: Export[] }).data;
+}
+
+/** Every order's files are whole, and the same byte for byte as one that nobody interrupted. */
+async function assertSame(url: string): Promise<void> {
+  for (const { id } of await listed(url)) await awaited(url, id);
+  const interrupted = await listed(url);
+  for (const body of ORDERS) {
+    const { id } = await order(url, body);
+    const reference = await awaited(url, id);
+    assert.equal(reference.file?.rows, ROWS);
+    const same = interrupted.filter(({ request }) => request.format === body.format);
+    assert.ok(same.length > 0);
+    for (const one of same) {
+      assert.deepEqual([one.file?.rows, one.file?.sha256], [ROWS, reference.file.sha256]);
+      assert.equal(
+        createHash('sha256')
+          .update(await fileOf(url, one))
+          .digest('hex'),
+        one.file?.sha256,
+      );
+    }
+  }
+}
+
+/** Until something of some export is kept. */
+async function untilUnderWay(url: string): Promise<void> {
+  while ((await listed(url)).every(({ state, progress }) => state !== 'complete' && progress.rows === 0))
+    await sleep(10);
+}
+
+async function orderAll(url: string): Promise<void> {
+  for (const body of ORDERS) await order(url, body);
+}
+
+async function fill(
+  insert: (rows: readonly Uint8Array[], onConflict: 'fail') => Promise<unknown>,
+): Promise<void> {
+  await insert(
+    exportRows(ROWS).map((row) => BSON.serialize(row)),
+    'fail',
+  );
+}
+
+test(`an export is whole and the same after kill -9 of its server at ${KILLS} moments`, async (t) => {
+  const DATA_DIR = await testDirectory(t);
+  const store = await openLmdb({ directory: DATA_DIR, slots: new Slots() });
+  await fill((...call) => store.items.insert(...call));
+  await store.close();
+  let child = await startChild(t, { DATA_DIR });
+  await orderAll(child.url);
+  const moments: string[] = [];
+  for (let kills = 0; kills < KILLS; kills++) {
+    if (kills % 2 === 1) await untilUnderWay(child.url);
+    await sleep(Math.random() * 500); // any moment will do
+    const rows = (await listed(child.url)).map(({ state, progress }) => `${state} ${progress.rows}`);
+    moments.push(rows.join(', '));
+    await child.kill();
+    child = await startChild(t, { DATA_DIR });
+    if ((await listed(child.url)).every(({ state }) => state === 'complete')) await orderAll(child.url);
+  }
+  t.diagnostic(`killed at: ${moments.join(' | ')}`);
+  await assertSame(child.url);
+  const files = await readdir(join(DATA_DIR, 'exports'));
+  assert.deepEqual(
+    files.filter((name) => name.endsWith('.part')),
+    [],
+    'nothing unfinished is left over',
+  );
+  await child.kill();
+});
+
+test('machines on one MongoDB and one Redis share exports: one takes over from another that is killed, and Redis may be killed, too', async (t) => {
+  const set = await ownMongod(t);
+  if (!set) return;
+  const redis = await testRedis(t);
+  if (!redis) return;
+  const { store } = await openStore(t, set.uri);
+  await fill((...call) => store.items.insert(...call));
+  const settings = async () => ({
+    DATA_DIR: await testDirectory(t),
+    MONGODB_URI: set.uri,
+    REDIS_URL: redis.url,
+    EXPORT_CONCURRENCY: '1',
+  });
+  const first = await startChild(t, await settings());
+  const second = await startChild(t, await settings());
+  await orderAll(first.url);
+  const running = (found: Export) => found.state !== 'queued';
+  const [newest] = await listed(second.url);
+  assert.ok(newest);
+  await awaited(second.url, newest.id, running);
+  await redis.kill();
+  await first.kill();
+  await redis.start();
+  await assertSame(second.url);
+  await second.kill();
+});

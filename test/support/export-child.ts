@@ -1,0 +1,12 @@
+/**
+ * A server for tests that kill it: settings from the environment, a lease of LEASE_MS, and on standard output its URL.
+ */
+import { pino } from 'pino';
+import { readConfig } from '../../src/config.ts';
+import { startServer } from '../../src/main.ts';
+
+const { LEASE_MS, ...environment } = process.env;
+const server = await startServer(readConfig(environment), pino({ level: 'silent' }), {
+  leaseMs: Number(LEASE_MS),
+});
+process.stdout.write(`${server.url}\n`);

@@ -10,10 +10,12 @@ import { testServer, type StoreName } from './support/server.ts';
 /** Where schemathesis is: .ci/schemathesis installs it. Without it, it is not looked for: a run takes a minute a store. */
 const PROGRAM = process.env.SCHEMATHESIS;
 const CONFIG = join(import.meta.dirname, 'schemathesis.toml');
+/** A deleted export that was on its way is still there, as a cancelled one; what is deleted for good has its own tests. */
+const EXCLUDED = ['--exclude-checks', 'use_after_free'];
 const EXAMPLES = process.env.LONG ? 200 : 15;
 
 for (const store of ['lmdb', 'mongodb'] satisfies StoreName[])
-  test(`schemathesis finds nothing on ${store}, with all of its checks`, async (t) => {
+  test(`schemathesis finds nothing on ${store}, with all of its checks but one`, async (t) => {
     if (!PROGRAM) {
       t.skip('SCHEMATHESIS is not set');
       return;
@@ -24,7 +26,7 @@ for (const store of ['lmdb', 'mongodb'] satisfies StoreName[])
     const cwd = await mkdtemp(join(tmpdir(), 'sluice-schemathesis-'));
     t.after(() => rm(cwd, { recursive: true, force: true }));
     const url = `${server.url}/openapi.json`;
-    const run = ['--config-file', CONFIG, 'run', url, '--checks', 'all', '--seed', '1', '--no-color'];
+    const run = ['--config-file', CONFIG, 'run', url, '--checks', 'all', ...EXCLUDED, '--seed', '1', '--no-color'];
     const options = { cwd, maxBuffer: 64 * 2 ** 20 };
     const found = await promisify(execFile)(
       PROGRAM,

@@ -1,4 +1,4 @@
-const MICRO = ['cursor', 'query', 'transcode', 'limiter'] as const;
+const MICRO = ['cursor', 'query', 'transcode', 'limiter', 'telemetry'] as const;
 
 /** Runs all micro benches, one after the other: each prints its table, and rejects when a result is not as it must be. */
 export async function runMicro(): Promise<void> {

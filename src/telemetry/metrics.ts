@@ -1,5 +1,6 @@
-import { AggregatorRegistry, collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
+import { AggregatorRegistry, collectDefaultMetrics, Gauge, Registry } from 'prom-client';
 import type { Finished } from '../http/respond.ts';
+import { CounterCells, HistogramCells, type CounterCell, type HistogramCell } from './cells.ts';
 import { endOf } from './ending.ts';
 
 /** What a metric is read from when it is asked for. */
@@ -25,75 +26,80 @@ export const METRICS_TYPE = Registry.PROMETHEUS_CONTENT_TYPE;
 let processRegistry: Registry | null = null;
 
 /**
- * Counts what the server does, for GET /metrics. What comes with every request is counted in objects that are looked up
- * by one short text: to find them by their labels would cost several times as much.
+ * Counts what the server does, for GET /metrics. What comes with every request is counted in cells that are looked up by
+ * one short text: see cells.ts.
  */
 export class Metrics {
   readonly #registry = new Registry();
-  readonly #byAnswer = new Map<string, { inc(): void }>();
+  readonly #byAnswer = new Map<string, CounterCell>();
   readonly #byRoute = new Map<string, RouteMetrics>();
+  readonly #byCut = new Map<string, CounterCell>();
+  readonly #byOperation = new Map<string, OperationMetrics>();
   #inFlight = 0;
   #stalled = 0;
 
-  readonly #requests = new Counter({
+  readonly #requests = new CounterCells({
     name: 'sluice_requests_total',
     help: 'Requests finished, by route, method and status; status 0: the client left before there was an answer',
-    labelNames: ['route', 'method', 'status'],
-    registers: [this.#registry],
   });
-  readonly #cut = new Counter({
+  readonly #cut = new CounterCells({
     name: 'sluice_answers_cut_total',
     help: 'Answers that were cut, by route and what ended them: client, stalled, store, stop, fault',
-    labelNames: ['route', 'end'],
-    registers: [this.#registry],
   });
-  readonly #seconds = new Histogram({
-    name: 'sluice_request_duration_seconds',
-    help: 'From the request to the last byte of its answer, by route',
-    labelNames: ['route'],
-    buckets: REQUEST_BUCKETS,
-    registers: [this.#registry],
-  });
-  readonly #rows = new Counter({
+  readonly #seconds = new HistogramCells(
+    {
+      name: 'sluice_request_duration_seconds',
+      help: 'From the request to the last byte of its answer, by route',
+    },
+    REQUEST_BUCKETS,
+  );
+  readonly #rows = new CounterCells({
     name: 'sluice_rows_sent_total',
     help: 'Rows in finished answers, by route',
-    labelNames: ['route'],
-    registers: [this.#registry],
   });
-  readonly #bytes = new Counter({
+  readonly #bytes = new CounterCells({
     name: 'sluice_sent_bytes_total',
     help: 'Bytes of the bodies of finished answers, as they travelled, by route',
-    labelNames: ['route'],
-    registers: [this.#registry],
   });
-  readonly #batches = new Counter({
+  readonly #batches = new CounterCells({
     name: 'sluice_store_batches_total',
     help: 'Batches of rows read from the store',
-    registers: [this.#registry],
   });
-  readonly #rowsRead = new Counter({
+  readonly #rowsRead = new CounterCells({
     name: 'sluice_store_rows_total',
     help: 'Rows read from the store, counted batch by batch, also of streams that are still open',
-    registers: [this.#registry],
   });
-  readonly #retries = new Counter({
+  readonly #retries = new CounterCells({
     name: 'sluice_store_retries_total',
     help: 'Reads of streams that were asked for again because the store did not answer',
-    registers: [this.#registry],
   });
-  readonly #storeSeconds = new Histogram({
-    name: 'sluice_store_seconds',
-    help: 'How long the store took to answer, by operation: read, get, count, split, insert, change',
-    labelNames: ['operation'],
-    buckets: STORE_BUCKETS,
-    registers: [this.#registry],
-  });
-  readonly #storeFailures = new Counter({
+  readonly #storeSeconds = new HistogramCells(
+    {
+      name: 'sluice_store_seconds',
+      help: 'How long the store took to answer, by operation: read, get, count, split, insert, change',
+    },
+    STORE_BUCKETS,
+  );
+  readonly #storeFailures = new CounterCells({
     name: 'sluice_store_failures_total',
     help: 'What the store did not do, by operation; not what its caller gave up',
-    labelNames: ['operation'],
-    registers: [this.#registry],
   });
+
+  readonly #all = [
+    this.#requests,
+    this.#cut,
+    this.#seconds,
+    this.#rows,
+    this.#bytes,
+    this.#batches,
+    this.#rowsRead,
+    this.#retries,
+    this.#storeSeconds,
+    this.#storeFailures,
+  ];
+  readonly #batchesRead = this.#batches.cell();
+  readonly #rowsOfBatches = this.#rowsRead.cell();
+  readonly #retriesMade = this.#retries.cell();
 
   constructor({ openStreams, overloaded }: MetricSources) {
     this.#gauge(
@@ -117,14 +123,14 @@ export class Metrics {
     this.#inFlight--;
     const route = notes.route ?? 'none';
     const name = METHODS.has(method) ? method : 'other';
-    this.#answersOf(route, name, status).inc();
+    this.#answersOf(route, name, status).value++;
     const { seconds, rows, sent } = this.#routeOf(route);
     seconds.observe(ms / 1000);
     if (bytes > 0) {
-      sent.inc(bytes);
-      if (notes.rows > 0) rows.inc(notes.rows);
+      sent.value += bytes;
+      rows.value += notes.rows;
     }
-    if (cut !== null) this.#cut.inc({ route, end: endOf(cut) });
+    if (cut !== null) this.#cutOf(route, endOf(cut)).value++;
   };
 
   /** A stream stalls; what is returned says that it goes on, or has ended. */
@@ -133,34 +139,39 @@ export class Metrics {
     return () => this.#stalled--;
   };
 
-  readonly retried = (): void => this.#retries.inc();
+  readonly retried = (): void => {
+    this.#retriesMade.value++;
+  };
 
   /** What is timed as `operation` of the store: told its seconds, and whether it failed. */
   storeOperation(operation: string): { done(ms: number): void; failed(ms: number): void } {
-    const seconds = this.#storeSeconds.labels(operation);
-    const failures = this.#storeFailures.labels(operation);
+    const { seconds, failures } = entry(this.#byOperation, operation, () => ({
+      seconds: this.#storeSeconds.cell({ operation }),
+      failures: this.#storeFailures.cell({ operation }),
+    }));
     return {
       done: (ms) => seconds.observe(ms / 1000),
       failed: (ms) => {
         seconds.observe(ms / 1000);
-        failures.inc();
+        failures.value++;
       },
     };
   }
 
   batchRead(rows: number): void {
-    this.#batches.inc();
-    this.#rowsRead.inc(rows);
+    this.#batchesRead.value++;
+    this.#rowsOfBatches.value += rows;
   }
 
   /** The name and help of every metric, those of the process included. */
   list(): { readonly name: string; readonly help: string }[] {
-    return [this.#registry, processMetrics()].flatMap((registry) => registry.getMetricsAsArray());
+    const others = [this.#registry, processMetrics()].flatMap((registry) => registry.getMetricsAsArray());
+    return [...this.#all, ...others];
   }
 
   async values(): Promise<MetricValues> {
-    const all = await Promise.all([this.#registry, processMetrics()].map((one) => one.getMetricsAsJSON()));
-    return all.flat();
+    const others = await Promise.all([this.#registry, processMetrics()].map((one) => one.getMetricsAsJSON()));
+    return [...this.#all.map((metric) => metric.json()), ...others.flat()];
   }
 
   #gauge(name: string, help: string, read: () => number): void {
@@ -174,31 +185,39 @@ export class Metrics {
     });
   }
 
-  #answersOf(route: string, method: string, status: number): { inc(): void } {
-    const key = `${route} ${method} ${status}`;
-    let counter = this.#byAnswer.get(key);
-    if (!counter) this.#byAnswer.set(key, (counter = this.#requests.labels(route, method, String(status))));
-    return counter;
+  #answersOf(route: string, method: string, status: number): CounterCell {
+    const make = () => this.#requests.cell({ route, method, status: String(status) });
+    return entry(this.#byAnswer, `${route} ${method} ${status}`, make);
+  }
+
+  #cutOf(route: string, end: string): CounterCell {
+    return entry(this.#byCut, `${route} ${end}`, () => this.#cut.cell({ route, end }));
   }
 
   #routeOf(route: string): RouteMetrics {
-    let metrics = this.#byRoute.get(route);
-    if (!metrics) {
-      metrics = {
-        seconds: this.#seconds.labels(route),
-        rows: this.#rows.labels(route),
-        sent: this.#bytes.labels(route),
-      };
-      this.#byRoute.set(route, metrics);
-    }
-    return metrics;
+    return entry(this.#byRoute, route, () => ({
+      seconds: this.#seconds.cell({ route }),
+      rows: this.#rows.cell({ route }),
+      sent: this.#bytes.cell({ route }),
+    }));
   }
 }
 
 interface RouteMetrics {
-  readonly seconds: { observe(value: number): void };
-  readonly rows: { inc(value: number): void };
-  readonly sent: { inc(value: number): void };
+  readonly seconds: HistogramCell;
+  readonly rows: CounterCell;
+  readonly sent: CounterCell;
+}
+
+interface OperationMetrics {
+  readonly seconds: HistogramCell;
+  readonly failures: CounterCell;
+}
+
+function entry<V>(map: Map<string, V>, key: string, make: () => V): V {
+  let value = map.get(key);
+  if (value === undefined) map.set(key, (value = make()));
+  return value;
 }
 
 /** The values of several processes as one text: counts are added up, what cannot be is averaged. */

@@ -1,0 +1,50 @@
+/**
+ * What it costs to count and log a request, against what a page costs: node --import tsx bench/micro/telemetry.ts [turns]
+ *
+ * Log lines go where a server's go: through pino, asynchronously, here to /dev/null.
+ */
+import assert from 'node:assert/strict';
+import { pino } from 'pino';
+import type { Ending, Request } from '../../src/http/edge.ts';
+import { Metrics } from '../../src/telemetry/metrics.ts';
+import { requestLog } from '../../src/telemetry/request-log.ts';
+import { printMachine, takeTurns } from './turns.ts';
+
+const turns = Number(process.argv[2]) || 20_000; // --micro is no number
+const metrics = new Metrics({ openStreams: () => 0, overloaded: () => false });
+const destination = pino.destination({ dest: '/dev/null', sync: false, maxWrite: 4096, maxLength: 2 ** 24 });
+const log = requestLog(pino(destination));
+const silent = requestLog(pino({ level: 'warn' }, destination));
+const read = metrics.storeOperation('read');
+
+const request: Request = {
+  method: 'GET',
+  path: '/items',
+  query: 'limit=100&sort=price_asc',
+  headers: { host: 'localhost', 'x-request-id': '6b1f0b9e-2f5c-4d0e-9b57-0d1f6c1c9a11' },
+  address: '192.0.2.7',
+  signal: new AbortController().signal,
+  notes: { route: '/items', client: '192.0.2.7', rows: 100, failure: null },
+  body: () => Promise.resolve(new Uint8Array(0)),
+};
+const ending: Ending = { status: 200, bytes: 25_000, cut: null };
+
+function count(): number {
+  metrics.began();
+  read.done(0.3);
+  metrics.batchRead(100);
+  metrics.finished(request, ending, 0.7);
+  return 1;
+}
+
+printMachine();
+takeTurns(
+  {
+    'metrics of a page': { work: count, expected: 1 },
+    'its line in the log': { work: () => (log(request, ending, 0.7), 1), expected: 1 },
+    'the same with LOG_LEVEL=warn': { work: () => (silent(request, ending, 0.7), 1), expected: 1 },
+  },
+  turns,
+);
+assert.ok((await metrics.values()).length > 0);
+destination.end();

@@ -95,7 +95,11 @@ export async function startServer(
     maxMemoryBytes: config.maxMemoryBytes,
     ...(overloadProbe && { probe: overloadProbe }),
   });
-  const metrics = new Metrics({ openStreams: () => streams.open, overloaded: () => guard.overloaded });
+  const metrics = new Metrics({
+    openStreams: () => streams.open,
+    runningExports: () => exporter.running,
+    overloaded: () => guard.overloaded,
+  });
   const store = timedStore(await openStore(config, slots, log), metrics);
   await fillWithSample(store, config, log);
 

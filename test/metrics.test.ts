@@ -73,8 +73,8 @@ test('a stream whose reader takes nothing is open and stalled, then cut', async 
 });
 
 test('values of several processes are added up', async () => {
-  const one = new Metrics({ openStreams: () => 2, overloaded: () => false });
-  const other = new Metrics({ openStreams: () => 3, overloaded: () => false });
+  const one = new Metrics({ openStreams: () => 2, runningExports: () => 0, overloaded: () => false });
+  const other = new Metrics({ openStreams: () => 3, runningExports: () => 0, overloaded: () => false });
   one.batchRead(10);
   other.batchRead(5);
   const text = await metricsText([await one.values(), await other.values()]);

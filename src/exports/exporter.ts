@@ -37,6 +37,11 @@ export class Exporter {
     this.#looking = this.#lookAgainAndAgain();
   }
 
+  /** Exports that this process works on now. */
+  get running(): number {
+    return this.#running.size;
+  }
+
   /** A job was ordered. That the queue cannot be reached delays it until somebody looks. */
   async ordered(id: string): Promise<void> {
     await this.#offer(id, 0);

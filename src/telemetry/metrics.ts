@@ -7,6 +7,8 @@ import { endOf } from './ending.ts';
 export interface MetricSources {
   /** Streams open now. */
   readonly openStreams: () => number;
+  /** Exports that are worked on now. */
+  readonly runningExports: () => number;
   /** Whether requests are refused because there is too much to do. */
   readonly overloaded: () => boolean;
 }
@@ -101,7 +103,7 @@ export class Metrics {
   readonly #rowsOfBatches = this.#rowsRead.cell();
   readonly #retriesMade = this.#retries.cell();
 
-  constructor({ openStreams, overloaded }: MetricSources) {
+  constructor({ openStreams, runningExports, overloaded }: MetricSources) {
     this.#gauge(
       'sluice_requests_in_flight',
       'Requests whose answer is not out yet, streams included',
@@ -110,6 +112,7 @@ export class Metrics {
     this.#gauge('sluice_overloaded', 'Processes that refuse requests because they have too much to do', () =>
       Number(overloaded()),
     );
+    this.#gauge('sluice_exports_running', 'Exports that are worked on', runningExports);
     this.#gauge('sluice_streams_open', 'Open streams', openStreams);
     this.#gauge('sluice_streams_stalled', 'Open streams whose reader takes nothing', () => this.#stalled);
   }

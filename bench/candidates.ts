@@ -35,6 +35,7 @@ export const CANDIDATES = {
     says: `with RATE_LIMIT=${RATE}/min`,
     environment: { ...UNLIMITED, RATE_LIMIT: `${RATE}/min` },
   },
+  'sluice, two workers': { ...own, says: 'with WORKERS=2', environment: { ...UNLIMITED, WORKERS: '2' } },
   'bare chain': { role: 'limit', file: 'limits/chain.ts', says: 'the batches, thrown away' },
   'socket drain': { role: 'limit', file: 'limits/drain.ts', says: "mongod's replies, thrown away" },
   'bare getRange': { role: 'limit', file: 'limits/get-range.ts', says: "lmdb's own loop" },

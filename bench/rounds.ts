@@ -4,6 +4,7 @@ import { requests } from './kinds/requests.ts';
 import { slowReader } from './kinds/slow-reader.ts';
 import { stalled } from './kinds/stalled.ts';
 import { coldStart, firstRow } from './kinds/starts.ts';
+import { partitions } from './kinds/partitions.ts';
 import { stream } from './kinds/stream.ts';
 import { users } from './kinds/users.ts';
 import type { Round, ScenarioResult } from './results.ts';
@@ -12,6 +13,7 @@ import type { Measurement, Scenario } from './scenarios/scenario.ts';
 type KindOf<S> = S extends Measurement ? Kind<S> : never;
 
 const KINDS: { readonly [K in Measurement['kind']]: KindOf<Extract<Measurement, { kind: K }>> } = {
+  partitions,
   stream,
   requests,
   users,

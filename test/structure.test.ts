@@ -147,3 +147,19 @@ test('the Grafana dashboard asks for metrics that there are, and for all of ours
     'the dashboard does not show them',
   );
 });
+
+test("each sentence of the README's promises about streams names a test that is there", () => {
+  const readme = readFileSync(join(ROOT, 'README.md'), 'utf8');
+  const section = readme.split('### What a stream promises')[1]?.split('\n### ')[0] ?? '';
+  const promises = section.split('\n- ').slice(1);
+  assert.ok(promises.length > 10);
+  const files = readdirSync(join(ROOT, 'test'));
+  for (const promise of promises) {
+    const named = [...promise.replace(/\s+/g, ' ').matchAll(/[(;] ?`([\w.-]+)`: ([^;)]+)/g)];
+    assert.ok(named.length > 0, promise);
+    for (const [, file = '', words = ''] of named) {
+      const found = files.find((name) => [`${file}.test.ts`, `${file}.contract.ts`].includes(name)) ?? file;
+      assert.ok(readFileSync(join(ROOT, 'test', found), 'utf8').includes(words), `${found}: ${words}`);
+    }
+  }
+});

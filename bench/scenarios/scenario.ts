@@ -1,4 +1,5 @@
 import type { CandidateName } from '../candidates.ts';
+import type { PartitionsScenario } from '../kinds/partitions.ts';
 import type { RequestsScenario } from '../kinds/requests.ts';
 import type { SlowReaderScenario } from '../kinds/slow-reader.ts';
 import type { StalledScenario } from '../kinds/stalled.ts';
@@ -30,6 +31,7 @@ export interface Placed {
 
 export type Measurement =
   | StreamScenario
+  | PartitionsScenario
   | RequestsScenario
   | UsersScenario
   | StalledScenario

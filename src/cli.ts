@@ -26,6 +26,8 @@ Serves the items over HTTP. Settings are read from the environment:
 ${settingsHelp()}
 
 SIGTERM and SIGINT stop it in order: open answers finish, streams are cut after STREAM_GRACE.
+
+Exit codes: 0 stopped in order, 1 it cannot listen or the store refuses, 2 a setting is wrong (all faults are listed).
 `;
 
 async function main(argv: readonly string[]): Promise<number> {

@@ -6,12 +6,12 @@ Pulls a set from GET /items/stream through whatever cuts, proves it, and gives t
 
   URL                  of the stream, with its filters, sort and fields, in quotes:
                        'http://127.0.0.1:3000/items/stream?category=Ideal&fields=name,price'
-  -o, --output FILE    where the rows go; a file of that name is replaced when the pull is whole. -: standard output
-  --format FORMAT      ndjson, json (one array) or csv; the same bytes as the server's own format=. Default: format= of the
-                       URL, else what the file's name ends in, else ndjson
+  -o, --output FILE    where the rows go; a file of that name is replaced when the pull is whole. - is standard output
+  --format FORMAT      ndjson, json (one array) or csv; the same bytes as the server's own format=. Default: format=
+                       of the URL, else what the file's name ends in, else ndjson
 
-  --parallel N         N connections (1 to 64), each for a range of ids, put together in order of id. For whole sets in
-                       that order, with or without category
+  --parallel N         N connections (1 to 64), each for a range of ids, put together in order of id. For whole sets
+                       in that order, with or without category
   --split              with --parallel: each range stays a file of its own, FILE-1, FILE-2 (before the ending)
   --snapshot           one point in time for all rows (MongoDB replica sets; it lasts for some minutes)
   --compression NAME   on the way: br (default), gzip or none
@@ -20,12 +20,13 @@ Pulls a set from GET /items/stream through whatever cuts, proves it, and gives t
   --retry-for SECONDS  gives up after so long without anything new (default 300)
   --restart            throws away what an earlier run left
 
-What is proved: rows travel as NDJSON with checkpoints, whatever the format of the file. Only rows are kept that a checkpoint has
-proved by their number, bytes and CRC-32; after a cut it goes on behind the last of them. Nothing else reaches FILE or standard
-output. What is in the file is read back and checked before it gets its name.
+What is proved: rows travel as NDJSON with checkpoints, whatever the format of the file. Only rows are kept that a
+checkpoint has proved by their number, bytes and CRC-32; after a cut it goes on behind the last of them. Nothing else
+reaches FILE or standard output. What is in the file is read back and checked before it gets its name.
 
-Run it again after anything: rows wait in FILE.part, proofs in FILE.part.state, until the set is whole. A pull of another URL into
-the same FILE is refused. Standard output cannot be taken back, so a pull into a pipe begins anew; it is whole when the exit code is 0.
+Run it again after anything: rows wait in FILE.part, proofs in FILE.part.state, until the set is whole. A pull of another
+URL into the same FILE is refused. Standard output cannot be taken back, so a pull into a pipe begins anew; it is whole
+when the exit code is 0.
 
 Exit codes: 0 the set is whole and proved, 1 it is not, 2 wrong use.
 `;

@@ -24,7 +24,7 @@ What is proved: rows travel as NDJSON with checkpoints, whatever the format of t
 checkpoint has proved by their number, bytes and CRC-32; after a cut it goes on behind the last of them. Nothing else
 reaches FILE or standard output. What is in the file is read back and checked before it gets its name.
 
-Run it again after anything: rows wait in FILE.part, proofs in FILE.part.state, until the set is whole. A pull of another
+Run it again after anything: rows wait in FILE.part, proofs in FILE.part.state until the set is whole. A pull of another
 URL into the same FILE is refused. Standard output cannot be taken back, so a pull into a pipe begins anew; it is whole
 when the exit code is 0.
 

@@ -15,7 +15,9 @@ const VARYING: [pattern: RegExp, shown: string][] = [
   [/\d\d:\d\d:\d\d GMT/g, '12:00:00 GMT'],
   [/"createdAt":"[^"]*"/g, '"createdAt":"2026-01-02T12:00:00.000Z"'],
   [/"updatedAt":"[^"]*"/g, '"updatedAt":"2026-01-02T12:00:01.000Z"'],
-  // An export: its id, and when it was ordered.
+  // An export: its id and name, and its times.
+  [/"(finished|expires)At":"[^"]*"/g, '"$1At":"2026-01-02T12:00:02.000Z"'],
+  [/\bitems-[0-9a-f]{8}\./g, 'items-8f14e45f.'],
   [/\b[0-9a-f]{32}\b/g, '8f14e45fceea167a5a36dedd4bea2543'],
   // A user's id when the server makes it (UUID version 7), and a user's tag, which is a strong one.
   [/"id":"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f-]{21}"/g, '"id":"019b7e0e-6c00-7a3c-9d5e-2f1b4c6d8e90"'],

@@ -1,0 +1,204 @@
+import assert from 'node:assert/strict';
+import { execFile, spawnSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { mkdir, mkdtemp, readdir, readFile, rm, truncate, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test, type TestContext } from 'node:test';
+import { promisify } from 'node:util';
+import type { Export } from '../src/exports/export.ts';
+import { awaited, exportRows, fileOf, order, post } from './support/exports.ts';
+import { testDirectory } from './support/lmdb.ts';
+import { serverOn, testServer } from './support/server.ts';
+
+const run = promisify(execFile);
+
+for (const engine of ['uws', 'node'] as const)
+  test(`${engine}: a file has a length, a strong tag and a digest, and any range of it can be had`, async (t) => {
+    const server = await testServer(t, 'lmdb', engine);
+    if (!server) return;
+    await server.insert(exportRows(9_000));
+    const { id } = await order(server.url, {});
+    const done = await awaited(server.url, id);
+    const whole = await fileOf(server.url, done);
+    const path = `/exports/${id}/file`;
+    const size = whole.length;
+    const etag = `"${done.file?.sha256 ?? ''}"`;
+    const digest = `sha-256=:${createHash('sha256').update(whole).digest('base64')}:`;
+
+    const head = await fetch(server.url + path, { method: 'HEAD' });
+    assert.deepEqual(
+      [
+        'content-length',
+        'etag',
+        'repr-digest',
+        'accept-ranges',
+        'content-encoding',
+        'content-disposition',
+      ].map((name) => head.headers.get(name)),
+      [String(size), etag, digest, 'bytes', null, `attachment; filename="${done.file?.name ?? ''}"`],
+    );
+
+    const ranges: [range: string, from: number, to: number][] = [
+      ['bytes=0-0', 0, 1],
+      ['bytes=1-70000', 1, 70_001],
+      [`bytes=${size - 5}-`, size - 5, size],
+      [`bytes=100-${size + 100}`, 100, size],
+      ['bytes=-7', size - 7, size],
+      [`bytes=-${size + 1}`, 0, size],
+    ];
+    for (const [range, from, to] of ranges) {
+      const part = await server.get(path, { range });
+      assert.equal(part.status, 206, range);
+      assert.equal(part.headers.get('content-range'), `bytes ${from}-${to - 1}/${size}`);
+      assert.equal(part.headers.get('content-length'), String(to - from));
+      assert.equal(part.headers.get('repr-digest'), digest, 'of the whole');
+      assert.ok(Buffer.from(await part.arrayBuffer()).equals(whole.subarray(from, to)), range);
+    }
+    for (const range of ['bytes=5-4', 'bytes=a-b', 'bytes=-', 'rows=0-1', 'bytes=0-1,3-4']) {
+      const all = await server.get(path, { range });
+      assert.equal(all.status, 200, range);
+      assert.equal((await all.arrayBuffer()).byteLength, size);
+    }
+    for (const range of [`bytes=${size}-`, 'bytes=-0']) {
+      const beyond = await server.get(path, { range });
+      assert.equal(beyond.status, 416, range);
+      assert.equal(beyond.headers.get('content-range'), `bytes */${size}`);
+      assert.equal(((await beyond.json()) as { code: string }).code, 'range-not-satisfiable');
+    }
+    const conditions: [headers: Record<string, string>, status: number][] = [
+      [{ range: 'bytes=0-9', 'if-range': etag }, 206],
+      [{ range: 'bytes=0-9', 'if-range': '"other"' }, 200],
+      [{ range: 'bytes=0-9', 'if-range': 'Sat, 21 Nov 2026 12:00:00 GMT' }, 200],
+      [{ range: 'bytes=0-9', 'if-none-match': etag }, 304],
+      [{ 'if-match': '"other"' }, 412],
+      [{ 'accept-encoding': 'br, gzip' }, 200],
+    ];
+    for (const [headers, status] of conditions) {
+      const answer = await server.get(path, headers);
+      assert.equal(answer.status, status, JSON.stringify(headers));
+      assert.equal(answer.headers.get('content-encoding'), null);
+      await answer.arrayBuffer();
+    }
+    assert.equal((await server.get('/livez')).status, 200);
+  });
+
+for (const engine of ['uws', 'node'] as const)
+  test(`${engine}: clients that resume, and that fetch in parallel, have the right bytes`, async (t) => {
+    const server = await testServer(t, 'lmdb', engine);
+    if (!server) return;
+    await server.insert(exportRows(30_000));
+    const { id } = await order(server.url, {});
+    const whole = await fileOf(server.url, await awaited(server.url, id));
+    const url = `${server.url}/exports/${id}/file`;
+    const folder = await testDirectory(t);
+    const file = join(folder, 'file');
+    await run('curl', ['-sS', '-o', file, url]);
+    await truncate(file, 123_457);
+    await run('curl', ['-sS', '-C', '-', '-o', file, url]);
+    assert.ok((await readFile(file)).equals(whole), 'curl -C -');
+    // A reader at 20 MB/s is one that the server waits for.
+    await run('curl', ['-sS', '--limit-rate', '20M', '-o', file, url]);
+    assert.ok((await readFile(file)).equals(whole), 'a slow reader');
+    if (spawnSync('aria2c', ['--version']).error) {
+      if (process.env.REQUIRE_ALL) throw new Error('REQUIRE_ALL is set, but there is no aria2c');
+      t.diagnostic('aria2c is not there: not tried');
+      return;
+    }
+    await run('aria2c', ['-q', '-x8', '-s8', '-k1M', '-d', folder, '-o', 'parallel', url]);
+    assert.ok((await readFile(join(folder, 'parallel'))).equals(whole), 'aria2c -x8');
+  });
+
+test("with keys, a client has its own exports only: another's are not found", async (t) => {
+  const path = join(await testDirectory(t), 'keys');
+  const names = ['ada', 'bob'];
+  const lines = names.map(
+    (name) => `${name} ${createHash('sha256').update(`key-of-${name}`).digest('hex')}\n`,
+  );
+  await writeFile(path, lines.join(''));
+  const server = await serverOn(t, { MONGODB_URI: '', API_KEYS_FILE: path });
+  await server.insert(exportRows(10));
+  const [ada = {}, bob = {}] = names.map((name) => ({ authorization: `Bearer key-of-${name}` }));
+  const { id } = await order(server.url, {}, ada);
+  await awaited(server.url, id, ({ state }) => state === 'complete', ada);
+  const list = async (headers = {}) =>
+    ((await (await server.get('/exports', headers)).json()) as { data: Export[] }).data;
+  assert.deepEqual(
+    (await list(ada)).map((one) => one.id),
+    [id],
+  );
+  assert.deepEqual(await list(bob), []);
+  for (const of of ['', '/file']) {
+    const url = `/exports/${id}${of}`;
+    assert.equal((await server.get(url, ada)).status, 200);
+    assert.equal((await server.get(url, bob)).status, 404);
+    assert.equal((await server.get(url)).status, 401);
+  }
+  const remove = (headers = {}) => fetch(`${server.url}/exports/${id}`, { method: 'DELETE', headers });
+  assert.equal((await remove(bob)).status, 404);
+  assert.equal((await remove(ada)).status, 200);
+});
+
+/** A data directory whose export files have so many bytes of room; null, and the test skipped, where none can be mounted. */
+async function smallDisk(t: TestContext, bytes: number): Promise<string | null> {
+  const path = await mkdtemp(join(tmpdir(), 'sluice-disk-'));
+  const files = join(path, 'exports');
+  await mkdir(files);
+  const { status, stderr, error } = spawnSync('mount', [
+    '-t',
+    'tmpfs',
+    '-o',
+    `size=${bytes}`,
+    'tmpfs',
+    files,
+  ]);
+  t.after(async () => {
+    if (status === 0) spawnSync('umount', ['-l', files]);
+    await rm(path, { recursive: true, force: true });
+  });
+  if (status === 0) return path;
+  const reason = `no small disk can be mounted: ${error?.message ?? String(stderr)}`;
+  if (process.env.REQUIRE_ALL) throw new Error(`REQUIRE_ALL is set, but ${reason}`);
+  t.skip(reason);
+  return null;
+}
+
+test('a disk that is full in mid-file fails the export and says so; nothing is left over and the server goes on', async (t) => {
+  const DATA_DIR = await smallDisk(t, 3_000_000);
+  if (DATA_DIR === null) return;
+  const server = await serverOn(t, { MONGODB_URI: '', DATA_DIR });
+  await server.insert(exportRows(30_000));
+  const { id } = await order(server.url, {});
+  const failed = await awaited(server.url, id, ({ state }) => state === 'failed');
+  assert.deepEqual([failed.problem?.code, failed.problem?.status], ['insufficient-storage', 507]);
+  assert.deepEqual(await readdir(join(DATA_DIR, 'exports')), []);
+  const missing = await server.get(`/exports/${id}/file`);
+  assert.equal(missing.status, 409);
+  assert.match(((await missing.json()) as { detail: string }).detail, /failed: The disk/);
+  const small = await order(server.url, { max_price: 100 });
+  assert.equal((await awaited(server.url, small.id)).state, 'complete');
+  await server.close();
+});
+
+test('an export on its way is cancelled at once, and one whose time is over is gone with its file', async (t) => {
+  const DATA_DIR = await testDirectory(t);
+  const server = await serverOn(t, { MONGODB_URI: '', DATA_DIR, EXPORT_TTL: '1 s', EXPORT_CONCURRENCY: '1' });
+  await server.insert(exportRows(60_000));
+  const ids = [];
+  for (const compression of ['br', 'gzip']) ids.push((await order(server.url, { compression })).id);
+  for (const id of ids) {
+    const answer = await fetch(`${server.url}/exports/${id}`, { method: 'DELETE' });
+    assert.equal(((await answer.json()) as Export).state, 'cancelled');
+  }
+  const { id } = await order(server.url, { min_price: 24_000 });
+  await awaited(server.url, id);
+  for (const one of ids) {
+    const { status } = await server.get(`/exports/${one}`);
+    assert.ok([200, 404].includes(status), 'cancelled, or its time is over');
+  }
+  for (let status = 200; status !== 404;) ({ status } = await server.get(`/exports/${id}`));
+  while ((await readdir(join(DATA_DIR, 'exports'))).length > 0);
+  assert.equal(server.slots.taken, 0);
+  assert.equal((await post(server.url, {})).status, 202);
+  await server.close();
+});

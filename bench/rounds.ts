@@ -1,5 +1,6 @@
 import type { OpenGround } from './ground.ts';
 import type { Effort, Kind, Proof, Subject } from './kinds/kind.ts';
+import { exports } from './kinds/exports.ts';
 import { requests } from './kinds/requests.ts';
 import { slowReader } from './kinds/slow-reader.ts';
 import { stalled } from './kinds/stalled.ts';
@@ -16,6 +17,7 @@ const KINDS: { readonly [K in Measurement['kind']]: KindOf<Extract<Measurement, 
   partitions,
   stream,
   requests,
+  exports,
   users,
   stalled,
   'slow-reader': slowReader,

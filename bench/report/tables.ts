@@ -55,6 +55,7 @@ function columnsOf(group: string): readonly Column[] {
       ['KiB a reader', figure('kibPerReader')],
       ['cursors', figure('cursors')],
       ['p99 alone, ms', figure('aloneP99Ms')],
+      ['MB over idle', figure('megabytesOverIdle')],
     ];
   return [CANDIDATE, SPEED, SPREAD, VERSUS, MEDIAN_TIME, P99, CPU, CORES];
 }

@@ -39,6 +39,23 @@ export function others(): Scenario[] {
       starts: 200,
       on: { mongodb: PAIR, lmdb: ['sluice'] },
     },
+    ...(
+      [
+        ['ndjson', 'none'],
+        ['csv', 'gzip'],
+        ['json', 'br'],
+      ] as const
+    ).map(([format, compression], n): Scenario => ({
+      ...other,
+      kind: 'exports',
+      name: `exports-${format}-${compression}`,
+      shows: `two exports of all rows as ${format}, compression ${compression}, and pages beside them`,
+      body: { format, compression },
+      page: PAGE_BY_PRICE,
+      connections: 8,
+      set: n === 0 ? 'quick' : 'default',
+      on: { mongodb: ['sluice'], lmdb: ['sluice'] },
+    })),
     ...[1000, 5000].map((readers): Scenario => ({
       ...other,
       kind: 'stalled',

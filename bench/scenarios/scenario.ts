@@ -1,5 +1,6 @@
 import type { CandidateName } from '../candidates.ts';
 import type { PartitionsScenario } from '../kinds/partitions.ts';
+import type { ExportsScenario } from '../kinds/exports.ts';
 import type { RequestsScenario } from '../kinds/requests.ts';
 import type { SlowReaderScenario } from '../kinds/slow-reader.ts';
 import type { StalledScenario } from '../kinds/stalled.ts';
@@ -34,6 +35,7 @@ export type Measurement =
   | PartitionsScenario
   | RequestsScenario
   | UsersScenario
+  | ExportsScenario
   | StalledScenario
   | SlowReaderScenario
   | ColdStartScenario

@@ -1,0 +1,82 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { load } from '../load.ts';
+import { memoryOf, startUsage } from '../usage.ts';
+import { withFresh } from './fresh.ts';
+import { pidsOf, urlOf, type Kind } from './kind.ts';
+
+/** Two exports of the whole set at once, while others ask for pages. Counts rows of both files. */
+export interface ExportsScenario {
+  readonly kind: 'exports';
+  /** What is ordered. */
+  readonly body: Readonly<Record<string, string>>;
+  readonly page: string;
+  readonly connections: number;
+}
+
+interface Export {
+  readonly id: string;
+  readonly state: string;
+  readonly file?: { readonly rows: number; readonly bytes: number; readonly sha256: string };
+}
+
+const ASK_AGAIN_MS = 20;
+const AT_ONCE = 2;
+
+export const exports: Kind<ExportsScenario> = {
+  async check(job) {
+    const { file } = await made(urlOf(job), job.scenario.body);
+    if (!file) throw new Error('an export has no file');
+    return { text: file.sha256, rows: file.rows, bytes: file.bytes };
+  },
+
+  measure(job, proof) {
+    return withFresh(job.subject, async (subject) => {
+      const { scenario, effort } = job;
+      const url = urlOf({ ...job, subject });
+      const ask = { url: url + scenario.page, connections: scenario.connections };
+      const alone = await load({ ...ask, until: effort });
+      const { pid } = subject.process;
+      const before = memoryOf(pid, 'RssAnon');
+      let peak = before;
+      const look = () => (peak = Math.max(peak, memoryOf(pid, 'RssAnon')));
+      const endUsage = startUsage(pidsOf({ ...job, subject }));
+      const started = performance.now();
+      const orders = Array.from({ length: AT_ONCE }, () => made(url, scenario.body, look));
+      const beside = load({ ...ask, until: effort });
+      const files = (await Promise.all(orders)).map(({ file }) => file);
+      const seconds = (performance.now() - started) / 1000;
+      if (files.some((file) => file?.rows !== proof.rows || file.sha256 !== proof.text))
+        throw new Error('an export has other bytes than the first one');
+      const { latency } = await beside;
+      return {
+        seconds,
+        count: AT_ONCE * proof.rows,
+        usage: endUsage(),
+        latency,
+        figures: {
+          aloneP99Ms: alone.latency.p99,
+          megabytesOverIdle: (peak - before) / 1e6,
+          fileMegabytes: proof.bytes / 1e6,
+        },
+      };
+    });
+  },
+};
+
+/** An export from its order to its file, and then removed. */
+async function made(url: string, body: object, look: () => void = () => undefined): Promise<Export> {
+  const headers = { 'content-type': 'application/json' };
+  const ordered = await fetch(`${url}/exports`, { method: 'POST', headers, body: JSON.stringify(body) });
+  if (ordered.status !== 202) throw new Error(`an order was answered ${ordered.status}`);
+  const { id } = (await ordered.json()) as Export;
+  for (;;) {
+    look();
+    const found = (await (await fetch(`${url}/exports/${id}`)).json()) as Export;
+    if (found.state === 'failed') throw new Error('an export failed');
+    if (found.state !== 'complete') await sleep(ASK_AGAIN_MS);
+    else {
+      await fetch(`${url}/exports/${id}`, { method: 'DELETE' });
+      return found;
+    }
+  }
+}

@@ -111,3 +111,30 @@ test('a sink that throws stops the pump, everything released', async () => {
   assert.deepEqual(released, ['one']);
   assert.equal(closed.count, 1);
 });
+
+test('a stream whose reader takes everything at once gives others their turn within a batch', async () => {
+  const chunk = Buffer.alloc(16 * 1024);
+  let written = 0;
+  const sink: Sink = {
+    ...slowSink().sink,
+    write: (bytes) => void (written += bytes.length),
+  };
+  const encoder: RowEncoder = {
+    ...fakeEncoder({ count: 0 }),
+    *encode() {
+      for (let n = 0; n < 64; n++) yield chunk;
+    },
+  };
+  const turns: number[] = [];
+  let isOver = false;
+  const others = () => {
+    turns.push(written);
+    if (!isOver) setImmediate(others);
+  };
+  setImmediate(others);
+  await pump({ first: batches([fakeBatch([], 'one')]) }, encoder, { head: '', tail: () => '' }, sink);
+  isOver = true;
+  assert.equal(written, 64 * chunk.length);
+  const longest = Math.max(...turns.map((bytes, n) => bytes - (turns[n - 1] ?? 0)));
+  assert.ok(longest <= 128 * 1024, `${longest} bytes in one turn`);
+});

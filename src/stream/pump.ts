@@ -36,6 +36,8 @@ export interface PumpObserver {
 /** Most readers take a chunk within this time, or are so slow that to read again costs little. */
 const PATIENCE_MS = 1_000;
 const NOTHING = new Uint8Array(0);
+/** A stream whose reader is fast gives others their turn after so many bytes: a batch would hold the thread for milliseconds. */
+const TURN_BYTES = 64 * 1024;
 
 /** Where to go on once the sink takes bytes again: all that a stalled stream keeps, but for what its sink holds. */
 interface Parked {
@@ -75,6 +77,8 @@ class Run {
   readonly #sink: Sink;
   readonly #patienceMs: number;
   #headWritten = false;
+  /** Bytes written since others had a turn. */
+  #sinceTurn = 0;
 
   constructor(source: Rows, encoder: RowEncoder, frame: Frame, sink: Sink) {
     this.#source = source;
@@ -107,7 +111,12 @@ class Run {
     const chunks = this.#encoder.encode(batch, this.#sink.chunkBytes)[Symbol.iterator]();
     for (let next = chunks.next(); next.done !== true; next = chunks.next()) {
       const blocked = this.#sink.write(next.value);
-      if (!blocked) continue; // awaiting nothing would cost a turn of the microtask queue a chunk
+      if (!blocked) {
+        // Awaiting nothing would cost a turn of the microtask queue a chunk.
+        this.#sinceTurn += next.value.length;
+        if (this.#sinceTurn >= TURN_BYTES) await this.#giveTurn();
+        continue;
+      }
       if (batch.rows === 0) {
         await blocked; // it holds no memory, and has no row to go on behind
         continue;
@@ -116,6 +125,12 @@ class Run {
     }
     this.#count(batch.rows);
     return null;
+  }
+
+  /** Lets all others who wait do a piece of work: requests, other streams. */
+  async #giveTurn(): Promise<void> {
+    this.#sinceTurn = 0;
+    await new Promise((resolve) => setImmediate(resolve));
   }
 
   #count(rows: number): void {

@@ -125,7 +125,7 @@ function responses(doc: Operation, options: DocumentOptions): Schema {
   for (const [status, answer] of Object.entries(doc.answers))
     found[Number(status)] = {
       description: answer.description,
-      headers: headers([...common, ...(answer.headers ?? [])]),
+      headers: { ...headers([...common, ...(answer.headers ?? [])]), ...optional(answer.sometimes ?? []) },
       ...(answer.content && { content: contents(answer.content) }),
     };
   for (const [status, codes] of problemsByStatus(doc, options)) {
@@ -195,6 +195,10 @@ function namedExample({ request, answer }: NonNullable<Content['example']>): Sch
 
 function headers(names: readonly string[]): Schema {
   return Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
+}
+
+function optional(names: NonNullable<Answer['sometimes']>): Schema {
+  return Object.fromEntries(names.map((name) => [name, RESPONSE_HEADERS[name]]));
 }
 
 const NAMES = new Map<unknown, string>(Object.entries(COMPONENTS).map(([name, schema]) => [schema, name]));

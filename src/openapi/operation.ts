@@ -37,6 +37,8 @@ export interface Operation {
 export interface Answer {
   readonly description: string;
   readonly headers?: readonly (keyof typeof RESPONSE_HEADERS)[];
+  /** Headers that it has mostly, but not always. */
+  readonly sometimes?: readonly (keyof typeof RESPONSE_HEADERS)[];
   /** By media type; missing: there is no body. */
   readonly content?: Readonly<Record<string, Content>>;
 }

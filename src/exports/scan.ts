@@ -13,8 +13,8 @@ import { ExportFile } from './file.ts';
 import { fileName, type FinishedFile, type Kept, type Progress, type Running, type Time } from './job.ts';
 import { segmentsOf, type Segment } from './segments.ts';
 
-/** Segments under way: one is made while others are compressed, and one is written. */
-const DEPTH = 3;
+/** Segments under way: one is made, or written, while another is compressed. */
+const DEPTH = 2;
 
 export interface ScanOptions {
   readonly items: ItemStore;

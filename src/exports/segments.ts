@@ -5,7 +5,8 @@ import type { Plan } from '../store/store.ts';
 
 /** A segment ends with the row that makes it so large, in bytes of BSON: by rows alone, however they came in batches. */
 export const SEGMENT_BYTES = 1 << 20;
-const CHUNK_BYTES = 256 * 1024;
+/** After so many bytes of text others have their turn: a batch would hold the thread for milliseconds. */
+const CHUNK_BYTES = 64 * 1024;
 
 /** Rows as text, together made one piece of a file. */
 export interface Segment {
@@ -31,7 +32,10 @@ export async function* segmentsOf(
     try {
       for (let at = 0; at < batch.length;) {
         const slice = reach(batch, at, SEGMENT_BYTES - bytes);
-        for (const chunk of encoder.encode(slice, CHUNK_BYTES)) text.push(Buffer.from(chunk));
+        for (const chunk of encoder.encode(slice, CHUNK_BYTES)) {
+          text.push(Buffer.from(chunk));
+          await new Promise((resolve) => setImmediate(resolve));
+        }
         at += slice.length;
         rows += slice.rows;
         bytes += slice.documentBytes;

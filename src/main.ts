@@ -74,8 +74,25 @@ export function createLog(config: Pick<Config, 'LOG_LEVEL'>): Logger {
   );
 }
 
-/** Connects the parts and listens. Rejects when the address is taken or the store refuses for good. */
-export async function startServer(
+/** What ends a part; those of a server are called in the opposite order of its start. */
+type Close = () => void | Promise<void>;
+
+/** Connects the parts and listens. Rejects when the address is taken or the store refuses for good; then nothing is left open. */
+export async function startServer(config: Config, log: Logger, options: ServerOptions = {}): Promise<Server> {
+  const closes: Close[] = [];
+  try {
+    return await start(config, log, options, closes);
+  } catch (error) {
+    await closeAll(closes);
+    throw error;
+  }
+}
+
+async function closeAll(closes: readonly Close[]): Promise<void> {
+  for (const close of closes.toReversed()) await close();
+}
+
+async function start(
   config: Config,
   log: Logger,
   {
@@ -86,7 +103,8 @@ export async function startServer(
     overloadProbe,
     tap = (serve) => serve,
     gatherMetrics = (own) => async () => [await own()],
-  }: ServerOptions = {},
+  }: ServerOptions,
+  closes: Close[],
 ): Promise<Server> {
   const slots = new Slots();
   const streams = new StreamSlots({ perClient: config.streamLimit, total: config.MAX_STREAMS });
@@ -101,6 +119,10 @@ export async function startServer(
     overloaded: () => guard.overloaded,
   });
   const store = timedStore(await openStore(config, slots, log), metrics);
+  closes.push(
+    () => store.close(),
+    () => guard.close(),
+  );
   await fillWithSample(store, config, log);
 
   const { transcoder, fallback } = createTranscoder(slots);
@@ -119,6 +141,7 @@ export async function startServer(
     () => guard.refusal(),
     log,
   );
+  closes.push(closeAdmissions);
   const logged = requestLog(log);
   const now = () => new Date();
   const jobs = new Jobs({ records: store.exports, perClient: config.EXPORT_LIMIT, now });
@@ -129,6 +152,7 @@ export async function startServer(
     ttlMs: config.EXPORT_TTL,
     openQueue: await queueOpener(config, log),
   });
+  closes.push(() => exporter.close());
   const { serve, routes } = createApp({
     items: {
       ...reading,
@@ -168,6 +192,7 @@ export async function startServer(
   if (warning !== null) log.warn(warning);
 
   const port = await engine.listen(config.HOST, config.PORT);
+  closes.push(() => engine.stop(config.STREAM_GRACE));
   const host = config.HOST.includes(':') ? `[${config.HOST}]` : config.HOST;
   const url = `http://${host}:${port}`;
   guard.start();
@@ -175,11 +200,7 @@ export async function startServer(
   const close = async (): Promise<void> => {
     draining = true;
     await sleep(config.DRAIN_DELAY);
-    await engine.stop(config.STREAM_GRACE);
-    await exporter.close();
-    await closeAdmissions();
-    guard.close();
-    await store.close();
+    await closeAll(closes);
   };
   let closed: Promise<void> | null = null;
   return {

@@ -6,7 +6,8 @@ import { Redis } from 'ioredis';
 import type { Taken } from '../src/limiter/limiter.ts';
 import { redisUrlFaults } from '../src/limiter/redis-url.ts';
 import { connectRedisLimiter } from '../src/limiter/redis.ts';
-import { freePort, testRedis } from './support/redis.ts';
+import { freePort } from './support/free-port.ts';
+import { testRedis } from './support/redis.ts';
 
 const POLICY = { limit: 10, windowSeconds: 60 };
 

@@ -58,12 +58,13 @@ for (const engine of ['uws', 'node'] satisfies EngineName[])
     await assert.rejects(answers(server, 1), TypeError, 'nobody listens any more');
   });
 
-test('workers do not start on a port where somebody listens', async (t) => {
+test('a server does not start on a port where somebody listens, with workers or without', async (t) => {
   const first = await childServer(t, { MONGODB_URI: '' });
-  await assert.rejects(
-    childServer(t, { MONGODB_URI: '', WORKERS: '2', PORT: first.url.port }),
-    /ended before it listened/,
-  );
+  for (const WORKERS of ['1', '2'])
+    await assert.rejects(
+      childServer(t, { MONGODB_URI: '', WORKERS, PORT: first.url.port }),
+      /ended before it listened/,
+    );
   assert.deepEqual(await answers(first, 1), [200], 'the first goes on');
 });
 

@@ -1,8 +1,9 @@
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
-import { createServer, type AddressInfo } from 'node:net';
+
 import type { TestContext } from 'node:test';
+import { freePort } from './free-port.ts';
 
 /** A redis-server of one test: a real process on a port of the loopback, with nothing on disk. */
 export class TestRedis {
@@ -80,14 +81,4 @@ export async function testRedis(t: TestContext, more: readonly string[] = []): P
   t.after(() => redis.kill());
   await redis.start();
   return redis;
-}
-
-/** A port that is free now. */
-export async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
 }

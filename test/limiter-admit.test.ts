@@ -103,20 +103,22 @@ test('with a key a client is its key, wherever it comes from; without one it is 
   );
 });
 
-test('what is said without a key: probes, what problems mean, preflights; nothing else', async () => {
+test('what is said without a key: probes, what problems mean, the reference, preflights; nothing else', async () => {
   const { decide } = admissions({ authenticate: KEYS });
   const preflight = { 'access-control-request-method': 'GET' };
   const open: Partial<Request>[] = [
     { path: '/livez' },
     { path: '/readyz' },
     { path: '/problems/rate-limited' },
+    { path: '/openapi.json' },
+    { path: '/docs' },
     { path: '/items', method: 'OPTIONS', headers: preflight },
   ];
   for (const [i, given] of open.entries()) {
     assert.match(await decide({ ...given, address: `192.0.2.${i}` }), /^in /, JSON.stringify(given));
   }
   const closed: Partial<Request>[] = [
-    ...['/', '/items', '/items/stream', '/api/users', '/exports', '/metrics', '/openapi.json', '/docs'],
+    ...['/', '/items', '/items/stream', '/api/users', '/exports', '/metrics', '/docsx'],
     ...['/problems', '/livez/', '/livez%2f', '/LIVEZ', '//livez', '/livez/../items', '/x/problems/'],
   ].map((path) => ({ path }));
   closed.push({ method: 'OPTIONS' }, { headers: preflight });

@@ -84,7 +84,7 @@ export function streams(rows: number): Scenario[] {
       shows: `the whole set in ${parts} parts at once`,
       path: '/items/partitions',
       parts,
-      set: 'default',
+      set: parts === 2 ? 'quick' : 'default',
       on: { mongodb: ['sluice', 'sluice, two workers'] },
     })),
     ...[8, 64].map((count): Scenario => ({

@@ -26,7 +26,18 @@ for (const store of ['lmdb', 'mongodb'] satisfies StoreName[])
     const cwd = await mkdtemp(join(tmpdir(), 'sluice-schemathesis-'));
     t.after(() => rm(cwd, { recursive: true, force: true }));
     const url = `${server.url}/openapi.json`;
-    const run = ['--config-file', CONFIG, 'run', url, '--checks', 'all', ...EXCLUDED, '--seed', '1', '--no-color'];
+    const run = [
+      '--config-file',
+      CONFIG,
+      'run',
+      url,
+      '--checks',
+      'all',
+      ...EXCLUDED,
+      '--seed',
+      '1',
+      '--no-color',
+    ];
     const options = { cwd, maxBuffer: 64 * 2 ** 20 };
     const found = await promisify(execFile)(
       PROGRAM,

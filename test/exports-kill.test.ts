@@ -151,3 +151,22 @@ test('machines on one MongoDB and one Redis share exports: one takes over from a
   await assertSame(second.url);
   await second.kill();
 });
+
+test('an export is whole and the same when the primary of its MongoDB is killed', async (t) => {
+  const set = await ownMongod(t, { members: 3, electionMs: 2_000, cacheGB: 0.25 });
+  if (!set) return;
+  const { store } = await openStore(t, set.uri);
+  await fill((...call) => store.items.insert(...call));
+  const child = await startChild(t, { DATA_DIR: await testDirectory(t), MONGODB_URI: set.uri });
+  await orderAll(child.url);
+  await untilUnderWay(child.url);
+  const before = await listed(child.url);
+  await (await set.primary()).kill();
+  await set.primary(); // another one
+  while (!(await fetch(`${child.url}/readyz`)).ok) await sleep(10);
+  await assertSame(child.url);
+  const after = await listed(child.url);
+  for (const { id, state } of before)
+    assert.equal(after.find((found) => found.id === id)?.consistency, 'snapshot', state);
+  await child.kill();
+});

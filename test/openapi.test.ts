@@ -1,5 +1,7 @@
 import { Validator } from '@seriousme/openapi-schema-validator';
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { createApp } from '../src/app.ts';
 import { AppError, storeUnavailable, type ProblemCode } from '../src/errors.ts';
@@ -29,6 +31,7 @@ test('/openapi.json is a valid document of OpenAPI 3.1, and its examples are wha
   assert.ok(valid, JSON.stringify(errors));
   const operations = Object.values(document.paths).flatMap((path) => Object.values(path));
   assert.equal(new Set(operations.map(({ operationId }) => operationId)).size, operations.length);
+  assert.deepEqual(requestsOfReadme(), requestsOf(document).sort());
 
   let compared = 0;
   for (const [type, { bundled }] of examplesIn(document)) {
@@ -39,6 +42,20 @@ test('/openapi.json is a valid document of OpenAPI 3.1, and its examples are wha
   }
   assert.ok(compared > 8, `${compared} examples`);
 });
+
+/** But for the files that the two pages are made of. */
+function requestsOf({ paths }: Document): string[] {
+  return Object.entries(paths)
+    .filter(([path]) => !/^\/(docs|explorer)\//.test(path))
+    .flatMap(([path, methods]) => Object.keys(methods).map((method) => `${method.toUpperCase()} ${path}`));
+}
+
+function requestsOfReadme(): string[] {
+  const readme = readFileSync(join(import.meta.dirname, '../README.md'), 'utf8');
+  return [...readme.matchAll(/^\| `((?:GET|POST|PUT|PATCH|DELETE) \/[^`]*)` \|/gm)]
+    .map(([, request = '']) => request)
+    .sort();
+}
 
 interface Example {
   readonly bundled: { readonly summary: string; readonly value: unknown };

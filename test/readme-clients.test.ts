@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { promisify } from 'node:util';
+import { openChromium, openTab } from './support/chromium.ts';
 import { startCutter } from './support/cutter.ts';
 import { testServer } from './support/server.ts';
 
@@ -28,8 +29,7 @@ for (const [language, program] of [
     if (!server) return;
     const directory = await mkdtemp(join(tmpdir(), 'sluice-clients-'));
     t.after(() => rm(directory, { recursive: true, force: true }));
-    const [, source = ''] =
-      new RegExp(`\`\`\`${language}\n([^]*?)\`\`\``).exec(await readFile(README, 'utf8')) ?? [];
+    const source = await programIn(language);
     const [script, output] = [join(directory, 'client'), join(directory, 'items')];
     await writeFile(script, source);
 
@@ -41,4 +41,50 @@ for (const [language, program] of [
     const plain = Buffer.from(await (await server.get('/items/stream')).arrayBuffer());
     assert.ok(plain.equals(await readFile(output)));
   });
+}
+
+test('the pandas program of the README reads a stream', async (t) => {
+  const python = await pythonWithPandas();
+  if (python === null) {
+    const reason = 'no python3 has pandas';
+    if (process.env.REQUIRE_ALL) throw new Error(`REQUIRE_ALL is set, but ${reason}`);
+    t.skip(reason);
+    return;
+  }
+  const server = await testServer(t, 'lmdb', 'uws', { SAMPLE: 'auto' });
+  if (!server) return;
+  const { stdout } = await run(python, ['-c', await programIn('py'), server.url]);
+  const top = JSON.parse(stdout) as Record<string, number>;
+  assert.equal(top.Fair, 18_574);
+  assert.equal(Object.keys(top).length, 5);
+});
+
+test("the browser's program of the README reads a stream", async (t) => {
+  const browser = await openChromium(t);
+  if (!browser) return;
+  const server = await testServer(t, 'lmdb', 'uws', { SAMPLE: 'auto' });
+  if (!server) return;
+  const { page } = await openTab(browser);
+  await page.goto(`${server.url}/livez`);
+  const rows: unknown = await page.evaluate(`(async () => { ${await programIn('js')} return rows; })()`);
+  assert.equal(rows, 1610);
+});
+
+/** The README's program in this language: its first block of it. */
+async function programIn(language: string): Promise<string> {
+  const [, source] =
+    new RegExp(`\`\`\`${language}\n([^]*?)\`\`\``).exec(await readFile(README, 'utf8')) ?? [];
+  assert.ok(source, `a block of ${language}`);
+  return source;
+}
+
+async function pythonWithPandas(): Promise<string | null> {
+  for (const python of ['python3', '/usr/bin/python3']) {
+    const has = await run(python, ['-c', 'import pandas']).then(
+      () => true,
+      () => false,
+    );
+    if (has) return python;
+  }
+  return null;
 }

@@ -40,7 +40,8 @@ export function passMetrics(): void {
 export function gatherMetrics(own: () => Promise<Values>): () => Promise<readonly Values[]> {
   const waiting = new Map<number, (all: readonly Values[]) => void>();
   let last = 0;
-  const send = (message: Message) => process.connected && process.send?.(message);
+  // A primary that is gone is met by the end of the wait below.
+  const send = (message: Message) => process.send?.(message, undefined, undefined, () => undefined);
   process.on('message', (message: unknown) => {
     if (!isMessage(message)) return;
     if (message.metrics === 'asked')

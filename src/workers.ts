@@ -101,9 +101,9 @@ export class Workers {
 /** Whether this process is one of several that share a port. */
 export const isWorker = cluster.isWorker;
 
-/** Tells the primary that this worker listens; nothing when there is none. */
+/** Tells the primary that this worker listens; nothing when there is none. That it is gone is told by `untilToldToStop`. */
 export function tellListening(): void {
-  process.send?.(LISTENING);
+  process.send?.(LISTENING, undefined, undefined, () => undefined);
 }
 
 /** Lets this worker end: as long as it can hear the primary, it goes on. */
@@ -116,7 +116,9 @@ export function untilToldToStop(): Promise<string> {
   return new Promise((resolve) => {
     if (!cluster.worker) return;
     cluster.worker.exitedAfterDisconnect = true; // else node ends this process at once when the primary is gone
-    process.once('disconnect', () => resolve('the primary process is gone'));
+    const gone = () => resolve('the primary process is gone');
+    process.once('disconnect', gone);
+    if (!process.connected) gone();
     process.on('message', (message) => {
       if (message === STOP) resolve(STOP);
     });

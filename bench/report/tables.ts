@@ -88,7 +88,7 @@ const P99: Column = ['p99, ms', (series) => milliseconds(medianOf(series, ({ lat
 const CPU: Column = [
   "server's CPU",
   (series, { kind }) =>
-    kind === 'stream'
+    kind === 'stream' || kind === 'partitions'
       ? `${medianOf(series, ({ usage, count: rows }) => (usage.server / rows) * 1e6).toFixed(2)} s a million`
       : `${medianOf(series, ({ usage, count: requests }) => (usage.server / requests) * 1000).toFixed(3)} ms`,
 ];

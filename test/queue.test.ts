@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
 import { EventEmitter, on, once } from 'node:events';
 import { test, type TestContext } from 'node:test';
 import { BullQueue } from '../src/queue/bullmq.ts';
@@ -136,4 +137,26 @@ test('bullmq: Redis is killed and comes back empty: who adds is told, and what i
   assert.deepEqual(await done, ['meanwhile', 'after'], 'what was refused may come late');
   await redis.kill();
   await queue.close(); // without Redis, too
+});
+
+test('bullmq: a process that stops while Redis is away ends', async (t) => {
+  const redis = await testRedis(t);
+  if (!redis) return;
+  const program = `
+    import { BullQueue } from './src/queue/bullmq.ts';
+    const log = { warn: () => {}, info: () => {} };
+    const work = async () => (console.log('worked'), null);
+    const queue = new BullQueue({ url: process.env.REDIS_URL, name: 'away', concurrency: 1, work, log });
+    await queue.add('one');
+    process.stdin.once('end', () => queue.close()).resume();`;
+  const child = spawn(process.execPath, ['--import', 'tsx', '--input-type=module', '--eval', program], {
+    env: { ...process.env, REDIS_URL: redis.url },
+    stdio: ['pipe', 'pipe', 'ignore'],
+    timeout: 30_000, // or it never ends
+  });
+  const ended = once(child, 'exit');
+  await once(child.stdout, 'data');
+  await redis.kill();
+  child.stdin.end();
+  assert.deepEqual(await ended, [0, null]);
 });

@@ -33,7 +33,7 @@ interface Message {
  */
 export class BullQueue implements JobQueue {
   readonly #queue: Queue<Message>;
-  readonly #worker: Worker<Message>;
+  readonly #worker: AbandonableWorker;
   readonly #adding: Redis;
   readonly #working: Redis;
   readonly #log: Log;
@@ -47,7 +47,7 @@ export class BullQueue implements JobQueue {
     this.#working = this.#connect(url);
     const common = { prefix: 'sluice' };
     this.#queue = new Queue<Message>(name, { ...common, connection: this.#adding });
-    this.#worker = new Worker<Message>(name, (job, token) => this.#workOn(job, token, work), {
+    this.#worker = new AbandonableWorker(name, (job, token) => this.#workOn(job, token, work), {
       ...common,
       connection: this.#working,
       concurrency,
@@ -70,7 +70,8 @@ export class BullQueue implements JobQueue {
     closing.catch(() => undefined); // met below
     await Promise.all(this.#underWay);
     this.#isClosed = true;
-    await within(SILENCE_MS, closing).catch(() => undefined); // Redis is away: others take over what is held
+    // Redis is away: others take over what is held.
+    await within(SILENCE_MS, closing).catch(() => this.#worker.abandon());
     for (const connection of [this.#adding, this.#working]) connection.disconnect();
   }
 
@@ -104,6 +105,14 @@ export class BullQueue implements JobQueue {
     if (!this.#isAway) return;
     this.#isAway = false;
     this.#log.info({}, 'Redis answers again: exports go on');
+  }
+}
+
+/** BullMQ's close() waits for ever for a connection that is gone (taskforcesh/bullmq#4656). */
+class AbandonableWorker extends Worker<Message> {
+  /** Stops the timer that close() would have stopped, which keeps the process alive. */
+  async abandon(): Promise<void> {
+    await this.lockManager.close();
   }
 }
 

@@ -1,0 +1,12 @@
+/**
+ * Loaded before each test file: one that does not end, as something it left open keeps it alive, fails and says what that
+ * is. (Node 24's runner bounds tests, but not files.) JavaScript, because it is loaded without tsx, too.
+ */
+if (process.env.NODE_TEST_CONTEXT && process.env.TEST_FILE_LIMIT_MS) {
+  const limit = Number(process.env.TEST_FILE_LIMIT_MS);
+  setTimeout(() => {
+    const open = process.getActiveResourcesInfo().join(', ');
+    process.stderr.write(`${process.argv[1]} did not end within ${limit} ms; open: ${open}\n`);
+    process.exit(1);
+  }, limit).unref();
+}

@@ -4,7 +4,7 @@ import { SETS, type SetName } from './scenarios/scenario.ts';
 
 export const HELP = `npm run bench -- [options]
 
-  --quick            a small set, 1 round, few items: under 2 minutes; no figures to publish
+  --quick            a small set, 1 round, few items: 3 minutes; no figures to publish
   --full             also what takes long: ten times the items, 5,000 stalled readers, more connections
   --scenario NAME    only scenarios whose name begins so; may be repeated
   --store NAME       mongodb or lmdb; without it both
@@ -19,6 +19,7 @@ export const HELP = `npm run bench -- [options]
 
 MONGODB_URI names a server to use, where the items stay (databases sluice_bench_N) and are found again by the next run;
 without it a mongod is started (MONGOD, or the one on PATH).
+After Ctrl-C the run ends behind the scenario under way, with what it has by then.
 `;
 
 export interface Options {
@@ -34,7 +35,7 @@ export interface Options {
   readonly mode: 'measure' | 'micro' | 'list' | 'help';
 }
 
-/** By the set: a run of the default one takes about 20 minutes on two cores. */
+/** By the set: a run of the default one takes about an hour on two cores. */
 const SIZES: Readonly<Record<SetName, Pick<Options, 'rows' | 'rounds' | 'seconds'>>> = {
   quick: { rows: 10_000, rounds: 1, seconds: 1 },
   default: { rows: 1_000_000, rounds: 3, seconds: 3 },

@@ -52,6 +52,8 @@ export interface Results {
   readonly command: string;
   readonly date: string;
   readonly minutes: number;
+  /** Only of a run that was interrupted: the scenario it ended behind. */
+  readonly endedAfter?: string;
   readonly scenarios: readonly ScenarioResult[];
 }
 

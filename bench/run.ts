@@ -44,25 +44,31 @@ function stages(options: Options): Stage[] {
   });
 }
 
-async function runStage(
-  { store, rows, scenarios }: Stage,
-  server: DatabaseServer | null,
-  revision: Revision | null,
-  options: Options,
-  failures: string[],
-): Promise<ScenarioResult[]> {
+/** A run under way. */
+interface Run {
+  readonly options: Options;
+  readonly server: DatabaseServer | null;
+  readonly revision: Revision | null;
+  readonly results: ScenarioResult[];
+  readonly failures: string[];
+  /** By the first SIGINT: the scenario under way is the last one. */
+  isEnding: boolean;
+}
+
+async function runStage(run: Run, { store, rows, scenarios }: Stage): Promise<void> {
+  const { server, revision, options, failures } = run;
   progress(`${store}: ${rows} items`);
   const ground = await openGround(store, rows, server);
   const lineup = new Lineup(ground, revision);
   const effort = { seconds: options.seconds, share: options.set === 'quick' ? 0.1 : 1 };
-  const results: ScenarioResult[] = [];
   try {
     for (const scenario of scenarios) {
+      if (run.isEnding) break;
       const names: readonly CandidateName[] = scenario.on[store] ?? [];
       const subjects = await lineup.of(names);
       progress(`${store}: ${scenario.name}: ${scenario.shows}`);
       try {
-        results.push(await runScenario(scenario, subjects, ground, effort, options.rounds));
+        run.results.push(await runScenario(scenario, subjects, ground, effort, options.rounds));
       } catch (error) {
         // Minutes of other scenarios are not thrown away with this one; the run fails at its end.
         failures.push(
@@ -74,7 +80,6 @@ async function runStage(
     await lineup.stop();
     await ground.close();
   }
-  return results;
 }
 
 async function measure(options: Options): Promise<number> {
@@ -82,14 +87,18 @@ async function measure(options: Options): Promise<number> {
   const plan = stages(options);
   const revision = options.against === undefined ? null : await checkOut(options.against);
   const server = plan.some(({ store }) => store === 'mongodb') ? await openDatabaseServer() : null;
-  const scenarios: ScenarioResult[] = [];
-  const failures: string[] = [];
+  const run: Run = { options, server, revision, results: [], failures: [], isEnding: false };
+  process.once('SIGINT', () => {
+    progress('ending behind this scenario; once more to end at once');
+    run.isEnding = true;
+  });
   try {
-    for (const stage of plan) scenarios.push(...(await runStage(stage, server, revision, options, failures)));
+    for (const stage of plan) if (!run.isEnding) await runStage(run, stage);
   } finally {
     await server?.stop();
     await revision?.remove();
   }
+  const last = run.results.at(-1);
   const results: Results = {
     machine: machineLine(),
     versions: versions(server?.version ?? null),
@@ -97,14 +106,15 @@ async function measure(options: Options): Promise<number> {
     command: commandLine(process.argv.slice(2)),
     date: new Date().toISOString().slice(0, 10),
     minutes: Math.round((performance.now() - started) / 6_000) / 10,
-    scenarios,
+    ...(run.isEnding && last && { endedAfter: `${last.name} on ${last.store}` }),
+    scenarios: run.results,
   };
   if (options.json !== undefined) writeFileSync(options.json, `${JSON.stringify(results, null, 1)}\n`);
-  for (const failure of failures) process.stderr.write(`FAILED ${failure}\n`);
-  if (revision) return Math.max(against(results, revision.name), failures.length > 0 ? 1 : 0);
+  for (const failure of run.failures) process.stderr.write(`FAILED ${failure}\n`);
+  if (revision) return Math.max(against(results, revision.name), run.failures.length > 0 ? 1 : 0);
   process.stdout.write(reportText(results));
   if (options.publish) publish(results);
-  return failures.length > 0 ? 1 : 0;
+  return run.failures.length > 0 ? 1 : 0;
 }
 
 /** Without the file that --json names: it is a place on this machine. */

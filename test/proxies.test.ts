@@ -8,6 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { catalogue } from './support/catalogue.ts';
+import { samples } from './support/metrics.ts';
 import { program } from './support/programs.ts';
 import { RawClient } from './support/raw.ts';
 import { serverOn } from './support/server.ts';
@@ -51,7 +52,7 @@ for (const name of ['nginx', 'haproxy'] as const)
         },
       },
     );
-    const rows = catalogue(3000, 'string').map(({ document }) => ({ ...document, text: 'x'.repeat(8000) }));
+    const rows = catalogue(6000, 'string').map(({ document }) => ({ ...document, text: 'x'.repeat(8000) }));
     await server.insert(rows);
     const port = await startProxy(t, name, found, new URL(server.url).port);
     const proxied = `http://127.0.0.1:${port}`;
@@ -60,6 +61,17 @@ for (const name of ['nginx', 'haproxy'] as const)
       [server.url, proxied].map(async (url) => (await fetch(`${url}/items/stream`)).text()),
     );
     assert.equal(through, direct);
+
+    // One waits while another stream goes through whole: a proxy that reads ahead would by then have taken all of both.
+    const waiting = await RawClient.connect(t, port);
+    await waiting
+      .send('GET /items/stream HTTP/1.1\r\nHost: x\r\n\r\n')
+      .until((came) => came.includes('row-'));
+    waiting.socket.pause();
+    assert.equal(await (await fetch(`${proxied}/items/stream`)).text(), direct);
+    const open = (await samples(server.url)).get('sluice_streams_open');
+    assert.equal(open, 1, 'what is not read is not taken from the server');
+    waiting.socket.destroy();
     for (let i = 0; i < 50; i++) assert.equal((await fetch(`${proxied}/items?limit=1`)).status, 200);
 
     await (await fetch(`${proxied}/livez`, { headers: { 'x-forwarded-for': '198.51.100.1' } })).text();

@@ -1,10 +1,13 @@
 import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import type { Collection, Document } from 'mongodb';
 import { catalogue, expectedIds } from './support/catalogue.ts';
-import { fetchUntilCut } from './support/cutter.ts';
+import { fetchUntilCut, startCutter } from './support/cutter.ts';
 import { testClient } from './support/mongo.ts';
 import { ownMongod, testMongo } from './support/mongod.ts';
+import { folder, runPullOf } from './support/pulling.ts';
 import { serverOn, testServer, type TestServer } from './support/server.ts';
 
 const ROWS = catalogue(1500);
@@ -14,11 +17,11 @@ interface Shop {
   readonly items: Collection;
 }
 
-async function shop(t: TestContext): Promise<Shop | null> {
+async function shop(t: TestContext, rows = ROWS): Promise<Shop | null> {
   const uri = await testMongo(t);
   if (uri === null) return null;
   const server = await serverOn(t, { MONGODB_URI: uri });
-  await server.insert(ROWS.map(({ document }) => document));
+  await server.insert(rows.map(({ document }) => document));
   return { server, items: testClient(t, uri).db().collection('items') };
 }
 
@@ -101,6 +104,33 @@ test('the parts of a snapshot together are the set at its time, and resume at it
     all.push(...lines, ...(await linesOf(server, `${url}&after=${id}`)));
   }
   assert.deepEqual(all, expectedIds(ROWS, 'id_asc').map(lineOf));
+});
+
+test('a pull of a snapshot through cuts, over one connection or three, is the set at its time', async (t) => {
+  const opened = await shop(t, catalogue(21_000)); // so many that there is a checkpoint in their midst
+  if (!opened) return;
+  const { server, items } = opened;
+  const cutter = await startCutter(t, server.url);
+  const file = join(await folder(t), 'items.ndjson');
+  const changes: Promise<void>[] = [];
+  for (const parallel of [1, 3]) {
+    const expected = await (await server.get('/items/stream')).text();
+    const before = changes.length;
+    // What is asked before a stream has few bytes; one stream alone is cut behind its checkpoint.
+    cutter.nextAfter = () => (changes.length < before + 2 ? (expected.length * 0.5) / parallel : Infinity);
+    const { code, text } = await runPullOf(
+      [
+        ...[`${cutter.url}/items/stream`, '-o', file, '--snapshot'],
+        ...['--parallel', String(parallel), '--compression', 'none'],
+      ],
+      { seen: (line) => line.includes('again in') && changes.push(upset(items, changes.length)) },
+    );
+    assert.equal(code, 0, text);
+    assert.ok(changes.length >= before + 2, text);
+    assert.equal(await readFile(file, 'utf8'), expected, `${parallel} at once`);
+    await Promise.all(changes);
+    assert.notEqual(await (await server.get('/items/stream')).text(), expected);
+  }
 });
 
 test('a snapshot tells its time, at which any other stream can be read', async (t) => {

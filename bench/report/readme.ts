@@ -18,10 +18,12 @@ export function withFigures(readme: string, results: Results | null): string {
 function figures(results: Results | null): string {
   if (!results)
     return 'No table stands here yet: figures are published once they come from a quiet machine.\n';
-  const { machine, commit, command, date, versions } = results;
+  const { machine, commit, command, date, versions, minutes, endedAfter } = results;
   const used = Object.entries(versions).map(([name, version]) => `${name} ${version}`);
   return [
-    `Measured on ${date}: ${machine}; commit ${commit}; \`${command}\`. With ${used.join(', ')}.`,
+    `Measured on ${date}: ${machine}; commit ${commit}; \`${command}\`, ${minutes} minutes${
+      endedAfter === undefined ? '' : `, ended by hand behind ${endedAfter}`
+    }. With ${used.join(', ')}.`,
     'Medians of alternating rounds, the lowest and the highest round beside them; every candidate gave the same bytes. *Limits* ' +
       'are parts of the way alone. † The server kept less than 0.9 of a core busy: what is measured there is what it waited for.',
     tables(results),

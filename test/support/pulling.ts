@@ -65,7 +65,7 @@ export interface PullRun {
   readonly isTTY?: boolean;
   readonly signal?: AbortSignal;
   /** Told of each line the pull says. */
-  readonly seen?: (text: string) => void;
+  readonly seen?: (text: string) => unknown;
 }
 
 /** Runs `sluice pull` with these arguments, in this process. */

@@ -163,3 +163,41 @@ test("each sentence of the README's promises about streams names a test that is 
     }
   }
 });
+
+/** The text of a test file with that of the contract suites it runs. */
+function testText(name: string): string {
+  const names = new Set([name]);
+  const texts: string[] = [];
+  for (const each of names) {
+    const text = readFileSync(join(ROOT, 'test', each), 'utf8');
+    texts.push(text);
+    for (const [, contract = ''] of text.matchAll(/from '\.\/([\w.-]+\.contract\.ts)'/g)) names.add(contract);
+  }
+  return texts.join('\n');
+}
+
+test("each row of the README's table of attacks has a command that runs a test of this name, or says that it was not run", () => {
+  const readme = readFileSync(join(ROOT, 'README.md'), 'utf8');
+  const section = readme.split('\n## How hard it is to kill\n')[1]?.split('\n## ')[0] ?? '';
+  const rows = [...section.matchAll(/^\| ([RS]\d+ .*) \|$/gm)].map(([, row = '']) => row.split(' |'));
+  assert.deepEqual(
+    rows.map(([row = '']) => row.split(' ')[0]),
+    [
+      ...Array.from({ length: 15 }, (_, n) => `R${n + 1}`),
+      ...Array.from({ length: 13 }, (_, n) => `S${n + 1}`),
+    ],
+  );
+  const files = readdirSync(join(ROOT, 'test')).filter((name) => name.endsWith('.test.ts'));
+  for (const [row = '', , seen = '', again = ''] of rows) {
+    if (seen.trim() === 'not run') continue;
+    const named = [...again.matchAll(/`npm (?:test|run test:long) -- ([\w.-]+)`: ([^;]+)/g)];
+    assert.ok(named.length > 0, row);
+    for (const [, word = '', words = ''] of named) {
+      const run = files.filter((name) => name.includes(word)).map(testText);
+      assert.ok(
+        run.some((text) => text.includes(words.trim())),
+        `${row}: ${word}: ${words}`,
+      );
+    }
+  }
+});

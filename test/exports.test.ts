@@ -5,11 +5,17 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { parse } from 'csv-parse/sync';
 import { COMPRESSIONS, type Export } from '../src/exports/export.ts';
+import { ExportFile } from '../src/exports/file.ts';
+import { Jobs } from '../src/exports/jobs.ts';
 import { FORMATS } from '../src/items/format.ts';
+import { makeBookmark } from '../src/store/bookmark.ts';
+import { BSON } from '../src/store/bson.ts';
 import { crc32 } from '../src/stream/crc32.ts';
 import { awaited, decompressed, exportRows, fileOf, order, post } from './support/exports.ts';
-import { serverOn, testServer, type TestServer } from './support/server.ts';
 import { testDirectory } from './support/lmdb.ts';
+import { openStore } from './support/mongo.ts';
+import { testMongo } from './support/mongod.ts';
+import { serverOn, testServer, type TestServer } from './support/server.ts';
 
 const ROWS = exportRows(6_000); // some segments
 
@@ -54,6 +60,49 @@ for (const store of ['lmdb', 'mongodb'] as const)
     }
     assert.equal(server.slots.taken, 0);
   });
+
+test('an export whose point in time is gone goes on behind what is kept with the rows as they are, and says so', async (t) => {
+  const uri = await testMongo(t);
+  if (uri === null) return;
+  const { store } = await openStore(t, uri);
+  const [kept, request] = [
+    700,
+    { sort: 'id_asc', fields: ['price'], format: 'ndjson', compression: 'none' },
+  ] as const;
+  const insert = (rows: readonly object[]) =>
+    store.items.insert(
+      rows.map((row) => BSON.serialize(row)),
+      'replace',
+    );
+  const linesOf = (rows: typeof ROWS) =>
+    rows.map(({ _id, price }) => `${JSON.stringify({ id: _id, price })}\n`).join('');
+  await insert(ROWS);
+  const jobs = new Jobs({ records: store.exports, perClient: 1, now: () => new Date() });
+  const { id } = await jobs.create('ada', { ...request, fields: [...request.fields] }, t.signal);
+  const file = await ExportFile.create(store.files, `${id}.aaaa`);
+  await file.write(Buffer.from(linesOf(ROWS.slice(0, kept))));
+  await file.sync();
+  const { name, bytes, crc32: crc } = file;
+  const bookmark = makeBookmark({ _id: ROWS[kept - 1]?._id });
+  const anHourAgo = BigInt(Math.floor(Date.now() / 1000) - 3600) << 32n; // far beyond what MongoDB keeps
+  await jobs.change(id, (job) => ({
+    ...job,
+    time: `${anHourAgo}`,
+    kept: { name, bytes, crc32: crc, rows: kept, bookmark },
+  }));
+  const changed = ROWS.map((row) => ({ ...row, price: row.price + 1 }));
+  await insert(changed);
+
+  const server = await serverOn(t, { MONGODB_URI: uri });
+  const done = await awaited(server.url, id);
+  assert.equal(done.consistency, 'live');
+  assert.equal(done.file?.rows, ROWS.length);
+  assert.equal(
+    String(await fileOf(server.url, done)),
+    linesOf(ROWS.slice(0, kept)) + linesOf(changed.slice(kept)),
+  );
+  await server.close();
+});
 
 test('CSV of an export read back by a CSV reader equals the rows', async (t) => {
   const server = await testServer(t, 'lmdb', 'node');

@@ -1,14 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { childServer, type ChildServer, type LogLine } from './support/child-server.ts';
+import { childServer, logged, type ChildServer } from './support/child-server.ts';
 import { samples } from './support/metrics.ts';
 import type { EngineName } from './support/server.ts';
-
-/** The next line of this message. */
-async function logged({ log }: ChildServer, message: string): Promise<LogLine> {
-  for await (const line of log) if (line.msg === message) return line;
-  throw new Error(`the log ended without "${message}"`);
-}
 
 /** `count` answers on new connections, which the kernel spreads over the workers. */
 async function answers({ url }: ChildServer, count: number): Promise<number[]> {

@@ -22,18 +22,26 @@ export interface JobsOptions {
 /** The records of exports: the only place where the state of a job is. */
 export class Jobs {
   readonly #options: JobsOptions;
+  /** Clients whose orders are being written down here: their records may not be seen yet. */
+  readonly #ordering: string[] = [];
 
   constructor(options: JobsOptions) {
     this.#options = options;
   }
 
-  /** AppError `too-many-exports` when the client has its share. Of orders at the very same time a few more may pass. */
+  /** AppError `too-many-exports` when the client has its share. Of orders that several processes take at the very same time a few more may pass. */
   async create(client: string, request: ExportRequest, signal: AbortSignal): Promise<Job> {
     const { perClient, records, now } = this.#options;
-    if ((await this.listOf(client, signal)).length >= perClient) throw tooMany(perClient);
-    const job = newJob(randomBytes(16).toString('hex'), client, request, now());
-    await records.change(job.id, () => toRow(job));
-    return job;
+    const before = this.#ordering.filter((one) => one === client).length;
+    this.#ordering.push(client);
+    try {
+      if (before + (await this.listOf(client, signal)).length >= perClient) throw tooMany(perClient);
+      const job = newJob(randomBytes(16).toString('hex'), client, request, now());
+      await records.change(job.id, () => toRow(job));
+      return job;
+    } finally {
+      this.#ordering.splice(this.#ordering.indexOf(client), 1);
+    }
   }
 
   /** null when there is none, or its time is over. */

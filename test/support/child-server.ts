@@ -25,6 +25,11 @@ export interface LogLine {
   readonly msg: string;
   readonly pid: number;
   readonly url?: string;
+  /** Of a request. */
+  readonly method?: string;
+  readonly path?: string;
+  /** The id of an export. */
+  readonly export?: string;
 }
 
 /** `sluice serve` with these settings; ended after the test. Rejects when it ends before it listens. */
@@ -52,6 +57,12 @@ export async function childServer(t: TestContext, environment: Record<string, st
     if (msg === 'listening' && url !== undefined)
       return { url: new URL(url), pid, rss: () => rssOf(pid), log, end };
   throw new Error('the server ended before it listened');
+}
+
+/** The next line of the log with this message. */
+export async function logged({ log }: ChildServer, message: string): Promise<LogLine> {
+  for await (const line of log) if (line.msg === message) return line;
+  throw new Error(`the log ended without "${message}"`);
 }
 
 /** Keeps what nobody has asked for yet, so that the process never waits for a reader of its log. */

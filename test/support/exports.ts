@@ -56,9 +56,9 @@ function isComplete(found: Export): boolean {
 }
 
 /** The file of a complete export. */
-export async function fileOf(url: string, { file }: Export): Promise<Buffer> {
+export async function fileOf(url: string, { file }: Export, headers: Headers = {}): Promise<Buffer> {
   assert.ok(file);
-  const response = await fetch(url + file.url);
+  const response = await fetch(url + file.url, { headers });
   assert.equal(response.status, 200);
   return Buffer.from(await response.arrayBuffer());
 }

@@ -6,7 +6,7 @@ import { fingerprint } from '../serialize/fingerprint.ts';
 import { createDocument, type DocumentOptions } from './document.ts';
 import { jsonAnswer } from './operation.ts';
 
-/** GET /openapi.json: the document of these routes and its own, made once. */
+/** GET /openapi.json: the document of these routes and its own, made when it is first asked for. */
 export function documentRoutes(routes: readonly Route[], options: DocumentOptions): readonly Route[] {
   const acceptable = mediaTypeNegotiator(['application/json']);
   const own: Route = {
@@ -30,10 +30,14 @@ export function documentRoutes(routes: readonly Route[], options: DocumentOption
     handler: (request) => {
       acceptable(request);
       parseQuery(request.query, []);
-      return json(200, text, { etag, 'cache-control': 'no-cache' });
+      made ??= make();
+      return json(200, made.text, { etag: made.etag, 'cache-control': 'no-cache' });
     },
   };
-  const text = JSON.stringify(createDocument([...routes, own], options));
-  const etag = `"${fingerprint(Buffer.from(text))}"`;
+  let made: { readonly text: string; readonly etag: string } | null = null;
+  const make = () => {
+    const text = JSON.stringify(createDocument([...routes, own], options));
+    return { text, etag: `"${fingerprint(Buffer.from(text))}"` };
+  };
   return [own];
 }

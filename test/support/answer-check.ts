@@ -18,18 +18,19 @@ interface Operation {
 /** So many answers of one kind are read to their last byte; of the rest only status, headers and media type. */
 const READ_IN_FULL = 20;
 
-/** Checks answers against /openapi.json, and keeps what was seen. */
-export class AnswerCheck {
-  /** What was answered otherwise than documented. */
-  readonly faults: string[] = [];
-  /** `operationId status`, and `operationId code` for problems. */
-  readonly seen = new Set<string>();
-  readonly #ajv = new Ajv2020({ strict: false, validateFormats: false });
-  readonly #operations: Readonly<Record<string, Operation>>;
-  readonly #validators = new Map<string, ValidateFunction>();
-  readonly #read = new Map<string, number>();
+interface Options {
+  readonly withKeys: boolean;
+  readonly limited: boolean;
+}
 
-  constructor(routes: readonly Route[], options: { readonly withKeys: boolean; readonly limited: boolean }) {
+/** A document's operations, and its schemas as they are needed. */
+class Documented {
+  readonly #operations: Readonly<Record<string, Operation>>;
+  // The document itself is checked by a test of its own; to compile its meta-schema takes longer than a server's start.
+  readonly #ajv = new Ajv2020({ strict: false, validateFormats: false, meta: false, validateSchema: false });
+  readonly #validators = new Map<string, ValidateFunction>();
+
+  constructor(routes: readonly Route[], options: Options) {
     const document = createDocument(routes, { version: '0', ...options });
     this.#ajv.addSchema(document, 'document');
     const paths = document.paths as Record<string, Record<string, Operation>>;
@@ -38,6 +39,47 @@ export class AnswerCheck {
         Object.entries(methods).map(([method, operation]) => [`${method.toUpperCase()} ${path}`, operation]),
       ),
     );
+  }
+
+  operation(method: string, route: string): Operation | undefined {
+    return this.#operations[`${method} ${route}`];
+  }
+
+  /** What is wrong with a value by the schema at this place of the document; null: nothing. */
+  fault(path: readonly string[], value: unknown): string | null {
+    const pointer = path
+      .map((part) => encodeURIComponent(part.replaceAll('~', '~0').replaceAll('/', '~1')))
+      .join('/');
+    let validate = this.#validators.get(pointer);
+    if (!validate) {
+      validate = this.#ajv.compile({ $ref: `document#/${pointer}` });
+      this.#validators.set(pointer, validate);
+    }
+    return validate(value) ? null : this.#ajv.errorsText(validate.errors);
+  }
+}
+
+/** By what the documents differ in: the servers of a process share them. */
+const documents = new Map<string, Documented>();
+
+function documented(routes: readonly Route[], options: Options): Documented {
+  const key = JSON.stringify([options, routes.map(({ method, path }) => `${method} ${path}`)]);
+  const known = documents.get(key) ?? new Documented(routes, options);
+  documents.set(key, known);
+  return known;
+}
+
+/** Checks answers against /openapi.json, and keeps what was seen. */
+export class AnswerCheck {
+  /** What was answered otherwise than documented. */
+  readonly faults: string[] = [];
+  /** `operationId status`, and `operationId code` for problems. */
+  readonly seen = new Set<string>();
+  readonly #document: Documented;
+  readonly #read = new Map<string, number>();
+
+  constructor(routes: readonly Route[], options: Options) {
+    this.#document = documented(routes, options);
   }
 
   /** The same server, every answer of which is checked. */
@@ -52,7 +94,7 @@ export class AnswerCheck {
   check(request: Request, reply: Reply): void {
     const { route } = request.notes;
     const method = request.method === 'HEAD' ? 'GET' : request.method;
-    const operation = route === null ? undefined : this.#operations[`${method} ${route}`];
+    const operation = route === null ? undefined : this.#document.operation(method, route);
     const say = (fault: string) =>
       this.faults.push(`${request.method} ${request.path}?${request.query} -> ${reply.status}: ${fault}`);
     if (!operation) {
@@ -80,8 +122,8 @@ export class AnswerCheck {
     if (type === 'application/problem+json')
       this.seen.add(`${operation.operationId} ${(value as { code: string }).code}`);
     const place = [method.toLowerCase(), 'responses', String(reply.status), 'content', type, 'schema'];
-    const validate = this.#validator(['paths', route ?? '', ...place]);
-    if (!validate(value)) say(this.#ajv.errorsText(validate.errors));
+    const fault = this.#document.fault(['paths', route ?? '', ...place], value);
+    if (fault !== null) say(fault);
   }
 
   /** What no operation stands for: other paths, other methods, OPTIONS. */
@@ -93,8 +135,8 @@ export class AnswerCheck {
     }
     const value = this.#valueOf(reply, 'application/problem+json', 'none');
     if (value === undefined) return;
-    const validate = this.#validator(['components', 'schemas', 'Problem']);
-    if (!validate(value)) say(this.#ajv.errorsText(validate.errors));
+    const fault = this.#document.fault(['components', 'schemas', 'Problem'], value);
+    if (fault !== null) say(fault);
     else if (PROBLEMS[(value as { code: keyof typeof PROBLEMS }).code].status !== reply.status)
       say('the code has another status');
   }
@@ -112,17 +154,5 @@ export class AnswerCheck {
           ? gunzipSync(body.bytes)
           : body.bytes;
     return JSON.parse(Buffer.from(bytes).toString()) as unknown;
-  }
-
-  #validator(path: readonly string[]): ValidateFunction {
-    const pointer = path
-      .map((part) => encodeURIComponent(part.replaceAll('~', '~0').replaceAll('/', '~1')))
-      .join('/');
-    let validate = this.#validators.get(pointer);
-    if (!validate) {
-      validate = this.#ajv.compile({ $ref: `document#/${pointer}` });
-      this.#validators.set(pointer, validate);
-    }
-    return validate;
   }
 }

@@ -66,7 +66,7 @@ for (const [store, engine] of COMBINATIONS) {
           const filter = { sort, ...(category !== undefined && { category }) };
           const expected = expectedIds(rows, sort, category);
           for (const style of STYLES) {
-            for (const limit of [7, 100, 1000]) {
+            for (const limit of [23, 100, 1000]) {
               assert.deepEqual(
                 await walk(server, style, limit, filter),
                 expected,
@@ -81,7 +81,7 @@ for (const [store, engine] of COMBINATIONS) {
     test('pages of one row walk through ties, too', async (t) => {
       const server = await testServer(t, store, engine);
       if (!server) return;
-      const rows = catalogue(90);
+      const rows = catalogue(50);
       await server.insert(rows.map((row) => row.document));
       for (const sort of SORTS) {
         for (const style of STYLES) {

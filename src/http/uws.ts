@@ -35,8 +35,11 @@ export interface UwsOptions extends EngineOptions {
  * of a header value, that of Content-Length included; targets in absolute form are refused.
  */
 export function createUwsEngine(options: UwsOptions): Engine {
-  return new UwsEngine(load(options.cacheDirectory), options);
+  return new UwsEngine((loaded ??= load(options.cacheDirectory)), options);
 }
+
+/** A process has an addon once; to check the bytes of a fitted copy takes longer than all else of a start. */
+let loaded: Uws | null = null;
 
 function load(cacheDirectory: string): Uws {
   // The addon reads this once, from the process's environment: the only setting that cannot be passed in.

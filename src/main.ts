@@ -116,6 +116,7 @@ async function start(
   const metrics = new Metrics({
     openStreams: () => streams.open,
     runningExports: () => exporter.running,
+    exports: () => exporter.counts,
     overloaded: () => guard.overloaded,
   });
   const store = timedStore(await openStore(config, slots, log), metrics);

@@ -1,7 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { STATES } from '../src/exports/export.ts';
+import { cancel, claim, isFinal } from '../src/exports/job.ts';
+import { Jobs } from '../src/exports/jobs.ts';
+import { openLmdb } from '../src/store/lmdb.ts';
+import { Slots } from '../src/store/slots.ts';
 import { Metrics, metricsText } from '../src/telemetry/metrics.ts';
 import { catalogue } from './support/catalogue.ts';
+import { testDirectory } from './support/lmdb.ts';
 import { samples } from './support/metrics.ts';
 import { RawClient } from './support/raw.ts';
 import { serverOn, type EngineName, type TestServer } from './support/server.ts';
@@ -72,12 +78,43 @@ test('a stream whose reader takes nothing is open and stalled, then cut', async 
   await untilSample(server, 'sluice_answers_cut_total{route="/items/stream",end="client"}', 1);
 });
 
+test('exports are counted by state, those of others and of earlier starts included', async (t) => {
+  const DATA_DIR = await testDirectory(t);
+  const store = await openLmdb({ directory: DATA_DIR, slots: new Slots() });
+  const now = new Date();
+  const jobs = new Jobs({ records: store.exports, perClient: 3, now: () => now });
+  const request = { sort: 'id_asc', format: 'ndjson', compression: 'none' } as const;
+  const final = { finishedAt: now, expiresAt: new Date(now.getTime() + 3_600_000) };
+  const lease = { token: 'aaaa', until: final.expiresAt };
+  const made = await Promise.all([1, 2, 3].map(() => jobs.create('ada', request, t.signal)));
+  for (const { id } of made.slice(1))
+    await jobs.change(id, (job) => (isFinal(job) ? job : cancel(job, final)));
+  await jobs.change(made[0]?.id ?? '', (job) => (isFinal(job) ? job : claim(job, lease)));
+  await store.close();
+
+  const server = await serverOn(t, { MONGODB_URI: '', DATA_DIR });
+  await untilSample(server, 'sluice_exports{state="cancelled"}', 2);
+  const found = await samples(server.url);
+  const counts = STATES.map((state) => [state, found.get(`sluice_exports{state="${state}"}`)]);
+  assert.deepEqual(Object.fromEntries(counts), {
+    queued: 0,
+    running: 1,
+    complete: 0,
+    failed: 0,
+    cancelled: 2,
+  });
+  assert.equal(found.get('sluice_exports_running'), 0, 'another process has its lease');
+});
+
 test('values of several processes are added up', async () => {
-  const one = new Metrics({ openStreams: () => 2, runningExports: () => 0, overloaded: () => false });
-  const other = new Metrics({ openStreams: () => 3, runningExports: () => 0, overloaded: () => false });
+  const common = { runningExports: () => 0, overloaded: () => false };
+  const one = new Metrics({ ...common, openStreams: () => 2, exports: () => ({ queued: 4, failed: 0 }) });
+  const other = new Metrics({ ...common, openStreams: () => 3, exports: () => ({ queued: 3, failed: 0 }) });
   one.batchRead(10);
   other.batchRead(5);
   const text = await metricsText([await one.values(), await other.values()]);
   assert.match(text, /^sluice_streams_open 5$/m);
   assert.match(text, /^sluice_store_rows_total 15$/m);
+  assert.match(text, /^sluice_exports{state="queued"} 4$/m, 'both know of the same exports');
+  assert.match(text, /^sluice_exports{state="failed"} 0$/m);
 });

@@ -117,7 +117,12 @@ test("the README's table of metrics is the code's", () => {
     name,
     help,
   }));
-  const counted = new Metrics({ openStreams: () => 0, runningExports: () => 0, overloaded: () => false })
+  const counted = new Metrics({
+    openStreams: () => 0,
+    runningExports: () => 0,
+    exports: () => ({}),
+    overloaded: () => false,
+  })
     .list()
     .filter(({ name }) => name.startsWith('sluice_'));
   assert.deepEqual(
@@ -133,7 +138,12 @@ test('the Grafana dashboard asks for metrics that there are, and for all of ours
   const asked = new Set(
     text.match(/\b(sluice|process|nodejs)_\w+/g)?.map((name) => name.replace(/_bucket$/, '')),
   );
-  const known = new Metrics({ openStreams: () => 0, runningExports: () => 0, overloaded: () => false })
+  const known = new Metrics({
+    openStreams: () => 0,
+    runningExports: () => 0,
+    exports: () => ({}),
+    overloaded: () => false,
+  })
     .list()
     .map(({ name }) => name);
   assert.deepEqual(

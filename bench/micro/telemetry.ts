@@ -11,7 +11,12 @@ import { requestLog } from '../../src/telemetry/request-log.ts';
 import { printMachine, takeTurns } from './turns.ts';
 
 const turns = Number(process.argv[2]) || 20_000; // --micro is no number
-const metrics = new Metrics({ openStreams: () => 0, runningExports: () => 0, overloaded: () => false });
+const metrics = new Metrics({
+  openStreams: () => 0,
+  runningExports: () => 0,
+  exports: () => ({}),
+  overloaded: () => false,
+});
 const destination = pino.destination({ dest: '/dev/null', sync: false, maxWrite: 4096, maxLength: 2 ** 24 });
 const log = requestLog(pino(destination));
 const silent = requestLog(pino({ level: 'warn' }, destination));

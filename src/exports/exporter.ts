@@ -2,7 +2,8 @@ import { randomBytes } from 'node:crypto';
 import { AppError } from '../errors.ts';
 import type { JobQueue, QueueOptions } from '../queue/queue.ts';
 import { Attempt, type AttemptOptions } from './attempt.ts';
-import { claim, dueIn, filesOf, isExpired, isFinal, LeaseLostError, type Running } from './job.ts';
+import { STATES, type State } from './export.ts';
+import { claim, dueIn, filesOf, isExpired, isFinal, LeaseLostError, type Job, type Running } from './job.ts';
 import type { Log } from './log.ts';
 
 /** How often the records are looked through for what is due, lost or over. Milliseconds. */
@@ -29,6 +30,7 @@ export class Exporter {
   readonly #stop = new AbortController();
   /** Files that no record named, and when that was seen first. */
   #strays = new Map<string, number>();
+  #counts = countsOf([]);
   #looking: Promise<void>;
 
   constructor(options: ExporterOptions) {
@@ -40,6 +42,11 @@ export class Exporter {
   /** Exports that this process works on now. */
   get running(): number {
     return this.#running.size;
+  }
+
+  /** How many exports of each state the store has, whoever works on them, as the last look found them. */
+  get counts(): Readonly<Record<State, number>> {
+    return this.#counts;
   }
 
   /** A job was ordered. That the queue cannot be reached delays it until somebody looks. */
@@ -119,7 +126,9 @@ export class Exporter {
     const { jobs, files, now } = this.#options;
     const names = await files.names(); // before the jobs: a file is made after its job was claimed
     const needed = new Set<string>();
-    for (const job of await jobs.all(this.#stop.signal)) {
+    const found = await jobs.all(this.#stop.signal);
+    this.#counts = countsOf(found);
+    for (const job of found) {
       if (isExpired(job, now())) {
         await jobs.change(job.id, (current) => (isExpired(current, now()) ? null : current));
         for (const name of filesOf(job)) await files.remove(name);
@@ -150,4 +159,10 @@ export class Exporter {
       );
     }
   }
+}
+
+function countsOf(jobs: readonly Job[]): Record<State, number> {
+  const counts = Object.fromEntries(STATES.map((state) => [state, 0])) as Record<State, number>;
+  for (const { state } of jobs) counts[state]++;
+  return counts;
 }

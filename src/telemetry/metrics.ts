@@ -9,6 +9,8 @@ export interface MetricSources {
   readonly openStreams: () => number;
   /** Exports that are worked on now. */
   readonly runningExports: () => number;
+  /** How many exports there are by state: the same in all processes on one store, but for some seconds. */
+  readonly exports: () => Readonly<Record<string, number>>;
   /** Whether requests are refused because there is too much to do. */
   readonly overloaded: () => boolean;
 }
@@ -103,7 +105,7 @@ export class Metrics {
   readonly #rowsOfBatches = this.#rowsRead.cell();
   readonly #retriesMade = this.#retries.cell();
 
-  constructor({ openStreams, runningExports, overloaded }: MetricSources) {
+  constructor({ openStreams, runningExports, exports, overloaded }: MetricSources) {
     this.#gauge(
       'sluice_requests_in_flight',
       'Requests whose answer is not out yet, streams included',
@@ -113,6 +115,16 @@ export class Metrics {
       Number(overloaded()),
     );
     this.#gauge('sluice_exports_running', 'Exports that are worked on', runningExports);
+    new Gauge({
+      name: 'sluice_exports',
+      help: 'Exports in the store, by state: queued, running, complete, failed, cancelled; a few seconds old, and the same from all processes',
+      labelNames: ['state'],
+      aggregator: 'max',
+      registers: [this.#registry],
+      collect() {
+        for (const [state, count] of Object.entries(exports())) this.set({ state }, count);
+      },
+    });
     this.#gauge('sluice_streams_open', 'Open streams', openStreams);
     this.#gauge('sluice_streams_stalled', 'Open streams whose reader takes nothing', () => this.#stalled);
   }
@@ -223,7 +235,7 @@ function entry<V>(map: Map<string, V>, key: string, make: () => V): V {
   return value;
 }
 
-/** The values of several processes as one text: counts are added up, what cannot be is averaged. */
+/** The values of several processes as one text: counts are added up; of what all processes know alike, the largest stands; what is neither is averaged. */
 export function metricsText(values: readonly MetricValues[]): Promise<string> {
   return AggregatorRegistry.aggregate([...values]).metrics();
 }

@@ -6,6 +6,7 @@ import { slowReader } from './kinds/slow-reader.ts';
 import { stalled } from './kinds/stalled.ts';
 import { coldStart, firstRow } from './kinds/starts.ts';
 import { partitions } from './kinds/partitions.ts';
+import { pull } from './kinds/pull.ts';
 import { stream } from './kinds/stream.ts';
 import { users } from './kinds/users.ts';
 import type { Round, ScenarioResult } from './results.ts';
@@ -15,6 +16,7 @@ type KindOf<S> = S extends Measurement ? Kind<S> : never;
 
 const KINDS: { readonly [K in Measurement['kind']]: KindOf<Extract<Measurement, { kind: K }>> } = {
   partitions,
+  pull,
   stream,
   requests,
   exports,

@@ -41,11 +41,13 @@ export function memoryOf(pid: number, field: 'VmHWM' | 'VmRSS' | 'RssAnon'): num
   return Number(kibibytes ?? 0) * 1024;
 }
 
-/** CPU seconds a process has used so far, user and system. */
+/** CPU seconds a process and those it started have used so far, user and system. */
 export function cpuSeconds(pid: number | null): number {
   if (pid === null) return 0;
   const fields = proc(pid, 'stat').split(') ')[1]?.split(' ') ?? [];
-  return (Number(fields[11] ?? 0) + Number(fields[12] ?? 0)) / TICKS;
+  const own = (Number(fields[11] ?? 0) + Number(fields[12] ?? 0)) / TICKS;
+  const children = proc(pid, `task/${pid}/children`).split(' ').filter(Boolean);
+  return children.reduce((sum, child) => sum + cpuSeconds(Number(child)), own);
 }
 
 /** Lets VmHWM begin anew (proc(5), clear_refs). */

@@ -85,10 +85,11 @@ const MEDIAN_TIME: Column = [
   (series) => milliseconds(medianOf(series, ({ latency }) => latency?.p50)),
 ];
 const P99: Column = ['p99, ms', (series) => milliseconds(medianOf(series, ({ latency }) => latency?.p99))];
+const COUNTS_ROWS: readonly string[] = ['stream', 'partitions', 'pull'];
 const CPU: Column = [
   "server's CPU",
   (series, { kind }) =>
-    kind === 'stream' || kind === 'partitions'
+    COUNTS_ROWS.includes(kind)
       ? `${medianOf(series, ({ usage, count: rows }) => (usage.server / rows) * 1e6).toFixed(2)} s a million`
       : `${medianOf(series, ({ usage, count: requests }) => (usage.server / requests) * 1000).toFixed(3)} ms`,
 ];

@@ -1,5 +1,6 @@
 import type { CandidateName } from '../candidates.ts';
 import type { PartitionsScenario } from '../kinds/partitions.ts';
+import type { PullScenario } from '../kinds/pull.ts';
 import type { ExportsScenario } from '../kinds/exports.ts';
 import type { RequestsScenario } from '../kinds/requests.ts';
 import type { SlowReaderScenario } from '../kinds/slow-reader.ts';
@@ -33,6 +34,7 @@ export interface Placed {
 export type Measurement =
   | StreamScenario
   | PartitionsScenario
+  | PullScenario
   | RequestsScenario
   | UsersScenario
   | ExportsScenario

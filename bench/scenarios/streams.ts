@@ -87,6 +87,16 @@ export function streams(rows: number): Scenario[] {
       set: parts === 2 ? 'quick' : 'default',
       on: { mongodb: ['sluice', 'sluice, two workers'] },
     })),
+    ...[1, 4].map((parallel): Scenario => ({
+      ...whole,
+      kind: 'pull',
+      name: `pull-${parallel}`,
+      shows: `sluice pull, ${parallel} at once, into a file`,
+      path: STREAM,
+      parallel,
+      set: 'default',
+      on: { mongodb: ['sluice', 'sluice, two workers'], lmdb: ['sluice'] },
+    })),
     ...[8, 64].map((count): Scenario => ({
       ...whole,
       name: `streams-${count}`,

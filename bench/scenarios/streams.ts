@@ -94,7 +94,7 @@ export function streams(rows: number): Scenario[] {
       shows: `sluice pull, ${parallel} at once, into a file`,
       path: STREAM,
       parallel,
-      set: 'default',
+      set: parallel === 4 ? 'quick' : 'default',
       on: { mongodb: ['sluice', 'sluice, two workers'], lmdb: ['sluice'] },
     })),
     ...[8, 64].map((count): Scenario => ({

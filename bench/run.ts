@@ -141,8 +141,9 @@ function list(options: Options): string {
   return `${[...lines, '', ...who].join('\n')}\n`;
 }
 
+/** With the seconds since the start. */
 function progress(line: string): void {
-  process.stderr.write(`${line}\n`);
+  process.stderr.write(`${Math.round(performance.now() / 1000)} s: ${line}\n`);
 }
 
 const options = readOptions(process.argv.slice(2));

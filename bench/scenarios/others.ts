@@ -56,7 +56,13 @@ export function others(): Scenario[] {
       set: n === 0 ? 'quick' : 'default',
       on: { mongodb: ['sluice'], lmdb: ['sluice'] },
     })),
-    ...[1000, 5000].map((readers): Scenario => ({
+    ...(
+      [
+        [100, 'quick'],
+        [1000, 'default'],
+        [5000, 'full'],
+      ] as const
+    ).map(([readers, set]): Scenario => ({
       ...other,
       kind: 'stalled',
       name: `stalled-${readers}`,
@@ -65,8 +71,8 @@ export function others(): Scenario[] {
       connections: 8,
       stream: STREAM,
       page: PAGE_BY_PRICE,
-      set: readers === 1000 ? 'quick' : 'full',
-      on: { mongodb: readers === 1000 ? PAIR : ['sluice'], lmdb: ['sluice'] },
+      set,
+      on: { mongodb: readers === 5000 ? ['sluice'] : PAIR, lmdb: ['sluice'] },
     })),
     {
       kind: 'slow-reader',

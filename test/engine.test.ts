@@ -1,5 +1,6 @@
 import { describe } from 'node:test';
 import { answerContract } from './engine.answers.contract.ts';
+import { corpusContract } from './engine.corpus.contract.ts';
 import { endingContract } from './engine.endings.contract.ts';
 import { hostileContract } from './engine.hostile.contract.ts';
 import { requestContract } from './engine.requests.contract.ts';
@@ -14,6 +15,7 @@ function engineContract(name: EngineName): void {
   streamContract(name);
   endingContract(name);
   hostileContract(name);
+  corpusContract(name);
   stopContract(name);
 }
 

@@ -7,11 +7,19 @@ import { connect, createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
+import { setTimeout as pause } from 'node:timers/promises';
 import { catalogue } from './support/catalogue.ts';
+import { allOf, type Case } from './support/corpus/case.ts';
+import { CORPUS } from './support/corpus/corpus.ts';
 import { samples } from './support/metrics.ts';
 import { program } from './support/programs.ts';
 import { RawClient } from './support/raw.ts';
 import { serverOn } from './support/server.ts';
+
+/** A proxy that waits for more of a request has had time enough for what was to be forwarded. */
+const ENOUGH_MS = 1_000;
+
+const ATTACKS = process.env.LONG ? CORPUS : CORPUS.filter((one) => one.class === 'smuggling');
 
 const README = readFileSync(join(import.meta.dirname, '../README.md'), 'utf8');
 
@@ -21,7 +29,7 @@ const PROXIES = {
     programs: ['nginx', '/usr/sbin/nginx'],
     version: ['-v'],
     wrap: (sample: string, folder: string) =>
-      `pid ${folder}/pid; error_log stderr error; events {} http { access_log off;\n` +
+      `pid ${folder}/pid; error_log stderr crit; events {} http { access_log off;\n` +
       ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi']
         .map((name) => `${name}_temp_path ${folder}/${name};`)
         .join(' ') +
@@ -40,14 +48,18 @@ for (const name of ['nginx', 'haproxy'] as const)
   test(`${name} as the README configures it: streams whole and unbuffered, cuts seen, clients known, nothing smuggled`, async (t) => {
     const found = program(t, PROXIES[name].programs, PROXIES[name].version);
     if (found === null) return;
-    const seen: { path: string; client: string }[] = [];
+    const seen: { path: string; client: string; forwarded: string | undefined }[] = [];
     const server = await serverOn(
       t,
       { MONGODB_URI: '', TRUSTED_PROXIES: 'loopback', STREAM_GRACE: '10 ms' },
       {
         tap: (serve) => async (request) => {
           const reply = await serve(request);
-          seen.push({ path: request.path, client: request.notes.client });
+          seen.push({
+            path: request.path,
+            client: request.notes.client,
+            forwarded: request.headers['x-forwarded-for'],
+          });
           return reply;
         },
       },
@@ -77,17 +89,18 @@ for (const name of ['nginx', 'haproxy'] as const)
     await (await fetch(`${proxied}/livez`, { headers: { 'x-forwarded-for': '198.51.100.1' } })).text();
     assert.equal(seen.at(-1)?.client, '127.0.0.1', 'what a client says of itself is not believed');
 
-    for (const attack of SMUGGLED) {
-      const client = await RawClient.connect(t, port);
-      await client
-        .send(attack)
-        .until((came) => came.includes('HTTP/1.1 '))
-        .catch(() => 'closed without an answer');
-      client.socket.destroy();
+    // The proxy writes X-Forwarded-For into each request that it knows of. One that runs without is one that it did not see.
+    seen.splice(0);
+    await Promise.all(ATTACKS.map((one) => sendThrough(t, port, one)));
+    for (let i = 0; i < 50; i++) {
+      const { instance } = (await (await fetch(`${proxied}/items/probe-${i}`)).json()) as {
+        instance: string;
+      };
+      assert.equal(instance, `/items/probe-${i}`, 'each has its own answer');
     }
-    assert.equal((await fetch(`${proxied}/livez`)).status, 200);
+    assert.ok(seen.length > ATTACKS.length / 10, 'what is sound came through');
     assert.deepEqual(
-      seen.filter(({ path }) => path === '/smuggled'),
+      seen.filter(({ path, forwarded }) => forwarded !== '127.0.0.1' && path !== '/readyz'),
       [],
     );
 
@@ -100,17 +113,18 @@ for (const name of ['nginx', 'haproxy'] as const)
     assert.ok(!(await reader.untilClosed()).endsWith('0\r\n\r\n'));
   });
 
-const HIDDEN = 'GET /smuggled HTTP/1.1\r\nHost: x\r\n\r\n';
-
-/** Requests with another one in them, for whoever reads their length otherwise than the proxy does. */
-const SMUGGLED = [
-  `POST /livez HTTP/1.1\r\nHost: x\r\nContent-Length: ${HIDDEN.length + 5}\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n${HIDDEN}`,
-  `POST /livez HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\nContent-Length: ${HIDDEN.length}\r\n\r\n${HIDDEN}`,
-  `POST /livez HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: xchunked\r\nContent-Length: ${HIDDEN.length}\r\n\r\n${HIDDEN}`,
-  `POST /livez HTTP/1.1\r\nHost: x\r\nContent-Length : ${HIDDEN.length}\r\n\r\n${HIDDEN}`,
-  `GET /livez HTTP/1.1\r\nHost: x\r\nContent-Length: ${HIDDEN.length}\r\n\r\n${HIDDEN}`,
-  `GET /livez HTTP/1.1\r\nHost: x\r\nX: a\nContent-Length: ${HIDDEN.length}\r\n\r\n${HIDDEN}`,
-];
+/** Sends a case to a proxy and waits for the first of what comes: an answer, the end of the connection, or ENOUGH_MS. */
+async function sendThrough(t: TestContext, port: number, one: Case): Promise<void> {
+  const client = await RawClient.connect(t, port);
+  const answered = client.send(allOf(one)).until((came) => came.includes('HTTP/1.1 '));
+  const enough = new AbortController();
+  await Promise.race([
+    answered.catch(() => 'closed without an answer'),
+    pause(ENOUGH_MS, undefined, { signal: enough.signal }).catch(() => 'answered before'),
+  ]);
+  enough.abort();
+  client.socket.destroy();
+}
 
 /** Starts the proxy before the server at this port; its own port, once it takes connections. */
 async function startProxy(

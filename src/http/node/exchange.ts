@@ -109,7 +109,11 @@ export class NodeExchange extends Exchange {
   }
 }
 
-/** Version 1.1 with a Host, or 1.0. Checked here: node's own answer to a missing Host lets a pipelined request run. */
+/**
+ * Version 1.1 with a Host, or 1.0, which knows no transfer coding (RFC 9112, 6.1). Checked here: node's own answer to a
+ * missing Host lets a pipelined request run.
+ */
 function isOurs({ httpVersion, headers }: IncomingMessage): boolean {
-  return httpVersion === '1.0' || (httpVersion === '1.1' && headers.host !== undefined);
+  if (httpVersion === '1.0') return headers['transfer-encoding'] === undefined;
+  return httpVersion === '1.1' && headers.host !== undefined;
 }

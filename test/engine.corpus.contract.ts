@@ -1,0 +1,99 @@
+import assert from 'node:assert/strict';
+import { describe, it, type TestContext } from 'node:test';
+import { allOf, BEHIND, type Case } from './support/corpus/case.ts';
+import { CORPUS } from './support/corpus/corpus.ts';
+import { DEVIATIONS, SILENT } from './support/corpus/deviations.ts';
+import { serveWith, text, type EngineName } from './support/engines.ts';
+import { RawClient } from './support/raw.ts';
+
+const LONG = process.env.LONG === '1';
+/** One case in so many also comes a byte at a time; with LONG each. */
+const BY_BYTES = 8;
+/** A case is cut at so many of its bytes; with LONG at each. */
+const CUTS = 3;
+const LONGEST_BY_BYTES = 400;
+
+/** All that a connection may bring: whole, byte by byte, and cut. */
+export function corpusContract(name: EngineName): void {
+  describe(`the ${CORPUS.length} things that a connection may bring`, () => {
+    it(`come to what they may, but for the deviations that are listed; ${LONG ? 'all' : `every ${BY_BYTES}th`} a byte at a time, too`, async (t) => {
+      const outcomeOf = await recording(t, name);
+      const others: Record<string, string> = {};
+      for (const [at, one] of CORPUS.entries()) {
+        const listed = DEVIATIONS[name][one.name];
+        // What may be silent is asked by a client that then leaves.
+        const asked = listed === undefined ? one : { ...one, waits: true };
+        const whole = await outcomeOf(asked, [allOf(one)]);
+        const slow = LONG || at % BY_BYTES === 0 ? await outcomeOf(asked, slowly(one)) : whole;
+        if (listed === SILENT && !/[A-Z]/.test(whole + slow)) others[one.name] = SILENT;
+        else if (!one.outcomes.includes(whole)) others[one.name] = whole;
+        if (listed === undefined) assert.ok(one.outcomes.includes(slow), `${one.name}, by bytes: ${slow}`);
+      }
+      assert.deepEqual(others, DEVIATIONS[name]);
+    });
+
+    it(`are never taken for another request when they are cut at ${LONG ? 'any byte' : `${CUTS} bytes`}, and the server goes on`, async (t) => {
+      const outcomeOf = await recording(t, name);
+      for (const one of CORPUS) {
+        const known = [...one.outcomes, DEVIATIONS[name][one.name] ?? ''];
+        for (const end of cutsOf(one)) {
+          const cut = await outcomeOf({ ...one, waits: true }, [one.bytes.slice(0, end)]);
+          const ran = cut.replace(/ then cut$/, '');
+          assert.ok(
+            /^(cut|\d+)$/.test(cut) || known.some((outcome) => outcome.startsWith(ran)),
+            `${one.name}, cut at ${end}: ${cut}`,
+          );
+        }
+      }
+      const [first] = CORPUS;
+      assert.ok(first);
+      assert.equal(await outcomeOf(first, [BEHIND]), 'the one behind');
+    });
+  });
+}
+
+/** A byte a piece. What is longer is about its length, and comes in one. */
+function* slowly(one: Case): Generator<string> {
+  if (one.bytes.length > LONGEST_BY_BYTES) yield one.bytes;
+  else yield* one.bytes;
+  yield allOf(one).slice(one.bytes.length);
+}
+
+function cutsOf({ bytes }: Case): readonly number[] {
+  if (LONG && bytes.length <= LONGEST_BY_BYTES) return Array.from({ length: bytes.length }, (_, at) => at);
+  return Array.from({ length: CUTS }, (_, n) => Math.floor((bytes.length * (n + 1)) / (CUTS + 1)));
+}
+
+/**
+ * A server, and what it makes of pieces that are sent to it on a connection of their own, in turns of the event loop of
+ * their own: the requests that ran, `then cut` when the one behind did not; else the status of the refusal; else `cut`.
+ */
+async function recording(t: TestContext, name: EngineName) {
+  let ran: string[] = [];
+  const { port } = await serveWith(t, name, async (request) => {
+    const { method, path, query } = request;
+    const own = ran;
+    const place = own.push('') - 1; // node:http gives the next request out before the body of this one is all there
+    const body = Buffer.from(await request.body()).toString('latin1');
+    own[place] = `${method} ${path}${query && `?${query}`}${body && ` <${body}>`}`;
+    return text('ran');
+  });
+  return async ({ waits }: Case, pieces: Iterable<string>): Promise<string> => {
+    ran = [];
+    const client = await RawClient.connect(t, port);
+    for (const piece of pieces) {
+      client.send(piece);
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    if (waits) client.socket.end();
+    const answer = await client.untilClosed();
+    const requests = ran.filter((request) => request !== '');
+    const inOrder = requests.at(-1) === 'GET /behind';
+    if (inOrder) requests.pop();
+    const refusal = [...answer.matchAll(/HTTP\/1\.1 (\d+)/g)]
+      .map(([, status]) => status)
+      .find((status) => status !== '200');
+    if (requests.length === 0) return inOrder ? 'the one behind' : (refusal ?? 'cut');
+    return requests.join(', ') + (inOrder ? '' : ' then cut');
+  };
+}

@@ -1,0 +1,100 @@
+import { classed, either, post, refused, runs } from './case.ts';
+
+const BODY = '5\r\nhello\r\n0\r\n\r\n';
+
+/** Transfer-Encoding: what is not exactly `chunked` (RFC 9112, 6.1 and 6.3). */
+const NO_CODINGS: readonly (readonly [name: string, value: string])[] = [
+  ['xchunked', 'xchunked'],
+  ['chunkedx', 'chunkedx'],
+  ['chunked twice', 'chunked, chunked'],
+  ['chunked before identity', 'chunked, identity'],
+  ['identity', 'identity'],
+  ['identity before chunked', 'identity, chunked'],
+  ['gzip before chunked', 'gzip, chunked'],
+  ['gzip', 'gzip'],
+  ['empty', ''],
+  ['a comma', ','],
+  ['a comma before chunked', ', chunked'],
+  ['a comma behind chunked', 'chunked,'],
+  ['chunked with a parameter', 'chunked;q=1'],
+  ['chunked with a semicolon', 'chunked;'],
+  ['chunked in quotes', '"chunked"'],
+  ['chunked in single quotes', "'chunked'"],
+  ['chunked in two words', 'chunk ed'],
+  ['chunked and a word', 'chunked foo'],
+  ['chunked with a NUL inside', 'chun\0ked'],
+  ['chunked with a NUL behind', 'chunked\0'],
+  ['chunked behind a vertical tab', '\x0bchunked'],
+  ['chunked before a vertical tab', 'chunked\x0b'],
+  ['chunked behind a form feed', '\x0cchunked'],
+  ['chunked behind a byte above 0x7f', '\xe9chunked'],
+  ['chunked before a byte above 0x7f', 'chunked\xff'],
+  ['chunked behind a no-break space', '\xa0chunked'],
+  ['chunked with a Kelvin sign', 'chun\xe2\x84\xaaed'],
+  ['chunked behind a colon', ': chunked'],
+  ['chunked behind a CR', '\rchunked'],
+  ['chunked folded', '\r\n chunked'],
+];
+
+export const CODINGS = classed('smuggling', [
+  ...NO_CODINGS.map(([name, value]) =>
+    refused(`a transfer coding: ${name}`, post([`Transfer-Encoding: ${value}`], BODY), 501),
+  ),
+  refused('a length and a transfer coding', post(['Content-Length: 5', 'Transfer-Encoding: chunked'], BODY)),
+  refused('a transfer coding and a length', post(['Transfer-Encoding: chunked', 'Content-Length: 5'], BODY)),
+  refused(
+    'a length of zero and a transfer coding',
+    post(['Content-Length: 0', 'Transfer-Encoding: chunked'], BODY),
+  ),
+  refused(
+    'a length and a transfer coding that is none',
+    post(['Content-Length: 5', 'Transfer-Encoding: x'], 'hello'),
+    501,
+  ),
+  refused(
+    'two transfer codings',
+    post(['Transfer-Encoding: chunked', 'Transfer-Encoding: chunked'], BODY),
+    501,
+  ),
+  refused(
+    'chunked, then identity',
+    post(['Transfer-Encoding: chunked', 'Transfer-Encoding: identity'], BODY),
+    501,
+  ),
+  refused(
+    'identity, then chunked',
+    post(['Transfer-Encoding: identity', 'Transfer-Encoding: chunked'], BODY),
+    501,
+  ),
+  refused('cow, then chunked', post(['Transfer-Encoding: cow', 'Transfer-Encoding: chunked'], BODY), 501),
+  refused('a transfer coding with a blank before the colon', post(['Transfer-Encoding : chunked'], BODY)),
+  refused('a transfer coding with a tab before the colon', post(['Transfer-Encoding\t: chunked'], BODY)),
+  refused('a transfer coding with a blank before its name', post([' Transfer-Encoding: chunked'], BODY)),
+  refused('a transfer coding with a NUL in its name', post(['Transfer\0-Encoding: chunked'], BODY)),
+  refused(
+    'a transfer coding with a semicolon in its name',
+    post(['Transfer-Encoding;: chunked', 'Content-Length: 0']),
+  ),
+  refused('a transfer coding behind a CR', post(['X: x\rTransfer-Encoding: chunked'], BODY)),
+  refused('a transfer coding behind an empty name', post([': x', 'Transfer-Encoding: chunked'], BODY)),
+  refused('a transfer coding without a colon', post(['Transfer-Encoding chunked', 'Content-Length: 0'])),
+  refused('a name cut by a line end', post(['Transfer-', 'Encoding: chunked', 'Content-Length: 0'])),
+  refused('a chunked GET', `GET /x HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n${BODY}`),
+  refused('a chunked HEAD', `HEAD /x HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n${BODY}`),
+  refused(
+    'a chunked message of version 1.0',
+    `POST /x HTTP/1.0\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n${BODY}`,
+    505,
+  ),
+  either(
+    'a transfer coding behind a LF alone',
+    post(['X: x\nTransfer-Encoding: chunked'], BODY),
+    'POST /x <hello>',
+  ),
+  runs('chunked', post(['Transfer-Encoding: chunked'], BODY), 'POST /x <hello>'),
+  runs('Chunked', post(['Transfer-Encoding: Chunked'], BODY), 'POST /x <hello>'),
+  runs('CHUNKED', post(['TRANSFER-ENCODING: CHUNKED'], BODY), 'POST /x <hello>'),
+  runs('chunked between tabs', post(['Transfer-Encoding:\tchunked\t'], BODY), 'POST /x <hello>'),
+  runs('a coding by another name', post(['Transfer_Encoding: chunked']), 'POST /x'),
+  runs('a coding by a longer name', post(['X-Transfer-Encoding: chunked']), 'POST /x'),
+]);

@@ -1,0 +1,17 @@
+import { CHUNKS } from './chunks.ts';
+import type { Case } from './case.ts';
+import { CODINGS } from './codings.ts';
+import { FIELDS } from './fields.ts';
+import { LENGTHS } from './lengths.ts';
+import { REQUEST_LINES } from './lines.ts';
+import { TARGETS } from './targets.ts';
+
+/** Everything that a connection may bring. RFC 9110 and 9112 say what may come of it. */
+export const CORPUS: readonly Case[] = [
+  ...REQUEST_LINES,
+  ...TARGETS,
+  ...FIELDS,
+  ...LENGTHS,
+  ...CODINGS,
+  ...CHUNKS,
+];

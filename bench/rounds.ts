@@ -1,5 +1,6 @@
 import type { OpenGround } from './ground.ts';
 import type { Effort, Kind, Proof, Subject } from './kinds/kind.ts';
+import { besideStreams } from './kinds/beside-streams.ts';
 import { exports } from './kinds/exports.ts';
 import { requests } from './kinds/requests.ts';
 import { slowReader } from './kinds/slow-reader.ts';
@@ -22,6 +23,7 @@ const KINDS: { readonly [K in Measurement['kind']]: KindOf<Extract<Measurement, 
   exports,
   users,
   stalled,
+  'beside-streams': besideStreams,
   'slow-reader': slowReader,
   'cold-start': coldStart,
   'first-row': firstRow,

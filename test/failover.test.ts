@@ -2,9 +2,13 @@ import assert from 'node:assert/strict';
 import { connect } from 'node:net';
 import { test, type TestContext } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
+import { BSON } from '../src/store/bson.ts';
+import type { Plan } from '../src/store/store.ts';
 import { catalogue, expectedIds } from './support/catalogue.ts';
 import { LAST_CHUNK, dechunked } from './support/chunked.ts';
-import { ownMongod } from './support/mongod.ts';
+import { openStore, WAYS } from './support/mongo.ts';
+import { ownMongod, withDatabase } from './support/mongod.ts';
+import { NEVER, readRows } from './support/reading.ts';
 import type { Member, ReplicaSet } from './support/replica-set.ts';
 import { serverOn, type TestServer } from './support/server.ts';
 
@@ -41,7 +45,8 @@ const FAULTS = {
 } as const;
 
 async function shop(t: TestContext): Promise<{ set: ReplicaSet; server: TestServer } | null> {
-  const set = await ownMongod(t, { members: 3, electionMs: 2_000, cacheGB: 0.25 });
+  const enabled = ['--setParameter', 'enableTestCommands=1']; // for its failpoints
+  const set = await ownMongod(t, { members: 3, electionMs: 2_000, cacheGB: 0.25, arguments: enabled });
   if (!set) return null;
   const server = await serverOn(t, { MONGODB_URI: set.uri, RATE_LIMIT: 'off' });
   for (let at = 0; at < ROWS; at += 500)
@@ -83,6 +88,14 @@ function pull(url: URL, path: string, share: number, strike: () => Promise<void>
       resolve({ ids, whole: answer.toString('latin1', answer.length - 7) === LAST_CHUNK, gap });
     });
   });
+}
+
+/** Lets a member say that it has no longer the rows of a point in time (SnapshotTooOld). */
+async function forget(member: Member, mode: 'alwaysOn' | 'off'): Promise<void> {
+  const data = { failCommands: ['find'], errorCode: 239 };
+  await member.admin((client) =>
+    client.db('admin').command({ configureFailPoint: 'failCommand', mode, data }),
+  );
 }
 
 /** Resolves when there is a primary and all others follow it: the next loss then leaves a majority. */
@@ -127,6 +140,27 @@ test('streams of a replica set of three', async (t) => {
         t.diagnostic(`longest gap ${Math.round(Math.max(...gaps))} ms of ${gaps.length}`);
         assert.ok(Math.max(...gaps) <= LONGEST_GAP_MS);
         assert.equal(server.slots.taken, 0);
+      },
+    );
+
+  for (const { name, lane } of WAYS)
+    await t.test(
+      `${name}: a point in time is read from a member that has kept it, and gone when none has`,
+      async (t) => {
+        const { store } = await openStore(t, withDatabase(set.uri, `lane_${lane}`), { lane });
+        const rows = SET.slice(0, 50).map(({ document }) => BSON.serialize(document));
+        await store.items.insert(rows, 'fail');
+        const at = (await store.items.pointInTime(NEVER)) ?? assert.fail();
+        const plan: Plan = { order: 'id', direction: 1, at };
+        const read = async () =>
+          (await readRows(store.items, plan, {}, { rows: 99, bytes: Infinity })).rows.length;
+        const primary = await set.primary();
+        await forget(primary, 'alwaysOn');
+        assert.equal(await read(), 50);
+        for (const member of set.members) await forget(member, 'alwaysOn');
+        await assert.rejects(read(), { code: 'snapshot-expired' });
+        for (const member of set.members) await forget(member, 'off');
+        assert.equal(await read(), 50);
       },
     );
 

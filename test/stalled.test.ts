@@ -1,21 +1,82 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { readdirSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
-import { test } from 'node:test';
+import { join } from 'node:path';
+import { test, type TestContext } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { MongoClient } from 'mongodb';
-import { childServer, type ChildServer } from './support/child-server.ts';
+import { load } from '../bench/load.ts';
+import { startProcess } from '../bench/process.ts';
+import { BSON } from '../src/store/bson.ts';
+import { openLmdb } from '../src/store/lmdb.ts';
+import { Slots } from '../src/store/slots.ts';
+import { childServer, importItems, type ChildServer } from './support/child-server.ts';
+import { testDirectory } from './support/lmdb.ts';
+import { openStore } from './support/mongo.ts';
 import { testMongo } from './support/mongod.ts';
+import type { StoreName } from './support/server.ts';
 
 const LONG = Boolean(process.env.LONG);
 const READERS = Number(process.env.READERS ?? (LONG ? 5_000 : 60));
 const STALL_SECONDS = LONG ? 60 : 5;
+/** How much earlier or later than that a reader may be cut; a machine that does other things besides cannot say. Seconds. */
+const PUNCTUAL = LONG ? 8 : 60;
+/** What pages beside stalled readers may take, against pages alone. */
+const MOST_SLOWDOWN = LONG ? 3 : Infinity;
 /** 64 KiB each; of few readers it is what a server keeps for itself when it has once been busy. Bytes. */
 const MOST_HELD = Math.max(READERS * 64 * 1024, 96 * 1024 * 1024);
 const ROWS = 20_000;
 const AT_ONCE = 50;
-const PAGES = LONG ? 400 : 100;
+const PAGE_SECONDS = LONG ? 5 : 0.5;
+
+/** Of streams that are read at full speed, beside which pages are asked for. */
+const FAST = { streams: 8, rows: 1_000_000, mostSlowdown: 5 };
+const FAST_READERS = join(import.meta.dirname, '../bench/readers.ts');
+
+const CASES: readonly (readonly [StoreName, 'identity' | 'br'])[] = LONG
+  ? [
+      ['mongodb', 'identity'],
+      ['mongodb', 'br'],
+      ['lmdb', 'identity'],
+    ]
+  : [['mongodb', 'identity']];
+
+interface Ground {
+  readonly settings: Record<string, string>;
+  readonly openCursors: () => Promise<number>;
+}
+
+function rowsOf(coding: string): Uint8Array[] {
+  const fill = 'lorem ipsum dolor '.repeat(50);
+  const noise = (n: number) => Buffer.from(fill).map((byte, at) => byte ^ ((n * 7919 * (at + 1)) >> 5));
+  return Array.from({ length: ROWS }, (_, n) =>
+    BSON.serialize({ _id: n, category: 'c', price: n % 100, fill: coding === 'br' ? noise(n) : fill }),
+  );
+}
+
+/** A store with the rows in it, and no one who has it open; null, and the test skipped, where there is no mongod. */
+async function groundOf(t: TestContext, store: StoreName, coding: string): Promise<Ground | null> {
+  if (store === 'lmdb') {
+    const directory = await testDirectory(t);
+    const opened = await openLmdb({ directory, slots: new Slots() });
+    await opened.items.insert(rowsOf(coding), 'fail');
+    await opened.close();
+    return { settings: { DATA_DIR: directory }, openCursors: () => Promise.resolve(0) };
+  }
+  const uri = await testMongo(t);
+  if (uri === null) return null;
+  const opened = await openStore(t, uri);
+  await opened.store.items.insert(rowsOf(coding), 'fail');
+  const client = new MongoClient(uri);
+  t.after(() => client.close());
+  const openCursors = async () => {
+    const { metrics } = (await client.db('admin').command({ serverStatus: 1 })) as {
+      metrics: { cursor: { open: { total: number } } };
+    };
+    return metrics.cursor.open.total;
+  };
+  return { settings: { MONGODB_URI: uri }, openCursors };
+}
 
 /** A reader that has taken the first bytes and takes no more. */
 async function stall(url: URL, coding: string): Promise<Socket> {
@@ -39,19 +100,10 @@ async function stallAll(url: URL, coding: string): Promise<Socket[]> {
 }
 
 /** The 99th percentile of the times that pages of 100 take, eight at a time. Milliseconds. */
-async function pageP99(url: URL): Promise<number> {
-  const times: number[] = [];
-  const ask = async () => {
-    while (times.length < PAGES) {
-      const begun = performance.now();
-      times.push(Infinity);
-      const slot = times.length - 1;
-      await (await fetch(new URL('/items?limit=100&sort=price_asc', url))).arrayBuffer();
-      times[slot] = performance.now() - begun;
-    }
-  };
-  await Promise.all(Array.from({ length: 8 }, ask));
-  return times.sort((a, b) => a - b)[Math.ceil(times.length * 0.99) - 1] ?? Infinity;
+async function pageP99({ url }: ChildServer): Promise<number> {
+  const page = new URL('/items?limit=100&sort=price_asc', url).href;
+  const { latency } = await load({ url: page, connections: 8, until: { seconds: PAGE_SECONDS } });
+  return latency.p99;
 }
 
 /** Resolves when the memory has stopped growing, and no longer does so: what stalls is given back after a second. */
@@ -62,58 +114,66 @@ async function settled(server: ChildServer): Promise<number> {
   }
 }
 
-function openFiles({ pid }: ChildServer): number {
-  return readdirSync(`/proc/${pid}/fd`).length;
+/** How long each of the readers was let alone, as the log says when they have all been cut. Seconds, ascending. */
+async function lifetimes({ log }: ChildServer): Promise<number[]> {
+  const lives: number[] = [];
+  for await (const { end, ms } of log) {
+    if (end === 'stalled') lives.push((ms ?? NaN) / 1000);
+    if (lives.length === READERS) break;
+  }
+  return lives.sort((a, b) => a - b);
 }
 
-async function openCursors(client: MongoClient): Promise<number> {
-  const { metrics } = (await client.db('admin').command({ serverStatus: 1 })) as {
-    metrics: { cursor: { open: { total: number } } };
-  };
-  return metrics.cursor.open.total;
-}
-
-for (const coding of LONG ? ['identity', 'br'] : ['identity']) {
-  test(`${READERS} stalled readers (${coding}) cost little memory each and no cursor, pages go on, and each is gone after STALL_TIMEOUT`, async (t) => {
-    const uri = await testMongo(t);
-    if (uri === null) return;
-    const client = new MongoClient(uri);
-    t.after(() => client.close());
-    const fill = 'lorem ipsum dolor '.repeat(50);
-    const documents = Array.from({ length: ROWS }, (_, n) => ({
-      _id: n as never,
-      category: 'c',
-      price: n % 100,
-      fill: coding === 'br' ? Buffer.from(fill).map((byte, at) => byte ^ ((n * 7919 * (at + 1)) >> 5)) : fill,
-    }));
-    await client.db().collection('items').insertMany(documents);
-    const server = await childServer(t, {
-      MONGODB_URI: uri,
-      STREAM_LIMIT: 'off',
-      RATE_LIMIT: 'off',
-      STALL_TIMEOUT: `${STALL_SECONDS} s`,
-    });
-    await pageP99(server.url); // compiled and connected
-    const alone = await pageP99(server.url);
+for (const [store, coding] of CASES)
+  test(`${READERS} stalled readers (${store}, ${coding}) cost little memory each and no cursor, pages go on, and each is gone after STALL_TIMEOUT`, async (t) => {
+    const ground = await groundOf(t, store, coding);
+    if (!ground) return;
+    const limits = { STREAM_LIMIT: 'off', RATE_LIMIT: 'off', STALL_TIMEOUT: `${STALL_SECONDS} s` };
+    const server = await childServer(t, { ...ground.settings, ...limits });
+    await pageP99(server); // compiled and connected
+    const alone = await pageP99(server);
     const idle = server.rss();
-    const cursors = await openCursors(client);
+    const cursors = await ground.openCursors();
 
     const readers = await stallAll(server.url, coding);
-    const begun = performance.now();
     const each = ((await settled(server)) - idle) / READERS;
-    const beside = await pageP99(server.url);
-    assert.equal(await openCursors(client), cursors);
-    const held = openFiles(server);
-    const seconds = () => (performance.now() - begun) / 1000;
-    while (openFiles(server) > held - READERS / 100 && seconds() < 3 * STALL_SECONDS) await pause(100);
-    const first = seconds();
-    while (openFiles(server) > held - READERS && seconds() < 3 * STALL_SECONDS) await pause(100);
-    const last = seconds();
+    const beside = await pageP99(server);
+    assert.equal(await ground.openCursors(), cursors);
+    const lives = await lifetimes(server);
+    const [first = NaN, last = NaN] = [lives[0], lives.at(-1)];
     for (const reader of readers) reader.destroy();
     t.diagnostic(
-      `${READERS} readers, ${coding}: ${Math.round(each / 1024)} KiB each; page p99 ${alone.toFixed(1)} ms alone, ` +
+      `${READERS} readers, ${store}, ${coding}: ${Math.round(each / 1024)} KiB each; page p99 ${alone.toFixed(1)} ms alone, ` +
         `${beside.toFixed(1)} ms beside; cut after ${first.toFixed(1)} to ${last.toFixed(1)} s`,
     );
     if (coding === 'identity') assert.ok(each * READERS <= MOST_HELD, `${each} bytes each`);
+    assert.ok(beside <= MOST_SLOWDOWN * alone, 'pages go on');
+    assert.ok(first >= STALL_SECONDS && last <= STALL_SECONDS + PUNCTUAL, 'none is cut early, none is kept');
   });
-}
+
+for (const store of ['mongodb', 'lmdb'] satisfies StoreName[])
+  test(
+    `${store}: beside ${FAST.streams} streams read at full speed pages get their turn, and streams go on`,
+    { skip: !LONG },
+    async (t) => {
+      const uri = store === 'mongodb' ? await testMongo(t) : '';
+      if (uri === null) return;
+      const settings = store === 'mongodb' ? { MONGODB_URI: uri } : { DATA_DIR: await testDirectory(t) };
+      await importItems(['--generate', String(FAST.rows)], settings);
+      const server = await childServer(t, { ...settings, STREAM_LIMIT: 'off', RATE_LIMIT: 'off' });
+      await pageP99(server); // compiled and connected
+      const alone = await pageP99(server);
+      const args = [new URL('/items/stream', server.url).href, String(FAST.streams)];
+      const readers = await startProcess({ file: FAST_READERS, args, environment: {} });
+      const read = async () => (JSON.parse(await readers.ask('')) as { bytes: number }).bytes;
+      const before = await read();
+      const beside = await pageP99(server);
+      const megabytes = ((await read()) - before) / 1e6;
+      await readers.stop();
+      t.diagnostic(
+        `page p99 ${alone.toFixed(1)} ms alone, ${beside.toFixed(1)} ms beside streams of ${(megabytes / PAGE_SECONDS).toFixed(0)} MB/s`,
+      );
+      assert.ok(beside <= FAST.mostSlowdown * alone, 'pages get their turn');
+      assert.ok(megabytes > 1, 'streams go on');
+    },
+  );

@@ -76,6 +76,12 @@ const TARGETS: readonly Target[] = [
   { figure: 'a stalled reader, memory', ...below(64, 'KiB'), measured: stalled('kibPerReader') },
   { figure: 'pages beside stalled readers, p99 against without', ...atMost(3), measured: besideStalled },
   {
+    figure: 'pages beside 8 streams at full speed, p99 against without',
+    ...atMost(5),
+    measured: besideStreams('mongodb'),
+  },
+  { figure: 'the same, embedded store', ...atMost(5), measured: besideStreams('lmdb') },
+  {
     figure: 'embedded store, stream by id',
     ...rowsPerSecond(1e6),
     measured: pick('stream-id', perSecond, 'lmdb'),
@@ -143,4 +149,12 @@ function stalled(figure: string): Target['measured'] {
 
 function besideStalled(results: Results): number {
   return p99(results, mostStalled(results)) / stalled('aloneP99Ms')(results);
+}
+
+function besideStreams(store: string): Target['measured'] {
+  return pick(
+    'pages-beside-streams',
+    ({ latency, figures }) => latency && figures?.aloneP99Ms && latency.p99 / figures.aloneP99Ms,
+    store,
+  );
 }

@@ -75,6 +75,17 @@ export function others(): Scenario[] {
       on: { mongodb: readers === 5000 ? ['sluice'] : PAIR, lmdb: ['sluice'] },
     })),
     {
+      ...other,
+      kind: 'beside-streams',
+      name: 'pages-beside-streams',
+      shows: 'pages by price beside 8 streams read at full speed',
+      stream: STREAM,
+      streams: 8,
+      page: PAGE_BY_PRICE,
+      connections: 8,
+      on: { mongodb: PAIR, lmdb: ['sluice'] },
+    },
+    {
       kind: 'slow-reader',
       group: 'memory',
       set: 'quick',

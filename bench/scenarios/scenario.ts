@@ -1,4 +1,5 @@
 import type { CandidateName } from '../candidates.ts';
+import type { BesideStreamsScenario } from '../kinds/beside-streams.ts';
 import type { PartitionsScenario } from '../kinds/partitions.ts';
 import type { PullScenario } from '../kinds/pull.ts';
 import type { ExportsScenario } from '../kinds/exports.ts';
@@ -39,6 +40,7 @@ export type Measurement =
   | UsersScenario
   | ExportsScenario
   | StalledScenario
+  | BesideStreamsScenario
   | SlowReaderScenario
   | ColdStartScenario
   | FirstRowScenario;

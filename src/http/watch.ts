@@ -27,6 +27,9 @@ export class StoppedError extends Error {
   }
 }
 
+/** A round over all answers is made in so many pieces: thousands of them at once would hold everybody else up for 50 ms. */
+const SLICES = 20;
+
 /** One timer for all blocked answers of an engine; it runs only while there are any. */
 export class Watch {
   /** A reader that takes no byte for so long is cut. */
@@ -35,29 +38,38 @@ export class Watch {
   readonly now: () => number;
   private readonly intervalMs: number;
   private readonly watched = new Set<Watched>();
+  /** Those that this round has still to look at. */
+  private round = this.watched.values();
   private timer: NodeJS.Timeout | null = null;
 
   constructor(stallTimeoutMs: number, now: () => number = () => performance.now()) {
     this.stallTimeoutMs = stallTimeoutMs;
     this.now = now;
     // A second is short against the timers this stands in for (10 s) and long against what a check costs (10 us).
-    this.intervalMs = Math.max(10, Math.min(1000, stallTimeoutMs / 8));
+    this.intervalMs = Math.max(10, Math.min(1000, stallTimeoutMs / 8)) / SLICES;
   }
 
   add(answer: Watched): void {
     this.watched.add(answer);
-    this.timer ??= setInterval(() => this.checkAll(), this.intervalMs).unref();
+    this.timer ??= setInterval(() => this.checkSome(), this.intervalMs).unref();
   }
 
   delete(answer: Watched): void {
     this.watched.delete(answer);
   }
 
-  private checkAll(): void {
+  private checkSome(): void {
     if (this.watched.size === 0 && this.timer !== null) {
       clearInterval(this.timer);
       this.timer = null;
     }
-    for (const answer of this.watched) answer.check();
+    for (let left = Math.ceil(this.watched.size / SLICES); left > 0; left--) {
+      const next = this.round.next();
+      if (next.done === true) {
+        this.round = this.watched.values();
+        return;
+      }
+      next.value.check();
+    }
   }
 }

@@ -25,9 +25,11 @@ export interface LogLine {
   readonly msg: string;
   readonly pid: number;
   readonly url?: string;
-  /** Of a request. */
+  /** Of a request; `end` is how it ended, after `ms` milliseconds. */
   readonly method?: string;
   readonly path?: string;
+  readonly end?: string;
+  readonly ms?: number;
   /** The id of an export. */
   readonly export?: string;
 }

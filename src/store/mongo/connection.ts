@@ -19,8 +19,8 @@ export interface CommandOptions {
   readonly snapshot?: PointInTime | 'latest';
   /** The reply's nested documents stay bytes. */
   readonly raw?: boolean;
-  /** Instead of the URI's: `primary` for what changes something, `primaryPreferred` for what must see it. */
-  readonly readPreference?: 'primary' | 'primaryPreferred';
+  /** Instead of the URI's: `primary` for what changes something, `primaryPreferred` for what must see it, `secondaryPreferred` for what the primary has not. */
+  readonly readPreference?: 'primary' | 'primaryPreferred' | 'secondaryPreferred';
   /** How long the server may work on it, in ms, instead of 20 s. */
   readonly limitMs?: number;
   /** No limit: building an index takes as long as it takes. */

@@ -1,6 +1,7 @@
-import { Long } from '../bson.ts';
+import { Long, type Document } from '../bson.ts';
 import type { Slots } from '../slots.ts';
 import type { MongoConnection } from './connection.ts';
+import { isForgotten } from './errors.ts';
 import { readCursor } from './reply.ts';
 import type { FindWay, Reply } from './reply.ts';
 import type { PointInTime } from '../store.ts';
@@ -24,14 +25,30 @@ export class DriverWay implements FindWay {
     signal: AbortSignal,
     at?: PointInTime,
   ): Promise<Reply> {
-    const options = { signal, raw: true, ...(at !== undefined && { snapshot: at }) };
-    const reply = await this.#connection.run(command, options);
+    const reply = await this.#run(command, signal, at);
     const cursor = reply.cursor as Uint8Array;
     const { start, length, id } = readCursor(cursor);
     if (id !== 0n) this.#kill(command.find, id);
     const slot = this.#slots.take(length);
     slot.bytes(length).set(cursor.subarray(start, start + length));
     return { slot, start: 0, length, cut: id !== 0n };
+  }
+
+  async #run(
+    command: Readonly<Record<string, unknown>>,
+    signal: AbortSignal,
+    at?: PointInTime,
+  ): Promise<Document> {
+    if (at === undefined) return this.#connection.run(command, { signal, raw: true });
+    const options = { signal, raw: true, snapshot: at };
+    try {
+      return await this.#connection.run(command, options);
+    } catch (error) {
+      // A point in time is gone when no member has it; most often it is the primary that was asked.
+      const mayAskOthers = this.#connection.client.readPreference.mode !== 'primary';
+      if (!isForgotten(error) || !mayAskOthers) throw error;
+      return this.#connection.run(command, { ...options, readPreference: 'secondaryPreferred' });
+    }
   }
 
   async settle(): Promise<void> {

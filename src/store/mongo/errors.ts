@@ -76,6 +76,11 @@ const EXPIRED: ReadonlySet<unknown> = new Set([
   CODES.badValue,
 ]);
 
+/** Whether this member has no longer, or not yet, the rows of a point in time: each has kept its own history since it was started or synced. */
+export function isForgotten(error: unknown): boolean {
+  return codeOf(error) === CODES.snapshotTooOld || codeOf(error) === CODES.snapshotUnavailable;
+}
+
 /** What the callers of a store are told of a read at a point in time that failed. */
 export function snapshotFault(error: unknown): unknown {
   const code = codeOf(error);

@@ -1,6 +1,8 @@
 import { storeUnavailable } from '../../errors.ts';
+import type { Bookmark } from '../bookmark.ts';
 import type { Layout } from './collection.ts';
 import { isOtherCollection, snapshotFault } from './errors.ts';
+import { Gathering } from './gather.ts';
 import type { Range } from './plan.ts';
 import type { FindWay, Reply } from './reply.ts';
 import type { Setup } from './setup.ts';
@@ -24,13 +26,10 @@ export class Finder {
     layout: Layout,
     signal: AbortSignal,
   ): Promise<Reply> {
-    const { index, sort, min, max, filter, at } = range;
+    const { filter, at } = range;
     return this.#ask(
       {
-        hint: layout.indexes[index],
-        sort,
-        ...(min && { min }),
-        ...(max && { max }),
+        ...stretchOf(range, layout),
         ...(filter && { filter }),
         ...(skip > 0 && { skip }),
         limit,
@@ -40,6 +39,16 @@ export class Finder {
       signal,
       at,
     );
+  }
+
+  /** The id `skip` entries behind a range's first one, taken from the index; null when the range ends before. */
+  async idBehind(range: Range, skip: number, layout: Layout, signal: AbortSignal): Promise<Bookmark | null> {
+    const one = { projection: { _id: 1 }, skip, limit: 1, batchSize: 1 };
+    const reply = await this.#ask({ ...stretchOf(range, layout), ...one }, signal, range.at);
+    const gathering = new Gathering({ order: 'id' }, { rows: 1, bytes: Infinity });
+    gathering.take(reply);
+    gathering.release();
+    return gathering.last;
   }
 
   /** The row of an id, or none. */
@@ -65,4 +74,9 @@ export class Finder {
       throw isOther && told === error ? storeUnavailable(error) : told;
     }
   }
+}
+
+/** What says which entries of which index a find goes over, and in which order. */
+function stretchOf({ index, sort, min, max }: Range, layout: Layout): Readonly<Record<string, unknown>> {
+  return { hint: layout.indexes[index], sort, ...(min && { min }), ...(max && { max }) };
 }

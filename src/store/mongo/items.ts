@@ -12,7 +12,7 @@ import { rangesOf } from './plan.ts';
 import type { Range } from './plan.ts';
 import type { Setup } from './setup.ts';
 import { presentTime } from './snapshot.ts';
-import { splitBySample } from './split.ts';
+import { Splitter } from './split.ts';
 import type { Slots } from '../slots.ts';
 import type { Count, CountMode, From, InsertResult, ItemStore, OnConflict } from '../store.ts';
 import type { Plan, PointInTime, Size } from '../store.ts';
@@ -27,6 +27,7 @@ export class MongoItems implements ItemStore {
   readonly #finder: Finder;
   readonly #slots: Slots;
   readonly #counter: Counter;
+  readonly #splitter: Splitter;
   /** Bytes a row had on average lately: keeps a read of large rows from asking for 16 MB to use one of them. */
   #rowBytes = 256;
 
@@ -36,6 +37,7 @@ export class MongoItems implements ItemStore {
     this.#finder = finder;
     this.#slots = slots;
     this.#counter = new Counter(connection, setup.collection);
+    this.#splitter = new Splitter(connection, setup.collection, this.#counter, finder);
   }
 
   /** One find nearly always; more when its reply was at its 16 MB, or rows turned out smaller than lately. */
@@ -71,8 +73,7 @@ export class MongoItems implements ItemStore {
 
   async split(plan: Plan, parts: number, signal: AbortSignal): Promise<readonly Bookmark[]> {
     signal.throwIfAborted();
-    await this.#setup.layout(signal);
-    return splitBySample(this.#connection, this.#setup.collection, plan, parts, signal);
+    return this.#splitter.split(plan, parts, await this.#setup.layout(signal), signal);
   }
 
   async pointInTime(signal: AbortSignal): Promise<PointInTime | null> {

@@ -2,7 +2,7 @@ import type { ClientSession } from 'mongodb';
 import { Long } from '../../bson.ts';
 import { COMMAND_LIMIT_MS, GRACE_MS } from '../connection.ts';
 import type { MongoConnection } from '../connection.ts';
-import { mayRetry, translate } from '../errors.ts';
+import { isForgotten, mayRetry, translate } from '../errors.ts';
 import type { FindWay, Reply } from '../reply.ts';
 import type { Slots } from '../../slots.ts';
 import type { PointInTime } from '../../store.ts';
@@ -60,7 +60,8 @@ export class Lane implements FindWay {
         return await this.#ask(pool, command, signal, at);
       } catch (error) {
         signal.throwIfAborted();
-        if (!(error instanceof LaneBroken) && !mayRetry(error)) throw translate(error);
+        if (at !== undefined && isForgotten(error)) return this.#askOthers(pool, command, signal, at, error);
+        if (!isPassing(error)) throw translate(error);
       }
     }
     return this.#parts.driver.find(command, signal, at);
@@ -75,6 +76,25 @@ export class Lane implements FindWay {
     await this.settle();
     this.#parts.members.close();
     await this.#parts.driver.close();
+  }
+
+  /** A point in time is gone when no member has it: rejects with what the first one said. */
+  async #askOthers(
+    first: Pool,
+    command: Readonly<Record<string, unknown>>,
+    signal: AbortSignal,
+    at: PointInTime,
+    forgotten: unknown,
+  ): Promise<Reply> {
+    for (const pool of this.#parts.members.others(first)) {
+      try {
+        return await this.#ask(pool, command, signal, at);
+      } catch (error) {
+        signal.throwIfAborted();
+        if (!isForgotten(error) && !isPassing(error)) throw translate(error);
+      }
+    }
+    throw translate(forgotten);
   }
 
   async #ask(
@@ -114,6 +134,11 @@ export class Lane implements FindWay {
     this.#killing.add(killing);
     void killing.finally(() => this.#killing.delete(killing));
   }
+}
+
+/** Whether another member, or the same a little later, will do. */
+function isPassing(error: unknown): boolean {
+  return error instanceof LaneBroken || mayRetry(error);
 }
 
 /** The lane beside a connection's driver: it sees the members as the driver does, and goes by its settings. */

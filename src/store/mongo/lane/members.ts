@@ -87,6 +87,11 @@ export class Members {
     return null;
   }
 
+  /** All others that the mode allows to ask, the best ones first. */
+  others(asked: Pool): Pool[] {
+    return [...new Set(this.#groups.flat())].filter((pool) => pool !== asked && !pool.isResting);
+  }
+
   close(): void {
     this.update({ type: 'Unknown', servers: new Map() });
   }

@@ -61,6 +61,8 @@ export interface ServerOptions {
   readonly sharedPort?: boolean;
   /** What the guard against overload looks at. */
   readonly overloadProbe?: OverloadProbe;
+  /** Stands between the store and all who use it. */
+  readonly tapStore?: (store: Store) => Store;
   /** Stands between the engine and the application. */
   readonly tap?: (serve: Serve, routes: readonly Route[]) => Serve;
   /** How what this process counts is joined with what its siblings count; by default there are none. */
@@ -101,6 +103,7 @@ async function start(
     leaseMs = LEASE_MS,
     sharedPort = false,
     overloadProbe,
+    tapStore = (store) => store,
     tap = (serve) => serve,
     gatherMetrics = (own) => async () => [await own()],
   }: ServerOptions,
@@ -119,7 +122,7 @@ async function start(
     exports: () => exporter.counts,
     overloaded: () => guard.overloaded,
   });
-  const store = timedStore(await openStore(config, slots, log), metrics);
+  const store = timedStore(tapStore(await openStore(config, slots, log)), metrics);
   closes.push(
     () => store.close(),
     () => guard.close(),

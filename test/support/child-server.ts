@@ -55,10 +55,13 @@ export async function childServer(t: TestContext, environment: Record<string, st
     const [code] = (await gone) as [number | null];
     return code;
   };
-  for await (const { msg, url } of log)
+  let last: LogLine | null = null;
+  for await (const line of log) {
+    const { msg, url } = (last = line);
     if (msg === 'listening' && url !== undefined)
       return { url: new URL(url), pid, rss: () => rssOf(pid), log, end };
-  throw new Error('the server ended before it listened');
+  }
+  throw new Error(`the server ended before it listened; its last words: ${JSON.stringify(last)}`);
 }
 
 /** The next line of the log with this message. */

@@ -5,6 +5,8 @@ import { CANDIDATES, programOf, type CandidateName } from '../bench/candidates.t
 import { readOptions } from '../bench/options.ts';
 import { JsonBytes } from '../bench/peers/bson-json.ts';
 import { createScenarios } from '../bench/scenarios.ts';
+import { COMPRESSIONS } from '../src/exports/export.ts';
+import { FORMATS } from '../src/items/format.ts';
 import { BSON, Long, ObjectId } from '../src/store/bson.ts';
 
 const scenarios = createScenarios(1_000_000);
@@ -37,6 +39,14 @@ test('every candidate has its program and is measured, and no limit of one store
 test('the short form has every kind of scenario', () => {
   const kinds = (all: typeof scenarios) => [...new Set(all.map(({ kind }) => kind))].sort();
   assert.deepEqual(kinds(scenarios.filter(({ set }) => set === 'quick')), kinds(scenarios));
+});
+
+test('an export of each format in each compression is measured alone', () => {
+  const measured = scenarios.flatMap((one) => (one.kind === 'exports' && !one.beside ? [one.body] : []));
+  assert.deepEqual(
+    measured.map(({ format, compression }) => `${format} ${compression}`),
+    FORMATS.flatMap((format) => COMPRESSIONS.map((compression) => `${format} ${compression}`)),
+  );
 });
 
 test('no scenario passes over more rows than there are', () => {

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import * as zlib from 'node:zlib';
+import { atOnce } from '../src/stream/at-once.ts';
 import { codings, compress, compressBytes, type Coding } from '../src/stream/compress.ts';
 import type { Sink } from '../src/stream/sink.ts';
 import { content, writeContent } from './support/slow-reader.ts';
@@ -245,3 +246,27 @@ for (const coding of codings) {
     });
   });
 }
+
+describe('of work that waits for its turn', () => {
+  it('so much is under way at a time, in order, also behind a failure', async () => {
+    const inTurn = atOnce(2);
+    const ends: (() => void)[] = [];
+    const begin = (n: number) =>
+      inTurn(async () => {
+        await new Promise<void>((resolve) => ends.push(resolve));
+        if (n === 0) throw new Error('failed');
+        return n;
+      });
+    const all = [0, 1, 2, 3].map(begin);
+    assert.equal(ends.length, 2);
+    ends[0]?.();
+    await assert.rejects(all[0] ?? assert.fail(), /failed/);
+    await new Promise(setImmediate);
+    assert.equal(ends.length, 3);
+    ends[1]?.();
+    await new Promise(setImmediate);
+    assert.equal(ends.length, 4);
+    ends.forEach((end) => end());
+    assert.deepEqual(await Promise.all(all.slice(1)), [1, 2, 3]);
+  });
+});

@@ -1,62 +1,24 @@
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
 import { test, type TestContext } from 'node:test';
-import { Exporter } from '../src/exports/exporter.ts';
-import type { ExportRequest } from '../src/exports/job.ts';
-import { Jobs } from '../src/exports/jobs.ts';
-import type { Work } from '../src/queue/queue.ts';
-import { createTranscoder } from '../src/serialize/transcoder.ts';
+import { storeUnavailable } from '../src/errors.ts';
+import { cancel, isFinal, type ExportRequest } from '../src/exports/job.ts';
 import { BSON } from '../src/store/bson.ts';
 import type { FileStore } from '../src/store/files.ts';
-import { openLmdb } from '../src/store/lmdb.ts';
-import { Slots } from '../src/store/slots.ts';
-import type { Store } from '../src/store/store.ts';
+import type { From, Store } from '../src/store/store.ts';
 import { crc32 } from '../src/stream/crc32.ts';
 import { childServer, logged } from './support/child-server.ts';
+import { LEASE_MS, openDirectory, twoHandles, Worker, type Handle } from './support/export-worker.ts';
 import { awaited, exportRows, fileOf, order } from './support/exports.ts';
 import { testDirectory } from './support/lmdb.ts';
 import { openStore } from './support/mongo.ts';
 import { testMongo } from './support/mongod.ts';
 import type { StoreName } from './support/server.ts';
 
-const ROWS = exportRows(5_000); // a segment, and what is left over
-const LEASE_MS = 10_000;
+const ROWS = exportRows(13_000); // two segments, and what is left over
 const REQUEST: ExportRequest = { sort: 'id_asc', fields: ['price'], format: 'ndjson', compression: 'none' };
 const TEXT = ROWS.map(({ _id, price }) => `${JSON.stringify({ id: _id, price })}\n`).join('');
 const STORES = ['lmdb', 'mongodb'] as const;
-
-interface Handle {
-  readonly store: Store;
-  readonly slots: Slots;
-}
-
-/** One store through two handles, as two processes have it, filled; null, and the test skipped, where there is none. */
-async function twoHandles(t: TestContext, name: StoreName): Promise<[Handle, Handle] | null> {
-  const open = name === 'lmdb' ? await lmdbOpener(t) : await mongoOpener(t);
-  if (!open) return null;
-  const handles: [Handle, Handle] = [await open(), await open()];
-  await fill(handles[0].store);
-  return handles;
-}
-
-async function lmdbOpener(t: TestContext): Promise<() => Promise<Handle>> {
-  const directory = await testDirectory(t);
-  return async () => {
-    const handle = await openDirectory(directory);
-    t.after(() => handle.store.close());
-    return handle;
-  };
-}
-
-async function openDirectory(directory: string): Promise<Handle> {
-  const slots = new Slots();
-  return { store: await openLmdb({ directory, slots }), slots };
-}
-
-async function mongoOpener(t: TestContext): Promise<(() => Promise<Handle>) | null> {
-  const uri = await testMongo(t);
-  return uri === null ? null : () => openStore(t, uri);
-}
+const BEAT_MS = 1_000;
 
 async function fill({ items }: Store): Promise<void> {
   const { refused } = await items.insert(
@@ -66,43 +28,17 @@ async function fill({ items }: Store): Promise<void> {
   assert.deepEqual(refused, []);
 }
 
-interface WorkerOptions {
-  readonly now?: () => Date;
-  /** Called before a file is begun. */
-  readonly begins: (name: string) => void | Promise<void>;
+async function twoFilled(t: TestContext, name: StoreName): Promise<[Handle, Handle] | null> {
+  const handles = await twoHandles(t, name);
+  if (handles) await fill(handles[0].store);
+  return handles;
 }
 
-/** An exporter that looks nowhere by itself and never renews a lease: the test is its queue. */
-function workerOn({ store, slots }: Handle, { begins, now = () => new Date() }: WorkerOptions) {
-  const { items, files } = store;
-  const jobs = new Jobs({ records: store.exports, perClient: 100, now });
-  const watched: FileStore = {
-    create: async (name) => {
-      await begins(name);
-      return files.create(name);
-    },
-    read: (...range) => files.read(...range),
-    size: (name) => files.size(name),
-    remove: (name) => files.remove(name),
-    names: () => files.names(),
-  };
-  const log = { info: () => undefined, warn: () => undefined, error: () => undefined };
-  const { transcoder } = createTranscoder(slots);
-  let work: Work = () => Promise.resolve(null);
-  const exporter = new Exporter({
-    ...{ jobs, files: watched, items, lasting: items, transcoder, now, log },
-    leaseMs: LEASE_MS,
-    ttlMs: LEASE_MS * 100,
-    pause: async (_, signal) => {
-      await once(signal, 'abort');
-      throw signal.reason;
-    },
-    openQueue: (options) => {
-      ({ work } = options);
-      return { add: () => Promise.resolve(), close: () => Promise.resolve() };
-    },
-  });
-  return { jobs, files, work, close: () => exporter.close() };
+/** What somebody waits for until another opens it. */
+function gate(): { readonly opened: Promise<void>; readonly open: () => void } {
+  let open = (): void => undefined;
+  const opened = new Promise<void>((resolve) => (open = resolve));
+  return { opened, open: () => open() };
 }
 
 async function textOf(files: FileStore, name: string, bytes: number): Promise<string> {
@@ -113,26 +49,24 @@ async function textOf(files: FileStore, name: string, bytes: number): Promise<st
 
 for (const name of STORES)
   test(`${name}: of two workers, each told of a job five times, one works on it; told again, none does`, async (t) => {
-    const handles = await twoHandles(t, name);
+    const handles = await twoFilled(t, name);
     if (!handles) return;
     const begun: string[] = [];
-    const [one, other] = handles.map((handle) =>
-      workerOn(handle, { begins: (file) => void begun.push(file) }),
-    );
-    assert.ok(one && other);
-    const { signal } = new AbortController();
-    const jobs = await Promise.all([1, 2, 3].map(() => one.jobs.create('ada', REQUEST, signal)));
+    const hooks = { begins: (file: string) => void begun.push(file) };
+    const [one, other] = [new Worker(handles[0], hooks), new Worker(handles[1], hooks)];
+    const jobs = await Promise.all([1, 2, 3].map(() => one.jobs.create('ada', REQUEST, t.signal)));
+    const ids = jobs.map(({ id }) => id);
     const tellAll = () =>
       Promise.all(
-        jobs.flatMap(({ id }) => [one, other].flatMap(({ work }) => [1, 2, 3, 4, 5].map(() => work(id)))),
+        ids.flatMap((id) => [one, other].flatMap(({ work }) => [1, 2, 3, 4, 5].map(() => work(id)))),
       );
     await tellAll();
     assert.deepEqual(
       begun.map((file) => file.split('.')[0]).toSorted(),
-      jobs.map(({ id }) => id).toSorted(),
+      ids.toSorted(),
       'one file for each job',
     );
-    const done = await Promise.all(jobs.map(({ id }) => other.jobs.get(id, signal)));
+    const done = await Promise.all(ids.map((id) => other.jobs.get(id, t.signal)));
     for (const job of done) {
       assert.ok(job?.state === 'complete');
       const { rows, bytes, crc32: crc } = job.file;
@@ -140,8 +74,8 @@ for (const name of STORES)
       assert.equal(await textOf(other.files, job.file.name, bytes), TEXT);
     }
     assert.deepEqual(new Set(await tellAll()), new Set([null]), 'there is nothing to do');
-    assert.equal(begun.length, jobs.length);
-    assert.deepEqual(await Promise.all(jobs.map(({ id }) => one.jobs.get(id, signal))), done);
+    assert.equal(begun.length, ids.length);
+    assert.deepEqual(await Promise.all(ids.map((id) => one.jobs.get(id, t.signal))), done);
     assert.deepEqual((await one.files.names()).toSorted(), begun.toSorted());
     assert.deepEqual(
       handles.map(({ slots }) => slots.taken),
@@ -152,38 +86,103 @@ for (const name of STORES)
 
 for (const name of STORES)
   test(`${name}: a worker held up for longer than its lease spoils nothing of who took over`, async (t) => {
-    const handles = await twoHandles(t, name);
+    const handles = await twoFilled(t, name);
     if (!handles) return;
     let time = Date.now();
     const now = () => new Date(time);
-    let begins = (): void => undefined;
-    const hasBegun = new Promise<void>((resolve) => (begins = resolve));
-    let goOn = (): void => undefined;
-    const held = new Promise<void>((resolve) => (goOn = resolve));
-    const slow = workerOn(handles[0], {
+    const [begun, held] = [gate(), gate()];
+    const slow = new Worker(handles[0], {
       now,
       begins: () => {
-        begins();
-        return held;
+        begun.open();
+        return held.opened;
       },
     });
-    const next = workerOn(handles[1], { now, begins: () => undefined });
-    const { signal } = new AbortController();
-    const { id } = await slow.jobs.create('ada', REQUEST, signal);
+    const next = new Worker(handles[1], { now });
+    const { id } = await slow.jobs.create('ada', REQUEST, t.signal);
     const working = slow.work(id);
-    await hasBegun;
+    await begun.opened;
     assert.equal(await next.work(id), LEASE_MS, 'the lease holds so long yet');
     time += LEASE_MS;
     assert.equal(await next.work(id), null);
-    const done = await next.jobs.get(id, signal);
-    goOn();
+    const done = await next.jobs.get(id, t.signal);
+    held.open();
     assert.equal(await working, null);
-    assert.deepEqual(await next.jobs.get(id, signal), done);
+    assert.deepEqual(await next.jobs.get(id, t.signal), done);
     assert.ok(done?.state === 'complete');
     assert.deepEqual(await next.files.names(), [done.file.name], 'what it wrote is gone');
     assert.equal(await textOf(next.files, done.file.name, done.file.bytes), TEXT);
     await Promise.all([slow.close(), next.close()]);
   });
+
+test('a job cancelled through another process ends at the next beat, without a file', async (t) => {
+  const handles = await twoFilled(t, 'lmdb');
+  if (!handles) return;
+  const pieces: number[] = [];
+  const worker: Worker = new Worker(handles[0], {
+    writes: async (piece) => {
+      pieces.push(piece);
+      if (piece !== 2) return;
+      const now = new Date();
+      const final = { finishedAt: now, expiresAt: new Date(now.getTime() + LEASE_MS) };
+      await other.jobs.change(id, (job) => (isFinal(job) ? job : cancel(job, final)));
+      await worker.beat(BEAT_MS);
+    },
+  });
+  const other = new Worker(handles[1]);
+  const { id } = await other.jobs.create('ada', REQUEST, t.signal);
+  assert.equal(await worker.work(id), null);
+  assert.deepEqual(pieces, [1, 2]);
+  assert.equal((await other.jobs.get(id, t.signal))?.state, 'cancelled');
+  assert.deepEqual(await other.files.names(), []);
+  assert.equal(handles[0].slots.taken, 0);
+  await Promise.all([worker.close(), other.close()]);
+});
+
+test('an attempt goes on behind what the one before saved at a beat; five failures in a row, each after a longer pause, are the end', async (t) => {
+  const handles = await twoFilled(t, 'lmdb');
+  if (!handles) return;
+  let time = Date.now();
+  let fault: Error | null = storeUnavailable(new Error('away'));
+  let from: From[] = [];
+  const worker: Worker = new Worker(handles[0], {
+    now: () => new Date(time),
+    reads: (one) => void from.push(one),
+    writes: async (piece) => {
+      if (piece === 2) await worker.beat(BEAT_MS);
+      if (piece === 3 && fault) throw fault;
+    },
+  });
+  const { id } = await worker.jobs.create('ada', REQUEST, t.signal);
+  assert.equal(await worker.work(id), 1_000);
+  const failed = await worker.jobs.get(id, t.signal);
+  assert.ok(failed?.state === 'queued' && failed.kept);
+  assert.deepEqual(await worker.files.names(), [failed.kept.name]);
+  assert.ok(failed.kept.rows > 0 && failed.kept.rows < ROWS.length);
+  assert.equal(await worker.work(id), 1_000, 'it is not due yet');
+  [from, fault, time] = [[], null, time + 1_000];
+  assert.equal(await worker.work(id), null);
+  assert.deepEqual(from[0], { after: failed.kept.bookmark });
+  const done = await worker.jobs.get(id, t.signal);
+  assert.ok(done?.state === 'complete');
+  assert.equal(await textOf(worker.files, done.file.name, done.file.bytes), TEXT);
+  assert.deepEqual(await worker.files.names(), [done.file.name]);
+
+  const hopeless = await worker.jobs.create('ada', REQUEST, t.signal);
+  fault = new Error('a secret of ours');
+  const pauses = [];
+  for (let wait: number | null = 0; wait !== null; pauses.push(wait)) {
+    time += wait;
+    wait = await worker.work(hopeless.id);
+  }
+  assert.deepEqual(pauses, [1_000, 2_000, 4_000, 8_000, null]);
+  const given = await worker.jobs.get(hopeless.id, t.signal);
+  assert.ok(given?.state === 'failed');
+  assert.equal(given.failure.code, 'internal');
+  assert.doesNotMatch(given.failure.detail, /secret/);
+  assert.deepEqual(await worker.files.names(), [done.file.name]);
+  await worker.close();
+});
 
 for (const name of STORES)
   test(`${name}: of two processes on a port each export is made by one, and each hands out the files of both`, async (t) => {

@@ -4,13 +4,14 @@ import { memoryOf, startUsage } from '../usage.ts';
 import { withFresh } from './fresh.ts';
 import { pidsOf, urlOf, type Kind } from './kind.ts';
 
-/** Two exports of the whole set at once, while others ask for pages. Counts rows of both files. */
+/** Exports at once. Counts rows of all files. */
 export interface ExportsScenario {
   readonly kind: 'exports';
   /** What is ordered. */
   readonly body: Readonly<Record<string, string>>;
-  readonly page: string;
-  readonly connections: number;
+  readonly atOnce: number;
+  /** What others ask for meanwhile; without it nobody asks. */
+  readonly beside?: { readonly page: string; readonly connections: number };
 }
 
 interface Export {
@@ -20,7 +21,6 @@ interface Export {
 }
 
 const ASK_AGAIN_MS = 20;
-const AT_ONCE = 2;
 
 export const exports: Kind<ExportsScenario> = {
   async check(job) {
@@ -33,28 +33,30 @@ export const exports: Kind<ExportsScenario> = {
     return withFresh(job.subject, async (subject) => {
       const { scenario, effort } = job;
       const url = urlOf({ ...job, subject });
-      const ask = { url: url + scenario.page, connections: scenario.connections };
-      const alone = await load({ ...ask, until: effort });
+      const { body, atOnce, beside } = scenario;
+      const ask = async () =>
+        beside && load({ url: url + beside.page, connections: beside.connections, until: effort });
+      const alone = await ask();
       const { pid } = subject.process;
       const before = memoryOf(pid, 'RssAnon');
       let peak = before;
       const look = () => (peak = Math.max(peak, memoryOf(pid, 'RssAnon')));
       const endUsage = startUsage(pidsOf({ ...job, subject }));
       const started = performance.now();
-      const orders = Array.from({ length: AT_ONCE }, () => made(url, scenario.body, look));
-      const beside = load({ ...ask, until: effort });
+      const orders = Array.from({ length: atOnce }, () => made(url, body, look));
+      const asking = ask();
       const files = (await Promise.all(orders)).map(({ file }) => file);
       const seconds = (performance.now() - started) / 1000;
       if (files.some((file) => file?.rows !== proof.rows || file.sha256 !== proof.text))
         throw new Error('an export has other bytes than the first one');
-      const { latency } = await beside;
+      const asked = await asking;
       return {
         seconds,
-        count: AT_ONCE * proof.rows,
+        count: atOnce * proof.rows,
         usage: endUsage(),
-        latency,
+        ...(asked && { latency: asked.latency }),
         figures: {
-          aloneP99Ms: alone.latency.p99,
+          ...(alone && { aloneP99Ms: alone.latency.p99 }),
           megabytesOverIdle: (peak - before) / 1e6,
           fileMegabytes: proof.bytes / 1e6,
         },

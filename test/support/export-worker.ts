@@ -1,0 +1,137 @@
+import { EventEmitter, once } from 'node:events';
+import type { TestContext } from 'node:test';
+import { Exporter } from '../../src/exports/exporter.ts';
+import { Jobs } from '../../src/exports/jobs.ts';
+import type { Work } from '../../src/queue/queue.ts';
+import { createTranscoder } from '../../src/serialize/transcoder.ts';
+import type { FileStore } from '../../src/store/files.ts';
+import { openLmdb } from '../../src/store/lmdb.ts';
+import { Slots } from '../../src/store/slots.ts';
+import type { From, Store } from '../../src/store/store.ts';
+import { testDirectory } from './lmdb.ts';
+import { openStore } from './mongo.ts';
+import { testMongo } from './mongod.ts';
+import type { StoreName } from './server.ts';
+
+export const LEASE_MS = 10_000;
+
+/** A store as one process has it. */
+export interface Handle {
+  readonly store: Store;
+  readonly slots: Slots;
+}
+
+/** One store through two handles, as two processes have it; null, and the test skipped, where there is none. */
+export async function twoHandles(t: TestContext, name: StoreName): Promise<[Handle, Handle] | null> {
+  if (name === 'lmdb') {
+    const directory = await testDirectory(t);
+    const handles: [Handle, Handle] = [await openDirectory(directory), await openDirectory(directory)];
+    t.after(() => Promise.all(handles.map(({ store }) => store.close())));
+    return handles;
+  }
+  const uri = await testMongo(t);
+  return uri === null ? null : [await openStore(t, uri), await openStore(t, uri)];
+}
+
+/** An embedded store; the caller closes it. */
+export async function openDirectory(directory: string): Promise<Handle> {
+  const slots = new Slots();
+  return { store: await openLmdb({ directory, slots }), slots };
+}
+
+/** What a test puts between a worker and its store; each may be late, or fail. */
+export interface Hooks {
+  readonly begins?: (name: string) => void | Promise<void>;
+  /** Before the bytes of a piece go to the file; counted from 1 in each file. */
+  readonly writes?: (piece: number) => void | Promise<void>;
+  readonly reads?: (from: From) => void;
+  readonly now?: () => Date;
+}
+
+/** An exporter whose queue and clock are the test: it works when it is told, and its heart beats when it is told. */
+export class Worker {
+  readonly jobs: Jobs;
+  readonly files: FileStore;
+  readonly work: Work;
+  readonly #exporter: Exporter;
+  /** What it waits for: milliseconds, and how to end that. */
+  #pauses: { readonly ms: number; readonly end: () => void }[] = [];
+  readonly #paused = new EventEmitter();
+
+  constructor({ store, slots }: Handle, hooks: Hooks = {}) {
+    const { items } = store;
+    const now = hooks.now ?? (() => new Date());
+    this.files = store.files;
+    this.jobs = new Jobs({ records: store.exports, perClient: 100, now });
+    const log = { info: () => undefined, warn: () => undefined, error: () => undefined };
+    let work: Work = () => Promise.resolve(null);
+    this.#exporter = new Exporter({
+      ...{ items, now, log, jobs: this.jobs, files: hooked(store.files, hooks) },
+      lasting: {
+        read: (plan, from, ...more) => {
+          hooks.reads?.(from);
+          return items.read(plan, from, ...more);
+        },
+      },
+      transcoder: createTranscoder(slots).transcoder,
+      leaseMs: LEASE_MS,
+      ttlMs: LEASE_MS * 100,
+      pause: (ms, signal) => this.#pause(ms, signal),
+      openQueue: (options) => {
+        ({ work } = options);
+        return { add: () => Promise.resolve(), close: () => Promise.resolve() };
+      },
+    });
+    this.work = work;
+  }
+
+  /** One beat of the heart: resolves when what it does is done. */
+  async beat(ms: number): Promise<void> {
+    const again = once(this.#paused, String(ms));
+    const pause = this.#pauses.find((one) => one.ms === ms);
+    if (!pause) throw new Error(`nothing waits for ${ms} ms`);
+    this.#pauses = this.#pauses.filter((one) => one !== pause);
+    pause.end();
+    await again;
+  }
+
+  close(): Promise<void> {
+    return this.#exporter.close();
+  }
+
+  #pause(ms: number, signal: AbortSignal): Promise<void> {
+    return new Promise((resolve, reject) => {
+      signal.throwIfAborted();
+      const pause = { ms, end: resolve };
+      this.#pauses.push(pause);
+      signal.addEventListener('abort', () => {
+        this.#pauses = this.#pauses.filter((one) => one !== pause);
+        reject(signal.reason as Error);
+      });
+      this.#paused.emit(String(ms));
+    });
+  }
+}
+
+function hooked(files: FileStore, { begins, writes }: Hooks): FileStore {
+  return {
+    create: async (name) => {
+      await begins?.(name);
+      const writer = await files.create(name);
+      let piece = 0;
+      return {
+        write: async (bytes) => {
+          if (bytes.length > 0) await writes?.(++piece);
+          await writer.write(bytes);
+        },
+        sync: () => writer.sync(),
+        finish: () => writer.finish(),
+        close: () => writer.close(),
+      };
+    },
+    read: (...range) => files.read(...range),
+    size: (name) => files.size(name),
+    remove: (name) => files.remove(name),
+    names: () => files.names(),
+  };
+}

@@ -1,7 +1,21 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { storeUnavailable } from '../src/errors.ts';
-import { cancel, isFinal, type ExportRequest } from '../src/exports/job.ts';
+import {
+  advance,
+  cancel,
+  claim,
+  complete,
+  fail,
+  giveBack,
+  goLive,
+  isFinal,
+  LeaseLostError,
+  newJob,
+  NEXT,
+  type ExportRequest,
+  type Job,
+} from '../src/exports/job.ts';
 import { BSON } from '../src/store/bson.ts';
 import type { FileStore } from '../src/store/files.ts';
 import type { From, Store } from '../src/store/store.ts';
@@ -46,6 +60,50 @@ async function textOf(files: FileStore, name: string, bytes: number): Promise<st
   for await (const chunk of files.read(name, 0, bytes)) chunks.push(Buffer.from(chunk));
   return Buffer.concat(chunks).toString();
 }
+
+test('a job changes its state as is permitted, all of that, and only by whoever has its lease', () => {
+  const now = new Date();
+  const lease = { token: 'aaaa', until: now };
+  const final = { finishedAt: now, expiresAt: now };
+  const file = { name: 'x.aaaa', bytes: 0, rows: 0, sha256: '', crc32: 0 };
+  const failure = { code: 'internal', detail: '' } as const;
+  const queued = newJob('x', 'ada', REQUEST, now);
+  const running = claim(queued, lease);
+  const owned = (token: string): ((job: Job) => Job)[] => [
+    (job) => advance(job, { ...lease, token }, running),
+    (job) => giveBack(job, token, now, true),
+    (job) => goLive(job, token, now),
+    (job) => complete(job, token, running, file, final),
+    (job) => fail(job, token, failure, final),
+  ];
+  const free: ((job: Job) => Job)[] = [
+    (job) => (isFinal(job) ? job : claim(job, lease)),
+    (job) => (isFinal(job) ? job : cancel(job, final)),
+  ];
+  const reached = (job: Job, steps: readonly ((job: Job) => Job)[]) => {
+    const states = steps.flatMap((step) => {
+      try {
+        const next = step(job);
+        return next === job ? [] : [next.state];
+      } catch (error) {
+        assert.ok(error instanceof LeaseLostError);
+        return [];
+      }
+    });
+    return [...new Set(states)].toSorted();
+  };
+  const jobs = [
+    queued,
+    running,
+    complete(running, 'aaaa', running, file, final),
+    fail(running, 'aaaa', failure, final),
+    cancel(running, final),
+  ];
+  for (const job of jobs) {
+    assert.deepEqual(reached(job, [...free, ...owned('aaaa')]), NEXT[job.state].toSorted(), job.state);
+    assert.deepEqual(reached(job, owned('bbbb')), [], `${job.state}, with another's token`);
+  }
+});
 
 for (const name of STORES)
   test(`${name}: of two workers, each told of a job five times, one works on it; told again, none does`, async (t) => {

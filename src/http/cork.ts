@@ -1,4 +1,4 @@
-import type { HttpResponse } from './uws.ts';
+import type { HttpResponse } from './uws/library.ts';
 
 /**
  * What `action` returns, run with the response corked: all it writes travels in one piece. It must write at most

@@ -1,24 +1,9 @@
-import { createRequire } from 'node:module';
-import { dirname, join } from 'node:path';
-import type * as uws from 'uWebSockets.js';
-import { loadAddon } from './uws/addon.ts';
 import type { Engine, EngineOptions } from './edge.ts';
 import { quiet } from './quiet.ts';
 import type { Exchanges } from './exchange.ts';
 import { UwsExchange } from './uws/exchange.ts';
+import { loadLibrary, type App, type Library, type ListenSocket } from './uws/library.ts';
 import { StoppedError, Watch } from './watch.ts';
-
-export type { HttpRequest, HttpResponse } from 'uWebSockets.js';
-
-type Uws = Pick<typeof uws, 'App' | 'us_listen_socket_close' | 'us_socket_local_port'> & {
-  /** The types have it in an enum that is not there at run time. */
-  readonly LIBUS_LISTEN_EXCLUSIVE_PORT: number;
-};
-
-const require = createRequire(import.meta.url);
-
-/** A request's head may have so many bytes: above, 431. */
-const HEAD_LIMIT = 16_384;
 
 export interface UwsOptions extends EngineOptions {
   /** Where a copy of the addon that is fitted to an older C library may be kept. */
@@ -35,31 +20,19 @@ export interface UwsOptions extends EngineOptions {
  * of a header value, that of Content-Length included; targets in absolute form are refused.
  */
 export function createUwsEngine(options: UwsOptions): Engine {
-  return new UwsEngine((loaded ??= load(options.cacheDirectory)), options);
-}
-
-/** A process has an addon once; to check the bytes of a fitted copy takes longer than all else of a start. */
-let loaded: Uws | null = null;
-
-function load(cacheDirectory: string): Uws {
-  // The addon reads this once, from the process's environment: the only setting that cannot be passed in.
-  process.env.UWS_HTTP_MAX_HEADERS_SIZE = String(HEAD_LIMIT);
-  const folder = dirname(require.resolve('uWebSockets.js'));
-  // The package's own uws.js does no more than choose this file.
-  const file = join(folder, `uws_${process.platform}_${process.arch}_${process.versions.modules}.node`);
-  return loadAddon({ file, cacheDirectory }) as Uws;
+  return new UwsEngine(loadLibrary(options.cacheDirectory), options);
 }
 
 class UwsEngine implements Engine {
   readonly name = 'uWebSockets.js';
-  private readonly addon: Uws;
+  private readonly addon: Library;
   private readonly sharedPort: boolean;
   private readonly exchanges: Exchanges;
-  private readonly app: uws.TemplatedApp;
-  private listening: uws.us_listen_socket | null = null;
+  private readonly app: App;
+  private listening: ListenSocket | null = null;
   private stopped: Promise<void> | null = null;
 
-  constructor(addon: Uws, options: UwsOptions) {
+  constructor(addon: Library, options: UwsOptions) {
     this.addon = addon;
     this.sharedPort = options.sharedPort ?? false;
     this.exchanges = { options, watch: new Watch(options.stallTimeoutMs), open: new Set(), stopping: false };
@@ -109,17 +82,17 @@ class UwsEngine implements Engine {
 
 /** `listen` with a host and options is there but not in the package's types. */
 function listenOn(
-  app: uws.TemplatedApp,
+  app: App,
   host: string,
   port: number,
   mode: number,
-  callback: (socket: uws.us_listen_socket | false) => void,
+  callback: (socket: ListenSocket | false) => void,
 ): void {
   const listen = app.listen.bind(app) as unknown as (
     host: string,
     port: number,
     mode: number,
-    callback: (socket: uws.us_listen_socket | false) => void,
+    callback: (socket: ListenSocket | false) => void,
   ) => void;
   listen(host, port, mode, callback);
 }

@@ -14,7 +14,7 @@ import {
 } from '../serialize/schemas.ts';
 import { USER_PAGE } from '../users/operations.ts';
 import { REMOVED_USER, USER, USER_BODY, USER_PATCH } from '../users/user.ts';
-import type { Schema } from './operation.ts';
+import type { Schema } from './schema.ts';
 
 /** Schemas that have a name of their own in /openapi.json; all others stand where they are used. */
 export const COMPONENTS: Readonly<Record<string, Schema>> = {

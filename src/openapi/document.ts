@@ -3,14 +3,8 @@ import type { Parameter } from '../http/parameter.ts';
 import type { Route } from '../http/router.ts';
 import { PROBLEM } from '../serialize/schemas.ts';
 import { COMMON_HEADERS, LIMIT_HEADERS, REQUEST_HEADERS, RESPONSE_HEADERS } from './headers.ts';
-import {
-  COMMON_PROBLEMS,
-  type Answer,
-  type Content,
-  type Operation,
-  type Schema,
-  type Tag,
-} from './operation.ts';
+import { COMMON_PROBLEMS, type Answer, type Content, type Operation, type Tag } from './operation.ts';
+import type { Schema } from './schema.ts';
 import { COMPONENTS } from './components.ts';
 
 export interface DocumentOptions {

@@ -1,9 +1,7 @@
 import type { ProblemCode } from '../errors.ts';
 import type { Parameter } from '../http/parameter.ts';
 import type { REQUEST_HEADERS, RESPONSE_HEADERS } from './headers.ts';
-
-/** A JSON Schema (2020-12): one of TypeBox, the same that validates or serializes. */
-export type Schema = Readonly<Record<string, unknown>>;
+import type { Schema } from './schema.ts';
 
 export type Tag = 'Items' | 'Exports' | 'Users' | 'Server';
 

@@ -1,6 +1,5 @@
-import { bookmarkOf, type Bookmark } from './bookmark.ts';
+import { bookmarkOf, type Bookmark, type Ordered } from './bookmark.ts';
 import type { Slot } from './slots.ts';
-import type { Plan } from './store.ts';
 
 /**
  * Batch: rows as a store keeps them, not parsed by anybody: the body of a BSON array, i.e. for each row the byte 0x03,
@@ -100,7 +99,7 @@ export function noneOf(batch: Batch): Batch {
 }
 
 /** The bookmark of a batch's last row, read from the row itself: for a slice, which has none. */
-export function lastBookmark(batch: Batch, plan: Pick<Plan, 'order'>): Bookmark {
+export function lastBookmark(batch: Batch, plan: Ordered): Bookmark {
   const bytes = batch.slot.bytes(batch.start + batch.length);
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
   let row = batch.start;

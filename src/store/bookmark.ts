@@ -1,5 +1,4 @@
 import { BSON, onDemand } from './bson.ts';
-import type { Plan } from './store.ts';
 
 /**
  * Bookmark: the exact key values of a row, as a BSON document: `{_id}` in id order, `{price, _id}` in price order. The
@@ -8,13 +7,18 @@ import type { Plan } from './store.ts';
  */
 export type Bookmark = Uint8Array & { readonly __bookmark: true };
 
+/** What rows are ordered by; ties in price by id. */
+export interface Ordered {
+  readonly order: 'id' | 'price';
+}
+
 /** The fields of a plan's order, the most significant first. */
-export function keyFields(plan: Pick<Plan, 'order'>): readonly string[] {
+export function keyFields(plan: Ordered): readonly string[] {
   return plan.order === 'price' ? ['price', '_id'] : ['_id'];
 }
 
 /** The bookmark of a row (one BSON document) in a plan's order. BSON errors when the bytes are no document. */
-export function bookmarkOf(row: Uint8Array, plan: Pick<Plan, 'order'>): Bookmark {
+export function bookmarkOf(row: Uint8Array, plan: Ordered): Bookmark {
   const elements = onDemand.parseToElements(row);
   return join(
     keyFields(plan).map((field) => {

@@ -1,10 +1,9 @@
 import type { Batch } from './batch.ts';
-import type { Bookmark } from './bookmark.ts';
+import type { Bookmark, Ordered } from './bookmark.ts';
 import type { FileStore } from './files.ts';
 
 /** What is to be read and in which order. Ties in price go by id in the same direction. */
-export interface Plan {
-  readonly order: 'id' | 'price';
+export interface Plan extends Ordered {
   readonly direction: 1 | -1;
   readonly category?: string;
   /** Inclusive bounds, finite; with order `price` only. */

@@ -1,5 +1,5 @@
 import { corked } from '../cork.ts';
-import type { HttpResponse } from '../uws.ts';
+import type { HttpResponse } from './library.ts';
 import { StallError, type Watch, type Watched } from '../watch.ts';
 
 const REARM_MS = 3000;

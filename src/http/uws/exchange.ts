@@ -9,7 +9,7 @@ import { bodiless, checkHead } from '../headers.ts';
 import { UwsBytes } from './bytes.ts';
 import { UwsSized } from './sized.ts';
 import { UwsStream } from './stream.ts';
-import type { HttpRequest, HttpResponse } from '../uws.ts';
+import type { HttpRequest, HttpResponse } from './library.ts';
 import { ClientGoneError } from '../watch.ts';
 
 /** Status line, Date, the engine's mark, framing header, blank line: at most so many bytes beside a reply's headers. */

@@ -1,5 +1,5 @@
 import { CORK_BYTES, corked } from '../cork.ts';
-import type { HttpResponse } from '../uws.ts';
+import type { HttpResponse } from './library.ts';
 import type { Watch } from '../watch.ts';
 
 /** Around a chunk: CR LF, four hex digits, CR LF; with room to spare. */

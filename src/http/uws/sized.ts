@@ -1,6 +1,6 @@
 import type { Sink } from '../../stream/sink.ts';
 import { corked } from '../cork.ts';
-import type { HttpResponse } from '../uws.ts';
+import type { HttpResponse } from './library.ts';
 import { StallError, type Watch, type Watched } from '../watch.ts';
 
 const CHUNK_BYTES = 64 * 1024;

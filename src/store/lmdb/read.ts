@@ -1,6 +1,6 @@
 import type { Batch } from '../batch.ts';
 import { bookmarkOf } from '../bookmark.ts';
-import type { Bookmark } from '../bookmark.ts';
+import type { Bookmark, Ordered } from '../bookmark.ts';
 import { Filler, RowSize } from './filler.ts';
 import { rangeOf } from './range.ts';
 import type { Range } from './range.ts';
@@ -18,7 +18,7 @@ const SKIP_AT_ONCE = 40_000;
 const SPLIT_AT_ONCE = 10_000;
 
 const ONE_ROW: Size = { rows: 1, bytes: 1 };
-const BY_ID: Pick<Plan, 'order'> = { order: 'id' };
+const BY_ID: Ordered = { order: 'id' };
 
 /**
  * Reads batches. A look (positioning, copying the rows into a slot, closing the cursor) is one synchronous piece of
@@ -186,7 +186,7 @@ export class LmdbReader {
   }
 }
 
-function batchOf({ slot, rows, length, lastAt }: Filler, plan: Pick<Plan, 'order'>, more: boolean): Batch {
+function batchOf({ slot, rows, length, lastAt }: Filler, plan: Ordered, more: boolean): Batch {
   const last = rows === 0 ? null : bookmarkOf(slot.bytes(length).subarray(lastAt), plan);
   return { slot, start: 0, length, rows, last, more, release: () => slot.release() };
 }

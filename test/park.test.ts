@@ -162,7 +162,7 @@ test('readers that take nothing hold no batches, and each gets the whole set whe
   const deadline = Date.now() + 30_000;
   while (server.slots.taken > readers.length + 1) {
     assert.ok(Date.now() < deadline, `${server.slots.taken} slots are held by ${readers.length} readers`);
-    await new Promise((resolve) => setTimeout(resolve, 50)); // there is no event for what is no longer held
+    await new Promise(setImmediate); // there is no event for what is no longer held
   }
   for (const { reader, first } of readers) {
     const pieces = [first];

@@ -3,7 +3,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { connect, createServer, type AddressInfo } from 'node:net';
+import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
@@ -12,6 +12,7 @@ import { catalogue } from './support/catalogue.ts';
 import { allOf, type Case } from './support/corpus/case.ts';
 import { CORPUS } from './support/corpus/corpus.ts';
 import { samples } from './support/metrics.ts';
+import { freePort } from './support/free-port.ts';
 import { program } from './support/programs.ts';
 import { RawClient } from './support/raw.ts';
 import { serverOn } from './support/server.ts';
@@ -165,13 +166,4 @@ function takesConnections(port: number): Promise<boolean> {
     });
     socket.on('error', () => resolve(false));
   });
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
 }

@@ -1,23 +1,31 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { test } from 'node:test';
 import { BSON } from '../src/store/bson.ts';
 import { openLmdb } from '../src/store/lmdb.ts';
 import { Slots } from '../src/store/slots.ts';
+import { bundled } from './support/bundle.ts';
 import { openRaw, testDirectory } from './support/lmdb.ts';
 
 const KILLS = process.env.LONG ? 200 : 5;
-const WRITER = join(import.meta.dirname, 'support/lmdb-writer.ts');
+/** A directory is used for so many kills: what there is is read as a whole after each. */
+const KILLS_A_DIRECTORY = 10;
 
 test(`after ${KILLS} kill -9 every acknowledged row is there, and the indexes are those of the rows`, async (t) => {
-  const directory = await testDirectory(t);
-  const acknowledged = new Set<number>();
+  const writer = await bundled(join(import.meta.dirname, 'support/lmdb-writer.ts'));
+  t.after(() => rm(writer));
+  let directory = await testDirectory(t);
+  let acknowledged = new Set<number>();
+  let [inAll, longest] = [0, 0];
   for (let kill = 1; kill <= KILLS; kill++) {
+    if (kill % KILLS_A_DIRECTORY === 0) [directory, acknowledged] = [await testDirectory(t), new Set()];
     const before = acknowledged.size;
-    await writeUntilKilled(directory, kill, acknowledged);
+    await writeUntilKilled(writer, directory, kill, acknowledged);
+    inAll += acknowledged.size - before;
     assert.ok(acknowledged.size > before, 'something was written');
 
     const started = performance.now();
@@ -25,9 +33,7 @@ test(`after ${KILLS} kill -9 every acknowledged row is there, and the indexes ar
     await store.ping();
     const took = performance.now() - started;
     await store.close();
-    t.diagnostic(
-      `kill ${kill}: ${acknowledged.size} rows acknowledged, open again after ${took.toFixed(0)} ms`,
-    );
+    longest = Math.max(longest, took);
     assert.ok(took < 2000, `opened after ${took} ms`);
 
     const file = openRaw(directory);
@@ -40,11 +46,17 @@ test(`after ${KILLS} kill -9 every acknowledged row is there, and the indexes ar
     assert.deepEqual(file.faults(), []);
     await file.close();
   }
+  t.diagnostic(`${inAll} rows acknowledged; open again within ${longest.toFixed(0)} ms`);
 });
 
 /** Kills the writer a moment after some acknowledgement: with three inserts at once one is always under way. */
-async function writeUntilKilled(directory: string, seed: number, acknowledged: Set<number>): Promise<void> {
-  const child = spawn(process.execPath, ['--import', 'tsx', WRITER, directory, String(seed), '1000'], {
+async function writeUntilKilled(
+  writer: string,
+  directory: string,
+  seed: number,
+  acknowledged: Set<number>,
+): Promise<void> {
+  const child = spawn(process.execPath, [writer, directory, String(seed), '1000'], {
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   const exit = once(child, 'exit');

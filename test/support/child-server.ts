@@ -22,6 +22,7 @@ export interface ChildServer {
 }
 
 export interface LogLine {
+  readonly level: number;
   readonly msg: string;
   readonly pid: number;
   readonly url?: string;
@@ -61,7 +62,9 @@ export async function childServer(t: TestContext, environment: Record<string, st
     if (msg === 'listening' && url !== undefined)
       return { url: new URL(url), pid, rss: () => rssOf(pid), log, end };
   }
-  throw new Error(`the server ended before it listened; its last words: ${JSON.stringify(last)}`);
+  if (child.exitCode === null && child.signalCode === null) await once(child, 'exit');
+  const how = child.signalCode ?? String(child.exitCode);
+  throw new Error(`the server ended (${how}) before it listened; its last words: ${JSON.stringify(last)}`);
 }
 
 /** The next line of the log with this message. */

@@ -2,8 +2,8 @@
  * npm test -- [--long | --short] [--summary] [WORD...] [options of node --test]
  *
  * Runs test/*.test.ts, or those whose name has one of the words, all on one mongod that is started before and
- * stopped after. --long sets LONG=1, for tests that take minutes; --short leaves out the long parts; --summary does not
- * list what passed.
+ * stopped after. --long sets LONG=1, for tests that take minutes, and adds test/*.long.test.ts; --short leaves out the
+ * long parts; --summary does not list what passed.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -29,6 +29,7 @@ const words = given.filter((argument) => !argument.startsWith('-'));
 const forwarded = given.filter((argument) => argument.startsWith('-') && !OWN.includes(argument));
 const files = readdirSync(join(ROOT, 'test'))
   .filter((name) => name.endsWith('.test.ts') && !(given.includes('--short') && LONG_PARTS.test(name)))
+  .filter((name) => given.includes('--long') || !name.endsWith('.long.test.ts'))
   .filter((name) => words.length === 0 || words.some((word) => `test/${name}`.includes(word)))
   .map((name) => join('test', name));
 if (files.length === 0) throw new Error(`no test file has ${words.join(' or ')} in its name`);

@@ -1,0 +1,55 @@
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { test } from 'node:test';
+import { setTimeout as pause } from 'node:timers/promises';
+import { childServer } from './support/child-server.ts';
+import { program } from './support/programs.ts';
+
+const SECONDS = 30;
+const CONNECTIONS = 1_000;
+/** A normal request so often. Milliseconds. */
+const EVERY_MS = 50;
+
+/** What slowhttptest does, and with what it does it for longer than it runs. */
+const ATTACKS: readonly (readonly [name: string, path: string, ...options: string[]])[] = [
+  ['slow heads', '/items', '-H', '-i', '5', '-x', '24'],
+  ['slow bodies', '/api/users', '-B', '-i', '5', '-x', '24', '-s', '8192', '-f', 'application/json'],
+  ['slow readers', '/items/stream', '-X', '-n', '5', '-w', '512', '-y', '1024', '-z', '32', '-k', '1'],
+];
+
+for (const [name, path, ...options] of ATTACKS)
+  test(`beside ${CONNECTIONS} connections of ${name} every normal request is served`, async (t) => {
+    const found = program(t, ['slowhttptest'], ['-h']);
+    if (found === null) return;
+    const server = await childServer(t, {
+      MONGODB_URI: '',
+      SAMPLE: 'auto',
+      RATE_LIMIT: 'off',
+      STREAM_LIMIT: 'off',
+      STALL_TIMEOUT: '10 s',
+    });
+    const load = ['-c', String(CONNECTIONS), '-r', '300', '-l', String(SECONDS), '-p', '3', '-v', '0'];
+    const attack = spawn(found, [...options, ...load, '-u', new URL(path, server.url).href], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    attack.stdout.resume();
+    const over = once(attack, 'exit');
+    const times: number[] = [];
+    while (attack.exitCode === null && attack.signalCode === null) {
+      const begun = performance.now();
+      // A connection of its own each: one that is kept would say nothing of who comes now.
+      const response = await fetch(new URL('/items?limit=20', server.url), {
+        headers: { connection: 'close' },
+      });
+      assert.equal(response.status, 200);
+      assert.equal(((await response.json()) as { data: unknown[] }).data.length, 20);
+      times.push(performance.now() - begun);
+      await pause(EVERY_MS);
+    }
+    await over;
+    times.sort((a, b) => a - b);
+    t.diagnostic(`${times.length} requests, all served; longest ${times.at(-1)?.toFixed(0) ?? ''} ms`);
+    assert.ok(times.length > SECONDS);
+    assert.equal(await server.end('SIGTERM'), 0);
+  });

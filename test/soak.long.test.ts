@@ -1,0 +1,166 @@
+import assert from 'node:assert/strict';
+import { readdirSync } from 'node:fs';
+import { test } from 'node:test';
+import { setTimeout as pause } from 'node:timers/promises';
+import { childServer, type ChildServer } from './support/child-server.ts';
+import { awaited, fileOf, order } from './support/exports.ts';
+import { samples } from './support/metrics.ts';
+import { usersAt } from './support/users.ts';
+
+const SECONDS = Number(process.env.SECONDS ?? 600);
+/** This part of the time is for compiling, and for pools to be as large as they get. */
+const WARM = 1 / 3;
+const SAMPLE_MS = 2_000;
+const MIB = 2 ** 20;
+
+interface Sample {
+  readonly seconds: number;
+  readonly memory: number;
+  readonly files: number;
+}
+
+/** What clients do, again and again, each so many at once. */
+const CLIENTS: readonly (readonly [
+  atOnce: number,
+  client: (url: string, turn: number) => Promise<unknown>,
+])[] = [
+  [4, (url, turn) => read(`${url}/items?limit=100&sort=price_asc&offset=${(turn * 97) % 50_000}`, 'br', 200)],
+  [
+    2,
+    (url, turn) =>
+      read(`${url}/items/d${String(1 + ((turn * 31) % 50_000)).padStart(5, '0')}`, 'identity', 200),
+  ],
+  [
+    2,
+    (url, turn) =>
+      read(
+        `${url}/items/stream?category=Fair${['', '&checkpoints=true', '&format=csv'][turn % 3] ?? ''}`,
+        ['br', 'gzip', 'identity'][turn % 3] ?? '',
+        200,
+      ),
+  ],
+  [2, leave],
+  [2, (url, turn) => read(`${url}/items?limit=${turn}0000&x=1`, 'identity', 400)],
+  [2, writeUsers],
+  [1, exportOne],
+];
+
+async function read(url: string, coding: string, status: number): Promise<void> {
+  const response = await fetch(url, { headers: { 'accept-encoding': coding } });
+  await response.arrayBuffer();
+  assert.equal(response.status, status, url);
+}
+
+async function leave(url: string): Promise<void> {
+  const gone = new AbortController();
+  const response = await fetch(`${url}/items/stream`, { signal: gone.signal });
+  await (response.body as ReadableStream<Uint8Array>).getReader().read();
+  gone.abort();
+}
+
+async function writeUsers(url: string, turn: number): Promise<void> {
+  const users = usersAt(url);
+  const id = `u${turn % 100}`;
+  await users.put(id, { name: `turn ${turn}`, email: 'a@b', metadata: { turn: String(turn) } });
+  await users.send('PATCH', `/api/users/${id}`, { body: { metadata: { more: 'x' } } });
+  if (turn % 5 === 0) await users.send('DELETE', `/api/users/${id}`);
+}
+
+async function exportOne(url: string): Promise<void> {
+  const { id } = await order(url, { category: 'Fair', compression: 'gzip' });
+  await fileOf(url, await awaited(url, id));
+  await fetch(`${url}/exports/${id}`, { method: 'DELETE' });
+}
+
+/** By how much a figure grows over the whole time, by the straight line that fits best. */
+function growth(points: readonly Sample[], figure: (sample: Sample) => number): number {
+  const mean = (of: (sample: Sample) => number) =>
+    points.reduce((sum, one) => sum + of(one), 0) / points.length;
+  const [x, y] = [mean(({ seconds }) => seconds), mean(figure)];
+  const slope =
+    points.reduce((sum, one) => sum + (one.seconds - x) * (figure(one) - y), 0) /
+    points.reduce((sum, one) => sum + (one.seconds - x) ** 2, 0);
+  return slope * ((points.at(-1)?.seconds ?? 0) - (points[0]?.seconds ?? 0));
+}
+
+async function sampled(server: ChildServer, seconds: () => number): Promise<Sample[]> {
+  const taken: Sample[] = [];
+  while (seconds() < SECONDS) {
+    taken.push({
+      seconds: seconds(),
+      memory: server.rss() / MIB,
+      files: readdirSync(`/proc/${server.pid}/fd`).length,
+    });
+    await pause(SAMPLE_MS);
+  }
+  return taken.filter((one) => one.seconds > SECONDS * WARM);
+}
+
+test(`${SECONDS} seconds of everything at once: memory and files stay as they are, nothing goes wrong`, async (t) => {
+  const server = await childServer(t, {
+    MONGODB_URI: '',
+    SAMPLE: 'auto',
+    RATE_LIMIT: 'off',
+    STREAM_LIMIT: 'off',
+    EXPORT_LIMIT: '1000',
+  });
+  const url = server.url.origin;
+  const begun = performance.now();
+  const seconds = () => (performance.now() - begun) / 1000;
+  let turns = 0;
+  const clients = CLIENTS.flatMap(([atOnce, client]) =>
+    Array.from({ length: atOnce }, async () => {
+      while (seconds() < SECONDS) {
+        await client(url, turns++);
+        await pause(10);
+      }
+    }),
+  );
+  const [taken] = await Promise.all([sampled(server, seconds), ...clients]);
+  const [memory, files] = [growth(taken, (one) => one.memory), growth(taken, (one) => one.files)];
+  const held = taken.map((one) => one.memory);
+  t.diagnostic(
+    `${turns} turns; after warming up memory ${Math.min(...held).toFixed(0)} to ${Math.max(...held).toFixed(0)} MiB, ` +
+      `growing by ${memory.toFixed(1)} MiB; files by ${files.toFixed(1)}`,
+  );
+  const metrics = await samples(url);
+  assert.equal(metrics.get('sluice_open_streams'), 0);
+  const ended = server.end('SIGTERM');
+  for await (const line of server.log) assert.ok(line.level < 50, JSON.stringify(line));
+  assert.equal(await ended, 0);
+  assert.ok(memory < Math.max(8, 0.1 * Math.min(...held)), 'memory is flat');
+  assert.ok(files < 5, 'files are flat');
+});
+
+/** What one client may ask for: the event loop is to be held by none of it for over 50 ms. */
+const REQUESTS: readonly (readonly [name: string, path: string, coding: string])[] = [
+  ['a page of 1,000', '/items?limit=1000', 'identity'],
+  ['a page of 1,000 by price, br', '/items?limit=1000&sort=price_desc', 'br'],
+  ['a deep page', '/items?limit=100&offset=50000', 'identity'],
+  ['an exact count', '/items?limit=1&category=Ideal&count=exact', 'identity'],
+  ['partitions', '/items/partitions?n=64', 'identity'],
+  ['a stream', '/items/stream', 'identity'],
+  ['a stream, br', '/items/stream', 'br'],
+  ['a stream of CSV', '/items/stream?format=csv', 'gzip'],
+];
+
+test('no request holds the event loop for over 50 ms', async (t) => {
+  const server = await childServer(t, {
+    MONGODB_URI: '',
+    SAMPLE: 'auto',
+    RATE_LIMIT: 'off',
+    STREAM_LIMIT: 'off',
+  });
+  const url = server.url.origin;
+  const late: string[] = [];
+  for (const [name, path, coding] of REQUESTS) {
+    for (let i = 0; i < 5; i++) await read(url + path, coding, 200);
+    await samples(url); // its figures begin anew with each look
+    for (let i = 0; i < 20; i++) await read(url + path, coding, 200);
+    const metrics = await samples(url);
+    const ms = (figure: string) => 1000 * (metrics.get(`nodejs_eventloop_lag_${figure}_seconds`) ?? Infinity);
+    t.diagnostic(`${name}: p99 ${ms('p99').toFixed(1)} ms, longest ${ms('max').toFixed(1)} ms`);
+    if (ms('max') > 50) late.push(name);
+  }
+  assert.deepEqual(late, []);
+});

@@ -22,7 +22,7 @@ const TITLES: Readonly<Record<string, string>> = {
   depth: 'Pages behind many rows: cursor against offset',
   connections: 'Pages on different numbers of connections',
   memory: 'A slow reader',
-  others: 'Users, limits, starts, stalled readers',
+  others: 'Users, limits, starts, exports, stalled readers',
 };
 
 /** All tables in Markdown: the targets, then a table for each group. */

@@ -82,6 +82,16 @@ const TARGETS: readonly Target[] = [
   },
   { figure: 'the same, embedded store', ...atMost(5), measured: besideStreams('lmdb') },
   {
+    figure: 'pages beside two exports, p99 against without, the worst of all',
+    ...atMost(3),
+    measured: worstOfExports(againstAlone),
+  },
+  {
+    figure: "exports' memory over idle, the most of all",
+    ...below(80, 'MB'),
+    measured: worstOfExports(({ figures }) => figures?.megabytesOverIdle),
+  },
+  {
     figure: 'embedded store, stream by id',
     ...rowsPerSecond(1e6),
     measured: pick('stream-id', perSecond, 'lmdb'),
@@ -152,9 +162,17 @@ function besideStalled(results: Results): number {
 }
 
 function besideStreams(store: string): Target['measured'] {
-  return pick(
-    'pages-beside-streams',
-    ({ latency, figures }) => latency && figures?.aloneP99Ms && latency.p99 / figures.aloneP99Ms,
-    store,
-  );
+  return pick('pages-beside-streams', againstAlone, store);
+}
+
+function againstAlone({ latency, figures }: Round): number | undefined {
+  return latency && figures?.aloneP99Ms && latency.p99 / figures.aloneP99Ms;
+}
+
+function worstOfExports(value: (round: Round) => number | undefined): Target['measured'] {
+  return ({ scenarios }) => {
+    const all = scenarios.filter(({ kind }) => kind === 'exports').flatMap(({ series }) => series);
+    const values = all.map((series) => medianOf(series, value)).filter((middle) => !Number.isNaN(middle));
+    return values.length > 0 ? Math.max(...values) : NaN;
+  };
 }

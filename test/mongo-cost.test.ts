@@ -3,6 +3,8 @@ import { test } from 'node:test';
 import type { Document } from 'mongodb';
 import { BSON, Int32 } from '../src/store/bson.ts';
 import { bookmarkOf, makeBookmark } from '../src/store/bookmark.ts';
+import { MongoConnection } from '../src/store/mongo/connection.ts';
+import { Splitter } from '../src/store/mongo/split.ts';
 import type { Bookmark } from '../src/store/bookmark.ts';
 import type { From, Plan } from '../src/store/store.ts';
 import { WAYS, testMongoStore, type OpenMongo } from './support/mongo.ts';
@@ -145,4 +147,33 @@ test('a batch that its bytes fill with the last row of all knows that there is n
       const { rows, more } = await readRows(opened.store.items, plan, {}, { rows: 9, bytes });
       assert.equal(more, rows.length < 4, `${rows.length} of 4 rows in ${bytes} bytes`);
     }
+});
+
+test('parts cost index entries and no rows; of too many to be counted out a sample says where they begin', async (t) => {
+  const opened = await testMongoStore(t, { existing: {} });
+  if (!opened) return;
+  const rows = Array.from({ length: COUNT }, (_, n) =>
+    BSON.serialize({ _id: `row ${n}`, category: 'abc'.charAt(n % 3), price: n }),
+  );
+  await opened.store.items.insert(rows, 'fail');
+  for (const filter of [{}, { category: 'a' }]) {
+    const plan: Plan = { order: 'id', direction: 1, ...filter };
+    const finds = await costOf(opened, () => opened.store.items.split(plan, 8, NEVER));
+    assert.deepEqual(
+      finds.map(({ docsExamined }) => Number(docsExamined)),
+      Array.from({ length: 7 }, () => 0),
+    );
+  }
+  const connection = new MongoConnection(opened.uri);
+  t.after(() => connection.close());
+  const counter = { count: () => Promise.resolve({ rows: 1e9, is: 'estimated' as const }) };
+  const finder = { idBehind: () => assert.fail('a billion rows are not gone over') };
+  const splitter = new Splitter(connection, 'items', counter, finder);
+  const ids = await splitter.split({ order: 'id', direction: 1 }, 8, null as never, NEVER);
+  const sorted = await bookmarks(opened, { order: 'id', direction: 1 });
+  const places = ids.map((id) => sorted.findIndex((each) => Buffer.compare(each, id) === 0));
+  assert.deepEqual(
+    places,
+    Array.from({ length: 7 }, (_, n) => ((n + 1) * COUNT) / 8), // the sample is all there is
+  );
 });

@@ -11,9 +11,9 @@ import { fetchUntilCut, startCutter } from './support/cutter.ts';
 import { testMongoStore } from './support/mongo.ts';
 import { serverOn } from './support/server.ts';
 
-/** Of each kind of cut. A server that is killed has to be started again, which takes a second. */
+/** Of each kind of cut; a server that is killed has to be started again, which takes a second or two. */
 const CUTS = process.env.LONG ? 500 : 24;
-const KILLS = process.env.LONG ? 500 : 2;
+const KILLS = Number(process.env.KILLS ?? (process.env.LONG ? 170 : 2));
 const ROWS = 4_000;
 const CASES = ['id_asc', 'price_asc', 'price_desc'].flatMap((sort) => [
   `sort=${sort}`,

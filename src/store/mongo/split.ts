@@ -25,10 +25,15 @@ const FEWEST_SAMPLES = 8_000;
 export class Splitter {
   readonly #connection: MongoConnection;
   readonly #collection: string;
-  readonly #counter: Counter;
-  readonly #finder: Finder;
+  readonly #counter: Pick<Counter, 'count'>;
+  readonly #finder: Pick<Finder, 'idBehind'>;
 
-  constructor(connection: MongoConnection, collection: string, counter: Counter, finder: Finder) {
+  constructor(
+    connection: MongoConnection,
+    collection: string,
+    counter: Pick<Counter, 'count'>,
+    finder: Pick<Finder, 'idBehind'>,
+  ) {
     this.#connection = connection;
     this.#collection = collection;
     this.#counter = counter;

@@ -20,7 +20,7 @@ const ATTACKS: readonly (readonly [name: string, path: string, ...options: strin
 
 for (const [name, path, ...options] of ATTACKS)
   test(`beside ${CONNECTIONS} connections of ${name} every normal request is served`, async (t) => {
-    const found = program(t, ['slowhttptest'], ['-h']);
+    const found = program(t, ['slowhttptest'], []);
     if (found === null) return;
     const server = await childServer(t, {
       MONGODB_URI: '',
@@ -32,6 +32,7 @@ for (const [name, path, ...options] of ATTACKS)
     const load = ['-c', String(CONNECTIONS), '-r', '300', '-l', String(SECONDS), '-p', '3', '-v', '0'];
     const attack = spawn(found, [...options, ...load, '-u', new URL(path, server.url).href], {
       stdio: ['ignore', 'pipe', 'inherit'],
+      timeout: (SECONDS + 10) * 1000, // it waits for connections that nobody closes
     });
     attack.stdout.resume();
     const over = once(attack, 'exit');

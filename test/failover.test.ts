@@ -2,13 +2,10 @@ import assert from 'node:assert/strict';
 import { connect } from 'node:net';
 import { test, type TestContext } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
-import { BSON, type Document } from '../src/store/bson.ts';
-import type { Plan } from '../src/store/store.ts';
+import type { Document } from '../src/store/bson.ts';
 import { catalogue, expectedIds } from './support/catalogue.ts';
 import { LAST_CHUNK, dechunked } from './support/chunked.ts';
-import { openStore, WAYS } from './support/mongo.ts';
-import { ownMongod, withDatabase } from './support/mongod.ts';
-import { NEVER, readRows } from './support/reading.ts';
+import { ownMongod } from './support/mongod.ts';
 import type { Member, ReplicaSet } from './support/replica-set.ts';
 import { serverOn, type TestServer } from './support/server.ts';
 
@@ -16,8 +13,11 @@ const PLACES = Number(process.env.PLACES ?? (process.env.LONG ? 20 : 1));
 const ROWS = 3_000;
 /** Larger than what sockets hold: where the primary is lost, the stream is under way. */
 const FILLER = 'x'.repeat(process.env.LONG ? 8_000 : 4_000);
-/** What a client waits for at most while a member is away (primaryPreferred); with room for a machine that does other things. */
-const LONGEST_GAP_MS = process.env.LONG ? 4_000 : 15_000;
+/**
+ * What a client waits for at most while a member is away (primaryPreferred). On a machine that does other things the members left
+ * take longer to agree on what a majority has, which a causal read waits for.
+ */
+const LONGEST_GAP_MS = process.env.LONG ? 4_000 : 25_000;
 /** As replSetGetStatus numbers them. */
 const PRIMARY_AND_SECONDARIES = '1,2,2';
 const SET = catalogue(ROWS);
@@ -47,8 +47,7 @@ const FAULTS = {
 } as const;
 
 async function shop(t: TestContext): Promise<{ set: ReplicaSet; server: TestServer } | null> {
-  const enabled = ['--setParameter', 'enableTestCommands=1']; // for its failpoints
-  const set = await ownMongod(t, { members: 3, electionMs: 2_000, cacheGB: 0.25, arguments: enabled });
+  const set = await ownMongod(t, { members: 3, electionMs: 2_000, cacheGB: 0.25 });
   if (!set) return null;
   const server = await serverOn(t, { MONGODB_URI: set.uri, RATE_LIMIT: 'off' });
   for (let at = 0; at < ROWS; at += 500)
@@ -90,14 +89,6 @@ function pull(url: URL, path: string, share: number, strike: () => Promise<void>
       resolve({ ids, whole: answer.toString('latin1', answer.length - 7) === LAST_CHUNK, gap });
     });
   });
-}
-
-/** Lets a member say that it has no longer the rows of a point in time (SnapshotTooOld). */
-async function forget(member: Member, mode: 'alwaysOn' | 'off'): Promise<void> {
-  const data = { failCommands: ['find'], errorCode: 239 };
-  await member.admin((client) =>
-    client.db('admin').command({ configureFailPoint: 'failCommand', mode, data }),
-  );
 }
 
 /**
@@ -148,27 +139,6 @@ test('streams of a replica set of three', async (t) => {
         );
         assert.ok(live <= LONGEST_GAP_MS);
         assert.equal(server.slots.taken, 0);
-      },
-    );
-
-  for (const { name, lane } of WAYS)
-    await t.test(
-      `${name}: a point in time is read from a member that has kept it, and gone when none has`,
-      async (t) => {
-        const { store } = await openStore(t, withDatabase(set.uri, `lane_${lane}`), { lane });
-        const rows = SET.slice(0, 50).map(({ document }) => BSON.serialize(document));
-        await store.items.insert(rows, 'fail');
-        const at = (await store.items.pointInTime(NEVER)) ?? assert.fail();
-        const plan: Plan = { order: 'id', direction: 1, at };
-        const read = async () =>
-          (await readRows(store.items, plan, {}, { rows: 99, bytes: Infinity })).rows.length;
-        const primary = await set.primary();
-        await forget(primary, 'alwaysOn');
-        assert.equal(await read(), 50);
-        for (const member of set.members) await forget(member, 'alwaysOn');
-        await assert.rejects(read(), { code: 'snapshot-expired' });
-        for (const member of set.members) await forget(member, 'off');
-        assert.equal(await read(), 50);
       },
     );
 

@@ -5,8 +5,12 @@ import { test, type TestContext } from 'node:test';
 import type { Collection, Document } from 'mongodb';
 import { catalogue, expectedIds } from './support/catalogue.ts';
 import { fetchUntilCut, startCutter } from './support/cutter.ts';
-import { testClient } from './support/mongo.ts';
-import { ownMongod, testMongo } from './support/mongod.ts';
+import { BSON } from '../src/store/bson.ts';
+import type { Plan } from '../src/store/store.ts';
+import { openStore, testClient, WAYS } from './support/mongo.ts';
+import { ownMongod, testMongo, withDatabase } from './support/mongod.ts';
+import { NEVER, readRows } from './support/reading.ts';
+import type { Member } from './support/replica-set.ts';
 import { folder, runPullOf } from './support/pulling.ts';
 import { serverOn, testServer, type TestServer } from './support/server.ts';
 
@@ -227,6 +231,34 @@ test('a snapshot whose time is gone in mid-stream is cut, and says so in a strea
     await member.admin((client) => client.db('admin').command(off));
   }
   assert.equal(server.slots.taken, 0);
+});
+
+test('a point in time is read from a member that has kept it, and is gone when none has', async (t) => {
+  const enabled = ['--setParameter', 'enableTestCommands=1'];
+  const set = await ownMongod(t, { members: 2, electionMs: 1_000, arguments: enabled });
+  if (!set) return;
+  const forget = (member: Member, mode: 'alwaysOn' | 'off') => {
+    const data = { failCommands: ['find'], errorCode: 239 };
+    return member.admin((client) =>
+      client.db('admin').command({ configureFailPoint: 'failCommand', mode, data }),
+    );
+  };
+  for (const { name, lane } of WAYS)
+    await t.test(name, async (t) => {
+      const { store } = await openStore(t, withDatabase(set.uri, `lane_${lane}`), { lane });
+      const rows = ROWS.slice(0, 50).map(({ document }) => BSON.serialize(document));
+      await store.items.insert(rows, 'fail');
+      const at = (await store.items.pointInTime(NEVER)) ?? assert.fail();
+      const plan: Plan = { order: 'id', direction: 1, at };
+      const read = async () =>
+        (await readRows(store.items, plan, {}, { rows: 99, bytes: Infinity })).rows.length;
+      await forget(await set.primary(), 'alwaysOn');
+      assert.equal(await read(), 50);
+      for (const member of set.members) await forget(member, 'alwaysOn');
+      await assert.rejects(read(), { code: 'snapshot-expired' });
+      for (const member of set.members) await forget(member, 'off');
+      assert.equal(await read(), 50);
+    });
 });
 
 test('where the store has only a present, a snapshot is refused', async (t) => {

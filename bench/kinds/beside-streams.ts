@@ -17,7 +17,7 @@ export interface BesideStreamsScenario {
 
 const READERS = join(import.meta.dirname, '../readers.ts');
 /** Requests before anything is timed. */
-const WARM_UP = 2_000;
+const WARM_UP = 500;
 
 export const besideStreams: Kind<BesideStreamsScenario> = {
   async check(job) {

@@ -38,8 +38,9 @@ export class Watch {
   readonly now: () => number;
   private readonly intervalMs: number;
   private readonly watched = new Set<Watched>();
-  /** Those that this round has still to look at. */
+  /** Those that this round has still to look at; with slice 0 the next one begins. */
   private round = this.watched.values();
+  private slice = 0;
   private timer: NodeJS.Timeout | null = null;
 
   constructor(stallTimeoutMs: number, now: () => number = () => performance.now()) {
@@ -51,7 +52,9 @@ export class Watch {
 
   add(answer: Watched): void {
     this.watched.add(answer);
-    this.timer ??= setInterval(() => this.checkSome(), this.intervalMs).unref();
+    if (this.timer !== null) return;
+    this.slice = 1; // who comes first is looked at after a whole interval, too
+    this.timer = setInterval(() => this.checkSome(), this.intervalMs).unref();
   }
 
   delete(answer: Watched): void {
@@ -63,12 +66,11 @@ export class Watch {
       clearInterval(this.timer);
       this.timer = null;
     }
+    if (this.slice === 0) this.round = this.watched.values();
+    this.slice = (this.slice + 1) % SLICES;
     for (let left = Math.ceil(this.watched.size / SLICES); left > 0; left--) {
       const next = this.round.next();
-      if (next.done === true) {
-        this.round = this.watched.values();
-        return;
-      }
+      if (next.done === true) return;
       next.value.check();
     }
   }

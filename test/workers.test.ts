@@ -57,7 +57,7 @@ test('a server does not start on a port where somebody listens, with workers or 
   for (const WORKERS of ['1', '2'])
     await assert.rejects(
       childServer(t, { MONGODB_URI: '', WORKERS, PORT: first.url.port }),
-      /ended before it listened/,
+      /ended \(1\) before it listened/,
     );
   assert.deepEqual(await answers(first, 1), [200], 'the first goes on');
 });

@@ -36,11 +36,13 @@ function stages(options: Options): Stage[] {
   return options.stores.flatMap((store) => {
     const here = chosen.filter(({ on }) => (on[store]?.length ?? 0) > 0);
     const scales = [...new Set(here.map(({ scale = 1 }) => scale))].sort((a, b) => a - b);
-    return scales.map((scale) => ({
+    const all = scales.map((scale) => ({
       store,
       rows: Math.round(options.rows * scale),
       scenarios: here.filter((scenario) => (scenario.scale ?? 1) === scale),
     }));
+    // The many scenarios of one size last: a run that is interrupted has the others whole.
+    return all.sort((a, b) => a.scenarios.length - b.scenarios.length);
   });
 }
 

@@ -11,8 +11,8 @@ export interface Load {
 export interface LoadOptions {
   readonly url: string;
   readonly connections: number;
-  /** How long, and at least an answer for each connection; or, to warm a server up, how many requests. */
-  readonly until: { readonly seconds: number } | { readonly amount: number };
+  /** How long, and at least an answer for each connection; or, to warm a server up, how many requests in how long at most. */
+  readonly until: { readonly seconds: number } | { readonly amount: number; readonly atMostSeconds: number };
   /** The status every answer must have; without it any of 200 to 299. */
   readonly status?: number;
   /** Each connection repeats these in turn. */
@@ -54,10 +54,13 @@ export async function load(options: LoadOptions): Promise<Load> {
       if (!isExpected(came)) faults.push(`status ${came}`);
       else if (bytes < leastBytes) faults.push(`${bytes} bytes`);
       const elapsed = (performance.now() - started) / 1000;
-      const enough = 'amount' in until ? until.amount : connections;
-      if (times.length < enough || ('seconds' in until && elapsed < until.seconds)) return;
+      const isEnough =
+        'amount' in until
+          ? times.length >= until.amount || elapsed >= until.atMostSeconds
+          : times.length >= connections && elapsed >= until.seconds;
+      if (!isEnough) return;
       end.seconds = elapsed;
-      if ('seconds' in until) (instance as unknown as { stop(): void }).stop();
+      (instance as unknown as { stop(): void }).stop();
     });
   });
   if (result.errors > 0) faults.push(`${result.errors} errors`);

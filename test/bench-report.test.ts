@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { linearAxis, logAxis, tickText } from '../bench/report/axis.ts';
 import { plots } from '../bench/report/plots.ts';
-import { published } from '../bench/report/publish.ts';
+import { published, together } from '../bench/report/publish.ts';
 import { withFigures } from '../bench/report/readme.ts';
 import { tables } from '../bench/report/tables.ts';
 import { median, percentile, type Results, type Round, type ScenarioResult } from '../bench/results.ts';
@@ -152,4 +152,19 @@ test('a commit is slower only beyond the noise', () => {
   assert.equal(against([97, 98, 98, 98, 99], [100, 101, 101, 101, 102]), 'the same'); // under 5 %
   assert.equal(against([60, 80, 90, 110, 120], [70, 95, 100, 105, 130]), 'the same'); // the rounds overlap
   assert.equal(against([10, 100, 101, 102, 103], [100, 101, 102, 103, 104]), 'the same'); // one disturbed round
+});
+
+test('two runs of one commit are published together, the later one in place of the earlier', () => {
+  const [first, again] = [
+    run(scenario('a', 'streams', {}), scenario('b', 'streams', {})),
+    run(scenario('b', 'pages', {})),
+  ];
+  const both = together(first, again);
+  assert.deepEqual(
+    both.scenarios.map(({ name, group }) => `${name} ${group}`),
+    ['a streams', 'b pages'],
+  );
+  assert.equal(both.command, 'npm run bench; npm run bench');
+  assert.equal(together({ ...first, commit: 'older' }, again), again);
+  assert.equal(together(null, again), again);
 });

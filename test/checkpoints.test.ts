@@ -81,7 +81,7 @@ test('each checkpoint is about exactly the rows before it, and one stands behind
   const { rows, widest, checkpoints } = verify(checked([250, 3700, 9000, 1, 16_384, 16_384, 3], 0));
   assert.equal(rows, 250 + 3700 + 9000 + 1 + 2 * 16_384 + 3);
   assert.equal(widest, 10_000);
-  assert.equal(checkpoints, 5);
+  assert.equal(checkpoints, 7);
 });
 
 test('batches of any size, chunks of any size and readers of any speed give sound checkpoints', () => {

@@ -17,7 +17,7 @@ export interface BesideStreamsScenario {
 
 const READERS = join(import.meta.dirname, '../readers.ts');
 /** Requests before anything is timed. */
-const WARM_UP = 500;
+const WARM_UP = { amount: 500, atMostSeconds: 5 };
 
 export const besideStreams: Kind<BesideStreamsScenario> = {
   async check(job) {
@@ -35,7 +35,7 @@ async function observe(job: Job<BesideStreamsScenario>): Promise<Round> {
   const { scenario, effort } = job;
   const url = urlOf(job);
   const ask = { url: url + scenario.page, connections: scenario.connections };
-  await load({ ...ask, until: { amount: WARM_UP } });
+  await load({ ...ask, until: WARM_UP });
   const alone = await load({ ...ask, until: effort });
   const args = [url + scenario.stream, String(scenario.streams)];
   const readers = await startProcess({ file: READERS, args, environment: {} });

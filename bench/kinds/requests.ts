@@ -21,7 +21,7 @@ interface Page {
 }
 
 /** Requests before anything is timed. */
-const WARM_UP = 500;
+const WARM_UP = { amount: 500, atMostSeconds: 5 };
 /** A refusal before the load, so that the limit is reached. */
 const MOST_ADMITTED = 1000;
 
@@ -41,7 +41,7 @@ export const requests: Kind<RequestsScenario> = {
     const text = await response.text();
     const { data } = JSON.parse(text) as Page;
     if (data.length === 0) throw new Error(`${url}: an empty page`);
-    await load({ url, connections, until: { amount: Math.max(connections, WARM_UP) } });
+    await load({ url, connections, until: WARM_UP });
     return { text: JSON.stringify(data), rows: data.length, bytes: text.length };
   },
 

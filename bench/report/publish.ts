@@ -1,6 +1,6 @@
 import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { readResults, type Results } from '../results.ts';
+import { readResults, type Results, type ScenarioResult } from '../results.ts';
 import { plots } from './plots.ts';
 import { withFigures } from './readme.ts';
 
@@ -9,8 +9,12 @@ const FOLDER = join(ROOT, 'bench/results');
 const FILE = join(FOLDER, 'results.json');
 const README = join(ROOT, 'README.md');
 
-/** Keeps a run's results, and writes from them the plots and the README's tables. */
-export function publish(results: Results): void {
+/**
+ * Keeps a run's results, and writes from them the plots and the README's tables. What the last published run measured of the
+ * same commit on the same machine, and this one did not, stays beside it.
+ */
+export function publish(run: Results): void {
+  const results = together(published(), run);
   writeFileSync(FILE, `${JSON.stringify(results, null, 1)}\n`);
   for (const file of readdirSync(FOLDER)) if (file.endsWith('.svg')) rmSync(join(FOLDER, file));
   for (const { file, svg } of plots(results)) writeFileSync(join(FOLDER, file), svg);
@@ -20,4 +24,19 @@ export function publish(results: Results): void {
 /** The results that were published last; null before there are any. */
 export function published(): Results | null {
   return existsSync(FILE) ? readResults(FILE) : null;
+}
+
+/** Two runs of one commit as one; the later one alone when they are of two. */
+export function together(earlier: Results | null, later: Results): Results {
+  if (earlier?.commit !== later.commit || earlier.machine !== later.machine) return later;
+  const key = ({ name, store, rows }: ScenarioResult) => `${name} ${store} ${rows}`;
+  const again = new Set(later.scenarios.map(key));
+  const endedAfter = later.endedAfter ?? earlier.endedAfter;
+  return {
+    ...later,
+    ...(endedAfter !== undefined && { endedAfter }),
+    command: `${earlier.command}; ${later.command}`,
+    minutes: Math.round((earlier.minutes + later.minutes) * 10) / 10,
+    scenarios: [...earlier.scenarios.filter((scenario) => !again.has(key(scenario))), ...later.scenarios],
+  };
 }

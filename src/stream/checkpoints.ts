@@ -67,8 +67,10 @@ export class CheckpointEncoder implements RowEncoder {
       this.#rows += slice.rows;
       const now = this.#options.now();
       this.#sliceRows = rowsOfSlice(slice.rows, now - begun, this.#sliceRows);
+      const unchecked = this.#rows - this.#checked.rows;
+      // Rather at a batch's end, when the next one would go over the number: to a row amid a batch one has to walk.
       const isDue =
-        this.#rows - this.#checked.rows >= CHECKPOINT_ROWS ||
+        unchecked + (at === batch.length ? batch.rows : 0) >= CHECKPOINT_ROWS ||
         this.#bytes - this.#checked.bytes >= CHECKPOINT_BYTES ||
         now - this.#checked.at >= DUE_MS;
       if (at === batch.length) this.#last = batch.last;

@@ -32,7 +32,8 @@ async function* told(source) {
         yield { ...event, data: { ...event.data, message } };
       }
     }
-    if (process.env.TEST_SUMMARY && event.type === 'test:pass') continue;
+    // Starts and ends go together: the reporter counts one by the other.
+    if (process.env.TEST_SUMMARY && ['test:start', 'test:pass'].includes(event.type)) continue;
     yield event;
   }
 }

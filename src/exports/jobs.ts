@@ -5,6 +5,7 @@ import { BSON } from '../store/bson.ts';
 import { chain, FIRST_BATCH } from '../store/chain.ts';
 import { documentOf, rowsOf } from '../store/batch.ts';
 import type { Plan, RecordStore } from '../store/store.ts';
+import { atOnce } from '../stream/at-once.ts';
 import { isExpired, LeaseLostError, newJob, type ExportRequest, type Job } from './job.ts';
 
 const BY_ID: Plan = { order: 'id', direction: 1 };
@@ -22,26 +23,22 @@ export interface JobsOptions {
 /** The records of exports: the only place where the state of a job is. */
 export class Jobs {
   readonly #options: JobsOptions;
-  /** Clients whose orders are being written down here: their records may not be seen yet. */
-  readonly #ordering: string[] = [];
+  /** Orders are written down one after the other, so that each sees those before it. */
+  readonly #ordering = atOnce(1);
 
   constructor(options: JobsOptions) {
     this.#options = options;
   }
 
   /** AppError `too-many-exports` when the client has its share. Of orders that several processes take at the very same time a few more may pass. */
-  async create(client: string, request: ExportRequest, signal: AbortSignal): Promise<Job> {
+  create(client: string, request: ExportRequest, signal: AbortSignal): Promise<Job> {
     const { perClient, records, now } = this.#options;
-    const before = this.#ordering.filter((one) => one === client).length;
-    this.#ordering.push(client);
-    try {
-      if (before + (await this.listOf(client, signal)).length >= perClient) throw tooMany(perClient);
+    return this.#ordering(async () => {
+      if ((await this.listOf(client, signal)).length >= perClient) throw tooMany(perClient);
       const job = newJob(randomBytes(16).toString('hex'), client, request, now());
       await records.change(job.id, () => toRow(job));
       return job;
-    } finally {
-      this.#ordering.splice(this.#ordering.indexOf(client), 1);
-    }
+    });
   }
 
   /** null when there is none, or its time is over. */

@@ -70,7 +70,8 @@ export class CheckpointEncoder implements RowEncoder {
       const unchecked = this.#rows - this.#checked.rows;
       // Rather at a batch's end, when the next one would go over the number: to a row amid a batch one has to walk.
       const isDue =
-        unchecked + (at === batch.length ? batch.rows : 0) >= CHECKPOINT_ROWS ||
+        unchecked >= CHECKPOINT_ROWS ||
+        (at === batch.length && unchecked + batch.rows > CHECKPOINT_ROWS) ||
         this.#bytes - this.#checked.bytes >= CHECKPOINT_BYTES ||
         now - this.#checked.at >= DUE_MS;
       if (at === batch.length) this.#last = batch.last;

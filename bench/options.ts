@@ -4,7 +4,7 @@ import { SETS, type SetName } from './scenarios/scenario.ts';
 
 export const HELP = `npm run bench -- [options]
 
-  --quick            a small set, 1 round, few items: 3 minutes; no figures to publish
+  --quick            a small set, one peer each, 1 round, few items: 2 minutes; no figures to publish
   --full             also what takes long: ten times the items, 5,000 stalled readers, more connections
   --scenario NAME    only scenarios whose name begins so; may be repeated
   --store NAME       mongodb or lmdb; without it both

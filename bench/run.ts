@@ -46,6 +46,12 @@ function stages(options: Options): Stage[] {
   });
 }
 
+/** With --quick of the peers only the first: what the others make is for a run with figures. */
+function candidates(names: readonly CandidateName[], { set }: Options): readonly CandidateName[] {
+  const [peer] = names.filter((name) => CANDIDATES[name].role === 'peer');
+  return set === 'quick' ? names.filter((name) => CANDIDATES[name].role !== 'peer' || name === peer) : names;
+}
+
 /** A run under way. */
 interface Run {
   readonly options: Options;
@@ -66,8 +72,7 @@ async function runStage(run: Run, { store, rows, scenarios }: Stage): Promise<vo
   try {
     for (const scenario of scenarios) {
       if (run.isEnding) break;
-      const names: readonly CandidateName[] = scenario.on[store] ?? [];
-      const subjects = await lineup.of(names);
+      const subjects = await lineup.of(candidates(scenario.on[store] ?? [], options));
       progress(`${store}: ${scenario.name}: ${scenario.shows}`);
       try {
         run.results.push(await runScenario(scenario, subjects, ground, effort, options.rounds));

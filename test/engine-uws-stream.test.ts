@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { describe, it } from 'node:test';
+import { describe, it, mock } from 'node:test';
 import { CORK_BYTES } from '../src/http/cork.ts';
 import type { StreamResponse } from '../src/http/uws/outlet.ts';
 import { UwsStream } from '../src/http/uws/stream.ts';
@@ -7,6 +7,9 @@ import { StallError, Watch } from '../src/http/watch.ts';
 
 const HEAD_BYTES = 300;
 const STALL_MS = 60_000;
+
+// The watch's own looks stand still: `pass` looks.
+mock.timers.enable({ apis: ['setInterval'] });
 
 /** A response as uWebSockets.js has it, whose socket takes `room` bytes until it is given more. */
 class FakeResponse implements Pick<StreamResponse, 'cork' | 'write' | 'end' | 'pause' | 'resume'> {

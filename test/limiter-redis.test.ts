@@ -141,7 +141,7 @@ test('a Redis that hangs holds up nobody but those who wait for it, and not for 
   assert.equal(lines.length, 1);
   const started = performance.now();
   for (let i = 0; i < 5; i++) await take('a');
-  assert.ok(performance.now() - started < 200, 'asked no more');
+  assert.ok(performance.now() - started < 1000, 'asked no more');
   redis.resume();
   await logged(2);
   assert.match(lines[1]?.message ?? '', /^Redis counts again/);

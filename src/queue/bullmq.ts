@@ -86,16 +86,18 @@ export class BullQueue implements JobQueue {
 
   /** BullMQ makes more connections like these. */
   #connect(url: string): Redis {
-    return new Redis(url, {
+    const connection = new Redis(url, {
       connectionName: 'sluice',
       maxRetriesPerRequest: null, // as BullMQ wants it
       retryStrategy: (attempt) => (this.#isClosed ? null : Math.min(attempt * 50, LONGEST_RECONNECT_MS)),
     });
+    // BullMQ listens too, but stops before the connection ends, and ioredis prints what nobody listens to.
+    return connection.on('error', (error) => this.#lost(error));
   }
 
   #lost(error: Error): void {
     // Of a message that Redis forgot when it came back the records know.
-    if (this.#isAway || this.#adding.status === 'ready') return;
+    if (this.#isAway || this.#isClosed || this.#adding.status === 'ready') return;
     this.#isAway = true;
     // The message alone: the error of a failed login has the password among its fields.
     this.#log.warn({ reason: error.message }, 'Redis does not answer: exports wait until it does');

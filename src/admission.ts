@@ -1,10 +1,10 @@
 import type { Config } from './config.ts';
-import type { AppError } from './errors.ts';
 import { Admissions } from './http/admit.ts';
 import { createClientReader } from './http/client.ts';
 import { createAuthenticate } from './http/keys.ts';
 import type { Limiter } from './limiter/limiter.ts';
 import { createMemoryLimiter } from './limiter/memory.ts';
+import type { OverloadGuard } from './limiter/overload.ts';
 import type { Policy } from './limiter/policy.ts';
 import type { StreamSlots } from './limiter/streams.ts';
 
@@ -17,7 +17,7 @@ interface Log {
 export async function openAdmissions(
   config: Config,
   slots: StreamSlots,
-  overload: () => AppError | null,
+  guard: OverloadGuard,
   log: Log,
 ): Promise<{ admissions: Admissions; close: () => Promise<void> }> {
   const limiter = config.rateLimit && (await openLimiter(config, config.rateLimit, log));
@@ -29,7 +29,8 @@ export async function openAdmissions(
     authenticate: config.apiKeys && createAuthenticate(config.apiKeys),
     rate: config.rateLimit && limiter && { policy: config.rateLimit, limiter },
     slots,
-    overload,
+    overload: () => guard.refusal(),
+    backlog: guard.backlog,
   });
   return { admissions, close: async () => limiter?.close() };
 }

@@ -73,6 +73,10 @@ export const SETTINGS = Type.Object({
     '200 ms',
     'requests are refused with 503 while the event loop runs later than this',
   ),
+  MAX_WAIT: duration(
+    '2 s',
+    'requests are refused with 503 while so many are under way that the next one would wait longer',
+  ),
   MAX_MEMORY: Type.Optional(
     Type.Integer({
       minimum: 64,
@@ -131,7 +135,8 @@ export const SETTINGS = Type.Object({
   ),
 });
 
-type Durations = 'MAX_LOOP_DELAY' | 'STALL_TIMEOUT' | 'DRAIN_DELAY' | 'STREAM_GRACE' | 'EXPORT_TTL';
+type Durations =
+  'MAX_LOOP_DELAY' | 'MAX_WAIT' | 'STALL_TIMEOUT' | 'DRAIN_DELAY' | 'STREAM_GRACE' | 'EXPORT_TTL';
 
 /** What settings stand for, beside their texts. */
 interface Derived {
@@ -176,6 +181,7 @@ export function readConfig(environment: NodeJS.ProcessEnv): Config {
     rateLimit: parseRateLimit(settings.RATE_LIMIT),
     streamLimit: parseStreamLimit(settings.STREAM_LIMIT),
     MAX_LOOP_DELAY: milliseconds(settings.MAX_LOOP_DELAY),
+    MAX_WAIT: milliseconds(settings.MAX_WAIT),
     STALL_TIMEOUT: milliseconds(settings.STALL_TIMEOUT),
     DRAIN_DELAY: milliseconds(settings.DRAIN_DELAY),
     STREAM_GRACE: milliseconds(settings.STREAM_GRACE),

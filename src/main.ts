@@ -113,6 +113,7 @@ async function start(
   const streams = new StreamSlots({ perClient: config.streamLimit, total: config.MAX_STREAMS });
   const guard = new OverloadGuard({
     maxLoopDelayMs: config.MAX_LOOP_DELAY,
+    maxWaitMs: config.MAX_WAIT,
     maxMemoryBytes: config.maxMemoryBytes,
     ...(overloadProbe && { probe: overloadProbe }),
   });
@@ -139,12 +140,7 @@ async function start(
     cacheControl: config.CACHE_CONTROL,
   };
   let draining = false;
-  const { admissions, close: closeAdmissions } = await openAdmissions(
-    config,
-    streams,
-    () => guard.refusal(),
-    log,
-  );
+  const { admissions, close: closeAdmissions } = await openAdmissions(config, streams, guard, log);
   closes.push(closeAdmissions);
   const logged = requestLog(log);
   const now = () => new Date();

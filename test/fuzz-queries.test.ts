@@ -145,7 +145,7 @@ test(`${RUNS} random queries: the rows that were asked for and no others, or a c
     health: { store, isDraining: () => false },
     corsOrigin: undefined,
     admissions: {
-      admit: () => Promise.resolve({ headers: {}, refused: null }),
+      admit: () => Promise.resolve({ headers: {}, refused: null, done: () => undefined }),
       streaming: (handler) => handler,
       clientOf: () => ({ name: 'somebody', hasKey: false }),
     },

@@ -126,6 +126,17 @@ test('looks take turns: first come first served, and the event loop goes on afte
   assert.deepEqual(events.slice(0, 4), ['look 1', 'look 2', 'others', 'look 3']);
 });
 
+test('a page waits for one look of a stream, however many streams wait; and pages keep no stream from going on', async () => {
+  const turns = new Turns();
+  const looked: string[] = [];
+  const take = (name: string, patient: boolean) => turns.take(() => void looked.push(name), NEVER, patient);
+  await Promise.all([
+    ...['s1', 's2', 's3', 's4'].map((name) => take(name, true)),
+    ...['p1', 'p2', 'p3'].map((name) => take(name, false)),
+  ]);
+  assert.deepEqual(looked, ['p1', 's1', 'p2', 's2', 'p3', 's3', 's4']);
+});
+
 test('a look that fails, or that nobody wants any more, leaves the turn to the next', async () => {
   const turns = new Turns();
   const leaving = new AbortController();

@@ -235,7 +235,11 @@ async function serverOnFakes(t: TestContext) {
     health: { store: fake, isDraining: () => twist.draining ?? false },
     corsOrigin: undefined,
     admissions: {
-      admit: () => ({ headers: { ratelimit: 'x', 'ratelimit-policy': 'x' }, refused: twist.refused ?? null }),
+      admit: () => ({
+        headers: { ratelimit: 'x', 'ratelimit-policy': 'x' },
+        refused: twist.refused ?? null,
+        done: () => undefined,
+      }),
       streaming: (handler) => handler,
       clientOf: () => ({ name: 'somebody', hasKey: false }),
     },

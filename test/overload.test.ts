@@ -11,6 +11,7 @@ function guarded(t: TestContext, memory = { bytes: 0 }) {
   let now = 0;
   const guard = new OverloadGuard({
     maxLoopDelayMs: 200,
+    maxWaitMs: 2000,
     maxMemoryBytes: 100 * MIB,
     probe: { now: () => now, memoryBytes: () => memory.bytes },
   });
@@ -39,6 +40,33 @@ test('one long pause refuses nobody; a loop that goes on running late does, unti
   run(170, 20);
   assert.equal(guard.overloaded, true, 'not yet: below its bound, but not well below');
   run(0, 5);
+  assert.equal(guard.overloaded, false);
+});
+
+test('so many under way that the next one would wait for long refuse it, but never a few, and no burst does', (t) => {
+  const { guard, run } = guarded(t);
+  const ask = (requests: number) => Array.from({ length: requests }, () => guard.backlog.began());
+  const answer = (requests: number) => Array.from({ length: requests }, () => guard.backlog.done());
+  ask(64);
+  run(0, 100);
+  assert.equal(guard.refusal(), null, 'the store is slow, and few wait for it');
+  ask(436);
+  run(0);
+  assert.equal(
+    guard.refusal(),
+    null,
+    'they have only just come: nobody knows yet how fast they are answered',
+  );
+  answer(20);
+  run(0);
+  assert.match(guard.refusal()?.message ?? '', /MAX_WAIT \(2000 ms\)/, '480 at 20 in 100 ms');
+  for (let i = 0; i < 9; i++) {
+    answer(20);
+    run(0);
+  }
+  assert.equal(guard.overloaded, true, '300 at the same pace: 1.5 s is below its bound, but not well below');
+  answer(30);
+  run(0);
   assert.equal(guard.overloaded, false);
 });
 

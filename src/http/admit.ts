@@ -1,6 +1,7 @@
 import { AppError } from '../errors.ts';
 import { KEY_PREFIX, type Limiter, type Taken } from '../limiter/limiter.ts';
 import { limitHeaders, tooManyRequests, type Policy } from '../limiter/policy.ts';
+import type { Backlog } from '../limiter/backlog.ts';
 import type { StreamSlots } from '../limiter/streams.ts';
 import type { ClientReader } from './client.ts';
 import type { FileBody, Reply, Request } from './edge.ts';
@@ -21,6 +22,8 @@ export interface Admission {
   readonly headers: Reply['headers'];
   /** Why the request is not let in; null when it is. */
   readonly refused: AppError | null;
+  /** To be called once, when there is an answer: until then the request is work under way. */
+  readonly done: () => void;
 }
 
 export interface AdmissionOptions {
@@ -33,6 +36,8 @@ export interface AdmissionOptions {
   readonly slots: StreamSlots;
   /** Why nobody is let in now; null: everybody may. */
   readonly overload?: () => AppError | null;
+  /** Is told of the work that is let in. */
+  readonly backlog?: Pick<Backlog, 'began' | 'done'>;
 }
 
 interface Identity {
@@ -40,13 +45,17 @@ interface Identity {
   readonly refused: AppError | null;
 }
 
+const NOTHING = () => undefined;
+
 /** Decides who is let in: by key, by rate, and by open streams. */
 export class Admissions {
   private readonly options: AdmissionOptions;
   private readonly headers: (taken: Taken) => Reply['headers'];
+  private readonly done: () => void;
 
   constructor(options: AdmissionOptions) {
     this.options = options;
+    this.done = () => options.backlog?.done();
     this.headers = options.rate === null ? () => ({}) : limitHeaders(options.rate.policy);
   }
 
@@ -58,7 +67,7 @@ export class Admissions {
     const { rate } = this.options;
     const identity = this.refuseOverload(request, this.identify(request));
     request.notes.client = identity.client;
-    if (rate === null) return { headers: {}, refused: identity.refused };
+    if (rate === null) return this.admission(request, {}, identity.refused);
     const taken = rate.limiter.take(identity.client);
     if (!(taken instanceof Promise)) return this.decide(request, identity, rate.policy, taken);
     return taken.then((late) => this.decide(request, identity, rate.policy, late));
@@ -122,9 +131,17 @@ export class Admissions {
     return { name: client, hasKey: this.options.authenticate !== null };
   }
 
-  private decide({ path }: Request, { refused }: Identity, policy: Policy, taken: Taken): Admission {
-    const within = taken.allowed || PROBES.has(path);
-    return { headers: this.headers(taken), refused: within ? refused : tooManyRequests(policy, taken) };
+  private decide(request: Request, { refused }: Identity, policy: Policy, taken: Taken): Admission {
+    const within = taken.allowed || PROBES.has(request.path);
+    return this.admission(request, this.headers(taken), within ? refused : tooManyRequests(policy, taken));
+  }
+
+  /** How long a request with a body takes is its client's matter, too: it is not counted as work. */
+  private admission({ method }: Request, headers: Reply['headers'], refused: AppError | null): Admission {
+    if (refused !== null || (method !== 'GET' && method !== 'HEAD'))
+      return { headers, refused, done: NOTHING };
+    this.options.backlog?.began();
+    return { headers, refused, done: this.done };
   }
 
   private refuseOverload({ path }: Request, { client, refused }: Identity): Identity {

@@ -1,6 +1,6 @@
 import { AppError } from '../errors.ts';
 import { codings } from '../stream/compress.ts';
-import type { Admissions } from './admit.ts';
+import type { Admission, Admissions } from './admit.ts';
 import { applyCoding } from './coding.ts';
 import { conditional } from './conditional.ts';
 import type { Cors } from './cors.ts';
@@ -37,9 +37,16 @@ export function createServe(
   const { observer, cors, admissions } = options;
   const negotiate = encodingNegotiator(codings);
   const answer = async (request: Request): Promise<Reply> => {
+    const admission = await admissions.admit(request);
+    try {
+      return await admitted(request, admission);
+    } finally {
+      admission.done();
+    }
+  };
+  const admitted = async (request: Request, admission: Admission): Promise<Reply> => {
     const requestId = requestIdOf(request);
     const coding = negotiate(request.headers['accept-encoding']);
-    const admission = await admissions.admit(request);
     let reply: Reply;
     try {
       if (admission.refused) throw admission.refused;

@@ -1,4 +1,5 @@
 import { AppError } from '../errors.ts';
+import { Backlog } from './backlog.ts';
 
 /** What the guard looks at; injected, so that a test can overload a server that has nothing to do. */
 export interface OverloadProbe {
@@ -11,6 +12,8 @@ export interface OverloadProbe {
 export interface OverloadOptions {
   /** Above this mean lateness of the event loop requests are refused. Milliseconds. */
   readonly maxLoopDelayMs: number;
+  /** When a request that comes now would wait longer, it is refused. Milliseconds. */
+  readonly maxWaitMs: number;
   /** Above this memory requests are refused. Bytes. */
   readonly maxMemoryBytes: number;
   readonly probe?: OverloadProbe;
@@ -19,7 +22,7 @@ export interface OverloadOptions {
 const LOOK_MS = 100;
 /** Weight of the newest look: a pause of 300 ms alone refuses nobody, half a second of being late does. */
 const NEWEST = 0.3;
-/** Refused until the lateness is below this share of its bound: else the guard would flutter. */
+/** Refused until the lateness, and the wait, is below this share of its bound: else the guard would flutter. */
 const RECOVERED = 0.7;
 /** What Retry-After says; the guard looks every 100 ms. Seconds. */
 const RETRY_SECONDS = 2;
@@ -28,9 +31,12 @@ const PROBE: OverloadProbe = { memoryBytes: () => process.memoryUsage.rss(), now
 
 /**
  * Says when the process has more to do than it can do well: its event loop runs late, so that whatever is let in now only
- * makes all others wait, or its memory nears what it may have. Then it refuses early, which is cheap, until it has caught up.
+ * makes all others wait, or so many requests are under way that the next one would wait for long, or its memory nears what it
+ * may have. Then it refuses early, which is cheap, until it has caught up.
  */
 export class OverloadGuard {
+  /** To be told of the requests that are let in. */
+  readonly backlog = new Backlog();
   private readonly options: OverloadOptions;
   private readonly probe: OverloadProbe;
   private timer: NodeJS.Timeout | null = null;
@@ -65,12 +71,15 @@ export class OverloadGuard {
   look(): void {
     const now = this.probe.now();
     const late = Math.max(0, now - this.expected);
+    const waitMs = this.backlog.look(LOOK_MS + late);
     this.expected = now + LOOK_MS;
     this.delayMs += NEWEST * (late - this.delayMs);
     const share = this.overloaded ? RECOVERED : 1;
-    const { maxLoopDelayMs, maxMemoryBytes } = this.options;
+    const { maxLoopDelayMs, maxWaitMs, maxMemoryBytes } = this.options;
     if (this.delayMs > share * maxLoopDelayMs)
       this.reason = `The server runs late, by more than MAX_LOOP_DELAY (${maxLoopDelayMs} ms)`;
+    else if (waitMs > share * maxWaitMs)
+      this.reason = `Requests would wait longer than MAX_WAIT (${maxWaitMs} ms)`;
     else if (this.probe.memoryBytes() > maxMemoryBytes)
       this.reason = `The server has used what memory it may (${Math.round(maxMemoryBytes / 2 ** 20)} MiB, see MAX_MEMORY)`;
     else this.reason = null;

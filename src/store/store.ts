@@ -34,6 +34,8 @@ export interface From {
 export interface Size {
   readonly rows: number;
   readonly bytes: number;
+  /** It is a part of something long: where reads wait for one another, one that is all its client asked for goes before. */
+  readonly patient?: boolean;
 }
 
 /**

@@ -64,7 +64,7 @@ export class LmdbReader {
       range = start && { ...rest, start };
       skip -= SKIP_AT_ONCE;
     }
-    return await this.#turns.take(() => this.#look(plan, range, skip, size), signal);
+    return await this.#turns.take(() => this.#look(plan, range, skip, size), signal, size.patient);
   }
 
   /** See ItemStore.get. A lookup takes some microseconds: no turn is waited for. */

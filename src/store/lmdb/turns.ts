@@ -8,12 +8,16 @@ interface Turn {
 
 /**
  * Turns: looks at an embedded store are synchronous, and nothing slows a fast reader down but the event loop itself. So
- * looks queue up, first come first served, and run from setImmediate: after at most 4 ms (plus the look that is under
- * way) the loop goes on to sockets and timers. A page waits for the streams before it, at most one look each, and
- * sixty-four streams hold the loop no longer than one.
+ * looks queue up and run from setImmediate: after at most 4 ms (plus the look that is under way) the loop goes on to
+ * sockets and timers. Those of pages and those of streams, which are patient, take turns while there are both, and each kind
+ * is served first come first served: a page waits for the pages before it and as many looks of streams, however many
+ * streams there are, and pages keep no stream from going on.
  */
 export class Turns {
-  readonly #waiting: Turn[] = [];
+  readonly #pages: Turn[] = [];
+  readonly #patient: Turn[] = [];
+  #patientNext = false;
+  #isAsked = false;
   readonly #now: () => number;
 
   /** `now` is a clock in milliseconds. */
@@ -22,28 +26,46 @@ export class Turns {
   }
 
   /** The result of `look`, taken when its turn comes. Rejects with the signal's reason when that is aborted by then. */
-  take<T>(look: () => T, signal: AbortSignal): Promise<T> {
+  take<T>(look: () => T, signal: AbortSignal, patient = false): Promise<T> {
     return new Promise((resolve, reject) => {
       const run = (): void => {
         signal.throwIfAborted();
         resolve(look());
       };
-      this.#waiting.push({ run, fail: reject });
-      if (this.#waiting.length === 1) setImmediate(this.#run);
+      (patient ? this.#patient : this.#pages).push({ run, fail: reject });
+      this.#ask();
     });
+  }
+
+  #ask(): void {
+    if (this.#isAsked) return;
+    this.#isAsked = true;
+    setImmediate(this.#run);
+  }
+
+  #next(): Turn | undefined {
+    const [first, second] = this.#patientNext ? [this.#patient, this.#pages] : [this.#pages, this.#patient];
+    const turn = first.shift();
+    if (turn === undefined) return second.shift();
+    this.#patientNext = !this.#patientNext;
+    return turn;
+  }
+
+  #hasMore(): boolean {
+    return this.#pages.length + this.#patient.length > 0;
   }
 
   readonly #run = (): void => {
     const end = this.#now() + TURN_MILLISECONDS;
     do {
-      const turn = this.#waiting[0];
+      const turn = this.#next();
       try {
         turn?.run();
       } catch (error) {
         turn?.fail(error);
       }
-      this.#waiting.shift(); // only now: a look that joins meanwhile must not ask for a second setImmediate
-    } while (this.#waiting.length > 0 && this.#now() < end);
-    if (this.#waiting.length > 0) setImmediate(this.#run);
+    } while (this.#hasMore() && this.#now() < end);
+    this.#isAsked = false;
+    if (this.#hasMore()) this.#ask();
   };
 }

@@ -30,7 +30,8 @@ function ask(url: URL, agent: Agent): Promise<string> {
       });
       answer.resume();
     });
-    asking.on('error', (error) => resolve(`lost: ${error.message}`));
+    // A server closes a connection that nobody uses at the moment when somebody does: whoever asks, asks again (RFC 9112, 9.3.1).
+    asking.on('error', (error) => resolve(asking.reusedSocket ? ask(url, agent) : `lost: ${error.message}`));
     asking.end();
   });
 }

@@ -38,8 +38,11 @@ export class Watch {
   readonly now: () => number;
   private readonly intervalMs: number;
   private readonly watched = new Set<Watched>();
-  /** Those that this round has still to look at; with slice 0 the next one begins. */
-  private round = this.watched.values();
+  /**
+   * Those that this round has still to look at; with slice 0 the next one begins. null: none is under way. An iterator that is
+   * kept and not used would keep every table that the set has had since.
+   */
+  private round: Iterator<Watched> | null = null;
   private slice = 0;
   private timer: NodeJS.Timeout | null = null;
 
@@ -65,12 +68,14 @@ export class Watch {
     if (this.watched.size === 0 && this.timer !== null) {
       clearInterval(this.timer);
       this.timer = null;
+      this.round = null;
+      return;
     }
     if (this.slice === 0) this.round = this.watched.values();
     this.slice = (this.slice + 1) % SLICES;
     for (let left = Math.ceil(this.watched.size / SLICES); left > 0; left--) {
-      const next = this.round.next();
-      if (next.done === true) return;
+      const next = this.round?.next();
+      if (next?.done !== false) return;
       next.value.check();
     }
   }

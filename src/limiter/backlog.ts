@@ -23,14 +23,18 @@ export class Backlog {
     this.#answered++;
   }
 
-  /** The wait in milliseconds; 0 while few are under way. To be called again and again, `elapsedMs` after the last time. */
-  look(elapsedMs: number): number {
+  /** The wait in milliseconds; 0 while few are under way, or nobody knows yet how fast they are answered. */
+  get waitMs(): number {
+    return this.#pace === null || this.#underWay <= FEW ? 0 : this.#underWay / this.#pace;
+  }
+
+  /** Measures the pace. To be called again and again, `elapsedMs` after the last time. */
+  look(elapsedMs: number): void {
     const isLong = this.#underWay > FEW;
     const pace = this.#answered / elapsedMs;
     if (!isLong || !this.#wasLong) this.#pace = null;
     else this.#pace = this.#pace === null ? pace : this.#pace + NEWEST * (pace - this.#pace);
     this.#answered = 0;
     this.#wasLong = isLong;
-    return this.#pace === null ? 0 : this.#underWay / this.#pace;
   }
 }

@@ -22,7 +22,7 @@ export interface OverloadOptions {
 const LOOK_MS = 100;
 /** Weight of the newest look: a pause of 300 ms alone refuses nobody, half a second of being late does. */
 const NEWEST = 0.3;
-/** Refused until the lateness, and the wait, is below this share of its bound: else the guard would flutter. */
+/** Refused until the lateness is below this share of its bound: else the guard would flutter. */
 const RECOVERED = 0.7;
 /** What Retry-After says; the guard looks every 100 ms. Seconds. */
 const RETRY_SECONDS = 2;
@@ -56,30 +56,37 @@ export class OverloadGuard {
   }
 
   get overloaded(): boolean {
-    return this.reason !== null;
+    return this.why() !== null;
   }
 
   /** Why a request is not to be let in now; null when it is. */
   refusal(): AppError | null {
-    if (this.reason === null) return null;
-    return new AppError('overloaded', `${this.reason}. Try again in ${RETRY_SECONDS} s.`, {
+    const why = this.why();
+    if (why === null) return null;
+    return new AppError('overloaded', `${why}. Try again in ${RETRY_SECONDS} s.`, {
       headers: { 'retry-after': String(RETRY_SECONDS) },
     });
+  }
+
+  /** How many are under way changes with each request, the rest is looked at from time to time. */
+  private why(): string | null {
+    const { maxWaitMs } = this.options;
+    if (this.reason === null && this.backlog.waitMs > maxWaitMs)
+      return `Requests would wait longer than MAX_WAIT (${maxWaitMs} ms)`;
+    return this.reason;
   }
 
   /** Called by the guard's own timer, whose lateness is what it measures. */
   look(): void {
     const now = this.probe.now();
     const late = Math.max(0, now - this.expected);
-    const waitMs = this.backlog.look(LOOK_MS + late);
+    this.backlog.look(LOOK_MS + late);
     this.expected = now + LOOK_MS;
     this.delayMs += NEWEST * (late - this.delayMs);
-    const share = this.overloaded ? RECOVERED : 1;
-    const { maxLoopDelayMs, maxWaitMs, maxMemoryBytes } = this.options;
+    const share = this.reason === null ? 1 : RECOVERED;
+    const { maxLoopDelayMs, maxMemoryBytes } = this.options;
     if (this.delayMs > share * maxLoopDelayMs)
       this.reason = `The server runs late, by more than MAX_LOOP_DELAY (${maxLoopDelayMs} ms)`;
-    else if (waitMs > share * maxWaitMs)
-      this.reason = `Requests would wait longer than MAX_WAIT (${maxWaitMs} ms)`;
     else if (this.probe.memoryBytes() > maxMemoryBytes)
       this.reason = `The server has used what memory it may (${Math.round(maxMemoryBytes / 2 ** 20)} MiB, see MAX_MEMORY)`;
     else this.reason = null;

@@ -7,7 +7,7 @@ import type { ItemStore, Plan, Size } from './store.ts';
 const TARGET_BYTES = 768 * 1024;
 const MOST_ROWS = 16_384;
 
-/** The size of a stream's first batch: small, so that the first row leaves at once. */
+/** The size of a stream's first batch: small, so that the first row leaves at once. What follows lets others go first. */
 export const FIRST_BATCH: Size = { rows: 250, bytes: TARGET_BYTES };
 
 /** The size of the first batch of a chain of at most so many rows. */
@@ -71,5 +71,5 @@ export async function* chainAfter(
 function sizeAfter(batch: Batch, left: number): Size {
   const rowBytes = batch.length / batch.rows;
   const rows = Math.min(left, MOST_ROWS, Math.max(1, Math.floor(TARGET_BYTES / rowBytes)));
-  return { rows, bytes: TARGET_BYTES };
+  return { rows, bytes: TARGET_BYTES, patient: true };
 }

@@ -14,8 +14,7 @@ const SHARES = [
 /**
  * A reader for many at once: the more memory batches take in all, the smaller those that are read next. A few streams read
  * in batches that cost least; hundreds that all stall within a second cost two small batches each until they give them
- * back, and not two large ones, whose memory the process would keep. They let pages go first: hundreds that fill their
- * sockets' buffers would make each wait for a second.
+ * back, and not two large ones, whose memory the process would keep.
  */
 export function sharingReader(
   rows: Pick<RowReader, 'read'>,
@@ -30,7 +29,7 @@ export function sharingReader(
       const bytes = Math.min(size.bytes, share);
       asked += bytes;
       try {
-        return await rows.read(plan, from, { rows: size.rows, bytes, patient: true }, signal);
+        return await rows.read(plan, from, { ...size, bytes }, signal);
       } finally {
         asked -= bytes;
       }

@@ -9,12 +9,12 @@ interface Turn {
 /**
  * Turns: looks at an embedded store are synchronous, and nothing slows a fast reader down but the event loop itself. So
  * looks queue up and run from setImmediate: after at most 4 ms (plus the look that is under way) the loop goes on to
- * sockets and timers. Those of pages and those of streams, which are patient, take turns while there are both, and each kind
- * is served first come first served: a page waits for the pages before it and as many looks of streams, however many
- * streams there are, and pages keep no stream from going on.
+ * sockets and timers. Those that a client waits for and those of streams under way, which are patient, take turns while there
+ * are both, and each kind is served first come first served: a page waits for the pages before it and as many looks of
+ * streams, though hundreds of streams fill their sockets' buffers, and pages keep no stream from going on.
  */
 export class Turns {
-  readonly #pages: Turn[] = [];
+  readonly #urgent: Turn[] = [];
   readonly #patient: Turn[] = [];
   #patientNext = false;
   #isAsked = false;
@@ -32,7 +32,7 @@ export class Turns {
         signal.throwIfAborted();
         resolve(look());
       };
-      (patient ? this.#patient : this.#pages).push({ run, fail: reject });
+      (patient ? this.#patient : this.#urgent).push({ run, fail: reject });
       this.#ask();
     });
   }
@@ -44,7 +44,7 @@ export class Turns {
   }
 
   #next(): Turn | undefined {
-    const [first, second] = this.#patientNext ? [this.#patient, this.#pages] : [this.#pages, this.#patient];
+    const [first, second] = this.#patientNext ? [this.#patient, this.#urgent] : [this.#urgent, this.#patient];
     const turn = first.shift();
     if (turn === undefined) return second.shift();
     this.#patientNext = !this.#patientNext;
@@ -52,7 +52,7 @@ export class Turns {
   }
 
   #hasMore(): boolean {
-    return this.#pages.length + this.#patient.length > 0;
+    return this.#urgent.length + this.#patient.length > 0;
   }
 
   readonly #run = (): void => {

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import type { Batch } from '../src/store/batch.ts';
 import { makeBookmark } from '../src/store/bookmark.ts';
 import { chain } from '../src/store/chain.ts';
-import type { From, ItemStore, Size } from '../src/store/store.ts';
+import type { From, ItemStore, Plan, Size } from '../src/store/store.ts';
 import { Slots } from '../src/store/slots.ts';
 
 const PLAN = { order: 'id', direction: 1 } as const;
@@ -11,11 +11,11 @@ const PLAN = { order: 'id', direction: 1 } as const;
 /** A store of `total` rows of 100 bytes that notes what it was asked. */
 function fakeStore(total: number) {
   const slots = new Slots();
-  const asked: { from: From; size: Size }[] = [];
+  const asked: { plan: Plan; from: From; size: Size }[] = [];
   const state = { position: 0, failAt: Infinity };
-  const read: ItemStore['read'] = (_plan, from, size, signal) => {
+  const read: ItemStore['read'] = (plan, from, size, signal) => {
     if (signal.aborted) return Promise.reject(signal.reason as Error);
-    asked.push({ from, size });
+    asked.push({ plan, from, size });
     if (asked.length > state.failAt) return Promise.reject(new Error('store broke'));
     const rows = Math.min(size.rows, total - state.position);
     state.position += rows;
@@ -27,6 +27,7 @@ function fakeStore(total: number) {
       rows,
       last: rows > 0 ? makeBookmark({ _id: state.position }) : null,
       more: state.position < total,
+      asOf: BigInt(asked.length),
       release: () => slot.release(),
     };
     return Promise.resolve(batch);
@@ -57,6 +58,8 @@ test('a chain gives every row, from bookmark to bookmark, and leaves no slot tak
     store.asked.slice(1).map(({ from }) => from.after !== undefined),
     Array.from({ length: store.asked.length - 1 }, () => true),
   );
+  const since = store.asked.map(({ plan }) => plan.since);
+  assert.deepEqual(since.slice(0, 3), [undefined, 1n, 1n], 'none has to be newer than the first');
 });
 
 test('batches grow to what the bytes of a row allow', async () => {

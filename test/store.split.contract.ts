@@ -69,7 +69,7 @@ export function splitContract(name: string, open: OpenForTest): void {
           const sizes: number[] = [];
           for (const range of rangesOf(ids)) sizes.push(await countByReading(items, { ...plan, ids: range }));
           const total = sizes.reduce((sum, size) => sum + size, 0);
-          assert.equal(total, (await items.count(plan, 'exact', NEVER)).rows);
+          assert.equal(total, category === undefined ? count : count - Math.ceil(count / 3));
           assert.equal(sizes.length, parts);
           const largest = Math.max(...sizes.map((size) => Math.abs((size * parts) / total - 1)));
           if (process.env.LONG)

@@ -6,7 +6,7 @@ import { cursorMismatch, decodeCursor, encodeCursor } from '../pages/cursor.ts';
 import type { Transcoder } from '../serialize/rows.ts';
 import { noneOf, orRelease, type Batch } from '../store/batch.ts';
 import type { Bookmark } from '../store/bookmark.ts';
-import { chain, chainAfter, firstSize } from '../store/chain.ts';
+import { chain, chainAfter, firstSize, planBehind } from '../store/chain.ts';
 import type { From, ItemStore, Plan } from '../store/store.ts';
 import { CHECKPOINT_MS, CheckpointEncoder } from '../stream/checkpoints.ts';
 import { lastWords } from '../stream/last-words.ts';
@@ -51,6 +51,7 @@ export function getStream(options: StreamOptions): Handler {
     const first = await items.read(plan, from, firstSize(limit), request.signal);
     const columns = () => columnsOfRows(items, plan, first, limit, request.signal);
     const form = await orRelease(first, () => streamForm(type, query, transcoder, columns));
+    const rest = planBehind(plan, first);
     const run: StreamBody['run'] = async (sink) => {
       const { head, tail } = form;
       const encoder = await orRelease(first, () => form.encoder());
@@ -63,7 +64,7 @@ export function getStream(options: StreamOptions): Handler {
         again: {
           plan,
           after: (bookmark: Bookmark, given: number) =>
-            spaced(chainAfter(lasting, plan, bookmark, limit - given, sink.signal)),
+            spaced(chainAfter(lasting, rest, bookmark, limit - given, sink.signal)),
         },
       };
       if (!query.checkpoints) {

@@ -1,5 +1,6 @@
 import { bookmarkOf, type Bookmark, type Ordered } from './bookmark.ts';
 import type { Slot } from './slots.ts';
+import type { PointInTime } from './store.ts';
 
 /**
  * Batch: rows as a store keeps them, not parsed by anybody: the body of a BSON array, i.e. for each row the byte 0x03,
@@ -15,6 +16,8 @@ export interface Batch {
   readonly last: Bookmark | null;
   /** Exact: whether rows stood behind the last one when the batch was read. Never true with 0 rows. */
   readonly more: boolean;
+  /** For `Plan.since`: the store was not ahead of this time when it was read. Absent where there is but one state of the rows. */
+  readonly asOf?: PointInTime;
   release(): void;
 }
 

@@ -17,7 +17,8 @@ export function firstSize(rows: number): Size {
 
 /**
  * Keyset chain: the batches of a plan from `first` on, each read from the bookmark of the one before, the next one
- * on its way while the caller works on this one. Between two reads nothing is open in the store.
+ * on its way while the caller works on this one. Between two reads nothing is open in the store. No batch is older than
+ * the first: a row that has not changed since then is in the batch where it belongs, whoever is asked for that.
  *
  * `rows` bounds how many rows come, those of `first` included. Each batch yielded belongs to the caller, who releases
  * it; `first` too, once it was yielded. Rejects with what `read` rejects with, or the signal's reason.
@@ -29,6 +30,7 @@ export async function* chain(
   rows: number,
   signal: AbortSignal,
 ): AsyncGenerator<Batch, void, undefined> {
+  const rest = planBehind(plan, first);
   let left = rows - first.rows;
   let batch = first;
   let ahead: Promise<Batch> | null = null;
@@ -36,7 +38,7 @@ export async function* chain(
     for (;;) {
       ahead =
         batch.more && batch.last && left > 0
-          ? items.read(plan, { after: batch.last }, sizeAfter(batch, left), signal)
+          ? items.read(rest, { after: batch.last }, sizeAfter(batch, left), signal)
           : null;
       // Its failure is met at the await below; until then nobody waits for it, which Node would call unhandled.
       ahead?.catch(() => undefined);
@@ -54,6 +56,11 @@ export async function* chain(
       () => undefined, // the caller has left: what it would have read is nobody's concern
     );
   }
+}
+
+/** The plan for what is read behind the first batch of a chain: not older than that. */
+export function planBehind(plan: Plan, { asOf }: Batch): Plan {
+  return plan.since !== undefined || asOf === undefined ? plan : { ...plan, since: asOf };
 }
 
 /** The chain that begins behind a bookmark; `rows` bounds how many come. */

@@ -13,6 +13,12 @@ export interface Plan extends Ordered {
   readonly ids?: IdRange;
   /** The rows as they were at this point in time, in every read of the plan; absent: as they are at each read. */
   readonly at?: PointInTime;
+  /**
+   * Without `at`: the rows as they were then or later; absent: not before anything that the store was seen to have. A
+   * chain names the time of its first batch (`Batch.asOf`): newer than that its rows need not be, and what another
+   * member of a replica set has not yet heard of would be waited for, without a primary for an election.
+   */
+  readonly since?: PointInTime;
 }
 
 /** A point in time of a store's history, in the store's own numbers: 64 bits without sign, later is larger. */

@@ -9,6 +9,8 @@ import { MongoClient } from 'mongodb';
 
 export interface ReplicaSetOptions {
   readonly members?: number;
+  /** The last so many of them confirm what is written, but no client sees them. */
+  readonly hidden?: number;
   readonly cacheGB?: number;
   /** More command line arguments for every member. */
   readonly arguments?: readonly string[];
@@ -125,7 +127,7 @@ export class ReplicaSet {
     const set = new ReplicaSet(members, directory, replicated);
     try {
       await Promise.all(members.map((member) => member.start()));
-      if (replicated) await set.#initiate(options.electionMs ?? 10_000);
+      if (replicated) await set.#initiate(options);
       return set;
     } catch (error) {
       await set.stop();
@@ -149,8 +151,14 @@ export class ReplicaSet {
     await rm(this.#directory, { recursive: true, force: true });
   }
 
-  async #initiate(electionTimeoutMillis: number): Promise<void> {
-    const members = this.members.map(({ host }, _id) => ({ _id, host }));
+  async #initiate({
+    electionMs: electionTimeoutMillis = 10_000,
+    hidden = 0,
+  }: ReplicaSetOptions): Promise<void> {
+    const seen = this.members.length - hidden;
+    const members = this.members.map(({ host }, _id) =>
+      _id < seen ? { _id, host } : { _id, host, hidden: true, priority: 0 },
+    );
     const replSetInitiate = { _id: 'rs0', members, settings: { electionTimeoutMillis } };
     await this.members[0]?.admin((client) => client.db('admin').command({ replSetInitiate }));
     await this.#onPrimary((client) => client.db('admin').command({ ping: 1 }));

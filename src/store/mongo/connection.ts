@@ -17,6 +17,8 @@ export interface CommandOptions {
   readonly signal?: AbortSignal;
   /** What a read sees: the rows of a point in time, or of one that the server picks and names; else the latest of each. */
   readonly snapshot?: PointInTime | 'latest';
+  /** A time that the latest rows may not be before, instead of all that was seen: see Plan. */
+  readonly since?: PointInTime | undefined;
   /** The reply's nested documents stay bytes. */
   readonly raw?: boolean;
   /** Instead of the URI's: `primary` for what changes something, `primaryPreferred` for what must see it, `secondaryPreferred` for what the primary has not. */
@@ -36,7 +38,7 @@ export class MongoConnection {
   readonly client: MongoClient;
   /** The causal session of all reads: what one of them has seen, no later one goes back behind. */
   readonly session: ClientSession;
-  /** The session of reads at a point in time, which the server refuses in a causal one. */
+  /** The session of reads that say their time: in a causal one the server refuses a point in time, and the driver puts its own in. */
   readonly #timeless: ClientSession;
   readonly #db: Db;
 
@@ -99,7 +101,7 @@ export class MongoConnection {
       throw translate(error);
     } finally {
       // What is read here from now on includes what was written, whichever member answers.
-      if (session.clusterTime) this.session.advanceClusterTime(session.clusterTime);
+      catchUp(this.session, session);
       if (session.operationTime) this.session.advanceOperationTime(session.operationTime);
       await session.endSession();
     }
@@ -113,18 +115,20 @@ export class MongoConnection {
 
   /** The command gets a readConcern object of its own each time: the driver writes the causal time into it. */
   #runOnce(command: Document, options: CommandOptions) {
-    const { signal, snapshot, raw = false, readPreference, unlimited = false } = options;
+    const { signal, snapshot, since, raw = false, readPreference, unlimited = false } = options;
     const { limitMs = COMMAND_LIMIT_MS } = options;
+    const isTimed = typeof snapshot === 'bigint' || since !== undefined;
+    if (isTimed) catchUp(this.#timeless, this.session);
     const reads = READS.some((name) => name in command);
     const complete = {
       ...command,
-      ...(reads && { readConcern: readConcernOf(snapshot) }),
+      ...(reads && { readConcern: readConcernOf(options) }),
       ...(!unlimited && { maxTimeMS: limitMs }),
     };
     return bounded(unlimited ? null : limitMs + GRACE_MS, signal, (end) =>
       this.#db.command(complete, {
         raw,
-        session: typeof snapshot === 'bigint' ? this.#timeless : this.session,
+        session: isTimed ? this.#timeless : this.session,
         readPreference: readPreference ?? this.client.readPreference,
         signal: end,
       }),
@@ -132,10 +136,16 @@ export class MongoConnection {
   }
 }
 
-function readConcernOf(snapshot: CommandOptions['snapshot']): Document {
+function readConcernOf({ snapshot, since }: CommandOptions): Document {
+  if (since !== undefined) return { level: 'majority', afterClusterTime: new Timestamp(since) };
   if (snapshot === undefined) return { level: 'majority' };
   if (snapshot === 'latest') return { level: 'snapshot' };
   return { level: 'snapshot', atClusterTime: new Timestamp(snapshot) };
+}
+
+/** A member that has not heard of a time refuses it, unless it is told that the others have: a session tells what it knows. */
+function catchUp(behind: ClientSession, ahead: ClientSession): void {
+  if (ahead.clusterTime) behind.advanceClusterTime(ahead.clusterTime);
 }
 
 function clientOptions(uri: string): MongoClientOptions {
@@ -144,8 +154,8 @@ function clientOptions(uri: string): MongoClientOptions {
     // The driver's 30 s would be the time a request waits while the database is away, and a hung member is not left.
     ...(!names(uri, 'serverSelectionTimeoutMS') && { serverSelectionTimeoutMS: 3_000 }),
     ...(!names(uri, 'connectTimeoutMS') && { connectTimeoutMS: 2_000 }),
-    // A member that hangs is noticed when it is silent for both times together; by default that is 12 s.
-    ...(!names(uri, 'heartbeatFrequencyMS') && { heartbeatFrequencyMS: 2_000 }),
+    // A member that hangs is noticed when it is silent for both times together, 3 s; by default that is 12 s.
+    ...(!names(uri, 'heartbeatFrequencyMS') && { heartbeatFrequencyMS: 1_000 }),
     // A dead primary costs 0.1 to 3 s so, an election with `primary` 10 s. Majority reads roll nothing back anywhere.
     ...(!names(uri, 'readPreference') && { readPreference: 'primaryPreferred' }),
   };

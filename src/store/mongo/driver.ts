@@ -1,10 +1,10 @@
-import { Long, type Document } from '../bson.ts';
+import { Long, type Document, type Timestamp } from '../bson.ts';
 import type { Slots } from '../slots.ts';
 import type { MongoConnection } from './connection.ts';
 import { isForgotten } from './errors.ts';
 import { readCursor } from './reply.ts';
-import type { FindWay, Reply } from './reply.ts';
-import type { PointInTime } from '../store.ts';
+import type { FindWay, Reply, When } from './reply.ts';
+import { pointInTimeOf } from './snapshot.ts';
 
 /** Finds sent by the driver, which is everywhere right; their rows are copied into a slot. */
 export class DriverWay implements FindWay {
@@ -23,23 +23,24 @@ export class DriverWay implements FindWay {
   async find(
     command: Readonly<Record<string, unknown>>,
     signal: AbortSignal,
-    at?: PointInTime,
+    when: When = {},
   ): Promise<Reply> {
-    const reply = await this.#run(command, signal, at);
+    const reply = await this.#run(command, signal, when);
     const cursor = reply.cursor as Uint8Array;
     const { start, length, id } = readCursor(cursor);
     if (id !== 0n) this.#kill(command.find, id);
     const slot = this.#slots.take(length);
     slot.bytes(length).set(cursor.subarray(start, start + length));
-    return { slot, start: 0, length, cut: id !== 0n };
+    const time = reply.operationTime as Timestamp | undefined;
+    return { slot, start: 0, length, cut: id !== 0n, asOf: time && pointInTimeOf(time) };
   }
 
   async #run(
     command: Readonly<Record<string, unknown>>,
     signal: AbortSignal,
-    at?: PointInTime,
+    { at, since }: When,
   ): Promise<Document> {
-    if (at === undefined) return this.#connection.run(command, { signal, raw: true });
+    if (at === undefined) return this.#connection.run(command, { signal, raw: true, since });
     const options = { signal, raw: true, snapshot: at };
     try {
       return await this.#connection.run(command, options);

@@ -4,9 +4,8 @@ import type { Layout } from './collection.ts';
 import { isOtherCollection, snapshotFault } from './errors.ts';
 import { Gathering } from './gather.ts';
 import type { Range } from './plan.ts';
-import type { FindWay, Reply } from './reply.ts';
+import type { FindWay, Reply, When } from './reply.ts';
 import type { Setup } from './setup.ts';
-import type { PointInTime } from '../store.ts';
 
 /** Asks the collection for rows. */
 export class Finder {
@@ -26,7 +25,7 @@ export class Finder {
     layout: Layout,
     signal: AbortSignal,
   ): Promise<Reply> {
-    const { filter, at } = range;
+    const { filter } = range;
     return this.#ask(
       {
         ...stretchOf(range, layout),
@@ -37,14 +36,14 @@ export class Finder {
         batchSize: limit,
       },
       signal,
-      at,
+      range,
     );
   }
 
   /** The id `skip` entries behind a range's first one, taken from the index; null when the range ends before. */
   async idBehind(range: Range, skip: number, layout: Layout, signal: AbortSignal): Promise<Bookmark | null> {
     const one = { projection: { _id: 1 }, skip, limit: 1, batchSize: 1 };
-    const reply = await this.#ask({ ...stretchOf(range, layout), ...one }, signal, range.at);
+    const reply = await this.#ask({ ...stretchOf(range, layout), ...one }, signal, range);
     const gathering = new Gathering({ order: 'id' }, { rows: 1, bytes: Infinity });
     gathering.take(reply);
     gathering.release();
@@ -57,20 +56,24 @@ export class Finder {
   }
 
   /** Whether a row stands below the ids of a range that has a floor, in full BSON order. */
-  async isAnyBelow({ floor, at }: Range, layout: Layout, signal: AbortSignal): Promise<boolean> {
-    const bounds = { hint: layout.indexes.id, sort: { _id: 1 }, max: { _id: floor?.value } };
-    const reply = await this.#ask({ ...bounds, projection: { _id: 1 }, limit: 1, batchSize: 1 }, signal, at);
+  async isAnyBelow(range: Range, layout: Layout, signal: AbortSignal): Promise<boolean> {
+    const bounds = { hint: layout.indexes.id, sort: { _id: 1 }, max: { _id: range.floor?.value } };
+    const reply = await this.#ask(
+      { ...bounds, projection: { _id: 1 }, limit: 1, batchSize: 1 },
+      signal,
+      range,
+    );
     reply.slot.release();
     return reply.length > 0;
   }
 
-  async #ask(find: Record<string, unknown>, signal: AbortSignal, at?: PointInTime): Promise<Reply> {
+  async #ask(find: Record<string, unknown>, signal: AbortSignal, when: When = {}): Promise<Reply> {
     try {
-      return await this.#way.find({ find: this.#setup.collection, ...find }, signal, at);
+      return await this.#way.find({ find: this.#setup.collection, ...find }, signal, when);
     } catch (error) {
       const isOther = isOtherCollection(error);
       if (isOther) this.#setup.forget();
-      const told = at === undefined ? error : snapshotFault(error);
+      const told = when.at === undefined ? error : snapshotFault(error);
       throw isOther && told === error ? storeUnavailable(error) : told;
     }
   }

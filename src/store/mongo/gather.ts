@@ -5,7 +5,7 @@ import { isSameNumber } from './number.ts';
 import { documentAt, sizeAt } from './reply.ts';
 import type { Reply } from './reply.ts';
 import type { Slot, Slots } from '../slots.ts';
-import type { Plan, Size } from '../store.ts';
+import type { Plan, PointInTime, Size } from '../store.ts';
 
 /** A slot that is large, and this much larger than its rows, is not kept for them: few rows were wanted of a large reply. */
 const LARGE = 64 * 1024;
@@ -26,6 +26,8 @@ export class Gathering {
   last: Bookmark | null = null;
   rows = 0;
   bytes = 0;
+  /** Of the last reply: none is asked of a time before that of the one before it. */
+  #asOf: PointInTime | undefined;
 
   constructor(plan: Pick<Plan, 'order'>, size: Size) {
     this.#plan = plan;
@@ -45,7 +47,8 @@ export class Gathering {
    * range began at (`min` is inclusive; whether that row is still there, only the reply tells). Says how many rows it has
    * gone over, and whether some are left.
    */
-  take({ slot, start, length }: Reply, bookmark?: Bookmark): { rows: number; left: boolean } {
+  take({ slot, start, length, asOf }: Reply, bookmark?: Bookmark): { rows: number; left: boolean } {
+    this.#asOf = asOf;
     try {
       const bytes = slot.bytes(start + length).subarray(start);
       const begin = bookmark && length > 0 && this.#isRowOf(bookmark, bytes) ? endOfRow(bytes, 0) : 0;
@@ -64,7 +67,9 @@ export class Gathering {
   toBatch(slots: Slots, more: boolean): Batch {
     const { slot, start, length } = this.#join(slots);
     const release = () => slot.release();
-    return { slot, start, length, rows: this.rows, last: this.last, more, release };
+    const { rows, last } = this;
+    const asOf = this.#asOf;
+    return { slot, start, length, rows, last, more, ...(asOf !== undefined && { asOf }), release };
   }
 
   /** Gives up what was gathered. */

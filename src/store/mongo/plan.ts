@@ -4,7 +4,8 @@ import { bracketsBelow } from './brackets.ts';
 import { commandKey } from './key.ts';
 import { compareNumbers } from './number.ts';
 import { compareIds } from './order.ts';
-import type { IdRange, Plan, PointInTime } from '../store.ts';
+import type { When } from './reply.ts';
+import type { IdRange, Plan } from '../store.ts';
 
 /** The indexes that plans run on, by the fields of their key, all ascending. */
 export const INDEX_KEYS = {
@@ -18,7 +19,7 @@ export type IndexRole = keyof typeof INDEX_KEYS;
 type Values = Readonly<Record<string, unknown>>;
 
 /** Range: a stretch of one index that one find command reads from its beginning. */
-export interface Range {
+export interface Range extends When {
   readonly index: IndexRole;
   readonly sort: Readonly<Record<string, 1 | -1>>;
   /** Inclusive, in full BSON order; absent: from the index's beginning. */
@@ -28,8 +29,6 @@ export interface Range {
   readonly filter?: Values;
   /** The first row may be this bookmark's own. */
   readonly bookmark?: Bookmark;
-  /** See Plan. */
-  readonly at?: PointInTime;
   /** The lowest id this range can hold, when other ranges may follow below it. */
   readonly floor?: { readonly value: unknown };
 }
@@ -48,7 +47,9 @@ export function indexOf(plan: Plan): IndexRole {
 export function rangesOf(plan: Plan, after: Bookmark | null, clustered: boolean): readonly Range[] {
   const index = indexOf(plan);
   const sort = Object.fromEntries(INDEX_KEYS[index].map((field) => [field, plan.direction]));
-  const base = { index, sort, ...(plan.at !== undefined && { at: plan.at }) };
+  const { at: time, since } = plan;
+  const when = { ...(time !== undefined && { at: time }), ...(since !== undefined && { since }) };
+  const base = { index, sort, ...when };
   if (index === 'id' && plan.direction === -1 && clustered && after) {
     const type = after[4] ?? 0; // a bookmark in id order has one element: a length of 4 bytes, its type, its name
     return bracketsBelow(commandKey(after)._id, type).map((bracket) => ({ ...base, ...bracket }));

@@ -1,7 +1,10 @@
 import { storeUnavailable } from '../../errors.ts';
 import { onDemand } from '../bson.ts';
 import type { Slot } from '../slots.ts';
-import type { PointInTime } from '../store.ts';
+import type { Plan, PointInTime } from '../store.ts';
+
+/** Of what time the rows of a find are to be; neither: not before anything that was seen or written until then. */
+export type When = Pick<Plan, 'at' | 'since'>;
 
 /**
  * The way a find takes to the server and its rows take back. There are two: through the driver (driver.ts), and read off
@@ -10,10 +13,10 @@ import type { PointInTime } from '../store.ts';
 export interface FindWay {
   /**
    * Sends a find command (its bounds and size alone: concern, session and time limit are the way's), again when the
-   * connection or the member was lost. `at`: of what time the rows are to be; else of the latest majority's. Rejects with the signal's reason, `store-unavailable`, or MongoServerError when the
+   * connection or the member was lost. Rejects with the signal's reason, `store-unavailable`, or MongoServerError when the
    * command itself is at fault.
    */
-  find(command: Readonly<Record<string, unknown>>, signal: AbortSignal, at?: PointInTime): Promise<Reply>;
+  find(command: Readonly<Record<string, unknown>>, signal: AbortSignal, when?: When): Promise<Reply>;
   /** Resolves when nothing is under way that nobody waits for. */
   settle(): Promise<void>;
   close(): Promise<void>;
@@ -27,6 +30,8 @@ export interface Reply {
   readonly length: number;
   /** Whether it stopped at 16 MB, before `limit` rows and before the end. The cursor left open is the way's to close. */
   readonly cut: boolean;
+  /** See Batch. */
+  readonly asOf?: PointInTime | undefined;
 }
 
 /** What a reply's `cursor` document says: where its rows are, counted from the document's start, and the cursor's id. */

@@ -4,6 +4,10 @@ import type { PointInTime } from '../store.ts';
 import type { MongoConnection } from './connection.ts';
 import { snapshotFault } from './errors.ts';
 
+export function pointInTimeOf({ t, i }: Timestamp): PointInTime {
+  return (BigInt(t) << 32n) | BigInt(i);
+}
+
 /**
  * See ItemStore.pointInTime. The server is asked for a row of a snapshot that it picks: a majority has that time, and it is not
  * before what the causal session has seen. (A time taken from a reply's operationTime may be one that a majority lacks.)
@@ -18,7 +22,7 @@ export async function presentTime(
     const { cursor } = await connection.run(command, { signal, snapshot: 'latest' });
     const { atClusterTime } = cursor as { atClusterTime?: Timestamp };
     if (!atClusterTime) throw new TypeError('a snapshot came without its time');
-    return (BigInt(atClusterTime.t) << 32n) | BigInt(atClusterTime.i);
+    return pointInTimeOf(atClusterTime);
   } catch (error) {
     const told = snapshotFault(error);
     if (told instanceof AppError && told.code === 'snapshot-unsupported') return null;

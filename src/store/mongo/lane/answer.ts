@@ -4,6 +4,7 @@ import type { Document } from '../../bson.ts';
 import { readCursor } from '../reply.ts';
 import type { Reply } from '../reply.ts';
 import type { Message } from './connection.ts';
+import type { PointInTime } from '../../store.ts';
 import { BODY, LaneBroken, documentOfMessage } from './message.ts';
 
 /** The answer to a find: its rows where they lie, and the cursor that is still open, or 0n. */
@@ -18,6 +19,7 @@ export interface Answer extends Reply {
 export function readAnswer({ slot, length }: Message, session: ClientSession): Answer {
   try {
     const document = documentOfMessage(slot.bytes(length));
+    let asOf: PointInTime | undefined;
     let rows: { start: number; length: number; id: bigint } | null = null;
     for (const [type, nameAt, nameLength, at, size] of onDemand.parseToElements(document)) {
       const initial = document[nameAt];
@@ -25,13 +27,13 @@ export function readAnswer({ slot, length }: Message, session: ClientSession): A
         const cursor = readCursor(document.subarray(at, at + size)); // `cursor`
         rows = { ...cursor, start: BODY + at + cursor.start };
       } else if (initial === 0x6f && nameLength === 13 && type === 0x11) {
-        advanceOperationTime(session, document, at); // `operationTime`
+        asOf = advanceOperationTime(session, document, at); // `operationTime`
       } else if (initial === 0x24 && nameLength === 12 && type === 0x03) {
         advanceClusterTime(session, document.subarray(at, at + size)); // `$clusterTime`
       }
     }
     if (!rows) throw failureOf(document);
-    return { slot, start: rows.start, length: rows.length, cut: rows.id !== 0n, cursor: rows.id };
+    return { slot, start: rows.start, length: rows.length, cut: rows.id !== 0n, asOf, cursor: rows.id };
   } catch (error) {
     slot.release();
     throw error instanceof MongoServerError || error instanceof LaneBroken
@@ -58,10 +60,11 @@ function failureOf(document: Uint8Array): Error {
   return answer.ok === 1 ? new LaneBroken('the reply to a find has no cursor') : new MongoServerError(answer);
 }
 
-function advanceOperationTime(session: ClientSession, document: Uint8Array, at: number): void {
+function advanceOperationTime(session: ClientSession, document: Uint8Array, at: number): PointInTime {
   const view = new DataView(document.buffer, document.byteOffset + at, 8);
-  if (isTime(session.operationTime, view, 0)) return;
-  session.advanceOperationTime(new Timestamp(view.getBigUint64(0, true)));
+  const time = view.getBigUint64(0, true);
+  if (!isTime(session.operationTime, view, 0)) session.advanceOperationTime(new Timestamp(time));
+  return time;
 }
 
 /** Its first element is the time itself; the rest is the server's signature of it. */

@@ -1,7 +1,7 @@
 import type { ClientSession } from 'mongodb';
 import { BSON, Timestamp } from '../../bson.ts';
 import type { Document } from '../../bson.ts';
-import type { PointInTime } from '../../store.ts';
+import type { When } from '../reply.ts';
 
 const NO_BYTES: Uint8Array = new Uint8Array(0);
 const AFTER_NAME = 'afterClusterTime\0';
@@ -15,7 +15,7 @@ export function elementsOf(document: Document): Uint8Array {
 
 /**
  * What every find ends with: concern, time limit, session, read preference, database, and times: the causal session's,
- * or the point in time that is read. Serialized once; the session's stand in it alone, which the driver and the lane both
+ * or that which the read says itself. Serialized once; the session's stand in it alone, which the driver and the lane both
  * read and advance.
  */
 export class CommandTail {
@@ -39,8 +39,8 @@ export class CommandTail {
     this.#atAt = this.#snapshot.indexOf(AT_NAME) + AT_NAME.length;
   }
 
-  /** The elements for a read at a point in time, or of the latest rows; valid until the next call. */
-  elements(at?: PointInTime): readonly [Uint8Array, Uint8Array] {
+  /** The elements for a read of that time; valid until the next call. */
+  elements({ at, since }: When): readonly [Uint8Array, Uint8Array] {
     const { operationTime, clusterTime } = this.#session;
     if (clusterTime !== this.#clusterTime) {
       this.#clusterTime = clusterTime;
@@ -49,6 +49,10 @@ export class CommandTail {
     if (at !== undefined) {
       this.#snapshot.writeBigUInt64LE(at, this.#atAt);
       return [this.#snapshot, this.#clusterTimeElements];
+    }
+    if (since !== undefined) {
+      this.#causal.writeBigUInt64LE(since, this.#afterAt);
+      return [this.#causal, this.#clusterTimeElements];
     }
     if (!operationTime) return [this.#plain, this.#clusterTimeElements];
     this.#causal.writeUInt32LE(operationTime.i, this.#afterAt);

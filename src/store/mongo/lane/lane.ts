@@ -3,9 +3,8 @@ import { Long } from '../../bson.ts';
 import { COMMAND_LIMIT_MS, GRACE_MS } from '../connection.ts';
 import type { MongoConnection } from '../connection.ts';
 import { isForgotten, mayRetry, translate } from '../errors.ts';
-import type { FindWay, Reply } from '../reply.ts';
+import type { FindWay, Reply, When } from '../reply.ts';
 import type { Slots } from '../../slots.ts';
-import type { PointInTime } from '../../store.ts';
 import { readAnswer } from './answer.ts';
 import { CommandTail, elementsOf } from './command.ts';
 import type { Connection } from './connection.ts';
@@ -51,20 +50,21 @@ export class Lane implements FindWay {
   async find(
     command: Readonly<Record<string, unknown>>,
     signal: AbortSignal,
-    at?: PointInTime,
+    when: When = {},
   ): Promise<Reply> {
     signal.throwIfAborted();
     const pool = this.#parts.members.choose();
     if (pool) {
       try {
-        return await this.#ask(pool, command, signal, at);
+        return await this.#ask(pool, command, signal, when);
       } catch (error) {
         signal.throwIfAborted();
-        if (at !== undefined && isForgotten(error)) return this.#askOthers(pool, command, signal, at, error);
+        if (when.at !== undefined && isForgotten(error))
+          return this.#askOthers(pool, command, signal, when, error);
         if (!isPassing(error)) throw translate(error);
       }
     }
-    return this.#parts.driver.find(command, signal, at);
+    return this.#parts.driver.find(command, signal, when);
   }
 
   async settle(): Promise<void> {
@@ -83,12 +83,12 @@ export class Lane implements FindWay {
     first: Pool,
     command: Readonly<Record<string, unknown>>,
     signal: AbortSignal,
-    at: PointInTime,
+    when: When,
     forgotten: unknown,
   ): Promise<Reply> {
     for (const pool of this.#parts.members.others(first)) {
       try {
-        return await this.#ask(pool, command, signal, at);
+        return await this.#ask(pool, command, signal, when);
       } catch (error) {
         signal.throwIfAborted();
         if (!isForgotten(error) && !isPassing(error)) throw translate(error);
@@ -101,12 +101,12 @@ export class Lane implements FindWay {
     pool: Pool,
     command: Readonly<Record<string, unknown>>,
     signal: AbortSignal,
-    at: PointInTime | undefined,
+    when: When,
   ): Promise<Reply> {
     const { tail, session } = this.#parts;
     const elements = elementsOf(command);
     const connection = await pool.take(signal);
-    const message = await connection.request([elements, ...tail.elements(at)], signal);
+    const message = await connection.request([elements, ...tail.elements(when)], signal);
     try {
       const answer = readAnswer(message, session);
       if (answer.cursor === 0n) pool.give(connection);

@@ -47,10 +47,10 @@ test('so many under way that the next one would wait for long refuse it, but nev
   const { guard, run } = guarded(t);
   const ask = (requests: number) => Array.from({ length: requests }, () => guard.backlog.began());
   const answer = (requests: number) => Array.from({ length: requests }, () => guard.backlog.done());
-  ask(64);
+  ask(32);
   run(0, 100);
   assert.equal(guard.refusal(), null, 'the store is slow, and few wait for it');
-  ask(436);
+  ask(468);
   run(0);
   assert.equal(
     guard.refusal(),

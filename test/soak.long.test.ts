@@ -130,36 +130,3 @@ test(`${SECONDS} seconds of everything at once: memory and files stay as they ar
   assert.ok(memory < Math.max(8, 0.1 * Math.min(...held)), 'memory is flat');
   assert.ok(files < 5, 'files are flat');
 });
-
-/** What one client may ask for: the event loop is to be held by none of it for over 50 ms. */
-const REQUESTS: readonly (readonly [name: string, path: string, coding: string])[] = [
-  ['a page of 1,000', '/items?limit=1000', 'identity'],
-  ['a page of 1,000 by price, br', '/items?limit=1000&sort=price_desc', 'br'],
-  ['a deep page', '/items?limit=100&offset=50000', 'identity'],
-  ['an exact count', '/items?limit=1&category=Ideal&count=exact', 'identity'],
-  ['partitions', '/items/partitions?n=64', 'identity'],
-  ['a stream', '/items/stream', 'identity'],
-  ['a stream, br', '/items/stream', 'br'],
-  ['a stream of CSV', '/items/stream?format=csv', 'gzip'],
-];
-
-test('no request holds the event loop for over 50 ms', async (t) => {
-  const server = await childServer(t, {
-    MONGODB_URI: '',
-    SAMPLE: 'auto',
-    RATE_LIMIT: 'off',
-    STREAM_LIMIT: 'off',
-  });
-  const url = server.url.origin;
-  const late: string[] = [];
-  for (const [name, path, coding] of REQUESTS) {
-    for (let i = 0; i < 5; i++) await read(url + path, coding, 200);
-    await samples(url); // its figures begin anew with each look
-    for (let i = 0; i < 20; i++) await read(url + path, coding, 200);
-    const metrics = await samples(url);
-    const ms = (figure: string) => 1000 * (metrics.get(`nodejs_eventloop_lag_${figure}_seconds`) ?? Infinity);
-    t.diagnostic(`${name}: p99 ${ms('p99').toFixed(1)} ms, longest ${ms('max').toFixed(1)} ms`);
-    if (ms('max') > 50) late.push(name);
-  }
-  assert.deepEqual(late, []);
-});

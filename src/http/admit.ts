@@ -13,6 +13,9 @@ const PROBES = new Set(['/livez', '/readyz']);
 /** Let in also when the server has too much to do: what it says then matters most. */
 const WATCHERS = new Set([...PROBES, '/metrics']);
 
+/** MAX_STREAMS bounds how many are open. */
+const STREAM = '/items/stream';
+
 /** What says how to use the server, and holds nothing of what it serves. */
 const OPEN = /^\/(problems\/|openapi\.json$|docs(\/|$))/;
 
@@ -136,9 +139,13 @@ export class Admissions {
     return this.admission(request, this.headers(taken), within ? refused : tooManyRequests(policy, taken));
   }
 
-  /** How long a request with a body takes is its client's matter, too: it is not counted as work. */
-  private admission({ method }: Request, headers: Reply['headers'], refused: AppError | null): Admission {
-    if (refused !== null || (method !== 'GET' && method !== 'HEAD'))
+  /** How long a request with a body takes is its client's matter, too, and streams have a bound of their own: neither is counted. */
+  private admission(
+    { method, path }: Request,
+    headers: Reply['headers'],
+    refused: AppError | null,
+  ): Admission {
+    if (refused !== null || (method !== 'GET' && method !== 'HEAD') || path === STREAM)
       return { headers, refused, done: NOTHING };
     this.options.backlog?.began();
     return { headers, refused, done: this.done };

@@ -1,5 +1,5 @@
 /** Fewer requests under way are never too many, however slow each is: the pace of a few says nothing. */
-const FEW = 64;
+const FEW = 32;
 /** Weight of the newest look at the pace. */
 const NEWEST = 0.3;
 

@@ -33,6 +33,10 @@ export interface LogLine {
   readonly ms?: number;
   /** The id of an export. */
   readonly export?: string;
+  /** Of loop-hold.mjs: turns of the event loop, the longest, and p99.9 of all so far, in milliseconds. */
+  readonly turns?: number;
+  readonly longest?: number;
+  readonly p999?: number;
 }
 
 /** `sluice serve` with these settings; ended after the test. Rejects when it ends before it listens. */

@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
-import { readdirSync } from 'node:fs';
+import { readdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
+import { linePlot } from '../bench/report/svg.ts';
 import { childServer, type ChildServer } from './support/child-server.ts';
 import { awaited, fileOf, order } from './support/exports.ts';
 import { samples } from './support/metrics.ts';
@@ -13,11 +15,39 @@ const WARM = 1 / 3;
 const SAMPLE_MS = 2_000;
 const MIB = 2 ** 20;
 
+/** Memory in MiB, delays in milliseconds. */
 interface Sample {
   readonly seconds: number;
   readonly memory: number;
+  readonly heap: number;
   readonly files: number;
+  readonly delay: number;
+  readonly longestDelay: number;
 }
+
+type Figure = Exclude<keyof Sample, 'seconds'>;
+
+/** What is drawn into the folder PLOTS, when there is one. */
+const PLOTS: readonly (readonly [
+  file: string,
+  title: string,
+  y: string,
+  lines: Partial<Record<Figure, string>>,
+])[] = [
+  [
+    'soak-memory.svg',
+    'Soak: memory of the server',
+    'MiB',
+    { memory: 'resident', heap: 'heap of JavaScript' },
+  ],
+  ['soak-files.svg', 'Soak: open files and sockets of the server', 'open', { files: 'files and sockets' }],
+  [
+    'soak-delay.svg',
+    'Soak: how late the event loop was in each 2 s',
+    'milliseconds',
+    { longestDelay: 'longest', delay: 'p99' },
+  ],
+];
 
 /** What clients do, again and again, each so many at once. */
 const CLIENTS: readonly (readonly [
@@ -86,14 +116,30 @@ function growth(points: readonly Sample[], figure: (sample: Sample) => number): 
 async function sampled(server: ChildServer, seconds: () => number): Promise<Sample[]> {
   const taken: Sample[] = [];
   while (seconds() < SECONDS) {
+    const metrics = await samples(server.url); // its delays begin anew with each look
+    const figure = (name: string) => metrics.get(name) ?? NaN;
     taken.push({
       seconds: seconds(),
       memory: server.rss() / MIB,
+      heap: figure('nodejs_heap_size_used_bytes') / MIB,
       files: readdirSync(`/proc/${server.pid}/fd`).length,
+      delay: 1000 * figure('nodejs_eventloop_lag_p99_seconds'),
+      longestDelay: 1000 * figure('nodejs_eventloop_lag_max_seconds'),
     });
     await pause(SAMPLE_MS);
   }
-  return taken.filter((one) => one.seconds > SECONDS * WARM);
+  return taken;
+}
+
+function draw(folder: string, taken: readonly Sample[]): void {
+  for (const [file, title, y, names] of PLOTS) {
+    const lines = Object.entries(names).map(([figure, name]) => ({
+      name,
+      points: taken.map((one) => [one.seconds, one[figure as Figure]] as const),
+    }));
+    const scale = { x: 'linear', y: 'linear' } as const;
+    writeFileSync(join(folder, file), linePlot({ title, x: 'seconds', y, scale, lines }));
+  }
 }
 
 test(`${SECONDS} seconds of everything at once: memory and files stay as they are, nothing goes wrong`, async (t) => {
@@ -116,12 +162,18 @@ test(`${SECONDS} seconds of everything at once: memory and files stay as they ar
       }
     }),
   );
-  const [taken] = await Promise.all([sampled(server, seconds), ...clients]);
-  const [memory, files] = [growth(taken, (one) => one.memory), growth(taken, (one) => one.files)];
+  const [all] = await Promise.all([sampled(server, seconds), ...clients]);
+  if (process.env.PLOTS) draw(process.env.PLOTS, all);
+  const taken = all.filter((one) => one.seconds > SECONDS * WARM);
+  const [memory, heap, files] = [
+    growth(taken, (one) => one.memory),
+    growth(taken, (one) => one.heap),
+    growth(taken, (one) => one.files),
+  ];
   const held = taken.map((one) => one.memory);
   t.diagnostic(
     `${turns} turns; after warming up memory ${Math.min(...held).toFixed(0)} to ${Math.max(...held).toFixed(0)} MiB, ` +
-      `growing by ${memory.toFixed(1)} MiB; files by ${files.toFixed(1)}`,
+      `growing by ${memory.toFixed(1)} MiB, the heap by ${heap.toFixed(1)} MiB; files by ${files.toFixed(1)}`,
   );
   while ((await samples(url)).get('sluice_streams_open') !== 0) await pause(10);
   const ended = server.end('SIGTERM');

@@ -227,6 +227,37 @@ for (const [store, engine] of COMBINATIONS) {
       assert.match(lines, /^{"id":"row-\d+","price":[\d.]+}\n$/);
     });
 
+    test('pages that are read slowly, left, compressed or not wanted do not spoil each other', async (t) => {
+      const server = await testServer(t, store, engine);
+      if (!server) return;
+      const fill = 'x'.repeat(700); // a page is more than a socket takes at once
+      await server.insert(catalogue(1200).map(({ document }) => ({ ...document, fill })));
+      const paths = Array.from({ length: 20 }, (_, n) => `/items?limit=${1000 - n}&offset=${n * 10}`);
+      const codings = ['identity', 'br', 'identity', 'gzip'];
+      const expected: string[] = [];
+      for (const path of paths) expected.push(await (await server.get(path)).text());
+
+      const leaving = new AbortController();
+      const ask = (path: string, n: number) =>
+        fetch(server.url + path, {
+          headers: { 'accept-encoding': codings[n % codings.length] ?? '' },
+          signal: n % 5 === 4 ? leaving.signal : null,
+        });
+      const responses = await Promise.all(paths.map(ask));
+      leaving.abort();
+      const etag = responses[0]?.headers.get('etag') ?? '';
+      const known = await server.get(paths[0] ?? '', { 'if-none-match': etag });
+      assert.equal(known.status, 304);
+      const later = await Promise.all(paths.map((path) => server.get(path)));
+      for (const [n, response] of [...responses.entries()].reverse()) {
+        const isWhole = response.text().then((text) => text === expected[n]);
+        if (n % 5 === 4) await assert.rejects(isWhole);
+        else assert.equal(await isWhole, true, paths[n]);
+      }
+      for (const [n, response] of later.entries())
+        assert.equal((await response.text()) === expected[n], true, `${paths[n]}, later`);
+    });
+
     test('HEAD answers as GET does, without the body', async (t) => {
       const server = await testServer(t, store, engine);
       if (!server) return;

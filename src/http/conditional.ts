@@ -17,5 +17,5 @@ export function conditional(request: Request, reply: Reply): Reply {
   const same = tags.some((tag) => tag === '*' || opaque(tag) === opaque(etag));
   if (!same) return reply;
   const headers = Object.entries(reply.headers).filter(([name]) => name !== 'content-type');
-  return { status: 304, headers: Object.fromEntries(headers), body: { kind: 'none' } };
+  return { ...reply, status: 304, headers: Object.fromEntries(headers), body: { kind: 'none' } };
 }

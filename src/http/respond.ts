@@ -76,13 +76,17 @@ export function createServe(
   };
   return async (request) => {
     const came = performance.now();
-    const settled = (ending: Ending) => observer.finished(request, ending, performance.now() - came);
+    const finished = (ending: Ending) => observer.finished(request, ending, performance.now() - came);
     observer.began();
     try {
-      const { status, headers, body } = await answer(request);
-      return { status, headers, body, settled };
+      const reply = await answer(request);
+      const settled = (ending: Ending) => {
+        reply.settled?.(ending);
+        finished(ending);
+      };
+      return { ...reply, settled };
     } catch (error) {
-      settled({ status: 500, bytes: 0, cut: { reason: error } });
+      finished({ status: 500, bytes: 0, cut: { reason: error } });
       throw error;
     }
   };

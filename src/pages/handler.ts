@@ -9,6 +9,7 @@ import { orRelease, type Batch } from '../store/batch.ts';
 import { chain } from '../store/chain.ts';
 import type { Count, From, ItemStore, RowReader } from '../store/store.ts';
 import { pump } from '../stream/pump.ts';
+import { PageBody } from './body.ts';
 import { cursorMismatch, decodeCursor } from './cursor.ts';
 import { PAGE_HEAD, pageInfo, pageLinks, pageTail } from './page.ts';
 import { pageQuery, type PageLimits, type PageQuery, type PlanParameters } from './query.ts';
@@ -51,7 +52,8 @@ export function pageHandler({ rows, count, transcoder, limits, plan, cacheContro
     const encoder = await orRelease(first, () => transcoder.encoder('array', query.fields));
     const body = collect(first, encoder, PAGE_HEAD, pageTail(info));
     const link = pageLinks(request.path, new URLSearchParams([...parameters]), query, info, limits.maxOffset);
-    return bytes(200, body, { ...headers, etag: `W/"${fingerprint(body)}"`, link });
+    const etag = `W/"${fingerprint(body.bytes)}"`;
+    return { ...bytes(200, body.bytes, { ...headers, etag, link }), settled: () => body.release() };
   };
 }
 
@@ -89,12 +91,13 @@ function largePage(
 }
 
 /** All of a batch's rows between head and tail, as one piece of bytes. Releases the batch and closes the encoder. */
-function collect(batch: Batch, encoder: RowEncoder, head: string, tail: string): Buffer {
+function collect(batch: Batch, encoder: RowEncoder, head: string, tail: string): PageBody {
   try {
-    const pieces: Uint8Array[] = [Buffer.from(head)];
-    for (const chunk of encoder.encode(batch, PAGE_CHUNK_BYTES)) pieces.push(Buffer.from(chunk));
-    pieces.push(Buffer.from(tail));
-    return Buffer.concat(pieces);
+    const body = new PageBody();
+    body.append(head);
+    for (const chunk of encoder.encode(batch, PAGE_CHUNK_BYTES)) body.append(chunk);
+    body.append(tail);
+    return body;
   } finally {
     encoder.close();
     batch.release();

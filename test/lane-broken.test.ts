@@ -30,30 +30,40 @@ interface Opened {
   readonly session: ReturnType<MongoClient['startSession']>;
 }
 
+interface LaneOptions {
+  readonly silenceMs?: number;
+  readonly size?: number;
+  /** Answers for a secondary beside the server, which is then a primary and no longer waited for at once. */
+  readonly second?: (asked: Asked) => void;
+}
+
 /** A lane to a server whose answers to everything but `hello` a test gives, beside a driver that only says no. */
 async function openLane(
   t: TestContext,
   onCommand: (asked: Asked) => void,
-  { silenceMs = 60_000, size = 10 } = {},
+  { silenceMs = 60_000, size = 10, second }: LaneOptions = {},
 ): Promise<Opened> {
   const address = await fakeMongod(t, onCommand);
   const slots = new Slots();
   const session = new MongoClient('mongodb://nowhere').startSession();
   const connect = { tls: false, connectTimeoutMS: 5_000 };
   const open = { slots, connect, scram: null, applicationName: 'test', silenceMs };
-  const newPool = () =>
+  const newPool = (address: string) =>
     new Pool({
       open: (onEnd) => openConnection(address, open, onEnd),
       size,
       waitMs: 60_000,
       onRefusal: () => undefined,
     });
-  const members = new Members('primary', 15, newPool);
-  members.update({ type: 'Single', servers: new Map([[address, { type: 'Standalone', roundTripTime: 1 }]]) });
+  const members = new Members('primaryPreferred', 15, newPool);
+  const servers = new Map([[address, { type: second ? 'RSPrimary' : 'Standalone', roundTripTime: 1 }]]);
+  if (second) servers.set(await fakeMongod(t, second), { type: 'RSSecondary', roundTripTime: 1 });
+  members.update({ type: second ? 'ReplicaSetWithPrimary' : 'Single', servers });
   const nothing = () => Promise.resolve();
   const driver: FindWay = { find: () => Promise.reject(TO_DRIVER), settle: nothing, close: nothing };
   const tail = new CommandTail(session, { $db: 'a' });
-  const lane = new Lane({ members, session, tail, driver, database: 'a', onWarning: () => undefined });
+  const onWarning = () => undefined;
+  const lane = new Lane({ members, session, tail, driver, database: 'a', patienceMs: 200, onWarning });
   t.after(() => lane.close());
   return { lane, slots, members, session };
 }
@@ -259,6 +269,25 @@ test('when the driver loses sight of a member, what is under way there is asked 
   members.update({ type: 'Single', servers: new Map() });
   await assert.rejects(finding, TO_DRIVER);
   await assert.rejects(lane.find(FIND, NEVER), TO_DRIVER);
+  assert.equal(slots.taken, 0);
+});
+
+test('a member that gives no answer in mid-chain is left for another one, and then let alone', async (t) => {
+  const asked: number[] = [];
+  const { lane, slots } = await openLane(t, () => asked.push(1), {
+    second: ({ requestId, socket }) => {
+      asked.push(2);
+      socket.write(opMsg(requestId, ANSWER));
+    },
+  });
+  for (const expected of [
+    [1, 2],
+    [1, 2, 2],
+  ]) {
+    const reply = await lane.find(FIND, NEVER, { since: 1n });
+    assert.deepEqual(documentsOf(reply), ROWS);
+    assert.deepEqual(asked, expected);
+  }
   assert.equal(slots.taken, 0);
 });
 

@@ -1,5 +1,7 @@
 import type { ClientSession } from 'mongodb';
 import { Long } from '../../bson.ts';
+import { AppError } from '../../../errors.ts';
+import { bounded } from '../../bounded.ts';
 import { COMMAND_LIMIT_MS, GRACE_MS } from '../connection.ts';
 import type { MongoConnection } from '../connection.ts';
 import { isForgotten, mayRetry, translate } from '../errors.ts';
@@ -15,6 +17,11 @@ import type { OpenOptions } from './open.ts';
 import { Pool } from './pool.ts';
 import { Scram } from './scram.ts';
 
+/** So long one member is waited for in mid-chain, where a batch takes milliseconds, while there are others to ask. */
+const PATIENCE_MS = 2_000;
+/** And then let alone, as the next batch would wait as long: it hangs, or lacks what the chain has begun with. */
+const REST_MS = 5_000;
+
 /** To one member, where the URI says that there is no limit. */
 const MOST_CONNECTIONS = 100;
 
@@ -26,12 +33,14 @@ export interface LaneParts {
   /** Takes over when the lane has nobody to ask, or lost a connection or a member. */
   readonly driver: FindWay;
   readonly database: string;
+  /** How long a member is waited for in mid-chain while there are others; 2 s by default. */
+  readonly patienceMs?: number;
   readonly onWarning: (message: string) => void;
 }
 
 /**
- * The data lane: finds whose replies are read off the socket straight into a slot. It is for good times, and asks once.
- * What it could not do the driver does, which finds members, waits for one, and asks again by its own rules.
+ * The data lane: finds whose replies are read off the socket straight into a slot. It is for good times, and asks each member
+ * once. What it could not do the driver does, which finds members, waits for one, and asks again by its own rules.
  */
 export class Lane implements FindWay {
   readonly #parts: LaneParts;
@@ -53,17 +62,18 @@ export class Lane implements FindWay {
     when: When = {},
   ): Promise<Reply> {
     signal.throwIfAborted();
-    const pool = this.#parts.members.choose();
-    if (pool) {
+    let forgotten: unknown = null;
+    for (const pool of this.#parts.members.inTurn()) {
       try {
-        return await this.#ask(pool, command, signal, when);
+        return await this.#askPatiently(pool, command, signal, when);
       } catch (error) {
         signal.throwIfAborted();
-        if (when.at !== undefined && isForgotten(error))
-          return this.#askOthers(pool, command, signal, when, error);
-        if (!isPassing(error)) throw translate(error);
+        if (when.at !== undefined && isForgotten(error)) forgotten ??= error;
+        else if (!isPassing(error)) throw translate(error);
       }
     }
+    // A point in time is gone when no member has it.
+    if (forgotten !== null) throw translate(forgotten);
     return this.#parts.driver.find(command, signal, when);
   }
 
@@ -78,23 +88,23 @@ export class Lane implements FindWay {
     await this.#parts.driver.close();
   }
 
-  /** A point in time is gone when no member has it: rejects with what the first one said. */
-  async #askOthers(
-    first: Pool,
+  /** LaneBroken when a read that says its time waits too long: of another read nobody knows how long it may take. */
+  async #askPatiently(
+    pool: Pool,
     command: Readonly<Record<string, unknown>>,
     signal: AbortSignal,
     when: When,
-    forgotten: unknown,
   ): Promise<Reply> {
-    for (const pool of this.#parts.members.others(first)) {
-      try {
-        return await this.#ask(pool, command, signal, when);
-      } catch (error) {
-        signal.throwIfAborted();
-        if (!isForgotten(error) && !isPassing(error)) throw translate(error);
-      }
+    const { members, patienceMs = PATIENCE_MS } = this.#parts;
+    const isTimed = when.since !== undefined || when.at !== undefined;
+    if (!isTimed || !members.areSeveral) return this.#ask(pool, command, signal, when);
+    try {
+      return await bounded(patienceMs, signal, (end) => this.#ask(pool, command, end, when));
+    } catch (error) {
+      if (signal.aborted || !(error instanceof AppError)) throw error;
+      pool.rest(REST_MS);
+      throw new LaneBroken(`no answer within ${patienceMs} ms`, { cause: error });
     }
-    throw translate(forgotten);
   }
 
   async #ask(

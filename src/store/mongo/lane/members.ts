@@ -46,6 +46,7 @@ export class Members {
   #byAddress = new Map<string, Member>();
   /** Those to ask, the best ones first. */
   #groups: readonly (readonly Pool[])[] = [];
+  #several = false;
 
   /** `thresholdMs`: members at most this much farther away than the nearest one are as good (localThresholdMS). */
   constructor(mode: ReadMode, thresholdMs: number, newPool: (address: string) => Pool) {
@@ -57,6 +58,11 @@ export class Members {
   /** Whether there are servers, and reads have to go through their routers, which is the driver's. */
   get areSharded(): boolean {
     return this.#type === 'Sharded';
+  }
+
+  /** Whether the mode allows to ask more than one. */
+  get areSeveral(): boolean {
+    return this.#several;
   }
 
   update({ type, servers }: Topology): void {
@@ -72,6 +78,7 @@ export class Members {
     }
     const members = [...this.#byAddress.values()];
     this.#groups = PREFERENCES[this.#mode].map((wanted) => this.#nearest(members.filter(wanted)));
+    this.#several = new Set(this.#groups.flat()).size > 1;
     for (const [address, { pool }] of before)
       if (!this.#byAddress.has(address)) pool.close(new LaneBroken(`${address} cannot be read from now`));
   }
@@ -87,9 +94,12 @@ export class Members {
     return null;
   }
 
-  /** All others that the mode allows to ask, the best ones first. */
-  others(asked: Pool): Pool[] {
-    return [...new Set(this.#groups.flat())].filter((pool) => pool !== asked && !pool.isResting);
+  /** All that the mode allows to ask, each once, the best ones first. What becomes of them meanwhile is heeded. */
+  *inTurn(): Generator<Pool, void, undefined> {
+    const first = this.choose();
+    if (!first) return;
+    yield first;
+    for (const pool of new Set(this.#groups.flat())) if (pool !== first && !pool.isResting) yield pool;
   }
 
   close(): void {

@@ -40,7 +40,12 @@ export class Pool {
     return this.#ready.size - this.#idle.length + this.#waiters.size;
   }
 
-  /** Whether it is not to be asked for connections, since one could not be made a moment ago. */
+  /** Lets the member alone for a while: it does not answer. */
+  rest(ms: number): void {
+    this.#restsUntil = performance.now() + ms;
+  }
+
+  /** Whether it is not to be asked for connections, since a moment ago one could not be made, or gave no answer. */
   get isResting(): boolean {
     return this.#restsUntil > 0 && performance.now() < this.#restsUntil;
   }
@@ -75,7 +80,7 @@ export class Pool {
     const onEnd = () => {
       this.#open--;
       if (made) this.#ready.delete(made);
-      if (this.#waiters.size > 0 && !this.isResting) this.#grow();
+      if (this.#waiters.size > 0) this.#grow();
     };
     this.#options.open(onEnd).then(
       (connection) => {
@@ -85,7 +90,7 @@ export class Pool {
         else this.give(connection);
       },
       (error: unknown) => {
-        this.#restsUntil = performance.now() + REST_MS;
+        this.rest(REST_MS);
         if (!this.#closed) this.#options.onRefusal(error);
         this.#refuseWaiters(error); // the driver serves them
       },

@@ -1,27 +1,17 @@
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
-import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { createInterface } from 'node:readline';
 import { PassThrough, Readable } from 'node:stream';
-import { test, type TestContext } from 'node:test';
+import { test } from 'node:test';
 import { brotliDecompressSync } from 'node:zlib';
 import { parse } from 'csv-parse/sync';
 import { parseImportArguments, runImport } from '../src/import/command.ts';
-import { generateItems } from '../src/import/generate.ts';
 import { BSON, ObjectId } from '../src/store/bson.ts';
-import { openLmdb } from '../src/store/lmdb.ts';
-import { Slots } from '../src/store/slots.ts';
 import type { ItemStore } from '../src/store/store.ts';
-import { bundled } from './support/bundle.ts';
-import { testDirectory, testLmdb } from './support/lmdb.ts';
+import { testLmdb } from './support/lmdb.ts';
 import { NEVER, PLENTY, readRows } from './support/reading.ts';
 
 const DIAMONDS = join(import.meta.dirname, '../src/import/sample/diamonds.csv.br');
-/** Of three kills each. */
-const ROUNDS = process.env.LONG ? 67 : 1;
 
 async function importInto(items: ItemStore, argv: readonly string[]): Promise<string> {
   const stderr = new PassThrough({ encoding: 'utf8' });
@@ -61,55 +51,4 @@ test('a CSV file in the embedded store has the rows of the CSV, numbers as numbe
 
 function shape(row: Record<string, unknown>): string {
   return JSON.stringify(row);
-}
-
-/** Runs an import in a process of its own and kills it as soon as it says that `durable` rows are in. */
-async function killedAt(
-  t: TestContext,
-  child: string,
-  directory: string,
-  count: number,
-  durable: number,
-): Promise<number> {
-  const importing = spawn(process.execPath, [child, directory, String(count)], {
-    stdio: ['ignore', 'pipe', 'inherit'],
-  });
-  t.after(() => importing.kill('SIGKILL'));
-  const exited = once(importing, 'exit');
-  let said = 0;
-  for await (const line of createInterface({ input: importing.stdout })) {
-    said = Number(line);
-    if (said >= durable) importing.kill('SIGKILL');
-  }
-  const [, signal] = (await exited) as [number | null, string | null];
-  assert.equal(signal, 'SIGKILL', 'it was killed before its end');
-  return said;
-}
-
-test(`an import killed at any time (${3 * ROUNDS} times) loses nothing it called durable, and repeated it is whole`, async (t) => {
-  const count = 30_000;
-  const expected: Buffer[] = [];
-  for await (const row of generateItems(count, 1)) if ('item' in row) expected.push(Buffer.from(row.item));
-  const child = await bundled(join(import.meta.dirname, 'support/import-child.ts'));
-  t.after(() => rm(child));
-  for (let round = 0; round < ROUNDS; round++) {
-    const directory = await testDirectory(t);
-    for (const durable of [1 + round, 8_000 - 97 * round, 16_000 - 97 * round]) {
-      const said = await killedAt(t, child, directory, count, durable);
-      const store = await openLmdb({ directory, slots: new Slots() });
-      const rows = await allRows(store.items);
-      assert.ok(rows.length >= said, `${rows.length} rows are there of ${said} durable ones`);
-      assert.ok(same(rows, expected.slice(0, rows.length)), 'every row is whole');
-      await store.close();
-    }
-    const store = await openLmdb({ directory, slots: new Slots() });
-    const text = await importInto(store.items, ['--generate', String(count)]);
-    assert.match(text, /30,000 rows read, .* written, .* skipped/);
-    assert.ok(same(await allRows(store.items), expected));
-    await store.close();
-  }
-});
-
-function same(rows: readonly Buffer[], expected: readonly Buffer[]): boolean {
-  return Buffer.concat(rows).equals(Buffer.concat(expected));
 }

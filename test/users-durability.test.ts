@@ -1,15 +1,20 @@
 import assert from 'node:assert/strict';
+import { rm } from 'node:fs/promises';
 import { test } from 'node:test';
 import type { User } from '../src/users/user.ts';
-import { childServer } from './support/child-server.ts';
+import { bundled } from './support/bundle.ts';
+import { childServer, CLI } from './support/child-server.ts';
 import { testDirectory } from './support/lmdb.ts';
 import { ownMongod, withDatabase } from './support/mongod.ts';
 import { serverOn } from './support/server.ts';
 import { PATH, usersAt, type Users } from './support/users.ts';
 
-const LMDB_KILLS = process.env.LONG ? 20 : 1;
-const MONGOD_KILLS = process.env.LONG ? 20 : 1;
-const WRITERS = 1000;
+const KILLS = process.env.LONG ? 200 : 1;
+/** So many are killed side by side: after each kill most of the time is waiting for it to be there again. */
+const LANES = process.env.LONG ? 5 : 1;
+const WRITERS = 200;
+/** A lane kills after so many acknowledged writes at most, at another number each time. */
+const MOST_WRITES = 1_000;
 
 /** What a writer knows of its user: the last version acknowledged, and the last one sent. */
 interface Known {
@@ -80,34 +85,51 @@ async function checkAll(users: Users, known: readonly Known[]): Promise<void> {
 
 const newWriters = (): Known[] => Array.from({ length: WRITERS }, () => ({ acknowledged: 0, sent: 0 }));
 
-test(`after ${LMDB_KILLS} kill -9 of a server under ${WRITERS} writers every acknowledged user is there`, async (t) => {
-  const settings = { DATA_DIR: await testDirectory(t), MONGODB_URI: '', RATE_LIMIT: 'off' };
-  const known = newWriters();
-  for (let kill = 1; kill <= LMDB_KILLS; kill++) {
-    const server = await childServer(t, settings);
-    const users = usersAt(server.url.origin);
-    await checkAll(users, known);
-    await writeUntilGone(users, known, 300 * kill, () => process.kill(server.pid, 'SIGKILL'));
-  }
-  const { url } = await childServer(t, settings);
-  await checkAll(usersAt(url.origin), known);
-  t.diagnostic(`${known.reduce((sum, { acknowledged }) => sum + acknowledged, 0)} versions acknowledged`);
+/** When the `kill`-th of a lane comes: any number up to MOST_WRITES, so that no two fall at the same place. */
+const killAfter = (kill: number) => 1 + ((kill * 389) % MOST_WRITES);
+
+/** Runs the lanes, each with its share of the kills; how many versions were acknowledged in all. */
+async function inLanes(run: (kills: number) => Promise<readonly Known[]>): Promise<number> {
+  const lanes = await Promise.all(Array.from({ length: LANES }, () => run(KILLS / LANES)));
+  return lanes.flat().reduce((sum, { acknowledged }) => sum + acknowledged, 0);
+}
+
+test(`after ${KILLS} kill -9 of a server under ${WRITERS} writers every acknowledged user is there`, async (t) => {
+  const program = await bundled(CLI);
+  t.after(() => rm(program));
+  const acknowledged = await inLanes(async (kills) => {
+    const settings = { DATA_DIR: await testDirectory(t), MONGODB_URI: '', RATE_LIMIT: 'off' };
+    const known = newWriters();
+    for (let kill = 1; kill <= kills; kill++) {
+      const server = await childServer(t, settings, program);
+      const users = usersAt(server.url.origin);
+      await checkAll(users, known);
+      await writeUntilGone(users, known, killAfter(kill), () => process.kill(server.pid, 'SIGKILL'));
+    }
+    const { url } = await childServer(t, settings, program);
+    await checkAll(usersAt(url.origin), known);
+    return known;
+  });
+  t.diagnostic(`${acknowledged} versions acknowledged`);
 });
 
-test(`after ${MONGOD_KILLS} kill -9 of mongod under ${WRITERS} writers every acknowledged user is there`, async (t) => {
-  const mongod = await ownMongod(t);
-  const member = mongod?.members[0];
-  if (!mongod || !member) return;
-  const known = newWriters();
-  const server = await serverOn(t, { MONGODB_URI: withDatabase(mongod.uri, 'shop'), RATE_LIMIT: 'off' });
-  const users = usersAt(server.url);
-  for (let kill = 1; kill <= MONGOD_KILLS; kill++) {
-    await writeUntilGone(users, known, 300 * kill, () => member.kill());
-    await member.start();
-    await untilWritable(users);
-    await checkAll(users, known);
-  }
-  t.diagnostic(`${known.reduce((sum, { acknowledged }) => sum + acknowledged, 0)} versions acknowledged`);
+test(`after ${KILLS} kill -9 of mongod under ${WRITERS} writers every acknowledged user is there`, async (t) => {
+  const acknowledged = await inLanes(async (kills) => {
+    const known = newWriters();
+    const mongod = await ownMongod(t);
+    const member = mongod?.members[0];
+    if (!mongod || !member) return known;
+    const server = await serverOn(t, { MONGODB_URI: withDatabase(mongod.uri, 'shop'), RATE_LIMIT: 'off' });
+    const users = usersAt(server.url);
+    for (let kill = 1; kill <= kills; kill++) {
+      await writeUntilGone(users, known, killAfter(kill), () => member.kill());
+      await member.start();
+      await untilWritable(users);
+      await checkAll(users, known);
+    }
+    return known;
+  });
+  t.diagnostic(`${acknowledged} versions acknowledged`);
 });
 
 /** Each try waits for the database by itself. */

@@ -7,7 +7,8 @@ import type { Readable } from 'node:stream';
 import type { TestContext } from 'node:test';
 import { testEnvironment } from './server.ts';
 
-const CLI = join(import.meta.dirname, '../../src/cli.ts');
+/** The program as it is in the checkout. */
+export const CLI = join(import.meta.dirname, '../../src/cli.ts');
 
 /** The server as users start it: a process of its own. */
 export interface ChildServer {
@@ -39,10 +40,15 @@ export interface LogLine {
   readonly p999?: number;
 }
 
-/** `sluice serve` with these settings; ended after the test. Rejects when it ends before it listens. */
-export async function childServer(t: TestContext, environment: Record<string, string>): Promise<ChildServer> {
+/** `sluice serve` with these settings, also of a bundled program; ended after the test. Rejects when it ends before it listens. */
+export async function childServer(
+  t: TestContext,
+  environment: Record<string, string>,
+  program = CLI,
+): Promise<ChildServer> {
   const settings = await testEnvironment(t, { LOG_LEVEL: 'info', ...environment });
-  const child = spawn(process.execPath, ['--import', 'tsx', CLI, 'serve'], {
+  const loader = program.endsWith('.ts') ? ['--import', 'tsx'] : [];
+  const child = spawn(process.execPath, [...loader, program, 'serve'], {
     env: { ...process.env, ...settings },
     stdio: ['ignore', 'pipe', 'inherit'],
   });

@@ -1,14 +1,13 @@
 /**
- * node --import tsx import-child.ts DIRECTORY COUNT: imports generated items into an embedded store, and says on stdout,
- * a line each time, how many are durable. To be killed.
+ * node --import tsx import-child.ts PLACE COUNT: imports generated items into the store at a place, and says on stdout, a line
+ * each time, how many are durable. To be killed.
  */
 import { generateItems } from '../../src/import/generate.ts';
 import { importItems } from '../../src/import/import.ts';
-import { openLmdb } from '../../src/store/lmdb.ts';
-import { Slots } from '../../src/store/slots.ts';
+import { openPlace } from './place.ts';
 
-const [directory = '', count = ''] = process.argv.slice(2);
-const store = await openLmdb({ directory, slots: new Slots() });
+const [place = '', count = ''] = process.argv.slice(2);
+const store = await openPlace(place);
 await importItems({
   store: store.items,
   source: generateItems(Number(count), 1),

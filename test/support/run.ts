@@ -18,7 +18,7 @@ const OWN = ['--long', '--short', '--summary'];
 
 /** What takes long because it kills servers or goes through many random cases, of which few depend on the version of Node. */
 const LONG_PARTS =
-  /^(failover|fuzz-.*|import-(lmdb|sample)|.*-durability|memory|mongo-(away|large|retry)|stream-cuts|transcoder-(corrupt|random))\./;
+  /^(failover|fuzz-.*|import-(kills|lmdb|sample)|.*-durability|memory|mongo-(away|large|retry)|stream-cuts|transcoder-(corrupt|random))\./;
 
 /** A test that hangs fails, and so does a file that something it left open keeps alive (limit.mjs), instead of never ending. */
 const LIMIT_MS = 5 * 60_000;

@@ -1,0 +1,110 @@
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { test, type TestContext } from 'node:test';
+import { MongoClient } from 'mongodb';
+import { generateItems } from '../src/import/generate.ts';
+import { importItems } from '../src/import/import.ts';
+import type { ItemStore } from '../src/store/store.ts';
+import { bundled } from './support/bundle.ts';
+import { openRaw, testDirectory } from './support/lmdb.ts';
+import { testMongo } from './support/mongod.ts';
+import { openPlace } from './support/place.ts';
+import { NEVER, PLENTY, readRows } from './support/reading.ts';
+import type { StoreName } from './support/server.ts';
+
+const COUNT = 30_000;
+/** Of three kills each. */
+const ROUNDS = process.env.LONG ? 67 : 1;
+const OPENED_MS = 2_000;
+const ID_BYTES = 12;
+
+/** Runs an import in a process of its own and kills it as soon as it says that `durable` rows are in. Resolves with how many it said. */
+async function killedAt(t: TestContext, child: string, place: string, durable: number): Promise<number> {
+  const importing = spawn(process.execPath, [child, place, String(COUNT)], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  t.after(() => importing.kill('SIGKILL'));
+  const exited = once(importing, 'exit');
+  let said = 0;
+  for await (const line of createInterface({ input: importing.stdout })) {
+    said = Number(line);
+    if (said >= durable) importing.kill('SIGKILL');
+  }
+  const [, signal] = (await exited) as [number | null, string | null];
+  assert.equal(signal, 'SIGKILL', 'it was killed before its end');
+  return said;
+}
+
+async function allRows(items: ItemStore): Promise<readonly Buffer[]> {
+  const size = { rows: 1_000_000, bytes: PLENTY };
+  const { rows, more } = await readRows(items, { order: 'id', direction: 1 }, {}, size);
+  assert.equal(more, false);
+  return rows;
+}
+
+/** The id of a row, which comes first in it: its type and name are before it. */
+const idOf = (row: Buffer) => row.toString('hex', 9, 9 + ID_BYTES);
+
+/** The indexes have what the rows have. */
+async function checkIndexes(place: string): Promise<void> {
+  if (place.startsWith('mongodb://')) {
+    const client = await new MongoClient(place).connect();
+    const { valid, errors } = await client.db().command({ validate: 'items' });
+    await client.close();
+    assert.ok(valid === true, JSON.stringify(errors));
+    return;
+  }
+  const file = openRaw(place);
+  assert.deepEqual(file.faults(), []);
+  await file.close();
+}
+
+for (const store of ['lmdb', 'mongodb'] satisfies StoreName[])
+  test(`an import into ${store} killed at any time (${3 * ROUNDS} times) loses nothing it called durable, and repeated it is whole`, async (t) => {
+    const expected = new Map<string, Buffer>();
+    for await (const row of generateItems(COUNT, 1))
+      if ('item' in row) expected.set(idOf(Buffer.from(row.item)), Buffer.from(row.item));
+    const child = await bundled(join(import.meta.dirname, 'support/import-child.ts'));
+    t.after(() => rm(child));
+    let longest = 0;
+    for (let round = 0; round < ROUNDS; round++) {
+      const place = store === 'lmdb' ? await testDirectory(t) : await testMongo(t);
+      if (place === null) return;
+      let before = 0;
+      for (const durable of [1 + round, 4_000 - 47 * round, 8_000 - 97 * round]) {
+        const said = await killedAt(t, child, place, durable);
+        await checkIndexes(place);
+        const started = performance.now();
+        const { items, close } = await opened(place);
+        longest = Math.max(longest, performance.now() - started);
+        const rows = await allRows(items);
+        assert.ok(
+          rows.length >= before + said,
+          `${rows.length} rows are there of ${before} and ${said} durable ones`,
+        );
+        for (const row of rows) assert.ok(expected.get(idOf(row))?.equals(row), 'every row is whole');
+        before = rows.length;
+        await close();
+      }
+      const { items, close } = await opened(place);
+      const { written, skipped, failed } = await importItems({
+        ...{ store: items, source: generateItems(COUNT, 1), onConflict: 'skip', signal: NEVER },
+        progress: () => undefined,
+        report: (at, reason) => assert.fail(`${at}: ${reason}`),
+      });
+      assert.deepEqual([written, skipped, failed], [COUNT - before, before, 0]);
+      assert.ok(Buffer.concat(await allRows(items)).equals(Buffer.concat([...expected.values()])));
+      await close();
+    }
+    t.diagnostic(`open again within ${longest.toFixed(0)} ms`);
+    assert.ok(longest < OPENED_MS);
+  });
+
+async function opened(place: string) {
+  const store = await openPlace(place);
+  return { items: store.items, close: () => store.close() };
+}

@@ -1,0 +1,17 @@
+import { openLmdb } from '../../src/store/lmdb.ts';
+import { connectMongo } from '../../src/store/mongo.ts';
+import { Slots } from '../../src/store/slots.ts';
+import type { Store } from '../../src/store/store.ts';
+
+/** The store at a place: a MongoDB URI, or else a directory. */
+export function openPlace(place: string): Promise<Store> {
+  const slots = new Slots();
+  if (!place.startsWith('mongodb://')) return openLmdb({ directory: place, slots });
+  return connectMongo({
+    uri: place,
+    slots,
+    manageIndexes: true,
+    onWarning: (message) => console.error(message),
+    onNotice: () => undefined,
+  });
+}

@@ -71,8 +71,7 @@ async function waitText(page: Page, selector: string, text: RegExp): Promise<voi
 }
 
 async function morePoints(page: Page, plot: string, count: number): Promise<void> {
-  const points = Number(await page.getAttribute(`#plot-${plot}`, 'data-points'));
-  if (points < count) await page.waitForSelector(`#plot-${plot}[data-points="${count}"]`);
+  await page.waitForSelector(`xpath=//*[@id="plot-${plot}"][@data-points >= ${count}]`);
 }
 
 /** Waits until the server has read no row more for two points of the plot: the browser's own buffers fill first. */

@@ -7,6 +7,8 @@ const DEEPEST = 32;
 /** Values of one body, of whatever kind: what is wrong with each of them is told, so there is a bound. */
 const MOST_VALUES = 1000;
 
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
 const SPACE: ReadonlySet<number> = new Set([0x20, 0x09, 0x0a, 0x0d]);
 
 /** What JavaScript and its BSON library give a meaning of their own, whatever object they stand in. */
@@ -99,14 +101,14 @@ class Scanner {
     const text = this.#text;
     const start = this.#at++;
     for (let isPlain = true; ; this.#at++) {
-      const char = text[this.#at];
-      if (char === '"') {
+      const code = text.charCodeAt(this.#at);
+      if (code === QUOTE) {
         const raw = text.slice(start, ++this.#at);
         return isPlain ? raw.slice(1, -1) : (JSON.parse(raw) as string);
       }
-      if (char === undefined || char < ' ')
-        throw this.#malformed('a character of a text, or its closing quote');
-      if (char !== '\\') continue;
+      // A control character, or NaN: the end.
+      if (!(code >= 0x20)) throw this.#malformed('a character of a text, or its closing quote');
+      if (code !== BACKSLASH) continue;
       isPlain = false;
       this.#at++;
       if (!this.#take(/["\\/bfnrt]|u[0-9a-fA-F]{4}/y)) throw this.#malformed('the rest of an escape');

@@ -90,7 +90,7 @@ function busy(set: ReplicaSet): () => Promise<void> {
 interface Pulled {
   readonly ids: (string | number)[];
   readonly whole: boolean;
-  /** The longest time in which nothing came. Milliseconds. */
+  /** The longest time in which no row came; a control line is none. Milliseconds. */
   readonly gap: number;
 }
 
@@ -102,9 +102,11 @@ function pull(url: URL, path: string, share: number, strike: () => Promise<void>
     let [taken, gap, at, struck] = [0, 0, performance.now(), false];
     socket.write(`GET ${path} HTTP/1.1\r\nHost: ${url.host}\r\nConnection: close\r\n\r\n`);
     socket.on('data', (piece: Buffer) => {
-      const now = performance.now();
-      gap = Math.max(gap, now - at);
-      at = now;
+      if (piece.includes('{"id":')) {
+        const now = performance.now();
+        gap = Math.max(gap, now - at);
+        at = now;
+      }
       pieces.push(piece);
       taken += piece.length;
       if (struck || taken < share * ROWS * FILLER.length) return;

@@ -146,7 +146,8 @@ async function start(
   const now = () => new Date();
   const jobs = new Jobs({ records: store.exports, perClient: config.EXPORT_LIMIT, now });
   const { files } = store;
-  const lasting = sharingReader(lastingReader(store.items, { lastingMs, onRetry: metrics.retried }), slots);
+  const sharing = sharingReader(store.items, slots);
+  const lasting = lastingReader(sharing, { lastingMs, onRetry: metrics.retried });
   const exporter = new Exporter({
     ...{ jobs, files, items: store.items, lasting, transcoder, log, now, leaseMs, pause },
     ttlMs: config.EXPORT_TTL,
@@ -157,6 +158,7 @@ async function start(
     items: {
       ...reading,
       items: store.items,
+      sharing,
       lasting,
       idType: config.ID_TYPE,
       stalled: metrics.stalled,

@@ -133,7 +133,7 @@ test(`${RUNS} random queries: the rows that were asked for and no others, or a c
   const common = { transcoder, limits, cacheControl: 'private, no-cache' };
   const failures: unknown[] = [];
   const { serve } = createApp({
-    items: { ...common, items: store.items, lasting: store.items, idType: undefined },
+    items: { ...common, items: store.items, sharing: store.items, lasting: store.items, idType: undefined },
     users: { ...common, users: store.users, now: Date.now },
     exports: {
       jobs: new Jobs({ records: store.exports, perClient: 1, now: () => new Date() }),

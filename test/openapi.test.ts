@@ -223,7 +223,7 @@ async function serverOnFakes(t: TestContext) {
   const fake = failingStore(store, () => twist.failing);
   const common = { transcoder, limits: { maxLimit: 100, maxOffset: 1000 }, cacheControl: 'no-cache' };
   const { serve, routes } = createApp({
-    items: { ...common, items: fake.items, lasting: fake.items, idType: 'string' },
+    items: { ...common, items: fake.items, sharing: fake.items, lasting: fake.items, idType: 'string' },
     users: { ...common, users: fake.users, now: Date.now },
     exports: {
       jobs: new Jobs({ records: fake.exports, perClient: 100, now: () => new Date() }),

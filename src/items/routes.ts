@@ -19,6 +19,8 @@ import { getStream } from './stream.ts';
 
 export interface ItemRoutesOptions {
   readonly items: ItemStore;
+  /** Reads what a stream begins with: less than asked for while many hold theirs. */
+  readonly sharing: Pick<ItemStore, 'read'>;
   /** Reads what a stream has begun: it waits for a store that is away. */
   readonly lasting: Pick<ItemStore, 'read'>;
   readonly transcoder: Transcoder;

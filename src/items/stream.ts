@@ -22,6 +22,8 @@ import { readStreamQuery, STREAM_PARAMETERS, type StreamQuery } from './stream-q
 
 export interface StreamOptions {
   readonly items: ItemStore;
+  /** Reads what a stream begins with: less than asked for while many hold theirs. */
+  readonly sharing: Pick<ItemStore, 'read'>;
   /** Reads what a stream has begun: it waits for a store that is away. */
   readonly lasting: Pick<ItemStore, 'read'>;
   readonly transcoder: Transcoder;
@@ -36,6 +38,7 @@ export interface StreamOptions {
 export function getStream(options: StreamOptions): Handler {
   const {
     items,
+    sharing,
     lasting,
     transcoder,
     now = () => performance.now(),
@@ -48,7 +51,7 @@ export function getStream(options: StreamOptions): Handler {
     const type = typeOf(request, query);
     const { plan, from } = await beginningOf(query, options, request.signal);
     // The first batch is read before the head is sent: a store that is away is a 503, not a cut stream.
-    const first = await items.read(plan, from, firstSize(limit), request.signal);
+    const first = await sharing.read(plan, from, firstSize(limit), request.signal);
     const columns = () => columnsOfRows(items, plan, first, limit, request.signal);
     const form = await orRelease(first, () => streamForm(type, query, transcoder, columns));
     const rest = planBehind(plan, first);

@@ -23,6 +23,7 @@ test(`${TIMES} times what the server can do, for ${SECONDS} s: it refuses, keeps
     SAMPLE: 'auto',
     RATE_LIMIT: 'off',
     MAX_LOOP_DELAY: '200 ms',
+    MAX_WAIT: '2 s',
   });
   const url = new URL(PATH, server.url);
   const flood = new Flood(url, ['Accept-Encoding: br']);

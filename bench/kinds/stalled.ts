@@ -17,6 +17,8 @@ export interface StalledScenario {
 
 /** Connections opened at once: a listening socket's queue is not endless. */
 const AT_ONCE = 50;
+/** A reader that is refused more often has no chance. */
+const MOST_REFUSALS = 20;
 /** A server is at rest when it has used less than so much of a core for so long; it is waited for no longer than that. */
 const REST = { share: 0.1, intervalMs: 500, longestMs: 60_000 };
 
@@ -86,8 +88,21 @@ async function untilAtRest(pid: number): Promise<void> {
   }
 }
 
-/** A reader that has taken the first bytes and takes no more. */
+/** A reader that has taken the first bytes and takes no more. One that is refused for now (503) comes again, as Retry-After says. */
 async function stall(url: URL): Promise<Socket> {
+  for (let refused = 0; ; refused++) {
+    const { socket, head } = await firstOf(url);
+    const status = head.slice(9, 12);
+    if (status === '200') return socket;
+    socket.destroy();
+    if (status !== '503' || refused === MOST_REFUSALS)
+      throw new Error(`a stream answered ${head.slice(0, 40)}`);
+    const seconds = Number(/^retry-after: (\d+)/im.exec(head)?.[1] ?? 1);
+    await new Promise((resolve) => setTimeout(resolve, seconds * 1000));
+  }
+}
+
+async function firstOf(url: URL): Promise<{ socket: Socket; head: string }> {
   const socket = connect({ host: url.hostname, port: Number(url.port) });
   socket.write(
     `GET ${url.pathname}${url.search} HTTP/1.1\r\nHost: ${url.host}\r\nAccept-Encoding: identity\r\n\r\n`,
@@ -95,9 +110,7 @@ async function stall(url: URL): Promise<Socket> {
   const [first] = (await once(socket, 'data')) as [Buffer];
   socket.pause();
   socket.on('error', () => undefined); // a server may cut it while it lies there: that is its right
-  if (first.toString('latin1', 9, 12) !== '200')
-    throw new Error(`a stream answered ${first.toString('latin1', 0, 40)}`);
-  return socket;
+  return { socket, head: first.toString('latin1', 0, 1000) };
 }
 
 async function leave(socket: Socket): Promise<void> {

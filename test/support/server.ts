@@ -33,6 +33,7 @@ export async function testEnvironment(
     SAMPLE: 'off',
     LOG_LEVEL: 'silent',
     MAX_LOOP_DELAY: '1 h',
+    MAX_WAIT: '1 h',
     DATA_DIR: directory,
     ...environment,
   };

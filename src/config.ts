@@ -11,7 +11,7 @@ import {
   STREAM_LIMIT_FORM,
   type Policy,
 } from './limiter/policy.ts';
-import { redisUrlFaults } from './limiter/redis-url.ts';
+import { redisUrlFaults } from './redis/url.ts';
 import { Type, type Static } from './schema.ts';
 
 /** Durations are written as a number and a unit: `20 s`, `5 min`, `24 h`. */

@@ -4,7 +4,7 @@ import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 import { test, type TestContext } from 'node:test';
 import { Redis } from 'ioredis';
 import type { Taken } from '../src/limiter/limiter.ts';
-import { redisUrlFaults } from '../src/limiter/redis-url.ts';
+import { redisUrlFaults } from '../src/redis/url.ts';
 import { connectRedisLimiter } from '../src/limiter/redis.ts';
 import { freePort } from './support/free-port.ts';
 import { testRedis } from './support/redis.ts';

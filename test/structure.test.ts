@@ -25,7 +25,7 @@ const OWNERS: [library: string, files: RegExp][] = [
   ['csv-parse', /^import\/csv\.ts$/],
   ['stream-json', /^import\/json\.ts$/],
   ['cli-progress', /^terminal\/bar\.ts$/],
-  ['ioredis', /^(limiter\/redis|queue\/bullmq)\.ts$/],
+  ['ioredis', /^redis\/connect\.ts$/],
   ['@sinclair/typebox', /^schema\.ts$/],
   ['ajv', /^http\/validate\.ts$/],
   ['prom-client', /^telemetry\/metrics\.ts$/],

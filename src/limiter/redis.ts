@@ -1,6 +1,6 @@
 import { once } from 'node:events';
-import { Redis } from 'ioredis';
 import { RateLimiterRedis, RateLimiterRes } from 'rate-limiter-flexible';
+import { connectRedis, type Redis } from '../redis/connect.ts';
 import type { Limiter, Taken } from './limiter.ts';
 import { createMemoryLimiter, type MemoryLimiter } from './memory.ts';
 import type { Policy } from './policy.ts';
@@ -54,17 +54,15 @@ class RedisLimiter implements Limiter {
     this.log = log;
     this.now = now;
     this.local = createMemoryLimiter(policy, { now });
-    this.redis = new Redis(url, {
-      connectionName: 'sluice',
+    this.redis = connectRedis(url, {
       // A request is never kept for later: it is answered now, without Redis.
       enableOfflineQueue: false,
       autoResendUnfulfilledCommands: false,
       maxRetriesPerRequest: 0,
       connectTimeout: SILENCE_MS,
       socketTimeout: SILENCE_MS,
-      retryStrategy: (attempt) => Math.min(attempt * 50, ASK_AGAIN_MS),
+      onError: (error) => this.goAlone(error),
     });
-    this.redis.on('error', (error) => this.goAlone(error));
     this.redis.on('ready', () => this.askAgain());
     this.shared = new RateLimiterRedis({
       storeClient: this.redis,

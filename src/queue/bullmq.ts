@@ -1,6 +1,6 @@
 import { DelayedError, Queue, Worker, type Job } from 'bullmq';
-import { Redis } from 'ioredis';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { connectRedis, type Redis } from '../redis/connect.ts';
 import type { JobQueue, QueueOptions, Work } from './queue.ts';
 
 /** A worker that has not renewed its hold on a message for so long is gone; looked for so often. Milliseconds. */
@@ -8,7 +8,6 @@ const HOLD_MS = 10_000;
 const STALLED_LOOK_MS = 5_000;
 /** How long Redis is waited for by whoever adds, and by a stop. Milliseconds. */
 const SILENCE_MS = 1_000;
-const LONGEST_RECONNECT_MS = 1_000;
 
 export interface BullQueueOptions extends QueueOptions {
   /** `redis://` or `rediss://`, with password and database if wanted. */
@@ -86,13 +85,11 @@ export class BullQueue implements JobQueue {
 
   /** BullMQ makes more connections like these. */
   #connect(url: string): Redis {
-    const connection = new Redis(url, {
-      connectionName: 'sluice',
+    return connectRedis(url, {
       maxRetriesPerRequest: null, // as BullMQ wants it
-      retryStrategy: (attempt) => (this.#isClosed ? null : Math.min(attempt * 50, LONGEST_RECONNECT_MS)),
+      isWanted: () => !this.#isClosed,
+      onError: (error) => this.#lost(error), // BullMQ listens, too, but stops before the connection ends
     });
-    // BullMQ listens too, but stops before the connection ends, and ioredis prints what nobody listens to.
-    return connection.on('error', (error) => this.#lost(error));
   }
 
   #lost(error: Error): void {

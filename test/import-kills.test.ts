@@ -18,7 +18,7 @@ import type { StoreName } from './support/server.ts';
 
 const COUNT = 30_000;
 /** Of three kills each. */
-const ROUNDS = process.env.LONG ? 67 : 1;
+const ROUNDS = Number(process.env.ROUNDS ?? (process.env.LONG ? 67 : 1));
 const OPENED_MS = 2_000;
 const ID_BYTES = 12;
 

@@ -7,7 +7,7 @@ import { catalogue } from './support/catalogue.ts';
 import { testServer, type EngineName } from './support/server.ts';
 
 const READERS = process.env.LONG ? 200 : 48;
-const RUNS = process.env.LONG ? 20 : 1;
+const RUNS = Number(process.env.RUNS ?? (process.env.LONG ? 20 : 1));
 /** Of a stream of NDJSON, at least: more than the kernel's buffers take together with what compression leaves of it. */
 const BYTES = process.env.LONG ? 8_000_000 : 4_000_000;
 const ROWS = 12_000;

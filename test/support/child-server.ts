@@ -121,7 +121,8 @@ export async function importItems(
   if (code !== 0) throw new Error(`import ended with ${String(code)}`);
 }
 
-function rssOf(pid: number): number {
+/** Resident memory of a process in bytes, without pages of mapped files; 0 where /proc is missing. NaN while a process ends. */
+export function rssOf(pid: number): number {
   if (process.platform !== 'linux') return 0;
   const kib = /RssAnon:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1];
   return Number(kib) * 1024;

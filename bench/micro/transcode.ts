@@ -1,13 +1,13 @@
 /**
- * What a row costs from BSON to JSON text: node --import tsx bench/micro/transcode.ts [rows]
+ * What a row costs from BSON to text: node --import tsx bench/micro/transcode.ts [rows]
  *
- * Candidates write the same bytes (asserted first) and take turns; the figures are medians of the rounds, in CPU time of
+ * Candidates for JSON write the same bytes (asserted first); CSV has the same values in all its columns. All take turns; the figures are medians of the rounds, in CPU time of
  * this process, which neighbours on the machine disturb least. Compare the ratios: absolute speed is the machine's.
  */
 import assert from 'node:assert/strict';
 import { cpus } from 'node:os';
 import { javascriptTranscoder } from '../../src/serialize/javascript.ts';
-import type { Transcoder } from '../../src/serialize/rows.ts';
+import type { RowEncoder, Transcoder } from '../../src/serialize/rows.ts';
 import { createTranscoder } from '../../src/serialize/transcoder.ts';
 import type { Batch } from '../../src/store/batch.ts';
 import { BSON, ObjectId } from '../../src/store/bson.ts';
@@ -58,10 +58,13 @@ function measure(name: string, make: (i: number) => Record<string, unknown>): vo
   for (let i = 0; i < rows.length; i += ROWS_PER_BATCH)
     batches.push(batchOf(rows.slice(i, i + ROWS_PER_BATCH)));
 
+  const columns = ['id', ...Object.keys(make(0))];
   const candidates: Record<string, () => number> = {
     'deserialize + JSON.stringify': () => rows.reduce((sum, row) => sum + Buffer.byteLength(plain(row)), 0),
-    'JavaScript transcoder': () => transcodeAll(javascriptTranscoder, batches),
-    'wasm transcoder': () => transcodeAll(transcoder, batches),
+    'JavaScript transcoder': () => encodeAll(javascriptTranscoder.encoder('lines'), batches),
+    'wasm transcoder': () => encodeAll(transcoder.encoder('lines'), batches),
+    'wasm transcoder, CSV': () => encodeAll(transcoder.table(columns, false), batches),
+    'wasm transcoder, safe CSV': () => encodeAll(transcoder.table(columns, true), batches),
   };
   const sample = batches.slice(0, 1);
   const text = rows.slice(0, ROWS_PER_BATCH).map(plain).join('');
@@ -69,11 +72,11 @@ function measure(name: string, make: (i: number) => Record<string, unknown>): vo
   assert.equal(textOf(javascriptTranscoder, sample), text);
 
   const times = new Map<string, number[]>(Object.keys(candidates).map((key) => [key, []]));
-  let bytes = 0;
+  const bytes = new Map<string, number>();
   for (let round = 0; round < ROUNDS; round++) {
     for (const [key, run] of Object.entries(candidates)) {
       const start = process.cpuUsage();
-      bytes = run();
+      bytes.set(key, run());
       const { user, system } = process.cpuUsage(start);
       times.get(key)?.push((user + system) / 1000);
     }
@@ -82,7 +85,7 @@ function measure(name: string, make: (i: number) => Record<string, unknown>): vo
 
   const bson = rows.reduce((sum, row) => sum + row.length, 0) / rows.length;
   console.log(
-    `\n${name}: ${rows.length} rows, ${Math.round(bson)} B of BSON, ${Math.round(bytes / rows.length)} B of JSON each`,
+    `\n${name}: ${rows.length} rows, ${Math.round(bson)} B of BSON, ${Math.round((bytes.get('wasm transcoder') ?? NaN) / rows.length)} B of JSON each`,
   );
   const baseline = median(times.values().next().value ?? []);
   for (const [key, all] of times) {
@@ -90,7 +93,7 @@ function measure(name: string, make: (i: number) => Record<string, unknown>): vo
     const columns = [
       key.padEnd(30),
       `${Math.round(rows.length / ms).toLocaleString('en')}k rows/s`.padStart(14),
-      `${Math.round(bytes / ms / 1000)} MB/s`.padStart(10),
+      `${Math.round((bytes.get(key) ?? NaN) / ms / 1000)} MB/s`.padStart(10),
       `${Math.round((ms * 1e6) / rows.length)} ns/row`.padStart(14),
       `${(baseline / ms).toFixed(1)}x`.padStart(8),
     ];
@@ -98,8 +101,7 @@ function measure(name: string, make: (i: number) => Record<string, unknown>): vo
   }
 }
 
-function transcodeAll(candidate: Transcoder, batches: readonly Batch[]): number {
-  const encoder = candidate.encoder('lines');
+function encodeAll(encoder: RowEncoder, batches: readonly Batch[]): number {
   let bytes = 0;
   for (const batch of batches) for (const chunk of encoder.encode(batch, CHUNK_BYTES)) bytes += chunk.length;
   encoder.close();

@@ -79,6 +79,7 @@ for (const store of ['lmdb', 'mongodb'] satisfies StoreName[])
       if (longest > MOST_MS) late.push(name);
     }
     t.diagnostic(`p99.9 of all turns: ${p999.toFixed(1)} ms`);
+    assert.equal(await server.end('SIGTERM'), 0);
     assert.deepEqual(late, []);
     assert.ok(p999 <= P999_MS);
   });

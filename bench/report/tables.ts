@@ -129,7 +129,7 @@ function figure(name: string): Column[1] {
   };
 }
 
-export function roleOf(candidate: string): string {
+function roleOf(candidate: string): string {
   return CANDIDATES[candidate as CandidateName].role;
 }
 

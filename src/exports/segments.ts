@@ -4,7 +4,7 @@ import type { Bookmark } from '../store/bookmark.ts';
 import type { Plan } from '../store/store.ts';
 
 /** A segment ends with the row that makes it so large, in bytes of BSON: by rows alone, however they came in batches. */
-export const SEGMENT_BYTES = 1 << 20;
+const SEGMENT_BYTES = 1 << 20;
 /** After so many bytes of text others have their turn: a batch would hold the thread for milliseconds. */
 const CHUNK_BYTES = 64 * 1024;
 

@@ -7,7 +7,7 @@ import type { Plan } from '../store/store.ts';
 import { crc32 } from './crc32.ts';
 
 /** A checkpoint stands at least behind so many rows, or so many milliseconds after the last one, while rows come. */
-export const CHECKPOINT_ROWS = 10_000;
+const CHECKPOINT_ROWS = 10_000;
 export const CHECKPOINT_MS = 5_000;
 /** And about so many bytes: readers hold what is not proved yet. */
 const CHECKPOINT_BYTES = 16 * 1024 * 1024;

@@ -19,7 +19,7 @@ export interface SetupOptions {
 }
 
 /** Keeps prices finite numbers (an array would make the indexes multikey: rows come several times) and categories strings. */
-export const VALIDATOR = {
+const VALIDATOR = {
   $jsonSchema: {
     bsonType: 'object',
     required: ['category', 'price'],

@@ -21,6 +21,11 @@ export interface LoadOptions {
   readonly leastBytes?: number;
 }
 
+/** The requests before anything is timed. */
+export function warmUp({ share }: { readonly share: number }): LoadOptions['until'] {
+  return { amount: 500 * share, atMostSeconds: 5 * share };
+}
+
 /** How often autocannon looks whether it is to stop; its own default is a second. */
 const SAMPLE_MS = 50;
 /** A server that does not answer is given up after so long. */

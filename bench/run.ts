@@ -46,10 +46,12 @@ function stages(options: Options): Stage[] {
   });
 }
 
-/** With --quick of the peers only the first: what the others make is for a run with figures. */
-function candidates(names: readonly CandidateName[], { set }: Options): readonly CandidateName[] {
-  const [peer] = names.filter((name) => CANDIDATES[name].role === 'peer');
-  return set === 'quick' ? names.filter((name) => CANDIDATES[name].role !== 'peer' || name === peer) : names;
+/** Who takes part. With --quick one peer, and only where rows are read: what others make is for a run with figures. */
+function candidates({ on, group }: Scenario, store: StoreName, { set }: Options): readonly CandidateName[] {
+  const names: readonly CandidateName[] = on[store] ?? [];
+  if (set !== 'quick') return names;
+  const peer = group === 'others' ? undefined : names.find((name) => CANDIDATES[name].role === 'peer');
+  return names.filter((name) => CANDIDATES[name].role !== 'peer' || name === peer);
 }
 
 /** A run under way. */
@@ -72,7 +74,7 @@ async function runStage(run: Run, { store, rows, scenarios }: Stage): Promise<vo
   try {
     for (const scenario of scenarios) {
       if (run.isEnding) break;
-      const subjects = await lineup.of(candidates(scenario.on[store] ?? [], options));
+      const subjects = await lineup.of(candidates(scenario, store, options));
       progress(`${store}: ${scenario.name}: ${scenario.shows}`);
       try {
         run.results.push(await runScenario(scenario, subjects, ground, effort, options.rounds));

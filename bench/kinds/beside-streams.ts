@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { load } from '../load.ts';
+import { load, warmUp } from '../load.ts';
 import { startProcess } from '../process.ts';
 import type { Round } from '../results.ts';
 import { startUsage } from '../usage.ts';
@@ -16,8 +16,6 @@ export interface BesideStreamsScenario {
 }
 
 const READERS = join(import.meta.dirname, '../readers.ts');
-/** Requests before anything is timed. */
-const WARM_UP = { amount: 500, atMostSeconds: 5 };
 
 export const besideStreams: Kind<BesideStreamsScenario> = {
   async check(job) {
@@ -35,7 +33,7 @@ async function observe(job: Job<BesideStreamsScenario>): Promise<Round> {
   const { scenario, effort } = job;
   const url = urlOf(job);
   const ask = { url: url + scenario.page, connections: scenario.connections };
-  await load({ ...ask, until: WARM_UP });
+  await load({ ...ask, until: warmUp(effort) });
   const alone = await load({ ...ask, until: effort });
   const args = [url + scenario.stream, String(scenario.streams)];
   const readers = await startProcess({ file: READERS, args, environment: {} });

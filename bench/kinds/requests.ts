@@ -1,4 +1,4 @@
-import { load } from '../load.ts';
+import { load, warmUp } from '../load.ts';
 import { startUsage } from '../usage.ts';
 import { pidsOf, urlOf, type Job, type Kind } from './kind.ts';
 
@@ -20,8 +20,6 @@ interface Page {
   readonly page: { readonly nextCursor: string };
 }
 
-/** Requests before anything is timed. */
-const WARM_UP = { amount: 500, atMostSeconds: 5 };
 /** A refusal before the load, so that the limit is reached. */
 const MOST_ADMITTED = 1000;
 
@@ -41,7 +39,7 @@ export const requests: Kind<RequestsScenario> = {
     const text = await response.text();
     const { data } = JSON.parse(text) as Page;
     if (data.length === 0) throw new Error(`${url}: an empty page`);
-    await load({ url, connections, until: WARM_UP });
+    await load({ url, connections, until: warmUp(job.effort) });
     return { text: JSON.stringify(data), rows: data.length, bytes: text.length };
   },
 

@@ -1,5 +1,5 @@
 import type autocannon from 'autocannon';
-import { load } from '../load.ts';
+import { load, warmUp } from '../load.ts';
 import { startUsage } from '../usage.ts';
 import { pidsOf, urlOf, type Kind } from './kind.ts';
 
@@ -23,8 +23,6 @@ const LIFE: readonly Step[] = [
   { method: 'DELETE' },
 ];
 const HEADERS = { 'content-type': 'application/json' };
-/** Requests before anything is timed. */
-const WARM_UP = { amount: 500, atMostSeconds: 5 };
 
 export const users: Kind<UsersScenario> = {
   async check(job) {
@@ -47,7 +45,7 @@ export const users: Kind<UsersScenario> = {
       answers.push(`${method} ${response.status} ${JSON.stringify(shown)}`);
     }
     const { connections } = job.scenario;
-    await load({ url, connections, until: WARM_UP, requests: lives() });
+    await load({ url, connections, until: warmUp(job.effort), requests: lives() });
     return { text: answers.join('\n'), rows: 0, bytes: 0 };
   },
 

@@ -47,7 +47,9 @@ export async function load(options: LoadOptions): Promise<Load> {
         url,
         connections,
         timeout: GIVE_UP_SECONDS,
-        ...('amount' in until ? { amount: until.amount } : { duration: until.seconds + GIVE_UP_SECONDS }),
+        ...('amount' in until
+          ? { amount: Math.max(until.amount, connections) }
+          : { duration: until.seconds + GIVE_UP_SECONDS }),
         ...({ sampleInt: SAMPLE_MS } as object), // missing in the types
         ...(requests && { requests }),
       },

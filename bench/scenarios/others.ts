@@ -58,7 +58,8 @@ export function others(): Scenario[] {
       stream: STREAM,
       page: PAGE_BY_PRICE,
       set,
-      on: { mongodb: readers === 5000 ? ['sluice'] : PAIR, lmdb: ['sluice'] },
+      // Alone: a peer that buffers for them takes all memory there is, dies, and takes the run with it.
+      on: { mongodb: ['sluice'], lmdb: ['sluice'] },
     })),
     {
       ...other,

@@ -1,6 +1,5 @@
-import { bookmarkOf, type Bookmark, type Ordered } from './bookmark.ts';
+import { bookmarkOf, type Bookmark, type Ordered, type PointInTime } from './bookmark.ts';
 import type { Slot } from './slots.ts';
-import type { PointInTime } from './store.ts';
 
 /**
  * Batch: rows as a store keeps them, not parsed by anybody: the body of a BSON array, i.e. for each row the byte 0x03,

@@ -7,6 +7,9 @@ import { BSON, onDemand } from './bson.ts';
  */
 export type Bookmark = Uint8Array & { readonly __bookmark: true };
 
+/** A point in time of a store's history, in the store's own numbers: 64 bits without sign, later is larger. */
+export type PointInTime = bigint;
+
 /** What rows are ordered by; ties in price by id. */
 export interface Ordered {
   readonly order: 'id' | 'price';

@@ -1,6 +1,8 @@
 import type { Batch } from './batch.ts';
-import type { Bookmark, Ordered } from './bookmark.ts';
+import type { Bookmark, Ordered, PointInTime } from './bookmark.ts';
 import type { FileStore } from './files.ts';
+
+export type { PointInTime };
 
 /** What is to be read and in which order. Ties in price go by id in the same direction. */
 export interface Plan extends Ordered {
@@ -20,9 +22,6 @@ export interface Plan extends Ordered {
    */
   readonly since?: PointInTime;
 }
-
-/** A point in time of a store's history, in the store's own numbers: 64 bits without sign, later is larger. */
-export type PointInTime = bigint;
 
 /** Ids from `from`, inclusive, to `to`, exclusive, each `{_id}` and open where it is missing; rows need not have them. */
 export interface IdRange {

@@ -43,6 +43,8 @@ export class Watch {
    * kept and not used would keep every table that the set has had since.
    */
   private round: Iterator<Watched> | null = null;
+  /** So many are looked at in each slice of this round: all that were there when it began, whoever leaves meanwhile. */
+  private share = 0;
   private slice = 0;
   private timer: NodeJS.Timeout | null = null;
 
@@ -71,9 +73,12 @@ export class Watch {
       this.round = null;
       return;
     }
-    if (this.slice === 0) this.round = this.watched.values();
+    if (this.slice === 0) {
+      this.round = this.watched.values();
+      this.share = Math.ceil(this.watched.size / SLICES);
+    }
     this.slice = (this.slice + 1) % SLICES;
-    for (let left = Math.ceil(this.watched.size / SLICES); left > 0; left--) {
+    for (let left = this.share; left > 0; left--) {
       const next = this.round?.next();
       if (next?.done !== false) return;
       next.value.check();

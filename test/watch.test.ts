@@ -1,0 +1,50 @@
+import assert from 'node:assert/strict';
+import { test, type TestContext } from 'node:test';
+import { Watch } from '../src/http/watch.ts';
+
+const ROUND_MS = 1000;
+
+/** An answer that counts how often it was looked at, and may be done for at the first look. */
+class Answer {
+  looks = 0;
+  readonly #leave: (() => void) | undefined;
+
+  constructor(watch: Watch, leaves: boolean) {
+    if (leaves) this.#leave = () => watch.delete(this);
+    watch.add(this);
+  }
+
+  check(): void {
+    this.looks++;
+    this.#leave?.();
+  }
+}
+
+/** A watch whose timer is the test's. */
+function testWatch(t: TestContext): Watch {
+  t.mock.timers.enable({ apis: ['setInterval'] });
+  return new Watch(60_000, () => 0);
+}
+
+test('each answer is looked at once in each second', (t) => {
+  const watch = testWatch(t);
+  const answers = Array.from({ length: 1_001 }, () => new Answer(watch, false));
+  t.mock.timers.tick(ROUND_MS); // who comes in the middle of a round is looked at in it or in the next
+  const before = answers.map(({ looks }) => looks);
+  for (let round = 1; round <= 3; round++) {
+    t.mock.timers.tick(ROUND_MS);
+    assert.deepEqual(
+      answers.map(({ looks }) => looks),
+      before.map((looks) => looks + round),
+    );
+  }
+});
+
+test('answers that are done for in a round do not keep it from reaching the last', (t) => {
+  const watch = testWatch(t);
+  const leaving = Array.from({ length: 900 }, () => new Answer(watch, true));
+  const staying = Array.from({ length: 100 }, () => new Answer(watch, false));
+  t.mock.timers.tick(2 * ROUND_MS);
+  assert.deepEqual(new Set(leaving.map(({ looks }) => looks)), new Set([1]));
+  assert.ok(staying.every(({ looks }) => looks > 0));
+});

@@ -291,6 +291,23 @@ test('a member that gives no answer in mid-chain is left for another one, and th
   assert.equal(slots.taken, 0);
 });
 
+test('a member that counts its way to a row of a point in time is waited for, though there is another one', async (t) => {
+  t.mock.timers.enable({ apis: ['setTimeout'] });
+  const asked: number[] = [];
+  const answer =
+    (member: number) =>
+    ({ requestId, socket }: Asked) => {
+      asked.push(member);
+      if (member === 1) t.mock.timers.tick(10_000);
+      socket.write(opMsg(requestId, ANSWER));
+    };
+  const { lane } = await openLane(t, answer(1), { second: answer(2) });
+  assert.deepEqual(documentsOf(await lane.find({ ...FIND, skip: 999_999 }, NEVER, { at: 1n })), ROWS);
+  assert.deepEqual(asked, [1]);
+  assert.deepEqual(documentsOf(await lane.find(FIND, NEVER, { at: 1n, since: 1n })), ROWS);
+  assert.deepEqual(asked, [1, 1, 2], 'in mid-chain it is left');
+});
+
 test('the cursor of an answer at its 16 MB is killed where it is', async (t) => {
   const killed: Document[] = [];
   const { lane } = await openLane(t, ({ command, requestId, socket }) => {

@@ -88,7 +88,7 @@ export class Lane implements FindWay {
     await this.#parts.driver.close();
   }
 
-  /** LaneBroken when a read that says its time waits too long: of another read nobody knows how long it may take. */
+  /** LaneBroken when a chain's next batch is waited for too long: of another read nobody knows how long it may take. */
   async #askPatiently(
     pool: Pool,
     command: Readonly<Record<string, unknown>>,
@@ -96,8 +96,8 @@ export class Lane implements FindWay {
     when: When,
   ): Promise<Reply> {
     const { members, patienceMs = PATIENCE_MS } = this.#parts;
-    const isTimed = when.since !== undefined || when.at !== undefined;
-    if (!isTimed || !members.areSeveral) return this.#ask(pool, command, signal, when);
+    const isInChain = when.since !== undefined;
+    if (!isInChain || !members.areSeveral) return this.#ask(pool, command, signal, when);
     try {
       return await bounded(patienceMs, signal, (end) => this.#ask(pool, command, end, when));
     } catch (error) {

@@ -1,6 +1,7 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface, type Interface } from 'node:readline';
+import { bundled } from './bundled.ts';
 
 /** A server or limit under measurement, as a child process of its own. */
 export interface Measured {
@@ -15,7 +16,7 @@ export interface Measured {
 }
 
 export interface Program {
-  /** A TypeScript file, run through tsx as `npm start` does. */
+  /** A TypeScript file, run as `npm start` does. */
   readonly file: string;
   readonly args?: readonly string[];
   readonly environment: Readonly<Record<string, string>>;
@@ -27,7 +28,7 @@ process.once('exit', () => running.forEach((child) => child.kill('SIGKILL')));
 
 /** Starts a program; resolves once a line of its output says "listening". */
 export async function startProcess(program: Program): Promise<Measured> {
-  const child = start(program, ['pipe', 'pipe', 'inherit']);
+  const child = await start(program, ['pipe', 'pipe', 'inherit']);
   const { stdin, stdout } = child;
   if (!stdin || !stdout) throw new TypeError('started without pipes');
   const lines = createInterface({ input: stdout });
@@ -53,17 +54,19 @@ export async function startProcess(program: Program): Promise<Measured> {
 
 /** Runs a program to its end; rejects unless it exits with 0. */
 export async function runToEnd(program: Program): Promise<void> {
-  const [code] = (await once(start(program, ['ignore', 'ignore', 'inherit']), 'exit')) as [number | null];
+  const [code] = (await once(await start(program, ['ignore', 'ignore', 'inherit']), 'exit')) as [
+    number | null,
+  ];
   if (code !== 0) throw new Error(`${program.file} exited with ${String(code)}`);
 }
 
-function start(
+async function start(
   { file, args = [], environment }: Program,
   stdio: ('pipe' | 'ignore' | 'inherit')[],
-): ChildProcess {
+): Promise<ChildProcess> {
   const inherited = { ...process.env };
   delete inherited.MONGODB_URI; // which store a program uses is said by its own environment alone
-  const child = spawn(process.execPath, ['--import', 'tsx', file, ...args], {
+  const child = spawn(process.execPath, [await bundled(file), ...args], {
     env: { ...inherited, NODE_ENV: 'production', ...environment },
     stdio,
   });

@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { test, type TestContext } from 'node:test';
+import { bundled } from '../bench/bundled.ts';
 import type { Export } from '../src/exports/export.ts';
 import { BSON } from '../src/store/bson.ts';
 import { openLmdb } from '../src/store/lmdb.ts';
@@ -35,7 +36,7 @@ interface Child {
 
 async function startChild(t: TestContext, environment: Record<string, string>): Promise<Child> {
   const settings = { PORT: '0', SAMPLE: 'off', LEASE_MS, EXPORT_LIMIT: '1000', ...environment };
-  const child: ChildProcess = spawn(process.execPath, ['--import', 'tsx', CHILD], {
+  const child: ChildProcess = spawn(process.execPath, [await bundled(CHILD)], {
     env: { ...process.env, MONGODB_URI: '', REDIS_URL: '', ...settings },
     stdio: ['ignore', 'pipe', 'inherit'],
   });

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { test, type TestContext } from 'node:test';
@@ -9,7 +8,7 @@ import { MongoClient } from 'mongodb';
 import { generateItems } from '../src/import/generate.ts';
 import { importItems } from '../src/import/import.ts';
 import type { ItemStore } from '../src/store/store.ts';
-import { bundled } from './support/bundle.ts';
+import { bundled } from '../bench/bundled.ts';
 import { openRaw, testDirectory } from './support/lmdb.ts';
 import { testMongo } from './support/mongod.ts';
 import { openPlace } from './support/place.ts';
@@ -69,7 +68,6 @@ for (const store of ['lmdb', 'mongodb'] satisfies StoreName[])
     for await (const row of generateItems(COUNT, 1))
       if ('item' in row) expected.set(idOf(Buffer.from(row.item)), Buffer.from(row.item));
     const child = await bundled(join(import.meta.dirname, 'support/import-child.ts'));
-    t.after(() => rm(child));
     let longest = 0;
     for (let round = 0; round < ROUNDS; round++) {
       const place = store === 'lmdb' ? await testDirectory(t) : await testMongo(t);

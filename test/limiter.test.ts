@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { promisify } from 'node:util';
 import fc from 'fast-check';
+import { bundled } from '../bench/bundled.ts';
 import { AppError } from '../src/errors.ts';
 import { createMemoryLimiter } from '../src/limiter/memory.ts';
 import {
@@ -138,8 +139,8 @@ test('windows that end one after another are given back one after another', () =
 
 test('a million addresses fit into 100 MB, each with a counter of its own', async (t) => {
   const [count, most] = process.env.LONG ? [1_000_000, 100] : [100_000, 50];
-  const flood = join(import.meta.dirname, 'support/address-flood.ts');
-  const { stdout } = await promisify(execFile)(process.execPath, ['--import', 'tsx', flood, String(count)]);
+  const flood = await bundled(join(import.meta.dirname, 'support/address-flood.ts'));
+  const { stdout } = await promisify(execFile)(process.execPath, [flood, String(count)]);
   const megabytes = Number(stdout) / 1e6;
   t.diagnostic(`${count} addresses took ${megabytes.toFixed(1)} MB`);
   assert.ok(megabytes > 1 && megabytes < most, `${megabytes} MB`);

@@ -1,14 +1,13 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { test } from 'node:test';
 import { BSON } from '../src/store/bson.ts';
 import { openLmdb } from '../src/store/lmdb.ts';
 import { Slots } from '../src/store/slots.ts';
-import { bundled } from './support/bundle.ts';
+import { bundled } from '../bench/bundled.ts';
 import { openRaw, testDirectory } from './support/lmdb.ts';
 
 const KILLS = process.env.LONG ? 200 : 5;
@@ -17,7 +16,6 @@ const KILLS_A_DIRECTORY = 10;
 
 test(`after ${KILLS} kill -9 every acknowledged row is there, and the indexes are those of the rows`, async (t) => {
   const writer = await bundled(join(import.meta.dirname, 'support/lmdb-writer.ts'));
-  t.after(() => rm(writer));
   let directory = await testDirectory(t);
   let acknowledged = new Set<number>();
   let [inAll, longest] = [0, 0];

@@ -6,9 +6,9 @@ import { test } from 'node:test';
 import { promisify } from 'node:util';
 import { parse } from 'yaml';
 import { readConfig, SETTINGS } from '../src/config.ts';
+import { program } from './support/child-server.ts';
 
 const ROOT = join(import.meta.dirname, '..');
-const CLI = join(ROOT, 'src/cli.ts');
 const textOf = (name: string) => readFileSync(join(ROOT, name), 'utf8');
 const isSetting = (name: string) => name in SETTINGS.properties;
 
@@ -147,6 +147,6 @@ test('every command has a manual page: usage, its options and settings, exit cod
   }
 });
 
-function runCli(args: readonly string[]): Promise<{ stdout: string }> {
-  return promisify(execFile)(process.execPath, ['--import', 'tsx', CLI, ...args]);
+async function runCli(args: readonly string[]): Promise<{ stdout: string }> {
+  return promisify(execFile)(process.execPath, [await program(), ...args]);
 }

@@ -1,9 +1,7 @@
 import assert from 'node:assert/strict';
-import { rm } from 'node:fs/promises';
 import { test } from 'node:test';
 import type { User } from '../src/users/user.ts';
-import { bundled } from './support/bundle.ts';
-import { childServer, CLI } from './support/child-server.ts';
+import { childServer } from './support/child-server.ts';
 import { testDirectory } from './support/lmdb.ts';
 import { ownMongod, withDatabase } from './support/mongod.ts';
 import { serverOn } from './support/server.ts';
@@ -95,18 +93,16 @@ async function inLanes(run: (kills: number) => Promise<readonly Known[]>): Promi
 }
 
 test(`after ${KILLS} kill -9 of a server under ${WRITERS} writers every acknowledged user is there`, async (t) => {
-  const program = await bundled(CLI);
-  t.after(() => rm(program));
   const acknowledged = await inLanes(async (kills) => {
     const settings = { DATA_DIR: await testDirectory(t), MONGODB_URI: '', RATE_LIMIT: 'off' };
     const known = newWriters();
     for (let kill = 1; kill <= kills; kill++) {
-      const server = await childServer(t, settings, program);
+      const server = await childServer(t, settings);
       const users = usersAt(server.url.origin);
       await checkAll(users, known);
       await writeUntilGone(users, known, killAfter(kill), () => process.kill(server.pid, 'SIGKILL'));
     }
-    const { url } = await childServer(t, settings, program);
+    const { url } = await childServer(t, settings);
     await checkAll(usersAt(url.origin), known);
     return known;
   });

@@ -5,10 +5,11 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
 import type { TestContext } from 'node:test';
+import { bundled } from '../../bench/bundled.ts';
 import { testEnvironment } from './server.ts';
 
-/** The program as it is in the checkout. */
-export const CLI = join(import.meta.dirname, '../../src/cli.ts');
+/** The program of the checkout, as `npm start` runs it. */
+export const program = () => bundled(join(import.meta.dirname, '../../src/cli.ts'));
 
 /** The server as users start it: a process of its own. */
 export interface ChildServer {
@@ -40,15 +41,10 @@ export interface LogLine {
   readonly p999?: number;
 }
 
-/** `sluice serve` with these settings, also of a bundled program; ended after the test. Rejects when it ends before it listens. */
-export async function childServer(
-  t: TestContext,
-  environment: Record<string, string>,
-  program = CLI,
-): Promise<ChildServer> {
+/** `sluice serve` with these settings; ended after the test. Rejects when it ends before it listens. */
+export async function childServer(t: TestContext, environment: Record<string, string>): Promise<ChildServer> {
   const settings = await testEnvironment(t, { LOG_LEVEL: 'info', ...environment });
-  const loader = program.endsWith('.ts') ? ['--import', 'tsx'] : [];
-  const child = spawn(process.execPath, [...loader, program, 'serve'], {
+  const child = spawn(process.execPath, [await program(), 'serve'], {
     env: { ...process.env, ...settings },
     stdio: ['ignore', 'pipe', 'inherit'],
   });
@@ -113,7 +109,7 @@ export async function importItems(
   args: readonly string[],
   environment: Record<string, string>,
 ): Promise<void> {
-  const child = spawn(process.execPath, ['--import', 'tsx', CLI, 'import', ...args], {
+  const child = spawn(process.execPath, [await program(), 'import', ...args], {
     env: { ...process.env, ...environment },
     stdio: ['ignore', 'ignore', 'ignore'],
   });

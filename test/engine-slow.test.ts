@@ -33,7 +33,10 @@ function slowReaders(name: EngineName): void {
       const { port, errors } = await serveWith(t, name, serveContent);
       const readings = await Promise.all(
         Array.from({ length: readers }, () =>
-          readSlowly(port, `/${coding}`, { everyBytes: 500_000, stallMs: 100 }),
+          readSlowly(
+            { port, path: `/${coding}`, coding: coding === 'bytes' ? 'identity' : coding },
+            { everyBytes: 500_000, stallMs: 100 },
+          ),
         ),
       );
       const perfect: Reading = { right: BYTES, wrongAt: null, whole: true };

@@ -48,33 +48,40 @@ export interface Reading {
   readonly whole: boolean;
 }
 
-/** Stalls between reads: from `stallMs` a random part, after every `everyBytes` read on average. */
+/** Stalls between reads: from `stallMs` a random part, after every `everyBytes` read on average. Nothing is read before `from`. */
 export interface Pace {
+  readonly from?: Promise<unknown>;
   readonly everyBytes: number;
   readonly stallMs: number;
 }
 
+export type Coding = 'identity' | 'gzip' | 'br';
+
+export interface Asked {
+  readonly port: number;
+  readonly path: string;
+  readonly coding: Coding;
+}
+
+const DECODERS = { identity: () => null, gzip: createGunzip, br: createBrotliDecompress };
+
 /**
- * GETs a path over a raw socket, slowly, and compares each byte with the content. Decodes the framing by itself: an HTTP
- * library could smooth over what it must find.
+ * GETs a path over a raw socket, slowly, and compares each byte, as it comes, with that of a pattern which is repeated to the end.
+ * Decodes the framing by itself: an HTTP library could smooth over what it must find.
  */
-export function readSlowly(port: number, path: string, pace: Pace): Promise<Reading> {
+export function readSlowly({ port, path, coding }: Asked, pace: Pace, pattern = PATTERN): Promise<Reading> {
   return new Promise((resolve) => {
     const socket = connect(port, '127.0.0.1');
     const decoder = new FramingDecoder();
-    const unzip = path.includes('br')
-      ? createBrotliDecompress()
-      : path.includes('gzip')
-        ? createGunzip()
-        : null;
+    const unzip = DECODERS[coding]();
     let at = 0;
     let wrongAt: number | null = null;
     let unzipped = unzip === null;
     const check = (bytes: Uint8Array) => {
       for (let done = 0; done < bytes.length && wrongAt === null;) {
-        const from = (at + done) % PATTERN_BYTES;
-        const size = Math.min(bytes.length - done, PATTERN_BYTES - from);
-        if (PATTERN.compare(bytes, done, done + size, from, from + size) !== 0) wrongAt = at + done;
+        const from = (at + done) % pattern.length;
+        const size = Math.min(bytes.length - done, pattern.length - from);
+        if (pattern.compare(bytes, done, done + size, from, from + size) !== 0) wrongAt = at + done;
         done += size;
       }
       at += bytes.length;
@@ -86,7 +93,11 @@ export function readSlowly(port: number, path: string, pace: Pace): Promise<Read
     };
     unzip?.on('data', check).on('end', () => (unzipped = true));
     unzip?.on('error', () => (wrongAt ??= at));
-    socket.write(`GET ${path} HTTP/1.1\r\nHost: test\r\n\r\n`);
+    socket.write(`GET ${path} HTTP/1.1\r\nHost: test\r\nAccept-Encoding: ${coding}\r\n\r\n`);
+    if (pace.from) {
+      socket.pause();
+      void pace.from.then(() => socket.resume());
+    }
     socket.on('data', (data) => {
       for (const piece of decoder.decode(data)) {
         if (unzip === null) check(piece);

@@ -184,6 +184,22 @@ test('cells longer than a chunk come whole, and two tables may take turns', () =
   assert.equal(slots.taken, 0);
 });
 
+test('what needs quotes or care is seen wherever it stands in its text, and in its chunk', () => {
+  const found = [',', '"', '\n', '\r', '\0', 'é', '😀', Buffer.of(0xf0), Buffer.of(0xe2, 0x82)];
+  const rows = found.flatMap((what) =>
+    Array.from({ length: 36 }, (_, at) => {
+      const text = Buffer.alloc(36, '=abc');
+      Buffer.from(what).copy(text, at);
+      return row(at, [['v', string(text)]]);
+    }),
+  );
+  for (const safe of [false, true]) {
+    const expected = rows.map((bytes) => csvRow(bytes, ['v', 'id'], safe)).join('');
+    for (let size = 256; size < 300; size++)
+      assert.equal(table(wasm, rows, ['v', 'id'], safe, size), expected, `chunks of ${size}`);
+  }
+});
+
 test('read back by a CSV reader, the cells are the rows’ values', () => {
   const text = fc.string({ unit: 'binary' }).filter((value) => !value.includes('\ufffd'));
   const property = fc.property(fc.array(fc.tuple(text, text), { minLength: 1, maxLength: 5 }), (pairs) => {

@@ -4,51 +4,73 @@ import { utf8Prefix, writeSequence } from "./text.as";
 /** Where writeQuoted and writeRaw stopped reading. */
 export let quotedReached: usize = 0;
 
-/** Whether [o, e) holds a comma, quote, CR or LF, for which a cell is quoted (RFC 4180, 2.6). `end`: of the batch. */
-export function isSpecial(o: usize, e: usize, end: usize): bool {
+/** A byte of ones where `v` has a comma, quote, CR or LF, for which a cell is quoted (RFC 4180, 2.6): told by their low four bits. */
+// @ts-ignore: decorator
+@inline function specials(v: v128): v128 {
+  const byLow = i8x16(1, 0, 34, 0, 0, 0, 0, 0, 0, 0, 10, 0, 44, 13, 0, 0);
+  return i8x16.eq(v, i8x16.swizzle(byLow, v128.and(v, i8x16.splat(15))));
+}
+
+// @ts-ignore: decorator
+@inline function isSpecial(c: u8): bool {
+  return c == 44 || c == 34 || c == 10 || c == 13;
+}
+
+/** Whether [o, e) holds a comma, quote, CR or LF. `end`: of the batch. */
+export function hasSpecial(o: usize, e: usize, end: usize): bool {
   while (o < e) {
     if (o + 16 <= end) {
-      const v = v128.load(o);
-      let mask = i8x16.bitmask(v128.or(
-        v128.or(i8x16.eq(v, i8x16.splat(44)), i8x16.eq(v, i8x16.splat(34))),
-        v128.or(i8x16.eq(v, i8x16.splat(10)), i8x16.eq(v, i8x16.splat(13))),
-      ));
+      let mask = i8x16.bitmask(specials(v128.load(o)));
       if (e - o < 16) mask &= (1 << <i32>(e - o)) - 1;
       if (mask != 0) return true;
       o += 16;
-      continue;
-    }
-    const c = load<u8>(o++);
-    if (c == 44 || c == 34 || c == 10 || c == 13) return true;
+    } else if (isSpecial(load<u8>(o++))) return true;
   }
   return false;
 }
 
-/** Writes the JSON text [o, e), which 16 bytes may be read behind, with its quotes doubled, until it is done or `p > stop`. */
+/** For each set of quotes among 8 bytes where they go when these are doubled: a vector to swizzle by. */
+const DOUBLED = memory.data(256 * 16, 16);
+for (let quotes = 0; quotes < 256; quotes++) {
+  let at = DOUBLED + <usize>(quotes << 4);
+  for (let from = 0; from < 8; from++) {
+    store<u8>(at++, <u8>from);
+    if ((quotes >> from & 1) != 0) store<u8>(at++, <u8>from);
+  }
+}
+
+/** Writes the JSON text [o, e), which 8 bytes may be read behind, with its quotes doubled, until it is done or `p > stop`. */
 export function writeQuoted(o: usize, e: usize, p: usize, stop: usize): usize {
   while (o < e && p <= stop) {
-    const v = v128.load(o);
-    v128.store(p, v);
-    const plain = min<usize>(ctz(i8x16.bitmask(i8x16.eq(v, i8x16.splat(34))) | 0x10000), e - o);
-    o += plain;
-    p += plain;
-    if (plain == 16 || o >= e) continue;
-    store<u16>(p, 0x2222);
-    p += 2;
-    o++;
+    const v = v128.load64_zero(o);
+    const n = min<usize>(8, e - o);
+    const quotes = i8x16.bitmask(i8x16.eq(v, i8x16.splat(34))) & ((1 << <i32>n) - 1);
+    v128.store(p, i8x16.swizzle(v, v128.load(DOUBLED + <usize>(quotes << 4))));
+    o += n;
+    p += n + <usize>popcnt(quotes);
   }
   quotedReached = o;
   return p;
 }
 
-/** Writes the text [o, e) of a row: quotes doubled, broken UTF-8 as U+FFFD. A NUL stands at `e`; `end`: of the batch. */
-export function writeRaw(o: usize, e: usize, p: usize, stop: usize, end: usize): usize {
+/**
+ * Writes the text [o, e) of a row, broken UTF-8 as U+FFFD: with its quotes doubled, or, not `quoted`, up to the first
+ * character that a cell is quoted for. A NUL stands at `e`; `end`: of the batch.
+ */
+export function writeRaw(o: usize, e: usize, p: usize, stop: usize, end: usize, quoted: bool): usize {
   while (o < e && p <= stop) {
     if (o + 16 <= end) {
       const v = v128.load(o);
       v128.store(p, v);
-      const plain = min<usize>(ctz(i8x16.bitmask(i8x16.eq(v, i8x16.splat(34))) | 0x10000), e - o);
-      const ascii = min<usize>(ctz(i8x16.bitmask(v) | 0x10000), plain);
+      const special = quoted ? i8x16.eq(v, i8x16.splat(34)) : specials(v);
+      const mask = i8x16.bitmask(v128.or(special, v));
+      if (mask == 0 && e - o >= 16) { // apart from the other case, as in writeText
+        o += 16;
+        p += 16;
+        continue;
+      }
+      const plain = min<usize>(ctz(i8x16.bitmask(special) | 0x10000), e - o);
+      const ascii = min<usize>(ctz(mask | 0x10000), plain);
       const n = ascii == plain ? plain : utf8Prefix(v, plain, ascii);
       if (n != 0) {
         o += n;
@@ -62,6 +84,7 @@ export function writeRaw(o: usize, e: usize, p: usize, stop: usize, end: usize):
       o += abs(n);
       p += n > 0 ? n : 3;
     } else {
+      if (!quoted && isSpecial(c)) break;
       store<u8>(p++, c);
       if (c == 34) store<u8>(p++, c);
       o++;

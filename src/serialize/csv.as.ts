@@ -5,7 +5,7 @@ import {
   BINARY, BOOLEAN, DATE, DECIMAL, DOCUMENT, DOUBLE, INT32, INT64, NULL, OBJECT_ID, STRING, UNDEFINED, findId, findNul, valueEnd,
 } from "./bson.as";
 import { base64Reached, writeBase64, writeObjectId, writeUuid } from "./binary.as";
-import { isSpecial, quotedReached, writeQuoted, writeRaw } from "./csv-text.as";
+import { hasSpecial, quotedReached, writeQuoted, writeRaw } from "./csv-text.as";
 import { writeDate } from "./dates.as";
 import { writeDecimal128, writeDouble, writeI64 } from "./numbers.as";
 import { BASE64, MARGIN, NONE, NO_ID, STATE_SIZE, SPILL, State, TEXT, UNSOUND, beginValue, isValueWritten, run } from "./transcode.as";
@@ -103,7 +103,7 @@ export function tableRun(t: Table, out: usize, limit: usize): i32 {
         p = writeBase64(t.pieceAt, t.pieceEnd, p, stop);
         t.pieceAt = base64Reached;
       } else {
-        p = isJson ? writeQuoted(t.pieceAt, t.pieceEnd, p, stop) : writeRaw(t.pieceAt, t.pieceEnd, p, stop, t.end);
+        p = isJson ? writeQuoted(t.pieceAt, t.pieceEnd, p, stop) : writeRaw(t.pieceAt, t.pieceEnd, p, stop, t.end, t.quoted != 0);
         t.pieceAt = quotedReached;
       }
       if (t.pieceAt != t.pieceEnd) break;
@@ -125,7 +125,7 @@ export function tableRun(t: Table, out: usize, limit: usize): i32 {
     } else {
       store<u8>(p, 44);
       p += <usize>(t.column != 0);
-      p = writeCell(t, cellOf(t, t.column), p);
+      p = writeCell(t, cellOf(t, t.column), p, stop);
       if (p == 0) return UNSOUND;
       t.column++;
     }
@@ -188,11 +188,11 @@ function findCells(t: Table): i32 {
 }
 
 /** Writes a cell, or its beginning and leaves the rest as a piece; 0 when its value is not sound. */
-function writeCell(t: Table, cell: Cell, p: usize): usize {
+function writeCell(t: Table, cell: Cell, p: usize, stop: usize): usize {
   const o = cell.at;
   switch (cell.type) {
     case 0: case NULL: case UNDEFINED: return p;
-    case STRING: return beginText(t, o + 4, cell.end - 1, p);
+    case STRING: return beginText(t, o + 4, cell.end - 1, p, stop);
     case INT32: return writeI64(<i64>load<i32>(o), p);
     case INT64: return writeI64(load<i64>(o), p);
     case DOUBLE: {
@@ -227,14 +227,36 @@ function writeCell(t: Table, cell: Cell, p: usize): usize {
   return p + 1;
 }
 
-function beginText(t: Table, o: usize, end: usize, p: usize): usize {
+/**
+ * Writes text, or as much as there is room for, as if it needed no quotes, which most does not: one pass copies it and looks
+ * at it. Where it does, what was written moves by the quote before it.
+ */
+function beginText(t: Table, o: usize, end: usize, p: usize, stop: usize): usize {
+  if (o == end) {
+    store<u16>(p, 0x2222); // quotes tell an empty text from none
+    return p + 2;
+  }
+  const begun = p;
+  p = writeRaw(o, end, disarm(t, load<u8>(o), p), stop, t.end, false);
+  o = quotedReached;
+  if (o == end) return p;
   t.piece = TEXT;
   t.pieceAt = o;
   t.pieceEnd = end;
-  t.quoted = <i32>(o == end || isSpecial(o, end, t.end)); // quotes tell an empty text from none
-  store<u8>(p, 34);
-  p += t.quoted;
-  return o < end ? disarm(t, load<u8>(o), p) : p;
+  t.quoted = <i32>hasSpecial(o, end, t.end);
+  return t.quoted != 0 ? quoteBefore(begun, p) : p;
+}
+
+/** Moves [begun, p) by one byte and writes a quote before it. */
+function quoteBefore(begun: usize, p: usize): usize {
+  let moved = v128.load(begun);
+  store<u8>(begun, 34);
+  for (let at = begun; at < p; at += 16) {
+    const next = v128.load(at + 16);
+    v128.store(at + 1, moved);
+    moved = next;
+  }
+  return p + 1;
 }
 
 function beginBase64(t: Table, o: usize, end: usize, p: usize): usize {

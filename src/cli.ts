@@ -1,6 +1,7 @@
 #!/usr/bin/env node
 import { ConfigError, readConfig, settingsHelp, type Config } from './config.ts';
 import { IMPORT_HELP, parseImportArguments, runImport } from './import/command.ts';
+import { kernelWarning } from './kernel.ts';
 import { createLog, openStore, startServer } from './main.ts';
 import { parsePullArguments, PULL_HELP, REAL_CLOCK, runPull } from './pull/command.ts';
 import { Slots } from './store/slots.ts';
@@ -58,6 +59,8 @@ async function main(argv: readonly string[]): Promise<number> {
 async function serve(): Promise<number> {
   const config = readConfig(process.env);
   const log = createLog(config);
+  const warning = isWorker ? null : kernelWarning();
+  if (warning !== null) log.warn(warning);
   const stopAsked = Promise.race([untilSignal(), untilToldToStop()]);
   const stop =
     config.WORKERS > 1 && !isWorker ? await startWorkers(config, log) : await startAlone(config, log);

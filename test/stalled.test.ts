@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { connect, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -27,11 +27,11 @@ const MOST_SLOWDOWN = LONG ? 3 : Infinity;
 /** 64 KiB each; of few readers it is what a server keeps for itself when it has once been busy. Bytes. */
 const MOST_HELD = Math.max(READERS * 64 * 1024, 96 * 1024 * 1024);
 const ROWS = 20_000;
-const AT_ONCE = 50;
 const PAGE_SECONDS = LONG ? 5 : 0.5;
 
 /** Of streams that are read at full speed, beside which pages are asked for. */
 const FAST = { streams: 8, rows: 1_000_000, mostSlowdown: 5 };
+const STALLED_READERS = join(import.meta.dirname, 'support/stalled-readers.py');
 const FAST_READERS = join(import.meta.dirname, '../bench/readers.ts');
 
 const CASES: readonly (readonly [StoreName, 'identity' | 'br'])[] = LONG
@@ -79,25 +79,15 @@ async function groundOf(t: TestContext, store: StoreName, coding: string): Promi
   return { settings: { MONGODB_URI: uri }, openCursors };
 }
 
-/** A reader that has taken the first bytes and takes no more. */
-async function stall(url: URL, coding: string): Promise<Socket> {
-  const socket = connect(Number(url.port), url.hostname);
-  const head = `GET /items/stream HTTP/1.1\r\nHost: ${url.host}\r\nAccept-Encoding: ${coding}\r\n\r\n`;
-  socket.write(head);
-  const [first] = (await once(socket, 'data')) as [Buffer];
-  assert.match(first.toString('latin1'), /^HTTP\/1\.1 200 /);
-  socket.pause();
-  socket.on('error', () => undefined); // the cut is a reset, and seen here when it is read again only
-  return socket;
-}
-
-async function stallAll(url: URL, coding: string): Promise<Socket[]> {
-  const readers: Socket[] = [];
-  while (readers.length < READERS) {
-    const some = Math.min(AT_ONCE, READERS - readers.length);
-    readers.push(...(await Promise.all(Array.from({ length: some }, () => stall(url, coding)))));
-  }
-  return readers;
+/** Starts the readers; resolves with what ends them, once all have taken their first bytes and take no more. */
+async function stallAll(t: TestContext, url: URL, coding: string): Promise<() => void> {
+  const readers = spawn('python3', [STALLED_READERS, url.port, String(READERS), coding], {
+    stdio: ['pipe', 'pipe', 'inherit'],
+  });
+  t.after(() => readers.kill());
+  const [said] = (await Promise.race([once(readers.stdout, 'data'), once(readers, 'exit')])) as [unknown];
+  assert.equal(String(said), 'stalled\n');
+  return () => readers.stdin.end();
 }
 
 /** The 99th percentile of the times that pages of 100 take, eight at a time. Milliseconds. */
@@ -141,13 +131,13 @@ for (const [store, coding] of CASES)
     const idle = server.rss();
     const cursors = await ground.openCursors();
 
-    const readers = await stallAll(server.url, coding);
+    const end = await stallAll(t, server.url, coding);
     const each = ((await settled(server)) - idle) / READERS;
     const beside = await pageP99(server);
     assert.equal(await ground.openCursors(), cursors);
     const { lives, others } = await lifetimes(server);
     const [first = NaN, last = NaN] = [lives[0], lives.at(-1)];
-    for (const reader of readers) reader.destroy();
+    end();
     t.diagnostic(
       `${READERS} readers, ${store}, ${coding}: ${Math.round(each / 1024)} KiB each; page p99 ${alone.toFixed(1)} ms alone, ` +
         `${beside.toFixed(1)} ms beside; cut after ${first.toFixed(1)} to ${last.toFixed(1)} s, ${others} of them not as stalled`,

@@ -2,9 +2,11 @@
 import { ConfigError, readConfig, settingsHelp, type Config } from './config.ts';
 import { IMPORT_HELP, parseImportArguments, runImport } from './import/command.ts';
 import { kernelWarning } from './kernel.ts';
-import { createLog, openStore, startServer } from './main.ts';
+import { startServer } from './main.ts';
 import { parsePullArguments, PULL_HELP, REAL_CLOCK, runPull } from './pull/command.ts';
+import { openStore } from './store/open.ts';
 import { Slots } from './store/slots.ts';
+import { createLog } from './telemetry/log.ts';
 import { UsageError } from './terminal/arguments.ts';
 import { gatherMetrics } from './worker-metrics.ts';
 import { isWorker, leavePrimary, tellListening, untilToldToStop, Workers } from './workers.ts';

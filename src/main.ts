@@ -1,36 +1,33 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { pino, type Logger } from 'pino';
-import { openAdmissions } from './admission.ts';
 import { createApp } from './app.ts';
 import type { Config } from './config.ts';
 import { Exporter } from './exports/exporter.ts';
 import { Jobs } from './exports/jobs.ts';
 import { VERSION } from './version.ts';
+import { Admissions } from './http/admit.ts';
+import { createClientReader } from './http/client.ts';
 import { createEngine } from './http/engine.ts';
 import type { Serve } from './http/edge.ts';
 import type { Route } from './http/router.ts';
+import { createAuthenticate } from './http/keys.ts';
 import { requestIdOf } from './http/request-id.ts';
+import { openLimiter } from './limiter/open.ts';
 import { OverloadGuard, type OverloadProbe } from './limiter/overload.ts';
 import { StreamSlots } from './limiter/streams.ts';
 import { queueOpener } from './queue/open.ts';
 import { createTranscoder } from './serialize/transcoder.ts';
 import { LASTING_MS, lastingReader } from './store/lasting.ts';
+import { openStore } from './store/open.ts';
 import { sharingReader } from './store/sharing.ts';
 import { Slots } from './store/slots.ts';
 import type { Store } from './store/store.ts';
-import { loggableError } from './telemetry/loggable-error.ts';
+import type { Logger } from './telemetry/log.ts';
 import { Metrics, type MetricValues } from './telemetry/metrics.ts';
 import { requestLog } from './telemetry/request-log.ts';
 import { timedStore } from './telemetry/timed-store.ts';
 
-/** Rows of one transaction of the embedded store during an import. */
-const BULK_ROWS = 10_000;
 /** Bytes a request body may have. */
 const BODY_LIMIT = 1024 * 1024;
-/** A pipe takes so many bytes in one piece (PIPE_BUF): lines of several workers never mix. */
-const WHOLE_WRITE = 4096;
-/** Log that waits for a slow reader; what comes when there is more is dropped. Bytes. */
-const WAITING_LOG = 16 * 1024 * 1024;
 /** Longer than a client some 10,000 km away takes to send its next request. */
 const QUIET_MS = 1000;
 /** Renewed while a worker lives. A process that is held up longer finds that its export was taken over. */
@@ -67,13 +64,6 @@ export interface ServerOptions {
   readonly tap?: (serve: Serve, routes: readonly Route[]) => Serve;
   /** How what this process counts is joined with what its siblings count; by default there are none. */
   readonly gatherMetrics?: (own: () => Promise<MetricValues>) => () => Promise<readonly MetricValues[]>;
-}
-
-export function createLog(config: Pick<Config, 'LOG_LEVEL'>): Logger {
-  return pino(
-    { level: config.LOG_LEVEL, serializers: { err: (error: unknown) => loggableError(error) } },
-    pino.destination({ dest: 1, sync: false, maxWrite: WHOLE_WRITE, maxLength: WAITING_LOG }),
-  );
 }
 
 /** What ends a part; those of a server are called in the opposite order of its start. */
@@ -140,8 +130,16 @@ async function start(
     cacheControl: config.CACHE_CONTROL,
   };
   let draining = false;
-  const { admissions, close: closeAdmissions } = await openAdmissions(config, streams, guard, log);
-  closes.push(closeAdmissions);
+  const limiter = await openLimiter(config, log);
+  closes.push(() => limiter?.close());
+  const admissions = new Admissions({
+    readClient: createClientReader({ trusts: config.trustsProxy, onWarning: (message) => log.warn(message) }),
+    authenticate: config.apiKeys && createAuthenticate(config.apiKeys),
+    rate: config.rateLimit && limiter && { policy: config.rateLimit, limiter },
+    slots: streams,
+    overload: () => guard.refusal(),
+    backlog: guard.backlog,
+  });
   const logged = requestLog(log);
   const now = () => new Date();
   const jobs = new Jobs({ records: store.exports, perClient: config.EXPORT_LIMIT, now });
@@ -216,31 +214,6 @@ async function start(
 
 function pause(ms: number, signal: AbortSignal): Promise<void> {
   return sleep(ms, undefined, { signal });
-}
-
-/**
- * The store the settings name: MongoDB when there is a URI, else the embedded one. `bulk`: it serves nobody, so that its
- * transactions may be large: an import then waits for the disk 20 times less often.
- */
-export async function openStore(
-  config: Config,
-  slots: Slots,
-  log: Logger,
-  { bulk = false }: { readonly bulk?: boolean } = {},
-): Promise<Store> {
-  // An adapter is loaded when the settings name it: the driver alone takes a third of a start.
-  if (config.MONGODB_URI === undefined) {
-    const { openLmdb } = await import('./store/lmdb.ts');
-    return openLmdb({ directory: config.DATA_DIR, slots, ...(bulk && { transactionRows: BULK_ROWS }) });
-  }
-  const { connectMongo } = await import('./store/mongo.ts');
-  return connectMongo({
-    uri: config.MONGODB_URI,
-    slots,
-    manageIndexes: config.MONGODB_MANAGE_INDEXES,
-    onWarning: (message) => log.warn(message),
-    onNotice: (message) => log.info(message),
-  });
 }
 
 async function fillWithSample(store: Store, config: Config, log: Logger): Promise<void> {

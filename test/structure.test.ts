@@ -20,7 +20,7 @@ const OWNERS: [library: string, files: RegExp][] = [
   ['node:zlib', /^(stream\/(compress|crc32|pieces)|import\/open|pull\/decode)\.ts$/],
   ['fast-json-stringify', /^serialize\/serializers\.ts$/],
   ['negotiator', /^http\/negotiate\.ts$/],
-  ['pino', /^main\.ts$/],
+  ['pino', /^telemetry\/log\.ts$/],
   ['env-schema', /^config\.ts$/],
   ['csv-parse', /^import\/csv\.ts$/],
   ['stream-json', /^import\/json\.ts$/],

@@ -1,7 +1,7 @@
 /** The limit a stream is judged by: the bare keyset chain over the same store, its batches thrown away. */
 import { pino } from 'pino';
 import { readConfig } from '../../src/config.ts';
-import { openStore } from '../../src/main.ts';
+import { openStore } from '../../src/store/open.ts';
 import { chain, FIRST_BATCH } from '../../src/store/chain.ts';
 import { Slots } from '../../src/store/slots.ts';
 import { answerLines } from './asked.ts';

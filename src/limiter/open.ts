@@ -1,0 +1,19 @@
+import type { Config } from '../config.ts';
+import type { Limiter } from './limiter.ts';
+import { createMemoryLimiter } from './memory.ts';
+
+interface Log {
+  warn(details: object, message: string): void;
+  info(details: object, message: string): void;
+}
+
+/** The limiter the settings name: in Redis when there is a URL, which loads its adapter, else in this process; null when RATE_LIMIT is off. */
+export async function openLimiter(
+  { REDIS_URL: url, rateLimit: policy }: Pick<Config, 'REDIS_URL' | 'rateLimit'>,
+  log: Log,
+): Promise<Limiter | null> {
+  if (policy === null) return null;
+  if (url === undefined) return createMemoryLimiter(policy);
+  const { connectRedisLimiter } = await import('./redis.ts'); // a client that most servers do without
+  return connectRedisLimiter({ url, policy, log });
+}

@@ -1,0 +1,36 @@
+import type { Config } from '../config.ts';
+import type { Slots } from './slots.ts';
+import type { Store } from './store.ts';
+
+/** Rows of one transaction of the embedded store during an import. */
+const BULK_ROWS = 10_000;
+
+interface Log {
+  warn(message: string): void;
+  info(message: string): void;
+}
+
+/**
+ * The store the settings name: MongoDB when there is a URI, else the embedded one. `bulk`: it serves nobody, so that its
+ * transactions may be large: an import then waits for the disk 20 times less often.
+ */
+export async function openStore(
+  config: Config,
+  slots: Slots,
+  log: Log,
+  { bulk = false }: { readonly bulk?: boolean } = {},
+): Promise<Store> {
+  // An adapter is loaded when the settings name it: the driver alone takes a third of a start.
+  if (config.MONGODB_URI === undefined) {
+    const { openLmdb } = await import('./lmdb.ts');
+    return openLmdb({ directory: config.DATA_DIR, slots, ...(bulk && { transactionRows: BULK_ROWS }) });
+  }
+  const { connectMongo } = await import('./mongo.ts');
+  return connectMongo({
+    uri: config.MONGODB_URI,
+    slots,
+    manageIndexes: config.MONGODB_MANAGE_INDEXES,
+    onWarning: (message) => log.warn(message),
+    onNotice: (message) => log.info(message),
+  });
+}

@@ -1,0 +1,18 @@
+import { pino, type Logger } from 'pino';
+import type { Config } from '../config.ts';
+import { loggableError } from './loggable-error.ts';
+
+/** A pipe takes so many bytes in one piece (PIPE_BUF): lines of several workers never mix. */
+const WHOLE_WRITE = 4096;
+/** Log that waits for a slow reader; what comes when there is more is dropped. Bytes. */
+const WAITING_LOG = 16 * 1024 * 1024;
+
+export type { Logger };
+
+/** The log on standard output, a line of JSON each time. */
+export function createLog(config: Pick<Config, 'LOG_LEVEL'>): Logger {
+  return pino(
+    { level: config.LOG_LEVEL, serializers: { err: (error: unknown) => loggableError(error) } },
+    pino.destination({ dest: 1, sync: false, maxWrite: WHOLE_WRITE, maxLength: WAITING_LOG }),
+  );
+}

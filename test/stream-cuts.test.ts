@@ -14,7 +14,8 @@ import { serverOn } from './support/server.ts';
 /** Of each kind of cut; a server that is killed has to be started again, which takes a second or two. */
 const CUTS = process.env.LONG ? 500 : 24;
 const KILLS = Number(process.env.KILLS ?? (process.env.LONG ? 170 : 2));
-const ROWS = 4_000;
+/** In the long form so many that a checkpoint is behind some pieces; the rest go on behind their last row. */
+const ROWS = process.env.LONG ? 40_000 : 4_000;
 const CASES = ['id_asc', 'price_asc', 'price_desc'].flatMap((sort) => [
   `sort=${sort}`,
   `sort=${sort}&category=music`,
@@ -27,16 +28,19 @@ interface Tally {
   readonly crc32: string;
 }
 
-/** What of a piece is proved by its last control line: its row lines, and whether it is the end. */
+/** What is kept of an answer: the row lines up to its last control line, or all whole ones where there is none. */
 interface Piece {
   readonly lines: Buffer;
+  readonly rows: number;
   readonly tally: Tally | null;
   readonly ended: boolean;
+  /** Of the next request: behind the last control line, or the last row; null when nothing is kept. */
+  readonly next: string | null;
 }
 
-function proved(bytes: Buffer): Piece {
-  let piece: Piece = { lines: Buffer.alloc(0), tally: null, ended: false };
+function kept(bytes: Buffer, query: string): Piece {
   const lines: Buffer[] = [];
+  let proved: { tally: Tally; ended: boolean; rows: number } | null = null;
   for (let at = 0, next = bytes.indexOf(10); next >= 0; at = next + 1, next = bytes.indexOf(10, at)) {
     const line = bytes.subarray(at, next + 1);
     if (line.toString('latin1', 0, 6) === '{"id":') {
@@ -45,32 +49,82 @@ function proved(bytes: Buffer): Piece {
     }
     const control = JSON.parse(line.toString()) as { checkpoint?: Tally; end?: Tally };
     const tally = control.checkpoint ?? control.end;
-    if (tally) piece = { lines: Buffer.concat(lines), tally, ended: control.end !== undefined };
+    if (tally) proved = { tally, ended: control.end !== undefined, rows: lines.length };
   }
-  return piece;
+  const { tally = null, ended = false, rows = lines.length } = proved ?? {};
+  const last = lines[rows - 1];
+  const behindRow = last ? `&after=${encodeURIComponent(placeOf(last, query))}` : null;
+  const next = tally ? `&cursor=${String(tally.cursor)}` : behindRow;
+  return { lines: Buffer.concat(lines.slice(0, rows)), rows, tally, ended, next };
+}
+
+/** A row as `after` names it. */
+function placeOf(line: Buffer, query: string): string {
+  const { id, price } = JSON.parse(line.toString()) as { id: string | number; price: number };
+  return query.startsWith('sort=price') ? `${price},${id}` : String(id);
+}
+
+/** How the pieces of all pulls went on. */
+interface Joins {
+  cuts: number;
+  checkpoints: number;
+  rows: number;
 }
 
 /**
- * Pulls a stream through cuts: keeps what is proved, goes on from the last cursor, and combines the pieces' CRCs. `get` brings
- * what came of the next request, cut or whole.
+ * Pulls a stream through cuts: keeps what came whole, goes on behind it, and combines the pieces' CRCs. `get` brings what came
+ * of the next request, cut or whole.
  */
-async function pull(get: (from: string) => Promise<{ bytes: Buffer; whole: boolean }>) {
-  const kept: Buffer[] = [];
-  let [from, crc, rows, pieces] = ['', 0, 0, 0];
+async function pull(
+  query: string,
+  joins: Joins,
+  get: (from: string) => Promise<{ bytes: Buffer; whole: boolean }>,
+) {
+  const joined: Buffer[] = [];
+  let [from, crc] = ['', 0];
   for (;;) {
     const { bytes, whole } = await get(from);
-    const { lines, tally, ended } = proved(bytes);
+    const { lines, rows, tally, ended, next } = kept(bytes, query);
     assert.equal(ended, whole, 'a stream that ends cleanly says so, and no other does');
-    pieces++;
-    if (!tally) continue;
-    assert.equal(lines.length, tally.bytes);
-    assert.equal(crc32(lines), parseInt(tally.crc32, 16));
-    kept.push(lines);
-    crc = crc32Combine(crc, parseInt(tally.crc32, 16), lines.length);
-    rows += tally.rows;
-    if (ended) return { joined: Buffer.concat(kept), crc, rows, pieces };
-    from = `&cursor=${String(tally.cursor)}`;
+    if (tally) {
+      assert.equal(rows, tally.rows);
+      assert.equal(lines.length, tally.bytes);
+      assert.equal(crc32(lines), parseInt(tally.crc32, 16));
+    }
+    joined.push(lines);
+    crc = crc32Combine(crc, crc32(lines), lines.length);
+    if (ended) return { joined: Buffer.concat(joined), crc };
+    joins.cuts++;
+    if (next === null) continue;
+    joins[tally ? 'checkpoints' : 'rows']++;
+    from = next;
   }
+}
+
+/** Pulls each stream again and again until it was to be cut so many times, and checks each file. `get` is told whether to cut. */
+async function pullAll(
+  t: TestContext,
+  uncut: ReadonlyMap<string, Buffer>,
+  cuts: number,
+  get: (path: string, cutAfter: number | null) => Promise<{ bytes: Buffer; whole: boolean }>,
+): Promise<void> {
+  const joins: Joins = { cuts: 0, checkpoints: 0, rows: 0 };
+  let files = 0;
+  for (const [query, whole] of uncut)
+    for (let left = cuts / uncut.size; left > 0; files++) {
+      const { joined, crc } = await pull(query, joins, (from) => {
+        const path = `/items/stream?${query}&checkpoints=true${from}`;
+        return get(path, left-- > 0 ? 1 + Math.floor(Math.random() * 0.6 * whole.length) : null);
+      });
+      assert.equal(joined.length, whole.length, query);
+      assert.equal(crc32(joined), crc32(whole), query);
+      assert.equal(crc, crc32(whole), `${query}: combined of the pieces'`);
+    }
+  t.diagnostic(
+    `${files} files of ${joins.cuts} cut pieces: ${joins.checkpoints} went on behind a checkpoint, ${joins.rows} behind a row`,
+  );
+  assert.ok(joins.cuts > cuts / 4, `${joins.cuts} cuts`);
+  assert.ok(joins.rows > 0 && (!process.env.LONG || joins.checkpoints > 0));
 }
 
 /** A collection, and what its streams are uncut. */
@@ -86,21 +140,6 @@ async function prepare(t: TestContext, cases: readonly string[], rowBytes: numbe
   for (const query of cases)
     uncut.set(query, (await fetchUntilCut(`${server.url}/items/stream?${query}`)).bytes);
   return { url: new URL(server.url), settings, uncut };
-}
-
-function pathOf(query: string, from: string): string {
-  return `/items/stream?${query}&checkpoints=true${from}`;
-}
-
-function assertWhole(result: Awaited<ReturnType<typeof pull>>, whole: Buffer, query: string): void {
-  assert.equal(result.joined.length, whole.length, query);
-  assert.equal(crc32(result.joined), crc32(whole), query);
-  assert.equal(result.crc, crc32(whole), `${query}: combined of the pieces'`);
-}
-
-/** A byte of the stream at random; the share of cuts that a case gets makes them fall all over it. */
-function anywhere(whole: Buffer, cuts: number): number {
-  return 1 + Math.floor((Math.random() * 2 * whole.length * CASES.length) / cuts);
 }
 
 /** Takes so many bytes of an answer, then breaks the connection off: as a client does that dies, with a reset. */
@@ -127,17 +166,7 @@ test(`${CUTS} times a client breaks off at any byte and goes on: what it joins h
   const prepared = await prepare(t, CASES, 150);
   if (!prepared) return;
   const { url, uncut } = prepared;
-  let cuts = 0;
-  for (const [query, whole] of uncut) {
-    let left = CUTS / CASES.length;
-    const result = await pull((from) =>
-      takeAndLeave(url, pathOf(query, from), left-- > 0 ? anywhere(whole, CUTS) : Infinity),
-    );
-    assertWhole(result, whole, query);
-    cuts += result.pieces - 1;
-  }
-  t.diagnostic(`${cuts} pieces were cut`);
-  assert.ok(cuts > CUTS / 4);
+  await pullAll(t, uncut, CUTS, (path, cutAfter) => takeAndLeave(url, path, cutAfter ?? Infinity));
 });
 
 test(`${CUTS} times a proxy cuts at any byte and the client goes on: what it joins has the CRC of the whole`, async (t) => {
@@ -145,44 +174,27 @@ test(`${CUTS} times a proxy cuts at any byte and the client goes on: what it joi
   if (!prepared) return;
   const { url, uncut } = prepared;
   const cutter = await startCutter(t, url.origin);
-  let cuts = 0;
-  for (const [query, whole] of uncut) {
-    let left = CUTS / CASES.length;
-    const result = await pull((from) => {
-      const most = left-- > 0 ? anywhere(whole, CUTS) : Infinity;
-      cutter.nextAfter = () => most;
-      return fetchUntilCut(cutter.url + pathOf(query, from));
-    });
-    assertWhole(result, whole, query);
-    cuts += result.pieces - 1;
-  }
-  t.diagnostic(`${cuts} pieces were cut`);
-  assert.ok(cuts > CUTS / 4);
+  await pullAll(t, uncut, CUTS, (path, cutAfter) => {
+    cutter.nextAfter = () => cutAfter ?? Infinity;
+    return fetchUntilCut(cutter.url + path);
+  });
 });
 
 test(`${KILLS} times the server is killed at any byte and the client goes on: what it joins has the CRC of the whole`, async (t) => {
   const cases = process.env.LONG ? CASES : CASES.filter((_, n) => n % 3 === 0);
-  const prepared = await prepare(t, cases, 2_000); // more than a socket's buffers take: what is in them still comes
+  const prepared = await prepare(t, cases, process.env.LONG ? 600 : 2_000); // more than a socket's buffers take: what is in them still comes
   if (!prepared) return;
   const { settings, uncut } = prepared;
   const start = () => childServer(t, settings);
   let server = await start();
-  let cuts = 0;
-  for (const [query, whole] of uncut) {
-    let left = KILLS / cases.length;
-    const result = await pull(async (from) => {
-      if (left-- <= 0) return fetchUntilCut(new URL(pathOf(query, from), server.url).href);
-      const dying = server;
-      const next = start(); // the next one is on its way: to start takes longer than all else here
-      const answer = await takeAndKill(dying, pathOf(query, from), Math.random() * 0.6 * whole.length);
-      server = await next;
-      return answer;
-    });
-    assertWhole(result, whole, query);
-    cuts += result.pieces - 1;
-  }
-  t.diagnostic(`${cuts} pieces were cut`);
-  assert.ok(cuts > 0);
+  await pullAll(t, uncut, KILLS, async (path, cutAfter) => {
+    if (cutAfter === null) return fetchUntilCut(new URL(path, server.url).href);
+    const dying = server;
+    const next = start(); // the next one is on its way: to start takes longer than all else here
+    const answer = await takeAndKill(dying, path, cutAfter);
+    server = await next;
+    return answer;
+  });
 });
 
 /** Takes so many bytes of an answer, then SIGKILLs the server; what it had sent before still comes. */

@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { Agent, request } from 'node:http';
 import { test } from 'node:test';
-import { childServer } from './support/child-server.ts';
+import { childServer, program } from './support/child-server.ts';
 import { deferred } from './support/raw.ts';
-import { serverOn, type EngineName } from './support/server.ts';
+import { serverOn, testEnvironment, type EngineName } from './support/server.ts';
 
 const STOPS = process.env.LONG ? 20 : 1;
 const CONNECTIONS = 200;
@@ -52,6 +54,25 @@ for (const engine of ['uws', 'node'] satisfies EngineName[])
       assert.equal(await ended.promise, 0);
     }
   });
+
+/** Told to stop as soon as it hears signals. */
+const STOPPED_EARLY = `data:text/javascript,${encodeURIComponent(
+  `process.on('newListener', function early(name) {
+    if (name !== 'SIGTERM') return;
+    process.off('newListener', early);
+    setImmediate(() => process.kill(process.pid, 'SIGTERM'));
+  });`,
+)}`;
+
+test('a server that is told to stop before it listens stops in order all the same', async (t) => {
+  const settings = await testEnvironment(t, { MONGODB_URI: '', NODE_OPTIONS: `--import ${STOPPED_EARLY}` });
+  const child = spawn(process.execPath, [await program(), 'serve'], {
+    env: { ...process.env, ...settings },
+    stdio: ['ignore', 'ignore', 'inherit'],
+  });
+  t.after(() => child.kill());
+  assert.deepEqual(await once(child, 'exit'), [0, null]);
+});
 
 test('a server that is to stop says so, and goes on for DRAIN_DELAY', async (t) => {
   const server = await serverOn(t, { MONGODB_URI: '', DRAIN_DELAY: '1 s' });

@@ -54,12 +54,19 @@ test('the environment and the exit of the process belong to the command line and
   const offenders = sources.filter(
     ({ path, text }) =>
       /process\.(env|exit\b)/.test(text) &&
-      !['cli.ts', 'main.ts', 'config.ts', 'http/uws/library.ts'].includes(path),
+      !['commands.ts', 'main.ts', 'config.ts', 'http/uws/library.ts'].includes(path),
   );
   assert.deepEqual(
     offenders.map(({ path }) => path),
     [],
   );
+});
+
+test('the program hears signals before it loads anything else', () => {
+  const cli = sources.find(({ path }) => path === 'cli.ts')?.text ?? '';
+  const imported = [...cli.matchAll(/^import .* from '(.*)';$/gm)].map(([, name]) => name);
+  assert.deepEqual(imported, ['./signals.ts']);
+  assert.ok(cli.indexOf('hearSignals()') < cli.indexOf("import('./commands.ts')"));
 });
 
 test('the client knows the server by its answers only', () => {

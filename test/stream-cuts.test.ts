@@ -1,19 +1,19 @@
 import assert from 'node:assert/strict';
-import { connect } from 'node:net';
+import { connect, type Socket } from 'node:net';
 import { test, type TestContext } from 'node:test';
 import { BSON } from '../src/store/bson.ts';
 import { crc32 } from '../src/stream/crc32.ts';
 import { crc32Combine } from '../src/stream/crc32-combine.ts';
 import { catalogue } from './support/catalogue.ts';
-import { childServer, type ChildServer } from './support/child-server.ts';
+import { childServer } from './support/child-server.ts';
 import { LAST_CHUNK, dechunked } from './support/chunked.ts';
 import { fetchUntilCut, startCutter } from './support/cutter.ts';
 import { testMongoStore } from './support/mongo.ts';
 import { serverOn } from './support/server.ts';
 
-/** Of each kind of cut; a server that is killed has to be started again, which takes a second or two. */
 const CUTS = process.env.LONG ? 500 : 24;
-const KILLS = Number(process.env.KILLS ?? (process.env.LONG ? 170 : 2));
+/** A server that is killed has to be started again, which takes a second or two: it cuts all streams that run at once. */
+const KILLED = Number(process.env.KILLED ?? (process.env.LONG ? 500 : 4));
 /** In the long form so many that a checkpoint is behind some pieces; the rest go on behind their last row. */
 const ROWS = process.env.LONG ? 40_000 : 4_000;
 const CASES = ['id_asc', 'price_asc', 'price_desc'].flatMap((sort) => [
@@ -64,11 +64,12 @@ function placeOf(line: Buffer, query: string): string {
   return query.startsWith('sort=price') ? `${price},${id}` : String(id);
 }
 
-/** How the pieces of all pulls went on. */
-interface Joins {
-  cuts: number;
-  checkpoints: number;
-  rows: number;
+/** How many files came through how many cuts, and how they went on. */
+class Joins {
+  files = 0;
+  cuts = 0;
+  checkpoints = 0;
+  rows = 0;
 }
 
 /**
@@ -101,30 +102,35 @@ async function pull(
   }
 }
 
-/** Pulls each stream again and again until it was to be cut so many times, and checks each file. `get` is told whether to cut. */
-async function pullAll(
-  t: TestContext,
-  uncut: ReadonlyMap<string, Buffer>,
+/** An answer, cut once so many bytes of it came, or not at all. */
+type Get = (path: string, cutAfter: number | null) => Promise<{ bytes: Buffer; whole: boolean }>;
+
+/** Pulls a stream again and again until it was to be cut so many times, and checks each file. */
+async function pullAgain(
+  [query, whole]: [string, Buffer],
   cuts: number,
-  get: (path: string, cutAfter: number | null) => Promise<{ bytes: Buffer; whole: boolean }>,
+  joins: Joins,
+  get: Get,
 ): Promise<void> {
-  const joins: Joins = { cuts: 0, checkpoints: 0, rows: 0 };
-  let files = 0;
-  for (const [query, whole] of uncut)
-    for (let left = cuts / uncut.size; left > 0; files++) {
-      const { joined, crc } = await pull(query, joins, (from) => {
-        const path = `/items/stream?${query}&checkpoints=true${from}`;
-        return get(path, left-- > 0 ? 1 + Math.floor(Math.random() * 0.6 * whole.length) : null);
-      });
-      assert.equal(joined.length, whole.length, query);
-      assert.equal(crc32(joined), crc32(whole), query);
-      assert.equal(crc, crc32(whole), `${query}: combined of the pieces'`);
-    }
+  for (let left = cuts; left > 0; joins.files++) {
+    const { joined, crc } = await pull(query, joins, (from) => {
+      const path = `/items/stream?${query}&checkpoints=true${from}`;
+      return get(path, left-- > 0 ? 1 + Math.floor(Math.random() * 0.6 * whole.length) : null);
+    });
+    assert.equal(joined.length, whole.length, query);
+    assert.equal(crc32(joined), crc32(whole), query);
+    assert.equal(crc, crc32(whole), `${query}: combined of the pieces'`);
+  }
+}
+
+/** Tells how often streams were cut, and checks that it was often, and that they went on in both ways. */
+function assertCuts(t: TestContext, joins: Joins, wanted: number): void {
+  const { files, cuts, checkpoints, rows } = joins;
   t.diagnostic(
-    `${files} files of ${joins.cuts} cut pieces: ${joins.checkpoints} went on behind a checkpoint, ${joins.rows} behind a row`,
+    `${files} files; ${cuts} streams were cut, ${checkpoints} went on behind a checkpoint, ${rows} behind a row`,
   );
-  assert.ok(joins.cuts > cuts / 4, `${joins.cuts} cuts`);
-  assert.ok(joins.rows > 0 && (!process.env.LONG || joins.checkpoints > 0));
+  assert.ok(cuts > wanted / 4);
+  assert.ok(rows > 0 && (!process.env.LONG || checkpoints > 0));
 }
 
 /** A collection, and what its streams are uncut. */
@@ -142,22 +148,31 @@ async function prepare(t: TestContext, cases: readonly string[], rowBytes: numbe
   return { url: new URL(server.url), settings, uncut };
 }
 
-/** Takes so many bytes of an answer, then breaks the connection off: as a client does that dies, with a reset. */
-function takeAndLeave(url: URL, path: string, most: number): Promise<{ bytes: Buffer; whole: boolean }> {
+/** Takes an answer as far as it comes; once so many bytes of it have, `strike` is called. */
+function takeUntil(
+  url: URL,
+  path: string,
+  most: number,
+  strike: (socket: Socket) => void,
+): Promise<{ bytes: Buffer; whole: boolean }> {
   return new Promise((resolve) => {
     const socket = connect(Number(url.port), url.hostname);
     const pieces: Buffer[] = [];
-    let [taken, ended] = [0, false];
+    let [taken, tail, struck] = [0, '', false];
     socket.write(`GET ${path} HTTP/1.1\r\nHost: ${url.host}\r\n\r\n`);
     socket.on('data', (piece: Buffer) => {
       pieces.push(piece);
       taken += piece.length;
-      ended = piece.subarray(-7).toString('latin1') === LAST_CHUNK;
-      if (ended || taken >= most) socket.resetAndDestroy();
+      tail = (tail + piece.subarray(-LAST_CHUNK.length).toString('latin1')).slice(-LAST_CHUNK.length);
+      if (tail === LAST_CHUNK) socket.destroy();
+      else if (taken >= most && !struck) {
+        struck = true;
+        strike(socket);
+      }
     });
+    socket.on('error', () => undefined); // a killed server's connections are reset
     socket.on('close', () => {
-      const answer = Buffer.concat(pieces).subarray(0, ended ? undefined : most);
-      resolve({ bytes: dechunked(answer), whole: ended });
+      resolve({ bytes: dechunked(Buffer.concat(pieces)), whole: tail === LAST_CHUNK });
     });
   });
 }
@@ -166,7 +181,16 @@ test(`${CUTS} times a client breaks off at any byte and goes on: what it joins h
   const prepared = await prepare(t, CASES, 150);
   if (!prepared) return;
   const { url, uncut } = prepared;
-  await pullAll(t, uncut, CUTS, (path, cutAfter) => takeAndLeave(url, path, cutAfter ?? Infinity));
+  const joins = new Joins();
+  for (const entry of uncut)
+    await pullAgain(entry, CUTS / CASES.length, joins, async (path, cutAfter) => {
+      // As a client does that dies: with a reset.
+      const answer = await takeUntil(url, path, cutAfter ?? Infinity, (socket) => socket.resetAndDestroy());
+      return cutAfter === null || answer.whole
+        ? answer
+        : { ...answer, bytes: answer.bytes.subarray(0, cutAfter) };
+    });
+  assertCuts(t, joins, CUTS);
 });
 
 test(`${CUTS} times a proxy cuts at any byte and the client goes on: what it joins has the CRC of the whole`, async (t) => {
@@ -174,53 +198,35 @@ test(`${CUTS} times a proxy cuts at any byte and the client goes on: what it joi
   if (!prepared) return;
   const { url, uncut } = prepared;
   const cutter = await startCutter(t, url.origin);
-  await pullAll(t, uncut, CUTS, (path, cutAfter) => {
-    cutter.nextAfter = () => cutAfter ?? Infinity;
-    return fetchUntilCut(cutter.url + path);
-  });
+  const joins = new Joins();
+  for (const entry of uncut)
+    await pullAgain(entry, CUTS / CASES.length, joins, (path, cutAfter) => {
+      cutter.nextAfter = () => cutAfter ?? Infinity;
+      return fetchUntilCut(cutter.url + path);
+    });
+  assertCuts(t, joins, CUTS);
 });
 
-test(`${KILLS} times the server is killed at any byte and the client goes on: what it joins has the CRC of the whole`, async (t) => {
+test(`the server is killed until ${KILLED} streams were cut at any byte, and the clients go on: what they join has the CRC of the whole`, async (t) => {
   const cases = process.env.LONG ? CASES : CASES.filter((_, n) => n % 3 === 0);
   const prepared = await prepare(t, cases, process.env.LONG ? 600 : 2_000); // more than a socket's buffers take: what is in them still comes
   if (!prepared) return;
   const { settings, uncut } = prepared;
   const start = () => childServer(t, settings);
-  let server = await start();
-  await pullAll(t, uncut, KILLS, async (path, cutAfter) => {
-    if (cutAfter === null) return fetchUntilCut(new URL(path, server.url).href);
-    const dying = server;
-    const next = start(); // the next one is on its way: to start takes longer than all else here
-    const answer = await takeAndKill(dying, path, cutAfter);
-    server = await next;
-    return answer;
-  });
+  let [server, next] = [start(), start()]; // to start takes longer than all else here
+  const kills: Promise<unknown>[] = [];
+  const joins = new Joins();
+  const get: Get = async (path, cutAfter) => {
+    const mine = server;
+    const dying = await mine;
+    return takeUntil(dying.url, path, cutAfter ?? Infinity, () => {
+      if (mine !== server) return; // the reader of another stream was first
+      [server, next] = [next, start()];
+      kills.push(dying.end('SIGKILL'));
+    });
+  };
+  await Promise.all(Array.from(uncut, (entry) => pullAgain(entry, KILLED / cases.length, joins, get)));
+  await Promise.all([...kills, next]);
+  t.diagnostic(`${kills.length} kills`);
+  assertCuts(t, joins, KILLED);
 });
-
-/** Takes so many bytes of an answer, then SIGKILLs the server; what it had sent before still comes. */
-async function takeAndKill(server: ChildServer, path: string, most: number) {
-  const { hostname, port, host } = server.url;
-  const pieces: Buffer[] = [];
-  const ended = await new Promise<boolean>((resolve, reject) => {
-    const socket = connect(Number(port), hostname);
-    let [taken, last, killed] = [0, '', false];
-    socket.write(`GET ${path} HTTP/1.1\r\nHost: ${host}\r\n\r\n`);
-    const kill = () => {
-      killed = true;
-      server.end('SIGKILL').catch(reject);
-    };
-    socket.on('data', (piece: Buffer) => {
-      pieces.push(piece);
-      taken += piece.length;
-      last = piece.subarray(-7).toString('latin1');
-      if (last === LAST_CHUNK) socket.destroy();
-      else if (taken >= most && !killed) kill();
-    });
-    socket.on('error', () => undefined); // a killed server's connections are reset
-    socket.on('close', () => {
-      if (!killed) kill();
-      resolve(last === LAST_CHUNK);
-    });
-  });
-  return { bytes: dechunked(Buffer.concat(pieces)), whole: ended };
-}

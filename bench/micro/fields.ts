@@ -1,0 +1,104 @@
+/**
+ * What `fields=id,price` would cost with a projection: node --import tsx bench/micro/fields.ts [rows]
+ *
+ * The same chain of finds over the data lane, once of whole rows, of which the transcoder leaves the rest out, as the server does,
+ * and once with a projection in each find. Both write the same bytes, which is asserted. Needs a mongod, as the bench does.
+ */
+import assert from 'node:assert/strict';
+import { createTranscoder } from '../../src/serialize/transcoder.ts';
+import { chain, FIRST_BATCH } from '../../src/store/chain.ts';
+import { MongoConnection } from '../../src/store/mongo/connection.ts';
+import { DriverWay } from '../../src/store/mongo/driver.ts';
+import { Finder } from '../../src/store/mongo/find.ts';
+import { MongoItems } from '../../src/store/mongo/items.ts';
+import { openLane } from '../../src/store/mongo/lane/lane.ts';
+import type { FindWay } from '../../src/store/mongo/reply.ts';
+import { Setup } from '../../src/store/mongo/setup.ts';
+import { Slots } from '../../src/store/slots.ts';
+import type { ItemStore, Plan } from '../../src/store/store.ts';
+import { crc32 } from '../../src/stream/crc32.ts';
+import { openDatabaseServer, openGround } from '../ground.ts';
+import { median } from '../results.ts';
+import { cpuSeconds } from '../usage.ts';
+import { printMachine } from './turns.ts';
+
+const ROUNDS = 5;
+const CHUNK_BYTES = 16_000;
+const FIELDS = ['id', 'price'];
+const PLANS: Readonly<Record<string, Plan>> = {
+  'in order of id': { order: 'id', direction: 1 },
+  'in order of price': { order: 'price', direction: 1 },
+};
+
+const server = await openDatabaseServer();
+const ground = await openGround('mongodb', Number(process.argv[2]) || 300_000, server);
+const mongodPid = ground.mongodPid ?? assert.fail('the CPU of a mongod elsewhere cannot be seen');
+const connection = new MongoConnection(ground.environment.MONGODB_URI ?? '');
+const slots = new Slots();
+const { transcoder } = createTranscoder(slots);
+const onWarning = (message: string) => process.stderr.write(`${message}\n`);
+const setup = new Setup(connection, { collection: 'items', manage: true, onWarning });
+const lane = openLane(connection, slots, new DriverWay(connection, slots, onWarning), onWarning);
+const projected: FindWay = {
+  find: (command, signal, when) => lane.find({ ...command, projection: { _id: 1, price: 1 } }, signal, when),
+  settle: () => Promise.resolve(),
+  close: () => Promise.resolve(),
+};
+const itemsOf = (way: FindWay) => new MongoItems(connection, setup, new Finder(way, setup), slots);
+const candidates = { 'whole rows': itemsOf(lane), 'a projection': itemsOf(projected) };
+await setup.start();
+
+printMachine();
+for (const [name, plan] of Object.entries(PLANS)) await measure(name, plan);
+
+await lane.close();
+await connection.close();
+await ground.close();
+await server.stop();
+
+interface Cost {
+  readonly wall: number;
+  readonly node: number;
+  readonly mongod: number;
+}
+
+/** Seconds of all rows, the candidates in turns; the first round warms up. */
+async function measure(name: string, plan: Plan): Promise<void> {
+  const costs = new Map<string, Cost[]>(Object.keys(candidates).map((key) => [key, []]));
+  const sums = new Set<number>();
+  for (let round = -1; round < ROUNDS; round++)
+    for (const [key, items] of Object.entries(candidates)) {
+      const mongod = cpuSeconds(mongodPid);
+      const [cpu, started] = [process.cpuUsage(), performance.now()];
+      sums.add(await write(items, plan));
+      const { user, system } = process.cpuUsage(cpu);
+      const cost = {
+        wall: (performance.now() - started) / 1e3,
+        node: (user + system) / 1e6,
+        mongod: cpuSeconds(mongodPid) - mongod,
+      };
+      if (round >= 0) costs.get(key)?.push(cost);
+    }
+  assert.equal(sums.size, 1, 'all write the same bytes');
+  for (const [key, all] of costs) {
+    const micros = (pick: (cost: Cost) => number) =>
+      ((median(all.map(pick)) * 1e6) / ground.rows).toFixed(2).padStart(6);
+    process.stdout.write(
+      `${name}, ${key}: ${micros((cost) => cost.wall)} µs a row; CPU of node ${micros((cost) => cost.node)}, of mongod ${micros((cost) => cost.mongod)}\n`,
+    );
+  }
+}
+
+/** Reads and writes the set as a stream does; the CRC-32 of what it writes. */
+async function write(items: ItemStore, plan: Plan): Promise<number> {
+  const { signal } = new AbortController();
+  const encoder = transcoder.encoder('lines', FIELDS);
+  let crc = 0;
+  const first = await items.read(plan, {}, FIRST_BATCH, signal);
+  for await (const batch of chain(items, plan, first, Infinity, signal)) {
+    for (const chunk of encoder.encode(batch, CHUNK_BYTES)) crc = crc32(chunk, crc);
+    batch.release();
+  }
+  encoder.close();
+  return crc;
+}

@@ -14,12 +14,16 @@ import { BSON } from '../src/store/bson.ts';
 import { exportRows } from './support/exports.ts';
 import { Faults, type Moment } from './support/faults.ts';
 import { testLmdb } from './support/lmdb.ts';
+import { testMongoStore } from './support/mongo.ts';
+import { testMongo } from './support/mongod.ts';
 import { NEVER } from './support/reading.ts';
-import { serverOn, type EngineName } from './support/server.ts';
+import { serverOn, type EngineName, type StoreName } from './support/server.ts';
 import { PATH, usersAt } from './support/users.ts';
 
 /** The short form tries every third operation. */
 const STEP = process.env.LONG ? 1 : 3;
+/** The short form is of the embedded store: what a fault meets is the same code. */
+const STORES: readonly StoreName[] = process.env.LONG ? ['lmdb', 'mongodb'] : ['lmdb'];
 /** More than any run here has operations: a loop that comes so far never ends. */
 const MOST_OPERATIONS = 500;
 const ROWS = 600;
@@ -45,75 +49,78 @@ async function withEachFault(
   throw new Error('there is always one more operation');
 }
 
-test('whichever operation of the store fails, what is acknowledged is there, nothing is half there, and the next request works', async (t) => {
-  const faults = new Faults();
-  const server = await serverOn(
-    t,
-    { MONGODB_URI: '', RATE_LIMIT: 'off' },
-    { tapStore: (store) => faults.store(store) },
-  );
-  await server.insert(exportRows(ROWS));
-  const users = usersAt(server.url);
-  const reads = [
-    '/items?limit=3&sort=price_desc',
-    '/items?limit=2&offset=5&count=exact',
-    '/items/i0000007',
-    '/items/partitions?n=2',
-    '/items/stream?fields=price',
-    '/items/stream?format=csv&sort=price_asc',
-  ];
-  const expected = await Promise.all(reads.map(async (path) => (await server.get(path)).text()));
-  /** Which names each user may have: that of the last acknowledged write, and of writes since of which nobody knows. null: none. */
-  const possible = new Map<string, Set<string | null>>();
-  const writes = async (method: string, id: string, name: string | null) => {
-    const { status, json } = await users.send(
-      method,
-      method === 'POST' ? PATH : `${PATH}/${id}`,
-      name === null ? {} : { body: { name, email: 'a@b' } },
+for (const storeName of STORES)
+  test(`whichever operation of the store (${storeName}) fails, what is acknowledged is there, nothing is half there, and the next request works`, async (t) => {
+    const uri = storeName === 'mongodb' ? await testMongo(t) : '';
+    if (uri === null) return;
+    const faults = new Faults();
+    const server = await serverOn(
+      t,
+      { MONGODB_URI: uri, RATE_LIMIT: 'off' },
+      { tapStore: (store) => faults.store(store) },
     );
-    const before = possible.get(id) ?? new Set([null]);
-    if (method === 'POST') {
-      if (status === 201) possible.set((json as { id: string }).id, new Set([name]));
-    } else if (status === 404) assert.ok(before.has(null), `${id} is not found`);
-    else possible.set(id, status < 300 ? new Set([name]) : new Set([...before, name]));
-    assert.ok([200, 201, 404, 503].includes(status), `${method}: ${status}`);
-  };
-  const check = async (path: string, whole: string) => {
-    const response = await server.get(path);
-    const text = await response.text();
-    if (response.status === 200) assert.equal(text, whole, path);
-    else
-      assert.deepEqual(
-        [response.status, (JSON.parse(text) as { code: string }).code],
-        [503, 'store-unavailable'],
-        path,
+    await server.insert(exportRows(ROWS));
+    const users = usersAt(server.url);
+    const reads = [
+      '/items?limit=3&sort=price_desc',
+      '/items?limit=2&offset=5&count=exact',
+      '/items/i0000007',
+      '/items/partitions?n=2',
+      '/items/stream?fields=price',
+      '/items/stream?format=csv&sort=price_asc',
+    ];
+    const expected = await Promise.all(reads.map(async (path) => (await server.get(path)).text()));
+    /** Which names each user may have: that of the last acknowledged write, and of writes since of which nobody knows. null: none. */
+    const possible = new Map<string, Set<string | null>>();
+    const writes = async (method: string, id: string, name: string | null) => {
+      const { status, json } = await users.send(
+        method,
+        method === 'POST' ? PATH : `${PATH}/${id}`,
+        name === null ? {} : { body: { name, email: 'a@b' } },
       );
-    return response.status;
-  };
-
-  let operations = 0;
-  for (const moment of ['before', 'after'] as const)
-    operations += await withEachFault(faults, moment, away, async (k) => {
-      await writes('PUT', 'a', `put ${k}`);
-      await writes('PATCH', 'a', `patched ${k}`);
-      await writes('PUT', 'b', `put ${k}`);
-      await writes('DELETE', 'b', null);
-      await writes('POST', '', `made ${k}`);
-      for (const [at, path] of reads.entries()) await check(path, expected[at] ?? '');
-      faults.disarm();
-      for (const [id, names] of possible) {
-        const { status, json } = await users.get(id);
-        assert.ok(
-          names.has(status === 404 ? null : (json as { name: string }).name),
-          `${id} after fault ${k}`,
+      const before = possible.get(id) ?? new Set([null]);
+      if (method === 'POST') {
+        if (status === 201) possible.set((json as { id: string }).id, new Set([name]));
+      } else if (status === 404) assert.ok(before.has(null), `${id} is not found`);
+      else possible.set(id, status < 300 ? new Set([name]) : new Set([...before, name]));
+      assert.ok([200, 201, 404, 503].includes(status), `${method}: ${status}`);
+    };
+    const check = async (path: string, whole: string) => {
+      const response = await server.get(path);
+      const text = await response.text();
+      if (response.status === 200) assert.equal(text, whole, path);
+      else
+        assert.deepEqual(
+          [response.status, (JSON.parse(text) as { code: string }).code],
+          [503, 'store-unavailable'],
+          path,
         );
-      }
-      for (const [at, path] of reads.entries()) assert.equal(await check(path, expected[at] ?? ''), 200);
-      assert.equal(server.slots.taken, 0);
-    });
-  t.diagnostic(`${operations} operations failed`);
-  assert.ok(operations >= 30 / STEP);
-});
+      return response.status;
+    };
+
+    let operations = 0;
+    for (const moment of ['before', 'after'] as const)
+      operations += await withEachFault(faults, moment, away, async (k) => {
+        await writes('PUT', 'a', `put ${k}`);
+        await writes('PATCH', 'a', `patched ${k}`);
+        await writes('PUT', 'b', `put ${k}`);
+        await writes('DELETE', 'b', null);
+        await writes('POST', '', `made ${k}`);
+        for (const [at, path] of reads.entries()) await check(path, expected[at] ?? '');
+        faults.disarm();
+        for (const [id, names] of possible) {
+          const { status, json } = await users.get(id);
+          assert.ok(
+            names.has(status === 404 ? null : (json as { name: string }).name),
+            `${id} after fault ${k}`,
+          );
+        }
+        for (const [at, path] of reads.entries()) assert.equal(await check(path, expected[at] ?? ''), 200);
+        assert.equal(server.slots.taken, 0);
+      });
+    t.diagnostic(`${operations} operations failed`);
+    assert.ok(operations >= 30 / STEP);
+  });
 
 for (const engine of ['uws', 'node'] satisfies EngineName[])
   test(`whichever write to its socket fails behind ${engine}, a stream is cut, all is given back, and the next one is whole`, async (t) => {
@@ -151,84 +158,87 @@ for (const engine of ['uws', 'node'] satisfies EngineName[])
     assert.ok(operations > 60 / STEP);
   });
 
-test('whichever operation on its file or its record fails, an export is whole, once, or failed, and nothing is left over', async (t) => {
-  const { store, slots } = await testLmdb(t);
-  await store.items.insert(
-    exportRows(ROWS).map((row) => BSON.serialize(row)),
-    'fail',
-  );
-  const [atFiles, atRecords] = [new Faults(), new Faults()];
-  let clock = Date.UTC(2026, 0, 1);
-  const now = () => new Date(clock);
-  const jobs = new Jobs({ records: atRecords.port(store.exports), perClient: 1_000, now });
-  const own = new Jobs({ records: store.exports, perClient: 1_000, now });
-  const exporter: Exporter = new Exporter({
-    ...{ jobs, now, items: store.items, lasting: store.items, files: atFiles.files(store.files) },
-    transcoder: createTranscoder(slots).transcoder,
-    log: { info: () => undefined, warn: () => undefined, error: () => undefined },
-    leaseMs: 10_000,
-    ttlMs: 3_600_000,
-    openQueue: atOnce,
-    lookMs: 5_000,
-    /** Time goes on where nothing is done. */
-    pause: async (ms, signal) => {
-      await sleep(PACE_MS);
-      signal.throwIfAborted();
-      if (exporter.running === 0) clock += ms;
-    },
-  });
-  const request = requestOfBody({ format: 'csv', compression: 'gzip' });
-  const settled = async (id: string): Promise<Job> => {
-    for (;;) {
-      const job = await own.get(id, NEVER);
-      assert.ok(job);
-      const names = await store.files.names();
-      const needed = filesOf(job);
-      if (
-        ['complete', 'failed'].includes(job.state) &&
-        names.length === needed.length &&
-        exporter.running === 0
-      )
-        return job;
-      await sleep(PACE_MS);
+for (const storeName of STORES)
+  test(`whichever operation on its file or its record (${storeName}) fails, an export is whole, once, or failed, and nothing is left over`, async (t) => {
+    const opened = storeName === 'mongodb' ? await testMongoStore(t) : await testLmdb(t);
+    if (opened === null) return;
+    const { store, slots } = opened;
+    await store.items.insert(
+      exportRows(ROWS).map((row) => BSON.serialize(row)),
+      'fail',
+    );
+    const [atFiles, atRecords] = [new Faults(), new Faults()];
+    let clock = Date.UTC(2026, 0, 1);
+    const now = () => new Date(clock);
+    const jobs = new Jobs({ records: atRecords.port(store.exports), perClient: 1_000, now });
+    const own = new Jobs({ records: store.exports, perClient: 1_000, now });
+    const exporter: Exporter = new Exporter({
+      ...{ jobs, now, items: store.items, lasting: store.items, files: atFiles.files(store.files) },
+      transcoder: createTranscoder(slots).transcoder,
+      log: { info: () => undefined, warn: () => undefined, error: () => undefined },
+      leaseMs: 10_000,
+      ttlMs: 3_600_000,
+      openQueue: atOnce,
+      lookMs: 5_000,
+      /** Time goes on where nothing is done. */
+      pause: async (ms, signal) => {
+        await sleep(PACE_MS);
+        signal.throwIfAborted();
+        if (exporter.running === 0) clock += ms;
+      },
+    });
+    const request = requestOfBody({ format: 'csv', compression: 'gzip' });
+    const settled = async (id: string): Promise<Job> => {
+      for (;;) {
+        const job = await own.get(id, NEVER);
+        assert.ok(job);
+        const names = await store.files.names();
+        const needed = filesOf(job);
+        if (
+          ['complete', 'failed'].includes(job.state) &&
+          names.length === needed.length &&
+          exporter.running === 0
+        )
+          return job;
+        await sleep(PACE_MS);
+      }
+    };
+    const digest = async ({ name, bytes }: { name: string; bytes: number }) => {
+      const hash = createHash('sha256');
+      for await (const piece of store.files.read(name, 0, bytes)) hash.update(piece);
+      return hash.digest('hex');
+    };
+    let reference: string | null = null;
+    let operations = 0;
+    try {
+      for (const [faults, moment, error] of [
+        [atFiles, 'before', away],
+        [atFiles, 'before', full],
+        [atFiles, 'after', away],
+        [atRecords, 'before', away],
+        [atRecords, 'after', away],
+      ] as const)
+        operations += await withEachFault(faults, moment, error, async (k) => {
+          const { id } = await own.create('a client', request, NEVER);
+          await exporter.ordered(id);
+          const job = await settled(id);
+          faults.disarm();
+          if (job.state === 'complete') {
+            reference ??= job.file.sha256;
+            assert.deepEqual([job.file.rows, job.file.sha256], [ROWS, reference], `fault ${k}`);
+            assert.equal(await digest(job.file), reference);
+          } else
+            assert.ok(faults.struck && error === full && job.state === 'failed', `fault ${k}: ${job.state}`);
+          await own.change(id, () => null);
+          for (const name of filesOf(job)) await store.files.remove(name);
+        });
+    } finally {
+      await exporter.close(); // before its store
     }
-  };
-  const digest = async ({ name, bytes }: { name: string; bytes: number }) => {
-    const hash = createHash('sha256');
-    for await (const piece of store.files.read(name, 0, bytes)) hash.update(piece);
-    return hash.digest('hex');
-  };
-  let reference: string | null = null;
-  let operations = 0;
-  try {
-    for (const [faults, moment, error] of [
-      [atFiles, 'before', away],
-      [atFiles, 'before', full],
-      [atFiles, 'after', away],
-      [atRecords, 'before', away],
-      [atRecords, 'after', away],
-    ] as const)
-      operations += await withEachFault(faults, moment, error, async (k) => {
-        const { id } = await own.create('a client', request, NEVER);
-        await exporter.ordered(id);
-        const job = await settled(id);
-        faults.disarm();
-        if (job.state === 'complete') {
-          reference ??= job.file.sha256;
-          assert.deepEqual([job.file.rows, job.file.sha256], [ROWS, reference], `fault ${k}`);
-          assert.equal(await digest(job.file), reference);
-        } else
-          assert.ok(faults.struck && error === full && job.state === 'failed', `fault ${k}: ${job.state}`);
-        await own.change(id, () => null);
-        for (const name of filesOf(job)) await store.files.remove(name);
-      });
-  } finally {
-    await exporter.close(); // before its store
-  }
-  t.diagnostic(`${operations} operations failed`);
-  assert.ok(operations >= 60 / STEP);
-  assert.equal(slots.taken, 0);
-});
+    t.diagnostic(`${operations} operations failed`);
+    assert.ok(operations >= 60 / STEP);
+    assert.equal(slots.taken, 0);
+  });
 
 /** A queue without a delay: whoever looks offers again what is not done. */
 function atOnce({ work }: Pick<QueueOptions, 'work'>): JobQueue {

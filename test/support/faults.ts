@@ -1,5 +1,5 @@
 import type { Batch } from '../../src/store/batch.ts';
-import type { FileStore } from '../../src/store/files.ts';
+import type { FileStore, FileWriter } from '../../src/store/files.ts';
 import type { Store } from '../../src/store/store.ts';
 
 /** When a fault strikes an operation: `before` it is done, or `after`, so that it is done and nobody knows. */
@@ -61,14 +61,18 @@ export class Faults {
     };
   }
 
-  /** Runs an operation, or what is left of it. A batch that nobody hears of is given back. */
+  /** Runs an operation, or what is left of it. A batch that nobody hears of is given back, a file closed. */
   #run(operation: () => unknown): unknown {
     this.#left--;
     if (this.#left !== 0) return operation();
     this.struck = true;
     if (this.#moment === 'before') return this.#failed(Promise.resolve());
     return this.#failed(
-      Promise.resolve(operation()).then((result) => (result as Partial<Batch> | null)?.release?.()),
+      Promise.resolve(operation()).then(async (result) => {
+        const unheard = result as Partial<Batch & FileWriter> | null;
+        unheard?.release?.();
+        await unheard?.close?.();
+      }),
     );
   }
 

@@ -208,7 +208,7 @@ test(`${CUTS} times a proxy cuts at any byte and the client goes on: what it joi
 });
 
 test(`the server is killed until ${KILLED} streams were cut at any byte, and the clients go on: what they join has the CRC of the whole`, async (t) => {
-  const cases = process.env.LONG ? CASES : CASES.filter((_, n) => n % 3 === 0);
+  const cases = KILLED < CASES.length ? CASES.filter((_, n) => n % 3 === 0) : CASES;
   const prepared = await prepare(t, cases, process.env.LONG ? 600 : 2_000); // more than a socket's buffers take: what is in them still comes
   if (!prepared) return;
   const { settings, uncut } = prepared;

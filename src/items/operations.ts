@@ -1,6 +1,5 @@
-import type { Operation } from '../openapi/operation.ts';
 import { ORDERED } from '../exports/operations.ts';
-import { jsonAnswer, STORE_PROBLEMS } from '../openapi/operation.ts';
+import { jsonAnswer, PAGE_PROBLEMS, STORE_PROBLEMS, type Operation } from '../openapi/operation.ts';
 import { pageParameters, type PageLimits } from '../pages/query.ts';
 import { Type } from '../schema.ts';
 import { ITEM, PAGE, PARTITIONS } from '../serialize/schemas.ts';
@@ -41,15 +40,7 @@ export function listItems(limits: PageLimits): Operation {
       },
       304: { description: 'The page is the one that If-None-Match names', headers: ['ETag'] },
     },
-    problems: [
-      'conflicting-parameters',
-      'offset-too-deep',
-      'invalid-cursor',
-      'cursor-mismatch',
-      'invalid-header',
-      'precondition-failed',
-      ...STORE_PROBLEMS,
-    ],
+    problems: PAGE_PROBLEMS,
   };
 }
 

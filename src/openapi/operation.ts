@@ -63,6 +63,17 @@ export const COMMON_PROBLEMS: readonly ProblemCode[] = [
 /** What an operation that asks the store can meet, too. */
 export const STORE_PROBLEMS: readonly ProblemCode[] = ['store-unavailable'];
 
+/** What any page can meet. */
+export const PAGE_PROBLEMS: readonly ProblemCode[] = [
+  'conflicting-parameters',
+  'offset-too-deep',
+  'invalid-cursor',
+  'cursor-mismatch',
+  'invalid-header',
+  'precondition-failed',
+  ...STORE_PROBLEMS,
+];
+
 /** An answer of JSON. */
 export function jsonAnswer(
   description: string,

@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
  * transcode.wasm, compiled once per process; build.mjs makes it from transcode.as.ts. Throws when the file is missing or
  * the runtime cannot run it (no WebAssembly, no SIMD): callers have a way without it.
  */
-export function transcodeModule(): WebAssembly.Module {
+function transcodeModule(): WebAssembly.Module {
   if (compiled) return compiled;
   if (typeof WebAssembly === 'undefined') throw new Error('this runtime has no WebAssembly');
   compiled = new WebAssembly.Module(readFileSync(new URL('./transcode.wasm', import.meta.url)));

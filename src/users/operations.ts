@@ -1,5 +1,11 @@
 import type { ProblemCode } from '../errors.ts';
-import { jsonAnswer, STORE_PROBLEMS, type Answer, type Operation } from '../openapi/operation.ts';
+import {
+  jsonAnswer,
+  PAGE_PROBLEMS,
+  STORE_PROBLEMS,
+  type Answer,
+  type Operation,
+} from '../openapi/operation.ts';
 import { pageParameters, type PageLimits, type PlanParameters } from '../pages/query.ts';
 import { Type } from '../schema.ts';
 import { PAGE } from '../serialize/schemas.ts';
@@ -61,15 +67,7 @@ export function listUsers(limits: PageLimits, plan: PlanParameters): Operation {
       },
       304: { description: 'The page is the one that If-None-Match names', headers: ['ETag'] },
     },
-    problems: [
-      'conflicting-parameters',
-      'offset-too-deep',
-      'invalid-cursor',
-      'cursor-mismatch',
-      'invalid-header',
-      'precondition-failed',
-      ...STORE_PROBLEMS,
-    ],
+    problems: PAGE_PROBLEMS,
   };
 }
 

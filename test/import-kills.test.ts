@@ -93,32 +93,37 @@ for (const store of ['lmdb', 'mongodb'] satisfies StoreName[])
         const said = await killedAt(t, child, place, durable);
         await checkIndexes(place);
         const started = performance.now();
-        const { items, close } = await opened(place);
-        longest = Math.max(longest, performance.now() - started);
-        const rows = await allRows(items);
-        assert.ok(
-          rows.length >= before + said,
-          `${rows.length} rows are there of ${before} and ${said} durable ones`,
-        );
-        for (const row of rows) assert.ok(expected.get(idOf(row))?.equals(row), 'every row is whole');
-        before = rows.length;
-        await close();
+        before = await withItems(place, async (items) => {
+          longest = Math.max(longest, performance.now() - started);
+          const rows = await allRows(items);
+          assert.ok(
+            rows.length >= before + said,
+            `${rows.length} rows are there of ${before} and ${said} durable ones`,
+          );
+          for (const row of rows) assert.ok(expected.get(idOf(row))?.equals(row), 'every row is whole');
+          return rows.length;
+        });
       }
-      const { items, close } = await opened(place);
-      const { written, skipped, failed } = await importItems({
-        ...{ store: items, source: generateItems(COUNT, 1), onConflict: 'skip', signal: NEVER },
-        progress: () => undefined,
-        report: (at, reason) => assert.fail(`${at}: ${reason}`),
+      await withItems(place, async (items) => {
+        const { written, skipped, failed } = await importItems({
+          ...{ store: items, source: generateItems(COUNT, 1), onConflict: 'skip', signal: NEVER },
+          progress: () => undefined,
+          report: (at, reason) => assert.fail(`${at}: ${reason}`),
+        });
+        assert.deepEqual([written, skipped, failed], [COUNT - before, before, 0]);
+        assert.ok(Buffer.concat(await allRows(items)).equals(Buffer.concat([...expected.values()])));
       });
-      assert.deepEqual([written, skipped, failed], [COUNT - before, before, 0]);
-      assert.ok(Buffer.concat(await allRows(items)).equals(Buffer.concat([...expected.values()])));
-      await close();
     }
     t.diagnostic(`open again within ${longest.toFixed(0)} ms`);
     assert.ok(longest < OPENED_MS);
   });
 
-async function opened(place: string) {
+/** Works with the items at a place, which is closed however that ends. */
+async function withItems<T>(place: string, work: (items: ItemStore) => Promise<T>): Promise<T> {
   const store = await openPlace(place);
-  return { items: store.items, close: () => store.close() };
+  try {
+    return await work(store.items);
+  } finally {
+    await store.close();
+  }
 }

@@ -42,11 +42,11 @@ async function main(argv: readonly string[], signals: Signals): Promise<number> 
       if (rest.length > 0) throw new UsageError(`serve takes no arguments; it got ${rest.join(' ')}`);
       return serve(signals);
     case 'import':
-      signals.unheard();
+      await signals.release();
       if (help) return print(IMPORT_HELP);
       return importItems(rest);
     case 'pull':
-      signals.unheard();
+      await signals.release();
       if (help) return print(PULL_HELP);
       return pullItems(rest);
     case '--help':

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { Agent, request } from 'node:http';
-import { test } from 'node:test';
+import { test, type TestContext } from 'node:test';
 import { childServer, program } from './support/child-server.ts';
 import { deferred } from './support/raw.ts';
 import { serverOn, testEnvironment, type EngineName } from './support/server.ts';
@@ -64,14 +64,23 @@ const STOPPED_EARLY = `data:text/javascript,${encodeURIComponent(
   });`,
 )}`;
 
-test('a server that is told to stop before it listens stops in order all the same', async (t) => {
+/** How a command ends that is told to stop while the program is being loaded: its exit code and signal. */
+async function stoppedEarly(t: TestContext, args: readonly string[]): Promise<unknown[]> {
   const settings = await testEnvironment(t, { MONGODB_URI: '', NODE_OPTIONS: `--import ${STOPPED_EARLY}` });
-  const child = spawn(process.execPath, [await program(), 'serve'], {
+  const child = spawn(process.execPath, [await program(), ...args], {
     env: { ...process.env, ...settings },
     stdio: ['ignore', 'ignore', 'inherit'],
   });
-  t.after(() => child.kill());
-  assert.deepEqual(await once(child, 'exit'), [0, null]);
+  t.after(() => child.kill('SIGKILL'));
+  return once(child, 'exit');
+}
+
+test('a server that is told to stop before it listens stops in order all the same', async (t) => {
+  assert.deepEqual(await stoppedEarly(t, ['serve']), [0, null]);
+});
+
+test('an import that is told to stop before it begins does not begin', async (t) => {
+  assert.deepEqual(await stoppedEarly(t, ['import', '--generate', '10000000']), [null, 'SIGTERM']);
 });
 
 test('a server that is to stop says so, and goes on for DRAIN_DELAY', async (t) => {

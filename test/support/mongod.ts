@@ -16,6 +16,11 @@ export async function startMongod(options: ReplicaSetOptions = {}): Promise<Repl
   return null;
 }
 
+/** The one that tests share. Long ones insert millions of rows, which a cache of half a gigabyte makes ever slower. */
+export function startSharedMongod(isLong: boolean): Promise<ReplicaSet | null> {
+  return startMongod(isLong ? { cacheGB: 2 } : {});
+}
+
 /** A mongod that belongs to one test, which may kill or pause it; null, and the test skipped, where there is none. */
 export async function ownMongod(t: TestContext, options: ReplicaSetOptions = {}): Promise<ReplicaSet | null> {
   const set = await startMongod(options);
@@ -54,7 +59,7 @@ let own: Promise<ReplicaSet | null> | null = null;
 
 /** Started once in this process, and ended with it. */
 function sharedMongod(): Promise<ReplicaSet | null> {
-  return (own ??= startMongod());
+  return (own ??= startSharedMongod(Boolean(process.env.LONG)));
 }
 
 async function whyNone(): Promise<string> {

@@ -11,7 +11,7 @@ import { readdirSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { findMongod } from './find-mongod.ts';
-import { startMongod } from './mongod.ts';
+import { startSharedMongod } from './mongod.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 const OWN = ['--long', '--short', '--summary'];
@@ -36,7 +36,7 @@ if (files.length === 0) throw new Error(`no test file has ${words.join(' or ')} 
 
 const limit = given.includes('--long') ? LONG_LIMIT_MS : LIMIT_MS;
 const found = await findMongod();
-const mongod = process.env.MONGODB_URI ? null : await startMongod();
+const mongod = process.env.MONGODB_URI ? null : await startSharedMongod(given.includes('--long'));
 const child = spawn(
   process.execPath,
   [

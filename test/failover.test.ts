@@ -192,8 +192,7 @@ test('streams of a replica set of three', async (t) => {
           assert.deepEqual(ids, expectedIds(SET, sort));
           gaps.push(gap);
           await healthy(set);
-          if (preference === 'primary')
-            allowed = Math.max(allowed, (await ready(set)) - begun + NOTICED_MS);
+          if (preference === 'primary') allowed = Math.max(allowed, (await ready(set)) - begun + NOTICED_MS);
         }
         const longest = Math.max(...gaps);
         t.diagnostic(`gaps of ${gaps.map((gap) => Math.round(gap)).join(' ')} ms`);

@@ -4,10 +4,10 @@
  *
  *   node src/bundle.mjs PROGRAM.ts FOLDER
  *
- * It starts in half the time that it takes through tsx, and runs a tenth faster: tsx gives every function its name
+ * It starts with half the CPU time that it takes through tsx, and a page costs a tenth less: tsx gives every function its name
  * again each time it is made, and a function that was given a property takes five times the memory.
  */
-import { access, mkdir, readFile, rename, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { basename, dirname, resolve } from 'node:path';
 import process from 'node:process';
 import { pathToFileURL } from 'node:url';
@@ -42,18 +42,10 @@ const { outputFiles } = await build({
   plugins: [samePlace],
 });
 await mkdir(folder, { recursive: true });
-// The program last, and whole or not at all: another one may start it meanwhile. What it loads is named after its content.
+// Whole or not at all, and the program last: it may be started meanwhile. What it loads is named after its content.
 const isProgram = ({ path }) => basename(path, '.mjs') === basename(program, '.ts');
 for (const { path, contents } of outputFiles.toSorted((a, b) => isProgram(a) - isProgram(b))) {
-  if (!isProgram({ path }) && (await exists(path))) continue;
   const unfinished = `${path}.${process.pid}`;
   await writeFile(unfinished, contents);
   await rename(unfinished, path);
-}
-
-async function exists(path) {
-  return access(path).then(
-    () => true,
-    () => false,
-  );
 }

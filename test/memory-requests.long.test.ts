@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { test } from 'node:test';
-import { childServer, program, rssOf, type ChildServer } from './support/child-server.ts';
+import { childServer, cli, rssOf, type ChildServer } from './support/child-server.ts';
 import { testEnvironment } from './support/server.ts';
 
 const AT_ONCE = 64;
@@ -63,7 +63,7 @@ test('an import of 1,000,000 rows takes hardly more memory than one of 100,000',
   const took: number[] = [];
   for (const rows of [100_000, 1_000_000]) {
     const env = { ...process.env, ...(await testEnvironment(t)), MONGODB_URI: '' };
-    const child = spawn(process.execPath, [await program(), 'import', '--generate', String(rows)], {
+    const child = spawn(process.execPath, [await cli(), 'import', '--generate', String(rows)], {
       env,
       stdio: 'ignore',
     });

@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import { promisify } from 'node:util';
 import { parse } from 'yaml';
 import { readConfig, SETTINGS } from '../src/config.ts';
-import { program } from './support/child-server.ts';
+import { cli } from './support/child-server.ts';
 
 const ROOT = join(import.meta.dirname, '..');
 const textOf = (name: string) => readFileSync(join(ROOT, name), 'utf8');
@@ -148,5 +148,5 @@ test('every command has a manual page: usage, its options and settings, exit cod
 });
 
 async function runCli(args: readonly string[]): Promise<{ stdout: string }> {
-  return promisify(execFile)(process.execPath, [await program(), ...args]);
+  return promisify(execFile)(process.execPath, [await cli(), ...args]);
 }

@@ -8,7 +8,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
 import { Interrupted, pull, Refused } from '../src/pull/pull.ts';
 import { crc32 } from '../src/stream/crc32.ts';
-import { program } from './support/child-server.ts';
+import { cli } from './support/child-server.ts';
 import { folder, INSTANT, runPullOf, scriptedServer } from './support/pulling.ts';
 
 test('SIGINT leaves what the next run goes on from', async (t) => {
@@ -20,7 +20,7 @@ test('SIGINT leaves what the next run goes on from', async (t) => {
     (_, response) => response.writeHead(200, NDJSON).end(endOf('', 0)),
   ]);
   const file = join(directory, 'items.ndjson');
-  const args = [await program(), 'pull', url, '-o', file];
+  const args = [await cli(), 'pull', url, '-o', file];
   const child = spawn(process.execPath, args, { stdio: ['ignore', 'ignore', 'pipe'] });
   t.after(() => child.kill('SIGKILL'));
   let said = '';

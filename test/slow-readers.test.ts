@@ -3,6 +3,7 @@ import { spawn } from 'node:child_process';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { describe, test, type TestContext } from 'node:test';
+import { bundled } from '../bench/bundled.ts';
 import type { Document } from '../src/store/bson.ts';
 import { catalogue } from './support/catalogue.ts';
 import { serverOn, type EngineName } from './support/server.ts';
@@ -34,8 +35,8 @@ function rows(): Document[] {
 }
 
 /** The readers, in a process of their own: what they say, a line each time, and how to let them begin. */
-function readers(t: TestContext, url: string) {
-  const child = spawn(process.execPath, ['--import', 'tsx', CHILD, url, String(READERS), String(RUNS)], {
+async function readers(t: TestContext, url: string) {
+  const child = spawn(process.execPath, [await bundled(CHILD), url, String(READERS), String(RUNS)], {
     stdio: ['pipe', 'pipe', 'inherit'],
   });
   t.after(() => child.kill());
@@ -57,7 +58,7 @@ describe('slow readers', () => {
       const settings = { MONGODB_URI: '', HTTP_ENGINE: engine, STREAM_LIMIT: 'off', RATE_LIMIT: 'off' };
       const server = await serverOn(t, settings, { tap: waiting.tap });
       await server.insert(rows());
-      const { begin, said } = readers(t, server.url);
+      const { begin, said } = await readers(t, server.url);
       assert.ok(((await said()) as number) > BYTES);
       for (let run = 1; run <= RUNS; run++) {
         await waiting.until(READERS);

@@ -15,6 +15,7 @@ import { childServer, importItems, type ChildServer } from './support/child-serv
 import { testDirectory } from './support/lmdb.ts';
 import { openStore } from './support/mongo.ts';
 import { testMongo } from './support/mongod.ts';
+import { program } from './support/programs.ts';
 import type { StoreName } from './support/server.ts';
 
 const LONG = Boolean(process.env.LONG);
@@ -80,8 +81,8 @@ async function groundOf(t: TestContext, store: StoreName, coding: string): Promi
 }
 
 /** Starts the readers; resolves with what ends them, once all have taken their first bytes and take no more. */
-async function stallAll(t: TestContext, url: URL, coding: string): Promise<() => void> {
-  const readers = spawn('python3', [STALLED_READERS, url.port, String(READERS), coding], {
+async function stallAll(t: TestContext, python: string, url: URL, coding: string): Promise<() => void> {
+  const readers = spawn(python, [STALLED_READERS, url.port, String(READERS), coding], {
     stdio: ['pipe', 'pipe', 'inherit'],
   });
   t.after(() => readers.kill());
@@ -122,6 +123,8 @@ for (const [store, coding] of CASES)
   test(`${READERS} stalled readers (${store}, ${coding}) cost little memory each and no cursor, pages go on, and each is gone after STALL_TIMEOUT`, async (t) => {
     if (LONG)
       assert.equal(kernelWarning(), null, 'the kernel cuts readers itself when 5,000 fill its memory');
+    const python = program(t, ['python3'], ['--version']);
+    if (python === null) return;
     const ground = await groundOf(t, store, coding);
     if (!ground) return;
     const limits = { STREAM_LIMIT: 'off', RATE_LIMIT: 'off', STALL_TIMEOUT: `${STALL_SECONDS} s` };
@@ -131,7 +134,7 @@ for (const [store, coding] of CASES)
     const idle = server.rss();
     const cursors = await ground.openCursors();
 
-    const end = await stallAll(t, server.url, coding);
+    const end = await stallAll(t, python, server.url, coding);
     const each = ((await settled(server)) - idle) / READERS;
     const beside = await pageP99(server);
     assert.equal(await ground.openCursors(), cursors);

@@ -3,7 +3,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { Agent, request } from 'node:http';
 import { test, type TestContext } from 'node:test';
-import { childServer, program } from './support/child-server.ts';
+import { childServer, cli } from './support/child-server.ts';
 import { deferred } from './support/raw.ts';
 import { serverOn, testEnvironment, type EngineName } from './support/server.ts';
 
@@ -67,7 +67,7 @@ const STOPPED_EARLY = `data:text/javascript,${encodeURIComponent(
 /** How a command ends that is told to stop while the program is being loaded: its exit code and signal. */
 async function stoppedEarly(t: TestContext, args: readonly string[]): Promise<unknown[]> {
   const settings = await testEnvironment(t, { MONGODB_URI: '', NODE_OPTIONS: `--import ${STOPPED_EARLY}` });
-  const child = spawn(process.execPath, [await program(), ...args], {
+  const child = spawn(process.execPath, [await cli(), ...args], {
     env: { ...process.env, ...settings },
     stdio: ['ignore', 'ignore', 'inherit'],
   });

@@ -9,7 +9,7 @@ import { bundled } from '../../bench/bundled.ts';
 import { testEnvironment } from './server.ts';
 
 /** The program of the checkout, as `npm start` runs it. */
-export const program = () => bundled(join(import.meta.dirname, '../../src/cli.ts'));
+export const cli = () => bundled(join(import.meta.dirname, '../../src/cli.ts'));
 
 /** The server as users start it: a process of its own. */
 export interface ChildServer {
@@ -44,7 +44,7 @@ export interface LogLine {
 /** `sluice serve` with these settings; ended after the test. Rejects when it ends before it listens. */
 export async function childServer(t: TestContext, environment: Record<string, string>): Promise<ChildServer> {
   const settings = await testEnvironment(t, { LOG_LEVEL: 'info', ...environment });
-  const child = spawn(process.execPath, [await program(), 'serve'], {
+  const child = spawn(process.execPath, [await cli(), 'serve'], {
     env: { ...process.env, ...settings },
     stdio: ['ignore', 'pipe', 'inherit'],
   });
@@ -109,7 +109,7 @@ export async function importItems(
   args: readonly string[],
   environment: Record<string, string>,
 ): Promise<void> {
-  const child = spawn(process.execPath, [await program(), 'import', ...args], {
+  const child = spawn(process.execPath, [await cli(), 'import', ...args], {
     env: { ...process.env, ...environment },
     stdio: ['ignore', 'ignore', 'ignore'],
   });

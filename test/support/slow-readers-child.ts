@@ -1,5 +1,5 @@
 /**
- * node --import tsx slow-readers-child.ts URL READERS RUNS: in each run so many readers at once, in all formats and codings, that take
+ * slow-readers-child.ts URL READERS RUNS: in each run so many readers at once, in all formats and codings, that take
  * nothing until a line comes on standard input, then stall at random; each is compared with what a fast reader got. Says on standard
  * output, a line each time: first how long the bodies are, then what each run came to. In a process of its own, so that neither
  * readers nor server wait for the other's work.

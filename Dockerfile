@@ -2,9 +2,11 @@
 FROM node:24-trixie-slim AS build
 WORKDIR /app
 COPY package.json package-lock.json ./
-COPY src ./src
+# Packages are a layer of their own: a change in src installs nothing again.
+RUN npm ci --ignore-scripts
 COPY tsconfig.json tsconfig.build.json ./
-RUN npm ci && npm run build && npm prune --omit=dev --ignore-scripts
+COPY src ./src
+RUN npm run build && npm prune --omit=dev --ignore-scripts
 
 FROM node:24-trixie-slim
 WORKDIR /app

@@ -44,7 +44,7 @@ export class Lineup {
     if (running) return running;
     const upstream = name === 'bare uWS' ? (await this.#subject('sluice')).process.url : null;
     const here = programOf(name, this.#ground.environment, upstream);
-    const program = revision ? { ...here, file: join(revision.directory, 'src/cli.ts') } : here;
+    const program = revision ? { ...here, file: join(revision.directory, 'dist/cli.js') } : here;
     const process = await startProcess(program);
     this.#assertEngine(name, process.announced);
     const subject = { name: label, program, process };

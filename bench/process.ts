@@ -1,7 +1,7 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface, type Interface } from 'node:readline';
-import { bundled } from './bundled.ts';
+import { compiled } from './compiled.ts';
 
 /** A server or limit under measurement, as a child process of its own. */
 export interface Measured {
@@ -16,7 +16,7 @@ export interface Measured {
 }
 
 export interface Program {
-  /** A TypeScript file, run as `npm start` does. */
+  /** The built program, or a TypeScript file, which is compiled first. */
   readonly file: string;
   readonly args?: readonly string[];
   readonly environment: Readonly<Record<string, string>>;
@@ -66,7 +66,7 @@ async function start(
 ): Promise<ChildProcess> {
   const inherited = { ...process.env };
   delete inherited.MONGODB_URI; // which store a program uses is said by its own environment alone
-  const child = spawn(process.execPath, [await bundled(file), ...args], {
+  const child = spawn(process.execPath, [await compiled(file), ...args], {
     env: { ...inherited, NODE_ENV: 'production', ...environment },
     stdio,
   });

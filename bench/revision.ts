@@ -11,7 +11,7 @@ const ROOT = join(import.meta.dirname, '..');
 /** Medians that differ by less say nothing, however quiet the rounds were. */
 const LEAST_DIFFERENCE = 0.05;
 
-/** Checks a commit out in a directory of its own and builds what it needs, with the packages of this one. */
+/** Checks a commit out in a directory of its own and builds it, with the packages of this one. */
 export async function checkOut(name: string): Promise<Revision & { remove(): Promise<void> }> {
   const directory = join(await mkdtemp(join(tmpdir(), 'sluice-revision-')), 'tree');
   const git = (...args: string[]) => run('git', args, { cwd: ROOT });
@@ -22,7 +22,7 @@ export async function checkOut(name: string): Promise<Revision & { remove(): Pro
   };
   try {
     await symlink(join(ROOT, 'node_modules'), join(directory, 'node_modules'));
-    await run(process.execPath, ['src/serialize/build.mjs'], { cwd: directory });
+    await run('npm', ['run', 'build'], { cwd: directory });
     return { name, directory, remove };
   } catch (error) {
     await remove();

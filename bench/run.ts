@@ -6,6 +6,7 @@
  */
 import { writeFileSync } from 'node:fs';
 import { CANDIDATES, type CandidateName } from './candidates.ts';
+import { buildProgram } from './compiled.ts';
 import { openDatabaseServer, openGround, type DatabaseServer } from './ground.ts';
 import { Lineup, type Revision } from './lineup.ts';
 import { commit, machineLine, versions } from './machine.ts';
@@ -156,6 +157,7 @@ function progress(line: string): void {
 }
 
 const options = readOptions(process.argv.slice(2));
+if (options.mode === 'micro' || options.mode === 'measure') await buildProgram();
 if (options.mode === 'help') process.stdout.write(HELP);
 else if (options.mode === 'list') process.stdout.write(list(options));
 else if (options.mode === 'micro') await runMicro();

@@ -7,11 +7,11 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { test, type TestContext } from 'node:test';
-import { bundled } from '../bench/bundled.ts';
 import type { Export } from '../src/exports/export.ts';
 import { BSON } from '../src/store/bson.ts';
 import { openLmdb } from '../src/store/lmdb.ts';
 import { Slots } from '../src/store/slots.ts';
+import { childProgram } from './support/child-program.ts';
 import { awaited, exportRows, fileOf, order } from './support/exports.ts';
 import { testDirectory } from './support/lmdb.ts';
 import { openStore } from './support/mongo.ts';
@@ -21,7 +21,6 @@ import { testRedis } from './support/redis.ts';
 const KILLS = process.env.LONG ? 30 : 3;
 const ROWS = process.env.LONG ? 100_000 : 30_000;
 const LEASE_MS = '400';
-const CHILD = join(import.meta.dirname, 'support/export-child.ts');
 const ORDERS = [
   { format: 'csv', compression: 'br' },
   { format: 'json', compression: 'gzip', sort: 'price_desc' },
@@ -36,7 +35,7 @@ interface Child {
 
 async function startChild(t: TestContext, environment: Record<string, string>): Promise<Child> {
   const settings = { PORT: '0', SAMPLE: 'off', LEASE_MS, EXPORT_LIMIT: '1000', ...environment };
-  const child: ChildProcess = spawn(process.execPath, [await bundled(CHILD)], {
+  const child: ChildProcess = spawn(process.execPath, childProgram('export-child.ts'), {
     env: { ...process.env, MONGODB_URI: '', REDIS_URL: '', ...settings },
     stdio: ['ignore', 'pipe', 'inherit'],
   });

@@ -1,14 +1,13 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { test, type TestContext } from 'node:test';
 import { MongoClient } from 'mongodb';
 import { generateItems } from '../src/import/generate.ts';
 import { importItems } from '../src/import/import.ts';
 import type { ItemStore } from '../src/store/store.ts';
-import { bundled } from '../bench/bundled.ts';
+import { childProgram } from './support/child-program.ts';
 import { openRaw, testDirectory } from './support/lmdb.ts';
 import { testMongo } from './support/mongod.ts';
 import { openPlace } from './support/place.ts';
@@ -24,9 +23,9 @@ const ID_BYTES = 12;
 const KILLED = 'killed';
 
 /** Runs an import in a process of its own and kills it as soon as it says that `durable` rows are in. Resolves with how many it said. */
-async function killedAt(t: TestContext, child: string, place: string, durable: number): Promise<number> {
+async function killedAt(t: TestContext, place: string, durable: number): Promise<number> {
   const named = place.startsWith('mongodb://') ? `${place}&appName=${KILLED}` : place;
-  const importing = spawn(process.execPath, [child, named, String(COUNT)], {
+  const importing = spawn(process.execPath, [...childProgram('import-child.ts'), named, String(COUNT)], {
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   t.after(() => importing.kill('SIGKILL'));
@@ -83,14 +82,13 @@ for (const store of ['lmdb', 'mongodb'] satisfies StoreName[])
     const expected = new Map<string, Buffer>();
     for await (const row of generateItems(COUNT, 1))
       if ('item' in row) expected.set(idOf(Buffer.from(row.item)), Buffer.from(row.item));
-    const child = await bundled(join(import.meta.dirname, 'support/import-child.ts'));
     let longest = 0;
     for (let round = 0; round < ROUNDS; round++) {
       const place = store === 'lmdb' ? await testDirectory(t) : await testMongo(t);
       if (place === null) return;
       let before = 0;
       for (const durable of [1 + round, 2_000 - 23 * round, 4_000 - 47 * round]) {
-        const said = await killedAt(t, child, place, durable);
+        const said = await killedAt(t, place, durable);
         await checkIndexes(place);
         const started = performance.now();
         before = await withItems(place, async (items) => {

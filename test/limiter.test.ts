@@ -1,10 +1,8 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
-import { join } from 'node:path';
 import { test } from 'node:test';
 import { promisify } from 'node:util';
 import fc from 'fast-check';
-import { bundled } from '../bench/bundled.ts';
 import { AppError } from '../src/errors.ts';
 import { createMemoryLimiter } from '../src/limiter/memory.ts';
 import {
@@ -16,6 +14,7 @@ import {
   tooManyRequests,
 } from '../src/limiter/policy.ts';
 import { StreamSlots } from '../src/limiter/streams.ts';
+import { childProgram } from './support/child-program.ts';
 
 const MINUTE = { limit: 10, windowSeconds: 60 };
 
@@ -139,8 +138,7 @@ test('windows that end one after another are given back one after another', () =
 
 test('a million addresses fit into 100 MB, each with a counter of its own', async (t) => {
   const [count, most] = process.env.LONG ? [1_000_000, 100] : [100_000, 50];
-  const flood = await bundled(join(import.meta.dirname, 'support/address-flood.ts'));
-  const { stdout } = await promisify(execFile)(process.execPath, [flood, String(count)]);
+  const { stdout } = await promisify(execFile)(process.execPath, [...childProgram('address-flood.ts'), String(count)]);
   const megabytes = Number(stdout) / 1e6;
   t.diagnostic(`${count} addresses took ${megabytes.toFixed(1)} MB`);
   assert.ok(megabytes > 1 && megabytes < most, `${megabytes} MB`);

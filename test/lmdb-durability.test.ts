@@ -1,13 +1,12 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { test } from 'node:test';
 import { BSON } from '../src/store/bson.ts';
 import { openLmdb } from '../src/store/lmdb.ts';
 import { Slots } from '../src/store/slots.ts';
-import { bundled } from '../bench/bundled.ts';
+import { childProgram } from './support/child-program.ts';
 import { openRaw, testDirectory } from './support/lmdb.ts';
 
 const KILLS = process.env.LONG ? 200 : 5;
@@ -15,14 +14,13 @@ const KILLS = process.env.LONG ? 200 : 5;
 const KILLS_A_DIRECTORY = 10;
 
 test(`after ${KILLS} kill -9 every acknowledged row is there, and the indexes are those of the rows`, async (t) => {
-  const writer = await bundled(join(import.meta.dirname, 'support/lmdb-writer.ts'));
   let directory = await testDirectory(t);
   let acknowledged = new Set<number>();
   let [inAll, longest] = [0, 0];
   for (let kill = 1; kill <= KILLS; kill++) {
     if (kill % KILLS_A_DIRECTORY === 0) [directory, acknowledged] = [await testDirectory(t), new Set()];
     const before = acknowledged.size;
-    await writeUntilKilled(writer, directory, kill, acknowledged);
+    await writeUntilKilled(directory, kill, acknowledged);
     inAll += acknowledged.size - before;
     assert.ok(acknowledged.size > before, 'something was written');
 
@@ -48,15 +46,14 @@ test(`after ${KILLS} kill -9 every acknowledged row is there, and the indexes ar
 });
 
 /** Kills the writer a moment after some acknowledgement: with three inserts at once one is always under way. */
-async function writeUntilKilled(
-  writer: string,
-  directory: string,
-  seed: number,
-  acknowledged: Set<number>,
-): Promise<void> {
-  const child = spawn(process.execPath, [writer, directory, String(seed), '1000'], {
-    stdio: ['ignore', 'pipe', 'inherit'],
-  });
+async function writeUntilKilled(directory: string, seed: number, acknowledged: Set<number>): Promise<void> {
+  const child = spawn(
+    process.execPath,
+    [...childProgram('lmdb-writer.ts'), directory, String(seed), '1000'],
+    {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    },
+  );
   const exit = once(child, 'exit');
   const killAt = 1 + Math.floor(Math.random() * 40);
   let lines = 0;

@@ -4,12 +4,12 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { open } from 'lmdb';
-import { bundled } from '../bench/bundled.ts';
 import { AppError } from '../src/errors.ts';
 import { makeBookmark } from '../src/store/bookmark.ts';
 import { Int32 } from '../src/store/bson.ts';
 import { FILE, openLmdb } from '../src/store/lmdb.ts';
 import { Slots } from '../src/store/slots.ts';
+import { childProgram } from './support/child-program.ts';
 import { makeItem, makeItems } from './support/items.ts';
 import { openRaw, testDirectory } from './support/lmdb.ts';
 import { NEVER, PLENTY, readRows } from './support/reading.ts';
@@ -72,9 +72,8 @@ test('what another process writes is seen by the next look', async (t) => {
   t.after(() => store.close());
   const first = makeBookmark({ _id: new Int32(999_995) });
   assert.equal(await store.items.get(first, NEVER), null);
-  const writer = await bundled(join(import.meta.dirname, 'support/lmdb-writer.ts'));
   // All in one turn of the event loop, for which lmdb would keep the snapshot it has.
-  const said = execFileSync(process.execPath, [writer, directory, '1', '1'], {
+  const said = execFileSync(process.execPath, [...childProgram('lmdb-writer.ts'), directory, '1', '1'], {
     encoding: 'utf8',
   });
   assert.match(said, /^999995$/m);

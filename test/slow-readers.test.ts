@@ -1,11 +1,10 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
-import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { describe, test, type TestContext } from 'node:test';
-import { bundled } from '../bench/bundled.ts';
 import type { Document } from '../src/store/bson.ts';
 import { catalogue } from './support/catalogue.ts';
+import { childProgram } from './support/child-program.ts';
 import { serverOn, type EngineName } from './support/server.ts';
 import type { Run } from './support/slow-readers-child.ts';
 import { Waiting } from './support/waiting.ts';
@@ -17,7 +16,6 @@ const BYTES = process.env.LONG ? 8_000_000 : 4_000_000;
 const ROWS = 12_000;
 /** What a stream keeps that waits: where its encoder is, and no batch, of which the smallest here are ten times as large. */
 const KEPT_BYTES = 8_192;
-const CHILD = join(import.meta.dirname, 'support/slow-readers-child.ts');
 
 /** Rows of which no compression makes half of the bytes smaller. */
 function rows(): Document[] {
@@ -35,10 +33,14 @@ function rows(): Document[] {
 }
 
 /** The readers, in a process of their own: what they say, a line each time, and how to let them begin. */
-async function readers(t: TestContext, url: string) {
-  const child = spawn(process.execPath, [await bundled(CHILD), url, String(READERS), String(RUNS)], {
-    stdio: ['pipe', 'pipe', 'inherit'],
-  });
+function readers(t: TestContext, url: string) {
+  const child = spawn(
+    process.execPath,
+    [...childProgram('slow-readers-child.ts'), url, String(READERS), String(RUNS)],
+    {
+      stdio: ['pipe', 'pipe', 'inherit'],
+    },
+  );
   t.after(() => child.kill());
   const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
   return {
@@ -58,7 +60,7 @@ describe('slow readers', () => {
       const settings = { MONGODB_URI: '', HTTP_ENGINE: engine, STREAM_LIMIT: 'off', RATE_LIMIT: 'off' };
       const server = await serverOn(t, settings, { tap: waiting.tap });
       await server.insert(rows());
-      const { begin, said } = await readers(t, server.url);
+      const { begin, said } = readers(t, server.url);
       assert.ok(((await said()) as number) > BYTES);
       for (let run = 1; run <= RUNS; run++) {
         await waiting.until(READERS);

@@ -1,11 +1,7 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { copyFile, mkdtemp, rm, stat } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { test } from 'node:test';
-import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { createXxh64, fingerprint } from '../src/serialize/fingerprint.ts';
 import { serializers } from '../src/serialize/serializers.ts';
@@ -102,25 +98,6 @@ test('the precompiled serializers write what their schemas name, in their order'
     serializers.page({ ...page, nextCursor: 'abc', page: 2 }),
     '{"limit":5,"hasMore":false,"nextCursor":"abc","page":2}',
   );
-});
-
-const BUILD = new URL('../src/serialize/build.mjs', import.meta.url);
-
-test('the build does nothing when the module is newer than its sources', async () => {
-  const wasm = new URL('../src/serialize/transcode.wasm', import.meta.url);
-  const before = await stat(wasm);
-  await run(process.execPath, [fileURLToPath(BUILD), '--if-missing']);
-  assert.equal((await stat(wasm)).mtimeMs, before.mtimeMs);
-});
-
-test('without the compiler the build says so and does not fail, but there is nothing to copy', async (t) => {
-  const folder = await mkdtemp(join(tmpdir(), 'sluice-build-'));
-  t.after(() => rm(folder, { recursive: true }));
-  const script = join(folder, 'build.mjs');
-  await copyFile(BUILD, script);
-  const { stdout } = await run(process.execPath, [script]);
-  assert.match(stdout, /assemblyscript is not installed/);
-  await assert.rejects(run(process.execPath, [script, '--copy', folder]), /transcode\.wasm/);
 });
 
 test('a memory that is not of WebAssembly leaves the work to JavaScript, and says why', () => {

@@ -5,11 +5,17 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
 import type { TestContext } from 'node:test';
-import { bundled } from '../../bench/bundled.ts';
+import { buildProgram } from '../../bench/compiled.ts';
 import { testEnvironment } from './server.ts';
 
-/** The program of the checkout, as `npm start` runs it. */
-export const cli = () => bundled(join(import.meta.dirname, '../../src/cli.ts'));
+const CLI = join(import.meta.dirname, '../../dist/cli.js');
+let built: Promise<void> | null = null;
+
+/** The program of the checkout, as `npm start` runs it; built before, where src is newer. */
+export async function cli(): Promise<string> {
+  await (built ??= buildProgram());
+  return CLI;
+}
 
 /** The server as users start it: a process of its own. */
 export interface ChildServer {

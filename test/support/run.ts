@@ -10,6 +10,7 @@ import { once } from 'node:events';
 import { readdirSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
+import { buildProgram } from '../../bench/compiled.ts';
 import { findMongod } from './find-mongod.ts';
 import { startSharedMongod } from './mongod.ts';
 
@@ -34,6 +35,7 @@ const files = readdirSync(join(ROOT, 'test'))
   .map((name) => join('test', name));
 if (files.length === 0) throw new Error(`no test file has ${words.join(' or ')} in its name`);
 
+await buildProgram();
 const limit = given.includes('--long') ? LONG_LIMIT_MS : LIMIT_MS;
 const found = await findMongod();
 const mongod = process.env.MONGODB_URI ? null : await startSharedMongod(given.includes('--long'));

@@ -1,0 +1,133 @@
+/**
+ * Builds dist, the program that `npm start`, the package, the container, the benchmark and the tests' servers run.
+ *
+ *   node src/build.mjs               build
+ *   node src/build.mjs --if-stale    build only when a file below src is newer than dist
+ *
+ * transcode.wasm and Scalar's script are built beside their sources, where tests find them, and copied into dist.
+ * Without development dependencies there is no compiler: then nothing is built, and one line says so.
+ */
+import { execFile } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { cp, mkdir, readdir, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import { dirname, join } from 'node:path';
+import process from 'node:process';
+import { promisify } from 'node:util';
+
+const SRC = import.meta.dirname;
+const ROOT = dirname(SRC);
+const DIST = join(ROOT, 'dist');
+/** Written last: without it a build was broken off. */
+const STAMP = join(DIST, '.built');
+
+const WASM = 'serialize/transcode.wasm';
+const SCALAR = 'docs/scalar.js';
+const ASSETS = [WASM, SCALAR, 'import/sample', 'web/page'];
+
+const WASM_FLAGS = [
+  '-O3',
+  '--noAssert',
+  '--enable=simd',
+  // No allocation and no garbage: the stub runtime, static data from address 1024 on, far inside the 4 reserved pages.
+  '--runtime=stub',
+  '--memoryBase=1024',
+  '--importMemory',
+  '--initialMemory=4',
+  '--noExportMemory',
+];
+
+const missing = ['typescript', 'assemblyscript', '@scalar/fastify-api-reference'].filter(
+  (tool) => !existsSync(join(ROOT, 'node_modules', tool)),
+);
+const ifStale = process.argv.includes('--if-stale');
+if (missing.length > 0)
+  console.log(`sluice: nothing is built: ${missing.join(', ')} not installed (development dependencies).`);
+else if (!ifStale || (await isStale())) await build();
+
+async function build() {
+  await rm(DIST, { recursive: true, force: true });
+  const sources = await filesOf('serialize', (name) => name.endsWith('.as.ts'));
+  if (await isOlder(join(SRC, WASM), sources)) await buildWasm();
+  if (await isOlder(join(SRC, SCALAR), [])) await buildScalar();
+  await compile();
+  for (const asset of ASSETS) await cp(join(SRC, asset), join(DIST, asset), { recursive: true });
+  await writeFile(STAMP, '');
+}
+
+async function isStale() {
+  return isOlder(
+    STAMP,
+    await filesOf('.', (name) => !/^(serialize\/transcode\.wasm|docs\/scalar\.js)$/.test(name)),
+  );
+}
+
+async function compile() {
+  const tsc = createRequire(import.meta.url).resolve('typescript/bin/tsc');
+  try {
+    await promisify(execFile)(process.execPath, [tsc, '-p', join(ROOT, 'tsconfig.build.json')]);
+  } catch (error) {
+    process.stderr.write(error.stdout ?? '');
+    throw error;
+  }
+}
+
+async function buildWasm() {
+  const { default: asc } = await import('assemblyscript/asc');
+  let wasm;
+  const { error, stderr } = await asc.main(
+    ['transcode.as.ts', '--baseDir', join(SRC, 'serialize'), '-o', 'transcode.wasm', ...WASM_FLAGS],
+    {
+      writeFile: (name, contents) => {
+        if (name === 'transcode.wasm') wasm = contents;
+      },
+    },
+  );
+  if (error || !wasm) {
+    process.stderr.write(stderr.toString());
+    throw error ?? new Error('the AssemblyScript compiler wrote no transcode.wasm');
+  }
+  await writeWhole(join(SRC, WASM), wasm);
+}
+
+/** Scalar publishes its script inside its plugin for Fastify, which serves it: the plugin is asked for it. */
+async function buildScalar() {
+  const { default: fastify } = await import('fastify');
+  const { default: scalar } = await import('@scalar/fastify-api-reference');
+  const app = fastify();
+  await app.register(scalar, { routePrefix: '/docs', configuration: { url: '/openapi.json' } });
+  const { statusCode, rawPayload } = await app.inject('/docs/js/scalar.js');
+  await app.close();
+  if (statusCode !== 200 || rawPayload.length < 1e6) throw new Error(`Scalar gave no script: ${statusCode}`);
+  await writeWhole(join(SRC, SCALAR), rawPayload);
+}
+
+/** A process that starts meanwhile must not load half a file. */
+async function writeWhole(path, contents) {
+  const unfinished = `${path}.${process.pid}`;
+  await mkdir(dirname(path), { recursive: true });
+  await writeFile(unfinished, contents);
+  await rename(unfinished, path);
+}
+
+/** The files below a folder of src, as full paths. */
+async function filesOf(folder, wanted) {
+  const names = await readdir(join(SRC, folder), { recursive: true });
+  return names.filter(wanted).map((name) => join(SRC, folder, name));
+}
+
+async function isOlder(target, sources) {
+  const times = await Promise.all(sources.map(changedAt));
+  const built = await changedAt(target);
+  return built === 0 || times.some((time) => time > built);
+}
+
+/** Milliseconds since 1970; 0 when there is no such file. */
+async function changedAt(path) {
+  try {
+    return (await stat(path)).mtimeMs;
+  } catch (error) {
+    if (error.code === 'ENOENT') return 0;
+    throw error;
+  }
+}

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { User } from '../src/users/user.ts';
 import { childServer } from './support/child-server.ts';
 import { testDirectory } from './support/lmdb.ts';
 import { ownMongod, withDatabase } from './support/mongod.ts';
 import { serverOn } from './support/server.ts';
+import { bodyOf, checkAll, newWriters, type Known } from './support/user-writers.ts';
 import { PATH, usersAt, type Users } from './support/users.ts';
 
 const KILLS = process.env.LONG ? 200 : 1;
@@ -13,12 +13,6 @@ const LANES = process.env.LONG ? 5 : 1;
 const WRITERS = 200;
 /** A lane kills after so many acknowledged writes at most, at another number each time. */
 const MOST_WRITES = 1_000;
-
-/** What a writer knows of its user: the last version acknowledged, and the last one sent. */
-interface Known {
-  acknowledged: number;
-  sent: number;
-}
 
 /**
  * Each writer puts one version of its user after the other until the server is gone; `kill` is called once so many were
@@ -52,37 +46,6 @@ async function writeUntilGone(
   assert.ok(acknowledged >= killAfter);
 }
 
-const bodyOf = (writer: number, version: number) => ({
-  name: `version ${version}`,
-  email: `w${writer}@example.org`,
-  metadata: { version: String(version) },
-});
-
-/** Each user is a version that was sent, whole, and none older than the last acknowledged. */
-async function checkAll(users: Users, known: readonly Known[]): Promise<void> {
-  const stored = new Map<string, User>();
-  for (let next: string | null = ''; next !== null;) {
-    const answer = await users.send('GET', `${PATH}?limit=1000${next && `&cursor=${next}`}`);
-    assert.equal(answer.status, 200, answer.text);
-    const { data, page } = answer.json as { data: User[]; page: { hasMore: boolean; nextCursor: string } };
-    for (const user of data) stored.set(user.id, user);
-    next = page.hasMore ? page.nextCursor : null;
-  }
-  for (const [n, { acknowledged, sent }] of known.entries()) {
-    const user = stored.get(`w${n}`);
-    if (!user) {
-      assert.equal(acknowledged, 0, `w${n} was acknowledged, but is lost`);
-      continue;
-    }
-    const version = Number(user.metadata?.version);
-    assert.ok(version >= acknowledged && version <= sent, `w${n}: ${acknowledged} <= ${version} <= ${sent}`);
-    const { name, email, metadata } = user;
-    assert.deepEqual({ name, email, metadata }, bodyOf(n, version), 'whole');
-  }
-}
-
-const newWriters = (): Known[] => Array.from({ length: WRITERS }, () => ({ acknowledged: 0, sent: 0 }));
-
 /** When the `kill`-th of a lane comes: any number up to MOST_WRITES, so that no two fall at the same place. */
 const killAfter = (kill: number) => 1 + ((kill * 389) % MOST_WRITES);
 
@@ -95,7 +58,7 @@ async function inLanes(run: (kills: number) => Promise<readonly Known[]>): Promi
 test(`after ${KILLS} kill -9 of a server under ${WRITERS} writers every acknowledged user is there`, async (t) => {
   const acknowledged = await inLanes(async (kills) => {
     const settings = { DATA_DIR: await testDirectory(t), MONGODB_URI: '', RATE_LIMIT: 'off' };
-    const known = newWriters();
+    const known = newWriters(WRITERS);
     for (let kill = 1; kill <= kills; kill++) {
       const server = await childServer(t, settings);
       const users = usersAt(server.url.origin);
@@ -111,7 +74,7 @@ test(`after ${KILLS} kill -9 of a server under ${WRITERS} writers every acknowle
 
 test(`after ${KILLS} kill -9 of mongod under ${WRITERS} writers every acknowledged user is there`, async (t) => {
   const acknowledged = await inLanes(async (kills) => {
-    const known = newWriters();
+    const known = newWriters(WRITERS);
     const mongod = await ownMongod(t);
     const member = mongod?.members[0];
     if (!mongod || !member) return known;

@@ -181,6 +181,9 @@ function openFile(path: string): RootDatabase {
       ...(HAS_SPARE_ADDRESSES && { mapSize: MAP_BYTES }),
       // Transactions are explicit here. With it, a failed commit also rejects a promise that nobody can get hold of.
       eventTurnBatching: false,
+      // With it, a second lock is held during a sync. When its owner is killed, the next one may take its own transaction for
+      // the dead one's, and its environment is lost (`mdb_mutex_failed`). Each commit is waited for here, so none overlap.
+      overlappingSync: false,
       maxReaders: MOST_READERS,
       maxDbs: 16,
     });

@@ -21,6 +21,8 @@ export async function cli(): Promise<string> {
 export interface ChildServer {
   readonly url: URL;
   readonly pid: number;
+  /** The process that listens, or the first of several: with WORKERS not the one that was started. */
+  readonly listener: number;
   /** Resident memory in bytes, without pages of mapped files, which are the kernel's cache; 0 where /proc is missing. */
   rss(): number;
   /** The log's lines so far and to come, each once: a loop over them waits for more. */
@@ -39,6 +41,10 @@ export interface LogLine {
   readonly path?: string;
   readonly end?: string;
   readonly ms?: number;
+  /** Of a worker that ended. */
+  readonly worker?: number;
+  readonly code?: number | null;
+  readonly signal?: string | null;
   /** The id of an export. */
   readonly export?: string;
   /** Of loop-hold.mjs: turns of the event loop, the longest, and p99.9 of all so far, in milliseconds. */
@@ -72,7 +78,7 @@ export async function childServer(t: TestContext, environment: Record<string, st
   for await (const line of log) {
     const { msg, url } = (last = line);
     if (msg === 'listening' && url !== undefined)
-      return { url: new URL(url), pid, rss: () => rssOf(pid), log, end };
+      return { url: new URL(url), pid, listener: line.pid, rss: () => rssOf(pid), log, end };
   }
   if (child.exitCode === null && child.signalCode === null) await once(child, 'exit');
   const how = child.signalCode ?? String(child.exitCode);

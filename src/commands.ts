@@ -1,4 +1,5 @@
 import { ConfigError, readConfig, settingsHelp, type Config } from './config.ts';
+import { StoreLostError } from './errors.ts';
 import { IMPORT_HELP, parseImportArguments, runImport } from './import/command.ts';
 import { kernelWarning } from './kernel.ts';
 import { startServer } from './main.ts';
@@ -30,8 +31,12 @@ ${settingsHelp()}
 
 SIGTERM and SIGINT stop it in order: open answers finish, streams are cut after STREAM_GRACE.
 
-Exit codes: 0 stopped in order, 1 it cannot listen or the store refuses, 2 a setting is wrong (all faults are listed).
+Exit codes: 0 stopped in order, 1 it cannot listen or the store refuses, 2 a setting is wrong (all faults are listed),
+3 the embedded store can no longer be used by this process: start it anew (WORKERS does).
 `;
+
+/** A supervisor is to start the server anew. */
+const STORE_LOST = 3;
 
 async function main(argv: readonly string[], signals: Signals): Promise<number> {
   const [command, ...rest] = argv;
@@ -76,7 +81,14 @@ async function serve({ first }: Signals): Promise<number> {
 }
 
 async function startAlone(config: Config, log: Log): Promise<() => Promise<void>> {
-  const server = await startServer(config, log, { sharedPort: isWorker, ...(isWorker && { gatherMetrics }) });
+  const onStoreLost = (err: StoreLostError): never => {
+    log.fatal({ err }, 'the embedded store is lost: this process ends, and is to be started anew');
+    return process.exit(STORE_LOST); // at once: what still looks at the store would spoil memory (see hearFailures)
+  };
+  const server = await startServer(config, log, {
+    ...{ onStoreLost, sharedPort: isWorker },
+    ...(isWorker && { gatherMetrics }),
+  });
   tellListening();
   return () => server.close();
 }

@@ -82,6 +82,19 @@ export function storeUnavailable(cause: unknown, seconds = 5): AppError {
   });
 }
 
+/** The store can never be used again by this process, which is to end at once and to be started anew. */
+export class StoreLostError extends AppError {
+  constructor(cause: Error) {
+    super(
+      'store-unavailable',
+      `The embedded store can no longer be used by this process (${cause.message}). ` +
+        'All that was acknowledged is on disk: start the process anew.',
+      { cause, headers: { 'retry-after': '5' } },
+    );
+    this.name = 'StoreLostError';
+  }
+}
+
 /** A point in time was asked for where the store has only a present. */
 export function snapshotUnsupported(cause?: unknown): AppError {
   return new AppError(

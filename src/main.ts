@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createApp } from './app.ts';
 import type { Config } from './config.ts';
+import type { StoreLostError } from './errors.ts';
 import { Exporter } from './exports/exporter.ts';
 import { Jobs } from './exports/jobs.ts';
 import { VERSION } from './version.ts';
@@ -50,6 +51,8 @@ export interface Server {
 export interface ServerOptions {
   /** How long a stream waits for a store that is away. Milliseconds; 30 s by default. */
   readonly lastingMs?: number;
+  /** Called once when this process can never use its store again: it is to end at once, without closing the server. */
+  readonly onStoreLost?: (error: StoreLostError) => void;
   /** How long nobody else touches an export whose worker is silent. Milliseconds; 10 s by default. */
   readonly leaseMs?: number;
   /** See EngineOptions. 1 s by default. */
@@ -91,6 +94,7 @@ async function start(
     lastingMs = LASTING_MS,
     quietMs = QUIET_MS,
     leaseMs = LEASE_MS,
+    onStoreLost,
     sharedPort = false,
     overloadProbe,
     tapStore = (store) => store,
@@ -113,7 +117,8 @@ async function start(
     exports: () => exporter.counts,
     overloaded: () => guard.overloaded,
   });
-  const store = timedStore(tapStore(await openStore(config, slots, log)), metrics);
+  const opened = await openStore(config, slots, log, { ...(onStoreLost && { onLost: onStoreLost }) });
+  const store = timedStore(tapStore(opened), metrics);
   closes.push(
     () => store.close(),
     () => guard.close(),

@@ -1,11 +1,12 @@
 import { join } from 'node:path';
 import { open } from 'lmdb';
 import type { RootDatabase } from 'lmdb';
-import { snapshotUnsupported, storeUnavailable } from '../errors.ts';
+import { snapshotUnsupported, StoreLostError, storeUnavailable } from '../errors.ts';
 import { Directory } from './directory.ts';
 import type { FileStore } from './files.ts';
 import { Commits } from './lmdb/commits.ts';
 import { commitFault, storeFault } from './lmdb/errors.ts';
+import { hearFailures, isPanic } from './lmdb/failures.ts';
 import { checkPlace, messageOf } from './lmdb/place.ts';
 import { LmdbReader } from './lmdb/read.ts';
 import { NAMES, Tables } from './lmdb/tables.ts';
@@ -41,6 +42,8 @@ export interface LmdbOptions {
   readonly slots: Slots;
   /** Rows of one transaction. More is faster and holds the event loop longer (512: 10 ms): for imports. */
   readonly transactionRows?: number;
+  /** Called once when this process can never use the store again: it is to end at once, without closing the store. */
+  readonly onLost?: (error: StoreLostError) => void;
   /** A clock in milliseconds. */
   readonly now?: () => number;
 }
@@ -74,27 +77,32 @@ class LmdbStore implements Store {
   readonly #writer: LmdbWriter;
   readonly #changes: readonly LmdbChanges[];
   readonly #now: () => number;
+  readonly #onLost: (error: StoreLostError) => void;
   #isOpen = true;
+  #lost: StoreLostError | null = null;
 
   constructor(root: RootDatabase, tables: Tables, options: LmdbOptions) {
-    const { directory, slots, transactionRows, now = () => performance.now() } = options;
+    const { directory, slots, transactionRows, onLost, now = () => performance.now() } = options;
     this.#now = now;
+    this.#onLost = onLost ?? (() => undefined);
     this.files = new Directory(join(directory, 'exports'));
     this.#root = root;
     this.#tables = tables;
     const commits = new Commits(root, {
       check: () => this.#check(),
-      faultOf: (error) => commitFault(error, directory),
+      faultOf: async (error) => this.#lossBy(error) ?? (await commitFault(error, directory)),
+      onLost: (failure) => this.#lose(failure),
     });
+    hearFailures(root, (failure) => commits.failed(failure));
     this.#writer = new LmdbWriter(tables, commits, transactionRows);
     const turns = new Turns();
     const readerFor = (rows: 'items' | 'users' | 'exports') =>
       new LmdbReader(tables, rows, slots, turns, () => this.#begin());
     const items = readerFor('items');
     this.items = {
-      ...portOf(items),
-      count: (...call) => this.#count(items, ...call).catch(rethrow),
-      split: (...call) => this.#split(items, ...call).catch(rethrow),
+      ...this.#portOf(items),
+      count: (...call) => this.#told(this.#count(items, ...call)),
+      split: (...call) => this.#told(this.#split(items, ...call)),
       // An open transaction would keep a state, and every page of it from reuse: the file would grow as long.
       pointInTime: () => Promise.resolve(null),
       insert: (...call) => this.#writer.insert(...call),
@@ -104,8 +112,8 @@ class LmdbStore implements Store {
       new LmdbChanges(tables.exports, commits),
     ];
     this.#changes = [users, records];
-    this.users = { ...portOf(readerFor('users')), change: (...call) => users.change(...call) };
-    this.exports = { ...portOf(readerFor('exports')), change: (...call) => records.change(...call) };
+    this.users = { ...this.#portOf(readerFor('users')), change: (...call) => users.change(...call) };
+    this.exports = { ...this.#portOf(readerFor('exports')), change: (...call) => records.change(...call) };
   }
 
   /** All items are counted as they are written; those of a filter when asked for. */
@@ -126,25 +134,23 @@ class LmdbStore implements Store {
   }
 
   async ping(): Promise<void> {
-    await Promise.resolve()
-      .then(() => this.#check())
-      .catch(rethrow);
+    await this.#told(Promise.resolve().then(() => this.#check()));
   }
 
-  /** What was asked for is still written. */
+  /** What was asked for is still written. A store that is lost stays as it is: its environment would answer nothing. */
   async close(): Promise<void> {
     if (!this.#isOpen) return;
     await this.#writer.idle();
     await Promise.all(this.#changes.map((changes) => changes.idle()));
-    await this.ping(); // a dead environment would never answer what follows
+    if (this.#lost) return;
+    await this.ping(); // nor would one that is lost from here on
     this.#isOpen = false;
-    // lmdb waits for the flush of its last transaction, which never comes when that one failed: so one more, of nothing.
-    await this.#root.transaction(() => undefined);
     await this.#root.close();
   }
 
   /** Before each look: lmdb keeps a snapshot until a timer fires, but what is committed is to be seen, also by others. */
   #begin(): void {
+    if (this.#lost) throw this.#lost;
     if (!this.#isOpen) throw storeUnavailable(new Error('the embedded store is closed'));
     this.#root.resetReadTxn();
   }
@@ -154,20 +160,36 @@ class LmdbStore implements Store {
     this.#begin();
     if (!this.#tables.meta.getBinary(FORMAT_KEY)) throw storeUnavailable(new Error('the format is gone'));
   }
-}
 
-function portOf(reader: LmdbReader): RowReader {
-  return {
-    read: (plan, ...call) =>
-      plan.at === undefined
-        ? reader.read(plan, ...call).catch(rethrow)
-        : Promise.reject(snapshotUnsupported()),
-    get: (...call) => reader.get(...call).catch(rethrow),
-  };
-}
+  /** The loss that an error means, or that came before it; null when the store can still be used. */
+  #lossBy(error: unknown): StoreLostError | null {
+    if (isPanic(error)) this.#lose(error as Error);
+    return this.#lost;
+  }
 
-function rethrow(error: unknown): never {
-  throw storeFault(error);
+  #lose(cause: Error): void {
+    if (this.#lost) return;
+    this.#lost = new StoreLostError(cause);
+    this.#onLost(this.#lost);
+  }
+
+  async #told<T>(looking: Promise<T>): Promise<T> {
+    try {
+      return await looking;
+    } catch (error) {
+      throw this.#lossBy(error) ?? storeFault(error);
+    }
+  }
+
+  #portOf(reader: LmdbReader): RowReader {
+    return {
+      read: (plan, ...call) =>
+        plan.at === undefined
+          ? this.#told(reader.read(plan, ...call))
+          : Promise.reject(snapshotUnsupported()),
+      get: (...call) => this.#told(reader.get(...call)),
+    };
+  }
 }
 
 function openFile(path: string): RootDatabase {

@@ -1,6 +1,7 @@
 import { statfs } from 'node:fs/promises';
 import { constants } from 'node:os';
 import { AppError, storeUnavailable } from '../../errors.ts';
+import { codeOf } from './failures.ts';
 
 /** LMDB's own code for a file that has reached the size of its map. */
 const MAP_FULL = -30792;
@@ -11,13 +12,12 @@ const FULL_BELOW = 1024 * 1024;
 
 /**
  * What a failed commit is told as: AppError `insufficient-storage` when there is no space, else `store-unavailable`.
- * lmdb gives the cause as a second promise, which rejects beside the first one. LMDB says EIO for a write that was cut
- * short, and a full disk cuts the first write that does not fit: so `directory` is asked for its free space.
+ * LMDB says EIO for a write that was cut short, and a full disk cuts the first write that does not fit: so `directory`
+ * is asked for its free space.
  */
 export async function commitFault(error: unknown, directory: string): Promise<unknown> {
-  const cause = await causeOf(error);
-  const isFull = codeOf(cause) === EIO && (await freeBytes(directory)) < FULL_BELOW;
-  return isFull ? diskFull(cause) : storeFault(cause);
+  const isFull = codeOf(error) === EIO && (await freeBytes(directory)) < FULL_BELOW;
+  return isFull ? diskFull(error) : storeFault(error);
 }
 
 /** An error of LMDB, which has a number for a code, as AppError; any other (our own mistake) as it is. */
@@ -25,20 +25,6 @@ export function storeFault(error: unknown): unknown {
   const code = codeOf(error);
   if (code === null) return error;
   return NO_SPACE.has(code) ? diskFull(error) : storeUnavailable(error);
-}
-
-function codeOf(error: unknown): number | null {
-  return error instanceof Error && 'code' in error && typeof error.code === 'number' ? error.code : null;
-}
-
-async function causeOf(error: unknown): Promise<unknown> {
-  if (!(error instanceof Error && 'commitError' in error)) return error;
-  try {
-    await error.commitError;
-  } catch (cause) {
-    return cause;
-  }
-  return storeUnavailable(error); // a commit that failed without a cause
 }
 
 function diskFull(cause: unknown): AppError {

@@ -15,9 +15,32 @@ export interface WorkersOptions {
   readonly log: { error(details: object, message: string): void };
 }
 
-/** Pauses before a worker that ended without ever listening is started again. Milliseconds. */
+/** How a worker ended, and how long it had listened. */
+interface End {
+  readonly code: unknown;
+  readonly signal: unknown;
+  readonly listenedMs: number;
+}
+
 const FIRST_PAUSE_MS = 200;
 const LONGEST_PAUSE_MS = 10_000;
+/** A worker that listened for so long has worked, whatever it ended of. */
+const SETTLED_MS = 10_000;
+
+/**
+ * How long to wait before a worker is started in place of one that ended: longer each time, until one has settled. What ends
+ * them all at once is not made worse by their starts.
+ */
+export class Pauses {
+  #nextMs = FIRST_PAUSE_MS;
+
+  /** Milliseconds; `listenedMs` is how long the one that ended had listened, 0 when it never did. */
+  after(listenedMs: number): number {
+    const ms = listenedMs >= SETTLED_MS ? FIRST_PAUSE_MS : this.#nextMs;
+    this.#nextMs = Math.min(2 * ms, LONGEST_PAUSE_MS);
+    return ms;
+  }
+}
 
 /**
  * The process that has no work but its workers: each is the whole server, on the same port. One that ends is replaced.
@@ -26,8 +49,8 @@ const LONGEST_PAUSE_MS = 10_000;
 export class Workers {
   readonly #options: WorkersOptions;
   readonly #running = new Set<Worker>();
+  readonly #pauses = new Pauses();
   #stopping = false;
-  #pauseMs = FIRST_PAUSE_MS;
 
   private constructor(options: WorkersOptions) {
     this.#options = options;
@@ -72,8 +95,8 @@ export class Workers {
       throw new Error(
         `a worker ended before it listened (${String(told.code ?? told.signal)}); see its output`,
       );
-    this.#pauseMs = FIRST_PAUSE_MS;
-    void ended.then((how) => this.#replace(worker, port, how));
+    const since = performance.now();
+    void ended.then((how) => this.#replace(worker, port, { ...how, listenedMs: performance.now() - since }));
   }
 
   #isStopping(): boolean {
@@ -81,18 +104,17 @@ export class Workers {
   }
 
   /** Never rejects: one that cannot be started now is tried again later. */
-  async #replace(worker: Worker, port: number, how: { code: unknown; signal: unknown }): Promise<void> {
+  async #replace(worker: Worker, port: number, { code, signal, listenedMs }: End): Promise<void> {
     if (this.#isStopping()) return;
-    this.#options.log.error({ worker: worker.process.pid, ...how }, 'a worker ended and is replaced');
-    for (;;) {
+    this.#options.log.error({ worker: worker.process.pid, code, signal }, 'a worker ended and is replaced');
+    for (let pauseMs = this.#pauses.after(listenedMs); ; pauseMs = this.#pauses.after(0)) {
+      await new Promise((resolve) => setTimeout(resolve, pauseMs).unref());
+      if (this.#isStopping()) return;
       try {
         await this.#start(port);
         return;
       } catch (error) {
         this.#options.log.error({ err: error }, 'a worker could not be replaced yet');
-        await new Promise((resolve) => setTimeout(resolve, this.#pauseMs).unref());
-        this.#pauseMs = Math.min(2 * this.#pauseMs, LONGEST_PAUSE_MS);
-        if (this.#isStopping()) return;
       }
     }
   }

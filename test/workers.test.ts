@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { Pauses } from '../src/workers.ts';
 import { childServer, logged, type ChildServer } from './support/child-server.ts';
 import { samples } from './support/metrics.ts';
 import type { EngineName } from './support/server.ts';
@@ -69,4 +70,11 @@ test('workers whose primary is killed stop by themselves', async (t) => {
   const stopped = new Set<number>();
   for await (const { msg, pid } of server.log) if (msg === 'stopped') stopped.add(pid);
   assert.equal(stopped.size, 2, 'the log ends when the last of them has ended');
+});
+
+test('workers that end early are replaced later each time, until one has worked for a while', () => {
+  const pauses = new Pauses();
+  const early = [0, 50, 9_999, 0, 0, 0, 0, 0].map((listenedMs) => pauses.after(listenedMs));
+  assert.deepEqual(early, [200, 400, 800, 1_600, 3_200, 6_400, 10_000, 10_000]);
+  assert.deepEqual([pauses.after(10_000), pauses.after(0)], [200, 400]);
 });

@@ -27,6 +27,8 @@ export interface ChildServer {
   rss(): number;
   /** The log's lines so far and to come, each once: a loop over them waits for more. */
   readonly log: AsyncIterable<LogLine>;
+  /** The exit code (null: killed) when the process has ended. */
+  readonly ended: Promise<number | null>;
   /** Sends a signal and resolves with the exit code (null: killed) when the process has ended. */
   end(signal: NodeJS.Signals): Promise<number | null>;
 }
@@ -35,7 +37,10 @@ export interface LogLine {
   readonly level: number;
   readonly msg: string;
   readonly pid: number;
+  /** Milliseconds since 1970. */
+  readonly time: number;
   readonly url?: string;
+  readonly err?: { readonly message: string };
   /** Of a request; `end` is how it ended, after `ms` milliseconds. */
   readonly method?: string;
   readonly path?: string;
@@ -68,17 +73,16 @@ export async function childServer(t: TestContext, environment: Record<string, st
   });
   const pid = child.pid ?? 0;
   const log = logOf(child.stdout);
-  const end = async (signal: NodeJS.Signals): Promise<number | null> => {
-    const gone = once(child, 'exit');
+  const ended = once(child, 'exit').then(([code]: unknown[]) => code as number | null);
+  const end = (signal: NodeJS.Signals): Promise<number | null> => {
     child.kill(signal);
-    const [code] = (await gone) as [number | null];
-    return code;
+    return ended;
   };
   let last: LogLine | null = null;
   for await (const line of log) {
     const { msg, url } = (last = line);
     if (msg === 'listening' && url !== undefined)
-      return { url: new URL(url), pid, listener: line.pid, rss: () => rssOf(pid), log, end };
+      return { url: new URL(url), pid, listener: line.pid, rss: () => rssOf(pid), log, ended, end };
   }
   if (child.exitCode === null && child.signalCode === null) await once(child, 'exit');
   const how = child.signalCode ?? String(child.exitCode);

@@ -1,0 +1,84 @@
+/** An embedded store that a process can never use again (MDB_PANIC): that process ends with a clear line, and is started anew. */
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { test, type TestContext } from 'node:test';
+import { pathToFileURL } from 'node:url';
+import { childServer, cli, logged, type ChildServer } from './support/child-server.ts';
+import { testDirectory } from './support/lmdb.ts';
+import { usersAt } from './support/users.ts';
+
+const LOST = 'the embedded store is lost: this process ends, and is to be started anew';
+const BODY = { name: 'n', email: 'a@example.org' };
+
+/** Settings of a process whose LMDB panics as long as the file `panic` is there. */
+async function panicking(t: TestContext) {
+  const directory = await testDirectory(t);
+  const panic = join(directory, 'panic');
+  const preload = pathToFileURL(join(import.meta.dirname, 'support/lmdb-panic.mjs')).href;
+  const settings = {
+    ...{ MONGODB_URI: '', DATA_DIR: directory, RATE_LIMIT: 'off' },
+    ...{ NODE_OPTIONS: `--import ${preload}`, LMDB_PANIC: panic },
+  };
+  return { settings, panic };
+}
+
+/** Puts a user with whoever serves; the status, or null when that one ended meanwhile. */
+async function put({ url }: ChildServer, id: string): Promise<number | null> {
+  try {
+    return (await usersAt(url.origin).send('PUT', `/api/users/${id}`, { body: BODY })).status;
+  } catch (error) {
+    assert.ok(error instanceof TypeError, String(error)); // fetch: the connection is gone
+    return null;
+  }
+}
+
+test('a server whose embedded store is lost logs one clear line and ends with code 3', async (t) => {
+  const { settings, panic } = await panicking(t);
+  const server = await childServer(t, settings);
+  assert.equal(await put(server, 'before'), 201);
+  await writeFile(panic, '');
+  assert.equal(await put(server, 'lost'), null, 'nobody is told to try again');
+  const { level, err } = await logged(server, LOST);
+  assert.equal(level, 60);
+  assert.match(err?.message ?? '', /MDB_PANIC.*All that was acknowledged is on disk/);
+  assert.equal(await server.ended, 3);
+
+  await rm(panic);
+  const next = await childServer(t, settings);
+  assert.equal((await usersAt(next.url.origin).get('before')).status, 200);
+  assert.equal((await usersAt(next.url.origin).get('lost')).status, 404);
+});
+
+test('a worker whose embedded store is lost is replaced, and the next one serves', async (t) => {
+  const { settings, panic } = await panicking(t);
+  const server = await childServer(t, { ...settings, WORKERS: '2' });
+  await logged(server, 'listening');
+  await writeFile(panic, '');
+  assert.equal(await put(server, 'lost'), null);
+  const ended = await logged(server, 'a worker ended and is replaced');
+  assert.equal(ended.code, 3);
+  await logged(server, 'listening');
+  await rm(panic);
+  assert.equal(await put(server, 'after'), 201);
+  assert.equal((await fetch(new URL('/readyz', server.url))).status, 200);
+  assert.equal(await server.end('SIGTERM'), 0);
+});
+
+test('an import whose embedded store is lost says so in one line, and ends with code 1', async (t) => {
+  const { settings, panic } = await panicking(t);
+  await writeFile(panic, '');
+  const importing = spawn(process.execPath, [await cli(), 'import', '--generate', '50000'], {
+    env: { ...process.env, ...settings },
+    stdio: ['ignore', 'ignore', 'pipe'],
+  });
+  const said = text(importing.stderr);
+  assert.deepEqual(await once(importing, 'exit'), [1, null]);
+  const [line = '', summary = '', ...more] = (await said).trimEnd().split('\n');
+  assert.match(line, /^sluice: The embedded store can no longer be used by this process \(MDB_PANIC: /);
+  assert.match(summary, /^the import stopped: [\d,]+ rows read, 0 written$/);
+  assert.deepEqual(more, []);
+});

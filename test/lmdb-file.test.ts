@@ -93,6 +93,39 @@ test('a directory that cannot be written is said to be so', async (t) => {
   );
 });
 
+test('a directory that cannot be made is refused at once, and one that is there twice is not', async (t) => {
+  if (process.platform === 'linux')
+    await assert.rejects(
+      openLmdb({ directory: '/proc/sluice/data', slots: new Slots() }),
+      /DATA_DIR must be a directory this process can write to: ENOENT.*\/proc\/sluice/,
+    );
+  const directory = await testDirectory(t);
+  await writeFile(join(directory, 'file'), '');
+  await assert.rejects(
+    openLmdb({ directory: join(directory, 'file'), slots: new Slots() }),
+    /DATA_DIR must be a directory this process can write to: .*file is no directory/,
+  );
+  const deep = join(directory, 'a', 'b', 'c');
+  const stores = await Promise.all(
+    [deep, deep].map((place) => openLmdb({ directory: place, slots: new Slots() })),
+  );
+  await Promise.all(stores.map((store) => store.close()));
+});
+
+test('a file that was cut short is refused, and stays as it is', async (t) => {
+  const directory = await testDirectory(t);
+  const store = await openLmdb({ directory, slots: new Slots() });
+  await store.items.insert(bytesOf(makeItems(10_000)), 'fail');
+  await store.close();
+  const whole = await readFile(join(directory, FILE));
+  await writeFile(join(directory, FILE), whole.subarray(0, whole.length - 300 * 4096));
+  await assert.rejects(openLmdb({ directory, slots: new Slots() }), /it is cut short: it has \d+ bytes/);
+  await writeFile(join(directory, FILE), whole);
+  const again = await openLmdb({ directory, slots: new Slots() });
+  assert.equal((await readRows(again.items, BY_ID, {}, SIZE)).rows.length, 1000);
+  await again.close();
+});
+
 test('a file that is none of ours is refused and stays as it is', async (t) => {
   const foreign = await testDirectory(t);
   const other = open({ path: join(foreign, FILE), noSubdir: true });

@@ -1,5 +1,5 @@
-import { mkdir, open, rm, stat, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { mkdir, open, rm, stat, writeFile, type FileHandle } from 'node:fs/promises';
+import { dirname, join, resolve } from 'node:path';
 
 /** As much as a new store needs at first. */
 const PROBE = Buffer.alloc(64 * 1024);
@@ -8,7 +8,15 @@ const PROBE = Buffer.alloc(64 * 1024);
 const SMALLEST_PAGE = 4096;
 const MAGIC_AT = 24;
 const MAGIC = 0xbeefc0de;
+const VERSION_AT = 28;
 const VERSION = 2;
+/** What else such a page says, in the layout of 64 bits (MDB_meta in mdb.c). */
+const PAGE_BYTES_AT = 48;
+const LAST_PAGE_AT = 144;
+const TRANSACTION_AT = 152;
+const META_BYTES = 160;
+/** The last pages of a file may be free, and then they may never have been written. */
+const SPARE_PAGES = 256;
 
 /**
  * Looks whether a store can be in this place, before lmdb does: when opening fails, lmdb uses memory it has freed, which
@@ -16,7 +24,7 @@ const VERSION = 2;
  */
 export async function checkPlace(directory: string, file: string): Promise<void> {
   const path = join(directory, file);
-  await mkdir(directory, { recursive: true }).catch(notWritable);
+  await makeDirectory(resolve(directory)).catch(notWritable);
   // A store that is there may be opened on a full disk: it can be read. Without its lock file it would meet SIGBUS.
   const sizes = await Promise.all([sizeOf(path), sizeOf(`${path}-lock`)]).catch(notWritable);
   if (sizes.includes(0)) await probe(join(directory, `.${file}.${process.pid}`)).catch(notWritable);
@@ -26,6 +34,24 @@ export async function checkPlace(directory: string, file: string): Promise<void>
 
 export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
+}
+
+/** As `mkdir` with `recursive: true`, which Node never ends where a file system makes no directories (/proc/a). */
+async function makeDirectory(directory: string): Promise<void> {
+  if (await isDirectory(directory)) return;
+  if (dirname(directory) !== directory) await makeDirectory(dirname(directory));
+  try {
+    await mkdir(directory);
+  } catch (error) {
+    if (!(await isDirectory(directory))) throw error; // else another process was faster
+  }
+}
+
+/** False when nothing is there. */
+async function isDirectory(path: string): Promise<boolean> {
+  const found = await unlessMissing(stat(path));
+  if (found && !found.isDirectory()) throw new Error(`${path} is no directory`);
+  return found !== null;
 }
 
 async function probe(path: string): Promise<void> {
@@ -41,21 +67,39 @@ async function faultOf(path: string, size: number): Promise<string | null> {
   if (size === 0) return null;
   const file = await open(path, 'r+');
   try {
-    const { buffer } = await file.read(Buffer.alloc(MAGIC_AT + 8), 0, MAGIC_AT + 8, 0);
-    if (size < 2 * SMALLEST_PAGE || buffer.readUInt32LE(MAGIC_AT) !== MAGIC) return 'it is no LMDB file';
-    const version = buffer.readUInt32LE(MAGIC_AT + 4);
-    return version === VERSION ? null : `its LMDB data format is ${version}, expected ${VERSION}`;
+    const first = await metaAt(file, 0);
+    if (size < 2 * SMALLEST_PAGE || first.readUInt32LE(MAGIC_AT) !== MAGIC) return 'it is no LMDB file';
+    const version = first.readUInt32LE(VERSION_AT);
+    if (version !== VERSION) return `its LMDB data format is ${version}, expected ${VERSION}`;
+    const pageBytes = first.readUInt32LE(PAGE_BYTES_AT);
+    const second = await metaAt(file, pageBytes);
+    const latest =
+      second.readBigUInt64LE(TRANSACTION_AT) > first.readBigUInt64LE(TRANSACTION_AT) ? second : first;
+    const wanted = (Number(latest.readBigUInt64LE(LAST_PAGE_AT)) + 1) * pageBytes;
+    return size < wanted - SPARE_PAGES * pageBytes
+      ? `it is cut short: it has ${size} bytes, expected about ${wanted}. Restore it from a copy`
+      : null;
   } finally {
     await file.close();
   }
 }
 
+/** A page's head and what LMDB says of the file in it (MDB_meta). Zeros where the file has ended. */
+async function metaAt(file: FileHandle, at: number): Promise<Buffer> {
+  const { buffer } = await file.read(Buffer.alloc(META_BYTES), 0, META_BYTES, at);
+  return buffer;
+}
+
 /** 0 when there is no such file. */
 async function sizeOf(path: string): Promise<number> {
+  return (await unlessMissing(stat(path)))?.size ?? 0;
+}
+
+async function unlessMissing<T>(asked: Promise<T>): Promise<T | null> {
   try {
-    return (await stat(path)).size;
+    return await asked;
   } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return 0;
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return null;
     throw error;
   }
 }

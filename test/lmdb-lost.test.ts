@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { test, type TestContext } from 'node:test';
 import { pathToFileURL } from 'node:url';
+import { isPanic, LmdbFailure } from '../src/store/lmdb/failures.ts';
 import { childServer, cli, logged, type ChildServer } from './support/child-server.ts';
 import { testDirectory } from './support/lmdb.ts';
 import { usersAt } from './support/users.ts';
@@ -81,4 +82,14 @@ test('an import whose embedded store is lost says so in one line, and ends with 
   assert.match(line, /^sluice: The embedded store can no longer be used by this process \(MDB_PANIC: /);
   assert.match(summary, /^the import stopped: [\d,]+ rows read, 0 written$/);
   assert.deepEqual(more, []);
+});
+
+test('a panic is known by its code, or by its text when a look meets it; other failures are none', () => {
+  const met = (code: unknown, message: string) => Object.assign(new Error(message), { code });
+  const panic = 'MDB_PANIC: Update of meta page failed or environment had fatal error';
+  for (const error of [new LmdbFailure(-30795), met(-30795, panic), met(22, `Invalid argument: ${panic}`)])
+    assert.ok(isPanic(error), error.message);
+  for (const error of [new LmdbFailure(28), met(22, 'Invalid argument'), met('EIO', panic), null])
+    assert.ok(!isPanic(error), String(error));
+  assert.equal(new LmdbFailure(5).message, 'EIO');
 });

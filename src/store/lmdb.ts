@@ -163,7 +163,7 @@ class LmdbStore implements Store {
 
   /** The loss that an error means, or that came before it; null when the store can still be used. */
   #lossBy(error: unknown): StoreLostError | null {
-    if (isPanic(error)) this.#lose(error as Error);
+    if (isPanic(error)) this.#lose(error);
     return this.#lost;
   }
 

@@ -1,3 +1,4 @@
+import { constants } from 'node:os';
 import { getSystemErrorName } from 'node:util';
 
 /** What lmdb's native part reports of a write transaction: done, visible, or its callbacks are to be called. Others are errors. */
@@ -31,9 +32,15 @@ export function codeOf(error: unknown): number | null {
   return error instanceof Error && 'code' in error && typeof error.code === 'number' ? error.code : null;
 }
 
-/** Whether LMDB refuses everything from here on, in this process only. */
-export function isPanic(error: unknown): boolean {
-  return codeOf(error) === PANIC;
+/**
+ * Whether LMDB refuses everything from here on, in this process only. A look meets it as EINVAL, because its snapshot could not
+ * be renewed; why not, the text alone says.
+ */
+export function isPanic(error: unknown): error is Error {
+  const code = codeOf(error);
+  return (
+    code === PANIC || (code === constants.errno.EINVAL && /\bMDB_PANIC\b/.test((error as Error).message))
+  );
 }
 
 interface Environment {

@@ -76,8 +76,9 @@ async function faultOf(path: string, size: number): Promise<string | null> {
     const latest =
       second.readBigUInt64LE(TRANSACTION_AT) > first.readBigUInt64LE(TRANSACTION_AT) ? second : first;
     const wanted = (Number(latest.readBigUInt64LE(LAST_PAGE_AT)) + 1) * pageBytes;
-    return size < wanted - SPARE_PAGES * pageBytes
-      ? `it is cut short: it has ${size} bytes, expected about ${wanted}. Restore it from a copy`
+    const { size: bytes } = await file.stat(); // afterwards: another process may be writing, and it writes pages first
+    return bytes < wanted - SPARE_PAGES * pageBytes
+      ? `it is cut short: it has ${bytes} bytes, expected about ${wanted}. Restore it from a copy`
       : null;
   } finally {
     await file.close();

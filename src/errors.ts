@@ -21,6 +21,7 @@ export const PROBLEMS = {
   'not-acceptable': { status: 406, title: 'No acceptable form of the answer' },
   'export-not-complete': { status: 409, title: 'The export has no file' },
   'snapshot-expired': { status: 410, title: 'The point in time is gone' },
+  'collection-replaced': { status: 410, title: 'The collection is gone or another one' },
   'precondition-failed': { status: 412, title: 'The resource is not in the state asked for' },
   'body-too-large': { status: 413, title: 'The request body is too large' },
   'uri-too-long': { status: 414, title: 'The URL is too long' },
@@ -33,6 +34,7 @@ export const PROBLEMS = {
   internal: { status: 500, title: 'The server made a mistake' },
   overloaded: { status: 503, title: 'The server has as much to do as it can' },
   'store-unavailable': { status: 503, title: 'The store cannot be reached' },
+  'store-unfit': { status: 503, title: 'The store cannot be read reliably' },
   'insufficient-storage': { status: 507, title: 'The disk is full' },
 } as const;
 
@@ -93,6 +95,26 @@ export class StoreLostError extends AppError {
     );
     this.name = 'StoreLostError';
   }
+}
+
+/** How long an operator takes at least to mend a store. Seconds. */
+const MENDED_SECONDS = 30;
+
+/** The store answers, but what it has cannot be read reliably until its operator has mended it. */
+export function storeUnfit(detail: string, cause?: unknown): AppError {
+  return new AppError('store-unfit', detail, {
+    cause,
+    headers: { 'retry-after': String(MENDED_SECONDS) },
+  });
+}
+
+/** What has begun in one collection cannot go on in another of the same name. */
+export function collectionReplaced(cause?: unknown): AppError {
+  return new AppError(
+    'collection-replaced',
+    'The collection that this began with was dropped, renamed or replaced. What came before cannot be completed: begin anew, without a cursor or part.',
+    { cause },
+  );
 }
 
 /** A point in time was asked for where the store has only a present. */

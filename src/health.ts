@@ -58,21 +58,22 @@ export function healthRoutes({ store, isDraining }: HealthOptions): readonly Rou
       },
       handler: async (request) => {
         parseQuery(request.query, []);
-        const reasons = [...(isDraining() ? ['the server is stopping'] : []), ...(await faultsOf(store))];
+        const { all, some } = await faultsOf(store);
+        const reasons = [...(isDraining() ? ['the server is stopping'] : []), ...all];
         return reasons.length === 0
-          ? status(200, { status: 'ready', reasons })
+          ? status(200, { status: 'ready', reasons: [...some] })
           : status(503, { status: 'not ready', reasons }, { 'retry-after': LOOK_AGAIN_SECONDS });
       },
     },
   ];
 }
 
-async function faultsOf(store: Pick<Store, 'ping'>): Promise<string[]> {
+/** Why no request is welcome, and what cannot be asked for though the rest can. */
+async function faultsOf(store: Pick<Store, 'ping'>): Promise<{ all: string[]; some: readonly string[] }> {
   try {
-    await store.ping();
-    return [];
+    return { all: [], some: await store.ping() };
   } catch (error) {
-    if (error instanceof AppError) return [error.message];
+    if (error instanceof AppError) return { all: [error.message], some: [] };
     throw error;
   }
 }

@@ -32,7 +32,7 @@ function fakeStore(total: number) {
     };
     return Promise.resolve(batch);
   };
-  return { read, slots, asked, state };
+  return { read, confirm: () => Promise.resolve(), slots, asked, state };
 }
 
 async function first(store: ReturnType<typeof fakeStore>, rows: number): Promise<Batch> {

@@ -16,6 +16,7 @@ function reader(...answers: (Batch | Error)[]) {
   let [time, asked] = [0, 0];
   const rows = lastingReader(
     {
+      confirm: () => Promise.resolve(),
       read: () => {
         const answer = answers[Math.min(asked++, answers.length - 1)];
         return answer instanceof Error
@@ -70,6 +71,7 @@ test('a read that hangs is given up when its time is over', async () => {
   let aborted = false;
   const rows = lastingReader(
     {
+      confirm: () => Promise.resolve(),
       read: (_plan, _from, _size, signal) =>
         new Promise((_, reject) => {
           signal.addEventListener('abort', () => {
@@ -90,6 +92,7 @@ test('many readers at once get smaller batches, by what all hold and have asked 
   let answer: () => void = () => undefined;
   const rows = sharingReader(
     {
+      confirm: () => Promise.resolve(),
       read: (_plan, _from, { bytes }) => {
         sizes.push(bytes);
         return new Promise((resolve) => (answer = () => resolve({} as Batch)));

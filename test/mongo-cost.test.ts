@@ -4,6 +4,7 @@ import type { Document } from 'mongodb';
 import { BSON, Int32 } from '../src/store/bson.ts';
 import { bookmarkOf, makeBookmark } from '../src/store/bookmark.ts';
 import { MongoConnection } from '../src/store/mongo/connection.ts';
+import { Setup } from '../src/store/mongo/setup.ts';
 import { Splitter } from '../src/store/mongo/split.ts';
 import type { Bookmark } from '../src/store/bookmark.ts';
 import type { From, Plan } from '../src/store/store.ts';
@@ -168,8 +169,9 @@ test('parts cost index entries and no rows; of too many to be counted out a samp
   t.after(() => connection.close());
   const counter = { count: () => Promise.resolve({ rows: 1e9, is: 'estimated' as const }) };
   const finder = { idBehind: () => assert.fail('a billion rows are not gone over') };
-  const splitter = new Splitter(connection, 'items', counter, finder);
-  const ids = await splitter.split({ order: 'id', direction: 1 }, 8, null as never, NEVER);
+  const setup = new Setup(connection, { collection: 'items', manage: false, onWarning: () => undefined });
+  const splitter = new Splitter(connection, setup, counter, finder);
+  const ids = await splitter.split({ order: 'id', direction: 1 }, 8, await setup.layout(), NEVER);
   const sorted = await bookmarks(opened, { order: 'id', direction: 1 });
   const places = ids.map((id) => sorted.findIndex((each) => Buffer.compare(each, id) === 0));
   assert.deepEqual(

@@ -4,7 +4,13 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { createApp } from '../src/app.ts';
-import { AppError, storeUnavailable, type ProblemCode } from '../src/errors.ts';
+import {
+  AppError,
+  collectionReplaced,
+  storeUnavailable,
+  storeUnfit,
+  type ProblemCode,
+} from '../src/errors.ts';
 import { Jobs } from '../src/exports/jobs.ts';
 import type { Request } from '../src/http/edge.ts';
 import { newNotes } from '../src/http/notes.ts';
@@ -103,6 +109,7 @@ const PROVOKED: Record<ProblemCode, Twist> = {
   'cursor-mismatch': query(`cursor=${OTHER_CURSOR}`),
   'snapshot-unsupported': query('consistency=snapshot'),
   'snapshot-expired': failing(new AppError('snapshot-expired', 'x')),
+  'collection-replaced': failing(collectionReplaced()),
   'invalid-url': { request: { path: '/%zz' } },
   'invalid-header': { request: { headers: { ...json, 'if-match': 'x' } } },
   'malformed-json': bodyOf('{'),
@@ -122,6 +129,7 @@ const PROVOKED: Record<ProblemCode, Twist> = {
   internal: refusal('internal'),
   overloaded: refusal('overloaded'),
   'store-unavailable': failing(storeUnavailable(new Error('x'))),
+  'store-unfit': failing(storeUnfit('x')),
   'export-not-complete': refusal('export-not-complete'),
   'range-not-satisfiable': refusal('range-not-satisfiable'),
   'too-many-exports': refusal('too-many-exports'),

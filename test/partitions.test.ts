@@ -31,7 +31,7 @@ test('a part carries its bounds exactly, and anything that is none of ours is re
     to: makeBookmark({ _id: new ObjectId('0123456789abcdef01234567') }),
   };
   const part = encodePart(range);
-  const { from, to } = decodePart(part);
+  const { from, to } = decodePart(part).ids;
   assert.deepEqual(
     [from, to].map((id) => Buffer.from(id ?? [])),
     [range.from, range.to].map((id) => Buffer.from(id)),

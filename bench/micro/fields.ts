@@ -14,6 +14,7 @@ import { MongoItems } from '../../src/store/mongo/items.ts';
 import { openLane } from '../../src/store/mongo/lane/lane.ts';
 import type { FindWay } from '../../src/store/mongo/reply.ts';
 import { Setup } from '../../src/store/mongo/setup.ts';
+import { Watch } from '../../src/store/mongo/watch.ts';
 import { Slots } from '../../src/store/slots.ts';
 import type { ItemStore, Plan } from '../../src/store/store.ts';
 import { crc32 } from '../../src/stream/crc32.ts';
@@ -38,19 +39,21 @@ const slots = new Slots();
 const { transcoder } = createTranscoder(slots);
 const onWarning = (message: string) => process.stderr.write(`${message}\n`);
 const setup = new Setup(connection, { collection: 'items', manage: true, onWarning });
+const watch = new Watch(connection, setup, {});
 const lane = openLane(connection, slots, new DriverWay(connection, slots, onWarning), onWarning);
 const projected: FindWay = {
   find: (command, signal, when) => lane.find({ ...command, projection: { _id: 1, price: 1 } }, signal, when),
   settle: () => Promise.resolve(),
   close: () => Promise.resolve(),
 };
-const itemsOf = (way: FindWay) => new MongoItems(connection, setup, new Finder(way, setup), slots);
+const itemsOf = (way: FindWay) => new MongoItems(connection, setup, watch, new Finder(way, setup), slots);
 const candidates = { 'whole rows': itemsOf(lane), 'a projection': itemsOf(projected) };
 await setup.start();
 
 printMachine();
 for (const [name, plan] of Object.entries(PLANS)) await measure(name, plan);
 
+watch.close();
 await lane.close();
 await connection.close();
 await ground.close();

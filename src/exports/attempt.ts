@@ -23,6 +23,8 @@ const BEAT_MS = 1_000;
 const BEATS_A_LEASE = 4;
 /** A job that fails so often without coming any further has failed. */
 const MOST_FAILURES = 5;
+/** What another attempt would meet again. */
+const LASTING_FAILURES: ReadonlySet<string> = new Set(['insufficient-storage', 'collection-replaced']);
 const FIRST_BACKOFF_MS = 1_000;
 const LONGEST_BACKOFF_MS = 60_000;
 
@@ -147,8 +149,9 @@ export class Attempt {
       return 0;
     }
     const failure = failureOf(error);
+    const { identity } = this.#scan.progress; // the next attempt goes on in this collection, or fails
     if (failure.code === 'snapshot-expired') {
-      await jobs.advance(id, (job) => goLive(job, lease.token, now()));
+      await jobs.advance(id, (job) => goLive({ ...job, identity }, lease.token, now()));
       return 0;
     }
     log[failure.code === 'internal' ? 'error' : 'warn'](
@@ -156,9 +159,10 @@ export class Attempt {
       'an attempt at an export failed',
     );
     if (failure.code === 'insufficient-storage') await files.remove(fileName(id, lease.token)); // makes room for the record
-    const job = await jobs.advance(id, (current) => {
+    const job = await jobs.advance(id, (saved) => {
+      const current = { ...saved, identity };
       const failures = current.failures + 1;
-      if (failure.code === 'insufficient-storage' || failures >= MOST_FAILURES)
+      if (LASTING_FAILURES.has(failure.code) || failures >= MOST_FAILURES)
         return fail(current, lease.token, failure, this.#final());
       return giveBack(current, lease.token, new Date(now().getTime() + backoff(failures)), true);
     });

@@ -1,5 +1,5 @@
 import type { ProblemCode } from '../errors.ts';
-import type { Bookmark } from '../store/bookmark.ts';
+import type { Bookmark, Identity } from '../store/bookmark.ts';
 import type { ExportBody, State } from './export.ts';
 
 /** What is ordered, with every default filled in. */
@@ -46,6 +46,8 @@ interface Common {
   readonly request: ExportRequest;
   readonly createdAt: Date;
   readonly time: Time;
+  /** The collection that work began in: it goes on in no other. null until then, and where collections have no identity. */
+  readonly identity: Identity | null;
   readonly estimatedRows: number | null;
   /** Of CSV, once they are known: they must not change when the work is taken up again. */
   readonly columns: readonly string[] | null;
@@ -55,7 +57,7 @@ interface Common {
 }
 
 /** What an attempt has found out and done. */
-export type Progress = Pick<Common, 'time' | 'estimatedRows' | 'columns' | 'kept'>;
+export type Progress = Pick<Common, 'time' | 'identity' | 'estimatedRows' | 'columns' | 'kept'>;
 
 interface Final {
   readonly finishedAt: Date;
@@ -94,6 +96,7 @@ export function newJob(id: string, client: string, request: ExportRequest, now: 
     request,
     createdAt: now,
     time: 'undecided',
+    identity: null,
     estimatedRows: null,
     columns: null,
     kept: null,
@@ -178,6 +181,6 @@ function ownedBy(job: Job, token: string): Running {
 }
 
 function common(job: Job): Common {
-  const { id, client, request, createdAt, time, estimatedRows, columns, kept, failures } = job;
-  return { id, client, request, createdAt, time, estimatedRows, columns, kept, failures };
+  const { id, client, request, createdAt, time, identity, estimatedRows, columns, kept, failures } = job;
+  return { id, client, request, createdAt, time, identity, estimatedRows, columns, kept, failures };
 }

@@ -110,7 +110,7 @@ function toRow({ id, ...job }: Job): Uint8Array {
 function fromRow(row: Uint8Array): Job {
   const own = Buffer.from(row); // what BSON calls a buffer is a view of what it reads
   const { _id, ...job } = BSON.deserialize(own, { promoteBuffers: true });
-  return { id: _id as string, ...job } as Job;
+  return { id: _id as string, identity: null, ...job } as Job; // 0.1 wrote no identity
 }
 
 function tooMany(perClient: number): AppError {

@@ -4,9 +4,9 @@ import { planOf } from '../items/query.ts';
 import { streamForm, TYPE_OF_FORMAT, type StreamForm } from '../items/stream-form.ts';
 import type { Transcoder } from '../serialize/rows.ts';
 import { orRelease, type Batch } from '../store/batch.ts';
-import { chain, FIRST_BATCH } from '../store/chain.ts';
+import { chain, FIRST_BATCH, planBehind, type ChainReader } from '../store/chain.ts';
 import type { FileStore } from '../store/files.ts';
-import type { ItemStore, Plan } from '../store/store.ts';
+import type { Identity, ItemStore, Plan } from '../store/store.ts';
 import { ahead } from '../stream/ahead.ts';
 import { pieceCodecs } from '../stream/pieces.ts';
 import { ExportFile } from './file.ts';
@@ -19,7 +19,7 @@ const DEPTH = 2;
 export interface ScanOptions {
   readonly items: ItemStore;
   /** Reads what has begun: it waits for a store that is away. */
-  readonly lasting: Pick<ItemStore, 'read'>;
+  readonly lasting: ChainReader;
   readonly transcoder: Transcoder;
   readonly files: FileStore;
 }
@@ -35,6 +35,7 @@ export class Scan {
   #columns: readonly string[] | null;
   #kept: Kept | null;
   #time: Time;
+  #identity: Identity | null;
   #estimatedRows: number | null;
 
   constructor(job: Running, options: ScanOptions) {
@@ -43,6 +44,7 @@ export class Scan {
     this.#columns = job.columns;
     this.#kept = job.kept;
     this.#time = job.time;
+    this.#identity = job.identity;
     this.#estimatedRows = job.estimatedRows;
   }
 
@@ -56,6 +58,7 @@ export class Scan {
   get progress(): Progress {
     return {
       time: this.#time,
+      identity: this.#identity,
       estimatedRows: this.#estimatedRows,
       columns: this.#columns,
       kept: this.#kept,
@@ -111,7 +114,9 @@ export class Scan {
   async *#segments(signal: AbortSignal): AsyncGenerator<Segment, void, undefined> {
     const { lasting } = this.#options;
     const { request } = this.#job;
-    const plan = { ...planOf(request), ...(await this.#pointInTime(signal)) };
+    // The collection before the time: what has the time is then never another one.
+    const own = await this.#collection(signal);
+    const plan = { ...planOf(request), ...own, ...(await this.#pointInTime(signal)) };
     const kept = this.#kept;
     const first = await lasting.read(plan, kept ? { after: kept.bookmark } : {}, FIRST_BATCH, signal);
     const form = await orRelease(first, () => this.#form(plan, first, signal));
@@ -125,6 +130,12 @@ export class Scan {
     } finally {
       encoder.close();
     }
+  }
+
+  /** The same for all reads of all attempts. */
+  async #collection(signal: AbortSignal): Promise<Pick<Plan, 'identity'>> {
+    this.#identity ??= (await this.#options.items.identity(signal)) ?? null;
+    return this.#identity === null ? {} : { identity: this.#identity };
   }
 
   /** The same for all reads of all attempts, where the store can look back. */
@@ -141,7 +152,7 @@ export class Scan {
     const { format, fields, safe } = this.#job.request;
     const query = { fields, safe, header: undefined };
     return streamForm(TYPE_OF_FORMAT[format], query, transcoder, async () => {
-      this.#columns ??= await columnsOfRows(items, plan, first, Infinity, signal);
+      this.#columns ??= await columnsOfRows(items, planBehind(plan, first), first, Infinity, signal);
       return this.#columns;
     });
   }

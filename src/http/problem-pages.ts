@@ -39,6 +39,8 @@ const EXPLANATIONS: Readonly<Record<ProblemCode, string>> = {
     'An export has a file when its state is complete. While it is queued or running, ask for the export again; one that failed says why, and has to be ordered anew.',
   'snapshot-expired':
     'MongoDB keeps past states for some minutes only (minSnapshotHistoryWindowInSeconds, 5 minutes by default), and not beyond a change of the indexes. Begin anew with consistency=snapshot, or have the operator set a longer window.',
+  'collection-replaced':
+    'The collection was dropped, renamed or replaced by another one of the same name since this cursor or part was given. Rows of two collections together are the whole of neither, so a stream does not go on: drop what came before, and begin anew. A page goes on with such a cursor.',
   'precondition-failed':
     'If-Match names a state that the resource no longer has, or If-None-Match one that it has. Nothing was changed. Get the resource, decide again, and send its ETag.',
   'body-too-large': 'The request body is larger than this server takes.',
@@ -60,6 +62,8 @@ const EXPLANATIONS: Readonly<Record<ProblemCode, string>> = {
   overloaded: 'The server has as much to do as it can do well. Wait as many seconds as Retry-After says.',
   'store-unavailable':
     'The database behind the server does not answer. The server tries by itself; wait as many seconds as Retry-After says.',
+  'store-unfit':
+    'The database answers, but its rows would not come exactly once: the collection is gone or holds something else, an index is missing, partial or spoilt by an array, or the database does not let this server read it. The log and /readyz tell its operator what to mend; the server then goes on by itself.',
   'insufficient-storage': 'The disk under the store is full. Nothing of the request was kept.',
 };
 

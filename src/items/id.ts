@@ -1,6 +1,6 @@
 import { Binary, Double, Int32, Long, ObjectId, UUID } from '../store/bson.ts';
 import { keyOf, makeBookmark, type Bookmark } from '../store/bookmark.ts';
-import type { ItemStore } from '../store/store.ts';
+import type { Identity, ItemStore, Plan } from '../store/store.ts';
 import { MAX_KEY_BYTES } from './query.ts';
 
 export const ID_TYPES = ['objectid', 'integer', 'uuid', 'string'] as const;
@@ -10,19 +10,31 @@ export type IdType = (typeof ID_TYPES)[number];
 export type DetectedIdType = IdType | 'other' | null;
 
 /**
- * The type of a collection's ids: as it is set, else told by the first row, which is looked at once. In a collection of
- * several types that is the lowest one (numbers, then text, UUIDs, ObjectIds).
+ * The type of a collection's ids: as it is set, else told by the first row, which is looked at once for each collection that
+ * has the name. In a collection of several types that is the lowest one (numbers, then text, UUIDs, ObjectIds).
  */
 export function idTypeLookup(
   items: ItemStore,
   set: IdType | undefined,
 ): (signal: AbortSignal) => Promise<DetectedIdType> {
-  let known: DetectedIdType = set ?? null;
-  return async (signal) => (known ??= await detectIdType(items, signal));
+  if (set !== undefined) return () => Promise.resolve(set);
+  let known: { readonly type: IdType | 'other'; readonly identity: Identity | undefined } | null = null;
+  return async (signal) => {
+    const identity = await items.identity(signal);
+    if (known?.identity === identity && known) return known.type;
+    const type = await detectIdType(items, identity, signal);
+    known = type && { type, identity };
+    return type;
+  };
 }
 
-async function detectIdType(items: ItemStore, signal: AbortSignal): Promise<DetectedIdType> {
-  const batch = await items.read({ order: 'id', direction: 1 }, {}, { rows: 1, bytes: 1 }, signal);
+async function detectIdType(
+  items: ItemStore,
+  identity: Identity | undefined,
+  signal: AbortSignal,
+): Promise<DetectedIdType> {
+  const plan: Plan = { order: 'id', direction: 1, ...(identity !== undefined && { identity }) };
+  const batch = await items.read(plan, {}, { rows: 1, bytes: 1 }, signal);
   try {
     return batch.last ? idTypeOf(keyOf(batch.last)._id) : null;
   } finally {

@@ -93,6 +93,7 @@ export const STREAM_ITEMS: Operation = {
     'cursor-mismatch',
     'snapshot-unsupported',
     'snapshot-expired',
+    'collection-replaced',
     'too-many-streams',
     'too-many-exports',
     'insufficient-storage',

@@ -1,16 +1,28 @@
 import { AppError } from '../errors.ts';
 import { documented, text } from '../http/parameter.ts';
 import { isKeyValue } from '../pages/cursor.ts';
+import { MARK_BYTES, markBytes } from '../pages/mark.ts';
 import { decodeToken, encodeToken } from '../pages/token.ts';
-import { keyOf, makeBookmark, type Bookmark } from '../store/bookmark.ts';
+import { keyOf, makeBookmark, type Bookmark, type Identity } from '../store/bookmark.ts';
 import { BSON } from '../store/bson.ts';
 import type { IdRange } from '../store/store.ts';
 
 /**
- * Part: a range of ids as clients carry it, a token (see token.ts) of {from, to} as BSON; each the exact id, or missing
- * where the range is open.
+ * Part: a range of ids as clients carry it, a token (see token.ts) of
+ *
+ *     version 1: {from, to} as BSON, each the exact id, or missing where the range is open
+ *     version 2: mark of the collection's identity (4 bytes) | {from, to}
+ *
+ * Version 1 is that of a store whose collections have no identity, and of earlier releases.
  */
-const VERSION = 1;
+const PLAIN = 1;
+const MARKED = 2;
+
+export interface Part {
+  readonly ids: IdRange;
+  /** See mark.ts: all parts are of one collection. */
+  readonly mark?: number;
+}
 
 /** Two ids of 256 bytes, and what stands around them. */
 export const partParameter = documented(
@@ -18,16 +30,24 @@ export const partParameter = documented(
   'A range of ids, as GET /items/partitions gives it.',
 );
 
-export function encodePart({ from, to }: IdRange): string {
+export function encodePart({ from, to }: IdRange, identity?: Identity): string {
   const bounds = { ...(from && { from: keyOf(from)._id }), ...(to && { to: keyOf(to)._id }) };
-  return encodeToken(VERSION, BSON.serialize(bounds));
+  if (identity === undefined) return encodeToken(PLAIN, BSON.serialize(bounds));
+  return encodeToken(MARKED, markBytes(identity), BSON.serialize(bounds));
 }
 
-/** The range of ids a part carries. AppError `invalid-parameter` when it is anything but a part of ours. */
-export function decodePart(part: string): IdRange {
-  const token = decodeToken(part, [VERSION]);
+/** What a part carries. AppError `invalid-parameter` when it is anything but a part of ours. */
+export function decodePart(part: string): Part {
+  const token = decodeToken(part, [PLAIN, MARKED]);
   if (typeof token === 'string') throw invalid(token);
-  const bounds = parse(token.content);
+  const { version, content } = token;
+  if (version === PLAIN) return { ids: idsOf(content) };
+  if (content.length < MARK_BYTES) throw invalid('it is too short');
+  return { ids: idsOf(content.subarray(MARK_BYTES)), mark: content.readUInt32LE(0) };
+}
+
+function idsOf(bytes: Uint8Array): IdRange {
+  const bounds = parse(bytes);
   if (!Object.keys(bounds).every((name) => name === 'from' || name === 'to'))
     throw invalid('its bounds are not those of ids');
   return { ...boundOf('from', bounds), ...boundOf('to', bounds) };

@@ -1,3 +1,4 @@
+import { storeUnavailable } from '../errors.ts';
 import { mediaTypeNegotiator } from '../http/negotiate.ts';
 import { documented, integer, type Parameter } from '../http/parameter.ts';
 import { parseQuery, type Query } from '../http/query.ts';
@@ -39,11 +40,14 @@ export function getPartitions(items: ItemStore): Handler {
     const query = parseQuery(request.query, NAMES);
     const { plan, time } = readStreamQuery(query);
     const at = await timeOf(time, items, request.signal);
+    const identity = await items.identity(request.signal);
     const found = await items.split(plan, parts.read(query) ?? DEFAULT_PARTS, request.signal);
+    if ((await items.identity(request.signal)) !== identity)
+      throw storeUnavailable(new Error('the collection was replaced while it was split'));
     const bounds = found.filter((id) => isKeyValue(keyOf(id)._id)); // others no part can carry
     const partitions = [undefined, ...bounds].map((from, n) => {
       const to = bounds[n];
-      const part = encodePart({ ...(from && { from }), ...(to && { to }) });
+      const part = encodePart({ ...(from && { from }), ...(to && { to }) }, identity);
       const search = new URLSearchParams([['part', part], ...shared(query)]);
       if (at !== undefined) search.set(atParameter.name, String(at));
       return { url: `/items/stream?${search.toString()}` };

@@ -10,6 +10,7 @@ import { fingerprint } from '../serialize/fingerprint.ts';
 import { itemToJson } from '../serialize/item.ts';
 import type { Transcoder } from '../serialize/rows.ts';
 import { documentOf } from '../store/batch.ts';
+import type { ChainReader } from '../store/chain.ts';
 import type { ItemStore } from '../store/store.ts';
 import { idTypeLookup, parseId, type DetectedIdType, type IdType } from './id.ts';
 import { GET_ITEM, LIST_PARTITIONS, listItems, STREAM_ITEMS } from './operations.ts';
@@ -20,9 +21,9 @@ import { getStream } from './stream.ts';
 export interface ItemRoutesOptions {
   readonly items: ItemStore;
   /** Reads what a stream begins with: less than asked for while many hold theirs. */
-  readonly sharing: Pick<ItemStore, 'read'>;
+  readonly sharing: ChainReader;
   /** Reads what a stream has begun: it waits for a store that is away. */
-  readonly lasting: Pick<ItemStore, 'read'>;
+  readonly lasting: ChainReader;
   readonly transcoder: Transcoder;
   readonly limits: PageLimits;
   /** undefined: looked up in the collection. */

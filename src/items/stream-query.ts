@@ -12,6 +12,8 @@ import { ITEM_PLAN } from './query.ts';
 export interface StreamQuery {
   /** Without its point in time. */
   readonly plan: Plan;
+  /** The collection that its part is of: see mark.ts. */
+  readonly partMark: number | undefined;
   readonly time: AskedTime;
   readonly fields: readonly string[] | undefined;
   /** Rows at most; Infinity when the whole set is asked for. */
@@ -77,8 +79,10 @@ export function readStreamQuery(query: Query): StreamQuery {
       parameter: 'after',
     });
   }
+  const { plan, partMark } = readPlan(query);
   return {
-    plan: readPlan(query),
+    plan,
+    partMark,
     time: readTime(query),
     fields: ITEM_PLAN.fields(query),
     limit: streamLimit.read(query) ?? Infinity,
@@ -97,14 +101,15 @@ function booleanOf(word: 'true' | 'false' | undefined): boolean | undefined {
 }
 
 /** The plan, cut down to a part of the ids when there is one. */
-function readPlan(query: Query): Plan {
+function readPlan(query: Query): Pick<StreamQuery, 'plan' | 'partMark'> {
   const plan = ITEM_PLAN.read(query);
   const part = partParameter.read(query);
-  if (part === undefined) return plan;
+  if (part === undefined) return { plan, partMark: undefined };
   if (plan.order !== 'id' || plan.direction !== 1) {
     throw new AppError('conflicting-parameters', 'part is a range of ids: it goes with sort=id_asc only.', {
       parameter: 'part',
     });
   }
-  return { ...plan, ids: decodePart(part) };
+  const { ids, mark } = decodePart(part);
+  return { plan: { ...plan, ids }, partMark: mark };
 }

@@ -3,10 +3,11 @@ import { problemDocument } from '../http/problem.ts';
 import { parseQuery } from '../http/query.ts';
 import type { Handler } from '../http/router.ts';
 import { cursorMismatch, decodeCursor, encodeCursor } from '../pages/cursor.ts';
+import { checkMark } from '../pages/mark.ts';
 import type { Transcoder } from '../serialize/rows.ts';
 import { noneOf, orRelease, type Batch } from '../store/batch.ts';
 import type { Bookmark } from '../store/bookmark.ts';
-import { chain, chainAfter, firstSize, planBehind } from '../store/chain.ts';
+import { chain, chainAfter, firstSize, planBehind, type ChainReader } from '../store/chain.ts';
 import type { From, ItemStore, Plan } from '../store/store.ts';
 import { CHECKPOINT_MS, CheckpointEncoder } from '../stream/checkpoints.ts';
 import { lastWords } from '../stream/last-words.ts';
@@ -23,9 +24,9 @@ import { readStreamQuery, STREAM_PARAMETERS, type StreamQuery } from './stream-q
 export interface StreamOptions {
   readonly items: ItemStore;
   /** Reads what a stream begins with: less than asked for while many hold theirs. */
-  readonly sharing: Pick<ItemStore, 'read'>;
+  readonly sharing: ChainReader;
   /** Reads what a stream has begun: it waits for a store that is away. */
-  readonly lasting: Pick<ItemStore, 'read'>;
+  readonly lasting: ChainReader;
   readonly transcoder: Transcoder;
   readonly idType: (signal: AbortSignal) => Promise<DetectedIdType>;
   /** A clock in milliseconds. */
@@ -52,9 +53,9 @@ export function getStream(options: StreamOptions): Handler {
     const { plan, from } = await beginningOf(query, options, request.signal);
     // The first batch is read before the head is sent: a store that is away is a 503, not a cut stream.
     const first = await sharing.read(plan, from, firstSize(limit), request.signal);
-    const columns = () => columnsOfRows(items, plan, first, limit, request.signal);
-    const form = await orRelease(first, () => streamForm(type, query, transcoder, columns));
     const rest = planBehind(plan, first);
+    const columns = () => columnsOfRows(items, rest, first, limit, request.signal);
+    const form = await orRelease(first, () => streamForm(type, query, transcoder, columns));
     const run: StreamBody['run'] = async (sink) => {
       const { head, tail } = form;
       const encoder = await orRelease(first, () => form.encoder());
@@ -74,7 +75,7 @@ export function getStream(options: StreamOptions): Handler {
         await pump(batches, encoder, { head, tail: () => tail }, sink);
         return;
       }
-      const cursorOf = (bookmark: Bookmark) => encodeCursor(ITEM_PLAN.collection, plan, bookmark);
+      const cursorOf = (bookmark: Bookmark) => encodeCursor(ITEM_PLAN.collection, rest, bookmark);
       const start = from.after ? cursorOf(from.after) : null;
       const checked = new CheckpointEncoder(encoder, { plan, cursorOf, start, now });
       try {
@@ -96,21 +97,39 @@ export function getStream(options: StreamOptions): Handler {
   };
 }
 
-/** Where a stream begins: behind the row of a cursor, behind the row that `after` shows, or at its first row; and at what time. */
+/**
+ * Where a stream begins: behind the row of a cursor, behind the row that `after` shows, or at its first row; at what time, and
+ * in which collection where a cursor or part names one. AppError `collection-replaced` when that is another one than now.
+ */
 async function beginningOf(
-  { plan, time, cursor, after }: StreamQuery,
+  { plan: asked, partMark, time, cursor, after }: StreamQuery,
   options: StreamOptions,
   signal: AbortSignal,
 ): Promise<{ plan: Plan; from: From }> {
   if (cursor !== undefined) {
-    const asked = typeof time === 'bigint' ? { ...plan, at: time } : plan;
-    const { at, ...from } = decodeCursor(cursor, ITEM_PLAN.collection, asked);
+    const known = typeof time === 'bigint' ? { ...asked, at: time } : asked;
+    const { at, mark, after: bookmark } = decodeCursor(cursor, ITEM_PLAN.collection, known);
     if (time === 'present' && at === undefined)
       throw cursorMismatch('The cursor has no point in time: what came before it was no snapshot.');
-    return { plan: at === undefined ? plan : { ...plan, at }, from };
+    const plan = await marked(asked, [partMark, mark], options, signal);
+    return { plan: at === undefined ? plan : { ...plan, at }, from: { after: bookmark } };
   }
+  const plan = await marked(asked, [partMark], options, signal);
   const at = await timeOf(time, options.items, signal);
   const timed = at === undefined ? plan : { ...plan, at };
   const from = after === undefined ? {} : { after: await readAfter(after, timed, { ...options, signal }) };
   return { plan: timed, from };
+}
+
+/** The plan in the collection that these marks are of; where there is none, in whatever collection the first read finds. */
+async function marked(
+  plan: Plan,
+  marks: readonly (number | undefined)[],
+  { items }: StreamOptions,
+  signal: AbortSignal,
+): Promise<Plan> {
+  if (marks.every((mark) => mark === undefined)) return plan;
+  const identity = await items.identity(signal);
+  for (const mark of marks) checkMark(mark, identity);
+  return identity === undefined ? plan : { ...plan, identity };
 }

@@ -159,6 +159,7 @@ const WITH_RETRY_AFTER: readonly ProblemCode[] = [
   'too-many-exports',
   'overloaded',
   'store-unavailable',
+  'store-unfit',
 ];
 
 function problemResponse(codes: readonly ProblemCode[], common: readonly string[]): Schema {

@@ -61,7 +61,7 @@ export const COMMON_PROBLEMS: readonly ProblemCode[] = [
 ];
 
 /** What an operation that asks the store can meet, too. */
-export const STORE_PROBLEMS: readonly ProblemCode[] = ['store-unavailable'];
+export const STORE_PROBLEMS: readonly ProblemCode[] = ['store-unavailable', 'store-unfit'];
 
 /** What any page can meet. */
 export const PAGE_PROBLEMS: readonly ProblemCode[] = [

@@ -3,6 +3,7 @@ import { BSON, Binary, Decimal128, Double, Int32, Long, ObjectId } from '../stor
 import { keyFields, keyOf, type Bookmark } from '../store/bookmark.ts';
 import type { Plan, PointInTime } from '../store/store.ts';
 import { crc32 } from '../stream/crc32.ts';
+import { MARK_BYTES, markBytes } from './mark.ts';
 import { decodeToken, encodeToken } from './token.ts';
 
 /**
@@ -10,25 +11,40 @@ import { decodeToken, encodeToken } from './token.ts';
  *
  *     version 1: fingerprint of collection and plan (CRC-32, 4 bytes) | bookmark (BSON)
  *     version 2: fingerprint | point in time (8 bytes, little-endian) | bookmark
+ *     version 3: fingerprint | mark of the collection's identity (4 bytes) | bookmark
+ *     version 4: fingerprint | point in time | mark | bookmark
+ *
+ * Versions 1 and 2 are those of a store whose collections have no identity, and of earlier releases.
  */
 const PRESENT = 1;
 const PAST = 2;
+const PRESENT_MARKED = 3;
+const PAST_MARKED = 4;
+const VERSIONS = [PRESENT, PAST, PRESENT_MARKED, PAST_MARKED];
 const FINGERPRINT_BYTES = 4;
 const TIME_BYTES = 8;
 
-/** What a cursor carries: behind which row to go on, and in rows of which time; absent: the present. */
+/** What a cursor carries: behind which row to go on, in rows of which time (absent: the present), and of which collection. */
 export interface Place {
   readonly after: Bookmark;
   readonly at?: PointInTime;
+  /** See mark.ts. A page goes on in any collection of the name, a stream in the same one only. */
+  readonly mark?: number;
 }
 
-/** The cursor that continues after a bookmark of this plan, at its point in time, in the collection of that name. */
+/** The cursor that continues after a bookmark of this plan, at its point in time, in the collection of that name and the plan's identity. */
 export function encodeCursor(collection: string, plan: Plan, bookmark: Bookmark): string {
-  const mark = fingerprint(collection, plan);
-  if (plan.at === undefined) return encodeToken(PRESENT, mark, bookmark);
-  const time = Buffer.alloc(TIME_BYTES);
-  time.writeBigUInt64LE(plan.at);
-  return encodeToken(PAST, mark, time, bookmark);
+  const { at, identity } = plan;
+  const head = [fingerprint(collection, plan), ...(at === undefined ? [] : [timeBytes(at)])];
+  if (identity === undefined) return encodeToken(at === undefined ? PRESENT : PAST, ...head, bookmark);
+  const version = at === undefined ? PRESENT_MARKED : PAST_MARKED;
+  return encodeToken(version, ...head, markBytes(identity), bookmark);
+}
+
+function timeBytes(at: PointInTime): Buffer {
+  const bytes = Buffer.alloc(TIME_BYTES);
+  bytes.writeBigUInt64LE(at);
+  return bytes;
 }
 
 /**
@@ -36,10 +52,12 @@ export function encodeCursor(collection: string, plan: Plan, bookmark: Bookmark)
  * in time (`plan.at`; a plan without takes any), `invalid-cursor` when it is anything but a cursor of ours.
  */
 export function decodeCursor(cursor: string, collection: string, plan: Plan): Place {
-  const token = decodeToken(cursor, [PRESENT, PAST]);
+  const token = decodeToken(cursor, VERSIONS);
   if (typeof token === 'string') throw invalid(token);
   const { version, content } = token;
-  const head = FINGERPRINT_BYTES + (version === PAST ? TIME_BYTES : 0);
+  const markAt = FINGERPRINT_BYTES + (version === PAST || version === PAST_MARKED ? TIME_BYTES : 0);
+  const isMarked = version === PRESENT_MARKED || version === PAST_MARKED;
+  const head = markAt + (isMarked ? MARK_BYTES : 0);
   if (content.length < head) throw invalid('it is too short');
   if (!content.subarray(0, FINGERPRINT_BYTES).equals(fingerprint(collection, plan)))
     throw cursorMismatch(
@@ -47,10 +65,14 @@ export function decodeCursor(cursor: string, collection: string, plan: Plan): Pl
     );
   const after = new Uint8Array(content.subarray(head)) as Bookmark;
   check(after, plan);
-  const at = version === PAST ? content.readBigUInt64LE(FINGERPRINT_BYTES) : undefined;
+  const at = markAt > FINGERPRINT_BYTES ? content.readBigUInt64LE(FINGERPRINT_BYTES) : undefined;
   if (plan.at !== undefined && plan.at !== at)
     throw cursorMismatch('The cursor belongs to another point in time than at. Leave at out, or repeat it.');
-  return at === undefined ? { after } : { after, at };
+  return {
+    after,
+    ...(at !== undefined && { at }),
+    ...(isMarked && { mark: content.readUInt32LE(markAt) }),
+  };
 }
 
 /** A cursor that is sound, but of something else than what is asked for. */

@@ -74,7 +74,7 @@ function largePage(
   transcoder: Transcoder,
   request: Request,
 ): Reply {
-  let end: Pick<Batch, 'last' | 'more'> = first;
+  let end: Pick<Batch, 'last' | 'more' | 'identity'> = first;
   const batches = async function* () {
     for await (const batch of chain(rows, query.plan, first, query.limit, request.signal)) {
       end = batch;

@@ -1,6 +1,7 @@
 import type { PageDocument } from '../serialize/schemas.ts';
 import { serializers } from '../serialize/serializers.ts';
 import type { Batch } from '../store/batch.ts';
+import { planBehind } from '../store/chain.ts';
 import type { Count } from '../store/store.ts';
 import { encodeCursor } from './cursor.ts';
 import type { PageQuery } from './query.ts';
@@ -8,14 +9,14 @@ import type { PageQuery } from './query.ts';
 /** What a client needs to go on from a page that ended so. An empty page keeps the cursor it was asked with, for pollers. */
 export function pageInfo(
   { collection, plan, limit, start }: PageQuery,
-  end: Pick<Batch, 'last' | 'more'>,
+  end: Pick<Batch, 'last' | 'more' | 'identity'>,
   count: Count | null,
 ): PageDocument {
   const kept = start.style === 'cursor' ? start.cursor : null;
   return {
     limit,
     hasMore: end.more,
-    nextCursor: end.last ? encodeCursor(collection, plan, end.last) : kept,
+    nextCursor: end.last ? encodeCursor(collection, planBehind(plan, end), end.last) : kept,
     ...(start.style === 'offset' && { offset: start.offset }),
     ...(start.style === 'page' && { page: start.page }),
     ...(count && { total: count.rows, totalIs: count.is }),

@@ -1,4 +1,4 @@
-import { bookmarkOf, type Bookmark, type Ordered, type PointInTime } from './bookmark.ts';
+import { bookmarkOf, type Bookmark, type Identity, type Ordered, type PointInTime } from './bookmark.ts';
 import type { Slot } from './slots.ts';
 
 /**
@@ -17,6 +17,10 @@ export interface Batch {
   readonly more: boolean;
   /** For `Plan.since`: the store was not ahead of this time when it was read. Absent where there is but one state of the rows. */
   readonly asOf?: PointInTime;
+  /** For `Plan.identity`: the collection that was read, also when it had no rows. Absent where collections have none. */
+  readonly identity?: Identity;
+  /** For `confirm`: what it was read by, in the store's own words. */
+  readonly readBy?: string;
   release(): void;
 }
 

@@ -10,6 +10,12 @@ export type Bookmark = Uint8Array & { readonly __bookmark: true };
 /** A point in time of a store's history, in the store's own numbers: 64 bits without sign, later is larger. */
 export type PointInTime = bigint;
 
+/**
+ * Which collection rows are of: it differs from that of every other collection that ever had the same name (in MongoDB the
+ * collection's UUID, 32 hexadecimal digits). A store whose collections cannot be replaced while it is open has none.
+ */
+export type Identity = string;
+
 /** What rows are ordered by; ties in price by id. */
 export interface Ordered {
   readonly order: 'id' | 'price';

@@ -1,7 +1,10 @@
 import { setImmediate as turn } from 'node:timers/promises';
-import type { Batch } from './batch.ts';
+import { orRelease, type Batch } from './batch.ts';
 import type { Bookmark } from './bookmark.ts';
-import type { ItemStore, Plan, Size } from './store.ts';
+import type { Plan, RowReader, Size } from './store.ts';
+
+/** What a chain is read from. */
+export type ChainReader = Pick<RowReader, 'read' | 'confirm'>;
 
 /** What a batch aims at while the reader is fast: large enough to cost little each, small enough to hold two a stream. */
 const TARGET_BYTES = 768 * 1024;
@@ -18,13 +21,15 @@ export function firstSize(rows: number): Size {
 /**
  * Keyset chain: the batches of a plan from `first` on, each read from the bookmark of the one before, the next one
  * on its way while the caller works on this one. Between two reads nothing is open in the store. No batch is older than
- * the first: a row that has not changed since then is in the batch where it belongs, whoever is asked for that.
+ * the first: a row that has not changed since then is in the batch where it belongs, whoever is asked for that. All are of
+ * the first one's collection. A batch is yielded when the store has confirmed, after it was read, what it was read by: so
+ * neither the end nor any place in between is reached with rows missing.
  *
  * `rows` bounds how many rows come, those of `first` included. Each batch yielded belongs to the caller, who releases
  * it; `first` too, once it was yielded. Rejects with what `read` rejects with, or the signal's reason.
  */
 export async function* chain(
-  items: Pick<ItemStore, 'read'>,
+  items: ChainReader,
   plan: Plan,
   first: Batch,
   rows: number,
@@ -44,6 +49,7 @@ export async function* chain(
       ahead?.catch(() => undefined);
       // A read asks in a later turn of the microtask queue. The caller's work would be before it, and they would never overlap.
       if (ahead) await turn();
+      await orRelease(batch, () => items.confirm(batch, rest, signal));
       yield batch;
       if (!ahead) return;
       batch = await ahead;
@@ -58,14 +64,15 @@ export async function* chain(
   }
 }
 
-/** The plan for what is read behind the first batch of a chain: not older than that. */
-export function planBehind(plan: Plan, { asOf }: Batch): Plan {
-  return plan.since !== undefined || asOf === undefined ? plan : { ...plan, since: asOf };
+/** The plan for what is read behind the first batch of a chain: not older than that, and of the same collection. */
+export function planBehind(plan: Plan, { asOf, identity }: Pick<Batch, 'asOf' | 'identity'>): Plan {
+  const { since = asOf, identity: own = identity } = plan;
+  return { ...plan, ...(since !== undefined && { since }), ...(own !== undefined && { identity: own }) };
 }
 
 /** The chain that begins behind a bookmark; `rows` bounds how many come. */
 export async function* chainAfter(
-  items: Pick<ItemStore, 'read'>,
+  items: ChainReader,
   plan: Plan,
   after: Bookmark,
   rows: number,

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { AppError } from '../errors.ts';
 import { bounded } from './bounded.ts';
-import type { RowReader } from './store.ts';
+import type { ChainReader } from './chain.ts';
 
 /** An election takes 10 s by default, a container that is started again less; nobody keeps a client waiting longer. */
 export const LASTING_MS = 30_000;
@@ -25,22 +25,24 @@ export interface LastingOptions {
  * `lastingMs` in all it rejects as the reader does.
  */
 export function lastingReader(
-  rows: Pick<RowReader, 'read'>,
+  rows: ChainReader,
   { lastingMs, onRetry, now = () => performance.now(), pause = sleepFor }: LastingOptions,
-): Pick<RowReader, 'read'> {
-  return {
-    async read(plan, from, size, signal) {
-      const end = now() + lastingMs;
-      for (let wait = FIRST_PAUSE_MS; ; wait = Math.min(2 * wait, LONGEST_PAUSE_MS)) {
-        try {
-          return await bounded(end - now(), signal, (limited) => rows.read(plan, from, size, limited));
-        } catch (error) {
-          if (!isUnavailable(error) || now() + wait >= end) throw error;
-        }
-        await pause(wait, signal);
-        onRetry?.();
+): ChainReader {
+  const last = async <T>(signal: AbortSignal, ask: (limited: AbortSignal) => Promise<T>): Promise<T> => {
+    const end = now() + lastingMs;
+    for (let wait = FIRST_PAUSE_MS; ; wait = Math.min(2 * wait, LONGEST_PAUSE_MS)) {
+      try {
+        return await bounded(end - now(), signal, ask);
+      } catch (error) {
+        if (!isUnavailable(error) || now() + wait >= end) throw error;
       }
-    },
+      await pause(wait, signal);
+      onRetry?.();
+    }
+  };
+  return {
+    read: (plan, from, size, signal) => last(signal, (limited) => rows.read(plan, from, size, limited)),
+    confirm: (batch, plan, signal) => last(signal, (limited) => rows.confirm(batch, plan, limited)),
   };
 }
 

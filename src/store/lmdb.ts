@@ -103,6 +103,7 @@ class LmdbStore implements Store {
       ...this.#portOf(items),
       count: (...call) => this.#told(this.#count(items, ...call)),
       split: (...call) => this.#told(this.#split(items, ...call)),
+      identity: () => Promise.resolve(undefined),
       // An open transaction would keep a state, and every page of it from reuse: the file would grow as long.
       pointInTime: () => Promise.resolve(null),
       insert: (...call) => this.#writer.insert(...call),
@@ -133,8 +134,9 @@ class LmdbStore implements Store {
     return items.split(plan, parts, rows, signal);
   }
 
-  async ping(): Promise<void> {
+  async ping(): Promise<readonly string[]> {
     await this.#told(Promise.resolve().then(() => this.#check()));
+    return [];
   }
 
   /** What was asked for is still written. A store that is lost stays as it is: its environment would answer nothing. */
@@ -187,6 +189,7 @@ class LmdbStore implements Store {
         plan.at === undefined
           ? this.#told(reader.read(plan, ...call))
           : Promise.reject(snapshotUnsupported()),
+      confirm: () => Promise.resolve(), // its indexes are written with the rows and cannot be replaced
       get: (...call) => this.#told(reader.get(...call)),
     };
   }

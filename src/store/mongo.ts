@@ -12,6 +12,7 @@ import { Setup } from './mongo/setup.ts';
 import { EXPORTS, setUpRecords, USERS } from './mongo/record-collection.ts';
 import type { RecordKind } from './mongo/record-collection.ts';
 import { MongoRecords } from './mongo/records.ts';
+import { Watch, type WatchOptions } from './mongo/watch.ts';
 import type { Slots } from './slots.ts';
 import type { Store } from './store.ts';
 
@@ -26,6 +27,8 @@ export interface MongoOptions {
   readonly onWarning: (message: string) => void;
   /** Told once, which way items are read. */
   readonly onNotice?: ((message: string) => void) | undefined;
+  /** What tells the watch over collection and indexes the time. */
+  readonly watch?: WatchOptions | undefined;
 }
 
 const ITEMS = 'items';
@@ -36,15 +39,12 @@ const ITEMS = 'items';
  * with what is wrong, or the driver's error about the URI or the credentials.
  */
 export async function connectMongo(options: MongoOptions): Promise<Store> {
-  const { uri, manageIndexes, onWarning } = options;
+  const { uri, manageIndexes: manage, onWarning, onNotice } = options;
   const connection = new MongoConnection(uri);
-  const setup = new Setup(connection, { collection: ITEMS, manage: manageIndexes, onWarning });
+  const common = { manage, onWarning, onNotice };
+  const setup = new Setup(connection, { ...common, collection: ITEMS, tellsServer: true });
   const recordsOf = (kind: RecordKind) =>
-    new Setup(
-      connection,
-      { collection: kind.collection, manage: manageIndexes, onWarning },
-      setUpRecords(kind),
-    );
+    new Setup(connection, { ...common, collection: kind.collection }, setUpRecords(kind));
   const records = { users: recordsOf(USERS), exports: recordsOf(EXPORTS) };
   const ways = waysOf(connection, options); // before it connects: the lane follows what the driver finds out about members
   try {
@@ -58,8 +58,8 @@ export async function connectMongo(options: MongoOptions): Promise<Store> {
     }
     onWarning(`MongoDB is not ready, items are answered 503 until it is: ${String(error.cause)}`);
   }
-  options.onNotice?.(describe(ways));
-  return new MongoStore(connection, setup, records, options.slots, ways);
+  onNotice?.(describe(ways));
+  return new MongoStore(connection, setup, records, options, ways);
 }
 
 /** How rows are read: users through the driver; items over the lane, or a reason why not. */
@@ -89,7 +89,7 @@ class MongoStore implements Store {
   readonly exports: MongoRecords;
   readonly files: GridFs;
   readonly #connection: MongoConnection;
-  readonly #setup: Setup;
+  readonly #watch: Watch;
   /** Items' way, which ends the records' with it. */
   readonly #way: FindWay;
 
@@ -97,32 +97,39 @@ class MongoStore implements Store {
     connection: MongoConnection,
     setup: Setup,
     records: Readonly<Record<'users' | 'exports', Setup>>,
-    slots: Slots,
+    { slots, watch = {} }: MongoOptions,
     ways: Ways,
   ) {
     this.#connection = connection;
-    this.#setup = setup;
+    this.#watch = new Watch(connection, setup, watch);
     this.files = new GridFs(connection);
     this.#way = typeof ways.lane === 'string' ? ways.driver : ways.lane;
-    this.items = new MongoItems(connection, setup, new Finder(this.#way, setup), slots);
+    this.items = new MongoItems(connection, setup, this.#watch, new Finder(this.#way, setup), slots);
     const recordsOf = (kind: Setup) =>
       // they are read as items are
       new MongoRecords(
         connection,
         kind,
-        new MongoItems(connection, kind, new Finder(ways.driver, kind), slots),
+        new MongoItems(connection, kind, recordWatch(connection, kind), new Finder(ways.driver, kind), slots),
       );
     this.users = recordsOf(records.users);
     this.exports = recordsOf(records.exports);
   }
 
-  async ping(): Promise<void> {
-    await this.#setup.layout();
+  async ping(): Promise<readonly string[]> {
+    const faults = await this.#watch.faults();
     await this.#connection.run({ ping: 1 });
+    return faults;
   }
 
   async close(): Promise<void> {
+    this.#watch.close();
     await this.#way.close();
     await this.#connection.close();
   }
+}
+
+/** Records are read in order of id: there is nothing to look at that a read does not meet. */
+function recordWatch(connection: MongoConnection, setup: Setup): Watch {
+  return new Watch(connection, setup, { every: () => () => undefined });
 }

@@ -1,5 +1,5 @@
 import type { Slots } from './slots.ts';
-import type { RowReader } from './store.ts';
+import type { ChainReader } from './chain.ts';
 
 /**
  * What a batch may have while all others hold, or have asked for, less than so many bytes; the last one is never passed. A
@@ -16,13 +16,11 @@ const SHARES = [
  * in batches that cost least; hundreds that all stall within a second cost two small batches each until they give them
  * back, and not two large ones, whose memory the process would keep.
  */
-export function sharingReader(
-  rows: Pick<RowReader, 'read'>,
-  slots: Pick<Slots, 'held'>,
-): Pick<RowReader, 'read'> {
+export function sharingReader(rows: ChainReader, slots: Pick<Slots, 'held'>): ChainReader {
   /** Bytes on their way, which have no slot yet. */
   let asked = 0;
   return {
+    confirm: (...call) => rows.confirm(...call),
     async read(plan, from, size, signal) {
       const taken = slots.held + asked;
       const share = SHARES.find(({ below }) => taken < below)?.bytes ?? 0;

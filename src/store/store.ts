@@ -1,8 +1,8 @@
 import type { Batch } from './batch.ts';
-import type { Bookmark, Ordered, PointInTime } from './bookmark.ts';
+import type { Bookmark, Identity, Ordered, PointInTime } from './bookmark.ts';
 import type { FileStore } from './files.ts';
 
-export type { PointInTime };
+export type { Identity, PointInTime };
 
 /** What is to be read and in which order. Ties in price go by id in the same direction. */
 export interface Plan extends Ordered {
@@ -21,6 +21,12 @@ export interface Plan extends Ordered {
    * member of a replica set has not yet heard of would be waited for, without a primary for an election.
    */
   readonly since?: PointInTime;
+  /**
+   * Rows of this collection only, in every read of the plan; absent: of the one that has the name now. A chain names that
+   * of its first batch (`Batch.identity`), so that its rows are never those of two collections, and a collection that is
+   * gone is never taken for one that has ended.
+   */
+  readonly identity?: Identity;
 }
 
 /** Ids from `from`, inclusive, to `to`, exclusive, each `{_id}` and open where it is missing; rows need not have them. */
@@ -77,10 +83,20 @@ export interface InsertResult {
  * - Reads of plans with the same `at` see one state of all rows, from whatever process and however long apart. They reject with
  *   AppError `snapshot-expired` when the store has no longer kept that time, `invalid-parameter` when it is ahead of
  *   the store's, and `snapshot-unsupported` where `pointInTime` gives null.
- * - When the store does not answer, everything rejects with AppError `store-unavailable`. An aborted signal rejects with its reason.
+ * - Reads of a plan with an `identity` reject with AppError `collection-replaced` when its collection is gone or has lost its
+ *   name. Without one, no read takes a collection that is gone for an empty one: it rejects with a problem of status 503.
+ * - When the store does not answer, everything rejects with AppError `store-unavailable`; when it answers but cannot be read
+ *   reliably (its collection or an index is gone or unfit, or this server may not read it), with `store-unfit`, and asking
+ *   again at once is of no use. An aborted signal rejects with its reason.
  */
 export interface RowReader {
   read(plan: Plan, from: From, size: Size, signal: AbortSignal): Promise<Batch>;
+  /**
+   * Resolves when what a batch was read by holds every row once, also now, after the batch was read: only then are its rows
+   * proved to be all. Rejects as `read` does. (MongoDB: the index was not replaced by a partial one under its name, and no
+   * row has an array in its fields.)
+   */
+  confirm(batch: Pick<Batch, 'readBy'>, plan: Plan, signal: AbortSignal): Promise<void>;
   /** The row whose `_id` equals the bookmark's, as a batch of one row; null when there is none. */
   get(id: Bookmark, signal: AbortSignal): Promise<Batch | null>;
 }
@@ -90,6 +106,8 @@ export interface RowReader {
  * test/store.contract.ts runs on each.
  */
 export interface ItemStore extends RowReader {
+  /** The collection that has the name now; undefined where collections have no identity. Rejects as reads do. */
+  identity(signal: AbortSignal): Promise<Identity | undefined>;
   /** How many rows a plan without `ids` has. Better than asked for when that costs nothing, less exact when time is up: see `is`. */
   count(plan: Plan, mode: CountMode, signal: AbortSignal): Promise<Count>;
   /**
@@ -140,7 +158,10 @@ export interface Store {
   readonly exports: RecordStore;
   /** The files of exports. */
   readonly files: FileStore;
-  /** Rejects with AppError `store-unavailable` when the store does not answer. */
-  ping(): Promise<void>;
+  /**
+   * What of the items cannot be read at present though the rest can, a sentence each. Rejects with AppError
+   * `store-unavailable` when the store does not answer, `store-unfit` with the reason when no item can be read.
+   */
+  ping(): Promise<readonly string[]>;
   close(): Promise<void>;
 }

@@ -24,6 +24,7 @@ function timedItems(items: ItemStore, meter: Meter): ItemStore {
     ...timedReads(items, meter),
     count: timed('count', (...call: Parameters<ItemStore['count']>) => items.count(...call)),
     split: timed('split', (...call: Parameters<ItemStore['split']>) => items.split(...call)),
+    identity: (...call) => items.identity(...call),
     pointInTime: (...call) => items.pointInTime(...call),
     insert: timed('insert', (...call: Parameters<ItemStore['insert']>) => items.insert(...call)),
   };
@@ -45,6 +46,7 @@ function timedReads(rows: RowReader, meter: Meter): RowReader {
   };
   return {
     read: timed('read', (...call: Parameters<RowReader['read']>) => rows.read(...call).then(count)),
+    confirm: (...call) => rows.confirm(...call),
     get: timed('get', (...call: Parameters<RowReader['get']>) => rows.get(...call)),
   };
 }

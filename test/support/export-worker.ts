@@ -68,6 +68,7 @@ export class Worker {
     this.#exporter = new Exporter({
       ...{ items, now, log, jobs: this.jobs, files: hooked(store.files, hooks) },
       lasting: {
+        confirm: (...call) => items.confirm(...call),
         read: (plan, from, ...more) => {
           hooks.reads?.(from);
           return items.read(plan, from, ...more);

@@ -1,14 +1,26 @@
 import type { Document } from 'mongodb';
+import { storeUnavailable } from '../../errors.ts';
 import type { MongoConnection } from './connection.ts';
+import type { Identity } from '../bookmark.ts';
+import type { Binary } from 'mongodb';
 import { CODES, MongoRefusal, codeOf } from './errors.ts';
-import { indexFaults, missingIndexes, readIndexes, roleNames } from './indexes.ts';
+import { indexFaults, missingIndexes, readIndexes, roleNames, roleSpecs } from './indexes.ts';
+import type { FoundIndexes, IndexFaults } from './indexes.ts';
 import type { IndexRole } from './plan.ts';
 import { INDEX_KEYS } from './plan.ts';
+import type { ServerKind } from './server.ts';
 
 /** What reads need to know about a collection: how it is kept, and its indexes' names, by which alone they are hinted. */
 export interface Layout {
   readonly clustered: boolean;
+  readonly sharded: boolean;
+  /** Its UUID; undefined where reads cannot name it (MongoDB before 6.0). */
+  readonly identity: Identity | undefined;
   readonly indexes: Readonly<Record<IndexRole, string>>;
+  /** See roleSpecs. */
+  readonly specs: Readonly<Record<IndexRole, string>>;
+  /** The indexes that cannot be read by, though the others can. */
+  readonly faults: IndexFaults;
 }
 
 export interface SetupOptions {
@@ -16,6 +28,19 @@ export interface SetupOptions {
   /** Whether what is missing is made; else it is only named. */
   readonly manage: boolean;
   readonly onWarning: (message: string) => void;
+  readonly onNotice?: ((message: string) => void) | undefined;
+  /** Whether it also warns of what the server is. */
+  readonly tellsServer?: boolean;
+}
+
+/** What a setup finds: beside the options, what the server is, and whether the collection was served before. */
+export interface SetupTask extends SetupOptions {
+  readonly server: ServerKind;
+  /**
+   * Then a collection that is gone is not made anew behind its operator's back, and of an index that cannot be read by only
+   * the reads that need it are refused.
+   */
+  readonly isServing: boolean;
 }
 
 /** Keeps prices finite numbers (an array would make the indexes multikey: rows come several times) and categories strings. */
@@ -32,22 +57,65 @@ const VALIDATOR = {
  * Makes sure that the collection and its indexes are there and fit to be read by; makes what is missing, changes nothing
  * that is there. MongoRefusal when something is in the way that an operator must mend; `store-unavailable`.
  */
-export async function setUpCollection(connection: MongoConnection, options: SetupOptions): Promise<Layout> {
-  const existing = await describeCollection(connection, options.collection);
-  if (!existing) await createCollection(connection, options, VALIDATOR);
-  else checkKind(existing, options);
-  let found = await readIndexes(connection, options.collection);
-  const missing = missingIndexes(found);
-  if (missing.length > 0) {
-    await createIndexes(connection, options, missing);
-    found = await readIndexes(connection, options.collection);
-  }
-  const faults = await indexFaults(connection, options.collection, found);
-  if (faults.length > 0)
+export async function setUpCollection(connection: MongoConnection, task: SetupTask): Promise<Layout> {
+  const { collection, isServing } = task;
+  const existing = await ensureCollection(connection, task, VALIDATOR, checkKind);
+  const before = await readIndexes(connection, collection);
+  const missing = missingIndexes(before);
+  const made = missing.length > 0 && (await createIndexes(connection, task, missing));
+  const found = made ? await readIndexes(connection, collection) : before;
+  const faults = await indexFaults(connection, collection, found);
+  const all = Object.values(faults);
+  if (all.length > 0 && !isServing) {
+    const spoilt = made ? missing.filter((role) => faults[role] !== undefined) : [];
+    if (spoilt.length > 0) await dropIndexes(connection, collection, found, spoilt);
+    const dropped = spoilt.length > 0 ? ' The indexes that were built just now are dropped again.' : '';
     throw new MongoRefusal(
-      `The collection '${options.collection}' cannot be read reliably: ${faults.join('; ')}.`,
+      `The collection '${collection}' cannot be read reliably: ${all.join('; ')}.${dropped}`,
     );
-  return { clustered: found.clustered, indexes: roleNames(found) };
+  }
+  return layoutOf(existing, found, task.server, faults);
+}
+
+/** What is there of a collection, checked; made when it is missing and was not served before. MongoRefusal. */
+export async function ensureCollection(
+  connection: MongoConnection,
+  task: SetupTask,
+  validator: Document,
+  check: (existing: Document, task: SetupTask) => void | Promise<void>,
+): Promise<Document> {
+  const { collection, isServing } = task;
+  const existing = await describeCollection(connection, collection);
+  if (existing) {
+    await check(existing, task);
+    return existing;
+  }
+  if (isServing)
+    throw new MongoRefusal(
+      `The collection '${collection}' is gone: it was dropped or renamed while this server ran. It is not made anew. As soon as there is a collection of this name again, that one is served.`,
+      { brief: `The collection '${collection}' is gone.`, isGone: true },
+    );
+  await createCollection(connection, task, validator);
+  const made = await describeCollection(connection, collection);
+  if (!made) throw storeUnavailable(new Error(`'${collection}' was made, and is not seen yet`));
+  return made;
+}
+
+export function layoutOf(
+  description: Document,
+  found: FoundIndexes,
+  { isSharded, hasIdentities }: ServerKind,
+  faults: IndexFaults,
+): Layout {
+  const { uuid } = (description.info ?? {}) as { readonly uuid?: Binary };
+  return {
+    clustered: found.clustered,
+    sharded: isSharded,
+    identity: hasIdentities && uuid ? Buffer.from(uuid.buffer).toString('hex') : undefined,
+    indexes: roleNames(found),
+    specs: roleSpecs(found),
+    faults,
+  };
 }
 
 /** What `listCollections` says of a collection; null when there is none. */
@@ -63,7 +131,7 @@ export async function describeCollection(
   return found ?? null;
 }
 
-function checkKind({ type, options = {} }: Document, { collection, onWarning }: SetupOptions): void {
+function checkKind({ type, options = {} }: Document, { collection, onWarning }: SetupTask): void {
   const { collation, validator } = options as Document;
   if (type !== 'collection')
     throw new MongoRefusal(`'${collection}' is a ${String(type)}, expected a collection.`);
@@ -78,7 +146,7 @@ function checkKind({ type, options = {} }: Document, { collection, onWarning }: 
 }
 
 /** Makes a collection that is clustered on `_id`. MongoRefusal when this is not allowed. */
-export async function createCollection(
+async function createCollection(
   connection: MongoConnection,
   { collection, manage }: SetupOptions,
   validator: Document,
@@ -104,11 +172,25 @@ export async function createCollection(
 
 const MAJORITY = { w: 'majority', wtimeout: 60_000 };
 
+/** Takes back indexes that turned out unfit: multikey is sticky, so that they would be refused when the array is gone, too. */
+async function dropIndexes(
+  connection: MongoConnection,
+  collection: string,
+  found: FoundIndexes,
+  roles: readonly IndexRole[],
+): Promise<void> {
+  const names = roleNames(found);
+  const index = roles.map((role) => names[role]);
+  await connection.run({ dropIndexes: collection, index }, { readPreference: 'primary' });
+}
+
+/** Whether it did. */
 async function createIndexes(
   connection: MongoConnection,
-  { collection, manage }: SetupOptions,
+  { collection, manage, isServing }: SetupTask,
   missing: readonly IndexRole[],
-): Promise<void> {
+): Promise<boolean> {
+  if (!manage && isServing) return false; // what needs them is refused
   const indexes = missing.map((role) => {
     const key = Object.fromEntries(INDEX_KEYS[role].map((field) => [field, 1]));
     return { key, name: INDEX_KEYS[role].map((field) => `${field}_1`).join('_') };
@@ -123,7 +205,9 @@ async function createIndexes(
       { createIndexes: collection, indexes, writeConcern: MAJORITY },
       { readPreference: 'primary', unlimited: true },
     );
+    return true;
   } catch (error) {
+    if (codeOf(error) === CODES.unauthorized && isServing) return false;
     if (codeOf(error) === CODES.unauthorized)
       throw new MongoRefusal(
         `The collection '${collection}' lacks the indexes ${list}, and this user may not create them.`,

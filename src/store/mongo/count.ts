@@ -1,8 +1,11 @@
 import { AppError } from '../../errors.ts';
 import type { Layout } from './collection.ts';
 import type { MongoConnection } from './connection.ts';
+import { UUID } from '../bson.ts';
 import { CODES, codeOf } from './errors.ts';
+import { faultOf } from './faults.ts';
 import { indexOf } from './plan.ts';
+import type { Setup } from './setup.ts';
 import type { Count, CountMode, Plan } from '../store.ts';
 
 /** How long exact counting may take the server: some million index entries. */
@@ -18,15 +21,32 @@ const SAMPLE = 1_000;
 /** Counts the items of a plan in a MongoDB collection. */
 export class Counter {
   readonly #connection: MongoConnection;
-  readonly #collection: string;
+  readonly #setup: Setup;
 
-  constructor(connection: MongoConnection, collection: string) {
+  constructor(connection: MongoConnection, setup: Setup) {
     this.#connection = connection;
-    this.#collection = collection;
+    this.#setup = setup;
   }
 
   /** See ItemStore.count. When exact counting is out of time, the answer is an estimate and says so. */
   async count(plan: Plan, mode: CountMode, layout: Layout, signal: AbortSignal): Promise<Count> {
+    try {
+      const count = await this.#count(plan, mode, layout, signal);
+      await this.#checkIdentity(plan.identity ?? layout.identity, signal);
+      return count;
+    } catch (error) {
+      throw faultOf(error, this.#setup, plan);
+    }
+  }
+
+  /** A collection that is gone has 0 rows to the server, and `count` takes no `collectionUUID`: so one row is asked for after it. */
+  async #checkIdentity(identity: string | undefined, signal: AbortSignal): Promise<void> {
+    if (identity === undefined) return;
+    const one = { find: this.#setup.collection, projection: { _id: 1 }, limit: 1, singleBatch: true };
+    await this.#connection.run({ ...one, collectionUUID: new UUID(identity) }, { signal });
+  }
+
+  async #count(plan: Plan, mode: CountMode, layout: Layout, signal: AbortSignal): Promise<Count> {
     const match = matchOf(plan);
     if (mode === 'exact') {
       try {
@@ -56,7 +76,7 @@ export class Counter {
 
   /** From the collection's metadata: at once, and exact but for what a crash or an open transaction leaves out. */
   async #total(signal: AbortSignal): Promise<Count> {
-    const { n } = await this.#connection.run({ count: this.#collection }, { signal });
+    const { n } = await this.#connection.run({ count: this.#setup.collection }, { signal });
     return { rows: Number(n), is: 'estimated' };
   }
 
@@ -70,7 +90,7 @@ export class Counter {
     signal: AbortSignal,
   ): Promise<number> {
     const hint = layout.indexes[indexOf(plan)];
-    const count = { count: this.#collection, query, hint, ...(limit !== undefined && { limit }) };
+    const count = { count: this.#setup.collection, query, hint, ...(limit !== undefined && { limit }) };
     const { n } = await this.#connection.run(count, { signal, ...(limitMs !== undefined && { limitMs }) });
     return Number(n);
   }
@@ -80,7 +100,7 @@ export class Counter {
     limitMs: number | undefined,
     signal: AbortSignal,
   ): Promise<number> {
-    const command = { aggregate: this.#collection, pipeline, cursor: {} };
+    const command = { aggregate: this.#setup.collection, pipeline, cursor: {} };
     const options = { signal, ...(limitMs !== undefined && { limitMs }) };
     const { cursor } = await this.#connection.run(command, options);
     const [found] = (cursor as { firstBatch: { rows: number }[] }).firstBatch;

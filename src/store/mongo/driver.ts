@@ -1,4 +1,4 @@
-import { Long, type Document, type Timestamp } from '../bson.ts';
+import { Long, UUID, type Document, type Timestamp } from '../bson.ts';
 import type { Slots } from '../slots.ts';
 import type { MongoConnection } from './connection.ts';
 import { isForgotten } from './errors.ts';
@@ -36,10 +36,11 @@ export class DriverWay implements FindWay {
   }
 
   async #run(
-    command: Readonly<Record<string, unknown>>,
+    find: Readonly<Record<string, unknown>>,
     signal: AbortSignal,
-    { at, since }: When,
+    { at, since, identity }: When,
   ): Promise<Document> {
+    const command = identity === undefined ? find : { ...find, collectionUUID: new UUID(identity) };
     if (at === undefined) return this.#connection.run(command, { signal, raw: true, since });
     const options = { signal, raw: true, snapshot: at };
     try {

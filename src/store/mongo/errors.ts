@@ -11,9 +11,24 @@ import {
 } from 'mongodb';
 import { AppError, snapshotUnsupported, storeUnavailable } from '../../errors.ts';
 
+interface RefusalOptions extends ErrorOptions {
+  readonly brief?: string;
+  readonly isGone?: boolean;
+}
+
 /** What is wrong with the database itself, said so that its operator can mend it: it stops the start. */
 export class MongoRefusal extends Error {
   override readonly name = 'MongoRefusal';
+  /** For /readyz, which anybody may read: less than the log is told. */
+  readonly brief: string;
+  /** Whether it is that the collection is not there any more. */
+  readonly isGone: boolean;
+
+  constructor(message: string, { brief = message, isGone = false, ...options }: RefusalOptions = {}) {
+    super(message, options);
+    this.brief = brief;
+    this.isGone = isGone;
+  }
 }
 
 /** The member that answered is going, or has stopped being what it was: another one, or the same a little later, will do. */
@@ -55,8 +70,10 @@ export const CODES = {
   notAReplicaSet: 123,
   snapshotTooOld: 239,
   snapshotUnavailable: 246,
+  namespaceNotFound: 26,
   namespaceExists: 48,
   validation: 121,
+  otherIdentity: 361,
   duplicateKey: 11000,
   clusteredBounds: 6137402,
 } as const;

@@ -1,7 +1,6 @@
-import { storeUnavailable } from '../../errors.ts';
 import type { Bookmark } from '../bookmark.ts';
 import type { Layout } from './collection.ts';
-import { isOtherCollection, snapshotFault } from './errors.ts';
+import { faultOf } from './faults.ts';
 import { Gathering } from './gather.ts';
 import type { Range } from './plan.ts';
 import type { FindWay, Reply, When } from './reply.ts';
@@ -35,6 +34,7 @@ export class Finder {
         // Without it a reply has 101 rows; with singleBatch one that stopped at 16 MB looks like the end.
         batchSize: limit,
       },
+      layout,
       signal,
       range,
     );
@@ -43,7 +43,7 @@ export class Finder {
   /** The id `skip` entries behind a range's first one, taken from the index; null when the range ends before. */
   async idBehind(range: Range, skip: number, layout: Layout, signal: AbortSignal): Promise<Bookmark | null> {
     const one = { projection: { _id: 1 }, skip, limit: 1, batchSize: 1 };
-    const reply = await this.#ask({ ...stretchOf(range, layout), ...one }, signal, range);
+    const reply = await this.#ask({ ...stretchOf(range, layout), ...one }, layout, signal, range);
     const gathering = new Gathering({ order: 'id' }, { rows: 1, bytes: Infinity });
     gathering.take(reply);
     gathering.release();
@@ -51,8 +51,8 @@ export class Finder {
   }
 
   /** The row of an id, or none. */
-  async one(id: unknown, signal: AbortSignal): Promise<Reply> {
-    return this.#ask({ filter: { _id: { $eq: id } }, limit: 1, batchSize: 1 }, signal);
+  async one(id: unknown, layout: Layout, signal: AbortSignal): Promise<Reply> {
+    return this.#ask({ filter: { _id: { $eq: id } }, limit: 1, batchSize: 1 }, layout, signal);
   }
 
   /** Whether a row stands below the ids of a range that has a floor, in full BSON order. */
@@ -60,6 +60,7 @@ export class Finder {
     const bounds = { hint: layout.indexes.id, sort: { _id: 1 }, max: { _id: range.floor?.value } };
     const reply = await this.#ask(
       { ...bounds, projection: { _id: 1 }, limit: 1, batchSize: 1 },
+      layout,
       signal,
       range,
     );
@@ -67,19 +68,33 @@ export class Finder {
     return reply.length > 0;
   }
 
-  async #ask(find: Record<string, unknown>, signal: AbortSignal, when: When = {}): Promise<Reply> {
+  /** Every find names its collection: that of the plan, else the one that was found. */
+  async #ask(
+    find: Record<string, unknown>,
+    layout: Layout,
+    signal: AbortSignal,
+    asked: When = {},
+  ): Promise<Reply> {
+    const { at, since, identity } = asked;
+    const named = identity ?? layout.identity;
+    const when = {
+      ...(at !== undefined && { at }),
+      ...(since !== undefined && { since }),
+      ...(named !== undefined && { identity: named }),
+    };
     try {
       return await this.#way.find({ find: this.#setup.collection, ...find }, signal, when);
     } catch (error) {
-      const isOther = isOtherCollection(error);
-      if (isOther) this.#setup.forget();
-      const told = when.at === undefined ? error : snapshotFault(error);
-      throw isOther && told === error ? storeUnavailable(error) : told;
+      throw faultOf(error, this.#setup, asked);
     }
   }
 }
 
-/** What says which entries of which index a find goes over, and in which order. */
+/**
+ * What says which entries of which index a find goes over, and in which order. Forward the order is the index's own, and to
+ * say it would only let the server sort by itself, once the index is multikey. A mongos needs it, to merge what shards give.
+ */
 function stretchOf({ index, sort, min, max }: Range, layout: Layout): Readonly<Record<string, unknown>> {
-  return { hint: layout.indexes[index], sort, ...(min && { min }), ...(max && { max }) };
+  const isSorted = layout.sharded || Object.values(sort).includes(-1);
+  return { hint: layout.indexes[index], ...(isSorted && { sort }), ...(min && { min }), ...(max && { max }) };
 }

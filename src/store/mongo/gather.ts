@@ -63,13 +63,13 @@ export class Gathering {
     }
   }
 
-  /** The rows in a slot: that of their reply, without a copy, nearly always. Ends the gathering. */
-  toBatch(slots: Slots, more: boolean): Batch {
+  /** The rows in a slot: that of their reply, without a copy, nearly always; `read`: what they were read from and by. Ends the gathering. */
+  toBatch(slots: Slots, more: boolean, read: Pick<Batch, 'identity' | 'readBy'> = {}): Batch {
     const { slot, start, length } = this.#join(slots);
     const release = () => slot.release();
     const { rows, last } = this;
     const asOf = this.#asOf;
-    return { slot, start, length, rows, last, more, ...(asOf !== undefined && { asOf }), release };
+    return { slot, start, length, rows, last, more, ...(asOf !== undefined && { asOf }), ...read, release };
   }
 
   /** Gives up what was gathered. */

@@ -47,8 +47,12 @@ export function indexOf(plan: Plan): IndexRole {
 export function rangesOf(plan: Plan, after: Bookmark | null, clustered: boolean): readonly Range[] {
   const index = indexOf(plan);
   const sort = Object.fromEntries(INDEX_KEYS[index].map((field) => [field, plan.direction]));
-  const { at: time, since } = plan;
-  const when = { ...(time !== undefined && { at: time }), ...(since !== undefined && { since }) };
+  const { at: time, since, identity } = plan;
+  const when = {
+    ...(time !== undefined && { at: time }),
+    ...(since !== undefined && { since }),
+    ...(identity !== undefined && { identity }),
+  };
   const base = { index, sort, ...when };
   if (index === 'id' && plan.direction === -1 && clustered && after) {
     const type = after[4] ?? 0; // a bookmark in id order has one element: a length of 4 bytes, its type, its name

@@ -1,10 +1,10 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Document } from 'mongodb';
-import { createCollection, describeCollection } from './collection.ts';
-import type { Layout, SetupOptions } from './collection.ts';
+import { ensureCollection, layoutOf } from './collection.ts';
+import type { Layout, SetupTask } from './collection.ts';
 import type { MongoConnection } from './connection.ts';
 import { MongoRefusal } from './errors.ts';
-import { readIndexes, roleNames } from './indexes.ts';
+import { readIndexes } from './indexes.ts';
 
 /** What a collection of records holds, and nothing else. */
 export interface RecordKind {
@@ -50,12 +50,12 @@ export const EXPORTS: RecordKind = { collection: 'exports', validator: EXPORT };
  * refused (MongoRefusal), unless its validator keeps such documents out or there are none.
  */
 export function setUpRecords({ validator }: RecordKind) {
-  return async (connection: MongoConnection, options: SetupOptions): Promise<Layout> => {
-    const existing = await describeCollection(connection, options.collection);
-    if (existing) await check(connection, existing, validator, options);
-    else await createCollection(connection, options, validator);
-    const found = await readIndexes(connection, options.collection);
-    return { clustered: found.clustered, indexes: roleNames(found) };
+  return async (connection: MongoConnection, task: SetupTask): Promise<Layout> => {
+    const existing = await ensureCollection(connection, task, validator, (description) =>
+      check(connection, description, validator, task),
+    );
+    // They are read in order of id only, whose index is always sound.
+    return layoutOf(existing, await readIndexes(connection, task.collection), task.server, {});
   };
 }
 
@@ -63,7 +63,7 @@ async function check(
   connection: MongoConnection,
   { type, options = {} }: Document,
   wanted: Document,
-  { collection, onWarning }: SetupOptions,
+  { collection, onWarning }: SetupTask,
 ): Promise<void> {
   const { collation, validator } = options as Document;
   if (type !== 'collection') throw refusal(collection, `it is a ${String(type)}, expected a collection`);

@@ -3,12 +3,13 @@ import { MongoWriteConcernError } from 'mongodb';
 import { AppError, storeUnavailable } from '../../errors.ts';
 import type { Batch } from '../batch.ts';
 import type { Bookmark } from '../bookmark.ts';
-import { BSON } from '../bson.ts';
+import { BSON, UUID } from '../bson.ts';
 import type { MongoConnection } from './connection.ts';
 import { CODES, codeOf } from './errors.ts';
+import { faultOf } from './faults.ts';
 import { documentAt, readCursor, sizeAt } from './reply.ts';
 import type { Setup } from './setup.ts';
-import type { Change, Changed, From, Plan, RowReader, Size, RecordStore } from '../store.ts';
+import type { Change, Changed, From, Identity, Plan, RowReader, Size, RecordStore } from '../store.ts';
 import { TurnsByKey } from './turns-by-key.ts';
 
 /** Each miss means that another process changed this very record meanwhile; nobody misses so often by chance. */
@@ -44,14 +45,18 @@ export class MongoRecords implements RecordStore {
     return this.#rows.get(id, signal);
   }
 
-  async change(id: string, change: Change): Promise<Changed> {
-    await this.#setup.layout();
-    return this.#turns.take(id, () => this.#change(id, change));
+  confirm(batch: Batch, plan: Plan, signal: AbortSignal): Promise<void> {
+    return this.#rows.confirm(batch, plan, signal);
   }
 
-  async #change(id: string, change: Change): Promise<Changed> {
+  async change(id: string, change: Change): Promise<Changed> {
+    const { identity } = await this.#setup.layout();
+    return this.#turns.take(id, () => this.#change(id, change, identity));
+  }
+
+  async #change(id: string, change: Change, identity: Identity | undefined): Promise<Changed> {
     for (let tries = 0; tries < MOST_TRIES; tries++) {
-      const before = await this.#find(id);
+      const before = await this.#find(id, identity);
       const after = change(before);
       if (after === 'keep') return { before, after: before };
       if (await this.#swap(id, before, after)) return { before, after };
@@ -59,9 +64,17 @@ export class MongoRecords implements RecordStore {
     throw storeUnavailable(new Error(`other processes changed the record at each of ${MOST_TRIES} tries`));
   }
 
-  async #find(id: string): Promise<Uint8Array | null> {
-    const find = { find: this.#setup.collection, filter: { _id: { $eq: id } }, limit: 1, singleBatch: true };
-    const reply = await this.#connection.run(find, { raw: true, readPreference: 'primary' });
+  /** In a collection that is gone it finds nothing only to be refused: else the write would make that collection anew. */
+  async #find(id: string, identity: Identity | undefined): Promise<Uint8Array | null> {
+    const find = {
+      find: this.#setup.collection,
+      ...(identity !== undefined && { collectionUUID: new UUID(identity) }),
+      ...{ filter: { _id: { $eq: id } }, limit: 1, singleBatch: true },
+    };
+    const reading = this.#connection.run(find, { raw: true, readPreference: 'primary' });
+    const reply = await reading.catch((error: unknown) => {
+      throw faultOf(error, this.#setup, {});
+    });
     const cursor = reply.cursor as Uint8Array;
     const { start, length } = readCursor(cursor);
     if (length === 0) return null;

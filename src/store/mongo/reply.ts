@@ -3,8 +3,12 @@ import { onDemand } from '../bson.ts';
 import type { Slot } from '../slots.ts';
 import type { Plan, PointInTime } from '../store.ts';
 
-/** Of what time the rows of a find are to be; neither: not before anything that was seen or written until then. */
-export type When = Pick<Plan, 'at' | 'since'>;
+/**
+ * Of what time the rows of a find are to be (neither: not before anything that was seen or written until then), and of which
+ * collection: the find is error 361 when that is gone or has another name. Without it, a find on a name that is gone is
+ * answered with no rows and no error.
+ */
+export type When = Pick<Plan, 'at' | 'since' | 'identity'>;
 
 /**
  * The way a find takes to the server and its rows take back. There are two: through the driver (driver.ts), and read off

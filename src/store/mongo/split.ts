@@ -1,11 +1,13 @@
 import { makeBookmark, type Bookmark } from '../bookmark.ts';
-import { BSON } from '../bson.ts';
+import { BSON, UUID } from '../bson.ts';
 import type { Plan } from '../store.ts';
 import type { Layout } from './collection.ts';
 import type { MongoConnection } from './connection.ts';
 import type { Counter } from './count.ts';
+import { faultOf } from './faults.ts';
 import type { Finder } from './find.ts';
 import { rangesOf } from './plan.ts';
+import type { Setup } from './setup.ts';
 
 /**
  * Up to so many rows parts are counted out, which takes a walk over the index: about a second. Of more a sample is taken,
@@ -24,18 +26,18 @@ const FEWEST_SAMPLES = 8_000;
 /** Finds where the items of a collection fall into parts of about as many rows. */
 export class Splitter {
   readonly #connection: MongoConnection;
-  readonly #collection: string;
+  readonly #setup: Setup;
   readonly #counter: Pick<Counter, 'count'>;
   readonly #finder: Pick<Finder, 'idBehind'>;
 
   constructor(
     connection: MongoConnection,
-    collection: string,
+    setup: Setup,
     counter: Pick<Counter, 'count'>,
     finder: Pick<Finder, 'idBehind'>,
   ) {
     this.#connection = connection;
-    this.#collection = collection;
+    this.#setup = setup;
     this.#counter = counter;
     this.#finder = finder;
   }
@@ -44,7 +46,7 @@ export class Splitter {
   async split(plan: Plan, parts: number, layout: Layout, signal: AbortSignal): Promise<Bookmark[]> {
     if (parts === 1) return [];
     const size = await this.#counter.count(plan, 'estimated', layout, signal);
-    if (size.rows > MOST_COUNTED) return this.#bySample(plan, parts, signal);
+    if (size.rows > MOST_COUNTED) return this.#bySample(plan, parts, layout, signal);
     const isKnown = size.is === 'exact' || plan.category === undefined; // the collection's own size is exact enough
     const { rows } = isKnown ? size : await this.#counter.count(plan, 'exact', layout, signal);
     return this.#byCounting(plan, parts, rows, layout, signal);
@@ -73,7 +75,8 @@ export class Splitter {
   }
 
   /** Quantiles of a sample, sorted by the server, whose order is the index's. Only they come over. */
-  async #bySample({ category }: Plan, parts: number, signal: AbortSignal): Promise<Bookmark[]> {
+  async #bySample(plan: Plan, parts: number, layout: Layout, signal: AbortSignal): Promise<Bookmark[]> {
+    const { category, identity = layout.identity } = plan;
     const at = { $floor: { $multiply: ['$$part', { $divide: [{ $size: '$ids' }, parts] }] } };
     const pipeline = [
       { $sample: { size: Math.max(FEWEST_SAMPLES, parts * SAMPLES_A_PART) } },
@@ -87,8 +90,14 @@ export class Splitter {
         },
       },
     ];
-    const command = { aggregate: this.#collection, pipeline, cursor: {}, allowDiskUse: true };
-    const { cursor } = await this.#connection.run(command, { signal, raw: true });
+    const command = {
+      aggregate: this.#setup.collection,
+      ...(identity !== undefined && { collectionUUID: new UUID(identity) }),
+      ...{ pipeline, cursor: {}, allowDiskUse: true },
+    };
+    const { cursor } = await this.#connection.run(command, { signal, raw: true }).catch((error: unknown) => {
+      throw faultOf(error, this.#setup, plan);
+    });
     const exact = { promoteValues: false, promoteBuffers: false };
     const { firstBatch } = BSON.deserialize(cursor as Uint8Array, exact) as {
       firstBatch: { ids: unknown[] }[];

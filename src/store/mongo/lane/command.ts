@@ -1,6 +1,7 @@
 import type { ClientSession } from 'mongodb';
-import { BSON, Timestamp } from '../../bson.ts';
+import { BSON, Timestamp, UUID } from '../../bson.ts';
 import type { Document } from '../../bson.ts';
+import type { Identity } from '../../bookmark.ts';
 import type { When } from '../reply.ts';
 
 const NO_BYTES: Uint8Array = new Uint8Array(0);
@@ -14,9 +15,9 @@ export function elementsOf(document: Document): Uint8Array {
 }
 
 /**
- * What every find ends with: concern, time limit, session, read preference, database, and times: the causal session's,
- * or that which the read says itself. Serialized once; the session's stand in it alone, which the driver and the lane both
- * read and advance.
+ * What every find ends with: concern, time limit, session, read preference, database, the collection's UUID, and times: the
+ * causal session's, or that which the read says itself. Serialized once; the session's stand in it alone, which the driver
+ * and the lane both read and advance.
  */
 export class CommandTail {
   readonly #session: ClientSession;
@@ -27,6 +28,9 @@ export class CommandTail {
   readonly #atAt: number;
   #clusterTime: unknown = null;
   #clusterTimeElements = NO_BYTES;
+  /** Of the last read: hardly ever another one. */
+  #identity: Identity | undefined;
+  #identityElements = NO_BYTES;
 
   constructor(session: ClientSession, rest: Document) {
     this.#session = session;
@@ -39,24 +43,29 @@ export class CommandTail {
     this.#atAt = this.#snapshot.indexOf(AT_NAME) + AT_NAME.length;
   }
 
-  /** The elements for a read of that time; valid until the next call. */
-  elements({ at, since }: When): readonly [Uint8Array, Uint8Array] {
+  /** The elements for a read of that time and collection; valid until the next call. */
+  elements({ at, since, identity }: When): readonly Uint8Array[] {
     const { operationTime, clusterTime } = this.#session;
+    if (identity !== this.#identity) {
+      this.#identity = identity;
+      this.#identityElements =
+        identity === undefined ? NO_BYTES : elementsOf({ collectionUUID: new UUID(identity) });
+    }
     if (clusterTime !== this.#clusterTime) {
       this.#clusterTime = clusterTime;
       this.#clusterTimeElements = clusterTime ? elementsOf({ $clusterTime: clusterTime }) : NO_BYTES;
     }
     if (at !== undefined) {
       this.#snapshot.writeBigUInt64LE(at, this.#atAt);
-      return [this.#snapshot, this.#clusterTimeElements];
+      return [this.#snapshot, this.#clusterTimeElements, this.#identityElements];
     }
     if (since !== undefined) {
       this.#causal.writeBigUInt64LE(since, this.#afterAt);
-      return [this.#causal, this.#clusterTimeElements];
+      return [this.#causal, this.#clusterTimeElements, this.#identityElements];
     }
-    if (!operationTime) return [this.#plain, this.#clusterTimeElements];
+    if (!operationTime) return [this.#plain, this.#clusterTimeElements, this.#identityElements];
     this.#causal.writeUInt32LE(operationTime.i, this.#afterAt);
     this.#causal.writeUInt32LE(operationTime.t, this.#afterAt + 4);
-    return [this.#causal, this.#clusterTimeElements];
+    return [this.#causal, this.#clusterTimeElements, this.#identityElements];
   }
 }

@@ -1,0 +1,62 @@
+import { EventEmitter, once } from 'node:events';
+import { keyOf } from '../../src/store/bookmark.ts';
+import type { From, Plan, Store } from '../../src/store/store.ts';
+
+/** Rows of a batch, whatever was asked for: a walk of a few hundred rows then has many places to be upset at. */
+export const BATCH_ROWS = 25;
+
+/**
+ * Stands between a store and a server: batches are small, and every walk over the items stops before the read that would go
+ * on behind a row, until it is released. Ids are whole numbers from 0 on, and so are prices, in the same order.
+ */
+export class Barrier {
+  #holds: ((after: number, plan: Plan) => boolean) | null = null;
+  #waiting: (() => void)[] = [];
+  readonly #arrived = new EventEmitter();
+
+  /** From now on reads for which this is true wait. */
+  hold(holds: (after: number, plan: Plan) => boolean): void {
+    this.#holds = holds;
+  }
+
+  /** Resolves when so many reads wait. */
+  async held(count: number): Promise<void> {
+    while (this.#waiting.length < count) await once(this.#arrived, 'arrived');
+  }
+
+  release(): void {
+    this.#holds = null;
+    for (const go of this.#waiting.splice(0)) go();
+  }
+
+  tap(store: Store): Store {
+    const { items } = store;
+    return {
+      ...{ name: store.name, users: store.users, exports: store.exports, files: store.files },
+      items: {
+        get: (...call) => items.get(...call),
+        confirm: (...call) => items.confirm(...call),
+        identity: (...call) => items.identity(...call),
+        count: (...call) => items.count(...call),
+        split: (...call) => items.split(...call),
+        pointInTime: (...call) => items.pointInTime(...call),
+        insert: (...call) => items.insert(...call),
+        read: async (plan, from, size, signal) => {
+          await this.#pass(plan, from);
+          return items.read(plan, from, { ...size, rows: Math.min(size.rows, BATCH_ROWS) }, signal);
+        },
+      },
+      ping: () => store.ping(),
+      close: () => store.close(),
+    };
+  }
+
+  async #pass(plan: Plan, { after }: From): Promise<void> {
+    const key = after && keyOf(after)._id;
+    if (!key || !this.#holds?.(Number(key), plan)) return;
+    await new Promise<void>((resolve) => {
+      this.#waiting.push(resolve);
+      this.#arrived.emit('arrived');
+    });
+  }
+}

@@ -1,5 +1,6 @@
-import { MongoClient } from 'mongodb';
+import { MongoClient, MongoServerSelectionError } from 'mongodb';
 import type { BulkWriteOptions, ClientSession, Collection, Db, Document, MongoClientOptions } from 'mongodb';
+import { storeUnavailable } from '../../errors.ts';
 import { bounded } from '../bounded.ts';
 import { Timestamp } from '../bson.ts';
 import type { PointInTime } from '../store.ts';
@@ -41,11 +42,14 @@ export class MongoConnection {
   /** The session of reads that say their time: in a causal one the server refuses a point in time, and the driver puts its own in. */
   readonly #timeless: ClientSession;
   readonly #db: Db;
+  /** Servers that answered and are not of the replica set that the URI names. */
+  readonly #otherSets = new Map<string, string>();
 
   /** Does not connect. MongoParseError or MongoRefusal when the URI cannot be used. */
   constructor(uri: string) {
     refuseCompression(uri);
     this.client = new MongoClient(uri, clientOptions(uri));
+    this.#seeSets();
     this.session = this.client.startSession({ causalConsistency: true });
     this.#timeless = this.client.startSession({ causalConsistency: false });
     const isNamed = /^mongodb(?:\+srv)?:\/\/[^/?]*\/[^?]/.test(uri);
@@ -62,8 +66,27 @@ export class MongoConnection {
     try {
       await this.client.connect();
     } catch (error) {
-      throw translate(error);
+      throw translate(this.#explained(error));
     }
+  }
+
+  /** The driver drops a server of another set without a word, and then says only that it found none in time. */
+  #seeSets(): void {
+    const { replicaSet } = this.client.options;
+    if (replicaSet === undefined) return;
+    this.client.on('serverHeartbeatSucceeded', ({ connectionId, reply }) => {
+      const { setName } = reply as { readonly setName?: string };
+      if (setName === replicaSet) this.#otherSets.delete(connectionId);
+      else this.#otherSets.set(connectionId, setName === undefined ? 'of no set' : `of the set '${setName}'`);
+    });
+  }
+
+  #explained(error: unknown): unknown {
+    if (!(error instanceof MongoServerSelectionError) || this.#otherSets.size === 0) return error;
+    const found = [...this.#otherSets].map(([address, set]) => `${address} is ${set}`).join(', ');
+    const { replicaSet } = this.client.options;
+    const said = `The MongoDB URI says replicaSet=${replicaSet}, but ${found}. Correct the name in the URI, or leave it out.`;
+    return storeUnavailable(new Error(said, { cause: error }));
   }
 
   /**

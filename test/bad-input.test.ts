@@ -51,7 +51,7 @@ const PAGE_CASES: [query: string, code: string, parameter: string][] = [
   ['sort=PRICE_ASC', 'invalid-parameter', 'sort'],
   ['sort=__proto__', 'invalid-parameter', 'sort'],
   ...['min_price', 'max_price'].flatMap((name): [string, string, string][] =>
-    ['', 'NaN', 'Infinity', '1e999', 'ten', '0x1', '1,5', '.5', '5.', '--1'].map((value) => [
+    ['', 'NaN', 'Infinity', '1e9999', 'ten', '0x1', '1,5', '.5', '5.', '--1'].map((value) => [
       `${name}=${value}`,
       'invalid-parameter',
       name,

@@ -11,7 +11,7 @@ import { openStore } from './support/mongo.ts';
 import { NEVER } from './support/reading.ts';
 import { testServer, type StoreName } from './support/server.ts';
 
-const BY_PRICE: Plan = { order: 'price', direction: 1, minPrice: 250, maxPrice: 1000 };
+const BY_PRICE: Plan = { order: 'price', direction: 1, minPrice: '250', maxPrice: '1000' };
 /** More rows than an estimate of MongoDB counts one by one; a sample of 1,000 is drawn at random only from 20,000 on. */
 const MANY = 24_000;
 
@@ -32,7 +32,7 @@ test('the embedded store counts in bounded looks, and says so when its time is u
   t.after(() => store.close());
   const rows = manyRows(41_000);
   await store.items.insert(rows, 'fail');
-  const plan: Plan = { order: 'price', direction: 1, minPrice: 0 }; // all of them, by the index: more than one look
+  const plan: Plan = { order: 'price', direction: 1, minPrice: '0' }; // all of them, by the index: more than one look
   const matching = rows.length;
   assert.deepEqual(await store.items.count(plan, 'exact', NEVER), { rows: matching, is: 'exact' });
 

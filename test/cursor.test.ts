@@ -9,7 +9,7 @@ import type { Plan } from '../src/store/store.ts';
 import { crc32 } from '../src/stream/crc32.ts';
 
 const BY_ID: Plan = { order: 'id', direction: 1 };
-const BY_PRICE: Plan = { order: 'price', direction: -1, category: 'c', minPrice: 1, maxPrice: 9 };
+const BY_PRICE: Plan = { order: 'price', direction: -1, category: 'c', minPrice: '1', maxPrice: '9' };
 
 function codeOf(cursor: string, plan: Plan): string {
   try {
@@ -55,8 +55,8 @@ test('a cursor of another sort, direction, filter or range is a mismatch', () =>
     BY_ID,
     { ...BY_PRICE, direction: 1 },
     { ...BY_PRICE, category: 'd' },
-    { ...BY_PRICE, minPrice: 0 },
-    { order: 'price', direction: -1, category: 'c', minPrice: 1 },
+    { ...BY_PRICE, minPrice: '0' },
+    { order: 'price', direction: -1, category: 'c', minPrice: '1' },
   ];
   for (const plan of others) assert.equal(codeOf(cursor, plan), 'cursor-mismatch');
   assert.equal(codeOf(cursor, BY_PRICE), 'ok');

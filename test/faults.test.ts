@@ -7,6 +7,7 @@ import { Exporter } from '../src/exports/exporter.ts';
 import { filesOf, type Job } from '../src/exports/job.ts';
 import { Jobs } from '../src/exports/jobs.ts';
 import { requestOfBody } from '../src/exports/request.ts';
+import { parseJson } from '../src/http/body-json.ts';
 import type { Reply } from '../src/http/edge.ts';
 import type { JobQueue, QueueOptions } from '../src/queue/queue.ts';
 import { createTranscoder } from '../src/serialize/transcoder.ts';
@@ -187,7 +188,7 @@ for (const storeName of STORES)
         if (exporter.running === 0) clock += ms;
       },
     });
-    const request = requestOfBody({ format: 'csv', compression: 'gzip' });
+    const request = requestOfBody(parseJson(Buffer.from('{"format":"csv","compression":"gzip"}')));
     const settled = async (id: string): Promise<Job> => {
       for (;;) {
         const job = await own.get(id, NEVER);

@@ -14,6 +14,7 @@ import {
   onDemand,
 } from '../src/store/bson.ts';
 import {
+  ABOVE_IDS,
   HIGHEST,
   LOWEST,
   NUMBER_KEY_BYTES,
@@ -26,32 +27,55 @@ import {
 import type { Key } from '../src/store/lmdb/keys.ts';
 import { compareIds } from './support/items.ts';
 import type { Id } from './support/items.ts';
+import { nearPrice } from './support/prices.ts';
 
 const long = (n: bigint) => Long.fromBigInt(n);
+const decimal = (digits: string) => Decimal128.fromString(digits);
 const uuid = (hex: string) => new UUID(Buffer.from(hex.padEnd(32, '0'), 'hex'));
 const oid = (hex: string) => new ObjectId(hex.padEnd(24, '0'));
 
 /** Values from the lowest to the highest, as MongoDB orders them; those of one line are equal. */
-const ORDER: readonly (readonly Id[])[] = [
-  [new Double(-Infinity)],
+const ORDER: readonly (readonly (Id | Decimal128)[])[] = [
+  [new Double(NaN), decimal('NaN')],
+  [new Double(-Infinity), decimal('-Infinity')],
+  [decimal('-9.999999999999999999999999999999999E+6144')],
+  [decimal('-1E+6000')],
   [new Double(-Number.MAX_VALUE)],
+  [decimal('-9223372036854775808.5')],
   [Long.MIN_VALUE, new Double(-(2 ** 63))],
   [long(-(2n ** 63n) + 1n)],
-  [long(-(2n ** 53n) - 1n)],
+  [decimal('-9007199254740993.5')],
+  [long(-(2n ** 53n) - 1n), decimal('-9007199254740993')],
+  [decimal('-9007199254740992.5')],
   [long(-(2n ** 53n)), new Double(-(2 ** 53))],
   [new Int32(-(2 ** 31)), new Double(-(2 ** 31)), long(-(2n ** 31n))],
-  [new Double(-1.5)],
+  [decimal('-1.500000000000000000000000000000001')],
+  [new Double(-1.5), decimal('-1.50')],
+  [decimal('-1.499999999999999999999999999999999')],
   [new Int32(-1), new Double(-1), long(-1n)],
   [new Double(-Number.MIN_VALUE)],
-  [new Int32(0), new Double(0), new Double(-0), long(0n)],
+  [decimal('-1E-6000')],
+  [decimal('-1E-6176')],
+  [new Int32(0), new Double(0), new Double(-0), long(0n), decimal('-0'), decimal('0E+100')],
+  [decimal('1E-6176')],
+  [decimal('1E-6000'), decimal('10E-6001')],
+  [decimal('1.1E-6000')],
   [new Double(Number.MIN_VALUE)],
+  [decimal('0.1')],
+  [decimal('0.1000000000000000055511151231257827')], // as many digits of the double as there can be
   [new Double(0.1)],
+  [decimal('0.1000000000000000055511151231257828')],
   [new Double(0.30000000000000004)],
-  [new Int32(1), new Double(1), long(1n)],
+  [decimal('0.9999999999999999999999999999999999')],
+  [new Int32(1), new Double(1), long(1n), decimal('1.000')],
+  [decimal('1.000000000000000000000000000000001')],
   [new Int32(2 ** 31 - 1), long(2n ** 31n - 1n)],
   [long(2n ** 53n - 1n), new Double(2 ** 53 - 1)],
+  [decimal('9007199254740991.5')],
   [long(2n ** 53n), new Double(2 ** 53)],
-  [long(2n ** 53n + 1n)],
+  [decimal('9007199254740992.5')],
+  [long(2n ** 53n + 1n), decimal('9007199254740993')],
+  [decimal('9007199254740993.00001')],
   [long(2n ** 53n + 2n), new Double(2 ** 53 + 2)],
   [long(2n ** 60n + 127n)],
   [long(2n ** 60n + 128n)],
@@ -59,9 +83,13 @@ const ORDER: readonly (readonly Id[])[] = [
   [long(2n ** 63n - 513n)],
   [long(2n ** 63n - 512n)],
   [Long.MAX_VALUE],
-  [new Double(2 ** 63)],
+  [decimal('9223372036854775807.5')],
+  [new Double(2 ** 63), decimal('9223372036854775808')],
+  [decimal('9223372036854775809')],
   [new Double(Number.MAX_VALUE)],
-  [new Double(Infinity)],
+  [decimal('1E+309')],
+  [decimal('1E+6000'), decimal('10E+5999')],
+  [new Double(Infinity), decimal('Infinity')],
   [''],
   ['\0'],
   ['\0\0'],
@@ -98,19 +126,39 @@ test('keys are ordered as MongoDB orders the values', () => {
   });
 });
 
-test('no key begins with another one, so that joined keys are ordered by the first, then the second', () => {
+test('joined keys are ordered by the first, then the second', () => {
+  const ids = [Uint8Array.of(1), ABOVE_RANKS];
   const keys = ORDER.map(([value]) => keyOf(value ?? ''));
   for (const a of keys)
-    for (const b of keys) {
-      assert.equal(a === b, Buffer.from(a).equals(Buffer.from(b).subarray(0, a.length)));
-      const joined = compareKeys(joinKeys(a, HIGHEST), joinKeys(b, LOWEST));
-      assert.equal(Math.sign(joined), a === b ? 1 : Math.sign(compareKeys(a, b)));
-    }
+    for (const b of keys)
+      for (const [behindA = LOWEST, behindB = LOWEST] of [ids, [...ids].reverse()]) {
+        const joined = compareKeys(joinKeys(a, behindA), joinKeys(b, behindB));
+        assert.equal(
+          Math.sign(joined),
+          Math.sign(a === b ? compareKeys(behindA, behindB) : compareKeys(a, b)),
+        );
+      }
 });
 
-const anyId: fc.Arbitrary<Id> = fc.oneof(
+test('a bound behind a number is above all that is joined to that number, and below any higher one', () => {
+  const numbers = ORDER.map(([value]) => keyOf(value ?? '')).filter((key) => key[0] === 10);
+  for (const [n, key] of numbers.entries()) {
+    const above = joinKeys(key, ABOVE_IDS);
+    assert.ok(compareKeys(joinKeys(key, ABOVE_RANKS), above) < 0);
+    for (const higher of numbers.slice(n + 1)) assert.ok(compareKeys(above, higher) < 0);
+  }
+});
+
+/** As a rank, that of MaxKey; no type stands above it. */
+const ABOVE_RANKS = Uint8Array.of(127, 255);
+
+const anyId: fc.Arbitrary<Id | Decimal128> = fc.oneof(
   fc.integer().map((n) => new Int32(n)),
   fc.double({ noNaN: true, noDefaultInfinity: true }).map((n) => new Double(n)),
+  nearPrice(),
+  fc
+    .tuple(fc.bigInt({ min: -(10n ** 34n) + 1n, max: 10n ** 34n - 1n }), fc.integer({ min: -60, max: 60 }))
+    .map(([digits, place]) => decimal(`${digits}E${place}`)),
   fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n }).map(long),
   fc
     .tuple(fc.integer({ min: 50, max: 62 }), fc.bigInt({ min: -2000n, max: 2000n }), fc.constantFrom(1n, -1n))
@@ -138,18 +186,17 @@ test('a bound given as a JavaScript number, and a text, are the keys of the stor
     assert.deepEqual(numberKey(n), keyOf(new Double(n)));
     assert.equal(numberKey(n).length, NUMBER_KEY_BYTES);
   }
-  assert.throws(() => numberKey(NaN), TypeError);
   for (const text of ['', 'a\0b', 'größe']) assert.deepEqual(stringKey(Buffer.from(text)), keyOf(text));
 });
 
 test('values of other types have no key', () => {
-  const others = [null, true, new Date(0), NaN, { a: 1 }, [1], new Decimal128('1')];
+  const others = [null, true, new Date(0), { a: 1 }, [1]];
   const binaries = [Buffer.alloc(16), Buffer.alloc(3)].map((bytes) => new Binary(bytes, 0));
   for (const value of [...others, ...binaries, new Binary(Buffer.alloc(15), 4)])
     assert.equal(keyIfAny(value), null, inspect(value));
 });
 
-function keyOf(value: Id): Key {
+function keyOf(value: Id | Decimal128): Key {
   return keyIfAny(value) ?? assert.fail(`${String(value)} has no key`);
 }
 

@@ -6,13 +6,16 @@ import { test } from 'node:test';
 import { open } from 'lmdb';
 import { AppError } from '../src/errors.ts';
 import { makeBookmark } from '../src/store/bookmark.ts';
-import { Int32 } from '../src/store/bson.ts';
+import { Decimal128, Double, Int32, Long } from '../src/store/bson.ts';
 import { FILE, openLmdb } from '../src/store/lmdb.ts';
 import { Slots } from '../src/store/slots.ts';
+import { NAMES } from '../src/store/lmdb/tables.ts';
+import { countBytes } from '../src/store/lmdb/write.ts';
+import type { Plan } from '../src/store/store.ts';
 import { childProgram } from './support/child-program.ts';
-import { makeItem, makeItems } from './support/items.ts';
+import { expectedItems, makeItem, makeItems, type Item } from './support/items.ts';
 import { openRaw, testDirectory } from './support/lmdb.ts';
-import { NEVER, PLENTY, readRows } from './support/reading.ts';
+import { NEVER, PLENTY, assertChain, readRows } from './support/reading.ts';
 
 const BY_ID = { order: 'id', direction: 1 } as const;
 const SIZE = { rows: 1000, bytes: PLENTY };
@@ -160,4 +163,81 @@ test('a file that is none of ours is refused and stays as it is', async (t) => {
     await assert.rejects(openLmdb({ directory, slots: new Slots() }), reason);
     assert.deepEqual(await readFile(join(directory, FILE)), bytes);
   }
+});
+
+/** The key of a number in files of version 0.1: the nearest double, and what an int64 is more than it. */
+function keyOf01(price: Int32 | Double | Long): Buffer {
+  const nearest = Number(price.toString());
+  const key = Buffer.alloc(11);
+  key[0] = 10;
+  key.writeDoubleBE(nearest + 0, 1);
+  if (nearest < 0) for (let at = 1; at < 9; at++) key[at] = ~(key[at] ?? 0);
+  else key[1] = (key[1] ?? 0) ^ 0x80;
+  key.writeUInt16BE(0x8000 + (price instanceof Long ? Number(price.toBigInt() - BigInt(nearest)) : 0), 9);
+  return key;
+}
+
+test('a file of version 0.1 goes on as it is, takes decimals among its prices, and is then one of this version', async (t) => {
+  const directory = await testDirectory(t);
+  const old = [
+    ...[-1e300, -0.5, -0, 0.1, 19.99, 1e300].map((price) => new Double(price)),
+    ...['-9007199254740993', '9007199254740993', '9223372036854775807'].map((digits) =>
+      Long.fromString(digits),
+    ),
+    new Int32(20),
+  ].map((price, n) => makeItem(new Int32(n), 'a', price));
+  const root = open({
+    path: join(directory, FILE),
+    noSubdir: true,
+    encoding: 'binary',
+    keyEncoding: 'binary',
+    maxDbs: 16,
+  });
+  const table = (name: keyof typeof NAMES) =>
+    root.openDB<Uint8Array, Uint8Array>({ name: NAMES[name], encoding: 'binary', keyEncoding: 'binary' });
+  const category = Buffer.from('\u000fa\0\0');
+  await root.transaction(() => {
+    for (const { id, price, bytes } of old) {
+      const [idKey, priceKey] = [keyOf01(id as Int32), keyOf01(price as Double)];
+      table('items').putSync(idKey, bytes);
+      table('byPrice').putSync(Buffer.concat([priceKey, idKey]), Buffer.alloc(0));
+      table('byCategory').putSync(Buffer.concat([category, idKey]), Buffer.alloc(0));
+      table('byCategoryPrice').putSync(Buffer.concat([category, priceKey, idKey]), Buffer.alloc(0));
+    }
+    table('meta').putSync(Buffer.from('format'), Buffer.from('sluice items 1'));
+    table('meta').putSync(Buffer.from('items'), Buffer.from(countBytes(old.length)));
+  });
+  await root.close();
+
+  const formatOf = async () => {
+    const file = openRaw(directory);
+    try {
+      assert.deepEqual(file.faults(), []);
+      return String(file.meta.get(Buffer.from('format')));
+    } finally {
+      await file.close();
+    }
+  };
+  const readBy = async (plan: Plan, items: readonly Item[]) => {
+    const store = await openLmdb({ directory, slots: new Slots() });
+    try {
+      for (const rows of [1, 3, 1000])
+        await assertChain(store.items, plan, {}, { rows, bytes: PLENTY }, expectedItems(items, plan));
+    } finally {
+      await store.close();
+    }
+  };
+  const plans = [1, -1].flatMap((direction): Plan[] => [
+    { order: 'price', direction: direction as 1 | -1 },
+    { order: 'price', direction: direction as 1 | -1, category: 'a', minPrice: '-0.5', maxPrice: '20' },
+  ]);
+  for (const plan of plans) await readBy(plan, old);
+  assert.equal(await formatOf(), 'sluice items 1');
+  const digits = ['19.99', '-1E+6000', '9007199254740993.5', '9223372036854775807.5', '0.10', '-0.5'];
+  const added = digits.map((text, n) => makeItem(new Int32(100 + n), 'a', Decimal128.fromString(text)));
+  const store = await openLmdb({ directory, slots: new Slots() });
+  assert.equal((await store.items.insert(bytesOf(added), 'fail')).written, added.length);
+  await store.close();
+  for (const plan of plans) await readBy(plan, [...old, ...added]);
+  assert.equal(await formatOf(), 'sluice items 2');
 });

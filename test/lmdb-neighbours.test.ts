@@ -6,8 +6,8 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { text } from 'node:stream/consumers';
 import { test, type TestContext } from 'node:test';
-import { bundled } from '../bench/bundled.ts';
 import { BSON } from '../src/store/bson.ts';
+import { childProgram } from './support/child-program.ts';
 import { childServer, cli, importItems, logged, type ChildServer } from './support/child-server.ts';
 import { openRaw, testDirectory } from './support/lmdb.ts';
 import { bodyOf, checkAll, newWriters, type Known } from './support/user-writers.ts';
@@ -167,8 +167,7 @@ async function killImport(t: TestContext, { server, settings, kill }: Killing): 
 
 /** Kills a process that writes many small transactions, once so many of its calls were acknowledged. */
 async function killWriter(t: TestContext, { settings, kill, acknowledged }: Killing): Promise<void> {
-  const program = await bundled(join(import.meta.dirname, 'support/lmdb-writer.ts'));
-  const writing = spawn(process.execPath, [program, settings.DATA_DIR ?? '', String(kill), '1000'], {
+  const writing = spawn(process.execPath, [...childProgram('lmdb-writer.ts'), settings.DATA_DIR ?? '', String(kill), '1000'], {
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   t.after(() => writing.kill('SIGKILL'));

@@ -36,11 +36,10 @@ const REFUSED: readonly (readonly [row: object, reason: RegExp])[] = [
   [{ ...good, _id: 'é'.repeat(129) }, /^_id has 258 bytes, expected at most 256$/],
   [{ _id: 1, price: 1 }, /^category is missing, expected a string of at most 256 bytes$/],
   [{ ...good, category: 'x'.repeat(257) }, /^category has 257 bytes, expected at most 256$/],
-  [
-    { ...good, price: new Decimal128('1') },
-    /^price is of BSON type 19, expected a finite double or integer$/,
-  ],
-  [{ ...good, price: Infinity }, /^price is Infinity, expected a finite double or integer$/],
+  [{ ...good, price: 'x' }, /^price is of BSON type 2, expected a finite number$/],
+  [{ ...good, price: Infinity }, /^price is Infinity, expected a finite number$/],
+  [{ ...good, price: new Decimal128('-Infinity') }, /^price is -Infinity, expected a finite number$/],
+  [{ ...good, price: new Decimal128('NaN') }, /^price is NaN, expected a finite number$/],
   [{ ...good, more: 'x'.repeat(16 * 1024 * 1024) }, /^a row has at most 16777216 bytes, got 16777/],
 ];
 
@@ -89,7 +88,7 @@ test('the longest keys are kept and found', async (t) => {
 test('a bookmark of a kind that no row here has is an invalid cursor, not a wrong place', async (t) => {
   const { store, slots } = await testLmdb(t);
   await store.items.insert([BSON.serialize(good)], 'fail');
-  const kinds = [null, true, new Date(0), new Decimal128('1'), NaN, { a: 1 }, [1], 'x'.repeat(257)];
+  const kinds = [null, true, new Date(0), { a: 1 }, [1], 'x'.repeat(257)];
   for (const kind of [...kinds, new MinKey(), new MaxKey(), new Binary(Buffer.alloc(3), 0)]) {
     const byId = store.items.read(
       { order: 'id', direction: 1 },

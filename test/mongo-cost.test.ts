@@ -20,7 +20,7 @@ const PLANS = ([1, -1] as const).flatMap((direction) =>
   [{}, { category: 'a' }].flatMap((filter): Plan[] => [
     { order: 'id', direction, ...filter },
     { order: 'price', direction, ...filter },
-    { order: 'price', direction, minPrice: 20, maxPrice: 60, ...filter },
+    { order: 'price', direction, minPrice: '20', maxPrice: '60', ...filter },
   ]),
 );
 

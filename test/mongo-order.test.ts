@@ -16,6 +16,7 @@ import {
   UUID,
 } from '../src/store/bson.ts';
 import type { Plan } from '../src/store/store.ts';
+import { compareDigits, shown, type Price } from './support/items.ts';
 import { testMongoStore, type OpenMongo } from './support/mongo.ts';
 import { PLENTY, readRows } from './support/reading.ts';
 
@@ -51,10 +52,10 @@ const PRICES: readonly Document[] = [
 
 const RANGES = [
   {},
-  { minPrice: 10, maxPrice: 10 },
-  { minPrice: 0 },
-  { maxPrice: 10 },
-  { minPrice: 0.1, maxPrice: 0.1 },
+  { minPrice: '10', maxPrice: '10' },
+  { minPrice: '0' },
+  { maxPrice: '10' },
+  { minPrice: '0.1', maxPrice: '0.1' },
 ];
 const PLANS = [1, -1].flatMap((direction) =>
   [{}, { category: 'a' }].flatMap((filter): Plan[] => [
@@ -78,22 +79,27 @@ async function insertOdd({ client }: OpenMongo): Promise<void> {
   await client.db().command({ insert: 'items', documents: oddRows() });
 }
 
-/** What the server itself gives, by a filter and a sort in memory instead of bounds on an index. */
+/** What the server itself gives, by a filter and a sort in memory instead of bounds on an index; of prices as they are shown. */
 async function sorted(items: Collection, plan: Plan): Promise<string[]> {
-  const { direction, category, minPrice, maxPrice } = plan;
-  const range = {
-    ...(minPrice !== undefined && { $gte: minPrice }),
-    ...(maxPrice !== undefined && { $lte: maxPrice }),
-  };
-  const filter: Document = {
-    ...(category !== undefined && { category }),
-    ...(Object.keys(range).length > 0 && { price: range }),
-  };
+  const { direction, category } = plan;
+  const filter: Document = category === undefined ? {} : { category };
   const sort: Document = plan.order === 'id' ? { _id: direction } : { price: direction, _id: direction };
   // Not find: on a clustered collection a natural hint made MongoDB 6.0.5 believe the rows sorted as asked for.
   const stages = [{ $match: filter }, { $_internalInhibitOptimization: {} }, { $sort: sort }];
   const found = items.aggregate(stages, { raw: true });
-  return (await found.toArray()).map((row) => Buffer.from(row as unknown as Uint8Array).toString('hex'));
+  const rows = (await found.toArray()).map((row) => Buffer.from(row as unknown as Uint8Array));
+  return rows.filter((row) => isInRange(row, plan)).map((row) => row.toString('hex'));
+}
+
+function isInRange(row: Buffer, { minPrice, maxPrice }: Plan): boolean {
+  if (minPrice === undefined && maxPrice === undefined) return true;
+  const { price } = BSON.deserialize(row, { promoteValues: false }) as { price: unknown };
+  const digits = [Int32, Long, Double, Decimal128].some((type) => price instanceof type)
+    ? shown(price as Price)
+    : '';
+  if (!/^-?\d/.test(digits)) return false;
+  const isAbove = minPrice === undefined || compareDigits(digits, minPrice) >= 0;
+  return isAbove && (maxPrice === undefined || compareDigits(digits, maxPrice) <= 0);
 }
 
 async function walked({ store }: OpenMongo, plan: Plan, rows: number): Promise<string[]> {

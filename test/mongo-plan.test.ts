@@ -5,8 +5,9 @@ import { makeBookmark } from '../src/store/bookmark.ts';
 import type { Bookmark } from '../src/store/bookmark.ts';
 import { bracketsBelow } from '../src/store/mongo/brackets.ts';
 import { commandKey } from '../src/store/mongo/key.ts';
-import { compareNumbers, isSameNumber } from '../src/store/mongo/number.ts';
+import { compareNumbers, isSameNumber } from '../src/store/number.ts';
 import { rangesOf } from '../src/store/mongo/plan.ts';
+import { stretchesOf, type End, type Stretch } from '../src/store/price-range.ts';
 
 /** Ascending; what stands in one line is equal. */
 const ASCENDING: readonly (readonly unknown[])[] = [
@@ -62,20 +63,74 @@ test('below an id come the rest of its type and then each lower type', () => {
 
 test('no range is asked for when it is certainly empty', () => {
   for (const direction of [1, -1] as const) {
-    const plan = { order: 'price', direction, minPrice: 5, maxPrice: 6 } as const;
-    assert.equal(rangesOf({ ...plan, maxPrice: 4 }, null, false).length, 0);
+    const plan = { order: 'price', direction, minPrice: '5', maxPrice: '6' } as const;
+    assert.equal(rangesOf({ ...plan, maxPrice: '4' }, null, false).length, 0);
     const beyond = makeBookmark({ price: direction === 1 ? 7 : 4, _id: 1 });
     assert.equal(rangesOf(plan, beyond, false).length, 0);
     assert.equal(rangesOf(plan, makeBookmark({ price: 5.5, _id: 1 }), false).length, 1);
   }
 });
 
-test('a range open on one side ends at an infinity, so that no price but numbers is in it', () => {
-  const [above] = rangesOf({ order: 'price', direction: 1, minPrice: 5 }, null, false);
-  assert.deepEqual([above?.min?.price, above?.max?.price], [5, Infinity]);
-  const [below] = rangesOf({ order: 'price', direction: -1, maxPrice: 5 }, null, false);
-  assert.deepEqual([below?.min?.price, below?.max?.price], [-Infinity, 5]);
+test('a range open on one side ends before an infinity, so that no price but finite numbers is in it', () => {
+  const [above] = rangesOf({ order: 'price', direction: 1, minPrice: '5' }, null, false);
+  assert.deepEqual(above?.min, { price: 5, _id: new MinKey() });
+  assert.deepEqual(above?.max, { price: Infinity, _id: new MinKey() });
+  const [below] = rangesOf({ order: 'price', direction: -1, maxPrice: '5' }, null, false);
+  assert.deepEqual(below?.min, { price: -Infinity, _id: new MaxKey() });
+  assert.deepEqual(below?.max, { price: 5, _id: new MaxKey() });
 });
+
+/** Bounds, and how many stretches of the index they are; a stretch that not all rows belong to stands for its filter. */
+const STRETCHES: readonly [
+  low: string | undefined,
+  high: string | undefined,
+  stretches: readonly string[],
+][] = [
+  ['5', '9.5', ['5..9.5']],
+  ['0.1', undefined, ['0.1..<Infinity']], // the double is above
+  ['19.99', undefined, ['19.99 (double)..19.99 (double)', '19.99..<Infinity']], // it is below
+  [undefined, '19.99', ['-Infinity<..19.99']],
+  ['19.99', '19.99', ['19.99 (double)..19.99 (double)', '19.99..19.99']],
+  [
+    '134217728.1',
+    undefined,
+    ['134217728.1 (double)..134217728.1 (double) doubles', '134217728.1..<Infinity'],
+  ],
+  [
+    undefined,
+    '1152921504606846976',
+    [
+      '-Infinity<..<1152921504606847000 (double)',
+      '1152921504606847000 (double)..1152921504606847000 (double) others',
+    ],
+  ],
+  ['1e400', undefined, ['1E+400..<Infinity']],
+  ['9', '5', []],
+];
+
+test('a price range is one stretch of the index, or two where a bound is a double that is shown otherwise', () => {
+  for (const [minPrice, maxPrice, expected] of STRETCHES) {
+    const bounds = {
+      ...(minPrice !== undefined && { minPrice }),
+      ...(maxPrice !== undefined && { maxPrice }),
+    };
+    assert.deepEqual(stretchesOf(bounds).map(written), expected, `${minPrice} to ${maxPrice}`);
+  }
+});
+
+function written({ from, to, only }: Stretch): string {
+  const value = (end: End) =>
+    typeof end.value === 'number' && !isShownExactly(end.value) ? `${end.value} (double)` : String(end.value);
+  const [low, high] = [
+    `${value(from)}${from.inclusive ? '' : '<'}`,
+    `${to.inclusive ? '' : '<'}${value(to)}`,
+  ];
+  return `${low}..${high}${only ? ` ${only}` : ''}`;
+}
+
+function isShownExactly(double: number): boolean {
+  return !Number.isFinite(double) || compareNumbers(double, Decimal128.fromString(String(double))) === 0;
+}
 
 test('a value that no command carries exactly is no bookmark', () => {
   const sound = BSON.serialize({ _id: new Date(0) }) as Bookmark;

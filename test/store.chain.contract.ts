@@ -8,13 +8,13 @@ import type { OpenForTest } from './store.contract.ts';
 const BATCH_ROWS = [1, 3, 7, 100, 1000];
 const RANGES: readonly Pick<Plan, 'minPrice' | 'maxPrice'>[] = [
   {},
-  { minPrice: 0 },
-  { maxPrice: 2.5 },
-  { minPrice: -1, maxPrice: 3 },
-  { minPrice: 0, maxPrice: 0 },
-  { minPrice: 3, maxPrice: 2 },
-  { minPrice: 2 ** 62 },
-  { maxPrice: -(2 ** 60) },
+  { minPrice: '0' },
+  { maxPrice: '2.5' },
+  { minPrice: '-1', maxPrice: '3' },
+  { minPrice: '0', maxPrice: '0' },
+  { minPrice: '3', maxPrice: '2' },
+  { minPrice: '4611686018427387904' },
+  { maxPrice: '-1152921504606846976' },
 ];
 
 /** Each order, direction, category (also one that is not there, and the empty one) and price range. */

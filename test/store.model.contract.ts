@@ -2,10 +2,11 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { bookmarkOf } from '../src/store/bookmark.ts';
-import { Double, Int32, Long, ObjectId } from '../src/store/bson.ts';
+import { Decimal128, Double, Int32, Long, ObjectId } from '../src/store/bson.ts';
 import type { Plan } from '../src/store/store.ts';
-import { compareItems, expectedItems, makeItem } from './support/items.ts';
+import { compareItems, exactDigits, expectedItems, makeItem, shown } from './support/items.ts';
 import type { Id, Item, Price } from './support/items.ts';
+import { isBoundDigits, nearPrice } from './support/prices.ts';
 import { PLENTY, assertChain } from './support/reading.ts';
 import type { OpenForTest } from './store.contract.ts';
 
@@ -21,16 +22,21 @@ const price: fc.Arbitrary<Price> = fc.oneof(
   fc.integer({ min: -9, max: 9 }).map((n) => new Double(n / 3)),
   fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n }).map((n) => Long.fromBigInt(n)),
   fc.double({ noNaN: true, noDefaultInfinity: true }).map((n) => new Double(n)),
+  nearPrice(),
+  fc.constantFrom('1E+6000', '-1E+6000', '1E-6000', '-1E-6000', '0E+10').map((n) => Decimal128.fromString(n)),
 );
 const category = fc.constantFrom('', 'a', 'aa', 'é', 'a\0');
 const item: fc.Arbitrary<Item> = fc
   .tuple(id, category, price, fc.string({ maxLength: 40 }))
   .map(([_id, name, value, note]) => makeItem(_id, name, value, note));
 const bound = fc.option(
-  fc.oneof(fc.integer({ min: -4, max: 4 }), fc.double({ noNaN: true, noDefaultInfinity: true })),
-  {
-    nil: undefined,
-  },
+  fc.oneof(
+    fc.integer({ min: -4, max: 4 }).map(String),
+    fc.double({ noNaN: true, noDefaultInfinity: true }).map(String),
+    nearPrice().map(shown),
+    nearPrice().map(exactDigits).filter(isBoundDigits),
+  ),
+  { nil: undefined },
 );
 const plan: fc.Arbitrary<Plan> = fc
   .tuple(

@@ -13,8 +13,8 @@ const PLANS: readonly Plan[] = [
   { order: 'id', direction: 1 },
   { order: 'id', direction: -1, category: 'books' },
   { order: 'price', direction: 1 },
-  { order: 'price', direction: -1, minPrice: -1 },
-  { order: 'price', direction: 1, category: 'b', maxPrice: 4 },
+  { order: 'price', direction: -1, minPrice: '-1' },
+  { order: 'price', direction: 1, category: 'b', maxPrice: '4' },
   { order: 'price', direction: -1, category: 'größe' },
 ];
 
@@ -80,7 +80,7 @@ export function resumeContract(name: string, open: OpenForTest): void {
     const items = makeItems(40);
     await insert(opened.store.items, items);
     for (const direction of [1, -1] as const) {
-      const plan: Plan = { order: 'price', direction, minPrice: 0, maxPrice: 2 };
+      const plan: Plan = { order: 'price', direction, minPrice: '0', maxPrice: '2' };
       for (const price of [-50, 50]) {
         const mark = makeItem('zz', 'b', new Double(price));
         const rest = expectedItems(items, plan).filter((other) => isBehind(other, mark, plan));

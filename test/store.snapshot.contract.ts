@@ -13,7 +13,7 @@ const PLANS: readonly Plan[] = [
   { order: 'id', direction: 1 },
   { order: 'id', direction: -1 },
   { order: 'id', direction: -1, category: 'books' },
-  { order: 'price', direction: 1, category: 'b', maxPrice: 4 },
+  { order: 'price', direction: 1, category: 'b', maxPrice: '4' },
   { order: 'price', direction: -1 },
 ];
 

@@ -2,7 +2,7 @@
 import { join } from 'node:path';
 import { open } from 'lmdb';
 import { FILE } from '../../src/store/lmdb.ts';
-import { rangeOf } from '../../src/store/lmdb/range.ts';
+import { rangesOf } from '../../src/store/lmdb/range.ts';
 import { Tables, type Database } from '../../src/store/lmdb/tables.ts';
 import { answerLines } from './asked.ts';
 
@@ -23,7 +23,7 @@ await answerLines((plan) => {
       bytes += document.length;
     },
   };
-  const range = rangeOf(plan, undefined);
+  const [range] = rangesOf(plan, undefined);
   if (!range) return { rows, bytes };
   const { table, prefix, start, end, reverse } = range;
   const byIndex = table !== 'items';

@@ -19,8 +19,8 @@ assert.deepEqual(full.plan, {
   order: 'price',
   direction: -1,
   category: 'garden tools',
-  minPrice: 1.5,
-  maxPrice: 99,
+  minPrice: '1.5',
+  maxPrice: '99',
 });
 assert.deepEqual(full.fields, ['name', 'price']);
 assert.equal(full.skip, 20);

@@ -1,5 +1,6 @@
 import { MAX_FIELDS, MAX_KEY_BYTES, SORTS } from '../items/query.ts';
 import { FORMATS } from '../items/format.ts';
+import { BOUND } from '../items/number.ts';
 import { Type, type Static } from '../schema.ts';
 
 export const COMPRESSIONS = ['none', 'gzip', 'br'] as const;
@@ -13,7 +14,7 @@ const oneOf = <const T extends string>(words: readonly T[], description = `one o
 
 const rows = (description: string) => Type.Integer({ minimum: 0, description });
 
-const bound = Type.Number({ description: 'a finite number; with a price sort only' });
+const bound = Type.Number({ description: `${BOUND}; with a price sort only` });
 
 /** The body that orders an export: what GET /items/stream takes as parameters, and how the file is compressed. */
 export const EXPORT_BODY = Type.Object(
@@ -45,6 +46,12 @@ export const EXPORT_BODY = Type.Object(
   { additionalProperties: false, description: 'an object that says what is to be exported' },
 );
 export type ExportBody = Static<typeof EXPORT_BODY>;
+
+/** What is ordered, with the bounds of the price by their digits, of which a number would lose some. */
+export type ExportOrder = Omit<ExportBody, 'min_price' | 'max_price'> & {
+  readonly min_price?: string;
+  readonly max_price?: string;
+};
 
 const time = (description: string) => Type.String({ format: 'date-time', description });
 
@@ -99,7 +106,13 @@ export const EXPORT = Type.Object(
   },
   { additionalProperties: false, description: 'an export' },
 );
-export type Export = Static<typeof EXPORT>;
+/** The serializer writes the bounds' digits as a number. */
+export type Export = Omit<Static<typeof EXPORT>, 'request'> & { readonly request: ExportOrder };
+
+/** Any number of exports. */
+export interface ExportList {
+  readonly data: readonly Export[];
+}
 
 export const EXPORT_LIST = Type.Object(
   { data: Type.Array(EXPORT, { description: 'the newest first' }) },

@@ -1,9 +1,9 @@
 import type { ProblemCode } from '../errors.ts';
 import type { Bookmark, Identity } from '../store/bookmark.ts';
-import type { ExportBody, State } from './export.ts';
+import type { ExportOrder, State } from './export.ts';
 
 /** What is ordered, with every default filled in. */
-export type ExportRequest = ExportBody & Required<Pick<ExportBody, 'sort' | 'format' | 'compression'>>;
+export type ExportRequest = ExportOrder & Required<Pick<ExportOrder, 'sort' | 'format' | 'compression'>>;
 
 /** How much of the file is on disk, ending with a whole segment: where another attempt goes on. */
 export interface Kept {

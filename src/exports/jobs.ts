@@ -110,7 +110,16 @@ function toRow({ id, ...job }: Job): Uint8Array {
 function fromRow(row: Uint8Array): Job {
   const own = Buffer.from(row); // what BSON calls a buffer is a view of what it reads
   const { _id, ...job } = BSON.deserialize(own, { promoteBuffers: true });
-  return { id: _id as string, identity: null, ...job } as Job; // 0.1 wrote no identity
+  const stored = { id: _id as string, identity: null, ...job } as Job; // 0.1 wrote no identity
+  return { ...stored, request: { ...stored.request, ...digitsOf(stored.request) } };
+}
+
+/** Version 0.1 stored the bounds of the price as numbers. */
+function digitsOf(
+  request: Readonly<Record<string, unknown>>,
+): Pick<ExportRequest, 'min_price' | 'max_price'> {
+  const bounds = ['min_price', 'max_price'].filter((name) => typeof request[name] === 'number');
+  return Object.fromEntries(bounds.map((name) => [name, String(request[name])]));
 }
 
 function tooMany(perClient: number): AppError {

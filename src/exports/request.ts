@@ -2,19 +2,28 @@ import { AppError } from '../errors.ts';
 import type { Request } from '../http/edge.ts';
 import { prefers } from '../http/prefer.ts';
 import { parseQuery } from '../http/query.ts';
-import { invalidBody } from '../http/validate.ts';
+import type { JsonBody } from '../http/body-json.ts';
+import { quote } from '../http/query.ts';
+import { bodyCheck, invalidBody } from '../http/validate.ts';
+import { BOUND, isBound } from '../items/number.ts';
 import { MAX_KEY_BYTES, readWanted, sortOf } from '../items/query.ts';
 import { streamTypeChooser, FORMAT_OF_TYPE } from '../items/stream-form.ts';
 import { readStreamQuery, STREAM_PARAMETERS } from '../items/stream-query.ts';
 import type { BodyFault } from '../errors.ts';
-import type { ExportBody } from './export.ts';
+import { EXPORT_BODY, type ExportOrder } from './export.ts';
 import type { ExportRequest } from './job.ts';
+
+const BOUNDS = ['min_price', 'max_price'] as const;
 
 /** Parameters of GET /items/stream that are about an answer on its way, not about a file. */
 const OF_STREAMS = ['limit', 'cursor', 'after', 'part', 'checkpoints', 'header', 'consistency', 'at'];
 
-/** What a body orders. AppError `invalid-body` for what a schema cannot say. */
-export function requestOfBody(body: ExportBody): ExportRequest {
+const checkBody = bodyCheck(EXPORT_BODY);
+
+/** What a body orders. AppError `invalid-body` when it is not as it should be. */
+export function requestOfBody(json: JsonBody): ExportRequest {
+  const bounds = boundsOf(json);
+  const body = { ...checkBody(withFiniteBounds(json)), ...bounds } as ExportOrder; // each bound has its digits now
   const { format = 'ndjson', compression = 'none', safe } = body;
   const names = [
     ['category', body.category] as const,
@@ -25,9 +34,27 @@ export function requestOfBody(body: ExportBody): ExportRequest {
     .map(([place]) => ({ pointer: `/${place}`, detail: `expected at most ${MAX_KEY_BYTES} bytes of UTF-8` }));
   if (safe !== undefined && format !== 'csv')
     faults.push({ pointer: '/safe', detail: `expected with format csv only; the format is ${format}` });
+  for (const [name, digits] of Object.entries(bounds))
+    if (!isBound(digits))
+      faults.push({ pointer: `/${name}`, detail: `expected ${BOUND}; got ${quote(digits)}` });
   const sort = sortOrFault(body, faults);
   if (faults.length > 0) throw invalidBody(faults);
   return { ...body, sort, format, compression };
+}
+
+/** The bounds of the price as they are written. */
+function boundsOf({ numbers }: JsonBody): Pick<ExportOrder, 'min_price' | 'max_price'> {
+  const given = BOUNDS.map((name) => [name, numbers.get(`/${name}`)] as const);
+  return Object.fromEntries(given.filter(([, digits]) => digits !== undefined));
+}
+
+/** A bound may be beyond the doubles, of which JSON.parse makes an infinity: the schema is to see a number. */
+function withFiniteBounds(json: JsonBody): JsonBody {
+  const bounds = Object.keys(boundsOf(json)).map((name) => [name, 0]);
+  return {
+    ...json,
+    value: bounds.length > 0 ? { ...(json.value as object), ...Object.fromEntries(bounds) } : json.value,
+  };
 }
 
 /**
@@ -55,7 +82,7 @@ export function asynchronousRequest(): (request: Request) => ExportRequest | nul
   };
 }
 
-function sortOrFault(body: ExportBody, faults: BodyFault[]): ExportRequest['sort'] {
+function sortOrFault(body: ExportOrder, faults: BodyFault[]): ExportRequest['sort'] {
   try {
     return sortOf(body);
   } catch (error) {

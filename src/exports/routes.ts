@@ -6,10 +6,8 @@ import { prefers } from '../http/prefer.ts';
 import { parseQuery } from '../http/query.ts';
 import { empty, json } from '../http/reply.ts';
 import type { Handler, Route } from '../http/router.ts';
-import { bodyCheck } from '../http/validate.ts';
 import { serializers } from '../serialize/serializers.ts';
 import { FileGoneError, type FileStore } from '../store/files.ts';
-import { EXPORT_BODY } from './export.ts';
 import type { Exporter } from './exporter.ts';
 import { cancel, filesOf, isFinal, type Complete, type ExportRequest, type Job } from './job.ts';
 import type { Jobs } from './jobs.ts';
@@ -43,7 +41,6 @@ const TYPES = {
   br: 'application/octet-stream', // nothing is registered for a file of brotli
 } as const;
 
-const checkBody = bodyCheck(EXPORT_BODY);
 const acceptable = mediaTypeNegotiator(['application/json']);
 
 export function exportRoutes(options: ExportRoutesOptions): readonly Route[] {
@@ -86,7 +83,7 @@ function postExport(options: ExportRoutesOptions): Handler {
   return async (request) => {
     acceptable(request);
     parseQuery(request.query, []);
-    return order(options, request, requestOfBody(checkBody(await readJsonBody(request, BODY_TYPES))));
+    return order(options, request, requestOfBody(await readJsonBody(request, BODY_TYPES)));
   };
 }
 

@@ -7,6 +7,8 @@ import { quote } from './query.ts';
 export interface JsonBody {
   readonly value: unknown;
   readonly faults: readonly BodyFault[];
+  /** Each number of the text as it is written, by its JSON Pointer. */
+  readonly numbers: ReadonlyMap<string, string>;
 }
 
 /** The header that names the media types a method takes: RFC 5789, 3.1; W3C LDP 7.1; RFC 9110, 12.5.1. */
@@ -31,8 +33,9 @@ export async function readJsonBody(request: Request, types: readonly string[]): 
 export function parseJson(bytes: Uint8Array): JsonBody {
   if (bytes.length === 0) throw new AppError('malformed-json', 'The body is empty, expected JSON.');
   const text = decode(bytes);
-  const faults = scanJson(text);
-  return { value: JSON.parse(text), faults };
+  const numbers = new Map<string, string>();
+  const faults = scanJson(text, numbers);
+  return { value: JSON.parse(text), faults, numbers };
 }
 
 /** RFC 9110, 8.4 and 12.5.3: what is not understood is refused, and what is understood is said. */

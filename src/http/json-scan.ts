@@ -17,25 +17,30 @@ const RESERVED: ReadonlySet<string> = new Set(['__proto__', '_bsontype']);
 /**
  * Looks at a JSON text (RFC 8259) before it is parsed, for what JSON.parse does not tell: the place of a fault, in the same
  * words whatever the version of Node; names given twice, of which JSON.parse keeps the last; names and texts that cannot
- * be stored as they are. Returns those faults, in the order of the text.
+ * be stored as they are. Returns those faults, in the order of the text. `numbers` is given each number as it is written,
+ * by its JSON Pointer: JSON.parse keeps no more digits than a double has.
  *
  * AppError `malformed-json` with line and column when it is not JSON; `invalid-body` when it is nested deeper than 32
  * levels or has more than 1,000 values. What it returns from, JSON.parse takes.
  */
-export function scanJson(text: string): BodyFault[] {
-  return new Scanner(text).scan();
+export function scanJson(text: string, numbers = new Map<string, string>()): BodyFault[] {
+  return new Scanner(text, numbers).scan();
 }
+
+const NUMBER = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y;
 
 class Scanner {
   readonly #text: string;
   readonly #faults: BodyFault[] = [];
+  readonly #numbers: Map<string, string>;
   /** The names and indexes that lead to the value being looked at. */
   readonly #path: (string | number)[] = [];
   #at = 0;
   #values = 0;
 
-  constructor(text: string) {
+  constructor(text: string, numbers: Map<string, string>) {
     this.#text = text;
+    this.#numbers = numbers;
   }
 
   scan(): BodyFault[] {
@@ -52,9 +57,15 @@ class Scanner {
     if (first === '{') this.#object();
     else if (first === '[') this.#array();
     else if (first === '"') this.#wellFormed(this.#string());
-    else if (!this.#take(/true|false|null|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y))
-      throw this.#malformed(expected);
+    else if (!this.#number() && !this.#take(/true|false|null/y)) throw this.#malformed(expected);
     this.#space();
+  }
+
+  #number(): boolean {
+    const start = this.#at;
+    if (!this.#take(NUMBER)) return false;
+    this.#numbers.set(pointer(this.#path), this.#text.slice(start, this.#at));
+    return true;
   }
 
   #object(): void {

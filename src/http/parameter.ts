@@ -65,15 +65,6 @@ export function unsigned64(name: string): Parameter<bigint> {
   });
 }
 
-/** A finite number as JSON writes it. */
-export function finiteNumber(name: string): Parameter<number> {
-  return parameter(name, 'a finite number', { type: 'number' }, (text) => {
-    if (!/^-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?$/.test(text)) return undefined;
-    const value = Number(text);
-    return Number.isFinite(value) ? value : undefined;
-  });
-}
-
 /** One of a few words. */
 export function oneOf<const T extends string>(name: string, words: readonly T[]): Parameter<T> {
   const schema = { type: 'string', enum: words };
@@ -105,7 +96,8 @@ export function names(name: string, most: number, maximumBytes: number): Paramet
   });
 }
 
-function parameter<T>(
+/** A parameter of any form: `parse` gives undefined for a text that is not as `expected` says. */
+export function parameter<T>(
   name: string,
   expected: string,
   schema: ParameterSchema,

@@ -1,8 +1,15 @@
 import { BSON, Decimal128, Double, Int32, Long } from '../store/bson.ts';
+import { DECIMAL_DIGITS, parseDecimal } from '../store/decimal.ts';
 
 const JSON_NUMBER = /^-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?$/;
-/** IEEE 754-2008, table 3.6; longer numbers no row can show. */
-const DECIMAL_DIGITS = 34;
+
+/** What a bound of a price range must be, in words. */
+export const BOUND = `a number as JSON writes it, of at most ${DECIMAL_DIGITS} digits and from -9.9e+6144 to 9.9e+6144`;
+
+/** Whether a text is a number as JSON writes it that a Decimal128 holds exactly, which no price shown goes beyond. */
+export function isBound(text: string): boolean {
+  return JSON_NUMBER.test(text) && parseDecimal(text, { exact: true }) !== null;
+}
 
 /**
  * The BSON number that a row's JSON shows as `text`, exactly: of the type of `like` where that can print so, else an

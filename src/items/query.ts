@@ -1,8 +1,9 @@
 import { AppError } from '../errors.ts';
-import { documented, finiteNumber, names, oneOf, text } from '../http/parameter.ts';
+import { documented, names, oneOf, parameter, text, type Parameter } from '../http/parameter.ts';
 import type { Query } from '../http/query.ts';
 import type { PlanParameters } from '../pages/query.ts';
 import type { Plan } from '../store/store.ts';
+import { BOUND, isBound } from './number.ts';
 
 /** id and category are at most this long, in bytes of UTF-8. */
 export const MAX_KEY_BYTES = 256;
@@ -17,13 +18,13 @@ const sort = documented(oneOf('sort', SORTS), 'The order of the rows; ties go by
   fallback: 'id_asc',
 });
 const minPrice = documented(
-  finiteNumber('min_price'),
-  'The lowest price, inclusive; with a price sort only, which is then the default.',
+  bound('min_price'),
+  'The lowest price as rows show it, inclusive, to its last digit; with a price sort only, which is then the default.',
   {
     example: 18000,
   },
 );
-const maxPrice = documented(finiteNumber('max_price'), 'The highest price, inclusive; as min_price.', {
+const maxPrice = documented(bound('max_price'), 'The highest price, inclusive; as min_price.', {
   example: 18500,
 });
 const fields = documented(
@@ -36,8 +37,13 @@ const fields = documented(
 export interface Wanted {
   readonly category?: string | undefined;
   readonly sort?: Sort | undefined;
-  readonly min_price?: number | undefined;
-  readonly max_price?: number | undefined;
+  readonly min_price?: string | undefined;
+  readonly max_price?: string | undefined;
+}
+
+/** A bound of prices by its digits: a double would lose some of them. */
+function bound(name: string): Parameter<string> {
+  return parameter(name, BOUND, { type: 'number' }, (digits) => (isBound(digits) ? digits : undefined));
 }
 
 /** The sort that is meant: a price range goes with a price sort, which is then the default. AppError `conflicting-parameters`. */

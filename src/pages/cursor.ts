@@ -1,6 +1,9 @@
 import { AppError } from '../errors.ts';
 import { BSON, Binary, Decimal128, Double, Int32, Long, ObjectId } from '../store/bson.ts';
 import { keyFields, keyOf, type Bookmark } from '../store/bookmark.ts';
+import { compareDecimals, nearestDouble, parseDecimal, shownValue } from '../store/decimal.ts';
+import { compareNumbers } from '../store/number.ts';
+import { hasPriceRange, stretchesOf } from '../store/price-range.ts';
 import type { Plan, PointInTime } from '../store/store.ts';
 import { crc32 } from '../stream/crc32.ts';
 import { MARK_BYTES, markBytes } from './mark.ts';
@@ -89,13 +92,22 @@ function fingerprint(collection: string, plan: Plan): Buffer {
       plan.order,
       plan.direction,
       plan.category ?? null,
-      plan.minPrice ?? null,
-      plan.maxPrice ?? null,
+      boundMark(plan.minPrice),
+      boundMark(plan.maxPrice),
       ...(plan.ids ? [boundText(plan.ids.from), boundText(plan.ids.to)] : []),
     ]),
   );
   bytes.writeUInt32LE(number);
   return bytes;
+}
+
+/** A bound of a price range, alike however it is written: the number where JavaScript has it, else its exact digits. */
+function boundMark(digits: string | undefined): number | string | null {
+  const bound = digits === undefined ? null : parseDecimal(digits);
+  if (!bound) return null;
+  const nearest = nearestDouble(bound);
+  const isExact = Number.isFinite(nearest) && compareDecimals(shownValue(nearest), bound) === 0;
+  return isExact ? nearest + 0 : `${bound.mantissa}e${bound.exponent}`;
 }
 
 function boundText(bound: Bookmark | undefined): string | null {
@@ -128,11 +140,13 @@ export function isKeyValue(value: unknown): boolean {
   return classes.some((type) => value instanceof type);
 }
 
-function outside(price: unknown, { minPrice, maxPrice }: Plan): boolean {
-  if (minPrice === undefined && maxPrice === undefined) return false;
-  const isNumber = [Int32, Double, Long, Decimal128].some((type) => price instanceof type);
-  const value = isNumber ? Number(String(price)) : NaN;
-  return !(value >= (minPrice ?? -Infinity) && value <= (maxPrice ?? Infinity));
+/** Between two stretches is no place that a cursor of ours has, but going on from there does no harm. */
+function outside(price: unknown, plan: Plan): boolean {
+  if (!hasPriceRange(plan)) return false;
+  const stretches = stretchesOf(plan);
+  const [first, last] = [stretches[0], stretches.at(-1)];
+  if (!first || !last) return true;
+  return compareNumbers(price, first.from.value) < 0 || compareNumbers(price, last.to.value) > 0;
 }
 
 function invalid(reason: string, cause?: unknown): AppError {

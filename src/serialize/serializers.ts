@@ -1,6 +1,12 @@
 import fastJson from 'fast-json-stringify';
-import { EXPORT, EXPORT_LIST, REMOVED_EXPORT, type Export, type RemovedExport } from '../exports/export.ts';
-import { Type, type Static } from '../schema.ts';
+import {
+  EXPORT,
+  REMOVED_EXPORT,
+  type Export,
+  type ExportList,
+  type RemovedExport,
+} from '../exports/export.ts';
+import { Type } from '../schema.ts';
 import {
   CHECKPOINT,
   END,
@@ -32,8 +38,28 @@ interface Serializers {
   user(value: User): string;
   removedUser(value: RemovedUser): string;
   export(value: Export): string;
-  exports(value: Static<typeof EXPORT_LIST>): string;
+  exports(value: ExportList): string;
   removedExport(value: RemovedExport): string;
+}
+
+const BOUND_TEXT = Type.Optional(Type.String());
+/** An export whose bounds of the price are texts: as numbers they would lose digits. */
+const EXPORT_TEXT = {
+  ...EXPORT,
+  properties: {
+    ...EXPORT.properties,
+    request: Type.Composite([
+      Type.Omit(EXPORT.properties.request, ['min_price', 'max_price']),
+      Type.Object({ min_price: BOUND_TEXT, max_price: BOUND_TEXT }),
+    ]),
+  },
+};
+const exportOf: Serializers['export'] = fastJson(EXPORT_TEXT);
+const exportList: Serializers['exports'] = fastJson(Type.Object({ data: Type.Array(EXPORT_TEXT) }));
+
+/** Makes numbers of those texts. Only a name is followed by an unescaped `":`, so no value can be taken for one. */
+function withBounds(json: string): string {
+  return json.replace(/"(m(?:in|ax)_price)":"([^"]*)"/g, '"$1":$2');
 }
 
 /**
@@ -54,7 +80,7 @@ export const serializers: Serializers = {
   // Nothing is required here: fast-json-stringify writes required fields first, and lists have the stored order.
   user: fastJson(Type.Partial(USER)),
   removedUser: fastJson(REMOVED_USER),
-  export: fastJson(EXPORT),
-  exports: fastJson(EXPORT_LIST),
+  export: (value) => withBounds(exportOf(value)),
+  exports: (value) => withBounds(exportList(value)),
   removedExport: fastJson(REMOVED_EXPORT),
 };

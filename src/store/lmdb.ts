@@ -13,16 +13,13 @@ import { NAMES, Tables } from './lmdb/tables.ts';
 import type { Database } from './lmdb/tables.ts';
 import { Turns } from './lmdb/turns.ts';
 import { LmdbChanges } from './lmdb/changes.ts';
-import { LmdbWriter, itemCount } from './lmdb/write.ts';
+import { FORMAT_KEY, FORMATS, LmdbWriter, itemCount } from './lmdb/write.ts';
 import type { Bookmark } from './bookmark.ts';
 import type { Slots } from './slots.ts';
 import type { Count, CountMode, ItemStore, Plan, RowReader, Store, RecordStore } from './store.ts';
 
 /** The file, beside which lmdb keeps `items.mdb-lock`. */
 export const FILE = 'items.mdb';
-const FORMAT_KEY = Buffer.from('format');
-/** What the file says of itself; another number when keys or databases change their meaning. */
-const FORMAT = Buffer.from('sluice items 1');
 
 /**
  * Address space set aside, not memory and not disk: until the file is this large it is mapped once and for all. Beyond
@@ -224,9 +221,10 @@ function checkFormat(root: RootDatabase, path: string): void {
     throw new Error(`${path} is an LMDB file of another program (it has ${names.join(', ')}): set DATA_DIR`);
   const meta = root.openDB<Uint8Array>({ name: NAMES.meta, encoding: 'binary', keyEncoding: 'binary' });
   root.transactionSync(() => {
-    if (!meta.getBinary(FORMAT_KEY)) meta.putSync(FORMAT_KEY, FORMAT);
+    if (!meta.getBinary(FORMAT_KEY)) meta.putSync(FORMAT_KEY, Buffer.from(FORMATS.first));
   });
   const found = String(meta.getBinary(FORMAT_KEY));
-  if (found !== FORMAT.toString())
-    throw new Error(`${path} has the format "${found}", this version reads "${FORMAT.toString()}"`);
+  const known: readonly string[] = Object.values(FORMATS);
+  if (!known.includes(found))
+    throw new Error(`${path} has the format "${found}", this version reads "${known.join('" and "')}"`);
 }

@@ -8,9 +8,12 @@ export type { Identity, PointInTime };
 export interface Plan extends Ordered {
   readonly direction: 1 | -1;
   readonly category?: string;
-  /** Inclusive bounds, finite; with order `price` only. */
-  readonly minPrice?: number;
-  readonly maxPrice?: number;
+  /**
+   * Inclusive bounds of the prices as they are shown, with order `price` only: digits as JSON writes a number, which a
+   * Decimal128 holds exactly. See price-range.ts.
+   */
+  readonly minPrice?: string;
+  readonly maxPrice?: string;
   /** Only ids of this range; in ascending order of id only. */
   readonly ids?: IdRange;
   /** The rows as they were at this point in time, in every read of the plan; absent: as they are at each read. */

@@ -1,4 +1,4 @@
-import { BSON, Binary, Double, Int32, Long, ObjectId, UUID } from '../../src/store/bson.ts';
+import { BSON, Binary, Decimal128, Double, Int32, Long, ObjectId, UUID } from '../../src/store/bson.ts';
 import type { Plan } from '../../src/store/store.ts';
 
 /** An item as tests make it, with the BSON they expect to get back byte for byte. */
@@ -10,7 +10,7 @@ export interface Item {
 }
 
 export type Id = Int32 | Long | Double | string | UUID | ObjectId;
-export type Price = Int32 | Long | Double;
+export type Price = Int32 | Long | Double | Decimal128;
 
 export const CATEGORIES = ['books', 'größe', 'b'] as const;
 
@@ -67,12 +67,8 @@ function priceOf(n: number): Price {
 export function expectedItems(items: readonly Item[], plan: Plan): Item[] {
   return items
     .filter(({ category }) => plan.category === undefined || category === plan.category)
-    .filter(
-      ({ price }) => plan.minPrice === undefined || compareNumbers(price, new Double(plan.minPrice)) >= 0,
-    )
-    .filter(
-      ({ price }) => plan.maxPrice === undefined || compareNumbers(price, new Double(plan.maxPrice)) <= 0,
-    )
+    .filter(({ price }) => plan.minPrice === undefined || compareDigits(shown(price), plan.minPrice) >= 0)
+    .filter(({ price }) => plan.maxPrice === undefined || compareDigits(shown(price), plan.maxPrice) <= 0)
     .sort((a, b) => compareItems(a, b, plan) * plan.direction);
 }
 
@@ -82,37 +78,59 @@ export function compareItems(a: Item, b: Item, plan: Pick<Plan, 'order'>): numbe
 }
 
 /** BSON's order of ids: number < string < binary < ObjectId, then by value. */
-export function compareIds(a: Id, b: Id): number {
+export function compareIds(a: Id | Decimal128, b: Id | Decimal128): number {
   const byType = typeRank(a) - typeRank(b);
   if (byType !== 0) return byType;
   if (isNumber(a) && isNumber(b)) return compareNumbers(a, b);
   return Buffer.compare(bytesOf(a), bytesOf(b));
 }
 
-/** Exact: whole parts as big integers, then what is behind the point. */
+/** Exactly, by whole numbers of one unit. */
 export function compareNumbers(a: Price, b: Price): number {
-  const [wholeA, restA] = parts(a);
-  const [wholeB, restB] = parts(b);
-  return wholeA === wholeB ? restA - restB : wholeA < wholeB ? -1 : 1;
+  return compareDigits(exactDigits(a), exactDigits(b));
 }
 
-function parts(value: Price): [whole: bigint, rest: number] {
-  if (value instanceof Long) return [value.toBigInt(), 0];
-  const whole = Math.trunc(value.value);
-  return [BigInt(whole), value.value - whole];
+/** The digits that a price is shown with in JSON. */
+export function shown(price: Price): string {
+  return price instanceof Double ? String(price.value) : price.toString();
 }
 
-function isNumber(id: Id): id is Price {
-  return id instanceof Int32 || id instanceof Long || id instanceof Double;
+/** Negative, 0 or positive, as the number of the first digits is below, equal to or above that of the second. */
+export function compareDigits(a: string, b: string): number {
+  const [left, right] = [places(a), places(b)];
+  const scale = Math.max(left.behind, right.behind);
+  const difference =
+    left.digits * 10n ** BigInt(scale - left.behind) - right.digits * 10n ** BigInt(scale - right.behind);
+  return difference < 0n ? -1 : difference > 0n ? 1 : 0;
 }
 
-function typeRank(id: Id): number {
+function places(text: string): { digits: bigint; behind: number } {
+  const [mantissa = '', exponent = '0'] = text.toLowerCase().split('e');
+  const [whole = '', fraction = ''] = mantissa.split('.');
+  return { digits: BigInt(whole + fraction), behind: fraction.length - Number(exponent) };
+}
+
+/** All digits of a price: a double below 2^53 has at most 1074 behind its point, above it none. */
+export function exactDigits(price: Price): string {
+  if (!(price instanceof Double)) return price.toString();
+  const { value } = price;
+  if (Number.isInteger(value)) return String(BigInt(value));
+  let [scaled, behind] = [value, 0];
+  for (; !Number.isInteger(scaled); behind++) scaled *= 2;
+  return `${BigInt(scaled) * 5n ** BigInt(behind)}e-${behind}`;
+}
+
+function isNumber(id: Id | Decimal128): id is Price {
+  return id instanceof Int32 || id instanceof Long || id instanceof Double || id instanceof Decimal128;
+}
+
+function typeRank(id: Id | Decimal128): number {
   if (isNumber(id)) return 0;
   if (typeof id === 'string') return 1;
   return id instanceof Binary ? 2 : 3;
 }
 
-function bytesOf(id: Id): Uint8Array {
+function bytesOf(id: Id | Decimal128): Uint8Array {
   if (typeof id === 'string') return Buffer.from(id);
   if (id instanceof ObjectId) return id.id;
   return id instanceof Binary ? id.buffer : Buffer.alloc(0);

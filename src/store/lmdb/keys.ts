@@ -1,3 +1,15 @@
+import { Decimal128 } from '../bson.ts';
+import {
+  compareDecimals,
+  digitsOf,
+  doubleBelow,
+  exactValue,
+  nearestDouble,
+  parseDecimal,
+  wholeNumber,
+  type Decimal,
+} from '../decimal.ts';
+
 /**
  * Keys: byte strings whose order as bytes is the order of the BSON values they stand for, so that a store which knows
  * only bytes keeps items as MongoDB does. A key is the rank of the value's type, then the value:
@@ -5,12 +17,16 @@
  * | value | rank | bytes |
  * |---|---|---|
  * | number (double, int32, int64) | 10 | 8: the nearest double, made sortable; 2: what an int64 is more or less than it |
+ * | Decimal128 that is none of these | 10 | 10: as the highest of these below it; FE; 2: the place of its first digit; 17: its digits |
  * | string | 15 | UTF-8, each NUL followed by FF; closed by two NUL |
  * | UUID (binary of subtype 4) | 30 | 16 |
  * | ObjectId | 35 | 12 |
  *
- * Ranks are those of MongoDB's `canonicalizeBSONType`. Keys are prefix-free (no key begins with another one), so keys
- * joined are ordered by the first, then the second.
+ * Ranks are those of MongoDB's `canonicalizeBSONType`. NaN is below all numbers: its double is eight zeros.
+ *
+ * Keys joined are ordered by the first, then the second: no key begins with another one, but for a Decimal128's, which
+ * begins with that of the number below it. Behind a key stands a rank, all of which are below FE, so the Decimal128 comes
+ * behind whatever has the number's own key. Files of format 1 have no Decimal128; their keys are the same.
  */
 export type Key = Uint8Array;
 
@@ -20,12 +36,21 @@ export interface Value {
   readonly bytes: Uint8Array;
 }
 
-export const BSON_TYPE = { double: 1, string: 2, binary: 5, objectId: 7, int32: 16, int64: 18 } as const;
+export const BSON_TYPE = {
+  double: 1,
+  string: 2,
+  binary: 5,
+  objectId: 7,
+  int32: 16,
+  int64: 18,
+  decimal128: 19,
+} as const;
 
 const RANK = { number: 10, string: 15, binary: 30, objectId: 35 } as const;
 const UUID_SUBTYPE = 4;
 const UUID_BYTES = 16;
 const OBJECT_ID_BYTES = 12;
+const DECIMAL128_BYTES = 16;
 
 /** Below and above every key, and what begins with a joined key: no rank is 0 or 255. */
 export const LOWEST: Key = Uint8Array.of(0);
@@ -33,8 +58,13 @@ export const HIGHEST: Key = Uint8Array.of(255);
 
 /** Every number's key has this many bytes, so that what follows it in a joined key is found without reading it. */
 export const NUMBER_KEY_BYTES = 11;
+/** But that of a Decimal128 that has none of these goes on with this byte, and has so many more with it. */
+export const DECIMAL_MARK = 0xfe;
+export const DECIMAL_KEY_BYTES = 20;
+/** Behind a number's key: above that key with whatever rank behind it, below that of any higher number. */
+export const ABOVE_IDS: Key = Uint8Array.of(0xfd);
 
-/** The key of a value; null for a type that has none here, NaN, or bytes that are no such value. */
+/** The key of a value; null for a type that has none here, or bytes that are no such value. */
 export function keyOfValue(value: Value): Key | null {
   const { bytes } = value;
   switch (value.type) {
@@ -42,6 +72,8 @@ export function keyOfValue(value: Value): Key | null {
     case BSON_TYPE.int32:
     case BSON_TYPE.int64:
       return keyOfNumber(value);
+    case BSON_TYPE.decimal128:
+      return bytes.length === DECIMAL128_BYTES ? decimalKey(new Decimal128(bytes)) : null;
     case BSON_TYPE.string:
       return bytes.length >= 5 ? stringKey(bytes.subarray(4, -1)) : null;
     case BSON_TYPE.binary:
@@ -54,9 +86,19 @@ export function keyOfValue(value: Value): Key | null {
   }
 }
 
-/** The key of a double. TypeError for NaN, which has no place among numbers. */
+/** The key of a double. */
 export function numberKey(value: number): Key {
   return sortable(value, 0);
+}
+
+/** The key of a Decimal128: that of another number when it is the same one. */
+export function decimalKey(value: Decimal128): Key {
+  const text = value.toString();
+  const decimal = parseDecimal(text);
+  if (!decimal) return numberKey(Number(text)); // NaN and the infinities
+  const below = floorOf(decimal);
+  if (compareDecimals(below.value, decimal) === 0) return below.key;
+  return joinKeys(below.key, digitKey(decimal));
 }
 
 /** The key of a string given as UTF-8. */
@@ -100,20 +142,66 @@ export function compareKeys(a: Key, b: Key): number {
   return Buffer.compare(a, b);
 }
 
-function keyOfNumber(value: Value): Key | null {
+/** The highest double or int64 that is not above a number, which may be -Infinity: then `value` is below all numbers. */
+function floorOf(decimal: Decimal): { readonly value: Decimal; readonly key: Key } {
+  const whole = wholeBelow(decimal);
+  if (whole !== null) return { value: wholeNumber(whole), key: int64Key(whole) };
+  const nearest = nearestDouble(decimal);
+  const isAbove =
+    nearest === Infinity || (nearest !== -Infinity && compareDecimals(exactValue(nearest), decimal) > 0);
+  const double = isAbove ? doubleBelow(nearest) : nearest;
+  return { value: double === -Infinity ? BELOW_ALL : exactValue(double), key: numberKey(double) };
+}
+
+/** Below every finite Decimal128. */
+const BELOW_ALL: Decimal = { mantissa: -1n, exponent: 10_000 };
+const SAFE = 2n ** 53n;
+
+/** The highest whole number that is not above a number, where int64 tell more apart than doubles; else null. */
+function wholeBelow({ mantissa, exponent }: Decimal): bigint | null {
+  const place = digitsOf(mantissa) + exponent;
+  if (place < 16 || place > 19) return null; // doubles have all whole numbers there, and int64 none
+  const scale = 10n ** BigInt(Math.abs(exponent));
+  const whole = exponent >= 0 ? mantissa * scale : mantissa / scale - (mantissa < 0n ? 1n : 0n);
+  const isInt64 = whole === BigInt.asIntN(64, whole);
+  return isInt64 && (whole > SAFE || whole < -SAFE) ? whole : null;
+}
+
+/**
+ * The place of the first digit, and the digits of a finite Decimal128, two in a byte: ordered as numbers of one sign are.
+ * Those below 0 have all bits turned.
+ */
+function digitKey({ mantissa, exponent }: Decimal): Key {
+  const key = new Uint8Array(DECIMAL_KEY_BYTES);
+  key[0] = DECIMAL_MARK;
+  const digits = String(mantissa < 0n ? -mantissa : mantissa);
+  new DataView(key.buffer).setUint16(1, 0x8000 + digits.length + exponent);
+  for (let at = 0; at < digits.length; at++) {
+    const digit = digits.charCodeAt(at) - 0x30;
+    const byte = 3 + (at >> 1);
+    key[byte] = (key[byte] ?? 0) | (at % 2 === 0 ? digit << 4 : digit);
+  }
+  if (mantissa < 0n) for (let at = 1; at < key.length; at++) key[at] = ~(key[at] ?? 0);
+  return key;
+}
+
+function keyOfNumber(value: Value): Key {
   const nearest = numberOf(value);
-  if (Number.isNaN(nearest)) return null;
   if (value.type !== BSON_TYPE.int64 || Number.isSafeInteger(nearest)) return sortable(nearest, 0);
   // Beyond 2^53 several int64 share one nearest double: what is left (at most 512 either way) tells them apart.
-  const exact = new DataView(value.bytes.buffer, value.bytes.byteOffset, 8).getBigInt64(0, true);
+  return int64Key(new DataView(value.bytes.buffer, value.bytes.byteOffset, 8).getBigInt64(0, true));
+}
+
+function int64Key(exact: bigint): Key {
+  const nearest = Number(exact);
   return sortable(nearest, Number(exact - BigInt(nearest)));
 }
 
 function sortable(double: number, remainder: number): Key {
-  if (Number.isNaN(double)) throw new TypeError('NaN has no key');
   const key = new Uint8Array(NUMBER_KEY_BYTES);
   const view = new DataView(key.buffer);
   key[0] = RANK.number;
+  if (Number.isNaN(double)) return key;
   view.setFloat64(1, double + 0); // + 0 makes 0 of -0
   const first = view.getInt32(1);
   // IEEE 754 doubles are ordered like integers of sign and magnitude: turn them into unsigned ones.

@@ -1,47 +1,81 @@
 import type { IndexName } from './tables.ts';
-import { HIGHEST, LOWEST, NUMBER_KEY_BYTES, compareKeys, joinKeys, numberKey } from './keys.ts';
+import {
+  ABOVE_IDS,
+  HIGHEST,
+  LOWEST,
+  NUMBER_KEY_BYTES,
+  compareKeys,
+  decimalKey,
+  joinKeys,
+  numberKey,
+} from './keys.ts';
 import { keyOfBookmark, keyOfCategory } from './row.ts';
 import type { Key } from './keys.ts';
 import type { Bookmark } from '../bookmark.ts';
+import { hasPriceRange, stretchesOf, type End, type Stretch } from '../price-range.ts';
 import type { From, Plan } from '../store.ts';
 
-/** Where in the file a plan's rows are. Rows are between `start` and `end`, both exclusive, in the direction of reading. */
+/** Where in the file rows of a plan are: between `start` and `end`, both exclusive, in the direction of reading. */
 export interface Range {
   readonly table: 'items' | IndexName;
-  /** How many bytes of the table's keys stand before the id. */
+  /** How many bytes of the table's keys stand before the id, but for a price that has a longer key: see keys.ts. */
   readonly prefix: number;
   readonly start: Key;
   readonly end: Key;
   readonly reverse: boolean;
+  /** Only rows of these prices; absent: all. */
+  readonly only?: Stretch['only'];
 }
 
 /**
- * The range of a plan's rows behind a bookmark; null when no row can be in it. A bookmark before the plan's first row
- * reads from the first row on. AppError `invalid-cursor` when the bookmark is of a kind that no row here has.
+ * The ranges of a plan's rows behind a bookmark, in the order they are to be read; none when no row can be in them. It is
+ * one but for a range of prices that has several stretches: see price-range.ts. A bookmark before the plan's first
+ * row reads from the first row on. AppError `invalid-cursor` when the bookmark is of a kind that no row here has.
  */
-export function rangeOf(plan: Plan, after: From['after']): Range | null {
-  const table = tableOf(plan);
+export function rangesOf(plan: Plan, after: From['after']): readonly Range[] {
   const category = plan.category === undefined ? new Uint8Array(0) : keyOfCategory(plan.category);
-  // LOWEST and HIGHEST behind a bound put it before or behind all rows that have exactly the bound's price.
-  const { minPrice, maxPrice, ids } = plan;
-  const idKey = (id: Bookmark): Key => joinKeys(category, keyOfBookmark(id, ['_id']));
-  const low = ids?.from
-    ? justBelow(idKey(ids.from))
-    : joinKeys(category, ...(minPrice === undefined ? [] : [numberKey(minPrice)]), LOWEST);
-  const high = ids?.to
-    ? idKey(ids.to)
-    : joinKeys(category, ...(maxPrice === undefined ? [] : [numberKey(maxPrice)]), HIGHEST);
+  const fields = plan.order === 'price' ? (['price', '_id'] as const) : (['_id'] as const);
+  const behind = after ? joinKeys(category, keyOfBookmark(after, fields)) : null;
+  const bounds = boundsOf(plan, category);
   const reverse = plan.direction === -1;
-  const end = reverse ? low : high;
-  let start = reverse ? high : low;
-  if (after) {
-    const fields = plan.order === 'price' ? (['price', '_id'] as const) : (['_id'] as const);
-    const behind = joinKeys(category, keyOfBookmark(after, fields));
-    if (isBefore(start, behind, reverse)) start = behind;
-  }
-  if (!isBefore(start, end, reverse)) return null;
-  const prefix = category.length + (plan.order === 'price' ? NUMBER_KEY_BYTES : 0);
-  return { table, prefix, start, end, reverse };
+  const base = {
+    table: tableOf(plan),
+    prefix: category.length + (plan.order === 'price' ? NUMBER_KEY_BYTES : 0),
+    reverse,
+  };
+  return (reverse ? bounds.reverse() : bounds).flatMap(({ low, high, only }) => {
+    const end = reverse ? low : high;
+    let start = reverse ? high : low;
+    if (behind && isBefore(start, behind, reverse)) start = behind;
+    return isBefore(start, end, reverse) ? [{ ...base, start, end, ...(only && { only }) }] : [];
+  });
+}
+
+interface Bounds {
+  readonly low: Key;
+  readonly high: Key;
+  readonly only?: Stretch['only'];
+}
+
+function boundsOf(plan: Plan, category: Key): Bounds[] {
+  if (plan.order === 'price' && hasPriceRange(plan))
+    return stretchesOf(plan).map(({ from, to, only }) => ({
+      low: joinKeys(category, keyOfEnd(from), from.inclusive ? LOWEST : ABOVE_IDS),
+      high: joinKeys(category, keyOfEnd(to), to.inclusive ? ABOVE_IDS : LOWEST),
+      ...(only && { only }),
+    }));
+  const { from, to } = plan.ids ?? {};
+  const idKey = (id: Bookmark): Key => joinKeys(category, keyOfBookmark(id, ['_id']));
+  return [
+    {
+      low: from ? justBelow(idKey(from)) : joinKeys(category, LOWEST),
+      high: to ? idKey(to) : joinKeys(category, HIGHEST),
+    },
+  ];
+}
+
+function keyOfEnd({ value }: End): Key {
+  return typeof value === 'number' ? numberKey(value) : decimalKey(value);
 }
 
 function tableOf(plan: Plan): Range['table'] {

@@ -2,11 +2,11 @@ import type { Batch } from '../batch.ts';
 import { bookmarkOf } from '../bookmark.ts';
 import type { Bookmark, Ordered } from '../bookmark.ts';
 import { Filler, RowSize } from './filler.ts';
-import { rangeOf } from './range.ts';
+import { rangesOf } from './range.ts';
 import type { Range } from './range.ts';
 import type { Key } from './keys.ts';
-import { keyOfId } from './row.ts';
-import type { Database, Tables } from './tables.ts';
+import { isPricedInDoubles, keyOfId } from './row.ts';
+import type { Database, RowSink, Tables } from './tables.ts';
 import type { Turns } from './turns.ts';
 import type { Slots } from '../slots.ts';
 import type { Count, From, Plan, Size } from '../store.ts';
@@ -14,8 +14,9 @@ import type { Count, From, Plan, Size } from '../store.ts';
 /** Entries passed over in one look: 3 to 8 ms. More are done in several, with turns for others between. */
 const SKIP_AT_ONCE = 40_000;
 
-/** The same in the table of rows, whose entries are larger: about 2 ms. */
+/** The same in the table of rows, whose entries are larger: about 2 ms. And where each row is looked at: about 3 ms. */
 const SPLIT_AT_ONCE = 10_000;
+const LOOKED_AT_ONCE = 2_000;
 
 const ONE_ROW: Size = { rows: 1, bytes: 1 };
 const BY_ID: Ordered = { order: 'id' };
@@ -56,15 +57,18 @@ export class LmdbReader {
     if (from.after && from.skip)
       throw new TypeError('a read begins after a row or after so many rows, not both');
     signal.throwIfAborted();
-    let range = rangeOf(plan, from.after);
+    let ranges = rangesOf(plan, from.after);
     let skip = from.skip ?? 0;
-    while (range && skip > SKIP_AT_ONCE) {
-      const rest: Range = range;
-      const start = await this.#turns.take(() => this.#keyBehind(rest, SKIP_AT_ONCE), signal);
-      range = start && { ...rest, start };
-      skip -= SKIP_AT_ONCE;
+    for (
+      let [first, ...others] = ranges;
+      first && mustPass(first, others, skip);
+      [first, ...others] = ranges
+    ) {
+      const { rows, rest } = await this.#pass(first, skip, signal);
+      skip -= rows;
+      ranges = rest ? [rest, ...others] : others;
     }
-    return await this.#turns.take(() => this.#look(plan, range, skip, size), signal, size.patient);
+    return await this.#turns.take(() => this.#look(plan, ranges, skip, size), signal, size.patient);
   }
 
   /** See ItemStore.get. A lookup takes some microseconds: no turn is waited for. */
@@ -81,32 +85,50 @@ export class LmdbReader {
     );
   }
 
-  /**
-   * How many rows a plan has, counted in the index; at least so many once `isLate` says so. A step that finds the range's
-   * end is halved, again and again, until the last row is found.
-   */
+  /** How many rows a plan has, counted in the index; at least so many once `isLate` says so. */
   async count(plan: Plan, isLate: () => boolean, signal: AbortSignal): Promise<Count> {
-    let range = rangeOf(plan, undefined);
     let rows = 0;
-    for (let step = SKIP_AT_ONCE; range && step >= 1;) {
-      const rest: Range = range;
-      const at = step;
-      const start = await this.#turns.take(() => this.#keyBehind(rest, at), signal);
-      if (start) {
-        rows += step;
-        range = { ...rest, start };
-        if (step === SKIP_AT_ONCE && isLate()) return { rows, is: 'atLeast' };
-      } else {
-        step = Math.floor(step / 2);
-      }
+    for (const range of rangesOf(plan, undefined)) {
+      const passed = await this.#pass(range, Infinity, signal, isLate);
+      rows += passed.rows;
+      if (passed.rest) return { rows, is: 'atLeast' };
     }
     return { rows, is: 'exact' };
+  }
+
+  /**
+   * Passes over rows of a range, at most so many, and no more once `isLate` says so: how many they were, and what is left of
+   * the range, null when it has ended. A step that finds the end is halved, again and again, until the last row is found.
+   */
+  async #pass(
+    range: Range,
+    most: number,
+    signal: AbortSignal,
+    isLate: () => boolean = () => false,
+  ): Promise<{ readonly rows: number; readonly rest: Range | null }> {
+    const atOnce = range.only ? LOOKED_AT_ONCE : SKIP_AT_ONCE;
+    let rest = range;
+    let rows = 0;
+    for (let longest = atOnce; rows < most;) {
+      const step = Math.min(longest, most - rows);
+      const start = await this.#turns.take(() => this.#keyBehind(rest, step), signal);
+      if (start) {
+        rows += step;
+        rest = { ...rest, start };
+        if (step === atOnce && isLate()) break;
+      } else if (step > 1) {
+        longest = Math.floor(step / 2);
+      } else {
+        return { rows, rest: null };
+      }
+    }
+    return { rows, rest };
   }
 
   /** See ItemStore.split: `rows` is how many the plan has. Counted in the keys, so parts are equal but for what changes. */
   async split(plan: Plan, parts: number, rows: number, signal: AbortSignal): Promise<Bookmark[]> {
     const ids: Bookmark[] = [];
-    let range = rangeOf(plan, undefined);
+    let range = rangesOf(plan, undefined)[0] ?? null;
     let at = 0;
     for (let part = 1; part < parts; part++) {
       for (let left = Math.floor((part * rows) / parts) - at; range && left > 0;) {
@@ -118,17 +140,18 @@ export class LmdbReader {
       }
       const rest = range;
       if (!rest || at === 0) continue;
-      const batch = await this.#turns.take(() => this.#look(plan, rest, 0, ONE_ROW), signal);
+      const batch = await this.#turns.take(() => this.#look(plan, [rest], 0, ONE_ROW), signal);
       batch.release();
       if (batch.last && !isSame(batch.last, ids.at(-1))) ids.push(batch.last);
     }
     return ids;
   }
 
-  #look(plan: Plan, range: Range | null, skip: number, size: Size): Batch {
+  #look(plan: Plan, ranges: readonly Range[], skip: number, size: Size): Batch {
     this.#begin();
     return this.#fill(size, (filler) => {
-      const more = range !== null && this.#copyRows(range, skip, filler);
+      // What is skipped is in the first range: see mustPass.
+      const more = ranges.some((range, n) => this.#copyRows(range, n === 0 ? skip : 0, filler));
       this.#expected.learn(filler.rows, filler.length);
       return batchOf(filler, plan, more);
     });
@@ -157,6 +180,7 @@ export class LmdbReader {
       for (;;) {
         const full = filler.full;
         if (steps.next().done === true) return false;
+        if (range.only && !this.#isOf(range.only, filler)) continue;
         if (full) return true;
         if (byIndex && this.#rows.get(found) === undefined)
           throw new Error(`an entry of the index ${range.table} leads to no item`);
@@ -170,13 +194,39 @@ export class LmdbReader {
   #keyBehind(range: Range, skip: number): Key | null {
     this.#begin();
     this.#tables.prefix = 0;
+    if (range.only) return this.#matchBehind(range, range.only, skip);
     const steps = this.#steps(range, skip - 1, false);
     try {
-      if (steps.next().done === true) return null;
-      return this.#tables.found.bytes.slice(0, this.#tables.found.length);
+      return steps.next().done === true ? null : this.#tables.found.copied();
     } finally {
       steps.return?.();
     }
+  }
+
+  /** The same of a range that not all entries belong to. */
+  #matchBehind(range: Range, only: NonNullable<Range['only']>, skip: number): Key | null {
+    const { found } = this.#tables;
+    const steps = this.#steps(range, 0, false);
+    try {
+      for (let left = skip; steps.next().done !== true;) {
+        const key = found.copied();
+        found.copy(key, range.prefix, key.length); // one value's price: a double's key, or that of the same number
+        if (this.#isOf(only, null) && --left === 0) return key;
+      }
+      return null;
+    } finally {
+      steps.return?.();
+    }
+  }
+
+  /** Whether the row of the id found has a price of these. `sink` is whose rows are met otherwise. */
+  #isOf(only: NonNullable<Range['only']>, sink: RowSink | null): boolean {
+    let isDouble = false;
+    this.#tables.sink = { row: (document) => (isDouble = isPricedInDoubles(document)) };
+    const isThere = this.#rows.get(this.#tables.found) !== undefined;
+    this.#tables.sink = sink;
+    if (!isThere) throw new Error('an entry of an index leads to no item');
+    return isDouble === (only === 'doubles');
   }
 
   #steps({ table, start, end, reverse }: Range, offset: number, values: boolean): Iterator<unknown> {
@@ -184,6 +234,11 @@ export class LmdbReader {
     const source = table === 'items' ? this.#rows : this.#tables[table];
     return source.getRange(options)[Symbol.iterator]();
   }
+}
+
+/** Whether rows are passed over before a look: too many for one, or not all in its first range, or to be looked at. */
+function mustPass(first: Range, others: readonly Range[], skip: number): boolean {
+  return skip > SKIP_AT_ONCE || (skip > 0 && (others.length > 0 || first.only !== undefined));
 }
 
 function batchOf({ slot, rows, length, lastAt }: Filler, plan: Ordered, more: boolean): Batch {

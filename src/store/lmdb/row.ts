@@ -1,7 +1,7 @@
-import { onDemand } from '../bson.ts';
+import { Decimal128, onDemand } from '../bson.ts';
 import type { Bookmark } from '../bookmark.ts';
 import { AppError } from '../../errors.ts';
-import { BSON_TYPE, joinKeys, keyOfValue, numberOf, stringKey } from './keys.ts';
+import { BSON_TYPE, NUMBER_KEY_BYTES, joinKeys, keyOfValue, numberOf, stringKey } from './keys.ts';
 import type { Key, Value } from './keys.ts';
 
 /** What LMDB takes for an id and a category. With it the longest key, (category, price, id), has 1,041 of 1,978 bytes. */
@@ -16,6 +16,8 @@ export interface KeyedRow {
   readonly byPrice: Key;
   readonly byCategory: Key;
   readonly byCategoryPrice: Key;
+  /** Whether its price has a key that files of format 1 do not have. */
+  readonly hasDecimalKey: boolean;
 }
 
 /** A row's keys; a text when the store refuses it: what was expected and what came. */
@@ -35,6 +37,7 @@ export function keyRow(document: Uint8Array): KeyedRow | string {
     byPrice: joinKeys(price, id),
     byCategory: joinKeys(category, id),
     byCategoryPrice: joinKeys(category, price, id),
+    hasDecimalKey: price.length > NUMBER_KEY_BYTES,
   };
 }
 
@@ -72,7 +75,7 @@ export function keyOfBookmark(bookmark: Bookmark, fields: readonly (keyof typeof
 const EXPECTED = {
   _id: `an ObjectId, a string of at most ${LONGEST_STRING} bytes, an integer or a UUID`,
   category: `a string of at most ${LONGEST_STRING} bytes`,
-  price: 'a finite double or integer',
+  price: 'a finite number',
 } as const;
 
 function idKey(value: Value | undefined): Key | string {
@@ -81,7 +84,8 @@ function idKey(value: Value | undefined): Key | string {
   if (long !== null) return `_id ${long}`;
   if (value.type === BSON_TYPE.double && !Number.isInteger(numberOf(value)))
     return `_id is a number that is no integer, expected ${EXPECTED._id}`;
-  return keyOfValue(value) ?? `_id is of BSON type ${value.type}, expected ${EXPECTED._id}`;
+  const key = value.type === BSON_TYPE.decimal128 ? null : keyOfValue(value);
+  return key ?? `_id is of BSON type ${value.type}, expected ${EXPECTED._id}`;
 }
 
 function categoryKey(value: Value | undefined): Key | string {
@@ -95,12 +99,25 @@ function categoryKey(value: Value | undefined): Key | string {
 function priceKey(value: Value | undefined): Key | string {
   if (!value) return `price is missing, expected ${EXPECTED.price}`;
   if (!NUMBERS.has(value.type)) return `price is of BSON type ${value.type}, expected ${EXPECTED.price}`;
-  const price = numberOf(value);
-  if (!Number.isFinite(price)) return `price is ${price}, expected ${EXPECTED.price}`;
+  const price = value.type === BSON_TYPE.decimal128 ? String(new Decimal128(value.bytes)) : numberOf(value);
+  const isFinite = typeof price === 'string' ? /\d/.test(price) : Number.isFinite(price);
+  if (!isFinite) return `price is ${price}, expected ${EXPECTED.price}`;
   return keyOfValue(value) ?? 'price is no number';
 }
 
-const NUMBERS: ReadonlySet<number> = new Set([BSON_TYPE.double, BSON_TYPE.int32, BSON_TYPE.int64]);
+const NUMBERS: ReadonlySet<number> = new Set([
+  BSON_TYPE.double,
+  BSON_TYPE.int32,
+  BSON_TYPE.int64,
+  BSON_TYPE.decimal128,
+]);
+
+/** Whether a row's price is a double; throws when the row cannot be read, which it could when it was written. */
+export function isPricedInDoubles(row: Uint8Array): boolean {
+  const values = fieldsOf(row, ['price']);
+  if (typeof values === 'string') throw new Error(`a stored row cannot be read: ${values}`);
+  return values[0]?.type === BSON_TYPE.double;
+}
 
 function tooLong({ type, bytes }: Value): string | null {
   const length = bytes.length - 5; // a BSON string is a length of 4 bytes, the text, NUL

@@ -1,3 +1,4 @@
+import { DECIMAL_KEY_BYTES, DECIMAL_MARK } from './keys.ts';
 import type { Key } from './keys.ts';
 
 /** The databases of the file, by the names under which it knows them. */
@@ -60,6 +61,10 @@ export class KeyScratch {
   readonly bytes = new Uint8Array(2048);
   length = 0;
 
+  copied(): Key {
+    return this.bytes.slice(0, this.length);
+  }
+
   /** By a loop: keys are short, and `set` needs a view first. */
   copy(from: Uint8Array, start: number, end: number): void {
     this.length = end - start;
@@ -112,7 +117,14 @@ export class Tables {
     const keyEncoder = {
       writeKey,
       readKey: (source: Uint8Array, start: number, end: number): void => {
-        if (this.prefix !== null) this.found.copy(source, start + this.prefix, end);
+        if (this.prefix === null) return;
+        const at = start + this.prefix;
+        // Behind the prefix stands the id, or the rest of a price's longer key before it.
+        this.found.copy(
+          source,
+          this.prefix > 0 && source[at] === DECIMAL_MARK ? at + DECIMAL_KEY_BYTES : at,
+          end,
+        );
       },
     };
     const views = new ValueViews();

@@ -15,6 +15,14 @@ const IF_NEW = { noOverwrite: true };
 const NO_VALUE = new Uint8Array(0);
 const COUNT_KEY = Buffer.from('items');
 
+/** Where the file says of itself what it is. */
+export const FORMAT_KEY = Buffer.from('format');
+/**
+ * What it says; another one when keys or databases change their meaning. A file is of the first format until a price has a
+ * Decimal128's key, which programs that know only the first one would take for something else.
+ */
+export const FORMATS = { first: 'sluice items 1', decimals: 'sluice items 2' } as const;
+
 /**
  * Writes rows in bounded transactions, each on disk before the next one begins. Rows of inserts that wait share a
  * transaction, and so its flush.
@@ -89,8 +97,16 @@ export class LmdbWriter {
       for (const index of INDEXES) this.#tables[index].putSync(row[index], NO_VALUE);
       return 'written';
     });
+    if (steps.some(({ row }) => row.hasDecimalKey)) this.#markDecimals();
     if (added > 0) this.#tables.meta.putSync(COUNT_KEY, countBytes(itemCount(this.#tables.meta) + added));
     return outcomes;
+  }
+
+  #markDecimals(): void {
+    const { meta } = this.#tables;
+    const format = Buffer.from(FORMATS.decimals);
+    if (Buffer.compare(meta.getBinary(FORMAT_KEY) ?? NO_VALUE, format) !== 0)
+      meta.putSync(FORMAT_KEY, format);
   }
 
   /** Removes the index entries of the row that is about to be replaced, as far as they change. */

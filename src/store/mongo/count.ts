@@ -4,7 +4,8 @@ import type { MongoConnection } from './connection.ts';
 import { UUID } from '../bson.ts';
 import { CODES, codeOf } from './errors.ts';
 import { faultOf } from './faults.ts';
-import { indexOf } from './plan.ts';
+import { hasPriceRange, stretchesOf, type Stretch } from '../price-range.ts';
+import { indexOf, typeFilter, type IndexRole } from './plan.ts';
 import type { Setup } from './setup.ts';
 import type { Count, CountMode, Plan } from '../store.ts';
 
@@ -47,28 +48,43 @@ export class Counter {
   }
 
   async #count(plan: Plan, mode: CountMode, layout: Layout, signal: AbortSignal): Promise<Count> {
-    const match = matchOf(plan);
     if (mode === 'exact') {
       try {
-        return { rows: await this.#exactly(plan, match, layout, signal), is: 'exact' };
+        return { rows: await this.#exactly(plan, layout, signal), is: 'exact' };
       } catch (error) {
         if (!isOutOfTime(error)) throw error;
       }
     }
-    return match ? this.#estimate(plan, match, layout, signal) : this.#total(signal);
+    return isWhole(plan) ? this.#total(signal) : this.#estimate(plan, layout, signal);
   }
 
-  async #exactly(plan: Plan, match: Match | null, layout: Layout, signal: AbortSignal): Promise<number> {
-    if (match) return this.#countIndex(plan, match, layout, EXACT_LIMIT_MS, undefined, signal);
+  /**
+   * How many rows of a plan's category a stretch of prices has; at most `limit`, where that is given. AppError
+   * `store-unavailable` with MongoDB's MaxTimeMSExpired after `limitMs`.
+   */
+  inStretch(
+    { category }: Plan,
+    stretch: Stretch,
+    layout: Layout,
+    signal: AbortSignal,
+    bounds: CountBounds,
+  ): Promise<number> {
+    const index = category === undefined ? 'price' : 'categoryPrice';
+    return this.#countIndex(index, matchOf(category, stretch), layout, bounds, signal);
+  }
+
+  async #exactly(plan: Plan, layout: Layout, signal: AbortSignal): Promise<number> {
+    if (!isWhole(plan)) return this.#countPlan(plan, layout, { limitMs: EXACT_LIMIT_MS }, signal);
     // `count` without a query would take the number from the collection's metadata, which a crash leaves inexact.
     return this.#aggregate([{ $count: 'rows' }], EXACT_LIMIT_MS, signal);
   }
 
   /** Few rows are counted; of many the share in a sample is taken of the collection's size. */
-  async #estimate(plan: Plan, match: Match, layout: Layout, signal: AbortSignal): Promise<Count> {
-    const counted = await this.#countIndex(plan, match, layout, undefined, COUNTED + 1, signal);
+  async #estimate(plan: Plan, layout: Layout, signal: AbortSignal): Promise<Count> {
+    const counted = await this.#countPlan(plan, layout, { limit: COUNTED + 1 }, signal);
     if (counted <= COUNTED) return { rows: counted, is: 'exact' };
-    const sample = [{ $sample: { size: SAMPLE } }, { $match: match }, { $count: 'rows' }];
+    const matches = stretchesIn(plan).map((stretch) => matchOf(plan.category, stretch));
+    const sample = [{ $sample: { size: SAMPLE } }, { $match: { $or: matches } }, { $count: 'rows' }];
     const hits = await this.#aggregate(sample, undefined, signal);
     const { rows: total } = await this.#total(signal);
     return { rows: Math.max(counted, Math.round((hits / SAMPLE) * total)), is: 'estimated' };
@@ -80,16 +96,30 @@ export class Counter {
     return { rows: Number(n), is: 'estimated' };
   }
 
+  /** The rows of all stretches of a plan, which share its limits. */
+  async #countPlan(plan: Plan, layout: Layout, bounds: CountBounds, signal: AbortSignal): Promise<number> {
+    const end = performance.now() + (bounds.limitMs ?? 0);
+    let rows = 0;
+    for (const stretch of stretchesIn(plan)) {
+      const left = {
+        ...(bounds.limit !== undefined && { limit: bounds.limit - rows }),
+        ...(bounds.limitMs !== undefined && { limitMs: Math.max(1, Math.ceil(end - performance.now())) }),
+      };
+      rows += await this.#countIndex(indexOf(plan), matchOf(plan.category, stretch), layout, left, signal);
+      if (rows === bounds.limit) break;
+    }
+    return rows;
+  }
+
   /** The bounds are one stretch of the plan's index, so that entries are counted and no row is looked at (COUNT_SCAN). */
   async #countIndex(
-    plan: Plan,
+    index: IndexRole,
     query: Match,
     layout: Layout,
-    limitMs: number | undefined,
-    limit: number | undefined,
+    { limit, limitMs }: CountBounds,
     signal: AbortSignal,
   ): Promise<number> {
-    const hint = layout.indexes[indexOf(plan)];
+    const hint = layout.indexes[index];
     const count = { count: this.#setup.collection, query, hint, ...(limit !== undefined && { limit }) };
     const { n } = await this.#connection.run(count, { signal, ...(limitMs !== undefined && { limitMs }) });
     return Number(n);
@@ -110,15 +140,35 @@ export class Counter {
 
 type Match = Readonly<Record<string, unknown>>;
 
-/** A plan's filter as a query; null when it has none. Comparisons see numbers only, which is what a price range means. */
-function matchOf({ category, minPrice, maxPrice }: Plan): Match | null {
-  const price = {
-    ...(minPrice !== undefined && { $gte: minPrice }),
-    ...(maxPrice !== undefined && { $lte: maxPrice }),
+/** At most so many rows, and at most so many milliseconds. */
+interface CountBounds {
+  readonly limit?: number;
+  readonly limitMs?: number;
+}
+
+function isWhole(plan: Plan): boolean {
+  return plan.category === undefined && !hasPriceRange(plan);
+}
+
+/** The stretches of a plan's range of prices; null for all prices, when it has none. */
+function stretchesIn(plan: Plan): readonly (Stretch | null)[] {
+  return hasPriceRange(plan) ? stretchesOf(plan) : [null];
+}
+
+/** A filter as a query. Comparisons see numbers only, which is what a price range means. */
+function matchOf(category: string | undefined, stretch: Stretch | null): Match {
+  return {
+    ...(category !== undefined && { category: { $eq: category } }),
+    ...(stretch && { price: pricesOf(stretch) }),
   };
-  const ranged = Object.keys(price).length > 0;
-  if (category === undefined && !ranged) return null;
-  return { ...(category !== undefined && { category: { $eq: category } }), ...(ranged && { price }) };
+}
+
+function pricesOf({ from, to, only }: Stretch): Match {
+  return {
+    [from.inclusive ? '$gte' : '$gt']: from.value,
+    [to.inclusive ? '$lte' : '$lt']: to.value,
+    ...(only && typeFilter(only)),
+  };
 }
 
 function isOutOfTime(error: unknown): boolean {

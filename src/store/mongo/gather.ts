@@ -1,7 +1,7 @@
 import type { Batch } from '../batch.ts';
 import { bookmarkOf, keyOf, makeBookmark } from '../bookmark.ts';
 import type { Bookmark } from '../bookmark.ts';
-import { isSameNumber } from './number.ts';
+import { isSameNumber } from '../number.ts';
 import { documentAt, sizeAt } from './reply.ts';
 import type { Reply } from './reply.ts';
 import type { Slot, Slots } from '../slots.ts';

@@ -147,6 +147,15 @@ export class MongoItems implements ItemStore {
     for (let range = ranges[0]; range; range = ranges[0]) {
       const before = gathering.rows;
       const limit = this.#limit(gathering, range);
+      const [, ...lower] = ranges;
+      if (toSkip > 0 && lower.length > 0 && range.stretch) {
+        const before = await this.#counter.inStretch(plan, range.stretch, layout, signal, { limit: toSkip });
+        if (before < toSkip) {
+          toSkip -= before;
+          ranges = lower;
+          continue;
+        }
+      }
       const reply = await this.#finder.range(range, limit, toSkip, layout, signal);
       toSkip = 0;
       const { rows, left } = gathering.take(reply, range.bookmark);
@@ -156,9 +165,8 @@ export class MongoItems implements ItemStore {
         ranges = gathering.rows > before ? rest : rest.map(withoutBookmark);
         continue;
       }
-      const [, ...lower] = ranges;
-      if (lower.length === 0 || !range.floor) return false;
-      if (!(await this.#finder.isAnyBelow(range, layout, signal))) return false;
+      if (lower.length === 0) return false;
+      if (range.floor && !(await this.#finder.isAnyBelow(range, layout, signal))) return false;
       ranges = lower;
     }
     return false;
@@ -177,5 +185,7 @@ export class MongoItems implements ItemStore {
  * bookmark's row alone, again and again; so the server leaves it out. Not always done so: it makes a scan 5 to 20 % slower.
  */
 function withoutBookmark({ bookmark, ...range }: Range): Range {
-  return bookmark ? { ...range, filter: { _id: { $ne: keyOf(bookmark)._id } } } : range;
+  if (!bookmark) return range;
+  const others = { _id: { $ne: keyOf(bookmark)._id } };
+  return { ...range, filter: range.filter ? { $and: [range.filter, others] } : others };
 }

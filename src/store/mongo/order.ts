@@ -1,5 +1,5 @@
 import { Binary, Decimal128, Double, Int32, Long, ObjectId } from '../bson.ts';
-import { compareNumbers } from './number.ts';
+import { compareNumbers } from '../number.ts';
 
 /**
  * Negative, 0 or positive, as one row's key stands before, at or behind another one's in a plan's order, ascending; null when

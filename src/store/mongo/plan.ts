@@ -1,8 +1,9 @@
 import type { Bookmark } from '../bookmark.ts';
 import { MaxKey, MinKey } from '../bson.ts';
+import { compareNumbers } from '../number.ts';
+import { hasPriceRange, stretchesOf, type End, type Stretch } from '../price-range.ts';
 import { bracketsBelow } from './brackets.ts';
 import { commandKey } from './key.ts';
-import { compareNumbers } from './number.ts';
 import { compareIds } from './order.ts';
 import type { When } from './reply.ts';
 import type { IdRange, Plan } from '../store.ts';
@@ -31,6 +32,8 @@ export interface Range extends When {
   readonly bookmark?: Bookmark;
   /** The lowest id this range can hold, when other ranges may follow below it. */
   readonly floor?: { readonly value: unknown };
+  /** The prices of this range, when the plan has a range of prices. */
+  readonly stretch?: Stretch;
 }
 
 /** The index a plan runs on. */
@@ -41,8 +44,9 @@ export function indexOf(plan: Plan): IndexRole {
 
 /**
  * The ranges that hold what a plan still has to give after a bookmark, in the order they are to be read; none when that
- * is certainly nothing. It is one range but for a clustered collection read downwards, whose `_id` takes no bounds there
- * (error 6137402) and is walked type by type: see brackets.ts.
+ * is certainly nothing. It is one range but for a range of prices that has several stretches (see price-range.ts), and for
+ * a clustered collection read downwards, whose `_id` takes no bounds there (error 6137402) and is walked type by type: see
+ * brackets.ts.
  */
 export function rangesOf(plan: Plan, after: Bookmark | null, clustered: boolean): readonly Range[] {
   const index = indexOf(plan);
@@ -58,55 +62,76 @@ export function rangesOf(plan: Plan, after: Bookmark | null, clustered: boolean)
     const type = after[4] ?? 0; // a bookmark in id order has one element: a length of 4 bytes, its type, its name
     return bracketsBelow(commandKey(after)._id, type).map((bracket) => ({ ...base, ...bracket }));
   }
+  const key = after && commandKey(after);
+  const at = key && { ...(plan.category !== undefined && { category: plan.category }), ...key };
+  if (plan.order === 'price' && hasPriceRange(plan)) {
+    const stretches = stretchesOf(plan).map((stretch) => stretchRange(stretch, plan, base));
+    return (plan.direction === 1 ? stretches : stretches.reverse()).flatMap((range) => {
+      const place = at ? placeOfPrice(at.price, range.stretch, plan) : 'before';
+      if (place === 'inside') return [behind(range, plan, at, after)];
+      return place === 'before' ? [range] : [];
+    });
+  }
   if (!isAscending(plan.ids)) return [];
-  const low = lowest(plan);
-  const high = highest(plan);
-  if (!after) return isEmpty(plan) ? [] : [{ ...base, ...bounds(low, high) }];
-  const key = commandKey(after);
-  const place = isEmpty(plan) ? 'beyond' : placeOf(key, plan);
-  if (place === 'beyond') return [];
-  if (place === 'before') return [{ ...base, ...bounds(low, high) }];
-  const at = { ...(plan.category !== undefined && { category: plan.category }), ...key };
-  return plan.direction === 1
-    ? [{ ...base, ...bounds(at, high), bookmark: after }]
-    : [{ ...base, ...bounds(low, at) }];
+  const whole = { ...base, ...bounds(lowest(plan), highest(plan)) };
+  const place = key ? placeOf(key, plan) : 'before';
+  if (place === 'inside') return [behind(whole, plan, at, after)];
+  return place === 'before' ? [whole] : [];
+}
+
+/** What of a range comes behind the bookmark that lies in it. */
+function behind<R extends Range>(range: R, plan: Plan, at: Values | null, after: Bookmark | null): R {
+  if (!at || !after) return range;
+  return plan.direction === 1 ? { ...range, min: at, bookmark: after } : { ...range, max: at };
+}
+
+/** A stretch of prices, in a plan's category. */
+function stretchRange(
+  stretch: Stretch,
+  { category }: Plan,
+  base: Pick<Range, 'index' | 'sort'>,
+): Range & { readonly stretch: Stretch } {
+  const bound = ({ value }: End, _id: unknown): Values => ({
+    ...(category !== undefined && { category }),
+    price: value,
+    _id,
+  });
+  const { from, to, only } = stretch;
+  return {
+    ...base,
+    min: bound(from, from.inclusive ? new MinKey() : new MaxKey()),
+    max: bound(to, to.inclusive ? new MaxKey() : new MinKey()),
+    ...(only && { filter: { price: typeFilter(only) } }),
+    stretch,
+  };
+}
+
+/** The query that tells doubles from other prices. */
+export function typeFilter(only: NonNullable<Stretch['only']>): Values {
+  return only === 'doubles' ? { $type: 'double' } : { $not: { $type: 'double' } };
 }
 
 function bounds(min: Values | undefined, max: Values | undefined): Pick<Range, 'min' | 'max'> {
   return { ...(min && { min }), ...(max && { max }) };
 }
 
-/** A range open on one side ends at an infinity: null, missing and NaN prices lie below -Infinity, strings above. */
 function lowest(plan: Plan): Values | undefined {
   if (plan.ids?.from) return idBound(plan, plan.ids.from);
-  const price = hasPriceRange(plan) ? (plan.minPrice ?? -Infinity) : new MinKey();
-  if (plan.category === undefined) return hasPriceRange(plan) ? { price, _id: new MinKey() } : undefined;
-  return { category: plan.category, ...(plan.order === 'price' && { price }), _id: new MinKey() };
+  const { category } = plan;
+  if (category === undefined) return undefined;
+  return { category, ...(plan.order === 'price' && { price: new MinKey() }), _id: new MinKey() };
 }
 
 /** `max` is exclusive: a category ends where the next possible string would begin, which is itself and a NUL. */
 function highest(plan: Plan): Values | undefined {
   if (plan.ids?.to) return idBound(plan, plan.ids.to);
   const { category } = plan;
-  if (hasPriceRange(plan)) {
-    const price = plan.maxPrice ?? Infinity;
-    return { ...(category !== undefined && { category }), price, _id: new MaxKey() };
-  }
   if (category === undefined) return undefined;
   return {
     category: `${category}\0`,
     ...(plan.order === 'price' && { price: new MinKey() }),
     _id: new MinKey(),
   };
-}
-
-function hasPriceRange(plan: Plan): boolean {
-  return plan.order === 'price' && (plan.minPrice !== undefined || plan.maxPrice !== undefined);
-}
-
-/** min >= max is error 51175 to the server, and no rows to us. */
-function isEmpty({ minPrice = -Infinity, maxPrice = Infinity }: Plan): boolean {
-  return minPrice > maxPrice;
 }
 
 /** A bound of an id range, which is inclusive below and exclusive above, as `min` and `max` are. */
@@ -121,18 +146,19 @@ function isAscending({ from, to }: IdRange = {}): boolean {
 
 type Place = 'before' | 'inside' | 'beyond';
 
-/** Where a bookmark lies, as the plan runs: before its range of ids or prices, in it, or beyond it. */
+/** Where a bookmark lies, as the plan runs: before its range of ids, in it, or beyond it. */
 function placeOf(key: ReturnType<typeof commandKey>, plan: Plan): Place {
   const { from, to } = plan.ids ?? {};
   if (to && (compareIds(key._id, commandKey(to)._id) ?? 0) >= 0) return 'beyond';
   if (from && (compareIds(key._id, commandKey(from)._id) ?? 0) < 0) return 'before';
-  return placeOfPrice(key.price, plan);
+  return 'inside';
 }
 
-function placeOfPrice(price: unknown, plan: Plan): Place {
-  if (!hasPriceRange(plan)) return 'inside';
-  const { minPrice = -Infinity, maxPrice = Infinity, direction } = plan;
-  if (compareNumbers(price, minPrice) < 0) return direction === 1 ? 'before' : 'beyond';
-  if (compareNumbers(price, maxPrice) > 0) return direction === 1 ? 'beyond' : 'before';
+/** Where a bookmark lies, as the plan runs: before a stretch of prices, in it, or beyond it. */
+function placeOfPrice(price: unknown, { from, to }: Stretch, { direction }: Plan): Place {
+  const low = compareNumbers(price, from.value);
+  if (low < 0 || (low === 0 && !from.inclusive)) return direction === 1 ? 'before' : 'beyond';
+  const high = compareNumbers(price, to.value);
+  if (high > 0 || (high === 0 && !to.inclusive)) return direction === 1 ? 'beyond' : 'before';
   return 'inside';
 }

@@ -1,0 +1,130 @@
+import { Decimal128 } from './bson.ts';
+
+/**
+ * An exact number: mantissa * 10^exponent. The mantissa has no zeros at its end, and 0 is 0 * 10^0, so equal numbers look
+ * alike. Every finite BSON number is one: a double is a whole number over a power of 2, and 1/2 is 5/10.
+ */
+export interface Decimal {
+  readonly mantissa: bigint;
+  readonly exponent: number;
+}
+
+/** Bounds of a finite Decimal128 (IEEE 754-2008, table 3.6): digits, and the place of its last and its first digit. */
+export const DECIMAL_DIGITS = 34;
+const LOWEST_EXPONENT = -6176;
+const HIGHEST_PLACE = 6145;
+
+/**
+ * The number that a JSON number or a Decimal128's own text stands for; null for anything else, and for a number that no
+ * Decimal128 holds exactly when `exact` is set.
+ */
+export function parseDecimal(text: string, { exact = false } = {}): Decimal | null {
+  const parts = /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/.exec(text);
+  if (!parts) return null;
+  const [, sign, whole = '', fraction = '', exponent = '0'] = parts;
+  const all = whole + fraction;
+  const [start, end] = [firstDigit(all), lastDigit(all)];
+  if (start === all.length) return { mantissa: 0n, exponent: 0 };
+  const place = Number(exponent) - fraction.length + all.length - end;
+  const digits = end - start;
+  const fits = digits <= DECIMAL_DIGITS && place >= LOWEST_EXPONENT && place + digits <= HIGHEST_PLACE;
+  if (exact && !fits) return null;
+  const mantissa = BigInt(all.slice(start, end));
+  return { mantissa: sign ? -mantissa : mantissa, exponent: place };
+}
+
+/** The exact value of a finite double: 0.1 is 0.1000000000000000055511151231257827... */
+export function exactValue(double: number): Decimal {
+  let whole = double;
+  let halvings = 0;
+  for (; !Number.isInteger(whole); whole *= 2) halvings++;
+  return normalized(BigInt(whole) * 5n ** BigInt(halvings), -halvings);
+}
+
+/** A whole number. */
+export function wholeNumber(value: bigint): Decimal {
+  return normalized(value, 0);
+}
+
+/** The number that a finite double is shown as: the shortest one that is read as this double. */
+export function shownValue(double: number): Decimal {
+  const shown = parseDecimal(String(double));
+  if (!shown) throw new TypeError(`${double} is not finite`);
+  return shown;
+}
+
+/** The double nearest to a number: an infinity when it is beyond the largest one. */
+export function nearestDouble({ mantissa, exponent }: Decimal): number {
+  return Number(`${mantissa}e${exponent}`);
+}
+
+/** Negative, 0 or positive, as the first number is below, equal to or above the second. */
+export function compareDecimals(a: Decimal, b: Decimal): number {
+  const sign = signOf(a);
+  if (sign !== signOf(b) || sign === 0) return sign - signOf(b);
+  const distance = placeOf(a) - placeOf(b);
+  if (distance !== 0) return sign * distance; // so that no power of ten is larger than the longer mantissa
+  const exponent = Math.min(a.exponent, b.exponent);
+  const difference = scaled(a, exponent) - scaled(b, exponent);
+  return difference < 0n ? -1 : difference > 0n ? 1 : 0;
+}
+
+/** Whether a Decimal128 can be exactly this number. An int32 and an int64 can be no others. */
+export function isDecimal128({ mantissa, exponent }: Decimal): boolean {
+  const digits = digitsOf(mantissa);
+  return digits <= DECIMAL_DIGITS && exponent >= LOWEST_EXPONENT && exponent + digits <= HIGHEST_PLACE;
+}
+
+/** The number as a Decimal128, which must hold it: see isDecimal128. */
+export function toDecimal128({ mantissa, exponent }: Decimal): Decimal128 {
+  return Decimal128.fromString(`${mantissa}E${exponent}`);
+}
+
+/** How many digits a whole number has. */
+export function digitsOf(mantissa: bigint): number {
+  return String(mantissa).length - (mantissa < 0n ? 1 : 0);
+}
+
+/** The largest double below another one; of the smallest one -Infinity. */
+export function doubleBelow(double: number): number {
+  if (double === 0) return -Number.MIN_VALUE;
+  const view = new DataView(new ArrayBuffer(8));
+  view.setFloat64(0, double);
+  view.setBigInt64(0, view.getBigInt64(0) + (double > 0 ? -1n : 1n)); // a sign, and a magnitude ordered like an integer
+  return view.getFloat64(0);
+}
+
+function normalized(mantissa: bigint, exponent: number): Decimal {
+  if (mantissa === 0n) return { mantissa, exponent: 0 };
+  const digits = String(mantissa);
+  const end = lastDigit(digits);
+  const zeros = digits.length - end;
+  return zeros === 0
+    ? { mantissa, exponent }
+    : { mantissa: BigInt(digits.slice(0, end)), exponent: exponent + zeros };
+}
+
+/** By a loop: a regular expression would look at each run of zeros again and again. */
+function firstDigit(digits: string): number {
+  let at = 0;
+  while (digits[at] === '0') at++;
+  return at;
+}
+
+function lastDigit(digits: string): number {
+  let end = digits.length;
+  while (digits[end - 1] === '0') end--;
+  return end;
+}
+
+function signOf({ mantissa }: Decimal): number {
+  return mantissa < 0n ? -1 : mantissa > 0n ? 1 : 0;
+}
+
+function placeOf({ mantissa, exponent }: Decimal): number {
+  return digitsOf(mantissa) + exponent;
+}
+
+function scaled({ mantissa, exponent }: Decimal, target: number): bigint {
+  return mantissa * 10n ** BigInt(exponent - target);
+}

@@ -1,0 +1,147 @@
+import type { Decimal128 } from './bson.ts';
+import {
+  compareDecimals,
+  exactValue,
+  isDecimal128,
+  nearestDouble,
+  parseDecimal,
+  shownValue,
+  toDecimal128,
+  type Decimal,
+} from './decimal.ts';
+
+/**
+ * A price range is about prices as they are shown, and an index is ordered by what they are exactly. The two differ for
+ * doubles alone: 19.99 as a double is shown so and is 19.98999999999999843..., while as a Decimal128 it is 19.99. So a range
+ * is one stretch of the index nearly always, and where a bound falls between a double and what that is shown as, that
+ * double's own value is a stretch of its own, before or behind. If a Decimal128 can have exactly the same value, which is
+ * shown differently then, only doubles, or only the other types, of that one value belong to the range.
+ */
+export interface Stretch {
+  readonly from: End;
+  readonly to: End;
+  /** Only rows whose price is a double, or only the others. Then `from` and `to` are one value, both inclusive. */
+  readonly only?: 'doubles' | 'others';
+}
+
+/** An end of a stretch, by exact value: of a double (or an infinity), or of a number that is none. */
+export interface End {
+  readonly value: number | Decimal128;
+  readonly inclusive: boolean;
+}
+
+/** Bounds as in a Plan: digits that a Decimal128 holds exactly, inclusive. */
+export interface PriceBounds {
+  readonly minPrice?: string;
+  readonly maxPrice?: string;
+}
+
+/** A bound, and the double nearest to it with what that is exactly (absent: it is infinite) and what it is shown as. */
+interface Bound {
+  readonly asked: Decimal;
+  readonly nearest: number;
+  readonly exact: Decimal | null;
+  readonly shown: Decimal | null;
+}
+
+const OPEN_BELOW: End = { value: -Infinity, inclusive: false };
+const OPEN_ABOVE: End = { value: Infinity, inclusive: false };
+
+/** Whether a plan has a range of prices. */
+export function hasPriceRange({ minPrice, maxPrice }: PriceBounds): boolean {
+  return minPrice !== undefined || maxPrice !== undefined;
+}
+
+/**
+ * The stretches of an index in order of price that together hold the rows whose shown price is in the range, ascending and
+ * disjoint. Prices that are shown as null (infinities, NaN, none) are in no range. TypeError when a bound is none.
+ */
+export function stretchesOf({ minPrice, maxPrice }: PriceBounds): readonly Stretch[] {
+  const low = boundOf(minPrice);
+  const high = boundOf(maxPrice);
+  const points = pointsOf([low, high]);
+  const stretches: Stretch[] = [];
+  let begun: End | null = low ? null : OPEN_BELOW;
+  let end: End = OPEN_BELOW;
+  for (const [n, point] of points.entries()) {
+    const at = endAt(point, true);
+    const kind = kindAt(point, low, high);
+    const goesOn =
+      n + 1 < points.length ? isWithin(point, low, high) && isWithin(points[n + 1], low, high) : !high;
+    if (kind === 'all') {
+      begun ??= at;
+      end = at;
+    }
+    if (kind !== 'all' && begun) {
+      stretches.push({ from: begun, to: { ...at, inclusive: false } });
+      begun = null;
+    }
+    if (kind === 'doubles' || kind === 'others') stretches.push({ from: at, to: at, only: kind });
+    if (goesOn) begun ??= { ...at, inclusive: false };
+    else if (begun) {
+      stretches.push({ from: begun, to: end });
+      begun = null;
+    }
+  }
+  if (begun) stretches.push({ from: begun, to: OPEN_ABOVE });
+  return stretches;
+}
+
+function boundOf(digits: string | undefined): Bound | null {
+  if (digits === undefined) return null;
+  const asked = parseDecimal(digits, { exact: true });
+  if (!asked) throw new TypeError(`${digits} is no bound of a price range`);
+  const nearest = nearestDouble(asked);
+  const isFinite = Number.isFinite(nearest);
+  return {
+    asked,
+    nearest,
+    exact: isFinite ? exactValue(nearest) : null,
+    shown: isFinite ? shownValue(nearest) : null,
+  };
+}
+
+/** The values where what belongs to the range may change, ascending, each once. */
+function pointsOf(bounds: readonly (Bound | null)[]): Decimal[] {
+  const points = bounds.flatMap((bound) =>
+    bound ? [bound.asked, ...(bound.exact ? [bound.exact] : [])] : [],
+  );
+  const sorted = points.sort(compareDecimals);
+  return sorted.filter((point, n) => n === 0 || compareDecimals(point, sorted[n - 1] ?? point) !== 0);
+}
+
+/** Which of the prices that are exactly this value are in the range. */
+function kindAt(
+  point: Decimal,
+  low: Bound | null,
+  high: Bound | null,
+): 'all' | 'doubles' | 'others' | 'none' {
+  const others = isDecimal128(point) && isWithin(point, low, high);
+  const double = nearestDouble(point);
+  const isDouble = Number.isFinite(double) && compareDecimals(exactValue(double), point) === 0;
+  const doubles = isDouble && isShownWithin(double, low, high);
+  if (others && (doubles || !isDouble)) return 'all';
+  if (others) return 'others';
+  if (!doubles) return 'none';
+  return isDecimal128(point) ? 'doubles' : 'all';
+}
+
+/** Whether a price that is shown as it is exactly is in the range. */
+function isWithin(point: Decimal | undefined, low: Bound | null, high: Bound | null): boolean {
+  if (!point) return false;
+  return (
+    (!low || compareDecimals(point, low.asked) >= 0) && (!high || compareDecimals(point, high.asked) <= 0)
+  );
+}
+
+/** Whether a double is in the range by what it is shown as. */
+function isShownWithin(double: number, low: Bound | null, high: Bound | null): boolean {
+  const shown = shownValue(double);
+  return isWithin(shown, low, high);
+}
+
+function endAt(point: Decimal, inclusive: boolean): End {
+  const double = nearestDouble(point);
+  const isDouble = Number.isFinite(double) && compareDecimals(exactValue(double), point) === 0;
+  return { value: isDouble ? double : toDecimal128(point), inclusive };
+}

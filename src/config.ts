@@ -90,7 +90,8 @@ export const SETTINGS = Type.Object({
     Type.Unsafe<(typeof ID_TYPES)[number]>({
       type: 'string',
       enum: ID_TYPES,
-      description: 'how ids in URLs are read; without it, as the first item has it',
+      description:
+        'the only type that ids in URLs are read as; without it, that of the first item, then the others',
     }),
   ),
   API_KEYS_FILE: Type.Optional(

@@ -73,11 +73,13 @@ test('no range is asked for when it is certainly empty', () => {
 
 test('a range open on one side ends before an infinity, so that no price but finite numbers is in it', () => {
   const [above] = rangesOf({ order: 'price', direction: 1, minPrice: '5' }, null, false);
-  assert.deepEqual(above?.min, { price: 5, _id: new MinKey() });
-  assert.deepEqual(above?.max, { price: Infinity, _id: new MinKey() });
+  assert.ok(above);
+  assert.deepEqual(above.min, { price: 5, _id: new MinKey() });
+  assert.deepEqual(above.max, { price: Infinity, _id: new MinKey() });
   const [below] = rangesOf({ order: 'price', direction: -1, maxPrice: '5' }, null, false);
-  assert.deepEqual(below?.min, { price: -Infinity, _id: new MaxKey() });
-  assert.deepEqual(below?.max, { price: 5, _id: new MaxKey() });
+  assert.ok(below);
+  assert.deepEqual(below.min, { price: -Infinity, _id: new MaxKey() });
+  assert.deepEqual(below.max, { price: 5, _id: new MaxKey() });
 });
 
 /** Bounds, and how many stretches of the index they are; a stretch that not all rows belong to stands for its filter. */

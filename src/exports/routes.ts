@@ -3,7 +3,7 @@ import { readJsonBody } from '../http/body-json.ts';
 import type { Reply, Request } from '../http/edge.ts';
 import { mediaTypeNegotiator } from '../http/negotiate.ts';
 import { prefers } from '../http/prefer.ts';
-import { parseQuery } from '../http/query.ts';
+import { parseQuery, quote } from '../http/query.ts';
 import { empty, json } from '../http/reply.ts';
 import type { Handler, Route } from '../http/router.ts';
 import { serializers } from '../serialize/serializers.ts';
@@ -179,7 +179,7 @@ async function find({ jobs, clientOf }: ExportRoutesOptions, request: Request, i
 }
 
 function noSuchExport(id: string): AppError {
-  return new AppError('not-found', `No export has the id ${JSON.stringify(id)}.`);
+  return new AppError('not-found', `No export has the id ${quote(id)}.`);
 }
 
 function notComplete(job: Job): AppError {

@@ -33,8 +33,8 @@ export function mediaTypeNegotiator(offered: readonly string[]): (request: Reque
     (header) => new Negotiator({ headers: { accept: header } }).mediaType([...offered]) ?? null,
   );
   const fallback = offered[0] ?? '';
-  return ({ headers }) => {
-    const type = headers.accept === undefined ? fallback : choose(headers.accept);
+  return ({ headers: { accept = '' } }) => {
+    const type = accept.trim() === '' ? fallback : choose(accept); // RFC 9110, 12.5.1: an empty list prefers nothing
     if (type === null) {
       throw new AppError('not-acceptable', `Accept names none of ${offered.join(', ')}.`);
     }

@@ -2,7 +2,7 @@ import { AppError, PROBLEMS, type ProblemCode } from '../errors.ts';
 import { PROBLEM_PAGE } from '../serialize/schemas.ts';
 import { serializers } from '../serialize/serializers.ts';
 import { mediaTypeNegotiator } from './negotiate.ts';
-import { parseQuery } from './query.ts';
+import { parseQuery, quote } from './query.ts';
 import { bytes, json } from './reply.ts';
 import type { Route } from './router.ts';
 
@@ -107,8 +107,7 @@ export function problemRoutes(): readonly Route[] {
       handler: (request, { code = '' }) => {
         const type = acceptable(request);
         parseQuery(request.query, []);
-        if (!isCode(code))
-          throw new AppError('not-found', `No problem has the code ${JSON.stringify(code)}.`);
+        if (!isCode(code)) throw new AppError('not-found', `No problem has the code ${quote(code)}.`);
         const page = { code, ...PROBLEMS[code], explanation: EXPLANATIONS[code] };
         const headers = { 'cache-control': 'public, max-age=3600' };
         if (type === 'application/json') return json(200, serializers.problemPage(page), headers);

@@ -5,7 +5,7 @@ import { itemToJson } from '../serialize/item.ts';
 import { documentOf } from '../store/batch.ts';
 import { bookmarkOf, keyOf, makeBookmark, type Bookmark } from '../store/bookmark.ts';
 import type { ItemStore, Plan } from '../store/store.ts';
-import { ID_TYPES, parseId, type DetectedIdType } from './id.ts';
+import { candidateIds, type DetectedIdType } from './id.ts';
 import { parseNumber } from './number.ts';
 import { MAX_KEY_BYTES } from './query.ts';
 
@@ -30,7 +30,7 @@ interface Options {
  */
 export async function readAfter(given: string, plan: Plan, options: Options): Promise<Bookmark> {
   const { id, price } = split(given, plan);
-  const ids = await candidates(id, options);
+  const ids = candidateIds(id, await options.idType(options.signal));
   for (const candidate of ids) {
     const batch = await options.items.get(candidate, options.signal);
     if (!batch) continue;
@@ -54,14 +54,6 @@ function split(given: string, plan: Plan): { readonly id: string; readonly price
   const price = given.slice(0, Math.max(0, comma));
   if (price !== 'null' && parseNumber(price) === null) throw refused(plan, given);
   return { id: given.slice(comma + 1), price };
-}
-
-/** What the id's text can stand for, the likeliest first: the collection's own type, then the narrower types. */
-async function candidates(id: string, { idType, signal }: Options): Promise<Bookmark[]> {
-  const own = await idType(signal);
-  if (own === 'other') return [];
-  const types = own === null ? ID_TYPES : [own, ...ID_TYPES.filter((type) => type !== own)];
-  return types.map((type) => parseId(id, type)).filter((bookmark) => bookmark !== null);
 }
 
 /** Whether a row's JSON has exactly this price. */

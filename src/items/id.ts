@@ -11,7 +11,8 @@ export type DetectedIdType = IdType | 'other' | null;
 
 /**
  * The type of a collection's ids: as it is set, else told by the first row, which is looked at once for each collection that
- * has the name. In a collection of several types that is the lowest one (numbers, then text, UUIDs, ObjectIds).
+ * has the name. In a collection of several types that is the lowest one (numbers, then text, UUIDs, ObjectIds). Where no
+ * text in a URL stands for the first row's id (it is null, say), the last row tells.
  */
 export function idTypeLookup(
   items: ItemStore,
@@ -33,13 +34,33 @@ async function detectIdType(
   identity: Identity | undefined,
   signal: AbortSignal,
 ): Promise<DetectedIdType> {
-  const plan: Plan = { order: 'id', direction: 1, ...(identity !== undefined && { identity }) };
+  const first = await endIdType(items, identity, 1, signal);
+  return first === 'other' ? endIdType(items, identity, -1, signal) : first;
+}
+
+async function endIdType(
+  items: ItemStore,
+  identity: Identity | undefined,
+  direction: 1 | -1,
+  signal: AbortSignal,
+): Promise<DetectedIdType> {
+  const plan: Plan = { order: 'id', direction, ...(identity !== undefined && { identity }) };
   const batch = await items.read(plan, {}, { rows: 1, bytes: 1 }, signal);
   try {
     return batch.last ? idTypeOf(keyOf(batch.last)._id) : null;
   } finally {
     batch.release();
   }
+}
+
+/**
+ * What an id's text can stand for, the likeliest first: the collection's own type, then the narrower types. At most one of
+ * each type, so to try them all takes four reads.
+ */
+export function candidateIds(text: string, own: DetectedIdType): readonly Bookmark[] {
+  const isOwn = (type: IdType) => type === own;
+  const types = [...ID_TYPES.filter(isOwn), ...ID_TYPES.filter((type) => !isOwn(type))];
+  return types.map((type) => parseId(text, type)).filter((bookmark) => bookmark !== null);
 }
 
 /** The id a text stands for, as a bookmark; null when no id of this type reads so (no item can have it). */

@@ -1,7 +1,7 @@
 import { AppError } from '../errors.ts';
 import type { Request } from '../http/edge.ts';
 import { mediaTypeNegotiator } from '../http/negotiate.ts';
-import { parseQuery } from '../http/query.ts';
+import { parseQuery, quote } from '../http/query.ts';
 import { json } from '../http/reply.ts';
 import type { Handler, Parameters, Route } from '../http/router.ts';
 import { pageHandler } from '../pages/handler.ts';
@@ -9,10 +9,11 @@ import type { PageLimits } from '../pages/query.ts';
 import { fingerprint } from '../serialize/fingerprint.ts';
 import { itemToJson } from '../serialize/item.ts';
 import type { Transcoder } from '../serialize/rows.ts';
-import { documentOf } from '../store/batch.ts';
+import { documentOf, type Batch } from '../store/batch.ts';
+import type { Bookmark } from '../store/bookmark.ts';
 import type { ChainReader } from '../store/chain.ts';
 import type { ItemStore } from '../store/store.ts';
-import { idTypeLookup, parseId, type DetectedIdType, type IdType } from './id.ts';
+import { candidateIds, idTypeLookup, parseId, type DetectedIdType, type IdType } from './id.ts';
 import { GET_ITEM, LIST_PARTITIONS, listItems, STREAM_ITEMS } from './operations.ts';
 import { ITEM_PLAN } from './query.ts';
 import { getPartitions } from './partitions.ts';
@@ -63,17 +64,17 @@ export function itemRoutes(options: ItemRoutesOptions): readonly Route[] {
 
 /** GET /items/{id}. */
 function getItem(
-  { items, cacheControl }: ItemRoutesOptions,
+  { items, cacheControl, idType: set }: ItemRoutesOptions,
   idType: (signal: AbortSignal) => Promise<DetectedIdType>,
 ): Handler {
   const acceptable = mediaTypeNegotiator(['application/json']);
   return async (request: Request, { id = '' }: Parameters) => {
     acceptable(request);
     parseQuery(request.query, []);
-    const type = await idType(request.signal);
-    const key = type && type !== 'other' ? parseId(id, type) : null;
-    const batch = key && (await items.get(key, request.signal));
-    if (!batch) throw new AppError('not-found', `No item has the id ${JSON.stringify(id)}.`);
+    const only = set && parseId(id, set);
+    const keys = set ? (only ? [only] : []) : candidateIds(id, await idType(request.signal));
+    const batch = await firstOf(keys, items, request.signal);
+    if (!batch) throw new AppError('not-found', `No item has the id ${quote(id)}.`);
     try {
       const text = itemToJson(documentOf(batch));
       request.notes.rows = 1;
@@ -82,4 +83,17 @@ function getItem(
       batch.release();
     }
   };
+}
+
+/** The first of these rows that is there; null when none is. */
+async function firstOf(
+  ids: readonly Bookmark[],
+  items: ItemStore,
+  signal: AbortSignal,
+): Promise<Batch | null> {
+  for (const id of ids) {
+    const batch = await items.get(id, signal);
+    if (batch) return batch;
+  }
+  return null;
 }

@@ -4,7 +4,7 @@ import type { Reply, Request } from '../http/edge.ts';
 import { mediaTypeNegotiator } from '../http/negotiate.ts';
 import { prefers } from '../http/prefer.ts';
 import { readPrecondition, type Precondition } from '../http/precondition.ts';
-import { parseQuery } from '../http/query.ts';
+import { parseQuery, quote } from '../http/query.ts';
 import { empty, json } from '../http/reply.ts';
 import type { Handler, Route } from '../http/router.ts';
 import { bodyCheck } from '../http/validate.ts';
@@ -104,7 +104,7 @@ function putUser({ users, now }: UserRoutesOptions): Handler {
     if (!isUserId(id))
       throw new AppError(
         'invalid-url',
-        `A user's id is 1 to 64 of A-Z a-z 0-9 . _ ~ -, and not . or ..; it came as ${JSON.stringify(id)}.`,
+        `A user's id is 1 to 64 of A-Z a-z 0-9 . _ ~ -, and not . or ..; it came as ${quote(id)}.`,
       );
     const body = checkBody(await readJsonBody(request, BODY_TYPES));
     const changed = await users.change(id, (current) => {

@@ -94,10 +94,10 @@ for (const plan of [BY_ID, { ...BY_ID, at: 7710650616372002818n }])
 
 test('a forged cursor with a sound checksum passes only with sound keys inside the range', () => {
   const cases: [plan: Plan, payload: Uint8Array, code: string][] = [
-    [BY_ID, BSON.serialize({ _id: { $gt: 1 } }), 'invalid-cursor'],
+    [BY_ID, BSON.serialize({ _id: { $gt: 1 } }), 'ok'], // a value, never a query
     [BY_ID, BSON.serialize({ _id: [1, 2] }), 'invalid-cursor'],
     [BY_ID, BSON.serialize({ _id: /x/ }), 'invalid-cursor'],
-    [BY_ID, BSON.serialize({ _id: new MinKey() }), 'invalid-cursor'],
+    [BY_ID, BSON.serialize({ _id: new MinKey() }), 'ok'],
     [BY_ID, BSON.serialize({ _id: 1, more: 1 }), 'invalid-cursor'],
     [BY_ID, BSON.serialize({ price: 1, _id: 1 }), 'invalid-cursor'],
     [BY_ID, BSON.serialize({}), 'invalid-cursor'],

@@ -246,12 +246,12 @@ test('forward reads have the same plan without a sort, and the same order, in pl
       BY_ID,
       BY_PRICE,
       { ...BY_ID, category: 'a' },
-      { ...BY_PRICE, category: 'a', minPrice: 3 },
+      { ...BY_PRICE, category: 'a', minPrice: '3' },
     ];
     for (const plan of plans) {
       const read = await readRows(store.items, plan, {}, { rows: 7, bytes: PLENTY });
       const ids = read.rows.map((row) => BSON.deserialize(row)._id as number);
-      const from = plan.minPrice ?? 0;
+      const from = Number(plan.minPrice ?? 0);
       assert.deepEqual(
         ids,
         Array.from({ length: 7 }, (_, n) => n + from),

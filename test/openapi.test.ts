@@ -121,7 +121,7 @@ const PROVOKED: Record<ProblemCode, Twist> = {
   'body-too-large': {
     request: { headers: json, body: () => Promise.reject(new AppError('body-too-large', 'x')) },
   },
-  'uri-too-long': query('x'.repeat(9000)),
+  'uri-too-long': query('x'.repeat(15_000)),
   'unsupported-media-type': bodyOf('{}', { 'content-type': 'text/plain' }),
   'invalid-body': bodyOf('{"nope":1}'),
   'rate-limited': refusal('rate-limited'),

@@ -45,7 +45,9 @@ test('a part carries its bounds exactly, and anything that is none of ours is re
   for (let length = 0; length < part.length; length++)
     assert.equal(codeOf(part.slice(0, length)), 'invalid-parameter');
   assert.equal(codeOf(forged(BSON.serialize({}))), 'ok');
-  const bad = [{ from: { $gt: 1 } }, { to: [1] }, { to: new MinKey() }, { from: 1, more: 1 }, { from: /x/ }];
+  const bad = [{ to: [1] }, { from: 1, more: 1 }, { from: /x/ }];
+  for (const bounds of [{ from: { $gt: 1 } }, { to: new MinKey() }])
+    assert.equal(codeOf(forged(BSON.serialize(bounds))), 'ok');
   for (const bounds of bad) assert.equal(codeOf(forged(BSON.serialize(bounds))), 'invalid-parameter');
   assert.equal(codeOf(forged(BSON.serialize({}), 2)), 'invalid-parameter');
   assert.equal(codeOf(forged(Buffer.from('ffffff7f02', 'hex'))), 'invalid-parameter');

@@ -11,7 +11,8 @@ import { ranged } from './range.ts';
 import type { Router } from './router.ts';
 import { requestIdOf } from './request-id.ts';
 
-const LONGEST_URL = 8192;
+/** A cursor of 12 KiB and 2 KiB of everything else. A head may have 16 KiB, with all its fields. */
+const LONGEST_URL = 14 * 1024;
 
 /** Is told of every request when its answer is out or was given up; `ms` since it came. Must not throw. */
 export type Finished = (request: Request, ending: Ending, ms: number) => void;

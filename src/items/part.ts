@@ -24,11 +24,19 @@ export interface Part {
   readonly mark?: number;
 }
 
-/** Two ids of 256 bytes, and what stands around them. */
+/** An id of more bytes is no bound of a part: a part and a cursor that begins in it are to fit one URL. */
+const LONGEST_BOUND = 640;
+
+/** Two such ids, and what stands around them, in base64. */
 export const partParameter = documented(
-  text('part', 1024),
+  text('part', 2048),
   'A range of ids, as GET /items/partitions gives it.',
 );
+
+/** Whether a part can begin or end at this id. */
+export function isBoundOfPart(id: Bookmark): boolean {
+  return id.length <= LONGEST_BOUND && isKeyValue(keyOf(id)._id);
+}
 
 export function encodePart({ from, to }: IdRange, identity?: Identity): string {
   const bounds = { ...(from && { from: keyOf(from)._id }), ...(to && { to: keyOf(to)._id }) };

@@ -4,11 +4,9 @@ import { documented, integer, type Parameter } from '../http/parameter.ts';
 import { parseQuery, type Query } from '../http/query.ts';
 import { json } from '../http/reply.ts';
 import type { Handler } from '../http/router.ts';
-import { isKeyValue } from '../pages/cursor.ts';
 import { serializers } from '../serialize/serializers.ts';
-import { keyOf } from '../store/bookmark.ts';
 import type { ItemStore } from '../store/store.ts';
-import { encodePart } from './part.ts';
+import { encodePart, isBoundOfPart } from './part.ts';
 import { atParameter, consistencyParameter, timeOf } from './point-in-time.ts';
 import { readStreamQuery, STREAM_PARAMETERS, STREAM_QUERY } from './stream-query.ts';
 
@@ -44,7 +42,7 @@ export function getPartitions(items: ItemStore): Handler {
     const found = await items.split(plan, parts.read(query) ?? DEFAULT_PARTS, request.signal);
     if ((await items.identity(request.signal)) !== identity)
       throw storeUnavailable(new Error('the collection was replaced while it was split'));
-    const bounds = found.filter((id) => isKeyValue(keyOf(id)._id)); // others no part can carry
+    const bounds = found.filter(isBoundOfPart); // others no part can carry
     const partitions = [undefined, ...bounds].map((from, n) => {
       const to = bounds[n];
       const part = encodePart({ ...(from && { from }), ...(to && { to }) }, identity);

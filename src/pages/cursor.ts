@@ -1,5 +1,5 @@
 import { AppError } from '../errors.ts';
-import { BSON, Binary, Decimal128, Double, Int32, Long, ObjectId } from '../store/bson.ts';
+import { BSON, BSONRegExp } from '../store/bson.ts';
 import { keyFields, keyOf, type Bookmark } from '../store/bookmark.ts';
 import { compareDecimals, nearestDouble, parseDecimal, shownValue } from '../store/decimal.ts';
 import { compareNumbers } from '../store/number.ts';
@@ -133,11 +133,15 @@ function parse(bookmark: Bookmark): { _id: unknown; price?: unknown } {
   }
 }
 
-/** The types a key may have: what an index orders by value, and no type that an operator could hide in. */
+/**
+ * The types a key may have: whatever MongoDB takes for an id, and a price that should not be there may be. Documents are
+ * safe, also when their names begin with $: keys are bounds in `min` and `max`, or operands of $eq, $ne and $lt, which are
+ * values and never queries. Not so an array and a regular expression: the one is no id and matches by its elements,
+ * the other is refused as an operand.
+ */
 export function isKeyValue(value: unknown): boolean {
-  if (value === null || typeof value === 'string' || typeof value === 'boolean') return true;
-  const classes = [Int32, Double, Long, Decimal128, Binary, ObjectId, Date];
-  return classes.some((type) => value instanceof type);
+  if (value === null || typeof value !== 'object') return value !== undefined;
+  return !Array.isArray(value) && !(value instanceof RegExp) && !(value instanceof BSONRegExp);
 }
 
 /** Between two stretches is no place that a cursor of ours has, but going on from there does no harm. */

@@ -23,6 +23,9 @@ export function pageInfo(
   };
 }
 
+/** A longer cursor stands in the body only: heads are bounded, by this server's engines and by proxies. Characters. */
+const LONGEST_LINKED = 2048;
+
 /** What stands around a page's rows. */
 export const PAGE_HEAD = '{"data":[';
 
@@ -59,7 +62,7 @@ export function pageLinks(
     const counted = skip + limit <= maxOffset;
     if (counted && start.style === 'offset') links.push(link('next', { offset: start.offset + limit }));
     else if (counted && start.style === 'page') links.push(link('next', { page: start.page + 1 }));
-    else links.push(link('next', { cursor: info.nextCursor }));
+    else if (info.nextCursor.length <= LONGEST_LINKED) links.push(link('next', { cursor: info.nextCursor }));
   }
   return links.join(', ');
 }

@@ -10,7 +10,8 @@ export interface PageLimits {
 }
 
 export const DEFAULT_LIMIT = 50;
-const MAX_CURSOR_BYTES = 2048;
+/** With the rest of a URL it is below the limit for that: see http/respond.ts. */
+const MAX_CURSOR_BYTES = 12 * 1024;
 
 /** `cursor` of pages and streams. */
 export const cursorParameter = documented(

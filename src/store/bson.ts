@@ -1,6 +1,7 @@
 /** The one door to the bson package: encoding what we write, and looking at single values of what we read. */
 export {
   BSON,
+  BSONRegExp,
   Binary,
   Code,
   Decimal128,

@@ -1,4 +1,4 @@
-import { Decimal128, Double, Int32, Long, MinKey } from './bson.ts';
+import { Decimal128, Double, Int32, Long, MinKey, Timestamp } from './bson.ts';
 import { compareDecimals, exactValue, parseDecimal, type Decimal } from './decimal.ts';
 
 /** Where a value stands among numbers in BSON's order: these are compared first, and finite ones among each other. */
@@ -36,6 +36,7 @@ function standOf(value: unknown, exact: Decimal | null): number {
 /** A finite number's exact value; null for everything else. */
 function exactly(value: unknown): Decimal | null {
   if (value instanceof Int32) return exactValue(value.value);
+  if (value instanceof Timestamp) return null; // a Long to JavaScript, and no number
   if (value instanceof Long) return parseDecimal(value.toString());
   if (value instanceof Decimal128) return parseDecimal(value.toString());
   const double = value instanceof Double ? value.value : value;

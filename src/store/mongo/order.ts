@@ -1,4 +1,15 @@
-import { Binary, Decimal128, Double, Int32, Long, ObjectId } from '../bson.ts';
+import {
+  Binary,
+  Code,
+  Decimal128,
+  Double,
+  Int32,
+  Long,
+  MaxKey,
+  MinKey,
+  ObjectId,
+  Timestamp,
+} from '../bson.ts';
 import { compareNumbers } from '../number.ts';
 
 /**
@@ -17,25 +28,31 @@ interface RowKey {
 }
 
 /**
- * Negative, 0 or positive, as one id, or price, stands before, at or behind another one in BSON's order; null when one of them is of
- * a type that ids in URLs, cursors and parts do not have.
+ * Negative, 0 or positive, as one id, or price, stands before, at or behind another one in BSON's order; null when one of
+ * them is of a type that no _id has, or its place cannot be told.
  */
 export function compareIds(a: unknown, b: unknown): number | null {
   const [left, right] = [rankOf(a), rankOf(b)];
   if (left === null || right === null) return null;
   const order = left === right ? compareValues(a, b) : left - right;
-  return Number.isNaN(order) ? null : order; // a date beyond JavaScript's, a text that is no UTF-8
+  return order === null || Number.isNaN(order) ? null : order; // a date beyond JavaScript's, a text that is no UTF-8
 }
 
-/** Ranks are those of MongoDB's `canonicalizeBSONType`. */
+/** Ranks are those of MongoDB's `canonicalizeBSONType`. A Timestamp is a Long to JavaScript, so it is asked for first. */
 function rankOf(value: unknown): number | null {
   if (value === null) return 5;
-  if ([Int32, Double, Long, Decimal128].some((type) => value instanceof type)) return 10;
   if (typeof value === 'string') return 15;
+  if (typeof value === 'boolean') return 40;
+  if (value instanceof Timestamp) return 47;
+  if ([Int32, Double, Long, Decimal128].some((type) => value instanceof type)) return 10;
   if (value instanceof Binary) return 30;
   if (value instanceof ObjectId) return 35;
-  if (typeof value === 'boolean') return 40;
-  return value instanceof Date ? 45 : null;
+  if (value instanceof Date) return 45;
+  if (value instanceof Code) return value.scope ? 65 : 60;
+  if (value instanceof MinKey) return -1;
+  if (value instanceof MaxKey) return 127;
+  if (Array.isArray(value)) return 25;
+  return isDocument(value) ? 20 : null;
 }
 
 /** It may stand for bytes that are no UTF-8. */
@@ -43,13 +60,42 @@ function isLossy(text: string): boolean {
   return text.includes('\ufffd');
 }
 
-function compareValues(a: unknown, b: unknown): number {
+function compareValues(a: unknown, b: unknown): number | null {
   if (typeof a === 'string' && typeof b === 'string')
-    return isLossy(a) || isLossy(b) ? NaN : Buffer.compare(Buffer.from(a), Buffer.from(b));
+    return isLossy(a) || isLossy(b) ? null : compareTexts(a, b);
   if (a instanceof ObjectId && b instanceof ObjectId) return Buffer.compare(a.id, b.id);
   if (a instanceof Binary && b instanceof Binary)
     return a.position - b.position || a.sub_type - b.sub_type || Buffer.compare(a.value(), b.value());
   if (a instanceof Date && b instanceof Date) return a.getTime() - b.getTime();
+  if (a instanceof Timestamp && b instanceof Timestamp) return a.t - b.t || a.i - b.i;
+  if (a instanceof Code && b instanceof Code)
+    return compareTexts(a.code, b.code) || compareDocuments(a.scope ?? {}, b.scope ?? {});
   if (typeof a === 'boolean' || a === null) return Number(a) - Number(b);
+  if (a instanceof MinKey || a instanceof MaxKey) return 0;
+  if ((Array.isArray(a) && Array.isArray(b)) || (isDocument(a) && isDocument(b)))
+    return compareDocuments(a, b);
   return compareNumbers(a, b);
+}
+
+/** Field by field: by the type, then the name, then the value; of two that begin alike the shorter one is first. */
+function compareDocuments(a: object, b: object): number | null {
+  const [left, right] = [Object.entries(a), Object.entries(b)] as [[string, unknown][], [string, unknown][]];
+  for (const [n, [name, value]] of left.entries()) {
+    const other = right[n];
+    if (!other) return 1;
+    const [rank, otherRank] = [rankOf(value), rankOf(other[1])];
+    if (rank === null || otherRank === null) return null;
+    const order = rank - otherRank || compareTexts(name, other[0]) || compareValues(value, other[1]);
+    if (order !== 0) return order;
+  }
+  return left.length - right.length;
+}
+
+function compareTexts(a: string, b: string): number {
+  return Buffer.compare(Buffer.from(a), Buffer.from(b));
+}
+
+/** A plain object, as BSON documents are read; what has a class of its own is another type. */
+function isDocument(value: unknown): value is object {
+  return typeof value === 'object' && value !== null && Object.getPrototypeOf(value) === Object.prototype;
 }

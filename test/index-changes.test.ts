@@ -33,7 +33,7 @@ const CHANGES: Readonly<Record<string, (items: Collection) => Promise<unknown>>>
 function replacedBy(options: Document): (items: Collection) => Promise<unknown> {
   return async (items) => {
     await items.dropIndex('price_1__id_1');
-    await items.createIndex({ price: 1, _id: 1 }, { name: 'price_1__id_1', ...options });
+    await items.createIndex({ price: 1, _id: 1 }, { name: 'price_1__id_1', ...options }, {});
   };
 }
 
@@ -261,17 +261,18 @@ test('forward reads have the same plan without a sort, and the same order, in pl
     const found = await db.collection('system.profile').find({ 'command.find': 'items' }).toArray();
     const finds = found.map(({ command }) => command as Document).filter(({ limit }) => Number(limit) > 1);
     assert.equal(finds.length, plans.length);
-    for (const { find, hint, min, max, limit, sort } of finds) {
+    for (const { find, hint, min, max, limit, sort } of finds as Readonly<Record<string, unknown>>[]) {
       assert.equal(sort, undefined);
       const keys = String(hint)
         .split('_1')
         .map((field) => field.replace(/^_(?!id)/, ''))
         .filter(Boolean);
       const order = Object.fromEntries((hint === '_id_' ? ['_id'] : keys).map((field) => [field, 1]));
-      const command: Document = { find, hint, limit, ...(min && { min }), ...(max && { max }) };
+      const bounds = { ...(min !== undefined && { min }), ...(max !== undefined && { max }) };
+      const command: Document = { find, hint, limit, ...bounds };
       const stages = await Promise.all(
         [command, { ...command, sort: order }].map(async (each) =>
-          stagesOf((await db.command({ explain: each, verbosity: 'queryPlanner' })).queryPlanner),
+          stagesOf((await db.command({ explain: each, verbosity: 'queryPlanner' })).queryPlanner as Document),
         ),
       );
       assert.deepEqual(stages[0], stages[1], String(hint));
@@ -283,7 +284,7 @@ test('forward reads have the same plan without a sort, and the same order, in pl
 });
 
 function stagesOf(plan: Document | undefined): string[] {
-  const { winningPlan, inputStage, stage } = (plan ?? {}) as Document;
+  const { winningPlan, inputStage, stage } = plan ?? {};
   if (winningPlan) return stagesOf(winningPlan as Document);
   return [String(stage), ...(inputStage ? stagesOf(inputStage as Document) : [])];
 }
@@ -305,7 +306,7 @@ test('multikey is read from the stages of a plan, whatever names and bounds say'
   const uri = await testMongo(t);
   if (uri === null) return;
   const items = testClient(t, uri).db().collection('items');
-  await items.createIndex({ price: 1, _id: 1 }, { name: '"isMultiKey":true' });
+  await items.createIndex({ price: 1, _id: 1 }, { name: '"isMultiKey":true' }, {});
   const { store } = await openStore(t, uri);
   assert.deepEqual(await store.ping(), []);
 });

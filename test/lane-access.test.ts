@@ -36,7 +36,8 @@ async function readOnce(t: TestContext, uri: string): Promise<readonly string[]>
   const { rows } = await readRows(store.items, { order: 'id', direction: 1 }, {}, SIZE);
   assert.deepEqual(rows, [Buffer.from(ROW)]);
   assert.equal(slots.taken, 0);
-  assert.deepEqual(warnings, []);
+  const others = warnings.filter((warning) => !warning.includes('not as a replica set'));
+  assert.deepEqual(others, []);
   return notices;
 }
 

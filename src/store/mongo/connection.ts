@@ -73,7 +73,7 @@ export class MongoConnection {
   /** The driver drops a server of another set without a word, and then says only that it found none in time. */
   #seeSets(): void {
     const { replicaSet } = this.client.options;
-    if (replicaSet === undefined) return;
+    if (!replicaSet) return;
     this.client.on('serverHeartbeatSucceeded', ({ connectionId, reply }) => {
       const { setName } = reply as { readonly setName?: string };
       if (setName === replicaSet) this.#otherSets.delete(connectionId);

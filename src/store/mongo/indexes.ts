@@ -64,7 +64,8 @@ export async function indexFaults(
   found: FoundIndexes,
 ): Promise<IndexFaults> {
   const faults = await Promise.all(ROLES.map((role) => indexFault(connection, collection, found, role)));
-  return Object.fromEntries(ROLES.map((role, n) => [role, faults[n]]).filter(([, fault]) => fault));
+  const entries = ROLES.map((role, n) => [role, faults[n]] as const);
+  return Object.fromEntries(entries.filter(([, fault]) => fault !== undefined));
 }
 
 /** Why the index found for a role cannot be read by, and what its operator can do; undefined when it can. */

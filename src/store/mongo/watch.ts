@@ -123,7 +123,7 @@ export class Watch {
 
   /** What cannot be read though the rest can. Rejects when nothing can, with what /readyz is to say. */
   async faults(): Promise<readonly string[]> {
-    const look = () => Promise.all(ROLES.map((role) => this.#looks.recent(role, RECENT_MS)));
+    const look = () => Promise.all(ROLES.map(async (role) => this.#looks.recent(role, RECENT_MS)));
     try {
       await this.#setup.start();
       await look();

@@ -92,8 +92,14 @@ test('each type has its cell, the same by wasm and by the serializer', () => {
 });
 
 test('safe disarms text that a spreadsheet would take for a formula, and leaves numbers', () => {
-  for (const first of ['=', '+', '-', '@', '\t']) gives(string(`${first}1`), `'${first}1`, true);
+  for (const first of ['=', '+', '-', '@', '\t', '＝', '＋', '－', '＠'])
+    gives(string(`${first}1`), `'${first}1`, true);
+  for (const only of ['-', '＝']) gives(string(only), `'${only}`, true);
   gives(string('\r1'), '"\'\r1"', true);
+  gives(string('\n=1'), '"\'\n=1"', true);
+  gives(string('＞1'), '＞1', true);
+  gives(string(Buffer.from([0xef, 0xbc])), '\ufffd', true);
+  gives(string('＝1'), '＝1', false);
   gives(string('=1,2'), '"\'=1,2"', true);
   gives(string('a=1'), 'a=1', true);
   gives(double(-1.5), '-1.5', true);
@@ -122,10 +128,22 @@ test('columns come in the order asked for, whatever order rows have; what is mis
     assert.equal(table(transcoder, rows, ['b', 'id', 'none', 'a']), '2,1,,1\r\n2,2,,1\r\n,3,,\r\n');
 });
 
+test('a column _id is the key of every row, and id beside it the field of that name', () => {
+  const rows = [row(1, [['id', string('own')]]), row(2, [['a', int32(3)]])];
+  for (const transcoder of transcoders) {
+    assert.equal(table(transcoder, rows, ['_id', 'id', 'a']), '1,own,\r\n2,,3\r\n');
+    assert.equal(table(transcoder, rows, ['a', '_id']), ',1\r\n3,2\r\n');
+    assert.equal(table(transcoder, rows, ['id', 'a']), '1,\r\n2,3\r\n');
+  }
+});
+
 test('any rows of any types are the same by wasm and by the serializer, in chunks of any size', () => {
-  const columns = fc.uniqueArray(fc.constantFrom('id', 'a', 'b', 'v', '', 'é', 'name', 'price', '0', '1'), {
-    minLength: 1,
-  });
+  const columns = fc.uniqueArray(
+    fc.constantFrom('id', '_id', 'a', 'b', 'v', '', 'é', 'name', 'price', '0', '1'),
+    {
+      minLength: 1,
+    },
+  );
   const sizes = fc.constantFrom(256, 257, 300, 1000, 16_000);
   const property = fc.property(
     fc.array(anyRow, { minLength: 1, maxLength: 3 }),
@@ -142,11 +160,9 @@ test('any rows of any types are the same by wasm and by the serializer, in chunk
   fc.assert(property, { numRuns: process.env.LONG ? 200_000 : 2000 });
 });
 
-/** The names of a row's top-level fields but `id`, as its JSON has them: broken ones cannot be asked for. */
+/** The names of a row's top-level fields, as its JSON has them: broken ones cannot be asked for. */
 function namesOf(bytes: Buffer): string[] {
-  return Object.keys(JSON.parse(itemToJson(bytes)) as object).filter(
-    (name) => name !== '_id' && !name.includes('\ufffd'),
-  );
+  return Object.keys(JSON.parse(itemToJson(bytes)) as object).filter((name) => !name.includes('\ufffd'));
 }
 
 test('cells longer than a chunk come whole, and two tables may take turns', () => {
@@ -188,7 +204,7 @@ test('what needs quotes or care is seen wherever it stands in its text, and in i
   const found = [',', '"', '\n', '\r', '\0', 'é', '😀', Buffer.of(0xf0), Buffer.of(0xe2, 0x82)];
   const rows = found.flatMap((what) =>
     Array.from({ length: 36 }, (_, at) => {
-      const text = Buffer.alloc(36, '=abc');
+      const text = Buffer.alloc(36, at % 2 === 0 ? '=abc' : '＝abc');
       Buffer.from(what).copy(text, at);
       return row(at, [['v', string(text)]]);
     }),

@@ -27,6 +27,9 @@ for (const [language, program] of [
     }
     const server = await testServer(t, 'lmdb', 'uws', { SAMPLE: 'auto' });
     if (!server) return;
+    await server.insert(
+      ['d0', 'd20000+', 'd99999'].map((_id) => ({ _id, id: 'own', category: 'Fair', price: 1 })),
+    );
     const directory = await mkdtemp(join(tmpdir(), 'sluice-clients-'));
     t.after(() => rm(directory, { recursive: true, force: true }));
     const source = await programIn(language);

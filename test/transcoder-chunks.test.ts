@@ -8,7 +8,7 @@ import { createTranscoder } from '../src/serialize/transcoder.ts';
 import { instantiate } from '../src/serialize/wasm.ts';
 import { Slots } from '../src/store/slots.ts';
 import { anyRow } from './support/any-row.ts';
-import { array, binary, code, int32, int64, object, row, string } from './support/bson-writer.ts';
+import { array, binary, code, int32, int64, object, regex, row, string } from './support/bson-writer.ts';
 import type { Field } from './support/bson-writer.ts';
 import { arrayBody, batchOf, chunksOf, decode } from './support/transcode.ts';
 
@@ -35,6 +35,41 @@ const LONG_PARTS: Field[] = [
   ['many', array(Array.from({ length: 500 }, (_, i) => int64(2n ** 60n + BigInt(i))))],
 ];
 const rows = Array.from({ length: 5 }, (_, i) => row(i, [...LONG_PARTS.slice(i), ...LONG_PARTS.slice(0, i)]));
+
+test('a field id of its own names the key _id wherever it stands, however many chunks the row fills', () => {
+  for (const framing of ['lines', 'array'] as const) {
+    for (let place = 0; place <= LONG_PARTS.length; place++) {
+      const own: Field[] = [['id', object([['id', string('"'.repeat(place * 90))]])]];
+      const parts = [...LONG_PARTS.slice(0, place), ...own, ...LONG_PARTS.slice(place)];
+      const own3 = [row(1, LONG_PARTS), row(2, parts), row(3, [...own, ...own]), row(4, [])];
+      const expected = framed(own3, framing);
+      assert.match(expected, /"_id":2,.*"_id":3,/s);
+      const batch = batchOf(slots, arrayBody(own3));
+      for (const size of [...SIZES, ...Array.from({ length: 40 }, (_, i) => 258 + i)])
+        assert.equal(decode(chunksOf(wasm, batch, size, framing)), expected, `chunks of ${size}`);
+      batch.release();
+    }
+  }
+});
+
+test('a chunk that ends at any byte of a row with a field id of its own stays within its bounds', () => {
+  const kinds: Field[] = [
+    ['re', regex('"'.repeat(200), '')],
+    ['text', string('\u0001'.repeat(200))],
+    ['bytes', binary(0, Buffer.alloc(300, 7))],
+    ['n', int64(-(2n ** 60n))],
+  ];
+  for (const kind of kinds) {
+    for (let before = 0; before < 300; before++) {
+      const bytes = row(1, [['a', string('x'.repeat(before))], kind, ['id', kind[1]], ['z', int32(1)]]);
+      const batch = batchOf(slots, arrayBody([bytes]));
+      const chunks = chunksOf(wasm, batch, 256);
+      for (const chunk of chunks) assert.ok(chunk.length <= 256);
+      assert.equal(decode(chunks), `${itemToJson(bytes)}\n`);
+      batch.release();
+    }
+  }
+});
 
 for (const transcoder of transcoders) {
   for (const framing of ['lines', 'array'] as const) {

@@ -115,10 +115,15 @@ const rows = [
   document([
     ['a', string('before the id')],
     ['_id', object([['x', int32(1)]])],
-    ['id', string('not shown')],
+    ['id', string('its own')],
     ['z', int32(2)],
   ]),
-  row(1, [['id', object([['a value that is only skipped', int32(1)]])]]),
+  row(1, [['id', object([['a value of its own', int32(1)]])]]),
+  row(1, [
+    ['text', string('longer than the smallest chunk '.repeat(12))],
+    ['id', code('f()'.repeat(90))],
+    ['n', int32(1)],
+  ]),
 ];
 
 test('sound rows at the very end of the memory are read, and nothing behind them', () => {

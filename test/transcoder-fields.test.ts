@@ -25,7 +25,7 @@ function lines(documents: readonly object[], fields: readonly string[], each = t
   }
 }
 
-test('only the named top-level fields are written, in stored order, and the id always', () => {
+test('only the named top-level fields are written, in stored order, and the key always, under the name the whole row gives it', () => {
   const row = {
     _id: 7,
     name: 'n',
@@ -33,12 +33,16 @@ test('only the named top-level fields are written, in stored order, and the id a
     price: 1,
     nested: { name: 'inner', _id: 1 },
     ü: 'x',
-    id: 'hidden',
   };
+  const other = { ...row, id: 'own' };
   for (const each of [transcoder, javascriptTranscoder]) {
     assert.deepEqual(lines([row], ['price', 'name'], each), [{ id: 7, name: 'n', price: 1 }]);
     assert.deepEqual(lines([row], ['nested'], each), [{ id: 7, nested: { name: 'inner', _id: 1 } }]);
     assert.deepEqual(lines([row], ['ü', 'id'], each), [{ id: 7, ü: 'x' }]);
+    assert.deepEqual(lines([other], ['price'], each), [{ _id: 7, price: 1 }]);
+    assert.deepEqual(lines([other], ['ü', 'id'], each), [{ _id: 7, ü: 'x', id: 'own' }]);
+    assert.deepEqual(lines([other, row], ['_id'], each), [{ _id: 7 }, { id: 7 }]);
+    assert.deepEqual(lines([other], [], each), [{ _id: 7 }]);
     assert.deepEqual(lines([row], [], each), [{ id: 7 }]);
     assert.deepEqual(lines([row], ['nam', 'names', 'missing', '_id'], each), [{ id: 7 }]);
   }
@@ -62,7 +66,7 @@ test('any rows and any names: wasm and JavaScript agree, and no other field gets
         assert.deepEqual(shown, lines(rows, names, javascriptTranscoder));
         for (const item of shown) {
           for (const name of Object.keys(item as object))
-            assert.ok(name === 'id' || names.includes(name), name);
+            assert.ok(name === 'id' || name === '_id' || names.includes(name), name);
         }
       },
     ),

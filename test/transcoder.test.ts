@@ -246,20 +246,20 @@ test('_id comes first as id, wherever it is stored, whatever its type', () => {
   gives(document([['_id', nullValue]]), '{"id":null}');
 });
 
-test('a stored top-level id is not shown, and of two _id the first is', () => {
+test('beside a field id of the row its key is called _id, and of two _id the first is shown', () => {
   gives(
     row(1, [
-      ['id', string('hidden')],
+      ['id', string('own')],
       ['a', int32(1)],
     ]),
-    '{"id":1,"a":1}',
+    '{"_id":1,"id":"own","a":1}',
   );
   gives(
     document([
       ['id', object([['_id', int32(5)]])],
       ['_id', int32(1)],
     ]),
-    '{"id":1}',
+    '{"_id":1,"id":{"_id":5}}',
   );
   gives(
     document([
@@ -267,9 +267,13 @@ test('a stored top-level id is not shown, and of two _id the first is', () => {
       ['_id', int32(1)],
       ['_id', int32(2)],
       ['id', int32(3)],
+      ['b', int32(4)],
+      ['id', nullValue],
     ]),
-    '{"id":1,"a":0}',
+    '{"_id":1,"a":0,"id":3,"b":4,"id":null}',
   );
+  gives(row(1, [['id', code('f')]]), '{"_id":1,"id":{"$code":"f"}}');
+  gives(row(1, [['idx', int32(1)]]), '{"id":1,"idx":1}');
 });
 
 test('a nested _id and a nested id keep their names and places', () => {

@@ -10,15 +10,19 @@ const BATCH_BYTES = 768 * 1024;
 /** What each item has stands first. */
 const ALWAYS = ['id', 'category', 'price'];
 
-/** The columns of fields asked for, in their order; `id` first unless it is among them. */
+/**
+ * The columns of fields asked for, in their order. The key is `_id` where that is among them, and `id` is then the rows' own
+ * field; else the key is `id`, which stands first unless it was asked for. The names alone decide, so that pieces join.
+ */
 export function columnsOfFields(fields: readonly string[]): readonly string[] {
-  const shown = fields.filter((name) => name !== '_id'); // shown as id, never under its own name
-  return shown.includes('id') ? shown : ['id', ...shown];
+  const names = [...new Set(fields)];
+  return names.includes('_id') || names.includes('id') ? names : ['id', ...names];
 }
 
 /**
  * The columns of a stream whose fields nobody named: id, category, price, then what its first 1,000 rows (or `most`) have, in
- * order of first appearance. `first` is the stream's first batch, which stays the caller's.
+ * order of first appearance; where one of these rows has a field `id` of its own, `_id` (the key) stands before `id`. `first` is
+ * the stream's first batch, which stays the caller's.
  */
 export async function columnsOfRows(
   items: Pick<ItemStore, 'read'>,
@@ -27,7 +31,7 @@ export async function columnsOfRows(
   most: number,
   signal: AbortSignal,
 ): Promise<readonly string[]> {
-  const columns = new Set(ALWAYS);
+  const columns: Columns = { names: new Set(ALWAYS), hasOwnId: false };
   const wanted = Math.min(SAMPLED_ROWS, most);
   let seen = first.rows;
   collect(first, columns);
@@ -46,15 +50,21 @@ export async function columnsOfRows(
     seen += batch.rows;
     ({ last, more } = batch);
   }
-  return [...columns];
+  return columns.hasOwnId ? ['_id', ...columns.names] : [...columns.names];
 }
 
-function collect(batch: Batch, columns: Set<string>): void {
+interface Columns {
+  readonly names: Set<string>;
+  hasOwnId: boolean;
+}
+
+function collect(batch: Batch, columns: Columns): void {
   for (const row of rowsOf(batch)) {
     const bytes = Buffer.from(row.buffer, row.byteOffset, row.length);
     for (const [, nameAt, length] of onDemand.parseToElements(row)) {
       const name = bytes.toString('utf8', nameAt, nameAt + length);
-      if (name !== '_id' && columns.size < MOST_COLUMNS) columns.add(name);
+      if (name === 'id') columns.hasOwnId = true;
+      else if (name !== '_id' && columns.names.size < MOST_COLUMNS) columns.names.add(name);
     }
   }
 }

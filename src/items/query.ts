@@ -29,7 +29,7 @@ const maxPrice = documented(bound('max_price'), 'The highest price, inclusive; a
 });
 const fields = documented(
   names('fields', MAX_FIELDS, MAX_KEY_BYTES),
-  'Only these top-level fields, separated by commas, and `id` always.',
+  'Only these top-level fields, separated by commas, and the key always.',
   { example: 'price,color' },
 );
 

@@ -76,8 +76,9 @@ async function* linesOf(rows: Bytes): AsyncGenerator<string[], void, undefined> 
 }
 
 function table(lines: readonly string[], columns: readonly string[]): Buffer {
+  const keyColumn = columns.includes('_id') ? '_id' : 'id';
   const written = lines.map((line) => {
-    const values = new Map(membersOf(line));
+    const values = valuesOf(line, keyColumn);
     return csvLine(
       columns.map((name) => values.get(name)),
       false,
@@ -86,15 +87,33 @@ function table(lines: readonly string[], columns: readonly string[]): Buffer {
   return Buffer.from(written.join(''));
 }
 
-/** `id` first unless it is among them. */
+/** A row's values by the columns they go to: of a name given twice the first, as the server has it. */
+function valuesOf(line: string, keyColumn: '_id' | 'id'): Map<string, string> {
+  const values = new Map<string, string>();
+  let column: string | null = keyColumn; // the key is the first member, whatever its name
+  for (const [name, json] of membersOf(line)) {
+    column ??= name;
+    if (!values.has(column)) values.set(column, json);
+    column = null;
+  }
+  return values;
+}
+
+/** The key is `_id` where that is among them; else it is `id`, first unless it is among them. */
 function columnsOf(fields: readonly string[]): readonly string[] {
-  const shown = [...new Set(fields)].filter((name) => name !== '_id');
-  return shown.includes('id') ? shown : ['id', ...shown];
+  const names = [...new Set(fields)];
+  return names.includes('_id') || names.includes('id') ? names : ['id', ...names];
 }
 
 function columnsFound(lines: readonly string[]): readonly string[] {
   const columns = new Set(['id', 'category', 'price']);
-  for (const line of lines.slice(0, SAMPLED_ROWS))
-    for (const [name] of membersOf(line)) if (columns.size < MOST_COLUMNS) columns.add(name);
-  return [...columns];
+  let hasOwnId = false;
+  for (const line of lines.slice(0, SAMPLED_ROWS)) {
+    for (const [name] of membersOf(line)) {
+      if (name === '_id')
+        hasOwnId = true; // the key's name beside a field id of the row's own
+      else if (columns.size < MOST_COLUMNS) columns.add(name);
+    }
+  }
+  return hasOwnId ? ['_id', ...columns] : [...columns];
 }

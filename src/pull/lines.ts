@@ -1,6 +1,6 @@
 const LF = 0x0a;
-/** How the line of a row begins, and no control line does. */
-const ROW = Buffer.from('{"id":');
+/** How the line of a row begins, and no control line does: with its key, `_id` beside a field `id` of the row's own. */
+const ROWS = ['{"id":', '{"_id":'].map((begin) => Buffer.from(begin));
 
 /** A run of whole row lines, or one control line without its end. */
 export type Part =
@@ -51,6 +51,10 @@ function partOf(line: Buffer): Part {
 }
 
 function isRow(bytes: Buffer, at: number): boolean {
-  for (let i = 0; i < ROW.length; i++) if (bytes[at + i] !== ROW[i]) return false;
+  return ROWS.some((begin) => startsWith(bytes, at, begin));
+}
+
+function startsWith(bytes: Buffer, at: number, begin: Buffer): boolean {
+  for (let i = 0; i < begin.length; i++) if (bytes[at + i] !== begin[i]) return false;
   return true;
 }

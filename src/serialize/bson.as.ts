@@ -65,12 +65,25 @@ export function findNul(at: usize, last: usize): usize {
   return 0;
 }
 
-/** Whether a top-level key [at, at + length) is not shown under its own name: `_id` (shown first, as `id`) and `id`. */
+/** Whether the key [at, at + length) is `_id` or `id`. */
 // @ts-ignore: decorator
-@inline export function isHidden(at: usize, length: usize): bool {
+@inline export function isNamedId(at: usize, length: usize): bool {
   return length == 3
     ? load<u8>(at) == 95 && load<u16>(at, 1) == 0x6469
     : length == 2 && load<u16>(at) == 0x6469;
+}
+
+/** Whether a document with its first element at `at` has an element `id`; false when it is not sound up to there. */
+export function hasOwnId(at: usize, last: usize): bool {
+  while (at < last) {
+    const type = <i32>load<u8>(at);
+    const nul = findNul(at + 1, last);
+    if (nul == 0) return false;
+    if (nul - at == 3 && isNamedId(at + 1, 2)) return true;
+    at = valueEnd(type, nul + 1, last);
+    if (at == 0) return false;
+  }
+  return false;
 }
 
 /** Whether a key [at, at + length) is among these names: their number (u32), then each as its length (u16) and bytes. */
@@ -90,7 +103,7 @@ export function findId(at: usize, last: usize): usize {
     const type = <i32>load<u8>(at);
     const nul = findNul(at + 1, last);
     if (nul == 0) return 0;
-    if (nul - at == 4 && isHidden(at + 1, 3)) return at;
+    if (nul - at == 4 && isNamedId(at + 1, 3)) return at;
     at = valueEnd(type, nul + 1, last);
     if (at == 0) return 0;
   }

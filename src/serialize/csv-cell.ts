@@ -6,8 +6,8 @@
  * - Objects, arrays and Extended JSON as JSON text in quotes.
  * - Nothing at all where the JSON has null, or the row has no such field.
  *
- * `safe`: text that begins with = + - @ TAB or CR gets an apostrophe before it, so that no spreadsheet takes it for a formula
- * (https://owasp.org/www-community/attacks/CSV_Injection); numbers stay numbers.
+ * `safe`: text that begins with = + - @ (also those of full width), TAB, CR or LF gets an apostrophe before it, so that no
+ * spreadsheet takes it for a formula (https://owasp.org/www-community/attacks/CSV_Injection); numbers stay numbers.
  */
 const LINE_END = '\r\n';
 
@@ -28,7 +28,7 @@ function cell(json: string | undefined, safe: boolean): string {
 }
 
 function textCell(text: string, safe: boolean): string {
-  const harmless = safe && /^[=+\-@\t\r]/.test(text) ? `'${text}` : text;
+  const harmless = safe && /^[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20]/.test(text) ? `'${text}` : text;
   return text === '' || /[",\r\n]/.test(text) ? quoted(harmless) : harmless;
 }
 

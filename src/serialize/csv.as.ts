@@ -8,7 +8,7 @@ import { base64Reached, writeBase64, writeObjectId, writeUuid } from "./binary.a
 import { hasSpecial, quotedReached, writeQuoted, writeRaw } from "./csv-text.as";
 import { writeDate } from "./dates.as";
 import { writeDecimal128, writeDouble, writeI64 } from "./numbers.as";
-import { BASE64, MARGIN, NONE, NO_ID, STATE_SIZE, SPILL, State, TEXT, UNSOUND, beginValue, isValueWritten, run } from "./transcode.as";
+import { BASE64, MARGIN, NONE, NO_ID, STATE_SIZE, SPILL, State, TEXT, UNSOUND, beginValue, isValueWritten, step } from "./transcode.as";
 
 /** A column (16 bytes may be read from its name on), and where the row at hand has its value; `type` 0: nowhere. */
 @unmanaged class Cell {
@@ -237,7 +237,7 @@ function beginText(t: Table, o: usize, end: usize, p: usize, stop: usize): usize
     return p + 2;
   }
   const begun = p;
-  p = writeRaw(o, end, disarm(t, load<u8>(o), p), stop, t.end, false);
+  p = writeRaw(o, end, isWideSign(o) ? apostrophe(t, p) : disarm(t, load<u8>(o), p), stop, t.end, false);
   o = quotedReached;
   if (o == end) return p;
   t.piece = TEXT;
@@ -269,12 +269,27 @@ function beginBase64(t: Table, o: usize, end: usize, p: usize): usize {
   return o < end && load<u8>(o) >> 2 == 62 ? disarm(t, 43, p) : p;
 }
 
-/** An apostrophe before text that begins with = + - @ TAB or CR: a spreadsheet takes it for text then (OWASP, CSV Injection). */
+/**
+ * An apostrophe before text that begins with = + - @ TAB CR or LF: a spreadsheet takes it for text then (OWASP, CSV Injection).
+ * Signs of full width are for isWideSign.
+ */
 function disarm(t: Table, first: u8, p: usize): usize {
+  if (first != 61 && first != 43 && first != 45 && first != 64 && first != 9 && first != 13 && first != 10) return p;
+  return apostrophe(t, p);
+}
+
+function apostrophe(t: Table, p: usize): usize {
   if (t.safe == 0) return p;
-  if (first != 61 && first != 43 && first != 45 && first != 64 && first != 9 && first != 13) return p;
   store<u8>(p, 39);
   return p + 1;
+}
+
+/** Whether = + - or @ of full width (U+FF1D, FF0B, FF0D, FF20; EF BC xx in UTF-8) stands at `o`, the begin of a text that is not empty. */
+// @ts-ignore: decorator
+@inline function isWideSign(o: usize): bool {
+  if (load<u8>(o) != 0xef || load<u8>(o, 1) != 0xbc) return false;
+  const last = load<u8>(o, 2); // a NUL and one more byte of the row stand behind the text
+  return last == 0x9d || last == 0x8b || last == 0x8d || last == 0xa0;
 }
 
 /** Takes the quotes from what stands at [p, end). */
@@ -288,7 +303,7 @@ function unquoted(t: Table, p: usize, end: usize): usize {
 /** The next part of the nested value's JSON into the scratch. */
 function refill(t: Table): i32 {
   const scratch = changetype<usize>(t) + SCRATCH_AT;
-  const written = run(jsonOf(t), scratch, scratch + SCRATCH_SIZE);
+  const written = step(jsonOf(t), scratch, scratch + SCRATCH_SIZE);
   if (written < 0) return written;
   t.pieceAt = scratch;
   t.pieceEnd = scratch + <usize>written;

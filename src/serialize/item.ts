@@ -30,14 +30,15 @@ const FARTHEST_DATE = 8_640_000_000_000_000n;
  * An item (one BSON document) as JSON text, by the precompiled serializer. The form, which the wasm transcoder gives byte
  * for byte too:
  *
- * - `_id` comes first, as `id`; a stored top-level field `id` is not shown; all others follow in stored order.
+ * - The key `_id` comes first, as `id`; all other fields follow in stored order. In a document with a top-level field `id` of its
+ *   own, shown or not, the key is called `_id`, and that field keeps its name and place.
  * - Date: toISOString; ObjectId: hex; UUID: canonical; other Binary: base64; undefined, NaN and infinities: null.
  * - Int64 and Decimal128: their exact digits. Other numbers and strings as JSON.stringify prints them; broken UTF-8 is
  *   replaced by U+FFFD as the WHATWG decoder does.
  * - The rest (Timestamp, regular expression, code, symbol, DBPointer, MinKey, MaxKey, dates beyond JavaScript's) as
  *   relaxed Extended JSON.
  *
- * With `shown` only these top-level fields, and `id`. Throws when the bytes are not a sound document, have no `_id`, or
+ * With `shown` only these top-level fields, and the key. Throws when the bytes are not a sound document, have no `_id`, or
  * nest deeper than 180 levels.
  */
 export function itemToJson(row: Uint8Array, shown?: ReadonlySet<string>): string {
@@ -71,7 +72,10 @@ class ItemReader {
 
   toJson(shown: ReadonlySet<string> | undefined): string {
     this.#checkLength();
-    return this.#serialize(this.#item(shown));
+    const elements = this.#elements(0, 1);
+    const hasOwnId = elements.some((element) => this.#name(element) === 'id');
+    const keyName = hasOwnId ? '_id' : 'id';
+    return this.#serialize(this.#item(elements, keyName, shown), keyName);
   }
 
   values(names: readonly string[]): (string | undefined)[] {
@@ -89,22 +93,25 @@ class ItemReader {
     if (this.#bytes.readInt32LE(0) !== this.#bytes.length) throw new Error('The document has another length');
   }
 
-  #serialize(fields: Record<string, unknown>): string {
-    const text = serializers.item(fields);
+  #serialize(fields: Record<string, unknown>, keyName: KeyName = 'id'): string {
+    const text = keyName === 'id' ? serializers.item(fields) : serializers.itemWithOwnId(fields);
     if (this.#mark === null) return text;
     const standIns = new RegExp(`"${this.#mark}(?:=([^"]+)"|\\d+/)`, 'g');
     return text.replace(standIns, (_, digits: string | undefined) => digits ?? '"');
   }
 
-  #item(shown: ReadonlySet<string> | undefined): Record<string, unknown> {
+  #item(
+    elements: readonly Element[],
+    keyName: KeyName,
+    shown: ReadonlySet<string> | undefined,
+  ): Record<string, unknown> {
     const fields = Object.create(null) as Record<string, unknown>;
-    const elements = this.#elements(0, 1);
     const id = elements.find((element) => this.#name(element) === '_id');
     if (!id) throw new Error('The document has no _id');
-    fields.id = this.#value(id, 1);
+    fields[keyName] = this.#value(id, 1);
     for (const element of elements) {
       const name = this.#name(element);
-      if (name === '_id' || name === 'id' || shown?.has(name) === false) continue;
+      if (name === '_id' || shown?.has(name) === false) continue;
       this.#set(fields, name, this.#value(element, 1));
     }
     return fields;
@@ -223,6 +230,9 @@ class ItemReader {
     return this.#mark;
   }
 }
+
+/** The name under which a document's key is shown. */
+type KeyName = 'id' | '_id';
 
 type Element = readonly [type: number, nameAt: number, nameLength: number, at: number, length: number];
 

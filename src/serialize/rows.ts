@@ -11,7 +11,7 @@ export interface Transcoder {
   readonly name: 'wasm' | 'javascript';
   /**
    * An encoder for one sequence of batches: one page, one stream, one file. `fields`: only these top-level fields are
-   * written, and `id` always; without it all.
+   * written, and the key always; without it all.
    */
   encoder(framing: Framing, fields?: readonly string[]): RowEncoder;
   /** An encoder that writes the same as CSV: a line for each row, a cell for each of `columns`. The form is told in csv.ts. */

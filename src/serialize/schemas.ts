@@ -10,18 +10,30 @@ const count = (description: string) => Type.Integer({ minimum: 0, description })
 const shut = (description: string) => ({ additionalProperties: false, description });
 
 /** Fields pass through untouched, so nothing more is said of them. */
+const KEY_TYPES = ['string', 'number', 'boolean', 'object', 'null'];
 export const ITEM = Type.Object(
   {
-    id: Type.Unsafe<string | number>({
-      type: ['string', 'number', 'boolean', 'object', 'null'],
-      description: 'mostly a text or an integer; always the first member',
-    }),
+    id: Type.Optional(
+      Type.Unknown({
+        description:
+          'the key, mostly a text or an integer, and then the first member; beside `_id` a field of the document, of any type',
+      }),
+    ),
+    _id: Type.Optional(
+      Type.Unsafe<string | number>({
+        type: KEY_TYPES,
+        description:
+          'the key, then the first member, of a document with a field `id` of its own (which `fields` may leave out)',
+      }),
+    ),
     category: Type.Optional(Type.Unknown({ description: 'a text' })),
     price: Type.Optional(Type.Unknown({ description: 'a finite number' })),
   },
   {
     additionalProperties: true,
-    description: 'an item, with all fields it has in the store or those asked for',
+    anyOf: [{ required: ['_id'] }, { required: ['id'], properties: { id: { type: KEY_TYPES } } }],
+    description:
+      'an item, with all fields it has in the store or those asked for; its key is the first member, `id` or `_id`',
   },
 );
 

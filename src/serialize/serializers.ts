@@ -27,6 +27,8 @@ import { REMOVED_USER, USER, type RemovedUser, type User } from '../users/user.t
 interface Serializers {
   /** An item in the form item.ts makes of it: `id` first, then all other fields in the object's order. */
   item(value: Readonly<Record<string, unknown>>): string;
+  /** The same of a document with a field `id` of its own: `_id` first. */
+  itemWithOwnId(value: Readonly<Record<string, unknown>>): string;
   problem(value: ProblemDocument): string;
   checkpoint(value: { readonly checkpoint: TallyDocument }): string;
   end(value: { readonly end: TallyDocument }): string;
@@ -68,6 +70,7 @@ function withBounds(json: string): string {
  */
 export const serializers: Serializers = {
   item: fastJson({ type: 'object', properties: { id: {} }, additionalProperties: true }),
+  itemWithOwnId: fastJson({ type: 'object', properties: { _id: {} }, additionalProperties: true }),
   problem: fastJson(PROBLEM),
   checkpoint: fastJson(CHECKPOINT),
   end: fastJson(END),

@@ -10,9 +10,13 @@
 // Reading: every length is checked against the end of the document it stands in before anything behind it is read. 16
 // bytes are loaded at once only where they lie inside the batch. Strings and keys end in a NUL that was checked before,
 // and NUL is a special character to every loop: none of them runs past its text.
+//
+// The key is written first, as `id`. When a field `id` of the row's own is met, the text since the row's begin moves by one
+// byte, and the key becomes `_id`. That is possible only while the begin stands in this call's output; so a call that ends
+// inside a row it began looks through the row's other names.
 import {
   ARRAY, BINARY, BOOLEAN, DATE, DECIMAL, DOCUMENT, DOUBLE, INT32, INT64, NULL, OBJECT_ID, STRING, UNDEFINED,
-  findId, findNul, isAmong, isHidden, valueEnd,
+  findId, findNul, hasOwnId, isAmong, isNamedId, valueEnd,
 } from "./bson.as";
 import { base64Reached, writeBase64, writeObjectId, writeUuid } from "./binary.as";
 import { writeDate } from "./dates.as";
@@ -60,6 +64,9 @@ export const MARGIN: usize = 96;
   rows: i32;
   /** The depth where writing ends: 0 for rows, 1 for a single value of a row. */
   floor: usize;
+  /** Where the row was begun in this call's output, while its key may still become `_id`, else 0; and the row's first element. */
+  keyAt: usize;
+  first: usize;
   /** MAX_DEPTH words follow: the enclosing documents' `last`, top bit set for arrays. */
   stack: u32;
 }
@@ -134,6 +141,14 @@ export function rowsDone(s: State): i32 {
  * Answers the number of bytes written (then ask `finished`), or a negative error.
  */
 export function run(s: State, out: usize, limit: usize): i32 {
+  const written = step(s, out, limit);
+  const isBegun = written > 0 && s.depth != 0 && s.keyAt != 0;
+  if (!isBegun || !hasOwnId(s.first, s.first - 5 + <usize>load<u32>(s.first - 4))) return written;
+  return <i32>(nameKey(s, out + written) - out);
+}
+
+/** As `run`, but that the name of the key is open still when it ends inside a row that it began. */
+export function step(s: State, out: usize, limit: usize): i32 {
   const stop = limit - MARGIN;
   const end = s.end;
   let p = out;
@@ -146,6 +161,7 @@ export function run(s: State, out: usize, limit: usize): i32 {
   let piece = s.piece;
   let pieceEnd = s.pieceEnd;
   const floor = s.floor;
+  s.keyAt = 0;
 
   while (p <= stop) {
     if (type == 0 && piece == NONE) {
@@ -160,6 +176,7 @@ export function run(s: State, out: usize, limit: usize): i32 {
         if (next == 0) return UNSOUND;
         last = next - 1;
         o += 4;
+        s.first = o;
         const id = findId(o, last);
         if (id == 0) return NO_ID;
         s.resume = id == o ? 0 : o;
@@ -168,6 +185,7 @@ export function run(s: State, out: usize, limit: usize): i32 {
         store<u8>(p, 44);
         p += s.commas & s.begun;
         s.begun = 1;
+        s.keyAt = p;
         store<u64>(p, 0x3a226469227b); // {"id":
         p += 6;
         depth = 1;
@@ -212,11 +230,19 @@ export function run(s: State, out: usize, limit: usize): i32 {
           const isWhole = length < 16 && load<u8>(o + length) == 0;
           const nul = isWhole ? o + length : findNul(o, last);
           if (nul == 0 || nul >= last) return UNSOUND;
-          if (depth == 1 && (isHidden(o, nul - o) || (s.fields != 0 && !isAmong(s.fields, o, nul - o)))) {
-            o = valueEnd(type, nul + 1, last);
-            if (o == 0) return UNSOUND;
-            type = 0;
-            continue;
+          if (depth == 1 && (isNamedId(o, nul - o) || (s.fields != 0 && !isAmong(s.fields, o, nul - o)))) {
+            const isOwn = nul - o == 2 && isNamedId(o, 2);
+            if (isOwn && s.keyAt != 0) {
+              p = nameKey(s, p);
+              store<u8>(p, 44);
+              store<u16>(p + comma, 0x6469, 1);
+            }
+            if (!isOwn || (s.fields != 0 && !isAmong(s.fields, o, 2))) {
+              o = valueEnd(type, nul + 1, last);
+              if (o == 0) return UNSOUND;
+              type = 0;
+              continue;
+            }
           }
           p += comma;
           store<u8>(p++, 34);
@@ -304,7 +330,7 @@ export function run(s: State, out: usize, limit: usize): i32 {
       if (o != pieceEnd) break;
       store<u8>(p++, 34);
     } else {
-      const length = min(pieceEnd, limit - p);
+      const length = min(pieceEnd, limit - 1 - p); // one byte is left for nameKey
       hostSpilled(p, length);
       p += length;
       pieceEnd -= length;
@@ -322,6 +348,15 @@ export function run(s: State, out: usize, limit: usize): i32 {
   s.piece = piece;
   s.pieceEnd = pieceEnd;
   return <i32>(p - out);
+}
+
+/** Makes `_id` of the name `id` of the row's key: what follows, up to `p`, moves by one byte. Answers the new `p`. */
+function nameKey(s: State, p: usize): usize {
+  const name = s.keyAt + 2; // behind {"
+  s.keyAt = 0;
+  memory.copy(name + 1, name, p - name);
+  store<u8>(name, 95);
+  return p + 1;
 }
 
 // At the end: it is built on what stands above.

@@ -1,7 +1,7 @@
 import type { Batch } from '../store/batch.ts';
 import type { Slot, Slots } from '../store/slots.ts';
 import { javascriptTranscoder } from './javascript.ts';
-import { storedName } from './csv.ts';
+import { storedNames } from './csv.ts';
 import { Machine } from './machine.ts';
 import type { Spill } from './machine.ts';
 import type { Framing, RowEncoder, Transcoder } from './rows.ts';
@@ -69,7 +69,7 @@ function rowPass({ wasm }: Machine, framing: Framing, fields: readonly string[] 
 
 /** Rows as CSV: a Table, its cells, and behind them the names of the columns. */
 function tablePass({ wasm }: Machine, columns: readonly string[], safe: boolean): Pass {
-  const names = columns.map((name) => Buffer.from(storedName(name)));
+  const names = storedNames(columns).map((name) => Buffer.from(name));
   const cellsAt = wasm.TABLE_SIZE.value;
   const namesAt = cellsAt + columns.length * wasm.CELL_SIZE.value;
   return {

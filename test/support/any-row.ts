@@ -143,9 +143,17 @@ const { value } = fc.letrec<{ value: Value; fields: Field[] }>((tie) => ({
   fields: fc.array(fc.tuple(key, tie('value')), { maxLength: 6, depthIdentifier: 'nesting' }),
 }));
 
-/** A row with fields of every type, nested; the `_id`, of any type too, mostly stands first. */
+const field = fc.tuple(key, value);
+/** A field `id` of the row's own. */
+const ownId: fc.Arbitrary<Field> = value.map((own): Field => ['id', own]);
+
+/** A row with fields of every type, nested, some of them called `id`; the `_id`, of any type too, mostly stands first. */
 export const anyRow: fc.Arbitrary<Buffer> = fc
-  .tuple(fc.array(fc.tuple(key, value), { maxLength: 8 }), value, fc.nat(20))
+  .tuple(
+    fc.array(fc.oneof({ weight: 12, arbitrary: field }, { weight: 1, arbitrary: ownId }), { maxLength: 8 }),
+    value,
+    fc.nat(20),
+  )
   .map(([fields, id, at]) => {
     const place = at > fields.length ? 0 : at;
     return document([...fields.slice(0, place), ['_id', id], ...fields.slice(place)]);

@@ -81,7 +81,9 @@ async function compare(filter) {
 }
 
 function fill(rows) {
-  const names = new Set(FIRST);
+  // A row with a field id of its own has its key under _id.
+  const hasOwnId = rows.some((row) => '_id' in row);
+  const names = new Set(hasOwnId ? ['_id', ...FIRST] : FIRST);
   for (const row of rows) for (const name of Object.keys(row)) if (names.size < MOST_COLUMNS) names.add(name);
   const columns = [...names];
   element('items-head').replaceChildren(rowOf('th', columns));
@@ -89,10 +91,15 @@ function fill(rows) {
     ...rows.map((row) =>
       rowOf(
         'td',
-        columns.map((name) => row[name]),
+        columns.map((name) => (hasOwnId && !('_id' in row) ? withKey(row) : row)[name]),
       ),
     ),
   );
+}
+
+/** A row beside others that show their key as _id. */
+function withKey({ id, ...others }) {
+  return { _id: id, ...others };
 }
 
 function rowOf(kind, values) {

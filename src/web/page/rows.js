@@ -1,6 +1,6 @@
 const LF = 0x0a;
-/** The third byte of a row's line, of which each begins {"id": - control lines have another there. */
-const ROW_LETTER = 0x69;
+/** The third byte of a row's line, which begins {"id": or {"_id": - control lines have another there. */
+const ROW_LETTERS = [0x69, 0x5f];
 
 /** Counts the rows of an NDJSON stream with checkpoints, and keeps what its control lines prove. */
 export class RowCounter {
@@ -40,7 +40,7 @@ export class RowCounter {
   #part(bytes, endsLine) {
     const line = this.#line;
     if (line.length <= 2 && line.length + bytes.length > 2)
-      line.isRow = bytes[2 - line.length] === ROW_LETTER;
+      line.isRow = ROW_LETTERS.includes(bytes[2 - line.length]);
     // Rows are only counted; the few bytes before it is known what a line is are kept with it.
     if (line.length + bytes.length <= 2 || !line.isRow)
       line.text += this.#decoder.decode(bytes, { stream: true });

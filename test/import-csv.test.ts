@@ -4,7 +4,7 @@ import { readRows, type Format } from '../src/import/format.ts';
 import { cellValue } from '../src/import/number.ts';
 import { BrokenSource } from '../src/import/row.ts';
 import { UsageError } from '../src/terminal/arguments.ts';
-import { type Document, Long, onDemand } from '../src/store/bson.ts';
+import { Decimal128, type Document, Long, onDemand } from '../src/store/bson.ts';
 import { COLUMNS, inChunks, jsonItem, read } from './support/import-reading.ts';
 
 /** The one line of CSV under a header of these columns, as an item. */
@@ -16,7 +16,7 @@ async function csvItem(header: string, row: string, columns = COLUMNS): Promise<
   return item;
 }
 
-const CELLS: [text: string, value: number | Long | string][] = [
+const CELLS: [text: string, value: number | Long | Decimal128 | string][] = [
   ['0', 0],
   ['12', 12],
   ['-3', -3],
@@ -31,7 +31,9 @@ const CELLS: [text: string, value: number | Long | string][] = [
   ['1e-05', 1e-5],
   ['1.5e+20', 1.5e20],
   ['0.1234567890123456', 0.1234567890123456],
-  ['0.12345678901234567890', '0.12345678901234567890'],
+  ['0.12345678901234567890', Decimal128.fromString('0.12345678901234567890')],
+  ['0.30000000000000004', 0.30000000000000004],
+  [`0.${'1'.repeat(35)}`, `0.${'1'.repeat(35)}`],
   ['1.50000000000000000000', 1.5],
   ['1e+400', '1e+400'],
   ['1e-400', '1e-400'],
@@ -54,6 +56,22 @@ const CELLS: [text: string, value: number | Long | string][] = [
 
 test('a cell is a number when no digit is lost by it, else its text', () => {
   for (const [text, value] of CELLS) assert.deepEqual(cellValue(text), value, text);
+});
+
+test('a price cell keeps all digits, and is refused with its column when it has too many', async () => {
+  const price = async (cell: string) => (await csvItem('id,category,price', `1,a,${cell}`)).price as unknown;
+  assert.equal(await price(' +00.50 '), 0.5);
+  for (const digits of ['1.2345678901234567890', '12345678901234567890'])
+    assert.equal(String(await price(digits)), digits);
+  const { bad } = await read(`id,category,price\n1,a,0.${'3'.repeat(35)}\n`, 'csv');
+  assert.match(bad.join(), /^2: in its column "price": the number .* has more digits than can be stored/);
+});
+
+test('with --id _id the field id beside it stays a field', async () => {
+  const columns = { ...COLUMNS, id: '_id' };
+  const expected = { _id: 1, id: 'own', category: 'c', price: 2 };
+  assert.deepEqual(await csvItem('_id,id,category,price', '1,own,c,2', columns), expected);
+  assert.deepEqual(await jsonItem('{"_id":1,"id":"own","category":"c","price":2}', columns), expected);
 });
 
 test('CSV cells become fields under their names, empty ones none', async () => {

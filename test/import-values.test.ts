@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Long } from '../src/store/bson.ts';
+import { Decimal128, Long } from '../src/store/bson.ts';
 import { COLUMNS, jsonItem, read } from './support/import-reading.ts';
 
 test('integers keep every digit in NDJSON and in JSON arrays', async () => {
@@ -13,8 +13,34 @@ test('integers keep every digit in NDJSON and in JSON arrays', async () => {
   assert.equal(String((item.a as unknown[])[0]), '-9223372036854775808');
   assert.equal(String(item.b), '9223372036854775808');
   assert.equal(item.c, 9007199254740991);
-  assert.equal(item.d, 1234567890.1234567);
+  assert.equal(String(item.d), '1234567890.1234567890');
   assert.equal(item.e, 3e9);
+});
+
+test('numbers that a double keeps all digits of are doubles, others are Decimal128', async () => {
+  const digits = '0.1234567890123456789012345678901234';
+  const item = await jsonItem(
+    `{"id":1,"category":"c","price":0.1,"a":0.30000000000000004,"b":0.10000000000000000000,"c":${digits},` +
+      '"d":1.00000000000000000001,"e":-12345678901234567.5E-3,"f":1e-400,"g":5e-324,"h":1e22,"i":[0.1234567890123456789]}',
+  );
+  const [a, b, c, d, e, f, g, h, i] = Object.values(item).slice(3) as unknown[];
+  assert.deepEqual([a, b, g, h], [0.30000000000000004, 0.1, 5e-324, 1e22]);
+  assert.deepEqual([c, d, e, f].map(String), [
+    digits,
+    '1.00000000000000000001',
+    '-12345678901234.5675',
+    '1E-400',
+  ]);
+  assert.deepEqual((i as unknown[]).map(String), ['0.1234567890123456789']);
+  for (const value of [c, d, e, f]) assert.ok(value instanceof Decimal128);
+});
+
+test('names that only look as if they were given twice are read', async () => {
+  const item = await jsonItem(
+    '{"id":1,"category":"\\":{\\"","price":0,"a":{"id":":","category":[{},{"a":{}}]},"b\\\\":": \\\\"}',
+  );
+  assert.deepEqual(item.a, { id: ':', category: [{}, { a: {} }] });
+  assert.equal(item['b\\'], ': \\');
 });
 
 test('an id beyond 2^53 is an Int64', async () => {

@@ -1,11 +1,12 @@
-import { Long, ObjectId } from '../store/bson.ts';
+import { Decimal128, Long, ObjectId } from '../store/bson.ts';
+import { TooManyDigits } from './digits.ts';
 import { encodeItem, type Columns, type Fields } from './item.ts';
 import { cellValue, priceOfCell } from './number.ts';
 import { keepsItsName } from './object.ts';
 import { BadRow, BrokenSource } from './row.ts';
 import { quoted } from '../terminal/text.ts';
 import { UsageError } from '../terminal/arguments.ts';
-import { faultOfName } from './value.ts';
+import { faultOfName, tooManyDigits } from './value.ts';
 
 /** Makes the item of one CSV row; BadRow when it is none. */
 export type ItemOfCells = (cells: readonly string[]) => Uint8Array;
@@ -64,11 +65,11 @@ function idReader(index: number): (cells: readonly string[]) => string | number 
     const cell = cells[index] ?? '';
     if (cell === '') throw new BadRow('its id is empty');
     const value = cellValue(cell);
-    const isInteger = value instanceof Long || Number.isSafeInteger(value);
-    integers ??= isInteger;
+    const integer = value instanceof Long || Number.isSafeInteger(value) ? (value as number | Long) : null;
+    integers ??= integer !== null;
     if (!integers) return cell;
-    if (!isInteger) throw new BadRow(`its id ${quoted(cell)} is no integer, but the first id was`);
-    return value;
+    if (integer === null) throw new BadRow(`its id ${quoted(cell)} is no integer, but the first id was`);
+    return integer;
   };
 }
 
@@ -77,9 +78,11 @@ function categoryOf(cell: string, column: string): string {
   return cell;
 }
 
-function priceOf(cell: string, column: string): number | Long {
+function priceOf(cell: string, column: string): number | Long | Decimal128 {
   if (cell === '') throw new BadRow(`it has no price: its cell in column ${quoted(column)} is empty`);
   const price = priceOfCell(cell);
   if (price === null) throw new BadRow(`its price is ${quoted(cell)}; expected a finite number`);
+  if (price instanceof TooManyDigits)
+    throw new BadRow(`in its column ${quoted(column)}: ${tooManyDigits(price).message}`);
   return price;
 }

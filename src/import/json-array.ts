@@ -1,4 +1,4 @@
-import { ArrayElements } from './json.ts';
+import { ArrayElements, givenTwice, type Element } from './json.ts';
 import type { Columns } from './item.ts';
 import { itemOfObject } from './object.ts';
 import { BadRow, BrokenSource, LONGEST_ROW, type SourceRow } from './row.ts';
@@ -29,7 +29,7 @@ export async function* readJson(source: AsyncIterable<Buffer>, columns: Columns)
 }
 
 /** `before`: the elements read before this piece. */
-function* elementsOf(elements: ArrayElements, text: string, before: number): Generator {
+function* elementsOf(elements: ArrayElements, text: string, before: number): Generator<Element> {
   let at = before;
   try {
     for (const element of elements.push(text)) {
@@ -42,10 +42,11 @@ function* elementsOf(elements: ArrayElements, text: string, before: number): Gen
   }
 }
 
-function rowOf(at: number, element: unknown, damaged: boolean, columns: Columns): SourceRow {
-  if (damaged && JSON.stringify(element).includes('\ufffd')) return { at, problem: 'it is not valid UTF-8' };
+function rowOf(at: number, { value, twice }: Element, damaged: boolean, columns: Columns): SourceRow {
+  if (damaged && JSON.stringify(value).includes('\ufffd')) return { at, problem: 'it is not valid UTF-8' };
   try {
-    return { at, item: itemOfObject(element, columns) };
+    if (twice !== null) throw givenTwice(twice);
+    return { at, item: itemOfObject(value, columns) };
   } catch (error) {
     if (error instanceof BadRow) return { at, problem: error.message };
     throw error;

@@ -1,13 +1,29 @@
 import { Assembler } from 'stream-json/assembler.js';
 import { jsonParser, type Token, type TokenSource } from 'stream-json/parser.js';
+import { quoted } from '../terminal/text.ts';
 import { jsonNumber } from './number.ts';
+import { BadRow } from './row.ts';
 
 const OPTIONS = { packValues: true, streamValues: false };
 /** Values on the assembler's stack, two a level: far deeper than items may be, far below what fills the memory. */
 const MAX_STACK = 2_000;
 
-/** Builds values from tokens as JSON.parse does, but integers keep all their digits. */
+/** Builds values from tokens as JSON.parse does, but numbers keep all their digits, and a name given twice is known. */
 class ExactAssembler extends Assembler {
+  #twice: string | null = null;
+
+  override keyValue(name: string): void {
+    if (this.current !== null && Object.hasOwn(this.current as object, name)) this.#twice ??= name;
+    super.keyValue(name);
+  }
+
+  /** The first name that an object since the last call has given twice; null: there is none. */
+  takeTwice(): string | null {
+    const twice = this.#twice;
+    this.#twice = null;
+    return twice;
+  }
+
   override numberValue(text: string): void {
     // In the library, stringValue puts whatever it is given where the next value belongs.
     const put = this.stringValue.bind(this) as (value: unknown) => void;
@@ -16,13 +32,26 @@ class ExactAssembler extends Assembler {
 }
 
 /**
- * The value of a JSON object, integers beyond 2^53 as Int64 or Decimal128. Several times slower than JSON.parse, which
- * rounds them. The text must be valid JSON.
+ * The value of a JSON object, numbers with all their digits (see jsonNumber). Several times slower than JSON.parse, which
+ * rounds them. The text must be valid JSON. BadRow when an object gives a name twice.
  */
 export function parseExact(text: string): unknown {
   const assembler = new ExactAssembler();
   for (const token of tokens(jsonParser(OPTIONS), text)) assembler.consume(token);
+  const twice = assembler.takeTwice();
+  if (twice !== null) throw givenTwice(twice);
   return assembler.current;
+}
+
+/** The fault of a row of which one value of this name would be lost. */
+export function givenTwice(name: string): BadRow {
+  return new BadRow(`it gives the name ${quoted(name)} twice in one object`);
+}
+
+/** An element of an array, and the name that it gives twice, if it does. */
+export interface Element {
+  readonly value: unknown;
+  readonly twice: string | null;
 }
 
 /** The elements of one JSON array that comes in pieces of text, the first of which begins with its bracket. */
@@ -37,7 +66,7 @@ export class ArrayElements {
   }
 
   /** Yields the elements that end in this piece; throws where the text cannot be JSON. */
-  *push(text: string): Generator {
+  *push(text: string): Generator<Element> {
     // The parser gives nothing of a piece that has a fault; a piece ending at `}` holds the end of one element at most.
     for (let from = 0; from < text.length;) {
       const brace = text.indexOf('}', from);
@@ -47,14 +76,16 @@ export class ArrayElements {
     }
   }
 
-  *#pushPiece(piece: string): Generator {
+  *#pushPiece(piece: string): Generator<Element> {
     const assembler = this.#assembler;
     for (const token of tokens(this.#parser, piece)) {
       this.#begun = true;
       assembler.consume(token);
       if (assembler.stack.length > MAX_STACK) throw new Error('it is nested too deeply');
       const elements = assembler.depth === 1 ? assembler.current : null;
-      if (Array.isArray(elements) && elements.length > 0) yield elements.pop() as unknown;
+      if (Array.isArray(elements) && elements.length > 0) {
+        yield { value: elements.pop() as unknown, twice: assembler.takeTwice() };
+      }
     }
   }
 }

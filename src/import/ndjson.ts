@@ -1,14 +1,17 @@
 import { isUtf8 } from 'node:buffer';
+import { keepsDigits } from './digits.ts';
 import { parseExact } from './json.ts';
 import type { Columns } from './item.ts';
 import { LineSplitter, type Line } from './lines.ts';
+import { namesKept, namesWritten } from './names.ts';
 import { itemOfObject } from './object.ts';
 import { BadRow, LONGEST_ROW, type SourceRow } from './row.ts';
+import { MAX_DEPTH } from './value.ts';
 
 const BYTE_ORDER_MARK = '\ufeff';
 const BLANK = /^[ \t\r]*$/;
-/** An integer that a double may not hold (or a text that looks so: harmless); then the slow, exact reader is used. */
-const LONG_INTEGER = /[:,[\s]-?\d{16,}\s*[,}\]]/;
+/** A number that a double may not keep all digits of (or a text that looks so: harmless). */
+const LONG_NUMBER = /[:,[\s](-?(?:\d[\d.]{15,}(?:[eE][+-]?\d+)?|\d[\d.]*[eE]-\d{3,}))(?=\s*[,}\]])/g;
 
 /** Reads newline-delimited JSON: an object a line; blank lines are ignored. `at` is the line. */
 export async function* readNdjson(
@@ -45,9 +48,20 @@ function textOf(bytes: Buffer, at: number): string {
   return at === 1 && text.startsWith(BYTE_ORDER_MARK) ? text.slice(1) : text;
 }
 
+/** BadRow when it is not JSON, or gives a name twice. The exact reader is slow: it reads only what JSON.parse does not keep. */
 function parseLine(text: string): unknown {
   const value = parseJson(text);
-  return LONG_INTEGER.test(text) ? parseExact(text) : value;
+  const isWhole = keepsNumbers(text) && namesKept(value, MAX_DEPTH) === namesWritten(text);
+  return isWhole ? value : parseExact(text);
+}
+
+function keepsNumbers(text: string): boolean {
+  for (const [, number = ''] of text.matchAll(LONG_NUMBER)) {
+    const value = Number(number);
+    if (Number.isInteger(value) && !Number.isSafeInteger(value)) return false;
+    if (!keepsDigits(number, value)) return false;
+  }
+  return true;
 }
 
 function parseJson(text: string): unknown {

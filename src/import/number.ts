@@ -1,22 +1,20 @@
 import { Decimal128, Long } from '../store/bson.ts';
+import { exactDecimal, keepsDigits, TooManyDigits } from './digits.ts';
 
 const PLAIN = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:e[+-]\d+)?$/;
 const INTEGER = /^-?\d+$/;
-/** A double tells apart any two decimals of 15 digits; writers that print doubles exactly need up to 17. */
-const DOUBLE_DIGITS = 17;
-/** Decimal128 holds 34 digits (IEEE 754-2008, table 3.6). */
-const DECIMAL_DIGITS = 34;
+const LONGEST_INT64 = '-9223372036854775808'.length;
 const MIN_INT64 = -(2n ** 63n);
 const MAX_INT64 = 2n ** 63n - 1n;
 
 /**
  * The value of a CSV cell: a number when it is written as one and no digit is lost by it, else the text itself.
  *
- * Numbers: `12`, `-3`, `0.30`, `1e-05` (a signed exponent, as programs print it), integers beyond 2^53 as Int64. Text:
- * `007`, `+5`, `.5`, `5.`, `1e5` (rather a code than a number), ` 5`, `1,000`, `NaN`, `true`, more than 17 digits with
- * a point, integers beyond int64.
+ * Numbers: `12`, `-3`, `0.30`, `1e-05` (a signed exponent, as programs print it), integers beyond 2^53 as Int64, fractions with
+ * more digits than a double keeps as Decimal128. Text: `007`, `+5`, `.5`, `5.`, `1e5` (rather a code than a number), ` 5`,
+ * `1,000`, `NaN`, `true`, more than 34 digits with a point, integers beyond int64, what a double has no exponent for.
  */
-export function cellValue(text: string): number | Long | string {
+export function cellValue(text: string): number | Long | Decimal128 | string {
   const first = text.charCodeAt(0);
   const mayBeNumber = first === 0x2d || (first >= 0x30 && first <= 0x39);
   if (!mayBeNumber || text.length > 40 || !PLAIN.test(text)) return text;
@@ -24,42 +22,36 @@ export function cellValue(text: string): number | Long | string {
   if (INTEGER.test(text)) return Number.isSafeInteger(value) ? value : (int64(text) ?? text);
   // Most cells are too short to hold more digits than a double, or an exponent beyond its range.
   if (text.length <= 5) return value;
-  const digits = significantDigits(text);
-  const exact = digits.length <= DOUBLE_DIGITS && Number.isFinite(value) && (value !== 0 || digits === '');
-  return exact ? value : text;
+  if (keepsDigits(text, value)) return value;
+  const isInRange = Number.isFinite(value) && value !== 0;
+  const decimal = isInRange ? exactDecimal(text) : null;
+  return decimal instanceof Decimal128 ? decimal : text;
 }
 
-/** The finite number a price cell holds, however it is written (`+5`, `007`, `1E3`, with blanks around); else null. */
-export function priceOfCell(text: string): number | Long | null {
+/** The finite number a price cell holds, however it is written (`+5`, `007`, `1E3`, with blanks around), with all its digits; else null. */
+export function priceOfCell(text: string): number | Long | Decimal128 | TooManyDigits | null {
   const trimmed = text.trim();
   if (!/^[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$/.test(trimmed)) return null;
   const value = Number(trimmed);
   if (!Number.isFinite(value)) return null;
-  if (INTEGER.test(trimmed) && !Number.isSafeInteger(value)) return int64(trimmed) ?? value;
-  return value;
+  if (INTEGER.test(trimmed) && !Number.isSafeInteger(value)) return int64(trimmed) ?? exactDecimal(trimmed);
+  return keepsDigits(trimmed, value) ? value : exactDecimal(trimmed);
 }
 
 /**
- * The value of a JSON number: integers keep every digit (beyond 2^53 as Int64, beyond that as Decimal128, beyond 34
- * digits as Infinity, which no row may hold); all others are doubles, as every JSON reader takes them.
+ * The value of a JSON number with all its digits: integers beyond 2^53 as Int64, and beyond that as Decimal128; others as
+ * doubles, and what has more digits than a double keeps as Decimal128. Infinity for what is larger than any double.
  */
-export function jsonNumber(text: string): number | Long | Decimal128 {
+export function jsonNumber(text: string): number | Long | Decimal128 | TooManyDigits {
   const value = Number(text);
-  if (Number.isSafeInteger(value) || !INTEGER.test(text)) return value;
-  if (text.length > DECIMAL_DIGITS + 1) return Infinity;
-  const long = int64(text);
-  if (long) return long;
-  return significantDigits(text).length <= DECIMAL_DIGITS ? Decimal128.fromString(text) : Infinity;
+  if (!INTEGER.test(text))
+    return !Number.isFinite(value) || keepsDigits(text, value) ? value : exactDecimal(text);
+  if (Number.isSafeInteger(value)) return value;
+  return int64(text) ?? exactDecimal(text);
 }
 
 function int64(text: string): Long | null {
+  if (text.length > LONGEST_INT64) return null;
   const value = BigInt(text);
   return value >= MIN_INT64 && value <= MAX_INT64 ? Long.fromBigInt(value) : null;
-}
-
-/** The digits that carry the value: no sign, point or exponent, no zeros in front or at the end of a fraction. */
-function significantDigits(text: string): string {
-  const [mantissa = ''] = text.replace('-', '').split('e');
-  const digits = mantissa.includes('.') ? mantissa.replace(/0+$/, '').replace('.', '') : mantissa;
-  return digits.replace(/^0+/, '');
 }

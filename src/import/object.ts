@@ -1,6 +1,7 @@
 import { ObjectId } from '../store/bson.ts';
 import { encodeItem, type Columns, type Fields } from './item.ts';
 import { BadRow } from './row.ts';
+import { quoted } from '../terminal/text.ts';
 import { checkName, storedValue } from './value.ts';
 
 /** The item of a JSON row: its top-level fields in their order, the mapped ones under their new names, `_id` first. */
@@ -17,7 +18,7 @@ export function itemOfObject(row: unknown, columns: Columns): Uint8Array {
   fields.set('_id', undefined); // keeps the first place
   for (const [name, value] of Object.entries(object)) {
     checkName(name);
-    const stored = storedValue(value);
+    const stored = storedField(name, value);
     if (name === idColumn) fields.set('_id', stored);
     if (name === columns.category) fields.set('category', stored);
     if (name === columns.price) fields.set('price', stored);
@@ -27,9 +28,19 @@ export function itemOfObject(row: unknown, columns: Columns): Uint8Array {
   return encodeItem(fields);
 }
 
+/** BadRow, which names the field, when its value cannot be stored. */
+function storedField(name: string, value: unknown): unknown {
+  try {
+    return storedValue(value);
+  } catch (error) {
+    if (error instanceof BadRow) throw new BadRow(`in its field ${quoted(name)}: ${error.message}`);
+    throw error;
+  }
+}
+
 /** Whether a column stays a field of its own: not when it became another one, nor when another one took its name. */
 export function keepsItsName(name: string, idColumn: string | null, columns: Columns): boolean {
   if (name === columns.category || name === columns.price || name === idColumn) return false;
   if (name === '_id' || name === 'category' || name === 'price') return false;
-  return !(name === 'id' && columns.id !== null);
+  return !(name === 'id' && columns.id !== null && columns.id !== '_id');
 }

@@ -22,7 +22,7 @@ How a file is read:
   A column that becomes another field is not kept under its own name, and takes the place of a column that has the
   field's name already. In CSV, cells that are numbers become numbers when no digit is lost (12, -0.30, 1e-05, but not
   007 or 1e5); an empty cell is no field. JSON may hold Extended JSON ($oid, $date, $numberLong, ...), as mongoexport
-  writes it; integers keep all their digits.
+  writes it. Numbers keep all their digits: what a double does not keep becomes a Decimal128 (34 digits at most).
 
   --on-conflict    what happens to a row whose id is in the store already:
     fail             it is reported and counted as failed (the default for files)

@@ -1,4 +1,5 @@
 import { Decimal128, Long } from '../store/bson.ts';
+import { TooManyDigits } from './digits.ts';
 import { extendedValue } from './extended.ts';
 import { BadRow } from './row.ts';
 import { quoted } from '../terminal/text.ts';
@@ -18,6 +19,7 @@ export function storedValue(value: unknown, depth = 2): unknown {
   if (typeof value === 'number') return storedNumber(value);
   if (value === null || typeof value !== 'object') return value;
   if (value instanceof Long || value instanceof Decimal128) return value;
+  if (value instanceof TooManyDigits) throw tooManyDigits(value);
   if (depth > MAX_DEPTH) throw new BadRow(`it is nested deeper than ${MAX_DEPTH} levels`);
   if (Array.isArray(value)) {
     for (const [index, element] of value.entries()) value[index] = storedValue(element, depth + 1);
@@ -48,6 +50,11 @@ function storedObject(object: Record<string, unknown>, depth: number): unknown {
     object[name] = storedValue(object[name], depth + 1);
   }
   return object;
+}
+
+/** What is said of a number that cannot be stored with all its digits. */
+export function tooManyDigits({ text }: TooManyDigits): BadRow {
+  return new BadRow(`the number ${quoted(text)} has more digits than can be stored (34)`);
 }
 
 function storedText(text: string): string {

@@ -1,6 +1,7 @@
 import cluster, { type Worker } from 'node:cluster';
 import { once } from 'node:events';
 import { createServer, type AddressInfo } from 'node:net';
+import { cannotListen } from './http/cannot-listen.ts';
 import { passMetrics } from './worker-metrics.ts';
 
 /** What a worker tells once it listens, and what it is told when it is to stop. */
@@ -164,9 +165,7 @@ async function freePort(host: string, port: number): Promise<number> {
   try {
     await once(probe, 'listening');
   } catch (error) {
-    throw new Error(`Cannot listen on ${host}:${port}: the address is taken or not one of this machine.`, {
-      cause: error,
-    });
+    throw cannotListen(host, port, error);
   }
   const free = (probe.address() as AddressInfo).port;
   probe.close();

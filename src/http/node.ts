@@ -5,6 +5,7 @@ import type { Engine, EngineOptions } from './edge.ts';
 import type { Exchanges } from './exchange.ts';
 import { NodeExchange } from './node/exchange.ts';
 import { quiet } from './quiet.ts';
+import { cannotListen } from './cannot-listen.ts';
 import { StoppedError, Watch } from './watch.ts';
 
 /** A request's head may have so many bytes: above, 431. */
@@ -63,9 +64,10 @@ class NodeEngine implements Engine {
 
   listen(host: string, port: number): Promise<number> {
     return new Promise((resolve, reject) => {
-      this.server.once('error', reject);
+      const fail = (error: Error) => reject(cannotListen(host, port, error));
+      this.server.once('error', fail);
       this.server.listen({ host, port, exclusive: !this.sharedPort }, () => {
-        this.server.off('error', reject);
+        this.server.off('error', fail);
         resolve((this.server.address() as AddressInfo).port);
       });
     });

@@ -3,6 +3,7 @@ import { quiet } from './quiet.ts';
 import type { Exchanges } from './exchange.ts';
 import { UwsExchange } from './uws/exchange.ts';
 import { loadLibrary, type App, type Library, type ListenSocket } from './uws/library.ts';
+import { whyNotListening } from './cannot-listen.ts';
 import { StoppedError, Watch } from './watch.ts';
 
 export interface UwsOptions extends EngineOptions {
@@ -53,9 +54,7 @@ class UwsEngine implements Engine {
     return new Promise((resolve, reject) => {
       listenOn(this.app, host, port, mode, (socket) => {
         if (socket === false) {
-          reject(
-            new Error(`Cannot listen on ${host}:${port}: the address is taken or not one of this machine.`),
-          );
+          void whyNotListening(host, port).then(reject);
           return;
         }
         this.listening = socket;

@@ -1,0 +1,66 @@
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { createServer, type AddressInfo } from 'node:net';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { promisify } from 'node:util';
+import { cannotListen, whyNotListening } from '../src/http/cannot-listen.ts';
+import { VERSION } from '../src/version.ts';
+import { testEnvironment } from './support/server.ts';
+
+const CLI = join(import.meta.dirname, '../src/cli.ts');
+
+async function sluice(argv: readonly string[], env: NodeJS.ProcessEnv = {}) {
+  const run = promisify(execFile)(process.execPath, ['--import', 'tsx', CLI, ...argv], {
+    env: { PATH: process.env.PATH, ...env },
+    timeout: 60_000,
+  });
+  return run.then(
+    ({ stdout, stderr }) => ({ code: 0, stdout, stderr }),
+    (error: unknown) => error as { code: number; stdout: string; stderr: string },
+  );
+}
+
+test('--version and -v print the version, and the help lists them', async () => {
+  for (const argv of [['--version'], ['-v']]) {
+    const { code, stdout, stderr } = await sluice(argv);
+    assert.deepEqual([code, stdout, stderr], [0, `${VERSION}\n`, '']);
+  }
+  assert.match((await sluice(['--help'])).stdout, /--version/);
+});
+
+for (const engine of ['uws', 'node']) {
+  test(`a server that cannot listen says why, by ${engine}, alone and with workers`, async (t) => {
+    const taken = createServer().listen(0, '127.0.0.1');
+    await once(taken, 'listening');
+    t.after(() => taken.close());
+    const { port } = taken.address() as AddressInfo;
+    const cases = [
+      [
+        '192.0.2.1',
+        '3000',
+        '1',
+        /Cannot listen on 192\.0\.2\.1:3000: the address is not one of this machine\./,
+      ],
+      ['127.0.0.1', String(port), '1', /: the address is taken by another process\./],
+      ['192.0.2.1', '3000', '2', /: the address is not one of this machine\./],
+    ] as const;
+    for (const [HOST, PORT, WORKERS, message] of cases) {
+      const env = await testEnvironment(t, { HOST, PORT, WORKERS, HTTP_ENGINE: engine });
+      const { code, stderr } = await sluice(['serve'], env);
+      assert.equal(code, 1);
+      assert.match(stderr, message);
+    }
+  });
+}
+
+test('a port that the user has no right to is not told as taken', async () => {
+  const denied = Object.assign(new Error('bind EACCES 127.0.0.1:80'), { code: 'EACCES' });
+  const error = await whyNotListening('127.0.0.1', 80, () => Promise.reject(denied));
+  assert.match(error.message, /^Cannot listen on 127\.0\.0\.1:80: this user may not listen there/);
+  assert.equal(error.cause, denied);
+  assert.equal(cannotListen('127.0.0.1', 80, denied).message, error.message);
+  const unknown = await whyNotListening('::1', 1, () => Promise.resolve());
+  assert.match(unknown.message, /uWebSockets\.js cannot, but the address can be had/);
+});

@@ -9,6 +9,7 @@ import { openStore } from './store/open.ts';
 import { Slots } from './store/slots.ts';
 import { createLog } from './telemetry/log.ts';
 import { UsageError } from './terminal/arguments.ts';
+import { VERSION } from './version.ts';
 import { gatherMetrics } from './worker-metrics.ts';
 import { isWorker, leavePrimary, tellListening, untilToldToStop, Workers } from './workers.ts';
 
@@ -19,6 +20,7 @@ Usage:
   sluice import FILE|-     import items (also --generate N, --sample)
   sluice pull URL -o FILE  pull a stream into a file: proved, resumed through whatever cuts
   sluice COMMAND --help    what a command takes
+  sluice --version         the version (also -v)
 
 Exit codes: 0 done, 1 failed, 2 wrong use.
 `;
@@ -58,6 +60,9 @@ async function main(argv: readonly string[], signals: Signals): Promise<number> 
     case '-h':
     case 'help':
       return print(HELP);
+    case '--version':
+    case '-v':
+      return print(`${VERSION}\n`);
     case undefined:
       throw new UsageError('no command given');
     default:

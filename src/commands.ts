@@ -72,7 +72,7 @@ async function main(argv: readonly string[], signals: Signals): Promise<number> 
 
 async function serve({ first }: Signals): Promise<number> {
   const config = readConfig(process.env);
-  const log = createLog(config);
+  const log = await createLog(config);
   const warning = isWorker ? null : kernelWarning();
   if (warning !== null) log.warn(warning);
   const stopAsked = Promise.race([first, untilToldToStop()]);
@@ -103,12 +103,15 @@ async function startWorkers({ WORKERS, HOST, PORT }: Config, log: Log): Promise<
   return () => workers.stop();
 }
 
-type Log = ReturnType<typeof createLog>;
+type Log = Awaited<ReturnType<typeof createLog>>;
 
 async function importItems(argv: readonly string[]): Promise<number> {
   const command = parseImportArguments(argv);
   const config = readConfig(process.env);
-  const log = createLog({ LOG_LEVEL: config.LOG_LEVEL === 'info' ? 'warn' : config.LOG_LEVEL });
+  const log = await createLog({
+    ...config,
+    LOG_LEVEL: config.LOG_LEVEL === 'info' ? 'warn' : config.LOG_LEVEL,
+  });
   const store = await openStore(config, new Slots(), log, { bulk: true });
   const abort = new AbortController();
   process.once('SIGINT', () => abort.abort(new Error('interrupted')));

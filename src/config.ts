@@ -134,6 +134,11 @@ export const SETTINGS = Type.Object({
     'info',
     'least level that is logged',
   ),
+  LOG_FORMAT: choice(
+    ['auto', 'json', 'pretty'],
+    'auto',
+    'auto: lines for people on a terminal, else a line of JSON each',
+  ),
 });
 
 type Durations =

@@ -1,3 +1,4 @@
+import { isatty } from 'node:tty';
 import { pino, type Logger } from 'pino';
 import type { Config } from '../config.ts';
 import { loggableError } from './loggable-error.ts';
@@ -9,10 +10,12 @@ const WAITING_LOG = 16 * 1024 * 1024;
 
 export type { Logger };
 
-/** The log on standard output, a line of JSON each time. */
-export function createLog(config: Pick<Config, 'LOG_LEVEL'>): Logger {
-  return pino(
-    { level: config.LOG_LEVEL, serializers: { err: (error: unknown) => loggableError(error) } },
-    pino.destination({ dest: 1, sync: false, maxWrite: WHOLE_WRITE, maxLength: WAITING_LOG }),
-  );
+/** The log on standard output: a line of JSON each time, or one for people (see LOG_FORMAT). */
+export async function createLog(config: Pick<Config, 'LOG_LEVEL' | 'LOG_FORMAT'>): Promise<Logger> {
+  const { LOG_LEVEL: level, LOG_FORMAT: format } = config;
+  const options = { level, serializers: { err: (error: unknown) => loggableError(error) } };
+  const output = pino.destination({ dest: 1, sync: false, maxWrite: WHOLE_WRITE, maxLength: WAITING_LOG });
+  if (format === 'json' || (format === 'auto' && !isatty(1))) return pino(options, output);
+  const { prettyLine } = await import('./pretty.ts');
+  return pino(options, { write: (line: string) => output.write(prettyLine(line)) });
 }

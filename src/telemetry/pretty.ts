@@ -1,0 +1,25 @@
+import { printable } from '../terminal/text.ts';
+
+const LEVELS: Readonly<Record<number, string>> = {
+  10: 'TRACE',
+  20: 'DEBUG',
+  30: 'INFO',
+  40: 'WARN',
+  50: 'ERROR',
+  60: 'FATAL',
+};
+/** What every line has, and a person at a terminal knows. */
+const LEFT_OUT: ReadonlySet<string> = new Set(['level', 'time', 'pid', 'hostname', 'msg']);
+
+/**
+ * A JSON line of the log as a person reads it: time, level, message, then what else it has. All of it is made printable: a
+ * request must not write control characters to a terminal.
+ */
+export function prettyLine(json: string): string {
+  const line = JSON.parse(json) as Record<string, unknown>;
+  const time = new Date(Number(line.time)).toISOString().slice(11, 23);
+  const rest = Object.entries(line).filter(([name]) => !LEFT_OUT.has(name));
+  const details = rest.map(([name, value]) => `${name}=${JSON.stringify(value)}`);
+  const level = (LEVELS[Number(line.level)] ?? String(line.level)).padEnd(5);
+  return `${printable([time, level, typeof line.msg === 'string' ? line.msg : '', ...details].join(' '))}\n`;
+}

@@ -134,16 +134,57 @@ for (const coding of codings) {
       }
     });
 
-    it('can be read so far after 64 KiB', async () => {
+    it('travels in full chunks, and what does not fill one 200 ms after its first byte', async () => {
       const sink = new Collector();
-      const { schedule } = handClock();
+      const { due, schedule } = handClock();
       const compressor = compress(coding, sink, schedule);
-      const text = 'a row of text\n'.repeat(5000); // 70,000 bytes
-      const arrived = sink.arrived();
-      await compressor.write(Buffer.from(text));
-      await arrived;
-      await turns();
-      assert.equal((await decodeSoFar(coding, sink.bytes)).length, 65_536);
+      const text = content(200_000); // it hardly compresses
+      await compressor.write(text);
+      const sizes = () => sink.chunks.map(({ length }) => length);
+      assert.ok(sizes().length > 50, 'a batch of 64 KiB is compressed without waiting for anything');
+      assert.deepEqual(new Set(sizes()), new Set([sink.chunkBytes]));
+      assert.deepEqual(sink.events, [], 'nothing is flushed before its time');
+      const before = sink.chunks.length;
+      due[0]?.action();
+      while (sink.events.length === 0) await turns();
+      const last = sizes().slice(before);
+      assert.deepEqual(new Set(last.slice(0, -1)), new Set([sink.chunkBytes]));
+      assert.equal(await decodeSoFar(coding, sink.bytes), text.toString());
+      compressor.fail(new Error('enough'));
+    });
+
+    it('has a time for what is written while something else is being sent', async () => {
+      const sink = new Collector();
+      const { due, schedule } = handClock();
+      const compressor = compress(coding, sink, schedule);
+      await compressor.write(Buffer.from('one '));
+      due[0]?.action();
+      await compressor.write(Buffer.from('two '));
+      while (sink.events.length === 0) await turns();
+      assert.equal(await decodeSoFar(coding, sink.bytes), 'one ');
+      assert.equal(due.length, 1);
+      due[0]?.action();
+      while (sink.events.length === 1) await turns();
+      assert.equal(await decodeSoFar(coding, sink.bytes), 'one two ');
+      assert.deepEqual(due, []);
+      compressor.fail(new Error('enough'));
+    });
+
+    it('of a slow writer can be read so far every 200 ms', async () => {
+      const sink = new Collector();
+      const { due, schedule } = handClock();
+      const compressor = compress(coding, sink, schedule);
+      let written = '';
+      for (let i = 0; i < 5; i++) {
+        const row = `row ${i} ${'of many '.repeat(i * 100)}`;
+        await compressor.write(Buffer.from(row));
+        written += row;
+        const [timer, ...others] = due.splice(0);
+        assert.deepEqual([timer?.ms, others], [200, []], 'one timer, since the first byte');
+        timer?.action();
+        while (sink.events.length <= i) await turns();
+        assert.equal(await decodeSoFar(coding, sink.bytes), written);
+      }
       compressor.fail(new Error('enough'));
     });
 
@@ -225,6 +266,57 @@ for (const coding of codings) {
       sink.unblock();
       await told;
       assert.deepEqual(due, []);
+    });
+
+    it('settles all that waits when its sink is aborted while a batch is being compressed', async () => {
+      const sink = new Collector();
+      const { due, schedule } = handClock();
+      const compressor = compress(coding, sink, schedule);
+      void compressor.write(content(65_536));
+      const waiting = [compressor.write(content(65_536)), compressor.flush()].map((promise) =>
+        Promise.resolve(promise),
+      );
+      const gone = new Error('client gone');
+      sink.fail(gone);
+      const settled = await Promise.allSettled(waiting);
+      assert.deepEqual(
+        settled.map(({ status }) => status),
+        ['rejected', 'rejected'],
+      );
+      assert.deepEqual(due, []);
+    });
+
+    it('settles all that waits when its sink, which took nothing any more, is aborted', async () => {
+      const sink = new Collector();
+      const gone = new Error('client gone');
+      const compressor = compress(coding, sink);
+      let refuse: (reason: Error) => void = () => undefined;
+      const blocked = new Promise<void>((resolve) => {
+        sink.write = () => {
+          resolve();
+          return new Promise((_, reject) => (refuse = reject));
+        };
+      });
+      const all = content(300_000);
+      const writing = (async () => {
+        for (let at = 0; at < all.length; at += 10_000) await compressor.write(all.subarray(at, at + 10_000));
+      })();
+      await blocked;
+      const told = assert.rejects(writing, gone);
+      for (let i = 0; i < 4; i++) await compressBytes(coding, all); // queued behind it on the same threads
+      sink.fail(gone);
+      refuse(gone);
+      await told;
+    });
+
+    it('settles its end when its sink is aborted meanwhile', async () => {
+      const sink = new Collector();
+      const compressor = compress(coding, sink);
+      await compressor.write(Buffer.from('something'));
+      const ends = compressor.end();
+      const gone = new Error('client gone');
+      sink.fail(gone);
+      await assert.rejects(Promise.resolve(ends), gone);
     });
 
     it('passes on why its sink failed by itself', async () => {

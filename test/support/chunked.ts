@@ -1,5 +1,10 @@
 /** The content of a chunked answer, as far as it came. */
 export function dechunked(answer: Buffer): Buffer {
+  return Buffer.concat(chunksOf(answer));
+}
+
+/** The chunks of a chunked answer, as far as they came; the last one, which is empty, included. */
+export function chunksOf(answer: Buffer): Buffer[] {
   const parts: Buffer[] = [];
   for (let at = answer.indexOf('\r\n\r\n') + 4; at > 3 && at < answer.length;) {
     const line = answer.indexOf('\r\n', at);
@@ -8,7 +13,7 @@ export function dechunked(answer: Buffer): Buffer {
     parts.push(answer.subarray(line + 2, line + 2 + size));
     at = line + 2 + size + 2;
   }
-  return Buffer.concat(parts);
+  return parts;
 }
 
 /** How an answer ends that is whole. */

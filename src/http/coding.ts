@@ -4,15 +4,18 @@ import type { Reply, Request } from './edge.ts';
 /** Compressing less than this saves no packet. Bytes. */
 const SMALLEST_COMPRESSED = 1024;
 
-/** Applies the content coding, unless a reason speaks against it. */
-export async function applyCoding(
-  reply: Reply,
-  coding: Coding | 'identity',
-  request: Request,
-): Promise<Reply> {
+/** The headers with which a reply travels when `coding` was negotiated, and the coding that it gets. */
+export interface Coded {
+  readonly coding: Coding | 'identity';
+  readonly headers: Reply['headers'];
+}
+
+/** How a reply travels: in the coding that was negotiated, unless a reason speaks against it. Compresses nothing. */
+export function codedAs(reply: Reply, coding: Coding | 'identity', request: Request): Coded {
   const { body } = reply;
-  if (body.kind !== 'bytes' && body.kind !== 'stream') return reply;
-  if (body.kind === 'stream' && body.length !== undefined) return reply; // a file is sent as it is
+  const uncoded = { coding: 'identity', headers: reply.headers } as const;
+  if (body.kind !== 'bytes' && body.kind !== 'stream') return uncoded;
+  if (body.kind === 'stream' && body.length !== undefined) return uncoded; // a file is sent as it is
   const headers: Reply['headers'] = { ...reply.headers, vary: 'Accept, Accept-Encoding' };
   const plain =
     coding === 'identity' ||
@@ -20,22 +23,31 @@ export async function applyCoding(
     /\bno-transform\b/i.test(request.headers['cache-control'] ?? '') ||
     // Small answers stay plain, unless the client refuses that (negotiation gave no identity).
     (body.kind === 'bytes' && body.bytes.length < SMALLEST_COMPRESSED && !refusesIdentity(request));
-  if (plain) return { ...reply, headers };
-  const coded = {
-    ...headers,
-    'content-encoding': coding,
-    ...(headers.etag && { etag: codedTag(headers.etag, coding) }),
-  };
+  if (plain) return { coding: 'identity', headers };
+  const etag = headers.etag && { etag: codedTag(headers.etag, coding) };
+  return { coding, headers: { ...headers, 'content-encoding': coding, ...etag } };
+}
+
+/** The reply as it travels: see codedAs. */
+export async function applyCoding(
+  reply: Reply,
+  negotiated: Coding | 'identity',
+  request: Request,
+): Promise<Reply> {
+  const { body } = reply;
+  const { coding, headers } = codedAs(reply, negotiated, request);
+  if (coding === 'identity' || (body.kind !== 'bytes' && body.kind !== 'stream'))
+    return { ...reply, headers };
   if (body.kind === 'bytes') {
     return {
       ...reply,
-      headers: coded,
+      headers,
       body: { kind: 'bytes', bytes: await compressBytes(coding, body.bytes) },
     };
   }
   return {
     ...reply,
-    headers: coded,
+    headers,
     body: {
       kind: 'stream',
       run: async (sink) => {

@@ -1,7 +1,7 @@
 import { AppError } from '../errors.ts';
 import { codings } from '../stream/compress.ts';
 import type { Admission, Admissions } from './admit.ts';
-import { applyCoding } from './coding.ts';
+import { applyCoding, codedAs } from './coding.ts';
 import { conditional } from './conditional.ts';
 import type { Cors } from './cors.ts';
 import type { Ending, Reply, Request, Serve } from './edge.ts';
@@ -60,7 +60,9 @@ export function createServe(
           `Accept-Encoding refuses identity and names none of ${codings.join(', ')}.`,
         );
       }
-      reply = ranged(request, conditional(request, await router.answer(request)));
+      const found = await router.answer(request);
+      const { headers } = codedAs(found, coding, request);
+      reply = ranged(request, conditional(request, found, headers));
     } catch (error) {
       reply = problem(error, request);
       request.notes.route ??= router.resource(request); // not let in, or not even looked at

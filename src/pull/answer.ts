@@ -1,15 +1,23 @@
 import { crc32Combine } from '../stream/crc32-combine.ts';
 import { crc32 } from '../stream/crc32.ts';
-import { failureOf, Interrupted } from './failure.ts';
+import { clipped, failureOf, Interrupted, Refused } from './failure.ts';
 import { LineReader } from './lines.ts';
 import type { Place } from './place.ts';
 
-/** Whole rows that a control line has proved, and the place behind them. */
-export interface Piece {
-  readonly chunks: readonly Buffer[];
+/** Bytes of rows as they come: not proved yet. Valid until the next step. */
+export interface Unproved {
+  readonly kind: 'rows';
+  readonly bytes: Buffer;
+}
+
+/** A control line has proved what came since the last proof: `rows` rows of `bytes` bytes. */
+export interface Proof {
+  readonly kind: 'proof';
   readonly rows: number;
   readonly bytes: number;
   readonly place: Place;
+  /** How the first row of this answer begins; empty when it has none. */
+  readonly firstRow: string;
 }
 
 interface Tally {
@@ -23,39 +31,72 @@ type Control =
   | { readonly kind: 'checkpoint' | 'end'; readonly tally: Tally }
   | { readonly kind: 'error'; readonly status: number; readonly detail: string };
 
+const MIB = 1024 * 1024;
+/** A server puts a checkpoint behind 16 MiB of rows at the latest, or behind the one row that goes over them. */
+const MOST_UNPROVED = 128 * MIB;
+/** A cursor goes into a URL, of which the server reads so much. */
+const LONGEST_CURSOR = 8192;
+/** So much of a row tells it from all others: its id stands first and fits into a URL. */
+export const LONGEST_BEGINNING = 8192;
+const LF = 0x0a;
+
 /**
- * The proved pieces of an answer that begins at `from`. Rows behind its last control line are dropped: they come again.
- * Returns when the bytes end, whole or not: that tells `place.ended` of the last piece. Interrupted when a control line is wrong or
- * says that the server gave up; Refused when it gave up for good.
+ * Reads an answer that begins at `from`: rows as they come, and what proves them. What comes behind its last proof is void: it
+ * comes again. Returns when the bytes end, whole or not: that tells `place.ended` of the last proof. Interrupted when a control
+ * line is wrong or says that the server gave up; Refused when it gave up for good, or sends what no server does.
  */
-export async function* provedPieces(
+export async function* readAnswer(
   bytes: AsyncIterable<Buffer>,
   from: Place,
-): AsyncGenerator<Piece, void, undefined> {
+): AsyncGenerator<Unproved | Proof, void, undefined> {
   const lines = new LineReader();
-  let chunks: Buffer[] = [];
-  let pending = { rows: 0, bytes: 0 };
+  const first = new FirstRow();
+  let proved = { rows: 0, bytes: 0 };
   let seen = { rows: 0, bytes: 0, crc32: 0 };
   for await (const chunk of bytes) {
     for (const part of lines.read(chunk)) {
       if (part.kind === 'rows') {
-        chunks.push(part.bytes);
-        pending = { rows: pending.rows + part.rows, bytes: pending.bytes + part.bytes.length };
+        first.add(part.bytes);
         seen = {
           rows: seen.rows + part.rows,
           bytes: seen.bytes + part.bytes.length,
           crc32: crc32(part.bytes, seen.crc32),
         };
+        if (seen.bytes - proved.bytes > MOST_UNPROVED)
+          throw new Refused(
+            `the server sends no checkpoint for more than ${MOST_UNPROVED / MIB} MiB of rows`,
+          );
+        yield { kind: 'rows', bytes: part.bytes };
         continue;
       }
       const control = controlOf(part.text);
-      if (control.kind === 'error') throw failureOf(control.status, `the server gave up: ${control.detail}`);
+      if (control.kind === 'error')
+        throw failureOf(control.status, `the server gave up: ${clipped(control.detail)}`);
       check(control.tally, seen);
-      yield { chunks, ...pending, place: placeBehind(from, control.tally, control.kind === 'end') };
+      yield {
+        kind: 'proof',
+        rows: seen.rows - proved.rows,
+        bytes: seen.bytes - proved.bytes,
+        place: placeBehind(from, control.tally, control.kind === 'end'),
+        firstRow: first.text,
+      };
       if (control.kind === 'end') return;
-      chunks = [];
-      pending = { rows: 0, bytes: 0 };
+      proved = seen;
     }
+  }
+}
+
+/** How the first row of an answer begins. */
+class FirstRow {
+  text = '';
+  #isWhole = false;
+
+  add(bytes: Buffer): void {
+    if (this.#isWhole) return;
+    const end = bytes.indexOf(LF);
+    const most = LONGEST_BEGINNING - this.text.length;
+    this.text += bytes.toString('latin1', 0, Math.min(end === -1 ? bytes.length : end, most));
+    this.#isWhole = end !== -1 || this.text.length === LONGEST_BEGINNING;
   }
 }
 
@@ -89,15 +130,21 @@ function asControl(value: unknown): Control | null {
   if ('end' in value) return tallied('end', value.end);
   if (!('error' in value) || typeof value.error !== 'object' || value.error === null) return null;
   const { status, detail } = value.error as { status?: unknown; detail?: unknown };
-  return { kind: 'error', status: Number(status), detail: String(detail) };
+  if (!Number.isSafeInteger(status) || typeof detail !== 'string') return null;
+  return { kind: 'error', status: Number(status), detail };
 }
 
 function tallied(kind: 'checkpoint' | 'end', value: unknown): Control | null {
   const { cursor, rows, bytes, crc32: crc } = (value ?? {}) as Readonly<Record<string, unknown>>;
-  const isSound =
-    (cursor === null || typeof cursor === 'string') && typeof crc === 'string' && /^[0-9a-f]{8}$/.test(crc);
-  if (!isSound || !Number.isSafeInteger(rows) || !Number.isSafeInteger(bytes)) return null;
-  return { kind, tally: { cursor, rows: Number(rows), bytes: Number(bytes), crc32: parseInt(crc, 16) } };
+  if (!isCount(rows) || !isCount(bytes)) return null;
+  if (typeof crc !== 'string' || !/^[0-9a-f]{8}$/.test(crc)) return null;
+  if (cursor !== null && (typeof cursor !== 'string' || cursor.length > LONGEST_CURSOR)) return null;
+  if (cursor === null && kind === 'checkpoint' && rows > 0) return null; // these rows would come again
+  return { kind, tally: { cursor, rows, bytes, crc32: parseInt(crc, 16) } };
+}
+
+function isCount(value: unknown): value is number {
+  return Number.isSafeInteger(value) && Number(value) >= 0;
 }
 
 function parse(text: string): unknown {

@@ -2,13 +2,14 @@ import { readFile } from 'node:fs/promises';
 import { pipeline } from 'node:stream/promises';
 import { counted, printable } from '../terminal/text.ts';
 import { STDOUT, type PullCommand } from './arguments.ts';
+import { provedRows, type ProvingOptions } from './attempts.ts';
 import { Backoff, type Clock } from './backoff.ts';
 import { Interrupted, Refused } from './failure.ts';
 import { framed } from './framing.ts';
 import { httpSource, type Asking } from './http.ts';
 import { BEGINNING, sumOf, type Place } from './place.ts';
 import { createProgress, summary, type Progress } from './progress.ts';
-import { pull } from './pull.ts';
+import { DEFAULTS, pull } from './pull.ts';
 import { estimateOf, partsOf } from './questions.ts';
 import { Workspace } from './workspace.ts';
 
@@ -28,6 +29,8 @@ export interface PullIo {
 
 /** A connection on which nothing comes for so long is given up. */
 const IDLE_MS = 60_000;
+/** A server that takes so long to say about how many rows there are is not waited for. */
+const ESTIMATE_MS = 10_000;
 
 /** Runs a pull and tells on stderr how it went. Resolves with the exit code: 0 when the set is whole and proved, else 1. */
 export async function runPull(command: PullCommand, io: PullIo): Promise<0 | 1> {
@@ -106,9 +109,16 @@ class Run {
     const progress = await this.#progress(before);
     if (before.rows > 0) progress.line(`going on behind ${counted(before.rows)} rows`);
     const parts = workspace.task.parts.map(async (url, n) => {
-      for await (const piece of this.#pull(new URL(url), workspace.places[n] ?? BEGINNING, progress)) {
-        await workspace.add(n, piece);
-        progress.update(sumOf(workspace.places));
+      const from = workspace.places[n] ?? BEGINNING;
+      const firstRow = await workspace.firstRowOf(n);
+      const options = { ...this.#options(progress), from, firstRow };
+      for await (const step of provedRows(new URL(url), options)) {
+        if (step.kind === 'rows') await workspace.append(n, step.bytes);
+        else if (step.kind === 'void') await workspace.takeBack(n);
+        else {
+          await workspace.prove(n, step.place);
+          progress.update(sumOf(workspace.places));
+        }
       }
     });
     try {
@@ -128,29 +138,33 @@ class Run {
     progress: Progress,
     passed: (place: Place) => void,
   ): AsyncGenerator<Buffer, void, undefined> {
-    for await (const { chunks, place } of this.#pull(url, BEGINNING, progress)) {
+    for await (const { chunks, place } of pull(url, this.#options(progress))) {
       yield* chunks;
       passed(place);
       progress.update(place);
     }
   }
 
-  #pull(url: URL, from: Place, progress: Progress) {
-    const { compression, key, idleMs, signal } = this.#asking;
+  #options(progress: Progress): ProvingOptions {
     const { retryForMs } = this.#command;
     const onInterrupted = this.#interrupted((text) => progress.line(text));
     const { clock } = this.#io;
-    return pull(url, { from, compression, key, idleMs, signal, retryForMs, onInterrupted, clock });
+    return { ...DEFAULTS, ...this.#asking, retryForMs, onInterrupted, clock };
   }
 
   async #parts(): Promise<readonly string[]> {
     const { url, parallel, retryForMs } = this.#command;
     const { signal } = this.#asking;
     const onInterrupted = this.#interrupted((text) => this.#io.stderr.write(`${text}\n`));
-    const backoff = new Backoff({ clock: this.#io.clock, retryForMs, signal, onInterrupted });
+    const backoff = new Backoff({
+      ...{ clock: this.#io.clock, retryForMs, idleMs: IDLE_MS },
+      ...{ signal, onInterrupted },
+    });
     for (;;) {
       try {
-        return await partsOf(httpSource, url, parallel, this.#asking);
+        const attempt = backoff.attempt();
+        const asking = { ...this.#asking, signal: attempt.signal };
+        return await attempt.wait(() => partsOf(httpSource, url, parallel, asking));
       } catch (error) {
         await backoff.after(error);
       }
@@ -172,10 +186,14 @@ class Run {
 
   /** Only for show: a server that does not tell is pulled from nevertheless. */
   async #estimate(): Promise<number | null> {
+    const { signal } = this.#asking;
+    const limits = { retryForMs: 0, idleMs: ESTIMATE_MS, onInterrupted: () => undefined };
+    const attempt = new Backoff({ clock: this.#io.clock, signal, ...limits }).attempt();
+    const asking = { ...this.#asking, signal: attempt.signal };
     try {
-      return await estimateOf(httpSource, this.#command.url, this.#asking);
+      return await attempt.wait(() => estimateOf(httpSource, this.#command.url, asking));
     } catch (error) {
-      this.#asking.signal.throwIfAborted();
+      signal.throwIfAborted();
       if (error instanceof Refused || error instanceof Interrupted) return null;
       throw error;
     }

@@ -22,3 +22,10 @@ const PASSING: ReadonlySet<number> = new Set([408, 425, 429, 500, 502, 503, 504,
 export function failureOf(status: number, message: string, retryAfterMs = 0): Interrupted | Refused {
   return PASSING.has(status) ? new Interrupted(message, { retryAfterMs }) : new Refused(message);
 }
+
+const LONGEST_SHOWN = 200;
+
+/** The beginning of a text that a server sent, for a message: a server may send megabytes. */
+export function clipped(text: string): string {
+  return text.length > LONGEST_SHOWN ? `${text.slice(0, LONGEST_SHOWN)}…` : text;
+}

@@ -1,4 +1,5 @@
 import { csvHeader, csvLine } from '../serialize/csv-cell.ts';
+import { clipped, Refused } from './failure.ts';
 import { membersOf } from './json-row.ts';
 
 /** How rows are written; the same bytes as the server's own `format=` gives. */
@@ -10,6 +11,9 @@ const COMMA = 0x2c;
 /** So many rows are looked at for the columns of a table, and so many columns it has at most. */
 const SAMPLED_ROWS = 1_000;
 const MOST_COLUMNS = 1_000;
+const MIB = 1024 * 1024;
+/** They wait in memory until the columns are known. */
+const MOST_SAMPLED = 64 * MIB;
 
 type Bytes = AsyncIterable<Buffer>;
 
@@ -46,6 +50,7 @@ async function* asTable(
 ): AsyncGenerator<Buffer, void, undefined> {
   let columns = given;
   let first: string[] = [];
+  let sampled = 0;
   if (columns) yield Buffer.from(csvHeader(columns, false));
   for await (const lines of linesOf(rows)) {
     if (columns) {
@@ -53,6 +58,11 @@ async function* asTable(
       continue;
     }
     first = [...first, ...lines];
+    sampled += lines.reduce((sum, { length }) => sum + length, 0);
+    if (first.length < SAMPLED_ROWS && sampled > MOST_SAMPLED)
+      throw new Refused(
+        `the rows that columns are looked for in have more than ${MOST_SAMPLED / MIB} MiB: name columns by fields= in the URL`,
+      );
     if (first.length < SAMPLED_ROWS) continue;
     columns = columnsFound(first);
     yield Buffer.from(csvHeader(columns, false));
@@ -77,14 +87,26 @@ async function* linesOf(rows: Bytes): AsyncGenerator<string[], void, undefined> 
 
 function table(lines: readonly string[], columns: readonly string[]): Buffer {
   const keyColumn = columns.includes('_id') ? '_id' : 'id';
-  const written = lines.map((line) => {
-    const values = valuesOf(line, keyColumn);
-    return csvLine(
-      columns.map((name) => values.get(name)),
-      false,
-    );
-  });
+  const written = lines.map((line) =>
+    understood(line, () => {
+      const values = valuesOf(line, keyColumn);
+      return csvLine(
+        columns.map((name) => values.get(name)),
+        false,
+      );
+    }),
+  );
   return Buffer.from(written.join(''));
+}
+
+/** Refused when the row cannot be read. */
+function understood<T>(row: string, read: () => T): T {
+  try {
+    return read();
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error;
+    throw new Refused(`a row is not as the server writes rows: ${clipped(row)}`, { cause: error });
+  }
 }
 
 /** A row's values by the columns they go to: of a name given twice the first, as the server has it. */
@@ -109,7 +131,7 @@ function columnsFound(lines: readonly string[]): readonly string[] {
   const columns = new Set(['id', 'category', 'price']);
   let hasOwnId = false;
   for (const line of lines.slice(0, SAMPLED_ROWS)) {
-    for (const [name] of membersOf(line)) {
+    for (const [name] of understood(line, () => [...membersOf(line)])) {
       if (name === '_id')
         hasOwnId = true; // the key's name beside a field id of the row's own
       else if (columns.size < MOST_COLUMNS) columns.add(name);

@@ -1,8 +1,9 @@
 import { request as requestPlain, type ClientRequest, type IncomingMessage } from 'node:http';
 import { request as requestTls } from 'node:https';
 import type { Transform } from 'node:stream';
+import { Blocks } from './blocks.ts';
 import { decoderOf, type Compression } from './decode.ts';
-import { failureOf, Interrupted, Refused } from './failure.ts';
+import { clipped, failureOf, Interrupted, Refused } from './failure.ts';
 
 export interface Asking {
   readonly compression: Compression;
@@ -16,7 +17,10 @@ export interface Asking {
 /** Where answers come from: rejects with Interrupted when asking again may help, else with Refused. */
 export type Source = (url: URL, accept: string, asking: Asking) => Promise<AsyncIterable<Buffer>>;
 
+const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
 const LONGEST_PROBLEM = 64 * 1024;
+/** The longest JSON answer: 64 partitions, whose URLs have 8 KB each at most, or one item. */
+const LONGEST_JSON = 4 * 1024 * 1024;
 
 /**
  * The content of the answer to a GET, decoded. It ends where the connection ends, whole or cut: what came is passed on either
@@ -28,7 +32,7 @@ export const httpSource: Source = async (url, accept, asking) => {
   const decoder = decoderOf(coding);
   if (!decoder) {
     request.destroy();
-    throw new Refused(`the server answers with the coding ${String(coding)}`);
+    throw new Refused(`the server answers with the coding ${clipped(String(coding))}`);
   }
   const bytes = contentOf(request, response, decoder, asking.idleMs);
   const status = response.statusCode ?? 0;
@@ -36,7 +40,7 @@ export const httpSource: Source = async (url, accept, asking) => {
   const type = response.headers['content-type'] ?? 'nothing';
   if (type.split(';')[0] === accept) return bytes;
   request.destroy();
-  throw new Refused(`the server answers with ${type}, not with ${accept}`);
+  throw new Refused(`the server answers with ${clipped(type)}, not with ${accept}`);
 };
 
 function ask(url: URL, accept: string, { compression, key, idleMs, signal }: Asking) {
@@ -48,13 +52,18 @@ function ask(url: URL, accept: string, { compression, key, idleMs, signal }: Ask
   const send = url.protocol === 'https:' ? requestTls : requestPlain;
   return new Promise<{ request: ClientRequest; response: IncomingMessage }>((resolve, reject) => {
     const request = send(url, { agent: false, headers, signal });
-    request.on('error', (error) => reject(new Interrupted(error.message, { cause: error })));
+    request.on('error', (error) => reject(new Interrupted(messageOf(error), { cause: error })));
     request.on('response', (response) => resolve({ request, response }));
     request.setTimeout(idleMs, () =>
-      request.destroy(new Error(`nothing came for ${Math.round(idleMs / 1000)} s`)),
+      request.destroy(new Interrupted(`nothing came for ${Math.round(idleMs / 1000)} s`)),
     );
     request.end();
   });
+}
+
+function messageOf(error: Error): string {
+  const isMalformed = 'code' in error && String(error.code).startsWith('HPE_');
+  return isMalformed ? `the answer is not HTTP as it should be: ${error.message}` : error.message;
 }
 
 async function* contentOf(
@@ -78,6 +87,7 @@ async function* contentOf(
   response.on('close', () => decoder.end());
   try {
     yield* decoder as AsyncIterable<Buffer>;
+    if (request.errored instanceof Interrupted) throw request.errored; // it was silent for too long
   } catch (error) {
     if (error instanceof Error && 'errno' in error)
       throw new Interrupted(`the coding is broken: ${error.message}`, { cause: error });
@@ -95,10 +105,12 @@ async function problemOf(
   bytes: AsyncIterable<Buffer>,
 ): Promise<Error> {
   const seconds = Number(response.headers['retry-after'] ?? 0);
-  const text = (await textOf(bytes)).trim();
+  const text = (await bytesOf(bytes, LONGEST_PROBLEM)).toString().trim();
   const isProblem = response.headers['content-type']?.startsWith('application/problem+json') ?? false;
   const said = isProblem ? detailOf(text) : '';
-  const message = `the server answers ${status}${said === '' ? '' : `: ${said}`}`;
+  if (REDIRECTS.has(status))
+    return new Refused(`the server answers ${status}; a pull follows no redirects, give it the URL itself`);
+  const message = `the server answers ${status}${said === '' ? '' : `: ${clipped(said)}`}`;
   return failureOf(status, message, Number.isFinite(seconds) ? seconds * 1000 : 0);
 }
 
@@ -112,23 +124,25 @@ function detailOf(text: string): string {
   }
 }
 
-async function textOf(bytes: AsyncIterable<Buffer>): Promise<string> {
-  const chunks: Buffer[] = [];
+/** The whole content, or its beginning, a little longer than `most` bytes. */
+async function bytesOf(bytes: AsyncIterable<Buffer>, most: number): Promise<Buffer> {
+  const content = new Blocks();
   let length = 0;
   for await (const chunk of bytes) {
-    chunks.push(chunk);
+    content.add(chunk);
     length += chunk.length;
-    if (length > LONGEST_PROBLEM) break;
+    if (length > most) break;
   }
-  return Buffer.concat(chunks).toString();
+  return Buffer.concat(content.take());
 }
 
 /** The JSON a URL answers with. */
 export async function jsonOf(source: Source, url: URL, asking: Asking): Promise<unknown> {
-  const chunks: Buffer[] = [];
-  for await (const chunk of await source(url, 'application/json', asking)) chunks.push(chunk);
+  const json = await bytesOf(await source(url, 'application/json', asking), LONGEST_JSON);
+  if (json.length > LONGEST_JSON)
+    throw new Refused(`${url.pathname} answers with more than ${LONGEST_JSON / 1024 / 1024} MiB`);
   try {
-    return JSON.parse(Buffer.concat(chunks).toString());
+    return JSON.parse(json.toString());
   } catch (error) {
     if (error instanceof SyntaxError) throw new Interrupted(`half an answer came from ${url.pathname}`);
     throw error;

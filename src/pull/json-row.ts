@@ -12,7 +12,8 @@ export function* membersOf(row: string): Generator<readonly [name: string, json:
     yield [JSON.parse(row.slice(at, nameEnd)) as string, row.slice(nameEnd + 1, valueEnd)];
     at = valueEnd + 1; // behind , or }
   }
-  if (at < 2 || at !== row.length) throw new SyntaxError(`this row is not as the server writes it: ${row}`);
+  if (at < 2 || at !== row.length || row.at(-1) !== '}')
+    throw new SyntaxError('the row ends too early or too late');
 }
 
 function endOfValue(text: string, at: number): number {

@@ -1,53 +1,74 @@
+import { Refused } from './failure.ts';
+
 const LF = 0x0a;
 /** How the line of a row begins, and no control line does: with its key, `_id` beside a field `id` of the row's own. */
 const ROWS = ['{"id":', '{"_id":'].map((begin) => Buffer.from(begin));
+const MIB = 1024 * 1024;
 
-/** A run of whole row lines, or one control line without its end. */
+/**
+ * The longest row. A document has at most 16 MiB of BSON, and JSON makes at most six times as much of it: a control
+ * character, one byte, becomes \u0001.
+ */
+export const LONGEST_ROW = 100 * MIB;
+/** The longest control line: the detail of a problem, or a cursor, which must fit into a URL. */
+const LONGEST_CONTROL = 64 * 1024;
+const NOTHING = Buffer.alloc(0);
+
+/** Bytes of rows, of which the last may go on in the next part, or one control line without its end. */
 export type Part =
-  | { readonly kind: 'rows'; readonly bytes: Buffer; readonly rows: number }
+  | { readonly kind: 'rows'; readonly bytes: Buffer; /** Rows that end here. */ readonly rows: number }
   | { readonly kind: 'control'; readonly text: string };
 
-/** Cuts the bytes of an answer into runs of rows and control lines, wherever its chunks end. */
+/**
+ * Cuts the bytes of an answer into rows and control lines, wherever its chunks end. Rows are passed on as they come, so that
+ * it never holds more than a control line. Refused when a line is too long to be one.
+ */
 export class LineReader {
-  /** The pieces of a line that is not whole yet. */
-  #begun: Buffer[] = [];
+  /** The beginning of a line that may be a control line, or a row of which too little has come to tell. */
+  #begun = NOTHING;
+  /** Bytes of the row under way; 0: a line begins. */
+  #rowBytes = 0;
 
   *read(chunk: Buffer): Generator<Part, void, undefined> {
-    const first = chunk.indexOf(LF) + 1;
-    if (first === 0) {
-      this.#begun.push(chunk);
-      return;
+    let [run, rows] = [0, 0]; // where bytes of rows begin in this chunk, and the rows that end in it
+    for (let at = 0; at < chunk.length;) {
+      const behind = chunk.indexOf(LF, at) + 1; // 0: the line does not end here
+      const end = behind === 0 ? chunk.length : behind;
+      if (this.#rowBytes === 0 && (this.#begun.length > 0 || !isRow(chunk, at))) {
+        if (at > run) yield { kind: 'rows', bytes: chunk.subarray(run, at), rows };
+        const part = this.#begin(chunk.subarray(at, end), behind > 0);
+        if (part) yield part;
+        [run, rows] = [end, 0];
+      } else {
+        this.#growRow(end - at);
+        if (behind > 0) [this.#rowBytes, rows] = [0, rows + 1];
+      }
+      at = end;
     }
-    let at = 0;
-    if (this.#begun.length > 0) {
-      yield partOf(Buffer.concat([...this.#begun, chunk.subarray(0, first)]));
-      this.#begun = [];
-      at = first;
-    }
-    const end = chunk.lastIndexOf(LF) + 1;
-    yield* wholeLines(chunk.subarray(at, end));
-    if (end < chunk.length) this.#begun.push(chunk.subarray(end));
+    if (run < chunk.length) yield { kind: 'rows', bytes: chunk.subarray(run), rows };
   }
-}
 
-function* wholeLines(bytes: Buffer): Generator<Part, void, undefined> {
-  let [begin, rows] = [0, 0];
-  for (let at = 0; at < bytes.length;) {
-    const next = bytes.indexOf(LF, at) + 1;
-    if (isRow(bytes, at)) rows++;
-    else {
-      if (rows > 0) yield { kind: 'rows', bytes: bytes.subarray(begin, at), rows };
-      yield partOf(bytes.subarray(at, next));
-      [begin, rows] = [next, 0];
+  /** Adds to a line of which nobody knows yet what it is. Null: nobody knows yet, or it is a control line that goes on. */
+  #begin(bytes: Buffer, isWhole: boolean): Part | null {
+    const line = Buffer.concat([this.#begun, bytes]);
+    this.#begun = NOTHING;
+    if (isRow(line, 0)) {
+      this.#growRow(line.length);
+      if (isWhole) this.#rowBytes = 0;
+      return { kind: 'rows', bytes: line, rows: isWhole ? 1 : 0 };
     }
-    at = next;
+    if (line.length > LONGEST_CONTROL)
+      throw new Refused(`the server sends a line of more than ${LONGEST_CONTROL / 1024} KiB that is no row`);
+    if (isWhole) return { kind: 'control', text: line.toString('utf8', 0, line.length - 1) };
+    this.#begun = line;
+    return null;
   }
-  if (rows > 0) yield { kind: 'rows', bytes: bytes.subarray(begin), rows };
-}
 
-function partOf(line: Buffer): Part {
-  if (isRow(line, 0)) return { kind: 'rows', bytes: line, rows: 1 };
-  return { kind: 'control', text: line.toString('utf8', 0, line.length - 1) };
+  #growRow(bytes: number): void {
+    this.#rowBytes += bytes;
+    if (this.#rowBytes > LONGEST_ROW)
+      throw new Refused(`the server sends a row of more than ${LONGEST_ROW / MIB} MiB`);
+  }
 }
 
 function isRow(bytes: Buffer, at: number): boolean {

@@ -47,7 +47,8 @@ export function isComplete(url: URL, { rows, ended }: Place): boolean {
   return ended || (limit !== null && rows >= limit && rows > 0);
 }
 
-function limitOf(url: URL): number | null {
+/** How many rows a URL asks for; null: all. */
+export function limitOf(url: URL): number | null {
   const limit = url.searchParams.get('limit');
   return limit !== null && /^\d{1,15}$/.test(limit) ? Number(limit) : null;
 }

@@ -1,68 +1,57 @@
-import { provedPieces, type Piece } from './answer.ts';
-import { Backoff, REAL_CLOCK, type Clock } from './backoff.ts';
-import type { Compression } from './decode.ts';
-import { Interrupted } from './failure.ts';
-import { httpSource, type Source } from './http.ts';
-import { BEGINNING, isComplete, urlFrom, type Place } from './place.ts';
+import { provedRows, type ProvingOptions } from './attempts.ts';
+import { REAL_CLOCK } from './backoff.ts';
+import { Blocks } from './blocks.ts';
+import { httpSource } from './http.ts';
+import { BEGINNING, type Place } from './place.ts';
 
 export { Interrupted, Refused } from './failure.ts';
 export { BEGINNING, type Place } from './place.ts';
-export type { Piece } from './answer.ts';
 export type { Clock } from './backoff.ts';
 export type { Compression } from './decode.ts';
 
-export interface PullOptions {
-  /** Where an earlier pull of the same URL came to; the beginning by default. */
-  readonly from?: Place;
-  /** On the way; `br` by default. */
-  readonly compression?: Compression;
-  /** An API key. */
-  readonly key?: string | null;
-  readonly signal?: AbortSignal;
-  /** Gives up after so long without anything new. Milliseconds; 5 min by default. */
-  readonly retryForMs?: number;
-  /** A connection that is silent for so long is cut. Milliseconds; 60 s by default. */
-  readonly idleMs?: number;
-  /** Told of each cut, and how long is waited before the next attempt. */
-  readonly onInterrupted?: (failure: Interrupted, waitMs: number) => void;
-  readonly source?: Source;
-  readonly clock?: Clock;
+/** Whole rows that a control line has proved, and the place behind them. */
+export interface Piece {
+  readonly chunks: readonly Buffer[];
+  readonly rows: number;
+  readonly bytes: number;
+  readonly place: Place;
 }
 
-const RETRY_FOR_MS = 300_000;
-const IDLE_MS = 60_000;
+/** As ProvingOptions; what is left out has its default. */
+export type PullOptions = Partial<Omit<ProvingOptions, 'firstRow'>>;
+
 const NEVER = new AbortController().signal;
+
+/** What a pull does unless it is told otherwise. */
+export const DEFAULTS: ProvingOptions = {
+  from: BEGINNING,
+  firstRow: null,
+  compression: 'br',
+  key: null,
+  signal: NEVER,
+  retryForMs: 300_000,
+  idleMs: 60_000,
+  onInterrupted: () => undefined,
+  source: httpSource,
+  clock: REAL_CLOCK,
+};
 
 /**
  * The rows of an /items/stream URL as NDJSON, in pieces that are proved by rows, bytes and CRC-32, each row once, in order, through
  * whatever cuts: it asks again from the last proof. Returns when the set is whole. The place of the last piece is where another
- * pull goes on (`from`). At most one piece is held: 10,000 rows, 16 MiB or 5 s, whatever comes first.
+ * pull goes on (`from`). At most one piece is held: 10,000 rows, 16 MiB or 5 s, whatever comes first, and never more than 128 MiB.
  *
- * Rejects with Refused when the server says no, with the last Interrupted after `retryForMs` without anything new, with the
- * signal's reason once that is aborted.
+ * Rejects with Refused when the server says no or sends what no server does, with the last Interrupted after `retryForMs` without
+ * another proved row, with the signal's reason once that is aborted.
  */
 export async function* pull(
   url: URL | string,
   options: PullOptions = {},
 ): AsyncGenerator<Piece, void, undefined> {
-  const { source = httpSource, clock = REAL_CLOCK, retryForMs = RETRY_FOR_MS, signal = NEVER } = options;
-  const { compression = 'br', key = null, idleMs = IDLE_MS } = options;
-  const asking = { compression, key, idleMs, signal };
-  const whole = new URL(url);
-  const { onInterrupted = () => undefined } = options;
-  const backoff = new Backoff({ clock, retryForMs, signal, onInterrupted });
-  let place = options.from ?? BEGINNING;
-  while (!isComplete(whole, place)) {
-    try {
-      const bytes = await source(urlFrom(whole, place), 'application/x-ndjson', asking);
-      for await (const piece of provedPieces(bytes, place)) {
-        place = piece.place;
-        backoff.reset();
-        yield piece;
-      }
-      if (!isComplete(whole, place)) throw new Interrupted('the connection was cut');
-    } catch (error) {
-      await backoff.after(error);
-    }
+  const held = new Blocks();
+  for await (const step of provedRows(new URL(url), { ...DEFAULTS, ...options })) {
+    if (step.kind === 'rows') held.add(step.bytes);
+    else if (step.kind === 'void') held.take();
+    else yield { chunks: held.take(), rows: step.rows, bytes: step.bytes, place: step.place };
   }
 }

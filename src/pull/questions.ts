@@ -14,16 +14,28 @@ export async function partsOf(source: Source, stream: URL, n: number, asking: As
   const url = sibling(stream, '/partitions');
   url.searchParams.delete('sort'); // it is in order of id, what parts are anyway
   url.searchParams.set('n', String(n));
-  const { partitions } = Object(await jsonOf(source, url, asking)) as { partitions?: { url?: unknown }[] };
-  const found = partitions?.map((part) => part.url);
-  if (!found?.length || !found.every((part) => typeof part === 'string'))
-    throw new Refused(`${url.pathname} answers something else than partitions`);
+  const { partitions } = Object(await jsonOf(source, url, asking)) as { partitions?: unknown };
+  const found = urlsOf(partitions, stream);
+  if (!found || found.length === 0 || found.length > n)
+    throw new Refused(`${url.pathname} answers something else than 1 to ${n} partitions`);
   // Behind a proxy the stream may lie under another path than the server knows.
   return found.map((part) => {
     const next = new URL(stream);
-    next.search = new URL(part, stream).search;
+    next.search = part.search;
     return next.href;
   });
+}
+
+/** Null when one of them is no partition. */
+function urlsOf(partitions: unknown, stream: URL): URL[] | null {
+  if (!Array.isArray(partitions)) return null;
+  const urls: URL[] = [];
+  for (const partition of partitions as unknown[]) {
+    const { url } = Object(partition) as { url?: unknown };
+    if (typeof url !== 'string' || !URL.canParse(url, stream.href)) return null;
+    urls.push(new URL(url, stream));
+  }
+  return urls;
 }
 
 /** About how many rows a stream has; null when the server cannot tell. */
@@ -40,8 +52,9 @@ export async function estimateOf(source: Source, stream: URL, asking: Asking): P
   const { page } = Object(await jsonOf(source, url, asking)) as {
     page?: { total?: unknown; totalIs?: unknown };
   };
-  if (typeof page?.total !== 'number' || page.totalIs === 'atLeast') return null;
-  return Math.min(page.total, Number(stream.searchParams.get('limit') ?? Infinity));
+  const total = page?.total;
+  if (typeof total !== 'number' || !(total >= 0) || page?.totalIs === 'atLeast') return null;
+  return Math.min(total, Number(stream.searchParams.get('limit') ?? Infinity));
 }
 
 /** Another resource of the same collection: `/items/stream` and `/partitions` make `/items/partitions`. */

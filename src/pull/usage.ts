@@ -17,12 +17,15 @@ Pulls a set from GET /items/stream through whatever cuts, proves it, and gives t
   --compression NAME   on the way: br (default), gzip or none
   --key-file FILE      a file whose first line is the API key
 
-  --retry-for SECONDS  gives up after so long without anything new (default 300)
+  --retry-for SECONDS  gives up after waiting so long without another proved row (default 300)
   --restart            throws away what an earlier run left
 
 What is proved: rows travel as NDJSON with checkpoints, whatever the format of the file. Only rows are kept that a
 checkpoint has proved by their number, bytes and CRC-32; after a cut it goes on behind the last of them. Nothing else
 reaches FILE or standard output. What is in the file is read back and checked before it gets its name.
+
+The server is not trusted: a row of more than 100 MiB, a control line of more than 64 KiB, more than 128 MiB without a
+checkpoint, a redirect, or a stream that begins again ends the pull. At most one piece is held in memory.
 
 Run it again after anything: rows wait in FILE.part, proofs in FILE.part.state until the set is whole. A pull of another
 URL into the same FILE is refused. Standard output cannot be taken back, so a pull into a pipe begins anew; it is whole

@@ -1,12 +1,11 @@
 import { assemble, removeParts, type Shape, type WholePart } from './assemble.ts';
 import { Refused } from './failure.ts';
-import { lastTruePlace, PartFile } from './part-file.ts';
+import { firstRowOf, lastTruePlace, PartFile } from './part-file.ts';
 import { BEGINNING, sumOf, type Place } from './place.ts';
 import { StateFile, type Task } from './state.ts';
-import type { Piece } from './answer.ts';
 
 /**
- * What lies beside the file while it is pulled: `FILE.part` with the rows that are proved (`FILE.part.1` and so on when there are
+ * What lies beside the file while it is pulled: `FILE.part` with the rows (`FILE.part.1` and so on when there are
  * several parts) and `FILE.part.state`, see state.ts. Killed at any time, the next run finds all that was proved.
  */
 export class Workspace {
@@ -61,11 +60,26 @@ export class Workspace {
     return this.#places;
   }
 
-  /** First the rows, then the word that they are there. */
-  async add(part: number, { chunks, place }: Piece): Promise<void> {
-    await this.#files[part]?.append(chunks);
+  /** How the first row of a part begins, see Proof; null when it has none. */
+  firstRowOf(part: number): Promise<string | null> {
+    return firstRowOf(this.#parts()[part]?.file ?? '', this.#places[part] ?? BEGINNING);
+  }
+
+  /** Adds rows that are not proved yet. */
+  async append(part: number, bytes: Buffer): Promise<void> {
+    await this.#files[part]?.append(bytes);
+  }
+
+  /** Rows up to a place are proved: first the rows, then the word that they are there. */
+  async prove(part: number, place: Place): Promise<void> {
+    await this.#files[part]?.flush();
     await this.#state.add(part, place);
     this.#places[part] = place;
+  }
+
+  /** Takes back the rows that are not proved. */
+  async takeBack(part: number): Promise<void> {
+    await this.#files[part]?.takeBack(this.#places[part] ?? BEGINNING);
   }
 
   /** Closes everything; what has no row is of no use to the next run and goes away. */

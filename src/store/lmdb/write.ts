@@ -32,13 +32,13 @@ export const FORMATS = { first: 'sluice items 1', decimals: 'sluice items 2' } a
  */
 export class LmdbWriter {
   readonly #tables: Tables;
-  readonly #commits: Commits;
+  readonly #commits: Pick<Commits, 'run'>;
   readonly #transactionRows: number;
   #queue: LmdbInsert[] = [];
   #running: Promise<void> = Promise.resolve();
 
   /** `transactionRows`: rows of one transaction, 512 by default. */
-  constructor(tables: Tables, commits: Commits, transactionRows: number = TRANSACTION_ROWS) {
+  constructor(tables: Tables, commits: Pick<Commits, 'run'>, transactionRows: number = TRANSACTION_ROWS) {
     this.#tables = tables;
     this.#commits = commits;
     this.#transactionRows = transactionRows;
@@ -63,7 +63,8 @@ export class LmdbWriter {
       const steps = this.#nextSteps();
       try {
         const outcomes = await this.#commits.run(() => this.#writeAll(steps));
-        steps.forEach(({ insert, index }, at) => insert.note(index, outcomes[at] ?? 'skipped'));
+        if (outcomes.length !== steps.length) throw new TypeError('a row without an outcome');
+        for (const [at, outcome] of outcomes.entries()) steps[at]?.insert.note(steps[at].index, outcome);
       } catch (error) {
         for (const { insert } of steps) insert.fail(error);
       }

@@ -18,6 +18,15 @@ async function readAll(files: FileStore, name: string, start: number, end: numbe
   return Buffer.concat(chunks);
 }
 
+test('GridFS: all names are told, also when they are more than one reply has', async (t) => {
+  const mongo = await testMongoStore(t);
+  if (!mongo) return;
+  const names = Array.from({ length: 100_001 }, (_, n) => `a.${String(n).padStart(6, '0')}`);
+  const documents = names.map((_id) => ({ _id: _id as never }));
+  await mongo.client.db().collection('exports.files').insertMany(documents);
+  assert.deepEqual(await mongo.store.files.names(), names);
+});
+
 for (const [place, open] of PLACES) {
   test(`${place}: any range of a file is what was written, unfinished and finished`, async (t) => {
     const files = await open(t);

@@ -7,6 +7,8 @@ import type { MongoConnection } from './connection.ts';
 const CHUNK_BYTES = 255 * 1024;
 /** Chunks asked for at a time: about a megabyte. */
 const READ_CHUNKS = 4;
+/** Names asked for at a time. */
+const NAMES = 10_000;
 const FILES = 'exports.files';
 const CHUNKS = 'exports.chunks';
 
@@ -81,12 +83,19 @@ export class GridFs implements FileStore {
   }
 
   async names(): Promise<readonly string[]> {
-    const files = await this.#files({}, { _id: 1 });
-    return files.map(({ _id }) => String(_id)).filter(isFileName);
+    const names: string[] = [];
+    for (let filter: Document = {}; ;) {
+      const files = await this.#files(filter, { _id: 1 });
+      const last = files.at(-1);
+      if (!last) return names.filter(isFileName);
+      for (const { _id } of files) names.push(String(_id));
+      filter = { _id: { $gt: last._id as unknown } };
+    }
   }
 
+  /** One reply's worth of them, in order of name. */
   async #files(filter: Document, projection: Document): Promise<Document[]> {
-    const find = { find: FILES, filter, projection, batchSize: 100_000, singleBatch: true };
+    const find = { find: FILES, filter, projection, sort: { _id: 1 }, batchSize: NAMES, singleBatch: true };
     const { cursor } = await this.#connection.run(find, { readPreference: 'primaryPreferred' });
     return (cursor as { firstBatch: Document[] }).firstBatch;
   }

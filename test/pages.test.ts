@@ -175,6 +175,11 @@ for (const [store, engine] of COMBINATIONS) {
         assert.equal(await again.text(), '');
       }
       assert.equal((await server.get('/items?limit=3', { 'if-none-match': etag })).status, 200);
+      for (const malformed of [etag.slice(3, -1), `${etag} "x"`, `"x" ${etag}`, `*, ${etag}`, `x${etag}`]) {
+        const refused = await server.get('/items', { 'if-none-match': malformed });
+        assert.equal(refused.status, 400, malformed);
+        assert.equal(((await refused.json()) as { code: string }).code, 'invalid-header');
+      }
       // RFC 9110, 13.1.1: If-Match compares strongly, and a page's tag is weak.
       assert.equal((await server.get('/items', { 'if-match': etag })).status, 412);
       assert.equal((await server.get('/items', { 'if-match': '*' })).status, 200);

@@ -1,5 +1,5 @@
 import type { Reply, Request } from './edge.ts';
-import { checkIfMatch, opaque } from './precondition.ts';
+import { checkIfMatch, isNoneMatched } from './precondition.ts';
 
 /** What a 304 does not repeat: its reader has the body that these describe. */
 const ABOUT_THE_BODY: ReadonlySet<string> = new Set([
@@ -13,19 +13,16 @@ const ABOUT_THE_BODY: ReadonlySet<string> = new Set([
 /**
  * What the conditions of a GET or HEAD make of its answer, in the order of RFC 9110, 13.2.2: AppError
  * `precondition-failed` when If-Match does not name its ETag (strong comparison, so never a weak one), 304 when
- * If-None-Match does (weak comparison). Tags are those of the content, whatever its coding. Answers without one have no conditions.
- * `headers` are those with which the 200 would travel, and the 304 repeats them (15.4.5).
+ * If-None-Match does (weak comparison), `invalid-header` when one of them is malformed. Tags are those of the content,
+ * whatever its coding. Answers without one have no conditions. `headers` are those with which the 200 would travel, and the
+ * 304 repeats them (15.4.5).
  */
 export function conditional(request: Request, reply: Reply, headers: Reply['headers']): Reply {
   const { etag } = reply.headers;
   const reading = request.method === 'GET' || request.method === 'HEAD';
   if (!reading || reply.status !== 200 || etag === undefined) return reply;
   checkIfMatch(request, etag);
-  const asked = request.headers['if-none-match'];
-  if (asked === undefined) return reply;
-  const tags = asked.match(/\*|"[^"]*"/g) ?? [];
-  const same = tags.some((tag) => tag === '*' || opaque(tag) === opaque(etag));
-  if (!same) return reply;
+  if (!isNoneMatched(request, etag)) return reply;
   const repeated = Object.entries(headers).filter(([name]) => !ABOUT_THE_BODY.has(name));
   return { ...reply, status: 304, headers: Object.fromEntries(repeated), body: { kind: 'none' } };
 }

@@ -35,8 +35,14 @@ export function checkIfMatch({ headers }: Request, etag: string): void {
   if (match !== null && !matches(match, { etag }, isSameStrongly)) throw failed('If-Match', match, { etag });
 }
 
+/** Whether If-None-Match, when there is one, names this tag of what is about to be shown. AppError `invalid-header` when it is malformed. */
+export function isNoneMatched({ headers }: Request, etag: string): boolean {
+  const noneMatch = readTags('If-None-Match', headers['if-none-match']);
+  return noneMatch !== null && matches(noneMatch, { etag }, isSameWeakly);
+}
+
 /** A tag without its weakness and without the coding that applyCoding adds. */
-export function opaque(tag: string): string {
+function opaque(tag: string): string {
   return tag.replace(/^W\//, '').replace(/^"(.*?)(-(br|gzip|zstd))?"$/, '$1');
 }
 

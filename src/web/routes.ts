@@ -69,7 +69,7 @@ function pageRoute(page: Uint8Array): Route {
         },
         304: { description: 'It is the one that If-None-Match names', headers: ['ETag'] },
       },
-      problems: ['precondition-failed'],
+      problems: ['invalid-header', 'precondition-failed'],
     },
     handler: (request) => {
       acceptable(request);
@@ -108,7 +108,7 @@ function fileRoute(assets: string, version: string, files: ReadonlyMap<string, U
         },
         304: { description: 'It is the one that If-None-Match names', headers: ['ETag'] },
       },
-      problems: ['not-found', 'invalid-url', 'precondition-failed'],
+      problems: ['not-found', 'invalid-url', 'invalid-header', 'precondition-failed'],
     },
     handler: (request, { file = '' }) => {
       parseQuery(request.query, []);

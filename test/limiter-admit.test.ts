@@ -182,6 +182,44 @@ test('a stream holds its slot from before it is made until it ends, also when it
   assert.equal(slots.open, 0);
 });
 
+test('a request shows its key once, however often somebody asks who it is', async () => {
+  let asked = 0;
+  const authenticate = (authorization: string | undefined) => (asked++, KEYS(authorization));
+  const { admit } = admissions({ authenticate });
+  const streaming = admit.streaming(() => streamReply(() => Promise.resolve()));
+  const given = request({ headers: { authorization: 'Bearer alice-key' } });
+  assert.equal((await admit.admit(given)).refused, null);
+  assert.deepEqual(admit.clientOf(given), { name: 'key:alice', hasKey: true });
+  await run(await streaming(given, {}), sink().sink);
+  assert.deepEqual(admit.clientOf(given), { name: 'key:alice', hasKey: true });
+  assert.equal(asked, 1);
+});
+
+test('a file holds its slot from before its head is sent, and gives it back when it is not sent after all', async () => {
+  const { admit, slots } = admissions();
+  let written = 0;
+  const handler = admit.streaming(() => ({
+    status: 200,
+    headers: { etag: '"a"' },
+    body: { kind: 'file', length: 9, write: () => (written++, Promise.resolve()) },
+  }));
+  const replies = [await handler(request(), {}), await handler(request(), {})];
+  await assert.rejects(Promise.resolve(handler(request(), {})), { code: 'too-many-streams' });
+  for (const reply of replies) await run(reply, sink().sink);
+  assert.deepEqual([slots.open, written], [0, 2]);
+  const known = await handler(request({ headers: { 'if-none-match': '"a"' } }), {});
+  assert.deepEqual([known.status, slots.open], [304, 0]);
+  for (const headers of [{ 'if-match': '"b"' }, { range: 'bytes=9-' }, { 'if-none-match': 'a' }] as const)
+    await assert.rejects(Promise.resolve(handler(request({ headers }), {})), AppError);
+  assert.equal(slots.open, 0);
+  const part = await handler(request({ headers: { range: 'bytes=2-4' } }), {});
+  assert.deepEqual([part.status, part.body.kind, slots.open], [206, 'stream', 1]);
+  const gone = sink();
+  gone.leave();
+  await run(part, gone.sink);
+  assert.equal(slots.open, 0);
+});
+
 test('a client that goes frees its slot at once, before what runs for it has wound down', async () => {
   const { admit, slots } = admissions();
   let windDown: () => void = () => undefined;

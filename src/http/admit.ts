@@ -4,8 +4,10 @@ import { limitHeaders, tooManyRequests, type Policy } from '../limiter/policy.ts
 import type { Backlog } from '../limiter/backlog.ts';
 import type { StreamSlots } from '../limiter/streams.ts';
 import type { ClientReader } from './client.ts';
-import type { FileBody, Reply, Request } from './edge.ts';
+import { conditional } from './conditional.ts';
+import type { Reply, Request } from './edge.ts';
 import type { Authenticate } from './keys.ts';
+import { ranged } from './range.ts';
 import type { Handler } from './router.ts';
 
 /** Asked by machines that start and stop this one: a probe that is refused would kill a server for being busy. */
@@ -82,17 +84,17 @@ export class Admissions {
    */
   streaming(handler: Handler): Handler {
     return async (request, parameters) => {
-      const { client } = this.identify(request);
-      const release = this.options.slots.acquire(client);
+      const release = this.options.slots.acquire(this.clientOf(request).name);
       let reply: Reply;
       try {
         reply = await handler(request, parameters);
+        // What becomes of a file is decided while the slot is held: it may be a part of it, or nothing at all.
+        if (reply.body.kind === 'file') reply = ranged(request, conditional(request, reply));
       } catch (error) {
         release();
         throw error;
       }
       const { body } = reply;
-      if (body.kind === 'file') return { ...reply, body: this.counted(body, client, release) };
       if (body.kind !== 'stream') {
         release();
         return reply;
@@ -112,26 +114,10 @@ export class Admissions {
     };
   }
 
-  /** A file may never be written, so its slot is only looked for before, and taken when it is. */
-  private counted(body: FileBody, client: string, release: () => void): FileBody {
-    release();
-    return {
-      ...body,
-      write: async (sink, start, end) => {
-        const done = this.options.slots.acquire(client);
-        try {
-          await body.write(sink, start, end);
-        } finally {
-          done();
-        }
-      },
-    };
-  }
-
-  /** Who asks: a key's name after KEY_PREFIX, or an address; and whether a key is needed to ask at all. */
+  /** Who asks, as `admit` found out: a key's name after KEY_PREFIX, or an address; and whether a key is needed to ask at all. */
   clientOf(request: Request): { readonly name: string; readonly hasKey: boolean } {
-    const { client } = this.identify(request);
-    return { name: client, hasKey: this.options.authenticate !== null };
+    const name = request.notes.client === '' ? this.identify(request).client : request.notes.client;
+    return { name, hasKey: this.options.authenticate !== null };
   }
 
   private decide(request: Request, { refused }: Identity, policy: Policy, taken: Taken): Admission {

@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { promisify } from 'node:util';
 import type { Export } from '../src/exports/export.ts';
+import type { Store } from '../src/store/store.ts';
 import { awaited, exportRows, fileOf, order, post } from './support/exports.ts';
 import { testDirectory } from './support/lmdb.ts';
 import { serverOn, testServer } from './support/server.ts';
@@ -143,6 +144,37 @@ test("with keys, a client has its own exports only, and its own limit: another's
   const remove = (headers = {}) => fetch(`${server.url}/exports/${id}`, { method: 'DELETE', headers });
   assert.equal((await remove(bob)).status, 404);
   assert.equal((await remove(ada)).status, 200);
+});
+
+test('a file that goes while it is asked for is not found, and one that is lost is our own fault', async (t) => {
+  const meanwhile: { work: () => Promise<unknown> } = { work: () => Promise.resolve() };
+  const tapStore = (store: Store): Store => ({
+    ...store,
+    ping: () => store.ping(),
+    close: () => store.close(),
+    files: {
+      create: (...call) => store.files.create(...call),
+      read: (...call) => store.files.read(...call),
+      remove: (...call) => store.files.remove(...call),
+      names: () => store.files.names(),
+      size: async (name) => {
+        await meanwhile.work();
+        return store.files.size(name);
+      },
+    },
+  });
+  const server = await serverOn(t, { MONGODB_URI: '' }, { tapStore });
+  await server.insert(exportRows(10));
+  const { id } = await awaited(server.url, (await order(server.url, {})).id);
+  const lost = await awaited(server.url, (await order(server.url, {})).id);
+  meanwhile.work = () => fetch(`${server.url}/exports/${id}`, { method: 'DELETE' });
+  const gone = await server.get(`/exports/${id}/file`);
+  assert.equal(gone.status, 404);
+  assert.equal(((await gone.json()) as { code: string }).code, 'not-found');
+  meanwhile.work = async () => {
+    for (const name of await server.store.files.names()) await server.store.files.remove(name);
+  };
+  assert.equal((await server.get(`/exports/${lost.id}/file`)).status, 500);
 });
 
 /** A data directory whose export files have so many bytes of room; null, and the test skipped, where none can be mounted. */

@@ -140,7 +140,10 @@ function getFile(options: ExportRoutesOptions): Handler {
     const job = await find(options, request, id);
     if (job.state !== 'complete') throw notComplete(job);
     const { name, bytes } = job.file;
-    if ((await files.size(name)) !== bytes) throw new FileGoneError(name);
+    if ((await files.size(name)) !== bytes) {
+      await find(options, request, id); // it may have been removed meanwhile, and its file with it
+      throw new FileGoneError(name);
+    }
     return {
       status: 200,
       headers: headersOf(job),

@@ -2,6 +2,7 @@ import type { Sink } from '../stream/sink.ts';
 import type { BodyCollector } from './body.ts';
 import type { Body, EngineOptions, Notes, Reply, Request } from './edge.ts';
 import { failure } from './failure.ts';
+import { newNotes } from './notes.ts';
 import type { Watch } from './watch.ts';
 
 /** What the exchanges of one engine share. */
@@ -24,7 +25,7 @@ export abstract class Exchange implements Request {
   readonly query: string;
   readonly headers: Request['headers'];
   readonly address: string;
-  readonly notes: Notes = { route: null, client: '', rows: 0, failure: null };
+  readonly notes: Notes = newNotes();
   protected readonly exchanges: Exchanges;
   /** null when no body is to come. */
   protected incoming: BodyCollector | null = null;

@@ -113,14 +113,13 @@ async function importItems(argv: readonly string[]): Promise<number> {
     LOG_LEVEL: config.LOG_LEVEL === 'info' ? 'warn' : config.LOG_LEVEL,
   });
   const store = await openStore(config, new Slots(), log, { bulk: true });
-  const abort = new AbortController();
-  process.once('SIGINT', () => abort.abort(new Error('interrupted')));
+  const signal = interruption();
   try {
     return await runImport(command, store.items, {
       stdin: process.stdin,
       stderr: process.stderr,
       isTTY: process.stderr.isTTY,
-      signal: abort.signal,
+      signal,
     });
   } finally {
     await store.close();
@@ -129,11 +128,21 @@ async function importItems(argv: readonly string[]): Promise<number> {
 
 function pullItems(argv: readonly string[]): Promise<number> {
   const command = parsePullArguments(argv);
-  const abort = new AbortController();
-  for (const name of ['SIGTERM', 'SIGINT'] as const)
-    process.once(name, () => abort.abort(new Error('interrupted')));
+  const signal = interruption();
   const { stdout, stderr } = process;
-  return runPull(command, { stdout, stderr, isTTY: stderr.isTTY, signal: abort.signal, clock: REAL_CLOCK });
+  return runPull(command, { stdout, stderr, isTTY: stderr.isTTY, signal, clock: REAL_CLOCK });
+}
+
+/** Aborted by the first SIGTERM or SIGINT: what a command does then ends in order. A second one ends the process at once. */
+function interruption(): AbortSignal {
+  const abort = new AbortController();
+  const names = ['SIGTERM', 'SIGINT'] as const;
+  const hear = () => {
+    for (const name of names) process.off(name, hear);
+    abort.abort(new Error('interrupted'));
+  };
+  for (const name of names) process.on(name, hear);
+  return abort.signal;
 }
 
 function print(text: string): number {

@@ -31,5 +31,7 @@ How a file is read:
     replace          the new row replaces it
 
 Bad rows are reported with their line and counted, and the import goes on; one without category or price is bad.
+SIGTERM and SIGINT stop it in order: batches under way are finished, and it says how many rows are in.
+
 Exit codes: 0 all rows are in, 1 some are not or the import stopped, 2 wrong use.
 `;

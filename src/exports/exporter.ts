@@ -6,8 +6,10 @@ import { STATES, type State } from './export.ts';
 import { claim, dueIn, filesOf, isExpired, isFinal, LeaseLostError, type Job, type Running } from './job.ts';
 import type { Log } from './log.ts';
 
-/** How often the records are looked through for what is due, lost or over. Milliseconds. */
+/** How often it is looked for what is due, lost or over. Milliseconds. */
 const LOOK_MS = 5_000;
+/** How often all records are looked through, which costs more the more there are: for stray files, and to count. Milliseconds. */
+const ALL_MS = 60_000;
 /** A file that no record names is removed when it was found so for this long: what is read of the records may be late. */
 const STRAY_MS = 60_000;
 
@@ -31,6 +33,8 @@ export class Exporter {
   /** Files that no record named, and when that was seen first. */
   #strays = new Map<string, number>();
   #counts = countsOf([]);
+  /** When all records are looked through next. */
+  #lookAtAll = -Infinity;
   #looking: Promise<void>;
 
   constructor(options: ExporterOptions) {
@@ -44,7 +48,7 @@ export class Exporter {
     return this.#running.size;
   }
 
-  /** How many exports of each state the store has, whoever works on them, as the last look found them. */
+  /** How many exports of each state the store has, whoever works on them, as the last look at all found them. */
   get counts(): Readonly<Record<State, number>> {
     return this.#counts;
   }
@@ -122,23 +126,43 @@ export class Exporter {
     return this.#stop.signal.aborted;
   }
 
+  /** At exports on their way, and at those whose time is over; now and then at all. */
   async #look(): Promise<void> {
+    const { jobs, now } = this.#options;
+    const { signal } = this.#stop;
+    if (now().getTime() >= this.#lookAtAll) {
+      await this.#lookThrough();
+      this.#lookAtAll = now().getTime() + ALL_MS;
+      return;
+    }
+    for (const job of await jobs.ended(signal)) await this.#expire(job);
+    await this.#offerDue(await jobs.live(signal));
+  }
+
+  async #lookThrough(): Promise<void> {
     const { jobs, files, now } = this.#options;
     const names = await files.names(); // before the jobs: a file is made after its job was claimed
-    const needed = new Set<string>();
-    const found = await jobs.all(this.#stop.signal);
-    this.#counts = countsOf(found);
-    for (const job of found) {
-      if (isExpired(job, now())) {
-        await jobs.change(job.id, (current) => (isExpired(current, now()) ? null : current));
-        for (const name of filesOf(job)) await files.remove(name);
-        continue;
-      }
-      for (const name of filesOf(job)) needed.add(name);
-      const wait = dueIn(job, now());
+    const all = await jobs.all(this.#stop.signal);
+    this.#counts = countsOf(all.jobs);
+    await jobs.repair(all);
+    const kept = all.jobs.filter((job) => !isExpired(job, now()));
+    for (const job of all.jobs) if (isExpired(job, now())) await this.#expire(job);
+    await this.#offerDue(kept);
+    const needed = new Set(kept.flatMap(filesOf));
+    await this.#removeStrays(names.filter((name) => !needed.has(name)));
+  }
+
+  async #expire(job: Job): Promise<void> {
+    const { jobs, files, now } = this.#options;
+    await jobs.change(job.id, (current) => (isExpired(current, now()) ? null : current));
+    for (const name of filesOf(job)) await files.remove(name);
+  }
+
+  async #offerDue(jobs: readonly Job[]): Promise<void> {
+    for (const job of jobs) {
+      const wait = dueIn(job, this.#options.now());
       if (wait !== null && !this.#running.has(job.id)) await this.#offer(job.id, Math.max(0, wait));
     }
-    await this.#removeStrays(names.filter((name) => !needed.has(name)));
   }
 
   async #removeStrays(found: readonly string[]): Promise<void> {

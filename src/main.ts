@@ -154,7 +154,7 @@ async function start(
   const exporter = new Exporter({
     ...{ jobs, files, items: store.items, lasting, transcoder, log, now, leaseMs, pause },
     ttlMs: config.EXPORT_TTL,
-    openQueue: await queueOpener(config, log),
+    openQueue: await queueOpener(config, log, () => jobs.storeId()),
   });
   closes.push(() => exporter.close());
   const { serve, routes } = createApp({

@@ -4,6 +4,7 @@ import { EventEmitter, on, once } from 'node:events';
 import { test, type TestContext } from 'node:test';
 import { BullQueue } from '../src/queue/bullmq.ts';
 import { LocalQueue } from '../src/queue/local.ts';
+import { queueOpener } from '../src/queue/open.ts';
 import type { JobQueue, QueueOptions } from '../src/queue/queue.ts';
 import { testRedis, type TestRedis } from './support/redis.ts';
 
@@ -110,6 +111,39 @@ for (const [name, place] of PLACES) {
     assert.deepEqual(begun, ['one']);
   });
 }
+
+test('bullmq: stores share a queue when they are one store, and only then', async (t) => {
+  const redis = await testRedis(t);
+  if (!redis) return;
+  const settings = { REDIS_URL: redis.url, EXPORT_CONCURRENCY: 1 };
+  const events = new EventEmitter();
+  const ids = ['a', 'a', 'b'];
+  const queues: JobQueue[] = [];
+  let isAway = true;
+  for (const [process, id] of ids.entries()) {
+    const storeId = () => (isAway ? Promise.reject(new Error('away')) : Promise.resolve(id));
+    const open = await queueOpener(settings, quiet, storeId);
+    const work = (job: string) => {
+      events.emit('done', `${job} in ${ids[process]}`);
+      return Promise.resolve(null);
+    };
+    queues.push(open({ work }));
+  }
+  await assert.rejects(queues[0]?.add('early') ?? Promise.resolve(), /away/);
+  isAway = false;
+  const done = take(events, 'done', 6);
+  for (const queue of queues) for (const job of ['x', 'y']) await queue.add(`${job}${queues.indexOf(queue)}`);
+  assert.deepEqual((await done).toSorted(), [
+    'x0 in a',
+    'x1 in a',
+    'x2 in b',
+    'y0 in a',
+    'y1 in a',
+    'y2 in b',
+  ]);
+  for (const queue of queues) await queue.close();
+  await assert.rejects(queues[0]?.add('late') ?? Promise.resolve(), /closed/);
+});
 
 test('bullmq: Redis is killed and comes back empty: who adds is told, and what is added then is worked on', async (t) => {
   const redis = await testRedis(t);

@@ -117,7 +117,7 @@ export class Metrics {
     this.#gauge('sluice_exports_running', 'Exports that are worked on', runningExports);
     new Gauge({
       name: 'sluice_exports',
-      help: 'Exports in the store, by state: queued, running, complete, failed, cancelled; a few seconds old, and the same from all processes',
+      help: 'Exports in the store, by state: queued, running, complete, failed, cancelled; up to a minute old, and the same from all processes',
       labelNames: ['state'],
       aggregator: 'max',
       registers: [this.#registry],

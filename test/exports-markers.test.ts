@@ -23,6 +23,7 @@ function counting(records: RecordStore): RecordStore & { rows: number } {
       counted.rows++;
       return records.get(...call);
     },
+    confirm: (...call: Parameters<RecordStore['confirm']>) => records.confirm(...call),
     change: (...call: Parameters<RecordStore['change']>) => records.change(...call),
   };
   return counted;

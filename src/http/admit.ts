@@ -89,7 +89,7 @@ export class Admissions {
       try {
         reply = await handler(request, parameters);
         // What becomes of a file is decided while the slot is held: it may be a part of it, or nothing at all.
-        if (reply.body.kind === 'file') reply = ranged(request, conditional(request, reply));
+        if (reply.body.kind === 'file') reply = ranged(request, conditional(request, reply, reply.headers));
       } catch (error) {
         release();
         throw error;

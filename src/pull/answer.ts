@@ -35,7 +35,7 @@ const MIB = 1024 * 1024;
 /** A server puts a checkpoint behind 16 MiB of rows at the latest, or behind the one row that goes over them. */
 const MOST_UNPROVED = 128 * MIB;
 /** A cursor goes into a URL, of which the server reads so much. */
-const LONGEST_CURSOR = 8192;
+const LONGEST_CURSOR = 12 * 1024;
 /** So much of a row tells it from all others: its id stands first and fits into a URL. */
 export const LONGEST_BEGINNING = 8192;
 const LF = 0x0a;

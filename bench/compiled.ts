@@ -1,4 +1,5 @@
-import { execFile } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { copyFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { join, relative } from 'node:path';
@@ -29,5 +30,9 @@ async function compile(): Promise<void> {
 
 /** Builds dist where src is newer. */
 export async function buildProgram(): Promise<void> {
-  await run(process.execPath, [join(ROOT, 'src/build.mjs'), '--if-stale']);
+  const building = spawn(process.execPath, [join(ROOT, 'src/build.mjs'), '--if-stale'], {
+    stdio: ['ignore', 'inherit', 'inherit'],
+  });
+  const [code] = (await once(building, 'exit')) as [number | null];
+  if (code !== 0) throw new Error('src does not build');
 }

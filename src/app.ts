@@ -1,28 +1,29 @@
-import { docsRoutes } from './docs/routes.ts';
-import { exportRoutes, orExport, type ExportRoutesOptions } from './exports/routes.ts';
-import { healthRoutes, type HealthOptions } from './health.ts';
+import { referenceRoutes } from './docs/routes.ts';
+import { exportRoutes, orExport, type ExportOptions } from './exports/routes.ts';
+import { getLiveness, getReadiness, type HealthOptions } from './health.ts';
 import type { Admissions } from './http/admit.ts';
 import { createCors } from './http/cors.ts';
-import type { Request, Serve } from './http/edge.ts';
-import { problemRoutes } from './http/problem-pages.ts';
+import type { Serve } from './http/edge.ts';
+import { getProblem } from './http/problem-pages.ts';
 import { createServe, type Observer } from './http/respond.ts';
-import { createRouter, type Handler, type Route } from './http/router.ts';
-import { itemRoutes, type ItemRoutesOptions } from './items/routes.ts';
+import type { Route } from './http/route.ts';
+import { createRouter } from './http/router.ts';
+import { itemRoutes, type ItemOptions } from './items/routes.ts';
 import type { DocumentOptions } from './openapi/document.ts';
-import { documentRoutes } from './openapi/routes.ts';
+import { getOpenApi } from './openapi/routes.ts';
 import type { MetricValues } from './telemetry/metrics.ts';
-import { metricsRoutes } from './telemetry/routes.ts';
-import { userRoutes, type UserRoutesOptions } from './users/routes.ts';
+import { getMetrics } from './telemetry/routes.ts';
+import { userRoutes, type UserOptions } from './users/routes.ts';
 import { webRoutes } from './web/routes.ts';
 
 export interface AppOptions {
-  readonly items: Omit<ItemRoutesOptions, 'streaming'>;
-  readonly users: UserRoutesOptions;
-  readonly exports: Omit<ExportRoutesOptions, 'streaming' | 'clientOf'>;
+  readonly items: ItemOptions;
+  readonly users: UserOptions;
+  readonly exports: ExportOptions;
   readonly health: HealthOptions;
   /** Origins whose scripts may read answers: `*` or a list with commas; undefined: none. */
   readonly corsOrigin: string | undefined;
-  readonly admissions: Pick<Admissions, 'admit' | 'streaming' | 'clientOf'>;
+  readonly admissions: Pick<Admissions, 'admit' | 'acquire'>;
   /** Writes the log and counts. */
   readonly observer: Observer;
   readonly document: DocumentOptions;
@@ -30,32 +31,54 @@ export interface AppOptions {
   readonly metrics: () => Promise<readonly MetricValues[]>;
 }
 
-/** The product on one screen: which resources there are. `serve` is what an engine serves. */
-export function createApp({
-  items,
-  users,
-  exports,
-  health,
-  corsOrigin,
-  admissions,
-  observer,
-  metrics,
-  document,
-}: AppOptions): { readonly serve: Serve; readonly routes: readonly Route[] } {
-  const streaming = (handler: Handler) => admissions.streaming(handler);
-  const exporting = { ...exports, streaming, clientOf: (request: Request) => admissions.clientOf(request) };
-  // Each row has its `doc`, an Operation of openapi/operation.ts: /openapi.json is made of them and of the schemas they name.
-  const routes = [
-    ...itemRoutes({ ...items, streaming: (handler) => orExport(exporting, streaming(handler)) }),
-    ...userRoutes(users),
-    ...exportRoutes(exporting),
-    ...healthRoutes(health),
-    ...metricsRoutes(metrics),
-    ...problemRoutes(),
-    ...webRoutes(),
-    ...docsRoutes(),
-  ];
-  const all = [...routes, ...documentRoutes(routes, document)];
+/** The product on one screen: every path and what answers it. `serve` is what an engine serves. */
+export function createApp(options: AppOptions): { readonly serve: Serve; readonly routes: readonly Route[] } {
+  const items = itemRoutes(options.items);
+  const users = userRoutes(options.users);
+  const exports = exportRoutes(options.exports);
+  const reference = referenceRoutes();
+  const web = webRoutes();
+  const routes = table({
+    'GET /items': items.list,
+    'GET /items/stream': orExport(items.stream, options.exports),
+    'GET /items/partitions': items.partitions,
+    'GET /items/{id}': items.get,
+
+    'GET /api/users': users.list,
+    'POST /api/users': users.create,
+    'GET /api/users/{id}': users.get,
+    'PUT /api/users/{id}': users.put,
+    'PATCH /api/users/{id}': users.patch,
+    'DELETE /api/users/{id}': users.delete,
+
+    'GET /exports': exports.list,
+    'POST /exports': exports.order,
+    'GET /exports/{id}': exports.get,
+    'DELETE /exports/{id}': exports.delete,
+    'GET /exports/{id}/file': exports.file,
+
+    'GET /livez': getLiveness,
+    'GET /readyz': getReadiness(options.health),
+    'GET /metrics': getMetrics(options.metrics),
+    'GET /problems/{code}': getProblem,
+
+    'GET /': web.page,
+    [`GET ${web.file.path}`]: web.file,
+    'GET /docs': reference.page,
+    'GET /docs/start.js': reference.start,
+    'GET /docs/scalar.js': reference.script,
+  });
+  const all = [...routes, ...table({ 'GET /openapi.json': getOpenApi(routes, options.document) })];
+  const { observer, admissions, corsOrigin } = options;
   const serve = createServe(createRouter(all), { observer, admissions, cors: createCors(corsOrigin) });
   return { serve, routes: all };
+}
+
+/** The routes of a table that names them rightly: TypeError when one has another method or path than its name. */
+function table(routes: Readonly<Record<string, Route>>): readonly Route[] {
+  return Object.entries(routes).map(([name, route]) => {
+    if (name !== `${route.method} ${route.path}`)
+      throw new TypeError(`${name} is answered by ${route.method} ${route.path}`);
+    return route;
+  });
 }

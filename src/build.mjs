@@ -7,13 +7,13 @@
  * transcode.wasm and Scalar's script are built beside their sources, where tests find them, and copied into dist.
  * Without development dependencies there is no compiler: then nothing is built, and one line says so.
  */
-import { execFile } from 'node:child_process';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { cp, mkdir, readdir, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import process from 'node:process';
-import { promisify } from 'node:util';
 
 const SRC = import.meta.dirname;
 const ROOT = dirname(SRC);
@@ -64,12 +64,11 @@ async function isStale() {
 
 async function compile() {
   const tsc = createRequire(import.meta.url).resolve('typescript/bin/tsc');
-  try {
-    await promisify(execFile)(process.execPath, [tsc, '-p', join(ROOT, 'tsconfig.build.json')]);
-  } catch (error) {
-    process.stderr.write(error.stdout ?? '');
-    throw error;
-  }
+  const compiling = spawn(process.execPath, [tsc, '-p', join(ROOT, 'tsconfig.build.json')], {
+    stdio: 'inherit',
+  });
+  const [code] = await once(compiling, 'exit');
+  if (code !== 0) process.exit(1); // the compiler has said why
 }
 
 async function buildWasm() {

@@ -1,44 +1,248 @@
+import { named, Type, type Static } from './schema.ts';
+
+interface Problem {
+  readonly status: number;
+  readonly title: string;
+  readonly explanation: string;
+  readonly retry?: true;
+}
+
 /**
- * The closed list of problems a client can meet: code -> HTTP status and title (RFC 9457). A caller's mistake is an
+ * The closed list of problems a client can meet: code -> HTTP status, title (RFC 9457), and what a client author is to know
+ * of it: why it comes, and what to do about it. `retry`: it always says when to come again. A caller's mistake is an
  * AppError with one of these codes; our own mistake is a TypeError or the like that nobody catches before the edge,
  * which answers it with `internal`.
  */
 export const PROBLEMS = {
-  'invalid-parameter': { status: 400, title: 'A query parameter is not valid' },
-  'unknown-parameter': { status: 400, title: 'A query parameter is not known here' },
-  'duplicate-parameter': { status: 400, title: 'A query parameter is given more than once' },
-  'conflicting-parameters': { status: 400, title: 'Query parameters exclude each other' },
-  'offset-too-deep': { status: 400, title: 'The offset is too deep' },
-  'invalid-cursor': { status: 400, title: 'The cursor is broken' },
-  'cursor-mismatch': { status: 400, title: 'The cursor belongs to another sort or filter' },
-  'snapshot-unsupported': { status: 400, title: 'The store keeps no past states' },
-  'invalid-url': { status: 400, title: 'The URL is malformed' },
-  'invalid-header': { status: 400, title: 'A request header is malformed' },
-  'malformed-json': { status: 400, title: 'The request body is not JSON' },
-  unauthorized: { status: 401, title: 'An API key is needed' },
-  'not-found': { status: 404, title: 'Nothing is here' },
-  'method-not-allowed': { status: 405, title: 'The method is not allowed here' },
-  'not-acceptable': { status: 406, title: 'No acceptable form of the answer' },
-  'export-not-complete': { status: 409, title: 'The export has no file' },
-  'snapshot-expired': { status: 410, title: 'The point in time is gone' },
-  'collection-replaced': { status: 410, title: 'The collection is gone or another one' },
-  'precondition-failed': { status: 412, title: 'The resource is not in the state asked for' },
-  'body-too-large': { status: 413, title: 'The request body is too large' },
-  'uri-too-long': { status: 414, title: 'The URL is too long' },
-  'unsupported-media-type': { status: 415, title: 'The request body has a form that is not taken' },
-  'range-not-satisfiable': { status: 416, title: 'The range is beyond the end' },
-  'invalid-body': { status: 422, title: 'The request body is not valid' },
-  'rate-limited': { status: 429, title: 'Too many requests' },
-  'too-many-streams': { status: 429, title: 'Too many open streams' },
-  'too-many-exports': { status: 429, title: 'Too many exports' },
-  internal: { status: 500, title: 'The server made a mistake' },
-  overloaded: { status: 503, title: 'The server has as much to do as it can' },
-  'store-unavailable': { status: 503, title: 'The store cannot be reached' },
-  'store-unfit': { status: 503, title: 'The store cannot be read reliably' },
-  'insufficient-storage': { status: 507, title: 'The disk is full' },
-} as const;
+  'invalid-parameter': {
+    status: 400,
+    title: 'A query parameter is not valid',
+    explanation:
+      'A query parameter has a value that is not of its form. The detail says which form is expected; nothing is rounded, cut or ignored.',
+  },
+  'unknown-parameter': {
+    status: 400,
+    title: 'A query parameter is not known here',
+    explanation:
+      'The resource has no parameter of this name. Names are case-sensitive. A parameter that is ignored would be a filter that does not filter, so it is refused.',
+  },
+  'duplicate-parameter': {
+    status: 400,
+    title: 'A query parameter is given more than once',
+    explanation: 'A parameter was given twice. It would be a guess which one was meant.',
+  },
+  'conflicting-parameters': {
+    status: 400,
+    title: 'Query parameters exclude each other',
+    explanation:
+      'Parameters exclude each other: at most one of offset, page and cursor; min_price and max_price only with a price sort.',
+  },
+  'offset-too-deep': {
+    status: 400,
+    title: 'The offset is too deep',
+    explanation:
+      'Counting to a row costs more the deeper it is. Take the nextCursor of any page and continue with cursor: every page then costs the same.',
+  },
+  'invalid-cursor': {
+    status: 400,
+    title: 'The cursor is broken',
+    explanation:
+      'The cursor is not one that this server gave, or it was changed on the way. Use the nextCursor of a page unchanged.',
+  },
+  'cursor-mismatch': {
+    status: 400,
+    title: 'The cursor belongs to another sort or filter',
+    explanation:
+      'A cursor continues one order of one set of rows. Repeat the sort, category and price range of the page it came from. The cursor of a snapshot goes on at its own point in time, and in a stream only.',
+  },
+  'snapshot-unsupported': {
+    status: 400,
+    title: 'The store keeps no past states',
+    explanation:
+      'consistency=snapshot and at read all rows as they were at one point in time. That takes a MongoDB replica set; the embedded store and a single mongod have only the present.',
+  },
+  'invalid-url': {
+    status: 400,
+    title: 'The URL is malformed',
+    explanation: 'The path of the URL is not percent-encoded UTF-8.',
+  },
+  'invalid-header': {
+    status: 400,
+    title: 'A request header is malformed',
+    explanation:
+      'A request header has a value that its RFC does not allow. The detail names the header. It is not ignored, because it may be the condition that keeps a write from doing harm.',
+  },
+  'malformed-json': {
+    status: 400,
+    title: 'The request body is not JSON',
+    explanation:
+      'The request body is empty, not UTF-8 or not JSON. The detail says at which line and column reading ended.',
+  },
+  unauthorized: {
+    status: 401,
+    title: 'An API key is needed',
+    explanation:
+      'The server asks for an API key. Send it as "Authorization: Bearer KEY"; it must be one that the operator entered.',
+  },
+  'not-found': {
+    status: 404,
+    title: 'Nothing is here',
+    explanation: 'Nothing has this address: the path is no resource, or the item or user does not exist.',
+  },
+  'method-not-allowed': {
+    status: 405,
+    title: 'The method is not allowed here',
+    explanation: 'The resource exists, but does not take this method. Allow names those that it takes.',
+  },
+  'not-acceptable': {
+    status: 406,
+    title: 'No acceptable form of the answer',
+    explanation:
+      'The resource has no form that Accept or Accept-Encoding allows. The detail names the forms there are.',
+  },
+  'export-not-complete': {
+    status: 409,
+    title: 'The export has no file',
+    explanation:
+      'An export has a file when its state is complete. While it is queued or running, ask for the export again; one that failed says why, and has to be ordered anew.',
+  },
+  'snapshot-expired': {
+    status: 410,
+    title: 'The point in time is gone',
+    explanation:
+      'MongoDB keeps past states for some minutes only (minSnapshotHistoryWindowInSeconds, 5 minutes by default), and not beyond a change of the indexes. Begin anew with consistency=snapshot, or have the operator set a longer window.',
+  },
+  'collection-replaced': {
+    status: 410,
+    title: 'The collection is gone or another one',
+    explanation:
+      'The collection was dropped, renamed or replaced by another one of the same name since this cursor or part was given. Rows of two collections together are the whole of neither, so a stream does not go on: drop what came before, and begin anew. A page goes on with such a cursor.',
+  },
+  'precondition-failed': {
+    status: 412,
+    title: 'The resource is not in the state asked for',
+    explanation:
+      'If-Match names a state that the resource no longer has, or If-None-Match one that it has. Nothing was changed. Get the resource, decide again, and send its ETag.',
+  },
+  'body-too-large': {
+    status: 413,
+    title: 'The request body is too large',
+    explanation: 'The request body is larger than this server takes.',
+  },
+  'uri-too-long': {
+    status: 414,
+    title: 'The URL is too long',
+    explanation: 'The URL is longer than this server takes.',
+  },
+  'unsupported-media-type': {
+    status: 415,
+    title: 'The request body has a form that is not taken',
+    explanation:
+      'The request body has a Content-Type or Content-Encoding that this operation does not take. Accept, Accept-Post, Accept-Patch or Accept-Encoding of the answer name those that it takes.',
+  },
+  'range-not-satisfiable': {
+    status: 416,
+    title: 'The range is beyond the end',
+    explanation: 'Range asks for bytes behind the end of the file. Content-Range says how long it is.',
+  },
+  'invalid-body': {
+    status: 422,
+    title: 'The request body is not valid',
+    explanation:
+      'The request body is JSON, but not what this operation takes. errors lists all that is wrong: a JSON Pointer to the place, what was expected and what came.',
+  },
+  'rate-limited': {
+    status: 429,
+    title: 'Too many requests',
+    explanation:
+      'This client made more requests than RATE_LIMIT allows. Wait as many seconds as Retry-After says; RateLimit tells what is left.',
+    retry: true,
+  },
+  'too-many-streams': {
+    status: 429,
+    title: 'Too many open streams',
+    explanation:
+      'This client has as many streams open as STREAM_LIMIT allows. Finish or close one before opening the next.',
+    retry: true,
+  },
+  'too-many-exports': {
+    status: 429,
+    title: 'Too many exports',
+    explanation:
+      'This client has as many exports as EXPORT_LIMIT allows, those that are finished included. DELETE one that is not needed any more, or wait until one expires.',
+    retry: true,
+  },
+  internal: {
+    status: 500,
+    title: 'The server made a mistake',
+    explanation:
+      'The server made a mistake, which it has logged. Quote the requestId to its operator. Repeating a GET does no harm.',
+  },
+  overloaded: {
+    status: 503,
+    title: 'The server has as much to do as it can',
+    explanation: 'The server has as much to do as it can do well. Wait as many seconds as Retry-After says.',
+    retry: true,
+  },
+  'store-unavailable': {
+    status: 503,
+    title: 'The store cannot be reached',
+    explanation:
+      'The database behind the server does not answer. The server tries by itself; wait as many seconds as Retry-After says.',
+    retry: true,
+  },
+  'store-unfit': {
+    status: 503,
+    title: 'The store cannot be read reliably',
+    explanation:
+      'The database answers, but its rows would not come exactly once: the collection is gone or holds something else, an index is missing, partial or spoilt by an array, or the database does not let this server read it. The log and /readyz tell its operator what to mend; the server then goes on by itself.',
+    retry: true,
+  },
+  'insufficient-storage': {
+    status: 507,
+    title: 'The disk is full',
+    explanation: 'The disk under the store is full. Nothing of the request was kept.',
+  },
+} as const satisfies Readonly<Record<string, Problem>>;
 
 export type ProblemCode = keyof typeof PROBLEMS;
+
+const text = (description: string) => Type.String({ description });
+
+/** A problem document (RFC 9457). */
+export const PROBLEM = named(
+  'Problem',
+  Type.Object(
+    {
+      type: text('a URL that explains the problem'),
+      title: text('the problem in a few words'),
+      status: Type.Integer({ minimum: 400, maximum: 599, description: 'the status of the answer' }),
+      detail: text('what was expected and what came'),
+      instance: text('the path that was asked for'),
+      code: Type.Unsafe<string>({
+        type: 'string',
+        enum: Object.keys(PROBLEMS),
+        description: 'the problem in a word that does not change',
+      }),
+      requestId: text('what to quote; the log of the server has it, too'),
+      parameter: Type.Optional(text('the query parameter at fault')),
+      errors: Type.Optional(
+        Type.Array(
+          Type.Object(
+            {
+              pointer: text('where: a JSON Pointer (RFC 6901)'),
+              detail: text('what was expected and what came'),
+            },
+            { additionalProperties: false, description: 'one thing that is wrong with a request body' },
+          ),
+          { description: 'all that is wrong with the request body' },
+        ),
+      ),
+    },
+    { additionalProperties: false, description: 'a problem document (RFC 9457)' },
+  ),
+);
+export type ProblemDocument = Readonly<Static<typeof PROBLEM>>;
 
 /** One thing that is wrong with a request body: where (a JSON Pointer, RFC 6901), what was expected and what came. */
 export interface BodyFault {

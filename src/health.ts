@@ -1,11 +1,9 @@
 import type { Reply } from './http/edge.ts';
 import { json } from './http/reply.ts';
-import { parseQuery } from './http/query.ts';
-import type { Route } from './http/router.ts';
-import { jsonAnswer } from './openapi/operation.ts';
+import { jsonAnswer, type Route } from './http/route.ts';
 import { AppError } from './errors.ts';
-import { HEALTH, type HealthDocument } from './serialize/schemas.ts';
-import { serializers } from './serialize/serializers.ts';
+import { named, Type, type Static } from './schema.ts';
+import { serializerOf } from './serialize/serializers.ts';
 import type { Store } from './store/store.ts';
 
 export interface HealthOptions {
@@ -14,58 +12,73 @@ export interface HealthOptions {
   readonly isDraining: () => boolean;
 }
 
+const HEALTH = named(
+  'Health',
+  Type.Object(
+    {
+      status: Type.Unsafe<'alive' | 'ready' | 'not ready'>({
+        type: 'string',
+        enum: ['alive', 'ready', 'not ready'],
+        description: 'the answer in a word',
+      }),
+      reasons: Type.Array(Type.String({ description: 'a sentence' }), {
+        description: 'everything that speaks against sending requests',
+      }),
+    },
+    { additionalProperties: false, description: 'how the server is' },
+  ),
+);
+const serialize = serializerOf(HEALTH);
+
 const NOT_CACHED = { 'cache-control': 'no-store' };
 const LOOK_AGAIN_SECONDS = '5';
 
-/** GET /livez: the process answers. GET /readyz: 200 when requests are welcome here, else 503 with every reason. */
-export function healthRoutes({ store, isDraining }: HealthOptions): readonly Route[] {
-  return [
-    {
-      method: 'GET',
-      path: '/livez',
-      doc: {
-        id: 'getLiveness',
-        tag: 'Server',
-        open: true,
-        summary: 'Whether the process answers',
-        answers: {
-          200: jsonAnswer('It does', HEALTH, ['Cache-Control'], {
-            request: '/livez',
-            answer: { status: 'alive', reasons: [] },
-          }),
-        },
-      },
-      handler: (request) => {
-        parseQuery(request.query, []);
-        return Promise.resolve(status(200, { status: 'alive', reasons: [] }));
-      },
+/** GET /livez: the process answers. */
+export const getLiveness: Route = {
+  method: 'GET',
+  path: '/livez',
+  access: 'probe',
+  cost: 'watch',
+  id: 'getLiveness',
+  tag: 'Server',
+  summary: 'Whether the process answers',
+  answers: {
+    200: jsonAnswer('The process is running', HEALTH, ['Cache-Control'], {
+      request: '/livez',
+      answer: { status: 'alive', reasons: [] },
+    }),
+  },
+  handler: () => status(200, { status: 'alive', reasons: [] }),
+};
+
+/** GET /readyz: 200 when requests are welcome here, else 503 with every reason. */
+export function getReadiness({ store, isDraining }: HealthOptions): Route {
+  return {
+    method: 'GET',
+    path: '/readyz',
+    access: 'probe',
+    cost: 'watch',
+    id: 'getReadiness',
+    tag: 'Server',
+    summary: 'Whether requests are welcome',
+    answers: {
+      200: jsonAnswer('The server takes requests', HEALTH, ['Cache-Control'], {
+        request: '/readyz',
+        answer: { status: 'ready', reasons: [] },
+      }),
+      503: jsonAnswer('The server takes no requests, for all these reasons', HEALTH, [
+        'Cache-Control',
+        'Retry-After',
+      ]),
     },
-    {
-      method: 'GET',
-      path: '/readyz',
-      doc: {
-        id: 'getReadiness',
-        tag: 'Server',
-        open: true,
-        summary: 'Whether requests are welcome',
-        answers: {
-          200: jsonAnswer('They are', HEALTH, ['Cache-Control'], {
-            request: '/readyz',
-            answer: { status: 'ready', reasons: [] },
-          }),
-          503: jsonAnswer('They are not, for all these reasons', HEALTH, ['Cache-Control', 'Retry-After']),
-        },
-      },
-      handler: async (request) => {
-        parseQuery(request.query, []);
-        const { all, some } = await faultsOf(store);
-        const reasons = [...(isDraining() ? ['the server is stopping'] : []), ...all];
-        return reasons.length === 0
-          ? status(200, { status: 'ready', reasons: [...some] })
-          : status(503, { status: 'not ready', reasons }, { 'retry-after': LOOK_AGAIN_SECONDS });
-      },
+    handler: async () => {
+      const { all, some } = await faultsOf(store);
+      const reasons = [...(isDraining() ? ['the server is stopping'] : []), ...all];
+      return reasons.length === 0
+        ? status(200, { status: 'ready', reasons: [...some] })
+        : status(503, { status: 'not ready', reasons }, { 'retry-after': LOOK_AGAIN_SECONDS });
     },
-  ];
+  };
 }
 
 /** Why no request is welcome, and what cannot be asked for though the rest can. */
@@ -78,6 +91,6 @@ async function faultsOf(store: Pick<Store, 'ping'>): Promise<{ all: string[]; so
   }
 }
 
-function status(code: 200 | 503, value: HealthDocument, headers: Reply['headers'] = {}): Reply {
-  return json(code, serializers.health(value), { ...NOT_CACHED, ...headers });
+function status(code: 200 | 503, value: Static<typeof HEALTH>, headers: Reply['headers'] = {}): Reply {
+  return json(code, serialize(value), { ...NOT_CACHED, ...headers });
 }

@@ -9,7 +9,7 @@ import { Admissions } from './http/admit.ts';
 import { createClientReader } from './http/client.ts';
 import { createEngine } from './http/engine.ts';
 import type { Serve } from './http/edge.ts';
-import type { Route } from './http/router.ts';
+import type { Route } from './http/route.ts';
 import { createAuthenticate } from './http/keys.ts';
 import { requestIdOf } from './http/request-id.ts';
 import { openLimiter } from './limiter/open.ts';

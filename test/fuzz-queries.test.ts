@@ -145,9 +145,13 @@ test(`${RUNS} random queries: the rows that were asked for and no others, or a c
     health: { store, isDraining: () => false },
     corsOrigin: undefined,
     admissions: {
-      admit: () => Promise.resolve({ headers: {}, refused: null, done: () => undefined }),
-      streaming: (handler) => handler,
-      clientOf: () => ({ name: 'somebody', hasKey: false }),
+      admit: () => ({
+        client: { name: 'somebody', hasKey: false },
+        headers: {},
+        refused: null,
+        done: () => undefined,
+      }),
+      acquire: () => () => undefined,
     },
     observer: { began: () => undefined, finished: () => undefined },
     document: { version: '0', withKeys: false, limited: true },

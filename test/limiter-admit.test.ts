@@ -2,11 +2,14 @@ import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { test } from 'node:test';
 import { AppError } from '../src/errors.ts';
-import { Admissions, type AdmissionOptions } from '../src/http/admit.ts';
+import { dispatch } from '../src/http/dispatch.ts';
+import { Admissions, type AdmissionOptions, type Demand } from '../src/http/admit.ts';
 import { createClientReader } from '../src/http/client.ts';
 import type { Reply, Request } from '../src/http/edge.ts';
 import { createAuthenticate } from '../src/http/keys.ts';
 import { newNotes } from '../src/http/notes.ts';
+import type { Route } from '../src/http/route.ts';
+import { createRouter } from '../src/http/router.ts';
 import type { Limiter } from '../src/limiter/limiter.ts';
 import { createMemoryLimiter } from '../src/limiter/memory.ts';
 import { StreamSlots } from '../src/limiter/streams.ts';
@@ -31,6 +34,11 @@ function request(overrides: Partial<Request> = {}): Request {
   };
 }
 
+const PAGE: Demand = { access: 'keyed', cost: 'page' };
+const STREAM: Demand = { access: 'keyed', cost: 'stream' };
+const PROBE: Demand = { access: 'probe', cost: 'watch' };
+const OPEN: Demand = { access: 'open', cost: 'page' };
+
 function admissions(overrides: Partial<AdmissionOptions> = {}) {
   const slots = new StreamSlots({ perClient: 2, total: 3 });
   const limiter = createMemoryLimiter(POLICY, { now: () => 0, addresses: 1024 });
@@ -42,8 +50,8 @@ function admissions(overrides: Partial<AdmissionOptions> = {}) {
     ...overrides,
   });
   /** The code of the refusal, or `in`, and what RateLimit says. */
-  const decide = async (given: Partial<Request> = {}) => {
-    const { headers, refused } = await admit.admit(request(given));
+  const decide = async (given: Partial<Request> = {}, demand: Demand | null = PAGE) => {
+    const { headers, refused } = await admit.admit(request(given), demand);
     return `${refused?.code ?? 'in'} ${headers.ratelimit ?? 'unlimited'}`;
   };
   return { admit, slots, decide };
@@ -52,7 +60,7 @@ function admissions(overrides: Partial<AdmissionOptions> = {}) {
 test('every answer has both headers, also the refusal, which says when to come again', async () => {
   const { admit } = admissions();
   const seen = [];
-  for (let i = 0; i < 4; i++) seen.push(await admit.admit(request()));
+  for (let i = 0; i < 4; i++) seen.push(await admit.admit(request(), PAGE));
   assert.deepEqual(
     seen.map(({ headers }) => headers),
     [2, 1, 0, 0].map((left) => ({
@@ -103,40 +111,45 @@ test('with a key a client is its key, wherever it comes from; without one it is 
   );
 });
 
-test('what is said without a key: probes, what problems mean, the reference, preflights; nothing else', async () => {
+test('without a key a client gets what is open, probes and preflights, and nothing else', async () => {
   const { decide } = admissions({ authenticate: KEYS });
   const preflight = { 'access-control-request-method': 'GET' };
-  const open: Partial<Request>[] = [
-    { path: '/livez' },
-    { path: '/readyz' },
-    { path: '/problems/rate-limited' },
-    { path: '/openapi.json' },
-    { path: '/docs' },
-    { path: '/items', method: 'OPTIONS', headers: preflight },
+  const open: [Demand | null, Partial<Request>][] = [
+    [PROBE, {}],
+    [OPEN, {}],
+    [PAGE, { method: 'OPTIONS', headers: preflight }],
   ];
-  for (const [i, given] of open.entries()) {
-    assert.match(await decide({ ...given, address: `192.0.2.${i}` }), /^in /, JSON.stringify(given));
-  }
-  const closed: Partial<Request>[] = [
-    ...['/', '/items', '/items/stream', '/api/users', '/exports', '/metrics', '/docsx'],
-    ...['/problems', '/livez/', '/livez%2f', '/LIVEZ', '//livez', '/livez/../items', '/x/problems/'],
-  ].map((path) => ({ path }));
-  closed.push({ method: 'OPTIONS' }, { headers: preflight });
-  for (const [i, given] of closed.entries()) {
+  for (const [i, [demand, given]] of open.entries())
+    assert.match(await decide({ ...given, address: `192.0.2.${i}` }, demand), /^in /, JSON.stringify(given));
+  const closed: [Demand | null, Partial<Request>][] = [
+    [PAGE, {}],
+    [STREAM, {}],
+    [null, {}],
+    [PAGE, { method: 'OPTIONS' }],
+    [PAGE, { headers: preflight }],
+  ];
+  for (const [i, [demand, given]] of closed.entries())
     assert.match(
-      await decide({ ...given, address: `198.51.100.${i}` }),
+      await decide({ ...given, address: `198.51.100.${i}` }, demand),
       /^unauthorized /,
       JSON.stringify(given),
     );
-  }
+});
+
+test('a request is authenticated once', async () => {
+  let asked = 0;
+  const { admit } = admissions({ authenticate: () => (asked++, 'alice') });
+  const { client } = await admit.admit(request(), STREAM);
+  admit.acquire(client);
+  assert.deepEqual([asked, client], [1, { name: 'key:alice', hasKey: true }]);
 });
 
 test('a probe is never refused for asking often', async () => {
   const { decide } = admissions();
   for (let i = 0; i < 3; i++) await decide();
   assert.equal(await decide(), 'rate-limited "default";r=0;t=60');
-  assert.equal(await decide({ path: '/livez' }), 'in "default";r=0;t=60');
-  assert.equal(await decide({ path: '/problems/rate-limited' }), 'rate-limited "default";r=0;t=60');
+  assert.equal(await decide({}, PROBE), 'in "default";r=0;t=60');
+  assert.equal(await decide({}, OPEN), 'rate-limited "default";r=0;t=60');
 });
 
 function sink(): { sink: Sink; leave: () => void } {
@@ -155,6 +168,22 @@ function sink(): { sink: Sink; leave: () => void } {
   };
 }
 
+/** The route of a stream that is answered so, asked through admission and dispatch. */
+function streaming(admit: Admissions, answer: () => Reply | Promise<Reply>) {
+  const route: Route = {
+    ...{ method: 'GET', path: '/items', ...STREAM, id: 'x', tag: 'Items', summary: 'x', answers: {} },
+    handler: answer,
+  };
+  const router = createRouter([route]);
+  return async (asked: Request): Promise<Reply> => {
+    const { client } = await admit.admit(asked, STREAM);
+    return dispatch(asked, router.find(asked), client, {
+      acquire: () => admit.acquire(client),
+      coded: ({ headers }) => headers,
+    });
+  };
+}
+
 function streamReply(run: (sink: Sink) => Promise<void>): Reply {
   return { status: 200, headers: {}, body: { kind: 'stream', run } };
 }
@@ -167,52 +196,39 @@ async function run({ body }: Reply, into: Sink): Promise<void> {
 test('a stream holds its slot from before it is made until it ends, also when it fails', async () => {
   const { admit, slots } = admissions();
   const seen: number[] = [];
-  const handler = admit.streaming(() => {
+  const handler = streaming(admit, () => {
     seen.push(slots.open);
     return streamReply(() => (seen.push(slots.open), Promise.resolve()));
   });
-  await run(await handler(request(), {}), sink().sink);
+  await run(await handler(request()), sink().sink);
   assert.deepEqual([...seen, slots.open], [1, 1, 0]);
-  const failing = admit.streaming(() => streamReply(() => Promise.reject(new Error('store'))));
-  await assert.rejects(run(await failing(request(), {}), sink().sink), /store/);
-  const refusing = admit.streaming(() => Promise.reject(new AppError('invalid-parameter', 'no')));
-  await assert.rejects(Promise.resolve(refusing(request(), {})), /no/);
-  const plain = admit.streaming(() => ({ status: 202, headers: {}, body: { kind: 'none' } }));
-  assert.equal((await plain(request(), {})).status, 202);
+  const failing = streaming(admit, () => streamReply(() => Promise.reject(new Error('store'))));
+  await assert.rejects(run(await failing(request()), sink().sink), /store/);
+  const refusing = streaming(admit, () => Promise.reject(new AppError('invalid-parameter', 'no')));
+  await assert.rejects(Promise.resolve(refusing(request())), /no/);
+  const plain = streaming(admit, () => ({ status: 202, headers: {}, body: { kind: 'none' } }));
+  assert.equal((await plain(request())).status, 202);
   assert.equal(slots.open, 0);
-});
-
-test('a request shows its key once, however often somebody asks who it is', async () => {
-  let asked = 0;
-  const authenticate = (authorization: string | undefined) => (asked++, KEYS(authorization));
-  const { admit } = admissions({ authenticate });
-  const streaming = admit.streaming(() => streamReply(() => Promise.resolve()));
-  const given = request({ headers: { authorization: 'Bearer alice-key' } });
-  assert.equal((await admit.admit(given)).refused, null);
-  assert.deepEqual(admit.clientOf(given), { name: 'key:alice', hasKey: true });
-  await run(await streaming(given, {}), sink().sink);
-  assert.deepEqual(admit.clientOf(given), { name: 'key:alice', hasKey: true });
-  assert.equal(asked, 1);
 });
 
 test('a file holds its slot from before its head is sent, and gives it back when it is not sent after all', async () => {
   const { admit, slots } = admissions();
   let written = 0;
-  const handler = admit.streaming(() => ({
+  const handler = streaming(admit, () => ({
     status: 200,
     headers: { etag: '"a"' },
     body: { kind: 'file', length: 9, write: () => (written++, Promise.resolve()) },
   }));
-  const replies = [await handler(request(), {}), await handler(request(), {})];
-  await assert.rejects(Promise.resolve(handler(request(), {})), { code: 'too-many-streams' });
+  const replies = [await handler(request()), await handler(request())];
+  await assert.rejects(Promise.resolve(handler(request())), { code: 'too-many-streams' });
   for (const reply of replies) await run(reply, sink().sink);
   assert.deepEqual([slots.open, written], [0, 2]);
-  const known = await handler(request({ headers: { 'if-none-match': '"a"' } }), {});
+  const known = await handler(request({ headers: { 'if-none-match': '"a"' } }));
   assert.deepEqual([known.status, slots.open], [304, 0]);
   for (const headers of [{ 'if-match': '"b"' }, { range: 'bytes=9-' }, { 'if-none-match': 'a' }] as const)
-    await assert.rejects(Promise.resolve(handler(request({ headers }), {})), AppError);
+    await assert.rejects(Promise.resolve(handler(request({ headers }))), AppError);
   assert.equal(slots.open, 0);
-  const part = await handler(request({ headers: { range: 'bytes=2-4' } }), {});
+  const part = await handler(request({ headers: { range: 'bytes=2-4' } }));
   assert.deepEqual([part.status, part.body.kind, slots.open], [206, 'stream', 1]);
   const gone = sink();
   gone.leave();
@@ -223,17 +239,17 @@ test('a file holds its slot from before its head is sent, and gives it back when
 test('a client that goes frees its slot at once, before what runs for it has wound down', async () => {
   const { admit, slots } = admissions();
   let windDown: () => void = () => undefined;
-  const handler = admit.streaming(() => streamReply(() => new Promise((resolve) => (windDown = resolve))));
+  const handler = streaming(admit, () => streamReply(() => new Promise((resolve) => (windDown = resolve))));
   const { sink: into, leave } = sink();
-  const running = run(await handler(request(), {}), into);
+  const running = run(await handler(request()), into);
   assert.equal(slots.open, 1);
   leave();
   assert.equal(slots.open, 0);
-  await handler(request(), {});
+  await handler(request());
   windDown();
   await running;
   assert.equal(slots.open, 1, 'its end gives back no other one');
-  const late = await handler(request(), {});
+  const late = await handler(request());
   const gone = sink();
   gone.leave();
   void run(late, gone.sink);
@@ -243,17 +259,14 @@ test('a client that goes frees its slot at once, before what runs for it has wou
 test('nothing is made for a stream that gets no slot, and clients are told apart as for rates', async () => {
   const { admit } = admissions({ authenticate: KEYS });
   let made = 0;
-  const handler = admit.streaming(() => (made++, streamReply(() => Promise.resolve())));
+  const handler = streaming(admit, () => (made++, streamReply(() => Promise.resolve())));
   const alice = request({ headers: { authorization: 'Bearer alice-key' } });
-  await handler(alice, {});
-  await handler(alice, {});
-  await assert.rejects(Promise.resolve(handler(alice, {})), { code: 'too-many-streams' });
-  await handler(request({ headers: { authorization: 'Bearer bob-key' } }), {});
-  await assert.rejects(
-    Promise.resolve(handler(request({ headers: { authorization: 'Bearer bob-key' } }), {})),
-    {
-      code: 'overloaded',
-    },
-  );
+  await handler(alice);
+  await handler(alice);
+  await assert.rejects(Promise.resolve(handler(alice)), { code: 'too-many-streams' });
+  await handler(request({ headers: { authorization: 'Bearer bob-key' } }));
+  await assert.rejects(Promise.resolve(handler(request({ headers: { authorization: 'Bearer bob-key' } }))), {
+    code: 'overloaded',
+  });
   assert.equal(made, 3);
 });

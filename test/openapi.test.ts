@@ -14,7 +14,7 @@ import {
 import { Jobs } from '../src/exports/jobs.ts';
 import type { Request } from '../src/http/edge.ts';
 import { newNotes } from '../src/http/notes.ts';
-import type { Route } from '../src/http/router.ts';
+import type { Route } from '../src/http/route.ts';
 import { problemsByStatus } from '../src/openapi/document.ts';
 import { createTranscoder } from '../src/serialize/transcoder.ts';
 import { BSON } from '../src/store/bson.ts';
@@ -150,26 +150,23 @@ const ANSWERED: Record<string, Twist> = {
 
 test('every status and problem of the document can be had, and answers are as documented', async (t) => {
   const server = await serverOnFakes(t);
-  for (const { method, path, doc } of server.routes) {
-    const plain = await server.ask(method, path, doc, {});
+  for (const route of server.routes) {
+    const plain = await server.ask(route, {});
     const { etag } = plain.headers;
-    if (etag !== undefined)
-      await server.ask(method, path, doc, { request: { headers: { 'if-none-match': etag } } });
+    if (etag !== undefined) await server.ask(route, { request: { headers: { 'if-none-match': etag } } });
     for (const [name, twist] of Object.entries(ANSWERED))
-      if (name.startsWith(`${doc.id} `)) await server.ask(method, path, doc, twist);
-    for (const code of [...problemsByStatus(doc, OPTIONS).values()].flat())
+      if (name.startsWith(`${route.id} `)) await server.ask(route, twist);
+    for (const code of [...problemsByStatus(route, OPTIONS).values()].flat())
       await server.ask(
-        method,
-        path,
-        doc,
-        code === 'conflicting-parameters' ? query(CONFLICTS[doc.id] ?? '') : PROVOKED[code],
+        route,
+        code === 'conflicting-parameters' ? query(CONFLICTS[route.id] ?? '') : PROVOKED[code],
       );
   }
   const exported = await seenOfAnExport(t);
   assert.deepEqual(server.check.faults, []);
-  const documented = server.routes.flatMap(({ doc }) => [
-    ...Object.keys(doc.answers).map((status) => `${doc.id} ${status}`),
-    ...[...problemsByStatus(doc, OPTIONS).values()].flat().map((code) => `${doc.id} ${code}`),
+  const documented = server.routes.flatMap((route) => [
+    ...Object.keys(route.answers).map((status) => `${route.id} ${status}`),
+    ...[...problemsByStatus(route, OPTIONS).values()].flat().map((code) => `${route.id} ${code}`),
   ]);
   assert.deepEqual(
     documented.filter((answer) => !server.check.seen.has(answer) && !exported.has(answer)),
@@ -209,15 +206,14 @@ async function seenOfAnExport(t: TestContext): Promise<ReadonlySet<string>> {
 
 test('a route is documented in words, to its last parameter', async (t) => {
   const { routes } = await serverOnFakes(t);
-  for (const { method, path, doc } of routes) {
+  for (const { method, path, id, summary, parameters = {}, query = [] } of routes) {
     const name = `${method} ${path}`;
-    assert.ok(doc.summary.length > 5, name);
-    assert.match(doc.id, /^[a-z]+[A-Za-z]+$/);
+    assert.ok(summary.length > 5, name);
+    assert.match(id, /^[a-z]+[A-Za-z]+$/);
     const inPath = [...path.matchAll(/\{(\w+)\}/g)].map(([, parameter]) => parameter);
-    assert.deepEqual(Object.keys(doc.path ?? {}), inPath, name);
-    for (const parameter of doc.query ?? [])
-      assert.ok(parameter.doc?.description, `${name}: ${parameter.name}`);
-    for (const parameter of Object.values(doc.path ?? {})) assert.ok(parameter.description, name);
+    assert.deepEqual(Object.keys(parameters), inPath, name);
+    for (const parameter of query) assert.ok(parameter.doc?.description, `${name}: ${parameter.name}`);
+    for (const parameter of Object.values(parameters)) assert.ok(parameter.description, name);
   }
 });
 
@@ -244,12 +240,12 @@ async function serverOnFakes(t: TestContext) {
     corsOrigin: undefined,
     admissions: {
       admit: () => ({
+        client: { name: 'somebody', hasKey: false },
         headers: { ratelimit: 'x', 'ratelimit-policy': 'x' },
         refused: twist.refused ?? null,
         done: () => undefined,
       }),
-      streaming: (handler) => handler,
-      clientOf: () => ({ name: 'somebody', hasKey: false }),
+      acquire: () => () => undefined,
     },
     observer: { began: () => undefined, finished: () => undefined },
     document: { version: '0', ...OPTIONS },
@@ -257,20 +253,20 @@ async function serverOnFakes(t: TestContext) {
   });
   const check = new AnswerCheck(routes, OPTIONS);
   const watched = check.watch(serve);
-  const ask = async (method: string, path: string, doc: Route['doc'], next: Twist) => {
+  const ask = async (route: Route, next: Twist) => {
     await store.users.change('ada', () => BSON.serialize(USER));
     twist = next;
-    const example = doc.body ? JSON.stringify(doc.body.example) : '';
+    const example = route.body ? JSON.stringify(route.body.example) : '';
     const reply = await watched({
-      method,
+      method: route.method,
       query: '',
-      headers: doc.body ? json : {},
+      headers: route.body ? json : {},
       body: () => Promise.resolve(Buffer.from(example)),
       address: '192.0.2.7',
       signal: new AbortController().signal,
       notes: newNotes(),
       ...next.request,
-      path: pathOf(path, doc, next.request?.path?.slice(1)),
+      path: pathOf(route, next.request?.path?.slice(1)),
     });
     twist = {};
     if (reply.body.kind === 'stream') await reply.body.run(NOWHERE);
@@ -298,13 +294,13 @@ const NOWHERE = {
 };
 
 /** A path of something that is there. */
-function pathOf(path: string, doc: Route['doc'], segment?: string): string {
+function pathOf({ path, tag }: Route, segment?: string): string {
   return path.replace(/\{(\w+)\}/, (_, name: string) => {
     if (segment !== undefined) return segment;
     if (name === 'code') return 'not-found';
     if (name === 'file') return 'style.css';
-    if (doc.tag === 'Exports') return '0'.repeat(32);
-    return doc.tag === 'Items' ? 'a' : 'ada';
+    if (tag === 'Exports') return '0'.repeat(32);
+    return tag === 'Items' ? 'a' : 'ada';
   });
 }
 

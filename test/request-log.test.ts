@@ -128,7 +128,8 @@ test('how loud a request is depends on how it failed', () => {
   const write = requestLog(log);
   const bug = Object.assign(new Error('bug', { cause: new Error('x'.repeat(10_000)) }), { topology: 'huge' });
   const level = (route: string, failure: unknown, reason?: unknown) => {
-    const notes = { ...newNotes(), route, failure };
+    const cost = route === '/livez' ? 'watch' : 'page';
+    const notes = { ...newNotes(), route, cost, failure };
     const request = { method: 'GET', path: route, query: '', headers: {}, address: '', notes };
     const lost = { signal: new AbortController().signal, body: () => Promise.resolve(new Uint8Array(0)) };
     const cut = reason === undefined ? null : { reason };

@@ -65,7 +65,7 @@ function admitting(requests: readonly Request[], withKeys = false): Candidate {
   return (i) => {
     const given = requests[i % requests.length];
     assert.ok(given);
-    const admission = subject.admit(given);
+    const admission = subject.admit(given, { access: 'keyed', cost: 'page' });
     assert.ok(!(admission instanceof Promise) && admission.refused === null);
     return (admission.headers.ratelimit ?? '').length;
   };

@@ -3,12 +3,14 @@ import assert from 'node:assert/strict';
 import { parseQuery } from '../../src/http/query.ts';
 import { ITEM_PLAN } from '../../src/items/query.ts';
 import { readStreamQuery, STREAM_PARAMETERS } from '../../src/items/stream-query.ts';
-import { pageQuery } from '../../src/pages/query.ts';
+import { pageParameters, pageQuery } from '../../src/pages/query.ts';
 import { printMachine, takeTurns } from './turns.ts';
 
 const turns = Number(process.argv[2]) || 20_000; // --micro is no number
-const page = pageQuery({ maxLimit: 1000, maxOffset: 1_000_000 }, ITEM_PLAN, true);
-const readPage = (raw: string) => page.read(parseQuery(raw, page.names));
+const limits = { maxLimit: 1000, maxOffset: 1_000_000 };
+const pageNames = pageParameters(limits, ITEM_PLAN, true).map(({ name }) => name);
+const page = pageQuery(limits, ITEM_PLAN);
+const readPage = (raw: string) => page(parseQuery(raw, pageNames));
 const readStream = (raw: string) => readStreamQuery(parseQuery(raw, STREAM_PARAMETERS));
 
 const FULL =

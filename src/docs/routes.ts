@@ -1,8 +1,6 @@
 import { readFile } from 'node:fs/promises';
-import { parseQuery } from '../http/query.ts';
 import { bytes } from '../http/reply.ts';
-import type { Handler, Route } from '../http/router.ts';
-import type { Operation } from '../openapi/operation.ts';
+import type { Route } from '../http/route.ts';
 import { fingerprint } from '../serialize/fingerprint.ts';
 
 /** Scalar's script; beside this file in the checkout and in the package. */
@@ -49,52 +47,38 @@ const START = `Scalar.createApiReference('#reference', {
 const HTML = 'text/html; charset=utf-8';
 const SCRIPT = 'text/javascript; charset=utf-8';
 
-/** GET /docs: the reference page, made by the reader's browser from /openapi.json. */
-export function docsRoutes(): readonly Route[] {
-  return [
-    {
-      method: 'GET',
-      path: '/docs',
-      ...file(HTML, 'The reference page', 'getReference', () => Buffer.from(PAGE)),
-    },
-    {
-      method: 'GET',
-      path: '/docs/start.js',
-      ...file(SCRIPT, 'Its beginning', 'getReferenceStart', () => Buffer.from(START)),
-    },
-    {
-      method: 'GET',
-      path: '/docs/scalar.js',
-      ...file(SCRIPT, 'Its script', 'getReferenceScript', () => readFile(BUNDLE)),
-    },
-  ];
+/** GET /docs: the reference page, made by the reader's browser from /openapi.json, and its two scripts. */
+export function referenceRoutes() {
+  return {
+    page: file('/docs', HTML, 'The reference page', 'getReference', () => Buffer.from(PAGE)),
+    start: file('/docs/start.js', SCRIPT, 'The script that opens the page', 'getReferenceStart', () =>
+      Buffer.from(START),
+    ),
+    script: file('/docs/scalar.js', SCRIPT, "The page's renderer", 'getReferenceScript', () =>
+      readFile(BUNDLE),
+    ),
+  } satisfies Record<string, Route>;
 }
 
 function file(
+  path: string,
   type: string,
   summary: string,
   id: string,
   read: () => Buffer | Promise<Buffer>,
-): { readonly doc: Operation; readonly handler: Handler } {
+): Route {
   const contentWithTag = lazily(async () => {
     const content = await read();
     return { content, etag: `"${fingerprint(content)}"` };
   });
-  const handler: Handler = async (request) => {
-    parseQuery(request.query, []);
-    const { content, etag } = await contentWithTag();
-    return bytes(200, content, {
-      'content-type': type,
-      'content-security-policy': POLICY,
-      'cache-control': 'no-cache',
-      etag,
-    });
-  };
   const [media = ''] = type.split(';');
-  const doc: Operation = {
+  return {
+    method: 'GET',
+    path,
+    access: 'open',
+    cost: 'page',
     id,
     tag: 'Server',
-    open: true,
     summary,
     headers: ['If-None-Match'],
     answers: {
@@ -106,8 +90,16 @@ function file(
       304: { description: 'It is the one that If-None-Match names', headers: ['ETag'] },
     },
     problems: ['invalid-header', 'precondition-failed'],
+    handler: async () => {
+      const { content, etag } = await contentWithTag();
+      return bytes(200, content, {
+        'content-type': type,
+        'content-security-policy': POLICY,
+        'cache-control': 'no-cache',
+        etag,
+      });
+    },
   };
-  return { doc, handler };
 }
 
 function lazily<T>(make: () => Promise<T>): () => Promise<T> {

@@ -1,14 +1,13 @@
 import { AppError } from '../errors.ts';
-import type { Request } from '../http/edge.ts';
 import { prefers } from '../http/prefer.ts';
-import { parseQuery } from '../http/query.ts';
+import type { Input } from '../http/route.ts';
 import type { JsonBody } from '../http/body-json.ts';
 import { quote } from '../http/query.ts';
 import { bodyCheck, invalidBody } from '../http/validate.ts';
 import { BOUND, isBound } from '../items/number.ts';
 import { MAX_KEY_BYTES, readWanted, sortOf } from '../items/query.ts';
-import { streamTypeChooser, FORMAT_OF_TYPE } from '../items/stream-form.ts';
-import { readStreamQuery, STREAM_PARAMETERS } from '../items/stream-query.ts';
+import { assertFits, FORMAT_OF_TYPE, type StreamType } from '../items/stream-form.ts';
+import { readStreamQuery } from '../items/stream-query.ts';
 import type { BodyFault } from '../errors.ts';
 import { EXPORT_BODY, type ExportOrder } from './export.ts';
 import type { ExportRequest } from './job.ts';
@@ -61,24 +60,21 @@ function withFiniteBounds(json: JsonBody): JsonBody {
  * What a request for a stream orders when it prefers not to wait (RFC 7240, 4.1); null when it does not, or when it asks for
  * what only a stream can give: then it is answered with one.
  */
-export function asynchronousRequest(): (request: Request) => ExportRequest | null {
-  const typeOf = streamTypeChooser();
-  return (request) => {
-    if (!prefers(request, 'respond-async')) return null;
-    const parameters = parseQuery(request.query, STREAM_PARAMETERS);
-    if (OF_STREAMS.some((name) => parameters.has(name))) return null;
-    const query = readStreamQuery(parameters);
-    const { category, min_price, max_price } = readWanted(parameters);
-    return {
-      ...(category !== undefined && { category }),
-      sort: sortOf(readWanted(parameters)),
-      ...(min_price !== undefined && { min_price }),
-      ...(max_price !== undefined && { max_price }),
-      ...(query.fields && { fields: [...query.fields] }),
-      format: FORMAT_OF_TYPE[typeOf(request, query)],
-      compression: 'none',
-      ...(query.safe !== undefined && { safe: query.safe }),
-    };
+export function asynchronousRequest({ request, query: parameters, type }: Input): ExportRequest | null {
+  if (request.method !== 'GET' || !prefers(request, 'respond-async')) return null;
+  if (OF_STREAMS.some((name) => parameters.has(name))) return null;
+  const query = readStreamQuery(parameters);
+  assertFits(query, type as StreamType);
+  const { category, min_price, max_price } = readWanted(parameters);
+  return {
+    ...(category !== undefined && { category }),
+    sort: sortOf(readWanted(parameters)),
+    ...(min_price !== undefined && { min_price }),
+    ...(max_price !== undefined && { max_price }),
+    ...(query.fields && { fields: [...query.fields] }),
+    format: FORMAT_OF_TYPE[type as StreamType],
+    compression: 'none',
+    ...(query.safe !== undefined && { safe: query.safe }),
   };
 }
 

@@ -4,27 +4,39 @@ import { limitHeaders, tooManyRequests, type Policy } from '../limiter/policy.ts
 import type { Backlog } from '../limiter/backlog.ts';
 import type { StreamSlots } from '../limiter/streams.ts';
 import type { ClientReader } from './client.ts';
-import { conditional } from './conditional.ts';
 import type { Reply, Request } from './edge.ts';
 import type { Authenticate } from './keys.ts';
-import { ranged } from './range.ts';
-import type { Handler } from './router.ts';
 
-/** Asked by machines that start and stop this one: a probe that is refused would kill a server for being busy. */
-const PROBES = new Set(['/livez', '/readyz']);
-/** Let in also when the server has too much to do: what it says then matters most. */
-const WATCHERS = new Set([...PROBES, '/metrics']);
+/** Who may ask: everybody, everybody and however often, or who has a key where the server wants keys. */
+export type Access = 'open' | 'probe' | 'keyed';
 
-/** MAX_STREAMS bounds how many are open. */
-const STREAM = '/items/stream';
+/**
+ * What a request costs, which decides what bounds it.
+ *
+ * - `watch`: answered also when the server has too much to do: what it says then matters most.
+ * - `page`: work under way until it is answered, which the guard against overload counts.
+ * - `write`: it has a body, whose arrival is its client's matter: not counted as work under way.
+ * - `stream`, `download`: holds one of the client's stream slots until it ends.
+ */
+export type Cost = 'watch' | 'page' | 'write' | 'stream' | 'download';
 
-/** What says how to use the server, and holds nothing of what it serves. */
-const OPEN = /^\/(problems\/|openapi\.json$|docs(\/|$))/;
+/** What a route declares of who may ask and what it costs. */
+export interface Demand {
+  readonly access: Access;
+  readonly cost: Cost;
+}
+
+/** Who asks: a key's name after KEY_PREFIX, or an address; and whether a key is needed to ask at all. */
+export interface Client {
+  readonly name: string;
+  readonly hasKey: boolean;
+}
 
 /** What is decided about a request before anything is done for it. */
 export interface Admission {
   /** For every answer, also errors: RateLimit and RateLimit-Policy, unless RATE_LIMIT is off. */
   readonly headers: Reply['headers'];
+  readonly client: Client;
   /** Why the request is not let in; null when it is. */
   readonly refused: AppError | null;
   /** To be called once, when there is an answer: until then the request is work under way. */
@@ -46,116 +58,92 @@ export interface AdmissionOptions {
 }
 
 interface Identity {
-  readonly client: string;
+  readonly name: string;
   readonly refused: AppError | null;
 }
 
+/** What has no route: a path that no resource has, a method that a resource does not take. */
+const UNROUTED: Demand = { access: 'keyed', cost: 'page' };
 const NOTHING = () => undefined;
 
-/** Decides who is let in: by key, by rate, and by open streams. */
+/** Decides who is let in: by key, by rate, and by open streams. Each request is authenticated once. */
 export class Admissions {
-  private readonly options: AdmissionOptions;
-  private readonly headers: (taken: Taken) => Reply['headers'];
-  private readonly done: () => void;
+  readonly #options: AdmissionOptions;
+  readonly #headers: (taken: Taken) => Reply['headers'];
+  readonly #done: () => void;
 
   constructor(options: AdmissionOptions) {
-    this.options = options;
-    this.done = () => options.backlog?.done();
-    this.headers = options.rate === null ? () => ({}) : limitHeaders(options.rate.policy);
+    this.#options = options;
+    this.#done = () => options.backlog?.done();
+    this.#headers = options.rate === null ? () => ({}) : limitHeaders(options.rate.policy);
   }
 
   /**
    * Counts the request for its client. Whoever has no valid key is counted by address, so that keys cannot be guessed
-   * faster than RATE_LIMIT, and nobody uses up another's requests. Never throws or rejects.
+   * faster than RATE_LIMIT, and nobody uses up another's requests. `demand` is the route's; null: there is none. Never
+   * throws or rejects.
    */
-  admit(request: Request): Admission | Promise<Admission> {
-    const { rate } = this.options;
-    const identity = this.refuseOverload(request, this.identify(request));
-    request.notes.client = identity.client;
-    if (rate === null) return this.admission(request, {}, identity.refused);
-    const taken = rate.limiter.take(identity.client);
-    if (!(taken instanceof Promise)) return this.decide(request, identity, rate.policy, taken);
-    return taken.then((late) => this.decide(request, identity, rate.policy, late));
+  admit(request: Request, demand: Demand | null): Admission | Promise<Admission> {
+    const { rate } = this.#options;
+    const asked = demand ?? UNROUTED;
+    const identity = this.#refuseOverload(asked, this.#identify(request, asked));
+    request.notes.client = identity.name;
+    if (rate === null) return this.#admission(request, asked, {}, identity);
+    const taken = rate.limiter.take(identity.name);
+    if (!(taken instanceof Promise)) return this.#decide(request, asked, identity, rate.policy, taken);
+    return taken.then((late) => this.#decide(request, asked, identity, rate.policy, late));
   }
 
-  /**
-   * A handler whose stream holds a slot, from before anything is read for it until it ends or its client goes. AppError
-   * `too-many-streams` or `overloaded` when there is none.
-   */
-  streaming(handler: Handler): Handler {
-    return async (request, parameters) => {
-      const release = this.options.slots.acquire(this.clientOf(request).name);
-      let reply: Reply;
-      try {
-        reply = await handler(request, parameters);
-        // What becomes of a file is decided while the slot is held: it may be a part of it, or nothing at all.
-        if (reply.body.kind === 'file') reply = ranged(request, conditional(request, reply, reply.headers));
-      } catch (error) {
-        release();
-        throw error;
-      }
-      const { body } = reply;
-      if (body.kind !== 'stream') {
-        release();
-        return reply;
-      }
-      const run: typeof body.run = async (sink) => {
-        // A client that is gone frees its slot now, not when what was under way for it has wound down.
-        if (sink.signal.aborted) release();
-        else sink.signal.addEventListener('abort', release, { once: true });
-        try {
-          await body.run(sink);
-        } finally {
-          sink.signal.removeEventListener('abort', release);
-          release();
-        }
-      };
-      return { ...reply, body: { ...body, run } };
-    };
+  /** See StreamSlots.acquire. */
+  acquire({ name }: Client): () => void {
+    return this.#options.slots.acquire(name);
   }
 
-  /** Who asks, as `admit` found out: a key's name after KEY_PREFIX, or an address; and whether a key is needed to ask at all. */
-  clientOf(request: Request): { readonly name: string; readonly hasKey: boolean } {
-    const name = request.notes.client === '' ? this.identify(request).client : request.notes.client;
-    return { name, hasKey: this.options.authenticate !== null };
-  }
-
-  private decide(request: Request, { refused }: Identity, policy: Policy, taken: Taken): Admission {
-    const within = taken.allowed || PROBES.has(request.path);
-    return this.admission(request, this.headers(taken), within ? refused : tooManyRequests(policy, taken));
-  }
-
-  /** How long a request with a body takes is its client's matter, too, and streams have a bound of their own: neither is counted. */
-  private admission(
-    { method, path }: Request,
-    headers: Reply['headers'],
-    refused: AppError | null,
+  #decide(
+    request: Request,
+    asked: Demand,
+    { name, refused }: Identity,
+    policy: Policy,
+    taken: Taken,
   ): Admission {
-    if (refused !== null || (method !== 'GET' && method !== 'HEAD') || path === STREAM)
-      return { headers, refused, done: NOTHING };
-    this.options.backlog?.began();
-    return { headers, refused, done: this.done };
+    const within = taken.allowed || asked.access === 'probe';
+    const told = { name, refused: within ? refused : tooManyRequests(policy, taken) };
+    return this.#admission(request, asked, this.#headers(taken), told);
   }
 
-  private refuseOverload({ path }: Request, { client, refused }: Identity): Identity {
-    const overload = WATCHERS.has(path) ? null : (this.options.overload?.() ?? null);
-    return { client, refused: overload ?? refused };
+  /** Streams have a bound of their own, and how long a request with a body takes is its client's matter, too. */
+  #admission(
+    { method }: Request,
+    { cost }: Demand,
+    headers: Reply['headers'],
+    { name, refused }: Identity,
+  ): Admission {
+    const client = { name, hasKey: this.#options.authenticate !== null };
+    const isCounted = refused === null && cost !== 'stream' && (method === 'GET' || method === 'HEAD');
+    if (!isCounted) return { client, headers, refused, done: NOTHING };
+    this.#options.backlog?.began();
+    return { client, headers, refused, done: this.#done };
   }
 
-  private identify(request: Request): Identity {
-    const { authenticate, readClient } = this.options;
-    if (authenticate === null || needsNoKey(request)) return { client: readClient(request), refused: null };
+  #refuseOverload({ cost }: Demand, { name, refused }: Identity): Identity {
+    const overload = cost === 'watch' ? null : (this.#options.overload?.() ?? null);
+    return { name, refused: overload ?? refused };
+  }
+
+  #identify(request: Request, { access }: Demand): Identity {
+    const { authenticate, readClient } = this.#options;
+    if (authenticate === null || access !== 'keyed' || isPreflight(request))
+      return { name: readClient(request), refused: null };
     try {
-      return { client: KEY_PREFIX + authenticate(request.headers.authorization), refused: null };
+      return { name: KEY_PREFIX + authenticate(request.headers.authorization), refused: null };
     } catch (error) {
-      if (error instanceof AppError) return { client: readClient(request), refused: error };
+      if (error instanceof AppError) return { name: readClient(request), refused: error };
       throw error;
     }
   }
 }
 
-/** Probes, the reference with its document, what a problem's `type` links to, and preflights, which browsers send without credentials (Fetch, 4.8). */
-function needsNoKey({ method, path, headers }: Request): boolean {
-  if (PROBES.has(path) || OPEN.test(path)) return true;
+/** Browsers send it without credentials (Fetch, 4.8). */
+function isPreflight({ method, headers }: Request): boolean {
   return method === 'OPTIONS' && headers['access-control-request-method'] !== undefined;
 }

@@ -35,6 +35,8 @@ export interface Request {
 export interface Notes {
   /** The path of its resource, such as `/items/{id}`; null when no resource has the path. */
   route: string | null;
+  /** What its route says it costs: see Cost in admit.ts. */
+  cost: string;
   /** Who asks, as the limits name clients: an address or network, or `key:` and a key's name; empty while unknown. */
   client: string;
   /** Rows in the answer so far. */

@@ -1,9 +1,10 @@
-import { AppError, PROBLEMS } from '../errors.ts';
-import type { ProblemDocument } from '../serialize/schemas.ts';
-import { serializers } from '../serialize/serializers.ts';
+import { AppError, PROBLEM, PROBLEMS, type ProblemDocument } from '../errors.ts';
+import { serializerOf } from '../serialize/serializers.ts';
 import type { Reply, Request } from './edge.ts';
 import { json } from './reply.ts';
 import { requestIdOf } from './request-id.ts';
+
+const serialize = serializerOf(PROBLEM);
 
 /** The answer to an error (RFC 9457). */
 export function problem(error: unknown, request: Request): Reply {
@@ -11,7 +12,7 @@ export function problem(error: unknown, request: Request): Reply {
   const document = problemDocument(error, request);
   return json(
     document.status,
-    serializers.problem(document),
+    serialize(document),
     { ...known?.headers, 'cache-control': 'no-store' },
     'application/problem+json',
   );

@@ -2,13 +2,12 @@ import { AppError } from '../errors.ts';
 import { codings } from '../stream/compress.ts';
 import type { Admission, Admissions } from './admit.ts';
 import { applyCoding, codedAs } from './coding.ts';
-import { conditional } from './conditional.ts';
 import type { Cors } from './cors.ts';
+import { dispatch, routeOf } from './dispatch.ts';
 import type { Ending, Reply, Request, Serve } from './edge.ts';
 import { encodingNegotiator } from './negotiate.ts';
 import { problem } from './problem.ts';
-import { ranged } from './range.ts';
-import type { Router } from './router.ts';
+import type { Found, Router } from './router.ts';
 import { requestIdOf } from './request-id.ts';
 
 /** A cursor of 12 KiB and 2 KiB of everything else. A head may have 16 KiB, with all its fields. */
@@ -32,20 +31,24 @@ export function createServe(
   options: {
     readonly observer: Observer;
     readonly cors: Cors;
-    readonly admissions: Pick<Admissions, 'admit'>;
+    readonly admissions: Pick<Admissions, 'admit' | 'acquire'>;
   },
 ): Serve {
   const { observer, cors, admissions } = options;
   const negotiate = encodingNegotiator(codings);
   const answer = async (request: Request): Promise<Reply> => {
-    const admission = await admissions.admit(request);
+    const found = router.find(request);
+    const route = found && routeOf(found, request)?.route;
+    request.notes.route = found?.path ?? null;
+    request.notes.cost = route?.cost ?? 'page';
+    const admission = await admissions.admit(request, route ?? null);
     try {
-      return await admitted(request, admission);
+      return await admitted(request, found, admission);
     } finally {
       admission.done();
     }
   };
-  const admitted = async (request: Request, admission: Admission): Promise<Reply> => {
+  const admitted = async (request: Request, found: Found | null, admission: Admission): Promise<Reply> => {
     const requestId = requestIdOf(request);
     const coding = negotiate(request.headers['accept-encoding']);
     let reply: Reply;
@@ -60,12 +63,12 @@ export function createServe(
           `Accept-Encoding refuses identity and names none of ${codings.join(', ')}.`,
         );
       }
-      const found = await router.answer(request);
-      const { headers } = codedAs(found, coding, request);
-      reply = ranged(request, conditional(request, found, headers));
+      reply = await dispatch(request, found, admission.client, {
+        acquire: () => admissions.acquire(admission.client),
+        coded: (plain) => codedAs(plain, coding, request).headers,
+      });
     } catch (error) {
       reply = problem(error, request);
-      request.notes.route ??= router.resource(request); // not let in, or not even looked at
       if (reply.status >= 500) request.notes.failure = error;
     }
     const encoded = await applyCoding(reply, coding ?? 'identity', request);

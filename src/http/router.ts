@@ -1,70 +1,84 @@
 import { AppError } from '../errors.ts';
-import { acceptHeader } from './body-json.ts';
-import type { Operation } from '../openapi/operation.ts';
-import type { Reply, Request } from './edge.ts';
-import { empty } from './reply.ts';
+import { mediaTypeNegotiator } from './negotiate.ts';
+import { parseQuery, type Query } from './query.ts';
+import type { Request } from './edge.ts';
+import type { Route } from './route.ts';
+import { bodyCheck } from './validate.ts';
+import type { JsonBody } from './body-json.ts';
 
-export type Parameters = Readonly<Record<string, string>>;
-export type Handler = (request: Request, parameters: Parameters) => Reply | Promise<Reply>;
-
-/** One operation: `path` is a literal path of which the last segment, or the one before, may be `{name}`, which takes any non-empty segment. */
-export interface Route {
-  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
-  readonly path: string;
-  readonly handler: Handler;
-  /** What /openapi.json says of it. */
-  readonly doc: Operation;
-  /** Media types that the request's body may have; OPTIONS names them. */
-  readonly accepts?: readonly string[];
+/** A route with what is compiled of its declaration once. */
+export interface Compiled {
+  readonly route: Route;
+  /** AppErrors of parseQuery. */
+  readonly readQuery: (request: Request) => Query;
+  /** AppError `not-acceptable`. */
+  readonly chooseType: (request: Request, query: Query) => string;
+  /** null: the route has no body. */
+  readonly checkBody: ((body: JsonBody) => unknown) | null;
 }
 
-type Methods = Map<string, Route>;
+/** What is found under a path: a resource, and how its `{name}` reads. */
+export interface Found {
+  readonly path: string;
+  /** By method; HEAD is answered by GET. */
+  readonly methods: ReadonlyMap<string, Compiled>;
+  /** Not decoded yet. */
+  readonly segment: { readonly name: string; readonly raw: string } | null;
+}
 
 export interface Router {
-  /** Answers by the route of the request. AppError `not-found` or `method-not-allowed` with Allow. */
-  readonly answer: (request: Request) => Reply | Promise<Reply>;
-  /** The `path` of the resource that a request is for; null when there is none. */
-  readonly resource: (request: Request) => string | null;
+  /** The resource that a request's path names; null when there is none. */
+  find(request: Request): Found | null;
 }
 
 /**
  * Matches raw path bytes: `/items/stream` is the stream, `/items/%73tream` the item with that id. Literal paths come
- * before parameters. HEAD is answered wherever GET is, OPTIONS everywhere.
+ * before parameters.
  */
 export function createRouter(routes: readonly Route[]): Router {
-  const literal = new Map<string, Methods>();
-  const withParameter = new Map<string, { name: string; methods: Methods }>();
+  const literal = new Map<string, Resource>();
+  const withParameter = new Map<string, Resource & { readonly name: string }>();
   for (const route of routes) {
     const { method, path } = route;
     const parameter = /^(.*\/)\{(\w+)\}(\/\w+)?$/.exec(path);
-    if (!parameter) entry(literal, path, () => new Map()).set(method, route);
-    else {
-      const [, prefix = '', name = '', suffix = ''] = parameter;
-      const key = `${prefix}{}${suffix}`;
-      entry(withParameter, key, () => ({ name, methods: new Map() })).methods.set(method, route);
-    }
+    const [, prefix = '', name = '', suffix = ''] = parameter ?? [];
+    const methods = parameter
+      ? entry(withParameter, `${prefix}{}${suffix}`, () => ({ path, name, methods: new Map() })).methods
+      : entry(literal, path, () => ({ path, methods: new Map() })).methods;
+    methods.set(method, compile(route));
   }
-  const find = (request: Request) => {
-    const exact = literal.get(request.path);
-    if (exact) return { methods: exact, name: null, segment: '' };
-    for (const [prefix, segment, suffix] of splits(request.path)) {
-      const found = withParameter.get(`${prefix}{}${suffix}`);
-      if (found && segment !== '') return { ...found, segment };
-    }
-    return null;
-  };
   return {
-    resource: (request) => {
-      const found = find(request);
-      return found && firstOf(found.methods).path;
-    },
-    answer: (request) => {
-      const found = find(request);
-      if (!found) throw new AppError('not-found', `No resource has the path ${request.path}.`);
-      const { methods, name, segment } = found;
-      return dispatch(methods, request, name === null ? {} : { [name]: decodeSegment(segment) });
+    find(request) {
+      const exact = literal.get(request.path);
+      if (exact) return { ...exact, segment: null };
+      for (const [prefix, raw, suffix] of splits(request.path)) {
+        const found = withParameter.get(`${prefix}{}${suffix}`);
+        if (found && raw !== '') return { ...found, segment: { name: found.name, raw } };
+      }
+      return null;
     },
   };
+}
+
+interface Resource {
+  readonly path: string;
+  readonly methods: Map<string, Compiled>;
+}
+
+function compile(route: Route): Compiled {
+  const names = (route.query ?? []).map(({ name }) => name);
+  const acceptable = route.produces ? mediaTypeNegotiator(route.produces) : () => '';
+  return {
+    route,
+    readQuery: (request) => parseQuery(request.query, names),
+    chooseType: (request, query) => route.typeAsked?.(query) ?? acceptable(request),
+    checkBody: route.body ? bodyCheck(route.body.schema) : null,
+  };
+}
+
+/** The decoded parameters of a path. AppError `invalid-url`. */
+export function parametersOf({ segment }: Found): Readonly<Record<string, string>> {
+  return segment ? { [segment.name]: decodeSegment(segment.raw) } : {};
 }
 
 /** The ways to see a path as one with a parameter: in its last segment, or in the one before. */
@@ -76,33 +90,6 @@ function splits(path: string): readonly (readonly [prefix: string, segment: stri
   return last > 0 && before >= 0
     ? [split(last, path.length), split(before, last)]
     : [split(last, path.length)];
-}
-
-function dispatch(methods: Methods, request: Request, parameters: Parameters): Reply | Promise<Reply> {
-  const route = methods.get(request.method === 'HEAD' ? 'GET' : request.method);
-  request.notes.route = (route ?? firstOf(methods)).path;
-  if (route) return route.handler(request, parameters);
-  const allow = [...methods.keys(), ...(methods.has('GET') ? ['HEAD'] : []), 'OPTIONS'].join(', ');
-  if (request.method === 'OPTIONS') return empty(204, { allow, ...bodyHeaders(methods) });
-  throw new AppError('method-not-allowed', `${request.method} is not one of ${allow}.`, {
-    headers: { allow },
-  });
-}
-
-/** All methods of a resource have its path. */
-function firstOf(methods: Methods): Route {
-  const [first] = methods.values();
-  if (!first) throw new TypeError('a resource without a method');
-  return first;
-}
-
-/** Accept-Post and Accept-Patch; for the other methods no such header is defined. */
-function bodyHeaders(methods: Methods): Record<string, string> {
-  const { POST: post, PATCH: patch } = Object.fromEntries(methods);
-  return {
-    ...(post?.accepts && acceptHeader('POST', post.accepts)),
-    ...(patch?.accepts && acceptHeader('PATCH', patch.accepts)),
-  };
 }
 
 function decodeSegment(segment: string): string {

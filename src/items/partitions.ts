@@ -1,10 +1,10 @@
 import { storeUnavailable } from '../errors.ts';
-import { mediaTypeNegotiator } from '../http/negotiate.ts';
 import { documented, integer, type Parameter } from '../http/parameter.ts';
-import { parseQuery, type Query } from '../http/query.ts';
+import type { Query } from '../http/query.ts';
 import { json } from '../http/reply.ts';
-import type { Handler } from '../http/router.ts';
-import { serializers } from '../serialize/serializers.ts';
+import { JSON_TYPE, jsonAnswer, STORE_PROBLEMS, type Route } from '../http/route.ts';
+import { named, Type } from '../schema.ts';
+import { serializerOf } from '../serialize/serializers.ts';
 import type { ItemStore } from '../store/store.ts';
 import { encodePart, isBoundOfPart } from './part.ts';
 import { atParameter, consistencyParameter, timeOf } from './point-in-time.ts';
@@ -20,37 +20,77 @@ const NOT_SHARED = ['part', 'cursor', 'after', 'limit', 'sort', 'min_price', 'ma
 const TIME = [consistencyParameter.name, atParameter.name];
 const SHARED = STREAM_PARAMETERS.filter((name) => !NOT_SHARED.includes(name) && !TIME.includes(name));
 
-/** What GET /items/partitions takes. */
-export const PARTITIONS_QUERY: readonly Parameter<unknown>[] = [
+const PARTITIONS_QUERY: readonly Parameter<unknown>[] = [
   parts,
   ...STREAM_QUERY.filter(({ name }) => !NOT_SHARED.includes(name)),
 ];
-const NAMES = PARTITIONS_QUERY.map(({ name }) => name);
+
+const PARTITIONS = named(
+  'Partitions',
+  Type.Object(
+    {
+      partitions: Type.Array(
+        Type.Object(
+          { url: Type.String({ description: 'the stream of this part' }) },
+          { additionalProperties: false, description: 'a range of ids' },
+        ),
+        {
+          minItems: 1,
+          description: 'in order of id',
+        },
+      ),
+    },
+    { additionalProperties: false, description: 'disjoint ranges that together are the set' },
+  ),
+);
+const serialize = serializerOf(PARTITIONS);
 
 /**
  * GET /items/partitions: disjoint ranges of ids that together are the set, each with its stream, which takes over the
  * filter and the form that were asked for here, and all the same point in time. Fewer than `n` when there are not so many items.
  */
-export function getPartitions(items: ItemStore): Handler {
-  const acceptable = mediaTypeNegotiator(['application/json']);
-  return async (request) => {
-    acceptable(request);
-    const query = parseQuery(request.query, NAMES);
-    const { plan, time } = readStreamQuery(query);
-    const at = await timeOf(time, items, request.signal);
-    const identity = await items.identity(request.signal);
-    const found = await items.split(plan, parts.read(query) ?? DEFAULT_PARTS, request.signal);
-    if ((await items.identity(request.signal)) !== identity)
-      throw storeUnavailable(new Error('the collection was replaced while it was split'));
-    const bounds = found.filter(isBoundOfPart); // others no part can carry
-    const partitions = [undefined, ...bounds].map((from, n) => {
-      const to = bounds[n];
-      const part = encodePart({ ...(from && { from }), ...(to && { to }) }, identity);
-      const search = new URLSearchParams([['part', part], ...shared(query)]);
-      if (at !== undefined) search.set(atParameter.name, String(at));
-      return { url: `/items/stream?${search.toString()}` };
-    });
-    return json(200, serializers.partitions({ partitions }), { 'cache-control': 'no-store' });
+export function listPartitions(items: ItemStore): Route {
+  return {
+    method: 'GET',
+    path: '/items/partitions',
+    access: 'keyed',
+    cost: 'page',
+    id: 'listPartitions',
+    tag: 'Items',
+    summary: 'Disjoint parts of the set, each with its stream',
+    description:
+      'For several connections at once. Filter and form are taken over into the URLs of the streams.',
+    query: PARTITIONS_QUERY,
+    produces: [JSON_TYPE],
+    answers: {
+      200: jsonAnswer('The parts, in order of id', PARTITIONS, ['Cache-Control'], {
+        request: '/items/partitions?n=2&fields=price',
+        answer: {
+          partitions: [
+            { url: '/items/stream?part=ARQAAAACdG8ABwAAAGQyNjk3MQAAVyW-iA&fields=price' },
+            { url: '/items/stream?part=ARYAAAACZnJvbQAHAAAAZDI2OTcxAADvOAW_&fields=price' },
+          ],
+        },
+      }),
+    },
+    problems: ['snapshot-unsupported', 'snapshot-expired', ...STORE_PROBLEMS],
+    handler: async ({ request, query }) => {
+      const { plan, time } = readStreamQuery(query);
+      const at = await timeOf(time, items, request.signal);
+      const identity = await items.identity(request.signal);
+      const found = await items.split(plan, parts.read(query) ?? DEFAULT_PARTS, request.signal);
+      if ((await items.identity(request.signal)) !== identity)
+        throw storeUnavailable(new Error('the collection was replaced while it was split'));
+      const bounds = found.filter(isBoundOfPart); // others no part can carry
+      const partitions = [undefined, ...bounds].map((from, n) => {
+        const to = bounds[n];
+        const part = encodePart({ ...(from && { from }), ...(to && { to }) }, identity);
+        const search = new URLSearchParams([['part', part], ...shared(query)]);
+        if (at !== undefined) search.set(atParameter.name, String(at));
+        return { url: `/items/stream?${search.toString()}` };
+      });
+      return json(200, serialize({ partitions }), { 'cache-control': 'no-store' });
+    },
   };
 }
 

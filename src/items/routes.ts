@@ -1,10 +1,8 @@
 import { AppError } from '../errors.ts';
-import type { Request } from '../http/edge.ts';
-import { mediaTypeNegotiator } from '../http/negotiate.ts';
-import { parseQuery, quote } from '../http/query.ts';
+import { quote } from '../http/query.ts';
 import { json } from '../http/reply.ts';
-import type { Handler, Parameters, Route } from '../http/router.ts';
-import { pageHandler } from '../pages/handler.ts';
+import { JSON_TYPE, jsonAnswer, STORE_PROBLEMS, type Route } from '../http/route.ts';
+import { pageRoute } from '../pages/route.ts';
 import type { PageLimits } from '../pages/query.ts';
 import { fingerprint } from '../serialize/fingerprint.ts';
 import { itemToJson } from '../serialize/item.ts';
@@ -14,12 +12,12 @@ import type { Bookmark } from '../store/bookmark.ts';
 import type { ChainReader } from '../store/chain.ts';
 import type { ItemStore } from '../store/store.ts';
 import { candidateIds, idTypeLookup, parseId, type DetectedIdType, type IdType } from './id.ts';
-import { GET_ITEM, LIST_PARTITIONS, listItems, STREAM_ITEMS } from './operations.ts';
+import { ITEM } from './item.ts';
+import { listPartitions } from './partitions.ts';
 import { ITEM_PLAN } from './query.ts';
-import { getPartitions } from './partitions.ts';
-import { getStream } from './stream.ts';
+import { streamItems } from './stream.ts';
 
-export interface ItemRoutesOptions {
+export interface ItemOptions {
   readonly items: ItemStore;
   /** Reads what a stream begins with: less than asked for while many hold theirs. */
   readonly sharing: ChainReader;
@@ -29,59 +27,108 @@ export interface ItemRoutesOptions {
   readonly limits: PageLimits;
   /** undefined: looked up in the collection. */
   readonly idType: IdType | undefined;
-  /** Wraps the handler of a stream, so that streams are counted. */
-  readonly streaming: (handler: Handler) => Handler;
   /** See StreamOptions. */
   readonly stalled?: () => () => void;
   /** Cache-Control of pages and items. */
   readonly cacheControl: string;
 }
 
-export function itemRoutes(options: ItemRoutesOptions): readonly Route[] {
+/** What there is to ask of items. */
+export function itemRoutes(options: ItemOptions) {
   const idType = idTypeLookup(options.items, options.idType);
-  return [
+  return {
+    list: listItems(options),
+    stream: streamItems({ ...options, idType }),
+    partitions: listPartitions(options.items),
+    get: getItem(options, idType),
+  } satisfies Record<string, Route>;
+}
+
+function listItems(options: ItemOptions): Route {
+  const { items } = options;
+  return pageRoute(
     {
-      method: 'GET',
       path: '/items',
-      doc: listItems(options.limits),
-      handler: pageHandler({
-        ...options,
-        rows: options.items,
-        count: (...call) => options.items.count(...call),
-        plan: ITEM_PLAN,
-      }),
+      id: 'listItems',
+      tag: 'Items',
+      summary: 'A page of items',
+      description:
+        'Filter and sort go with every style of paging: give one of `cursor`, `offset` and `page`. A cursor page costs the same at any depth.',
+      row: { name: 'Item', plural: 'items', schema: ITEM },
+      example: {
+        request: '/items?limit=1&fields=price,color&page=3',
+        answer: {
+          data: [{ id: 'd00003', price: 327, color: 'E' }],
+          page: {
+            limit: 1,
+            hasMore: true,
+            nextCursor: 'AfC68gEVAAAAAl9pZAAHAAAAZDAwMDAzAABdT_iI',
+            page: 3,
+          },
+        },
+      },
     },
-    {
-      method: 'GET',
-      path: '/items/stream',
-      doc: STREAM_ITEMS,
-      handler: options.streaming(getStream({ ...options, idType })),
-    },
-    { method: 'GET', path: '/items/partitions', doc: LIST_PARTITIONS, handler: getPartitions(options.items) },
-    { method: 'GET', path: '/items/{id}', doc: GET_ITEM, handler: getItem(options, idType) },
-  ];
+    { ...options, rows: items, count: (...call) => items.count(...call), plan: ITEM_PLAN },
+  );
 }
 
 /** GET /items/{id}. */
 function getItem(
-  { items, cacheControl, idType: set }: ItemRoutesOptions,
+  { items, cacheControl, idType: set }: ItemOptions,
   idType: (signal: AbortSignal) => Promise<DetectedIdType>,
-): Handler {
-  const acceptable = mediaTypeNegotiator(['application/json']);
-  return async (request: Request, { id = '' }: Parameters) => {
-    acceptable(request);
-    parseQuery(request.query, []);
-    const only = set && parseId(id, set);
-    const keys = set ? (only ? [only] : []) : candidateIds(id, await idType(request.signal));
-    const batch = await firstOf(keys, items, request.signal);
-    if (!batch) throw new AppError('not-found', `No item has the id ${quote(id)}.`);
-    try {
-      const text = itemToJson(documentOf(batch));
-      request.notes.rows = 1;
-      return json(200, text, { etag: `"${fingerprint(Buffer.from(text))}"`, 'cache-control': cacheControl });
-    } finally {
-      batch.release();
-    }
+): Route {
+  return {
+    method: 'GET',
+    path: '/items/{id}',
+    access: 'keyed',
+    cost: 'page',
+    id: 'getItem',
+    tag: 'Items',
+    summary: 'One item',
+    description:
+      'An item whose id is the name of another resource here is reached by percent-encoding its first letter.',
+    parameters: {
+      id: { type: 'string', minLength: 1, description: 'its id as JSON shows it', examples: ['d00001'] },
+    },
+    headers: ['If-None-Match'],
+    answers: {
+      200: jsonAnswer('The item', ITEM, ['ETag', 'Cache-Control'], {
+        request: '/items/d00003',
+        answer: {
+          id: 'd00003',
+          name: '0.23 ct Good cut diamond, color E, clarity VS1',
+          category: 'Good',
+          price: 327,
+          carat: 0.23,
+          color: 'E',
+          clarity: 'VS1',
+          depth: 56.9,
+          table: 65,
+          x: 4.05,
+          y: 4.07,
+          z: 2.31,
+        },
+      }),
+      304: { description: 'The item is the one that If-None-Match names', headers: ['ETag'] },
+    },
+    problems: ['invalid-url', 'not-found', 'invalid-header', 'precondition-failed', ...STORE_PROBLEMS],
+    produces: [JSON_TYPE],
+    handler: async ({ request, parameters: { id = '' } }) => {
+      const only = set && parseId(id, set);
+      const keys = set ? (only ? [only] : []) : candidateIds(id, await idType(request.signal));
+      const batch = await firstOf(keys, items, request.signal);
+      if (!batch) throw new AppError('not-found', `No item has the id ${quote(id)}.`);
+      try {
+        const text = itemToJson(documentOf(batch));
+        request.notes.rows = 1;
+        return json(200, text, {
+          etag: `"${fingerprint(Buffer.from(text))}"`,
+          'cache-control': cacheControl,
+        });
+      } finally {
+        batch.release();
+      }
+    },
   };
 }
 

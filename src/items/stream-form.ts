@@ -1,11 +1,10 @@
 import { AppError } from '../errors.ts';
-import type { Request } from '../http/edge.ts';
-import { mediaTypeNegotiator } from '../http/negotiate.ts';
+import type { Query } from '../http/query.ts';
 import { csvHeader } from '../serialize/csv-cell.ts';
 import type { RowEncoder, Transcoder } from '../serialize/rows.ts';
 import { columnsOfFields } from './columns.ts';
 import type { Format } from './format.ts';
-import type { StreamQuery } from './stream-query.ts';
+import { formatParameter, type StreamQuery } from './stream-query.ts';
 
 /** The media types of a stream, the preferred one first, and what its rows are. */
 const FRAMINGS = {
@@ -15,6 +14,7 @@ const FRAMINGS = {
   'text/csv': 'table',
 } as const;
 export type StreamType = keyof typeof FRAMINGS;
+export const STREAM_TYPES = Object.keys(FRAMINGS) as readonly StreamType[];
 
 /** The media type of each format. */
 export const TYPE_OF_FORMAT = {
@@ -41,14 +41,10 @@ export interface StreamForm {
   readonly encoder: () => RowEncoder;
 }
 
-/** A stream's media type: by `format`, else by Accept. AppError `not-acceptable`, or `conflicting-parameters`. */
-export function streamTypeChooser(): (request: Request, query: StreamQuery) => StreamType {
-  const acceptable = mediaTypeNegotiator(Object.keys(FRAMINGS));
-  return (request, query) => {
-    const type = query.format ? TYPE_OF_FORMAT[query.format] : (acceptable(request) as StreamType);
-    check(query, type);
-    return type;
-  };
+/** The media type that `format` asks for, which wins over Accept. */
+export function typeAsked(query: Query): StreamType | undefined {
+  const format = formatParameter.read(query);
+  return format && TYPE_OF_FORMAT[format];
 }
 
 /** The form of a stream of this type; `columns` is asked when it is a table whose fields nobody named. */
@@ -82,8 +78,8 @@ function tableForm(query: FormQuery, transcoder: Transcoder, columns: readonly s
   };
 }
 
-/** Nothing that is asked for is ignored: what does not go with the form is refused. */
-function check(query: StreamQuery, type: StreamType): void {
+/** Nothing that is asked for is ignored: AppError `conflicting-parameters` for what does not go with the form. */
+export function assertFits(query: StreamQuery, type: StreamType): void {
   const framing = FRAMINGS[type];
   if (query.checkpoints && framing !== 'lines')
     throw conflict('checkpoints', `stand between rows as lines, in format=ndjson; the form is ${type}.`);

@@ -32,7 +32,7 @@ export interface StreamQuery {
   readonly format: Format | undefined;
 }
 
-const format = documented(
+export const formatParameter = documented(
   oneOf('format', FORMATS),
   'The form of the stream; without it `Accept` decides, and without that it is ndjson.',
   { example: 'ndjson' },
@@ -64,7 +64,7 @@ export const STREAM_QUERY: readonly Parameter<unknown>[] = [
   partParameter,
   consistencyParameter,
   atParameter,
-  format,
+  formatParameter,
   checkpoints,
   safe,
   header,
@@ -92,7 +92,7 @@ export function readStreamQuery(query: Query): StreamQuery {
     checkpoints: booleanOf(checkpoints.read(query)) ?? false,
     safe: booleanOf(safe.read(query)),
     header: header.read(query),
-    format: format.read(query),
+    format: formatParameter.read(query),
   };
 }
 

@@ -1,7 +1,6 @@
 import type { StreamBody } from '../http/edge.ts';
 import { problemDocument } from '../http/problem.ts';
-import { parseQuery } from '../http/query.ts';
-import type { Handler } from '../http/router.ts';
+import { STORE_PROBLEMS, type Route } from '../http/route.ts';
 import { cursorMismatch, decodeCursor, encodeCursor } from '../pages/cursor.ts';
 import { checkMark } from '../pages/mark.ts';
 import type { Transcoder } from '../serialize/rows.ts';
@@ -10,6 +9,7 @@ import type { Bookmark } from '../store/bookmark.ts';
 import { chain, chainAfter, firstSize, planBehind, type ChainReader } from '../store/chain.ts';
 import type { From, ItemStore, Plan } from '../store/store.ts';
 import { CHECKPOINT_MS, CheckpointEncoder } from '../stream/checkpoints.ts';
+import { CHECKPOINT, END, FAILURE } from '../stream/control-lines.ts';
 import { lastWords } from '../stream/last-words.ts';
 import { withMoments } from '../stream/moments.ts';
 import { pump } from '../stream/pump.ts';
@@ -18,8 +18,9 @@ import { columnsOfRows } from './columns.ts';
 import type { DetectedIdType } from './id.ts';
 import { AT_HEADER, timeOf } from './point-in-time.ts';
 import { ITEM_PLAN } from './query.ts';
-import { streamForm, streamTypeChooser } from './stream-form.ts';
-import { readStreamQuery, STREAM_PARAMETERS, type StreamQuery } from './stream-query.ts';
+import { ITEM } from './item.ts';
+import { assertFits, streamForm, STREAM_TYPES, typeAsked, type StreamType } from './stream-form.ts';
+import { readStreamQuery, STREAM_QUERY, type StreamQuery } from './stream-query.ts';
 
 export interface StreamOptions {
   readonly items: ItemStore;
@@ -36,7 +37,70 @@ export interface StreamOptions {
 }
 
 /** GET /items/stream: the chain of all batches, each going out while the next one is on its way. */
-export function getStream(options: StreamOptions): Handler {
+export function streamItems(options: StreamOptions): Route {
+  return {
+    method: 'GET',
+    path: '/items/stream',
+    access: 'keyed',
+    cost: 'stream',
+    id: 'streamItems',
+    tag: 'Items',
+    summary: 'The whole set, as it becomes available',
+    description:
+      'Never faster than the client reads. A stream that ends cleanly is whole; one that fails is cut: the connection closes before the last chunk. Resume with `cursor` or `after`.',
+    query: STREAM_QUERY,
+    answers: {
+      200: {
+        description: 'The rows in order',
+        headers: ['Cache-Control'],
+        content: {
+          'application/x-ndjson': {
+            schema: {
+              type: 'string',
+              description:
+                'A row a line, each an Item, LF at the end. With `checkpoints=true` also lines that are a Checkpoint, End or Failure.',
+            },
+            lines: [ITEM, CHECKPOINT, END, FAILURE],
+            example: {
+              request: '/items/stream?fields=price&limit=2&after=d53938',
+              answer: '{"id":"d53939","price":2757}\n{"id":"d53940","price":2757}\n',
+            },
+          },
+          'application/jsonl': { schema: { type: 'string', description: 'the same' } },
+          'application/json': {
+            schema: { type: 'array', items: ITEM, description: 'all rows' },
+            example: {
+              request: '/items/stream?format=json&fields=price&limit=1',
+              answer: [{ id: 'd00001', price: 326 }],
+            },
+          },
+          'text/csv': {
+            schema: { type: 'string', description: 'RFC 4180, UTF-8' },
+            example: {
+              request: '/items/stream?format=csv&fields=price,color&limit=1',
+              answer: 'id,price,color\r\nd00001,326,E\r\n',
+            },
+          },
+        },
+      },
+    },
+    problems: [
+      'conflicting-parameters',
+      'invalid-cursor',
+      'cursor-mismatch',
+      'snapshot-unsupported',
+      'snapshot-expired',
+      'collection-replaced',
+      'too-many-streams',
+      ...STORE_PROBLEMS,
+    ],
+    produces: STREAM_TYPES,
+    typeAsked,
+    handler: streamHandler(options),
+  };
+}
+
+function streamHandler(options: StreamOptions): Route['handler'] {
   const {
     items,
     sharing,
@@ -45,11 +109,11 @@ export function getStream(options: StreamOptions): Handler {
     now = () => performance.now(),
     stalled = () => () => undefined,
   } = options;
-  const typeOf = streamTypeChooser();
-  return async (request) => {
-    const query = readStreamQuery(parseQuery(request.query, STREAM_PARAMETERS));
+  return async ({ request, query: parameters, type: chosen }) => {
+    const query = readStreamQuery(parameters);
+    const type = chosen as StreamType;
+    assertFits(query, type);
     const { limit } = query;
-    const type = typeOf(request, query);
     const { plan, from } = await beginningOf(query, options, request.signal);
     // The first batch is read before the head is sent: a store that is away is a 503, not a cut stream.
     const first = await sharing.read(plan, from, firstSize(limit), request.signal);

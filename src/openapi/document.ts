@@ -1,11 +1,15 @@
-import { PROBLEMS, type ProblemCode } from '../errors.ts';
+import { PROBLEM, PROBLEMS, type ProblemCode } from '../errors.ts';
 import type { Parameter } from '../http/parameter.ts';
-import type { Route } from '../http/router.ts';
-import { PROBLEM } from '../serialize/schemas.ts';
 import { COMMON_HEADERS, LIMIT_HEADERS, REQUEST_HEADERS, RESPONSE_HEADERS } from './headers.ts';
-import { COMMON_PROBLEMS, type Answer, type Content, type Operation, type Tag } from './operation.ts';
-import type { Schema } from './schema.ts';
-import { COMPONENTS } from './components.ts';
+import {
+  COMMON_PROBLEMS,
+  type Answer,
+  type Content,
+  type Route,
+  type RouteBody,
+  type Tag,
+} from '../http/route.ts';
+import { nameOf, type Schema } from '../schema.ts';
 
 export interface DocumentOptions {
   readonly version: string;
@@ -30,9 +34,10 @@ exclude each other are a 400, which this document cannot say in a schema.`;
 
 /** The OpenAPI 3.1 document of these routes. */
 export function createDocument(routes: readonly Route[], options: DocumentOptions): Schema {
+  const components = new Components();
   const paths: Record<string, Record<string, unknown>> = {};
   for (const route of routes)
-    (paths[route.path] ??= {})[route.method.toLowerCase()] = operation(route, options);
+    (paths[route.path] ??= {})[route.method.toLowerCase()] = operation(route, options, components);
   const document = {
     openapi: '3.1.0',
     info: {
@@ -43,12 +48,10 @@ export function createDocument(routes: readonly Route[], options: DocumentOption
     },
     servers: [{ url: '/' }],
     ...(options.withKeys && { security: [{ key: [] }] }),
-    tags: TAGS.filter(({ name }) => routes.some(({ doc }) => doc.tag === name)),
+    tags: TAGS.filter(({ name }) => routes.some(({ tag }) => tag === name)),
     paths,
     components: {
-      schemas: Object.fromEntries(
-        Object.entries(COMPONENTS).map(([name, schema]) => [name, withReferences(schema, schema)]),
-      ),
+      schemas: components.schemas(),
       headers: Object.fromEntries(
         Object.entries({ ...COMMON_HEADERS, ...LIMIT_HEADERS, ...RESPONSE_HEADERS }).map(([name, header]) => [
           name,
@@ -61,22 +64,22 @@ export function createDocument(routes: readonly Route[], options: DocumentOption
   return document;
 }
 
-function operation({ path, method, doc, accepts }: Route, options: DocumentOptions): Schema {
+function operation(route: Route, options: DocumentOptions, components: Components): Schema {
   const parameters = [
-    ...Object.entries(doc.path ?? {}).map(([name, schema]) => pathParameter(name, schema)),
-    ...(doc.query ?? []).map((parameter) => queryParameter(parameter)),
-    ...(doc.headers ?? []).map((name) => ({ name, in: 'header', ...REQUEST_HEADERS[name] })),
+    ...Object.entries(route.parameters ?? {}).map(([name, schema]) => pathParameter(name, schema)),
+    ...(route.query ?? []).map((parameter) => queryParameter(parameter)),
+    ...(route.headers ?? []).map((name) => ({ name, in: 'header', ...REQUEST_HEADERS[name] })),
   ];
-  const open = options.withKeys && doc.open;
+  const open = options.withKeys && route.access !== 'keyed';
   return {
-    operationId: doc.id,
-    tags: [doc.tag],
-    summary: doc.summary,
-    ...(doc.description !== undefined && { description: doc.description }),
+    operationId: route.id,
+    tags: [route.tag],
+    summary: route.summary,
+    ...(route.description !== undefined && { description: route.description }),
     ...(open && { security: [] }),
     ...(parameters.length > 0 && { parameters }),
-    ...(doc.body && { requestBody: requestBody(doc.body, accepts, `${method} ${path}`) }),
-    responses: responses(doc, options),
+    ...(route.body && { requestBody: requestBody(route.body, components) }),
+    responses: responses(route, options, components),
   };
 }
 
@@ -103,27 +106,22 @@ function queryParameter({ name, schema, doc }: Parameter<unknown>): Schema {
   };
 }
 
-function requestBody(
-  { schema, example }: NonNullable<Operation['body']>,
-  accepts: readonly string[] | undefined,
-  route: string,
-): Schema {
-  if (!accepts) throw new TypeError(`${route} has a body, and no media types for it`);
-  const content = { schema: withReferences(schema), example };
-  return { required: true, content: Object.fromEntries(accepts.map((type) => [type, content])) };
+function requestBody({ types, schema, example }: RouteBody, components: Components): Schema {
+  const content = { schema: components.referTo(schema), example };
+  return { required: true, content: Object.fromEntries(types.map((type) => [type, content])) };
 }
 
-function responses(doc: Operation, options: DocumentOptions): Schema {
+function responses(route: Route, options: DocumentOptions, components: Components): Schema {
   const common = Object.keys({ ...COMMON_HEADERS, ...(options.limited && LIMIT_HEADERS) });
   const found: Record<number, Schema> = {};
-  for (const [status, answer] of Object.entries(doc.answers))
+  for (const [status, answer] of Object.entries(route.answers))
     found[Number(status)] = {
       description: answer.description,
       headers: { ...headers([...common, ...(answer.headers ?? [])]), ...optional(answer.sometimes ?? []) },
-      ...(answer.content && { content: contents(answer.content) }),
+      ...(answer.content && { content: contents(answer.content, components) }),
     };
-  for (const [status, codes] of problemsByStatus(doc, options)) {
-    const problem = problemResponse(codes, common);
+  for (const [status, codes] of problemsByStatus(route, options)) {
+    const problem = problemResponse(codes, common, components);
     const own = found[status];
     found[status] = own
       ? { ...own, content: { ...(own.content as Schema), ...(problem.content as Schema) } }
@@ -138,11 +136,11 @@ const HEAD_TOO_LARGE: Schema = { description: 'The head of the request is too la
 
 /** The codes that an operation can meet, by their status. */
 export function problemsByStatus(
-  { problems = [], open }: Operation,
+  { problems = [], access }: Pick<Route, 'problems' | 'access'>,
   { withKeys, limited }: Pick<DocumentOptions, 'withKeys' | 'limited'>,
 ): Map<number, ProblemCode[]> {
   const codes = new Set([...COMMON_PROBLEMS, ...problems]);
-  if (!withKeys || open) codes.delete('unauthorized');
+  if (!withKeys || access !== 'keyed') codes.delete('unauthorized');
   if (!limited) codes.delete('rate-limited');
   const byStatus = new Map<number, ProblemCode[]>();
   for (const code of Object.keys(PROBLEMS) as ProblemCode[]) {
@@ -152,35 +150,32 @@ export function problemsByStatus(
   return byStatus;
 }
 
-/** Says when to come again: these codes always do. */
-const WITH_RETRY_AFTER: readonly ProblemCode[] = [
-  'rate-limited',
-  'too-many-streams',
-  'too-many-exports',
-  'overloaded',
-  'store-unavailable',
-  'store-unfit',
-];
-
-function problemResponse(codes: readonly ProblemCode[], common: readonly string[]): Schema {
-  const retry = codes.every((code) => WITH_RETRY_AFTER.includes(code));
+function problemResponse(
+  codes: readonly ProblemCode[],
+  common: readonly string[],
+  components: Components,
+): Schema {
+  const retry = codes.every((code) => 'retry' in PROBLEMS[code]);
   return {
     description: codes.map((code) => `\`${code}\`: ${PROBLEMS[code].title}`).join('; '),
     headers: headers([...common, 'Cache-Control', ...(retry ? ['Retry-After'] : [])]),
     content: {
       'application/problem+json': {
-        schema: { allOf: [withReferences(PROBLEM), { properties: { code: { enum: codes } } }] },
+        schema: { allOf: [components.referTo(PROBLEM), { properties: { code: { enum: codes } } }] },
       },
     },
   };
 }
 
-function contents(content: NonNullable<Answer['content']>): Schema {
+function contents(content: NonNullable<Answer['content']>, components: Components): Schema {
   return Object.fromEntries(
-    Object.entries(content).map(([type, { schema, example }]) => [
-      type,
-      { schema: withReferences(schema), ...(example && { examples: namedExample(example) }) },
-    ]),
+    Object.entries(content).map(([type, { schema, lines = [], example }]) => {
+      for (const line of lines) components.referTo(line);
+      return [
+        type,
+        { schema: components.referTo(schema), ...(example && { examples: namedExample(example) }) },
+      ];
+    }),
   );
 }
 
@@ -196,13 +191,29 @@ function optional(names: NonNullable<Answer['sometimes']>): Schema {
   return Object.fromEntries(names.map((name) => [name, RESPONSE_HEADERS[name]]));
 }
 
-const NAMES = new Map<unknown, string>(Object.entries(COMPONENTS).map(([name, schema]) => [schema, name]));
+/** The schemas that have a name, as they are met: each stands once, and by reference wherever it is used. */
+class Components {
+  readonly #named = new Map<string, object>();
 
-/** A copy in which schemas that have a name stand by reference; `itself` is not replaced. */
-function withReferences(value: unknown, itself?: unknown): unknown {
-  if (typeof value !== 'object' || value === null) return value;
-  const name = value === itself ? undefined : NAMES.get(value);
-  if (name !== undefined) return { $ref: `#/components/schemas/${name}` };
-  if (Array.isArray(value)) return value.map((entry) => withReferences(entry));
-  return Object.fromEntries(Object.entries(value).map(([key, entry]) => [key, withReferences(entry)]));
+  /** A copy in which schemas that have a name stand by reference. */
+  referTo(schema: unknown): unknown {
+    if (typeof schema !== 'object' || schema === null) return schema;
+    const name = nameOf(schema);
+    if (name === undefined) return this.#inside(schema);
+    this.#named.set(name, schema);
+    return { $ref: `#/components/schemas/${name}` };
+  }
+
+  /** All that were referred to, by name; more may turn up inside of them. */
+  schemas(): Record<string, unknown> {
+    const found: Record<string, unknown> = {};
+    // A map's iteration also meets what is added on the way.
+    for (const [name, schema] of this.#named) found[name] = this.#inside(schema);
+    return found;
+  }
+
+  #inside(schema: object): unknown {
+    if (Array.isArray(schema)) return schema.map((entry) => this.referTo(entry));
+    return Object.fromEntries(Object.entries(schema).map(([key, entry]) => [key, this.referTo(entry)]));
+  }
 }

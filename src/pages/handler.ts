@@ -1,8 +1,6 @@
 import type { Reply, Request, StreamBody } from '../http/edge.ts';
-import { mediaTypeNegotiator } from '../http/negotiate.ts';
-import { parseQuery } from '../http/query.ts';
 import { bytes } from '../http/reply.ts';
-import type { Handler } from '../http/router.ts';
+import type { Route } from '../http/route.ts';
 import { fingerprint } from '../serialize/fingerprint.ts';
 import type { RowEncoder, Transcoder } from '../serialize/rows.ts';
 import { orRelease, type Batch } from '../store/batch.ts';
@@ -29,12 +27,16 @@ export interface PageOptions {
 }
 
 /** GET of a paged collection: one batch, in the page envelope. */
-export function pageHandler({ rows, count, transcoder, limits, plan, cacheControl }: PageOptions): Handler {
-  const { names, read } = pageQuery(limits, plan, count !== undefined);
-  const acceptable = mediaTypeNegotiator(['application/json']);
-  return async (request) => {
-    const type = acceptable(request);
-    const parameters = parseQuery(request.query, names);
+export function pageHandler({
+  rows,
+  count,
+  transcoder,
+  limits,
+  plan,
+  cacheControl,
+}: PageOptions): Route['handler'] {
+  const read = pageQuery(limits, plan);
+  return async ({ request, query: parameters, type }) => {
     const query = read(parameters);
     const total = (query.count && (await count?.(query.plan, query.count, request.signal))) ?? null;
     const first = await rows.read(

@@ -1,10 +1,39 @@
-import type { PageDocument } from '../serialize/schemas.ts';
-import { serializers } from '../serialize/serializers.ts';
+import { named, Type, type Static } from '../schema.ts';
+import { serializerOf } from '../serialize/serializers.ts';
 import type { Batch } from '../store/batch.ts';
 import { planBehind } from '../store/chain.ts';
 import type { Count } from '../store/store.ts';
 import { encodeCursor } from './cursor.ts';
 import type { PageQuery } from './query.ts';
+
+export const PAGE = named(
+  'Page',
+  Type.Object(
+    {
+      limit: Type.Integer({ minimum: 1, description: 'rows a page has at most' }),
+      hasMore: Type.Boolean({ description: 'whether rows stand behind this page; exact' }),
+      nextCursor: Type.Unsafe<string | null>({
+        type: ['string', 'null'],
+        description: 'continues behind the last row; null: the page is empty and no cursor was given',
+      }),
+      offset: Type.Optional(Type.Integer({ minimum: 0, description: 'as it was asked for' })),
+      page: Type.Optional(Type.Integer({ minimum: 1, description: 'as it was asked for' })),
+      total: Type.Optional(
+        Type.Integer({ minimum: 0, description: 'how many rows there are in all, when count asks for that' }),
+      ),
+      totalIs: Type.Optional(
+        Type.Unsafe<'exact' | 'estimated' | 'atLeast'>({
+          type: 'string',
+          enum: ['exact', 'estimated', 'atLeast'],
+          description: 'how the total is to be read',
+        }),
+      ),
+    },
+    { additionalProperties: false, description: 'where the page stands, and how to go on' },
+  ),
+);
+export type PageDocument = Readonly<Static<typeof PAGE>>;
+const serialize = serializerOf(PAGE);
 
 /** What a client needs to go on from a page that ended so. An empty page keeps the cursor it was asked with, for pollers. */
 export function pageInfo(
@@ -30,7 +59,7 @@ const LONGEST_LINKED = 2048;
 export const PAGE_HEAD = '{"data":[';
 
 export function pageTail(info: PageDocument): string {
-  return `],"page":${serializers.page(info)}}`;
+  return `],"page":${serialize(info)}}`;
 }
 
 /**

@@ -84,38 +84,30 @@ function limitParameter(maxLimit: number): Parameter<number> {
   });
 }
 
-/** The names a paged collection takes, and how its query is read; `counts`: whether it can be counted. */
-export function pageQuery(
-  limits: PageLimits,
-  plan: PlanParameters,
-  counts: boolean,
-): { names: readonly string[]; read: (query: Query) => PageQuery } {
+/** Reads the query of a paged collection. */
+export function pageQuery(limits: PageLimits, plan: PlanParameters): (query: Query) => PageQuery {
   const limit = limitParameter(limits.maxLimit);
-  const names = pageParameters(limits, plan, counts).map(({ name }) => name);
-  return {
-    names,
-    read(query) {
-      const rows = limit.read(query) ?? DEFAULT_LIMIT;
-      const start = readStart(query);
-      const skip =
-        start.style === 'offset' ? start.offset : start.style === 'page' ? (start.page - 1) * rows : 0;
-      if (skip > limits.maxOffset) {
-        throw new AppError(
-          'offset-too-deep',
-          `${start.style} reaches row ${skip}; the deepest is ${limits.maxOffset}. Take the nextCursor of a page as cursor: its cost does not grow.`,
-          { parameter: start.style },
-        );
-      }
-      return {
-        collection: plan.collection,
-        plan: plan.read(query),
-        fields: plan.fields(query),
-        limit: rows,
-        count: readCount(query),
-        start,
-        skip,
-      };
-    },
+  return (query) => {
+    const rows = limit.read(query) ?? DEFAULT_LIMIT;
+    const start = readStart(query);
+    const skip =
+      start.style === 'offset' ? start.offset : start.style === 'page' ? (start.page - 1) * rows : 0;
+    if (skip > limits.maxOffset) {
+      throw new AppError(
+        'offset-too-deep',
+        `${start.style} reaches row ${skip}; the deepest is ${limits.maxOffset}. Take the nextCursor of a page as cursor: its cost does not grow.`,
+        { parameter: start.style },
+      );
+    }
+    return {
+      collection: plan.collection,
+      plan: plan.read(query),
+      fields: plan.fields(query),
+      limit: rows,
+      count: readCount(query),
+      start,
+      skip,
+    };
   };
 }
 

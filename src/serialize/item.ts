@@ -1,6 +1,7 @@
 import { Decimal128, onDemand } from '../store/bson.ts';
 import { extendedJson } from './extended.ts';
-import { serializers } from './serializers.ts';
+import { Type } from '../schema.ts';
+import { serializerOf } from './serializers.ts';
 
 /** Element types (https://bsonspec.org/spec.html); what is not here is written as Extended JSON. */
 const TYPE = {
@@ -21,6 +22,14 @@ const TYPE = {
   int64: 0x12,
   decimal128: 0x13,
 } as const;
+
+/** Of an object in the form that toJson makes of a row: its key first, then all other fields in the object's order. */
+const serialize = { id: fieldsAfter('id'), _id: fieldsAfter('_id') };
+
+function fieldsAfter(key: KeyName): (fields: Readonly<Record<string, unknown>>) => string {
+  const schema = { type: 'object', properties: { [key]: {} }, additionalProperties: true };
+  return serializerOf(Type.Unsafe<Readonly<Record<string, unknown>>>(schema));
+}
 
 /** MongoDB stores 180 levels and refuses 181 (measured on 6.0.5); so every row a server can hold is written. */
 const DEEPEST = 180;
@@ -94,7 +103,7 @@ class ItemReader {
   }
 
   #serialize(fields: Record<string, unknown>, keyName: KeyName = 'id'): string {
-    const text = keyName === 'id' ? serializers.item(fields) : serializers.itemWithOwnId(fields);
+    const text = serialize[keyName](fields);
     if (this.#mark === null) return text;
     const standIns = new RegExp(`"${this.#mark}(?:=([^"]+)"|\\d+/)`, 'g');
     return text.replace(standIns, (_, digits: string | undefined) => digits ?? '"');

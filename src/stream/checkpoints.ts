@@ -1,9 +1,9 @@
+import type { ProblemDocument } from '../errors.ts';
 import type { RowEncoder } from '../serialize/rows.ts';
-import type { ProblemDocument, TallyDocument } from '../serialize/schemas.ts';
-import { serializers } from '../serialize/serializers.ts';
 import { headOf, lastBookmark, sliceOf, type Batch } from '../store/batch.ts';
 import type { Bookmark } from '../store/bookmark.ts';
 import type { Plan } from '../store/store.ts';
+import { controlLines, type Tally } from './control-lines.ts';
 import { crc32 } from './crc32.ts';
 
 /** A checkpoint stands at least behind so many rows, or so many milliseconds after the last one, while rows come. */
@@ -91,17 +91,17 @@ export class CheckpointEncoder implements RowEncoder {
 
   /** The line that says all rows are out. */
   end(): string {
-    return `${serializers.end({ end: this.#tally() })}\n`;
+    return controlLines.end(this.#tally());
   }
 
   /** The line that says why no more rows come; on a line of its own, also when a row was cut. */
   error(problem: ProblemDocument): string {
-    return `${this.#endsInRow ? '\n' : ''}${serializers.failure({ error: problem })}\n`;
+    return `${this.#endsInRow ? '\n' : ''}${controlLines.failure(problem)}`;
   }
 
   #checkpoint(now: number): Uint8Array {
     this.#checked = { rows: this.#rows, bytes: this.#bytes, at: now };
-    return Buffer.from(`${serializers.checkpoint({ checkpoint: this.#tally() })}\n`);
+    return Buffer.from(controlLines.checkpoint(this.#tally()));
   }
 
   *#encodeLines(slice: Batch, chunkBytes: number): Generator<Uint8Array, void, undefined> {
@@ -113,7 +113,7 @@ export class CheckpointEncoder implements RowEncoder {
     }
   }
 
-  #tally(): TallyDocument {
+  #tally(): Tally {
     return {
       cursor: this.#last ? this.#options.cursorOf(this.#last) : this.#options.start,
       rows: this.#rows,

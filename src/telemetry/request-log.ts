@@ -10,8 +10,6 @@ export type RequestLogger = Record<Level, (details: object, message: string) => 
   isLevelEnabled(level: string): boolean;
 };
 
-/** Asked every few seconds by machines: their lines would bury all others. */
-const PROBES: ReadonlySet<string | null> = new Set(['/livez', '/readyz', '/metrics']);
 const LONGEST_PATH = 256;
 /** W3C Trace Context, 3.2. */
 const TRACEPARENT = /^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$/;
@@ -47,11 +45,11 @@ export function requestLog(log: RequestLogger): Finished {
 }
 
 /** The one place that decides how loud a request is. */
-function levelOf({ failure, route }: Notes, end: End): Level {
+function levelOf({ failure, cost }: Notes, end: End): Level {
   if (end === 'client' || end === 'stalled' || end === 'stop') return 'info';
   if (end === 'fault') return 'error';
   if (end === 'store') return 'warn';
-  if (failure === null) return PROBES.has(route) ? 'debug' : 'info';
+  if (failure === null) return cost === 'watch' ? 'debug' : 'info'; // asked every few seconds by machines;
   if (!(failure instanceof AppError)) return 'error';
   return failure.code === 'overloaded' ? 'info' : 'warn'; // what is refused early is meant to be
 }

@@ -1,27 +1,31 @@
-import { AppError } from '../errors.ts';
-import { readJsonBody } from '../http/body-json.ts';
-import type { Reply, Request } from '../http/edge.ts';
-import { mediaTypeNegotiator } from '../http/negotiate.ts';
+import { AppError, type ProblemCode } from '../errors.ts';
 import { prefers } from '../http/prefer.ts';
-import { readPrecondition, type Precondition } from '../http/precondition.ts';
-import { parseQuery, quote } from '../http/query.ts';
+import { readPrecondition } from '../http/precondition.ts';
+import { quote } from '../http/query.ts';
 import { empty, json } from '../http/reply.ts';
-import type { Handler, Route } from '../http/router.ts';
-import { bodyCheck } from '../http/validate.ts';
-import { pageHandler } from '../pages/handler.ts';
+import {
+  BODY_PROBLEMS,
+  JSON_TYPE,
+  jsonAnswer,
+  route,
+  STORE_PROBLEMS,
+  type Answer,
+  type Route,
+} from '../http/route.ts';
 import type { PageLimits, PlanParameters } from '../pages/query.ts';
+import { pageRoute } from '../pages/route.ts';
 import type { Transcoder } from '../serialize/rows.ts';
-import { serializers } from '../serialize/serializers.ts';
+import { serializerOf } from '../serialize/serializers.ts';
 import { documentOf } from '../store/batch.ts';
 import { makeBookmark } from '../store/bookmark.ts';
-import type { Changed, RecordStore } from '../store/store.ts';
+import type { RecordStore } from '../store/store.ts';
 import { createUser, patchUser, replaceUser } from './change.ts';
 import { isUserId, newUserId, noSuchUser } from './id.ts';
-import { CREATE_USER, DELETE_USER, GET_USER, listUsers, PATCH_USER, PUT_USER } from './operations.ts';
 import { fromRow, represent, toRow } from './row.ts';
-import { USER_BODY, USER_PATCH, type User } from './user.ts';
+import { REMOVED_USER, USER, USER_BODY, USER_PATCH } from './user.ts';
+import { changeExisting, NOT_CACHED, stateOf, written } from './write.ts';
 
-export interface UserRoutesOptions {
+export interface UserOptions {
   readonly users: RecordStore;
   readonly transcoder: Transcoder;
   readonly limits: PageLimits;
@@ -32,11 +36,9 @@ export interface UserRoutesOptions {
 }
 
 const PATH = '/api/users';
-const JSON_TYPE = 'application/json';
+const ONE = `${PATH}/{id}`;
 const BODY_TYPES = [JSON_TYPE];
 const PATCH_TYPES = [JSON_TYPE, 'application/merge-patch+json'];
-/** RFC 9110, 9.3.3: an answer to a write is not to be served again. */
-const NOT_CACHED = { 'cache-control': 'no-store' };
 
 /** In order of id, which is that of creation for ids made here; nothing to filter by. */
 const BY_ID: PlanParameters = {
@@ -46,133 +48,212 @@ const BY_ID: PlanParameters = {
   fields: () => undefined,
 };
 
-const checkBody = bodyCheck(USER_BODY);
-const checkPatch = bodyCheck(USER_PATCH);
-const acceptable = mediaTypeNegotiator([JSON_TYPE]);
+const ID = {
+  id: {
+    type: 'string',
+    pattern: '^[A-Za-z0-9._~-]{1,64}$',
+    not: { enum: ['.', '..'] },
+    description: 'the id of the user',
+    examples: ['ada'],
+  },
+} as const;
+const BODY_EXAMPLE = { name: 'Ada', email: 'ada@example.org', metadata: { team: 'red' } };
+const WRITE_PROBLEMS: readonly ProblemCode[] = [
+  'invalid-header',
+  'precondition-failed',
+  'insufficient-storage',
+  ...STORE_PROBLEMS,
+];
 
-export function userRoutes(options: UserRoutesOptions): readonly Route[] {
-  const one = `${PATH}/{id}`;
-  return [
+const changed = (description: string): Answer =>
+  jsonAnswer(description, USER, ['ETag', 'Cache-Control', 'Content-Location']);
+const created: Answer = jsonAnswer('The user, who is new', USER, [
+  'ETag',
+  'Cache-Control',
+  'Content-Location',
+  'Location',
+]);
+
+const confirm = serializerOf(REMOVED_USER);
+
+/** What there is to ask of users. */
+export function userRoutes(options: UserOptions) {
+  return {
+    list: listUsers(options),
+    create: createNew(options),
+    get: getOne(options),
+    put: putOne(options),
+    patch: patchOne(options),
+    delete: deleteOne(options),
+  } satisfies Record<string, Route>;
+}
+
+function listUsers(options: UserOptions): Route {
+  return pageRoute(
     {
-      method: 'GET',
       path: PATH,
-      doc: listUsers(options.limits, BY_ID),
-      handler: pageHandler({ ...options, rows: options.users, plan: BY_ID }),
+      id: 'listUsers',
+      tag: 'Users',
+      summary: 'A page of users',
+      description: 'In order of id, which is that of their creation where the server made the ids.',
+      row: { name: 'User', plural: 'users', schema: USER },
+      example: {
+        request: '/api/users',
+        answer: { data: [], page: { limit: 50, hasMore: false, nextCursor: null } },
+      },
     },
-    { method: 'POST', path: PATH, doc: CREATE_USER, handler: postUser(options), accepts: BODY_TYPES },
-    { method: 'GET', path: one, doc: GET_USER, handler: getUser(options) },
-    { method: 'PUT', path: one, doc: PUT_USER, handler: putUser(options), accepts: BODY_TYPES },
-    { method: 'PATCH', path: one, doc: PATCH_USER, handler: patchOne(options), accepts: PATCH_TYPES },
-    { method: 'DELETE', path: one, doc: DELETE_USER, handler: deleteUser(options) },
-  ];
+    { ...options, rows: options.users, plan: BY_ID },
+  );
 }
 
-function postUser({ users, now }: UserRoutesOptions): Handler {
-  return async (request) => {
-    const check = beginWrite(request);
-    const body = checkBody(await readJsonBody(request, BODY_TYPES));
-    check({ etag: null }); // the target is the collection (RFC 9110, 13.1), which is there and has no strong tag
-    const id = newUserId();
-    const changed = await users.change(id, (current) => {
-      if (current) throw new Error(`the new id ${id} is taken`);
-      return toRow(createUser(id, body, now()));
-    });
-    return written(201, changed);
-  };
+function createNew({ users, now }: UserOptions): Route {
+  return route({
+    method: 'POST',
+    path: PATH,
+    access: 'keyed',
+    cost: 'write',
+    id: 'createUser',
+    tag: 'Users',
+    summary: 'A new user, under an id that the server makes',
+    headers: ['If-Match', 'If-None-Match'],
+    body: { types: BODY_TYPES, schema: USER_BODY, example: BODY_EXAMPLE },
+    answers: { 201: created },
+    problems: [...BODY_PROBLEMS, ...WRITE_PROBLEMS],
+    produces: [JSON_TYPE],
+    handler: async ({ request, body }) => {
+      const check = readPrecondition(request);
+      const sent = await body();
+      check({ etag: null }); // the target is the collection (RFC 9110, 13.1), which is there and has no strong tag
+      const id = newUserId();
+      const change = await users.change(id, (current) => {
+        if (current) throw new Error(`the new id ${id} is taken`);
+        return toRow(createUser(id, sent, now()));
+      });
+      return written(201, PATH, change);
+    },
+  });
 }
 
-function getUser({ users, cacheControl }: UserRoutesOptions): Handler {
-  return async (request, { id = '' }) => {
-    acceptable(request);
-    parseQuery(request.query, []);
-    const batch = isUserId(id) ? await users.get(makeBookmark({ _id: id }), request.signal) : null;
-    if (!batch) throw noSuchUser(id);
-    try {
-      const { text, etag } = represent(fromRow(documentOf(batch)));
-      request.notes.rows = 1;
-      return json(200, text, { etag, 'cache-control': cacheControl });
-    } finally {
-      batch.release();
-    }
+function getOne({ users, cacheControl }: UserOptions): Route {
+  return {
+    method: 'GET',
+    path: ONE,
+    access: 'keyed',
+    cost: 'page',
+    id: 'getUser',
+    tag: 'Users',
+    summary: 'One user',
+    parameters: ID,
+    headers: ['If-None-Match'],
+    answers: {
+      200: jsonAnswer('The user', USER, ['ETag', 'Cache-Control']),
+      304: { description: 'The user is in the state that If-None-Match names', headers: ['ETag'] },
+    },
+    problems: ['invalid-url', 'not-found', 'invalid-header', 'precondition-failed', ...STORE_PROBLEMS],
+    produces: [JSON_TYPE],
+    handler: async ({ request, parameters: { id = '' } }) => {
+      const batch = isUserId(id) ? await users.get(makeBookmark({ _id: id }), request.signal) : null;
+      if (!batch) throw noSuchUser(id);
+      try {
+        const { text, etag } = represent(fromRow(documentOf(batch)));
+        request.notes.rows = 1;
+        return json(200, text, { etag, 'cache-control': cacheControl });
+      } finally {
+        batch.release();
+      }
+    },
   };
 }
 
 /** Replaces, or creates under this id. */
-function putUser({ users, now }: UserRoutesOptions): Handler {
-  return async (request, { id = '' }) => {
-    const check = beginWrite(request);
-    if (!isUserId(id))
-      throw new AppError(
-        'invalid-url',
-        `A user's id is 1 to 64 of A-Z a-z 0-9 . _ ~ -, and not . or ..; it came as ${quote(id)}.`,
-      );
-    const body = checkBody(await readJsonBody(request, BODY_TYPES));
-    const changed = await users.change(id, (current) => {
-      check(stateOf(current));
-      return toRow(current ? replaceUser(fromRow(current), body, now()) : createUser(id, body, now()));
-    });
-    return written(changed.before ? 200 : 201, changed);
-  };
-}
-
-function patchOne({ users, now }: UserRoutesOptions): Handler {
-  return async (request, { id = '' }) => {
-    const check = beginWrite(request);
-    const patch = checkPatch(await readJsonBody(request, PATCH_TYPES));
-    const changed = await changeExisting(users, id, check, (user) => {
-      const patched = patchUser(user, patch, now());
-      return patched ? toRow(patched) : 'keep';
-    });
-    return written(200, changed);
-  };
-}
-
-/** A body has no meaning here (RFC 9110, 9.3.5); the engine reads and drops it. */
-function deleteUser({ users }: UserRoutesOptions): Handler {
-  return async (request, { id = '' }) => {
-    const check = beginWrite(request);
-    await changeExisting(users, id, check, () => null);
-    if (!prefers(request, 'return=minimal'))
-      return json(200, serializers.removedUser({ id, deleted: true }), NOT_CACHED);
-    return empty(204, { ...NOT_CACHED, 'preference-applied': 'return=minimal' });
-  };
-}
-
-/** What is looked at before the body of every write: nothing is changed for an answer that the client would not take. */
-function beginWrite(request: Request): Precondition {
-  acceptable(request);
-  parseQuery(request.query, []);
-  return readPrecondition(request);
-}
-
-/** AppError `not-found` before any precondition: a request that would fail without them fails so (RFC 9110, 13.2.1). */
-async function changeExisting(
-  users: RecordStore,
-  id: string,
-  check: Precondition,
-  change: (user: User) => Uint8Array | null | 'keep',
-): Promise<Changed> {
-  if (!isUserId(id)) throw noSuchUser(id);
-  return users.change(id, (current) => {
-    if (!current) throw noSuchUser(id);
-    check(stateOf(current));
-    return change(fromRow(current));
+function putOne({ users, now }: UserOptions): Route {
+  return route({
+    method: 'PUT',
+    path: ONE,
+    access: 'keyed',
+    cost: 'write',
+    id: 'putUser',
+    tag: 'Users',
+    summary: 'Replaces a user, or creates one under this id',
+    description: 'The whole user: what the body leaves out is gone afterwards.',
+    parameters: ID,
+    headers: ['If-Match', 'If-None-Match'],
+    body: { types: BODY_TYPES, schema: USER_BODY, example: BODY_EXAMPLE },
+    answers: { 200: changed('The user as it now is'), 201: created },
+    problems: ['invalid-url', ...BODY_PROBLEMS, ...WRITE_PROBLEMS],
+    produces: [JSON_TYPE],
+    handler: async ({ request, parameters: { id = '' }, body }) => {
+      const check = readPrecondition(request);
+      if (!isUserId(id))
+        throw new AppError(
+          'invalid-url',
+          `A user's id is 1 to 64 of A-Z a-z 0-9 . _ ~ -, and not . or ..; it came as ${quote(id)}.`,
+        );
+      const sent = await body();
+      const change = await users.change(id, (current) => {
+        check(stateOf(current));
+        return toRow(current ? replaceUser(fromRow(current), sent, now()) : createUser(id, sent, now()));
+      });
+      return written(change.before ? 200 : 201, PATH, change);
+    },
   });
 }
 
-function stateOf(current: Uint8Array | null): Parameters<Precondition>[0] {
-  return current ? { etag: represent(fromRow(current)).etag } : 'missing';
+function patchOne({ users, now }: UserOptions): Route {
+  return route({
+    method: 'PATCH',
+    path: ONE,
+    access: 'keyed',
+    cost: 'write',
+    id: 'patchUser',
+    tag: 'Users',
+    summary: 'Changes parts of a user',
+    description:
+      'A merge patch (RFC 7396): only what the body names changes; null removes metadata or a text of it.',
+    parameters: ID,
+    headers: ['If-Match', 'If-None-Match'],
+    body: { types: PATCH_TYPES, schema: USER_PATCH, example: { metadata: { team: null, desk: '7' } } },
+    answers: { 200: changed('The user as it now is') },
+    problems: ['invalid-url', 'not-found', ...BODY_PROBLEMS, ...WRITE_PROBLEMS],
+    produces: [JSON_TYPE],
+    handler: async ({ request, parameters: { id = '' }, body }) => {
+      const check = readPrecondition(request);
+      const patch = await body();
+      const change = await changeExisting(users, id, check, (user) => {
+        const patched = patchUser(user, patch, now());
+        return patched ? toRow(patched) : 'keep';
+      });
+      return written(200, PATH, change);
+    },
+  });
 }
 
-/**
- * The user as it now is. The tag goes with PUT, too, although what was sent is not all that was stored (RFC 9110, 9.3.4
- * has reservations): Content-Location says that the body of this answer, not that of the request, is what the tag is of.
- */
-function written(status: 200 | 201, { after }: Changed): Reply {
-  if (!after) throw new TypeError('a user was to be written');
-  const user = fromRow(after);
-  const { text, etag } = represent(user);
-  const url = `${PATH}/${user.id}`;
-  const place = status === 201 ? { location: url } : {};
-  return json(status, text, { ...NOT_CACHED, etag, 'content-location': url, ...place });
+/** A body has no meaning here (RFC 9110, 9.3.5); the engine reads and drops it. */
+function deleteOne({ users }: UserOptions): Route {
+  return {
+    method: 'DELETE',
+    path: ONE,
+    access: 'keyed',
+    cost: 'write',
+    id: 'deleteUser',
+    tag: 'Users',
+    summary: 'Removes a user',
+    parameters: ID,
+    headers: ['If-Match', 'If-None-Match', 'Prefer'],
+    answers: {
+      200: jsonAnswer('The user is gone', REMOVED_USER, ['Cache-Control']),
+      204: {
+        description: 'The user is gone; as `Prefer: return=minimal` asks, nothing more is said',
+        headers: ['Cache-Control', 'Preference-Applied'],
+      },
+    },
+    problems: ['invalid-url', 'not-found', ...WRITE_PROBLEMS],
+    produces: [JSON_TYPE],
+    handler: async ({ request, parameters: { id = '' } }) => {
+      const check = readPrecondition(request);
+      await changeExisting(users, id, check, () => null);
+      if (!prefers(request, 'return=minimal')) return json(200, confirm({ id, deleted: true }), NOT_CACHED);
+      return empty(204, { ...NOT_CACHED, 'preference-applied': 'return=minimal' });
+    },
+  };
 }

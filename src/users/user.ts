@@ -1,4 +1,4 @@
-import { Type, type Static } from '../schema.ts';
+import { named, Type, type Static } from '../schema.ts';
 
 /** Lengths are in characters (Unicode code points), as JSON Schema counts them. */
 const MOST_TEXTS = 50;
@@ -39,37 +39,49 @@ const metadataPatch = Type.Unsafe<Readonly<Record<string, string | null>> | null
 const time = (description: string) => Type.String({ format: 'date-time', description });
 
 /** A user as clients see it. */
-export const USER = Type.Object(
-  {
-    id: Type.String({ pattern: '^[A-Za-z0-9._~-]{1,64}$', description: 'what the URL ends in' }),
-    name,
-    email,
-    metadata: Type.Optional(metadata),
-    createdAt: time('when the user was created'),
-    updatedAt: time('when the user was last changed; later with each change'),
-  },
-  { additionalProperties: false, description: 'a user' },
+export const USER = named(
+  'User',
+  Type.Object(
+    {
+      id: Type.String({ pattern: '^[A-Za-z0-9._~-]{1,64}$', description: 'what the URL ends in' }),
+      name,
+      email,
+      metadata: Type.Optional(metadata),
+      createdAt: time('when the user was created'),
+      updatedAt: time('when the user was last changed; later with each change'),
+    },
+    { additionalProperties: false, description: 'a user' },
+  ),
 );
 export type User = Static<typeof USER>;
 
 /** The body that creates a user, or replaces one: all that a client may say of it. */
-export const USER_BODY = Type.Object(
-  { name, email, metadata: Type.Optional(metadata) },
-  { additionalProperties: false, description: 'an object with name and email' },
+export const USER_BODY = named(
+  'UserBody',
+  Type.Object(
+    { name, email, metadata: Type.Optional(metadata) },
+    { additionalProperties: false, description: 'an object with name and email' },
+  ),
 );
 export type UserBody = Static<typeof USER_BODY>;
 
 /** A merge patch (RFC 7396): only what it names changes; null removes, which a name or an e-mail address cannot be. */
-export const USER_PATCH = Type.Object(
-  { name: Type.Optional(name), email: Type.Optional(email), metadata: Type.Optional(metadataPatch) },
-  { additionalProperties: false, description: 'an object with some of name, email and metadata' },
+export const USER_PATCH = named(
+  'UserPatch',
+  Type.Object(
+    { name: Type.Optional(name), email: Type.Optional(email), metadata: Type.Optional(metadataPatch) },
+    { additionalProperties: false, description: 'an object with some of name, email and metadata' },
+  ),
 );
 export type UserPatch = Static<typeof USER_PATCH>;
 
 /** The confirmation of a removal. */
-export const REMOVED_USER = Type.Object(
-  { id: USER.properties.id, deleted: Type.Literal(true) },
-  { additionalProperties: false, description: 'what was removed' },
+export const REMOVED_USER = named(
+  'RemovedUser',
+  Type.Object(
+    { id: USER.properties.id, deleted: Type.Literal(true) },
+    { additionalProperties: false, description: 'what was removed' },
+  ),
 );
 export type RemovedUser = Static<typeof REMOVED_USER>;
 

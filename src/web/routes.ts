@@ -2,10 +2,8 @@ import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { AppError } from '../errors.ts';
-import { mediaTypeNegotiator } from '../http/negotiate.ts';
-import { parseQuery } from '../http/query.ts';
 import { bytes } from '../http/reply.ts';
-import type { Route } from '../http/router.ts';
+import type { Route } from '../http/route.ts';
 
 /** Everything the explorer page is made of, and where it lies; nothing comes from elsewhere. */
 const FILES: Readonly<Record<string, string>> = {
@@ -40,48 +38,45 @@ const HTML = 'text/html; charset=utf-8';
  * GET /: the explorer page, for people who would rather look than read. Its files lie under a path that changes with them, so that
  * browsers keep them for good.
  */
-export function webRoutes(): readonly Route[] {
+export function webRoutes() {
   const files = new Map(Object.entries(FILES).map(([name, path]) => [name, readFileSync(path)]));
   const version = tagOf(...files.values());
   const assets = `/explorer/${version}`;
   const template = readFileSync(new URL('./page/index.html', import.meta.url), 'utf8');
   const page = Buffer.from(template.replaceAll('{assets}', assets));
-  return [pageRoute(page), fileRoute(assets, version, files)];
+  return { page: pageRoute(page), file: fileRoute(assets, version, files) } satisfies Record<string, Route>;
 }
 
 function pageRoute(page: Uint8Array): Route {
-  const acceptable = mediaTypeNegotiator(['text/html']);
   const etag = `"${tagOf(page)}"`;
   return {
     method: 'GET',
     path: '/',
-    doc: {
-      id: 'getExplorer',
-      tag: 'Server',
-      summary: 'The explorer page',
-      description: 'Items, a live stream, what the server counts, and exports, to be looked at in a browser.',
-      headers: ['If-None-Match'],
-      answers: {
-        200: {
-          description: 'HTML',
-          headers: ['ETag', 'Cache-Control'],
-          content: { 'text/html': { schema: { type: 'string' } } },
-        },
-        304: { description: 'It is the one that If-None-Match names', headers: ['ETag'] },
+    access: 'keyed',
+    cost: 'page',
+    id: 'getExplorer',
+    tag: 'Server',
+    summary: 'The explorer page',
+    description: 'Items, a live stream, what the server counts, and exports, to be looked at in a browser.',
+    headers: ['If-None-Match'],
+    produces: ['text/html'],
+    answers: {
+      200: {
+        description: 'HTML',
+        headers: ['ETag', 'Cache-Control'],
+        content: { 'text/html': { schema: { type: 'string' } } },
       },
-      problems: ['invalid-header', 'precondition-failed'],
+      304: { description: 'It is the one that If-None-Match names', headers: ['ETag'] },
     },
-    handler: (request) => {
-      acceptable(request);
-      parseQuery(request.query, []);
-      return bytes(200, page, {
+    problems: ['invalid-header', 'precondition-failed'],
+    handler: () =>
+      bytes(200, page, {
         'content-type': HTML,
         'content-security-policy': POLICY,
         'referrer-policy': 'no-referrer',
         'cache-control': 'no-cache',
         etag,
-      });
-    },
+      }),
   };
 }
 
@@ -89,29 +84,28 @@ function fileRoute(assets: string, version: string, files: ReadonlyMap<string, U
   return {
     method: 'GET',
     path: `${assets}/{file}`,
-    doc: {
-      id: 'getExplorerFile',
-      tag: 'Server',
-      summary: 'A file of the explorer page',
-      description: 'The path changes whenever one of the files does.',
-      path: {
-        file: { type: 'string', enum: [...files.keys()], description: 'its name', examples: ['style.css'] },
-      },
-      headers: ['If-None-Match'],
-      answers: {
-        200: {
-          description: 'Its content',
-          headers: ['ETag', 'Cache-Control'],
-          content: Object.fromEntries(
-            Object.values(TYPES).map((type) => [type.replace(/;.*/, ''), { schema: { type: 'string' } }]),
-          ),
-        },
-        304: { description: 'It is the one that If-None-Match names', headers: ['ETag'] },
-      },
-      problems: ['not-found', 'invalid-url', 'invalid-header', 'precondition-failed'],
+    access: 'keyed',
+    cost: 'page',
+    id: 'getExplorerFile',
+    tag: 'Server',
+    summary: 'A file of the explorer page',
+    description: 'The path changes whenever one of the files does.',
+    parameters: {
+      file: { type: 'string', enum: [...files.keys()], description: 'its name', examples: ['style.css'] },
     },
-    handler: (request, { file = '' }) => {
-      parseQuery(request.query, []);
+    headers: ['If-None-Match'],
+    answers: {
+      200: {
+        description: 'Its content',
+        headers: ['ETag', 'Cache-Control'],
+        content: Object.fromEntries(
+          Object.values(TYPES).map((type) => [type.replace(/;.*/, ''), { schema: { type: 'string' } }]),
+        ),
+      },
+      304: { description: 'It is the one that If-None-Match names', headers: ['ETag'] },
+    },
+    problems: ['not-found', 'invalid-url', 'invalid-header', 'precondition-failed'],
+    handler: ({ parameters: { file = '' } }) => {
       const content = files.get(file);
       if (!content) throw new AppError('not-found', `The explorer page has no file ${JSON.stringify(file)}.`);
       return bytes(200, content, {

@@ -1,0 +1,110 @@
+import { AppError } from '../errors.ts';
+import type { Reply } from '../http/edge.ts';
+import { STORE_PROBLEMS, type Route } from '../http/route.ts';
+import { FileGoneError, type FileStore } from '../store/files.ts';
+import { find, ID, LOOK_AGAIN } from './find.ts';
+import { isFinal, type Complete, type Job } from './job.ts';
+import type { Jobs } from './jobs.ts';
+import { downloadName } from './represent.ts';
+
+interface DownloadOptions {
+  readonly jobs: Jobs;
+  readonly files: FileStore;
+}
+
+/** What the bytes of a file are. Its compression is no coding of the answer, so it decides the type. */
+const TYPES = {
+  none: { ndjson: 'application/x-ndjson', json: 'application/json', csv: 'text/csv; charset=utf-8' },
+  gzip: 'application/gzip',
+  br: 'application/octet-stream', // nothing is registered for a file of brotli
+} as const;
+
+const FILE_HEADERS = [
+  'ETag',
+  'Cache-Control',
+  'Content-Disposition',
+  'Accept-Ranges',
+  'Repr-Digest',
+] as const;
+const BYTES = { schema: { type: 'string', format: 'binary' } };
+const FILE = {
+  'application/x-ndjson': BYTES,
+  'application/json': { schema: { description: 'the rows, as an array' } },
+  'text/csv': BYTES,
+  'application/gzip': BYTES,
+  'application/octet-stream': BYTES,
+};
+
+/** GET /exports/{id}/file: the file, or a range of it. */
+export function getExportFile(path: string, { jobs, files }: DownloadOptions): Route {
+  return {
+    method: 'GET',
+    path,
+    access: 'keyed',
+    cost: 'download',
+    id: 'getExportFile',
+    tag: 'Exports',
+    summary: 'The file of a complete export, or a part of it',
+    description: 'The compression is a part of the file: there is no Content-Encoding.',
+    parameters: ID,
+    headers: ['Range', 'If-Range', 'If-None-Match'],
+    answers: {
+      200: { description: 'The whole file', headers: FILE_HEADERS, content: FILE },
+      206: { description: 'The range asked for', headers: [...FILE_HEADERS, 'Content-Range'], content: FILE },
+      304: { description: 'The file is the one that If-None-Match names', headers: ['ETag'] },
+    },
+    problems: [
+      'invalid-url',
+      'not-found',
+      'export-not-complete',
+      'invalid-header',
+      'precondition-failed',
+      'range-not-satisfiable',
+      'too-many-streams',
+      ...STORE_PROBLEMS,
+    ],
+    handler: async (input) => {
+      const job = await find(jobs, input);
+      if (job.state !== 'complete') throw notComplete(job);
+      const { name, bytes } = job.file;
+      if ((await files.size(name)) !== bytes) {
+        await find(jobs, input); // it may have been removed meanwhile, and its file with it
+        throw new FileGoneError(name);
+      }
+      return {
+        status: 200,
+        headers: headersOf(job),
+        body: {
+          kind: 'file',
+          length: bytes,
+          write: async (sink, start, end) => {
+            for await (const chunk of files.read(name, start, end)) {
+              const full = sink.write(chunk);
+              if (full) await full;
+            }
+          },
+        },
+      };
+    },
+  };
+}
+
+function headersOf({ id, request, file }: Complete): Reply['headers'] {
+  const { format, compression } = request;
+  const digest = Buffer.from(file.sha256, 'hex').toString('base64');
+  return {
+    'content-type': compression === 'none' ? TYPES.none[format] : TYPES[compression],
+    'content-disposition': `attachment; filename="${downloadName(id, request)}"`,
+    'cache-control': 'private, no-transform',
+    etag: `"${file.sha256}"`,
+    'repr-digest': `sha-256=:${digest}:`, // RFC 9530: of the whole, also beside a range
+  };
+}
+
+function notComplete(job: Job): AppError {
+  const onItsWay = !isFinal(job);
+  const why = job.state === 'failed' ? `: ${job.failure.detail}` : '.';
+  return new AppError('export-not-complete', `The export is ${job.state}${why}`, {
+    headers: onItsWay ? { 'retry-after': LOOK_AGAIN } : {},
+  });
+}

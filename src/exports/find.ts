@@ -1,0 +1,26 @@
+import { AppError } from '../errors.ts';
+import { quote } from '../http/query.ts';
+import type { Input } from '../http/route.ts';
+import type { Schema } from '../schema.ts';
+import { EXPORT } from './export.ts';
+import type { Job } from './job.ts';
+import type { Jobs } from './jobs.ts';
+
+/** What Retry-After says to whoever waits for an export. Seconds. */
+export const LOOK_AGAIN = '1';
+
+/** The `{id}` of a path. */
+export const ID: Readonly<Record<'id', Schema>> = {
+  id: { ...EXPORT.properties.id, examples: ['8f14e45fceea167a5a36dedd4bea2543'] },
+};
+
+/** AppError `not-found`: there is none, its time is over, or it is another client's where clients have keys. */
+export async function find(jobs: Jobs, { request, client, parameters: { id = '' } }: Input): Promise<Job> {
+  const job = await jobs.get(id, request.signal);
+  if (job && (!client.hasKey || job.client === client.name)) return job;
+  throw noSuchExport(id);
+}
+
+export function noSuchExport(id: string): AppError {
+  return new AppError('not-found', `No export has the id ${quote(id)}.`);
+}

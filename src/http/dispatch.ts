@@ -1,0 +1,116 @@
+import { AppError } from '../errors.ts';
+import { acceptHeader, readJsonBody } from './body-json.ts';
+import { conditional } from './conditional.ts';
+import type { Reply, Request } from './edge.ts';
+import { ranged } from './range.ts';
+import { empty } from './reply.ts';
+import type { Client } from './admit.ts';
+import type { Input, Route } from './route.ts';
+import { parametersOf, type Compiled, type Found } from './router.ts';
+
+/** What an answer needs of those who let the request in and who will code it. */
+export interface Surroundings {
+  /** Takes a stream slot; what is returned gives it back. AppError `too-many-streams` or `overloaded` when there is none. */
+  readonly acquire: () => () => void;
+  /** The headers with which a reply will travel, in the coding that was negotiated: those a 304 repeats. */
+  readonly coded: (reply: Reply) => Reply['headers'];
+}
+
+/**
+ * Answers a request by its route. OPTIONS is answered for every resource. AppError `not-found` or `method-not-allowed` with
+ * Allow, and what parsing, negotiation and the handler throw.
+ */
+export async function dispatch(
+  request: Request,
+  found: Found | null,
+  client: Client,
+  { acquire, coded }: Surroundings,
+): Promise<Reply> {
+  if (!found) throw new AppError('not-found', `No resource has the path ${request.path}.`);
+  const compiled = routeOf(found, request);
+  if (!compiled) return otherMethod(request, found);
+  const { route } = compiled;
+  const input = readInput(request, found, compiled, client);
+  const early = await route.instead?.(input);
+  if (early) return early;
+  const finish = async () => {
+    const reply = await route.handler(input);
+    return ranged(request, conditional(request, reply, coded(reply)));
+  };
+  return route.cost === 'stream' || route.cost === 'download' ? withSlot(acquire, finish) : finish();
+}
+
+/** The route that answers a request to a resource; undefined: it does not take the method. */
+export function routeOf({ methods }: Found, { method }: Request): Compiled | undefined {
+  return methods.get(method === 'HEAD' ? 'GET' : method);
+}
+
+function readInput(request: Request, found: Found, compiled: Compiled, client: Client): Input {
+  const { route, readQuery, chooseType, checkBody } = compiled;
+  const parameters = parametersOf(found);
+  const query = readQuery(request);
+  const json = async () => {
+    if (!route.body) throw undeclared(route);
+    return readJsonBody(request, route.body.types);
+  };
+  return {
+    request,
+    parameters,
+    query,
+    type: chooseType(request, query),
+    client,
+    json,
+    body: async () => {
+      if (!checkBody) throw undeclared(route);
+      return checkBody(await json());
+    },
+  };
+}
+
+function undeclared({ method, path }: Route): TypeError {
+  return new TypeError(`${method} ${path} declares no body`);
+}
+
+/** Holds a slot from before anything is read for an answer until that ends or its client goes. */
+async function withSlot(acquire: Surroundings['acquire'], answer: () => Promise<Reply>): Promise<Reply> {
+  const release = acquire();
+  let reply: Reply;
+  try {
+    reply = await answer();
+  } catch (error) {
+    release();
+    throw error;
+  }
+  const { body } = reply;
+  if (body.kind !== 'stream') {
+    release();
+    return reply;
+  }
+  const run: typeof body.run = async (sink) => {
+    // A client that is gone frees its slot now, not when what was under way for it has wound down.
+    if (sink.signal.aborted) release();
+    else sink.signal.addEventListener('abort', release, { once: true });
+    try {
+      await body.run(sink);
+    } finally {
+      sink.signal.removeEventListener('abort', release);
+      release();
+    }
+  };
+  return { ...reply, body: { ...body, run } };
+}
+
+function otherMethod(request: Request, { methods }: Found): Reply {
+  const allow = [...methods.keys(), ...(methods.has('GET') ? ['HEAD'] : []), 'OPTIONS'].join(', ');
+  if (request.method === 'OPTIONS') return empty(204, { allow, ...bodyHeaders(methods) });
+  throw new AppError('method-not-allowed', `${request.method} is not one of ${allow}.`, {
+    headers: { allow },
+  });
+}
+
+/** Accept-Post and Accept-Patch; for the other methods no such header is defined. */
+function bodyHeaders(methods: Found['methods']): Record<string, string> {
+  const typesOf = (method: string) => methods.get(method)?.route.body?.types;
+  const [post, patch] = [typesOf('POST'), typesOf('PATCH')];
+  return { ...(post && acceptHeader('POST', post)), ...(patch && acceptHeader('PATCH', patch)) };
+}

@@ -1,0 +1,57 @@
+import type { ProblemCode } from '../errors.ts';
+import { JSON_TYPE, jsonAnswer, STORE_PROBLEMS, type Content, type Route } from '../http/route.ts';
+import { named, Type, type TSchema } from '../schema.ts';
+import { pageHandler, type PageOptions } from './handler.ts';
+import { PAGE } from './page.ts';
+import { pageParameters } from './query.ts';
+
+/** What any page can meet. */
+const PAGE_PROBLEMS: readonly ProblemCode[] = [
+  'conflicting-parameters',
+  'offset-too-deep',
+  'invalid-cursor',
+  'cursor-mismatch',
+  'invalid-header',
+  'precondition-failed',
+  ...STORE_PROBLEMS,
+];
+
+/** What a paged collection says of itself. */
+export interface PageRoute extends Pick<Route, 'path' | 'id' | 'tag' | 'summary' | 'description'> {
+  /** Of a row; its page is named after it. */
+  readonly row: { readonly name: string; readonly plural: string; readonly schema: TSchema };
+  readonly example: Content['example'];
+}
+
+/** The GET of a paged collection. */
+export function pageRoute({ row, example, ...told }: PageRoute, options: PageOptions): Route {
+  const page = named(
+    `${row.name}Page`,
+    Type.Object(
+      {
+        data: Type.Array(row.schema, { description: `the ${row.plural === 'items' ? 'rows' : row.plural}` }),
+        page: PAGE,
+      },
+      { additionalProperties: false, description: `a page of ${row.plural}` },
+    ),
+  );
+  return {
+    ...told,
+    method: 'GET',
+    access: 'keyed',
+    cost: 'page',
+    query: pageParameters(options.limits, options.plan, options.count !== undefined),
+    headers: ['If-None-Match'],
+    produces: [JSON_TYPE],
+    answers: {
+      200: {
+        // A page of many megabytes goes out as a stream: its end is not known when its head is sent.
+        sometimes: ['ETag', 'Link'],
+        ...jsonAnswer('The page', page, ['Cache-Control'], example),
+      },
+      304: { description: 'The page is the one that If-None-Match names', headers: ['ETag'] },
+    },
+    problems: PAGE_PROBLEMS,
+    handler: pageHandler(options),
+  };
+}

@@ -125,8 +125,27 @@ describe('the explorer page', () => {
       dear.map(([id]) => id),
       await idsOf('/items?category=music&sort=price_desc&min_price=10&max_price=20.5&limit=10'),
     );
+    assertQuiet(tab);
+  });
+
+  test('shows the order that a price range is asked in, and says in words when nothing matches or something is wrong', async (t) => {
+    const tab = await explorer(t);
+    if (!tab) return;
+    const { page } = tab;
+    await page.getByLabel('Price from').fill('10');
+    await page.keyboard.press('Enter');
+    await shown(page, /sort=price_asc&min_price=10&limit=10 /);
+    assert.equal(await page.getByLabel('Order').inputValue(), 'price_asc');
     await page.getByLabel('Order').selectOption('id_desc');
-    await waitText(page, '#items-request', /→ 400 .*min_price/);
+    await shown(page, /sort=price_desc&min_price=10&limit=10 /);
+    assert.equal(await page.getByLabel('Order').inputValue(), 'price_desc');
+    await page.getByLabel('Category').fill('nothing of this name');
+    await page.keyboard.press('Enter');
+    const rows = await shown(page, /category=nothing/);
+    assert.deepEqual(rows, [['No item matches this category and price range.']]);
+    await page.getByLabel('Category').fill('x'.repeat(300));
+    await page.keyboard.press('Enter');
+    await waitText(page, '#items-request', /→ 400 in [\d.]+ ms: category must be a text of 1 to 256 bytes/);
     assertQuiet({ ...tab, errors: tab.errors.filter((error) => !error.includes('status of 400')) });
   });
 
@@ -241,6 +260,19 @@ describe('the explorer page', () => {
     await page.getByRole('button', { name: 'Remove' }).click();
     await waitText(page, '#export-request', /^DELETE \/exports\/\S+ → 20\d$/);
     assert.equal(await page.locator('#export-list li').count(), 0);
+    assertQuiet(tab);
+  });
+
+  test('begins its plots with the last two minutes, before there is a value', async (t) => {
+    const tab = await explorer(t);
+    if (!tab) return;
+    const { page } = tab;
+    for (const name of ['rows', 'requests']) {
+      await page.waitForSelector(`#plot-${name}[data-from]`, { state: 'attached' });
+      const from = Number(await page.getAttribute(`#plot-${name}`, 'data-from'));
+      const ago = Date.now() / 1000 - from;
+      assert.ok(ago > 60 && ago < 300, `${name} begins ${ago} s ago`);
+    }
     assertQuiet(tab);
   });
 

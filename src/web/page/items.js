@@ -15,9 +15,12 @@ export function showItems() {
       const { value } = form.elements[name];
       if (value !== '') query.set(name, value);
     }
-    const isRange = query.has('min_price') || query.has('max_price');
-    if (isRange && query.get('sort') === 'id_asc') query.delete('sort'); // a range goes with price orders, upwards by default
     return query;
+  };
+  /** A price range goes with an order by price only: the order that is shown becomes the one that is asked for. */
+  const orderRange = () => {
+    const { sort, min_price: least, max_price: most } = form.elements;
+    if (least.value !== '' || most.value !== '') sort.value = sort.value.replace('id_', 'price_');
   };
   const limit = () => Number(form.elements.limit.value);
   const style = () => form.elements.style.value;
@@ -45,7 +48,10 @@ export function showItems() {
     if (style() === 'cursor') return nextCursor;
     return style() === 'offset' ? Number(here ?? 0) + limit() : Number(here ?? 1) + 1;
   };
-  const begin = () => show({ before: [], here: null });
+  const begin = () => {
+    orderRange();
+    return show({ before: [], here: null });
+  };
 
   on(form, 'submit', 'items-request', begin);
   on(form, 'change', 'items-request', begin);
@@ -86,6 +92,11 @@ function fill(rows) {
   const names = new Set(hasOwnId ? ['_id', ...FIRST] : FIRST);
   for (const row of rows) for (const name of Object.keys(row)) if (names.size < MOST_COLUMNS) names.add(name);
   const columns = [...names];
+  if (rows.length === 0) {
+    element('items-head').replaceChildren();
+    element('items-body').replaceChildren(rowOf('td', ['No item matches this category and price range.']));
+    return;
+  }
   element('items-head').replaceChildren(rowOf('th', columns));
   element('items-body').replaceChildren(
     ...rows.map((row) =>

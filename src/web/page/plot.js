@@ -4,10 +4,19 @@ import { element } from './page.js';
 const KEPT = 120;
 const HEIGHT = 128;
 
+/** Seconds that a plot shows before it has values for them. */
+const SHOWN_SECONDS = 120;
+
 /** A small live plot over the last two minutes, in the colours of the page. `push` adds a value of now. */
 export function plot(id) {
   const place = element(id);
-  const [times, values] = [[], []];
+  const now = Date.now() / 1000;
+  // Two empty moments: without any the axis would show some other year until the first value.
+  const [times, values] = [
+    [now - SHOWN_SECONDS, now],
+    [null, null],
+  ];
+  let points = 0;
   const colour = (name) => () => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
   const axis = { stroke: colour('--quiet'), grid: { stroke: colour('--line'), width: 1 } };
   const chart = new uPlot(
@@ -18,6 +27,7 @@ export function plot(id) {
       cursor: { show: false },
       scales: { y: { range: (_, least, most) => [Math.min(0, least ?? 0), Math.max(1, (most ?? 0) * 1.1)] } },
       axes: [axis, { ...axis, size: 64 }],
+      hooks: { draw: [({ scales }) => (place.dataset.from = String(scales.x.min))] },
       series: [{}, { stroke: colour('--accent'), width: 2, points: { show: false } }],
     },
     [times, values],
@@ -31,7 +41,7 @@ export function plot(id) {
       values.push(value);
       if (times.length > KEPT) [times, values].forEach((list) => list.shift());
       chart.setData([times, values]);
-      place.dataset.points = String(times.length);
+      place.dataset.points = String(++points);
     },
   };
 }

@@ -49,6 +49,37 @@ test('/openapi.json is a valid document of OpenAPI 3.1, and its examples are wha
   assert.ok(compared > 8, `${compared} examples`);
 });
 
+type Given = string | number | readonly string[];
+
+interface FilledIn {
+  readonly parameters?: readonly {
+    readonly name: string;
+    readonly in: string;
+    readonly example?: Given;
+    readonly schema: { readonly default?: Given; readonly enum?: readonly Given[] };
+  }[];
+}
+
+test('the request that the reference page fills in by itself is answered, for every operation that reads', async (t) => {
+  const server = await serverOn(t, { MONGODB_URI: '', SAMPLE: 'auto' });
+  const { paths } = (await (await server.get('/openapi.json')).json()) as {
+    paths: Record<string, Record<string, FilledIn>>;
+  };
+  let asked = 0;
+  for (const [path, { get }] of Object.entries(paths)) {
+    if (!get || path.includes('{')) continue;
+    const query = new URLSearchParams();
+    for (const { name, in: place, example, schema } of get.parameters ?? []) {
+      const value = example ?? schema.default ?? schema.enum?.[0];
+      if (place === 'query' && value !== undefined) query.set(name, String(value));
+    }
+    const response = await server.get(`${path}?${query.toString()}`);
+    assert.equal(response.status, 200, `${path}?${query.toString()}: ${await response.text()}`);
+    asked++;
+  }
+  assert.ok(asked >= 10, `${asked} operations`);
+});
+
 /** But for the files that the two pages are made of. */
 function requestsOf({ paths }: Document): string[] {
   return Object.entries(paths)

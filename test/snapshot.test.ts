@@ -180,6 +180,7 @@ test('a cursor goes on at its own time only, and where there are times only', as
     `/items/stream?cursor=${timed.cursor}&sort=id_desc`,
     `/items/stream?cursor=${plain.cursor}&at=${timed.at}`,
     `/items/stream?cursor=${plain.cursor}&consistency=snapshot`,
+    `/items/stream?cursor=${timed.cursor}&consistency=live`,
     `/items?cursor=${timed.cursor}`,
   ])
     assert.equal(await codeOf(server, path), '400 cursor-mismatch', path);
@@ -194,6 +195,10 @@ test('a time that is none, ahead or gone is refused before the first row', async
   for (const wrong of ['x', '-1', '01', '1.5', '', String(2n ** 64n), String(at + (3600n << 32n)), '0'])
     assert.equal(await codeOf(server, `/items/stream?at=${wrong}`), '400 invalid-parameter', wrong);
   assert.equal(await codeOf(server, '/items/stream?consistency=strong'), '400 invalid-parameter');
+  const both = `/items/stream?consistency=live&at=${at}`;
+  assert.equal(await codeOf(server, both), '400 conflicting-parameters');
+  const live = await server.get('/items/stream?limit=1&consistency=live');
+  assert.deepEqual([live.status, live.headers.get('snapshot-at')], [200, null]);
   assert.equal(await codeOf(server, `/items?at=${at}`), '400 unknown-parameter');
   assert.equal(await codeOf(server, `/items/stream?at=${at - (3600n << 32n)}`), '410 snapshot-expired');
   await items.dropIndex('price_1__id_1');

@@ -15,7 +15,10 @@ export interface Parameter<T> {
 
 export type ParameterSchema = Readonly<Record<string, unknown>>;
 
-/** What a parameter is for, and a value that may be sent. */
+/**
+ * What a parameter is for, and a value that may be sent. The reference page fills in every example and every fallback of an
+ * operation at once: a parameter that excludes another one, or goes with some values of it only, has neither.
+ */
 export interface ParameterDoc {
   readonly description: string;
   readonly example?: string | number;

@@ -13,7 +13,6 @@ import { MAX_KEY_BYTES } from './query.ts';
 export const afterParameter = documented(
   text('after', MAX_KEY_BYTES + 64),
   'Continue behind a row as its JSON shows it: its id in order of id, `price,id` in order of price. It may be gone or changed since.',
-  { example: 'd53938' },
 );
 
 interface Options {

@@ -1,12 +1,13 @@
-import { snapshotUnsupported } from '../errors.ts';
+import { AppError, snapshotUnsupported } from '../errors.ts';
 import { documented, oneOf, unsigned64 } from '../http/parameter.ts';
 import type { Query } from '../http/query.ts';
 import type { ItemStore, PointInTime } from '../store/store.ts';
 
 /** What says of which time the rows are to be: `consistency=snapshot` of the present, `at` of a time that was given out. */
 export const consistencyParameter = documented(
-  oneOf('consistency', ['snapshot']),
+  oneOf('consistency', ['live', 'snapshot']),
   '`snapshot`: all rows as they are at one point in time, which the header Snapshot-At names. MongoDB replica sets only.',
+  { fallback: 'live' },
 );
 export const atParameter = documented(
   unsigned64('at'),
@@ -16,12 +17,18 @@ export const atParameter = documented(
 /** The header that names the point in time of an answer. */
 export const AT_HEADER = 'snapshot-at';
 
-/** `present`: the time of the first look; undefined: no common time. */
-export type AskedTime = PointInTime | 'present' | undefined;
+/** `present`: the time of the first look; `live`: no common time; undefined: that of the cursor, else none. */
+export type AskedTime = PointInTime | 'present' | 'live' | undefined;
 
+/** The time asked for. AppError `conflicting-parameters` for `at` with `consistency=live`. */
 export function readTime(query: Query): AskedTime {
   const consistency = consistencyParameter.read(query);
-  return atParameter.read(query) ?? (consistency && 'present');
+  const at = atParameter.read(query);
+  if (at !== undefined && consistency === 'live') {
+    const detail = 'at names a point in time, and consistency=live says that there is none.';
+    throw new AppError('conflicting-parameters', detail, { parameter: 'consistency' });
+  }
+  return at ?? (consistency === 'snapshot' ? 'present' : consistency);
 }
 
 /** The point in time asked for; whether the store still has it, or has it yet, a read tells. AppError `snapshot-unsupported`. */
@@ -30,7 +37,7 @@ export async function timeOf(
   items: Pick<ItemStore, 'pointInTime'>,
   signal: AbortSignal,
 ): Promise<PointInTime | undefined> {
-  if (asked === undefined) return undefined;
+  if (asked === undefined || asked === 'live') return undefined;
   const present = await items.pointInTime(signal);
   if (present === null) throw snapshotUnsupported();
   return asked === 'present' ? present : asked;

@@ -20,13 +20,8 @@ const sort = documented(oneOf('sort', SORTS), 'The order of the rows; ties go by
 const minPrice = documented(
   bound('min_price'),
   'The lowest price as rows show it, inclusive, to its last digit; with a price sort only, which is then the default.',
-  {
-    example: 18000,
-  },
 );
-const maxPrice = documented(bound('max_price'), 'The highest price, inclusive; as min_price.', {
-  example: 18500,
-});
+const maxPrice = documented(bound('max_price'), 'The highest price, inclusive; as min_price.');
 const fields = documented(
   names('fields', MAX_FIELDS, MAX_KEY_BYTES),
   'Only these top-level fields, separated by commas, and the key always.',

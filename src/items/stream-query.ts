@@ -35,7 +35,7 @@ export interface StreamQuery {
 export const formatParameter = documented(
   oneOf('format', FORMATS),
   'The form of the stream; without it `Accept` decides, and without that it is ndjson.',
-  { example: 'ndjson' },
+  { example: 'csv' }, // all of these parameters go with it
 );
 const checkpoints = documented(
   oneOf('checkpoints', ['true', 'false']),

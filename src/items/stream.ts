@@ -175,6 +175,8 @@ async function beginningOf(
     const { at, mark, after: bookmark } = decodeCursor(cursor, ITEM_PLAN.collection, known);
     if (time === 'present' && at === undefined)
       throw cursorMismatch('The cursor has no point in time: what came before it was no snapshot.');
+    if (time === 'live' && at !== undefined)
+      throw cursorMismatch('The cursor has a point in time: what came before it was a snapshot.');
     const plan = await marked(asked, [partMark, mark], options, signal);
     return { plan: at === undefined ? plan : { ...plan, at }, from: { after: bookmark } };
   }

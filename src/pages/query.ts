@@ -21,11 +21,8 @@ export const cursorParameter = documented(
 const offset = documented(
   integer('offset', 0),
   'Rows to skip, up to `MAX_OFFSET`; one of cursor, offset and page at most.',
-  {
-    example: 20,
-  },
 );
-const page = documented(integer('page', 1), 'The n-th page of `limit` rows.', { example: 2 });
+const page = documented(integer('page', 1), 'The n-th page of `limit` rows.');
 const count = documented(
   oneOf('count', ['none', 'estimated', 'exact']),
   'Adds `total`, and `totalIs`, which says how it is to be read.',

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -12,6 +11,7 @@ import { catalogue } from './support/catalogue.ts';
 import { allOf, type Case } from './support/corpus/case.ts';
 import { CORPUS } from './support/corpus/corpus.ts';
 import { samples } from './support/metrics.ts';
+import { documentText } from './support/documents.ts';
 import { freePort } from './support/free-port.ts';
 import { program } from './support/programs.ts';
 import { RawClient } from './support/raw.ts';
@@ -22,11 +22,10 @@ const ENOUGH_MS = 1_000;
 
 const ATTACKS = process.env.LONG ? CORPUS : CORPUS.filter((one) => one.class === 'smuggling');
 
-const README = readFileSync(join(import.meta.dirname, '../README.md'), 'utf8');
-
-/** A proxy as the README configures it: how it is found, what stands around the sample, and how it is run in the foreground. */
+/** A proxy on its sample in docs/ops: how it is found, what stands around the sample, and how it is run in the foreground. */
 const PROXIES = {
   nginx: {
+    sample: 'docs/ops/nginx.conf',
     programs: ['nginx', '/usr/sbin/nginx'],
     version: ['-v'],
     wrap: (sample: string, folder: string) =>
@@ -38,6 +37,7 @@ const PROXIES = {
     run: (file: string, folder: string) => ['-p', folder, '-c', file, '-g', 'daemon off;'],
   },
   haproxy: {
+    sample: 'docs/ops/haproxy.cfg',
     programs: ['haproxy', '/usr/sbin/haproxy'],
     version: ['-v'],
     wrap: (sample: string) => sample,
@@ -46,7 +46,7 @@ const PROXIES = {
 } as const;
 
 for (const name of ['nginx', 'haproxy'] as const)
-  test(`${name} as the README configures it: streams whole and unbuffered, cuts seen, clients known, nothing smuggled`, async (t) => {
+  test(`${name} with its sample configuration: streams whole and unbuffered, cuts seen, clients known, nothing smuggled`, async (t) => {
     const found = program(t, PROXIES[name].programs, PROXIES[name].version);
     if (found === null) return;
     const seen: { path: string; client: string; forwarded: string | undefined }[] = [];
@@ -136,10 +136,11 @@ async function startProxy(
 ): Promise<number> {
   const folder = await mkdtemp(join(tmpdir(), 'sluice-proxy-'));
   const port = await freePort();
-  const sample = new RegExp('```' + name + '\\n([^]*?)```').exec(README)?.[1];
-  assert.ok(sample, `the README has a sample for ${name}`);
-  const { wrap, run } = PROXIES[name];
-  const text = wrap(sample.replaceAll(':3000', `:${upstream}`).replaceAll('8080', String(port)), folder);
+  const { sample, wrap, run } = PROXIES[name];
+  const text = wrap(
+    documentText(sample).replaceAll(':3000', `:${upstream}`).replaceAll('8080', String(port)),
+    folder,
+  );
   const file = join(folder, 'conf');
   await writeFile(file, text);
   const child = spawn(found, run(file, folder), { stdio: ['ignore', 'inherit', 'inherit'] });

@@ -140,7 +140,7 @@ test("the README's table of metrics is the code's", () => {
 });
 
 test('the Grafana dashboard asks for metrics that there are, and for all of ours', () => {
-  const dashboard = readFileSync(join(ROOT, 'src/telemetry/grafana.json'), 'utf8');
+  const dashboard = readFileSync(join(ROOT, 'docs/ops/grafana.json'), 'utf8');
   const { panels } = JSON.parse(dashboard) as { panels: { targets: { expr: string }[] }[] };
   const text = panels.flatMap(({ targets }) => targets.map(({ expr }) => expr)).join('\n');
   const asked = new Set(

@@ -25,7 +25,7 @@ const integer = (minimum: number, maximum: number, fallback: number, description
 const choice = <const T extends string>(words: readonly T[], fallback: T, description: string) =>
   Type.Unsafe<T>({ type: 'string', enum: words, default: fallback, description });
 
-/** Every setting: its name in the environment, form, default and meaning. README and `--help` show this table. */
+/** Every setting: its name in the environment, form, default and meaning. docs/operations.md and `--help` show this table. */
 export const SETTINGS = Type.Object({
   PORT: integer(0, 65_535, 3000, 'where to listen; 0 picks a free port and logs it'),
   HOST: Type.String({ minLength: 1, default: '127.0.0.1', description: 'address to listen on' }),

@@ -3,12 +3,13 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { linearAxis, logAxis, tickText } from '../bench/report/axis.ts';
+import { withFigures, withHeadlines } from '../bench/report/document.ts';
 import { plots } from '../bench/report/plots.ts';
 import { published, together } from '../bench/report/publish.ts';
-import { withFigures } from '../bench/report/readme.ts';
 import { tables } from '../bench/report/tables.ts';
 import { median, percentile, type Results, type Round, type ScenarioResult } from '../bench/results.ts';
 import { compare } from '../bench/revision.ts';
+import { documentText } from './support/documents.ts';
 
 const ROOT = join(import.meta.dirname, '..');
 
@@ -67,10 +68,11 @@ const made = run(
   scenario('size-10', 'sizes', { sluice: [round(5)] }),
 );
 
-test("the README's figures are those of the published results", () => {
-  const readme = readFileSync(join(ROOT, 'README.md'), 'utf8');
+test('the figures of the documents are those of the published results', () => {
+  const [benchmarks, readme] = [documentText('docs/benchmarks.md'), documentText('README.md')];
   const results = published();
-  assert.equal(readme, withFigures(readme, results));
+  assert.equal(benchmarks, withFigures(benchmarks, results));
+  assert.equal(readme, withHeadlines(readme, results));
   const drawn = readdirSync(join(ROOT, 'bench/results')).filter((name) => name.endsWith('.svg'));
   const wanted = results ? plots(results) : [];
   assert.deepEqual(drawn.sort(), wanted.map(({ file }) => file).sort());
@@ -79,12 +81,18 @@ test("the README's figures are those of the published results", () => {
 });
 
 test('figures are put between the marks, and putting them again changes nothing', () => {
-  const readme = readFileSync(join(ROOT, 'README.md'), 'utf8');
-  const once = withFigures(readme, made);
-  assert.match(once, /Measured on 2026-01-02: two cores; commit abc; `npm run bench`/);
-  assert.equal(withFigures(once, made), once);
-  assert.equal(withFigures(once, published()), readme);
-  assert.throws(() => withFigures('# no marks', made), /marks/);
+  for (const [name, put] of [
+    ['docs/benchmarks.md', withFigures],
+    ['README.md', withHeadlines],
+  ] as const) {
+    const text = documentText(name);
+    const once = put(text, made);
+    assert.match(once, /Measured on 2026-01-02: two cores; commit abc/);
+    assert.match(once, /against Fastify .*\| >= 15x \| 10\.00x \| no \|/);
+    assert.equal(put(once, made), once);
+    assert.equal(put(once, published()), text);
+    assert.throws(() => put('# no marks', made), /marks/);
+  }
 });
 
 test('a table has medians, the spread, the ratio to sluice, and a mark where the server was not busy', () => {

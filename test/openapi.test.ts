@@ -1,7 +1,5 @@
 import { Validator } from '@seriousme/openapi-schema-validator';
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { createApp } from '../src/app.ts';
 import {
@@ -21,6 +19,7 @@ import { BSON } from '../src/store/bson.ts';
 import { Directory } from '../src/store/directory.ts';
 import type { Store } from '../src/store/store.ts';
 import { AnswerCheck } from './support/answer-check.ts';
+import { firstColumn } from './support/documents.ts';
 import { testLmdb } from './support/lmdb.ts';
 import { serverOn } from './support/server.ts';
 
@@ -37,7 +36,7 @@ test('/openapi.json is a valid document of OpenAPI 3.1, and its examples are wha
   assert.ok(valid, JSON.stringify(errors));
   const operations = Object.values(document.paths).flatMap((path) => Object.values(path));
   assert.equal(new Set(operations.map(({ operationId }) => operationId)).size, operations.length);
-  assert.deepEqual(requestsOfReadme(), requestsOf(document).sort());
+  assert.deepEqual(firstColumn('docs/api.md', 'Requests').sort(), requestsOf(document).sort());
 
   let compared = 0;
   for (const [type, { bundled }] of examplesIn(document)) {
@@ -85,13 +84,6 @@ function requestsOf({ paths }: Document): string[] {
   return Object.entries(paths)
     .filter(([path]) => !/^\/(docs|explorer)\//.test(path))
     .flatMap(([path, methods]) => Object.keys(methods).map((method) => `${method.toUpperCase()} ${path}`));
-}
-
-function requestsOfReadme(): string[] {
-  const readme = readFileSync(join(import.meta.dirname, '../README.md'), 'utf8');
-  return [...readme.matchAll(/^\| `((?:GET|POST|PUT|PATCH|DELETE) \/[^`]*)` \|/gm)]
-    .map(([, request = '']) => request)
-    .sort();
 }
 
 interface Example {

@@ -7,16 +7,17 @@ import { test } from 'node:test';
 import { promisify } from 'node:util';
 import { openChromium, openTab } from './support/chromium.ts';
 import { startCutter } from './support/cutter.ts';
+import { documentText } from './support/documents.ts';
 import { testServer } from './support/server.ts';
 
-const README = join(import.meta.dirname, '../README.md');
+const DOCUMENT = 'docs/streams.md';
 const run = promisify(execFile);
 
 for (const [language, program] of [
   ['python', 'python3'],
   ['sh', 'sh'],
 ] as const) {
-  test(`the ${language} program of the README pulls the whole set through cuts, and verifies it`, async (t) => {
+  test(`the ${language} program of the documents pulls the whole set through cuts, and verifies it`, async (t) => {
     const missing = await run(program, ['-c', language === 'sh' ? 'command -v curl' : '']).then(
       () => null,
       (error: unknown) => String(error),
@@ -32,7 +33,7 @@ for (const [language, program] of [
     );
     const directory = await mkdtemp(join(tmpdir(), 'sluice-clients-'));
     t.after(() => rm(directory, { recursive: true, force: true }));
-    const source = await programIn(language);
+    const source = programIn(language);
     const [script, output] = [join(directory, 'client'), join(directory, 'items')];
     await writeFile(script, source);
 
@@ -46,7 +47,7 @@ for (const [language, program] of [
   });
 }
 
-test('the pandas program of the README reads a stream', async (t) => {
+test('the pandas program of the documents reads a stream', async (t) => {
   const python = await pythonWithPandas();
   if (python === null) {
     const reason = 'no python3 has pandas';
@@ -56,28 +57,27 @@ test('the pandas program of the README reads a stream', async (t) => {
   }
   const server = await testServer(t, 'lmdb', 'uws', { SAMPLE: 'auto' });
   if (!server) return;
-  const { stdout } = await run(python, ['-c', await programIn('py'), server.url]);
+  const { stdout } = await run(python, ['-c', programIn('py'), server.url]);
   const top = JSON.parse(stdout) as Record<string, number>;
   assert.equal(top.Fair, 18_574);
   assert.equal(Object.keys(top).length, 5);
 });
 
-test("the browser's program of the README reads a stream", async (t) => {
+test("the browser's program of the documents reads a stream", async (t) => {
   const browser = await openChromium(t);
   if (!browser) return;
   const server = await testServer(t, 'lmdb', 'uws', { SAMPLE: 'auto' });
   if (!server) return;
   const { page } = await openTab(browser);
   await page.goto(`${server.url}/livez`);
-  const rows: unknown = await page.evaluate(`(async () => { ${await programIn('js')} return rows; })()`);
+  const rows: unknown = await page.evaluate(`(async () => { ${programIn('js')} return rows; })()`);
   assert.equal(rows, 1610);
 });
 
-/** The README's program in this language: its first block of it. */
-async function programIn(language: string): Promise<string> {
-  const [, source] =
-    new RegExp(`\`\`\`${language}\n([^]*?)\`\`\``).exec(await readFile(README, 'utf8')) ?? [];
-  assert.ok(source, `a block of ${language}`);
+/** The document's program in this language: its first block of it. */
+function programIn(language: string): string {
+  const [, source] = new RegExp(`\`\`\`${language}\n([^]*?)\`\`\``).exec(documentText(DOCUMENT)) ?? [];
+  assert.ok(source, `a block of ${language} in ${DOCUMENT}`);
   return source;
 }
 

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { promisify } from 'node:util';
+import { DOCUMENTS, documentText, ROOT } from './support/documents.ts';
 import { testServer } from './support/server.ts';
 
-const README = join(import.meta.dirname, '../README.md');
 const ADDRESS = 'localhost:3000';
 
 /** What differs from run to run, and nothing else. */
@@ -25,7 +25,8 @@ const VARYING: [pattern: RegExp, shown: string][] = [
 ];
 
 /** The console blocks with `$ ` commands: each command's output stands in the lines below it. */
-const BLOCK = /```console\n(\$ [^]*?)```/g;
+const BLOCK = /```console\n(\$ [^]*?)```/;
+const BLOCKS = new RegExp(BLOCK, 'g');
 
 async function run(command: string, url: string): Promise<string> {
   const { stdout } = await promisify(execFile)('bash', [
@@ -39,21 +40,25 @@ async function run(command: string, url: string): Promise<string> {
   return shown.endsWith('\n') || shown === '' ? shown : `${shown}\n`;
 }
 
-test('every command the README shows prints what the README shows', async (t) => {
-  const server = await testServer(t, 'lmdb', 'uws', { SAMPLE: 'auto' });
-  if (!server) return;
-  const readme = readFileSync(README, 'utf8');
-  let commands = 0;
-  let fresh = readme;
-  for (const [, block = ''] of readme.matchAll(BLOCK)) {
-    let output = '';
-    for (const line of block.split('\n').filter((text) => text.startsWith('$ '))) {
-      output += `${line}\n${await run(line.slice(2), server.url)}`;
-      commands++;
+for (const path of DOCUMENTS) {
+  const text = documentText(path);
+  if (!BLOCK.test(text)) continue;
+  test(`every command that ${path} shows prints what ${path} shows`, async (t) => {
+    const server = await testServer(t, 'lmdb', 'uws', { SAMPLE: 'auto' });
+    if (!server) return;
+    let fresh = text;
+    for (const [, block = ''] of text.matchAll(BLOCKS)) {
+      let output = '';
+      for (const line of block.split('\n').filter((each) => each.startsWith('$ ')))
+        output += `${line}\n${await run(line.slice(2), server.url)}`;
+      fresh = fresh.replace(`\`\`\`console\n${block}\`\`\``, () => `\`\`\`console\n${output}\`\`\``);
     }
-    fresh = fresh.replace(`\`\`\`console\n${block}\`\`\``, () => `\`\`\`console\n${output}\`\`\``);
-  }
-  assert.ok(commands > 5);
-  if (process.env.UPDATE_README) writeFileSync(README, fresh);
-  else assert.equal(readme, fresh);
+    if (process.env.UPDATE_DOCUMENTS) writeFileSync(join(ROOT, path), fresh);
+    else assert.equal(text, fresh);
+  });
+}
+
+test('the documents show commands', () => {
+  const shown = DOCUMENTS.filter((path) => BLOCK.test(documentText(path)));
+  assert.ok(['README.md', 'docs/api.md', 'docs/streams.md'].every((path) => shown.includes(path)));
 });

@@ -1,24 +1,26 @@
 import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { readResults, type Results, type ScenarioResult } from '../results.ts';
+import { withFigures, withHeadlines } from './document.ts';
 import { plots } from './plots.ts';
-import { withFigures } from './readme.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 const FOLDER = join(ROOT, 'bench/results');
 const FILE = join(FOLDER, 'results.json');
 const README = join(ROOT, 'README.md');
+const BENCHMARKS = join(ROOT, 'docs/benchmarks.md');
 
 /**
- * Keeps a run's results, and writes from them the plots and the README's tables. What the last published run measured of the
- * same commit on the same machine, and this one did not, stays beside it.
+ * Keeps a run's results, and writes from them the plots, the tables of docs/benchmarks.md and the few figures of README.md.
+ * What the last published run measured of the same commit on the same machine, and this one did not, stays beside it.
  */
 export function publish(run: Results): void {
   const results = together(published(), run);
   writeFileSync(FILE, `${JSON.stringify(results, null, 1)}\n`);
   for (const file of readdirSync(FOLDER)) if (file.endsWith('.svg')) rmSync(join(FOLDER, file));
   for (const { file, svg } of plots(results)) writeFileSync(join(FOLDER, file), svg);
-  writeFileSync(README, withFigures(readFileSync(README, 'utf8'), results));
+  writeFileSync(BENCHMARKS, withFigures(readFileSync(BENCHMARKS, 'utf8'), results));
+  writeFileSync(README, withHeadlines(readFileSync(README, 'utf8'), results));
 }
 
 /** The results that were published last; null before there are any. */

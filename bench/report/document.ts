@@ -1,0 +1,48 @@
+import type { Results } from '../results.ts';
+import { plots } from './plots.ts';
+import { tables } from './tables.ts';
+import { headlineTable } from './targets.ts';
+
+const BEGIN = '<!-- bench: written by npm run bench -- --publish -->\n';
+const END = '<!-- end of bench -->';
+/** Where plots are, seen from docs/benchmarks.md. */
+const FOLDER = '../bench/results';
+const NONE = 'No table stands here yet: figures are published once they come from a quiet machine.\n';
+
+/** docs/benchmarks.md with all figures of these results between its marks; null: none were published yet. */
+export function withFigures(document: string, results: Results | null): string {
+  return between(document, results ? figures(results) : NONE);
+}
+
+/** README.md with the few figures that it shows between its marks; null: none were published yet. */
+export function withHeadlines(readme: string, results: Results | null): string {
+  return between(readme, results ? headlines(results) : NONE);
+}
+
+function between(document: string, text: string): string {
+  const begin = document.indexOf(BEGIN);
+  const end = document.indexOf(END);
+  if (begin < 0 || end < begin) throw new Error('the document has lost the marks of the bench');
+  return document.slice(0, begin + BEGIN.length) + text + document.slice(end);
+}
+
+function headlines(results: Results): string {
+  const { machine, date, commit } = results;
+  return `${headlineTable(results)}\n\nMeasured on ${date}: ${machine}; commit ${commit}.\n`;
+}
+
+function figures(results: Results): string {
+  const { machine, commit, command, date, versions, minutes, endedAfter } = results;
+  const used = Object.entries(versions).map(([name, version]) => `${name} ${version}`);
+  return [
+    `Measured on ${date}: ${machine}; commit ${commit}; \`${command}\`, ${minutes} minutes${
+      endedAfter === undefined ? '' : `, ended by hand behind ${endedAfter}`
+    }. With ${used.join(', ')}.`,
+    'Medians of alternating rounds, the lowest and the highest round beside them; every candidate gave the same bytes. *Limits* ' +
+      'are parts of the way alone. † The server kept less than 0.9 of a core busy: what is measured there is what it waited for.',
+    tables(results),
+    ...plots(results).map(({ file, title }) => `![${title}](${FOLDER}/${file})`),
+  ]
+    .map((part) => `${part}\n`)
+    .join('\n');
+}

@@ -1,0 +1,176 @@
+import assert from 'node:assert/strict';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { test } from 'node:test';
+import { SETTINGS } from '../src/config.ts';
+import { PROBLEMS } from '../src/errors.ts';
+import { ITEM_PLAN } from '../src/items/query.ts';
+import { STREAM_PARAMETERS } from '../src/items/stream-query.ts';
+import { pageParameters } from '../src/pages/query.ts';
+import { Metrics } from '../src/telemetry/metrics.ts';
+import { DOCUMENTS, documentText, firstColumn, ROOT, section, tableRows } from './support/documents.ts';
+
+test('the README has at most 300 lines', () => {
+  assert.ok(documentText('README.md').split('\n').length <= 300);
+});
+
+test('the table of settings is that of the code', () => {
+  assert.deepEqual(
+    tableRows(section('docs/operations.md', 'Settings')),
+    Object.entries(SETTINGS.properties).map(([name, { default: fallback, description }]) => [
+      `\`${name}\``,
+      fallback === undefined ? '' : `\`${String(fallback)}\``,
+      description,
+    ]),
+  );
+});
+
+test('the table of problem codes is that of the code', () => {
+  assert.deepEqual(
+    tableRows(section('docs/api.md', 'Errors')),
+    Object.entries(PROBLEMS).map(([code, { status, title }]) => [`\`${code}\``, String(status), title]),
+  );
+});
+
+test('the tables of parameters are those of the code', () => {
+  const plan = ITEM_PLAN.parameters.map(({ name }) => name);
+  const pages = pageParameters({ maxLimit: 1000, maxOffset: 1000 }, ITEM_PLAN, true);
+  const shownOfPages = tableRows(section('docs/api.md', 'Pages').split('\n### ')[0] ?? '').flatMap(
+    ([first = '']) => [...first.matchAll(/`(\w+)`/g)].map(([, name = '']) => name),
+  );
+  assert.deepEqual(shownOfPages.sort(), pages.map(({ name }) => name).sort());
+  assert.deepEqual(
+    firstColumn('docs/api.md', 'Stream parameters').sort(),
+    STREAM_PARAMETERS.filter((name) => !plan.includes(name)).sort(),
+  );
+});
+
+function metrics() {
+  return new Metrics({
+    openStreams: () => 0,
+    runningExports: () => 0,
+    exports: () => ({}),
+    overloaded: () => false,
+  }).list();
+}
+
+test('the table of metrics is that of the code', () => {
+  const own = metrics().filter(({ name }) => name.startsWith('sluice_'));
+  assert.deepEqual(
+    tableRows(section('docs/operations.md', 'Metrics')),
+    own.map(({ name, help }) => [`\`${name}\``, help]),
+  );
+});
+
+test('the Grafana dashboard asks for metrics that exist, and for all of ours', () => {
+  const { panels } = JSON.parse(documentText('docs/ops/grafana.json')) as {
+    panels: { targets: { expr: string }[] }[];
+  };
+  const text = panels.flatMap(({ targets }) => targets.map(({ expr }) => expr)).join('\n');
+  const asked = new Set(
+    text.match(/\b(sluice|process|nodejs)_\w+/g)?.map((name) => name.replace(/_bucket$/, '')),
+  );
+  const known = metrics().map(({ name }) => name);
+  assert.deepEqual(
+    [...asked].filter((name) => !known.includes(name)),
+    [],
+    'there are no such metrics',
+  );
+  assert.deepEqual(
+    known.filter((name) => name.startsWith('sluice_') && !asked.has(name)),
+    [],
+    'the dashboard does not show them',
+  );
+});
+
+test('each promise about streams names a test that exists', () => {
+  const promises = section('docs/streams.md', 'What a stream promises').split('\n- ').slice(1);
+  assert.ok(promises.length > 20);
+  const files = readdirSync(join(ROOT, 'test'));
+  const missing: string[] = [];
+  for (const promise of promises) {
+    const named = [...promise.replace(/\s+/g, ' ').matchAll(/[(;] ?`([\w.-]+)`: ([^;)]+)/g)];
+    assert.ok(named.length > 0, promise);
+    for (const [, file = '', words = ''] of named) {
+      const found = files.find((name) => [`${file}.test.ts`, `${file}.contract.ts`].includes(name));
+      if (found === undefined || !readFileSync(join(ROOT, 'test', found), 'utf8').includes(words))
+        missing.push(`${file}: ${words}`);
+    }
+  }
+  assert.deepEqual(missing, []);
+});
+
+/** The text of a test file with that of the contract suites it runs. */
+function testText(name: string): string {
+  const names = new Set([name]);
+  const texts: string[] = [];
+  for (const each of names) {
+    const text = readFileSync(join(ROOT, 'test', each), 'utf8');
+    texts.push(text);
+    for (const [, contract = ''] of text.matchAll(/from '\.\/([\w.-]+\.contract\.ts)'/g)) names.add(contract);
+  }
+  return texts.join('\n');
+}
+
+test('each row of what was done to the server has a command that runs a test of this name', () => {
+  const rows = tableRows(documentText('docs/reliability.md'));
+  assert.ok(rows.length >= 28, `${rows.length} rows`);
+  const files = readdirSync(join(ROOT, 'test')).filter((name) => name.endsWith('.test.ts'));
+  for (const [done = '', , seen = '', command = '', runs = '', ...more] of rows) {
+    assert.ok(seen !== '' && /^(CI|long)/.test(runs) && more.length === 0, `${done}: five columns`);
+    const named = [...command.matchAll(/`npm (?:test|run test:long) -- ([\w.-]+)`: ([^;]+)/g)];
+    assert.ok(named.length > 0, done);
+    for (const [, word = '', words = ''] of named) {
+      const run = files.filter((name) => name.includes(word)).map(testText);
+      assert.ok(
+        run.some((text) => text.includes(words.trim())),
+        `${done}: ${word}: ${words}`,
+      );
+    }
+  }
+});
+
+/** GitHub's name of a heading. */
+function anchorOf(heading: string): string {
+  return heading
+    .toLowerCase()
+    .replace(/[^\p{L}\p{N} _-]/gu, '')
+    .replaceAll(' ', '-');
+}
+
+test('each link of the documents leads to a file and a heading that exist', () => {
+  const broken: string[] = [];
+  for (const path of DOCUMENTS) {
+    const prose = documentText(path).replace(/```[^]*?```|`[^`\n]*`/g, '');
+    for (const [, link = ''] of prose.matchAll(/\]\((?!https?:)([^)\s]+)\)/g)) {
+      const [file = '', anchor] = link.split('#');
+      const target = file === '' ? path : join(dirname(path), file);
+      const found =
+        existsSync(join(ROOT, target)) &&
+        (anchor === undefined ||
+          [...documentText(target).matchAll(/^#+ (.+)$/gm)].some(
+            ([, heading = '']) => anchorOf(heading) === anchor,
+          ));
+      if (!found) broken.push(`${path}: ${link}`);
+    }
+  }
+  assert.deepEqual(broken, []);
+});
+
+test('the folders that the architecture describes are those of the source', () => {
+  const described = firstColumn('docs/ARCHITECTURE.md', 'Folders').filter((name) => /^\w+\/$/.test(name));
+  const sources = readdirSync(join(ROOT, 'src'), { recursive: true, encoding: 'utf8' });
+  const folders = sources
+    .filter((path) => path.endsWith('.ts') && path.includes('/'))
+    .map((path) => `${path.split('/')[0]}/`);
+  assert.deepEqual(described.sort(), [...new Set(folders)].sort());
+});
+
+test('each source file that a document names exists', () => {
+  const missing = DOCUMENTS.flatMap((path) =>
+    [...documentText(path).matchAll(/`((?:src|test|bench)\/[\w./-]+\.\w+)`/g)]
+      .filter(([, file = '']) => !existsSync(join(ROOT, file)))
+      .map(([, file = '']) => `${path}: ${file}`),
+  );
+  assert.deepEqual(missing, []);
+});

@@ -1,8 +1,8 @@
 import envSchema from 'env-schema';
 import { homedir, tmpdir, totalmem } from 'node:os';
 import { join } from 'node:path';
-import { readKeysFile, type Key } from './http/keys.ts';
-import { parseTrustedProxies, type Trusts } from './http/proxies.ts';
+import { readKeysFile, type Key } from './access/keys.ts';
+import { parseTrustedProxies, type Trusts } from './access/proxies.ts';
 import { ID_TYPES } from './items/id.ts';
 import {
   parseRateLimit,
@@ -10,7 +10,7 @@ import {
   RATE_LIMIT_FORM,
   STREAM_LIMIT_FORM,
   type Policy,
-} from './limiter/policy.ts';
+} from './access/policy.ts';
 import { redisUrlFaults } from './redis/url.ts';
 import { Type, type Static } from './schema.ts';
 

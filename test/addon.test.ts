@@ -5,9 +5,9 @@ import { chmod, copyFile, readdir, readFile, stat, utimes, writeFile } from 'nod
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { describe, it } from 'node:test';
-import { loadAddon } from '../src/http/uws/addon.ts';
-import { createEngine } from '../src/http/engine.ts';
-import { fitToOlderGlibc } from '../src/http/uws/fit.ts';
+import { loadAddon } from '../src/engine/uws/addon.ts';
+import { createEngine } from '../src/engine/engine.ts';
+import { fitToOlderGlibc } from '../src/engine/uws/fit.ts';
 import { echo, temporaryFolder } from './support/engines.ts';
 
 const require = createRequire(import.meta.url);

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { AppError } from '../src/errors.ts';
-import { createAuthenticate, parseKeys, readKeysFile } from '../src/http/keys.ts';
+import { createAuthenticate, parseKeys, readKeysFile } from '../src/access/keys.ts';
 import { temporaryFolder } from './support/engines.ts';
 
 const sha256 = (key: string) => createHash('sha256').update(key).digest('hex');

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { AppError } from '../src/errors.ts';
-import { parseJson } from '../src/http/body-json.ts';
-import { scanJson } from '../src/http/json-scan.ts';
+import { parseJson } from '../src/input/body-json.ts';
+import { scanJson } from '../src/input/json-scan.ts';
 
 const RUNS = process.env.LONG ? 1_000_000 : 10_000;
 

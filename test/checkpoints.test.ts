@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { createTranscoder } from '../src/serialize/transcoder.ts';
+import { createTranscoder } from '../src/rows/transcoder.ts';
 import { bookmarkOf } from '../src/store/bookmark.ts';
 import { Slots } from '../src/store/slots.ts';
 import type { Plan } from '../src/store/store.ts';

@@ -5,10 +5,10 @@ import { networkInterfaces, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
-import { createClientReader } from '../src/http/client.ts';
-import type { Request } from '../src/http/edge.ts';
-import { createEngine } from '../src/http/engine.ts';
-import { canonicalAddress, parseTrustedProxies } from '../src/http/proxies.ts';
+import { createClientReader } from '../src/access/client.ts';
+import type { Request } from '../src/engine/edge.ts';
+import { createEngine } from '../src/engine/engine.ts';
+import { canonicalAddress, parseTrustedProxies } from '../src/access/proxies.ts';
 import { text, whyNoUws, type EngineName } from './support/engines.ts';
 
 function reader(trustedProxies?: string) {

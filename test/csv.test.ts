@@ -2,12 +2,12 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { parse } from 'csv-parse/sync';
 import fc from 'fast-check';
-import { csvHeader } from '../src/serialize/csv-cell.ts';
-import { csvRow } from '../src/serialize/csv.ts';
-import { itemToJson } from '../src/serialize/item.ts';
-import { javascriptTranscoder } from '../src/serialize/javascript.ts';
-import type { Transcoder } from '../src/serialize/rows.ts';
-import { createTranscoder } from '../src/serialize/transcoder.ts';
+import { csvHeader } from '../src/rows/csv-cell.ts';
+import { csvRow } from '../src/rows/csv.ts';
+import { itemToJson } from '../src/rows/item.ts';
+import { javascriptTranscoder } from '../src/rows/javascript.ts';
+import type { Transcoder } from '../src/rows/rows.ts';
+import { createTranscoder } from '../src/rows/transcoder.ts';
 import { Slots } from '../src/store/slots.ts';
 import { anyRow } from './support/any-row.ts';
 import {

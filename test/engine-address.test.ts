@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import { addressFromBytes, addressFromText } from '../src/http/address.ts';
+import { addressFromBytes, addressFromText } from '../src/engine/address.ts';
 
 describe("a peer's address", () => {
   it('of 16 bytes is written as RFC 5952 says, and as the URL parser writes it', () => {

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, it, mock } from 'node:test';
-import { CORK_BYTES } from '../src/http/cork.ts';
-import type { StreamResponse } from '../src/http/uws/outlet.ts';
-import { UwsStream } from '../src/http/uws/stream.ts';
-import { StallError, Watch } from '../src/http/watch.ts';
+import { CORK_BYTES } from '../src/engine/cork.ts';
+import type { StreamResponse } from '../src/engine/uws/outlet.ts';
+import { UwsStream } from '../src/engine/uws/stream.ts';
+import { StallError, Watch } from '../src/engine/stall-timer.ts';
 
 const HEAD_BYTES = 300;
 const STALL_MS = 60_000;

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import { once } from 'node:events';
-import type { Ending, Reply, Request } from '../src/http/edge.ts';
-import { ClientGoneError, StallError, StoppedError } from '../src/http/watch.ts';
+import type { Ending, Reply, Request } from '../src/engine/edge.ts';
+import { ClientGoneError, StallError, StoppedError } from '../src/engine/stall-timer.ts';
 import { deferred, RawClient, rawExchange, request, type Deferred } from './support/raw.ts';
 import { serveWith, stream, text, type EngineName, type Served } from './support/engines.ts';
 import type { Sink } from '../src/stream/sink.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
-import type { Serve } from '../src/http/edge.ts';
+import type { Serve } from '../src/engine/edge.ts';
 import { deferred, RawClient, request } from './support/raw.ts';
 import { echo, serveWith, stream, text, type EngineName, type Served } from './support/engines.ts';
 
@@ -12,7 +12,7 @@ export function stopContract(name: EngineName): void {
   describe('an engine', () => {
     it('refuses an address that is taken', async (t) => {
       const { port } = await serving(t, echo);
-      const { createEngine } = await import('../src/http/engine.ts');
+      const { createEngine } = await import('../src/engine/engine.ts');
       const second = createEngine(name, {
         serve: echo,
         bodyLimit: 0,

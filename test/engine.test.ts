@@ -8,7 +8,7 @@ import { stopContract } from './engine.stop.contract.ts';
 import { streamContract } from './engine.streams.contract.ts';
 import { whyNoUws, type EngineName } from './support/engines.ts';
 
-/** What every engine promises in src/http/edge.ts, but for what needs slow readers: see engine-slow.test.ts. */
+/** What every engine promises in src/engine/edge.ts, but for what needs slow readers: see engine-slow.test.ts. */
 function engineContract(name: EngineName): void {
   requestContract(name);
   answerContract(name);

@@ -3,7 +3,7 @@ import { test, type TestContext } from 'node:test';
 import type { Collection, Document } from 'mongodb';
 import type { Batch } from '../src/store/batch.ts';
 import { BSON } from '../src/store/bson.ts';
-import { chain, type ChainReader } from '../src/store/chain.ts';
+import { chain, type ChainReader } from '../src/stream/chain.ts';
 import { connectMongo } from '../src/store/mongo.ts';
 import { hasMultikeyStage } from '../src/store/mongo/indexes.ts';
 import { Slots } from '../src/store/slots.ts';

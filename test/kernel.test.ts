@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { kernelWarning } from '../src/kernel.ts';
+import { kernelWarning } from '../src/process/kernel.ts';
 
 test('a kernel that keeps megabytes for each slow reader is warned of, one that does not or does not tell is not', (t) => {
   const directory = mkdtempSync(join(tmpdir(), 'sluice-test-'));

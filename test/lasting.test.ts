@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { storeUnavailable } from '../src/errors.ts';
 import type { Batch } from '../src/store/batch.ts';
-import { lastingReader } from '../src/store/lasting.ts';
-import { sharingReader } from '../src/store/sharing.ts';
+import { lastingReader } from '../src/store/retrying-reader.ts';
+import { sharingReader } from '../src/store/memory-budget.ts';
 import { NEVER } from './support/reading.ts';
 
 const PLAN = { order: 'id', direction: 1 } as const;

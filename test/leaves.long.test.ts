@@ -3,7 +3,7 @@ import { connect } from 'node:net';
 import { test } from 'node:test';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import type { Reply } from '../src/http/edge.ts';
+import type { Reply } from '../src/engine/edge.ts';
 import { catalogue } from './support/catalogue.ts';
 import { request } from './support/raw.ts';
 import { serverOn, type EngineName } from './support/server.ts';

@@ -3,9 +3,9 @@ import { once } from 'node:events';
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 import { test, type TestContext } from 'node:test';
 import { Redis } from 'ioredis';
-import type { Taken } from '../src/limiter/limiter.ts';
+import type { Taken } from '../src/access/limiter.ts';
 import { redisUrlFaults } from '../src/redis/url.ts';
-import { connectRedisLimiter } from '../src/limiter/redis.ts';
+import { connectRedisLimiter } from '../src/access/redis.ts';
 import { freePort } from './support/free-port.ts';
 import { testRedis } from './support/redis.ts';
 

@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { promisify } from 'node:util';
 import fc from 'fast-check';
 import { AppError } from '../src/errors.ts';
-import { createMemoryLimiter } from '../src/limiter/memory.ts';
+import { createMemoryLimiter } from '../src/access/memory.ts';
 import {
   limitHeaders,
   parseRateLimit,
@@ -12,8 +12,8 @@ import {
   RATE_LIMIT_FORM,
   STREAM_LIMIT_FORM,
   tooManyRequests,
-} from '../src/limiter/policy.ts';
-import { StreamSlots } from '../src/limiter/streams.ts';
+} from '../src/access/policy.ts';
+import { StreamSlots } from '../src/access/stream-slots.ts';
 import { childProgram } from './support/child-program.ts';
 
 const MINUTE = { limit: 10, windowSeconds: 60 };

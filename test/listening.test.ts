@@ -5,11 +5,11 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { promisify } from 'node:util';
-import { cannotListen, whyNotListening } from '../src/http/cannot-listen.ts';
+import { cannotListen, whyNotListening } from '../src/engine/cannot-listen.ts';
 import { VERSION } from '../src/version.ts';
 import { testEnvironment } from './support/server.ts';
 
-const CLI = join(import.meta.dirname, '../src/cli.ts');
+const CLI = join(import.meta.dirname, '../src/process/cli.ts');
 
 async function sluice(argv: readonly string[], env: NodeJS.ProcessEnv = {}) {
   const run = promisify(execFile)(process.execPath, ['--import', 'tsx', CLI, ...argv], {

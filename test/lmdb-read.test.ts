@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import type { Batch } from '../src/store/batch.ts';
 import { Double, Int32 } from '../src/store/bson.ts';
 import { FILE, openLmdb } from '../src/store/lmdb.ts';
-import { Turns } from '../src/store/lmdb/turns.ts';
+import { Turns } from '../src/store/lmdb/fair-scheduler.ts';
 import { Slots } from '../src/store/slots.ts';
 import type { Plan } from '../src/store/store.ts';
 import { expectedItems, makeItem, makeItems } from './support/items.ts';

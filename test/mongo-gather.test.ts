@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { BSON } from '../src/store/bson.ts';
-import { Gathering } from '../src/store/mongo/gather.ts';
+import { Gathering } from '../src/store/mongo/batch-builder.ts';
 import { Slots } from '../src/store/slots.ts';
 import { PLENTY, takeRows } from './support/reading.ts';
 

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { BSON, Decimal128, Double, Int32, Long, MaxKey, MinKey, ObjectId } from '../src/store/bson.ts';
 import { makeBookmark } from '../src/store/bookmark.ts';
 import type { Bookmark } from '../src/store/bookmark.ts';
-import { bracketsBelow } from '../src/store/mongo/brackets.ts';
+import { bracketsBelow } from '../src/store/mongo/descending-ids.ts';
 import { commandKey } from '../src/store/mongo/key.ts';
 import { compareNumbers, isSameNumber } from '../src/store/number.ts';
 import { rangesOf } from '../src/store/mongo/plan.ts';

@@ -10,11 +10,11 @@ import {
   type ProblemCode,
 } from '../src/errors.ts';
 import { Jobs } from '../src/exports/jobs.ts';
-import type { Request } from '../src/http/edge.ts';
-import { newNotes } from '../src/http/notes.ts';
+import type { Request } from '../src/engine/edge.ts';
+import { newNotes } from '../src/engine/notes.ts';
 import type { Route } from '../src/http/route.ts';
-import { problemsByStatus } from '../src/openapi/document.ts';
-import { createTranscoder } from '../src/serialize/transcoder.ts';
+import { problemsByStatus } from '../src/http/openapi/document.ts';
+import { createTranscoder } from '../src/rows/transcoder.ts';
 import { BSON } from '../src/store/bson.ts';
 import { Directory } from '../src/store/directory.ts';
 import type { Store } from '../src/store/store.ts';

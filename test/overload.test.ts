@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
-import { OverloadGuard } from '../src/limiter/overload.ts';
+import { OverloadGuard } from '../src/access/overload.ts';
 import { serverOn } from './support/server.ts';
 
 const MIB = 2 ** 20;

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { RowEncoder } from '../src/serialize/rows.ts';
+import type { RowEncoder } from '../src/rows/rows.ts';
 import type { Batch } from '../src/store/batch.ts';
 import { pump } from '../src/stream/pump.ts';
 import type { Sink } from '../src/stream/sink.ts';

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { itemToJson } from '../src/serialize/item.ts';
-import { javascriptTranscoder } from '../src/serialize/javascript.ts';
-import type { Framing, Transcoder } from '../src/serialize/rows.ts';
-import { createTranscoder } from '../src/serialize/transcoder.ts';
-import { instantiate } from '../src/serialize/wasm.ts';
+import { itemToJson } from '../src/rows/item.ts';
+import { javascriptTranscoder } from '../src/rows/javascript.ts';
+import type { Framing, Transcoder } from '../src/rows/rows.ts';
+import { createTranscoder } from '../src/rows/transcoder.ts';
+import { instantiate } from '../src/rows/wasm.ts';
 import { Slots } from '../src/store/slots.ts';
 import { anyRow } from './support/any-row.ts';
 import { array, binary, code, int32, int64, object, regex, row, string } from './support/bson-writer.ts';

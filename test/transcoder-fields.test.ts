@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { javascriptTranscoder } from '../src/serialize/javascript.ts';
-import { createTranscoder } from '../src/serialize/transcoder.ts';
+import { javascriptTranscoder } from '../src/rows/javascript.ts';
+import { createTranscoder } from '../src/rows/transcoder.ts';
 import { BSON } from '../src/store/bson.ts';
 import { Slots } from '../src/store/slots.ts';
 import { arrayBody, batchOf, decode } from './support/transcode.ts';

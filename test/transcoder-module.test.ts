@@ -3,11 +3,11 @@ import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { test } from 'node:test';
 import { promisify } from 'node:util';
-import { createXxh64, fingerprint } from '../src/serialize/fingerprint.ts';
+import { createXxh64, fingerprint } from '../src/rows/fingerprint.ts';
 import { PROBLEM } from '../src/errors.ts';
 import { PAGE } from '../src/pages/page.ts';
-import { serializerOf } from '../src/serialize/serializers.ts';
-import { createTranscoder } from '../src/serialize/transcoder.ts';
+import { serializerOf } from '../src/rows/serializers.ts';
+import { createTranscoder } from '../src/rows/transcoder.ts';
 import { Slots } from '../src/store/slots.ts';
 import { row } from './support/bson-writer.ts';
 import { transcode } from './support/transcode.ts';
@@ -113,8 +113,8 @@ test('a memory that is not of WebAssembly leaves the work to JavaScript, and say
 
 test('without WebAssembly (node --jitless) rows and fingerprints still come out', async () => {
   const script = `
-    import { createTranscoder } from './src/serialize/transcoder.ts';
-    import { fingerprint } from './src/serialize/fingerprint.ts';
+    import { createTranscoder } from './src/rows/transcoder.ts';
+    import { fingerprint } from './src/rows/fingerprint.ts';
     import { Slots } from './src/store/slots.ts';
     import { row } from './test/support/bson-writer.ts';
     import { transcode } from './test/support/transcode.ts';

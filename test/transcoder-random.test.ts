@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { itemToJson } from '../src/serialize/item.ts';
-import { createTranscoder } from '../src/serialize/transcoder.ts';
+import { itemToJson } from '../src/rows/item.ts';
+import { createTranscoder } from '../src/rows/transcoder.ts';
 import { Slots } from '../src/store/slots.ts';
 import { anyRow } from './support/any-row.ts';
 import { array, row, string } from './support/bson-writer.ts';

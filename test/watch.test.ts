@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
-import { Watch } from '../src/http/watch.ts';
+import { Watch } from '../src/engine/stall-timer.ts';
 
 const ROUND_MS = 1000;
 

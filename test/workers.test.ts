@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Pauses } from '../src/workers.ts';
+import { Pauses } from '../src/process/workers.ts';
 import { childServer, logged, type ChildServer } from './support/child-server.ts';
 import { samples } from './support/metrics.ts';
 import type { EngineName } from './support/server.ts';

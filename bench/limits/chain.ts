@@ -2,7 +2,7 @@
 import { pino } from 'pino';
 import { readConfig } from '../../src/config.ts';
 import { openStore } from '../../src/store/open.ts';
-import { chain, FIRST_BATCH } from '../../src/store/chain.ts';
+import { chain, FIRST_BATCH } from '../../src/stream/chain.ts';
 import { Slots } from '../../src/store/slots.ts';
 import { answerLines } from './asked.ts';
 

@@ -6,8 +6,8 @@ import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import type * as uws from 'uWebSockets.js';
 import { readConfig } from '../../src/config.ts';
-import { corked } from '../../src/http/cork.ts';
-import { loadAddon } from '../../src/http/uws/addon.ts';
+import { corked } from '../../src/engine/cork.ts';
+import { loadAddon } from '../../src/engine/uws/addon.ts';
 
 /** One write a cork and at most so many bytes in it, head and frame included: more corrupts bodies under backpressure. */
 const CHUNK_BYTES = 15_600;

@@ -5,8 +5,8 @@
  * and once with a projection in each find. Both write the same bytes, which is asserted. Needs a mongod, as the bench does.
  */
 import assert from 'node:assert/strict';
-import { createTranscoder } from '../../src/serialize/transcoder.ts';
-import { chain, FIRST_BATCH } from '../../src/store/chain.ts';
+import { createTranscoder } from '../../src/rows/transcoder.ts';
+import { chain, FIRST_BATCH } from '../../src/stream/chain.ts';
 import { MongoConnection } from '../../src/store/mongo/connection.ts';
 import { DriverWay } from '../../src/store/mongo/driver.ts';
 import { Finder } from '../../src/store/mongo/find.ts';
@@ -14,7 +14,7 @@ import { MongoItems } from '../../src/store/mongo/items.ts';
 import { openLane } from '../../src/store/mongo/lane/lane.ts';
 import type { FindWay } from '../../src/store/mongo/reply.ts';
 import { Setup } from '../../src/store/mongo/setup.ts';
-import { Watch } from '../../src/store/mongo/watch.ts';
+import { Watch } from '../../src/store/mongo/index-watch.ts';
 import { Slots } from '../../src/store/slots.ts';
 import type { ItemStore, Plan } from '../../src/store/store.ts';
 import { crc32 } from '../../src/stream/crc32.ts';

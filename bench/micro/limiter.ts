@@ -8,15 +8,15 @@ import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { cpus } from 'node:os';
 import { RateLimiterMemory } from 'rate-limiter-flexible';
-import { Admissions } from '../../src/http/admit.ts';
-import { createClientReader } from '../../src/http/client.ts';
-import type { Request } from '../../src/http/edge.ts';
-import { newNotes } from '../../src/http/notes.ts';
-import { createAuthenticate } from '../../src/http/keys.ts';
-import { parseTrustedProxies } from '../../src/http/proxies.ts';
-import { createMemoryLimiter } from '../../src/limiter/memory.ts';
-import { limitHeaders } from '../../src/limiter/policy.ts';
-import { StreamSlots } from '../../src/limiter/streams.ts';
+import { Admissions } from '../../src/access/admission.ts';
+import { createClientReader } from '../../src/access/client.ts';
+import type { Request } from '../../src/engine/edge.ts';
+import { newNotes } from '../../src/engine/notes.ts';
+import { createAuthenticate } from '../../src/access/keys.ts';
+import { parseTrustedProxies } from '../../src/access/proxies.ts';
+import { createMemoryLimiter } from '../../src/access/memory.ts';
+import { limitHeaders } from '../../src/access/policy.ts';
+import { StreamSlots } from '../../src/access/stream-slots.ts';
 import { median } from '../results.ts';
 
 const ROUNDS = 9;
@@ -121,7 +121,7 @@ const candidates: Record<string, Candidate> = {
 };
 
 const own = createMemoryLimiter(policy);
-const memory = [await takeMillion('src/limiter/memory.ts', (client) => own.take(client).remaining)];
+const memory = [await takeMillion('src/access/memory.ts', (client) => own.take(client).remaining)];
 
 for (const [name, candidate] of Object.entries(candidates)) {
   // The remaining number has ten digits or nine, t four: 2^30 requests are not reached here.

@@ -1,6 +1,6 @@
 /** What it costs to read a query: node --import tsx bench/micro/query.ts [turns] */
 import assert from 'node:assert/strict';
-import { parseQuery } from '../../src/http/query.ts';
+import { parseQuery } from '../../src/input/query.ts';
 import { ITEM_PLAN } from '../../src/items/query.ts';
 import { readStreamQuery, STREAM_PARAMETERS } from '../../src/items/stream-query.ts';
 import { pageParameters, pageQuery } from '../../src/pages/query.ts';

@@ -5,7 +5,7 @@
  */
 import assert from 'node:assert/strict';
 import { pino } from 'pino';
-import type { Ending, Request } from '../../src/http/edge.ts';
+import type { Ending, Request } from '../../src/engine/edge.ts';
 import { Metrics } from '../../src/telemetry/metrics.ts';
 import { requestLog } from '../../src/telemetry/request-log.ts';
 import { printMachine, takeTurns } from './turns.ts';

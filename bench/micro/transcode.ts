@@ -6,9 +6,9 @@
  */
 import assert from 'node:assert/strict';
 import { cpus } from 'node:os';
-import { javascriptTranscoder } from '../../src/serialize/javascript.ts';
-import type { RowEncoder, Transcoder } from '../../src/serialize/rows.ts';
-import { createTranscoder } from '../../src/serialize/transcoder.ts';
+import { javascriptTranscoder } from '../../src/rows/javascript.ts';
+import type { RowEncoder, Transcoder } from '../../src/rows/rows.ts';
+import { createTranscoder } from '../../src/rows/transcoder.ts';
 import type { Batch } from '../../src/store/batch.ts';
 import { BSON, ObjectId } from '../../src/store/bson.ts';
 import { Slots } from '../../src/store/slots.ts';

@@ -1,5 +1,5 @@
 import { AppError } from '../errors.ts';
-import type { Reply } from '../http/edge.ts';
+import type { Reply } from '../engine/edge.ts';
 import { STORE_PROBLEMS, type Route } from '../http/route.ts';
 import { FileGoneError, type FileStore } from '../store/files.ts';
 import { find, ID, LOOK_AGAIN } from './find.ts';

@@ -1,5 +1,5 @@
 import { AppError } from '../errors.ts';
-import { quote } from '../http/query.ts';
+import { quote } from '../input/query.ts';
 import type { Input } from '../http/route.ts';
 import type { Schema } from '../schema.ts';
 import { EXPORT } from './export.ts';

@@ -2,11 +2,11 @@ import { randomBytes } from 'node:crypto';
 import { AppError } from '../errors.ts';
 import { makeBookmark } from '../store/bookmark.ts';
 import { BSON } from '../store/bson.ts';
-import { chain, FIRST_BATCH } from '../store/chain.ts';
+import { chain, FIRST_BATCH } from '../stream/chain.ts';
 import { documentOf, rowsOf } from '../store/batch.ts';
 import type { Plan, RecordStore } from '../store/store.ts';
 import { atOnce } from '../stream/at-once.ts';
-import { TurnsByKey } from '../stream/turns-by-key.ts';
+import { TurnsByKey } from '../store/turns-by-key.ts';
 import { isExpired, LeaseLostError, newJob, type ExportRequest, type Job } from './job.ts';
 import { markerOf, Markers, markersOf, missing, type Marker } from './markers.ts';
 

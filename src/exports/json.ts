@@ -1,5 +1,5 @@
 import { Type } from '../schema.ts';
-import { serializerOf } from '../serialize/serializers.ts';
+import { serializerOf } from '../rows/serializers.ts';
 import { EXPORT, type Export } from './export.ts';
 
 const BOUND_TEXT = Type.Optional(Type.String());

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { rowsOf } from '../store/batch.ts';
 import { makeBookmark } from '../store/bookmark.ts';
 import { BSON } from '../store/bson.ts';
-import { chain, FIRST_BATCH } from '../store/chain.ts';
+import { chain, FIRST_BATCH } from '../stream/chain.ts';
 import type { Plan, RecordStore } from '../store/store.ts';
 import { isFinal, type Job } from './job.ts';
 

@@ -1,9 +1,9 @@
 import { AppError } from '../errors.ts';
 import { prefers } from '../http/prefer.ts';
 import type { Input } from '../http/route.ts';
-import type { JsonBody } from '../http/body-json.ts';
-import { quote } from '../http/query.ts';
-import { bodyCheck, invalidBody } from '../http/validate.ts';
+import type { JsonBody } from '../input/body-json.ts';
+import { quote } from '../input/query.ts';
+import { bodyCheck, invalidBody } from '../input/validate.ts';
 import { BOUND, isBound } from '../items/number.ts';
 import { MAX_KEY_BYTES, readWanted, sortOf } from '../items/query.ts';
 import { assertFits, FORMAT_OF_TYPE, type StreamType } from '../items/stream-form.ts';

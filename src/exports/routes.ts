@@ -1,4 +1,4 @@
-import type { Reply, Request } from '../http/edge.ts';
+import type { Reply, Request } from '../engine/edge.ts';
 import { prefers } from '../http/prefer.ts';
 import { empty, json } from '../http/reply.ts';
 import {
@@ -10,8 +10,8 @@ import {
   type Answer,
   type Route,
 } from '../http/route.ts';
-import type { Client } from '../http/admit.ts';
-import { serializerOf } from '../serialize/serializers.ts';
+import type { Client } from '../access/admission.ts';
+import { serializerOf } from '../rows/serializers.ts';
 import type { FileStore } from '../store/files.ts';
 import { getExportFile } from './download.ts';
 import { EXPORT, EXPORT_BODY, EXPORT_LIST, REMOVED_EXPORT } from './export.ts';

@@ -1,5 +1,5 @@
 import { compress, compressBytes, type Coding } from '../stream/compress.ts';
-import type { Reply, Request } from './edge.ts';
+import type { Reply, Request } from '../engine/edge.ts';
 
 /** Compressing less than this saves no packet. Bytes. */
 const SMALLEST_COMPRESSED = 1024;

@@ -1,4 +1,4 @@
-import type { Reply, Request } from './edge.ts';
+import type { Reply, Request } from '../engine/edge.ts';
 import { checkIfMatch, isNoneMatched } from './precondition.ts';
 
 /** What a 304 does not repeat: its reader has the body that these describe. */

@@ -1,4 +1,4 @@
-import type { Reply, Request } from './edge.ts';
+import type { Reply, Request } from '../engine/edge.ts';
 
 /** How long a browser may keep the answer to a preflight. Seconds; Chromium takes no more than two hours. */
 const PREFLIGHT_SECONDS = 7200;

@@ -1,10 +1,10 @@
 import { AppError } from '../errors.ts';
-import { acceptHeader, readJsonBody } from './body-json.ts';
+import { acceptHeader, readJsonBody } from '../input/body-json.ts';
 import { conditional } from './conditional.ts';
-import type { Reply, Request } from './edge.ts';
+import type { Reply, Request } from '../engine/edge.ts';
 import { ranged } from './range.ts';
 import { empty } from './reply.ts';
-import type { Client } from './admit.ts';
+import type { Client } from '../access/admission.ts';
 import type { Input, Route } from './route.ts';
 import { parametersOf, type Compiled, type Found } from './router.ts';
 

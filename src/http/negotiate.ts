@@ -1,6 +1,6 @@
 import Negotiator from 'negotiator';
 import { AppError } from '../errors.ts';
-import type { Request } from './edge.ts';
+import type { Request } from '../engine/edge.ts';
 
 /** Few clients, few headers: the answers are kept. The bound keeps a hostile client from filling memory. */
 const REMEMBERED = 256;

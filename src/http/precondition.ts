@@ -1,6 +1,6 @@
 import { AppError } from '../errors.ts';
-import type { Request } from './edge.ts';
-import { quote } from './query.ts';
+import type { Request } from '../engine/edge.ts';
+import { quote } from '../input/query.ts';
 
 /**
  * Throws AppError `precondition-failed` unless a resource in this state may be changed: `etag` is its current strong tag

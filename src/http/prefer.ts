@@ -1,4 +1,4 @@
-import type { Request } from './edge.ts';
+import type { Request } from '../engine/edge.ts';
 
 /** Whether a client prefers something (RFC 7240, 2), such as `respond-async` or `return=minimal`. */
 export function prefers({ headers }: Request, preference: string): boolean {

@@ -1,7 +1,7 @@
 import { AppError, PROBLEMS, type ProblemCode } from '../errors.ts';
 import { named, Type } from '../schema.ts';
-import { serializerOf } from '../serialize/serializers.ts';
-import { quote } from './query.ts';
+import { serializerOf } from '../rows/serializers.ts';
+import { quote } from '../input/query.ts';
 import { bytes, json } from './reply.ts';
 import { JSON_TYPE, type Route } from './route.ts';
 

@@ -1,6 +1,6 @@
 import { AppError, PROBLEM, PROBLEMS, type ProblemDocument } from '../errors.ts';
-import { serializerOf } from '../serialize/serializers.ts';
-import type { Reply, Request } from './edge.ts';
+import { serializerOf } from '../rows/serializers.ts';
+import type { Reply, Request } from '../engine/edge.ts';
 import { json } from './reply.ts';
 import { requestIdOf } from './request-id.ts';
 

@@ -1,5 +1,5 @@
 import { AppError } from '../errors.ts';
-import type { FileBody, Reply, Request } from './edge.ts';
+import type { FileBody, Reply, Request } from '../engine/edge.ts';
 
 /**
  * A file's answer cut down to the range that was asked for, as a stream of known length (RFC 9110, 14): 206 for one range of

@@ -1,4 +1,4 @@
-import type { Reply } from './edge.ts';
+import type { Reply } from '../engine/edge.ts';
 
 /** A JSON answer. `text` is what a precompiled serializer made. */
 export function json(

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { Request } from './edge.ts';
+import type { Request } from '../engine/edge.ts';
 
 const known = new WeakMap<Request, string>();
 

@@ -1,10 +1,10 @@
 import { AppError } from '../errors.ts';
 import { codings } from '../stream/compress.ts';
-import type { Admission, Admissions } from './admit.ts';
+import type { Admission, Admissions } from '../access/admission.ts';
 import { applyCoding, codedAs } from './coding.ts';
 import type { Cors } from './cors.ts';
 import { dispatch, routeOf } from './dispatch.ts';
-import type { Ending, Reply, Request, Serve } from './edge.ts';
+import type { Ending, Reply, Request, Serve } from '../engine/edge.ts';
 import { encodingNegotiator } from './negotiate.ts';
 import { problem } from './problem.ts';
 import type { Found, Router } from './router.ts';

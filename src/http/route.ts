@@ -1,11 +1,11 @@
 import type { ProblemCode } from '../errors.ts';
-import type { REQUEST_HEADERS, RESPONSE_HEADERS } from '../openapi/headers.ts';
+import type { REQUEST_HEADERS, RESPONSE_HEADERS } from './openapi/headers.ts';
 import type { Schema, Static, TSchema } from '../schema.ts';
-import type { Client, Demand } from './admit.ts';
-import type { JsonBody } from './body-json.ts';
-import type { Reply, Request } from './edge.ts';
-import type { Parameter } from './parameter.ts';
-import type { Query } from './query.ts';
+import type { Client, Demand } from '../access/admission.ts';
+import type { JsonBody } from '../input/body-json.ts';
+import type { Reply, Request } from '../engine/edge.ts';
+import type { Parameter } from '../input/parameter.ts';
+import type { Query } from '../input/query.ts';
 
 export type Tag = 'Items' | 'Exports' | 'Users' | 'Server';
 

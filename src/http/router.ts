@@ -1,10 +1,10 @@
 import { AppError } from '../errors.ts';
 import { mediaTypeNegotiator } from './negotiate.ts';
-import { parseQuery, type Query } from './query.ts';
-import type { Request } from './edge.ts';
+import { parseQuery, type Query } from '../input/query.ts';
+import type { Request } from '../engine/edge.ts';
 import type { Route } from './route.ts';
-import { bodyCheck } from './validate.ts';
-import type { JsonBody } from './body-json.ts';
+import { bodyCheck } from '../input/validate.ts';
+import type { JsonBody } from '../input/body-json.ts';
 
 /** A route with what is compiled of its declaration once. */
 export interface Compiled {

@@ -1,7 +1,7 @@
 import { AppError } from '../errors.ts';
-import { documented, text } from '../http/parameter.ts';
-import { quote } from '../http/query.ts';
-import { itemToJson } from '../serialize/item.ts';
+import { documented, text } from '../input/parameter.ts';
+import { quote } from '../input/query.ts';
+import { itemToJson } from '../rows/item.ts';
 import { documentOf } from '../store/batch.ts';
 import { bookmarkOf, keyOf, makeBookmark, type Bookmark } from '../store/bookmark.ts';
 import type { ItemStore, Plan } from '../store/store.ts';

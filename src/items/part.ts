@@ -1,5 +1,5 @@
 import { AppError } from '../errors.ts';
-import { documented, text } from '../http/parameter.ts';
+import { documented, text } from '../input/parameter.ts';
 import { isKeyValue } from '../pages/cursor.ts';
 import { MARK_BYTES, markBytes } from '../pages/mark.ts';
 import { decodeToken, encodeToken } from '../pages/token.ts';

@@ -1,10 +1,10 @@
 import { storeUnavailable } from '../errors.ts';
-import { documented, integer, type Parameter } from '../http/parameter.ts';
-import type { Query } from '../http/query.ts';
+import { documented, integer, type Parameter } from '../input/parameter.ts';
+import type { Query } from '../input/query.ts';
 import { json } from '../http/reply.ts';
 import { JSON_TYPE, jsonAnswer, STORE_PROBLEMS, type Route } from '../http/route.ts';
 import { named, Type } from '../schema.ts';
-import { serializerOf } from '../serialize/serializers.ts';
+import { serializerOf } from '../rows/serializers.ts';
 import type { ItemStore } from '../store/store.ts';
 import { encodePart, isBoundOfPart } from './part.ts';
 import { atParameter, consistencyParameter, timeOf } from './point-in-time.ts';

@@ -1,6 +1,6 @@
 import { AppError, snapshotUnsupported } from '../errors.ts';
-import { documented, oneOf, unsigned64 } from '../http/parameter.ts';
-import type { Query } from '../http/query.ts';
+import { documented, oneOf, unsigned64 } from '../input/parameter.ts';
+import type { Query } from '../input/query.ts';
 import type { ItemStore, PointInTime } from '../store/store.ts';
 
 /** What says of which time the rows are to be: `consistency=snapshot` of the present, `at` of a time that was given out. */

@@ -1,6 +1,6 @@
 import { AppError } from '../errors.ts';
-import { documented, names, oneOf, parameter, text, type Parameter } from '../http/parameter.ts';
-import type { Query } from '../http/query.ts';
+import { documented, names, oneOf, parameter, text, type Parameter } from '../input/parameter.ts';
+import type { Query } from '../input/query.ts';
 import type { PlanParameters } from '../pages/query.ts';
 import type { Plan } from '../store/store.ts';
 import { BOUND, isBound } from './number.ts';

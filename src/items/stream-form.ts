@@ -1,7 +1,7 @@
 import { AppError } from '../errors.ts';
-import type { Query } from '../http/query.ts';
-import { csvHeader } from '../serialize/csv-cell.ts';
-import type { RowEncoder, Transcoder } from '../serialize/rows.ts';
+import type { Query } from '../input/query.ts';
+import { csvHeader } from '../rows/csv-cell.ts';
+import type { RowEncoder, Transcoder } from '../rows/rows.ts';
 import { columnsOfFields } from './columns.ts';
 import type { Format } from './format.ts';
 import { formatParameter, type StreamQuery } from './stream-query.ts';

@@ -1,6 +1,6 @@
 import { AppError } from '../errors.ts';
-import { documented, integer, oneOf, type Parameter } from '../http/parameter.ts';
-import type { Query } from '../http/query.ts';
+import { documented, integer, oneOf, type Parameter } from '../input/parameter.ts';
+import type { Query } from '../input/query.ts';
 import { cursorParameter } from '../pages/query.ts';
 import type { Plan } from '../store/store.ts';
 import { afterParameter } from './after.ts';

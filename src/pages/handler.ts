@@ -1,10 +1,10 @@
-import type { Reply, Request, StreamBody } from '../http/edge.ts';
+import type { Reply, Request, StreamBody } from '../engine/edge.ts';
 import { bytes } from '../http/reply.ts';
 import type { Route } from '../http/route.ts';
-import { fingerprint } from '../serialize/fingerprint.ts';
-import type { RowEncoder, Transcoder } from '../serialize/rows.ts';
+import { fingerprint } from '../rows/fingerprint.ts';
+import type { RowEncoder, Transcoder } from '../rows/rows.ts';
 import { orRelease, type Batch } from '../store/batch.ts';
-import { chain } from '../store/chain.ts';
+import { chain } from '../stream/chain.ts';
 import type { Count, From, ItemStore, RowReader } from '../store/store.ts';
 import { pump } from '../stream/pump.ts';
 import { PageBody } from './body.ts';

@@ -1,7 +1,7 @@
 import { named, Type, type Static } from '../schema.ts';
-import { serializerOf } from '../serialize/serializers.ts';
+import { serializerOf } from '../rows/serializers.ts';
 import type { Batch } from '../store/batch.ts';
-import { planBehind } from '../store/chain.ts';
+import { planBehind } from '../stream/chain.ts';
 import type { Count } from '../store/store.ts';
 import { encodeCursor } from './cursor.ts';
 import type { PageQuery } from './query.ts';

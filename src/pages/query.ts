@@ -1,6 +1,6 @@
 import { AppError } from '../errors.ts';
-import { documented, integer, oneOf, text, type Parameter } from '../http/parameter.ts';
-import type { Query } from '../http/query.ts';
+import { documented, integer, oneOf, text, type Parameter } from '../input/parameter.ts';
+import type { Query } from '../input/query.ts';
 import type { CountMode, Plan } from '../store/store.ts';
 
 /** What a client may ask for at most. */

@@ -10,7 +10,7 @@ import { httpSource, type Asking } from './http.ts';
 import { BEGINNING, sumOf, type Place } from './place.ts';
 import { createProgress, summary, type Progress } from './progress.ts';
 import { DEFAULTS, pull } from './pull.ts';
-import { estimateOf, partsOf } from './questions.ts';
+import { estimateOf, partsOf } from './side-requests.ts';
 import { Workspace } from './workspace.ts';
 
 export { parsePullArguments, type PullCommand } from './arguments.ts';

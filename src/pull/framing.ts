@@ -1,4 +1,4 @@
-import { csvHeader, csvLine } from '../serialize/csv-cell.ts';
+import { csvHeader, csvLine } from '../rows/csv-cell.ts';
 import { clipped, Refused } from './failure.ts';
 import { membersOf } from './json-row.ts';
 

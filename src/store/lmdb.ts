@@ -11,7 +11,7 @@ import { checkPlace, messageOf } from './lmdb/place.ts';
 import { LmdbReader } from './lmdb/read.ts';
 import { NAMES, Tables } from './lmdb/tables.ts';
 import type { Database } from './lmdb/tables.ts';
-import { Turns } from './lmdb/turns.ts';
+import { Turns } from './lmdb/fair-scheduler.ts';
 import { LmdbChanges } from './lmdb/changes.ts';
 import { FORMAT_KEY, FORMATS, LmdbWriter, itemCount } from './lmdb/write.ts';
 import type { Bookmark } from './bookmark.ts';

@@ -12,7 +12,7 @@ import { Setup } from './mongo/setup.ts';
 import { EXPORTS, setUpRecords, USERS } from './mongo/record-collection.ts';
 import type { RecordKind } from './mongo/record-collection.ts';
 import { MongoRecords } from './mongo/records.ts';
-import { Watch, type WatchOptions } from './mongo/watch.ts';
+import { Watch, type WatchOptions } from './mongo/index-watch.ts';
 import type { Slots } from './slots.ts';
 import type { Store } from './store.ts';
 

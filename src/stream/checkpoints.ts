@@ -1,5 +1,5 @@
 import type { ProblemDocument } from '../errors.ts';
-import type { RowEncoder } from '../serialize/rows.ts';
+import type { RowEncoder } from '../rows/rows.ts';
 import { headOf, lastBookmark, sliceOf, type Batch } from '../store/batch.ts';
 import type { Bookmark } from '../store/bookmark.ts';
 import type { Plan } from '../store/store.ts';

@@ -1,6 +1,6 @@
 import { PROBLEM, type ProblemDocument } from '../errors.ts';
 import { named, Type, type Static } from '../schema.ts';
-import { serializerOf } from '../serialize/serializers.ts';
+import { serializerOf } from '../rows/serializers.ts';
 
 const count = (description: string) => Type.Integer({ minimum: 0, description });
 const shut = (description: string) => ({ additionalProperties: false, description });

@@ -1,4 +1,4 @@
-import type { RowEncoder } from '../serialize/rows.ts';
+import type { RowEncoder } from '../rows/rows.ts';
 import { headOf, lastBookmark, type Batch } from '../store/batch.ts';
 import type { Bookmark } from '../store/bookmark.ts';
 import type { Plan } from '../store/store.ts';

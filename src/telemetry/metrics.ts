@@ -1,7 +1,7 @@
 import { AggregatorRegistry, collectDefaultMetrics, Gauge, Registry } from 'prom-client';
 import type { Finished } from '../http/respond.ts';
-import { CounterCells, HistogramCells, type CounterCell, type HistogramCell } from './cells.ts';
-import { endOf } from './ending.ts';
+import { CounterCells, HistogramCells, type CounterCell, type HistogramCell } from './counters.ts';
+import { endOf } from './end-reason.ts';
 
 /** What a metric is read from when it is asked for. */
 export interface MetricSources {

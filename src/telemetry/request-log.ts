@@ -1,8 +1,8 @@
 import { AppError } from '../errors.ts';
-import type { Notes } from '../http/edge.ts';
+import type { Notes } from '../engine/edge.ts';
 import { requestIdOf } from '../http/request-id.ts';
 import type { Finished } from '../http/respond.ts';
-import { endOf, type End } from './ending.ts';
+import { endOf, type End } from './end-reason.ts';
 
 type Level = 'debug' | 'info' | 'warn' | 'error';
 

@@ -1,4 +1,4 @@
-import { invalidBody } from '../http/validate.ts';
+import { invalidBody } from '../input/validate.ts';
 import { metadataFault, type User, type UserBody, type UserPatch } from './user.ts';
 
 /** A user made of a body, at a time in milliseconds. */

@@ -1,6 +1,6 @@
 import { v7 } from 'uuid';
 import { AppError } from '../errors.ts';
-import { quote } from '../http/query.ts';
+import { quote } from '../input/query.ts';
 
 /** Unreserved characters of RFC 3986, 2.3: such an id stands in a URL as it is. `.` and `..` would be taken out of a path. */
 const ID = /^(?!\.{1,2}$)[A-Za-z0-9._~-]{1,64}$/;

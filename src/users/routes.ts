@@ -1,7 +1,7 @@
 import { AppError, type ProblemCode } from '../errors.ts';
 import { prefers } from '../http/prefer.ts';
 import { readPrecondition } from '../http/precondition.ts';
-import { quote } from '../http/query.ts';
+import { quote } from '../input/query.ts';
 import { empty, json } from '../http/reply.ts';
 import {
   BODY_PROBLEMS,
@@ -14,8 +14,8 @@ import {
 } from '../http/route.ts';
 import type { PageLimits, PlanParameters } from '../pages/query.ts';
 import { pageRoute } from '../pages/route.ts';
-import type { Transcoder } from '../serialize/rows.ts';
-import { serializerOf } from '../serialize/serializers.ts';
+import type { Transcoder } from '../rows/rows.ts';
+import { serializerOf } from '../rows/serializers.ts';
 import { documentOf } from '../store/batch.ts';
 import { makeBookmark } from '../store/bookmark.ts';
 import type { RecordStore } from '../store/store.ts';

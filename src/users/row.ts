@@ -1,6 +1,6 @@
-import { fingerprint } from '../serialize/fingerprint.ts';
+import { fingerprint } from '../rows/fingerprint.ts';
 import { Type } from '../schema.ts';
-import { serializerOf } from '../serialize/serializers.ts';
+import { serializerOf } from '../rows/serializers.ts';
 import { BSON } from '../store/bson.ts';
 import { USER, type User } from './user.ts';
 

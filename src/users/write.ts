@@ -1,4 +1,4 @@
-import type { Reply } from '../http/edge.ts';
+import type { Reply } from '../engine/edge.ts';
 import type { Precondition } from '../http/precondition.ts';
 import { json } from '../http/reply.ts';
 import type { Changed, RecordStore } from '../store/store.ts';

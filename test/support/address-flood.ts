@@ -3,7 +3,7 @@
  * A process of its own, because what another test gave back would be taken first.
  */
 import assert from 'node:assert/strict';
-import { createMemoryLimiter } from '../../src/limiter/memory.ts';
+import { createMemoryLimiter } from '../../src/access/memory.ts';
 
 const count = Number(process.argv[2]);
 const limiter = createMemoryLimiter({ limit: 60_000, windowSeconds: 60 }, { now: () => 0 });

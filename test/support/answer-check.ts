@@ -1,9 +1,9 @@
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 import { PROBLEMS } from '../../src/errors.ts';
-import type { Reply, Request, Serve } from '../../src/http/edge.ts';
+import type { Reply, Request, Serve } from '../../src/engine/edge.ts';
 import type { Route } from '../../src/http/route.ts';
-import { createDocument } from '../../src/openapi/document.ts';
+import { createDocument } from '../../src/http/openapi/document.ts';
 
 interface Response {
   /** Those that are always there stand by reference. */

@@ -2,8 +2,8 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
-import type { EngineOptions, Reply, Request, Serve } from '../../src/http/edge.ts';
-import { createEngine } from '../../src/http/engine.ts';
+import type { EngineOptions, Reply, Request, Serve } from '../../src/engine/edge.ts';
+import { createEngine } from '../../src/engine/engine.ts';
 import type { Sink } from '../../src/stream/sink.ts';
 
 export type EngineName = 'uws' | 'node';

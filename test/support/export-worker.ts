@@ -3,7 +3,7 @@ import type { TestContext } from 'node:test';
 import { Exporter } from '../../src/exports/exporter.ts';
 import { Jobs } from '../../src/exports/jobs.ts';
 import type { Work } from '../../src/queue/queue.ts';
-import { createTranscoder } from '../../src/serialize/transcoder.ts';
+import { createTranscoder } from '../../src/rows/transcoder.ts';
 import type { FileStore } from '../../src/store/files.ts';
 import { openLmdb } from '../../src/store/lmdb.ts';
 import { Slots } from '../../src/store/slots.ts';

@@ -1,4 +1,4 @@
-import type { Framing, Transcoder } from '../../src/serialize/rows.ts';
+import type { Framing, Transcoder } from '../../src/rows/rows.ts';
 import type { Batch } from '../../src/store/batch.ts';
 import type { Slots } from '../../src/store/slots.ts';
 

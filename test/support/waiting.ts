@@ -1,4 +1,4 @@
-import type { Serve } from '../../src/http/edge.ts';
+import type { Serve } from '../../src/engine/edge.ts';
 import type { Sink } from '../../src/stream/sink.ts';
 
 /** Longer than a stream keeps its batch for a reader that takes nothing (1 s). */

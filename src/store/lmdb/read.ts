@@ -7,7 +7,7 @@ import type { Range } from './range.ts';
 import type { Key } from './keys.ts';
 import { isPricedInDoubles, keyOfId } from './row.ts';
 import type { Database, RowSink, Tables } from './tables.ts';
-import type { Turns } from './turns.ts';
+import type { Turns } from './fair-scheduler.ts';
 import type { Slots } from '../slots.ts';
 import type { Count, From, Plan, Size } from '../store.ts';
 

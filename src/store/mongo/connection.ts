@@ -1,7 +1,7 @@
 import { MongoClient, MongoServerSelectionError } from 'mongodb';
 import type { BulkWriteOptions, ClientSession, Collection, Db, Document, MongoClientOptions } from 'mongodb';
 import { storeUnavailable } from '../../errors.ts';
-import { bounded } from '../bounded.ts';
+import { bounded } from '../deadline.ts';
 import { Timestamp } from '../bson.ts';
 import type { PointInTime } from '../store.ts';
 import { MongoRefusal, mayRetry, translate } from './errors.ts';

@@ -1,7 +1,7 @@
 import type { Bookmark } from '../bookmark.ts';
 import type { Layout } from './collection.ts';
 import { faultOf } from './faults.ts';
-import { Gathering } from './gather.ts';
+import { Gathering } from './batch-builder.ts';
 import type { Range } from './plan.ts';
 import type { FindWay, Reply, When } from './reply.ts';
 import type { Setup } from './setup.ts';

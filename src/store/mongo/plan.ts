@@ -2,7 +2,7 @@ import type { Bookmark } from '../bookmark.ts';
 import { MaxKey, MinKey } from '../bson.ts';
 import { compareNumbers } from '../number.ts';
 import { hasPriceRange, stretchesOf, type End, type Stretch } from '../price-range.ts';
-import { bracketsBelow } from './brackets.ts';
+import { bracketsBelow } from './descending-ids.ts';
 import { commandKey } from './key.ts';
 import { compareIds } from './order.ts';
 import type { When } from './reply.ts';

@@ -10,7 +10,7 @@ import { faultOf } from './faults.ts';
 import { documentAt, readCursor, sizeAt } from './reply.ts';
 import type { Setup } from './setup.ts';
 import type { Change, Changed, From, Identity, Plan, RowReader, Size, RecordStore } from '../store.ts';
-import { TurnsByKey } from '../../stream/turns-by-key.ts';
+import { TurnsByKey } from '../turns-by-key.ts';
 
 /** Each miss means that another process changed this very record meanwhile; nobody misses so often by chance. */
 const MOST_TRIES = 50;

@@ -1,5 +1,5 @@
 import { AppError, storeUnfit } from '../../errors.ts';
-import { awaitAtMost } from '../bounded.ts';
+import { awaitAtMost } from '../deadline.ts';
 import { setUpCollection } from './collection.ts';
 import type { Layout, SetupOptions, SetupTask } from './collection.ts';
 import type { MongoConnection } from './connection.ts';

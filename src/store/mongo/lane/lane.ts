@@ -1,7 +1,7 @@
 import type { ClientSession } from 'mongodb';
 import { Long } from '../../bson.ts';
 import { AppError } from '../../../errors.ts';
-import { bounded } from '../../bounded.ts';
+import { bounded } from '../../deadline.ts';
 import { COMMAND_LIMIT_MS, GRACE_MS } from '../connection.ts';
 import type { MongoConnection } from '../connection.ts';
 import { isForgotten, mayRetry, translate } from '../errors.ts';

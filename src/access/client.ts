@@ -1,0 +1,109 @@
+import { isIPv4 } from 'node:net';
+import type { Request } from '../engine/edge.ts';
+import { canonicalAddress, type Trusts } from './proxies.ts';
+
+/** Addresses kept with what is known of them, twice: the running generation and the one before. */
+const REMEMBERED = 8192;
+/** The longest address with brackets, zone and port; what is longer is none. */
+const LONGEST_ENTRY = 64;
+/** The client of connections whose peer the system does not name. */
+const UNKNOWN: Known = { address: 'unknown', client: 'unknown', trusted: false };
+
+interface Known {
+  readonly address: string;
+  readonly client: string;
+  readonly trusted: boolean;
+}
+
+export interface ClientReaderOptions {
+  readonly trusts: Trusts;
+  /** Called at most once: forwarded headers come from somebody who is not trusted. */
+  readonly onWarning: (message: string) => void;
+}
+
+export type ClientReader = (request: Pick<Request, 'address' | 'headers'>) => string;
+
+/**
+ * Who a client is for limits, when no key says it: its IPv4 address, or its IPv6 network of 64 bits (a host has a whole one
+ * for itself, RFC 4862). One text for every way to write the same address.
+ *
+ * A trusted proxy's X-Forwarded-For is read from the right: every proxy appends who it was asked by, so the first address
+ * that is not trusted is the last one that is known; what stands left of it may be made up. An entry that is no address ends
+ * the reading at the proxy that wrote it. `Forwarded` (RFC 7239) is not read: a proxy that only sets X-Forwarded-For passes
+ * on whatever a client wrote there.
+ */
+export function createClientReader({ trusts, onWarning }: ClientReaderOptions): ClientReader {
+  const known = rememberAddresses(trusts);
+  let warned = false;
+  const warn = (message: string) => {
+    if (!warned) onWarning(message);
+    warned = true;
+  };
+  return ({ address, headers }) => {
+    const peer = known(address) ?? UNKNOWN;
+    const forwarded = headers['x-forwarded-for'];
+    if (forwarded === undefined) {
+      if (headers.forwarded !== undefined) warn(`Forwarded from ${peer.address} is not read: ${CONSEQUENCE}`);
+      return peer.client;
+    }
+    if (peer.trusted) return behind(peer, forwarded, known).client;
+    warn(
+      `X-Forwarded-For from ${peer.address} is not read, TRUSTED_PROXIES does not name it: ${CONSEQUENCE}`,
+    );
+    return peer.client;
+  };
+}
+
+const CONSEQUENCE = 'all clients behind it count as one. Said once.';
+
+/** The client behind a trusted proxy; when all entries are trusted, the farthest of them. */
+function behind(peer: Known, forwarded: string, known: (text: string) => Known | null): Known {
+  let last = peer;
+  for (let end = forwarded.length; end >= 0 && last.trusted;) {
+    const comma = end === 0 ? -1 : forwarded.lastIndexOf(',', end - 1);
+    const entry = forwarded.slice(comma + 1, end).trim();
+    end = comma;
+    if (entry === '') continue; // An empty list element says nothing (RFC 9110, 5.6.1.2).
+    const hop = known(entry);
+    if (hop === null) return last;
+    last = hop;
+  }
+  return last;
+}
+
+/** Looks at an address once and remembers it; null when it is none. */
+function rememberAddresses(trusts: Trusts): (text: string) => Known | null {
+  let recent = new Map<string, Known | null>();
+  let older = recent;
+  return (text) => {
+    const remembered = recent.get(text) ?? older.get(text);
+    if (remembered !== undefined) return remembered;
+    if (text.length > LONGEST_ENTRY) return null;
+    // A slice of a header keeps the whole header in memory: what is remembered is a copy.
+    const copy = Buffer.from(text, 'latin1').toString('latin1');
+    const known = look(copy, trusts);
+    if (recent.size >= REMEMBERED) {
+      older = recent;
+      recent = new Map();
+    }
+    recent.set(copy, known);
+    return known;
+  };
+}
+
+function look(text: string, trusts: Trusts): Known | null {
+  const [, inBrackets, withPort] = /^(?:\[([^\]]*)\](?::\d{1,5})?|([\d.]+):\d{1,5})$/.exec(text) ?? [];
+  const address = canonicalAddress(inBrackets ?? withPort ?? text);
+  if (address === null) return null;
+  return { address, client: isIPv4(address) ? address : network(address), trusted: trusts(address) };
+}
+
+/** The first 64 bits of an IPv6 address in canonical form. */
+function network(address: string): string {
+  const [head = [], tail] = address
+    .split('::')
+    .map((part) => part.split(':').filter((group) => group !== ''));
+  const zeros = tail === undefined ? 0 : 8 - head.length - tail.length;
+  const groups = [...head, ...Array<string>(zeros).fill('0'), ...(tail ?? [])];
+  return `${groups.slice(0, 4).join(':')}::/64`;
+}

@@ -1,0 +1,184 @@
+import type { Sink } from '../stream/sink.ts';
+import type { BodyCollector } from './body.ts';
+import type { Body, EngineOptions, Notes, Reply, Request } from './edge.ts';
+import { failure } from './failure.ts';
+import { newNotes } from './notes.ts';
+import type { Watch } from './stall-timer.ts';
+
+/** What the exchanges of one engine share. */
+export interface Exchanges {
+  readonly options: EngineOptions;
+  readonly watch: Watch;
+  /** Those under way; an exchange adds and removes itself. */
+  readonly open: Set<Exchange>;
+  /** True once the engine stops: answers ask the client to close. */
+  stopping: boolean;
+}
+
+/** What a request says before its body. */
+export type RequestHead = Omit<Request, 'signal' | 'body' | 'notes'>;
+
+/** One request and its answer: what both engines have in common. */
+export abstract class Exchange implements Request {
+  readonly method: string;
+  readonly path: string;
+  readonly query: string;
+  readonly headers: Request['headers'];
+  readonly address: string;
+  readonly notes: Notes = newNotes();
+  protected readonly exchanges: Exchanges;
+  /** null when no body is to come. */
+  protected incoming: BodyCollector | null = null;
+  private controller: AbortController | null = null;
+  private lostBecause: { readonly reason: unknown } | null = null;
+  /** The answer that is on its way, until it has settled. */
+  private answering: Reply | null = null;
+
+  constructor(exchanges: Exchanges, head: RequestHead) {
+    this.method = head.method;
+    this.path = head.path;
+    this.query = head.query;
+    this.headers = head.headers;
+    this.address = head.address;
+    this.exchanges = exchanges;
+    exchanges.open.add(this);
+  }
+
+  /** Made when somebody asks: most answers are out before anybody could want to stop them. */
+  get signal(): AbortSignal {
+    if (this.controller === null) {
+      this.controller = new AbortController();
+      if (this.lostBecause !== null) this.controller.abort(this.lostBecause.reason);
+    }
+    return this.controller.signal;
+  }
+
+  /** The whole body. That of a DELETE is read and ignored: it has no meaning (RFC 9110, 9.3.5). */
+  body(): Promise<Uint8Array> {
+    if (this.incoming === null || this.method === 'DELETE') return Promise.resolve(new Uint8Array(0));
+    return this.incoming.body();
+  }
+
+  /** Asks the application and answers. Never throws. */
+  run(): void {
+    const failed = (error: unknown) => {
+      this.report(error);
+      this.answerOnceRead(failure());
+    };
+    try {
+      this.exchanges.options.serve(this).then((reply) => this.answerOnceRead(reply), failed);
+    } catch (error) {
+      failed(error);
+    }
+  }
+
+  /** Cuts the connection: the client sees that the answer is not whole. */
+  abstract cut(reason: unknown): void;
+
+  /** Puts the answer on the wire. `close`: the connection is not used again. Throws only before anything is written. */
+  protected abstract send(reply: Reply, close: boolean): void;
+
+  protected get lost(): boolean {
+    return this.lostBecause !== null;
+  }
+
+  /** Bytes of the answer's body that the connection was given. */
+  protected abstract get bytesSent(): number;
+
+  /** The answer is out. */
+  protected finish(): void {
+    this.exchanges.open.delete(this);
+    this.settle();
+  }
+
+  /** The connection is gone, before the answer was out. True the first time. */
+  protected lose(reason: unknown): boolean {
+    if (this.lost) return false;
+    this.lostBecause = { reason };
+    this.finish(); // also settles an answer that was under way: as cut
+    this.controller?.abort(reason);
+    this.incoming?.abort(reason);
+    return true;
+  }
+
+  /** Runs a stream into `sink` and ends or cuts it by how it settles. */
+  protected async produce(run: StreamBody['run'], sink: Sink): Promise<void> {
+    try {
+      await run(sink);
+      await sink.end();
+    } catch (error) {
+      // Why the signal is aborted is no news: the client went, stalled, or the engine stops.
+      if (error !== sink.signal.reason && !this.answering?.settled) this.report(error);
+      sink.fail(error);
+    }
+  }
+
+  /** Runs a stream that nobody reads, so that it gives back what it holds. */
+  protected runUnread({ run }: StreamBody, reason: unknown): void {
+    void this.produce(run, closedSink(reason));
+  }
+
+  protected report(error: unknown): void {
+    this.exchanges.options.onError(error, this);
+  }
+
+  /**
+   * Answers when the request has been read: closing a connection on unread bytes resets it, and a reset destroys an
+   * answer that the client has not read yet.
+   */
+  private answerOnceRead(reply: Reply): void {
+    if (this.incoming === null) this.answer(reply, false);
+    else this.incoming.whenDrained((whole) => this.answer(reply, !whole));
+  }
+
+  private answer(reply: Reply, close: boolean): void {
+    this.answering = reply;
+    try {
+      if (this.lostBecause === null) this.send(reply, close || this.exchanges.stopping);
+      else {
+        this.giveBack(reply, this.lostBecause.reason);
+        this.settle(0);
+      }
+    } catch (error) {
+      this.report(error);
+      this.giveBack(reply, error);
+      this.answerFailure(error);
+    }
+  }
+
+  /** An answer that goes nowhere. It may be a faulty one, even none at all. */
+  private giveBack(reply: Partial<Reply> | undefined, reason: unknown): void {
+    if (reply?.body?.kind === 'stream') this.runUnread(reply.body, reason);
+  }
+
+  private settle(status?: number): void {
+    const { answering } = this;
+    this.answering = null;
+    if (!answering) return;
+    answering.settled?.({
+      status: status ?? answering.status,
+      bytes: this.bytesSent,
+      cut: this.lostBecause,
+    });
+  }
+
+  private answerFailure(error: unknown): void {
+    const failed = failure();
+    // Whoever waits for the end of the answer hears that it became this one.
+    if (this.answering) this.answering = { ...this.answering, ...failed };
+    try {
+      this.send(failed, true);
+    } catch (again) {
+      this.report(again);
+      this.cut(error);
+    }
+  }
+}
+
+type StreamBody = Extract<Body, { kind: 'stream' }>;
+
+function closedSink(reason: unknown): Sink {
+  const signal = AbortSignal.abort(reason);
+  const refuse = () => signal.throwIfAborted();
+  return { chunkBytes: 1024, signal, write: refuse, flush: refuse, end: refuse, fail: () => undefined };
+}

@@ -1,0 +1,103 @@
+import { createServer, type Server } from 'node:http';
+import { Server as NetServer, type AddressInfo } from 'node:net';
+import type { Duplex } from 'node:stream';
+import type { Engine, EngineOptions } from './edge.ts';
+import type { Exchanges } from './exchange.ts';
+import { NodeExchange } from './node/exchange.ts';
+import { quiet } from './idle.ts';
+import { cannotListen } from './cannot-listen.ts';
+import { StoppedError, Watch } from './stall-timer.ts';
+
+/** A request's head may have so many bytes: above, 431. */
+const HEAD_LIMIT = 16_384;
+/** A head, and the next request on a connection, have to come within this time; a whole request within the other. */
+const PATIENCE_MS = 10_000;
+const BODY_PATIENCE_MS = 60_000;
+
+export interface NodeOptions extends EngineOptions {
+  /** Share the port with the other workers of a cluster. */
+  readonly sharedPort?: boolean;
+}
+
+/** Engine on node:http: slower than uWebSockets.js, and it runs wherever Node does. */
+export function createNodeEngine(options: NodeOptions): Engine {
+  return new NodeEngine(options);
+}
+
+class NodeEngine implements Engine {
+  readonly name = 'node:http';
+  private readonly exchanges: Exchanges;
+  private readonly server: Server;
+  private readonly sharedPort: boolean;
+  private stopped: Promise<void> | null = null;
+
+  constructor(options: NodeOptions) {
+    this.sharedPort = options.sharedPort ?? false;
+    const exchanges: Exchanges = {
+      options,
+      watch: new Watch(options.stallTimeoutMs),
+      open: new Set(),
+      stopping: false,
+    };
+    this.exchanges = exchanges;
+    this.server = createServer(
+      {
+        maxHeaderSize: HEAD_LIMIT,
+        insecureHTTPParser: false,
+        requireHostHeader: false, // NodeExchange does
+        headersTimeout: PATIENCE_MS,
+        keepAliveTimeout: PATIENCE_MS,
+        requestTimeout: BODY_PATIENCE_MS,
+        connectionsCheckingInterval: PATIENCE_MS / 4,
+      },
+      (request, response) => {
+        try {
+          NodeExchange.accept(exchanges, request, response);
+        } catch (error) {
+          options.onError(error, null);
+          response.destroy();
+        }
+      },
+    );
+    this.server.on('clientError', refuse);
+  }
+
+  listen(host: string, port: number): Promise<number> {
+    return new Promise((resolve, reject) => {
+      const fail = (error: Error) => reject(cannotListen(host, port, error));
+      this.server.once('error', fail);
+      this.server.listen({ host, port, exclusive: !this.sharedPort }, () => {
+        this.server.off('error', fail);
+        resolve((this.server.address() as AddressInfo).port);
+      });
+    });
+  }
+
+  stop(graceMs: number): Promise<void> {
+    this.stopped ??= this.close(graceMs);
+    return this.stopped;
+  }
+
+  private async close(graceMs: number): Promise<void> {
+    const { exchanges, server } = this;
+    exchanges.stopping = true;
+    // http's own close also closes idle connections at once, on some of which a request is on its way.
+    const closed = new Promise<void>((resolve) => NetServer.prototype.close.call(server, () => resolve()));
+    await quiet(() => exchanges.open.size === 0, exchanges.options.quietMs, graceMs);
+    for (const exchange of exchanges.open) exchange.cut(new StoppedError());
+    server.closeAllConnections();
+    await closed;
+  }
+}
+
+/** What is not HTTP gets a short answer, and then nothing of that connection is read any more. */
+function refuse(error: Error & { code?: string }, socket: Duplex): void {
+  const status =
+    error.code === 'HPE_HEADER_OVERFLOW'
+      ? '431 Request Header Fields Too Large'
+      : error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
+        ? '408 Request Timeout'
+        : '400 Bad Request';
+  if (socket.writable) socket.write(`HTTP/1.1 ${status}\r\nconnection: close\r\ncontent-length: 0\r\n\r\n`);
+  socket.destroy();
+}

@@ -1,0 +1,136 @@
+import type { ServerResponse } from 'node:http';
+import type { Sink } from '../../stream/sink.ts';
+import { StallError, type Watch, type Watched } from '../stall-timer.ts';
+
+/** Large writes suit node:http, whose cost is by the write. */
+const CHUNK_BYTES = 65_536;
+
+export interface NodeBodyOptions {
+  readonly response: ServerResponse;
+  readonly signal: AbortSignal;
+  readonly watch: Watch;
+  readonly cut: (reason: unknown) => void;
+}
+
+/** The body of an answer on node:http, chunked or of a length that its head has announced. The head is set before. */
+export class NodeBody implements Sink, Watched {
+  readonly chunkBytes = CHUNK_BYTES;
+  readonly signal: AbortSignal;
+  /** Bytes that node was given. */
+  sentBytes = 0;
+  private readonly options: NodeBodyOptions;
+  private state: 'flowing' | 'blocked' | 'over' = 'flowing';
+  private writer: { resolve: () => void; reject: (reason: unknown) => void } | null = null;
+  private writerWaits: Promise<void> | null = null;
+  /** When the reader last took what was buffered. */
+  private takenAt = 0;
+  /** Writes that node holds for the kernel. */
+  private unsent = 0;
+  private readonly sent = (): void => {
+    this.unsent--;
+    if (this.unsent === 0) this.drained();
+  };
+
+  constructor(options: NodeBodyOptions) {
+    this.options = options;
+    this.signal = options.signal;
+    options.response.on('drain', () => this.drained());
+    options.response.on('finish', () => this.drained());
+  }
+
+  write(chunk: Uint8Array): void | Promise<void> {
+    // node keeps a reference to what it could not send at once, and the writer uses its memory again.
+    return this.writeOwned(Buffer.from(chunk));
+  }
+
+  /** Writes bytes that nobody changes any more, as the reader takes them. */
+  async writeAll(bytes: Uint8Array): Promise<void> {
+    for (let at = 0; at < bytes.length; at += CHUNK_BYTES) {
+      await this.writeOwned(bytes.subarray(at, at + CHUNK_BYTES));
+    }
+  }
+
+  private writeOwned(chunk: Uint8Array): void | Promise<void> {
+    this.assertOpen();
+    if (chunk.length === 0) return;
+    this.unsent++;
+    this.sentBytes += chunk.length;
+    if (this.options.response.write(chunk, this.sent)) return;
+    this.block();
+    return this.wait();
+  }
+
+  /** Until the kernel has it all: what node holds is lost when the connection is cut. */
+  flush(): void | Promise<void> {
+    if (this.unsent === 0 || this.state === 'over') return;
+    this.block();
+    return this.wait();
+  }
+
+  end(): void | Promise<void> {
+    this.assertOpen();
+    this.options.response.end();
+    if (this.options.response.writableFinished) {
+      this.close();
+      return;
+    }
+    this.block();
+    return this.wait();
+  }
+
+  fail(error: unknown): void {
+    if (this.state !== 'over') this.options.cut(error);
+  }
+
+  check(): void {
+    const { response, watch, cut } = this.options;
+    const now = watch.now();
+    // Behind another answer on the same connection: it is not this one's reader who stalls.
+    if (response.socket === null) this.takenAt = now;
+    else if (now - this.takenAt >= watch.stallTimeoutMs) cut(new StallError(watch.stallTimeoutMs));
+  }
+
+  lost(reason: unknown): void {
+    if (this.state === 'over') return;
+    this.close();
+    this.writer?.reject(reason);
+    this.writer = null;
+  }
+
+  private drained(): void {
+    if (this.state === 'over') return;
+    this.options.watch.delete(this);
+    if (this.options.response.writableEnded) {
+      if (!this.options.response.writableFinished) return;
+      this.close();
+    } else {
+      this.state = 'flowing';
+    }
+    this.writer?.resolve();
+    this.writer = null;
+    this.writerWaits = null;
+  }
+
+  private block(): void {
+    if (this.state === 'flowing') this.takenAt = this.options.watch.now();
+    this.state = 'blocked';
+    this.options.watch.add(this);
+  }
+
+  private wait(): Promise<void> {
+    this.writerWaits ??= new Promise<void>((resolve, reject) => {
+      this.writer = { resolve, reject };
+    });
+    return this.writerWaits;
+  }
+
+  private close(): void {
+    this.state = 'over';
+    this.options.watch.delete(this);
+  }
+
+  private assertOpen(): void {
+    this.signal.throwIfAborted();
+    if (this.options.response.writableEnded) throw new TypeError('The stream was ended already.');
+  }
+}

@@ -1,0 +1,119 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { addressFromText } from '../address.ts';
+import { BodyCollector } from '../body.ts';
+import type { Reply } from '../edge.ts';
+import { Exchange, type Exchanges } from '../exchange.ts';
+import { Head } from '../framing.ts';
+import { bodiless, checkHead } from '../headers.ts';
+import { NodeBody } from './body.ts';
+import { ClientGoneError } from '../stall-timer.ts';
+
+/** One request and its answer on node:http. */
+export class NodeExchange extends Exchange {
+  private readonly response: ServerResponse;
+  private writing: NodeBody | null = null;
+
+  /** Answers a request. What not everybody reads the same way is answered by closing the connection. */
+  static accept(exchanges: Exchanges, request: IncomingMessage, response: ServerResponse): void {
+    // node reads on in what it has received: behind a request that we refused there may be another.
+    if (request.socket.destroyed) return;
+    const method = request.method ?? '';
+    const head = new Head();
+    const lines = request.rawHeaders;
+    for (let i = 0; i < lines.length; i += 2) head.add((lines[i] ?? '').toLowerCase(), lines[i + 1] ?? '');
+    if (head.ambiguous(method) || !isOurs(request) || !request.url?.startsWith('/')) {
+      request.socket.destroy();
+      return;
+    }
+    new NodeExchange(exchanges, request, request.url, response, head).run();
+  }
+
+  private constructor(
+    exchanges: Exchanges,
+    request: IncomingMessage,
+    target: string,
+    response: ServerResponse,
+    { headers, bodyLength }: Head,
+  ) {
+    const mark = target.indexOf('?');
+    super(exchanges, {
+      method: request.method ?? '',
+      path: mark === -1 ? target : target.slice(0, mark),
+      query: mark === -1 ? '' : target.slice(mark + 1),
+      headers,
+      address: addressFromText(request.socket.remoteAddress),
+    });
+    this.response = response;
+    response.on('close', () => {
+      if (response.writableFinished) this.finish();
+      else this.lose(new ClientGoneError());
+    });
+    response.on('error', (error) => this.cut(error));
+    // An answer that waits for its turn behind another one is not told when the connection goes; its request is.
+    request.on('error', () => this.lose(new ClientGoneError()));
+    if (bodyLength !== 0) this.collect(request, bodyLength);
+  }
+
+  override cut(reason: unknown): void {
+    this.lose(reason);
+    this.response.destroy();
+  }
+
+  protected override get bytesSent(): number {
+    return this.writing?.sentBytes ?? 0;
+  }
+
+  protected override send(reply: Reply, close: boolean): void {
+    checkHead(reply);
+    const { response } = this;
+    const { body, status, headers } = reply;
+    response.statusCode = status;
+    for (const name in headers) response.setHeader(name, headers[name] ?? '');
+    if (close) response.setHeader('connection', 'close');
+    if (bodiless(this.method, status)) {
+      const length = body.kind === 'head' ? body.length : body.kind === 'bytes' ? body.bytes.length : null;
+      if (this.method === 'HEAD' && length !== null) response.setHeader('content-length', length);
+      response.end();
+      if (body.kind === 'stream') this.runUnread(body, new Error('This answer has no body.'));
+      return;
+    }
+    const writing = new NodeBody({
+      response,
+      signal: this.signal,
+      watch: this.exchanges.watch,
+      cut: (reason) => this.cut(reason),
+    });
+    this.writing = writing;
+    if (body.kind === 'stream') {
+      if (body.length !== undefined) response.setHeader('content-length', body.length);
+      void this.produce(body.run, writing);
+      return;
+    }
+    const bytes = body.kind === 'bytes' ? body.bytes : new Uint8Array(0);
+    response.setHeader('content-length', bytes.length);
+    void this.produce(() => writing.writeAll(bytes), writing);
+  }
+
+  protected override lose(reason: unknown): boolean {
+    if (!super.lose(reason)) return false;
+    this.writing?.lost(reason);
+    return true;
+  }
+
+  private collect(request: IncomingMessage, length: number | null): void {
+    const { bodyLimit } = this.exchanges.options;
+    const collector = new BodyCollector(bodyLimit, length, this.method !== 'DELETE');
+    this.incoming = collector;
+    request.on('data', (chunk: Buffer) => collector.push(chunk));
+    request.on('end', () => collector.finish());
+  }
+}
+
+/**
+ * Version 1.1 with a Host, or 1.0, which knows no transfer coding (RFC 9112, 6.1). Checked here: node's own answer to a
+ * missing Host lets a pipelined request run.
+ */
+function isOurs({ httpVersion, headers }: IncomingMessage): boolean {
+  if (httpVersion === '1.0') return headers['transfer-encoding'] === undefined;
+  return httpVersion === '1.1' && headers.host !== undefined;
+}

@@ -1,0 +1,65 @@
+import { corked } from '../cork.ts';
+import type { HttpResponse } from './library.ts';
+import { StallError, type Watch, type Watched } from '../stall-timer.ts';
+
+const REARM_MS = 3000;
+
+/** The part of uWebSockets.js's response that a body in one piece uses. */
+export type BytesResponse = Pick<HttpResponse, 'cork' | 'tryEnd' | 'getWriteOffset'>;
+
+export interface BytesOptions {
+  /** Its head was written, and as much of the body as the socket took. */
+  readonly response: BytesResponse;
+  readonly bytes: Uint8Array;
+  readonly watch: Watch;
+  readonly cut: (reason: unknown) => void;
+  readonly ended: () => void;
+}
+
+/**
+ * The rest of a body that is too large for one cork and whose reader did not take it at once. `tryEnd` takes what the
+ * socket takes and buffers nothing, so nothing can be lost and the rest is sent from `bytes` when there is room; `end`
+ * would copy all of it.
+ */
+export class UwsBytes implements Watched {
+  private readonly options: BytesOptions;
+  /** Bytes that the socket took. */
+  sent: number;
+  private takenAt: number;
+  private triedAt: number;
+
+  constructor(options: BytesOptions) {
+    this.options = options;
+    this.sent = options.response.getWriteOffset();
+    this.takenAt = options.watch.now();
+    this.triedAt = this.takenAt;
+    options.watch.add(this);
+  }
+
+  writable(): void {
+    const { response, bytes, watch, ended } = this.options;
+    const [, done] = corked(response, () => response.tryEnd(bytes.subarray(this.sent), bytes.length));
+    if (done) {
+      this.sent = bytes.length;
+      watch.delete(this);
+      ended();
+      return;
+    }
+    const offset = response.getWriteOffset();
+    this.triedAt = watch.now();
+    if (offset > this.sent) this.takenAt = this.triedAt;
+    this.sent = offset;
+  }
+
+  check(): void {
+    const { watch, cut } = this.options;
+    const now = watch.now();
+    if (now - this.takenAt >= watch.stallTimeoutMs) cut(new StallError(watch.stallTimeoutMs));
+    // A try tells whether the reader takes bytes, long before the socket is writable, and sets its timer anew.
+    else if (now - this.triedAt >= REARM_MS) this.writable();
+  }
+
+  lost(): void {
+    this.options.watch.delete(this);
+  }
+}

@@ -1,0 +1,191 @@
+import { STATUS_CODES } from 'node:http';
+import { addressFromBytes } from '../address.ts';
+import { BodyCollector } from '../body.ts';
+import { CORK_BYTES, corked } from '../cork.ts';
+import type { Reply } from '../edge.ts';
+import { Exchange, type Exchanges } from '../exchange.ts';
+import { Head } from '../framing.ts';
+import { bodiless, checkHead } from '../headers.ts';
+import { UwsBytes } from './bytes.ts';
+import { UwsSized } from './sized.ts';
+import { UwsStream } from './stream.ts';
+import type { HttpRequest, HttpResponse } from './library.ts';
+import { ClientGoneError } from '../stall-timer.ts';
+
+/** Status line, Date, the engine's mark, framing header, blank line: at most so many bytes beside a reply's headers. */
+const OWN_HEAD_BYTES = 256;
+
+/**
+ * One request and its answer on uWebSockets.js.
+ *
+ * How long its objects live:
+ * | object       | from               | until                                                         | afterwards |
+ * |--------------|--------------------|---------------------------------------------------------------|------------|
+ * | HttpRequest  | the handler's call | the handler returns; nothing of it is kept                    | throws     |
+ * | onData chunk | its callback       | the callback returns; it is copied                            | is empty   |
+ * | HttpResponse | the handler's call | `end`, `endWithoutBody`, a `tryEnd` that is done, `onAborted` | throws     |
+ * | `response`   | `accept`           | `finish` and `lose` set it to null in each of these cases     | is null    |
+ */
+export class UwsExchange extends Exchange {
+  private response: HttpResponse | null;
+  private writing: UwsStream | UwsSized | UwsBytes | null = null;
+  private wholeBytes = 0;
+
+  /**
+   * Reads the request, while it lives, and answers it. What is not a request that everybody reads the same way is
+   * answered by closing the connection.
+   */
+  static accept(exchanges: Exchanges, response: HttpResponse, request: HttpRequest): void {
+    const method = request.getCaseSensitiveMethod();
+    const head = new Head();
+    request.forEach((name, value) => head.add(name, value));
+    if (head.ambiguous(method)) {
+      response.close();
+      return;
+    }
+    new UwsExchange(exchanges, response, request, method, head).run();
+  }
+
+  private constructor(
+    exchanges: Exchanges,
+    response: HttpResponse,
+    request: HttpRequest,
+    method: string,
+    { headers, bodyLength }: Head,
+  ) {
+    super(exchanges, {
+      method,
+      path: request.getUrl(),
+      query: request.getQuery() || '', // undefined when there is none, whatever its type says
+      headers,
+      address: addressFromBytes(new Uint8Array(response.getRemoteAddress())),
+    });
+    this.response = response;
+    response.onAborted(() => this.guard(() => this.lose(new ClientGoneError())));
+    if (bodyLength !== 0) this.collect(response, bodyLength);
+  }
+
+  override cut(reason: unknown): void {
+    const { response } = this;
+    this.lose(reason);
+    if (response !== null) this.guard(() => response.close());
+  }
+
+  protected override get bytesSent(): number {
+    return this.writing?.sent ?? this.wholeBytes;
+  }
+
+  protected override send(reply: Reply, close: boolean): void {
+    const headBytes = checkHead(reply) + OWN_HEAD_BYTES;
+    const { response } = this;
+    const { body } = reply;
+    if (response === null) return;
+    if (bodiless(this.method, reply.status)) {
+      const length = body.kind === 'head' ? body.length : body.kind === 'bytes' ? body.bytes.length : null;
+      response.cork(() => {
+        writeHead(response, reply, close);
+        if (this.method === 'HEAD' && length !== null) response.endWithoutBody(length);
+        else response.endWithoutBody(); // given `undefined` it would say a length all the same
+      });
+      this.finish();
+      if (body.kind === 'stream') this.runUnread(body, new Error('This answer has no body.'));
+    } else if (body.kind === 'stream' && body.length !== undefined) {
+      const stream = new UwsSized({
+        ...this.writingOptions(response),
+        writeHead: () => writeHead(response, reply, close),
+        length: body.length,
+        signal: this.signal,
+      });
+      this.startWriting(response, stream);
+      void this.produce(body.run, stream);
+    } else if (body.kind === 'stream') {
+      const stream = new UwsStream({
+        ...this.writingOptions(response),
+        writeHead: () => writeHead(response, reply, close),
+        headBytes,
+        signal: this.signal,
+      });
+      this.startWriting(response, stream);
+      void this.produce(body.run, stream);
+    } else if (body.kind === 'bytes' && headBytes + body.bytes.length > CORK_BYTES) {
+      this.sendLarge(response, reply, body.bytes, close);
+    } else {
+      response.cork(() => {
+        writeHead(response, reply, false);
+        response.end(body.kind === 'bytes' ? body.bytes : undefined, close);
+      });
+      if (body.kind === 'bytes') this.wholeBytes = body.bytes.length;
+      this.finish();
+    }
+  }
+
+  protected override finish(): void {
+    this.response = null;
+    super.finish();
+  }
+
+  protected override lose(reason: unknown): boolean {
+    if (!super.lose(reason)) return false;
+    this.writing?.lost(reason);
+    return true;
+  }
+
+  private sendLarge(response: HttpResponse, reply: Reply, bytes: Uint8Array, close: boolean): void {
+    const [, done] = corked(response, () => {
+      writeHead(response, reply, close);
+      return response.tryEnd(bytes, bytes.length);
+    });
+    this.wholeBytes = bytes.length;
+    if (done) this.finish();
+    else this.startWriting(response, new UwsBytes({ ...this.writingOptions(response), bytes }));
+  }
+
+  private writingOptions(response: HttpResponse) {
+    return {
+      response,
+      watch: this.exchanges.watch,
+      cut: (reason: unknown) => this.cut(reason),
+      ended: () => this.finish(),
+    };
+  }
+
+  private startWriting(response: HttpResponse, writing: UwsStream | UwsSized | UwsBytes): void {
+    this.writing = writing;
+    response.onWritable(() => {
+      this.guard(() => writing.writable());
+      return true;
+    });
+  }
+
+  private collect(response: HttpResponse, length: number | null): void {
+    const { bodyLimit } = this.exchanges.options;
+    const collector = new BodyCollector(bodyLimit, length, this.method !== 'DELETE');
+    this.incoming = collector;
+    response.onData((chunk, isLast) => {
+      this.guard(() => {
+        if (chunk.byteLength > 0) collector.push(new Uint8Array(chunk.slice(0)));
+        if (isLast) collector.finish();
+      });
+    });
+  }
+
+  /** What throws into uWebSockets.js ends the process. */
+  private guard(action: () => void): void {
+    try {
+      action();
+    } catch (error) {
+      this.report(error);
+    }
+  }
+}
+
+/** `close`: says so; `end` and `endWithoutBody` do by themselves. */
+function writeHead(response: HttpResponse, { status, headers }: Reply, close: boolean): void {
+  response.writeStatus(`${status} ${STATUS_CODES[status] ?? 'Unknown'}`);
+  for (const name in headers) {
+    const value = headers[name] ?? '';
+    // Text goes out as UTF-8, and a header is latin1.
+    response.writeHeader(name, /[\x80-\xff]/.test(value) ? Buffer.from(value, 'latin1') : value);
+  }
+  if (close) response.writeHeader('connection', 'close');
+}

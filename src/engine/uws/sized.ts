@@ -1,0 +1,132 @@
+import type { Sink } from '../../stream/sink.ts';
+import { corked } from '../cork.ts';
+import type { HttpResponse } from './library.ts';
+import { StallError, type Watch, type Watched } from '../stall-timer.ts';
+
+const CHUNK_BYTES = 64 * 1024;
+const REARM_MS = 3000;
+const NOTHING = new Uint8Array(0);
+
+/** The part of uWebSockets.js's response that a stream of known length uses. */
+export type SizedResponse = Pick<HttpResponse, 'cork' | 'tryEnd' | 'getWriteOffset'>;
+
+export interface SizedOptions {
+  readonly response: SizedResponse;
+  /** Writes status and headers; called in the cork of the first chunk. */
+  readonly writeHead: () => void;
+  /** Bytes that are written in all, at least one: what Content-Length says. */
+  readonly length: number;
+  readonly signal: AbortSignal;
+  readonly watch: Watch;
+  /** Cuts the connection; the stream then gets `lost` with the same reason. */
+  readonly cut: (reason: unknown) => void;
+  /** All bytes were taken. */
+  readonly ended: () => void;
+}
+
+/**
+ * An answer of known length on uWebSockets.js. `tryEnd` takes what the socket takes and buffers nothing; the rest of a chunk
+ * waits here, and the writer with it. The answer ends by itself with its last byte.
+ */
+export class UwsSized implements Sink, Watched {
+  readonly chunkBytes = CHUNK_BYTES;
+  readonly signal: AbortSignal;
+  /** Bytes of the body that the socket took. */
+  sent = 0;
+  private readonly options: SizedOptions;
+  private state: 'head' | 'open' | 'closed' = 'head';
+  private waiting = NOTHING;
+  private writer: { resolve: () => void; reject: (reason: unknown) => void } | null = null;
+  private takenAt: number;
+  private triedAt: number;
+
+  constructor(options: SizedOptions) {
+    this.options = options;
+    this.signal = options.signal;
+    this.takenAt = options.watch.now();
+    this.triedAt = this.takenAt;
+  }
+
+  write(chunk: Uint8Array): void | Promise<void> {
+    this.signal.throwIfAborted();
+    if (this.state === 'closed' || this.waiting.length > 0)
+      throw new TypeError('more is written than was announced, or without waiting');
+    const taken = this.send(chunk);
+    if (taken === chunk.length) return;
+    this.waiting = new Uint8Array(chunk.subarray(taken)); // a copy
+    this.takenAt = this.options.watch.now();
+    this.options.watch.add(this);
+    return new Promise((resolve, reject) => {
+      this.writer = { resolve, reject };
+    });
+  }
+
+  flush(): void {
+    // Nothing is held back.
+  }
+
+  end(): void {
+    this.signal.throwIfAborted();
+    if (!this.isClosed())
+      throw new Error(`fewer than the ${this.options.length} bytes announced were written`);
+  }
+
+  fail(error: unknown): void {
+    if (!this.isClosed()) this.options.cut(error);
+  }
+
+  /** The socket has room again. */
+  writable(): void {
+    if (this.isClosed()) return;
+    const taken = this.send(this.waiting);
+    if (taken > 0) this.takenAt = this.triedAt;
+    this.waiting = this.waiting.subarray(taken);
+    if (this.waiting.length > 0) return;
+    this.options.watch.delete(this);
+    const { writer } = this;
+    this.writer = null;
+    // Not from within uWebSockets.js's callback: what the writer does next may close the connection under its feet.
+    if (writer) setImmediate(writer.resolve);
+  }
+
+  check(): void {
+    const { watch, cut } = this.options;
+    const now = watch.now();
+    if (now - this.takenAt >= watch.stallTimeoutMs) cut(new StallError(watch.stallTimeoutMs));
+    // A try tells whether the reader takes bytes, long before the socket is writable, and sets its timer anew.
+    else if (now - this.triedAt >= REARM_MS) this.writable();
+  }
+
+  lost(reason: unknown): void {
+    if (this.isClosed()) return;
+    this.close();
+    this.writer?.reject(reason);
+    this.writer = null;
+  }
+
+  /** How many of the bytes the socket took. */
+  private send(bytes: Uint8Array): number {
+    const { response, writeHead, length, watch, ended } = this.options;
+    const [, done] = corked(response, () => {
+      if (this.state === 'head') writeHead();
+      return response.tryEnd(bytes, length);
+    });
+    this.state = 'open';
+    this.triedAt = watch.now();
+    const before = this.sent;
+    this.sent = done ? length : response.getWriteOffset();
+    if (!done) return this.sent - before;
+    this.close();
+    ended();
+    return bytes.length;
+  }
+
+  private close(): void {
+    this.state = 'closed';
+    this.options.watch.delete(this);
+  }
+
+  private isClosed(): boolean {
+    return this.state === 'closed';
+  }
+}

@@ -1,0 +1,37 @@
+import { json } from '../reply.ts';
+import { JSON_TYPE, jsonAnswer, type Route } from '../route.ts';
+import { fingerprint } from '../../rows/fingerprint.ts';
+import { createDocument, type DocumentOptions } from './document.ts';
+
+/** GET /openapi.json: the document of these routes and its own, made when it is first asked for. */
+export function getOpenApi(routes: readonly Route[], options: DocumentOptions): Route {
+  let made: { readonly text: string; readonly etag: string } | null = null;
+  const make = () => {
+    const text = JSON.stringify(createDocument([...routes, own], options));
+    return { text, etag: `"${fingerprint(Buffer.from(text))}"` };
+  };
+  const own: Route = {
+    method: 'GET',
+    path: '/openapi.json',
+    access: 'open',
+    cost: 'page',
+    id: 'getOpenApi',
+    tag: 'Server',
+    summary: 'This document',
+    headers: ['If-None-Match'],
+    produces: [JSON_TYPE],
+    answers: {
+      200: jsonAnswer('OpenAPI 3.1', { type: 'object', description: 'an OpenAPI document' }, [
+        'ETag',
+        'Cache-Control',
+      ]),
+      304: { description: 'It is the one that If-None-Match names', headers: ['ETag'] },
+    },
+    problems: ['invalid-header', 'precondition-failed'],
+    handler: () => {
+      made ??= make();
+      return json(200, made.text, { etag: made.etag, 'cache-control': 'no-cache' });
+    },
+  };
+  return own;
+}

@@ -1,0 +1,73 @@
+import { AppError, type BodyFault } from '../errors.ts';
+import type { Request } from '../engine/edge.ts';
+import { scanJson } from './json-scan.ts';
+import { quote } from './query.ts';
+
+/** A body's value, and what is wrong with it whatever it is meant to be. */
+export interface JsonBody {
+  readonly value: unknown;
+  readonly faults: readonly BodyFault[];
+  /** Each number of the text as it is written, by its JSON Pointer. */
+  readonly numbers: ReadonlyMap<string, string>;
+}
+
+/** The header that names the media types a method takes: RFC 5789, 3.1; W3C LDP 7.1; RFC 9110, 12.5.1. */
+const ACCEPT_HEADERS: Readonly<Record<string, string>> = { PATCH: 'accept-patch', POST: 'accept-post' };
+
+/** The response header that tells which media types a method takes in its body. */
+export function acceptHeader(method: string, types: readonly string[]): Record<string, string> {
+  return { [ACCEPT_HEADERS[method] ?? 'accept']: types.join(', ') };
+}
+
+/**
+ * A request's body as JSON. AppError `unsupported-media-type` when its Content-Type is none of `types` or it is
+ * content-coded (with the headers that name what is taken), `body-too-large`, `malformed-json`, `invalid-body`.
+ */
+export async function readJsonBody(request: Request, types: readonly string[]): Promise<JsonBody> {
+  checkCoding(request);
+  checkType(request, types);
+  return parseJson(await request.body());
+}
+
+/** A JSON text as it came. AppError `malformed-json` or `invalid-body`. */
+export function parseJson(bytes: Uint8Array): JsonBody {
+  if (bytes.length === 0) throw new AppError('malformed-json', 'The body is empty, expected JSON.');
+  const text = decode(bytes);
+  const numbers = new Map<string, string>();
+  const faults = scanJson(text, numbers);
+  return { value: JSON.parse(text), faults, numbers };
+}
+
+/** RFC 9110, 8.4 and 12.5.3: what is not understood is refused, and what is understood is said. */
+function checkCoding({ headers }: Request): void {
+  const coding = headers['content-encoding'] ?? 'identity';
+  if (/^\s*(identity)?\s*$/i.test(coding)) return;
+  throw new AppError(
+    'unsupported-media-type',
+    `The body is coded as ${quote(coding)}, expected plain JSON.`,
+    {
+      headers: { 'accept-encoding': 'identity' },
+    },
+  );
+}
+
+function checkType({ method, headers }: Request, types: readonly string[]): void {
+  const given = headers['content-type'];
+  const [, type = '', parameters = ''] = /^\s*([^\s;,]+)\s*((?:;[^,]*)?)$/.exec(given ?? '') ?? [];
+  const [, charset = 'utf-8'] = /;\s*charset\s*=\s*"?([^\s";]*)/i.exec(parameters) ?? [];
+  if (types.includes(type.toLowerCase()) && /^utf-?8$/i.test(charset)) return;
+  throw new AppError(
+    'unsupported-media-type',
+    `Content-Type is ${given === undefined ? 'missing' : quote(given)}, expected ${types.join(' or ')} in UTF-8.`,
+    { headers: acceptHeader(method, types) },
+  );
+}
+
+/** A byte order mark at the start is left out (RFC 8259, 8.1). */
+function decode(bytes: Uint8Array): string {
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+  } catch (error) {
+    throw new AppError('malformed-json', 'The body is not UTF-8.', { cause: error });
+  }
+}

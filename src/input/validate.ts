@@ -1,0 +1,81 @@
+import type { Static, TSchema } from '../schema.ts';
+import { Ajv, type ErrorObject } from 'ajv';
+import { AppError, type BodyFault } from '../errors.ts';
+import type { JsonBody } from './body-json.ts';
+import { characters } from '../engine/characters.ts';
+import { pointer } from './pointer.ts';
+import { quote } from './query.ts';
+
+/**
+ * What stands in `verbose` errors beside the fault. Every schema says in its `description` what is expected; it is said
+ * to clients.
+ */
+interface Described {
+  readonly description?: string;
+  readonly properties?: Readonly<Record<string, Described>>;
+  readonly propertyNames?: Described;
+}
+
+/** As much of a pointer as a sentence has room for; errors have it whole. */
+const LONGEST_PLACE = 80;
+
+const ajv = new Ajv({ allErrors: true, verbose: true, allowUnionTypes: true });
+
+/**
+ * A check of bodies against a schema, compiled once. The check returns the body's value; AppError `invalid-body` with all
+ * faults, each with its place, when there is any.
+ */
+export function bodyCheck<S extends TSchema>(schema: S): (body: JsonBody) => Static<S> {
+  const validate = ajv.compile<Static<S>>(schema);
+  return ({ value, faults }) => {
+    if (validate(value) && faults.length === 0) return value;
+    throw invalidBody([...faults, ...(validate.errors ?? []).flatMap(faultsOf)]);
+  };
+}
+
+/** The error of a body with these faults, at least one. Of several at one place the first is told. */
+export function invalidBody(faults: readonly BodyFault[]): AppError {
+  const places = new Set<string>();
+  const errors = faults.filter((fault) => !places.has(fault.pointer) && places.add(fault.pointer));
+  const [first] = errors;
+  const more = errors.length > 1 ? ` (and ${errors.length - 1} more, see errors)` : '';
+  const place = first?.pointer === '' ? 'The body as a whole' : first?.pointer.slice(0, LONGEST_PLACE);
+  return new AppError('invalid-body', `${place ?? ''}: ${first?.detail ?? ''}${more}.`, { errors });
+}
+
+function faultsOf(error: ErrorObject): BodyFault[] {
+  const schema = (error.parentSchema ?? {}) as Described;
+  const at = (name: unknown) => error.instancePath + pointer([String(name)]);
+  if (error.propertyName !== undefined) return [expected(at(error.propertyName), schema, error.data)];
+  switch (error.keyword) {
+    case 'propertyNames': // only says that the name above is at fault
+      return [];
+    case 'required': {
+      const name = String(error.params.missingProperty);
+      return [{ pointer: at(name), detail: `missing, expected ${described(schema.properties?.[name])}` }];
+    }
+    case 'additionalProperties': {
+      const known = Object.keys(schema.properties ?? {}).join(', ');
+      const detail = `no field of this name is taken, expected only ${known}`;
+      return [{ pointer: at(error.params.additionalProperty), detail }];
+    }
+    default:
+      return [expected(error.instancePath, schema, error.data)];
+  }
+}
+
+function expected(place: string, schema: Described, data: unknown): BodyFault {
+  return { pointer: place, detail: `expected ${described(schema)}; got ${shown(data)}` };
+}
+
+function described(schema: Described | undefined): string {
+  if (schema?.description === undefined) throw new TypeError('a schema without a description');
+  return schema.description;
+}
+
+function shown(value: unknown): string {
+  if (typeof value === 'string') return `${quote(value)} (characters: ${characters(value)})`;
+  if (Array.isArray(value)) return 'an array';
+  if (value === null || typeof value !== 'object') return String(value);
+  return `an object of ${Object.keys(value).length} names`;
+}

@@ -1,0 +1,173 @@
+import { ConfigError, readConfig, settingsHelp, type Config } from '../config.ts';
+import { StoreLostError } from '../errors.ts';
+import { IMPORT_HELP, parseImportArguments, runImport } from '../import/command.ts';
+import { kernelWarning } from './kernel.ts';
+import { startServer } from '../main.ts';
+import { parsePullArguments, PULL_HELP, REAL_CLOCK, runPull } from '../pull/command.ts';
+import type { Signals } from './signals.ts';
+import { openStore } from '../store/open.ts';
+import { Slots } from '../store/slots.ts';
+import { createLog } from '../telemetry/log.ts';
+import { UsageError } from '../terminal/arguments.ts';
+import { VERSION } from '../version.ts';
+import { gatherMetrics } from './worker-metrics.ts';
+import { isWorker, leavePrimary, tellListening, untilToldToStop, Workers } from './workers.ts';
+
+const HELP = `sluice - very large item sets from MongoDB as pages and streams
+
+Usage:
+  sluice serve             serve the items over HTTP
+  sluice import FILE|-     import items (also --generate N, --sample)
+  sluice pull URL -o FILE  pull a stream into a file: proved, resumed through whatever cuts
+  sluice COMMAND --help    what a command takes
+  sluice --version         the version (also -v)
+
+Exit codes: 0 done, 1 failed, 2 wrong use.
+`;
+
+const SERVE_HELP = `Usage: sluice serve
+
+Serves the items over HTTP. Settings are read from the environment:
+
+${settingsHelp()}
+
+SIGTERM and SIGINT stop it in order: open answers finish, streams are cut after STREAM_GRACE.
+
+Exit codes: 0 stopped in order, 1 it cannot listen or the store refuses, 2 a setting is wrong (all faults are listed),
+3 the embedded store can no longer be used by this process: start it anew (WORKERS does).
+`;
+
+/** A supervisor is to start the server anew. */
+const STORE_LOST = 3;
+
+async function main(argv: readonly string[], signals: Signals): Promise<number> {
+  const [command, ...rest] = argv;
+  const help = rest.includes('--help') || rest.includes('-h');
+  switch (command) {
+    case 'serve':
+      if (help) return print(SERVE_HELP);
+      if (rest.length > 0) throw new UsageError(`serve takes no arguments; it got ${rest.join(' ')}`);
+      return serve(signals);
+    case 'import':
+      await signals.release();
+      if (help) return print(IMPORT_HELP);
+      return importItems(rest);
+    case 'pull':
+      await signals.release();
+      if (help) return print(PULL_HELP);
+      return pullItems(rest);
+    case '--help':
+    case '-h':
+    case 'help':
+      return print(HELP);
+    case '--version':
+    case '-v':
+      return print(`${VERSION}\n`);
+    case undefined:
+      throw new UsageError('no command given');
+    default:
+      throw new UsageError(`${command} is not a command`);
+  }
+}
+
+async function serve({ first }: Signals): Promise<number> {
+  const config = readConfig(process.env);
+  const log = await createLog(config);
+  const warning = isWorker ? null : kernelWarning();
+  if (warning !== null) log.warn(warning);
+  const stopAsked = Promise.race([first, untilToldToStop()]);
+  const stop =
+    config.WORKERS > 1 && !isWorker ? await startWorkers(config, log) : await startAlone(config, log);
+  const reason = await stopAsked;
+  log.info({ reason }, 'stopping');
+  await stop();
+  log.info('stopped');
+  return 0;
+}
+
+async function startAlone(config: Config, log: Log): Promise<() => Promise<void>> {
+  const onStoreLost = (err: StoreLostError): never => {
+    log.fatal({ err }, 'the embedded store is lost: this process ends, and is to be started anew');
+    return process.exit(STORE_LOST); // at once: what still looks at the store would spoil memory (see hearFailures)
+  };
+  const server = await startServer(config, log, {
+    ...{ onStoreLost, sharedPort: isWorker },
+    ...(isWorker && { gatherMetrics }),
+  });
+  tellListening();
+  return () => server.close();
+}
+
+async function startWorkers({ WORKERS, HOST, PORT }: Config, log: Log): Promise<() => Promise<void>> {
+  const workers = await Workers.start({ count: WORKERS, host: HOST, port: PORT, log });
+  return () => workers.stop();
+}
+
+type Log = Awaited<ReturnType<typeof createLog>>;
+
+async function importItems(argv: readonly string[]): Promise<number> {
+  const command = parseImportArguments(argv);
+  const config = readConfig(process.env);
+  const log = await createLog({
+    ...config,
+    LOG_LEVEL: config.LOG_LEVEL === 'info' ? 'warn' : config.LOG_LEVEL,
+  });
+  const store = await openStore(config, new Slots(), log, { bulk: true });
+  const signal = interruption();
+  try {
+    return await runImport(command, store.items, {
+      stdin: process.stdin,
+      stderr: process.stderr,
+      isTTY: process.stderr.isTTY,
+      signal,
+    });
+  } finally {
+    await store.close();
+  }
+}
+
+function pullItems(argv: readonly string[]): Promise<number> {
+  const command = parsePullArguments(argv);
+  const signal = interruption();
+  const { stdout, stderr } = process;
+  return runPull(command, { stdout, stderr, isTTY: stderr.isTTY, signal, clock: REAL_CLOCK });
+}
+
+/** Aborted by the first SIGTERM or SIGINT: what a command does then ends in order. A second one ends the process at once. */
+function interruption(): AbortSignal {
+  const abort = new AbortController();
+  const names = ['SIGTERM', 'SIGINT'] as const;
+  const hear = () => {
+    for (const name of names) process.off(name, hear);
+    abort.abort(new Error('interrupted'));
+  };
+  for (const name of names) process.on(name, hear);
+  return abort.signal;
+}
+
+function print(text: string): number {
+  process.stdout.write(text);
+  return 0;
+}
+
+/** Runs a command; resolves with the exit code, after saying on stderr what went wrong. */
+export async function run(argv: readonly string[], signals: Signals): Promise<number> {
+  try {
+    return await main(argv, signals);
+  } catch (error) {
+    if (error instanceof ConfigError) {
+      process.stderr.write(
+        `sluice: these settings are wrong:\n${error.faults.map((fault) => `  ${fault}\n`).join('')}`,
+      );
+      return 2;
+    }
+    if (error instanceof UsageError) {
+      process.stderr.write(`sluice: ${error.message}\n\n${HELP}`);
+      return 2;
+    }
+    process.stderr.write(`sluice: ${error instanceof Error ? error.message : String(error)}\n`);
+    return 1;
+  } finally {
+    leavePrimary();
+  }
+}

@@ -1,0 +1,218 @@
+import { AppError, collectionReplaced, storeUnfit } from '../../errors.ts';
+import { awaitAtMost } from '../deadline.ts';
+import type { Identity } from '../bookmark.ts';
+import { UUID } from '../bson.ts';
+import type { Layout } from './collection.ts';
+import { GRACE_MS, type MongoConnection } from './connection.ts';
+import { CODES, MongoRefusal, codeOf } from './errors.ts';
+import { faultOf } from './faults.ts';
+import { indexFault, readIndexes, ROLES, roleSpecs } from './indexes.ts';
+import { Looks } from './looks.ts';
+import type { IndexRole } from './plan.ts';
+import type { Setup } from './setup.ts';
+
+/** So old a look may be that a page is answered on. Milliseconds. */
+const RECENT_MS = 1_000;
+/** How often everything is looked at while nobody asks. Milliseconds. */
+export const INTERVAL_MS = 60_000;
+
+/** What a read may fail with first when its collection is another one. */
+const MAY_BE_REPLACED: ReadonlySet<string> = new Set([
+  'store-unfit',
+  'snapshot-expired',
+  'store-unavailable',
+]);
+
+/** Calls `work` every `ms` milliseconds, until what it returns is called. */
+export type Every = (ms: number, work: () => void) => () => void;
+
+export interface WatchOptions {
+  /** A clock in milliseconds. */
+  readonly now?: (() => number) | undefined;
+  readonly every?: Every | undefined;
+}
+
+/**
+ * Looks again and again whether a collection is still what its layout says: the collection itself, and the index that a
+ * read uses. Anybody who may write to the database can replace an index under its name by a partial one, or add a row that
+ * makes it multikey; reads then lack rows or bring them twice, without an error.
+ */
+export class Watch {
+  readonly #connection: MongoConnection;
+  readonly #setup: Setup;
+  readonly #looks: Looks<IndexRole>;
+  readonly #now: () => number;
+  readonly #stop: () => void;
+  /** When a layout with faults was last looked at again. */
+  #mendedAt = -Infinity;
+
+  constructor(
+    connection: MongoConnection,
+    setup: Setup,
+    { now = () => performance.now(), every = everyReally }: WatchOptions,
+  ) {
+    this.#connection = connection;
+    this.#setup = setup;
+    this.#now = now;
+    this.#looks = new Looks((role) => this.#look(role), now);
+    this.#stop = every(INTERVAL_MS, () => this.#lookAtAll());
+  }
+
+  close(): void {
+    this.#stop();
+  }
+
+  /** The layout, in which this index can be read by. Rejects with `store-unfit` when it cannot, else as Setup.layout. */
+  async layoutFor(role: IndexRole, signal: AbortSignal): Promise<Layout> {
+    const layout = await this.#layout(signal);
+    if (layout.faults[role] === undefined) return layout;
+    throw unfit(this.#setup.collection, layout.faults[role]);
+  }
+
+  /** A look at an index by which is read at the same time, if the last one is too old; the reader awaits it. */
+  recent(role: IndexRole): Promise<void> | null {
+    return role === 'id' ? null : this.#looks.recent(role, RECENT_MS);
+  }
+
+  /** Rejects unless an index is what it was when rows of a collection were read by it (`spec`), and holds every row once. */
+  async confirm(
+    role: IndexRole,
+    spec: string | undefined,
+    identity: Identity | undefined,
+    signal: AbortSignal,
+  ): Promise<void> {
+    if (role === 'id') return; // each read names its collection, and the index of _id is as old as that
+    try {
+      await awaitAtMost(GRACE_MS, signal, this.#looks.fresh(role));
+      await this.check(role, spec, signal);
+    } catch (error) {
+      throw await this.orReplaced(error, identity, signal);
+    }
+    if (identity !== undefined && (await this.#setup.layout(signal)).identity !== identity)
+      throw collectionReplaced();
+  }
+
+  /** What a read of a collection failed with: `collection-replaced` when that is the reason. */
+  async orReplaced(error: unknown, identity: Identity | undefined, signal: AbortSignal): Promise<unknown> {
+    if (identity === undefined || !(error instanceof AppError) || !MAY_BE_REPLACED.has(error.code))
+      return error;
+    try {
+      const layout = await this.#setup.layout(signal);
+      return layout.identity === identity ? error : collectionReplaced(error);
+    } catch (reason) {
+      const isGone =
+        reason instanceof AppError && reason.cause instanceof MongoRefusal && reason.cause.isGone;
+      return isGone ? collectionReplaced(error) : error;
+    }
+  }
+
+  /** Rejects when the layout has another index for a role than that which rows were read by. */
+  async check(role: IndexRole, spec: string | undefined, signal: AbortSignal): Promise<void> {
+    if (role === 'id') return;
+    const layout = await this.layoutFor(role, signal);
+    if (layout.specs[role] !== spec) throw unfit(this.#setup.collection, 'its index was replaced meanwhile');
+  }
+
+  /** The collection that has the name at this moment. Rejects with `store-unfit` when there is none. */
+  async present(): Promise<Identity | undefined> {
+    await this.#looks.fresh('id').catch((error: unknown) => {
+      if (!isOfOther(error)) throw error; // else the setup looks again, now
+    });
+    return (await this.#setup.layout()).identity;
+  }
+
+  /** What cannot be read though the rest can. Rejects when nothing can, with what /readyz is to say. */
+  async faults(): Promise<readonly string[]> {
+    const look = () => Promise.all(ROLES.map(async (role) => this.#looks.recent(role, RECENT_MS)));
+    try {
+      await this.#setup.start();
+      await look();
+    } catch (error) {
+      if (!(error instanceof AppError)) throw told(error);
+    }
+    try {
+      return Object.values((await this.#setup.start()).faults).map(
+        (fault) => `Some reads are refused, for ${fault}.`,
+      );
+    } catch (error) {
+      throw told(error);
+    }
+  }
+
+  /** As the setup has it; while it has faults it is looked at again every second that somebody asks. */
+  async #layout(signal?: AbortSignal): Promise<Layout> {
+    const layout = await this.#setup.layout(signal);
+    if (Object.keys(layout.faults).length === 0 || this.#now() - this.#mendedAt <= RECENT_MS) return layout;
+    this.#mendedAt = this.#now();
+    this.#setup.forget(layout);
+    return this.#setup.layout(signal);
+  }
+
+  async #look(role: IndexRole): Promise<void> {
+    const { collection } = this.#setup;
+    const layout = await this.#setup.layout();
+    if (layout.faults[role] !== undefined) return; // known: reads are refused
+    const fault = await this.#whatChanged(layout, role).catch((error: unknown) => {
+      throw faultOf(error, this.#setup, {});
+    });
+    if (fault === null) return;
+    this.#setup.forget(layout);
+    throw unfit(collection, fault);
+  }
+
+  /** What is no longer as a layout says; null: nothing. */
+  async #whatChanged(layout: Layout, role: IndexRole): Promise<string | null> {
+    const { collection } = this.#setup;
+    const probing = this.#probe(layout, role);
+    if (role === 'id') return probing;
+    const [probed, found] = await Promise.allSettled([probing, readIndexes(this.#connection, collection)]);
+    if (probed.status === 'rejected') throw probed.reason; // it says more
+    if (found.status === 'rejected') throw found.reason;
+    const fault = await indexFault(this.#connection, collection, found.value, role);
+    if (fault !== undefined) return fault;
+    return roleSpecs(found.value)[role] === layout.specs[role] ? null : 'its index was replaced';
+  }
+
+  /** Whether the collection is the one of the layout, and its index is there. */
+  async #probe({ identity, indexes }: Layout, role: IndexRole): Promise<null> {
+    const { collection } = this.#setup;
+    const find = {
+      find: collection,
+      hint: indexes[role],
+      projection: { _id: 1 },
+      limit: 1,
+      singleBatch: true,
+    };
+    const named = identity === undefined ? find : { ...find, collectionUUID: new UUID(identity) };
+    await this.#connection.run(named, { readPreference: 'primaryPreferred' });
+    return null;
+  }
+
+  #lookAtAll(): void {
+    // What a look finds is told by the setup; a server that is away is met by whoever reads.
+    this.#layout()
+      .then(() => Promise.all(ROLES.map((role) => this.#looks.fresh(role))))
+      .catch(() => this.#setup.layout())
+      .catch(() => undefined);
+  }
+}
+
+function unfit(collection: string, fault: string): AppError {
+  return storeUnfit(
+    `What was asked for needs an index of '${collection}' that cannot be read by now. The server's log says what its operator can do.`,
+    new Error(fault),
+  );
+}
+
+function isOfOther(error: unknown): boolean {
+  return error instanceof AppError && codeOf(error.cause) === CODES.otherIdentity;
+}
+
+function told(error: unknown): unknown {
+  return error instanceof MongoRefusal ? storeUnfit(error.brief, error) : error;
+}
+
+function everyReally(ms: number, work: () => void): () => void {
+  const timer = setInterval(work, ms).unref();
+  return () => clearInterval(timer);
+}

@@ -1,0 +1,18 @@
+import { AppError } from '../errors.ts';
+import type { Ending } from '../engine/edge.ts';
+import { ClientGoneError, StallError, StoppedError } from '../engine/stall-timer.ts';
+
+/**
+ * How an answer ended: `whole`; or cut because its client closed the connection, took no byte for too long, the store did
+ * not answer, the server stopped, or something is wrong with the server itself.
+ */
+export type End = 'whole' | 'client' | 'stalled' | 'store' | 'stop' | 'fault';
+
+export function endOf(cut: Ending['cut']): End {
+  if (cut === null) return 'whole';
+  const { reason } = cut;
+  if (reason instanceof ClientGoneError) return 'client';
+  if (reason instanceof StallError) return 'stalled';
+  if (reason instanceof StoppedError) return 'stop';
+  return reason instanceof AppError ? 'store' : 'fault';
+}

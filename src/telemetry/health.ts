@@ -1,0 +1,96 @@
+import type { Reply } from '../engine/edge.ts';
+import { json } from '../http/reply.ts';
+import { jsonAnswer, type Route } from '../http/route.ts';
+import { AppError } from '../errors.ts';
+import { named, Type, type Static } from '../schema.ts';
+import { serializerOf } from '../rows/serializers.ts';
+import type { Store } from '../store/store.ts';
+
+export interface HealthOptions {
+  readonly store: Pick<Store, 'ping'>;
+  /** Whether the server is about to stop: whoever sends it requests shall look for another one. */
+  readonly isDraining: () => boolean;
+}
+
+const HEALTH = named(
+  'Health',
+  Type.Object(
+    {
+      status: Type.Unsafe<'alive' | 'ready' | 'not ready'>({
+        type: 'string',
+        enum: ['alive', 'ready', 'not ready'],
+        description: 'the answer in a word',
+      }),
+      reasons: Type.Array(Type.String({ description: 'a sentence' }), {
+        description: 'everything that speaks against sending requests',
+      }),
+    },
+    { additionalProperties: false, description: 'how the server is' },
+  ),
+);
+const serialize = serializerOf(HEALTH);
+
+const NOT_CACHED = { 'cache-control': 'no-store' };
+const LOOK_AGAIN_SECONDS = '5';
+
+/** GET /livez: the process answers. */
+export const getLiveness: Route = {
+  method: 'GET',
+  path: '/livez',
+  access: 'probe',
+  cost: 'watch',
+  id: 'getLiveness',
+  tag: 'Server',
+  summary: 'Whether the process answers',
+  answers: {
+    200: jsonAnswer('The process is running', HEALTH, ['Cache-Control'], {
+      request: '/livez',
+      answer: { status: 'alive', reasons: [] },
+    }),
+  },
+  handler: () => status(200, { status: 'alive', reasons: [] }),
+};
+
+/** GET /readyz: 200 when requests are welcome here, else 503 with every reason. */
+export function getReadiness({ store, isDraining }: HealthOptions): Route {
+  return {
+    method: 'GET',
+    path: '/readyz',
+    access: 'probe',
+    cost: 'watch',
+    id: 'getReadiness',
+    tag: 'Server',
+    summary: 'Whether requests are welcome',
+    answers: {
+      200: jsonAnswer('The server takes requests', HEALTH, ['Cache-Control'], {
+        request: '/readyz',
+        answer: { status: 'ready', reasons: [] },
+      }),
+      503: jsonAnswer('The server takes no requests, for all these reasons', HEALTH, [
+        'Cache-Control',
+        'Retry-After',
+      ]),
+    },
+    handler: async () => {
+      const { all, some } = await faultsOf(store);
+      const reasons = [...(isDraining() ? ['the server is stopping'] : []), ...all];
+      return reasons.length === 0
+        ? status(200, { status: 'ready', reasons: [...some] })
+        : status(503, { status: 'not ready', reasons }, { 'retry-after': LOOK_AGAIN_SECONDS });
+    },
+  };
+}
+
+/** Why no request is welcome, and what cannot be asked for though the rest can. */
+async function faultsOf(store: Pick<Store, 'ping'>): Promise<{ all: string[]; some: readonly string[] }> {
+  try {
+    return { all: [], some: await store.ping() };
+  } catch (error) {
+    if (error instanceof AppError) return { all: [error.message], some: [] };
+    throw error;
+  }
+}
+
+function status(code: 200 | 503, value: Static<typeof HEALTH>, headers: Reply['headers'] = {}): Reply {
+  return json(code, serialize(value), { ...NOT_CACHED, ...headers });
+}

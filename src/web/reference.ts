@@ -1,0 +1,108 @@
+import { readFile } from 'node:fs/promises';
+import { bytes } from '../http/reply.ts';
+import type { Route } from '../http/route.ts';
+import { fingerprint } from '../rows/fingerprint.ts';
+
+/** Scalar's script; beside this file in the checkout and in the package. */
+const BUNDLE = new URL('./scalar.js', import.meta.url);
+
+/** Nothing from elsewhere, no script within the page; Scalar sets styles from its script, which is what 'unsafe-inline' is for. */
+const POLICY = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self' 'unsafe-inline'",
+  "img-src 'self' data:",
+  "font-src 'self' data:",
+  "connect-src 'self'",
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+].join('; ');
+
+const PAGE = `<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>sluice: reference</title>
+<link rel="icon" href="data:,">
+<div id="reference"></div>
+<script src="/docs/scalar.js"></script>
+<script src="/docs/start.js"></script>
+</html>
+`;
+
+/** Every feature that would ask another host is off. */
+const START = `Scalar.createApiReference('#reference', {
+  url: '/openapi.json',
+  withDefaultFonts: false,
+  telemetry: false,
+  defaultOpenAllTags: true,
+  hideClientButton: true,
+  showDeveloperTools: 'never',
+  agent: { disabled: true },
+  mcp: { disabled: true },
+});
+`;
+
+const HTML = 'text/html; charset=utf-8';
+const SCRIPT = 'text/javascript; charset=utf-8';
+
+/** GET /docs: the reference page, made by the reader's browser from /openapi.json, and its two scripts. */
+export function referenceRoutes() {
+  return {
+    page: file('/docs', HTML, 'The reference page', 'getReference', () => Buffer.from(PAGE)),
+    start: file('/docs/start.js', SCRIPT, 'The script that opens the page', 'getReferenceStart', () =>
+      Buffer.from(START),
+    ),
+    script: file('/docs/scalar.js', SCRIPT, "The page's renderer", 'getReferenceScript', () =>
+      readFile(BUNDLE),
+    ),
+  } satisfies Record<string, Route>;
+}
+
+function file(
+  path: string,
+  type: string,
+  summary: string,
+  id: string,
+  read: () => Buffer | Promise<Buffer>,
+): Route {
+  const contentWithTag = lazily(async () => {
+    const content = await read();
+    return { content, etag: `"${fingerprint(content)}"` };
+  });
+  const [media = ''] = type.split(';');
+  return {
+    method: 'GET',
+    path,
+    access: 'open',
+    cost: 'page',
+    id,
+    tag: 'Server',
+    summary,
+    headers: ['If-None-Match'],
+    answers: {
+      200: {
+        description: 'As it was built with the server',
+        headers: ['ETag', 'Cache-Control'],
+        content: { [media]: { schema: { type: 'string' } } },
+      },
+      304: { description: 'It is the one that If-None-Match names', headers: ['ETag'] },
+    },
+    problems: ['invalid-header', 'precondition-failed'],
+    handler: async () => {
+      const { content, etag } = await contentWithTag();
+      return bytes(200, content, {
+        'content-type': type,
+        'content-security-policy': POLICY,
+        'cache-control': 'no-cache',
+        etag,
+      });
+    },
+  };
+}
+
+function lazily<T>(make: () => Promise<T>): () => Promise<T> {
+  let made: Promise<T> | null = null;
+  return () => (made ??= make());
+}

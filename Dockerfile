@@ -19,4 +19,4 @@ USER node
 VOLUME /data
 EXPOSE 3000
 HEALTHCHECK --interval=10s --timeout=5s CMD ["node", "-e", "fetch('http://127.0.0.1:3000/livez').then((r) => process.exit(r.ok ? 0 : 1))"]
-CMD ["node", "dist/cli.js", "serve"]
+CMD ["node", "dist/process/cli.js", "serve"]

@@ -25,7 +25,7 @@ const UNLIMITED = { PORT: '0', SAMPLE: 'off', RATE_LIMIT: 'off', STREAM_LIMIT: '
 /** Requests a minute of the limited ones. */
 const RATE = 100;
 
-const own = { role: 'own', file: '../dist/cli.js', args: ['serve'] } as const;
+const own = { role: 'own', file: '../dist/process/cli.js', args: ['serve'] } as const;
 
 /** Who is measured. */
 export const CANDIDATES = {

@@ -7,7 +7,7 @@ import type { Ground } from './kinds/kind.ts';
 import { runToEnd } from './process.ts';
 import type { StoreName } from './results.ts';
 
-const CLI = join(import.meta.dirname, '../dist/cli.js');
+const CLI = join(import.meta.dirname, '../dist/process/cli.js');
 /** mongod's cache: all of a million items, and most of ten million. */
 const CACHE_GB = Math.max(0.5, Math.min(4, Math.floor(totalmem() / 2 ** 30 / 4)));
 

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { CANDIDATES, programOf, type CandidateName } from './candidates.ts';
 import type { OpenGround } from './ground.ts';
@@ -44,7 +45,7 @@ export class Lineup {
     if (running) return running;
     const upstream = name === 'bare uWS' ? (await this.#subject('sluice')).process.url : null;
     const here = programOf(name, this.#ground.environment, upstream);
-    const program = revision ? { ...here, file: join(revision.directory, 'dist/cli.js') } : here;
+    const program = revision ? { ...here, file: programIn(revision.directory) } : here;
     const process = await startProcess(program);
     this.#assertEngine(name, process.announced);
     const subject = { name: label, program, process };
@@ -57,4 +58,10 @@ export class Lineup {
     if (process.env.REQUIRE_ALL && CANDIDATES[name].role === 'own' && engine !== 'uWebSockets.js')
       throw new Error(`the engine is ${String(engine)}, not uWebSockets.js`);
   }
+}
+
+/** The built program of a checkout; up to 0.1 it stood at the top of dist. */
+function programIn(directory: string): string {
+  const [now, before] = [join(directory, 'dist/process/cli.js'), join(directory, 'dist/cli.js')];
+  return existsSync(now) ? now : before;
 }

@@ -21,8 +21,8 @@ const DIST = join(ROOT, 'dist');
 /** Written last: without it a build was broken off. */
 const STAMP = join(DIST, '.built');
 
-const WASM = 'serialize/transcode.wasm';
-const SCALAR = 'docs/scalar.js';
+const WASM = 'rows/wasm/transcode.wasm';
+const SCALAR = 'web/scalar.js';
 const ASSETS = [WASM, SCALAR, 'import/sample', 'web/page'];
 
 const WASM_FLAGS = [
@@ -47,7 +47,7 @@ else if (!ifStale || (await isStale())) await build();
 
 async function build() {
   await rm(DIST, { recursive: true, force: true });
-  const sources = await filesOf('serialize', (name) => name.endsWith('.as.ts'));
+  const sources = await filesOf('rows/wasm', (name) => name.endsWith('.as.ts'));
   if (await isOlder(join(SRC, WASM), sources)) await buildWasm();
   if (await isOlder(join(SRC, SCALAR), [])) await buildScalar();
   await compile();
@@ -56,10 +56,7 @@ async function build() {
 }
 
 async function isStale() {
-  return isOlder(
-    STAMP,
-    await filesOf('.', (name) => !/^(serialize\/transcode\.wasm|docs\/scalar\.js)$/.test(name)),
-  );
+  return isOlder(STAMP, await filesOf('.', (name) => name !== WASM && name !== SCALAR));
 }
 
 async function compile() {
@@ -75,7 +72,7 @@ async function buildWasm() {
   const { default: asc } = await import('assemblyscript/asc');
   let wasm;
   const { error, stderr } = await asc.main(
-    ['transcode.as.ts', '--baseDir', join(SRC, 'serialize'), '-o', 'transcode.wasm', ...WASM_FLAGS],
+    ['transcode.as.ts', '--baseDir', join(SRC, 'rows/wasm'), '-o', 'transcode.wasm', ...WASM_FLAGS],
     {
       writeFile: (name, contents) => {
         if (name === 'transcode.wasm') wasm = contents;

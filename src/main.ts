@@ -17,9 +17,9 @@ import { OverloadGuard, type OverloadProbe } from './access/overload.ts';
 import { StreamSlots } from './access/stream-slots.ts';
 import { queueOpener } from './queue/open.ts';
 import { createTranscoder } from './rows/transcoder.ts';
-import { LASTING_MS, lastingReader } from './store/retrying-reader.ts';
+import { createReaders } from './store/readers.ts';
+import { RETRY_MS } from './store/retrying-reader.ts';
 import { openStore } from './store/open.ts';
-import { sharingReader } from './store/memory-budget.ts';
 import { Slots } from './store/slots.ts';
 import type { Store } from './store/store.ts';
 import type { Logger } from './telemetry/log.ts';
@@ -50,7 +50,7 @@ export interface Server {
 
 export interface ServerOptions {
   /** How long a stream waits for a store that is away. Milliseconds; 30 s by default. */
-  readonly lastingMs?: number;
+  readonly retryMs?: number;
   /** Called once when this process can never use its store again: it is to end at once, without closing the server. */
   readonly onStoreLost?: (error: StoreLostError) => void;
   /** How long nobody else touches an export whose worker is silent. Milliseconds; 10 s by default. */
@@ -91,7 +91,7 @@ async function start(
   config: Config,
   log: Logger,
   {
-    lastingMs = LASTING_MS,
+    retryMs = RETRY_MS,
     quietMs = QUIET_MS,
     leaseMs = LEASE_MS,
     onStoreLost,
@@ -111,7 +111,7 @@ async function start(
     maxMemoryBytes: config.maxMemoryBytes,
     ...(overloadProbe && { probe: overloadProbe }),
   });
-  const metrics = new Metrics({
+  const metrics: Metrics = new Metrics({
     openStreams: () => streams.open,
     runningExports: () => exporter.running,
     exports: () => exporter.counts,
@@ -149,10 +149,9 @@ async function start(
   const now = () => new Date();
   const jobs = new Jobs({ records: store.exports, perClient: config.EXPORT_LIMIT, now });
   const { files } = store;
-  const sharing = sharingReader(store.items, slots);
-  const lasting = lastingReader(sharing, { lastingMs, onRetry: metrics.retried });
-  const exporter = new Exporter({
-    ...{ jobs, files, items: store.items, lasting, transcoder, log, now, leaseMs, pause },
+  const { streams: chains } = createReaders(store.items, slots, { retryMs, onRetry: metrics.retried });
+  const exporter: Exporter = new Exporter({
+    ...{ jobs, files, items: store.items, streams: chains, transcoder, log, now, leaseMs, pause },
     ttlMs: config.EXPORT_TTL,
     openQueue: await queueOpener(config, log, () => jobs.storeId()),
   });
@@ -161,8 +160,7 @@ async function start(
     items: {
       ...reading,
       items: store.items,
-      sharing,
-      lasting,
+      streams: chains,
       idType: config.ID_TYPE,
       stalled: metrics.stalled,
     },

@@ -7,7 +7,7 @@ import process from 'node:process';
 
 const built = join(import.meta.dirname, '../dist/.built');
 if (existsSync(built)) {
-  await import('../dist/cli.js');
+  await import('../dist/process/cli.js');
 } else {
   process.stderr.write(
     'sluice: there is no build yet. Run `npm ci`, or `npm run build` after `npm ci --ignore-scripts`.\n',

@@ -25,7 +25,7 @@ async function productionCheckout(t: TestContext): Promise<string> {
 }
 
 test('a build that is newer than src is left alone', async () => {
-  const built = join(await cli(), '..', '.built');
+  const built = join(await cli(), '../..', '.built');
   const before = await stat(built);
   await run(process.execPath, [join(ROOT, 'src/build.mjs'), '--if-stale']);
   assert.equal((await stat(built)).mtimeMs, before.mtimeMs);
@@ -46,15 +46,15 @@ test('npm start without a build says what to run', async (t) => {
 
 test('a checkout that was built before runs without development dependencies', async (t) => {
   const folder = await productionCheckout(t);
-  await cp(join(await cli(), '..'), join(folder, 'dist'), { recursive: true });
+  await cp(join(await cli(), '../..'), join(folder, 'dist'), { recursive: true });
   const { stdout } = await run(process.execPath, ['src/start.mjs', 'serve', '--help'], { cwd: folder });
   assert.match(stdout, /^Usage: sluice serve/);
 });
 
 test('a build that was broken off is not started', async (t) => {
   const folder = await productionCheckout(t);
-  await mkdir(join(folder, 'dist'));
-  await writeFile(join(folder, 'dist/cli.js'), 'throw new Error("half a build")');
+  await mkdir(join(folder, 'dist/process'), { recursive: true });
+  await writeFile(join(folder, 'dist/process/cli.js'), 'throw new Error("half a build")');
   await assert.rejects(run(process.execPath, ['src/start.mjs', 'serve'], { cwd: folder }), {
     stderr: /there is no build yet/,
   });

@@ -203,7 +203,7 @@ test('streams of a replica set of three', async (t) => {
 
   await t.test('no member is left: a stream is cut, and never ended', async (t) => {
     const settings = { MONGODB_URI: set.uri, RATE_LIMIT: 'off' };
-    const impatient = await serverOn(t, settings, { lastingMs: 2_000 });
+    const impatient = await serverOn(t, settings, { retryMs: 2_000 });
     const { ids, whole } = await pull(new URL(impatient.url), '/items/stream', 0.1, async () => {
       await Promise.all(set.members.map((member) => member.kill()));
     });

@@ -174,7 +174,7 @@ for (const storeName of STORES)
     const jobs = new Jobs({ records: atRecords.port(store.exports), perClient: 1_000, now });
     const own = new Jobs({ records: store.exports, perClient: 1_000, now });
     const exporter: Exporter = new Exporter({
-      ...{ jobs, now, items: store.items, lasting: store.items, files: atFiles.files(store.files) },
+      ...{ jobs, now, items: store.items, streams: store.items, files: atFiles.files(store.files) },
       transcoder: createTranscoder(slots).transcoder,
       log: { info: () => undefined, warn: () => undefined, error: () => undefined },
       leaseMs: 10_000,

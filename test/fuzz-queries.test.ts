@@ -11,6 +11,7 @@ import { BSON, Int32, type Document } from '../src/store/bson.ts';
 import type { Plan } from '../src/store/store.ts';
 import { createTranscoder } from '../src/rows/transcoder.ts';
 import { Directory } from '../src/store/directory.ts';
+import { createReaders } from '../src/store/readers.ts';
 import { testLmdb } from './support/lmdb.ts';
 import { NEVER } from './support/reading.ts';
 
@@ -133,7 +134,12 @@ test(`${RUNS} random queries: the rows that were asked for and no others, or a c
   const common = { transcoder, limits, cacheControl: 'private, no-cache' };
   const failures: unknown[] = [];
   const { serve } = createApp({
-    items: { ...common, items: store.items, sharing: store.items, lasting: store.items, idType: undefined },
+    items: {
+      ...common,
+      items: store.items,
+      streams: createReaders(store.items, slots, { retryMs: 0 }).streams,
+      idType: undefined,
+    },
     users: { ...common, users: store.users, now: Date.now },
     exports: {
       jobs: new Jobs({ records: store.exports, perClient: 1, now: () => new Date() }),

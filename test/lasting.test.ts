@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { storeUnavailable } from '../src/errors.ts';
 import type { Batch } from '../src/store/batch.ts';
-import { lastingReader } from '../src/store/retrying-reader.ts';
-import { sharingReader } from '../src/store/memory-budget.ts';
+import { retryingReader } from '../src/store/retrying-reader.ts';
+import { memoryBudget } from '../src/store/memory-budget.ts';
 import { NEVER } from './support/reading.ts';
 
 const PLAN = { order: 'id', direction: 1 } as const;
@@ -14,7 +14,7 @@ const AWAY = storeUnavailable(new Error('away'));
 function reader(...answers: (Batch | Error)[]) {
   const pauses: number[] = [];
   let [time, asked] = [0, 0];
-  const rows = lastingReader(
+  const rows = retryingReader(
     {
       confirm: () => Promise.resolve(),
       read: () => {
@@ -25,7 +25,7 @@ function reader(...answers: (Batch | Error)[]) {
       },
     },
     {
-      lastingMs: 30_000,
+      retryMs: 30_000,
       now: () => time,
       pause: (ms, signal) => {
         signal.throwIfAborted();
@@ -69,7 +69,7 @@ test('who has left is not waited for', async () => {
 
 test('a read that hangs is given up when its time is over', async () => {
   let aborted = false;
-  const rows = lastingReader(
+  const rows = retryingReader(
     {
       confirm: () => Promise.resolve(),
       read: (_plan, _from, _size, signal) =>
@@ -80,7 +80,7 @@ test('a read that hangs is given up when its time is over', async () => {
           });
         }),
     },
-    { lastingMs: 20 },
+    { retryMs: 20 },
   );
   await assert.rejects(rows.read(PLAN, {}, SIZE, NEVER), { code: 'store-unavailable' });
   assert.ok(aborted);
@@ -90,7 +90,7 @@ test('many readers at once get smaller batches, by what all hold and have asked 
   const slots = { held: 0 };
   const sizes: number[] = [];
   let answer: () => void = () => undefined;
-  const rows = sharingReader(
+  const rows = memoryBudget(
     {
       confirm: () => Promise.resolve(),
       read: (_plan, _from, { bytes }) => {

@@ -138,7 +138,10 @@ test('windows that end one after another are given back one after another', () =
 
 test('a million addresses fit into 100 MB, each with a counter of its own', async (t) => {
   const [count, most] = process.env.LONG ? [1_000_000, 100] : [100_000, 50];
-  const { stdout } = await promisify(execFile)(process.execPath, [...childProgram('address-flood.ts'), String(count)]);
+  const { stdout } = await promisify(execFile)(process.execPath, [
+    ...childProgram('address-flood.ts'),
+    String(count),
+  ]);
   const megabytes = Number(stdout) / 1e6;
   t.diagnostic(`${count} addresses took ${megabytes.toFixed(1)} MB`);
   assert.ok(megabytes > 1 && megabytes < most, `${megabytes} MB`);

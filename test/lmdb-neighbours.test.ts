@@ -166,9 +166,13 @@ async function killImport(t: TestContext, { server, settings, kill }: Killing): 
 
 /** Kills a process that writes many small transactions, once so many of its calls were acknowledged. */
 async function killWriter(t: TestContext, { settings, kill, acknowledged }: Killing): Promise<void> {
-  const writing = spawn(process.execPath, [...childProgram('lmdb-writer.ts'), settings.DATA_DIR ?? '', String(kill), '1000'], {
-    stdio: ['ignore', 'pipe', 'inherit'],
-  });
+  const writing = spawn(
+    process.execPath,
+    [...childProgram('lmdb-writer.ts'), settings.DATA_DIR ?? '', String(kill), '1000'],
+    {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    },
+  );
   t.after(() => writing.kill('SIGKILL'));
   const ended = once(writing, 'exit');
   let calls = 0;

@@ -17,6 +17,7 @@ import { problemsByStatus } from '../src/http/openapi/document.ts';
 import { createTranscoder } from '../src/rows/transcoder.ts';
 import { BSON } from '../src/store/bson.ts';
 import { Directory } from '../src/store/directory.ts';
+import { createReaders } from '../src/store/readers.ts';
 import type { Store } from '../src/store/store.ts';
 import { AnswerCheck } from './support/answer-check.ts';
 import { firstColumn } from './support/documents.ts';
@@ -250,7 +251,12 @@ async function serverOnFakes(t: TestContext) {
   const fake = failingStore(store, () => twist.failing);
   const common = { transcoder, limits: { maxLimit: 100, maxOffset: 1000 }, cacheControl: 'no-cache' };
   const { serve, routes } = createApp({
-    items: { ...common, items: fake.items, sharing: fake.items, lasting: fake.items, idType: 'string' },
+    items: {
+      ...common,
+      items: fake.items,
+      streams: createReaders(fake.items, slots, { retryMs: 0 }).streams,
+      idType: 'string',
+    },
     users: { ...common, users: fake.users, now: Date.now },
     exports: {
       jobs: new Jobs({ records: fake.exports, perClient: 100, now: () => new Date() }),

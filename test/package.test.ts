@@ -95,7 +95,7 @@ test('the image is built in one stage and runs in another: as nobody special, wi
   assert.equal(last('VOLUME'), own.DATA_DIR);
   assert.match(last('HEALTHCHECK'), /127\.0\.0\.1:3000\/livez/);
   const [program, cli, ...command] = JSON.parse(last('CMD')) as string[];
-  assert.deepEqual([program, cli], ['node', 'dist/cli.js']);
+  assert.deepEqual([program, cli], ['node', 'dist/process/cli.js']);
   const { stdout } = await runCli([...command, '--help']);
   assert.match(stdout, /^Usage: sluice serve/);
 });

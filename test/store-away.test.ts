@@ -76,7 +76,7 @@ async function streamsOn(t: TestContext, options: ServerOptions) {
 }
 
 test('a stream whose MongoDB is gone for longer than it waits is cut, never ended', async (t) => {
-  const streams = await streamsOn(t, { lastingMs: 500 });
+  const streams = await streamsOn(t, { retryMs: 500 });
   if (!streams) return;
   await streams.member.kill();
   for (const { reader } of streams.readers)

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { join, posix } from 'node:path';
 import { test } from 'node:test';
 
 const ROOT = join(import.meta.dirname, '..');
@@ -10,12 +10,12 @@ const sources = readdirSync(join(ROOT, 'src'), { recursive: true, encoding: 'utf
 
 /** A library, and the only files that may import it. */
 const OWNERS: [library: string, files: RegExp][] = [
-  ['uWebSockets.js', /^http\/uws\/library\.ts$/],
+  ['uWebSockets.js', /^engine\/uws\/library\.ts$/],
   ['mongodb', /^store\/mongo(\.ts|\/)/],
   ['lmdb', /^store\/lmdb\.ts$/],
   ['bson', /^store\/bson\.ts$/],
   ['node:zlib', /^(stream\/(compress|crc32|pieces)|import\/open|pull\/decode)\.ts$/],
-  ['fast-json-stringify', /^serialize\/serializers\.ts$/],
+  ['fast-json-stringify', /^rows\/serializers\.ts$/],
   ['negotiator', /^http\/negotiate\.ts$/],
   ['pino', /^telemetry\/log\.ts$/],
   ['env-schema', /^config\.ts$/],
@@ -24,12 +24,12 @@ const OWNERS: [library: string, files: RegExp][] = [
   ['cli-progress', /^terminal\/bar\.ts$/],
   ['ioredis', /^redis\/connect\.ts$/],
   ['@sinclair/typebox', /^schema\.ts$/],
-  ['ajv', /^http\/validate\.ts$/],
+  ['ajv', /^input\/validate\.ts$/],
   ['prom-client', /^telemetry\/metrics\.ts$/],
   ['uuid', /^users\/id\.ts$/],
   ['bullmq', /^queue\/bullmq\.ts$/],
   ['p-queue', /^queue\/local\.ts$/],
-  ['rate-limiter-flexible', /^limiter\/redis\.ts$/],
+  ['rate-limiter-flexible', /^access\/redis\.ts$/],
 ];
 
 test('each library is imported in one place', () => {
@@ -51,7 +51,7 @@ test('the environment and the exit of the process belong to the command line and
   const offenders = sources.filter(
     ({ path, text }) =>
       /process\.(env|exit\b)/.test(text) &&
-      !['commands.ts', 'main.ts', 'config.ts', 'http/uws/library.ts'].includes(path),
+      !['process/commands.ts', 'main.ts', 'config.ts', 'engine/uws/library.ts'].includes(path),
   );
   assert.deepEqual(
     offenders.map(({ path }) => path),
@@ -60,7 +60,7 @@ test('the environment and the exit of the process belong to the command line and
 });
 
 test('the program hears signals before it loads anything else', () => {
-  const cli = sources.find(({ path }) => path === 'cli.ts')?.text ?? '';
+  const cli = sources.find(({ path }) => path === 'process/cli.ts')?.text ?? '';
   const imported = [...cli.matchAll(/^import .* from '(.*)';$/gm)].map(([, name]) => name);
   assert.deepEqual(imported, ['./signals.ts']);
   assert.ok(cli.indexOf('hearSignals()') < cli.indexOf("import('./commands.ts')"));
@@ -78,11 +78,52 @@ test('the client knows the server by its answers only', () => {
   );
 });
 
-test('resources import ports, never adapters', () => {
+/**
+ * The folders and top-level files of src, in layers: each imports only what stands further up in this list, types included. So
+ * no two import each other.
+ */
+const LAYERS: readonly (readonly string[])[] = [
+  ['schema.ts', 'version.ts'],
+  ['errors.ts'],
+  ['terminal', 'redis'],
+  ['store'],
+  ['rows'],
+  ['stream'],
+  ['engine'],
+  ['access', 'input', 'queue'],
+  ['http'],
+  ['pages', 'telemetry', 'web'],
+  ['items', 'users'],
+  ['exports', 'import'],
+  ['pull'],
+  ['config.ts', 'app.ts'],
+  ['main.ts'],
+  ['process'],
+];
+
+const layerOf = (path: string) => LAYERS.findIndex((layer) => layer.includes(path.split('/')[0] ?? ''));
+
+test('every folder belongs to a layer and imports only from layers below it', () => {
+  const upwards = sources.flatMap(({ path, text }) => {
+    const own = layerOf(path);
+    assert.ok(own >= 0, `${path} belongs to no layer`);
+    const imported = [...text.matchAll(/(?:from|import\()\s*'(\.[^']+)'/g)].map(([, name = '']) =>
+      posix.join(posix.dirname(path), name),
+    );
+    return imported
+      .filter((other) => other.split('/')[0] !== path.split('/')[0] && layerOf(other) >= own)
+      .map((other) => `${path} -> ${other}`);
+  });
+  assert.deepEqual(upwards, []);
+});
+
+test('only the composition root names the adapters of a port', () => {
   const offenders = sources.filter(
     ({ path, text }) =>
-      /^(items|users|exports)\//.test(path) &&
-      /from '\.\.\/(store\/(mongo|lmdb|directory)|queue\/(local|bullmq)|http\/(uws|node|engine))/.test(text),
+      !/^(main\.ts|process\/|store\/|queue\/|engine\/|access\/)/.test(path) &&
+      /from '\.\.?\/(store\/(mongo|lmdb|directory)|queue\/(local|bullmq)|engine\/(uws|node|engine))/.test(
+        text,
+      ),
   );
   assert.deepEqual(
     offenders.map(({ path }) => path),

@@ -17,7 +17,7 @@ export interface PullScenario {
   readonly parallel: number;
 }
 
-const CLI = join(import.meta.dirname, '../../dist/cli.js');
+const CLI = join(import.meta.dirname, '../../dist/process/cli.js');
 
 export const pull: Kind<PullScenario> = {
   /** The file a pull makes must have these bytes. */

@@ -1,6 +1,12 @@
-import type { Config } from '../config.ts';
 import type { Limiter } from './limiter.ts';
 import { createMemoryLimiter } from './memory.ts';
+import type { Policy } from './policy.ts';
+
+interface LimiterSettings {
+  readonly REDIS_URL?: string;
+  /** null: RATE_LIMIT is off. */
+  readonly rateLimit: Policy | null;
+}
 
 interface Log {
   warn(details: object, message: string): void;
@@ -9,7 +15,7 @@ interface Log {
 
 /** The limiter the settings name: in Redis when there is a URL, which loads its adapter, else in this process; null when RATE_LIMIT is off. */
 export async function openLimiter(
-  { REDIS_URL: url, rateLimit: policy }: Pick<Config, 'REDIS_URL' | 'rateLimit'>,
+  { REDIS_URL: url, rateLimit: policy }: LimiterSettings,
   log: Log,
 ): Promise<Limiter | null> {
   if (policy === null) return null;

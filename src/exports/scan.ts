@@ -4,9 +4,9 @@ import { planOf } from '../items/query.ts';
 import { streamForm, TYPE_OF_FORMAT, type StreamForm } from '../items/stream-form.ts';
 import type { Transcoder } from '../rows/rows.ts';
 import { orRelease, type Batch } from '../store/batch.ts';
-import { chain, FIRST_BATCH, planBehind, type ChainReader } from '../stream/chain.ts';
+import { chain, FIRST_BATCH, planBehind } from '../stream/chain.ts';
 import type { FileStore } from '../store/files.ts';
-import type { Identity, ItemStore, Plan } from '../store/store.ts';
+import type { ChainReader, Identity, ItemStore, Plan } from '../store/store.ts';
 import { ahead } from '../stream/prefetch.ts';
 import { pieceCodecs } from '../stream/pieces.ts';
 import { ExportFile } from './file.ts';
@@ -19,7 +19,7 @@ const DEPTH = 2;
 export interface ScanOptions {
   readonly items: ItemStore;
   /** Reads what has begun: it waits for a store that is away. */
-  readonly lasting: ChainReader;
+  readonly streams: ChainReader;
   readonly transcoder: Transcoder;
   readonly files: FileStore;
 }
@@ -112,18 +112,18 @@ export class Scan {
   }
 
   async *#segments(signal: AbortSignal): AsyncGenerator<Segment, void, undefined> {
-    const { lasting } = this.#options;
+    const { streams } = this.#options;
     const { request } = this.#job;
     // The collection before the time: what has the time is then never another one.
     const own = await this.#collection(signal);
     const plan = { ...planOf(request), ...own, ...(await this.#pointInTime(signal)) };
     const kept = this.#kept;
-    const first = await lasting.read(plan, kept ? { after: kept.bookmark } : {}, FIRST_BATCH, signal);
+    const first = await streams.read(plan, kept ? { after: kept.bookmark } : {}, FIRST_BATCH, signal);
     const form = await orRelease(first, () => this.#form(plan, first, signal));
     const encoder = await orRelease(first, () => form.encoder());
     const head = kept === null ? form.head : request.format === 'json' ? ',' : '';
     try {
-      yield* segmentsOf(chain(lasting, plan, first, Infinity, signal), encoder, plan, {
+      yield* segmentsOf(chain(streams, plan, first, Infinity, signal), encoder, plan, {
         head,
         tail: form.tail,
       });

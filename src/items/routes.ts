@@ -9,7 +9,7 @@ import { itemToJson } from '../rows/item.ts';
 import type { Transcoder } from '../rows/rows.ts';
 import { documentOf, type Batch } from '../store/batch.ts';
 import type { Bookmark } from '../store/bookmark.ts';
-import type { ChainReader } from '../stream/chain.ts';
+import type { StreamReader } from '../store/readers.ts';
 import type { ItemStore } from '../store/store.ts';
 import { candidateIds, idTypeLookup, parseId, type DetectedIdType, type IdType } from './id.ts';
 import { ITEM } from './item.ts';
@@ -19,10 +19,7 @@ import { streamItems } from './stream.ts';
 
 export interface ItemOptions {
   readonly items: ItemStore;
-  /** Reads what a stream begins with: less than asked for while many hold theirs. */
-  readonly sharing: ChainReader;
-  /** Reads what a stream has begun: it waits for a store that is away. */
-  readonly lasting: ChainReader;
+  readonly streams: StreamReader;
   readonly transcoder: Transcoder;
   readonly limits: PageLimits;
   /** undefined: looked up in the collection. */

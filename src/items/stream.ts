@@ -6,7 +6,8 @@ import { checkMark } from '../pages/mark.ts';
 import type { Transcoder } from '../rows/rows.ts';
 import { noneOf, orRelease, type Batch } from '../store/batch.ts';
 import type { Bookmark } from '../store/bookmark.ts';
-import { chain, chainAfter, firstSize, planBehind, type ChainReader } from '../stream/chain.ts';
+import { chain, chainAfter, firstSize, planBehind } from '../stream/chain.ts';
+import type { StreamReader } from '../store/readers.ts';
 import type { From, ItemStore, Plan } from '../store/store.ts';
 import { CHECKPOINT_MS, CheckpointEncoder } from '../stream/checkpoints.ts';
 import { CHECKPOINT, END, FAILURE } from '../stream/control-lines.ts';
@@ -24,10 +25,7 @@ import { readStreamQuery, STREAM_QUERY, type StreamQuery } from './stream-query.
 
 export interface StreamOptions {
   readonly items: ItemStore;
-  /** Reads what a stream begins with: less than asked for while many hold theirs. */
-  readonly sharing: ChainReader;
-  /** Reads what a stream has begun: it waits for a store that is away. */
-  readonly lasting: ChainReader;
+  readonly streams: StreamReader;
   readonly transcoder: Transcoder;
   readonly idType: (signal: AbortSignal) => Promise<DetectedIdType>;
   /** A clock in milliseconds. */
@@ -103,8 +101,7 @@ export function streamItems(options: StreamOptions): Route {
 function streamHandler(options: StreamOptions): Route['handler'] {
   const {
     items,
-    sharing,
-    lasting,
+    streams,
     transcoder,
     now = () => performance.now(),
     stalled = () => () => undefined,
@@ -116,7 +113,7 @@ function streamHandler(options: StreamOptions): Route['handler'] {
     const { limit } = query;
     const { plan, from } = await beginningOf(query, options, request.signal);
     // The first batch is read before the head is sent: a store that is away is a 503, not a cut stream.
-    const first = await sharing.read(plan, from, firstSize(limit), request.signal);
+    const first = await streams.begin(plan, from, firstSize(limit), request.signal);
     const rest = planBehind(plan, first);
     const columns = () => columnsOfRows(items, rest, first, limit, request.signal);
     const form = await orRelease(first, () => streamForm(type, query, transcoder, columns));
@@ -127,12 +124,12 @@ function streamHandler(options: StreamOptions): Route['handler'] {
       const spaced = (rows: AsyncIterable<Batch>) =>
         query.checkpoints ? withMoments(rows, noneOf(first), CHECKPOINT_MS) : rows;
       const batches = {
-        first: spaced(chain(lasting, plan, first, limit, sink.signal)),
+        first: spaced(chain(streams, plan, first, limit, sink.signal)),
         observer: { stalled, rows: (count: number) => void (request.notes.rows += count) },
         again: {
           plan,
           after: (bookmark: Bookmark, given: number) =>
-            spaced(chainAfter(lasting, rest, bookmark, limit - given, sink.signal)),
+            spaced(chainAfter(streams, rest, bookmark, limit - given, sink.signal)),
         },
       };
       if (!query.checkpoints) {

@@ -7,7 +7,7 @@ import { readFileSync } from 'node:fs';
 function transcodeModule(): WebAssembly.Module {
   if (compiled) return compiled;
   if (typeof WebAssembly === 'undefined') throw new Error('this runtime has no WebAssembly');
-  compiled = new WebAssembly.Module(readFileSync(new URL('./transcode.wasm', import.meta.url)));
+  compiled = new WebAssembly.Module(readFileSync(new URL('./wasm/transcode.wasm', import.meta.url)));
   return compiled;
 }
 

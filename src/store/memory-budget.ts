@@ -1,5 +1,5 @@
 import type { Slots } from './slots.ts';
-import type { ChainReader } from '../stream/chain.ts';
+import type { ChainReader } from './store.ts';
 
 /**
  * What a batch may have while all others hold, or have asked for, less than so many bytes; the last one is never passed. A
@@ -16,7 +16,7 @@ const SHARES = [
  * in batches that cost least; hundreds that all stall within a second cost two small batches each until they give them
  * back, and not two large ones, whose memory the process would keep.
  */
-export function sharingReader(rows: ChainReader, slots: Pick<Slots, 'held'>): ChainReader {
+export function memoryBudget(rows: ChainReader, slots: Pick<Slots, 'held'>): ChainReader {
   /** Bytes on their way, which have no slot yet. */
   let asked = 0;
   return {

@@ -1,4 +1,3 @@
-import type { Config } from '../config.ts';
 import type { StoreLostError } from '../errors.ts';
 import type { Slots } from './slots.ts';
 import type { Store } from './store.ts';
@@ -13,6 +12,12 @@ export interface OpenOptions {
   readonly onLost?: (error: StoreLostError) => void;
 }
 
+export interface StoreSettings {
+  readonly MONGODB_URI?: string;
+  readonly MONGODB_MANAGE_INDEXES: boolean;
+  readonly DATA_DIR: string;
+}
+
 interface Log {
   warn(message: string): void;
   info(message: string): void;
@@ -20,7 +25,7 @@ interface Log {
 
 /** The store the settings name: MongoDB when there is a URI, else the embedded one. */
 export async function openStore(
-  config: Config,
+  config: StoreSettings,
   slots: Slots,
   log: Log,
   { bulk = false, onLost }: OpenOptions = {},

@@ -1,16 +1,16 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { AppError } from '../errors.ts';
 import { bounded } from './deadline.ts';
-import type { ChainReader } from '../stream/chain.ts';
+import type { ChainReader } from './store.ts';
 
 /** An election takes 10 s by default, a container that is started again less; nobody keeps a client waiting longer. */
-export const LASTING_MS = 30_000;
+export const RETRY_MS = 30_000;
 const FIRST_PAUSE_MS = 50;
 const LONGEST_PAUSE_MS = 1_000;
 
-export interface LastingOptions {
+export interface RetryOptions {
   /** How long one read is asked for again in all. Milliseconds. */
-  readonly lastingMs: number;
+  readonly retryMs: number;
   /** Called before each time that a read is asked for again. */
   readonly onRetry?: () => void;
   /** A clock in milliseconds. */
@@ -22,14 +22,14 @@ export interface LastingOptions {
 /**
  * A reader for those who have begun and would rather wait than break off: what fails with `store-unavailable`, or hangs, is
  * asked for again, from the same bookmark and so without loss or repetition, after pauses of 50 ms to 1 s. After
- * `lastingMs` in all it rejects as the reader does.
+ * `retryMs` in all it rejects as the reader does.
  */
-export function lastingReader(
+export function retryingReader(
   rows: ChainReader,
-  { lastingMs, onRetry, now = () => performance.now(), pause = sleepFor }: LastingOptions,
+  { retryMs, onRetry, now = () => performance.now(), pause = sleepFor }: RetryOptions,
 ): ChainReader {
   const last = async <T>(signal: AbortSignal, ask: (limited: AbortSignal) => Promise<T>): Promise<T> => {
-    const end = now() + lastingMs;
+    const end = now() + retryMs;
     for (let wait = FIRST_PAUSE_MS; ; wait = Math.min(2 * wait, LONGEST_PAUSE_MS)) {
       try {
         return await bounded(end - now(), signal, ask);

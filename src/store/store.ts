@@ -104,6 +104,9 @@ export interface RowReader {
   get(id: Bookmark, signal: AbortSignal): Promise<Batch | null>;
 }
 
+/** What a chain needs of a reader. */
+export type ChainReader = Pick<RowReader, 'read' | 'confirm'>;
+
 /**
  * The items: rows with `_id`, `category` (string) and `price` (finite number). Implementations: mongo.ts, lmdb.ts;
  * test/store.contract.ts runs on each.

@@ -1,10 +1,7 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { orRelease, type Batch } from '../store/batch.ts';
 import type { Bookmark } from '../store/bookmark.ts';
-import type { Plan, RowReader, Size } from '../store/store.ts';
-
-/** What a chain is read from. */
-export type ChainReader = Pick<RowReader, 'read' | 'confirm'>;
+import type { ChainReader, Plan, Size } from '../store/store.ts';
 
 /** What a batch aims at while the reader is fast: large enough to cost little each, small enough to hold two a stream. */
 const TARGET_BYTES = 768 * 1024;

@@ -1,6 +1,5 @@
 import { isatty } from 'node:tty';
 import { pino, type Logger } from 'pino';
-import type { Config } from '../config.ts';
 import { loggableError } from './loggable-error.ts';
 
 /** A pipe takes so many bytes in one piece (PIPE_BUF): lines of several workers never mix. */
@@ -10,8 +9,13 @@ const WAITING_LOG = 16 * 1024 * 1024;
 
 export type { Logger };
 
+export interface LogSettings {
+  readonly LOG_LEVEL: string;
+  readonly LOG_FORMAT: 'auto' | 'json' | 'pretty';
+}
+
 /** The log on standard output: a line of JSON each time, or one for people (see LOG_FORMAT). */
-export async function createLog(config: Pick<Config, 'LOG_LEVEL' | 'LOG_FORMAT'>): Promise<Logger> {
+export async function createLog(config: LogSettings): Promise<Logger> {
   const { LOG_LEVEL: level, LOG_FORMAT: format } = config;
   const options = { level, serializers: { err: (error: unknown) => loggableError(error) } };
   const output = pino.destination({ dest: 1, sync: false, maxWrite: WHOLE_WRITE, maxLength: WAITING_LOG });

@@ -8,7 +8,7 @@ import type { TestContext } from 'node:test';
 import { buildProgram } from '../../bench/compiled.ts';
 import { testEnvironment } from './server.ts';
 
-const CLI = join(import.meta.dirname, '../../dist/cli.js');
+const CLI = join(import.meta.dirname, '../../dist/process/cli.js');
 let built: Promise<void> | null = null;
 
 /** The program of the checkout, as `npm start` runs it; built before, where src is newer. */

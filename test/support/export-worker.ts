@@ -67,7 +67,7 @@ export class Worker {
     let work: Work = () => Promise.resolve(null);
     this.#exporter = new Exporter({
       ...{ items, now, log, jobs: this.jobs, files: hooked(store.files, hooks) },
-      lasting: {
+      streams: {
         confirm: (...call) => items.confirm(...call),
         read: (plan, from, ...more) => {
           hooks.reads?.(from);

@@ -21,7 +21,7 @@ const NOTHING = Buffer.alloc(0);
 
 /**
  * While one batch is compressed on another thread the next one is filled; the writer waits when both are full. So a
- * stalled reader costs two batches, the output of one, the compressor's own memory and a chunk.
+ * stalled reader costs a batch, the output of another, the compressor's own memory and a chunk.
  */
 export class Compressor implements Sink {
   readonly chunkBytes = BATCH_BYTES;
@@ -174,7 +174,10 @@ export class Compressor implements Sink {
   private async writeChunk(): Promise<void> {
     const chunk = this.chunk.subarray(0, this.gathered);
     this.gathered = 0;
-    await this.sink.write(chunk);
+    const full = this.sink.write(chunk);
+    if (!full) return;
+    this.spare = NOTHING; // its bytes are compressed: a reader who stalls need not keep it
+    await full;
   }
 
   private nothingIsDue(): void {

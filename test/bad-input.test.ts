@@ -64,7 +64,7 @@ const PAGE_CASES: [query: string, code: string, parameter: string][] = [
   ['cursor=%00', 'invalid-cursor', 'cursor'],
   [`cursor=${cursorById}=`, 'invalid-cursor', 'cursor'],
   [`cursor=${cursorById.slice(0, -1)}`, 'invalid-cursor', 'cursor'],
-  [`cursor=${'A'.repeat(3000)}`, 'invalid-parameter', 'cursor'],
+  [`cursor=${'A'.repeat(12_289)}`, 'invalid-parameter', 'cursor'],
   [`cursor=${cursorById}&sort=id_desc`, 'cursor-mismatch', 'cursor'],
   [`cursor=${cursorById}&category=a`, 'cursor-mismatch', 'cursor'],
   [`cursor=${cursorById}&sort=price_asc`, 'cursor-mismatch', 'cursor'],

@@ -59,10 +59,10 @@ test("a collection of users that is another application's is not served, items a
   const strange: Loose = { _id: 'root', name: 'r', email: 'r@r', password: 'hash' };
   await db.collection<Loose>('users').insertOne(strange);
   const { store, warnings } = await openStore(t, uri);
-  const unavailable = (error: unknown) => error instanceof AppError && error.code === 'store-unavailable';
+  const unfit = (error: unknown) => error instanceof AppError && error.code === 'store-unfit';
   const size = { rows: 10, bytes: PLENTY };
-  await assert.rejects(store.users.read({ order: 'id', direction: 1 }, {}, size, NEVER), unavailable);
-  await assert.rejects(store.users.change('ada', countUp), unavailable);
+  await assert.rejects(store.users.read({ order: 'id', direction: 1 }, {}, size, NEVER), unfit);
+  await assert.rejects(store.users.change('ada', countUp), unfit);
   assert.deepEqual(warnings, [
     "Users are not served from the collection 'users': it holds documents that are no users of this server.",
   ]);

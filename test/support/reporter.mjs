@@ -16,11 +16,17 @@ export default async function* reporter(source) {
 async function* told(source) {
   /** @type {Map<string, string[]>} tests by the reason why they were skipped */
   const skipped = new Map();
+  /** @type {Map<string, number>} milliseconds that the tests of a file took one after another */
+  const took = new Map();
   for await (const event of source) {
     if (event.type === 'test:pass' && event.data.skip) {
       const reason = event.data.skip === true ? 'no reason given' : event.data.skip;
       const name = `${relative(process.cwd(), event.data.file ?? '')}: ${event.data.name}`;
       skipped.set(reason, [...(skipped.get(reason) ?? []), name]);
+    }
+    if ((event.type === 'test:pass' || event.type === 'test:fail') && event.data.nesting === 0) {
+      const file = relative(process.cwd(), event.data.file ?? '');
+      took.set(file, (took.get(file) ?? 0) + event.data.details.duration_ms);
     }
     if (
       event.type === 'test:diagnostic' &&
@@ -31,9 +37,16 @@ async function* told(source) {
         const message = `skipped, ${reason}:\n    ${names.join('\n    ')}`;
         yield { ...event, data: { ...event.data, message } };
       }
+      yield { ...event, data: { ...event.data, message: `slowest files: ${slowest(took)}` } };
     }
     // Starts and ends go together: the reporter counts one by the other.
     if (process.env.TEST_SUMMARY && ['test:start', 'test:pass'].includes(event.type)) continue;
     yield event;
   }
+}
+
+/** @param {Map<string, number>} took */
+function slowest(took) {
+  const files = [...took].sort(([, a], [, b]) => b - a).slice(0, Number(process.env.TEST_SLOWEST ?? 10));
+  return files.map(([file, ms]) => `${file} ${Math.round(ms / 1000)} s`).join(', ');
 }

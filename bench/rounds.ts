@@ -1,6 +1,7 @@
 import type { OpenGround } from './ground.ts';
 import type { Effort, Kind, Proof, Subject } from './kinds/kind.ts';
 import { besideStreams } from './kinds/beside-streams.ts';
+import { clients } from './kinds/clients.ts';
 import { exports } from './kinds/exports.ts';
 import { requests } from './kinds/requests.ts';
 import { slowReader } from './kinds/slow-reader.ts';
@@ -19,6 +20,7 @@ const KINDS: { readonly [K in Measurement['kind']]: KindOf<Extract<Measurement, 
   partitions,
   pull,
   stream,
+  clients,
   requests,
   exports,
   users,

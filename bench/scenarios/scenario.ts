@@ -1,5 +1,6 @@
 import type { CandidateName } from '../candidates.ts';
 import type { BesideStreamsScenario } from '../kinds/beside-streams.ts';
+import type { ClientsScenario } from '../kinds/clients.ts';
 import type { PartitionsScenario } from '../kinds/partitions.ts';
 import type { PullScenario } from '../kinds/pull.ts';
 import type { ExportsScenario } from '../kinds/exports.ts';
@@ -34,6 +35,7 @@ export interface Placed {
 
 export type Measurement =
   | StreamScenario
+  | ClientsScenario
   | PartitionsScenario
   | PullScenario
   | RequestsScenario

@@ -77,6 +77,12 @@ export function streams(rows: number): Scenario[] {
       set: 'default',
       on: { mongodb: ['sluice'], lmdb: ['sluice'] },
     },
+    {
+      ...{ kind: 'clients', group: 'streams', set: 'default', path: STREAM },
+      name: 'stream-node-fetch',
+      shows: "by Node's fetch with its default headers",
+      on: { mongodb: ['sluice'], lmdb: ['sluice'] },
+    },
     ...[1, 2, 4].map((parts): Scenario => ({
       ...whole,
       kind: 'partitions',

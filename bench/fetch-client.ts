@@ -1,0 +1,19 @@
+/**
+ * node bench/fetch-client.ts URL
+ *
+ * Reads a stream with Node's own fetch and its default headers, and says in one line of JSON how long that took, how many
+ * rows came, and in how many chunks.
+ */
+const LF = 0x0a;
+
+const started = performance.now();
+const response = await fetch(process.argv[2] ?? '');
+if (!response.ok || !response.body) throw new Error(`status ${response.status}`);
+let [rows, chunks] = [0, 0];
+for await (const chunk of response.body as unknown as AsyncIterable<Uint8Array>) {
+  chunks++;
+  for (let at = chunk.indexOf(LF); at >= 0; at = chunk.indexOf(LF, at + 1)) rows++;
+}
+const seconds = (performance.now() - started) / 1000;
+const coding = response.headers.get('content-encoding') ?? '';
+process.stdout.write(`${JSON.stringify({ seconds, rows, chunks, coding })}\n`);

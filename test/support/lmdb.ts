@@ -1,4 +1,4 @@
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
@@ -11,11 +11,12 @@ import { NAMES } from '../../src/store/lmdb/tables.ts';
 import { countBytes, itemCount } from '../../src/store/lmdb/write.ts';
 import { Slots } from '../../src/store/slots.ts';
 import type { OpenStore } from '../store.contract.ts';
+import { removeDirectory } from './directory.ts';
 
 /** A directory that is gone after the test. */
 export async function testDirectory(t: TestContext): Promise<string> {
   const directory = await mkdtemp(join(tmpdir(), 'sluice-lmdb-'));
-  t.after(() => rm(directory, { recursive: true, force: true }));
+  t.after(() => removeDirectory(directory));
   return directory;
 }
 

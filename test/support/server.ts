@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
@@ -8,6 +8,7 @@ import { readConfig } from '../../src/config.ts';
 import { startServer, type Server, type ServerOptions } from '../../src/main.ts';
 import { BSON, type Document } from '../../src/store/bson.ts';
 import { AnswerCheck } from './answer-check.ts';
+import { removeDirectory } from './directory.ts';
 import { testMongo } from './mongod.ts';
 
 export type StoreName = 'lmdb' | 'mongodb';
@@ -27,7 +28,7 @@ export async function testEnvironment(
   environment: Record<string, string> = {},
 ): Promise<NodeJS.ProcessEnv> {
   const directory = await mkdtemp(join(tmpdir(), 'sluice-test-'));
-  t.after(() => rm(directory, { recursive: true, force: true }));
+  t.after(() => removeDirectory(directory));
   return {
     PORT: '0',
     SAMPLE: 'off',

@@ -2,7 +2,10 @@ import { isIPv4 } from 'node:net';
 
 const MAPPED_PREFIX = Buffer.from('00000000000000000000ffff', 'hex');
 
-/** An address of 4 or 16 bytes as text: IPv4 also for IPv4-mapped ones, so that a client is one client on any listener. */
+/**
+ * Formats an address of 4 or 16 bytes as text. IPv4-mapped addresses become IPv4, so that a client has the same
+ * address on every listener.
+ */
 export function addressFromBytes(bytes: Uint8Array): string {
   if (bytes.length === 4) return bytes.join('.');
   if (bytes.length !== 16) return '';
@@ -20,7 +23,7 @@ export function addressFromBytes(bytes: Uint8Array): string {
   return `${text.slice(0, start).replace(/:$/, '')}::${text.slice(start + longest.length).replace(/^:/, '')}`;
 }
 
-/** The text node gives for a peer, in the same form as `addressFromBytes`. */
+/** Converts node's text for a peer to the form of `addressFromBytes`. */
 export function addressFromText(text: string | undefined): string {
   if (text === undefined) return '';
   const mapped = text.toLowerCase().startsWith('::ffff:') ? text.slice(7) : '';

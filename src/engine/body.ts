@@ -1,12 +1,12 @@
 import { AppError } from '../errors.ts';
 
 /**
- * Bytes above the limit that are still read and thrown away before an answer goes out. A client that writes its whole
- * body before it reads would else have its answer destroyed by the reset that closing on unread bytes sends.
+ * Bytes above the limit that are still read and discarded before an answer is sent. Closing a connection that has
+ * unread bytes sends a reset, which would destroy the answer of a client that writes its whole body before it reads.
  */
 const DRAINED = 1024 * 1024;
 
-/** Collects a request's body up to a limit, whether or not anybody asks for it, and knows when it has all come. */
+/** Collects a request's body up to a limit, even when no handler reads it, and tells when all of it has arrived. */
 export class BodyCollector {
   private readonly limit: number;
   private readonly keep: boolean;
@@ -18,7 +18,10 @@ export class BodyCollector {
   private drainedWaiter: ((whole: boolean) => void) | null = null;
   private drained: boolean | null = null;
 
-  /** `announced`: the length that Content-Length says, or null. `keep` false: read and ignored, the body is empty. */
+  /**
+   * `announced`: the value of Content-Length, or null. `keep` false: the body is read and discarded, and `body`
+   * resolves with no bytes.
+   */
   constructor(limit: number, announced: number | null, keep: boolean) {
     this.limit = limit;
     this.keep = keep;
@@ -36,7 +39,7 @@ export class BodyCollector {
     if (this.received > this.limit + DRAINED) this.settleDrained(false);
   }
 
-  /** The last byte has come. */
+  /** Called after the last byte. */
   finish(): void {
     if (this.state === 'coming') {
       this.state = 'whole';
@@ -45,13 +48,13 @@ export class BodyCollector {
     this.settleDrained(true);
   }
 
-  /** The client is gone: what has not come never will. */
+  /** Called when the client is gone: the rest of the body will never arrive. */
   abort(reason: unknown): void {
     if (this.state === 'coming') this.refuse('lost', reason);
     this.settleDrained(false);
   }
 
-  /** The whole body. Rejects with `body-too-large`, or with the reason of `abort`. */
+  /** Resolves with the whole body. Rejects with AppError `body-too-large`, or with the reason of `abort`. */
   body(): Promise<Uint8Array> {
     switch (this.state) {
       case 'whole':
@@ -65,7 +68,10 @@ export class BodyCollector {
     }
   }
 
-  /** Calls back, at once or later, when an answer may go out: true when the whole body was read, false when it is not worth waiting for. */
+  /**
+   * Calls back, now or later, when an answer may be sent: with true when the whole body was read, with false when the
+   * rest is not worth waiting for.
+   */
   whenDrained(callback: (whole: boolean) => void): void {
     if (this.drained !== null) callback(this.drained);
     else this.drainedWaiter = callback;

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 
-/** What keeps a server from listening, by the code of the system's error. */
+/** Why a server cannot listen, by the code of the system error. */
 const REASONS: Readonly<Record<string, string>> = {
   EADDRINUSE: 'the address is taken by another process',
   EACCES: 'this user may not listen there: ports below 1024 need a right of their own',
@@ -9,17 +9,17 @@ const REASONS: Readonly<Record<string, string>> = {
   ENOTFOUND: 'the name of the host is not known',
 };
 
-/** Takes an address for a moment, and gives it back; rejects with the system's error when it cannot be had. */
+/** Binds an address briefly and releases it. Rejects with the system error when the address is not available. */
 export type Probe = (host: string, port: number) => Promise<void>;
 
-/** The error of a server that cannot listen, which says why; `cause` is the system's. */
+/** Creates the error of a server that cannot listen. Its message tells why; `cause` is the system error. */
 export function cannotListen(host: string, port: number, cause: unknown): Error {
   const code = cause instanceof Error && 'code' in cause ? String(cause.code) : '';
   const message = cause instanceof Error ? cause.message : String(cause);
   return new Error(`Cannot listen on ${host}:${port}: ${REASONS[code] ?? message}.`, { cause });
 }
 
-/** The same where the library that failed does not say why: a probe of the address finds out. */
+/** Creates the same error for a library that does not report why it failed: a probe of the address finds the reason. */
 export async function whyNotListening(host: string, port: number, probe: Probe = bind): Promise<Error> {
   try {
     await probe(host, port);

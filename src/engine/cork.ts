@@ -1,8 +1,8 @@
 import type { HttpResponse } from './uws/library.ts';
 
 /**
- * What `action` returns, run with the response corked: all it writes travels in one piece. It must write at most
- * CORK_BYTES.
+ * Runs `action` with the response corked, so that everything it writes is sent in one piece, and returns its result.
+ * `action` must write at most CORK_BYTES.
  */
 export function corked<T>(response: Pick<HttpResponse, 'cork'>, action: () => T): T {
   let result: T | undefined;
@@ -13,8 +13,8 @@ export function corked<T>(response: Pick<HttpResponse, 'cork'>, action: () => T)
 }
 
 /**
- * The most that one cork may carry, status, headers and chunk frame included. uWebSockets.js collects a cork in a buffer
- * of 16 KiB; a write that does not fit into the rest of it is lost while the socket is full (seen as wrong bytes with
- * half of the slow readers).
+ * The most bytes that one cork may carry, including status, headers and chunk frame. uWebSockets.js collects a cork
+ * in a buffer of 16 KiB. A write that does not fit into the rest of that buffer is lost while the socket is full
+ * (seen as wrong bytes with half of the slow readers).
  */
 export const CORK_BYTES = 16_000;

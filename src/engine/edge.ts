@@ -1,121 +1,137 @@
 import type { Sink } from '../stream/sink.ts';
 
 /**
- * The edge port: what lies between an HTTP engine and the application. An engine turns bytes of a connection into a
- * Request, asks `serve`, and puts the Reply on the wire. Handlers never see a socket: cork, abort, framing and header
- * rules exist once, in the engine. Engines: uws.ts (uWebSockets.js), node.ts (node:http).
+ * The edge port: the boundary between an HTTP engine and the application. An engine turns the bytes of a connection
+ * into a Request, calls `serve`, and puts the Reply on the wire. Handlers never see a socket: cork, abort, framing
+ * and header rules exist once, in the engine. Engines: uws.ts (uWebSockets.js), node.ts (node:http).
  *
- * Promises of every engine:
+ * Every engine promises:
  * - No input and no rejected promise kills the process.
- * - A request whose framing is ambiguous (duplicate Content-Length or Host, Transfer-Encoding other than chunked, a
- *   body on GET or HEAD) is answered by closing the connection: a 400 would let a pipelined request run.
- * - `Request.signal` is aborted when the client is gone, the reader stalls longer than `stallTimeoutMs`, or the engine stops for good.
- * - A stream reply whose `run` rejects is cut (no final chunk); one whose `run` resolves is ended cleanly.
- * - HEAD never carries a body; 204 and 304 carry neither body nor Content-Length. Body `none` means Content-Length 0, but
- *   no Content-Length at all on an answer to HEAD, 204 and 304.
+ * - A request with ambiguous framing (duplicate Content-Length or Host, Transfer-Encoding other than chunked, a body
+ *   on GET or HEAD) is answered by closing the connection. A 400 would let a pipelined request run.
+ * - `Request.signal` is aborted when the client is gone, when the reader stalls longer than `stallTimeoutMs`, or when
+ *   the engine stops for good.
+ * - A stream reply whose `run` rejects is cut (no final chunk). A stream reply whose `run` resolves is ended cleanly.
+ * - HEAD never carries a body; 204 and 304 carry neither body nor Content-Length. Body `none` means Content-Length 0,
+ *   except on an answer to HEAD and on 204 and 304, which then have no Content-Length at all.
  * - Header names and values are checked: CR, LF, NUL never reach the wire (TypeError, answered as 500).
  */
 export interface Request {
   readonly method: string;
-  /** Path as it came, percent-encoded, without the query. Always begins with `/`. */
+  /** The path as received: percent-encoded, without the query. Always begins with `/`. */
   readonly path: string;
-  /** Raw query without `?`; empty when there is none. */
+  /** The raw query without `?`; empty when there is none. */
   readonly query: string;
-  /** Lower-case names; repeated headers joined by `, `. latin1 text. */
+  /** Names in lower case; repeated headers joined by `, `. Values are latin1 text. */
   readonly headers: Readonly<Record<string, string | undefined>>;
   /** The peer's address as text (IPv4, or IPv6 without brackets). */
   readonly address: string;
   readonly signal: AbortSignal;
   readonly notes: Notes;
-  /** The whole body, at most `bodyLimit` bytes: rejects with AppError `body-too-large` above. Empty when there is none. */
+  /**
+   * Resolves with the whole body, at most `bodyLimit` bytes; empty when there is none. Rejects with AppError
+   * `body-too-large` when the body is larger.
+   */
   body(): Promise<Uint8Array>;
 }
 
-/** What becomes known of a request on its way, for its line in the log and for the metrics: whoever knows it writes it. */
+/** Facts about a request for its log line and for the metrics. Each field is set by the code that learns it. */
 export interface Notes {
-  /** The path of its resource, such as `/items/{id}`; null when no resource has the path. */
+  /** The path of the resource, such as `/items/{id}`; null when no resource has the path. */
   route: string | null;
-  /** What its route says it costs: see Cost in admit.ts. */
+  /** The cost that the route declares: see Cost in access/admission.ts. */
   cost: string;
-  /** Who asks, as the limits name clients: an address or network, or `key:` and a key's name; empty while unknown. */
+  /**
+   * The client that sent the request, as the limits name it: an address or network, or `key:` and a key's name. Empty
+   * while unknown.
+   */
   client: string;
   /** Rows in the answer so far. */
   rows: number;
-  /** The error that became the answer, when it is one of status 5xx. */
+  /** The error behind the answer when its status is 5xx. */
   failure: unknown;
 }
 
-/** How an answer came to its end. */
+/** How an answer ended. */
 export interface Ending {
-  /** The status that was sent; 0: none was, because the connection was lost before. */
+  /** The status that was sent. 0 means that none was sent, because the connection was lost first. */
   readonly status: number;
-  /** Bytes of the body that were handed to the connection, as they travel (compressed). */
+  /** Bytes of the body handed to the connection, in the form sent (compressed). */
   readonly bytes: number;
-  /** Why it was cut before its end; null: it went out whole. */
+  /** Why the answer was cut; null when all of it was sent. */
   readonly cut: { readonly reason: unknown } | null;
 }
 
-/** An answer as a value. Header names are lower-case. The engine adds Content-Length or chunked framing, and Date. */
+/**
+ * An answer as a value. Header names are in lower case. The engine adds Content-Length or chunked framing, and Date.
+ */
 export interface Reply {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Body;
-  /** Called once, when the answer is out or will never be. Must not throw. */
+  /** Called once, when the answer is complete or will never be. Must not throw. */
   readonly settled?: (ending: Ending) => void;
 }
 
 export type Body =
   | { readonly kind: 'none' }
-  /** `length` for HEAD: what Content-Length says although no body follows. */
+  /** For HEAD. `length` is the value of Content-Length, although no body follows. */
   | { readonly kind: 'head'; readonly length: number }
   | { readonly kind: 'bytes'; readonly bytes: Uint8Array }
   | FileBody
   | StreamBody;
 
-/** A body of known length, any part of which can be had. It becomes a stream before it comes to an engine: see range.ts. */
+/**
+ * A body of known length that can be read from any offset. http/range.ts turns it into a stream before it reaches an
+ * engine.
+ */
 export interface FileBody {
   readonly kind: 'file';
   readonly length: number;
-  /** Writes the bytes from `start` to `end`, exclusive. Nothing is held until it is called. */
+  /** Writes the bytes from `start` to `end`, exclusive. Holds no resources until it is called. */
   readonly write: (sink: Sink, start: number, end: number) => Promise<void>;
 }
 
 export interface StreamBody {
   readonly kind: 'stream';
-  /** How many bytes `run` writes, where that is known: then it is announced, and the answer not chunked. */
+  /**
+   * The number of bytes that `run` writes, when known. It is then sent as Content-Length, and the answer is not
+   * chunked.
+   */
   readonly length?: number;
   /**
-   * `run` writes everything to the sink and neither ends nor fails it: the engine does, by how the promise settles. It
-   * holds resources from the start, so it is called exactly once, also when the client is gone by then (`sink.signal` is aborted).
+   * Writes everything to the sink and neither ends nor fails it: the engine does that when the promise settles. The
+   * body holds resources from the start, so `run` is called exactly once, even when the client is already gone
+   * (`sink.signal` is then aborted).
    */
   readonly run: (sink: Sink) => Promise<void>;
 }
 
-/** The application as the engine sees it. It never rejects for a caller's mistake; what it rejects with is a bug (500). */
+/** The application as the engine sees it. It never rejects for a client's mistake; a rejection is a bug (500). */
 export type Serve = (request: Request) => Promise<Reply>;
 
 export interface EngineOptions {
   readonly serve: Serve;
-  /** Bytes a request body may have. */
+  /** The largest request body, in bytes. */
   readonly bodyLimit: number;
-  /** A stream's reader that takes no byte for so long is cut. Milliseconds. */
+  /** A stream is cut when its reader takes no byte for this long. Milliseconds. */
   readonly stallTimeoutMs: number;
   /**
-   * After the last answer of a stop, for how long nothing must come until idle connections are closed: a client that has
-   * its next request on the way still gets it answered. Milliseconds.
+   * How long the engine waits, after the last answer of a stop and without a new request, before it closes idle
+   * connections. A client whose next request is already on its way still gets an answer. Milliseconds.
    */
   readonly quietMs: number;
-  /** Called with what no handler caught: logging, never throwing. */
+  /** Called with errors that no handler caught. It logs and never throws. */
   readonly onError: (error: unknown, request: Request | null) => void;
 }
 
 export interface Engine {
   readonly name: 'uWebSockets.js' | 'node:http';
-  /** Resolves with the port listened on (`port` 0 picks one). Rejects when the address is taken. */
+  /** Resolves with the port it listens on (`port` 0 picks a free one). Rejects when the address is taken. */
   listen(host: string, port: number): Promise<number>;
   /**
-   * Stops taking connections, lets running requests finish for at most `graceMs`, then cuts what is left. Idle
-   * keep-alive connections are closed. Resolves when everything is closed.
+   * Stops accepting connections, lets running requests finish for at most `graceMs`, then cuts the rest. Closes idle
+   * keep-alive connections. Resolves when everything is closed.
    */
   stop(graceMs: number): Promise<void>;
 }

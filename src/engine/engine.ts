@@ -2,12 +2,12 @@ import type { Engine } from './edge.ts';
 import { createNodeEngine } from './node.ts';
 import { createUwsEngine, type UwsOptions } from './uws.ts';
 
-/** `auto`: uWebSockets.js, and node:http where it cannot load. */
+/** `auto` takes uWebSockets.js, or node:http where uWebSockets.js cannot load. */
 export type EngineChoice = 'auto' | 'uws' | 'node';
 
 /**
- * The engine asked for. `warning` says why `auto` had to take the slower one; null when it did not. Throws when `uws` is
- * asked for and cannot be loaded.
+ * Creates the chosen engine. `warning` tells why `auto` fell back to node:http, which is slower; it is null when
+ * `auto` did not fall back. Throws when the choice is `uws` and the addon cannot be loaded.
  */
 export function createEngine(
   choice: EngineChoice,

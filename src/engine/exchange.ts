@@ -5,20 +5,20 @@ import { failure } from './failure.ts';
 import { newNotes } from './notes.ts';
 import type { Watch } from './stall-timer.ts';
 
-/** What the exchanges of one engine share. */
+/** State that all exchanges of one engine share. */
 export interface Exchanges {
   readonly options: EngineOptions;
   readonly watch: Watch;
-  /** Those under way; an exchange adds and removes itself. */
+  /** Exchanges in progress. An exchange adds and removes itself. */
   readonly open: Set<Exchange>;
-  /** True once the engine stops: answers ask the client to close. */
+  /** True once the engine stops. Replies then tell the client to close the connection. */
   stopping: boolean;
 }
 
-/** What a request says before its body. */
+/** The part of a request that arrives before its body. */
 export type RequestHead = Omit<Request, 'signal' | 'body' | 'notes'>;
 
-/** One request and its answer: what both engines have in common. */
+/** One request and its answer: the behaviour that both engines share. */
 export abstract class Exchange implements Request {
   readonly method: string;
   readonly path: string;
@@ -27,11 +27,11 @@ export abstract class Exchange implements Request {
   readonly address: string;
   readonly notes: Notes = newNotes();
   protected readonly exchanges: Exchanges;
-  /** null when no body is to come. */
+  /** null when the request has no body. */
   protected incoming: BodyCollector | null = null;
   private controller: AbortController | null = null;
   private lostBecause: { readonly reason: unknown } | null = null;
-  /** The answer that is on its way, until it has settled. */
+  /** The reply being sent; null before and after. */
   private answering: Reply | null = null;
 
   constructor(exchanges: Exchanges, head: RequestHead) {
@@ -44,7 +44,7 @@ export abstract class Exchange implements Request {
     exchanges.open.add(this);
   }
 
-  /** Made when somebody asks: most answers are out before anybody could want to stop them. */
+  /** Created on first use, because most answers are complete before any code could abort them. */
   get signal(): AbortSignal {
     if (this.controller === null) {
       this.controller = new AbortController();
@@ -53,13 +53,16 @@ export abstract class Exchange implements Request {
     return this.controller.signal;
   }
 
-  /** The whole body. That of a DELETE is read and ignored: it has no meaning (RFC 9110, 9.3.5). */
+  /**
+   * Resolves with the whole body. The body of a DELETE is read and ignored, because it has no meaning (RFC 9110,
+   * 9.3.5).
+   */
   body(): Promise<Uint8Array> {
     if (this.incoming === null || this.method === 'DELETE') return Promise.resolve(new Uint8Array(0));
     return this.incoming.body();
   }
 
-  /** Asks the application and answers. Never throws. */
+  /** Calls the application and sends its reply. Never throws. */
   run(): void {
     const failed = (error: unknown) => {
       this.report(error);
@@ -72,48 +75,51 @@ export abstract class Exchange implements Request {
     }
   }
 
-  /** Cuts the connection: the client sees that the answer is not whole. */
+  /** Cuts the connection, so that the client sees an incomplete answer. */
   abstract cut(reason: unknown): void;
 
-  /** Puts the answer on the wire. `close`: the connection is not used again. Throws only before anything is written. */
+  /**
+   * Puts the reply on the wire. `close` is true when the connection must not be used again. Throws only before
+   * anything is written.
+   */
   protected abstract send(reply: Reply, close: boolean): void;
 
   protected get lost(): boolean {
     return this.lostBecause !== null;
   }
 
-  /** Bytes of the answer's body that the connection was given. */
+  /** Bytes of the answer's body handed to the connection. */
   protected abstract get bytesSent(): number;
 
-  /** The answer is out. */
+  /** Called when the answer is complete. */
   protected finish(): void {
     this.exchanges.open.delete(this);
     this.settle();
   }
 
-  /** The connection is gone, before the answer was out. True the first time. */
+  /** Called when the connection is gone before the answer was complete. Returns true the first time. */
   protected lose(reason: unknown): boolean {
     if (this.lost) return false;
     this.lostBecause = { reason };
-    this.finish(); // also settles an answer that was under way: as cut
+    this.finish(); // also settles a reply in progress, as cut
     this.controller?.abort(reason);
     this.incoming?.abort(reason);
     return true;
   }
 
-  /** Runs a stream into `sink` and ends or cuts it by how it settles. */
+  /** Runs a stream into `sink`. Ends the sink when the stream resolves, and cuts it when the stream rejects. */
   protected async produce(run: StreamBody['run'], sink: Sink): Promise<void> {
     try {
       await run(sink);
       await sink.end();
     } catch (error) {
-      // Why the signal is aborted is no news: the client went, stalled, or the engine stops.
+      // The abort reason is not reported: the client left or stalled, or the engine stops.
       if (error !== sink.signal.reason && !this.answering?.settled) this.report(error);
       sink.fail(error);
     }
   }
 
-  /** Runs a stream that nobody reads, so that it gives back what it holds. */
+  /** Runs a stream that has no reader, so that it releases its resources. */
   protected runUnread({ run }: StreamBody, reason: unknown): void {
     void this.produce(run, closedSink(reason));
   }
@@ -123,8 +129,8 @@ export abstract class Exchange implements Request {
   }
 
   /**
-   * Answers when the request has been read: closing a connection on unread bytes resets it, and a reset destroys an
-   * answer that the client has not read yet.
+   * Answers once the request has been read. Closing a connection that has unread bytes resets it, and a reset
+   * destroys an answer that the client has not read yet.
    */
   private answerOnceRead(reply: Reply): void {
     if (this.incoming === null) this.answer(reply, false);
@@ -146,7 +152,7 @@ export abstract class Exchange implements Request {
     }
   }
 
-  /** An answer that goes nowhere. It may be a faulty one, even none at all. */
+  /** Releases a reply that is never sent. The reply may be malformed or missing. */
   private giveBack(reply: Partial<Reply> | undefined, reason: unknown): void {
     if (reply?.body?.kind === 'stream') this.runUnread(reply.body, reason);
   }
@@ -164,7 +170,7 @@ export abstract class Exchange implements Request {
 
   private answerFailure(error: unknown): void {
     const failed = failure();
-    // Whoever waits for the end of the answer hears that it became this one.
+    // The `settled` callback of the reply reports this failure instead.
     if (this.answering) this.answering = { ...this.answering, ...failed };
     try {
       this.send(failed, true);

@@ -4,7 +4,7 @@ import type { Reply } from './edge.ts';
 const { status, title } = PROBLEMS.internal;
 const PROBLEM = Buffer.from(JSON.stringify({ type: '/problems/internal', title, status, code: 'internal' }));
 
-/** The engine's own answer when the application failed to make one: says nothing of the reason. */
+/** The engine's own reply when the application failed to produce one. It does not reveal the reason. */
 export function failure(): Reply {
   return {
     status,

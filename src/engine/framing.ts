@@ -1,20 +1,20 @@
-/** In any letters, but ASCII ones: to toLowerCase the Kelvin sign is a k. */
+/** Case-insensitive for ASCII letters only: toLowerCase turns the Kelvin sign into a k. */
 const CHUNKED = /^chunked$/i;
 /** token of RFC 9110, 5.6.2. */
 const METHOD = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
-/** uri-host and port of RFC 9110, 7.2: a name, an IPv4 address or an IPv6 address in brackets; it may be empty. */
+/** uri-host and port of RFC 9110, 7.2: a name, an IPv4 address or an IPv6 address in brackets. It may be empty. */
 const HOST = /^(\[[0-9a-f:.]+\]|[\w.~!$&'()*+,;=%-]*)(:\d*)?$/i;
 
 /**
- * A request's head as both engines read it: names in lower case, values as latin1 text, and how often the names came that
- * say where a message ends and whom it is for.
+ * A request's head as both engines read it: names in lower case, and values as latin1 text. It also notes repeated
+ * headers that say where a message ends or which host it is for.
  */
 export class Head {
-  /** No prototype: a header may be called `__proto__`. */
+  /** Has no prototype, because a header may be named `__proto__`. */
   readonly headers = Object.create(null) as Record<string, string | undefined>;
   private doubled = false;
 
-  /** Takes one header line; repeated ones are joined by `, ` (RFC 9110, 5.3). */
+  /** Adds one header line. Repeated headers are joined by `, ` (RFC 9110, 5.3). */
   add(name: string, value: string): void {
     const earlier = this.headers[name];
     if (earlier === undefined) {
@@ -25,15 +25,15 @@ export class Head {
     this.headers[name] = name === 'cookie' ? `${earlier}; ${value}` : `${earlier}, ${value}`;
   }
 
-  /** Whether a body follows. Its length when it was announced, else null. */
+  /** The length of the body in bytes: 0 when there is none, null when its length was not announced. */
   get bodyLength(): number | null {
     if (this.headers['transfer-encoding'] !== undefined) return null;
     return Number(this.headers['content-length'] ?? 0);
   }
 
   /**
-   * Whether two readers could disagree about where this request ends (request smuggling: RFC 9112, 11.2), whom it is for, or
-   * what it asks. The only safe answer is to close the connection.
+   * Whether two readers could disagree about where this request ends (request smuggling: RFC 9112, 11.2), which host
+   * it is for, or what it requests. The only safe answer is to close the connection.
    */
   ambiguous(method: string): boolean {
     const { host = '', 'content-length': length, 'transfer-encoding': coding } = this.headers;
@@ -44,7 +44,7 @@ export class Head {
       (length !== undefined && coding !== undefined) ||
       (coding !== undefined && !CHUNKED.test(coding)) ||
       (length !== undefined && !/^\d{1,15}$/.test(length)) ||
-      // A body has no meaning there (RFC 9110, 9.3.1), and not every server between client and us reads it.
+      // A body has no meaning there (RFC 9110, 9.3.1), and not every server between the client and us reads it.
       ((method === 'GET' || method === 'HEAD') && this.bodyLength !== 0)
     );
   }

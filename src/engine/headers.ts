@@ -1,19 +1,22 @@
 import type { Reply } from './edge.ts';
 
-/** token of RFC 9110, 5.6.2, in lower case: the port's names are. */
+/** token of RFC 9110, 5.6.2, in lower case, as the port's header names are. */
 const NAME = /^[!#$%&'*+\-.^_`|~0-9a-z]+$/;
-/** field-value of RFC 9110, 5.5: no control character but HTAB. latin1, as on the wire. */
+/** field-value of RFC 9110, 5.5: no control character except HTAB. latin1, as on the wire. */
 const VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
 
-/** What the engine says itself: a second one would contradict it. */
+/** Headers that the engine sets itself. A second one would contradict it. */
 const OWNED = new Set(['connection', 'content-length', 'date', 'keep-alive', 'transfer-encoding', 'upgrade']);
 
-/** More than that is a mistake; it also keeps a head and a piece of body within one cork of uWebSockets.js. */
+/**
+ * The most bytes that a reply's headers may have. More is a mistake; the limit also keeps a head and a piece of body
+ * within one cork of uWebSockets.js.
+ */
 const LONGEST_HEAD = 8000;
 
 /**
- * Checks a reply's status and headers before any of it is on the wire. Returns the bytes the headers take there.
- * TypeError, naming the header but not its value, when one must not be sent.
+ * Checks a reply's status and headers before any of it is on the wire. Returns the number of bytes that the headers
+ * take there. Throws a TypeError when one must not be sent; it names the header but not its value.
  */
 export function checkHead({ status, headers }: Reply): number {
   if (!Number.isInteger(status) || status < 200 || status > 599) {
@@ -33,7 +36,7 @@ export function checkHead({ status, headers }: Reply): number {
   return bytes;
 }
 
-/** Whether the answer has no body whatever the reply says (RFC 9110, 6.4.1). */
+/** Whether the answer has no body, whatever the reply contains (RFC 9110, 6.4.1). */
 export function bodiless(method: string, status: number): boolean {
   return method === 'HEAD' || status === 204 || status === 304;
 }

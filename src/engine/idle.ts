@@ -1,6 +1,6 @@
 const LOOK_MS = 20;
 
-/** Resolves when `idle` has held for `quietMs`, or after `atMostMs`. */
+/** Resolves when `idle` has returned true for `quietMs` without a break, or after `atMostMs`. Both in milliseconds. */
 export function quiet(idle: () => boolean, quietMs: number, atMostMs: number): Promise<void> {
   const until = performance.now() + atMostMs;
   return new Promise((resolve) => {

@@ -8,9 +8,12 @@ import { quiet } from './idle.ts';
 import { cannotListen } from './cannot-listen.ts';
 import { StoppedError, Watch } from './stall-timer.ts';
 
-/** A request's head may have so many bytes: above, 431. */
+/** The largest request head in bytes; a larger one is answered with 431. */
 const HEAD_LIMIT = 16_384;
-/** A head, and the next request on a connection, have to come within this time; a whole request within the other. */
+/**
+ * PATIENCE_MS: the time limit for a request's head, and for the next request on a connection. BODY_PATIENCE_MS: the
+ * time limit for a whole request.
+ */
 const PATIENCE_MS = 10_000;
 const BODY_PATIENCE_MS = 60_000;
 
@@ -19,7 +22,7 @@ export interface NodeOptions extends EngineOptions {
   readonly sharedPort?: boolean;
 }
 
-/** Engine on node:http: slower than uWebSockets.js, and it runs wherever Node does. */
+/** Creates the engine on node:http. It is slower than uWebSockets.js and runs wherever Node runs. */
 export function createNodeEngine(options: NodeOptions): Engine {
   return new NodeEngine(options);
 }
@@ -44,7 +47,7 @@ class NodeEngine implements Engine {
       {
         maxHeaderSize: HEAD_LIMIT,
         insecureHTTPParser: false,
-        requireHostHeader: false, // NodeExchange does
+        requireHostHeader: false, // NodeExchange checks Host
         headersTimeout: PATIENCE_MS,
         keepAliveTimeout: PATIENCE_MS,
         requestTimeout: BODY_PATIENCE_MS,
@@ -81,7 +84,7 @@ class NodeEngine implements Engine {
   private async close(graceMs: number): Promise<void> {
     const { exchanges, server } = this;
     exchanges.stopping = true;
-    // http's own close also closes idle connections at once, on some of which a request is on its way.
+    // http's own close also closes idle connections at once, although a request may be on its way on some of them.
     const closed = new Promise<void>((resolve) => NetServer.prototype.close.call(server, () => resolve()));
     await quiet(() => exchanges.open.size === 0, exchanges.options.quietMs, graceMs);
     for (const exchange of exchanges.open) exchange.cut(new StoppedError());
@@ -90,7 +93,7 @@ class NodeEngine implements Engine {
   }
 }
 
-/** What is not HTTP gets a short answer, and then nothing of that connection is read any more. */
+/** Answers input that is not HTTP with a status and no body, and then closes the connection. */
 function refuse(error: Error & { code?: string }, socket: Duplex): void {
   const status =
     error.code === 'HPE_HEADER_OVERFLOW'

@@ -1,9 +1,9 @@
-/** What is looked at from time to time: an answer whose reader does not take it. */
+/** An object that the watch checks periodically: an answer whose reader is not taking bytes. */
 export interface Watched {
   check(): void;
 }
 
-/** Fails a stream whose reader took nothing for too long. */
+/** The reason with which a stream fails when its reader took nothing for too long. */
 export class StallError extends Error {
   constructor(stallTimeoutMs: number) {
     super(`The client took no byte for ${stallTimeoutMs} ms.`);
@@ -11,7 +11,7 @@ export class StallError extends Error {
   }
 }
 
-/** The client closed the connection before the answer was out. */
+/** The client closed the connection before the answer was complete. */
 export class ClientGoneError extends Error {
   constructor() {
     super('The client closed the connection.');
@@ -27,23 +27,29 @@ export class StoppedError extends Error {
   }
 }
 
-/** A round over all answers is made in so many pieces: thousands of them at once would hold everybody else up for 50 ms. */
+/**
+ * The number of slices in which one round checks all answers. Checking thousands of them at once would block the
+ * event loop for 50 ms.
+ */
 const SLICES = 20;
 
-/** One timer for all blocked answers of an engine; it runs only while there are any. */
+/** One timer for all blocked answers of an engine. It runs only while there are any. */
 export class Watch {
-  /** A reader that takes no byte for so long is cut. */
+  /** An answer is cut when its reader takes no byte for this long. Milliseconds. */
   readonly stallTimeoutMs: number;
-  /** The time in milliseconds, from any start. */
+  /** The current time in milliseconds, counted from an arbitrary start. */
   readonly now: () => number;
   private readonly intervalMs: number;
   private readonly watched = new Set<Watched>();
   /**
-   * Those that this round has still to look at; with slice 0 the next one begins. null: none is under way. An iterator that is
-   * kept and not used would keep every table that the set has had since.
+   * The answers that this round has yet to check; slice 0 begins the next round. null when no round is in progress:
+   * an unused iterator would keep every table that the set has had since in memory.
    */
   private round: Iterator<Watched> | null = null;
-  /** So many are looked at in each slice of this round: all that were there when it began, whoever leaves meanwhile. */
+  /**
+   * The number of answers checked in each slice of this round. It is computed from all that were there when the round
+   * began, even if some leave meanwhile.
+   */
   private share = 0;
   private slice = 0;
   private timer: NodeJS.Timeout | null = null;
@@ -51,14 +57,15 @@ export class Watch {
   constructor(stallTimeoutMs: number, now: () => number = () => performance.now()) {
     this.stallTimeoutMs = stallTimeoutMs;
     this.now = now;
-    // A second is short against the timers this stands in for (10 s) and long against what a check costs (10 us).
+    // One second is short compared with the timers that this replaces (10 s), and long compared with the cost of a
+    // check (10 us).
     this.intervalMs = Math.max(10, Math.min(1000, stallTimeoutMs / 8)) / SLICES;
   }
 
   add(answer: Watched): void {
     this.watched.add(answer);
     if (this.timer !== null) return;
-    this.slice = 1; // who comes first is looked at after a whole interval, too
+    this.slice = 1; // the first answer is also checked only after one full interval
     this.timer = setInterval(() => this.checkSome(), this.intervalMs).unref();
   }
 

@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http';
 import type { Sink } from '../../stream/sink.ts';
 import { StallError, type Watch, type Watched } from '../stall-timer.ts';
 
-/** Large writes suit node:http, whose cost is by the write. */
+/** Writes are large, because the cost of node:http is per write. */
 const CHUNK_BYTES = 65_536;
 
 export interface NodeBodyOptions {
@@ -12,11 +12,13 @@ export interface NodeBodyOptions {
   readonly cut: (reason: unknown) => void;
 }
 
-/** The body of an answer on node:http, chunked or of a length that its head has announced. The head is set before. */
+/**
+ * The body of an answer on node:http: chunked, or of the length that its head announced. The head is set beforehand.
+ */
 export class NodeBody implements Sink, Watched {
   readonly chunkBytes = CHUNK_BYTES;
   readonly signal: AbortSignal;
-  /** Bytes that node was given. */
+  /** Bytes handed to node. */
   sentBytes = 0;
   private readonly options: NodeBodyOptions;
   private state: 'flowing' | 'blocked' | 'over' = 'flowing';
@@ -24,7 +26,7 @@ export class NodeBody implements Sink, Watched {
   private writerWaits: Promise<void> | null = null;
   /** When the reader last took what was buffered. */
   private takenAt = 0;
-  /** Writes that node holds for the kernel. */
+  /** Writes that node still holds for the kernel. */
   private unsent = 0;
   private readonly sent = (): void => {
     this.unsent--;
@@ -39,11 +41,11 @@ export class NodeBody implements Sink, Watched {
   }
 
   write(chunk: Uint8Array): void | Promise<void> {
-    // node keeps a reference to what it could not send at once, and the writer uses its memory again.
+    // node keeps a reference to bytes that it could not send at once, and the writer reuses their memory.
     return this.writeOwned(Buffer.from(chunk));
   }
 
-  /** Writes bytes that nobody changes any more, as the reader takes them. */
+  /** Writes bytes that no code changes any more, at the pace of the reader. */
   async writeAll(bytes: Uint8Array): Promise<void> {
     for (let at = 0; at < bytes.length; at += CHUNK_BYTES) {
       await this.writeOwned(bytes.subarray(at, at + CHUNK_BYTES));
@@ -60,7 +62,7 @@ export class NodeBody implements Sink, Watched {
     return this.wait();
   }
 
-  /** Until the kernel has it all: what node holds is lost when the connection is cut. */
+  /** Resolves when the kernel has everything. Bytes that node still holds are lost when the connection is cut. */
   flush(): void | Promise<void> {
     if (this.unsent === 0 || this.state === 'over') return;
     this.block();
@@ -85,7 +87,7 @@ export class NodeBody implements Sink, Watched {
   check(): void {
     const { response, watch, cut } = this.options;
     const now = watch.now();
-    // Behind another answer on the same connection: it is not this one's reader who stalls.
+    // This answer is queued behind another one on the same connection, so its own reader has not stalled.
     if (response.socket === null) this.takenAt = now;
     else if (now - this.takenAt >= watch.stallTimeoutMs) cut(new StallError(watch.stallTimeoutMs));
   }

@@ -13,9 +13,9 @@ export class NodeExchange extends Exchange {
   private readonly response: ServerResponse;
   private writing: NodeBody | null = null;
 
-  /** Answers a request. What not everybody reads the same way is answered by closing the connection. */
+  /** Answers a request. When readers could disagree about the request, the connection is closed instead. */
   static accept(exchanges: Exchanges, request: IncomingMessage, response: ServerResponse): void {
-    // node reads on in what it has received: behind a request that we refused there may be another.
+    // node continues to parse what it has received, so another request may follow one that was refused.
     if (request.socket.destroyed) return;
     const method = request.method ?? '';
     const head = new Head();
@@ -49,7 +49,7 @@ export class NodeExchange extends Exchange {
       else this.lose(new ClientGoneError());
     });
     response.on('error', (error) => this.cut(error));
-    // An answer that waits for its turn behind another one is not told when the connection goes; its request is.
+    // An answer queued behind another one is not told when the connection closes, but its request is.
     request.on('error', () => this.lose(new ClientGoneError()));
     if (bodyLength !== 0) this.collect(request, bodyLength);
   }
@@ -110,8 +110,8 @@ export class NodeExchange extends Exchange {
 }
 
 /**
- * Version 1.1 with a Host, or 1.0, which knows no transfer coding (RFC 9112, 6.1). Checked here: node's own answer to a
- * missing Host lets a pipelined request run.
+ * Accepts HTTP/1.1 with a Host, and HTTP/1.0, which has no transfer codings (RFC 9112, 6.1). The check is here
+ * because node's own answer to a missing Host lets a pipelined request run.
  */
 function isOurs({ httpVersion, headers }: IncomingMessage): boolean {
   if (httpVersion === '1.0') return headers['transfer-encoding'] === undefined;

@@ -7,53 +7,59 @@ import type { ClientReader } from './client.ts';
 import type { Reply, Request } from '../engine/edge.ts';
 import type { Authenticate } from './keys.ts';
 
-/** Who may ask: everybody, everybody and however often, or who has a key where the server wants keys. */
+/**
+ * Who may send a request. `open`: everybody. `probe`: everybody, at any rate. `keyed`: clients with a valid key,
+ * where the server requires keys.
+ */
 export type Access = 'open' | 'probe' | 'keyed';
 
 /**
- * What a request costs, which decides what bounds it.
+ * The cost of a request, which decides which limits apply to it.
  *
- * - `watch`: answered also when the server has too much to do: what it says then matters most.
- * - `page`: work under way until it is answered, which the guard against overload counts.
- * - `write`: it has a body, whose arrival is its client's matter: not counted as work under way.
+ * - `watch`: answered even when the server is overloaded, because its answer matters most then.
+ * - `page`: counts as work in progress until it is answered. The overload guard counts such work.
+ * - `write`: has a body. Its client determines when the body arrives, so it does not count as work in progress.
  * - `stream`, `download`: holds one of the client's stream slots until it ends.
  */
 export type Cost = 'watch' | 'page' | 'write' | 'stream' | 'download';
 
-/** What a route declares of who may ask and what it costs. */
+/** The access and the cost that a route declares. */
 export interface Demand {
   readonly access: Access;
   readonly cost: Cost;
 }
 
-/** Who asks: a key's name after KEY_PREFIX, or an address; and whether a key is needed to ask at all. */
+/**
+ * The client that sent a request: `KEY_PREFIX` plus the key's name, or a network address. `hasKey` tells whether this
+ * server requires keys.
+ */
 export interface Client {
   readonly name: string;
   readonly hasKey: boolean;
 }
 
-/** What is decided about a request before anything is done for it. */
+/** The decision about a request, made before any other work is done for it. */
 export interface Admission {
-  /** For every answer, also errors: RateLimit and RateLimit-Policy, unless RATE_LIMIT is off. */
+  /** Headers of every answer, errors included: RateLimit and RateLimit-Policy, unless RATE_LIMIT is off. */
   readonly headers: Reply['headers'];
   readonly client: Client;
-  /** Why the request is not let in; null when it is. */
+  /** Why the request is refused; null when it is admitted. */
   readonly refused: AppError | null;
-  /** To be called once, when there is an answer: until then the request is work under way. */
+  /** To be called once, when there is an answer. Until then the request counts as work in progress. */
   readonly done: () => void;
 }
 
 export interface AdmissionOptions {
-  /** Who a client without a key is. */
+  /** Identifies a client without a key. */
   readonly readClient: ClientReader;
-  /** null: nobody needs a key. */
+  /** null: no key is required. */
   readonly authenticate: Authenticate | null;
   /** null: RATE_LIMIT is off. */
   readonly rate: { readonly policy: Policy; readonly limiter: Limiter } | null;
   readonly slots: StreamSlots;
-  /** Why nobody is let in now; null: everybody may. */
+  /** Why requests are refused now; null: they are admitted. */
   readonly overload?: () => AppError | null;
-  /** Is told of the work that is let in. */
+  /** Counts the work that is admitted. */
   readonly backlog?: Pick<Backlog, 'began' | 'done'>;
 }
 
@@ -62,11 +68,11 @@ interface Identity {
   readonly refused: AppError | null;
 }
 
-/** What has no route: a path that no resource has, a method that a resource does not take. */
+/** The demand of a request without a route: no resource has its path, or the resource does not take its method. */
 const UNROUTED: Demand = { access: 'keyed', cost: 'page' };
 const NOTHING = () => undefined;
 
-/** Decides who is let in: by key, by rate, and by open streams. Each request is authenticated once. */
+/** Decides which requests are admitted: by key, by rate, and by open streams. Each request is authenticated once. */
 export class Admissions {
   readonly #options: AdmissionOptions;
   readonly #headers: (taken: Taken) => Reply['headers'];
@@ -79,9 +85,9 @@ export class Admissions {
   }
 
   /**
-   * Counts the request for its client. Whoever has no valid key is counted by address, so that keys cannot be guessed
-   * faster than RATE_LIMIT, and nobody uses up another's requests. `demand` is the route's; null: there is none. Never
-   * throws or rejects.
+   * Counts the request for its client. A client without a valid key is counted by its address, so that keys cannot be
+   * guessed faster than RATE_LIMIT, and no client uses up the requests of another. `demand` is that of the route;
+   * null: there is no route. Never throws or rejects.
    */
   admit(request: Request, demand: Demand | null): Admission | Promise<Admission> {
     const { rate } = this.#options;
@@ -111,7 +117,10 @@ export class Admissions {
     return this.#admission(request, asked, this.#headers(taken), told);
   }
 
-  /** Streams have a bound of their own, and how long a request with a body takes is its client's matter, too. */
+  /**
+   * Streams have a limit of their own. The duration of a request with a body depends on its client, so it is not
+   * counted.
+   */
   #admission(
     { method }: Request,
     { cost }: Demand,
@@ -143,7 +152,7 @@ export class Admissions {
   }
 }
 
-/** Browsers send it without credentials (Fetch, 4.8). */
+/** Browsers send a preflight without credentials (Fetch, 4.8). */
 function isPreflight({ method, headers }: Request): boolean {
   return method === 'OPTIONS' && headers['access-control-request-method'] !== undefined;
 }

@@ -1,16 +1,20 @@
-/** Fewer requests under way are never too many, however slow each is: the pace of a few says nothing. */
+/**
+ * At or below this number of requests in progress there is no backlog, however slow each request is: the pace of a
+ * few requests is no measure.
+ */
 const FEW = 32;
-/** Weight of the newest look at the pace. */
+/** The weight of the newest measurement of the pace. */
 const NEWEST = 0.3;
 
 /**
- * How long a request that comes now would wait: those under way, by the pace at which such are answered (Little's law).
- * Told of requests whose answer is the server's own work; one that waits for its client's bytes is none of them.
+ * Estimates how long a request that arrives now would wait: the requests in progress divided by the pace at which
+ * such requests are answered (Little's law). It counts requests whose answer is the server's own work. A request that
+ * waits for bytes of its client is not counted.
  */
 export class Backlog {
   #underWay = 0;
   #answered = 0;
-  /** Answers a millisecond while there was a backlog all the time; null when there was not. */
+  /** Answers per millisecond while there was a backlog throughout; null when there was none. */
   #pace: number | null = null;
   #wasLong = false;
 
@@ -23,12 +27,12 @@ export class Backlog {
     this.#answered++;
   }
 
-  /** The wait in milliseconds; 0 while few are under way, or nobody knows yet how fast they are answered. */
+  /** The wait in milliseconds. It is 0 while few requests are in progress, or while the pace is not known yet. */
   get waitMs(): number {
     return this.#pace === null || this.#underWay <= FEW ? 0 : this.#underWay / this.#pace;
   }
 
-  /** Measures the pace. To be called again and again, `elapsedMs` after the last time. */
+  /** Measures the pace. To be called repeatedly, with `elapsedMs` since the previous call. */
   look(elapsedMs: number): void {
     const isLong = this.#underWay > FEW;
     const pace = this.#answered / elapsedMs;

@@ -2,9 +2,9 @@ import { isIPv4 } from 'node:net';
 import type { Request } from '../engine/edge.ts';
 import { canonicalAddress, type Trusts } from './proxies.ts';
 
-/** Addresses kept with what is known of them, twice: the running generation and the one before. */
+/** The number of addresses in one generation. Two generations are kept: the current one and the previous one. */
 const REMEMBERED = 8192;
-/** The longest address with brackets, zone and port; what is longer is none. */
+/** The length of the longest address with brackets, zone and port. A longer text is not an address. */
 const LONGEST_ENTRY = 64;
 /** The client of connections whose peer the system does not name. */
 const UNKNOWN: Known = { address: 'unknown', client: 'unknown', trusted: false };
@@ -17,20 +17,20 @@ interface Known {
 
 export interface ClientReaderOptions {
   readonly trusts: Trusts;
-  /** Called at most once: forwarded headers come from somebody who is not trusted. */
+  /** Called at most once, when forwarded headers come from a peer that is not trusted. */
   readonly onWarning: (message: string) => void;
 }
 
 export type ClientReader = (request: Pick<Request, 'address' | 'headers'>) => string;
 
 /**
- * Who a client is for limits, when no key says it: its IPv4 address, or its IPv6 network of 64 bits (a host has a whole one
- * for itself, RFC 4862). One text for every way to write the same address.
+ * Returns the name of a client for the limits when no key identifies it: its IPv4 address, or its IPv6 network of 64
+ * bits (a host has a whole one for itself, RFC 4862). All notations of one address give the same text.
  *
- * A trusted proxy's X-Forwarded-For is read from the right: every proxy appends who it was asked by, so the first address
- * that is not trusted is the last one that is known; what stands left of it may be made up. An entry that is no address ends
- * the reading at the proxy that wrote it. `Forwarded` (RFC 7239) is not read: a proxy that only sets X-Forwarded-For passes
- * on whatever a client wrote there.
+ * X-Forwarded-For of a trusted proxy is read from the right. Every proxy appends the address that sent it the
+ * request, so the first address that is not trusted is the last one that is known; anything left of it may be forged.
+ * An entry that is not an address ends the reading at the proxy that wrote it. `Forwarded` (RFC 7239) is not read,
+ * because a proxy that sets only X-Forwarded-For passes on whatever a client wrote there.
  */
 export function createClientReader({ trusts, onWarning }: ClientReaderOptions): ClientReader {
   const known = rememberAddresses(trusts);
@@ -56,14 +56,14 @@ export function createClientReader({ trusts, onWarning }: ClientReaderOptions): 
 
 const CONSEQUENCE = 'all clients behind it count as one. Said once.';
 
-/** The client behind a trusted proxy; when all entries are trusted, the farthest of them. */
+/** Returns the client behind a trusted proxy. When all entries are trusted, that is the farthest of them. */
 function behind(peer: Known, forwarded: string, known: (text: string) => Known | null): Known {
   let last = peer;
   for (let end = forwarded.length; end >= 0 && last.trusted;) {
     const comma = end === 0 ? -1 : forwarded.lastIndexOf(',', end - 1);
     const entry = forwarded.slice(comma + 1, end).trim();
     end = comma;
-    if (entry === '') continue; // An empty list element says nothing (RFC 9110, 5.6.1.2).
+    if (entry === '') continue; // An empty list element has no meaning (RFC 9110, 5.6.1.2).
     const hop = known(entry);
     if (hop === null) return last;
     last = hop;
@@ -71,7 +71,7 @@ function behind(peer: Known, forwarded: string, known: (text: string) => Known |
   return last;
 }
 
-/** Looks at an address once and remembers it; null when it is none. */
+/** Parses an address once and remembers the result; null when the text is not an address. */
 function rememberAddresses(trusts: Trusts): (text: string) => Known | null {
   let recent = new Map<string, Known | null>();
   let older = recent;
@@ -79,7 +79,7 @@ function rememberAddresses(trusts: Trusts): (text: string) => Known | null {
     const remembered = recent.get(text) ?? older.get(text);
     if (remembered !== undefined) return remembered;
     if (text.length > LONGEST_ENTRY) return null;
-    // A slice of a header keeps the whole header in memory: what is remembered is a copy.
+    // A slice of a header keeps the whole header in memory, so a copy is remembered.
     const copy = Buffer.from(text, 'latin1').toString('latin1');
     const known = look(copy, trusts);
     if (recent.size >= REMEMBERED) {

@@ -2,7 +2,7 @@ import { hash, timingSafeEqual } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { AppError } from '../errors.ts';
 
-/** A line of API_KEYS_FILE. Two lines with one name are two keys of one client: the old one and its successor. */
+/** A line of API_KEYS_FILE. Two lines with the same name are two keys of one client: the old one and its successor. */
 export interface Key {
   readonly name: string;
   /** SHA-256 of the key. */
@@ -18,7 +18,10 @@ const NAME = /^[\w.-]{1,64}$/;
 const DIGEST = /^[0-9a-f]{64}$/i;
 const DIGEST_OF_NOTHING = sha256('');
 
-/** Reads API_KEYS_FILE. Faults name the setting and the line, and never show what stands there: it may be a key. */
+/**
+ * Reads API_KEYS_FILE. Faults name the setting and the line. They never show the content of the line, because it may
+ * be a key.
+ */
 export function readKeysFile(path: string): KeysRead {
   let text: string;
   try {
@@ -30,7 +33,7 @@ export function readKeysFile(path: string): KeysRead {
   return parseKeys(text);
 }
 
-/** Reads lines of a name and a SHA-256 in hex; `#` begins a comment, empty lines are nothing. */
+/** Parses lines of a name and a SHA-256 in hex. `#` begins a comment; empty lines are ignored. */
 export function parseKeys(text: string): KeysRead {
   const keys: Key[] = [];
   const faults: string[] = [];
@@ -58,19 +61,23 @@ export function parseKeys(text: string): KeysRead {
   return { keys, faults };
 }
 
-/** Answers with the name of the client whose key an Authorization header shows. AppError `unauthorized` otherwise. */
+/**
+ * Returns the name of the client whose key an Authorization header contains. Throws AppError `unauthorized`
+ * otherwise.
+ */
 export type Authenticate = (authorization: string | undefined) => string;
 
 /**
- * Bearer keys (RFC 6750). A key is looked up by its SHA-256: how long that takes tells about digests at most, and who
- * could choose a digest would have broken SHA-256. The digests are then compared in constant time all the same, so that
- * no lookup's inner workings decide who gets in.
+ * Authenticates by Bearer keys (RFC 6750). A key is looked up by its SHA-256. The time of a lookup can reveal
+ * something about digests only, and choosing a digest would mean breaking SHA-256. The digests are still compared in
+ * constant time, so that the internals of the lookup never decide who is authenticated.
  */
 export function createAuthenticate(keys: readonly Key[]): Authenticate {
   const byDigest = new Map(keys.map((key) => [key.digest.toString('hex'), key]));
   return (authorization) => {
     if (authorization === undefined) throw unauthorized(false);
-    // The scheme in any case, one key of token68 (RFC 9110, 11.2); two headers come joined by a comma and are no key.
+    // The scheme in any case, then one key of token68 (RFC 9110, 11.2). Two headers arrive joined by a comma and are
+    // no key.
     const [, scheme, key] = /^(\S+) *(.*)$/.exec(authorization.trim()) ?? [];
     if (scheme?.toLowerCase() !== 'bearer') throw unauthorized(false);
     if (key === undefined || !/^[\w\-.~+/]+=*$/.test(key)) throw unauthorized(true);
@@ -82,7 +89,10 @@ export function createAuthenticate(keys: readonly Key[]): Authenticate {
   };
 }
 
-/** 401 with the challenge of RFC 6750, section 3: an error only when a key was shown. The key is in no text. */
+/**
+ * 401 with the challenge of RFC 6750, section 3. It names an error only when a key was sent. No text contains the
+ * key.
+ */
 function unauthorized(given: boolean): AppError {
   const detail = given
     ? 'The key in Authorization is not one of API_KEYS_FILE.'

@@ -1,32 +1,33 @@
 /**
- * The limiter port: how many requests a client has left. Adapters: memory.ts (one process), redis.ts (all processes that
- * share a Redis).
+ * The limiter port: how many requests a client has left. Adapters: memory.ts (one process), redis.ts (all processes
+ * that share a Redis).
  *
- * Promises of every limiter:
- * - `take` counts one request and says whether it is within the policy. Also refused ones are counted.
- * - It never rejects and never waits longer than about a second: when the place of the counters cannot be
- *   reached, limits go on per process.
- * - A client's window begins with its first request and lasts as long as the policy says; then it has the whole limit
- *   again. So a client can have two limits' worth around a window's end, never more.
- * - Memory is bounded whatever comes in as clients.
+ * Every limiter promises:
+ * - `take` counts one request and tells whether it is within the policy. Refused requests are counted, too.
+ * - `take` never rejects and never waits longer than about one second. When the counters cannot be reached, the
+ *   limits continue per process.
+ * - A client's window begins with its first request and lasts as long as the policy says. Then the client has the
+ *   whole limit again. So a client can send up to two limits' worth of requests around the end of a window, never
+ *   more.
+ * - Memory is bounded, whatever client names arrive.
  */
 export interface Limiter {
-  /** `client` is what http/client.ts or a key's name (after KEY_PREFIX) says. */
+  /** `client` is the name from access/client.ts, or KEY_PREFIX plus a key's name. */
   take(client: string): Taken | Promise<Taken>;
   close(): Promise<void>;
 }
 
-/** What a request left its client with. */
+/** What a client has left after a request. */
 export interface Taken {
   readonly allowed: boolean;
   /** Requests left in this window. */
   readonly remaining: number;
-  /** Whole seconds until the client has the full limit again, at least 1. */
+  /** Whole seconds until the client has the full limit again; at least 1. */
   readonly resetSeconds: number;
 }
 
 /**
- * Begins the name of a client that showed an API key. Such clients are as few as the key file has lines, and no flood
- * of addresses may take their place; no address looks like it.
+ * Prefix of the name of a client that sent an API key. There are only as many such clients as the key file has lines,
+ * and a flood of addresses must not displace them. No address begins with this prefix.
  */
 export const KEY_PREFIX = 'key:';

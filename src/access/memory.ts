@@ -2,25 +2,26 @@ import { KEY_PREFIX, type Limiter, type Taken } from './limiter.ts';
 import type { Policy } from './policy.ts';
 import { Windows } from './windows.ts';
 
-/** Addresses counted one by one: 30 MB when so many come within one window. */
+/** The number of addresses with a counter of their own. They take 30 MB when as many arrive within one window. */
 const ADDRESSES = 2 ** 20;
-/** More keys than a file will have. */
+/** More keys than a key file will have. */
 const KEYS = 2 ** 16;
 
 export interface MemoryLimiterOptions {
-  /** Milliseconds that never go back. */
+  /** A monotonic clock in milliseconds. */
   readonly now?: () => number;
   readonly addresses?: number;
 }
 
-/** A limiter that answers at once. */
+/** A limiter that answers synchronously. */
 export interface MemoryLimiter extends Limiter {
   take(client: string): Taken;
 }
 
 /**
- * Limits of one process. rate-limiter-flexible's own memory store was measured and left: a timer a key makes 430 bytes a
- * client and stops of 0.1 s, two promises a call 4 times the time (bench/micro/limiter.ts).
+ * Creates the limiter of one process. The memory store of rate-limiter-flexible was measured and rejected: its timer
+ * per key costs 430 bytes per client and pauses of 0.1 s, and its two promises per call take 4 times as long
+ * (bench/micro/limiter.ts).
  */
 export function createMemoryLimiter(
   { limit, windowSeconds }: Policy,
@@ -31,7 +32,7 @@ export function createMemoryLimiter(
   return {
     take: (client) => {
       const windows = client.startsWith(KEY_PREFIX) ? byKey : byAddress;
-      // Whole milliseconds: a sum of fractions less one of them may be a hair more than the window.
+      // Use whole milliseconds: a sum of fractions minus one of them may exceed the window by rounding.
       const time = Math.floor(now());
       const slot = windows.count(client, time);
       const count = windows.counts[slot] ?? 0;

@@ -13,13 +13,16 @@ interface Log {
   info(details: object, message: string): void;
 }
 
-/** The limiter the settings name: in Redis when there is a URL, which loads its adapter, else in this process; null when RATE_LIMIT is off. */
+/**
+ * Opens the limiter that the settings name. With a Redis URL it loads the Redis adapter; otherwise the limiter is in
+ * this process. Resolves with null when RATE_LIMIT is off.
+ */
 export async function openLimiter(
   { REDIS_URL: url, rateLimit: policy }: LimiterSettings,
   log: Log,
 ): Promise<Limiter | null> {
   if (policy === null) return null;
   if (url === undefined) return createMemoryLimiter(policy);
-  const { connectRedisLimiter } = await import('./redis.ts'); // a client that most servers do without
+  const { connectRedisLimiter } = await import('./redis.ts'); // most servers do without this client
   return connectRedisLimiter({ url, policy, log });
 }

@@ -1,7 +1,7 @@
 import { AppError } from '../errors.ts';
 import { Backlog } from './backlog.ts';
 
-/** What the guard looks at; injected, so that a test can overload a server that has nothing to do. */
+/** What the guard measures. It is injected, so that a test can overload an idle server. */
 export interface OverloadProbe {
   /** Resident memory of the process in bytes. */
   readonly memoryBytes: () => number;
@@ -10,32 +10,33 @@ export interface OverloadProbe {
 }
 
 export interface OverloadOptions {
-  /** Above this mean lateness of the event loop requests are refused. Milliseconds. */
+  /** Requests are refused while the mean delay of the event loop is above this. Milliseconds. */
   readonly maxLoopDelayMs: number;
-  /** When a request that comes now would wait longer, it is refused. Milliseconds. */
+  /** A request is refused when it would wait longer than this. Milliseconds. */
   readonly maxWaitMs: number;
-  /** Above this memory requests are refused. Bytes. */
+  /** Requests are refused while resident memory is above this. Bytes. */
   readonly maxMemoryBytes: number;
   readonly probe?: OverloadProbe;
 }
 
 const LOOK_MS = 100;
-/** Weight of the newest look: a pause of 300 ms alone refuses nobody, half a second of being late does. */
+/** The weight of the newest measurement. One pause of 300 ms refuses nobody; half a second of delay does. */
 const NEWEST = 0.3;
-/** Refused until the lateness is below this share of its bound: else the guard would flutter. */
+/** Requests are refused until the delay is below this share of its limit. Without it the guard would oscillate. */
 const RECOVERED = 0.7;
-/** What Retry-After says; the guard looks every 100 ms. Seconds. */
+/** The value of Retry-After. The guard measures every 100 ms. Seconds. */
 const RETRY_SECONDS = 2;
 
 const PROBE: OverloadProbe = { memoryBytes: () => process.memoryUsage.rss(), now: () => performance.now() };
 
 /**
- * Says when the process has more to do than it can do well: its event loop runs late, so that whatever is let in now only
- * makes all others wait, or so many requests are under way that the next one would wait for long, or its memory nears what it
- * may have. Then it refuses early, which is cheap, until it has caught up.
+ * Detects that the process has more work than it can do well. There are three signs: its event loop is delayed, so
+ * that every further request only makes all others wait; so many requests are in progress that the next one would
+ * wait too long; or its memory is above its limit. The guard then refuses requests early, which is cheap, until the
+ * process has caught up.
  */
 export class OverloadGuard {
-  /** To be told of the requests that are let in. */
+  /** Must be told of the requests that are admitted. */
   readonly backlog = new Backlog();
   private readonly options: OverloadOptions;
   private readonly probe: OverloadProbe;
@@ -49,7 +50,7 @@ export class OverloadGuard {
     this.probe = options.probe ?? PROBE;
   }
 
-  /** Begins to look: once the server listens, for what it does before makes nobody wait. */
+  /** Starts to measure. Called once the server listens, because work before that delays no request. */
   start(): void {
     this.expected = this.probe.now() + LOOK_MS;
     this.timer = setInterval(() => this.look(), LOOK_MS).unref();
@@ -59,7 +60,7 @@ export class OverloadGuard {
     return this.why() !== null;
   }
 
-  /** Why a request is not to be let in now; null when it is. */
+  /** Returns why a request must be refused now; null when it is admitted. */
   refusal(): AppError | null {
     const why = this.why();
     if (why === null) return null;
@@ -68,7 +69,7 @@ export class OverloadGuard {
     });
   }
 
-  /** How many are under way changes with each request, the rest is looked at from time to time. */
+  /** The number of requests in progress changes with each request. The other signs are measured periodically. */
   private why(): string | null {
     const { maxWaitMs } = this.options;
     if (this.reason === null && this.backlog.waitMs > maxWaitMs)
@@ -76,7 +77,7 @@ export class OverloadGuard {
     return this.reason;
   }
 
-  /** Called by the guard's own timer, whose lateness is what it measures. */
+  /** Called by the guard's own timer. The delay of that timer is what it measures. */
   look(): void {
     const now = this.probe.now();
     const late = Math.max(0, now - this.expected);

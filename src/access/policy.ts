@@ -1,19 +1,22 @@
 import { AppError } from '../errors.ts';
 import type { Taken } from './limiter.ts';
 
-/** Forms of the settings. A window is a whole unit: the headers know seconds only. */
+/** Forms of the settings. A window is one whole unit, because the headers support only seconds. */
 export const RATE_LIMIT_FORM = '^(off|[1-9]\\d{0,8}/(s|min|h))$';
 export const STREAM_LIMIT_FORM = '^(off|[1-9]\\d{0,5})$';
 
 const WINDOWS: Readonly<Record<string, number>> = { s: 1, min: 60, h: 3600 };
 
-/** So many requests in so many seconds. */
+/** `limit` requests in `windowSeconds` seconds. */
 export interface Policy {
   readonly limit: number;
   readonly windowSeconds: number;
 }
 
-/** RATE_LIMIT, such as `60000/min` or `100/s`; null for `off`. The form was checked with the settings. */
+/**
+ * Parses RATE_LIMIT, such as `60000/min` or `100/s`; null for `off`. The form has already been checked with the
+ * settings.
+ */
 export function parseRateLimit(text: string): Policy | null {
   if (text === 'off') return null;
   const [limit, unit = ''] = text.split('/');
@@ -22,7 +25,7 @@ export function parseRateLimit(text: string): Policy | null {
   return { limit: Number(limit), windowSeconds };
 }
 
-/** STREAM_LIMIT, such as `64`; Infinity for `off`. */
+/** Parses STREAM_LIMIT, such as `64`; Infinity for `off`. */
 export function parseStreamLimit(text: string): number {
   return text === 'off' ? Infinity : Number(text);
 }
@@ -30,8 +33,8 @@ export function parseStreamLimit(text: string): number {
 export type LimitHeaders = (taken: Taken) => Readonly<Record<string, string>>;
 
 /**
- * RateLimit-Policy and RateLimit as draft-ietf-httpapi-ratelimit-headers-10 has them: structured field lists of strings
- * with parameters; q and r in requests, w and t in seconds.
+ * Creates RateLimit-Policy and RateLimit as draft-ietf-httpapi-ratelimit-headers-10 defines them: structured field
+ * lists of strings with parameters. q and r are in requests, w and t in seconds.
  */
 export function limitHeaders({ limit, windowSeconds }: Policy): LimitHeaders {
   const policy = `"default";q=${limit};w=${windowSeconds}`;
@@ -41,7 +44,9 @@ export function limitHeaders({ limit, windowSeconds }: Policy): LimitHeaders {
   });
 }
 
-/** The answer to a request above the limit. Retry-After is not earlier than the reset of RateLimit (draft, section 5). */
+/**
+ * The answer to a request above the limit. Retry-After is not earlier than the reset in RateLimit (draft, section 5).
+ */
 export function tooManyRequests({ limit, windowSeconds }: Policy, { resetSeconds }: Taken): AppError {
   return new AppError(
     'rate-limited',

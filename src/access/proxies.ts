@@ -1,17 +1,18 @@
 import { BlockList, isIPv4, isIPv6, SocketAddress } from 'node:net';
 
-/** Words for TRUSTED_PROXIES: this machine; private networks (RFC 1918, RFC 4193). */
+/** Words in TRUSTED_PROXIES. `loopback`: this machine. `private`: private networks (RFC 1918, RFC 4193). */
 const WORDS: Readonly<Record<string, readonly string[]>> = {
   loopback: ['127.0.0.0/8', '::1/128'],
   private: ['10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16', 'fc00::/7'],
 };
 
-/** Whether an address in canonical form belongs to a proxy whose word counts. */
+/** Whether an address in canonical form belongs to a trusted proxy. */
 export type Trusts = (address: string) => boolean;
 
 /**
- * The one way to write an address: IPv4 also for IPv4-mapped IPv6 (RFC 4291, 2.5.5.2) in any notation, IPv6 in lower case and
- * compressed (RFC 5952), without its zone. null when it is no address; IPv4 has four decimal parts and nothing else.
+ * Returns the canonical text of an address. IPv4-mapped IPv6 (RFC 4291, 2.5.5.2) becomes IPv4 from any notation; IPv6
+ * is in lower case and compressed (RFC 5952), without its zone. null when the text is not an address. IPv4 must have
+ * exactly four decimal parts.
  */
 export function canonicalAddress(text: string): string | null {
   if (isIPv4(text)) return text;
@@ -22,8 +23,8 @@ export function canonicalAddress(text: string): string | null {
 }
 
 /**
- * Reads TRUSTED_PROXIES: addresses, ranges (`10.1.0.0/16`, `2001:db8::/32`) and the words `loopback` and `private`, with
- * commas. Without any, nobody is trusted.
+ * Parses TRUSTED_PROXIES: addresses, ranges (`10.1.0.0/16`, `2001:db8::/32`) and the words `loopback` and `private`,
+ * separated by commas. An empty setting trusts no proxy.
  */
 export function parseTrustedProxies(text = ''): {
   readonly trusts: Trusts;
@@ -55,7 +56,7 @@ function add(list: BlockList, range: string): boolean {
   if (address === null || more.length > 0) return false;
   const family = isIPv4(address) ? 'ipv4' : 'ipv6';
   const bits = family === 'ipv4' ? 32 : 128;
-  // A range of mapped addresses would need another length: who means IPv4 writes IPv4.
+  // A range of mapped addresses would need another length. IPv4 ranges must be written as IPv4.
   if (length !== undefined && family === 'ipv4' && text.includes(':')) return false;
   if (length !== undefined && (!/^\d{1,3}$/.test(length) || Number(length) > bits)) return false;
   list.addSubnet(address, Number(length ?? bits), family);

@@ -5,19 +5,25 @@ import type { Limiter, Taken } from './limiter.ts';
 import { createMemoryLimiter, type MemoryLimiter } from './memory.ts';
 import type { Policy } from './policy.ts';
 
-/** What a request may wait for Redis; then this process counts, and the connection is made anew. Milliseconds. */
+/**
+ * The longest time a request waits for Redis. After it, this process counts, and the connection is made anew.
+ * Milliseconds.
+ */
 const SILENCE_MS = 1000;
-/** While Redis is away it is asked again so often. */
+/** The interval at which Redis is retried while it is unavailable. Milliseconds. */
 const ASK_AGAIN_MS = 1000;
-/** Who is counted when Redis is asked whether it counts: a write, since a replica or a full Redis answers PING, too. */
+/**
+ * The client counted when Redis is asked whether it counts. The check is a write, because a replica or a full Redis
+ * also answers PING.
+ */
 const NOBODY = '-';
 
 export interface RedisLimiterOptions {
-  /** `redis://` or `rediss://`, with password and database if wanted. */
+  /** `redis://` or `rediss://`, with password and database if needed. */
   readonly url: string;
   readonly policy: Policy;
   readonly log: Log;
-  /** Milliseconds that never go back. */
+  /** A monotonic clock in milliseconds. */
   readonly now?: () => number;
 }
 
@@ -26,12 +32,13 @@ interface Log {
   info(details: object, message: string): void;
 }
 
-/** Who counts: Redis; this process, until Redis is asked again; nobody any more. */
+/** What counts: `shared`: Redis. `alone`: this process, until Redis is asked again. `closed`: nothing any more. */
 type State = { readonly kind: 'shared' | 'closed' } | { readonly kind: 'alone'; readonly askAgainAt: number };
 
 /**
- * Limits that all processes on one Redis share. When it does not answer, is read-only or full, limits go on in this process
- * from zero, which is logged once, and so is its return. Resolves when it is known whether Redis answers; never rejects for that.
+ * Connects to limits that all processes on one Redis share. When Redis does not answer, is read-only or is full, the
+ * limits continue in this process from zero. That is logged once, and so is the return of Redis. Resolves when it is
+ * known whether Redis answers; it does not reject when Redis does not.
  */
 export async function connectRedisLimiter(options: RedisLimiterOptions): Promise<Limiter> {
   const limiter = new RedisLimiter(options);
@@ -55,7 +62,7 @@ class RedisLimiter implements Limiter {
     this.now = now;
     this.local = createMemoryLimiter(policy, { now });
     this.redis = connectRedis(url, {
-      // A request is never kept for later: it is answered now, without Redis.
+      // A request is never queued for later: it is answered now, without Redis.
       enableOfflineQueue: false,
       autoResendUnfulfilledCommands: false,
       maxRetriesPerRequest: 0,
@@ -66,7 +73,7 @@ class RedisLimiter implements Limiter {
     this.redis.on('ready', () => this.askAgain());
     this.shared = new RateLimiterRedis({
       storeClient: this.redis,
-      // Another policy is another counter: what is used up of one says nothing about the other.
+      // Another policy has another counter: the use of one says nothing about the other.
       keyPrefix: `sluice:rate:${limit}/${windowSeconds}`,
       points: limit,
       duration: windowSeconds,
@@ -74,7 +81,7 @@ class RedisLimiter implements Limiter {
   }
 
   async connected(): Promise<void> {
-    // `once` rejects with what `error` brings; a peer that hangs up brings nothing.
+    // `once` rejects with the error of an `error` event. A peer that closes the connection causes no such event.
     await Promise.race([once(this.redis, 'ready'), once(this.redis, 'close')]).then(
       () => {
         if (this.redis.status !== 'ready') this.goAlone('the connection was closed');
@@ -109,7 +116,9 @@ class RedisLimiter implements Limiter {
     return this.local.take(client);
   }
 
-  /** The library rejects with a result above the limit and with an error when there is none. */
+  /**
+   * The library rejects with a result when the client is above the limit, and with an error when there is no result.
+   */
   private async consume(client: string): Promise<RateLimiterRes | { readonly failure: unknown }> {
     try {
       return await this.shared.consume(client);
@@ -121,7 +130,7 @@ class RedisLimiter implements Limiter {
   private goAlone(error: unknown): void {
     if (this.state.kind !== 'shared') return;
     this.state = { kind: 'alone', askAgainAt: this.now() + ASK_AGAIN_MS };
-    // The message alone: the error of a failed login has the password among its fields.
+    // Log the message alone: the error of a failed login has the password among its fields.
     const reason = error instanceof Error ? error.message : String(error);
     this.log.warn(
       { reason },

@@ -1,16 +1,16 @@
 import { AppError } from '../errors.ts';
 
-/** What Retry-After says; streams end when they end, so it is only a pace for asking. Seconds. */
+/** The value of Retry-After. Nobody knows when a stream will end, so it only sets the pace of retries. Seconds. */
 const RETRY_SECONDS = 5;
 
 export interface StreamSlotsOptions {
-  /** Streams one client may have open (STREAM_LIMIT); Infinity: any number. */
+  /** The most streams one client may have open (STREAM_LIMIT); Infinity: no limit. */
   readonly perClient: number;
-  /** Streams this process may have open (MAX_STREAMS). */
+  /** The most streams this process may have open (MAX_STREAMS). */
   readonly total: number;
 }
 
-/** Who may open one more stream. Counted in this process; a client that has none open takes no memory. */
+/** Limits the open streams of this process. A client without an open stream takes no memory. */
 export class StreamSlots {
   private readonly perClient: number;
   private readonly total: number;
@@ -22,19 +22,19 @@ export class StreamSlots {
     this.total = total;
   }
 
-  /** Streams open now. */
+  /** The number of streams open now. */
   get open(): number {
     return this.opened;
   }
 
-  /** Clients that have a stream open now. */
+  /** The number of clients with a stream open now. */
   get openClients(): number {
     return this.clients.size;
   }
 
   /**
-   * Takes a slot; what is returned gives it back, once, however often it is called. AppError `too-many-streams` when the
-   * client has its share, `overloaded` when the process has all it can carry.
+   * Takes a slot. The returned function gives it back, once, however often it is called. Throws AppError
+   * `too-many-streams` when the client has reached its limit, and `overloaded` when the process has.
    */
   acquire(client: string): () => void {
     const own = this.clients.get(client) ?? 0;

@@ -1,30 +1,36 @@
 import { randomInt } from 'node:crypto';
 
-/** Counters that those share who come while every window is taken. A power of two. */
+/** The number of counters that clients share while every window is taken. A power of two. */
 const SHARED = 1024;
-/** Windows given back with every new one: more than one, so that a flood's are gone soon after it. */
+/**
+ * The number of windows freed for every new one. It is more than one, so that the windows of a flood are gone soon
+ * after it.
+ */
 const FREED_AT_ONCE = 2;
 
 /**
- * Counters of running windows, in memory that is bounded and costs the garbage collector nothing: columns of numbers,
- * 28 bytes a client. (A Map of 10^6 addresses takes 140 MB and stops the process for 0.1 s whenever it grows.)
+ * Counters of running windows, in bounded memory that costs the garbage collector nothing: columns of numbers, 28
+ * bytes per client. (A Map of 10^6 addresses takes 140 MB and stops the process for 0.1 s whenever it grows.)
  *
- * All windows last equally long, so the one that began first ends first: slots are a ring in order of beginning, and what
- * has ended stands at its old end. Clients are found by a hash of 64 bits, seeded, so that nobody can make up an address that
- * counts for another's.
+ * All windows have the same length, so the one that began first ends first. Slots form a ring in the order in which
+ * their windows began, and ended windows are at its old end. Clients are found by a seeded hash of 64 bits, so that
+ * nobody can construct an address that counts for another client.
  *
- * When all slots run, newcomers are counted in SHARED counters, each by its hash: nobody's running count is ever
- * dropped for another. Who wants to drop out of sight needs more addresses than there are slots, and then still has only
- * SHARED times the limit; honest newcomers may meet a counter that is used up, until windows end.
+ * When all slots are in use, new clients are counted in SHARED counters, chosen by their hash. No running count is
+ * ever dropped for another client. A client that wants to evade its count needs more addresses than there are slots,
+ * and still gets only SHARED times the limit. Honest new clients may meet a used-up counter until windows end.
  */
 export class Windows {
-  /** Requests of the window in a slot. */
+  /** The number of requests in the window of a slot. */
   readonly counts: Uint32Array;
-  /** When the window in a slot ends. Milliseconds of the caller's clock. */
+  /** When the window of a slot ends. Milliseconds of the caller's clock. */
   readonly ends: Float64Array;
   private readonly capacity: number;
   private readonly duration: number;
-  /** Chains of slots by hash, newest first; 0 ends one, so slots are kept plus one. Untouched zeros take no memory. */
+  /**
+   * Chains of slots by hash, newest first. 0 ends a chain, so links are stored as slot + 1. Untouched zeros take no
+   * memory.
+   */
   private readonly heads: Uint32Array;
   private readonly next: Uint32Array;
   private readonly lows: Int32Array;
@@ -33,7 +39,7 @@ export class Windows {
   private oldest = 0;
   private used = 0;
 
-  /** `duration` in milliseconds; `seeds` for tests. */
+  /** `duration` is in milliseconds; `seeds` are for tests. */
   constructor(
     capacity: number,
     duration: number,
@@ -50,9 +56,13 @@ export class Windows {
     this.ends = new Float64Array(capacity + SHARED);
   }
 
-  /** Counts one request; the slot says how many there are and until when. `now` never goes back. */
+  /**
+   * Counts one request and returns its slot, which holds the count and the end of the window. `now` must not
+   * decrease.
+   */
   count(client: string, now: number): number {
-    // The hash is cyrb53 (two lanes of xor and multiply, each mixed into the other), written out to spare an object.
+    // The hash is cyrb53 (two lanes of xor and multiply, each mixed into the other), inlined to avoid allocating an
+    // object.
     let [low, high] = this.seeds;
     for (let i = 0; i < client.length; i++) {
       const unit = client.charCodeAt(i);
@@ -100,7 +110,7 @@ export class Windows {
   private freeOldest(now: number): void {
     const slot = this.oldest;
     if (this.used === 0 || (this.ends[slot] ?? 0) > now) return;
-    // Chains go from new to old, so this one's link is the last.
+    // Chains go from new to old, so the link of the oldest slot is the last.
     const chain = this.chain(this.lows[slot] ?? 0);
     let before = this.heads[chain] ?? 0;
     if (before === slot + 1) this.heads[chain] = 0;

@@ -21,17 +21,20 @@ export interface AppOptions {
   readonly users: UserOptions;
   readonly exports: ExportOptions;
   readonly health: HealthOptions;
-  /** Origins whose scripts may read answers: `*` or a list with commas; undefined: none. */
+  /** Origins whose scripts may read answers: `*`, or a list separated by commas. undefined: none. */
   readonly corsOrigin: string | undefined;
   readonly admissions: Pick<Admissions, 'admit' | 'acquire'>;
-  /** Writes the log and counts. */
+  /** Writes the request log and updates the metrics. */
   readonly observer: Observer;
   readonly document: DocumentOptions;
-  /** What all processes of this server count. */
+  /** The metric values of all processes of this server. */
   readonly metrics: () => Promise<readonly MetricValues[]>;
 }
 
-/** The product on one screen: every path and what answers it. `serve` is what an engine serves. */
+/**
+ * Creates the application: the table lists every path with the route that answers it. `serve` is the function that an
+ * engine calls.
+ */
 export function createApp(options: AppOptions): { readonly serve: Serve; readonly routes: readonly Route[] } {
   const items = itemRoutes(options.items);
   const users = userRoutes(options.users);
@@ -74,7 +77,10 @@ export function createApp(options: AppOptions): { readonly serve: Serve; readonl
   return { serve, routes: all };
 }
 
-/** The routes of a table that names them rightly: TypeError when one has another method or path than its name. */
+/**
+ * Returns the routes of a table. Throws a TypeError when a route has another method or path than its key in the
+ * table.
+ */
 function table(routes: Readonly<Record<string, Route>>): readonly Route[] {
   return Object.entries(routes).map(([name, route]) => {
     if (name !== `${route.method} ${route.path}`)

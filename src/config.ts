@@ -25,7 +25,10 @@ const integer = (minimum: number, maximum: number, fallback: number, description
 const choice = <const T extends string>(words: readonly T[], fallback: T, description: string) =>
   Type.Unsafe<T>({ type: 'string', enum: words, default: fallback, description });
 
-/** Every setting: its name in the environment, form, default and meaning. docs/operations.md and `--help` show this table. */
+/**
+ * Every setting with its name in the environment, form, default and meaning. docs/operations.md and `--help` show
+ * this table.
+ */
 export const SETTINGS = Type.Object({
   PORT: integer(0, 65_535, 3000, 'where to listen; 0 picks a free port and logs it'),
   HOST: Type.String({ minLength: 1, default: '127.0.0.1', description: 'address to listen on' }),
@@ -144,9 +147,9 @@ export const SETTINGS = Type.Object({
 type Durations =
   'MAX_LOOP_DELAY' | 'MAX_WAIT' | 'STALL_TIMEOUT' | 'DRAIN_DELAY' | 'STREAM_GRACE' | 'EXPORT_TTL';
 
-/** What settings stand for, beside their texts. */
+/** Values derived from the texts of the settings. */
 interface Derived {
-  /** Who may ask; null: everybody. */
+  /** The accepted API keys; null: no key is needed. */
   readonly apiKeys: readonly Key[] | null;
   readonly trustsProxy: Trusts;
   /** null: no limit. */
@@ -157,10 +160,10 @@ interface Derived {
   readonly cacheDirectory: string;
 }
 
-/** Settings as the program uses them, durations in milliseconds. */
+/** Settings as the program uses them, with durations in milliseconds. */
 export type Config = Omit<Static<typeof SETTINGS>, Durations> & Readonly<Record<Durations, number>> & Derived;
 
-/** All that is wrong with the settings, a line each. */
+/** All faults of the settings, one per line. */
 export class ConfigError extends Error {
   readonly faults: readonly string[];
 
@@ -171,9 +174,9 @@ export class ConfigError extends Error {
   }
 }
 
-/** Reads the settings from an environment. ConfigError names every fault at once. */
+/** Reads the settings from an environment. Throws a ConfigError that names every fault at once. */
 export function readConfig(environment: NodeJS.ProcessEnv): Config {
-  // An empty variable is what `NAME= command` and compose files leave behind: it means not set.
+  // `NAME= command` and compose files produce empty variables. An empty variable counts as not set.
   const given = Object.fromEntries(Object.entries(environment).filter(([, value]) => value !== ''));
   const keys = given.API_KEYS_FILE === undefined ? null : readKeysFile(given.API_KEYS_FILE);
   const proxies = parseTrustedProxies(given.TRUSTED_PROXIES);
@@ -207,7 +210,7 @@ function checkForms(given: NodeJS.ProcessEnv): { settings: Settings | null; faul
   }
 }
 
-/** What a pattern means, in words. */
+/** The meaning of a pattern, in words. */
 const FORMS: Readonly<Record<string, string>> = {
   [DURATION]: 'must be a duration such as "20 s", "5 min" or "24 h"',
   [RATE_LIMIT_FORM]: 'must be a rate such as "60000/min", "100/s", or "off"',
@@ -230,7 +233,7 @@ function faultsOf(error: unknown, given: NodeJS.ProcessEnv): string[] {
       : params?.pattern !== undefined && params.pattern in FORMS
         ? FORMS[params.pattern]
         : (message ?? 'is not valid');
-    // Never the value of a URI: it may carry a password.
+    // Never show the value of a URI: it may contain a password.
     return `${name} ${expected}${/_UR[IL]$/.test(name) ? '' : `; it is ${JSON.stringify(given[name])}`}`;
   });
 }
@@ -240,12 +243,15 @@ function milliseconds(text: string): number {
   return Number(number) * UNITS[unit as keyof typeof UNITS];
 }
 
-/** Left for the kernel, and for what a process has beside the memory that is asked for. */
+/**
+ * The share of memory that a process may use. The rest is for the kernel, and for memory that a process uses beyond
+ * what it requests.
+ */
 const MEMORY_SHARE = 0.85;
 
 function maxMemoryBytes({ MAX_MEMORY: mebibytes, WORKERS: workers }: Settings): number {
   if (mebibytes !== undefined) return mebibytes * 2 ** 20;
-  const limit = process.constrainedMemory(); // 0, or more than there is, where no container sets one
+  const limit = process.constrainedMemory(); // 0 or more than the total without a container's limit
   const available = limit > 0 ? Math.min(limit, totalmem()) : totalmem();
   return (MEMORY_SHARE * available) / workers;
 }
@@ -255,7 +261,7 @@ function cacheDirectory(environment: NodeJS.ProcessEnv): string {
   return join(base, 'sluice');
 }
 
-/** The settings as a table in text, for `sluice serve --help`. */
+/** Formats the settings as a text table, for `sluice serve --help`. */
 export function settingsHelp(): string {
   const rows = Object.entries(SETTINGS.properties).map(([name, { default: fallback, description }]) => {
     const shown = fallback === undefined ? '' : ` (default: ${String(fallback)})`;

@@ -8,10 +8,10 @@ interface Problem {
 }
 
 /**
- * The closed list of problems a client can meet: code -> HTTP status, title (RFC 9457), and what a client author is to know
- * of it: why it comes, and what to do about it. `retry`: it always says when to come again. A caller's mistake is an
- * AppError with one of these codes; our own mistake is a TypeError or the like that nobody catches before the edge,
- * which answers it with `internal`.
+ * The closed list of problems that a client can meet. Each code has an HTTP status, a title (RFC 9457), and an
+ * explanation for authors of clients: why the problem occurs and what to do about it. `retry`: the answer always
+ * tells when to try again (Retry-After). A client's mistake is an AppError with one of these codes. A mistake of ours
+ * is a TypeError or similar that nobody catches before the edge, which answers it with `internal`.
  */
 export const PROBLEMS = {
   'invalid-parameter': {
@@ -244,24 +244,24 @@ export const PROBLEM = named(
 );
 export type ProblemDocument = Readonly<Static<typeof PROBLEM>>;
 
-/** One thing that is wrong with a request body: where (a JSON Pointer, RFC 6901), what was expected and what came. */
+/** One fault of a request body: its place (a JSON Pointer, RFC 6901), what was expected and what was received. */
 export interface BodyFault {
   readonly pointer: string;
   readonly detail: string;
 }
 
-/** What a problem may carry beside its code: `detail` says what was expected and what came. */
+/** What a problem may carry beside its code and `detail`; `detail` tells what was expected and what was received. */
 export interface ProblemExtras {
   /** The query parameter at fault. */
   readonly parameter?: string;
-  /** All that is wrong with the body. */
+  /** All faults of the body. */
   readonly errors?: readonly BodyFault[];
-  /** Extra response headers, lower-case names (Retry-After, Allow). */
+  /** Extra response headers with names in lower case (Retry-After, Allow). */
   readonly headers?: Readonly<Record<string, string>>;
   readonly cause?: unknown;
 }
 
-/** An error that a client is told: it becomes an `application/problem+json` answer. */
+/** An error that is reported to the client as an `application/problem+json` answer. */
 export class AppError extends Error {
   readonly code: ProblemCode;
   readonly status: number;
@@ -280,7 +280,7 @@ export class AppError extends Error {
   }
 }
 
-/** The store does not answer; `seconds` is what Retry-After says. */
+/** The error for a store that does not answer. `seconds` is the value of Retry-After. */
 export function storeUnavailable(cause: unknown, seconds = 5): AppError {
   return new AppError('store-unavailable', `The store did not answer. Try again in ${seconds} s.`, {
     cause,
@@ -288,7 +288,7 @@ export function storeUnavailable(cause: unknown, seconds = 5): AppError {
   });
 }
 
-/** The store can never be used again by this process, which is to end at once and to be started anew. */
+/** This process can never use the store again. It must end at once and be started anew. */
 export class StoreLostError extends AppError {
   constructor(cause: Error) {
     super(
@@ -301,10 +301,10 @@ export class StoreLostError extends AppError {
   }
 }
 
-/** How long an operator takes at least to mend a store. Seconds. */
+/** The least time an operator needs to repair a store. Seconds. */
 const MENDED_SECONDS = 30;
 
-/** The store answers, but what it has cannot be read reliably until its operator has mended it. */
+/** The error for a store that answers, but whose data cannot be read reliably until its operator has repaired it. */
 export function storeUnfit(detail: string, cause?: unknown): AppError {
   return new AppError('store-unfit', detail, {
     cause,
@@ -312,7 +312,7 @@ export function storeUnfit(detail: string, cause?: unknown): AppError {
   });
 }
 
-/** What has begun in one collection cannot go on in another of the same name. */
+/** The error for work that began in one collection and cannot continue in another of the same name. */
 export function collectionReplaced(cause?: unknown): AppError {
   return new AppError(
     'collection-replaced',
@@ -321,7 +321,7 @@ export function collectionReplaced(cause?: unknown): AppError {
   );
 }
 
-/** A point in time was asked for where the store has only a present. */
+/** The error for a request for a point in time from a store that keeps only its present state. */
 export function snapshotUnsupported(cause?: unknown): AppError {
   return new AppError(
     'snapshot-unsupported',

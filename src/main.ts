@@ -27,52 +27,64 @@ import { Metrics, type MetricValues } from './telemetry/metrics.ts';
 import { requestLog } from './telemetry/request-log.ts';
 import { timedStore } from './telemetry/timed-store.ts';
 
-/** Bytes a request body may have. */
+/** The largest request body, in bytes. */
 const BODY_LIMIT = 1024 * 1024;
-/** Longer than a client some 10,000 km away takes to send its next request. */
+/** Longer than a client about 10,000 km away needs to send its next request. */
 const QUIET_MS = 1000;
-/** Renewed while a worker lives. A process that is held up longer finds that its export was taken over. */
+/**
+ * A living worker renews its lease. A process that is delayed for longer finds that another worker has taken over its
+ * export.
+ */
 const LEASE_MS = 10_000;
 
 export interface Server {
-  /** Where it listens: `http://127.0.0.1:3000`. */
+  /** The URL it listens on: `http://127.0.0.1:3000`. */
   readonly url: string;
   readonly engine: string;
   readonly store: Store;
-  /** Batches under way: 0 when nothing is being read. */
+  /** The batches being read; 0 when no read is in progress. */
   readonly slots: Slots;
   /**
-   * Ordered stop: /readyz says so for DRAIN_DELAY, then no new requests are taken, running ones finish or are cut after
-   * STREAM_GRACE, exports go back to the queue, and the store closes.
+   * Stops in order. /readyz reports the stop for DRAIN_DELAY. Then the server accepts no new requests, running ones
+   * finish or are cut after STREAM_GRACE, exports return to the queue, and the store closes.
    */
   close(): Promise<void>;
 }
 
 export interface ServerOptions {
-  /** How long a stream waits for a store that is away. Milliseconds; 30 s by default. */
+  /** How long a stream waits for a store that is unavailable. Milliseconds; 30 s by default. */
   readonly retryMs?: number;
-  /** Called once when this process can never use its store again: it is to end at once, without closing the server. */
+  /**
+   * Called once when this process can never use its store again. The process must then end at once, without closing
+   * the server.
+   */
   readonly onStoreLost?: (error: StoreLostError) => void;
-  /** How long nobody else touches an export whose worker is silent. Milliseconds; 10 s by default. */
+  /**
+   * How long an export stays reserved for a worker that has stopped renewing its lease. Milliseconds; 10 s by
+   * default.
+   */
   readonly leaseMs?: number;
   /** See EngineOptions. 1 s by default. */
   readonly quietMs?: number;
-  /** Listens beside other processes that do so, too. */
+  /** Listens on a port that other processes share in the same way. */
   readonly sharedPort?: boolean;
-  /** What the guard against overload looks at. */
+  /** What the overload guard measures. */
   readonly overloadProbe?: OverloadProbe;
-  /** Stands between the store and all who use it. */
+  /** Wraps the store before any other code uses it. */
   readonly tapStore?: (store: Store) => Store;
-  /** Stands between the engine and the application. */
+  /** Wraps the application before the engine calls it. */
   readonly tap?: (serve: Serve, routes: readonly Route[]) => Serve;
-  /** How what this process counts is joined with what its siblings count; by default there are none. */
+  /** Combines the metric values of this process with those of its sibling processes. By default there are none. */
   readonly gatherMetrics?: (own: () => Promise<MetricValues>) => () => Promise<readonly MetricValues[]>;
 }
 
-/** What ends a part; those of a server are called in the opposite order of its start. */
+/** Closes one part. The parts of a server are closed in the reverse order of its start. */
 type Close = () => void | Promise<void>;
 
-/** Connects the parts and listens. Rejects when the address is taken or the store refuses for good; then nothing is left open. */
+/**
+ * Connects the parts and listens. Rejects when the address is taken or the store refuses permanently; everything
+ * opened so far is then closed again.
+ */
 export async function startServer(config: Config, log: Logger, options: ServerOptions = {}): Promise<Server> {
   const closes: Close[] = [];
   try {

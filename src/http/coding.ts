@@ -1,16 +1,16 @@
 import { compress, compressBytes, type Coding } from '../stream/compress.ts';
 import type { Reply, Request } from '../engine/edge.ts';
 
-/** Compressing less than this saves no packet. Bytes. */
+/** Compressing fewer bytes than this saves no packet. */
 const SMALLEST_COMPRESSED = 1024;
 
-/** The headers with which a reply travels when `coding` was negotiated, and the coding that it gets. */
+/** A reply's headers as sent once `coding` was negotiated, and the coding that the reply gets. */
 export interface Coded {
   readonly coding: Coding | 'identity';
   readonly headers: Reply['headers'];
 }
 
-/** How a reply travels: in the coding that was negotiated, unless a reason speaks against it. Compresses nothing. */
+/** Chooses how a reply is sent: in the negotiated coding, unless a rule forbids it. Compresses nothing. */
 export function codedAs(reply: Reply, coding: Coding | 'identity', request: Request): Coded {
   const { body } = reply;
   const uncoded = { coding: 'identity', headers: reply.headers } as const;
@@ -21,14 +21,14 @@ export function codedAs(reply: Reply, coding: Coding | 'identity', request: Requ
     coding === 'identity' ||
     /\bno-transform\b/i.test(reply.headers['cache-control'] ?? '') ||
     /\bno-transform\b/i.test(request.headers['cache-control'] ?? '') ||
-    // Small answers stay plain, unless the client refuses that (negotiation gave no identity).
+    // Small answers stay uncompressed, unless the client refuses identity (negotiation did not offer it).
     (body.kind === 'bytes' && body.bytes.length < SMALLEST_COMPRESSED && !refusesIdentity(request));
   if (plain) return { coding: 'identity', headers };
   const etag = headers.etag && { etag: codedTag(headers.etag, coding) };
   return { coding, headers: { ...headers, 'content-encoding': coding, ...etag } };
 }
 
-/** The reply as it travels: see codedAs. */
+/** Returns the reply as sent: see codedAs. */
 export async function applyCoding(
   reply: Reply,
   negotiated: Coding | 'identity',
@@ -68,7 +68,7 @@ function refusesIdentity(request: Request): boolean {
   return /(identity|\*)\s*;\s*q=0(\.0*)?\s*(,|$)/i.test(request.headers['accept-encoding'] ?? '');
 }
 
-/** A strong tag stands for bytes, and other codings have other bytes (RFC 9110, 8.8.3.3). */
+/** A strong tag identifies bytes, and other codings have other bytes (RFC 9110, 8.8.3.3). */
 function codedTag(etag: string, coding: string): string {
   return etag.startsWith('W/') ? etag : `${etag.slice(0, -1)}-${coding}"`;
 }

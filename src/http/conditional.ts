@@ -1,7 +1,7 @@
 import type { Reply, Request } from '../engine/edge.ts';
 import { checkIfMatch, isNoneMatched } from './precondition.ts';
 
-/** What a 304 does not repeat: its reader has the body that these describe. */
+/** Headers that a 304 does not repeat: its client already has the body that they describe. */
 const ABOUT_THE_BODY: ReadonlySet<string> = new Set([
   'accept-ranges',
   'content-disposition',
@@ -11,11 +11,11 @@ const ABOUT_THE_BODY: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * What the conditions of a GET or HEAD make of its answer, in the order of RFC 9110, 13.2.2: AppError
- * `precondition-failed` when If-Match does not name its ETag (strong comparison, so never a weak one), 304 when
- * If-None-Match does (weak comparison), `invalid-header` when one of them is malformed. Tags are those of the content,
- * whatever its coding. Answers without one have no conditions. `headers` are those with which the 200 would travel, and the
- * 304 repeats them (15.4.5).
+ * Applies the conditions of a GET or HEAD to its reply, in the order of RFC 9110, 13.2.2. Throws AppError
+ * `precondition-failed` when If-Match does not name the reply's ETag (strong comparison, so a weak tag never
+ * matches). Returns a 304 when If-None-Match names it (weak comparison). Throws AppError `invalid-header` when one of
+ * them is malformed. Tags are those of the content, whatever its coding. A reply without a tag has no conditions.
+ * `headers` are those of the 200 as sent; the 304 repeats them (15.4.5).
  */
 export function conditional(request: Request, reply: Reply, headers: Reply['headers']): Reply {
   const { etag } = reply.headers;

@@ -1,21 +1,21 @@
 import type { Reply, Request } from '../engine/edge.ts';
 
-/** How long a browser may keep the answer to a preflight. Seconds; Chromium takes no more than two hours. */
+/** How long a browser may cache the answer to a preflight. Seconds; Chromium accepts at most two hours. */
 const PREFLIGHT_SECONDS = 7200;
 
-/** What a page's script may read beside the few headers every script may. */
+/** The headers that a script may read beside the few that every script may read. */
 const EXPOSED =
   'ETag, Link, Location, Preference-Applied, RateLimit, RateLimit-Policy, Retry-After, Snapshot-At, X-Request-Id';
 
 const HEADER_NAMES = /^[\w!#$%&'*+.^`|~-]+(\s*,\s*[\w!#$%&'*+.^`|~-]+)*$/;
 
 /**
- * Adds what lets scripts of other origins read an answer (Fetch standard, CORS protocol). Without credentials: keys
- * travel in Authorization, which a script sets itself.
+ * Adds the headers that let scripts of other origins read an answer (Fetch standard, CORS protocol). Credentials are
+ * not allowed: keys are sent in Authorization, which a script sets itself.
  */
 export type Cors = (request: Request, reply: Reply) => Reply;
 
-/** `origins`: `*`, or origins separated by commas; undefined turns CORS off. */
+/** `origins`: `*`, or origins separated by commas. undefined turns CORS off. */
 export function createCors(origins: string | undefined): Cors {
   if (origins === undefined) return (_request, reply) => reply;
   const any = origins.trim() === '*';
@@ -40,7 +40,8 @@ export function createCors(origins: string | undefined): Cors {
 }
 
 function preflightHeaders(request: Request, reply: Reply): Record<string, string> {
-  // Every header may be sent: what matters is checked where it is read. Names only, so that nothing else is reflected.
+  // Every header may be sent, because those that matter are checked where they are read. Only names are copied, so
+  // that nothing else is reflected.
   const asked = request.headers['access-control-request-headers'];
   const names = asked !== undefined && HEADER_NAMES.test(asked) ? asked : undefined;
   return {

@@ -8,17 +8,20 @@ import type { Client } from '../access/admission.ts';
 import type { Input, Route } from './route.ts';
 import { parametersOf, type Compiled, type Found } from './router.ts';
 
-/** What an answer needs of those who let the request in and who will code it. */
+/** What `dispatch` needs from admission and from content coding. */
 export interface Surroundings {
-  /** Takes a stream slot; what is returned gives it back. AppError `too-many-streams` or `overloaded` when there is none. */
+  /**
+   * Takes a stream slot. The returned function gives it back. Throws AppError `too-many-streams` or `overloaded` when
+   * no slot is free.
+   */
   readonly acquire: () => () => void;
-  /** The headers with which a reply will travel, in the coding that was negotiated: those a 304 repeats. */
+  /** The headers of a reply as sent in the negotiated coding. A 304 repeats them. */
   readonly coded: (reply: Reply) => Reply['headers'];
 }
 
 /**
- * Answers a request by its route. OPTIONS is answered for every resource. AppError `not-found` or `method-not-allowed` with
- * Allow, and what parsing, negotiation and the handler throw.
+ * Answers a request by its route. Every resource answers OPTIONS. Throws AppError `not-found`, `method-not-allowed`
+ * with Allow, and the errors of parsing, negotiation and the handler.
  */
 export async function dispatch(
   request: Request,
@@ -40,7 +43,7 @@ export async function dispatch(
   return route.cost === 'stream' || route.cost === 'download' ? withSlot(acquire, finish) : finish();
 }
 
-/** The route that answers a request to a resource; undefined: it does not take the method. */
+/** The route that answers a request to a resource; undefined when the resource does not take the method. */
 export function routeOf({ methods }: Found, { method }: Request): Compiled | undefined {
   return methods.get(method === 'HEAD' ? 'GET' : method);
 }
@@ -71,7 +74,7 @@ function undeclared({ method, path }: Route): TypeError {
   return new TypeError(`${method} ${path} declares no body`);
 }
 
-/** Holds a slot from before anything is read for an answer until that ends or its client goes. */
+/** Holds a stream slot from before anything is read for an answer until the answer ends or its client is gone. */
 async function withSlot(acquire: Surroundings['acquire'], answer: () => Promise<Reply>): Promise<Reply> {
   const release = acquire();
   let reply: Reply;
@@ -87,7 +90,7 @@ async function withSlot(acquire: Surroundings['acquire'], answer: () => Promise<
     return reply;
   }
   const run: typeof body.run = async (sink) => {
-    // A client that is gone frees its slot now, not when what was under way for it has wound down.
+    // A client that is gone frees its slot now, not when its work in progress has ended.
     if (sink.signal.aborted) release();
     else sink.signal.addEventListener('abort', release, { once: true });
     try {
@@ -108,7 +111,7 @@ function otherMethod(request: Request, { methods }: Found): Reply {
   });
 }
 
-/** Accept-Post and Accept-Patch; for the other methods no such header is defined. */
+/** Accept-Post and Accept-Patch. No such header is defined for the other methods. */
 function bodyHeaders(methods: Found['methods']): Record<string, string> {
   const typesOf = (method: string) => methods.get(method)?.route.body?.types;
   const [post, patch] = [typesOf('POST'), typesOf('PATCH')];

@@ -2,17 +2,21 @@ import Negotiator from 'negotiator';
 import { AppError } from '../errors.ts';
 import type { Request } from '../engine/edge.ts';
 
-/** Few clients, few headers: the answers are kept. The bound keeps a hostile client from filling memory. */
+/**
+ * The number of cached results. There are few clients and few different headers; the bound keeps a hostile client
+ * from filling memory.
+ */
 const REMEMBERED = 256;
 
-/** Since negotiator 1.0, which its types do not know yet. */
+/** negotiator has this since 1.0; its types do not declare it yet. */
 interface NegotiatorWithPreference {
   encoding(available: readonly string[], options: { preferred: readonly string[] }): string | undefined;
 }
 
 /**
- * The content coding for an answer by Accept-Encoding (RFC 9110, 12.5.3), `offered` in our order among equal q-values.
- * `identity` when the client names nothing we have; null when it refuses identity as well (the answer is then 406).
+ * Creates a function that chooses the content coding of an answer by Accept-Encoding (RFC 9110, 12.5.3). The order of
+ * `offered` decides among equal q-values. The function returns `identity` when the client names no coding that is
+ * offered, and null when the client refuses identity as well (the answer is then 406).
  */
 export function encodingNegotiator<T extends string>(
   offered: readonly T[],
@@ -26,7 +30,8 @@ export function encodingNegotiator<T extends string>(
 }
 
 /**
- * Picks one of the media types offered, the first one among equals. AppError `not-acceptable` names what is offered.
+ * Creates a function that chooses one of the offered media types by Accept, the first one among equals. It throws
+ * AppError `not-acceptable`, which names the offered types.
  */
 export function mediaTypeNegotiator(offered: readonly string[]): (request: Request) => string {
   const choose = remember(

@@ -3,21 +3,21 @@ import type { Request } from '../engine/edge.ts';
 import { quote } from '../input/query.ts';
 
 /**
- * Throws AppError `precondition-failed` unless a resource in this state may be changed: `etag` is its current strong tag
- * (null: a resource without a strong one), or `missing`.
+ * Throws AppError `precondition-failed` unless a resource in this state may be changed. `etag` is its current strong
+ * tag; null: the resource has no strong tag. `missing`: there is no such resource.
  */
 export type Precondition = (state: { readonly etag: string | null } | 'missing') => void;
 
 /** `*`, or the entity tags of a list. */
 type Tags = '*' | readonly string[];
 
-/** entity-tag of RFC 9110, 8.8.3, and what stands around it in a list (5.6.1); header text is latin1. */
+/** entity-tag of RFC 9110, 8.8.3, with the separators around it in a list (5.6.1). Header text is latin1. */
 const TAG = /[ \t,]*((?:W\/)?"[\x21\x23-\x7e\x80-\xff]*")[ \t]*(?=,|$)/y;
 
 /**
- * What If-Match and If-None-Match demand of a write (RFC 9110, 13.1.1, 13.1.2, in the order of 13.2.2). Tags of coded
- * answers are those of the plain ones. AppError `invalid-header` when one is malformed: to ignore it would be to write
- * without the condition that the client relies on.
+ * Reads the conditions that If-Match and If-None-Match set for a write (RFC 9110, 13.1.1, 13.1.2, in the order of
+ * 13.2.2). Tags of coded answers count as those of the uncoded ones. Throws AppError `invalid-header` when a header
+ * is malformed: ignoring it would write without the condition that the client relies on.
  */
 export function readPrecondition({ headers }: Request): Precondition {
   const match = readTags('If-Match', headers['if-match']);
@@ -29,19 +29,25 @@ export function readPrecondition({ headers }: Request): Precondition {
   };
 }
 
-/** AppError `precondition-failed` unless If-Match, when there is one, names this tag of what is about to be shown. */
+/**
+ * Throws AppError `precondition-failed` unless If-Match, if present, names this tag of the representation about to be
+ * sent. Throws AppError `invalid-header` when it is malformed.
+ */
 export function checkIfMatch({ headers }: Request, etag: string): void {
   const match = readTags('If-Match', headers['if-match']);
   if (match !== null && !matches(match, { etag }, isSameStrongly)) throw failed('If-Match', match, { etag });
 }
 
-/** Whether If-None-Match, when there is one, names this tag of what is about to be shown. AppError `invalid-header` when it is malformed. */
+/**
+ * Whether If-None-Match is present and names this tag of the representation about to be sent. Throws AppError
+ * `invalid-header` when it is malformed.
+ */
 export function isNoneMatched({ headers }: Request, etag: string): boolean {
   const noneMatch = readTags('If-None-Match', headers['if-none-match']);
   return noneMatch !== null && matches(noneMatch, { etag }, isSameWeakly);
 }
 
-/** A tag without its weakness and without the coding that applyCoding adds. */
+/** A tag without its weakness mark and without the coding suffix that applyCoding adds. */
 function opaque(tag: string): string {
   return tag.replace(/^W\//, '').replace(/^"(.*?)(-(br|gzip|zstd))?"$/, '$1');
 }

@@ -1,6 +1,6 @@
 import type { Request } from '../engine/edge.ts';
 
-/** Whether a client prefers something (RFC 7240, 2), such as `respond-async` or `return=minimal`. */
+/** Whether Prefer contains a preference (RFC 7240, 2), such as `respond-async` or `return=minimal`. */
 export function prefers({ headers }: Request, preference: string): boolean {
   const [name = '', value = ''] = preference.split('=');
   return (headers.prefer ?? '').split(',').some((entry) => {

@@ -26,7 +26,7 @@ const HTML_HEADERS = {
   'content-security-policy': "default-src 'none'",
 };
 
-/** GET /problems/{code}: what the `type` of a problem document leads to. */
+/** GET /problems/{code}: the page to which the `type` of a problem document leads. */
 export const getProblem: Route = {
   method: 'GET',
   path: '/problems/{code}',
@@ -68,7 +68,7 @@ function isCode(code: string): code is ProblemCode {
   return Object.hasOwn(PROBLEMS, code);
 }
 
-/** The texts are this file's own, so nothing needs escaping; no script, no style from elsewhere. */
+/** The texts are from the source code, so nothing needs escaping. The page has no script and no external style. */
 function html({
   code,
   status,

@@ -6,7 +6,7 @@ import { requestIdOf } from './request-id.ts';
 
 const serialize = serializerOf(PROBLEM);
 
-/** The answer to an error (RFC 9457). */
+/** Returns the reply to an error (RFC 9457). */
 export function problem(error: unknown, request: Request): Reply {
   const known = error instanceof AppError ? error : null;
   const document = problemDocument(error, request);
@@ -19,8 +19,8 @@ export function problem(error: unknown, request: Request): Reply {
 }
 
 /**
- * What a client is told of an error. What is not an AppError is our own mistake: `internal`, which tells the client
- * nothing but the request id to quote.
+ * Returns the problem document of an error. An error that is not an AppError is our own mistake: `internal`, which
+ * tells the client nothing except the request id to quote.
  */
 export function problemDocument(error: unknown, request: Request): ProblemDocument {
   const requestId = requestIdOf(request);

@@ -2,9 +2,9 @@ import { AppError } from '../errors.ts';
 import type { FileBody, Reply, Request } from '../engine/edge.ts';
 
 /**
- * A file's answer cut down to the range that was asked for, as a stream of known length (RFC 9110, 14): 206 for one range of
- * bytes, AppError `range-not-satisfiable` for one beyond the end. What is no range of bytes, or are several, is answered with the whole, and
- * so is a range of another state than If-Range names. Other answers stay as they are.
+ * Reduces a file's answer to the requested range, as a stream of known length (RFC 9110, 14). One range of bytes
+ * gives 206; a range beyond the end throws AppError `range-not-satisfiable`. The whole file is sent when Range is not
+ * a range of bytes, when it has several ranges, or when If-Range names another state. Other answers stay as they are.
  */
 export function ranged(request: Request, reply: Reply): Reply {
   const { body } = reply;
@@ -25,13 +25,16 @@ function part({ write }: FileBody, start: number, end: number): Reply['body'] {
   return { kind: 'stream', length: end - start, run: (sink) => write(sink, start, end) };
 }
 
-/** Ranges are for GET (14.2), and under If-Range for the state that it names, compared strongly (13.1.5). A date names none here. */
+/**
+ * Range applies to GET only (14.2). With If-Range it applies only to the state that the tag names, compared strongly
+ * (13.1.5). A date in If-Range matches no state here.
+ */
 function isWanted({ method, headers }: Request, reply: Reply): boolean {
   const condition = headers['if-range'];
   return method === 'GET' && (condition === undefined || condition === reply.headers.etag);
 }
 
-/** From where to where, exclusive; null: the whole. */
+/** Start and end of the range, exclusive; null: the whole file. */
 function rangeOf({ headers }: Request, { length }: FileBody): readonly [number, number] | null {
   const [, first, last] = /^bytes=[ \t]*(\d{0,15})-(\d{0,15})[ \t]*$/i.exec(headers.range ?? '') ?? [];
   if (first === undefined || last === undefined || (first === '' && last === '')) return null;

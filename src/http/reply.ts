@@ -1,6 +1,6 @@
 import type { Reply } from '../engine/edge.ts';
 
-/** A JSON answer. `text` is what a precompiled serializer made. */
+/** Returns a JSON reply. `text` is the output of a precompiled serializer. */
 export function json(
   status: number,
   text: string,

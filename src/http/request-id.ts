@@ -3,7 +3,7 @@ import type { Request } from '../engine/edge.ts';
 
 const known = new WeakMap<Request, string>();
 
-/** A request's id: the client's own when it is harmless in a header and a log line, else one that is made for it. */
+/** Returns a request's id: the client's own when it is safe in a header and a log line, otherwise a generated one. */
 export function requestIdOf(request: Request): string {
   const given = request.headers['x-request-id'];
   if (given !== undefined && /^[\w.-]{1,128}$/.test(given)) return given;

@@ -10,21 +10,27 @@ import { problem } from './problem.ts';
 import type { Found, Router } from './router.ts';
 import { requestIdOf } from './request-id.ts';
 
-/** A cursor of 12 KiB and 2 KiB of everything else. A head may have 16 KiB, with all its fields. */
+/**
+ * The longest path and query, in bytes: a cursor of 12 KiB and 2 KiB for the rest. A request's head may have 16 KiB
+ * with all its fields.
+ */
 const LONGEST_URL = 14 * 1024;
 
-/** Is told of every request when its answer is out or was given up; `ms` since it came. Must not throw. */
+/**
+ * Called for every request when its answer is complete or was given up. `ms` is the time since the request arrived,
+ * in milliseconds. Must not throw.
+ */
 export type Finished = (request: Request, ending: Ending, ms: number) => void;
 
-/** Who watches requests come and go. */
+/** Observes the start and the end of every request. */
 export interface Observer {
   readonly began: () => void;
   readonly finished: Finished;
 }
 
 /**
- * Wraps the router with what holds for every answer: who is let in, request id, problems for errors, conditional GET, content coding,
- * HEAD. The result is what an engine serves.
+ * Wraps the router with everything that applies to every answer: admission, request id, problems for errors,
+ * conditional GET, content coding, HEAD. An engine serves the result.
  */
 export function createServe(
   router: Router,
@@ -98,7 +104,7 @@ export function createServe(
   };
 }
 
-/** HEAD: the head that GET would have. A stream's resources are given back by running it into a closed sink. */
+/** Reduces a reply to the head that GET would have. A stream releases its resources by running into a closed sink. */
 async function headOnly(request: Request, reply: Reply): Promise<Reply> {
   if (request.method !== 'HEAD') return reply;
   if (reply.body.kind === 'bytes')

@@ -6,34 +6,34 @@ import type { Route } from './route.ts';
 import { bodyCheck } from '../input/validate.ts';
 import type { JsonBody } from '../input/body-json.ts';
 
-/** A route with what is compiled of its declaration once. */
+/** A route with the functions that are compiled once from its declaration. */
 export interface Compiled {
   readonly route: Route;
-  /** AppErrors of parseQuery. */
+  /** Throws the AppErrors of parseQuery. */
   readonly readQuery: (request: Request) => Query;
-  /** AppError `not-acceptable`. */
+  /** Throws AppError `not-acceptable`. */
   readonly chooseType: (request: Request, query: Query) => string;
   /** null: the route has no body. */
   readonly checkBody: ((body: JsonBody) => unknown) | null;
 }
 
-/** What is found under a path: a resource, and how its `{name}` reads. */
+/** The resource found under a path, and the segment that matched its `{name}`. */
 export interface Found {
   readonly path: string;
-  /** By method; HEAD is answered by GET. */
+  /** By method. GET also answers HEAD. */
   readonly methods: ReadonlyMap<string, Compiled>;
   /** Not decoded yet. */
   readonly segment: { readonly name: string; readonly raw: string } | null;
 }
 
 export interface Router {
-  /** The resource that a request's path names; null when there is none. */
+  /** Returns the resource that a request's path names; null when there is none. */
   find(request: Request): Found | null;
 }
 
 /**
- * Matches raw path bytes: `/items/stream` is the stream, `/items/%73tream` the item with that id. Literal paths come
- * before parameters.
+ * Creates a router that matches raw path bytes: `/items/stream` is the stream, `/items/%73tream` is the item with
+ * that id. Literal paths take precedence over parameters.
  */
 export function createRouter(routes: readonly Route[]): Router {
   const literal = new Map<string, Resource>();
@@ -76,12 +76,12 @@ function compile(route: Route): Compiled {
   };
 }
 
-/** The decoded parameters of a path. AppError `invalid-url`. */
+/** The decoded parameters of a path. Throws AppError `invalid-url`. */
 export function parametersOf({ segment }: Found): Readonly<Record<string, string>> {
   return segment ? { [segment.name]: decodeSegment(segment.raw) } : {};
 }
 
-/** The ways to see a path as one with a parameter: in its last segment, or in the one before. */
+/** The ways to read a path as one with a parameter: in its last segment, or in the one before. */
 function splits(path: string): readonly (readonly [prefix: string, segment: string, suffix: string])[] {
   const last = path.lastIndexOf('/');
   const before = path.lastIndexOf('/', last - 1);

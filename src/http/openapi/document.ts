@@ -32,7 +32,7 @@ HEAD works wherever GET does. OPTIONS answers Allow. A method that a resource do
 compressed by Accept-Encoding. Unknown, duplicate and malformed parameters are refused, never ignored. Parameters that
 exclude each other are a 400, which this document cannot say in a schema.`;
 
-/** The OpenAPI 3.1 document of these routes. */
+/** Creates the OpenAPI 3.1 document of these routes. */
 export function createDocument(routes: readonly Route[], options: DocumentOptions): Schema {
   const components = new Components();
   const paths: Record<string, Record<string, unknown>> = {};
@@ -131,10 +131,10 @@ function responses(route: Route, options: DocumentOptions, components: Component
   return found;
 }
 
-/** Said by the HTTP engine, before there is a request: without any of the headers that answers have. */
+/** The HTTP engine sends this answer before there is a request, so it has none of the usual headers. */
 const HEAD_TOO_LARGE: Schema = { description: 'The head of the request is too large (16 KiB)' };
 
-/** The codes that an operation can meet, by their status. */
+/** The problem codes that an operation can meet, by status. */
 export function problemsByStatus(
   { problems = [], access }: Pick<Route, 'problems' | 'access'>,
   { withKeys, limited }: Pick<DocumentOptions, 'withKeys' | 'limited'>,
@@ -191,11 +191,11 @@ function optional(names: NonNullable<Answer['sometimes']>): Schema {
   return Object.fromEntries(names.map((name) => [name, RESPONSE_HEADERS[name]]));
 }
 
-/** The schemas that have a name, as they are met: each stands once, and by reference wherever it is used. */
+/** Collects the schemas that have a name. Each is listed once and referenced wherever it is used. */
 class Components {
   readonly #named = new Map<string, object>();
 
-  /** A copy in which schemas that have a name stand by reference. */
+  /** Returns a copy in which named schemas are replaced by references. */
   referTo(schema: unknown): unknown {
     if (typeof schema !== 'object' || schema === null) return schema;
     const name = nameOf(schema);
@@ -204,10 +204,10 @@ class Components {
     return { $ref: `#/components/schemas/${name}` };
   }
 
-  /** All that were referred to, by name; more may turn up inside of them. */
+  /** Returns all referenced schemas by name. Resolving one may add further schemas. */
   schemas(): Record<string, unknown> {
     const found: Record<string, unknown> = {};
-    // A map's iteration also meets what is added on the way.
+    // The iteration of a map also visits entries added during it.
     for (const [name, schema] of this.#named) found[name] = this.#inside(schema);
     return found;
   }

@@ -10,7 +10,7 @@ const text = (description: string, more: Schema = {}): Header => ({
   schema: { type: 'string', ...more },
 });
 
-/** Request headers that operations name. */
+/** Request headers that operations declare. */
 export const REQUEST_HEADERS = {
   'If-Match': text('the change is made only if the resource has one of these ETags', { examples: ['*'] }),
   'If-None-Match': text('`*`: only if there is none; else only if it has none of these ETags', {
@@ -32,7 +32,7 @@ export const COMMON_HEADERS = {
   'X-Content-Type-Options': text('always `nosniff`', { enum: ['nosniff'] }),
 } as const satisfies Record<string, Header>;
 
-/** Headers that answers name; those of every answer, and of limits, are not named. */
+/** Headers that answers declare. Headers of every answer, and of limits, are not declared. */
 export const RESPONSE_HEADERS = {
   ETag: text('stands for this state', { pattern: '^(W/)?"[^"]*"$' }),
   'Cache-Control': text('how long the answer may be kept'),
@@ -47,7 +47,7 @@ export const RESPONSE_HEADERS = {
   'Retry-After': text('when to come again, in seconds', { pattern: '^[0-9]+$' }),
 } as const satisfies Record<string, Header>;
 
-/** Unless RATE_LIMIT is off. */
+/** Headers of every answer unless RATE_LIMIT is off. */
 export const LIMIT_HEADERS = {
   RateLimit: text('what is left of the limit: `"default";r=59999;t=60`'),
   'RateLimit-Policy': text('the limit: `"default";q=60000;w=60`'),

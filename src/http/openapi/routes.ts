@@ -3,7 +3,7 @@ import { JSON_TYPE, jsonAnswer, type Route } from '../route.ts';
 import { fingerprint } from '../../rows/fingerprint.ts';
 import { createDocument, type DocumentOptions } from './document.ts';
 
-/** GET /openapi.json: the document of these routes and its own, made when it is first asked for. */
+/** GET /openapi.json: the document of these routes and of this one. It is created on the first request. */
 export function getOpenApi(routes: readonly Route[], options: DocumentOptions): Route {
   let made: { readonly text: string; readonly etag: string } | null = null;
   const make = () => {

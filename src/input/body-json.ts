@@ -3,25 +3,26 @@ import type { Request } from '../engine/edge.ts';
 import { scanJson } from './json-scan.ts';
 import { quote } from './query.ts';
 
-/** A body's value, and what is wrong with it whatever it is meant to be. */
+/** A body's value, and its faults that do not depend on a schema. */
 export interface JsonBody {
   readonly value: unknown;
   readonly faults: readonly BodyFault[];
-  /** Each number of the text as it is written, by its JSON Pointer. */
+  /** The source text of each number, by its JSON Pointer. */
   readonly numbers: ReadonlyMap<string, string>;
 }
 
-/** The header that names the media types a method takes: RFC 5789, 3.1; W3C LDP 7.1; RFC 9110, 12.5.1. */
+/** The response header that names the media types a method accepts: RFC 5789, 3.1; W3C LDP 7.1; RFC 9110, 12.5.1. */
 const ACCEPT_HEADERS: Readonly<Record<string, string>> = { PATCH: 'accept-patch', POST: 'accept-post' };
 
-/** The response header that tells which media types a method takes in its body. */
+/** Returns the response header that names the media types a method accepts in its body. */
 export function acceptHeader(method: string, types: readonly string[]): Record<string, string> {
   return { [ACCEPT_HEADERS[method] ?? 'accept']: types.join(', ') };
 }
 
 /**
- * A request's body as JSON. AppError `unsupported-media-type` when its Content-Type is none of `types` or it is
- * content-coded (with the headers that name what is taken), `body-too-large`, `malformed-json`, `invalid-body`.
+ * Reads a request's body as JSON. Throws AppError `unsupported-media-type` when its Content-Type is none of `types`
+ * or the body has a content coding (with the headers that name what is accepted), `body-too-large`, `malformed-json`
+ * or `invalid-body`.
  */
 export async function readJsonBody(request: Request, types: readonly string[]): Promise<JsonBody> {
   checkCoding(request);
@@ -29,7 +30,7 @@ export async function readJsonBody(request: Request, types: readonly string[]): 
   return parseJson(await request.body());
 }
 
-/** A JSON text as it came. AppError `malformed-json` or `invalid-body`. */
+/** Parses a JSON text as received. Throws AppError `malformed-json` or `invalid-body`. */
 export function parseJson(bytes: Uint8Array): JsonBody {
   if (bytes.length === 0) throw new AppError('malformed-json', 'The body is empty, expected JSON.');
   const text = decode(bytes);
@@ -38,7 +39,7 @@ export function parseJson(bytes: Uint8Array): JsonBody {
   return { value: JSON.parse(text), faults, numbers };
 }
 
-/** RFC 9110, 8.4 and 12.5.3: what is not understood is refused, and what is understood is said. */
+/** RFC 9110, 8.4 and 12.5.3: an unknown coding is refused, and the answer names the known one. */
 function checkCoding({ headers }: Request): void {
   const coding = headers['content-encoding'] ?? 'identity';
   if (/^\s*(identity)?\s*$/i.test(coding)) return;
@@ -63,7 +64,7 @@ function checkType({ method, headers }: Request, types: readonly string[]): void
   );
 }
 
-/** A byte order mark at the start is left out (RFC 8259, 8.1). */
+/** Decodes UTF-8. A byte order mark at the start is removed (RFC 8259, 8.1). */
 function decode(bytes: Uint8Array): string {
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(bytes);

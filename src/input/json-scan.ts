@@ -2,26 +2,27 @@ import { AppError, type BodyFault } from '../errors.ts';
 import { characters } from '../engine/characters.ts';
 import { pointer } from './pointer.ts';
 
-/** How deep objects and arrays may be nested. */
+/** The deepest nesting of objects and arrays. */
 const DEEPEST = 32;
-/** Values of one body, of whatever kind: what is wrong with each of them is told, so there is a bound. */
+/** The most values of any kind in one body. Every fault is reported, so their number needs a bound. */
 const MOST_VALUES = 1000;
 
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 const SPACE: ReadonlySet<number> = new Set([0x20, 0x09, 0x0a, 0x0d]);
 
-/** What JavaScript and its BSON library give a meaning of their own, whatever object they stand in. */
+/** Names to which JavaScript or its BSON library gives a special meaning in any object. */
 const RESERVED: ReadonlySet<string> = new Set(['__proto__', '_bsontype']);
 
 /**
- * Looks at a JSON text (RFC 8259) before it is parsed, for what JSON.parse does not tell: the place of a fault, in the same
- * words whatever the version of Node; names given twice, of which JSON.parse keeps the last; names and texts that cannot
- * be stored as they are. Returns those faults, in the order of the text. `numbers` is given each number as it is written,
- * by its JSON Pointer: JSON.parse keeps no more digits than a double has.
+ * Scans a JSON text (RFC 8259) before it is parsed, for faults that JSON.parse does not report: the place of a syntax
+ * error, in the same words on every version of Node; duplicate names, of which JSON.parse keeps the last; names and
+ * texts that cannot be stored as they are. Returns those faults in the order of the text. `numbers` receives the
+ * source text of each number by its JSON Pointer, because JSON.parse keeps no more digits than a double has.
  *
- * AppError `malformed-json` with line and column when it is not JSON; `invalid-body` when it is nested deeper than 32
- * levels or has more than 1,000 values. What it returns from, JSON.parse takes.
+ * Throws AppError `malformed-json` with line and column when the text is not JSON, and `invalid-body` when it is
+ * nested deeper than 32 levels or has more than 1,000 values. JSON.parse accepts every text for which this function
+ * returns.
  */
 export function scanJson(text: string, numbers = new Map<string, string>()): BodyFault[] {
   return new Scanner(text, numbers).scan();
@@ -33,7 +34,7 @@ class Scanner {
   readonly #text: string;
   readonly #faults: BodyFault[] = [];
   readonly #numbers: Map<string, string>;
-  /** The names and indexes that lead to the value being looked at. */
+  /** The names and indexes that lead to the current value. */
   readonly #path: (string | number)[] = [];
   #at = 0;
   #values = 0;
@@ -49,7 +50,7 @@ class Scanner {
     return this.#faults;
   }
 
-  /** A value and the space around it. */
+  /** Scans a value and the white space around it. */
   #value(expected: string): void {
     this.#space();
     if (++this.#values > MOST_VALUES) throw this.#refusal(`more than ${MOST_VALUES} values in one body`);
@@ -100,14 +101,14 @@ class Scanner {
     this.#space();
   }
 
-  /** After a member: true behind a comma, false behind the closing bracket. */
+  /** Called after a member: returns true after a comma, false after the closing bracket. */
   #goesOn(closing: ']' | '}'): boolean {
     if (this.#takeOne(',')) return true;
     if (this.#takeOne(closing)) return false;
     throw this.#malformed(`"," or "${closing}"`);
   }
 
-  /** By a loop: a regular expression over a text of a megabyte could need more stack than there is. */
+  /** Scans by a loop, because a regular expression over a text of one megabyte could exhaust the stack. */
   #string(): string {
     const text = this.#text;
     const start = this.#at++;
@@ -117,7 +118,7 @@ class Scanner {
         const raw = text.slice(start, ++this.#at);
         return isPlain ? raw.slice(1, -1) : (JSON.parse(raw) as string);
       }
-      // A control character, or NaN: the end.
+      // A control character, or NaN at the end of the text.
       if (!(code >= 0x20)) throw this.#malformed('a character of a text, or its closing quote');
       if (code !== BACKSLASH) continue;
       isPlain = false;
@@ -136,7 +137,7 @@ class Scanner {
     names.add(name);
   }
 
-  /** UTF-8, in which all is stored, has no form for half a surrogate pair. */
+  /** All text is stored as UTF-8, which cannot encode half a surrogate pair. */
   #wellFormed(text: string): void {
     if (/\p{Surrogate}/u.test(text)) this.#fault('half a surrogate pair is no character');
   }
@@ -167,7 +168,7 @@ class Scanner {
     return new AppError('invalid-body', `The body is ${detail}.`, { errors });
   }
 
-  /** Lines end in LF, CRLF or CR; columns are counted in characters, both from 1. */
+  /** Lines end in LF, CRLF or CR. Columns are counted in characters. Both start at 1. */
   #malformed(expected: string): AppError {
     const lines = this.#text.slice(0, this.#at).split(/\r\n|\r|\n/);
     const column = characters(lines.at(-1) ?? '') + 1;

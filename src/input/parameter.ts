@@ -1,12 +1,15 @@
 import { AppError } from '../errors.ts';
 import { quote, type Query } from './query.ts';
 
-/** A query parameter: its name and how its text becomes a value. `read` gives undefined when it is absent. */
+/**
+ * A query parameter: its name, and how its text becomes a value. `read` returns undefined when the parameter is
+ * absent, and throws AppError `invalid-parameter` when its text is not as expected.
+ */
 export interface Parameter<T> {
   readonly name: string;
-  /** What is expected, as it stands in messages: "an integer from 1 to 1000". */
+  /** The expected form, as messages name it: "an integer from 1 to 1000". */
   readonly expected: string;
-  /** What is expected as a JSON Schema of the value. */
+  /** The expected form as a JSON Schema of the value. */
   readonly schema: ParameterSchema;
   /** For /openapi.json; see `documented`. */
   readonly doc?: ParameterDoc;
@@ -16,17 +19,18 @@ export interface Parameter<T> {
 export type ParameterSchema = Readonly<Record<string, unknown>>;
 
 /**
- * What a parameter is for, and a value that may be sent. The reference page fills in every example and every fallback of an
- * operation at once: a parameter that excludes another one, or goes with some values of it only, has neither.
+ * The purpose of a parameter, and a value that may be sent. The reference page fills in every example and every
+ * fallback of an operation at once. A parameter that excludes another one, or is valid only with some values of it,
+ * therefore has neither.
  */
 export interface ParameterDoc {
   readonly description: string;
   readonly example?: string | number;
-  /** What holds when it is absent. */
+  /** The value that applies when the parameter is absent. */
   readonly fallback?: string | number | boolean;
 }
 
-/** The same parameter with what /openapi.json says of it; every parameter of a route has to have that. */
+/** Returns the parameter with its documentation for /openapi.json, which every parameter of a route must have. */
 export function documented<T>(
   parameter: Parameter<T>,
   description: string,
@@ -58,7 +62,7 @@ export function integer(
   });
 }
 
-/** An integer of 64 bits without sign, in decimal digits without leading zeros. */
+/** An unsigned 64-bit integer in decimal digits without leading zeros. */
 export function unsigned64(name: string): Parameter<bigint> {
   const schema = { type: 'integer', minimum: 0, maximum: 2 ** 64 };
   return parameter(name, 'an integer from 0 to 18446744073709551615', schema, (text) => {
@@ -68,7 +72,7 @@ export function unsigned64(name: string): Parameter<bigint> {
   });
 }
 
-/** One of a few words. */
+/** One of a fixed list of words. */
 export function oneOf<const T extends string>(name: string, words: readonly T[]): Parameter<T> {
   const schema = { type: 'string', enum: words };
   return parameter(name, `one of ${words.join(', ')}`, schema, (text) => words.find((word) => word === text));
@@ -76,14 +80,17 @@ export function oneOf<const T extends string>(name: string, words: readonly T[])
 
 /** A text of 1 to `maximumBytes` bytes of UTF-8. */
 export function text(name: string, maximumBytes: number): Parameter<string> {
-  // A schema counts characters, of which a text never has more than bytes.
+  // A schema counts characters. A text never has more characters than bytes.
   const schema = { type: 'string', minLength: 1, maxLength: maximumBytes };
   return parameter(name, `a text of 1 to ${maximumBytes} bytes`, schema, (value) =>
     value !== '' && Buffer.byteLength(value) <= maximumBytes ? value : undefined,
   );
 }
 
-/** Names separated by commas: each 1 to `maximumBytes` bytes of UTF-8, none twice, at most `most`. */
+/**
+ * Names separated by commas: each has 1 to `maximumBytes` bytes of UTF-8, none occurs twice, and there are at most
+ * `most`.
+ */
 export function names(name: string, most: number, maximumBytes: number): Parameter<readonly string[]> {
   const schema = {
     type: 'array',
@@ -99,7 +106,7 @@ export function names(name: string, most: number, maximumBytes: number): Paramet
   });
 }
 
-/** A parameter of any form: `parse` gives undefined for a text that is not as `expected` says. */
+/** A parameter of any form. `parse` returns undefined for a text that does not match `expected`. */
 export function parameter<T>(
   name: string,
   expected: string,

@@ -1,12 +1,12 @@
 import { AppError } from '../errors.ts';
 
-/** A parsed query: each name at most once, names and values decoded. */
+/** A parsed query: each name at most once, with names and values decoded. */
 export type Query = ReadonlyMap<string, string>;
 
 /**
- * Parses a raw query (without `?`) strictly: application/x-www-form-urlencoded, UTF-8, and nothing is ever ignored.
- * AppError 400 that names the parameter: `unknown-parameter` for what is not in `known`, `duplicate-parameter`,
- * `invalid-parameter` for a bad %-escape or bad UTF-8.
+ * Parses a raw query (without `?`) strictly as application/x-www-form-urlencoded in UTF-8. Nothing is ignored. Throws
+ * an AppError of status 400 that names the parameter: `unknown-parameter` when the name is not in `known`,
+ * `duplicate-parameter`, or `invalid-parameter` for a bad %-escape or bad UTF-8.
  */
 export function parseQuery(raw: string, known: readonly string[]): Query {
   const query = new Map<string, string>();
@@ -31,13 +31,13 @@ export function parseQuery(raw: string, known: readonly string[]): Query {
   return query;
 }
 
-/** A client's text as it may stand in a message: quoted, escaped, and cut. */
+/** Formats a client's text for a message: quoted, escaped, and cut to 80 characters. */
 export function quote(text: string): string {
   return JSON.stringify(text.length > 80 ? `${text.slice(0, 80)}…` : text);
 }
 
 function decode(text: string, parameter: string | null): string {
-  // Bytes above 0x7f must come as %-escapes; an engine hands raw ones over as latin1, whose meaning nobody knows.
+  // Bytes above 0x7f must be sent as %-escapes. An engine passes raw ones on as latin1, and their meaning is unknown.
   if (/[^\x20-\x7e]/.test(text)) throw malformed(text, parameter);
   try {
     return decodeURIComponent(text.replaceAll('+', ' '));

@@ -7,8 +7,8 @@ import { pointer } from './pointer.ts';
 import { quote } from './query.ts';
 
 /**
- * What stands in `verbose` errors beside the fault. Every schema says in its `description` what is expected; it is said
- * to clients.
+ * The part of a schema that `verbose` errors carry beside the fault. Every schema tells in its `description` what is
+ * expected, and clients are shown that text.
  */
 interface Described {
   readonly description?: string;
@@ -16,14 +16,14 @@ interface Described {
   readonly propertyNames?: Described;
 }
 
-/** As much of a pointer as a sentence has room for; errors have it whole. */
+/** The most characters of a pointer that the message shows. `errors` has the whole pointer. */
 const LONGEST_PLACE = 80;
 
 const ajv = new Ajv({ allErrors: true, verbose: true, allowUnionTypes: true });
 
 /**
- * A check of bodies against a schema, compiled once. The check returns the body's value; AppError `invalid-body` with all
- * faults, each with its place, when there is any.
+ * Compiles a schema once into a check of bodies. The check returns the body's value, or throws AppError
+ * `invalid-body` with all faults, each with its place.
  */
 export function bodyCheck<S extends TSchema>(schema: S): (body: JsonBody) => Static<S> {
   const validate = ajv.compile<Static<S>>(schema);
@@ -33,7 +33,10 @@ export function bodyCheck<S extends TSchema>(schema: S): (body: JsonBody) => Sta
   };
 }
 
-/** The error of a body with these faults, at least one. Of several at one place the first is told. */
+/**
+ * Creates the error of a body with these faults, at least one. Of several faults at one place, only the first is
+ * reported.
+ */
 export function invalidBody(faults: readonly BodyFault[]): AppError {
   const places = new Set<string>();
   const errors = faults.filter((fault) => !places.has(fault.pointer) && places.add(fault.pointer));
@@ -48,7 +51,7 @@ function faultsOf(error: ErrorObject): BodyFault[] {
   const at = (name: unknown) => error.instancePath + pointer([String(name)]);
   if (error.propertyName !== undefined) return [expected(at(error.propertyName), schema, error.data)];
   switch (error.keyword) {
-    case 'propertyNames': // only says that the name above is at fault
+    case 'propertyNames': // only repeats that the name above is at fault
       return [];
     case 'required': {
       const name = String(error.params.missingProperty);

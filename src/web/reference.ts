@@ -3,10 +3,13 @@ import { bytes } from '../http/reply.ts';
 import type { Route } from '../http/route.ts';
 import { fingerprint } from '../rows/fingerprint.ts';
 
-/** Scalar's script; beside this file in the checkout and in the package. */
+/** Scalar's script. It is beside this file in the checkout and in the package. */
 const BUNDLE = new URL('./scalar.js', import.meta.url);
 
-/** Nothing from elsewhere, no script within the page; Scalar sets styles from its script, which is what 'unsafe-inline' is for. */
+/**
+ * Allows nothing from other hosts and no inline script. Scalar sets styles from its script, which needs
+ * 'unsafe-inline'.
+ */
 const POLICY = [
   "default-src 'none'",
   "script-src 'self'",
@@ -31,7 +34,7 @@ const PAGE = `<!doctype html>
 </html>
 `;
 
-/** Every feature that would ask another host is off. */
+/** Every feature that would send requests to another host is off. */
 const START = `Scalar.createApiReference('#reference', {
   url: '/openapi.json',
   withDefaultFonts: false,
@@ -47,7 +50,7 @@ const START = `Scalar.createApiReference('#reference', {
 const HTML = 'text/html; charset=utf-8';
 const SCRIPT = 'text/javascript; charset=utf-8';
 
-/** GET /docs: the reference page, made by the reader's browser from /openapi.json, and its two scripts. */
+/** GET /docs: the reference page, which the browser renders from /openapi.json, and its two scripts. */
 export function referenceRoutes() {
   return {
     page: file('/docs', HTML, 'The reference page', 'getReference', () => Buffer.from(PAGE)),

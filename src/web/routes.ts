@@ -5,7 +5,7 @@ import { AppError } from '../errors.ts';
 import { bytes } from '../http/reply.ts';
 import type { Route } from '../http/route.ts';
 
-/** Everything the explorer page is made of, and where it lies; nothing comes from elsewhere. */
+/** All files of the explorer page and where they are. Nothing comes from other hosts. */
 const FILES: Readonly<Record<string, string>> = {
   ...Object.fromEntries(
     [
@@ -25,7 +25,7 @@ const TYPES: Readonly<Record<string, string>> = {
   svg: 'image/svg+xml',
 };
 
-/** The page asks this server alone, runs nothing that stands in its own text, and is nobody's frame. */
+/** The page sends requests to this server alone, runs no inline script or style, and cannot be framed. */
 const POLICY = [
   "default-src 'none'",
   ...["script-src 'self'", "style-src 'self'", "img-src 'self'", "connect-src 'self'"],
@@ -35,8 +35,8 @@ const POLICY = [
 const HTML = 'text/html; charset=utf-8';
 
 /**
- * GET /: the explorer page, for people who would rather look than read. Its files lie under a path that changes with them, so that
- * browsers keep them for good.
+ * GET /: the explorer page, for people who would rather look than read. The path of its files changes with their
+ * content, so that browsers can cache them permanently.
  */
 export function webRoutes() {
   const files = new Map(Object.entries(FILES).map(([name, path]) => [name, readFileSync(path)]));

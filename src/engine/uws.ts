@@ -7,18 +7,20 @@ import { whyNotListening } from './cannot-listen.ts';
 import { StoppedError, Watch } from './stall-timer.ts';
 
 export interface UwsOptions extends EngineOptions {
-  /** Where a copy of the addon that is fitted to an older C library may be kept. */
+  /** The directory for a copy of the addon that is fitted to an older C library. */
   readonly cacheDirectory: string;
-  /** Share the port with other processes that say so too: else one that is taken is refused. */
+  /** Share the port with other processes that also set this. Otherwise a port that is taken is refused. */
   readonly sharedPort?: boolean;
 }
 
 /**
- * Engine on uWebSockets.js. Throws an Error that says why when the addon cannot be loaded here.
+ * Creates the engine on uWebSockets.js. Throws an Error that tells why when the addon cannot be loaded here.
  *
- * Known deviations: a request that is pipelined behind one that is still being answered closes the connection; bytes
- * above 0x7f in a path, query or header are read as UTF-8 (U+FFFD where they are not), and cut off like blanks at the ends
- * of a header value, that of Content-Length included; targets in absolute form are refused.
+ * Known deviations:
+ * - A request that is pipelined behind one still being answered closes the connection.
+ * - Bytes above 0x7f in a path, query or header are read as UTF-8 (U+FFFD where they are not UTF-8). At the ends of a
+ *   header value, that of Content-Length included, they are trimmed like blanks.
+ * - Targets in absolute form are refused.
  */
 export function createUwsEngine(options: UwsOptions): Engine {
   return new UwsEngine(loadLibrary(options.cacheDirectory), options);
@@ -42,7 +44,7 @@ class UwsEngine implements Engine {
       try {
         UwsExchange.accept(this.exchanges, response, request);
       } catch (error) {
-        // What throws into uWebSockets.js ends the process; so does an answer that nobody gives.
+        // An exception thrown into uWebSockets.js ends the process, and so does a request that is never answered.
         options.onError(error, null);
         response.close();
       }
@@ -79,7 +81,7 @@ class UwsEngine implements Engine {
   }
 }
 
-/** `listen` with a host and options is there but not in the package's types. */
+/** The package's types do not declare `listen` with a host and options. */
 function listenOn(
   app: App,
   host: string,

@@ -7,8 +7,8 @@ import { fitToOlderGlibc } from './fit.ts';
 const require = createRequire(import.meta.url);
 
 /**
- * SHA-256 of the Linux binaries we know how to fit, and of what fitting makes of them: version 20.57.0 for Node 20, 22, 24
- * and 25 (ABI 115, 127, 137, 141). Any other file is left alone.
+ * SHA-256 of the Linux binaries that can be fitted, and of the fitted files: version 20.57.0 for Node 20, 22, 24 and
+ * 25 (ABI 115, 127, 137, 141). No other file is changed.
  */
 const FITTED: Readonly<Record<string, string>> = {
   // arm64
@@ -32,17 +32,18 @@ const FITTED: Readonly<Record<string, string>> = {
 };
 
 export interface AddonOptions {
-  /** Absolute path of the `.node` file as it was installed; it stays as it is. */
+  /** The absolute path of the `.node` file as installed. The file is not changed. */
   readonly file: string;
-  /** Where a fitted copy may be kept; made when missing, for this user alone. */
+  /** The directory for a fitted copy. It is created when missing, for this user alone. */
   readonly cacheDirectory: string;
-  /** Loads a `.node` file; tests put another one in. */
+  /** Loads a `.node` file. Tests replace it. */
   readonly load?: (file: string) => unknown;
 }
 
 /**
- * Loads a native addon. When the C library here is too old for it, and the file is one we know, a copy that is fitted to
- * older libraries is made in the cache folder and loaded instead. Throws an Error that says which way failed and why.
+ * Loads a native addon. When the C library here is too old for the addon and the file is a known one, a copy fitted
+ * to older libraries is made in the cache folder and loaded instead. Throws an Error that tells which way failed and
+ * why.
  */
 export function loadAddon({ file, cacheDirectory, load = require }: AddonOptions): unknown {
   let tooNew: Error;
@@ -69,7 +70,10 @@ function needsNewerGlibc(error: Error): boolean {
   return error.message.includes("version `GLIBC_2.38' not found");
 }
 
-/** The path of a fitted copy whose bytes were just checked. Made when it is missing or not what it should be. */
+/**
+ * Returns the path of a fitted copy whose bytes were just checked. The copy is made when it is missing or has other
+ * bytes.
+ */
 function fittedCopy(file: string, cacheDirectory: string): string {
   const original = readFileSync(file);
   const originalHash = sha256(original);
@@ -85,7 +89,7 @@ function fittedCopy(file: string, cacheDirectory: string): string {
   const draft = join(cacheDirectory, `${randomUUID()}.tmp`);
   try {
     writeFileSync(draft, fitted, { mode: 0o600, flag: 'wx' });
-    renameSync(draft, copy); // a second process that starts now sees the old file or the whole new one
+    renameSync(draft, copy); // a second starting process sees the old or the whole new file
   } finally {
     rmSync(draft, { force: true });
   }
@@ -93,7 +97,7 @@ function fittedCopy(file: string, cacheDirectory: string): string {
   return copy;
 }
 
-/** Who may write there could put another file in place between the check and the load. */
+/** Another user who can write there could replace the file between the check and the load. */
 function assertPrivate(directory: string): void {
   const { uid, mode } = statSync(directory);
   if (uid !== process.getuid?.() || (mode & 0o022) !== 0) {
@@ -101,7 +105,7 @@ function assertPrivate(directory: string): void {
   }
 }
 
-/** null when there is no such file. */
+/** The SHA-256 of a file; null when there is no such file. */
 function hashOf(file: string): string | null {
   try {
     return sha256(readFileSync(file));

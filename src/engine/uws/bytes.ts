@@ -8,7 +8,7 @@ const REARM_MS = 3000;
 export type BytesResponse = Pick<HttpResponse, 'cork' | 'tryEnd' | 'getWriteOffset'>;
 
 export interface BytesOptions {
-  /** Its head was written, and as much of the body as the socket took. */
+  /** Its head has been written, and as much of the body as the socket took. */
   readonly response: BytesResponse;
   readonly bytes: Uint8Array;
   readonly watch: Watch;
@@ -17,9 +17,9 @@ export interface BytesOptions {
 }
 
 /**
- * The rest of a body that is too large for one cork and whose reader did not take it at once. `tryEnd` takes what the
- * socket takes and buffers nothing, so nothing can be lost and the rest is sent from `bytes` when there is room; `end`
- * would copy all of it.
+ * The rest of a body that is too large for one cork and that its reader did not take at once. `tryEnd` takes what the
+ * socket takes and buffers nothing, so no byte can be lost, and the rest is sent from `bytes` when there is room.
+ * `end` would copy all of it.
  */
 export class UwsBytes implements Watched {
   private readonly options: BytesOptions;
@@ -55,7 +55,7 @@ export class UwsBytes implements Watched {
     const { watch, cut } = this.options;
     const now = watch.now();
     if (now - this.takenAt >= watch.stallTimeoutMs) cut(new StallError(watch.stallTimeoutMs));
-    // A try tells whether the reader takes bytes, long before the socket is writable, and sets its timer anew.
+    // A try tells whether the reader takes bytes, long before the socket is writable, and restarts its timer.
     else if (now - this.triedAt >= REARM_MS) this.writable();
   }
 

@@ -12,13 +12,16 @@ import { UwsStream } from './stream.ts';
 import type { HttpRequest, HttpResponse } from './library.ts';
 import { ClientGoneError } from '../stall-timer.ts';
 
-/** Status line, Date, the engine's mark, framing header, blank line: at most so many bytes beside a reply's headers. */
+/**
+ * The most bytes that a head has beside the reply's headers: status line, Date, the engine's mark, framing header,
+ * blank line.
+ */
 const OWN_HEAD_BYTES = 256;
 
 /**
  * One request and its answer on uWebSockets.js.
  *
- * How long its objects live:
+ * The lifetime of its objects:
  * | object       | from               | until                                                         | afterwards |
  * |--------------|--------------------|---------------------------------------------------------------|------------|
  * | HttpRequest  | the handler's call | the handler returns; nothing of it is kept                    | throws     |
@@ -32,8 +35,8 @@ export class UwsExchange extends Exchange {
   private wholeBytes = 0;
 
   /**
-   * Reads the request, while it lives, and answers it. What is not a request that everybody reads the same way is
-   * answered by closing the connection.
+   * Reads the request while it is valid, and answers it. When readers could disagree about the request, the
+   * connection is closed instead.
    */
   static accept(exchanges: Exchanges, response: HttpResponse, request: HttpRequest): void {
     const method = request.getCaseSensitiveMethod();
@@ -56,7 +59,7 @@ export class UwsExchange extends Exchange {
     super(exchanges, {
       method,
       path: request.getUrl(),
-      query: request.getQuery() || '', // undefined when there is none, whatever its type says
+      query: request.getQuery() || '', // undefined when there is none, despite its type
       headers,
       address: addressFromBytes(new Uint8Array(response.getRemoteAddress())),
     });
@@ -85,7 +88,7 @@ export class UwsExchange extends Exchange {
       response.cork(() => {
         writeHead(response, reply, close);
         if (this.method === 'HEAD' && length !== null) response.endWithoutBody(length);
-        else response.endWithoutBody(); // given `undefined` it would say a length all the same
+        else response.endWithoutBody(); // with `undefined` it would still send a length
       });
       this.finish();
       if (body.kind === 'stream') this.runUnread(body, new Error('This answer has no body.'));
@@ -169,7 +172,7 @@ export class UwsExchange extends Exchange {
     });
   }
 
-  /** What throws into uWebSockets.js ends the process. */
+  /** An exception thrown into uWebSockets.js ends the process. */
   private guard(action: () => void): void {
     try {
       action();
@@ -179,12 +182,12 @@ export class UwsExchange extends Exchange {
   }
 }
 
-/** `close`: says so; `end` and `endWithoutBody` do by themselves. */
+/** Writes status and headers. `close` adds `connection: close`; `end` and `endWithoutBody` can add it themselves. */
 function writeHead(response: HttpResponse, { status, headers }: Reply, close: boolean): void {
   response.writeStatus(`${status} ${STATUS_CODES[status] ?? 'Unknown'}`);
   for (const name in headers) {
     const value = headers[name] ?? '';
-    // Text goes out as UTF-8, and a header is latin1.
+    // Strings are sent as UTF-8, but a header is latin1.
     response.writeHeader(name, /[\x80-\xff]/.test(value) ? Buffer.from(value, 'latin1') : value);
   }
   if (close) response.writeHeader('connection', 'close');

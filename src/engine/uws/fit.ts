@@ -1,13 +1,13 @@
 /**
  * Fits an ELF64 addon that was linked against a newer glibc to an older one.
  *
- * The binaries of uWebSockets.js need GLIBC_2.38 for nothing but `__isoc23_strtol`, `__isoc23_strtoul` and
- * `__isoc23_sscanf`: what a C23 compiler calls `strtol`, `strtoul` and `sscanf`, which differ in one thing only (they
- * read `0b101`). Two edits undo that:
- * - each of these symbols gets its plain name. The linker's string table has it already: it is the end of the old one,
- *   so the symbol's name offset moves on by `__isoc23_`. (Overwriting the string would not do: the plain `strtol` that
- *   the addon also imports may share its tail.)
- * - the entry "needs GLIBC_2.38" becomes a second "needs" of the oldest version in the file, which every glibc has.
+ * The binaries of uWebSockets.js need GLIBC_2.38 only for `__isoc23_strtol`, `__isoc23_strtoul` and
+ * `__isoc23_sscanf`. A C23 compiler uses these names for `strtol`, `strtoul` and `sscanf`, which differ in one thing
+ * only (they read `0b101`). Two edits undo that:
+ * - Each of these symbols gets its plain name. The linker's string table already has it: it is the end of the old
+ *   name, so the symbol's name offset moves on by `__isoc23_`. (Overwriting the string would not work: the plain
+ *   `strtol` that the addon also imports may share its tail.)
+ * - The entry "needs GLIBC_2.38" becomes a second "needs" of the oldest version in the file, which every glibc has.
  */
 const PREFIX = '__isoc23_';
 const NEWER = 'GLIBC_2.38';
@@ -26,14 +26,20 @@ interface Section {
   readonly info: number;
 }
 
-/** One "needs this version" entry: where it stands, the version's name and the index that symbols refer to it by. */
+/**
+ * One "needs this version" entry: its place in the file, the version's name, and the index by which symbols refer to
+ * it.
+ */
 interface Need {
   readonly at: number;
   readonly name: string;
   readonly index: number;
 }
 
-/** A fitted copy of `original`. Throws when the file is not of the expected make; the caller checks its hash. */
+/**
+ * Returns a fitted copy of `original`. Throws when the file does not have the expected structure; the caller checks
+ * its hash.
+ */
 export function fitToOlderGlibc(original: Uint8Array): Buffer {
   const file = Buffer.from(original);
   const sections = readSections(file);

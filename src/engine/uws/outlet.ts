@@ -2,11 +2,17 @@ import { CORK_BYTES, corked } from '../cork.ts';
 import type { HttpResponse } from './library.ts';
 import type { Watch } from '../stall-timer.ts';
 
-/** Around a chunk: CR LF, four hex digits, CR LF; with room to spare. */
+/** Bytes around a chunk: CR LF, four hex digits, CR LF, and some spare room. */
 const FRAME_BYTES = 16;
-/** uWebSockets.js's own timer (10 s, this build 30 s) counts from the last blocked write, whatever the reader took since. */
+/**
+ * uWebSockets.js's own timer (10 s, in this build 30 s) counts from the last blocked write, even if the reader has
+ * taken bytes since. The outlet restarts it after this time.
+ */
 const REARM_MS = 3000;
-/** After a block the kernel's own buffers still settle, and most readers go on soon: probes are frequent at first. */
+/**
+ * After a block the kernel's buffers still settle, and most readers continue soon, so probes are frequent for this
+ * long.
+ */
 const EAGER_MS = 5000;
 
 /** The part of uWebSockets.js's response that a stream uses. */
@@ -14,27 +20,28 @@ export type StreamResponse = Pick<HttpResponse, 'cork' | 'write' | 'end' | 'paus
 
 export interface OutletOptions {
   readonly response: StreamResponse;
-  /** Writes status and headers; called in the cork of the first chunk. */
+  /** Writes status and headers. Called in the cork of the first chunk. */
   readonly writeHead: () => void;
-  /** Bytes that `writeHead` writes at most. */
+  /** The most bytes that `writeHead` writes. */
   readonly headBytes: number;
   readonly watch: Watch;
 }
 
 /**
- * What a chunked answer is written through: in corks of a size that is safe, and with the truth about whether its reader
- * takes it. At most one cork is buffered in uWebSockets.js, and a few bytes of probes.
+ * Writes a chunked answer in corks of a safe size, and tells reliably whether its reader takes it. uWebSockets.js
+ * buffers at most one cork and a few bytes of probes.
  */
 export class Outlet {
   /**
    * - `flowing`: uWebSockets.js takes what is written.
-   * - `blocked`: it holds bytes that the socket did not take; what is written now would only lie there.
-   * - `closed`: ended, cut or lost; the response must not be touched any more.
+   * - `blocked`: uWebSockets.js holds bytes that the socket did not take. Further writes would only be buffered
+   *   there.
+   * - `closed`: ended, cut or lost. The response must not be touched any more.
    */
   state: 'flowing' | 'blocked' | 'closed' = 'flowing';
   private readonly options: OutletOptions;
   private headSent = false;
-  /** When the reader last showed that it takes bytes. As all times here, by the watch. */
+  /** When the reader last showed that it takes bytes. All times here are from the watch's clock. */
   private takenAt = 0;
   /** When uWebSockets.js's timer for this connection was last set; null while it does not run. */
   private armedAt: number | null = null;
@@ -43,7 +50,10 @@ export class Outlet {
     this.options = options;
   }
 
-  /** Writes the first `length` bytes, a cork at a time, until the socket is full. Returns how many are out of our hands. */
+  /**
+   * Writes the first `length` bytes, one cork at a time, until the socket is full. Returns the number of bytes passed
+   * on.
+   */
   send(bytes: Uint8Array, length: number): number {
     const { response, writeHead, headBytes } = this.options;
     let sent = 0;
@@ -52,7 +62,7 @@ export class Outlet {
       const piece = bytes.subarray(sent, Math.min(length, sent + room - FRAME_BYTES));
       const accepted = corked(response, () => {
         if (!this.headSent) writeHead();
-        return response.write(piece); // false means taken and buffered: never sent again
+        return response.write(piece); // false: taken and buffered, so never sent again
       });
       this.headSent = true;
       sent += piece.length;
@@ -61,7 +71,7 @@ export class Outlet {
     return sent;
   }
 
-  /** The end of the answer. Only when flowing: what uWebSockets.js holds then has 10 s to go. */
+  /** Ends the answer. Only when flowing: the reader then has 10 s for the bytes that uWebSockets.js still holds. */
   end(): void {
     const { response, writeHead } = this.options;
     response.cork(() => {
@@ -71,14 +81,14 @@ export class Outlet {
     this.state = 'closed';
   }
 
-  /** The socket has room again, and uWebSockets.js has stopped its timer. */
+  /** Called when the socket has room again and uWebSockets.js has stopped its timer. */
   opened(): void {
     this.takenAt = this.options.watch.now();
     this.armedAt = null;
     this.state = 'flowing';
   }
 
-  /** An empty cork hands on what uWebSockets.js holds. */
+  /** Corks nothing, which makes uWebSockets.js send the bytes it holds. */
   drain(): void {
     this.options.response.cork(() => undefined);
   }
@@ -90,9 +100,10 @@ export class Outlet {
   }
 
   /**
-   * Sees from time to time whether the reader has taken what blocked, by writing the first of `bytes`: it is accepted only
-   * when all before it has gone to the kernel. The kernel says "writable" at a third of its buffer free, which at 5 kB/s
-   * and 2 MB takes minutes; it takes a write after the first bytes. Returns how many bytes are out of our hands.
+   * Tests at intervals whether the reader has taken the bytes that blocked, by writing the first of `bytes`. The
+   * write is accepted only when all bytes before it have gone to the kernel. The kernel reports "writable" when a
+   * third of its buffer is free, which takes minutes at 5 kB/s and 2 MB; it accepts a write as soon as the first
+   * bytes are gone. Returns the number of bytes passed on.
    */
   probe(bytes: Uint8Array): number {
     const { takenAt } = this;
@@ -104,12 +115,12 @@ export class Outlet {
     }
     this.state = 'flowing';
     const sent = this.send(bytes, 1);
-    // A probe that blocks as well says nothing new.
+    // A probe that also blocks gives no new information.
     this.takenAt = this.isBlocked() ? takenAt : now;
     return sent;
   }
 
-  /** Sets the connection's timer anew without writing: resuming does that, and nothing is read or lost in between. */
+  /** Restarts the connection's timer without writing. Resuming does that, and nothing is read or lost in between. */
   rearm(): void {
     const now = this.options.watch.now();
     if (this.state === 'closed' || !this.rearmDue(now)) return;
@@ -120,7 +131,7 @@ export class Outlet {
 
   private block(): void {
     const now = this.options.watch.now();
-    this.takenAt = now; // all before this write was taken
+    this.takenAt = now; // all bytes before this write were taken
     this.armedAt = now; // a blocked write sets the timer
     this.state = 'blocked';
   }

@@ -12,21 +12,21 @@ export type SizedResponse = Pick<HttpResponse, 'cork' | 'tryEnd' | 'getWriteOffs
 
 export interface SizedOptions {
   readonly response: SizedResponse;
-  /** Writes status and headers; called in the cork of the first chunk. */
+  /** Writes status and headers. Called in the cork of the first chunk. */
   readonly writeHead: () => void;
-  /** Bytes that are written in all, at least one: what Content-Length says. */
+  /** The total number of bytes written, at least one: the value of Content-Length. */
   readonly length: number;
   readonly signal: AbortSignal;
   readonly watch: Watch;
-  /** Cuts the connection; the stream then gets `lost` with the same reason. */
+  /** Cuts the connection. The stream's `lost` is then called with the same reason. */
   readonly cut: (reason: unknown) => void;
-  /** All bytes were taken. */
+  /** Called when all bytes were taken. */
   readonly ended: () => void;
 }
 
 /**
- * An answer of known length on uWebSockets.js. `tryEnd` takes what the socket takes and buffers nothing; the rest of a chunk
- * waits here, and the writer with it. The answer ends by itself with its last byte.
+ * An answer of known length on uWebSockets.js. `tryEnd` takes what the socket takes and buffers nothing. The rest of
+ * a chunk waits here, and so does the writer. The answer ends by itself with its last byte.
  */
 export class UwsSized implements Sink, Watched {
   readonly chunkBytes = CHUNK_BYTES;
@@ -75,7 +75,7 @@ export class UwsSized implements Sink, Watched {
     if (!this.isClosed()) this.options.cut(error);
   }
 
-  /** The socket has room again. */
+  /** Called when the socket has room again. */
   writable(): void {
     if (this.isClosed()) return;
     const taken = this.send(this.waiting);
@@ -85,7 +85,8 @@ export class UwsSized implements Sink, Watched {
     this.options.watch.delete(this);
     const { writer } = this;
     this.writer = null;
-    // Not from within uWebSockets.js's callback: what the writer does next may close the connection under its feet.
+    // Resolve outside uWebSockets.js's callback, because the writer's next step may close the connection that the
+    // callback still uses.
     if (writer) setImmediate(writer.resolve);
   }
 
@@ -93,7 +94,7 @@ export class UwsSized implements Sink, Watched {
     const { watch, cut } = this.options;
     const now = watch.now();
     if (now - this.takenAt >= watch.stallTimeoutMs) cut(new StallError(watch.stallTimeoutMs));
-    // A try tells whether the reader takes bytes, long before the socket is writable, and sets its timer anew.
+    // A try tells whether the reader takes bytes, long before the socket is writable, and restarts its timer.
     else if (now - this.triedAt >= REARM_MS) this.writable();
   }
 
@@ -104,7 +105,7 @@ export class UwsSized implements Sink, Watched {
     this.writer = null;
   }
 
-  /** How many of the bytes the socket took. */
+  /** Sends bytes and returns how many of them the socket took. */
   private send(bytes: Uint8Array): number {
     const { response, writeHead, length, watch, ended } = this.options;
     const [, done] = corked(response, () => {

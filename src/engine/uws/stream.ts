@@ -3,30 +3,30 @@ import { CORK_BYTES } from '../cork.ts';
 import { Outlet, type OutletOptions } from './outlet.ts';
 import { StallError, type Watched } from '../stall-timer.ts';
 
-/** With the reserve and a chunk's frame this is the most that one cork carries. */
+/** With the reserve and the frame of a chunk, this is the most that one cork carries. */
 const CHUNK_BYTES = 15_800;
 
 /**
- * Bytes of each chunk that are kept back until the next one comes, or a flush, or the watch: when the socket is full
- * there must be something to probe it with, and the writer, who waits, brings nothing.
+ * Bytes of each chunk that are held back until the next chunk, a flush, or a check by the watch. When the socket is
+ * full, there must be bytes to probe it with, and a waiting writer supplies none.
  */
 const RESERVE_BYTES = 64;
 
 const NOTHING = new Uint8Array(0);
-/** Where reserve and chunk are joined; what is written from it is copied before anybody else can use it. */
+/** Joins the reserve and a chunk. Bytes written from it are copied before any other code can use it. */
 const scratch = Buffer.allocUnsafeSlow(CORK_BYTES);
 
 export interface StreamOptions extends OutletOptions {
   readonly signal: AbortSignal;
-  /** Cuts the connection; the stream then gets `lost` with the same reason. */
+  /** Cuts the connection. The stream's `lost` is then called with the same reason. */
   readonly cut: (reason: unknown) => void;
-  /** The stream was ended cleanly. */
+  /** Called when the stream was ended cleanly. */
   readonly ended: () => void;
 }
 
 /**
- * A chunked answer on uWebSockets.js. However long its reader stalls, one cork (16 KB) is buffered there and what a chunk
- * larger than `chunkBytes` has over it here.
+ * A chunked answer on uWebSockets.js. However long its reader stalls, memory is bounded: uWebSockets.js buffers one
+ * cork (16 KB), and this object holds the excess of a chunk larger than `chunkBytes`.
  */
 export class UwsStream implements Sink, Watched {
   readonly chunkBytes = CHUNK_BYTES;
@@ -35,9 +35,12 @@ export class UwsStream implements Sink, Watched {
   sent = 0;
   private readonly options: StreamOptions;
   private readonly outlet: Outlet;
-  /** Copied from the writer's chunks and not yet with uWebSockets.js: the reserve, and what waits for the reader. */
+  /**
+   * Bytes copied from the writer's chunks and not yet passed to uWebSockets.js: the reserve, and bytes that wait for
+   * the reader.
+   */
   private waiting = NOTHING;
-  /** The writer who waits for room, or for the end. */
+  /** The writer that waits for room, or for the end. */
   private writer: { resolve: () => void; reject: (reason: unknown) => void } | null = null;
   private writerWaits: Promise<void> | null = null;
   private ending = false;
@@ -56,7 +59,7 @@ export class UwsStream implements Sink, Watched {
     const keep = Math.min(RESERVE_BYTES, bytes.length);
     const sent = this.outlet.send(bytes, bytes.length - keep);
     this.waiting = new Uint8Array(bytes.subarray(sent)); // a copy
-    // Blocked without a reserve, after a flush: one more chunk is welcome.
+    // Blocked without a reserve, after a flush: accept one more chunk.
     if (this.isBlocked() && this.waiting.length > 0) return this.wait();
   }
 
@@ -75,7 +78,10 @@ export class UwsStream implements Sink, Watched {
     if (!this.isClosed()) this.options.cut(error);
   }
 
-  /** The socket has room again. Must write what there is: uWebSockets.js does not drain by itself when it asks us. */
+  /**
+   * Called when the socket has room again. It must write what there is, because uWebSockets.js does not drain by
+   * itself when it calls this.
+   */
   writable(): void {
     if (this.isClosed()) return;
     this.outlet.opened();
@@ -97,7 +103,7 @@ export class UwsStream implements Sink, Watched {
     this.outlet.rearm();
   }
 
-  /** The connection is gone, or was cut: nothing may touch the response from here on. */
+  /** Called when the connection is gone or was cut. Nothing may touch the response afterwards. */
   lost(reason: unknown): void {
     if (this.isClosed()) return;
     this.outlet.state = 'closed';
@@ -106,7 +112,7 @@ export class UwsStream implements Sink, Watched {
     this.writer = null;
   }
 
-  /** Sends what waits and, when all of it was taken, ends or lets the writer go on. */
+  /** Sends the waiting bytes. When all of them were taken, ends the answer or lets the writer continue. */
   private proceed(): void {
     this.sendWaiting(this.ending ? 0 : RESERVE_BYTES);
     if (this.outlet.state !== 'flowing') return;
@@ -141,7 +147,10 @@ export class UwsStream implements Sink, Watched {
     return this.writerWaits;
   }
 
-  /** Not from within uWebSockets.js's callback: what the writer does next may close the connection under its feet. */
+  /**
+   * Resolves the writer's promise outside uWebSockets.js's callback, because the writer's next step may close the
+   * connection that the callback still uses.
+   */
   private releaseWriter(): void {
     const { writer } = this;
     this.writer = null;

@@ -100,9 +100,9 @@ export interface StreamBody {
    */
   readonly length?: number;
   /**
-   * Writes everything to the sink and neither ends nor fails it: the engine does that when the promise settles. The
-   * body holds resources from the start, so `run` is called exactly once, even when the client is already gone
-   * (`sink.signal` is then aborted).
+   * Writes everything to the sink and neither ends nor fails it: the engine ends the sink when the promise resolves,
+   * and fails it when the promise rejects. The body holds resources from the start, so `run` is called exactly once,
+   * even when the client is already gone (`sink.signal` is then aborted).
    */
   readonly run: (sink: Sink) => Promise<void>;
 }

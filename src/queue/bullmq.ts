@@ -3,16 +3,19 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { connectRedis, type Redis } from '../redis/connect.ts';
 import type { JobQueue, QueueOptions, Work } from './queue.ts';
 
-/** A worker that has not renewed its hold on a message for so long is gone; looked for so often. Milliseconds. */
+/**
+ * A worker that has not renewed its lock on a message for HOLD_MS is gone. BullMQ looks for such workers every
+ * STALLED_LOOK_MS. Milliseconds.
+ */
 const HOLD_MS = 10_000;
 const STALLED_LOOK_MS = 5_000;
-/** How long Redis is waited for by whoever adds, and by a stop. Milliseconds. */
+/** How long `add` and `close` wait for Redis. Milliseconds. */
 const SILENCE_MS = 1_000;
 
 export interface BullQueueOptions extends QueueOptions {
-  /** `redis://` or `rediss://`, with password and database if wanted. */
+  /** `redis://` or `rediss://`, optionally with a password and a database. */
   readonly url: string;
-  /** Whose ids these are: processes on the same store share a queue of this name, without a colon. */
+  /** The queue's name, without a colon. Processes on the same store use the same name and so share the queue. */
   readonly name: string;
   readonly log: Log;
 }
@@ -27,8 +30,8 @@ interface Message {
 }
 
 /**
- * A queue that all processes on one Redis share. A message whose worker is gone is given to another one. While Redis is away
- * nothing is taken up; it is connected to again by itself, also when it comes back empty.
+ * A queue that all processes on one Redis share. When a worker is gone, its message goes to another one. While Redis
+ * is unavailable, no message is taken up. The queue reconnects by itself, even when Redis comes back empty.
  */
 export class BullQueue implements JobQueue {
   readonly #queue: Queue<Message>;
@@ -52,7 +55,7 @@ export class BullQueue implements JobQueue {
       concurrency,
       lockDuration: HOLD_MS,
       stalledInterval: STALLED_LOOK_MS,
-      maxStalledCount: Number.MAX_SAFE_INTEGER, // how often is no fault of the job's: the records count
+      maxStalledCount: Number.MAX_SAFE_INTEGER, // a stall is not the job's fault: the records count attempts
     });
     this.#queue.on('error', (error) => this.#lost(error));
     this.#worker.on('error', (error) => this.#lost(error));
@@ -66,10 +69,10 @@ export class BullQueue implements JobQueue {
 
   async close(): Promise<void> {
     const closing = Promise.all([this.#worker.close(), this.#queue.close()]);
-    closing.catch(() => undefined); // met below
+    closing.catch(() => undefined); // handled below
     await Promise.all(this.#underWay);
     this.#isClosed = true;
-    // Redis is away: others take over what is held.
+    // Redis is unavailable: other workers take over the messages held here.
     await within(SILENCE_MS, closing).catch(() => this.#worker.abandon());
     for (const connection of [this.#adding, this.#working]) connection.disconnect();
   }
@@ -83,20 +86,20 @@ export class BullQueue implements JobQueue {
     throw new DelayedError();
   }
 
-  /** BullMQ makes more connections like these. */
+  /** BullMQ opens more connections with the same options. */
   #connect(url: string): Redis {
     return connectRedis(url, {
-      maxRetriesPerRequest: null, // as BullMQ wants it
+      maxRetriesPerRequest: null, // BullMQ requires it
       isWanted: () => !this.#isClosed,
-      onError: (error) => this.#lost(error), // BullMQ listens, too, but stops before the connection ends
+      onError: (error) => this.#lost(error), // BullMQ listens too, but stops before the connection ends
     });
   }
 
   #lost(error: Error): void {
-    // Of a message that Redis forgot when it came back the records know.
+    // The records know about a message that Redis had forgotten when it came back.
     if (this.#isAway || this.#isClosed || this.#adding.status === 'ready') return;
     this.#isAway = true;
-    // The message alone: the error of a failed login has the password among its fields.
+    // Logs the message only: the error of a failed login carries the password in its fields.
     this.#log.warn({ reason: error.message }, 'Redis does not answer: exports wait until it does');
   }
 
@@ -107,22 +110,22 @@ export class BullQueue implements JobQueue {
   }
 }
 
-/** BullMQ's close() waits for ever for a connection that is gone (taskforcesh/bullmq#4656). */
+/** BullMQ's close() waits forever for a connection that is gone (taskforcesh/bullmq#4656). */
 class AbandonableWorker extends Worker<Message> {
-  /** Stops the timer that close() would have stopped, which keeps the process alive. */
+  /** Stops the timer that close() would have stopped and that keeps the process alive. */
   async abandon(): Promise<void> {
     await this.lockManager.close();
   }
 }
 
-/** Rejects when it takes longer. */
+/** Rejects when `work` takes longer than `ms` milliseconds. */
 async function within<T>(ms: number, work: Promise<T>): Promise<T> {
   const over = new AbortController();
   const late = sleep(ms, undefined, { signal: over.signal }).then(() => {
     throw new Error(`Redis did not answer within ${ms} ms`);
   });
   late.catch(() => undefined);
-  work.catch(() => undefined); // met here, or too late to matter
+  work.catch(() => undefined); // handled here, or too late to matter
   try {
     return await Promise.race([work, late]);
   } finally {

@@ -1,8 +1,8 @@
 import type { JobQueue } from './queue.ts';
 
 /**
- * A queue that is opened when the first id is added. Its name is an id that a store is given with its first export: before,
- * there is nothing to work on, and nothing is written into a store that has no exports.
+ * A queue that is opened when the first id is added. Its name is an id that a store receives with its first export.
+ * Before that there is nothing to work on, and nothing is written into a store without exports.
  */
 export class LateQueue implements JobQueue {
   readonly #openQueue: () => Promise<JobQueue>;
@@ -19,7 +19,7 @@ export class LateQueue implements JobQueue {
     await queue.add(id, delayMs);
   }
 
-  /** A store that is away now is asked again for the next id. */
+  /** When the store is unavailable, the next id tries again. */
   #open(): Promise<JobQueue> {
     this.#opening ??= this.#openQueue().catch((error: unknown) => {
       this.#opening = null;
@@ -30,7 +30,7 @@ export class LateQueue implements JobQueue {
 
   async close(): Promise<void> {
     this.#isClosed = true;
-    const queue = await this.#opening?.catch(() => null); // whoever added was told
+    const queue = await this.#opening?.catch(() => null); // `add` reported the error
     await queue?.close();
   }
 }

@@ -5,7 +5,7 @@ import type { JobQueue, QueueOptions, Work } from './queue.ts';
 export class LocalQueue implements JobQueue {
   readonly #queue: PQueue;
   readonly #work: Work;
-  /** Ids that wait or are worked on. */
+  /** Ids that wait or are being worked on. */
   readonly #known = new Set<string>();
   readonly #timers = new Map<string, NodeJS.Timeout>();
 

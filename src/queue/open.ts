@@ -9,8 +9,9 @@ interface Settings {
 }
 
 /**
- * Opens queues as the settings say: on Redis when there is a URL, which loads its adapter, else in this process. Processes on one
- * store have one queue, since an id means nothing to another store: `storeId` tells stores apart, whatever their URLs say.
+ * Opens queues as the settings say: on Redis when REDIS_URL is set (which loads that adapter), else in this process.
+ * Processes on one store share one queue, because an id means nothing to another store. `storeId` tells stores apart,
+ * whatever their URLs are.
  */
 export async function queueOpener(
   settings: Settings,

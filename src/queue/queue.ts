@@ -1,20 +1,26 @@
 /**
- * The queue port: it tells workers which jobs to look at, and carries ids only. What a job is and where it stands is in
- * the store, so a message that is lost, late or doubled does no harm. Adapters: local.ts (this process), bullmq.ts (all
- * processes on one Redis); test/queue.test.ts runs on each.
+ * The queue port. It tells workers which jobs to look at and carries ids only. What a job is and how far it has come
+ * is in the store, so a lost, late or duplicate message does no harm. Adapters: local.ts (this process), bullmq.ts
+ * (all processes on one Redis). test/queue.test.ts runs on both.
  *
- * - Every id added is worked on by somebody at least once, unless the queue is lost: whoever adds looks after that.
- * - An id is not worked on by two at a time, as far as the queue can know. One that waits already is not doubled.
- * - At most `concurrency` ids are worked on in this process at a time.
+ * - Every id added is worked on at least once, unless the queue is lost. The code that adds ids must handle that case.
+ * - As far as the queue can know, no two workers work on one id at a time. An id that already waits is not added
+ *   twice.
+ * - This process works on at most `concurrency` ids at a time.
  */
 export interface JobQueue {
-  /** Hands in an id, to be worked on when `delayMs` are over. Rejects when the queue cannot be reached. */
+  /** Adds an id, to be worked on after `delayMs` milliseconds. Rejects when the queue cannot be reached. */
   add(id: string, delayMs?: number): Promise<void>;
-  /** Takes no more ids; resolves when the work under way is done. What waits is dropped here, and kept by Redis. */
+  /**
+   * Takes no more ids. Resolves when the work under way is done. Waiting ids are dropped by the local queue and kept
+   * by Redis.
+   */
   close(): Promise<void>;
 }
 
-/** Works on an id. Resolves with the milliseconds after which it is to be offered again, or null. Never rejects. */
+/**
+ * Works on an id. Resolves with the milliseconds after which to offer the id again, or null for never. Never rejects.
+ */
 export type Work = (id: string) => Promise<number | null>;
 
 export interface QueueOptions {

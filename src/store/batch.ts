@@ -2,29 +2,39 @@ import { bookmarkOf, type Bookmark, type Identity, type Ordered, type PointInTim
 import type { Slot } from './slots.ts';
 
 /**
- * Batch: rows as a store keeps them, not parsed by anybody: the body of a BSON array, i.e. for each row the byte 0x03,
- * a name that nobody reads, NUL, and the BSON document. It lies in a slot; whoever takes a batch releases it once.
+ * Batch: rows in the bytes that the store keeps, unparsed. The bytes are the body of a BSON array: for each row the
+ * byte 0x03, a name that is never read, NUL, and the BSON document. A batch lies in a slot. The function that takes a
+ * batch must release it exactly once.
  */
 export interface Batch {
   readonly slot: Slot;
-  /** Where the rows begin and how many bytes they are, counted from the slot's start. */
+  /** Byte offset of the first row from the slot's start, and the length of all rows in bytes. */
   readonly start: number;
   readonly length: number;
   readonly rows: number;
-  /** The last row's bookmark; null when `rows` is 0. */
+  /** The last row's bookmark. Null when `rows` is 0. */
   readonly last: Bookmark | null;
-  /** Exact: whether rows stood behind the last one when the batch was read. Never true with 0 rows. */
+  /** Whether rows followed the last one when the batch was read. Always exact. Never true with 0 rows. */
   readonly more: boolean;
-  /** For `Plan.since`: the store was not ahead of this time when it was read. Absent where there is but one state of the rows. */
+  /**
+   * For `Plan.since`: when the batch was read, the store was not ahead of this time. Absent where rows have one state
+   * only.
+   */
   readonly asOf?: PointInTime;
-  /** For `Plan.identity`: the collection that was read, also when it had no rows. Absent where collections have none. */
+  /**
+   * For `Plan.identity`: the collection that was read, even when it had no rows. Absent where collections have no
+   * identity.
+   */
   readonly identity?: Identity;
-  /** For `confirm`: what it was read by, in the store's own words. */
+  /** For `confirm`: what the batch was read by (such as an index), in a form that only the store understands. */
   readonly readBy?: string;
   release(): void;
 }
 
-/** What comes of work that a batch is for; when that fails before it owns the batch, the batch is given back. */
+/**
+ * Returns the result of `work`, which takes over the batch. When `work` fails before it owns the batch, the batch is
+ * released.
+ */
 export async function orRelease<T>(batch: Batch, work: () => T | Promise<T>): Promise<T> {
   try {
     return await work();
@@ -34,13 +44,13 @@ export async function orRelease<T>(batch: Batch, work: () => T | Promise<T>): Pr
   }
 }
 
-/** The document of a batch of one row, a view of its slot: what stands behind the element's type and name. */
+/** The document of a batch of one row, as a view of its slot. It follows the element's type and name. */
 export function documentOf(batch: Batch): Uint8Array {
   const row = batch.slot.bytes(batch.start + batch.length).subarray(batch.start);
   return row.subarray(row.indexOf(0) + 1);
 }
 
-/** The documents of a batch, as views of its slot: each valid until the next `take` of anybody, or an await. */
+/** The documents of a batch, as views of its slot. Each is valid until an await or the next `take` by any code. */
 export function* rowsOf(batch: Batch): Generator<Uint8Array, void, undefined> {
   const bytes = batch.slot.bytes(batch.start + batch.length);
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
@@ -51,7 +61,10 @@ export function* rowsOf(batch: Batch): Generator<Uint8Array, void, undefined> {
   }
 }
 
-/** Some rows of a batch, at most `most`, from the one that begins `at` bytes behind its first. Belongs to the batch. */
+/**
+ * At most `most` rows of a batch, starting with the row `at` bytes after its first. The slice shares the batch's
+ * memory.
+ */
 export function sliceOf(batch: Batch, at: number, most: number): Batch {
   const { slot, start, length, last } = batch;
   if (at === 0 && batch.rows <= most)
@@ -65,7 +78,10 @@ export function sliceOf(batch: Batch, at: number, most: number): Batch {
   return { slot, start: start + at, length: end - start - at, rows, last: null, more, release };
 }
 
-/** The rows from `at` bytes behind a batch's first on, to the one with which their documents have `bytes`, or the last. Belongs to the batch. */
+/**
+ * The rows from `at` bytes after a batch's first row, up to and including the row at which the documents reach `bytes`
+ * bytes, or the last row. `documentBytes` is the size of these documents. The slice shares the batch's memory.
+ */
 export function reach(batch: Batch, at: number, bytes: number): Batch & { readonly documentBytes: number } {
   const { slot, start, more } = batch;
   const view = slot.bytes(start + batch.length);
@@ -90,7 +106,10 @@ export function reach(batch: Batch, at: number, bytes: number): Batch & { readon
   };
 }
 
-/** The rows of a batch that its first `length` bytes are, which end with a row. Belongs to the batch. */
+/**
+ * The rows in the first `length` bytes of a batch. These bytes must end with a row. The slice shares the batch's
+ * memory.
+ */
 export function headOf(batch: Batch, length: number): Batch {
   const bytes = batch.slot.bytes(batch.start + length);
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
@@ -99,12 +118,12 @@ export function headOf(batch: Batch, length: number): Batch {
   return { ...batch, length, rows, last: null, more: length < batch.length || batch.more, release };
 }
 
-/** No rows of a batch: nobody has to release it. */
+/** A slice of a batch without rows. It need not be released. */
 export function noneOf(batch: Batch): Batch {
   return { ...batch, length: 0, rows: 0, last: null, more: true, release };
 }
 
-/** The bookmark of a batch's last row, read from the row itself: for a slice, which has none. */
+/** The bookmark of a batch's last row, computed from the row itself. For slices, which have no `last`. */
 export function lastBookmark(batch: Batch, plan: Ordered): Bookmark {
   const bytes = batch.slot.bytes(batch.start + batch.length);
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
@@ -122,10 +141,10 @@ function endOfRow(bytes: Uint8Array, view: DataView, row: number): number {
 
 function documentAt(bytes: Uint8Array, row: number): number {
   let at = row + 1;
-  while (at < bytes.length && bytes[at] !== 0) at++; // a name of a few digits: a call would cost more
+  while (at < bytes.length && bytes[at] !== 0) at++; // the name has a few digits: a call would cost more
   return at + 1;
 }
 
 function release(): void {
-  // A slice's memory is its batch's.
+  // A slice's memory belongs to its batch.
 }

@@ -2,31 +2,36 @@ import { BSON, onDemand } from './bson.ts';
 
 /**
  * Bookmark: the exact key values of a row, as a BSON document: `{_id}` in id order, `{price, _id}` in price order. The
- * bytes of the values are copied from the row, so nothing is lost of Int64, Decimal128 or the difference of 1 and 1.0.
- * A missing price stands as null, as it does in an index.
+ * bytes of the values are copied from the row. So Int64 and Decimal128 keep their precision, and 1 and 1.0 stay
+ * distinct. A missing price is stored as null, as it is in an index.
  */
 export type Bookmark = Uint8Array & { readonly __bookmark: true };
 
-/** A point in time of a store's history, in the store's own numbers: 64 bits without sign, later is larger. */
+/**
+ * A point in time of a store's history, in the store's own units: an unsigned 64-bit number. Later times are larger.
+ */
 export type PointInTime = bigint;
 
 /**
- * Which collection rows are of: it differs from that of every other collection that ever had the same name (in MongoDB the
- * collection's UUID, 32 hexadecimal digits). A store whose collections cannot be replaced while it is open has none.
+ * Identifies the collection that rows come from. It differs from that of every other collection that ever had the same
+ * name. (MongoDB: the collection's UUID, 32 hexadecimal digits.) Stores whose collections cannot be replaced while
+ * open have none.
  */
 export type Identity = string;
 
-/** What rows are ordered by; ties in price by id. */
+/** The order of rows. Rows of equal price are ordered by id. */
 export interface Ordered {
   readonly order: 'id' | 'price';
 }
 
-/** The fields of a plan's order, the most significant first. */
+/** The fields that a plan orders by, most significant first. */
 export function keyFields(plan: Ordered): readonly string[] {
   return plan.order === 'price' ? ['price', '_id'] : ['_id'];
 }
 
-/** The bookmark of a row (one BSON document) in a plan's order. BSON errors when the bytes are no document. */
+/**
+ * The bookmark of a row (one BSON document) in a plan's order. Throws BSON errors when the bytes are not a document.
+ */
 export function bookmarkOf(row: Uint8Array, plan: Ordered): Bookmark {
   const elements = onDemand.parseToElements(row);
   return join(
@@ -39,13 +44,16 @@ export function bookmarkOf(row: Uint8Array, plan: Ordered): Bookmark {
   );
 }
 
-/** A bookmark made of values: `{_id}` or `{price, _id}` in this order of keys. */
+/** Makes a bookmark from values: `{_id}` or `{price, _id}`, with the keys in this order. */
 export function makeBookmark(key: { readonly _id: unknown; readonly price?: unknown }): Bookmark {
   const ordered = 'price' in key ? { price: key.price, _id: key._id } : { _id: key._id };
   return BSON.serialize(ordered) as Bookmark;
 }
 
-/** The bookmark's values as BSON classes (Int32, Double, Long, ...), so that their types survive a command. */
+/**
+ * The bookmark's values as BSON classes (Int32, Double, Long, ...), so that their types survive when sent in a
+ * command.
+ */
 export function keyOf(bookmark: Bookmark): { _id: unknown; price?: unknown } {
   return BSON.deserialize(bookmark, {
     promoteValues: false,

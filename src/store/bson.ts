@@ -1,4 +1,6 @@
-/** The one door to the bson package: encoding what we write, and looking at single values of what we read. */
+/**
+ * The only module that imports the bson package. It encodes what we write and inspects single values of what we read.
+ */
 export {
   BSON,
   BSONRegExp,

@@ -1,9 +1,9 @@
 import { storeUnavailable } from '../errors.ts';
 
 /**
- * Runs work under a signal that fires with the caller's, or with `store-unavailable` after `ms` (null: never). An abort is
- * the only thing that frees a read from a server that hangs: socketTimeoutMS and timeoutMS do not. Not
- * AbortSignal.any, which on Node 20 leaks on long-lived signals.
+ * Runs `work` with a signal that aborts with the caller's, or with `store-unavailable` after `ms` milliseconds (null:
+ * never). Only an abort frees a read from a server that hangs: socketTimeoutMS and timeoutMS do not. AbortSignal.any
+ * is not used because on Node 20 it leaks on long-lived signals.
  */
 export async function bounded<T>(
   ms: number | null,
@@ -27,7 +27,10 @@ export async function bounded<T>(
   }
 }
 
-/** Waits for what is under way anyway, no longer than `ms`, and no longer than the caller cares. */
+/**
+ * Waits for a promise that is already under way, for at most `ms` milliseconds and only until the caller's signal
+ * aborts.
+ */
 export function awaitAtMost<T>(
   ms: number,
   signal: AbortSignal | undefined,

@@ -1,22 +1,25 @@
 import { Decimal128 } from './bson.ts';
 
 /**
- * An exact number: mantissa * 10^exponent. The mantissa has no zeros at its end, and 0 is 0 * 10^0, so equal numbers look
- * alike. Every finite BSON number is one: a double is a whole number over a power of 2, and 1/2 is 5/10.
+ * An exact number: mantissa * 10^exponent. The mantissa has no trailing zeros, and 0 is 0 * 10^0, so equal numbers
+ * have one representation. Every finite BSON number is one: a double is a whole number over a power of 2, and 1/2 is
+ * 5/10.
  */
 export interface Decimal {
   readonly mantissa: bigint;
   readonly exponent: number;
 }
 
-/** Bounds of a finite Decimal128 (IEEE 754-2008, table 3.6): digits, and the place of its last and its first digit. */
+/**
+ * Limits of a finite Decimal128 (IEEE 754-2008, table 3.6): digits, and the place of its last and its first digit.
+ */
 export const DECIMAL_DIGITS = 34;
 const LOWEST_EXPONENT = -6176;
 const HIGHEST_PLACE = 6145;
 
 /**
- * The number that a JSON number or a Decimal128's own text stands for; null for anything else, and for a number that no
- * Decimal128 holds exactly when `exact` is set.
+ * Parses a JSON number or the text form of a Decimal128. Returns null for anything else. With `exact`, also returns
+ * null for a number that no Decimal128 holds exactly.
  */
 export function parseDecimal(text: string, { exact = false } = {}): Decimal | null {
   const parts = /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/.exec(text);
@@ -33,7 +36,7 @@ export function parseDecimal(text: string, { exact = false } = {}): Decimal | nu
   return { mantissa: sign ? -mantissa : mantissa, exponent: place };
 }
 
-/** The exact value of a finite double: 0.1 is 0.1000000000000000055511151231257827... */
+/** The exact value of a finite double: for 0.1 it is 0.1000000000000000055511151231257827... */
 export function exactValue(double: number): Decimal {
   let whole = double;
   let halvings = 0;
@@ -46,51 +49,57 @@ export function wholeNumber(value: bigint): Decimal {
   return normalized(value, 0);
 }
 
-/** The number that a finite double is shown as: the shortest one that is read as this double. */
+/**
+ * The number that a finite double is shown as: the shortest one that parses to this double. Throws TypeError when not
+ * finite.
+ */
 export function shownValue(double: number): Decimal {
   const shown = parseDecimal(String(double));
   if (!shown) throw new TypeError(`${double} is not finite`);
   return shown;
 }
 
-/** The double nearest to a number: an infinity when it is beyond the largest one. */
+/** The double nearest to a number. An infinity when the number is beyond the largest double. */
 export function nearestDouble({ mantissa, exponent }: Decimal): number {
   return Number(`${mantissa}e${exponent}`);
 }
 
-/** Negative, 0 or positive, as the first number is below, equal to or above the second. */
+/**
+ * Returns a negative number, 0 or a positive number when the first number is less than, equal to or greater than the
+ * second.
+ */
 export function compareDecimals(a: Decimal, b: Decimal): number {
   const sign = signOf(a);
   if (sign !== signOf(b) || sign === 0) return sign - signOf(b);
   const distance = placeOf(a) - placeOf(b);
-  if (distance !== 0) return sign * distance; // so that no power of ten is larger than the longer mantissa
+  if (distance !== 0) return sign * distance; // so no power of ten exceeds the longer mantissa
   const exponent = Math.min(a.exponent, b.exponent);
   const difference = scaled(a, exponent) - scaled(b, exponent);
   return difference < 0n ? -1 : difference > 0n ? 1 : 0;
 }
 
-/** Whether a Decimal128 can be exactly this number. An int32 and an int64 can be no others. */
+/** Whether a Decimal128 can hold exactly this number. Every int32 and int64 value is such a number. */
 export function isDecimal128({ mantissa, exponent }: Decimal): boolean {
   const digits = digitsOf(mantissa);
   return digits <= DECIMAL_DIGITS && exponent >= LOWEST_EXPONENT && exponent + digits <= HIGHEST_PLACE;
 }
 
-/** The number as a Decimal128, which must hold it: see isDecimal128. */
+/** Converts a number to a Decimal128, which must be able to hold it: see isDecimal128. */
 export function toDecimal128({ mantissa, exponent }: Decimal): Decimal128 {
   return Decimal128.fromString(`${mantissa}E${exponent}`);
 }
 
-/** How many digits a whole number has. */
+/** The number of digits of a whole number. */
 export function digitsOf(mantissa: bigint): number {
   return String(mantissa).length - (mantissa < 0n ? 1 : 0);
 }
 
-/** The largest double below another one; of the smallest one -Infinity. */
+/** The largest double below the given one. Returns -Infinity for the smallest double. */
 export function doubleBelow(double: number): number {
   if (double === 0) return -Number.MIN_VALUE;
   const view = new DataView(new ArrayBuffer(8));
   view.setFloat64(0, double);
-  view.setBigInt64(0, view.getBigInt64(0) + (double > 0 ? -1n : 1n)); // a sign, and a magnitude ordered like an integer
+  view.setBigInt64(0, view.getBigInt64(0) + (double > 0 ? -1n : 1n)); // the bits: sign, then integer-ordered magnitude
   return view.getFloat64(0);
 }
 
@@ -104,7 +113,7 @@ function normalized(mantissa: bigint, exponent: number): Decimal {
     : { mantissa: BigInt(digits.slice(0, end)), exponent: exponent + zeros };
 }
 
-/** By a loop: a regular expression would look at each run of zeros again and again. */
+/** Uses a loop: a regular expression would scan each run of zeros again and again. */
 function firstDigit(digits: string): number {
   let at = 0;
   while (digits[at] === '0') at++;

@@ -4,14 +4,14 @@ import { join } from 'node:path';
 import { AppError, storeUnavailable } from '../errors.ts';
 import { FileGoneError, isFileName, type FileStore, type FileWriter } from './files.ts';
 
-/** Behind the name of a file that is not finished. */
+/** The suffix of an unfinished file's name. */
 const UNFINISHED = '.part';
 const READ_BYTES = 256 * 1024;
-/** No link is followed: what lies here was made here. */
+/** Symbolic links are not followed: the server creates every file here itself. */
 const READ = constants.O_RDONLY | constants.O_NOFOLLOW;
 const MAKE = constants.O_WRONLY | constants.O_CREAT | constants.O_TRUNC | constants.O_NOFOLLOW;
 
-/** Files in a directory of this machine, which is made when it is needed. */
+/** Files in a local directory. The directory is created when it is first needed. */
 export class Directory implements FileStore {
   readonly #path: string;
 
@@ -116,7 +116,7 @@ class Writer implements FileWriter {
   }
 }
 
-/** A new name is durable when its directory is. */
+/** A new name is durable only after its directory is synced. */
 async function syncDirectory(path: string): Promise<void> {
   const directory = await open(path, constants.O_RDONLY);
   try {
@@ -126,7 +126,7 @@ async function syncDirectory(path: string): Promise<void> {
   }
 }
 
-/** null when there is none, or a link. */
+/** Returns null when the file does not exist or is a symbolic link. */
 async function openExisting(path: string): Promise<FileHandle | null> {
   try {
     return await open(path, READ);

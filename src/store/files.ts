@@ -1,40 +1,45 @@
 /**
- * Files that the server makes and hands out. Names are of lower-case letters, digits and one dot; whoever asks for another one
- * is told that there is none. Implementations: directory.ts, mongo/files.ts; test/files.contract.ts runs on each.
+ * Files that the server creates and serves. A name consists of lower-case letters, digits and one dot. For any other
+ * name the store answers that there is no such file. Implementations: directory.ts, mongo/files.ts.
+ * test/files.contract.ts runs on both.
  *
- * - A file is unfinished until `finish`, and can be read all the same: by who goes on with it.
- * - Everything rejects with AppError `insufficient-storage` when there is no room, and `store-unavailable` when the place
- *   cannot be reached.
+ * - A file is unfinished until `finish`. It can be read before that, by the code that continues it.
+ * - Every method rejects with AppError `insufficient-storage` when there is no room, and with `store-unavailable` when
+ *   the storage cannot be reached.
  */
 export interface FileStore {
-  /** A new file, empty and unfinished. What has this name is replaced. */
+  /** Creates an empty, unfinished file. Replaces a file of this name. */
   create(name: string): Promise<FileWriter>;
   /**
-   * Bytes of a file from `start` to `end`, exclusive, finished or not, in pieces of at most about a megabyte, as the caller
-   * takes them; each is valid until the next one. FileGoneError when they are not there. A file that is removed meanwhile is
-   * read to its end, or rejects so.
+   * Reads the bytes of a finished or unfinished file from `start`, inclusive, to `end`, exclusive. Yields pieces of at
+   * most about a megabyte, as the caller takes them. Each piece is valid until the next one. Throws FileGoneError when
+   * the bytes are missing. When the file is removed during the read, the read either goes on to its end or throws this
+   * error.
    */
   read(name: string, start: number, end: number): AsyncIterable<Uint8Array>;
-  /** The length of a finished file; null when there is none. */
+  /** The length of a finished file in bytes. Null when there is none. */
   size(name: string): Promise<number | null>;
-  /** Removes a file, finished or not; nothing when there is none. */
+  /** Removes a finished or unfinished file. Does nothing when there is none. */
   remove(name: string): Promise<void>;
-  /** The names of all files there are, finished or not. */
+  /** The names of all files, finished or not. */
   names(): Promise<readonly string[]>;
 }
 
 export interface FileWriter {
-  /** Adds bytes, which may be used again once it resolves. */
+  /** Appends bytes. The caller may reuse the buffer once this resolves. */
   write(bytes: Uint8Array): Promise<void>;
-  /** Resolves when all that was written so far would survive the end of the process and of the machine; nothing once it is closed. */
+  /**
+   * Resolves when everything written so far would survive the end of the process and of the machine. Does nothing once
+   * closed.
+   */
   sync(): Promise<void>;
-  /** The file is whole: it is durable and has its name when this resolves. */
+  /** Finishes the file. When this resolves, the file is durable and has its final name. */
   finish(): Promise<void>;
-  /** Lets go of the file; one that is not finished stays unfinished. May be called several times. */
+  /** Releases the file. An unfinished file stays unfinished. May be called several times. */
   close(): Promise<void>;
 }
 
-/** The file is not there, or not as long as it should be. */
+/** The file does not exist, or is shorter than it should be. */
 export class FileGoneError extends Error {
   constructor(name: string) {
     super(`the file ${name} is not there as a whole`);
@@ -42,7 +47,7 @@ export class FileGoneError extends Error {
   }
 }
 
-/** Whether a name is of the form that files here have. */
+/** Whether a name has the form that names of files have here. */
 export function isFileName(name: string): boolean {
   return /^[a-z0-9]{1,64}\.[a-z0-9]{1,64}$/.test(name);
 }

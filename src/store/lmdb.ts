@@ -18,36 +18,42 @@ import type { Bookmark } from './bookmark.ts';
 import type { Slots } from './slots.ts';
 import type { Count, CountMode, ItemStore, Plan, RowReader, Store, RecordStore } from './store.ts';
 
-/** The file, beside which lmdb keeps `items.mdb-lock`. */
+/** The store's file. lmdb keeps `items.mdb-lock` beside it. */
 export const FILE = 'items.mdb';
 
 /**
- * Address space set aside, not memory and not disk: until the file is this large it is mapped once and for all. Beyond
- * it lmdb maps anew when it must.
+ * Address space to reserve. It takes neither memory nor disk. A file up to this size is mapped only once. A larger
+ * file makes lmdb map it again when needed.
  */
 const MAP_BYTES = 64 * 2 ** 30;
 const HAS_SPARE_ADDRESSES = process.platform !== 'win32' && !['arm', 'ia32'].includes(process.arch);
-/** One for each process and thread that reads at a time; the default of 126 is less than WORKERS may want. */
+/** One for each process and thread that reads at a time. The default of 126 is less than WORKERS may need. */
 const MOST_READERS = 512;
 
-/** How long counting goes on: 100,000 index entries take about 8 ms. */
+/** How long counting may take, in milliseconds. 100,000 index entries take about 8 ms. */
 const COUNT_LIMIT_MS: Readonly<Record<CountMode, number>> = { estimated: 20, exact: 2_000 };
 
 export interface LmdbOptions {
-  /** Where the store's file is; made when missing. */
+  /** The directory of the store's file. It is created when missing. */
   readonly directory: string;
   readonly slots: Slots;
-  /** Rows of one transaction. More is faster and holds the event loop longer (512: 10 ms): for imports. */
+  /**
+   * Rows per transaction. More rows are faster but block the event loop longer (512: 10 ms), so raise this for imports
+   * only.
+   */
   readonly transactionRows?: number;
-  /** Called once when this process can never use the store again: it is to end at once, without closing the store. */
+  /**
+   * Called once when this process can never use the store again. The process must exit at once, without closing the
+   * store.
+   */
   readonly onLost?: (error: StoreLostError) => void;
   /** A clock in milliseconds. */
   readonly now?: () => number;
 }
 
 /**
- * Opens the embedded store, and makes it when there is none. Several processes may have it open. Rejects with an Error
- * that says what is wrong when the directory cannot be written or the file is none of ours.
+ * Opens the embedded store and creates it when there is none. Several processes may have it open. Rejects with an
+ * Error that says what is wrong when the directory cannot be written or the file is not one of ours.
  */
 export async function openLmdb(options: LmdbOptions): Promise<Store> {
   await checkPlace(options.directory, FILE);
@@ -101,7 +107,7 @@ class LmdbStore implements Store {
       count: (...call) => this.#told(this.#count(items, ...call)),
       split: (...call) => this.#told(this.#split(items, ...call)),
       identity: () => Promise.resolve(undefined),
-      // An open transaction would keep a state, and every page of it from reuse: the file would grow as long.
+      // An open transaction would keep a state, and with it every page from reuse: the file would grow for that long.
       pointInTime: () => Promise.resolve(null),
       insert: (...call) => this.#writer.insert(...call),
     };
@@ -114,7 +120,7 @@ class LmdbStore implements Store {
     this.exports = { ...this.#portOf(readerFor('exports')), change: (...call) => records.change(...call) };
   }
 
-  /** All items are counted as they are written; those of a filter when asked for. */
+  /** The number of all items is kept up to date by writes. Items of a filter are counted on request. */
   async #count(items: LmdbReader, plan: Plan, mode: CountMode, signal: AbortSignal): Promise<Count> {
     signal.throwIfAborted();
     this.#begin();
@@ -136,31 +142,34 @@ class LmdbStore implements Store {
     return [];
   }
 
-  /** What was asked for is still written. A store that is lost stays as it is: its environment would answer nothing. */
+  /** Completes the writes already requested. A lost store is not closed: its environment would no longer answer. */
   async close(): Promise<void> {
     if (!this.#isOpen) return;
     await this.#writer.idle();
     await Promise.all(this.#changes.map((changes) => changes.idle()));
     if (this.#lost) return;
-    await this.ping(); // nor would one that is lost from here on
+    await this.ping(); // throws when the store is lost by now: its environment would not answer either
     this.#isOpen = false;
     await this.#root.close();
   }
 
-  /** Before each look: lmdb keeps a snapshot until a timer fires, but what is committed is to be seen, also by others. */
+  /**
+   * Called before each read. lmdb keeps a snapshot until a timer fires, but a read must see every commit, also of
+   * other processes.
+   */
   #begin(): void {
     if (this.#lost) throw this.#lost;
     if (!this.#isOpen) throw storeUnavailable(new Error('the embedded store is closed'));
     this.#root.resetReadTxn();
   }
 
-  /** LMDB lets nobody read any more after an I/O error that leaves it in doubt of its file. */
+  /** After an I/O error that leaves LMDB in doubt about its file, LMDB refuses all reads. */
   #check(): void {
     this.#begin();
     if (!this.#tables.meta.getBinary(FORMAT_KEY)) throw storeUnavailable(new Error('the format is gone'));
   }
 
-  /** The loss that an error means, or that came before it; null when the store can still be used. */
+  /** The loss that this error means, or that happened earlier. Null when the store can still be used. */
   #lossBy(error: unknown): StoreLostError | null {
     if (isPanic(error)) this.#lose(error);
     return this.#lost;
@@ -186,7 +195,7 @@ class LmdbStore implements Store {
         plan.at === undefined
           ? this.#told(reader.read(plan, ...call))
           : Promise.reject(snapshotUnsupported()),
-      confirm: () => Promise.resolve(), // its indexes are written with the rows and cannot be replaced
+      confirm: () => Promise.resolve(), // indexes are written with the rows and cannot be replaced
       get: (...call) => this.#told(reader.get(...call)),
     };
   }
@@ -199,12 +208,14 @@ function openFile(path: string): RootDatabase {
       noSubdir: true,
       encoding: 'binary',
       keyEncoding: 'binary',
-      // Windows and 32 bits have no address space to spare: there lmdb grows its map step by step.
+      // Windows and 32-bit systems have no address space to spare: there lmdb grows its map step by step.
       ...(HAS_SPARE_ADDRESSES && { mapSize: MAP_BYTES }),
-      // Transactions are explicit here. With it, a failed commit also rejects a promise that nobody can get hold of.
+      // Transactions are explicit here. With this option, a failed commit also rejects a promise that no code can
+      // reach.
       eventTurnBatching: false,
-      // With it, a second lock is held during a sync. When its owner is killed, the next one may take its own transaction for
-      // the dead one's, and its environment is lost (`mdb_mutex_failed`). Each commit is waited for here, so none overlap.
+      // With this option, LMDB holds a second lock during a sync. When its owner is killed, the next owner may take
+      // its own transaction for the dead one's, and its environment is lost (`mdb_mutex_failed`). Each commit is
+      // awaited here, so none overlap.
       overlappingSync: false,
       maxReaders: MOST_READERS,
       maxDbs: 16,
@@ -214,9 +225,12 @@ function openFile(path: string): RootDatabase {
   }
 }
 
-/** Stamps a new file; an Error when the file is of another program, or of a version that this one does not know. */
+/**
+ * Stamps a new file with the format. Throws an Error when the file belongs to another program or has an unknown
+ * format.
+ */
 function checkFormat(root: RootDatabase, path: string): void {
-  const names = [...root.getKeys({})].map((name) => String(name).replace(/\0$/, '')); // as C strings
+  const names = [...root.getKeys({})].map((name) => String(name).replace(/\0$/, '')); // names are C strings
   if (names.length > 0 && !names.includes(NAMES.meta))
     throw new Error(`${path} is an LMDB file of another program (it has ${names.join(', ')}): set DATA_DIR`);
   const meta = root.openDB<Uint8Array>({ name: NAMES.meta, encoding: 'binary', keyEncoding: 'binary' });

@@ -2,8 +2,9 @@ import type { Slots } from './slots.ts';
 import type { ChainReader } from './store.ts';
 
 /**
- * What a batch may have while all others hold, or have asked for, less than so many bytes; the last one is never passed. A
- * reply is up to a tenth larger than asked for, and a slot a power of two: these fit 256 and 64 KiB.
+ * The largest batch, in bytes, by the memory that all open batches hold or have requested together. The last entry
+ * applies to any amount. A reply is up to a tenth larger than requested, and a slot is a power of two: these sizes fit
+ * slots of 256 and 64 KiB.
  */
 const SHARES = [
   { below: 16 << 20, bytes: Infinity },
@@ -12,12 +13,12 @@ const SHARES = [
 ];
 
 /**
- * A reader for many at once: the more memory batches take in all, the smaller those that are read next. A few streams read
- * in batches that cost least; hundreds that all stall within a second cost two small batches each until they give them
- * back, and not two large ones, whose memory the process would keep.
+ * A reader for many streams at once: the more memory all batches take, the smaller the next batches are. A few streams
+ * read in the batches that cost least. Hundreds of streams that all stall within a second hold two small batches each
+ * until they release them, instead of two large ones whose memory the process would keep.
  */
 export function memoryBudget(rows: ChainReader, slots: Pick<Slots, 'held'>): ChainReader {
-  /** Bytes on their way, which have no slot yet. */
+  /** Bytes requested that have no slot yet. */
   let asked = 0;
   return {
     confirm: (...call) => rows.confirm(...call),

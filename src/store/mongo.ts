@@ -17,26 +17,26 @@ import type { Slots } from './slots.ts';
 import type { Store } from './store.ts';
 
 export interface MongoOptions {
-  /** The database is the URI's, else `sluice`. */
+  /** The connection string. Its database is used, or `sluice` when it names none. */
   readonly uri: string;
   readonly slots: Slots;
-  /** Whether collection and indexes are made when they are missing; else they are only checked. */
+  /** Whether to create a missing collection and missing indexes. False: they are only checked. */
   readonly manageIndexes: boolean;
-  /** False: items, too, are read through the driver. */
+  /** False: items are also read through the driver. */
   readonly lane?: boolean | undefined;
   readonly onWarning: (message: string) => void;
-  /** Told once, which way items are read. */
+  /** Called once with the way items are read. */
   readonly onNotice?: ((message: string) => void) | undefined;
-  /** What tells the watch over collection and indexes the time. */
+  /** The clock and timers of the watch over collection and indexes. */
   readonly watch?: WatchOptions | undefined;
 }
 
 const ITEMS = 'items';
 
 /**
- * The store in MongoDB. Resolves also when the server is away or still builds indexes: everything then rejects with
- * `store-unavailable` until it is back, without a restart. Rejects when it is there and cannot be used: MongoRefusal
- * with what is wrong, or the driver's error about the URI or the credentials.
+ * Opens the store in MongoDB. Also resolves when the server is unavailable or still builds indexes: every method then
+ * rejects with `store-unavailable` until it is ready, without a restart. Rejects when the server is reachable and
+ * cannot be used: with MongoRefusal and the reason, or with the driver's error about the URI or the credentials.
  */
 export async function connectMongo(options: MongoOptions): Promise<Store> {
   const { uri, manageIndexes: manage, onWarning, onNotice } = options;
@@ -46,10 +46,10 @@ export async function connectMongo(options: MongoOptions): Promise<Store> {
   const recordsOf = (kind: RecordKind) =>
     new Setup(connection, { ...common, collection: kind.collection }, setUpRecords(kind));
   const records = { users: recordsOf(USERS), exports: recordsOf(EXPORTS) };
-  const ways = waysOf(connection, options); // before it connects: the lane follows what the driver finds out about members
+  const ways = waysOf(connection, options); // before connecting: the lane follows what the driver learns about members
   try {
     await setup.start();
-    // Items need no records: whoever asks for one looks again, and why the collection is unfit is told as a warning there.
+    // Items do not need records. Each access to a record checks again, and warns there why the collection is unfit.
     await Promise.all(Object.values(records).map((record) => record.layout().catch(() => undefined)));
   } catch (error) {
     if (!(error instanceof AppError)) {
@@ -62,7 +62,7 @@ export async function connectMongo(options: MongoOptions): Promise<Store> {
   return new MongoStore(connection, setup, records, options, ways);
 }
 
-/** How rows are read: users through the driver; items over the lane, or a reason why not. */
+/** How rows are read: users through the driver, items over the lane or, where there is none, the reason for that. */
 interface Ways {
   readonly driver: DriverWay;
   readonly lane: Lane | string;
@@ -90,7 +90,7 @@ class MongoStore implements Store {
   readonly files: GridFs;
   readonly #connection: MongoConnection;
   readonly #watch: Watch;
-  /** Items' way, which ends the records' with it. */
+  /** The way items are read. Closing it also closes the way of the records. */
   readonly #way: FindWay;
 
   constructor(
@@ -106,7 +106,7 @@ class MongoStore implements Store {
     this.#way = typeof ways.lane === 'string' ? ways.driver : ways.lane;
     this.items = new MongoItems(connection, setup, this.#watch, new Finder(this.#way, setup), slots);
     const recordsOf = (kind: Setup) =>
-      // they are read as items are
+      // records are read as items are
       new MongoRecords(
         connection,
         kind,
@@ -129,7 +129,7 @@ class MongoStore implements Store {
   }
 }
 
-/** Records are read in order of id: there is nothing to look at that a read does not meet. */
+/** Records are read in order of id only. A read meets every fault itself, so there is nothing to watch. */
 function recordWatch(connection: MongoConnection, setup: Setup): Watch {
   return new Watch(connection, setup, { every: () => () => undefined });
 }

@@ -1,12 +1,16 @@
 import { Decimal128, Double, Int32, Long, MinKey, Timestamp } from './bson.ts';
 import { compareDecimals, exactValue, parseDecimal, type Decimal } from './decimal.ts';
 
-/** Where a value stands among numbers in BSON's order: these are compared first, and finite ones among each other. */
+/**
+ * Where a value stands relative to numbers in BSON's order. Values are compared by this first, finite ones then by
+ * value.
+ */
 const STAND = { below: 0, nan: 1, minusInfinity: 2, finite: 3, infinity: 4, above: 5 } as const;
 
 /**
- * Negative, 0 or positive, as a BSON value (Int32, Long, Double, Decimal128, ...; or a JavaScript number) is below, equal
- * to or above another one, exactly. Values that are no numbers are only told from numbers: below or above them all.
+ * Returns a negative number, 0 or a positive number when BSON value `a` (Int32, Long, Double, Decimal128, ... or a
+ * JavaScript number) is exactly less than, equal to or greater than `b`. Values that are not numbers are only told
+ * from numbers: they are below or above all of them.
  */
 export function compareNumbers(a: unknown, b: unknown): number {
   const [left, right] = [exactly(a), exactly(b)];
@@ -14,7 +18,7 @@ export function compareNumbers(a: unknown, b: unknown): number {
   return compareDecimals(left, right);
 }
 
-/** Whether both are numbers and the same one to the server, whatever their types. */
+/** Whether both are numbers that the server considers equal, whatever their types. */
 export function isSameNumber(a: unknown, b: unknown): boolean {
   return isNumber(a) && isNumber(b) && compareNumbers(a, b) === 0;
 }
@@ -33,10 +37,10 @@ function standOf(value: unknown, exact: Decimal | null): number {
   return number < 0 ? STAND.minusInfinity : STAND.infinity;
 }
 
-/** A finite number's exact value; null for everything else. */
+/** The exact value of a finite number. Null for everything else. */
 function exactly(value: unknown): Decimal | null {
   if (value instanceof Int32) return exactValue(value.value);
-  if (value instanceof Timestamp) return null; // a Long to JavaScript, and no number
+  if (value instanceof Timestamp) return null; // a subclass of Long, but not a number
   if (value instanceof Long) return parseDecimal(value.toString());
   if (value instanceof Decimal128) return parseDecimal(value.toString());
   const double = value instanceof Double ? value.value : value;

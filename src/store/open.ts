@@ -2,13 +2,19 @@ import type { StoreLostError } from '../errors.ts';
 import type { Slots } from './slots.ts';
 import type { Store } from './store.ts';
 
-/** Rows of one transaction of the embedded store during an import. */
+/** Rows per transaction of the embedded store during an import. */
 const BULK_ROWS = 10_000;
 
 export interface OpenOptions {
-  /** The store serves nobody, so that its transactions may be large: an import then waits for the disk 20 times less often. */
+  /**
+   * The store serves no clients, so its transactions may be large. An import then waits for the disk 20 times less
+   * often.
+   */
   readonly bulk?: boolean;
-  /** Called once when this process can never use the store again, and is to end at once. Only an embedded store is ever lost. */
+  /**
+   * Called once when this process can never use the store again. The process must exit at once. Only an embedded store
+   * is ever lost.
+   */
   readonly onLost?: (error: StoreLostError) => void;
 }
 
@@ -23,14 +29,14 @@ interface Log {
   info(message: string): void;
 }
 
-/** The store the settings name: MongoDB when there is a URI, else the embedded one. */
+/** Opens the store that the settings name: MongoDB when MONGODB_URI is set, else the embedded store. */
 export async function openStore(
   config: StoreSettings,
   slots: Slots,
   log: Log,
   { bulk = false, onLost }: OpenOptions = {},
 ): Promise<Store> {
-  // An adapter is loaded when the settings name it: the driver alone takes a third of a start.
+  // Only the adapter in use is loaded: the MongoDB driver alone takes a third of the start-up time.
   if (config.MONGODB_URI === undefined) {
     const { openLmdb } = await import('./lmdb.ts');
     return openLmdb({

@@ -11,32 +11,38 @@ import {
 } from './decimal.ts';
 
 /**
- * A price range is about prices as they are shown, and an index is ordered by what they are exactly. The two differ for
- * doubles alone: 19.99 as a double is shown so and is 19.98999999999999843..., while as a Decimal128 it is 19.99. So a range
- * is one stretch of the index nearly always, and where a bound falls between a double and what that is shown as, that
- * double's own value is a stretch of its own, before or behind. If a Decimal128 can have exactly the same value, which is
- * shown differently then, only doubles, or only the other types, of that one value belong to the range.
+ * A price range is about prices as they are shown, but an index is ordered by their exact values. The two differ for
+ * doubles only: 19.99 as a double is shown as 19.99 and is 19.98999999999999843..., while as a Decimal128 it is 19.99.
+ * So a range is nearly always one stretch of the index. Where a bound falls between a double and the value it is shown
+ * as, that double's own value is a separate stretch, before or after the main one. A Decimal128 may have exactly the
+ * same value and is then shown differently. In that case only the doubles, or only the other types, of that one value
+ * belong to the range.
  */
 export interface Stretch {
   readonly from: End;
   readonly to: End;
-  /** Only rows whose price is a double, or only the others. Then `from` and `to` are one value, both inclusive. */
+  /**
+   * Only rows whose price is a double, or only rows whose price is not. `from` and `to` are then one value, both
+   * inclusive.
+   */
   readonly only?: 'doubles' | 'others';
 }
 
-/** An end of a stretch, by exact value: of a double (or an infinity), or of a number that is none. */
+/** An end of a stretch, by exact value. The value is a double (or an infinity), or a number that no double holds. */
 export interface End {
   readonly value: number | Decimal128;
   readonly inclusive: boolean;
 }
 
-/** Bounds as in a Plan: digits that a Decimal128 holds exactly, inclusive. */
+/** Bounds as in a Plan: inclusive, in digits that a Decimal128 holds exactly. */
 export interface PriceBounds {
   readonly minPrice?: string;
   readonly maxPrice?: string;
 }
 
-/** A bound, and the double nearest to it with what that is exactly (absent: it is infinite) and what it is shown as. */
+/**
+ * A bound, the double nearest to it, that double's exact value (null: it is infinite) and the value it is shown as.
+ */
 interface Bound {
   readonly asked: Decimal;
   readonly nearest: number;
@@ -53,8 +59,9 @@ export function hasPriceRange({ minPrice, maxPrice }: PriceBounds): boolean {
 }
 
 /**
- * The stretches of an index in order of price that together hold the rows whose shown price is in the range, ascending and
- * disjoint. Prices that are shown as null (infinities, NaN, none) are in no range. TypeError when a bound is none.
+ * The stretches of an index in order of price that together hold the rows whose shown price is in the range. They are
+ * ascending and disjoint. Prices shown as null (infinities, NaN, missing) are in no range. Throws TypeError when a
+ * bound is not a number.
  */
 export function stretchesOf({ minPrice, maxPrice }: PriceBounds): readonly Stretch[] {
   const low = boundOf(minPrice);
@@ -101,7 +108,7 @@ function boundOf(digits: string | undefined): Bound | null {
   };
 }
 
-/** The values where what belongs to the range may change, ascending, each once. */
+/** The values at which membership in the range may change, ascending and distinct. */
 function pointsOf(bounds: readonly (Bound | null)[]): Decimal[] {
   const points = bounds.flatMap((bound) =>
     bound ? [bound.asked, ...(bound.exact ? [bound.exact] : [])] : [],
@@ -110,7 +117,7 @@ function pointsOf(bounds: readonly (Bound | null)[]): Decimal[] {
   return sorted.filter((point, n) => n === 0 || compareDecimals(point, sorted[n - 1] ?? point) !== 0);
 }
 
-/** Which of the prices that are exactly this value are in the range. */
+/** Which prices of exactly this value are in the range. */
 function kindAt(
   point: Decimal,
   low: Bound | null,
@@ -126,7 +133,7 @@ function kindAt(
   return isDecimal128(point) ? 'doubles' : 'all';
 }
 
-/** Whether a price that is shown as it is exactly is in the range. */
+/** Whether a price whose shown value is its exact value is in the range. */
 function isWithin(point: Decimal | undefined, low: Bound | null, high: Bound | null): boolean {
   if (!point) return false;
   return (
@@ -134,7 +141,7 @@ function isWithin(point: Decimal | undefined, low: Bound | null, high: Bound | n
   );
 }
 
-/** Whether a double is in the range by what it is shown as. */
+/** Whether the shown value of a double is in the range. */
 function isShownWithin(double: number, low: Bound | null, high: Bound | null): boolean {
   const shown = shownValue(double);
   return isWithin(shown, low, high);

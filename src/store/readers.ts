@@ -3,20 +3,25 @@ import { retryingReader, type RetryOptions } from './retrying-reader.ts';
 import type { Slots } from './slots.ts';
 import type { ChainReader, RowReader } from './store.ts';
 
-/** Reads long chains: within the memory that all of them share, and again when the store is away for a while. */
+/**
+ * Reads long chains within the memory budget that all chains share. Retries when the store is unavailable for a while.
+ */
 export interface StreamReader extends ChainReader {
-  /** A chain's first batch, for a client that has no answer yet: a store that is away is told at once. */
+  /**
+   * Reads a chain's first batch. Does not retry: the client has no answer yet and learns at once that the store is
+   * unavailable.
+   */
   readonly begin: RowReader['read'];
 }
 
-/** Who reads the rows of one collection in which way. */
+/** The readers of one collection: `pages` for single answers, `streams` for long chains. */
 export interface Readers<R extends RowReader> {
-  /** One look for one answer. */
+  /** For one read that answers one request. */
   readonly pages: R;
   readonly streams: StreamReader;
 }
 
-/** The readers of a collection: each batch of a stream through memory budget and retry, in this order. */
+/** Makes the readers of a collection. Each batch of a stream passes the memory budget within the retries. */
 export function createReaders<R extends RowReader>(
   rows: R,
   slots: Pick<Slots, 'held'>,

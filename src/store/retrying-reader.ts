@@ -3,26 +3,29 @@ import { AppError } from '../errors.ts';
 import { bounded } from './deadline.ts';
 import type { ChainReader } from './store.ts';
 
-/** An election takes 10 s by default, a container that is started again less; nobody keeps a client waiting longer. */
+/**
+ * An election takes 10 s by default, and the restart of a container less. Nobody keeps a client waiting longer than
+ * this.
+ */
 export const RETRY_MS = 30_000;
 const FIRST_PAUSE_MS = 50;
 const LONGEST_PAUSE_MS = 1_000;
 
 export interface RetryOptions {
-  /** How long one read is asked for again in all. Milliseconds. */
+  /** How long one read is retried in total, in milliseconds. */
   readonly retryMs: number;
-  /** Called before each time that a read is asked for again. */
+  /** Called before each retry. */
   readonly onRetry?: () => void;
   /** A clock in milliseconds. */
   readonly now?: () => number;
-  /** Resolves after so many milliseconds; rejects with the signal's reason when that is aborted before. */
+  /** Resolves after `ms` milliseconds. Rejects with the signal's reason when the signal is aborted earlier. */
   readonly pause?: (ms: number, signal: AbortSignal) => Promise<unknown>;
 }
 
 /**
- * A reader for those who have begun and would rather wait than break off: what fails with `store-unavailable`, or hangs, is
- * asked for again, from the same bookmark and so without loss or repetition, after pauses of 50 ms to 1 s. After
- * `retryMs` in all it rejects as the reader does.
+ * A reader for chains that have begun and would rather wait than break off. A read that fails with
+ * `store-unavailable`, or hangs, is retried from the same bookmark, so no row is lost or repeated. Pauses between
+ * retries grow from 50 ms to 1 s. After `retryMs` in total it rejects as the wrapped reader does.
  */
 export function retryingReader(
   rows: ChainReader,
@@ -50,7 +53,7 @@ async function sleepFor(ms: number, signal: AbortSignal): Promise<void> {
   try {
     await sleep(ms, undefined, { signal });
   } catch (error) {
-    signal.throwIfAborted(); // with its own reason: the timer's error only names it as a cause
+    signal.throwIfAborted(); // throws the signal's own reason: the timer's error has it only as its cause
     throw error;
   }
 }

@@ -1,12 +1,12 @@
 /**
- * Slots: pieces of one large memory in which batches lie. The memory is a WebAssembly.Memory when there is one, so that
- * the transcoder reads a batch where the store put it, without a copy.
+ * Slots: pieces of one large memory that hold batches. The memory is a WebAssembly.Memory where the runtime has one,
+ * so that the transcoder reads a batch where the store put it, without a copy.
  *
- * A slot stays where it is until it is released, but a view of it does not: growth of a wasm memory detaches all views.
- * So `bytes()` makes a fresh one, and nobody keeps it across an await.
+ * A slot keeps its place until it is released, but a view of it may not: growth of a wasm memory detaches all views.
+ * `bytes()` therefore makes a fresh view each time. Never keep a view across an await.
  */
 const PAGE = 65_536;
-/** The first pages belong to the wasm module: its static data and its shadow stack. */
+/** The first pages belong to the wasm module, for its static data and its shadow stack. */
 const RESERVED = 4 * PAGE;
 const SMALLEST = 1 << 10;
 /** 1 GiB: far above what the limits on open streams allow, far below what wasm32 can address. */
@@ -15,17 +15,20 @@ const LARGEST_MEMORY = 1 << 30;
 export interface Slot {
   /** Byte offset in the memory. */
   readonly address: number;
-  /** Usable bytes, at least what was asked for. */
+  /** Usable bytes, at least as many as were requested. */
   readonly capacity: number;
-  /** A view of the first `length` bytes (default: all). Valid until the next `take` of anybody, or an await. */
+  /** A view of the first `length` bytes (default: all). Valid until an await or the next `take` by any code. */
   bytes(length?: number): Uint8Array<ArrayBuffer>;
-  /** Gives the slot back; a second call is a bug and throws. */
+  /** Releases the slot. Throws TypeError on a second call, which is a bug. */
   release(): void;
 }
 
-/** Buddy-less power-of-two free lists: a released slot serves the next request of its size class. */
+/**
+ * Allocates slots from free lists by powers of two, without splitting or merging: a released slot serves the next
+ * request of its size class.
+ */
 export class Slots {
-  /** The memory all slots lie in; without WebAssembly a plain growing buffer of the same shape. */
+  /** The memory that holds all slots. Without WebAssembly it is a plain growing buffer of the same shape. */
   readonly memory: { readonly buffer: ArrayBuffer; grow(pages: number): number };
   readonly #free = new Map<number, number[]>();
   #end = RESERVED;
@@ -37,25 +40,25 @@ export class Slots {
   }
 
   /**
-   * Whether a slot's bytes stay where they are in the process when the memory grows, so that what is being written there by
-   * a read of the operating system arrives. A WebAssembly.Memory with a maximum has its addresses reserved; a plain
-   * buffer is copied.
+   * Whether a slot keeps its address in the process when the memory grows, so that a read of the operating system into
+   * the slot still arrives there. A WebAssembly.Memory with a maximum has its addresses reserved. A plain buffer is
+   * copied.
    */
   get keepPlace(): boolean {
     return typeof WebAssembly !== 'undefined' && this.memory instanceof WebAssembly.Memory;
   }
 
-  /** Slots not yet released: 0 when nothing is under way. */
+  /** Number of slots not yet released. 0 when nothing is under way. */
   get taken(): number {
     return this.#taken;
   }
 
-  /** The bytes of slots not yet released. */
+  /** Total size of the slots not yet released, in bytes. */
   get held(): number {
     return this.#held;
   }
 
-  /** A slot of at least `size` bytes. RangeError when the memory's ceiling is reached. */
+  /** Takes a slot of at least `size` bytes. Throws RangeError when the memory reaches its ceiling. */
   take(size: number): Slot {
     const capacity = Math.max(SMALLEST, 2 ** Math.ceil(Math.log2(Math.max(1, size))));
     const address = this.#free.get(capacity)?.pop() ?? this.#extend(capacity);
@@ -93,12 +96,12 @@ export class Slots {
 }
 
 function newMemory(): Slots['memory'] {
-  const initial = RESERVED / PAGE + 128; // 8 MB ready: the first streams cause no growth
+  const initial = RESERVED / PAGE + 128; // 8 MB ready: the first streams need no growth
   if (typeof WebAssembly === 'undefined') return new PlainMemory(initial * PAGE);
   return new WebAssembly.Memory({ initial, maximum: LARGEST_MEMORY / PAGE });
 }
 
-/** Stands in for WebAssembly.Memory where the runtime has none (node --jitless). */
+/** Replaces WebAssembly.Memory where the runtime has none (node --jitless). */
 class PlainMemory {
   buffer: ArrayBuffer;
 

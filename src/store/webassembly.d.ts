@@ -1,4 +1,4 @@
-/** The part of the WebAssembly JavaScript interface used here; Node's own types leave it to the DOM library. */
+/** The part of the WebAssembly JavaScript interface used here. Node's own types leave it to the DOM library. */
 declare namespace WebAssembly {
   class Memory {
     constructor(descriptor: { initial: number; maximum?: number });

@@ -13,13 +13,15 @@ type Chosen =
   | 'socketTimeout';
 
 export interface Connecting extends Pick<RedisOptions, Chosen> {
-  /** Hears of every loss; ioredis prints what nobody listens to. */
+  /** Called on every loss of the connection. Without a listener, ioredis prints the error. */
   readonly onError: (error: Error) => void;
-  /** Whether a lost connection is made anew; without it always. */
+  /** Whether to reconnect after a loss. Default: always. */
   readonly isWanted?: () => boolean;
 }
 
-/** A connection to `url` (`redis://` or `rediss://`, with password and database if wanted), made anew until it is closed. */
+/**
+ * Connects to `url` (`redis://` or `rediss://`, optionally with password and database). Reconnects until it is closed.
+ */
 export function connectRedis(url: string, { onError, isWanted = () => true, ...options }: Connecting): Redis {
   return new Redis(url, {
     ...options,

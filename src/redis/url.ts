@@ -1,6 +1,6 @@
 /**
- * What is wrong with REDIS_URL, without showing it: it may have a password, and the error of a client that meets a bad
- * URL carries the whole of it.
+ * What is wrong with REDIS_URL, without the URL itself: it may contain a password. (An error of a client given a bad
+ * URL contains all of it.)
  */
 export function redisUrlFaults(text: string | undefined): readonly string[] {
   if (text === undefined || isRedisUrl(text)) return [];
@@ -13,7 +13,7 @@ function isRedisUrl(text: string): boolean {
   return ['redis:', 'rediss:'].includes(protocol) && hostname !== '' && [username, password].every(isEncoded);
 }
 
-/** Whether every % begins an escape of UTF-8. */
+/** Whether every % begins an escape of valid UTF-8. */
 function isEncoded(text: string): boolean {
   try {
     decodeURIComponent(text);

@@ -10,40 +10,46 @@ import type { IndexRole } from './plan.ts';
 import { INDEX_KEYS } from './plan.ts';
 import type { ServerKind } from './server.ts';
 
-/** What reads need to know about a collection: how it is kept, and its indexes' names, by which alone they are hinted. */
+/**
+ * What reads need to know about a collection: how it is stored, and the names of its indexes. A clustered index can be
+ * hinted by its name only.
+ */
 export interface Layout {
   readonly clustered: boolean;
   readonly sharded: boolean;
-  /** Its UUID; undefined where reads cannot name it (MongoDB before 6.0). */
+  /** The collection's UUID. Undefined where reads cannot name it (MongoDB before 6.0). */
   readonly identity: Identity | undefined;
   readonly indexes: Readonly<Record<IndexRole, string>>;
   /** See roleSpecs. */
   readonly specs: Readonly<Record<IndexRole, string>>;
-  /** The indexes that cannot be read by, though the others can. */
+  /** The indexes that cannot be used for reads although others can. */
   readonly faults: IndexFaults;
 }
 
 export interface SetupOptions {
   readonly collection: string;
-  /** Whether what is missing is made; else it is only named. */
+  /** Whether to create what is missing. False: it is only reported. */
   readonly manage: boolean;
   readonly onWarning: (message: string) => void;
   readonly onNotice?: ((message: string) => void) | undefined;
-  /** Whether it also warns of what the server is. */
+  /** Whether setup also warns about the kind of server. */
   readonly tellsServer?: boolean;
 }
 
-/** What a setup finds: beside the options, what the server is, and whether the collection was served before. */
+/** The task of one setup: the options, the kind of server, and whether the collection was served before. */
 export interface SetupTask extends SetupOptions {
   readonly server: ServerKind;
   /**
-   * Then a collection that is gone is not made anew behind its operator's back, and of an index that cannot be read by only
-   * the reads that need it are refused.
+   * Whether the collection was served before. If so, a missing collection is not recreated without its operator's
+   * knowledge, and an unusable index makes only the reads that need it fail.
    */
   readonly isServing: boolean;
 }
 
-/** Keeps prices finite numbers (an array would make the indexes multikey: rows come several times) and categories strings. */
+/**
+ * Keeps prices finite numbers and categories strings. (A price that is an array would make the indexes multikey: rows
+ * would come several times.)
+ */
 const VALIDATOR = {
   $jsonSchema: {
     bsonType: 'object',
@@ -54,8 +60,8 @@ const VALIDATOR = {
 };
 
 /**
- * Makes sure that the collection and its indexes are there and fit to be read by; makes what is missing, changes nothing
- * that is there. MongoRefusal when something is in the way that an operator must mend; `store-unavailable`.
+ * Makes sure that the collection and its indexes exist and can be used for reads. Creates what is missing and changes
+ * nothing that exists. Rejects with MongoRefusal when an operator must repair something, or with `store-unavailable`.
  */
 export async function setUpCollection(connection: MongoConnection, task: SetupTask): Promise<Layout> {
   const { collection, isServing } = task;
@@ -77,7 +83,10 @@ export async function setUpCollection(connection: MongoConnection, task: SetupTa
   return layoutOf(existing, found, task.server, faults);
 }
 
-/** What is there of a collection, checked; made when it is missing and was not served before. MongoRefusal. */
+/**
+ * Returns the checked description of a collection. Creates the collection when it is missing and was not served
+ * before. Rejects with MongoRefusal when it was served before, fails the check or cannot be created.
+ */
 export async function ensureCollection(
   connection: MongoConnection,
   task: SetupTask,
@@ -118,7 +127,7 @@ export function layoutOf(
   };
 }
 
-/** What `listCollections` says of a collection; null when there is none. */
+/** The description of a collection from `listCollections`. Null when there is none. */
 export async function describeCollection(
   connection: MongoConnection,
   name: string,
@@ -145,7 +154,7 @@ function checkKind({ type, options = {} }: Document, { collection, onWarning }: 
     );
 }
 
-/** Makes a collection that is clustered on `_id`. MongoRefusal when this is not allowed. */
+/** Creates a collection that is clustered on `_id`. Rejects with MongoRefusal when this is not allowed. */
 async function createCollection(
   connection: MongoConnection,
   { collection, manage }: SetupOptions,
@@ -162,7 +171,7 @@ async function createCollection(
       { readPreference: 'primary' },
     );
   } catch (error) {
-    if (codeOf(error) === CODES.namespaceExists) return; // another process was faster
+    if (codeOf(error) === CODES.namespaceExists) return; // another process created it first
     if (codeOf(error) !== CODES.unauthorized) throw error;
     throw new MongoRefusal(`The collection '${collection}' is missing, and this user may not create it.`, {
       cause: error,
@@ -172,7 +181,10 @@ async function createCollection(
 
 const MAJORITY = { w: 'majority', wtimeout: 60_000 };
 
-/** Takes back indexes that turned out unfit: multikey is sticky, so that they would be refused when the array is gone, too. */
+/**
+ * Drops new indexes that turned out to be unfit. An index stays multikey once it is, so it would be refused even after
+ * the array is gone.
+ */
 async function dropIndexes(
   connection: MongoConnection,
   collection: string,
@@ -184,13 +196,13 @@ async function dropIndexes(
   await connection.run({ dropIndexes: collection, index }, { readPreference: 'primary' });
 }
 
-/** Whether it did. */
+/** Returns whether the indexes were created. */
 async function createIndexes(
   connection: MongoConnection,
   { collection, manage, isServing }: SetupTask,
   missing: readonly IndexRole[],
 ): Promise<boolean> {
-  if (!manage && isServing) return false; // what needs them is refused
+  if (!manage && isServing) return false; // reads that need them are refused
   const indexes = missing.map((role) => {
     const key = Object.fromEntries(INDEX_KEYS[role].map((field) => [field, 1]));
     return { key, name: INDEX_KEYS[role].map((field) => `${field}_1`).join('_') };

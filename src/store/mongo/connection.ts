@@ -6,46 +6,58 @@ import { Timestamp } from '../bson.ts';
 import type { PointInTime } from '../store.ts';
 import { MongoRefusal, mayRetry, translate } from './errors.ts';
 
-/** A batch takes milliseconds, the deepest offset a second; what takes longer is a server in trouble. */
+/**
+ * A batch takes milliseconds and the deepest offset a second. A command that takes longer means that the server is in
+ * trouble.
+ */
 export const COMMAND_LIMIT_MS = 20_000;
-/** How much longer we wait for an answer than the server was allowed to work. */
+/** How much longer to wait for an answer than the server may work on it. */
 export const GRACE_MS = 2_000;
-/** Commands that may say how well confirmed what they read must be. */
+/** Commands that accept a read concern. */
 const READS = ['find', 'count', 'aggregate'];
 const DATABASE = 'sluice';
 
 export interface CommandOptions {
   readonly signal?: AbortSignal;
-  /** What a read sees: the rows of a point in time, or of one that the server picks and names; else the latest of each. */
+  /**
+   * What a read sees: the rows at a point in time, or (`latest`) at one that the server picks and reports. Absent: the
+   * latest version of each row.
+   */
   readonly snapshot?: PointInTime | 'latest';
-  /** A time that the latest rows may not be before, instead of all that was seen: see Plan. */
+  /** The earliest time of the latest rows, instead of everything seen so far: see Plan. */
   readonly since?: PointInTime | undefined;
-  /** The reply's nested documents stay bytes. */
+  /** Leaves nested documents of the reply as bytes. */
   readonly raw?: boolean;
-  /** Instead of the URI's: `primary` for what changes something, `primaryPreferred` for what must see it, `secondaryPreferred` for what the primary has not. */
+  /**
+   * Replaces the URI's read preference: `primary` for commands that change something, `primaryPreferred` for those
+   * that must see such changes, `secondaryPreferred` for data that the primary does not have.
+   */
   readonly readPreference?: 'primary' | 'primaryPreferred' | 'secondaryPreferred';
-  /** How long the server may work on it, in ms, instead of 20 s. */
+  /** How long the server may work on the command, in milliseconds. Default: 20 s. */
   readonly limitMs?: number;
-  /** No limit: building an index takes as long as it takes. */
+  /** Sets no time limit: building an index can take any time. */
   readonly unlimited?: boolean;
 }
 
 /**
- * The connection to MongoDB: a client whose defaults fit a server that must notice a dead database in seconds, and one
- * way to run a command. `db.command` heeds no read preference and no read concern but those given with the call,
- * and the driver does not retry it; so all of that is done here, once.
+ * The connection to MongoDB: a client with defaults for a server that must notice a dead database within seconds, and
+ * one method to run a command. `db.command` ignores all read preferences and read concerns except those of the call,
+ * and the driver does not retry it. This class does both in one place.
  */
 export class MongoConnection {
   readonly client: MongoClient;
-  /** The causal session of all reads: what one of them has seen, no later one goes back behind. */
+  /** The causal session of all reads: a later read never sees an earlier state than a previous one did. */
   readonly session: ClientSession;
-  /** The session of reads that say their time: in a causal one the server refuses a point in time, and the driver puts its own in. */
+  /**
+   * The session of reads that state their time. In a causal session the server refuses a point in time, and the driver
+   * adds its own.
+   */
   readonly #timeless: ClientSession;
   readonly #db: Db;
-  /** Servers that answered and are not of the replica set that the URI names. */
+  /** Servers that answered but do not belong to the replica set that the URI names. */
   readonly #otherSets = new Map<string, string>();
 
-  /** Does not connect. MongoParseError or MongoRefusal when the URI cannot be used. */
+  /** Does not connect. Throws MongoParseError or MongoRefusal when the URI cannot be used. */
   constructor(uri: string) {
     refuseCompression(uri);
     this.client = new MongoClient(uri, clientOptions(uri));
@@ -53,7 +65,7 @@ export class MongoConnection {
     this.session = this.client.startSession({ causalConsistency: true });
     this.#timeless = this.client.startSession({ causalConsistency: false });
     const isNamed = /^mongodb(?:\+srv)?:\/\/[^/?]*\/[^?]/.test(uri);
-    this.#db = this.client.db(isNamed ? undefined : DATABASE); // made once: it costs as much as a small command
+    this.#db = this.client.db(isNamed ? undefined : DATABASE); // once: it costs as much as a small command
   }
 
   /** The name of the database. */
@@ -61,7 +73,7 @@ export class MongoConnection {
     return this.#db.databaseName;
   }
 
-  /** Connects, unless it is connected. Rejects with `store-unavailable` when no server answers. */
+  /** Connects unless already connected. Rejects with `store-unavailable` when no server answers. */
   async connect(): Promise<void> {
     try {
       await this.client.connect();
@@ -70,7 +82,7 @@ export class MongoConnection {
     }
   }
 
-  /** The driver drops a server of another set without a word, and then says only that it found none in time. */
+  /** The driver drops a server of another set silently and later reports only that it found no server in time. */
   #seeSets(): void {
     const { replicaSet } = this.client.options;
     if (!replicaSet) return;
@@ -90,8 +102,8 @@ export class MongoConnection {
   }
 
   /**
-   * Runs a command that can be repeated without harm, once more when the connection or the member was lost. Rejects
-   * with the signal's reason, with `store-unavailable`, or with the server's error when the command itself is at fault.
+   * Runs a command that is safe to repeat. Repeats it once when the connection or the member was lost. Rejects with
+   * the signal's reason, with `store-unavailable`, or with the server's error when the command itself is at fault.
    */
   async run(command: Document, options: CommandOptions = {}): Promise<Document> {
     try {
@@ -108,7 +120,7 @@ export class MongoConnection {
     }
   }
 
-  /** Writes with a session of their own (the shared one would mix up the numbers of retryable writes). */
+  /** Runs a write in a session of its own. The shared session would mix up the numbers of retryable writes. */
   async write<T>(
     work: (items: Collection, options: BulkWriteOptions) => Promise<T>,
     collection: string,
@@ -123,7 +135,7 @@ export class MongoConnection {
     } catch (error) {
       throw translate(error);
     } finally {
-      // What is read here from now on includes what was written, whichever member answers.
+      // Later reads include what was written, whichever member answers.
       catchUp(this.session, session);
       if (session.operationTime) this.session.advanceOperationTime(session.operationTime);
       await session.endSession();
@@ -136,7 +148,7 @@ export class MongoConnection {
     await this.client.close();
   }
 
-  /** The command gets a readConcern object of its own each time: the driver writes the causal time into it. */
+  /** Each command gets a new readConcern object, because the driver writes the causal time into it. */
   #runOnce(command: Document, options: CommandOptions) {
     const { signal, snapshot, since, raw = false, readPreference, unlimited = false } = options;
     const { limitMs = COMMAND_LIMIT_MS } = options;
@@ -166,7 +178,10 @@ function readConcernOf({ snapshot, since }: CommandOptions): Document {
   return { level: 'snapshot', atClusterTime: new Timestamp(snapshot) };
 }
 
-/** A member that has not heard of a time refuses it, unless it is told that the others have: a session tells what it knows. */
+/**
+ * A member that has not heard of a time refuses it unless it learns that other members have. A session passes on what
+ * it knows.
+ */
 function catchUp(behind: ClientSession, ahead: ClientSession): void {
   if (ahead.clusterTime) behind.advanceClusterTime(ahead.clusterTime);
 }
@@ -174,12 +189,14 @@ function catchUp(behind: ClientSession, ahead: ClientSession): void {
 function clientOptions(uri: string): MongoClientOptions {
   return {
     appName: 'sluice',
-    // The driver's 30 s would be the time a request waits while the database is away, and a hung member is not left.
+    // A request waits this long while the database is unavailable. The driver's default is 30 s, and with it the
+    // driver does not leave a member that hangs.
     ...(!names(uri, 'serverSelectionTimeoutMS') && { serverSelectionTimeoutMS: 3_000 }),
     ...(!names(uri, 'connectTimeoutMS') && { connectTimeoutMS: 2_000 }),
-    // A member that hangs is noticed when it is silent for both times together, 3 s; by default that is 12 s.
+    // A member that hangs is noticed once it is silent for both times together: 3 s, instead of 12 s by default.
     ...(!names(uri, 'heartbeatFrequencyMS') && { heartbeatFrequencyMS: 1_000 }),
-    // A dead primary costs 0.1 to 3 s so, an election with `primary` 10 s. Majority reads roll nothing back anywhere.
+    // With `primaryPreferred` a dead primary costs 0.1 to 3 s, with `primary` an election of 10 s. Majority reads are
+    // never rolled back on any member.
     ...(!names(uri, 'readPreference') && { readPreference: 'primaryPreferred' }),
   };
 }
@@ -191,7 +208,7 @@ function refuseCompression(uri: string): void {
   );
 }
 
-/** Whether the URI sets an option (their names are case-insensitive). */
+/** Whether the URI sets an option. Option names are case-insensitive. */
 function names(uri: string, option: string): boolean {
   return new RegExp(`[?&]${option}=`, 'i').test(uri);
 }

@@ -16,12 +16,12 @@ interface RefusalOptions extends ErrorOptions {
   readonly isGone?: boolean;
 }
 
-/** What is wrong with the database itself, said so that its operator can mend it: it stops the start. */
+/** A fault of the database itself, worded so that its operator can repair it. It stops the start of the server. */
 export class MongoRefusal extends Error {
   override readonly name = 'MongoRefusal';
-  /** For /readyz, which anybody may read: less than the log is told. */
+  /** The text for /readyz, which anybody may read. It says less than the log. */
   readonly brief: string;
-  /** Whether it is that the collection is not there any more. */
+  /** Whether the fault is that the collection no longer exists. */
   readonly isGone: boolean;
 
   constructor(message: string, { brief = message, isGone = false, ...options }: RefusalOptions = {}) {
@@ -31,7 +31,10 @@ export class MongoRefusal extends Error {
   }
 }
 
-/** The member that answered is going, or has stopped being what it was: another one, or the same a little later, will do. */
+/**
+ * The member that answered is shutting down or has changed its role. Another member can answer, or the same one a
+ * little later.
+ */
 const STATE_CHANGES: ReadonlySet<unknown> = new Set([
   6, // HostUnreachable
   7, // HostNotFound
@@ -51,10 +54,10 @@ const STATE_CHANGES: ReadonlySet<unknown> = new Set([
   13436, // NotPrimaryOrSecondary
 ]);
 
-/** It answered, but not with what was asked, and asking again at once would not help. */
+/** The server answered, but without the result, and an immediate retry would not help. */
 const EXHAUSTED: ReadonlySet<unknown> = new Set([
-  18, // AuthenticationFailed: the password was changed while we ran
-  26, // NamespaceNotFound: a secondary that lags behind, asked for the indexes
+  18, // AuthenticationFailed: the password was changed while this server ran
+  26, // NamespaceNotFound: a lagging secondary was asked for the indexes
   50, // MaxTimeMSExpired
   64, // WriteConcernFailed: a majority did not confirm in time
   133, // FailedToSatisfyReadPreference
@@ -79,26 +82,29 @@ export const CODES = {
 } as const;
 
 /**
- * Whether a read failed because the collection is no longer what was found at the start: an index that is hinted is gone
- * (the server calls a hint it cannot follow a bad value), or a plain collection was replaced by a clustered one.
+ * Whether a read failed because the collection is no longer the one found at the start: a hinted index is gone (the
+ * server reports a hint it cannot follow as a bad value), or a plain collection was replaced by a clustered one.
  */
 export function isOtherCollection(error: unknown): boolean {
   return codeOf(error) === CODES.badValue || codeOf(error) === CODES.clusteredBounds;
 }
 
-/** The time is no longer kept; with a bad value, there was no such index then. */
+/** The time is no longer kept. With a bad value: the index did not exist at that time. */
 const EXPIRED: ReadonlySet<unknown> = new Set([
   CODES.snapshotTooOld,
   CODES.snapshotUnavailable,
   CODES.badValue,
 ]);
 
-/** Whether this member has no longer, or not yet, the rows of a point in time: each has kept its own history since it was started or synced. */
+/**
+ * Whether this member no longer has, or does not have yet, the rows of a point in time. Each member keeps its own
+ * history, from the time it was started or synced.
+ */
 export function isForgotten(error: unknown): boolean {
   return codeOf(error) === CODES.snapshotTooOld || codeOf(error) === CODES.snapshotUnavailable;
 }
 
-/** What the callers of a store are told of a read at a point in time that failed. */
+/** Translates the error of a read at a point in time into the error for the store's callers. */
 export function snapshotFault(error: unknown): unknown {
   const code = codeOf(error);
   if (code === CODES.notAReplicaSet) return snapshotUnsupported(error);
@@ -116,18 +122,23 @@ export function snapshotFault(error: unknown): unknown {
   );
 }
 
-/** The server's code of an error; undefined when the server did not say anything. */
+/** The server's code of an error. Undefined when the error does not come from the server. */
 export function codeOf(error: unknown): number | undefined {
   return error instanceof MongoServerError && typeof error.code === 'number' ? error.code : undefined;
 }
 
-/** Whether the same command, sent once more at once, has a good chance: connections that broke, members that changed. */
+/**
+ * Whether an immediate retry of the same command is likely to succeed: the connection broke, or the member changed.
+ */
 export function mayRetry(error: unknown): boolean {
   if (error instanceof MongoServerError) return STATE_CHANGES.has(error.code);
   return error instanceof MongoNetworkError || isSystemError(error);
 }
 
-/** What the callers of a store are told: `store-unavailable` when it did not answer; our own mistakes stay as they are. */
+/**
+ * Translates an error for the store's callers: `store-unavailable` when the store did not answer. Programming errors
+ * stay as they are.
+ */
 export function translate(error: unknown): unknown {
   return isUnavailable(error) ? storeUnavailable(error) : error;
 }
@@ -147,7 +158,7 @@ const UNREACHED = [
   MongoTopologyClosedError,
   MongoNotConnectedError,
   MongoClientClosedError,
-  MongoExpiredSessionError, // the store was closed while a read was under way
+  MongoExpiredSessionError, // the store was closed during a read
 ];
 
 /** The driver does not export these classes, only their names. */
@@ -156,8 +167,8 @@ function isPoolError(error: MongoError): boolean {
 }
 
 /**
- * Errors of sockets and name servers that the driver hands on as they are: mongodb+srv:// that cannot be looked up, a
- * write to a connection which the server closed a moment ago.
+ * Errors of sockets and name servers that the driver passes on unchanged, such as a failed lookup of mongodb+srv://,
+ * or a write to a connection that the server has just closed.
  */
 function isSystemError(error: unknown): boolean {
   if (!(error instanceof Error)) return false;

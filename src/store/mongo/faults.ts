@@ -4,8 +4,9 @@ import type { When } from './reply.ts';
 import type { Setup } from './setup.ts';
 
 /**
- * What the callers of a store are told of a read that failed. When it failed because the collection is not what its layout
- * says, the setup forgets that. `when` is what the plan says; without an `identity` the read was of whatever has the name.
+ * Translates the error of a failed read for the store's callers. When the read failed because the collection differs
+ * from its layout, the setup forgets the layout. The third argument is what the plan says: without an `identity`, the
+ * read was of whatever collection has the name.
  */
 export function faultOf(error: unknown, setup: Setup, { at, identity }: When): unknown {
   const cause = error instanceof AppError ? error.cause : error;

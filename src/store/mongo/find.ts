@@ -6,7 +6,7 @@ import type { Range } from './plan.ts';
 import type { FindWay, Reply, When } from './reply.ts';
 import type { Setup } from './setup.ts';
 
-/** Asks the collection for rows. */
+/** Sends finds for rows of the collection. */
 export class Finder {
   readonly #way: FindWay;
   readonly #setup: Setup;
@@ -16,7 +16,10 @@ export class Finder {
     this.#setup = setup;
   }
 
-  /** The first `limit` rows of a range behind the first `skip`: fewer when it ends, or when the reply is at its 16 MB. */
+  /**
+   * The rows of a range after its first `skip`, at most `limit`. Fewer when the range ends or the reply reaches its 16
+   * MB.
+   */
   async range(
     range: Range,
     limit: number,
@@ -31,7 +34,7 @@ export class Finder {
         ...(filter && { filter }),
         ...(skip > 0 && { skip }),
         limit,
-        // Without it a reply has 101 rows; with singleBatch one that stopped at 16 MB looks like the end.
+        // Without batchSize, a reply has 101 rows. With singleBatch, a reply cut at 16 MB looks like the end.
         batchSize: limit,
       },
       layout,
@@ -40,7 +43,7 @@ export class Finder {
     );
   }
 
-  /** The id `skip` entries behind a range's first one, taken from the index; null when the range ends before. */
+  /** The id `skip` entries after the first one of a range, read from the index. Null when the range ends earlier. */
   async idBehind(range: Range, skip: number, layout: Layout, signal: AbortSignal): Promise<Bookmark | null> {
     const one = { projection: { _id: 1 }, skip, limit: 1, batchSize: 1 };
     const reply = await this.#ask({ ...stretchOf(range, layout), ...one }, layout, signal, range);
@@ -50,12 +53,12 @@ export class Finder {
     return gathering.last;
   }
 
-  /** The row of an id, or none. */
+  /** A reply with the row of an id, or without rows. */
   async one(id: unknown, layout: Layout, signal: AbortSignal): Promise<Reply> {
     return this.#ask({ filter: { _id: { $eq: id } }, limit: 1, batchSize: 1 }, layout, signal);
   }
 
-  /** Whether a row stands below the ids of a range that has a floor, in full BSON order. */
+  /** Whether any row lies below the floor of a range, in full BSON order. The range must have a floor. */
   async isAnyBelow(range: Range, layout: Layout, signal: AbortSignal): Promise<boolean> {
     const bounds = { hint: layout.indexes.id, sort: { _id: 1 }, max: { _id: range.floor?.value } };
     const reply = await this.#ask(
@@ -68,7 +71,7 @@ export class Finder {
     return reply.length > 0;
   }
 
-  /** Every find names its collection: that of the plan, else the one that was found. */
+  /** Every find names the identity of its collection: that of the plan, else the one found at setup. */
   async #ask(
     find: Record<string, unknown>,
     layout: Layout,
@@ -91,8 +94,9 @@ export class Finder {
 }
 
 /**
- * What says which entries of which index a find goes over, and in which order. Forward the order is the index's own, and to
- * say it would only let the server sort by itself, once the index is multikey. A mongos needs it, to merge what shards give.
+ * The part of a find that says which entries of which index it reads, and in which order. In ascending order the index
+ * already gives that order. A sort would then only let the server sort by itself once the index is multikey. A mongos
+ * needs the sort to merge the rows of its shards.
  */
 function stretchOf({ index, sort, min, max }: Range, layout: Layout): Readonly<Record<string, unknown>> {
   const isSorted = layout.sharded || Object.values(sort).includes(-1);

@@ -20,10 +20,10 @@ import type { Slots } from '../slots.ts';
 import type { Count, CountMode, From, InsertResult, ItemStore, OnConflict } from '../store.ts';
 import type { Identity, Plan, PointInTime, Size } from '../store.ts';
 
-/** How much more is asked for than the average row says is needed, so that one find is enough nearly always. */
+/** How much more to request than the average row size suggests, so that one find is nearly always enough. */
 const MARGIN = 1.1;
 
-/** The items of a MongoDB collection, read by finds on index bounds whose replies nobody parses. */
+/** The items of a MongoDB collection. They are read by finds with index bounds, and the replies are not parsed. */
 export class MongoItems implements ItemStore {
   readonly #connection: MongoConnection;
   readonly #setup: Setup;
@@ -32,9 +32,9 @@ export class MongoItems implements ItemStore {
   readonly #slots: Slots;
   readonly #counter: Counter;
   readonly #splitter: Splitter;
-  /** Bytes a row had on average lately: keeps a read of large rows from asking for 16 MB to use one of them. */
+  /** Recent average size of a row, in bytes. Keeps a read of large rows from requesting 16 MB to use a single row. */
   #rowBytes = 256;
-  /** The collection that rows were written into first: an import does not go on in another one. */
+  /** The collection that the first rows were written into. An import does not continue in another collection. */
   #writtenTo: Identity | undefined;
 
   constructor(connection: MongoConnection, setup: Setup, watch: Watch, finder: Finder, slots: Slots) {
@@ -47,7 +47,10 @@ export class MongoItems implements ItemStore {
     this.#splitter = new Splitter(connection, setup, this.#counter, finder);
   }
 
-  /** One find nearly always; more when its reply was at its 16 MB, or rows turned out smaller than lately. */
+  /**
+   * Nearly always one find. More when a reply hit its limit of 16 MB, or when rows were smaller than the recent
+   * average.
+   */
   async read(plan: Plan, from: From, size: Size, signal: AbortSignal): Promise<Batch> {
     if (from.after && from.skip)
       throw new TypeError('a read begins after a row or after so many rows, not both');
@@ -108,11 +111,14 @@ export class MongoItems implements ItemStore {
 
   async pointInTime(signal: AbortSignal): Promise<PointInTime | null> {
     signal.throwIfAborted();
-    await this.#setup.layout(signal); // a collection that is not there yet has no time
+    await this.#setup.layout(signal); // a collection that does not exist yet has no time
     return presentTime(this.#connection, this.#setup.collection, signal);
   }
 
-  /** A write does not say which collection it means, and makes one that is gone: so that is looked at before and after. */
+  /**
+   * A write cannot name the identity of its collection, and it creates a collection that is missing. The identity is
+   * therefore checked before and after the write.
+   */
   async insert(rows: readonly Uint8Array[], onConflict: OnConflict): Promise<InsertResult> {
     const identity = await this.#watch.present();
     this.#writtenTo ??= identity;
@@ -122,7 +128,7 @@ export class MongoItems implements ItemStore {
     return result;
   }
 
-  /** Every read goes on beyond its bookmark, or it is no read of an index that holds each row once. */
+  /** Every read must continue beyond its bookmark. Otherwise its index does not hold each row exactly once. */
   #checkOrder(plan: Plan, after: Bookmark | undefined, last: Bookmark | null): void {
     if (!last) return;
     const key = keyOf(last);
@@ -134,7 +140,7 @@ export class MongoItems implements ItemStore {
     );
   }
 
-  /** Fills a gathering from the plan's ranges; says whether rows are left behind what it took. */
+  /** Fills a gathering from the plan's ranges. Returns whether rows are left after those that it took. */
   async #gather(
     gathering: Gathering,
     plan: Plan,
@@ -172,7 +178,9 @@ export class MongoItems implements ItemStore {
     return false;
   }
 
-  /** One row more than wanted, which tells whether there are more; and one for the bookmark's, which comes first. */
+  /**
+   * One row more than requested, which tells whether more follow. Another one when the bookmark's own row comes first.
+   */
   #limit({ rows, bytes, missing }: Gathering, { bookmark }: Range): number {
     const rowBytes = rows > 0 ? bytes / rows : this.#rowBytes;
     const enough = Math.max(0, Math.ceil((missing.bytes / rowBytes) * MARGIN));
@@ -181,8 +189,9 @@ export class MongoItems implements ItemStore {
 }
 
 /**
- * The range without its bookmark's row. When that row and the next one do not fit one reply of 16 MB, the reply is the
- * bookmark's row alone, again and again; so the server leaves it out. Not always done so: it makes a scan 5 to 20 % slower.
+ * The range without its bookmark's row. When that row and the next one do not fit into one reply of 16 MB, every reply
+ * would be the bookmark's row alone, so the server must leave it out. Not used for every read, because it slows a scan
+ * by 5 to 20 %.
  */
 function withoutBookmark({ bookmark, ...range }: Range): Range {
   if (!bookmark) return range;

@@ -13,8 +13,8 @@ import {
 import { compareNumbers } from '../number.ts';
 
 /**
- * Negative, 0 or positive, as one row's key stands before, at or behind another one's in a plan's order, ascending; null when
- * values of their types are not compared here.
+ * Returns a negative number, 0 or a positive number when the key of one row is before, equal to or after another in
+ * the ascending order of a plan. Null when values of these types are not compared here.
  */
 export function compareKeys(a: RowKey, b: RowKey): number | null {
   if (!('price' in a) && !('price' in b)) return compareIds(a._id, b._id);
@@ -28,8 +28,8 @@ interface RowKey {
 }
 
 /**
- * Negative, 0 or positive, as one id, or price, stands before, at or behind another one in BSON's order; null when one of
- * them is of a type that no _id has, or its place cannot be told.
+ * Returns a negative number, 0 or a positive number when one id (or price) is before, equal to or after another in
+ * BSON's order. Null when one has a type that no _id has, or when its place cannot be determined.
  */
 export function compareIds(a: unknown, b: unknown): number | null {
   const [left, right] = [rankOf(a), rankOf(b)];
@@ -38,7 +38,7 @@ export function compareIds(a: unknown, b: unknown): number | null {
   return order === null || Number.isNaN(order) ? null : order; // a date beyond JavaScript's, a text that is no UTF-8
 }
 
-/** Ranks are those of MongoDB's `canonicalizeBSONType`. A Timestamp is a Long to JavaScript, so it is asked for first. */
+/** The ranks of MongoDB's `canonicalizeBSONType`. Timestamp is checked first because its class extends Long. */
 function rankOf(value: unknown): number | null {
   if (value === null) return 5;
   if (typeof value === 'string') return 15;
@@ -55,7 +55,7 @@ function rankOf(value: unknown): number | null {
   return isDocument(value) ? 20 : null;
 }
 
-/** It may stand for bytes that are no UTF-8. */
+/** The text may stand for bytes that are not valid UTF-8. */
 function isLossy(text: string): boolean {
   return text.includes('\ufffd');
 }
@@ -77,7 +77,10 @@ function compareValues(a: unknown, b: unknown): number | null {
   return compareNumbers(a, b);
 }
 
-/** Field by field: by the type, then the name, then the value; of two that begin alike the shorter one is first. */
+/**
+ * Compares field by field: by type, then name, then value. When one document begins with all of the other, the shorter
+ * comes first.
+ */
 function compareDocuments(a: object, b: object): number | null {
   const [left, right] = [Object.entries(a), Object.entries(b)] as [[string, unknown][], [string, unknown][]];
   for (const [n, [name, value]] of left.entries()) {
@@ -95,7 +98,9 @@ function compareTexts(a: string, b: string): number {
   return Buffer.compare(Buffer.from(a), Buffer.from(b));
 }
 
-/** A plain object, as BSON documents are read; what has a class of its own is another type. */
+/**
+ * Whether a value is a plain object, as BSON documents are decoded. A value with a class of its own has another type.
+ */
 function isDocument(value: unknown): value is object {
   return typeof value === 'object' && value !== null && Object.getPrototypeOf(value) === Object.prototype;
 }

@@ -8,7 +8,7 @@ import { compareIds } from './order.ts';
 import type { When } from './reply.ts';
 import type { IdRange, Plan } from '../store.ts';
 
-/** The indexes that plans run on, by the fields of their key, all ascending. */
+/** The fields of each index that plans run on. All are ascending. */
 export const INDEX_KEYS = {
   id: ['_id'],
   price: ['price', '_id'],
@@ -19,20 +19,20 @@ export type IndexRole = keyof typeof INDEX_KEYS;
 
 type Values = Readonly<Record<string, unknown>>;
 
-/** Range: a stretch of one index that one find command reads from its beginning. */
+/** Range: a stretch of one index that a single find command reads from its beginning. */
 export interface Range extends When {
   readonly index: IndexRole;
   readonly sort: Readonly<Record<string, 1 | -1>>;
-  /** Inclusive, in full BSON order; absent: from the index's beginning. */
+  /** Inclusive, in full BSON order. Absent: from the beginning of the index. */
   readonly min?: Values;
-  /** Exclusive; absent: to its end. */
+  /** Exclusive. Absent: to the end of the index. */
   readonly max?: Values;
   readonly filter?: Values;
-  /** The first row may be this bookmark's own. */
+  /** The first row of the range may be the row of this bookmark. */
   readonly bookmark?: Bookmark;
-  /** The lowest id this range can hold, when other ranges may follow below it. */
+  /** The lowest id that this range can hold, when further ranges may follow below it. */
   readonly floor?: { readonly value: unknown };
-  /** The prices of this range, when the plan has a range of prices. */
+  /** The stretch of prices that this range covers, when the plan has a price range. */
   readonly stretch?: Stretch;
 }
 
@@ -43,10 +43,10 @@ export function indexOf(plan: Plan): IndexRole {
 }
 
 /**
- * The ranges that hold what a plan still has to give after a bookmark, in the order they are to be read; none when that
- * is certainly nothing. It is one range but for a range of prices that has several stretches (see price-range.ts), and for
- * a clustered collection read downwards, whose `_id` takes no bounds there (error 6137402) and is walked type by type: see
- * brackets.ts.
+ * The ranges that hold the remaining rows of a plan after a bookmark, in the order to read them. Empty when certainly
+ * nothing is left. There is one range, with two exceptions: a price range of several stretches (see price-range.ts),
+ * and a clustered collection in descending order. A clustered `_id` takes no bounds in that order (error 6137402), so
+ * it is walked type by type: see descending-ids.ts.
  */
 export function rangesOf(plan: Plan, after: Bookmark | null, clustered: boolean): readonly Range[] {
   const index = indexOf(plan);
@@ -59,7 +59,7 @@ export function rangesOf(plan: Plan, after: Bookmark | null, clustered: boolean)
   };
   const base = { index, sort, ...when };
   if (index === 'id' && plan.direction === -1 && clustered && after) {
-    const type = after[4] ?? 0; // a bookmark in id order has one element: a length of 4 bytes, its type, its name
+    const type = after[4] ?? 0; // a bookmark in id order is one element: 4 bytes of length, type, name
     return bracketsBelow(commandKey(after)._id, type).map((bracket) => ({ ...base, ...bracket }));
   }
   const key = after && commandKey(after);
@@ -79,13 +79,13 @@ export function rangesOf(plan: Plan, after: Bookmark | null, clustered: boolean)
   return place === 'before' ? [whole] : [];
 }
 
-/** What of a range comes behind the bookmark that lies in it. */
+/** The rest of a range, after the bookmark that lies in it. */
 function behind<R extends Range>(range: R, plan: Plan, at: Values | null, after: Bookmark | null): R {
   if (!at || !after) return range;
   return plan.direction === 1 ? { ...range, min: at, bookmark: after } : { ...range, max: at };
 }
 
-/** A stretch of prices, in a plan's category. */
+/** The range of a stretch of prices, within the plan's category. */
 function stretchRange(
   stretch: Stretch,
   { category }: Plan,
@@ -106,7 +106,7 @@ function stretchRange(
   };
 }
 
-/** The query that tells doubles from other prices. */
+/** The query condition that tells doubles from other prices. */
 export function typeFilter(only: NonNullable<Stretch['only']>): Values {
   return only === 'doubles' ? { $type: 'double' } : { $not: { $type: 'double' } };
 }
@@ -122,7 +122,7 @@ function lowest(plan: Plan): Values | undefined {
   return { category, ...(plan.order === 'price' && { price: new MinKey() }), _id: new MinKey() };
 }
 
-/** `max` is exclusive: a category ends where the next possible string would begin, which is itself and a NUL. */
+/** `max` is exclusive. A category ends where the next possible string begins: the category followed by a NUL. */
 function highest(plan: Plan): Values | undefined {
   if (plan.ids?.to) return idBound(plan, plan.ids.to);
   const { category } = plan;
@@ -134,19 +134,19 @@ function highest(plan: Plan): Values | undefined {
   };
 }
 
-/** A bound of an id range, which is inclusive below and exclusive above, as `min` and `max` are. */
+/** A bound of an id range. Like `min` and `max`, an id range is inclusive below and exclusive above. */
 function idBound({ category }: Plan, bound: Bookmark): Values {
   return { ...(category !== undefined && { category }), _id: commandKey(bound)._id };
 }
 
-/** A range of ids comes from clients: it may be upside down, and then has no rows. */
+/** Clients choose id ranges. One whose bounds are the wrong way round has no rows. */
 function isAscending({ from, to }: IdRange = {}): boolean {
   return !from || !to || (compareIds(commandKey(from)._id, commandKey(to)._id) ?? 0) < 0;
 }
 
 type Place = 'before' | 'inside' | 'beyond';
 
-/** Where a bookmark lies, as the plan runs: before its range of ids, in it, or beyond it. */
+/** Where a bookmark lies in the plan's direction: before its id range, inside it, or beyond it. */
 function placeOf(key: ReturnType<typeof commandKey>, plan: Plan): Place {
   const { from, to } = plan.ids ?? {};
   if (to && (compareIds(key._id, commandKey(to)._id) ?? 0) >= 0) return 'beyond';
@@ -154,7 +154,7 @@ function placeOf(key: ReturnType<typeof commandKey>, plan: Plan): Place {
   return 'inside';
 }
 
-/** Where a bookmark lies, as the plan runs: before a stretch of prices, in it, or beyond it. */
+/** Where a bookmark's price lies in the plan's direction: before a stretch of prices, inside it, or beyond it. */
 function placeOfPrice(price: unknown, { from, to }: Stretch, { direction }: Plan): Place {
   const low = compareNumbers(price, from.value);
   if (low < 0 || (low === 0 && !from.inclusive)) return direction === 1 ? 'before' : 'beyond';

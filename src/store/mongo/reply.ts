@@ -4,49 +4,57 @@ import type { Slot } from '../slots.ts';
 import type { Plan, PointInTime } from '../store.ts';
 
 /**
- * Of what time the rows of a find are to be (neither: not before anything that was seen or written until then), and of which
- * collection: the find is error 361 when that is gone or has another name. Without it, a find on a name that is gone is
- * answered with no rows and no error.
+ * The time and the collection that a find must read. Without `at` and `since`: not earlier than anything that was seen
+ * or written before. `identity`: the find fails with error 361 when that collection was dropped or renamed. Without
+ * `identity`, a find on a missing collection returns no rows and no error.
  */
 export type When = Pick<Plan, 'at' | 'since' | 'identity'>;
 
 /**
- * The way a find takes to the server and its rows take back. There are two: through the driver (driver.ts), and read off
- * the socket (lane/lane.ts). Both are tested by the same suites.
+ * A way to send a find to the server and receive its rows. There are two: through the driver (driver.ts), and directly
+ * from the socket (lane/lane.ts). The same suites test both.
  */
 export interface FindWay {
   /**
-   * Sends a find command (its bounds and size alone: concern, session and time limit are the way's), again when the
-   * connection or the member was lost. Rejects with the signal's reason, `store-unavailable`, or MongoServerError when the
-   * command itself is at fault.
+   * Sends a find command, and repeats it when the connection or the member was lost. The command holds bounds and size
+   * only; the way adds read concern, session and time limit. Rejects with the signal's reason, with
+   * `store-unavailable`, or with MongoServerError when the command itself is at fault.
    */
   find(command: Readonly<Record<string, unknown>>, signal: AbortSignal, when?: When): Promise<Reply>;
-  /** Resolves when nothing is under way that nobody waits for. */
+  /** Resolves when no background work is under way. */
   settle(): Promise<void>;
   close(): Promise<void>;
 }
 
-/** A find's reply, of which nobody has looked at a row yet. Whoever has it gives its slot back. */
+/** A find's reply with its rows unread. The caller that receives it must release its slot. */
 export interface Reply {
   readonly slot: Slot;
-  /** Where the rows lie in the slot: the body of a BSON array, for each row 0x03, a name, NUL, the document. */
+  /**
+   * Where the rows lie in the slot, in bytes. They are the body of a BSON array: for each row 0x03, a name, NUL and
+   * the document.
+   */
   readonly start: number;
   readonly length: number;
-  /** Whether it stopped at 16 MB, before `limit` rows and before the end. The cursor left open is the way's to close. */
+  /**
+   * Whether the reply stopped at 16 MB, before `limit` rows and before the end. The way closes the cursor left open.
+   */
   readonly cut: boolean;
   /** See Batch. */
   readonly asOf?: PointInTime | undefined;
 }
 
-/** What a reply's `cursor` document says: where its rows are, counted from the document's start, and the cursor's id. */
+/**
+ * The contents of a reply's `cursor` document: where its rows are, in bytes from the document's start, and the
+ * cursor's id.
+ */
 export interface Cursor {
   readonly start: number;
   readonly length: number;
-  /** Not 0n when the server holds a cursor open. */
+  /** Not 0n when the server keeps the cursor open. */
   readonly id: bigint;
 }
 
-/** Takes a reply's `cursor` apart. TypeError when it is none. */
+/** Parses a reply's `cursor` document. Throws TypeError when it is not one. */
 export function readCursor(cursor: Uint8Array): Cursor {
   let rows: { start: number; length: number } | null = null;
   let id: bigint | null = null;
@@ -59,21 +67,27 @@ export function readCursor(cursor: Uint8Array): Cursor {
   return { ...rows, id };
 }
 
-/** Of `firstBatch` (10 letters) and `id` (2); beside them a cursor has `ns` and `partialResultsReturned`. */
+/**
+ * The first letters of `firstBatch` (10 letters) and `id` (2). The other fields of a cursor are `ns` and
+ * `partialResultsReturned`.
+ */
 const [FIRST_LETTER_OF_BATCH, FIRST_LETTER_OF_ID] = [0x66, 0x69];
 
 function int64At(bytes: Uint8Array, at: number): bigint {
   return new DataView(bytes.buffer, bytes.byteOffset + at, 8).getBigInt64(0, true);
 }
 
-/** Where the document of the row at `start` begins; it is as long as `sizeAt` there says, and then the next row begins. */
+/** Where the document of the row at `start` begins. `sizeAt` gives its length; the next row follows it. */
 export function documentAt(rows: Uint8Array, start: number): number {
   let at = start + 1;
-  while (rows[at] !== 0 && at < rows.length) at++; // a name of a few digits: a call would cost more
+  while (rows[at] !== 0 && at < rows.length) at++; // the name has a few digits: a call would cost more
   return at + 1;
 }
 
-/** The size of the document at `at`. Rejects as `store-unavailable` what runs beyond the rows: the reply is damaged. */
+/**
+ * The size of the document at `at`, in bytes. Throws `store-unavailable` when it exceeds the rows: the reply is
+ * damaged.
+ */
 export function sizeAt(rows: Uint8Array, at: number): number {
   const size =
     (rows[at] ?? 0) | ((rows[at + 1] ?? 0) << 8) | ((rows[at + 2] ?? 0) << 16) | ((rows[at + 3] ?? 0) << 24);

@@ -1,15 +1,15 @@
 import type { MongoConnection } from './connection.ts';
 
-/** MongoDB 6.0: the first that takes `collectionUUID`. */
+/** MongoDB 6.0, the first version that accepts `collectionUUID`. */
 const IDENTITY_WIRE_VERSION = 17;
 
-/** What the server behind a connection is, as far as reads depend on it. */
+/** The properties of the server that reads depend on. */
 export interface ServerKind {
-  /** It is a mongos: rows of several shards come in order only when they are sorted. */
+  /** The server is a mongos. Rows of several shards come in order only when they are sorted. */
   readonly isSharded: boolean;
-  /** Whether a read can name the collection that it means by its UUID. */
+  /** Whether a read can name its collection by UUID. */
   readonly hasIdentities: boolean;
-  /** What is lost with a server of this kind, for the log; empty when nothing is. */
+  /** What this kind of server lacks, for the log. Empty when it lacks nothing. */
   readonly warnings: readonly string[];
 }
 

@@ -7,18 +7,21 @@ import type { Reply } from './reply.ts';
 import type { Slot, Slots } from '../slots.ts';
 import type { Plan, PointInTime, Size } from '../store.ts';
 
-/** A slot that is large, and this much larger than its rows, is not kept for them: few rows were wanted of a large reply. */
+/**
+ * A slot larger than LARGE bytes is not kept when it is more than WASTEFUL times larger than its rows: few rows of a
+ * large reply were wanted.
+ */
 const LARGE = 64 * 1024;
 const WASTEFUL = 4;
 
-/** Rows that stand together in a slot. */
+/** Contiguous rows in a slot. */
 interface Part {
   readonly slot: Slot;
   readonly start: number;
   readonly length: number;
 }
 
-/** A batch in the making: rows of one reply, or of several when one did not bring enough. It owns their slots. */
+/** A batch in the making: the rows of one reply, or of several when one did not bring enough. It owns their slots. */
 export class Gathering {
   readonly #plan: Pick<Plan, 'order'>;
   readonly #size: Size;
@@ -26,7 +29,7 @@ export class Gathering {
   last: Bookmark | null = null;
   rows = 0;
   bytes = 0;
-  /** Of the last reply: none is asked of a time before that of the one before it. */
+  /** The time of the last reply. No reply is of an earlier time than the one before it. */
   #asOf: PointInTime | undefined;
 
   constructor(plan: Pick<Plan, 'order'>, size: Size) {
@@ -43,9 +46,9 @@ export class Gathering {
   }
 
   /**
-   * Takes over a reply, and rows of it until it is full. The first one is left out when it is the row of the bookmark that the
-   * range began at (`min` is inclusive; whether that row is still there, only the reply tells). Says how many rows it has
-   * gone over, and whether some are left.
+   * Takes over a reply, and takes rows from it until the batch is full. Leaves out the first row when it is the row of
+   * the bookmark that the range began at. (`min` is inclusive, and only the reply tells whether that row still
+   * exists.) Returns how many rows it has passed, and whether some are left.
    */
   take({ slot, start, length, asOf }: Reply, bookmark?: Bookmark): { rows: number; left: boolean } {
     this.#asOf = asOf;
@@ -63,7 +66,10 @@ export class Gathering {
     }
   }
 
-  /** The rows in a slot: that of their reply, without a copy, nearly always; `read`: what they were read from and by. Ends the gathering. */
+  /**
+   * The gathered rows as a batch in one slot. That is nearly always the slot of their reply, without a copy. `read`
+   * says which collection and which index they were read from. Ends the gathering.
+   */
   toBatch(slots: Slots, more: boolean, read: Pick<Batch, 'identity' | 'readBy'> = {}): Batch {
     const { slot, start, length } = this.#join(slots);
     const release = () => slot.release();
@@ -72,12 +78,15 @@ export class Gathering {
     return { slot, start, length, rows, last, more, ...(asOf !== undefined && { asOf }), ...read, release };
   }
 
-  /** Gives up what was gathered. */
+  /** Discards the gathered rows and releases their slots. */
   release(): void {
     for (const { slot } of this.#parts.splice(0)) slot.release();
   }
 
-  /** Goes over rows until it is full; where it stopped. Millions of rows a second: nothing is made for each. */
+  /**
+   * Passes over rows until the batch is full. Returns where it stopped. It passes millions of rows a second, so it
+   * allocates nothing per row.
+   */
   #takeRows(bytes: Uint8Array, begin: number): number {
     let end = begin;
     let document = -1;
@@ -102,7 +111,7 @@ export class Gathering {
     const isWasteful = (only?.slot.capacity ?? 0) > Math.max(LARGE, WASTEFUL * this.bytes);
     if (only && this.#parts.length === 1 && !isWasteful) return only;
     const slot = slots.take(this.bytes);
-    const bytes = slot.bytes(this.bytes); // only now: taking a slot may have detached older views
+    const bytes = slot.bytes(this.bytes); // only now: `take` may have detached older views
     let at = 0;
     for (const part of this.#parts) {
       bytes.set(part.slot.bytes(part.start + part.length).subarray(part.start), at);
@@ -119,8 +128,9 @@ function endOfRow(bytes: Uint8Array, start: number): number {
 }
 
 /**
- * Keys are the same when their bytes are, or when their values are, numbers by value: 1 and 1.0. A row that has the
- * bookmark's id and another price stands elsewhere in price order, and comes.
+ * Whether two keys are the same: their bytes are equal, or their values are, where numbers are compared by value (1
+ * and 1.0). A row with the bookmark's id and another price has another place in price order, so it is part of the
+ * batch.
  */
 function isSameKey(a: Bookmark, b: Bookmark): boolean {
   if (Buffer.compare(a, b) === 0) return true;

@@ -11,8 +11,8 @@ import { INDEX_KEYS } from './plan.ts';
 import type { ServerKind } from './server.ts';
 
 /**
- * What reads need to know about a collection: how it is stored, and the names of its indexes. A clustered index can be
- * hinted by its name only.
+ * What reads need to know about a collection: how it is stored, and the names of its indexes. Reads hint an index by
+ * its name only.
  */
 export interface Layout {
   readonly clustered: boolean;

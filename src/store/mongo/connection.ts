@@ -189,8 +189,8 @@ function catchUp(behind: ClientSession, ahead: ClientSession): void {
 function clientOptions(uri: string): MongoClientOptions {
   return {
     appName: 'sluice',
-    // A request waits this long while the database is unavailable. The driver's default is 30 s, and with it the
-    // driver does not leave a member that hangs.
+    // With the driver's 30 s, a request would wait that long while the database is unavailable, and the driver would
+    // not leave a member that hangs.
     ...(!names(uri, 'serverSelectionTimeoutMS') && { serverSelectionTimeoutMS: 3_000 }),
     ...(!names(uri, 'connectTimeoutMS') && { connectTimeoutMS: 2_000 }),
     // A member that hangs is noticed once it is silent for both times together: 3 s, instead of 12 s by default.

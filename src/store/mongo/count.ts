@@ -9,13 +9,13 @@ import { indexOf, typeFilter, type IndexRole } from './plan.ts';
 import type { Setup } from './setup.ts';
 import type { Count, CountMode, Plan } from '../store.ts';
 
-/** How long exact counting may take the server: some million index entries. */
+/** How long the server may count exactly: enough for some million index entries. */
 const EXACT_LIMIT_MS = 2_000;
-/** An estimate counts as many index entries (2 to 5 ms), and samples only when there are more. */
+/** An estimate counts up to this many index entries (2 to 5 ms). It samples only when there are more. */
 const COUNTED = 10_000;
 /**
- * Rows drawn at random, whatever the collection's size. A share in them has a standard error of 1.6 % of the collection
- * at most, so that an estimate is nearly always within 3.2 % of it.
+ * Number of rows drawn at random, whatever the collection's size. A share measured in them has a standard error of at
+ * most 1.6 % of the collection, so an estimate is nearly always within 3.2 % of it.
  */
 const SAMPLE = 1_000;
 
@@ -29,7 +29,7 @@ export class Counter {
     this.#setup = setup;
   }
 
-  /** See ItemStore.count. When exact counting is out of time, the answer is an estimate and says so. */
+  /** See ItemStore.count. When the time for exact counting is up, the result is an estimate, and its `is` says so. */
   async count(plan: Plan, mode: CountMode, layout: Layout, signal: AbortSignal): Promise<Count> {
     try {
       const count = await this.#count(plan, mode, layout, signal);
@@ -40,7 +40,10 @@ export class Counter {
     }
   }
 
-  /** A collection that is gone has 0 rows to the server, and `count` takes no `collectionUUID`: so one row is asked for after it. */
+  /**
+   * The server counts 0 rows in a missing collection, and `count` accepts no `collectionUUID`. So a read of one row
+   * after the count checks the identity.
+   */
   async #checkIdentity(identity: string | undefined, signal: AbortSignal): Promise<void> {
     if (identity === undefined) return;
     const one = { find: this.#setup.collection, projection: { _id: 1 }, limit: 1, singleBatch: true };
@@ -59,8 +62,8 @@ export class Counter {
   }
 
   /**
-   * How many rows of a plan's category a stretch of prices has; at most `limit`, where that is given. AppError
-   * `store-unavailable` with MongoDB's MaxTimeMSExpired after `limitMs`.
+   * The number of rows of a plan's category in a stretch of prices, at most `limit` if given. Rejects with AppError
+   * `store-unavailable`, caused by MongoDB's MaxTimeMSExpired, after `limitMs` milliseconds.
    */
   inStretch(
     { category }: Plan,
@@ -75,11 +78,11 @@ export class Counter {
 
   async #exactly(plan: Plan, layout: Layout, signal: AbortSignal): Promise<number> {
     if (!isWhole(plan)) return this.#countPlan(plan, layout, { limitMs: EXACT_LIMIT_MS }, signal);
-    // `count` without a query would take the number from the collection's metadata, which a crash leaves inexact.
+    // `count` without a query takes the number from the collection's metadata, which is inexact after a crash.
     return this.#aggregate([{ $count: 'rows' }], EXACT_LIMIT_MS, signal);
   }
 
-  /** Few rows are counted; of many the share in a sample is taken of the collection's size. */
+  /** Counts when there are few rows. Otherwise takes their share in a sample, times the collection's size. */
   async #estimate(plan: Plan, layout: Layout, signal: AbortSignal): Promise<Count> {
     const counted = await this.#countPlan(plan, layout, { limit: COUNTED + 1 }, signal);
     if (counted <= COUNTED) return { rows: counted, is: 'exact' };
@@ -90,13 +93,13 @@ export class Counter {
     return { rows: Math.max(counted, Math.round((hits / SAMPLE) * total)), is: 'estimated' };
   }
 
-  /** From the collection's metadata: at once, and exact but for what a crash or an open transaction leaves out. */
+  /** From the collection's metadata: fast, and exact except for the effects of a crash or an open transaction. */
   async #total(signal: AbortSignal): Promise<Count> {
     const { n } = await this.#connection.run({ count: this.#setup.collection }, { signal });
     return { rows: Number(n), is: 'estimated' };
   }
 
-  /** The rows of all stretches of a plan, which share its limits. */
+  /** The number of rows in all stretches of a plan. The stretches share the limits of `bounds`. */
   async #countPlan(plan: Plan, layout: Layout, bounds: CountBounds, signal: AbortSignal): Promise<number> {
     const end = performance.now() + (bounds.limitMs ?? 0);
     let rows = 0;
@@ -111,7 +114,10 @@ export class Counter {
     return rows;
   }
 
-  /** The bounds are one stretch of the plan's index, so that entries are counted and no row is looked at (COUNT_SCAN). */
+  /**
+   * The query's bounds are one stretch of the plan's index, so the server counts entries and reads no row
+   * (COUNT_SCAN).
+   */
   async #countIndex(
     index: IndexRole,
     query: Match,
@@ -140,7 +146,7 @@ export class Counter {
 
 type Match = Readonly<Record<string, unknown>>;
 
-/** At most so many rows, and at most so many milliseconds. */
+/** The most rows to count, and the most milliseconds to take. */
 interface CountBounds {
   readonly limit?: number;
   readonly limitMs?: number;
@@ -150,12 +156,12 @@ function isWhole(plan: Plan): boolean {
   return plan.category === undefined && !hasPriceRange(plan);
 }
 
-/** The stretches of a plan's range of prices; null for all prices, when it has none. */
+/** The stretches of a plan's price range. One null, meaning all prices, when it has no range. */
 function stretchesIn(plan: Plan): readonly (Stretch | null)[] {
   return hasPriceRange(plan) ? stretchesOf(plan) : [null];
 }
 
-/** A filter as a query. Comparisons see numbers only, which is what a price range means. */
+/** A filter as a query. Comparisons match numbers only, which is what a price range means. */
 function matchOf(category: string | undefined, stretch: Stretch | null): Match {
   return {
     ...(category !== undefined && { category: { $eq: category } }),

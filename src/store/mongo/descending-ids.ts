@@ -1,19 +1,20 @@
 import { Binary, Code, Decimal128, Double, MaxKey, MinKey, ObjectId, Timestamp } from '../bson.ts';
 
 /**
- * A clustered collection read downwards takes neither `min` nor `max` (MongoDB error 6137402), and a filter in full BSON
- * order (`$expr`) is answered by a scan of everything above. What does become bounds of the scan is a plain comparison, and
- * that one sees values of its own type only ("type bracketing"). So what lies below an id is read bracket by
- * bracket: the rest of the id's own, then the types below it, from the highest down. Each is a bounded scan; in a
- * collection of ids of one type only the first is ever asked for, and at its very end one look for anything below.
+ * A clustered collection read in descending order accepts neither `min` nor `max` (MongoDB error 6137402). A filter in
+ * full BSON order (`$expr`) makes the server scan everything above. Only a plain comparison becomes bounds of the
+ * scan, and it matches values of its own type only ("type bracketing"). So the ids below an id are read bracket by
+ * bracket: the rest of the id's own bracket, then the types below it in descending order. Each is a bounded scan. In a
+ * collection whose ids have one type, only the first bracket is ever read, and at its very end one look checks for
+ * anything below.
  */
 export interface Bracket {
   readonly filter: { readonly _id: Readonly<Record<string, unknown>> };
-  /** The lowest value the bracket can hold: whether there is a row below it tells whether to go on. */
+  /** The lowest value that the bracket can hold. Reading goes on when there is a row below it. */
   readonly floor: { readonly value: unknown };
 }
 
-/** A date subclass, because the earliest date BSON can hold (int64 milliseconds) is beyond what a Date can. */
+/** A subclass of Date, because BSON's earliest date (int64 milliseconds) is beyond the range of a Date. */
 class EarliestDate extends Date {
   override getTime(): number {
     return -(2 ** 63);
@@ -21,8 +22,9 @@ class EarliestDate extends Date {
 }
 
 /**
- * The types an _id can have, in BSON's order (canonicalizeBSONType in the server's source), with the lowest value of
- * each; by BSON type numbers. NaN is below all numbers and no comparison but its own finds it, so it stands alone.
+ * The types that an _id can have, as BSON type numbers in BSON's order (canonicalizeBSONType in the server's source),
+ * with the lowest value of each. NaN is below all numbers, and only a comparison with NaN itself finds it, so it has
+ * its own bracket.
  */
 const BRACKETS: readonly {
   readonly types: readonly number[];
@@ -46,7 +48,10 @@ const BRACKETS: readonly {
 ];
 const NAN_BRACKET = BRACKETS.findIndex(({ lowest }) => Number.isNaN(lowest));
 
-/** The brackets that hold everything below an id of the given BSON type, from the highest down. TypeError for a type no _id has. */
+/**
+ * The brackets of everything below an id of the given BSON type, in descending order. Throws TypeError for a type that
+ * no _id has.
+ */
 export function bracketsBelow(id: unknown, type: number): Bracket[] {
   const own = isNaNValue(id) ? NAN_BRACKET : BRACKETS.findIndex(({ types }) => types.includes(type));
   if (own < 0) throw new TypeError(`no _id is of BSON type ${type}`);

@@ -6,12 +6,12 @@ import { readCursor } from './reply.ts';
 import type { FindWay, Reply, When } from './reply.ts';
 import { pointInTimeOf } from './snapshot.ts';
 
-/** Finds sent by the driver, which is everywhere right; their rows are copied into a slot. */
+/** Sends finds through the driver, which works everywhere, and copies their rows into a slot. */
 export class DriverWay implements FindWay {
   readonly #connection: MongoConnection;
   readonly #slots: Slots;
   readonly #onWarning: (message: string) => void;
-  /** Cursors being killed: owned here, so that close() waits for them and nobody else has to. */
+  /** Kills of cursors under way. They are kept here so that close() waits for them and no other code has to. */
   readonly #killing = new Set<Promise<void>>();
 
   constructor(connection: MongoConnection, slots: Slots, onWarning: (message: string) => void) {
@@ -46,7 +46,7 @@ export class DriverWay implements FindWay {
     try {
       return await this.#connection.run(command, options);
     } catch (error) {
-      // A point in time is gone when no member has it; most often it is the primary that was asked.
+      // A point in time is gone only when no member has it. Most often the primary was asked.
       const mayAskOthers = this.#connection.client.readPreference.mode !== 'primary';
       if (!isForgotten(error) || !mayAskOthers) throw error;
       return this.#connection.run(command, { ...options, readPreference: 'secondaryPreferred' });
@@ -61,7 +61,7 @@ export class DriverWay implements FindWay {
     return this.settle();
   }
 
-  /** Gives back a cursor that nobody will ask again; the server would keep it for 10 minutes. */
+  /** Closes a cursor that will not be read again. The server would keep it for 10 minutes. */
   #kill(collection: unknown, cursor: bigint): void {
     const command = { killCursors: collection, cursors: [Long.fromBigInt(cursor)] };
     const killing = this.#connection.run(command).then(

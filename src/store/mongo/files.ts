@@ -3,19 +3,22 @@ import { Binary } from '../bson.ts';
 import { FileGoneError, isFileName, type FileStore, type FileWriter } from '../files.ts';
 import type { MongoConnection } from './connection.ts';
 
-/** GridFS's own size of a chunk (https://github.com/mongodb/specifications/blob/master/source/gridfs/gridfs-spec.md). */
+/**
+ * The default chunk size of GridFS in bytes
+ * (https://github.com/mongodb/specifications/blob/master/source/gridfs/gridfs-spec.md).
+ */
 const CHUNK_BYTES = 255 * 1024;
-/** Chunks asked for at a time: about a megabyte. */
+/** Chunks per read: about a megabyte. */
 const READ_CHUNKS = 4;
-/** Names asked for at a time. */
+/** Names per read. */
 const NAMES = 10_000;
 const FILES = 'exports.files';
 const CHUNKS = 'exports.chunks';
 
 /**
- * Files in GridFS, so that every process on this MongoDB can go on with any, and hand it out. Chunks are written as they
- * fill up, each confirmed by a majority; the last one of an unfinished file is replaced when more comes. The driver's own upload
- * stream keeps what it has of a chunk to itself, and begins anew after a failure.
+ * Files in GridFS, so that every process on this MongoDB can continue and serve any of them. Chunks are written as
+ * they fill up, and a majority confirms each. The last chunk of an unfinished file is replaced when more bytes come.
+ * The driver's own upload stream is not used: it holds back an incomplete chunk, and starts over after a failure.
  */
 export class GridFs implements FileStore {
   readonly #connection: MongoConnection;
@@ -93,7 +96,7 @@ export class GridFs implements FileStore {
     }
   }
 
-  /** One reply's worth of them, in order of name. */
+  /** The files of one reply, in order of name. */
   async #files(filter: Document, projection: Document): Promise<Document[]> {
     const find = { find: FILES, filter, projection, sort: { _id: 1 }, batchSize: NAMES, singleBatch: true };
     const { cursor } = await this.#connection.run(find, { readPreference: 'primaryPreferred' });
@@ -104,10 +107,10 @@ export class GridFs implements FileStore {
 class Writer implements FileWriter {
   readonly #connection: MongoConnection;
   readonly #name: string;
-  /** The bytes of the chunk that is not full. */
+  /** The bytes of the last chunk, which is not full yet. */
   #rest = Buffer.alloc(0);
   #full = 0;
-  /** Bytes of `#rest` that the database has. */
+  /** Number of bytes of `#rest` that are in the database. */
   #saved = 0;
   #isOpen = true;
   #last: Promise<void> = Promise.resolve();
@@ -140,7 +143,7 @@ class Writer implements FileWriter {
     return Promise.resolve();
   }
 
-  /** One after the other: a chunk that was saved half must not come to be written after it was saved full. */
+  /** Runs writes one after another: a partly filled chunk must not be written after the full one. */
   #inTurn(work: () => Promise<void>): Promise<void> {
     const result = this.#last.then(work);
     this.#last = result.catch(() => undefined); // its caller meets the failure

@@ -11,19 +11,19 @@ import { Looks } from './looks.ts';
 import type { IndexRole } from './plan.ts';
 import type { Setup } from './setup.ts';
 
-/** So old a look may be that a page is answered on. Milliseconds. */
+/** The greatest age of a look that a page may rely on. Milliseconds. */
 const RECENT_MS = 1_000;
-/** How often everything is looked at while nobody asks. Milliseconds. */
+/** How often everything is looked at while there are no requests. Milliseconds. */
 export const INTERVAL_MS = 60_000;
 
-/** What a read may fail with first when its collection is another one. */
+/** The errors that a read may fail with first when its collection was replaced. */
 const MAY_BE_REPLACED: ReadonlySet<string> = new Set([
   'store-unfit',
   'snapshot-expired',
   'store-unavailable',
 ]);
 
-/** Calls `work` every `ms` milliseconds, until what it returns is called. */
+/** Calls `work` every `ms` milliseconds until the returned function is called. */
 export type Every = (ms: number, work: () => void) => () => void;
 
 export interface WatchOptions {
@@ -33,9 +33,9 @@ export interface WatchOptions {
 }
 
 /**
- * Looks again and again whether a collection is still what its layout says: the collection itself, and the index that a
- * read uses. Anybody who may write to the database can replace an index under its name by a partial one, or add a row that
- * makes it multikey; reads then lack rows or bring them twice, without an error.
+ * Checks repeatedly whether a collection is still what its layout says: the collection itself, and the index that a
+ * read uses. Anyone who may write to the database can replace an index by a partial one of the same name, or add a row
+ * that makes the index multikey. Reads then miss rows or return them twice, without an error.
  */
 export class Watch {
   readonly #connection: MongoConnection;
@@ -43,7 +43,7 @@ export class Watch {
   readonly #looks: Looks<IndexRole>;
   readonly #now: () => number;
   readonly #stop: () => void;
-  /** When a layout with faults was last looked at again. */
+  /** When a layout with faults was last checked again. */
   #mendedAt = -Infinity;
 
   constructor(
@@ -62,19 +62,28 @@ export class Watch {
     this.#stop();
   }
 
-  /** The layout, in which this index can be read by. Rejects with `store-unfit` when it cannot, else as Setup.layout. */
+  /**
+   * The layout, in which reads can use this index. Rejects with `store-unfit` when they cannot, else as Setup.layout
+   * does.
+   */
   async layoutFor(role: IndexRole, signal: AbortSignal): Promise<Layout> {
     const layout = await this.#layout(signal);
     if (layout.faults[role] === undefined) return layout;
     throw unfit(this.#setup.collection, layout.faults[role]);
   }
 
-  /** A look at an index by which is read at the same time, if the last one is too old; the reader awaits it. */
+  /**
+   * Begins a look at an index when the last look is too old, else returns null. The read runs at the same time, and
+   * then awaits the look.
+   */
   recent(role: IndexRole): Promise<void> | null {
     return role === 'id' ? null : this.#looks.recent(role, RECENT_MS);
   }
 
-  /** Rejects unless an index is what it was when rows of a collection were read by it (`spec`), and holds every row once. */
+  /**
+   * Rejects unless an index is still the one that the rows were read by (`spec`) and holds every row exactly once.
+   * Rejects with `collection-replaced` unless the collection still has this identity.
+   */
   async confirm(
     role: IndexRole,
     spec: string | undefined,
@@ -92,7 +101,10 @@ export class Watch {
       throw collectionReplaced();
   }
 
-  /** What a read of a collection failed with: `collection-replaced` when that is the reason. */
+  /**
+   * The error to report for a failed read of a collection: `collection-replaced` when that is the reason, else the
+   * error itself.
+   */
   async orReplaced(error: unknown, identity: Identity | undefined, signal: AbortSignal): Promise<unknown> {
     if (identity === undefined || !(error instanceof AppError) || !MAY_BE_REPLACED.has(error.code))
       return error;
@@ -106,22 +118,26 @@ export class Watch {
     }
   }
 
-  /** Rejects when the layout has another index for a role than that which rows were read by. */
+  /** Rejects when the layout's index for a role is not the one that the rows were read by. */
   async check(role: IndexRole, spec: string | undefined, signal: AbortSignal): Promise<void> {
     if (role === 'id') return;
     const layout = await this.layoutFor(role, signal);
     if (layout.specs[role] !== spec) throw unfit(this.#setup.collection, 'its index was replaced meanwhile');
   }
 
-  /** The collection that has the name at this moment. Rejects with `store-unfit` when there is none. */
+  /**
+   * The identity of the collection that has the name at this moment. Rejects with `store-unfit` when there is none.
+   */
   async present(): Promise<Identity | undefined> {
     await this.#looks.fresh('id').catch((error: unknown) => {
-      if (!isOfOther(error)) throw error; // else the setup looks again, now
+      if (!isOfOther(error)) throw error; // if it is another collection, the setup looks again now
     });
     return (await this.#setup.layout()).identity;
   }
 
-  /** What cannot be read though the rest can. Rejects when nothing can, with what /readyz is to say. */
+  /**
+   * Returns the reads that fail although others work. Rejects when none works, with the reason that /readyz reports.
+   */
   async faults(): Promise<readonly string[]> {
     const look = () => Promise.all(ROLES.map(async (role) => this.#looks.recent(role, RECENT_MS)));
     try {
@@ -139,7 +155,7 @@ export class Watch {
     }
   }
 
-  /** As the setup has it; while it has faults it is looked at again every second that somebody asks. */
+  /** The setup's layout. While it has faults, requests make it be checked again, at most once a second. */
   async #layout(signal?: AbortSignal): Promise<Layout> {
     const layout = await this.#setup.layout(signal);
     if (Object.keys(layout.faults).length === 0 || this.#now() - this.#mendedAt <= RECENT_MS) return layout;
@@ -160,20 +176,20 @@ export class Watch {
     throw unfit(collection, fault);
   }
 
-  /** What is no longer as a layout says; null: nothing. */
+  /** What no longer matches a layout. Null when all matches. */
   async #whatChanged(layout: Layout, role: IndexRole): Promise<string | null> {
     const { collection } = this.#setup;
     const probing = this.#probe(layout, role);
     if (role === 'id') return probing;
     const [probed, found] = await Promise.allSettled([probing, readIndexes(this.#connection, collection)]);
-    if (probed.status === 'rejected') throw probed.reason; // it says more
+    if (probed.status === 'rejected') throw probed.reason; // this error says more
     if (found.status === 'rejected') throw found.reason;
     const fault = await indexFault(this.#connection, collection, found.value, role);
     if (fault !== undefined) return fault;
     return roleSpecs(found.value)[role] === layout.specs[role] ? null : 'its index was replaced';
   }
 
-  /** Whether the collection is the one of the layout, and its index is there. */
+  /** Fails unless the collection is the one of the layout and its index exists. */
   async #probe({ identity, indexes }: Layout, role: IndexRole): Promise<null> {
     const { collection } = this.#setup;
     const find = {
@@ -189,7 +205,7 @@ export class Watch {
   }
 
   #lookAtAll(): void {
-    // What a look finds is told by the setup; a server that is away is met by whoever reads.
+    // The setup reports what a look finds. Reads report a server that is unavailable.
     this.#layout()
       .then(() => Promise.all(ROLES.map((role) => this.#looks.fresh(role))))
       .catch(() => this.#setup.layout())

@@ -5,7 +5,7 @@ import { INDEX_KEYS } from './plan.ts';
 import type { IndexRole } from './plan.ts';
 import { storeUnavailable } from '../../errors.ts';
 
-/** An index's description as `listIndexes` gives it. */
+/** An index's description as returned by `listIndexes`. */
 interface IndexInfo extends Document {
   readonly name: string;
   readonly key: Readonly<Record<string, unknown>>;
@@ -17,12 +17,12 @@ export interface FoundIndexes {
   readonly byRole: Readonly<Record<IndexRole, readonly IndexInfo[]>>;
 }
 
-/** Why indexes cannot be read by: a sentence for each role that has a fault, with the index's name. */
+/** Why indexes cannot be used for reads: one sentence with the index's name for each role that has a fault. */
 export type IndexFaults = Readonly<Partial<Record<IndexRole, string>>>;
 
 export const ROLES = Object.keys(INDEX_KEYS) as IndexRole[];
 
-/** What an index may not be, to hold every row once in BSON's order. */
+/** The options that keep an index from holding every row exactly once in BSON's order. */
 const FAULTS: readonly { readonly option: string; readonly says: string }[] = [
   { option: 'partialFilterExpression', says: 'is partial: it lacks rows' },
   { option: 'sparse', says: 'is sparse: it lacks rows' },
@@ -30,7 +30,7 @@ const FAULTS: readonly { readonly option: string; readonly says: string }[] = [
   { option: 'collation', says: 'has a collation: its order of strings is another' },
 ];
 
-/** Only reads of rows wait for a member to catch up: a secondary might not know yet what was just created. */
+/** Only reads of rows wait for a member to catch up. A secondary might not know yet what was just created. */
 const FRESH = { readPreference: 'primaryPreferred' } as const;
 
 export async function readIndexes(connection: MongoConnection, collection: string): Promise<FoundIndexes> {
@@ -52,12 +52,15 @@ export function roleNames({ byRole }: FoundIndexes): Record<IndexRole, string> {
   return mapRoles((role) => byRole[role][0]?.name ?? '');
 }
 
-/** All that `listIndexes` says of each role's index, as one text: it differs once the index is another one. */
+/**
+ * The full `listIndexes` description of each role's index, as text. It changes when the index is replaced by a
+ * different one.
+ */
 export function roleSpecs({ byRole }: FoundIndexes): Record<IndexRole, string> {
   return mapRoles((role) => JSON.stringify(byRole[role][0] ?? null));
 }
 
-/** Why the indexes found cannot be read by. */
+/** Why the indexes that were found cannot be used for reads. */
 export async function indexFaults(
   connection: MongoConnection,
   collection: string,
@@ -68,7 +71,10 @@ export async function indexFaults(
   return Object.fromEntries(entries.filter(([, fault]) => fault !== undefined));
 }
 
-/** Why the index found for a role cannot be read by, and what its operator can do; undefined when it can. */
+/**
+ * Why the index found for a role cannot be used for reads, and what its operator can do. Undefined when it can be
+ * used.
+ */
 export async function indexFault(
   connection: MongoConnection,
   collection: string,
@@ -83,7 +89,7 @@ export async function indexFault(
   if (fault !== undefined) return `${fault}: run ${drop}; ${create}`;
   if (role === 'id' || !(await isMultikey(connection, collection, index.name))) return undefined;
   const where = fields.filter((field) => field !== '_id').join(' or ');
-  // Multikey is sticky: an index stays so when the array is gone.
+  // Multikey is sticky: an index stays multikey after the array is gone.
   return `the index '${index.name}' is multikey: some item has, or had, an array in ${where}. Take the arrays out, then run ${drop}; ${create}`;
 }
 
@@ -93,7 +99,7 @@ function faultsOf(index: IndexInfo): string[] {
   );
 }
 
-/** Lines for mongosh. */
+/** Commands for mongosh. */
 function remedyOf(database: string, collection: string, role: IndexRole, name: string) {
   const subject = `db.getSiblingDB(${JSON.stringify(database)}).getCollection(${JSON.stringify(collection)})`;
   const key = JSON.stringify(Object.fromEntries(INDEX_KEYS[role].map((field) => [field, 1])));
@@ -103,7 +109,10 @@ function remedyOf(database: string, collection: string, role: IndexRole, name: s
   };
 }
 
-/** Only a plan tells. The server's error for an index that is still being built is that there is none: it will be ready. */
+/**
+ * Only a query plan tells. For an index that is still being built the server reports that there is no such index. It
+ * will be ready later.
+ */
 async function isMultikey(connection: MongoConnection, collection: string, hint: string): Promise<boolean> {
   const command = { find: collection, hint, limit: 1 };
   try {
@@ -115,10 +124,12 @@ async function isMultikey(connection: MongoConnection, collection: string, hint:
   }
 }
 
-/** What leads from a plan to its stages: those of one server, of the slot-based engine, and of shards. */
+/** The fields that lead from a plan to its stages: of one server, of the slot-based engine, and of shards. */
 const STAGES = ['winningPlan', 'queryPlan', 'inputStage', 'inputStages', 'thenStage', 'elseStage', 'shards'];
 
-/** Whether a stage of a plan reads a multikey index. Only stages are looked at: names and bounds may hold any text. */
+/**
+ * Whether a stage of a plan reads a multikey index. Only stages are searched: names and bounds may contain any text.
+ */
 export function hasMultikeyStage(plan: unknown): boolean {
   if (Array.isArray(plan)) return plan.some(hasMultikeyStage);
   if (typeof plan !== 'object' || plan === null) return false;

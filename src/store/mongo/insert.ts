@@ -6,13 +6,17 @@ import { CODES } from './errors.ts';
 import { readRow } from './row.ts';
 import type { InsertResult, OnConflict } from '../store.ts';
 
-/** MongoDB's largest document. A replacement travels inside an update statement, which may not be larger either. */
+/**
+ * The largest document of MongoDB, in bytes. A replacement is sent inside an update statement, which has the same
+ * limit.
+ */
 const LARGEST_ROW = 16 * 1024 * 1024;
 const STATEMENT = 1024;
 
 /**
- * Writes rows (BSON documents) in one bulk: what can be written is, the rest is told by its index. Resolves when a
- * majority has it on disk. Rejects with `store-unavailable` when that is not certain: any part may then be there.
+ * Writes rows (BSON documents) in one bulk. Writes every row that can be written and returns the others by index.
+ * Resolves when a majority has the rows on disk. Rejects with `store-unavailable` when that is not certain: any part
+ * of the rows may have been written.
  */
 export async function insertRows(
   connection: MongoConnection,
@@ -43,7 +47,7 @@ export async function insertRows(
   return { written: operations.length - failures.length, skipped, refused };
 }
 
-/** An operation that the server did not do. */
+/** An operation that the server refused. */
 interface Failure {
   readonly index: number;
   readonly code: number;
@@ -61,7 +65,7 @@ async function write(
       return [];
     } catch (error) {
       if (!(error instanceof MongoBulkWriteError)) throw error;
-      // Written but not confirmed by a majority: it may be rolled back.
+      // Written but not confirmed by a majority: the write may be rolled back.
       if (error.result.getWriteConcernError()) throw storeUnavailable(error);
       const failures = [error.writeErrors].flat();
       if (failures.length === 0) throw withinBulk(error);
@@ -75,9 +79,10 @@ async function write(
 }
 
 /**
- * Whether an insert failed because the id is there. The message says so: a plain collection names its index, a clustered
- * one has none for _id, and any other index is no conflict of ids. For some ids (fractions, strings with NUL)
- * MongoDB 6.0 fails to word the message for a clustered collection and reports that (codes 15, 508xx): then it is asked.
+ * Whether an insert failed because its id already exists. The message tells: a plain collection names the index of
+ * _id, and a clustered one has no index for _id. A conflict on any other index is no conflict of ids. For some ids
+ * (fractions, strings with NUL) MongoDB 6.0 fails to build the message for a clustered collection and reports that
+ * failure (codes 15, 508xx). In that case the server is asked for the id.
  */
 async function isIdTaken(
   connection: MongoConnection,
@@ -97,13 +102,19 @@ async function isIdTaken(
   return (cursor as { firstBatch: Document[] }).firstBatch.length > 0;
 }
 
-/** Not a word about rows: the connection broke, or the command as a whole was refused. A bulk wraps that error in its own. */
+/**
+ * The error says nothing about rows: the connection broke, or the whole command was refused. A bulk wraps that error
+ * in its own.
+ */
 function withinBulk(error: MongoBulkWriteError): Error {
   const wrapped: unknown = error.errorResponse;
   return wrapped instanceof Error ? wrapped : error;
 }
 
-/** Replaces or creates. Names that begin with $ are operators in a replacement, so such a row goes as a literal. */
+/**
+ * Replaces or inserts a row. In a replacement, names that begin with $ are operators, so such a row is sent as a
+ * literal.
+ */
 function replacement(document: Document): AnyBulkWriteOperation {
   const filter = { _id: { $eq: document._id as unknown } } as Document;
   const hasOperators = Object.keys(document).some((name) => name.startsWith('$'));

@@ -4,9 +4,9 @@ import { keyOf } from '../bookmark.ts';
 import type { Bookmark } from '../bookmark.ts';
 
 /**
- * A bookmark's values as a command carries them. The driver builds commands from JavaScript values, and a few BSON values
- * do not survive that (a date beyond JavaScript's, a deprecated type): the next read would begin elsewhere. So
- * what does not come out as it went in is refused: AppError `invalid-cursor`.
+ * A bookmark's values as a command carries them. The driver builds commands from JavaScript values, and a few BSON
+ * values do not survive that (a date beyond JavaScript's range, a deprecated type): the next read would begin
+ * elsewhere. A key that does not come out unchanged is therefore refused with AppError `invalid-cursor`.
  */
 export function commandKey(bookmark: Bookmark): { _id: unknown; price?: unknown } {
   const key = keyOf(bookmark);
@@ -15,7 +15,7 @@ export function commandKey(bookmark: Bookmark): { _id: unknown; price?: unknown 
   throw new AppError('invalid-cursor', 'The cursor holds a value that no command can carry exactly.');
 }
 
-/** The many bit patterns of NaN are one value to the server. */
+/** The server treats the many bit patterns of NaN as one value. */
 function isNaNValue(value: unknown): boolean {
   return value instanceof Double && Number.isNaN(value.value);
 }

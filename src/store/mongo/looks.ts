@@ -1,13 +1,13 @@
 /**
- * Looks at something that may have changed, shared by all who ask: at most one for each key is under way, and at most one
- * more waits for its end. A look rejects when what it sees is not what is expected.
+ * Looks at something that may have changed. All callers share the looks: for each key at most one is under way, and at
+ * most one more waits for it to end. A look rejects when it does not see what is expected.
  */
 export class Looks<Key> {
   readonly #look: (key: Key) => Promise<void>;
   readonly #now: () => number;
   readonly #running = new Map<Key, Promise<void>>();
   readonly #next = new Map<Key, Promise<void>>();
-  /** When the last look at a key that saw nothing wrong began. */
+  /** For each key, when the last look that found nothing wrong began. */
   readonly #seen = new Map<Key, number>();
 
   /** `now` is a clock in milliseconds. */
@@ -16,14 +16,16 @@ export class Looks<Key> {
     this.#now = now;
   }
 
-  /** A look that is under way, or begins now; null when the last one is at most `ageMs` old. */
+  /**
+   * Returns the look under way, or begins one. Returns null when the last look is at most `ageMs` milliseconds old.
+   */
   recent(key: Key, ageMs: number): Promise<void> | null {
     const at = this.#seen.get(key);
     if (at !== undefined && this.#now() - at <= ageMs) return null;
     return this.#running.get(key) ?? this.#begin(key);
   }
 
-  /** A look that begins now or later: it sees all that came before the call. */
+  /** A look that begins now or later, so it sees everything that happened before the call. */
   fresh(key: Key): Promise<void> {
     const running = this.#running.get(key);
     if (!running) return this.#begin(key);
@@ -50,7 +52,7 @@ export class Looks<Key> {
   }
 }
 
-/** Whoever asked may have left: a failure is for those who wait, and unhandled without any. */
+/** The callers may have left. A failure is for those that wait, and would be unhandled when none does. */
 function handled(looking: Promise<void>): Promise<void> {
   looking.catch(() => undefined);
   return looking;

@@ -35,7 +35,7 @@ export function compareIds(a: unknown, b: unknown): number | null {
   const [left, right] = [rankOf(a), rankOf(b)];
   if (left === null || right === null) return null;
   const order = left === right ? compareValues(a, b) : left - right;
-  return order === null || Number.isNaN(order) ? null : order; // a date beyond JavaScript's, a text that is no UTF-8
+  return order === null || Number.isNaN(order) ? null : order; // a date beyond JavaScript's range, or invalid UTF-8
 }
 
 /** The ranks of MongoDB's `canonicalizeBSONType`. Timestamp is checked first because its class extends Long. */

@@ -6,7 +6,7 @@ import type { MongoConnection } from './connection.ts';
 import { MongoRefusal } from './errors.ts';
 import { readIndexes } from './indexes.ts';
 
-/** What a collection of records holds, and nothing else. */
+/** A kind of record: its collection, and the validator that allows only such records. */
 export interface RecordKind {
   readonly collection: string;
   readonly validator: Document;
@@ -45,16 +45,16 @@ export const USERS: RecordKind = { collection: 'users', validator: USER };
 export const EXPORTS: RecordKind = { collection: 'exports', validator: EXPORT };
 
 /**
- * Makes sure that the collection of a kind is there and holds such records only. Many applications have a collection of this
- * name: one whose documents are anything else, with password hashes in them maybe, must not be shown to anybody. It is
- * refused (MongoRefusal), unless its validator keeps such documents out or there are none.
+ * Makes sure that the collection of a kind exists and holds such records only. Many applications have a collection of
+ * this name. Their documents may contain password hashes and must not be shown to anybody. A collection with other
+ * documents is refused (MongoRefusal), unless its validator excludes them or it holds none.
  */
 export function setUpRecords({ validator }: RecordKind) {
   return async (connection: MongoConnection, task: SetupTask): Promise<Layout> => {
     const existing = await ensureCollection(connection, task, validator, (description) =>
       check(connection, description, validator, task),
     );
-    // They are read in order of id only, whose index is always sound.
+    // Records are read in order of id only, and the index of _id is always sound.
     return layoutOf(existing, await readIndexes(connection, task.collection), task.server, {});
   };
 }

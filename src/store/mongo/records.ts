@@ -12,17 +12,21 @@ import type { Setup } from './setup.ts';
 import type { Change, Changed, From, Identity, Plan, RowReader, Size, RecordStore } from '../store.ts';
 import { TurnsByKey } from '../turns-by-key.ts';
 
-/** Each miss means that another process changed this very record meanwhile; nobody misses so often by chance. */
+/**
+ * Each miss means that another process changed the same record in between. So many misses in a row do not happen by
+ * chance.
+ */
 const MOST_TRIES = 50;
-/** Whoever may only read may be allowed more tomorrow, not in a second. */
+/** A missing write permission may be granted tomorrow, but not within a second. */
 const READ_ONLY_RETRY_SECONDS = 60;
 
 /**
- * The records of a MongoDB collection. They are read as items are. A change is a compare-and-set: read from the primary,
- * decide, then write on the condition that the whole document is still the one that was read; else again.
+ * The records of a MongoDB collection. They are read as items are. A change is a compare-and-set: it reads the
+ * document from the primary, decides, and writes on the condition that the whole document is still the one it read.
+ * Otherwise it tries again.
  *
- * A read after a miss waits until a majority has what beat it (causal session), so it sees that and never spins. Changes
- * of one record from this process wait for one another, so that only other processes can make one miss.
+ * A read after a miss waits until a majority has the write that won (causal session). It therefore sees that write and
+ * never spins. Changes of one record from this process wait for one another, so only other processes can cause a miss.
  */
 export class MongoRecords implements RecordStore {
   readonly #connection: MongoConnection;
@@ -64,7 +68,10 @@ export class MongoRecords implements RecordStore {
     throw storeUnavailable(new Error(`other processes changed the record at each of ${MOST_TRIES} tries`));
   }
 
-  /** In a collection that is gone it finds nothing only to be refused: else the write would make that collection anew. */
+  /**
+   * Names the collection by identity, so that the read fails when the collection is missing. Otherwise it would find
+   * nothing, and the write would create the collection again.
+   */
   async #find(id: string, identity: Identity | undefined): Promise<Uint8Array | null> {
     const find = {
       find: this.#setup.collection,
@@ -83,7 +90,7 @@ export class MongoRecords implements RecordStore {
     return rows.subarray(document, document + sizeAt(rows, document));
   }
 
-  /** Whether the record was still what it was before, and now is what it is to be. */
+  /** Writes `after` if the record is still `before`. Returns whether it was. */
   async #swap(id: string, before: Uint8Array | null, after: Uint8Array | null): Promise<boolean> {
     const previous = before && documentOf(before);
     const next = after && documentOf(after);
@@ -104,7 +111,10 @@ export class MongoRecords implements RecordStore {
   }
 }
 
-/** A stored document as the driver takes it. An Error when it would not be written, or compared, as it is. */
+/**
+ * A stored document in the form that the driver accepts. Throws an Error when it would not be written, or compared,
+ * unchanged.
+ */
 function documentOf(row: Uint8Array): Document {
   const document = BSON.deserialize(row, { promoteValues: false, promoteBuffers: false });
   if (Buffer.compare(BSON.serialize(document), row) !== 0)
@@ -113,7 +123,7 @@ function documentOf(row: Uint8Array): Document {
 }
 
 function explained(error: unknown, collection: string): unknown {
-  // It was written, but a majority did not say so: it may be rolled back.
+  // The write was not confirmed by a majority: it may be rolled back.
   if (error instanceof MongoWriteConcernError) return storeUnavailable(error);
   if (codeOf(error) !== CODES.unauthorized) return error;
   return new AppError(

@@ -2,8 +2,8 @@ import type { Document } from 'mongodb';
 import { BSON, Decimal128, Double, Int32, Long } from '../bson.ts';
 
 /**
- * A row (a BSON document) as the driver takes it; a text when it cannot be an item or would not be written as it is: what
- * was expected and what came.
+ * A row (a BSON document) in the form that the driver accepts. Returns a text instead, with what was expected and what
+ * was found, when the row cannot be an item or would not be written unchanged.
  */
 export function readRow(row: Uint8Array, largest: number): Document | string {
   if (row.length > largest) return `a row has at most ${largest} bytes, got ${row.length}`;
@@ -13,13 +13,14 @@ export function readRow(row: Uint8Array, largest: number): Document | string {
   } catch (error) {
     return `the bytes are no BSON document: ${error instanceof Error ? error.message : String(error)}`;
   }
-  // The driver writes JavaScript objects: a row that does not survive the way there and back would be changed silently.
+  // The driver writes JavaScript objects. A row that does not survive the conversion there and back would be changed
+  // silently.
   if (Buffer.compare(BSON.serialize(document, { ignoreUndefined: false }), row) !== 0)
     return 'it holds a value that cannot be written unchanged (a deprecated type, a double name, a date out of range)';
   return faultOf(document) ?? document;
 }
 
-/** What a collection's validator would say, said for plain collections too. */
+/** The checks of the collection's validator, also for collections without one. */
 function faultOf({ _id, category, price }: Document): string | null {
   if (_id === undefined) return '_id is missing';
   if (typeof category !== 'string') return 'category is no string';

@@ -6,26 +6,31 @@ import type { MongoConnection } from './connection.ts';
 import { CODES, MongoRefusal, codeOf } from './errors.ts';
 import { describeServer } from './server.ts';
 
-/** How long a call, and the start, wait: building an index on many rows takes longer than any client waits. */
+/**
+ * How long a call, and the start, wait for the setup. Building an index on many rows takes longer than any client
+ * waits.
+ */
 const PATIENCE_MS = 5_000;
 
 /**
- * The collection on its way to being readable: not looked for yet (null), being looked for, or found. All callers wait for
- * the same attempt; after a failed one the next caller tries again.
+ * The setup of a collection: not begun (null), under way, or done (a layout). All callers wait for the same attempt.
+ * After a failed attempt the next caller tries again.
  */
 export class Setup {
   readonly collection: string;
   readonly #connection: MongoConnection;
   readonly #options: SetupOptions;
   readonly #setUp: (connection: MongoConnection, task: SetupTask) => Promise<Layout>;
-  /** What was told and still holds, so that it is told once. */
+  /** Warnings already given that still hold, so that each is given once. */
   readonly #told = new Set<string>();
-  /** Those of them that say what cannot be read. */
+  /** The warnings among these that say what cannot be read. */
   #refused: readonly string[] = [];
   #state: Layout | Promise<Layout> | null = null;
   #wasServed = false;
 
-  /** `setUp` makes sure that the collection is there and fit; that of items by default. */
+  /**
+   * `setUp` makes sure that the collection exists and is fit to be read. Default: the setup of the items' collection.
+   */
   constructor(connection: MongoConnection, options: SetupOptions, setUp = setUpCollection) {
     this.#connection = connection;
     this.collection = options.collection;
@@ -34,8 +39,9 @@ export class Setup {
   }
 
   /**
-   * How the collection is kept. Rejects with `store-unavailable` when the server is away and when its setup takes longer than
-   * a client waits, with `store-unfit` when the collection is not, or no longer, fit to be served (which is told as a warning).
+   * The layout of the collection. Rejects with `store-unavailable` when the server is unavailable, or when the setup
+   * takes longer than a client waits. Rejects with `store-unfit` when the collection is not, or no longer, fit to be
+   * served; this is also logged as a warning.
    */
   async layout(signal?: AbortSignal): Promise<Layout> {
     try {
@@ -51,19 +57,19 @@ export class Setup {
     }
   }
 
-  /** The same, but rejects with MongoRefusal itself when the collection is unfit. */
+  /** Like `layout`, but rejects with the MongoRefusal itself when the collection is unfit. */
   start(signal?: AbortSignal): Layout | Promise<Layout> {
     if (!this.#state) {
       const looking = (this.#state = this.#look());
-      // Whoever asked may have left already; the failure is for those who wait, and unhandled without any.
+      // The callers may have left already. A failure is for those that wait, and would be unhandled when none does.
       looking.catch(() => undefined);
     }
     return this.#state instanceof Promise ? awaitAtMost(PATIENCE_MS, signal, this.#state) : this.#state;
   }
 
   /**
-   * The collection is not what it was (dropped, made anew, an index gone): the next caller looks again. With the layout that
-   * turned out wrong, unless another one was found since.
+   * Call this when the collection has changed (dropped, recreated, an index missing): the next caller looks again.
+   * Pass the layout that turned out wrong, so that a layout found since then is kept.
    */
   forget(layout?: Layout): void {
     if (this.#state instanceof Promise || (layout && layout !== this.#state)) return;
@@ -86,7 +92,7 @@ export class Setup {
     }
   }
 
-  /** What cannot be read is told once, and that it can be read again. */
+  /** Logs once what cannot be read, and again when it can be read. */
   #tell({ faults }: Layout): void {
     const { onNotice } = this.#options;
     const present = Object.values(faults).map(
@@ -107,7 +113,7 @@ export class Setup {
   }
 }
 
-/** What the server does not let this user do is the operator's to mend, at the start and later. */
+/** A permission that the server refuses to this user is for the operator to repair, at the start and later. */
 function refusalOf(error: unknown, collection: string): unknown {
   const cause = error instanceof AppError ? error.cause : error;
   const code = codeOf(cause);

@@ -9,8 +9,9 @@ export function pointInTimeOf({ t, i }: Timestamp): PointInTime {
 }
 
 /**
- * See ItemStore.pointInTime. The server is asked for a row of a snapshot that it picks: a majority has that time, and it is not
- * before what the causal session has seen. (A time taken from a reply's operationTime may be one that a majority lacks.)
+ * See ItemStore.pointInTime. Reads one row at a snapshot that the server picks. A majority has reached that time, and
+ * it is not before anything that the causal session has seen. (The operationTime of a reply may be a time that a
+ * majority lacks.)
  */
 export async function presentTime(
   connection: MongoConnection,

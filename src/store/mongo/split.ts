@@ -10,20 +10,21 @@ import { rangesOf } from './plan.ts';
 import type { Setup } from './setup.ts';
 
 /**
- * Up to so many rows parts are counted out, which takes a walk over the index: about a second. Of more a sample is taken,
- * which takes no longer, however many there are.
+ * Up to this many rows, parts are found by counting. That walks over the index and takes about a second. For more rows
+ * a sample is drawn, which takes no longer, however many rows there are.
  */
 const MOST_COUNTED = 2_000_000;
 
 /**
- * Ids drawn at random for each part, and at least. 500 make a part's size vary by 4.5 % (their square root), so that the
- * largest of 64 is within 15 %. $sample draws without a scan while they are less than a twentieth of the collection. It
- * draws pages evenly, not rows: where ids of one type fill their pages better than those of another, parts are up to 23 % off.
+ * Ids drawn at random per part, and the least drawn in all. With 500, the size of a part varies by 4.5 % (one over
+ * their square root), so that the largest of 64 is within 15 %. $sample draws without a scan while the sample is less
+ * than a twentieth of the collection. It draws evenly by pages, not by rows: where ids of one type fill their pages
+ * better than those of another, parts are up to 23 % off.
  */
 const SAMPLES_A_PART = 500;
 const FEWEST_SAMPLES = 8_000;
 
-/** Finds where the items of a collection fall into parts of about as many rows. */
+/** Finds the ids that divide the items of a collection into parts with about the same number of rows. */
 export class Splitter {
   readonly #connection: MongoConnection;
   readonly #setup: Setup;
@@ -52,7 +53,7 @@ export class Splitter {
     return this.#byCounting(plan, parts, rows, layout, signal);
   }
 
-  /** Each part begins so many entries of the index behind the one before. No row is looked at. */
+  /** Finds the beginning of each part by its number of index entries after the one before. Reads no rows. */
   async #byCounting(
     plan: Plan,
     parts: number,
@@ -67,14 +68,14 @@ export class Splitter {
       const [range] = rangesOf(plan, after, layout.clustered);
       if (step === 0 || !range) continue;
       after = await this.#finder.idBehind(range, step, layout, signal);
-      if (!after) break; // rows have gone since they were counted
+      if (!after) break; // rows were deleted since they were counted
       ids.push(after);
       at += step;
     }
     return ids;
   }
 
-  /** Quantiles of a sample, sorted by the server, whose order is the index's. Only they come over. */
+  /** Takes quantiles of a sample. The server sorts it, in the order of the index, and sends only the quantiles. */
   async #bySample(plan: Plan, parts: number, layout: Layout, signal: AbortSignal): Promise<Bookmark[]> {
     const { category, identity = layout.identity } = plan;
     const at = { $floor: { $multiply: ['$$part', { $divide: [{ $size: '$ids' }, parts] }] } };

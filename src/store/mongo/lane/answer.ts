@@ -7,14 +7,14 @@ import type { Message } from './connection.ts';
 import type { PointInTime } from '../../store.ts';
 import { BODY, LaneBroken, documentOfMessage } from './message.ts';
 
-/** The answer to a find: its rows where they lie, and the cursor that is still open, or 0n. */
+/** The answer to a find: its rows in place in the slot, and the id of the cursor that is still open, or 0n. */
 export interface Answer extends Reply {
   readonly cursor: bigint;
 }
 
 /**
- * Takes the answer to a find apart and advances the session by its times. MongoServerError, or LaneBroken when it is no
- * answer to a find; the slot is then given back.
+ * Parses the answer to a find and advances the session by its times. Throws MongoServerError, or LaneBroken when the
+ * message is not an answer to a find. In both cases it releases the slot.
  */
 export function readAnswer({ slot, length }: Message, session: ClientSession): Answer {
   try {
@@ -42,7 +42,9 @@ export function readAnswer({ slot, length }: Message, session: ClientSession): A
   }
 }
 
-/** The document of an answer that has no rows. MongoServerError when the server refused; the slot is given back. */
+/**
+ * The document of an answer without rows. Throws MongoServerError when the server refused. Always releases the slot.
+ */
 export function readDocument({ slot, length }: Message): Document {
   try {
     const document = BSON.deserialize(documentOfMessage(slot.bytes(length)).slice(), {
@@ -67,7 +69,7 @@ function advanceOperationTime(session: ClientSession, document: Uint8Array, at: 
   return time;
 }
 
-/** Its first element is the time itself; the rest is the server's signature of it. */
+/** The first element is the time itself. The rest is the server's signature of it. */
 function advanceClusterTime(session: ClientSession, bytes: Uint8Array): void {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
   if (isTime(session.clusterTime?.clusterTime, view, 4 + 1 + 'clusterTime\0'.length)) return;
@@ -75,7 +77,7 @@ function advanceClusterTime(session: ClientSession, bytes: Uint8Array): void {
   session.advanceClusterTime(time as ClusterTime);
 }
 
-/** Nearly always what comes is known: idle, a server's time moves every 10 s. */
+/** Nearly always the time received is known already: the time of an idle server moves every 10 s. */
 function isTime(known: Timestamp | undefined, view: DataView, at: number): boolean {
   return known?.i === view.getUint32(at, true) && known.t === view.getUint32(at + 4, true);
 }

@@ -9,15 +9,16 @@ const AFTER_NAME = 'afterClusterTime\0';
 const AT_NAME = 'atClusterTime\0';
 const NO_TIME = new Timestamp(0n);
 
-/** A BSON document without its size and its NUL. */
+/** The elements of a BSON document: its bytes without the size and the final NUL. */
 export function elementsOf(document: Document): Uint8Array {
   return BSON.serialize(document, { ignoreUndefined: false }).subarray(4, -1);
 }
 
 /**
- * What every find ends with: concern, time limit, session, read preference, database, the collection's UUID, and times: the
- * causal session's, or that which the read says itself. Serialized once; the session's stand in it alone, which the driver
- * and the lane both read and advance.
+ * The fields that every find ends with: concern, time limit, session, read preference, database, the collection's
+ * UUID, and times. The times are those of the causal session, or those that the read states itself. The fields are
+ * serialized once. The session's times are kept in the session only, which the driver and the lane both read and
+ * advance.
  */
 export class CommandTail {
   readonly #session: ClientSession;
@@ -28,7 +29,7 @@ export class CommandTail {
   readonly #atAt: number;
   #clusterTime: unknown = null;
   #clusterTimeElements = NO_BYTES;
-  /** Of the last read: hardly ever another one. */
+  /** The identity of the last read. It hardly ever changes. */
   #identity: Identity | undefined;
   #identityElements = NO_BYTES;
 
@@ -43,7 +44,7 @@ export class CommandTail {
     this.#atAt = this.#snapshot.indexOf(AT_NAME) + AT_NAME.length;
   }
 
-  /** The elements for a read of that time and collection; valid until the next call. */
+  /** The elements for a read of this time and collection. Valid until the next call. */
   elements({ at, since, identity }: When): readonly Uint8Array[] {
     const { operationTime, clusterTime } = this.#session;
     if (identity !== this.#identity) {

@@ -5,14 +5,17 @@ import { storeUnavailable } from '../../../errors.ts';
 import type { Slot, Slots } from '../../slots.ts';
 import { HEADER, LaneBroken, encodeMessage, lengthOfReply } from './message.ts';
 
-/** A reply's beginning is read here, so that its length is known before it gets a slot. A page of 100 rows fits. */
+/**
+ * The beginning of a reply is read into this buffer, to learn its length before it gets a slot. A page of 100 rows
+ * fits.
+ */
 const HEAD_BYTES = 32 * 1024;
-const KEEP_ALIVE_MS = 120_000; // the driver's
+const KEEP_ALIVE_MS = 120_000; // the driver's value
 
-/** What the driver knows of how to connect. The files a URI names are read at its own first connect. */
+/** The driver's options for connections. It reads the files that a URI names at its own first connect. */
 export type ConnectOptions = Pick<MongoOptions, 'tls' | 'connectTimeoutMS' | (typeof TLS_OPTIONS)[number]>;
 
-/** Those that the driver, too, hands on to node:tls (its LEGAL_TLS_SOCKET_OPTIONS). */
+/** The options that the driver also passes to node:tls (its LEGAL_TLS_SOCKET_OPTIONS). */
 const TLS_OPTIONS = [
   ...(['ca', 'cert', 'checkServerIdentity', 'ciphers', 'crl', 'ecdhCurve', 'key', 'minDHSize'] as const),
   ...(['passphrase', 'pfx', 'rejectUnauthorized', 'secureContext', 'secureProtocol', 'servername'] as const),
@@ -26,25 +29,26 @@ export interface Message {
 
 interface Request {
   readonly id: number;
-  /** performance.now() by which the reply must be there. */
+  /** The latest performance.now() at which the reply may be complete. */
   readonly deadline: number;
   readonly resolve: (message: Message) => void;
   readonly reject: (reason: unknown) => void;
-  /** Called before either: its signal is nobody's concern any more. */
+  /** Called before `resolve` or `reject`: removes the listener from the signal. */
   readonly settle: () => void;
 }
 
 /**
- * One connection to one member, one request at a time. Replies are read off the socket straight into a slot: only what
- * came with their header is copied. A slot is where it is, but views of it are detached when its memory grows, so
- * each read gets a fresh one; what is being read stays right, since a memory that grows keeps its place (slots.ts).
+ * One connection to one member, with one request at a time. Replies are read off the socket straight into a slot. Only
+ * the bytes that came with the header are copied. A slot keeps its place, but views of it are detached when its memory
+ * grows, so each read gets a fresh view. A read under way stays correct, because a memory that grows keeps its place
+ * (slots.ts).
  *
- * | it is | and becomes |
+ * | state | next state |
  * |---|---|
  * | connecting | idle at `secureConnect` or `connect`; ended when that takes connectTimeoutMS |
  * | idle | busy at `request`; ended after `silenceMs` of no use |
  * | busy | idle when its reply is whole; ended by an abort, a broken message, or a server silent for `silenceMs` |
- * | ended | the slot of a reply that was cut is given back when the socket is closed, when nobody writes into it any more |
+ * | ended | when the socket is closed, nothing writes to the slot of a cut reply any more: it is released |
  */
 export class Connection {
   readonly #socket: Socket;
@@ -91,7 +95,7 @@ export class Connection {
     const message = encodeMessage(id, elements);
     return new Promise((resolve, reject) => {
       if (this.#ended) throw new LaneBroken('the connection has ended');
-      // An answer that nobody waits for any more would hold the connection; a new one costs a millisecond.
+      // An answer that is no longer awaited would occupy the connection. A new connection costs a millisecond.
       const onAbort = () => {
         this.end(signal?.reason);
       };
@@ -102,7 +106,7 @@ export class Connection {
     });
   }
 
-  /** Ends the connection; its request rejects with the reason. */
+  /** Ends the connection. Its request rejects with `reason`. */
   end(reason: unknown): void {
     if (this.#ended) return;
     this.#ended = true;
@@ -113,7 +117,7 @@ export class Connection {
     request?.reject(reason);
   }
 
-  /** Where the next bytes go. Node asks before the first read and then after each one. */
+  /** The buffer for the next bytes. Node asks before the first read and then after each one. */
   #target(): Uint8Array {
     return this.#slot
       ? this.#slot.bytes(this.#length).subarray(this.#received)
@@ -168,7 +172,7 @@ function openSocket(address: string, options: ConnectOptions, onread: OnRead): S
   const own = Object.fromEntries(
     TLS_OPTIONS.filter((name) => options[name] !== undefined).map((name) => [name, options[name]]),
   );
-  // The types leave `onread` out, which TLS sockets take, too; a variable may have what they do not know.
+  // The types omit `onread`, but TLS sockets accept it too. A variable may have fields that the types do not know.
   const settings = { ...(isIP(host) === 0 && { servername: host }), ...own, host, port, onread };
   const socket = connectTls(settings);
   socket.disableRenegotiation();

@@ -17,41 +17,45 @@ import type { OpenOptions } from './open.ts';
 import { Pool } from './pool.ts';
 import { Scram } from './scram.ts';
 
-/** So long one member is waited for in mid-chain, where a batch takes milliseconds, while there are others to ask. */
+/** How long a chain waits for one member while there are others to ask. A batch takes milliseconds. */
 const PATIENCE_MS = 2_000;
-/** And then let alone, as the next batch would wait as long: it hangs, or lacks what the chain has begun with. */
+/**
+ * How long that member is then not asked, as the next batch would wait as long: the member hangs, or lacks the rows
+ * that the chain began with.
+ */
 const REST_MS = 5_000;
 
-/** To one member, where the URI says that there is no limit. */
+/** Connections to one member when the URI sets no limit. */
 const MOST_CONNECTIONS = 100;
 
 export interface LaneParts {
   readonly members: Members;
   readonly session: ClientSession;
-  /** What every find ends with. */
+  /** The fields that every find ends with. */
   readonly tail: CommandTail;
-  /** Takes over when the lane has nobody to ask, or lost a connection or a member. */
+  /** Takes over when the lane has no member to ask, or lost a connection or a member. */
   readonly driver: FindWay;
   readonly database: string;
-  /** How long a member is waited for in mid-chain while there are others; 2 s by default. */
+  /** How long a chain waits for a member while there are others, in milliseconds. Default: 2 s. */
   readonly patienceMs?: number;
   readonly onWarning: (message: string) => void;
 }
 
 /**
- * The data lane: finds whose replies are read off the socket straight into a slot. It is for good times, and asks each member
- * once. What it could not do the driver does, which finds members, waits for one, and asks again by its own rules.
+ * The data lane: finds whose replies are read off the socket straight into a slot. It handles the normal case and asks
+ * each member once. When that fails, the driver takes over: it finds members, waits for one, and retries by its own
+ * rules.
  */
 export class Lane implements FindWay {
   readonly #parts: LaneParts;
-  /** Cursors being killed. */
+  /** Kills of cursors under way. */
   readonly #killing = new Set<Promise<void>>();
 
   constructor(parts: LaneParts) {
     this.#parts = parts;
   }
 
-  /** Why all reads are the driver's after all; null when they are not. */
+  /** Why all reads go through the driver after all. Null when they do not. */
   get refusal(): string | null {
     return this.#parts.members.areSharded ? 'it is a sharded cluster' : null;
   }
@@ -72,7 +76,7 @@ export class Lane implements FindWay {
         else if (!isPassing(error)) throw translate(error);
       }
     }
-    // A point in time is gone when no member has it.
+    // A point in time is gone only when no member has it.
     if (forgotten !== null) throw translate(forgotten);
     return this.#parts.driver.find(command, signal, when);
   }
@@ -88,7 +92,10 @@ export class Lane implements FindWay {
     await this.#parts.driver.close();
   }
 
-  /** LaneBroken when a chain's next batch is waited for too long: of another read nobody knows how long it may take. */
+  /**
+   * Asks a member. Rejects with LaneBroken when the next batch of a chain takes too long. Other reads have no such
+   * limit, because it is not known how long they may take.
+   */
   async #askPatiently(
     pool: Pool,
     command: Readonly<Record<string, unknown>>,
@@ -129,7 +136,7 @@ export class Lane implements FindWay {
     }
   }
 
-  /** Gives back a cursor that nobody will ask again, where it is; the server would keep it for 10 minutes. */
+  /** Closes a cursor that will not be read again, on its own connection. The server would keep it for 10 minutes. */
   #kill(pool: Pool, connection: Connection, collection: unknown, cursor: bigint): void {
     const { database: $db, session } = this.#parts;
     const command = { killCursors: collection, cursors: [Long.fromBigInt(cursor)], lsid: session.id, $db };
@@ -146,12 +153,14 @@ export class Lane implements FindWay {
   }
 }
 
-/** Whether another member, or the same a little later, will do. */
+/** Whether another member, or the same one a little later, can answer. */
 function isPassing(error: unknown): boolean {
   return error instanceof LaneBroken || mayRetry(error);
 }
 
-/** The lane beside a connection's driver: it sees the members as the driver does, and goes by its settings. */
+/**
+ * Opens the lane beside a connection's driver. The lane sees the members that the driver sees, and uses its settings.
+ */
 export function openLane(
   { client, session, database }: MongoConnection,
   slots: Slots,
@@ -185,7 +194,7 @@ export function openLane(
   client.on('topologyDescriptionChanged', ({ newDescription }) => members.update(newDescription));
   const tail = new CommandTail(session, {
     maxTimeMS: COMMAND_LIMIT_MS,
-    // A direct connection reads from whatever member it leads to.
+    // A direct connection reads from the member that it leads to, whatever that is.
     ...(mode !== 'primary' || options.directConnection
       ? { $readPreference: { mode: mode === 'primary' ? 'primaryPreferred' : mode } }
       : {}),

@@ -1,7 +1,7 @@
 import { LaneBroken } from './message.ts';
 import { Pool } from './pool.ts';
 
-/** What the driver's monitors found out about the servers (its TopologyDescription). */
+/** What the driver's monitors know about the servers (its TopologyDescription). */
 export interface Topology {
   readonly type: string;
   readonly servers: ReadonlyMap<string, { readonly type: string; readonly roundTripTime: number }>;
@@ -15,7 +15,7 @@ interface Member {
   readonly pool: Pool;
 }
 
-/** Whom a mode asks, and whom when there is none of them. */
+/** The members that each mode asks, then those it asks when there are none of the first. */
 const PREFERENCES: Readonly<Record<ReadMode, readonly ((member: Member) => boolean)[]>> = {
   primary: [isPrimary],
   primaryPreferred: [isPrimary, isSecondary],
@@ -35,8 +35,8 @@ function isSecondary(member: Member): boolean {
 const WRITABLE: ReadonlySet<string> = new Set(['RSPrimary', 'Standalone']);
 
 /**
- * The members that reads can go to, always as the driver sees them. When it loses sight of one (gone, hanging, no
- * member any more), whatever is under way there ends with LaneBroken.
+ * The members that reads can go to, always as the driver sees them. When the driver loses sight of a member (gone,
+ * hanging, no longer a member), all work under way there ends with LaneBroken.
  */
 export class Members {
   readonly #mode: ReadMode;
@@ -44,23 +44,26 @@ export class Members {
   readonly #newPool: (address: string) => Pool;
   #type = 'Unknown';
   #byAddress = new Map<string, Member>();
-  /** Those to ask, the best ones first. */
+  /** The pools to ask, the best first. */
   #groups: readonly (readonly Pool[])[] = [];
   #several = false;
 
-  /** `thresholdMs`: members at most this much farther away than the nearest one are as good (localThresholdMS). */
+  /**
+   * `thresholdMs`: members whose round trip is at most this much longer than the nearest one's are as good
+   * (localThresholdMS).
+   */
   constructor(mode: ReadMode, thresholdMs: number, newPool: (address: string) => Pool) {
     this.#mode = mode;
     this.#thresholdMs = thresholdMs;
     this.#newPool = newPool;
   }
 
-  /** Whether there are servers, and reads have to go through their routers, which is the driver's. */
+  /** Whether the cluster is sharded. Reads then have to go through its routers, which the driver does. */
   get areSharded(): boolean {
     return this.#type === 'Sharded';
   }
 
-  /** Whether the mode allows to ask more than one. */
+  /** Whether the mode allows more than one member to be asked. */
   get areSeveral(): boolean {
     return this.#several;
   }
@@ -83,7 +86,7 @@ export class Members {
       if (!this.#byAddress.has(address)) pool.close(new LaneBroken(`${address} cannot be read from now`));
   }
 
-  /** The pool of the member to ask now, the one with least to do; null when the driver has to find one. */
+  /** The pool of the member to ask now: the one with the least load. Null when the driver has to find one. */
   choose(): Pool | null {
     for (const group of this.#groups) {
       let chosen: Pool | null = null;
@@ -94,7 +97,10 @@ export class Members {
     return null;
   }
 
-  /** All that the mode allows to ask, each once, the best ones first. What becomes of them meanwhile is heeded. */
+  /**
+   * All pools that the mode allows, each once, the best first. A change of their state during the iteration is taken
+   * into account.
+   */
   *inTurn(): Generator<Pool, void, undefined> {
     const first = this.choose();
     if (!first) return;

@@ -1,16 +1,19 @@
-/** OP_MSG (MongoDB wire protocol): header of 16 bytes, flags of 4, section kind 0, one BSON document. */
+/** OP_MSG (MongoDB wire protocol): 16 bytes of header, 4 of flags, section kind 0, one BSON document. */
 export const HEADER = 16;
 export const BODY = 21;
 const OP_MSG = 2013;
 /** maxMessageSizeBytes of every mongod. */
 const LONGEST = 48_000_000;
 
-/** The other side, or what lies between, did not do what it must: the connection is of no use any more. */
+/** The server, or something between, violated the protocol or broke off. The connection is no longer usable. */
 export class LaneBroken extends Error {
   override readonly name = 'LaneBroken';
 }
 
-/** A message of one document, which is given as its elements (a BSON document without its size and its NUL) in pieces. */
+/**
+ * Encodes a message of one document. The document is given as its elements (a BSON document without its size and its
+ * NUL), in pieces.
+ */
 export function encodeMessage(requestId: number, elements: readonly Uint8Array[]): Buffer {
   const size = elements.reduce((sum, { length }) => sum + length, 5);
   const message = Buffer.allocUnsafe(BODY + size);
@@ -30,7 +33,9 @@ export function encodeMessage(requestId: number, elements: readonly Uint8Array[]
   return message;
 }
 
-/** The length of the message whose header this is. LaneBroken unless it is the one answer to this request. */
+/**
+ * The length of the message with this header, in bytes. Throws LaneBroken unless it is the one answer to this request.
+ */
 export function lengthOfReply(header: Buffer, requestId: number): number {
   const length = header.readInt32LE(0);
   const [answersTo, operation] = [header.readInt32LE(8), header.readInt32LE(12)];
@@ -41,7 +46,10 @@ export function lengthOfReply(header: Buffer, requestId: number): number {
   return length;
 }
 
-/** The document of a whole message. LaneBroken when it has flags that were not asked for, or is not one document. */
+/**
+ * The document of a whole message. Throws LaneBroken when the message has unexpected flags or is not exactly one
+ * document.
+ */
 export function documentOfMessage(message: Uint8Array): Uint8Array {
   const view = new DataView(message.buffer, message.byteOffset, message.length);
   const [flags, kind, size] = [view.getUint32(16, true), view.getUint8(20), view.getInt32(BODY, true)];

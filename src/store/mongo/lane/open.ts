@@ -9,22 +9,22 @@ import type { Slots } from '../../slots.ts';
 /** MongoDB 6.0. */
 const OLDEST_WIRE_VERSION = 17;
 
-/** Where the URI says that there is no limit: this one has the driver to fall back on. */
+/** The limit when the URI sets none. A lane can have one because it falls back on the driver. */
 const CONNECT_TIMEOUT_MS = 2_000;
 
 export interface OpenOptions {
   readonly slots: Slots;
   readonly connect: ConnectOptions;
-  /** null: the URI names no user. */
+  /** Null: the URI names no user. */
   readonly scram: Scram | null;
   readonly applicationName: string;
-  /** How long a server may be silent, and an idle connection is kept. */
+  /** How long a server may be silent, and how long an idle connection is kept. Milliseconds. */
   readonly silenceMs: number;
 }
 
 /**
- * A connection that has said hello and is authenticated, within connectTimeoutMS in all. Rejects with LaneBroken; `onEnd`
- * is called when it is closed, whether it opened or not.
+ * Opens a connection, says hello and authenticates, within connectTimeoutMS in total. Rejects with LaneBroken. Calls
+ * `onEnd` when the connection is closed, whether it opened or not.
  */
 export async function openConnection(
   address: string,
@@ -39,7 +39,7 @@ export async function openConnection(
   const run: Run = async (command) => readDocument(await connection.request([elementsOf(command)]));
   try {
     const client = {
-      // 128 bytes are allowed. The server's log and profile tell the lane from the driver by it.
+      // At most 128 bytes. It tells the lane from the driver in the server's log and profile.
       application: { name: `${applicationName.slice(0, 100)} data lane` },
       driver: { name: 'sluice', version: '1' },
       os: { type: platform(), architecture: arch() },

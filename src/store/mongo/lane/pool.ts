@@ -2,7 +2,7 @@ import { storeUnavailable } from '../../../errors.ts';
 import type { Connection } from './connection.ts';
 import { LaneBroken } from './message.ts';
 
-/** After a member refused or failed to greet, it is left to the driver for so long. */
+/** How long a member is left to the driver after it refused a connection or failed to greet. */
 const REST_MS = 1_000;
 
 interface Waiter {
@@ -11,22 +11,28 @@ interface Waiter {
 }
 
 interface PoolOptions {
-  /** Opens a connection that is ready for commands, or rejects with LaneBroken; `onEnd` is called once it is closed, in both cases. */
+  /**
+   * Opens a connection that is ready for commands, or rejects with LaneBroken. Calls `onEnd` once the connection is
+   * closed, in both cases.
+   */
   readonly open: (onEnd: () => void) => Promise<Connection>;
   readonly size: number;
-  /** How long a taker waits. */
+  /** How long `take` waits, in milliseconds. */
   readonly waitMs: number;
-  /** Told when a connection could not be made. */
+  /** Called when a connection could not be opened. */
   readonly onRefusal: (error: unknown) => void;
 }
 
-/** The connections to one member: made when none is idle, at most `size`; the last one given back is taken first. */
+/**
+ * The connections to one member, at most `size`. One is opened when none is idle. The one returned last is taken
+ * first.
+ */
 export class Pool {
   readonly #options: PoolOptions;
   readonly #idle: Connection[] = [];
   readonly #ready = new Set<Connection>();
   readonly #waiters = new Set<Waiter>();
-  /** Ready ones and those on their way. */
+  /** Number of connections that are ready or being opened. */
   #open = 0;
   #restsUntil = 0;
   #closed: LaneBroken | null = null;
@@ -35,22 +41,27 @@ export class Pool {
     this.#options = options;
   }
 
-  /** Connections in use and takers that wait: what members are compared by. */
+  /** Connections in use plus callers that wait. Members are compared by this. */
   get load(): number {
     return this.#ready.size - this.#idle.length + this.#waiters.size;
   }
 
-  /** Lets the member alone for a while: it does not answer. */
+  /** Makes the member rest for `ms` milliseconds because it does not answer. */
   rest(ms: number): void {
     this.#restsUntil = performance.now() + ms;
   }
 
-  /** Whether it is not to be asked for connections, since a moment ago one could not be made, or gave no answer. */
+  /**
+   * Whether the pool must not be asked for connections, because recently one could not be opened or gave no answer.
+   */
   get isResting(): boolean {
     return this.#restsUntil > 0 && performance.now() < this.#restsUntil;
   }
 
-  /** A connection for the caller alone, who gives it back. Rejects with LaneBroken, `store-unavailable`, or the signal's reason. */
+  /**
+   * Takes a connection for the caller's sole use. The caller must `give` it back. Fails with LaneBroken,
+   * `store-unavailable`, or the signal's reason.
+   */
   take(signal: AbortSignal): Connection | Promise<Connection> {
     if (this.#closed) throw this.#closed;
     for (let idle = this.#idle.pop(); idle; idle = this.#idle.pop()) if (idle.isUsable) return idle;
@@ -66,7 +77,7 @@ export class Pool {
     else this.#idle.push(connection);
   }
 
-  /** Ends all connections, also those in use: the member is gone, hangs, or is not to be read from any more. */
+  /** Ends all connections, also those in use: the member is gone, hangs, or must not be read from any more. */
   close(reason: LaneBroken): void {
     this.#closed = reason;
     for (const connection of this.#ready) connection.end(reason);

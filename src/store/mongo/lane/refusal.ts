@@ -4,14 +4,16 @@ import type { Credentials } from './scram.ts';
 
 const MECHANISMS: ReadonlySet<string> = new Set(['DEFAULT', 'SCRAM-SHA-1', 'SCRAM-SHA-256']);
 
-/** Why reads cannot take the lane with these options of the driver, so that it goes on alone; null when they can. */
+/**
+ * Why reads cannot use the lane with these options of the driver, so that the driver reads alone. Null when they can.
+ */
 export function whyNoLane(options: MongoOptions, slots: Slots): string | null {
   const { credentials, readPreference, hosts } = options;
   if (!slots.keepPlace) return 'this runtime has no WebAssembly, whose memory grows in its place';
   if (options.loadBalanced) return 'it is behind a load balancer';
   if (options.proxyHost) return 'it is reached through a SOCKS proxy';
   if (hosts.some((host) => host.socketPath !== undefined)) return 'it is reached over a Unix socket';
-  // A lane of its own would have to choose members by these as the driver does.
+  // The lane would have to choose members by these as the driver does.
   if (isChoosy(readPreference)) return 'the read preference has tags, hedged reads or a bound on staleness';
   if (!credentials) return null;
   if (!MECHANISMS.has(credentials.mechanism))

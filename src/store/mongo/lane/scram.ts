@@ -3,14 +3,14 @@ import { promisify } from 'node:util';
 import { Binary } from '../../bson.ts';
 import { LaneBroken } from './message.ts';
 
-/** Runs a command on the connection that authenticates, and gives the reply's document. */
+/** Runs a command on the connection being authenticated. Resolves with the reply's document. */
 export type Run = (command: Readonly<Record<string, unknown>>) => Promise<Readonly<Record<string, unknown>>>;
 
 export interface Credentials {
   readonly username: string;
   readonly password: string;
   readonly source: string;
-  /** `DEFAULT`: the best that the server has for this user. */
+  /** `DEFAULT`: the strongest mechanism that the server has for this user. */
   readonly mechanism: string;
 }
 
@@ -24,8 +24,9 @@ const FEWEST_ITERATIONS = 4096;
 const derive = promisify(pbkdf2);
 
 /**
- * SCRAM (RFC 5802, RFC 7677) without channel binding, as MongoDB speaks it. One instance for all connections with the same
- * credentials: deriving the salted password takes some 10 ms of a core, and members of a replica set share the salt.
+ * SCRAM (RFC 5802, RFC 7677) without channel binding, as MongoDB uses it. One instance serves all connections with the
+ * same credentials: deriving the salted password takes some 10 ms of a core, and members of a replica set share the
+ * salt.
  */
 export class Scram {
   readonly #credentials: Credentials;
@@ -35,13 +36,16 @@ export class Scram {
     this.#credentials = credentials;
   }
 
-  /** What `hello` is to be asked, so that `authenticate` knows what this user can do. */
+  /** The fields to add to `hello`, so that `authenticate` learns which mechanisms this user has. */
   get helloQuestion(): Readonly<Record<string, unknown>> {
     const { username, source, mechanism } = this.#credentials;
     return mechanism === 'DEFAULT' ? { saslSupportedMechs: `${source}.${username}` } : {};
   }
 
-  /** Rejects with LaneBroken when the server does not prove that it knows the password, else as `run`. */
+  /**
+   * Authenticates with `run`. Rejects with LaneBroken when the server does not prove that it knows the password, else
+   * as `run` does.
+   */
   async authenticate(run: Run, supported: unknown): Promise<void> {
     const { username, source: $db } = this.#credentials;
     const mechanism = this.#choose(supported);
@@ -91,7 +95,8 @@ export class Scram {
     const from = `${mechanism},${salt},${iterations}`;
     if (this.#salted?.from === from) return this.#salted.password;
     const { username, password } = this.#credentials;
-    // SHA-1 takes the digest of MONGODB-CR; SHA-256 the password itself, which SASLprep leaves as it is: it is ASCII.
+    // SHA-1 uses the digest of MONGODB-CR. SHA-256 uses the password itself: SASLprep leaves it unchanged because it
+    // is ASCII.
     const secret =
       mechanism === 'SCRAM-SHA-256'
         ? password

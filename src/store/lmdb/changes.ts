@@ -4,10 +4,10 @@ import type { Commits } from './commits.ts';
 import type { Database } from './tables.ts';
 import type { Change, Changed } from '../store.ts';
 
-/** What one transaction takes at most: about 10 ms of the event loop. The others wait and share the next flush. */
+/** The most changes in one transaction: about 10 ms of the event loop. The others wait and share the next flush. */
 const TRANSACTION_CHANGES = 256;
 
-/** A change on its way. */
+/** A change that waits for its transaction. */
 interface Wanted {
   readonly key: Key;
   readonly change: Change;
@@ -15,12 +15,12 @@ interface Wanted {
   readonly reject: (reason: unknown) => void;
 }
 
-/** What became of a change inside the transaction: an outcome to be told once that is on disk. */
+/** The outcome of a change inside the transaction. It is reported once the transaction is on disk. */
 type Outcome = { readonly changed: Changed } | { readonly refused: unknown };
 
 /**
- * Changes records in bounded transactions. Each looks at its record inside the transaction, which holds the lock of the
- * file: another process may write to it, too. Changes that wait share a transaction, and so its flush.
+ * Changes records in bounded transactions. Each change reads its record inside the transaction, which holds the lock
+ * of the file, because another process may write to it too. Changes that wait share a transaction, and so its flush.
  */
 export class LmdbChanges {
   readonly #table: Database;
@@ -41,14 +41,14 @@ export class LmdbChanges {
     });
   }
 
-  /** Resolves when nothing is being changed. */
+  /** Resolves when no change is under way. */
   async idle(): Promise<void> {
     await this.#running;
   }
 
-  /** Never rejects: what fails is told to those whose changes it was about. */
+  /** Never rejects: a failure goes to the callers whose changes failed. */
   async #run(): Promise<void> {
-    await Promise.resolve(); // those asked for in the same turn come along
+    await Promise.resolve(); // changes requested in the same turn join in
     while (this.#waiting.length > 0) {
       const wanted = this.#waiting.splice(0, TRANSACTION_CHANGES);
       try {
@@ -67,7 +67,7 @@ export class LmdbChanges {
     try {
       after = change(before);
     } catch (refused) {
-      return { refused }; // the others of this transaction have nothing to do with it
+      return { refused }; // the other changes of this transaction are not affected
     }
     if (after === 'keep') return { changed: { before, after: before } };
     if (after !== null) this.#table.putSync(key, after);

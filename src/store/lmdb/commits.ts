@@ -3,22 +3,22 @@ import type { LmdbFailure } from './failures.ts';
 /** The transactions of an lmdb environment. */
 export interface Transactions {
   /**
-   * Runs `action` in a write transaction, which is undone when it throws; resolves when committed. Without lmdb's
-   * overlapping syncs that is after both syncs, of the pages and of the meta page.
+   * Runs `action` in a write transaction, which is undone when `action` throws. Resolves when committed. Without
+   * lmdb's overlapping syncs, that is after both syncs: of the pages and of the meta page.
    */
   childTransaction<T>(action: () => T): Promise<T>;
 }
 
 export interface CommitOptions {
-  /** Throws when the file can take nothing: closed, or lost. Called before each transaction. */
+  /** Throws when the file cannot be written: closed, or lost. Called before each transaction. */
   readonly check: () => void;
-  /** What the failure of a transaction is told as. */
+  /** Translates the failure of a transaction for the callers. */
   readonly faultOf: (error: unknown) => Promise<unknown>;
-  /** Called when a transaction could not begin: lmdb keeps its lock then, and no other one ever begins. */
+  /** Called when a transaction could not begin: lmdb then keeps its lock, and no other transaction ever begins. */
   readonly onLost: (failure: LmdbFailure) => void;
 }
 
-/** A transaction that is under way. */
+/** The transaction under way. */
 interface Attempt {
   hasBegun: boolean;
   failure: LmdbFailure | null;
@@ -27,8 +27,8 @@ interface Attempt {
 }
 
 /**
- * The write transactions of the file, one after the other, each on disk before the next one begins: so it is known
- * what a failed commit was about.
+ * The write transactions of the file, one after another. Each is on disk before the next one begins, so it is known
+ * which transaction a failed commit belongs to.
  */
 export class Commits {
   readonly #transactions: Transactions;
@@ -42,21 +42,21 @@ export class Commits {
   }
 
   /**
-   * Runs `action`, which must be synchronous, in a write transaction when its turn comes; resolves with what it returns
-   * once that is on disk. Rejects with what the failure is told as; nothing is written then.
+   * Runs `action`, which must be synchronous, in a write transaction when its turn comes. Resolves with the result
+   * once the transaction is on disk. Rejects with the error that `faultOf` returns; nothing is written then.
    */
   run<T>(action: () => T): Promise<T> {
     const result = this.#last.then(() => this.#commit(action));
-    this.#last = result.catch(() => undefined); // its caller meets the failure; the next one has nothing to do with it
+    this.#last = result.catch(() => undefined); // only its own caller meets a failure
     return result;
   }
 
-  /** Resolves when everything asked for so far is done. */
+  /** Resolves when everything requested so far is done. */
   async idle(): Promise<void> {
     await this.#last;
   }
 
-  /** Takes down why the transaction under way fails (see hearFailures). */
+  /** Records why the transaction under way fails (see hearFailures). */
   failed(failure: LmdbFailure): void {
     const attempt = this.#underWay;
     if (attempt) attempt.failure = failure;

@@ -7,20 +7,23 @@ import { codeOf } from './failures.ts';
 const MAP_FULL = -30792;
 const { ENOSPC, EDQUOT, EFBIG, EIO } = constants.errno;
 const NO_SPACE: ReadonlySet<number> = new Set([ENOSPC, EDQUOT, EFBIG, MAP_FULL]);
-/** Less free space than this after a short write, and the disk is full. */
+/** After a short write, the disk counts as full when less than this is free. Bytes. */
 const FULL_BELOW = 1024 * 1024;
 
 /**
- * What a failed commit is told as: AppError `insufficient-storage` when there is no space, else `store-unavailable`.
- * LMDB says EIO for a write that was cut short, and a full disk cuts the first write that does not fit: so `directory`
- * is asked for its free space.
+ * Translates the error of a failed commit: to AppError `insufficient-storage` when there is no space, else to
+ * `store-unavailable`. LMDB reports EIO for a write that was cut short, and a full disk cuts the first write that does
+ * not fit. So the free space of `directory` is checked.
  */
 export async function commitFault(error: unknown, directory: string): Promise<unknown> {
   const isFull = codeOf(error) === EIO && (await freeBytes(directory)) < FULL_BELOW;
   return isFull ? diskFull(error) : storeFault(error);
 }
 
-/** An error of LMDB, which has a number for a code, as AppError; any other (our own mistake) as it is. */
+/**
+ * Translates an error of LMDB, which has a number as its code, to AppError. Returns any other error (a programming
+ * error) as it is.
+ */
 export function storeFault(error: unknown): unknown {
   const code = codeOf(error);
   if (code === null) return error;
@@ -33,7 +36,10 @@ function diskFull(cause: unknown): AppError {
   });
 }
 
-/** Free space for those who are not root; Infinity when that cannot be told, as then the disk is not known to be full. */
+/**
+ * Free space for users other than root, in bytes. Infinity when it cannot be determined: the disk is then not known to
+ * be full.
+ */
 function freeBytes(directory: string): Promise<number> {
   return statfs(directory).then(
     ({ bavail, bsize }) => bavail * bsize,

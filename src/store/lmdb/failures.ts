@@ -1,11 +1,14 @@
 import { constants } from 'node:os';
 import { getSystemErrorName } from 'node:util';
 
-/** What lmdb's native part reports of a write transaction: done, visible, or its callbacks are to be called. Others are errors. */
+/**
+ * What lmdb's native part reports of a write transaction: done, visible, or call its callbacks. Other numbers are
+ * errors.
+ */
 const REPORTS: ReadonlySet<number> = new Set([0, 1, 2]);
 const VISIBLE = 1;
 
-/** LMDB's own codes (lmdb.h) that a transaction may fail with. */
+/** LMDB's own error codes (lmdb.h) that a transaction may fail with. */
 const NAMES: Readonly<Record<number, string>> = {
   [-30797]: 'MDB_PAGE_NOTFOUND: a page is missing, the file is damaged',
   [-30796]: 'MDB_CORRUPTED: the file is damaged',
@@ -16,7 +19,7 @@ const NAMES: Readonly<Record<number, string>> = {
 };
 const PANIC = -30795;
 
-/** Why LMDB did not begin or commit a transaction; `code` is its own, below zero, or the system's. */
+/** Why LMDB did not begin or commit a transaction. `code` is LMDB's own (below zero) or the system's. */
 export class LmdbFailure extends Error {
   override readonly name = 'LmdbFailure';
   readonly code: number;
@@ -27,14 +30,14 @@ export class LmdbFailure extends Error {
   }
 }
 
-/** The number of an error of LMDB; null when it is another one. */
+/** The number of an LMDB error. Null for any other error. */
 export function codeOf(error: unknown): number | null {
   return error instanceof Error && 'code' in error && typeof error.code === 'number' ? error.code : null;
 }
 
 /**
- * Whether LMDB refuses everything from here on, in this process only. A look meets it as EINVAL, because its snapshot could not
- * be renewed; why not, the text alone says.
+ * Whether LMDB refuses everything from now on, in this process only. A look gets EINVAL because its snapshot could not
+ * be renewed; only the text tells why.
  */
 export function isPanic(error: unknown): error is Error {
   const code = codeOf(error);
@@ -49,10 +52,11 @@ interface Environment {
 }
 
 /**
- * Tells how write transactions of a root database of lmdb fail, before lmdb's JavaScript hears of it. By itself that prints the
- * error with its stack to stderr, tells nobody when a transaction cannot begin (its promise never settles), and has LMDB
- * format a panic, which overflows a buffer when done several times (`mdb_strerror` adds each text to the one before).
- * `tell` is called before the transaction's promise rejects, if it does. Knows lmdb 3.5.6.
+ * Reports the failures of write transactions of a root database of lmdb, before lmdb's JavaScript learns of them. lmdb
+ * itself prints the error with its stack to stderr. It tells no caller when a transaction cannot begin (its promise
+ * never settles). It also has LMDB format a panic, which overflows a buffer when done several times (`mdb_strerror`
+ * appends each text to the one before). `tell` is called before the transaction's promise rejects, if it does. Written
+ * for lmdb 3.5.6.
  */
 export function hearFailures(root: object, tell: (failure: LmdbFailure) => void): void {
   const environment = 'env' in root ? root.env : null;
@@ -62,9 +66,9 @@ export function hearFailures(root: object, tell: (failure: LmdbFailure) => void)
     startWriting(address, (status) => {
       if (REPORTS.has(status)) return report(status);
       tell(new LmdbFailure(status));
-      return report(VISIBLE); // settles what is committed, and rejects what failed
+      return report(VISIBLE); // settles what is committed, rejects what failed
     });
-  Object.defineProperty(environment, 'startWriting', { value: heard }); // its class has it read-only
+  Object.defineProperty(environment, 'startWriting', { value: heard }); // its class makes it read-only
 }
 
 function isEnvironment(value: unknown): value is Environment {

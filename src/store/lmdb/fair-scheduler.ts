@@ -1,4 +1,4 @@
-/** How long looks may follow one another before other work of the process gets its turn. */
+/** How long looks may run in a row before other work of the process gets its turn. */
 const TURN_MILLISECONDS = 4;
 
 interface Turn {
@@ -7,11 +7,12 @@ interface Turn {
 }
 
 /**
- * Turns: looks at an embedded store are synchronous, and nothing slows a fast reader down but the event loop itself. So
- * looks queue up and run from setImmediate: after at most 4 ms (plus the look that is under way) the loop goes on to
- * sockets and timers. Those that a client waits for and those of streams under way, which are patient, take turns while there
- * are both, and each kind is served first come first served: a page waits for the pages before it and as many looks of
- * streams, though hundreds of streams fill their sockets' buffers, and pages keep no stream from going on.
+ * Turns: looks at an embedded store are synchronous, and only the event loop itself slows a fast reader down. So looks
+ * queue up and run from setImmediate. After at most 4 ms (plus the look under way) the loop continues with sockets and
+ * timers. Looks of two kinds take turns while there are both: urgent ones that a client waits for, and patient ones of
+ * streams under way. Each kind is served first come, first served. So a page waits for the pages before it and as many
+ * looks of streams, even when hundreds of streams fill their sockets' buffers. Pages do not keep streams from going
+ * on.
  */
 export class Turns {
   readonly #urgent: Turn[] = [];
@@ -25,7 +26,10 @@ export class Turns {
     this.#now = now;
   }
 
-  /** The result of `look`, taken when its turn comes. Rejects with the signal's reason when that is aborted by then. */
+  /**
+   * Runs `look` when its turn comes and resolves with its result. Rejects with the signal's reason when the signal is
+   * aborted by then.
+   */
   take<T>(look: () => T, signal: AbortSignal, patient = false): Promise<T> {
     return new Promise((resolve, reject) => {
       const run = (): void => {

@@ -2,21 +2,21 @@ import type { Slot, Slots } from '../slots.ts';
 import type { Size } from '../store.ts';
 import type { RowSink } from './tables.ts';
 
-/** The head of a row as an element of a BSON array: type document, an empty name, NUL. */
+/** The head of a row as an element of a BSON array: the type document, an empty name, NUL. */
 const DOCUMENT = 0x03;
 const HEAD_BYTES = 2;
 
-/** What a row is expected to be before any was seen; items as generated have 205 bytes. */
+/** Expected size of a row in bytes before any was seen. Generated items have 205 bytes. */
 const FIRST_GUESS = 256;
 
 /**
- * How large rows are, as learnt from those seen: slots are taken to fit, so that few have to grow. Rows of the latest
- * batches count most.
+ * The size of rows, learnt from those seen. Slots are taken to fit, so that few have to grow. Recent batches count
+ * most.
  */
 export class RowSize {
   #mean = FIRST_GUESS;
 
-  /** A slot's size for a batch, with an eighth to spare. */
+  /** The size of the slot for a batch in bytes, with an eighth to spare. */
   slotFor({ rows, bytes }: Size): number {
     return Math.ceil(Math.min(rows * this.#mean * 1.125, bytes + this.#mean));
   }
@@ -26,12 +26,12 @@ export class RowSize {
   }
 }
 
-/** Fills a slot with rows until the wanted size is reached; rows that come afterwards are left out. */
+/** Fills a slot with rows until the requested size is reached. Ignores rows that come afterwards. */
 export class Filler implements RowSink {
   slot: Slot;
   rows = 0;
   length = 0;
-  /** Where the last row's document begins. */
+  /** Byte offset of the last row's document. */
   lastAt = 0;
   readonly #slots: Slots;
   readonly #size: Size;
@@ -41,7 +41,7 @@ export class Filler implements RowSink {
     this.#slots = slots;
     this.#size = size;
     this.slot = slots.take(expected.slotFor(size));
-    this.#view = this.slot.bytes(); // taken right before the look, which nothing interrupts; see grow
+    this.#view = this.slot.bytes(); // taken right before the look, which nothing interrupts; see #grow
   }
 
   get full(): boolean {
@@ -63,7 +63,7 @@ export class Filler implements RowSink {
   #grow(needed: number): void {
     const larger = this.#slots.take(Math.max(needed, 2 * this.slot.capacity));
     const view = larger.bytes();
-    view.set(this.slot.bytes(this.length)); // a fresh view: to take a slot may have detached the old one
+    view.set(this.slot.bytes(this.length)); // a fresh view: `take` may have detached the old one
     this.slot.release();
     this.slot = larger;
     this.#view = view;

@@ -2,18 +2,18 @@ import { keyRow } from './row.ts';
 import type { KeyedRow } from './row.ts';
 import type { InsertResult, OnConflict } from '../store.ts';
 
-/** What became of a row: `refused` because its id was there. */
+/** The outcome of a row. `refused`: its id already exists. */
 export type Outcome = 'written' | 'skipped' | 'refused';
 
-/** A row to be written, and the insert that wants it. */
+/** A row to write, and the insert that it belongs to. */
 export interface Step {
   readonly insert: LmdbInsert;
   readonly row: KeyedRow;
-  /** The row's place in the call. */
+  /** The row's index in the call. */
   readonly index: number;
 }
 
-/** One call of `insert` under way: its rows may take several transactions. */
+/** One call of `insert` under way. Its rows may take several transactions. */
 export class LmdbInsert {
   readonly onConflict: OnConflict;
   readonly result: Promise<InsertResult>;
@@ -44,12 +44,12 @@ export class LmdbInsert {
     return this.#failed || this.#noted === this.#steps.length;
   }
 
-  /** The next rows that are not yet on disk, at most so many. */
+  /** The next rows that are not on disk yet, at most `most`. */
   stepsLeft(most: number): readonly Step[] {
     return this.#steps.slice(this.#noted, this.#noted + most);
   }
 
-  /** Takes down what became of the next row, now that it is on disk; the last one resolves the call. */
+  /** Records the outcome of the next row, which is on disk now. The last row resolves the call. */
   note(index: number, outcome: Outcome): void {
     this.#noted++;
     if (outcome === 'written') this.#written++;

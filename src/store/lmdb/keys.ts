@@ -11,26 +11,28 @@ import {
 } from '../decimal.ts';
 
 /**
- * Keys: byte strings whose order as bytes is the order of the BSON values they stand for, so that a store which knows
- * only bytes keeps items as MongoDB does. A key is the rank of the value's type, then the value:
+ * Keys: byte strings that sort like the BSON values they stand for. A store that knows only bytes can thus order items
+ * as MongoDB does. A key is the rank of the value's type, then the value:
  *
  * | value | rank | bytes |
  * |---|---|---|
- * | number (double, int32, int64) | 10 | 8: the nearest double, made sortable; 2: what an int64 is more or less than it |
- * | Decimal128 that is none of these | 10 | 10: as the highest of these below it; FE; 2: the place of its first digit; 17: its digits |
+ * | number (double, int32, int64) | 10 | 8: the nearest double, made sortable; 2: an int64's difference from it |
+ * | Decimal128 that is none of these | 10 | 10: as the highest of these below it; FE; 2: the place of its first digit;
+ * 17: its digits |
  * | string | 15 | UTF-8, each NUL followed by FF; closed by two NUL |
  * | UUID (binary of subtype 4) | 30 | 16 |
  * | ObjectId | 35 | 12 |
  *
  * Ranks are those of MongoDB's `canonicalizeBSONType`. NaN is below all numbers: its double is eight zeros.
  *
- * Keys joined are ordered by the first, then the second: no key begins with another one, but for a Decimal128's, which
- * begins with that of the number below it. Behind a key stands a rank, all of which are below FE, so the Decimal128 comes
- * behind whatever has the number's own key. Files of format 1 have no Decimal128; their keys are the same.
+ * Joined keys are ordered by the first key, then by the second. No key is a prefix of another, with one exception: a
+ * Decimal128's key begins with the key of the number below it. A key is followed by a rank, and all ranks are below
+ * FE, so the Decimal128 comes after everything with the number's own key. Files of format 1 have no Decimal128; their
+ * keys are the same.
  */
 export type Key = Uint8Array;
 
-/** A BSON value where it stands: its type byte and its bytes, as in BSON (bsonspec.org). */
+/** A BSON value in place: its type byte and its bytes, as in BSON (bsonspec.org). */
 export interface Value {
   readonly type: number;
   readonly bytes: Uint8Array;
@@ -52,19 +54,25 @@ const UUID_BYTES = 16;
 const OBJECT_ID_BYTES = 12;
 const DECIMAL128_BYTES = 16;
 
-/** Below and above every key, and what begins with a joined key: no rank is 0 or 255. */
+/** Below and above every key and everything that begins with a joined key: no rank is 0 or 255. */
 export const LOWEST: Key = Uint8Array.of(0);
 export const HIGHEST: Key = Uint8Array.of(255);
 
-/** Every number's key has this many bytes, so that what follows it in a joined key is found without reading it. */
+/**
+ * Length of every number's key, so that what follows it in a joined key is found without reading it. DECIMAL_MARK
+ * tells the exception.
+ */
 export const NUMBER_KEY_BYTES = 11;
-/** But that of a Decimal128 that has none of these goes on with this byte, and has so many more with it. */
+/**
+ * The key of a Decimal128 that equals none of these numbers continues with this byte. The continuation has
+ * DECIMAL_KEY_BYTES bytes, including the mark.
+ */
 export const DECIMAL_MARK = 0xfe;
 export const DECIMAL_KEY_BYTES = 20;
-/** Behind a number's key: above that key with whatever rank behind it, below that of any higher number. */
+/** Appended to a number's key: above that key followed by any rank, below the key of any higher number. */
 export const ABOVE_IDS: Key = Uint8Array.of(0xfd);
 
-/** The key of a value; null for a type that has none here, or bytes that are no such value. */
+/** The key of a value. Null for a type that has no key here, or for bytes that are not a value of the type. */
 export function keyOfValue(value: Value): Key | null {
   const { bytes } = value;
   switch (value.type) {
@@ -91,7 +99,7 @@ export function numberKey(value: number): Key {
   return sortable(value, 0);
 }
 
-/** The key of a Decimal128: that of another number when it is the same one. */
+/** The key of a Decimal128. It equals the key of another number of the same value. */
 export function decimalKey(value: Decimal128): Key {
   const text = value.toString();
   const decimal = parseDecimal(text);
@@ -105,7 +113,7 @@ export function decimalKey(value: Decimal128): Key {
 export function stringKey(utf8: Uint8Array): Key {
   let nuls = 0;
   for (const byte of utf8) if (byte === 0) nuls++;
-  const key = new Uint8Array(1 + utf8.length + nuls + 2); // ends in the two NUL that a new array has anyway
+  const key = new Uint8Array(1 + utf8.length + nuls + 2); // a new array already has the two closing NULs
   key[0] = RANK.string;
   if (nuls === 0) {
     key.set(utf8, 1);
@@ -119,14 +127,14 @@ export function stringKey(utf8: Uint8Array): Key {
   return key;
 }
 
-/** The value of an int32, a double or an int64 as a double (the nearest one). */
+/** The value of an int32, a double or an int64, as the nearest double. */
 export function numberOf({ type, bytes }: Value): number {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
   if (type === BSON_TYPE.int32) return view.getInt32(0, true);
   return type === BSON_TYPE.double ? view.getFloat64(0, true) : Number(view.getBigInt64(0, true));
 }
 
-/** Keys one behind the other: ordered by the first, then by the second, ... */
+/** Concatenates keys. The result is ordered by the first, then by the second, and so on. */
 export function joinKeys(...keys: readonly Key[]): Key {
   const joined = new Uint8Array(keys.reduce((size, key) => size + key.length, 0));
   let at = 0;
@@ -137,12 +145,15 @@ export function joinKeys(...keys: readonly Key[]): Key {
   return joined;
 }
 
-/** Negative, 0 or positive, as the first key is below, the same or above: the order LMDB has, too. */
+/**
+ * Returns a negative number, 0 or a positive number when the first key is below, equal to or above the second. LMDB
+ * uses the same order.
+ */
 export function compareKeys(a: Key, b: Key): number {
   return Buffer.compare(a, b);
 }
 
-/** The highest double or int64 that is not above a number, which may be -Infinity: then `value` is below all numbers. */
+/** The highest double or int64 that is not above a number. It may be -Infinity: `value` is then below all numbers. */
 function floorOf(decimal: Decimal): { readonly value: Decimal; readonly key: Key } {
   const whole = wholeBelow(decimal);
   if (whole !== null) return { value: wholeNumber(whole), key: int64Key(whole) };
@@ -157,10 +168,13 @@ function floorOf(decimal: Decimal): { readonly value: Decimal; readonly key: Key
 const BELOW_ALL: Decimal = { mantissa: -1n, exponent: 10_000 };
 const SAFE = 2n ** 53n;
 
-/** The highest whole number that is not above a number, where int64 tell more apart than doubles; else null. */
+/**
+ * The highest whole number that is not above a number, in the range where int64 values are finer than doubles. Else
+ * null.
+ */
 function wholeBelow({ mantissa, exponent }: Decimal): bigint | null {
   const place = digitsOf(mantissa) + exponent;
-  if (place < 16 || place > 19) return null; // doubles have all whole numbers there, and int64 none
+  if (place < 16 || place > 19) return null; // doubles have all whole numbers below, and int64 none above
   const scale = 10n ** BigInt(Math.abs(exponent));
   const whole = exponent >= 0 ? mantissa * scale : mantissa / scale - (mantissa < 0n ? 1n : 0n);
   const isInt64 = whole === BigInt.asIntN(64, whole);
@@ -168,8 +182,8 @@ function wholeBelow({ mantissa, exponent }: Decimal): bigint | null {
 }
 
 /**
- * The place of the first digit, and the digits of a finite Decimal128, two in a byte: ordered as numbers of one sign are.
- * Those below 0 have all bits turned.
+ * The place of the first digit, and the digits of a finite Decimal128, two per byte. They sort like numbers of one
+ * sign. All bits are inverted for numbers below 0.
  */
 function digitKey({ mantissa, exponent }: Decimal): Key {
   const key = new Uint8Array(DECIMAL_KEY_BYTES);
@@ -188,7 +202,8 @@ function digitKey({ mantissa, exponent }: Decimal): Key {
 function keyOfNumber(value: Value): Key {
   const nearest = numberOf(value);
   if (value.type !== BSON_TYPE.int64 || Number.isSafeInteger(nearest)) return sortable(nearest, 0);
-  // Beyond 2^53 several int64 share one nearest double: what is left (at most 512 either way) tells them apart.
+  // Beyond 2^53 several int64 values share one nearest double. The remainder (at most 512 either way) tells them
+  // apart.
   return int64Key(new DataView(value.bytes.buffer, value.bytes.byteOffset, 8).getBigInt64(0, true));
 }
 
@@ -202,9 +217,9 @@ function sortable(double: number, remainder: number): Key {
   const view = new DataView(key.buffer);
   key[0] = RANK.number;
   if (Number.isNaN(double)) return key;
-  view.setFloat64(1, double + 0); // + 0 makes 0 of -0
+  view.setFloat64(1, double + 0); // + 0 turns -0 into 0
   const first = view.getInt32(1);
-  // IEEE 754 doubles are ordered like integers of sign and magnitude: turn them into unsigned ones.
+  // IEEE 754 doubles are ordered like sign-and-magnitude integers. Convert them to unsigned integers.
   view.setInt32(1, first < 0 ? ~first : first ^ 0x8000_0000);
   if (first < 0) view.setInt32(5, ~view.getInt32(5));
   view.setUint16(9, 0x8000 + remainder);

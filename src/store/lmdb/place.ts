@@ -1,7 +1,7 @@
 import { mkdir, open, rm, stat, writeFile, type FileHandle } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 
-/** As much as a new store needs at first. */
+/** The space that a new store needs at first. */
 const PROBE = Buffer.alloc(64 * 1024);
 
 /** An LMDB file begins with two pages of this size or more, each with a head of 24 bytes, the magic and a version. */
@@ -10,22 +10,23 @@ const MAGIC_AT = 24;
 const MAGIC = 0xbeefc0de;
 const VERSION_AT = 28;
 const VERSION = 2;
-/** What else such a page says, in the layout of 64 bits (MDB_meta in mdb.c). */
+/** Further fields of such a page, in the 64-bit layout (MDB_meta in mdb.c). */
 const PAGE_BYTES_AT = 48;
 const LAST_PAGE_AT = 144;
 const TRANSACTION_AT = 152;
 const META_BYTES = 160;
-/** The last pages of a file may be free, and then they may never have been written. */
+/** The last pages of a file may be free, and may then never have been written. */
 const SPARE_PAGES = 256;
 
 /**
- * Looks whether a store can be in this place, before lmdb does: when opening fails, lmdb uses memory it has freed, which
- * may end the process without a word. Rejects with an Error that says what is wrong.
+ * Checks whether a store can be opened in this place, before lmdb tries. When opening fails, lmdb uses memory that it
+ * has freed, which may end the process without a message. Rejects with an Error that says what is wrong.
  */
 export async function checkPlace(directory: string, file: string): Promise<void> {
   const path = join(directory, file);
   await makeDirectory(resolve(directory)).catch(notWritable);
-  // A store that is there may be opened on a full disk: it can be read. Without its lock file it would meet SIGBUS.
+  // An existing store may be opened on a full disk, because it can still be read. Without its lock file it would cause
+  // a SIGBUS.
   const sizes = await Promise.all([sizeOf(path), sizeOf(`${path}-lock`)]).catch(notWritable);
   if (sizes.includes(0)) await probe(join(directory, `.${file}.${process.pid}`)).catch(notWritable);
   const fault = await faultOf(path, sizes[0]).catch(messageOf);
@@ -36,18 +37,21 @@ export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-/** As `mkdir` with `recursive: true`, which Node never ends where a file system makes no directories (/proc/a). */
+/**
+ * Like `mkdir` with `recursive: true`, which in Node never returns where a file system cannot make directories
+ * (/proc/a).
+ */
 async function makeDirectory(directory: string): Promise<void> {
   if (await isDirectory(directory)) return;
   if (dirname(directory) !== directory) await makeDirectory(dirname(directory));
   try {
     await mkdir(directory);
   } catch (error) {
-    if (!(await isDirectory(directory))) throw error; // else another process was faster
+    if (!(await isDirectory(directory))) throw error; // else another process created it first
   }
 }
 
-/** False when nothing is there. */
+/** False when nothing exists there. Throws an Error when something other than a directory does. */
 async function isDirectory(path: string): Promise<boolean> {
   const found = await unlessMissing(stat(path));
   if (found && !found.isDirectory()) throw new Error(`${path} is no directory`);
@@ -62,7 +66,7 @@ async function probe(path: string): Promise<void> {
   }
 }
 
-/** What is wrong with a file; null when nothing is, or it is empty. */
+/** What is wrong with a file. Null when nothing is, or when it is empty. */
 async function faultOf(path: string, size: number): Promise<string | null> {
   if (size === 0) return null;
   const file = await open(path, 'r+');
@@ -76,7 +80,7 @@ async function faultOf(path: string, size: number): Promise<string | null> {
     const latest =
       second.readBigUInt64LE(TRANSACTION_AT) > first.readBigUInt64LE(TRANSACTION_AT) ? second : first;
     const wanted = (Number(latest.readBigUInt64LE(LAST_PAGE_AT)) + 1) * pageBytes;
-    const { size: bytes } = await file.stat(); // afterwards: another process may be writing, and it writes pages first
+    const { size: bytes } = await file.stat(); // read last: another process may be writing, and it writes pages first
     return bytes < wanted - SPARE_PAGES * pageBytes
       ? `it is cut short: it has ${bytes} bytes, expected about ${wanted}. Restore it from a copy`
       : null;
@@ -85,13 +89,13 @@ async function faultOf(path: string, size: number): Promise<string | null> {
   }
 }
 
-/** A page's head and what LMDB says of the file in it (MDB_meta). Zeros where the file has ended. */
+/** A page's head and LMDB's description of the file in it (MDB_meta). Zeros beyond the end of the file. */
 async function metaAt(file: FileHandle, at: number): Promise<Buffer> {
   const { buffer } = await file.read(Buffer.alloc(META_BYTES), 0, META_BYTES, at);
   return buffer;
 }
 
-/** 0 when there is no such file. */
+/** The size of a file in bytes. 0 when it does not exist. */
 async function sizeOf(path: string): Promise<number> {
   return (await unlessMissing(stat(path)))?.size ?? 0;
 }

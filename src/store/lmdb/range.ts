@@ -15,22 +15,24 @@ import type { Bookmark } from '../bookmark.ts';
 import { hasPriceRange, stretchesOf, type End, type Stretch } from '../price-range.ts';
 import type { From, Plan } from '../store.ts';
 
-/** Where in the file rows of a plan are: between `start` and `end`, both exclusive, in the direction of reading. */
+/**
+ * Where the rows of a plan are in the file: between `start` and `end`, both exclusive, in the direction of reading.
+ */
 export interface Range {
   readonly table: 'items' | IndexName;
-  /** How many bytes of the table's keys stand before the id, but for a price that has a longer key: see keys.ts. */
+  /** Number of bytes in the table's keys before the id. A price may have a longer key: see keys.ts. */
   readonly prefix: number;
   readonly start: Key;
   readonly end: Key;
   readonly reverse: boolean;
-  /** Only rows of these prices; absent: all. */
+  /** Only rows whose price is a double, or only the others. Absent: all rows. */
   readonly only?: Stretch['only'];
 }
 
 /**
- * The ranges of a plan's rows behind a bookmark, in the order they are to be read; none when no row can be in them. It is
- * one but for a range of prices that has several stretches: see price-range.ts. A bookmark before the plan's first
- * row reads from the first row on. AppError `invalid-cursor` when the bookmark is of a kind that no row here has.
+ * The ranges of a plan's rows after a bookmark, in the order to read them. Empty when they cannot hold a row. There is
+ * one range, except for a price range of several stretches: see price-range.ts. A bookmark before the plan's first row
+ * starts at the first row. Throws AppError `invalid-cursor` when the bookmark has a type that no row here has.
  */
 export function rangesOf(plan: Plan, after: From['after']): readonly Range[] {
   const category = plan.category === undefined ? new Uint8Array(0) : keyOfCategory(plan.category);
@@ -88,7 +90,9 @@ function isBefore(key: Key, other: Key, reverse: boolean): boolean {
   return reverse ? order > 0 : order < 0;
 }
 
-/** Below a key and above every key that is below it: keys are prefix-free, and those of one type end alike. */
+/**
+ * A key below the given key and above every other key below it. Keys are prefix-free, and those of one type end alike.
+ */
 function justBelow(key: Key): Key {
   const last = key[key.length - 1] ?? 0;
   const before = key.subarray(0, -1);

@@ -11,10 +11,13 @@ import type { Turns } from './fair-scheduler.ts';
 import type { Slots } from '../slots.ts';
 import type { Count, From, Plan, Size } from '../store.ts';
 
-/** Entries passed over in one look: 3 to 8 ms. More are done in several, with turns for others between. */
+/** Entries to pass over in one look: 3 to 8 ms. More take several looks, with turns for others in between. */
 const SKIP_AT_ONCE = 40_000;
 
-/** The same in the table of rows, whose entries are larger: about 2 ms. And where each row is looked at: about 3 ms. */
+/**
+ * The same for the table of rows, whose entries are larger: about 2 ms. LOOKED_AT_ONCE is for ranges where each row is
+ * read: about 3 ms.
+ */
 const SPLIT_AT_ONCE = 10_000;
 const LOOKED_AT_ONCE = 2_000;
 
@@ -23,8 +26,8 @@ const BY_ID: Ordered = { order: 'id' };
 
 /**
  * Reads batches. A look (positioning, copying the rows into a slot, closing the cursor) is one synchronous piece of
- * work: no cursor or transaction lives across an await, where it would keep every page of its snapshot from reuse and
- * make the file grow.
+ * work. No cursor or transaction lives across an await: it would keep every page of its snapshot from reuse and make
+ * the file grow.
  */
 export class LmdbReader {
   readonly #tables: Tables;
@@ -35,8 +38,8 @@ export class LmdbReader {
   readonly #expected = new RowSize();
 
   /**
-   * `rows` is the table that has the rows themselves; only items are also found by indexes. `begin` is called at the
-   * start of each look, and throws when there is nothing to look at any more.
+   * `rows` is the table that holds the rows themselves. Only items also have indexes. `begin` is called at the start
+   * of each look, and throws when the store can no longer be read.
    */
   constructor(
     tables: Tables,
@@ -71,7 +74,7 @@ export class LmdbReader {
     return await this.#turns.take(() => this.#look(plan, ranges, skip, size), signal, size.patient);
   }
 
-  /** See ItemStore.get. A lookup takes some microseconds: no turn is waited for. */
+  /** See ItemStore.get. A lookup takes some microseconds, so it does not wait for a turn. */
   async get(id: Bookmark, signal: AbortSignal): Promise<Batch | null> {
     signal.throwIfAborted();
     const key = keyOfId(id);
@@ -85,7 +88,7 @@ export class LmdbReader {
     );
   }
 
-  /** How many rows a plan has, counted in the index; at least so many once `isLate` says so. */
+  /** The number of rows of a plan, counted in the index. Stops with `atLeast` once `isLate` returns true. */
   async count(plan: Plan, isLate: () => boolean, signal: AbortSignal): Promise<Count> {
     let rows = 0;
     for (const range of rangesOf(plan, undefined)) {
@@ -97,8 +100,9 @@ export class LmdbReader {
   }
 
   /**
-   * Passes over rows of a range, at most so many, and no more once `isLate` says so: how many they were, and what is left of
-   * the range, null when it has ended. A step that finds the end is halved, again and again, until the last row is found.
+   * Passes over at most `most` rows of a range, and stops once `isLate` returns true. Returns how many it passed, and
+   * what is left of the range: null when the range has ended. A step that reaches the end is halved, again and again,
+   * until the last row is found.
    */
   async #pass(
     range: Range,
@@ -125,7 +129,10 @@ export class LmdbReader {
     return { rows, rest };
   }
 
-  /** See ItemStore.split: `rows` is how many the plan has. Counted in the keys, so parts are equal but for what changes. */
+  /**
+   * See ItemStore.split. `rows` is the number of rows in the plan. Counts keys, so parts are equal except for changes
+   * meanwhile.
+   */
   async split(plan: Plan, parts: number, rows: number, signal: AbortSignal): Promise<Bookmark[]> {
     const ids: Bookmark[] = [];
     let range = rangesOf(plan, undefined)[0] ?? null;
@@ -150,14 +157,14 @@ export class LmdbReader {
   #look(plan: Plan, ranges: readonly Range[], skip: number, size: Size): Batch {
     this.#begin();
     return this.#fill(size, (filler) => {
-      // What is skipped is in the first range: see mustPass.
+      // Skipped rows are all in the first range: see mustPass.
       const more = ranges.some((range, n) => this.#copyRows(range, n === 0 ? skip : 0, filler));
       this.#expected.learn(filler.rows, filler.length);
       return batchOf(filler, plan, more);
     });
   }
 
-  /** What `make` makes of a slot to be filled; the slot is given back when that is no batch. */
+  /** Calls `make` with a slot to fill. Releases the slot when `make` returns no batch. */
   #fill<T extends Batch | null>(size: Size, make: (filler: Filler) => T): T {
     const filler = new Filler(this.#slots, size, this.#expected);
     let batch: T | null = null;
@@ -169,7 +176,7 @@ export class LmdbReader {
     }
   }
 
-  /** Copies rows until the filler is full or the range ends; whether there are rows behind the last one. */
+  /** Copies rows until the filler is full or the range ends. Returns whether rows follow the last one. */
   #copyRows(range: Range, skip: number, filler: Filler): boolean {
     const { found } = this.#tables;
     const byIndex = range.table !== 'items';
@@ -190,7 +197,7 @@ export class LmdbReader {
     }
   }
 
-  /** The key `skip` entries behind the range's start; null when the range has fewer. */
+  /** The key `skip` entries after the range's start. Null when the range has fewer. */
   #keyBehind(range: Range, skip: number): Key | null {
     this.#begin();
     this.#tables.prefix = 0;
@@ -203,14 +210,14 @@ export class LmdbReader {
     }
   }
 
-  /** The same of a range that not all entries belong to. */
+  /** The same for a range that only some of its entries belong to. */
   #matchBehind(range: Range, only: NonNullable<Range['only']>, skip: number): Key | null {
     const { found } = this.#tables;
     const steps = this.#steps(range, 0, false);
     try {
       for (let left = skip; steps.next().done !== true;) {
         const key = found.copied();
-        found.copy(key, range.prefix, key.length); // one value's price: a double's key, or that of the same number
+        found.copy(key, range.prefix, key.length); // one price: a double's key, or that of the same number
         if (this.#isOf(only, null) && --left === 0) return key;
       }
       return null;
@@ -219,7 +226,7 @@ export class LmdbReader {
     }
   }
 
-  /** Whether the row of the id found has a price of these. `sink` is whose rows are met otherwise. */
+  /** Whether the price of the row found has the type of `only`. `sink` is restored afterwards. */
   #isOf(only: NonNullable<Range['only']>, sink: RowSink | null): boolean {
     let isDouble = false;
     this.#tables.sink = { row: (document) => (isDouble = isPricedInDoubles(document)) };
@@ -236,7 +243,10 @@ export class LmdbReader {
   }
 }
 
-/** Whether rows are passed over before a look: too many for one, or not all in its first range, or to be looked at. */
+/**
+ * Whether to pass over rows before a look: they are too many for one look, may go beyond its first range, or must be
+ * read.
+ */
 function mustPass(first: Range, others: readonly Range[], skip: number): boolean {
   return skip > SKIP_AT_ONCE || (skip > 0 && (others.length > 0 || first.only !== undefined));
 }

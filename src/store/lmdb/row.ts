@@ -4,23 +4,29 @@ import { AppError } from '../../errors.ts';
 import { BSON_TYPE, NUMBER_KEY_BYTES, joinKeys, keyOfValue, numberOf, stringKey } from './keys.ts';
 import type { Key, Value } from './keys.ts';
 
-/** What LMDB takes for an id and a category. With it the longest key, (category, price, id), has 1,041 of 1,978 bytes. */
+/**
+ * The longest id and category that this store accepts, in bytes. The longest key, (category, price, id), then has
+ * 1,041 of 1,978 bytes.
+ */
 const LONGEST_STRING = 256;
-/** MongoDB's limit, so that what one store takes the other takes. */
+/** MongoDB's limit, so that both stores accept the same rows. Bytes. */
 const LARGEST_ROW = 16 * 1024 * 1024;
 
-/** A row on its way into the store: the document and the keys under which it is found. */
+/** A row to be written: the document and the keys under which it is found. */
 export interface KeyedRow {
   readonly document: Uint8Array;
   readonly id: Key;
   readonly byPrice: Key;
   readonly byCategory: Key;
   readonly byCategoryPrice: Key;
-  /** Whether its price has a key that files of format 1 do not have. */
+  /** Whether its price has a key that does not exist in files of format 1. */
   readonly hasDecimalKey: boolean;
 }
 
-/** A row's keys; a text when the store refuses it: what was expected and what came. */
+/**
+ * A row with its keys. Returns a text instead, with what was expected and what was found, when the store refuses the
+ * row.
+ */
 export function keyRow(document: Uint8Array): KeyedRow | string {
   if (document.length > LARGEST_ROW) return `a row has at most ${LARGEST_ROW} bytes, got ${document.length}`;
   const values = fieldsOf(document, ['_id', 'category', 'price']);
@@ -46,7 +52,7 @@ export function keyOfCategory(category: string): Key {
   return stringKey(Buffer.from(category));
 }
 
-/** The id's key of a bookmark; null when no row of this store can have that id. */
+/** The key of a bookmark's id. Null when no row of this store can have that id. */
 export function keyOfId(bookmark: Bookmark): Key | null {
   const values = fieldsOf(bookmark, ['_id']);
   const key = typeof values === 'string' ? values : idKey(values[0]);
@@ -54,8 +60,8 @@ export function keyOfId(bookmark: Bookmark): Key | null {
 }
 
 /**
- * The keys of a bookmark in the given fields, joined. Bookmarks come from clients, in cursors. AppError
- * `invalid-cursor` when a field is missing or of a kind that no row here has: the bookmark is of another store.
+ * The keys of a bookmark's given fields, joined. Bookmarks come from clients, in cursors. Throws AppError
+ * `invalid-cursor` when a field is missing or has a type that no row here has: the bookmark is from another store.
  */
 export function keyOfBookmark(bookmark: Bookmark, fields: readonly (keyof typeof EXPECTED)[]): Key {
   const values = fieldsOf(bookmark, fields);
@@ -112,7 +118,7 @@ const NUMBERS: ReadonlySet<number> = new Set([
   BSON_TYPE.decimal128,
 ]);
 
-/** Whether a row's price is a double; throws when the row cannot be read, which it could when it was written. */
+/** Whether a row's price is a double. Throws when the row cannot be read, although it could when it was written. */
 export function isPricedInDoubles(row: Uint8Array): boolean {
   const values = fieldsOf(row, ['price']);
   if (typeof values === 'string') throw new Error(`a stored row cannot be read: ${values}`);
@@ -120,12 +126,12 @@ export function isPricedInDoubles(row: Uint8Array): boolean {
 }
 
 function tooLong({ type, bytes }: Value): string | null {
-  const length = bytes.length - 5; // a BSON string is a length of 4 bytes, the text, NUL
+  const length = bytes.length - 5; // a BSON string: 4 bytes of length, the text, NUL
   if (type !== BSON_TYPE.string || length <= LONGEST_STRING) return null;
   return `has ${length} bytes, expected at most ${LONGEST_STRING}`;
 }
 
-/** The values of the named fields (the first of each name); a text when the bytes are no BSON document. */
+/** The values of the named fields (the first of each name). A text instead when the bytes are not a BSON document. */
 function fieldsOf(document: Uint8Array, names: readonly string[]): (Value | undefined)[] | string {
   let elements;
   try {
@@ -133,7 +139,7 @@ function fieldsOf(document: Uint8Array, names: readonly string[]): (Value | unde
   } catch (error) {
     return `the bytes are no BSON document: ${error instanceof Error ? error.message : String(error)}`;
   }
-  // Of the bytes behind the document nobody would know; as part of a batch they would break it.
+  // Bytes after the document would go unnoticed here, and would break a batch that contains them.
   const size = new DataView(document.buffer, document.byteOffset).getInt32(0, true);
   if (size !== document.length) return `the BSON document says ${size} bytes, got ${document.length}`;
   const buffer = Buffer.from(document.buffer, document.byteOffset, document.length);

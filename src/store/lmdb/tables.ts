@@ -1,11 +1,11 @@
 import { DECIMAL_KEY_BYTES, DECIMAL_MARK } from './keys.ts';
 import type { Key } from './keys.ts';
 
-/** The databases of the file, by the names under which it knows them. */
+/** The databases of the file, by their names in it. */
 export const NAMES = {
   /** id -> BSON document */
   items: 'items',
-  /** Indexes: an entry's key ends in the key of the id and has no value. */
+  /** Indexes: an entry's key ends with the key of the id, and its value is empty. */
   byPrice: 'items by price, id',
   byCategory: 'items by category, id',
   byCategoryPrice: 'items by category, price, id',
@@ -19,14 +19,14 @@ export const NAMES = {
 
 export type IndexName = 'byPrice' | 'byCategory' | 'byCategoryPrice';
 
-/** What is used of an lmdb database. */
+/** The methods of an lmdb database that are used here. */
 export interface Database {
   getRange(options: RangeOptions): Iterable<unknown>;
-  /** Undefined when there is none. Of items, users and exports: true, and the sink has the row. */
+  /** Undefined when there is no such key. For items, users and exports: true, and the sink receives the row. */
   get(key: Key | KeyScratch): unknown;
-  /** A copy of the value; undefined when there is none. */
+  /** A copy of the value. Undefined when there is no such key. */
   getBinary(key: Key): Uint8Array | undefined;
-  /** In a write transaction. False when `noOverwrite` kept what is there. */
+  /** Must be called in a write transaction. False when `noOverwrite` kept an existing value. */
   putSync(key: Key, value: Uint8Array, options?: { readonly noOverwrite: boolean }): boolean;
   removeSync(key: Key): boolean;
 }
@@ -35,14 +35,14 @@ export interface RangeOptions {
   readonly start: Key;
   readonly end: Key;
   readonly reverse: boolean;
-  /** Not the entry of `start` itself. */
+  /** Excludes the entry of `start` itself. */
   readonly exclusiveStart: boolean;
-  /** How many entries to pass over: they are counted in the index, no row is touched. */
+  /** Number of entries to pass over. They are counted in the index, without touching rows. */
   readonly offset: number;
   readonly values: boolean;
 }
 
-/** How a database is to be opened: how its keys are written and read, and what becomes of its values. */
+/** How to open a database: how its keys are written and read, and what is done with its values. */
 export interface DatabaseShape {
   readonly keyEncoder: {
     writeKey(key: Key | KeyScratch, target: Uint8Array, start: number): number;
@@ -51,12 +51,15 @@ export interface DatabaseShape {
   readonly encoder?: { encode(row: Uint8Array): Uint8Array; decode(bytes: Uint8Array): true };
 }
 
-/** Takes rows as they are met; `document` is a view of memory that the next row will be in. */
+/** Receives rows as they are read. `document` is a view of memory that the next row overwrites. */
 export interface RowSink {
   row(document: Uint8Array): void;
 }
 
-/** A key used again and again, on its way from an index entry to the item: an array for each would cost more than the lookup. */
+/**
+ * A key buffer that is reused on the way from an index entry to the item. A new array for each would cost more than
+ * the lookup.
+ */
 export class KeyScratch {
   readonly bytes = new Uint8Array(2048);
   length = 0;
@@ -65,19 +68,19 @@ export class KeyScratch {
     return this.bytes.slice(0, this.length);
   }
 
-  /** By a loop: keys are short, and `set` needs a view first. */
+  /** Uses a loop: keys are short, and `set` would need a view first. */
   copy(from: Uint8Array, start: number, end: number): void {
     this.length = end - start;
     for (let at = start, to = 0; at < end; at++, to++) this.bytes[to] = from[at] ?? 0;
   }
 }
 
-/** Rows up to this size share views. */
+/** Rows up to this size in bytes share views. */
 const LARGEST_SHARED = 4096;
 
 /**
- * Views of lmdb's buffer for all values, which claims to be as long as the value: it is far longer, so that copying it
- * as a whole throws. Rows have few different lengths, so views are kept by length: to make one for each row would cost
+ * Views of lmdb's buffer for all values. That buffer claims to be as long as the value but is far longer, so copying
+ * all of it throws. Rows have few different lengths, so views are kept by length: making one for each row would cost
  * as much as copying the row.
  */
 class ValueViews {
@@ -96,8 +99,8 @@ class ValueViews {
 }
 
 /**
- * The databases, and the three registers of a look at them. A look is synchronous, so they are never used by two: who
- * looks sets `sink` and `prefix` first.
+ * The databases, and the three registers of a look at them: `sink`, `prefix` and `found`. A look is synchronous, so
+ * two looks never use them at once. Each look sets `sink` and `prefix` first.
  */
 export class Tables {
   readonly items: Database;
@@ -107,9 +110,9 @@ export class Tables {
   readonly users: Database;
   readonly exports: Database;
   readonly meta: Database;
-  /** Where the rows go that are met in `items`, `users` and `exports`. */
+  /** Receives the rows read from `items`, `users` and `exports`. */
   sink: RowSink | null = null;
-  /** How many bytes of a key go before the part that `found` wants; null when nobody wants keys. */
+  /** Number of bytes of a key before the part that `found` keeps. Null when keys are not needed. */
   prefix: number | null = null;
   readonly found = new KeyScratch();
 
@@ -119,7 +122,7 @@ export class Tables {
       readKey: (source: Uint8Array, start: number, end: number): void => {
         if (this.prefix === null) return;
         const at = start + this.prefix;
-        // Behind the prefix stands the id, or the rest of a price's longer key before it.
+        // The prefix is followed by the id, or by the rest of a longer price key and then the id.
         this.found.copy(
           source,
           this.prefix > 0 && source[at] === DECIMAL_MARK ? at + DECIMAL_KEY_BYTES : at,

@@ -6,7 +6,9 @@ import type { KeyedRow } from './row.ts';
 import type { Database, IndexName, Tables } from './tables.ts';
 import type { InsertResult, OnConflict } from '../store.ts';
 
-/** What one transaction takes at most: it holds the event loop for 10 ms or so, and the file's only write lock. */
+/**
+ * The most rows and bytes in one transaction. It holds the event loop for about 10 ms, and the file's only write lock.
+ */
 const TRANSACTION_ROWS = 512;
 const TRANSACTION_BYTES = 4 * 1024 * 1024;
 
@@ -15,20 +17,20 @@ const IF_NEW = { noOverwrite: true };
 const NO_VALUE = new Uint8Array(0);
 const COUNT_KEY = Buffer.from('items');
 
-/** Where the file says of itself what it is. */
+/** The key of the file's own format. */
 export const FORMAT_KEY = Buffer.from('format');
 /**
- * What it says; another one when keys or databases change their meaning. A file is of the first format until a price has a
- * Decimal128's key, which programs that know only the first one would take for something else.
+ * The formats of a file. A new one is needed when keys or databases change their meaning. A file has the first format
+ * until a price has a Decimal128's key, which programs that know only the first format would misread.
  */
 export const FORMATS = { first: 'sluice items 1', decimals: 'sluice items 2' } as const;
 
 /**
- * Writes rows in bounded transactions, each on disk before the next one begins. Rows of inserts that wait share a
+ * Writes rows in bounded transactions. Each is on disk before the next one begins. Rows of inserts that wait share a
  * transaction, and so its flush.
  *
- * What is there already is looked up inside the transaction, which holds the lock of the file: another process may
- * write to it, too.
+ * Existing rows are looked up inside the transaction, which holds the lock of the file, because another process may
+ * write to it too.
  */
 export class LmdbWriter {
   readonly #tables: Tables;
@@ -37,14 +39,14 @@ export class LmdbWriter {
   #queue: LmdbInsert[] = [];
   #running: Promise<void> = Promise.resolve();
 
-  /** `transactionRows`: rows of one transaction, 512 by default. */
+  /** `transactionRows`: rows per transaction, 512 by default. */
   constructor(tables: Tables, commits: Pick<Commits, 'run'>, transactionRows: number = TRANSACTION_ROWS) {
     this.#tables = tables;
     this.#commits = commits;
     this.#transactionRows = transactionRows;
   }
 
-  /** See ItemStore.insert. The documents must not change until it resolves. */
+  /** See ItemStore.insert. The documents must not change until the promise resolves. */
   insert(documents: readonly Uint8Array[], onConflict: OnConflict): Promise<InsertResult> {
     const insert = new LmdbInsert(documents, onConflict);
     if (insert.isDone) return insert.result;
@@ -53,7 +55,7 @@ export class LmdbWriter {
     return insert.result;
   }
 
-  /** Resolves when nothing is being written. */
+  /** Resolves when no write is under way. */
   async idle(): Promise<void> {
     while (this.#queue.length > 0) await this.#running;
   }
@@ -110,7 +112,7 @@ export class LmdbWriter {
       meta.putSync(FORMAT_KEY, format);
   }
 
-  /** Removes the index entries of the row that is about to be replaced, as far as they change. */
+  /** Removes the changed index entries of a row that is about to be replaced. */
   #unlink(row: KeyedRow): void {
     const document = this.#tables.items.getBinary(row.id);
     const old = document && keyRow(document);
@@ -120,13 +122,13 @@ export class LmdbWriter {
   }
 }
 
-/** How many items the store has, as counted by the transactions that wrote them. */
+/** The number of items in the store, as counted by the transactions that wrote them. */
 export function itemCount(meta: Pick<Database, 'getBinary'>): number {
   const bytes = meta.getBinary(COUNT_KEY);
   return bytes ? new DataView(bytes.buffer, bytes.byteOffset).getFloat64(0) : 0;
 }
 
-/** A count as it is stored. */
+/** A count in its stored form. */
 export function countBytes(count: number): Uint8Array {
   const bytes = new Uint8Array(8);
   new DataView(bytes.buffer).setFloat64(0, count);

@@ -44,7 +44,7 @@ export function exactValue(double: number): Decimal {
   return normalized(BigInt(whole) * 5n ** BigInt(halvings), -halvings);
 }
 
-/** A whole number. */
+/** A whole number as a Decimal. */
 export function wholeNumber(value: bigint): Decimal {
   return normalized(value, 0);
 }

@@ -107,7 +107,8 @@ class LmdbStore implements Store {
       count: (...call) => this.#told(this.#count(items, ...call)),
       split: (...call) => this.#told(this.#split(items, ...call)),
       identity: () => Promise.resolve(undefined),
-      // An open transaction would keep a state, and with it every page from reuse: the file would grow for that long.
+      // An open transaction would keep its state, and so prevent the reuse of every page: the file would grow while it
+      // is open.
       pointInTime: () => Promise.resolve(null),
       insert: (...call) => this.#writer.insert(...call),
     };

@@ -21,7 +21,10 @@ export interface Readers<R extends RowReader> {
   readonly streams: StreamReader;
 }
 
-/** Makes the readers of a collection. Each batch of a stream passes the memory budget within the retries. */
+/**
+ * Makes the readers of a collection. All reads of streams go through the memory budget, and all except `begin` are
+ * retried.
+ */
 export function createReaders<R extends RowReader>(
   rows: R,
   slots: Pick<Slots, 'held'>,

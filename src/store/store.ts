@@ -112,9 +112,9 @@ export interface InsertResult {
 export interface RowReader {
   read(plan: Plan, from: From, size: Size, signal: AbortSignal): Promise<Batch>;
   /**
-   * Resolves when the index or collection scan that produced a batch (`readBy`) is proved to hold every row exactly
-   * once, now, after the batch was read. Only then is the batch proved complete. Rejects as `read` does. (MongoDB: the
-   * index was not replaced by a partial index of the same name, and no row has an array in an indexed field.)
+   * Resolves when what a batch was read by (`readBy`, such as an index) is proved to hold every row exactly once, also
+   * now, after the batch was read. Only then is the batch proved complete. Rejects as `read` does. (MongoDB: the index
+   * was not replaced by a partial index of the same name, and no row has an array in an indexed field.)
    */
   confirm(batch: Pick<Batch, 'readBy'>, plan: Plan, signal: AbortSignal): Promise<void>;
   /** The row whose `_id` equals the bookmark's, as a batch of one row. Null when there is none. */

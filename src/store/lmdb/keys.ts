@@ -17,8 +17,7 @@ import {
  * | value | rank | bytes |
  * |---|---|---|
  * | number (double, int32, int64) | 10 | 8: the nearest double, made sortable; 2: an int64's difference from it |
- * | Decimal128 that is none of these | 10 | 10: as the highest of these below it; FE; 2: the place of its first digit;
- * 17: its digits |
+ * | other Decimal128 | 10 | 10: as the highest of these below it; FE; 2: place of the first digit; 17: digits |
  * | string | 15 | UTF-8, each NUL followed by FF; closed by two NUL |
  * | UUID (binary of subtype 4) | 30 | 16 |
  * | ObjectId | 35 | 12 |

@@ -33,6 +33,7 @@ export async function checkPlace(directory: string, file: string): Promise<void>
   if (fault !== null) throw new Error(`${path} cannot be opened as the embedded store: ${fault}`);
 }
 
+/** The message of an error. Anything else that was thrown, as text. */
 export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }

@@ -11,13 +11,10 @@ import type { Turns } from './fair-scheduler.ts';
 import type { Slots } from '../slots.ts';
 import type { Count, From, Plan, Size } from '../store.ts';
 
-/** Entries to pass over in one look: 3 to 8 ms. More take several looks, with turns for others in between. */
+/** Entries to pass over in one look: 3 to 8 ms. More take several looks, with turns for others between them. */
 const SKIP_AT_ONCE = 40_000;
 
-/**
- * The same for the table of rows, whose entries are larger: about 2 ms. LOOKED_AT_ONCE is for ranges where each row is
- * read: about 3 ms.
- */
+/** The same in the table of rows, whose entries are larger: about 2 ms. And where each row is read: about 3 ms. */
 const SPLIT_AT_ONCE = 10_000;
 const LOOKED_AT_ONCE = 2_000;
 
@@ -39,7 +36,7 @@ export class LmdbReader {
 
   /**
    * `rows` is the table that holds the rows themselves. Only items also have indexes. `begin` is called at the start
-   * of each look, and throws when the store can no longer be read.
+   * of each look. It throws when the store can no longer be read.
    */
   constructor(
     tables: Tables,
@@ -100,9 +97,8 @@ export class LmdbReader {
   }
 
   /**
-   * Passes over at most `most` rows of a range, and stops once `isLate` returns true. Returns how many it passed, and
-   * what is left of the range: null when the range has ended. A step that reaches the end is halved, again and again,
-   * until the last row is found.
+   * Passes over at most `most` rows of a range and stops once `isLate` returns true. Returns how many it passed, and
+   * the rest of the range (null: it has ended). A step that reaches the end is halved until the last row is found.
    */
   async #pass(
     range: Range,
@@ -129,10 +125,7 @@ export class LmdbReader {
     return { rows, rest };
   }
 
-  /**
-   * See ItemStore.split. `rows` is the number of rows in the plan. Counts keys, so parts are equal except for changes
-   * meanwhile.
-   */
+  /** See ItemStore.split. `rows` is the size of the plan. Counts keys: parts are equal except for later changes. */
   async split(plan: Plan, parts: number, rows: number, signal: AbortSignal): Promise<Bookmark[]> {
     const ids: Bookmark[] = [];
     let range = rangesOf(plan, undefined)[0] ?? null;
@@ -226,7 +219,7 @@ export class LmdbReader {
     }
   }
 
-  /** Whether the price of the row found has the type of `only`. `sink` is restored afterwards. */
+  /** Whether the price of the row found has the type of `only`. `sink` is the sink to restore afterwards. */
   #isOf(only: NonNullable<Range['only']>, sink: RowSink | null): boolean {
     let isDouble = false;
     this.#tables.sink = { row: (document) => (isDouble = isPricedInDoubles(document)) };
@@ -243,10 +236,7 @@ export class LmdbReader {
   }
 }
 
-/**
- * Whether to pass over rows before a look: they are too many for one look, may go beyond its first range, or must be
- * read.
- */
+/** Whether to pass over rows before a look: too many for one, or not all in its first range, or rows must be read. */
 function mustPass(first: Range, others: readonly Range[], skip: number): boolean {
   return skip > SKIP_AT_ONCE || (skip > 0 && (others.length > 0 || first.only !== undefined));
 }

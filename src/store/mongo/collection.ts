@@ -110,6 +110,7 @@ export async function ensureCollection(
   return made;
 }
 
+/** The layout of a collection, from its `listCollections` description and the indexes that were found. */
 export function layoutOf(
   description: Document,
   found: FoundIndexes,

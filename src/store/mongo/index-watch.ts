@@ -73,8 +73,8 @@ export class Watch {
   }
 
   /**
-   * Begins a look at an index when the last look is too old, else returns null. The read runs at the same time, and
-   * then awaits the look.
+   * Begins or joins a look at an index when the last look is too old, else returns null. The read runs at the same
+   * time, and then awaits the look.
    */
   recent(role: IndexRole): Promise<void> | null {
     return role === 'id' ? null : this.#looks.recent(role, RECENT_MS);
@@ -82,7 +82,7 @@ export class Watch {
 
   /**
    * Rejects unless an index is still the one that the rows were read by (`spec`) and holds every row exactly once.
-   * Rejects with `collection-replaced` unless the collection still has this identity.
+   * With an `identity`, also rejects with `collection-replaced` when the collection no longer has it.
    */
   async confirm(
     role: IndexRole,

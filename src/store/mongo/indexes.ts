@@ -33,6 +33,7 @@ const FAULTS: readonly { readonly option: string; readonly says: string }[] = [
 /** Only reads of rows wait for a member to catch up. A secondary might not know yet what was just created. */
 const FRESH = { readPreference: 'primaryPreferred' } as const;
 
+/** Reads the indexes of a collection (`listIndexes`). Rejects as MongoConnection.run does. */
 export async function readIndexes(connection: MongoConnection, collection: string): Promise<FoundIndexes> {
   const reply = await connection.run({ listIndexes: collection, cursor: { batchSize: 1_000 } }, FRESH);
   const all = (reply.cursor as { firstBatch: IndexInfo[] }).firstBatch;
@@ -44,10 +45,12 @@ export async function readIndexes(connection: MongoConnection, collection: strin
   return { clustered: all.some((index) => index.clustered === true), byRole };
 }
 
+/** The roles without an index. */
 export function missingIndexes({ byRole }: FoundIndexes): IndexRole[] {
   return ROLES.filter((role) => byRole[role].length === 0);
 }
 
+/** The name of each role's index. Empty for a role without one. */
 export function roleNames({ byRole }: FoundIndexes): Record<IndexRole, string> {
   return mapRoles((role) => byRole[role][0]?.name ?? '');
 }

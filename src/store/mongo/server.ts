@@ -13,6 +13,7 @@ export interface ServerKind {
   readonly warnings: readonly string[];
 }
 
+/** Asks the server what it is (`hello`). Rejects as MongoConnection.run does. */
 export async function describeServer(connection: MongoConnection): Promise<ServerKind> {
   const hello = await connection.run({ hello: 1 });
   const isSharded = hello.msg === 'isdbgrid';

@@ -4,6 +4,7 @@ import type { PointInTime } from '../store.ts';
 import type { MongoConnection } from './connection.ts';
 import { snapshotFault } from './errors.ts';
 
+/** A BSON timestamp as 64 bits: seconds (`t`) in the upper half, the increment (`i`) in the lower half. */
 export function pointInTimeOf({ t, i }: Timestamp): PointInTime {
   return (BigInt(t) << 32n) | BigInt(i);
 }

@@ -1,4 +1,4 @@
-/** Runs work, at most `most` at a time; what comes while so much is under way waits for its turn. */
+/** Returns a function that runs work, at most `most` at a time. Further work waits for its turn. */
 export function atOnce(most: number): <R>(work: () => Promise<R>) => Promise<R> {
   const waiting: (() => void)[] = [];
   let underWay = 0;
@@ -10,7 +10,7 @@ export function atOnce(most: number): <R>(work: () => Promise<R>) => Promise<R> 
     } finally {
       const next = waiting.shift();
       if (next)
-        next(); // takes this place
+        next(); // takes over this place
       else underWay--;
     }
   };

@@ -3,27 +3,31 @@ import { orRelease, type Batch } from '../store/batch.ts';
 import type { Bookmark } from '../store/bookmark.ts';
 import type { ChainReader, Plan, Size } from '../store/store.ts';
 
-/** What a batch aims at while the reader is fast: large enough to cost little each, small enough to hold two a stream. */
+/**
+ * The target size of a batch while the reader is fast: large enough that a batch costs little, small enough that a
+ * stream can hold two. Bytes.
+ */
 const TARGET_BYTES = 768 * 1024;
 const MOST_ROWS = 16_384;
 
-/** The size of a stream's first batch: small, so that the first row leaves at once. What follows lets others go first. */
+/** The size of a stream's first batch: small, so that the first row leaves at once. Later reads let others go first. */
 export const FIRST_BATCH: Size = { rows: 250, bytes: TARGET_BYTES };
 
-/** The size of the first batch of a chain of at most so many rows. */
+/** The size of the first batch of a chain of at most `rows` rows. */
 export function firstSize(rows: number): Size {
   return { ...FIRST_BATCH, rows: Math.min(FIRST_BATCH.rows, rows) };
 }
 
 /**
- * Keyset chain: the batches of a plan from `first` on, each read from the bookmark of the one before, the next one
- * on its way while the caller works on this one. Between two reads nothing is open in the store. No batch is older than
- * the first: a row that has not changed since then is in the batch where it belongs, whoever is asked for that. All are of
- * the first one's collection. A batch is yielded when the store has confirmed, after it was read, what it was read by: so
- * neither the end nor any place in between is reached with rows missing.
+ * Keyset chain: the batches of a plan from `first` on. Each batch is read from the bookmark of the one before, and the
+ * next batch is already being read while the caller works on this one. Between two reads nothing is open in the store.
+ * No batch is older than the first: a row that has not changed since then is in the batch where it belongs, whichever
+ * member of the store answers. All batches are of the first one's collection. After each read the store confirms what
+ * the batch was read by, and only then is the batch yielded. So neither the end nor any place in between is reached
+ * with rows missing.
  *
- * `rows` bounds how many rows come, those of `first` included. Each batch yielded belongs to the caller, who releases
- * it; `first` too, once it was yielded. Rejects with what `read` rejects with, or the signal's reason.
+ * `rows` limits the number of rows, including those of `first`. The caller owns each batch that was yielded, also
+ * `first`, and releases it. Rejects with what `read` or `confirm` rejects with, or with the signal's reason.
  */
 export async function* chain(
   items: ChainReader,
@@ -42,9 +46,10 @@ export async function* chain(
         batch.more && batch.last && left > 0
           ? items.read(rest, { after: batch.last }, sizeAfter(batch, left), signal)
           : null;
-      // Its failure is met at the await below; until then nobody waits for it, which Node would call unhandled.
+      // The await below handles a failure. Until then nobody awaits the promise, which Node would report as unhandled.
       ahead?.catch(() => undefined);
-      // A read asks in a later turn of the microtask queue. The caller's work would be before it, and they would never overlap.
+      // A read sends its request in a later turn of the microtask queue. Without this turn the caller's work would come
+      // first, and the two would never overlap.
       if (ahead) await turn();
       await orRelease(batch, () => items.confirm(batch, rest, signal));
       yield batch;
@@ -56,18 +61,18 @@ export async function* chain(
   } finally {
     ahead?.then(
       (unused) => unused.release(),
-      () => undefined, // the caller has left: what it would have read is nobody's concern
+      () => undefined, // the caller has left: a failure of this read concerns nobody
     );
   }
 }
 
-/** The plan for what is read behind the first batch of a chain: not older than that, and of the same collection. */
+/** The plan for reads after the first batch of a chain: not older than that batch, and of the same collection. */
 export function planBehind(plan: Plan, { asOf, identity }: Pick<Batch, 'asOf' | 'identity'>): Plan {
   const { since = asOf, identity: own = identity } = plan;
   return { ...plan, ...(since !== undefined && { since }), ...(own !== undefined && { identity: own }) };
 }
 
-/** The chain that begins behind a bookmark; `rows` bounds how many come. */
+/** The chain that begins after a bookmark. `rows` limits the number of rows. */
 export async function* chainAfter(
   items: ChainReader,
   plan: Plan,

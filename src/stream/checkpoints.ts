@@ -6,13 +6,16 @@ import type { Plan } from '../store/store.ts';
 import { controlLines, type Tally } from './control-lines.ts';
 import { crc32 } from './crc32.ts';
 
-/** A checkpoint stands at least behind so many rows, or so many milliseconds after the last one, while rows come. */
+/** While rows come, a checkpoint follows the last one after at most this many rows or milliseconds. */
 const CHECKPOINT_ROWS = 10_000;
 export const CHECKPOINT_MS = 5_000;
-/** And about so many bytes: readers hold what is not proved yet. */
+/** And after about this many bytes, because readers hold the rows that are not proved yet. */
 const CHECKPOINT_BYTES = 16 * 1024 * 1024;
 
-/** Rows are passed on in slices that take a reader about a second: a slow one does not wait for a batch to be through. */
+/**
+ * Rows are passed on in slices that take a reader about a second, so a slow reader need not wait for the end of a
+ * batch.
+ */
 const SLICE_MS = 1_000;
 const DUE_MS = CHECKPOINT_MS - SLICE_MS;
 const FIRST_SLICE_ROWS = 250;
@@ -20,18 +23,20 @@ const LF = 0x0a;
 
 export interface CheckpointOptions {
   readonly plan: Plan;
-  /** The cursor that continues behind a row. */
+  /** The cursor that continues after a row. */
   readonly cursorOf: (bookmark: Bookmark) => string;
-  /** The cursor of where the stream begins, which holds until a row has come; null: at its beginning. */
+  /**
+   * The cursor of the stream's start, which is valid until a row has come. Null: the stream starts at its beginning.
+   */
   readonly start: string | null;
   /** A clock in milliseconds. */
   readonly now: () => number;
 }
 
 /**
- * Puts checkpoints between the lines of another encoder: control lines that say where the rows before them end (the cursor
- * behind the last one), how many they are, and the bytes and CRC-32 of their lines, since the stream's start. A batch of no
- * rows asks for one, when rows have come since the last.
+ * Puts checkpoints between the lines of another encoder. A checkpoint is a control line that says where the rows before
+ * it end (the cursor after the last one), how many they are, and the bytes and CRC-32 of their lines, all since the
+ * stream's start. A batch without rows requests a checkpoint if rows have come since the last one.
  */
 export class CheckpointEncoder implements RowEncoder {
   readonly #lines: RowEncoder;
@@ -43,7 +48,7 @@ export class CheckpointEncoder implements RowEncoder {
   #endsInRow = false;
   #checked: { readonly rows: number; readonly bytes: number; readonly at: number };
   #sliceRows = FIRST_SLICE_ROWS;
-  /** How far in the batch its slice begins, and how far it is to go. */
+  /** Where the slice begins in the batch, and where the batch is to end. Bytes from the batch's first row. */
   #sliceAt = 0;
   #end = 0;
 
@@ -68,7 +73,8 @@ export class CheckpointEncoder implements RowEncoder {
       const now = this.#options.now();
       this.#sliceRows = rowsOfSlice(slice.rows, now - begun, this.#sliceRows);
       const unchecked = this.#rows - this.#checked.rows;
-      // Rather at a batch's end, when the next one would go over the number: to a row amid a batch one has to walk.
+      // A checkpoint at a batch's end is preferred when the next batch would exceed the number, because finding a row
+      // inside a batch means walking to it.
       const isDue =
         unchecked >= CHECKPOINT_ROWS ||
         (at === batch.length && unchecked + batch.rows > CHECKPOINT_ROWS) ||
@@ -89,12 +95,12 @@ export class CheckpointEncoder implements RowEncoder {
     this.#lines.close();
   }
 
-  /** The line that says all rows are out. */
+  /** The line that says that all rows were written. */
   end(): string {
     return controlLines.end(this.#tally());
   }
 
-  /** The line that says why no more rows come; on a line of its own, also when a row was cut. */
+  /** The line that says why no more rows come. It is on a line of its own, even when a row was cut. */
   error(problem: ProblemDocument): string {
     return `${this.#endsInRow ? '\n' : ''}${controlLines.failure(problem)}`;
   }
@@ -123,7 +129,7 @@ export class CheckpointEncoder implements RowEncoder {
   }
 }
 
-/** How many rows take a reader about SLICE_MS, when `rows` took it `ms`; never many more at once than before. */
+/** How many rows take a reader about SLICE_MS, when `rows` took it `ms`. At most four times as many as before. */
 function rowsOfSlice(rows: number, ms: number, before: number): number {
   const wanted = ms > 0 ? Math.floor((rows * SLICE_MS) / ms) : CHECKPOINT_ROWS;
   return Math.min(Math.max(1, wanted), 4 * Math.max(rows, before), CHECKPOINT_ROWS);

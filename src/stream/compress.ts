@@ -9,13 +9,13 @@ export type Coding = 'br' | 'gzip' | 'zstd';
 const { constants } = zlib;
 
 interface Codec {
-  /** For streams: fast, little memory held while a reader stalls, every write flushed. */
+  /** For streams: fast, holds little memory while a reader stalls, and flushes every write. */
   readonly stream: () => Transform;
   /** For a body in one piece. */
   readonly whole: (bytes: Uint8Array, done: zlib.CompressCallback) => void;
 }
 
-/** Node has it since 22.15, and the types of the oldest Node served here do not know it. */
+/** Node has zstd since 22.15. The types of the oldest Node supported here do not declare it. */
 const { createZstdCompress, zstdCompress } = zlib as unknown as {
   readonly createZstdCompress?: (options: object) => Transform;
   readonly zstdCompress?: (bytes: Uint8Array, options: object, done: zlib.CompressCallback) => void;
@@ -44,9 +44,10 @@ function zstdParams(level: number) {
 }
 
 /**
- * The one table of parameters. Measured on rows of 245 bytes as NDJSON, one core:
- * streams: br 1 236 MB/s at 5.4:1 (br 2 74 at 5.7, br 4 46 at 5.9), gzip 1 123 at 5.1 (gzip 6 28 at 6.2);
- * pages of 25 KB: br 4 0.39 ms at 5.4:1 (br 1 0.19 at 4.5, br 5 0.7 at 5.9), gzip 6 0.43 at 5.5.
+ * The one table of parameters. Measured on rows of 245 bytes as NDJSON, on one core:
+ * - Streams: br 1 has 236 MB/s at 5.4:1 (br 2: 74 at 5.7, br 4: 46 at 5.9), gzip 1 has 123 MB/s at 5.1 (gzip 6: 28 at
+ *   6.2).
+ * - Pages of 25 KB: br 4 takes 0.39 ms at 5.4:1 (br 1: 0.19 at 4.5, br 5: 0.7 at 5.9), gzip 6 takes 0.43 ms at 5.5.
  */
 const table: Readonly<Record<Coding, Codec | null>> = {
   br: {
@@ -67,10 +68,10 @@ const table: Readonly<Record<Coding, Codec | null>> = {
       : null,
 };
 
-/** The codings there are on this Node, the preferred one first. */
+/** The codings that are available on this Node, the preferred one first. */
 export const codings: readonly Coding[] = (['br', 'gzip', 'zstd'] as const).filter((name) => table[name]);
 
-/** `bytes` as a whole, compressed on another thread. */
+/** Compresses `bytes` as a whole on another thread. */
 export function compressBytes(coding: Coding, bytes: Uint8Array): Promise<Uint8Array> {
   return new Promise((resolve, reject) => {
     codec(coding).whole(bytes, (error, compressed) => (error ? reject(error) : resolve(compressed)));
@@ -78,8 +79,8 @@ export function compressBytes(coding: Coding, bytes: Uint8Array): Promise<Uint8A
 }
 
 /**
- * A sink that compresses into `sink`. `end` writes the last compressed byte but does not end `sink`: that is for whoever
- * made it. `fail` fails `sink` as well. An abort of `sink` frees the compressor at once.
+ * A sink that compresses into `sink`. `end` writes the last compressed byte but does not end `sink`, which is left to
+ * its owner. `fail` also fails `sink`. An abort of `sink` frees the compressor at once.
  */
 export function compress(coding: Coding, sink: Sink, schedule?: Schedule): Sink {
   return new Compressor(codec(coding).stream(), sink, schedule);

@@ -6,21 +6,21 @@ import type { Sink } from './sink.ts';
 export type Schedule = (action: () => void, ms: number) => () => void;
 
 /**
- * Input is compressed in batches of so many bytes, and each batch is flushed: a reader can decode all of its output.
+ * Input is compressed in batches of this many bytes. Each batch is flushed, so a reader can decode all of its output.
  * 32 KiB costs 15 % of brotli's ratio, 128 KiB gains 2 %.
  */
 const BATCH_BYTES = 65_536;
 /**
- * Output is gathered until it fills a chunk of the sink. What is not full by then is sent so many milliseconds after the
- * first byte of input that has not been sent. Clients pay for each chunk: the fetch of Node.js 24 reads 48.8 MB of gzip in
- * chunks of 3.4 KB in 5.0 s, and in chunks of 16 KB in 1.9 s.
+ * Output is gathered until it fills a chunk of the sink. A chunk that is not full is sent this many milliseconds after
+ * the first byte of input that has not been sent. Clients pay for each chunk: the fetch of Node.js 24 reads 48.8 MB of
+ * gzip in chunks of 3.4 KB in 5.0 s, and in chunks of 16 KB in 1.9 s.
  */
 const SEND_MS = 200;
 
 const NOTHING = Buffer.alloc(0);
 
 /**
- * While one batch is compressed on another thread the next one is filled; the writer waits when both are full. So a
+ * While one batch is compressed on another thread, the next one is filled. The writer waits when both are full. So a
  * stalled reader costs a batch, the output of another, the compressor's own memory and a chunk.
  */
 export class Compressor implements Sink {
@@ -32,12 +32,14 @@ export class Compressor implements Sink {
   private batch = NOTHING;
   private spare = NOTHING;
   private filled = 0;
-  /** Compressed bytes that wait until they fill a chunk, or are due. */
+  /** Compressed bytes that wait until they fill a chunk or are due. */
   private chunk = NOTHING;
   private gathered = 0;
-  /** Resolves (it never rejects) when the batch before is compressed and its output taken; null when there is none. */
+  /**
+   * Resolves (it never rejects) when the previous batch is compressed and its output taken. Null when there is none.
+   */
   private busy: Promise<void> | null = null;
-  /** All that was written so far is to be sent, whether it fills a chunk or not. */
+  /** Whether everything written so far is to be sent, even if it does not fill a chunk. */
   private due = false;
   private cancelTimer: (() => void) | null = null;
   private ended = false;
@@ -57,13 +59,13 @@ export class Compressor implements Sink {
     const room = BATCH_BYTES - this.filled;
     this.fill(chunk.length > room ? chunk.subarray(0, room) : chunk);
     if (chunk.length < room) return;
-    // A chunk that is larger than advised is copied before its memory changes.
+    // A chunk larger than advised is copied before its memory changes.
     const rest = chunk.length > room ? Buffer.from(chunk.subarray(room)) : null;
     const submitted = this.submit();
     return rest === null ? submitted : this.writeAfter(submitted, rest);
   }
 
-  /** With nothing left to compress: until what is under way is through, and with the sink. */
+  /** With nothing left to compress, resolves when the work under way is done and the sink has its output. */
   flush(): void | Promise<void> {
     this.assertUsable();
     this.due = true;
@@ -109,7 +111,7 @@ export class Compressor implements Sink {
     if (this.busy === null) this.sendDue();
   }
 
-  /** Hands the batch to the compressor; a promise when that has to wait for the batch before. */
+  /** Hands the batch to the compressor. Returns a promise when that has to wait for the batch before. */
   private submit(): void | Promise<void> {
     if (this.filled === 0) return;
     if (this.busy !== null) return this.submitAfter(this.busy);
@@ -122,7 +124,7 @@ export class Compressor implements Sink {
     await this.submit();
   }
 
-  /** Sends all there is, as nothing is under way. */
+  /** Sends everything there is. Called when nothing is under way. */
   private sendDue(): void {
     if (this.filled > 0) this.compressBatch();
     else if (this.gathered > 0) this.busy = this.work(() => Promise.resolve([]), true);
@@ -136,7 +138,10 @@ export class Compressor implements Sink {
     this.busy = this.work(() => this.transform.compress(bytes), this.due);
   }
 
-  /** Gathers what `make` makes, and sends full chunks, and all when it is due. Never rejects: `failure` says what went wrong. */
+  /**
+   * Gathers the output of `make`. Sends full chunks, and everything when it is due. Never rejects: `failure` holds the
+   * error.
+   */
   private async work(make: () => Promise<readonly Uint8Array[]>, isDue: boolean): Promise<void> {
     if (isDue) this.nothingIsDue();
     try {
@@ -176,7 +181,7 @@ export class Compressor implements Sink {
     this.gathered = 0;
     const full = this.sink.write(chunk);
     if (!full) return;
-    this.spare = NOTHING; // its bytes are compressed: a reader who stalls need not keep it
+    this.spare = NOTHING; // its bytes are compressed, so a stalled reader need not keep it
     await full;
   }
 
@@ -186,7 +191,7 @@ export class Compressor implements Sink {
     this.cancelTimer = null;
   }
 
-  /** Gives back all memory, and settles what waits for the compressor. */
+  /** Releases all memory, and settles the calls that wait for the compressor. */
   private readonly free = (): void => {
     this.signal.removeEventListener('abort', this.free);
     this.nothingIsDue();

@@ -1,14 +1,17 @@
 /**
- * The CRC-32 of two pieces joined, from the CRC-32 of each and the second one's length: crc32_combine of zlib 1.3.1
- * (https://github.com/madler/zlib/blob/v1.3.1/crc32.c). A CRC is a polynomial over GF(2), the lowest power in the highest
- * bit; bytes that follow multiply it by x^8 each, modulo the CRC's own polynomial.
+ * The CRC-32 of two joined pieces, from the CRC-32 of each and the length of the second: crc32_combine of zlib 1.3.1
+ * (https://github.com/madler/zlib/blob/v1.3.1/crc32.c). A CRC is a polynomial over GF(2), with the lowest power in the
+ * highest bit. Each byte that follows multiplies it by x^8, modulo the CRC's own polynomial.
  */
 const POLYNOMIAL = 0xedb88320;
 
-/** x^(2^n) modulo the polynomial, for n from 0 to 31; the powers repeat from there on, since x^(2^32-1) is 1. */
+/** x^(2^n) modulo the polynomial, for n from 0 to 31. The powers repeat from there on, since x^(2^32-1) is 1. */
 const SQUARES = squares();
 
-/** The CRC-32 of A followed by B, made of crc32(A), crc32(B) and the bytes of B. RangeError when that is no length. */
+/**
+ * The CRC-32 of A followed by B, from crc32(A), crc32(B) and the length of B in bytes. RangeError when `lengthB` is not
+ * an integer of at least 0.
+ */
 export function crc32Combine(crcA: number, crcB: number, lengthB: number): number {
   if (!Number.isSafeInteger(lengthB) || lengthB < 0)
     throw new RangeError(`a length is an integer of at least 0, got ${lengthB}`);
@@ -21,7 +24,7 @@ function powerOfBytes(bytes: number): number {
   let left = bytes;
   for (let k = 3; left > 0; k = (k + 1) & 31) {
     if (left % 2 === 1) power = multiply(SQUARES[k] ?? 0, power);
-    left = Math.floor(left / 2); // lengths go beyond 32 bits, which shifts do not
+    left = Math.floor(left / 2); // lengths exceed 32 bits, shifts cannot
   }
   return power;
 }

@@ -1,13 +1,13 @@
 import type { Transform } from 'node:stream';
 
 /**
- * A zlib transform that flushes after each write, as a function: bytes in, and all that it makes of them out. One call at
- * a time. zlib calls nobody back once it is destroyed, so `destroy` rejects the call that is under way.
+ * A zlib transform that flushes after each write, as a function from bytes to all of their output. One call at a time.
+ * zlib calls no callback once it is destroyed, so `destroy` rejects the call under way.
  */
 export class FlushedTransform {
   readonly #transform: Transform;
   #output: Uint8Array[] = [];
-  /** Rejects the call under way; null when there is none. */
+  /** Rejects the call under way. Null when there is none. */
   #reject: ((reason: unknown) => void) | null = null;
 
   constructor(transform: Transform) {
@@ -16,18 +16,20 @@ export class FlushedTransform {
     transform.on('error', (error) => this.#reject?.(error));
   }
 
-  /** The output of `bytes`, which must not change until then: a decoder makes all of `bytes` of it. */
+  /**
+   * Resolves to the output of `bytes`, from which a decoder restores all of `bytes`. They must not change until then.
+   */
   compress(bytes: Uint8Array): Promise<readonly Uint8Array[]> {
-    // What is pushed before this callback reaches the listener within the same turn.
+    // Output that is pushed before this callback reaches the listener within the same turn.
     return this.#call((resolve) => this.#transform.write(bytes, (error) => error ?? setImmediate(resolve)));
   }
 
-  /** The last output. */
+  /** Ends the transform and resolves to its last output. */
   end(): Promise<readonly Uint8Array[]> {
     return this.#call((resolve) => this.#transform.once('end', resolve).end());
   }
 
-  /** Gives back the memory at once, not when the garbage collector comes by. */
+  /** Releases the memory at once instead of at the next garbage collection. */
   destroy(reason: unknown): void {
     this.#transform.destroy();
     this.#reject?.(reason);

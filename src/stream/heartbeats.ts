@@ -2,8 +2,8 @@ import type { Batch } from '../store/batch.ts';
 import { settlesWithin } from './patience.ts';
 
 /**
- * The batches, and one of no rows whenever the next one does not come within `ms` milliseconds: a moment to say what is
- * due although no rows come. `empty` is that batch, which nobody has to release.
+ * Yields the batches, and `empty`, a batch without rows, whenever the next one does not come within `ms` milliseconds.
+ * The consumer can then write what is due although no rows come. Nobody has to release `empty`.
  */
 export async function* withMoments(
   batches: AsyncIterable<Batch>,
@@ -25,7 +25,7 @@ export async function* withMoments(
   } finally {
     awaited?.then(
       (unused) => unused.done !== true && unused.value.release(),
-      () => undefined, // the caller has left: what would have come is nobody's concern
+      () => undefined, // the caller has left: a failure of this batch concerns nobody
     );
     await source.return?.();
   }

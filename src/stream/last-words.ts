@@ -1,15 +1,15 @@
 import type { Sink } from './sink.ts';
 
 /**
- * Writes what a reader is to know before its stream is cut. As far as possible: the reader may be gone, and then nobody
- * is left to be told. Never rejects.
+ * Writes a message for the reader before its stream is cut. The reader may be gone, and the message is then lost. Never
+ * rejects.
  */
 export async function lastWords(sink: Sink, text: string): Promise<void> {
   try {
     await sink.write(Buffer.from(text));
     await sink.flush();
-    await sink.flush(); // a sink that works on what it flushes is through with it
+    await sink.flush(); // a sink that still processed what it flushed has finished now
   } catch {
-    // What broke the stream is told by whoever calls; that it cannot be told to the reader is no news.
+    // The caller reports what broke the stream. That the reader cannot be told is not worth a report.
   }
 }

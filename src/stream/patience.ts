@@ -1,4 +1,7 @@
-/** Whether a promise resolves within so many milliseconds. Rejects when it rejects in this time; later its owner meets that. */
+/**
+ * Whether a promise resolves within `ms` milliseconds. Rejects when the promise rejects in this time. A later rejection
+ * is left to the promise's owner.
+ */
 export async function settlesWithin(promise: Promise<void>, ms: number): Promise<boolean> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<false>((resolve) => {

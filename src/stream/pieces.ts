@@ -3,12 +3,12 @@ import * as zlib from 'node:zlib';
 import { atOnce } from './at-once.ts';
 
 /**
- * Compression in pieces: each is made of its own bytes alone, and joined they are one valid file. So a file can be gone
- * on with behind any piece without what a compressor remembered, the result is the same byte for byte, and several pieces
- * are compressed at a time, on other threads.
+ * Compression in pieces. Each piece is made of its own bytes alone, and joined pieces are one valid file. So a file can
+ * be continued after any piece without the compressor's state, the result is the same byte for byte, and several pieces
+ * are compressed at a time on other threads.
  */
 export interface PieceCodec {
-  /** What stands before the first piece and behind the last. */
+  /** The bytes before the first piece and after the last. */
   readonly head: Uint8Array;
   readonly tail: Uint8Array;
   compress(text: Uint8Array): Promise<Uint8Array>;
@@ -17,38 +17,49 @@ export interface PieceCodec {
 const { constants } = zlib;
 const NOTHING = new Uint8Array(0);
 
-/** Bytes of text in a piece at most. Measured on NDJSON: twice of it gains 0.5 % of size, and costs twice the memory. */
+/**
+ * Maximum bytes of text in a piece. Measured on NDJSON: twice as much saves 0.5 % of size and costs twice the memory.
+ */
 const PIECE_BYTES = 1 << 19;
 
-/** Pieces of all files that are compressed at a time: one core is left to the thread that answers requests. */
+/**
+ * Limits how many pieces of all files are compressed at a time. One core is left to the thread that answers requests.
+ */
 const compressing = atOnce(Math.max(1, availableParallelism() - 1));
 
-/** Quality of files, which are made once and fetched often: gzip 6, br 5 (6.4:1 and 6.5:1; streams have 5.1 and 5.4). */
+/**
+ * Quality of files, which are made once and fetched often: gzip 6, br 5 (6.4:1 and 6.5:1; streams have 5.1 and 5.4).
+ */
 const GZIP_LEVEL = 6;
 const BROTLI = {
   flush: constants.BROTLI_OPERATION_PROCESS,
   params: {
     [constants.BROTLI_PARAM_QUALITY]: 5,
-    [constants.BROTLI_PARAM_LGWIN]: 20, // 1 MiB: a piece, and what of its primer is farther away
+    [constants.BROTLI_PARAM_LGWIN]: 20, // 1 MiB holds a piece and the part of its primer that is farther away
     [constants.BROTLI_PARAM_MODE]: constants.BROTLI_MODE_TEXT,
     [constants.BROTLI_PARAM_DISABLE_LITERAL_CONTEXT_MODELING]: 1,
   },
 };
 
-/** Members of a gzip file follow one another (RFC 1952, 2.2). */
+/** A gzip file is a sequence of members (RFC 1952, 2.2), so each piece is a member. */
 const gzip: PieceCodec = { head: NOTHING, tail: NOTHING, compress: inPieces(gzipMember) };
 
 /**
- * A brotli file is one stream (RFC 7932), whose state goes on from piece to piece: the window, the last four distances,
- * the two bytes before a literal, and where the static dictionary begins. A piece must need none of it. Brotli's own way
- * for that (BROTLI_PARAM_STREAM_OFFSET) is closed in Node, so the encoder is primed with a text that makes it forget:
- * of bytes that no UTF-8 has, so that no copy reaches back into it; which ends with four copies from farther away than a
- * piece is long, so that no distance in the piece is told by one of the last four; and in which so many look-ups in the
- * dictionary fail that the encoder gives it up. Literals have no context by a parameter. What the primer became is thrown away.
- * Each piece is decoded as the only one before it is taken: what depended on anything before would not give its text.
+ * A brotli file is one stream (RFC 7932), whose state continues from piece to piece: the window, the last four
+ * distances, the two bytes before a literal, and where the static dictionary begins. A piece must need none of it. Node
+ * does not offer brotli's own option for that (BROTLI_PARAM_STREAM_OFFSET). Instead, the encoder is primed with a text
+ * that makes it forget:
+ *
+ * - The text consists of bytes that do not occur in UTF-8, so no copy reaches back into it.
+ * - It ends with four copies from farther away than a piece is long, so no distance in the piece is expressed by one of
+ *   the last four.
+ * - So many look-ups in the dictionary fail in it that the encoder stops using the dictionary.
+ *
+ * A parameter turns off the context of literals. The output for the primer is discarded. Each piece is decoded as the
+ * only piece before it is accepted: a piece that depended on anything before it would not give its text.
  */
 const br: PieceCodec = {
-  head: Buffer.of(0x67, 0x00), // the window's size (9.1), and an empty block of metadata to the byte's end (9.2)
+  head: Buffer.of(0x67, 0x00), // the window's size (9.1), and an empty metadata block up to the byte's end (9.2)
   tail: Buffer.of(3), // an empty last block
   compress: inPieces(brotliPiece),
 };
@@ -96,7 +107,7 @@ function brotliDecoded(bytes: Uint8Array): Promise<Buffer> {
   });
 }
 
-/** What a compressor makes of all that was written to it, to a whole byte. */
+/** Resolves to a compressor's output for everything written since the last flush, up to a whole byte. */
 function flushed(encoder: zlib.BrotliCompress): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];
@@ -105,7 +116,7 @@ function flushed(encoder: zlib.BrotliCompress): Promise<Buffer> {
     encoder.once('error', reject);
     encoder.flush(constants.BROTLI_OPERATION_FLUSH, () => {
       setImmediate(() => {
-        // what was made by then is given in the same turn
+        // output made until then arrives in the same turn
         encoder.off('data', take);
         encoder.off('error', reject);
         resolve(Buffer.concat(chunks));
@@ -116,7 +127,7 @@ function flushed(encoder: zlib.BrotliCompress): Promise<Buffer> {
 
 let madePrimer: Buffer | null = null;
 
-/** Bytes from 0xf8 on occur in no UTF-8. */
+/** Bytes from 0xf8 on do not occur in UTF-8. */
 function primer(): Buffer {
   if (madePrimer) return madePrimer;
   let state = 7;

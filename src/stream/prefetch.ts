@@ -1,6 +1,7 @@
 /**
- * What `work` makes of each value, in the values' order, while the next ones are worked on already: at most `depth` at a
- * time. Rejects with the first failure, after those under way have settled.
+ * Yields the results of `work` for each value, in the order of the values. While the caller takes a result, the next
+ * values are already worked on, at most `depth` at a time. Rejects with the first failure, after all work under way has
+ * settled.
  */
 export async function* ahead<T, R>(
   values: AsyncIterable<T>,
@@ -11,7 +12,7 @@ export async function* ahead<T, R>(
   try {
     for await (const value of values) {
       const result = work(value);
-      result.catch(() => undefined); // met when its turn comes
+      result.catch(() => undefined); // handled when its turn comes
       underWay.push(result);
       const [first] = underWay;
       if (first === undefined || underWay.length < depth) continue;

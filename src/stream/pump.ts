@@ -5,53 +5,59 @@ import type { Plan } from '../store/store.ts';
 import { settlesWithin } from './patience.ts';
 import type { Sink } from './sink.ts';
 
-/** What stands before the first row and after the last. `tail` is asked for once all rows are out. */
+/** The text before the first row and after the last. `tail` is called once all rows are written. */
 export interface Frame {
   readonly head: string;
   readonly tail: () => string;
 }
 
-/** The rows to be pumped, in batches. */
+/** The rows to pump, in batches. */
 export interface Rows {
   readonly first: AsyncIterable<Batch>;
-  /** How to go on after a stall; without it batches are kept meanwhile. */
+  /** How to continue after a stall. Without it, batches are kept during a stall. */
   readonly again?: {
     readonly plan: Pick<Plan, 'order'>;
-    /** The rows behind a bookmark, of which `rows` have been given until then. */
+    /** The rows after a bookmark. `rows` is the number of rows given up to there. */
     readonly after: (bookmark: Bookmark, rows: number) => AsyncIterable<Batch>;
   };
-  /** How long a sink may take nothing until the batches are given back. Milliseconds; 1 s by default. */
+  /** How long a sink may take nothing before the batches are released. Milliseconds, 1 s by default. */
   readonly patienceMs?: number;
   readonly observer?: PumpObserver;
 }
 
-/** Is told how a run goes on. */
+/** Receives the progress of a run. */
 export interface PumpObserver {
   /** So many more rows were written. */
   rows(count: number): void;
-  /** The sink takes nothing, and all batches were given back; the function returned is called once when that is over. */
+  /**
+   * The sink takes nothing, and all batches were released. The returned function is called once when the stall is over.
+   */
   stalled(): () => void;
 }
 
-/** Most readers take a chunk within this time, or are so slow that to read again costs little. */
+/** Most readers take a chunk within this time, or are so slow that reading again costs little. */
 const PATIENCE_MS = 1_000;
 const NOTHING = new Uint8Array(0);
-/** A stream whose reader is fast gives others their turn after so many bytes: a batch would hold the thread for milliseconds. */
+/**
+ * A stream with a fast reader lets others run after this many bytes. A whole batch would hold the thread for
+ * milliseconds.
+ */
 const TURN_BYTES = 64 * 1024;
 
-/** Where to go on once the sink takes bytes again: all that a stalled stream keeps, but for what its sink holds. */
+/** Where to continue once the sink takes bytes again. A stalled stream keeps only this and what its sink holds. */
 interface Parked {
   readonly after: Bookmark;
-  /** The rest of the row that was under way. */
+  /** The rest of the row under way. */
   readonly rest: Uint8Array;
   readonly blocked: Promise<void>;
 }
 
 /**
- * The one loop between store and client: each batch through the encoder into the sink, the next one only when the sink
- * takes more. A sink that takes nothing for a while holds no batch: they are read again when it goes on. Resolves when everything was
- * written (not ended); rejects with what the store or the sink reports. Every batch taken is released, and the encoder
- * closed, in any case. Returns the number of rows written.
+ * The one loop between store and client. It passes each batch through the encoder into the sink, and takes the next
+ * batch only when the sink takes more. When the sink takes nothing for a while, the batches are released, and are read
+ * again when the sink goes on. Resolves to the number of rows written when everything was written; the sink is not
+ * ended. Rejects with the error of the store or the sink. In any case every batch taken is released and the encoder is
+ * closed.
  */
 export async function pump(rows: Rows, encoder: RowEncoder, frame: Frame, sink: Sink): Promise<number> {
   const run = new Run(rows, encoder, frame, sink);
@@ -77,7 +83,7 @@ class Run {
   readonly #sink: Sink;
   readonly #patienceMs: number;
   #headWritten = false;
-  /** Bytes written since others had a turn. */
+  /** Bytes written since others could run. */
   #sinceTurn = 0;
 
   constructor(source: Rows, encoder: RowEncoder, frame: Frame, sink: Sink) {
@@ -88,7 +94,7 @@ class Run {
     this.#patienceMs = source.patienceMs ?? PATIENCE_MS;
   }
 
-  /** Writes batches to their end, or until the sink stalls: then it has given them back and says where to go on. */
+  /** Writes batches to their end, or until the sink stalls. It has then released them and returns where to continue. */
   async write(batches: AsyncIterable<Batch>): Promise<Parked | null> {
     for await (const batch of batches) {
       try {
@@ -112,13 +118,13 @@ class Run {
     for (let next = chunks.next(); next.done !== true; next = chunks.next()) {
       const blocked = this.#sink.write(next.value);
       if (!blocked) {
-        // Awaiting nothing would cost a turn of the microtask queue a chunk.
+        // Awaiting nothing would cost a turn of the microtask queue for each chunk.
         this.#sinceTurn += next.value.length;
         if (this.#sinceTurn >= TURN_BYTES) await this.#giveTurn();
         continue;
       }
       if (batch.rows === 0) {
-        await blocked; // it holds no memory, and has no row to go on behind
+        await blocked; // the batch holds no memory, and has no row to continue after
         continue;
       }
       if (!(await this.#settles(blocked))) return this.#park(batch, chunks, blocked);
@@ -127,7 +133,7 @@ class Run {
     return null;
   }
 
-  /** Lets all others who wait do a piece of work: requests, other streams. */
+  /** Lets everything that waits do a piece of work: requests, other streams. */
   async #giveTurn(): Promise<void> {
     this.#sinceTurn = 0;
     await new Promise((resolve) => setImmediate(resolve));
@@ -138,7 +144,7 @@ class Run {
     this.#source.observer?.rows(rows);
   }
 
-  /** Whether the sink goes on within the time it is given; for rows that cannot be read again it is waited for. */
+  /** Whether the sink goes on within the patience time. Rows that cannot be read again wait for it without a limit. */
   async #settles(blocked: Promise<void>): Promise<boolean> {
     if (this.#source.again) return settlesWithin(blocked, this.#patienceMs);
     await blocked;

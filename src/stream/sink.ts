@@ -1,13 +1,15 @@
 /**
- * Sink: everything that takes bytes (HTTP response, compressor, file). Promises of every implementation:
+ * Sink: anything that takes bytes, such as an HTTP response, a compressor or a file. Every implementation promises:
  *
- * - `write` takes all of `chunk` or copies it before it returns: the chunk is a view of memory that the caller reuses at
- *   once. It returns nothing when it takes more right away, else a promise that resolves when the next chunk is welcome
- *   (backpressure). The promise rejects, or `write` throws, with `signal.reason` once `signal` is aborted.
- * - `end` finishes cleanly: the only way a reader may take what came for whole.
- * - `fail` cuts: what is behind the sink must show that the content is not whole. It never ends cleanly. Idempotent.
- * - `signal` is aborted when nobody wants the bytes any more (client gone, stall, shutdown) or `fail` was called.
- * - `flush` asks that what was written so far travels now; a sink that never holds back does nothing.
+ * - `write` takes all of `chunk` or copies it before it returns, because the caller reuses that memory at once. It
+ *   returns nothing when the sink takes more right away. Otherwise it returns a promise that resolves when the sink
+ *   takes the next chunk (backpressure). Once `signal` is aborted, the promise rejects, or `write` throws, with
+ *   `signal.reason`.
+ * - `end` finishes cleanly. Only a clean end tells a reader that the content is complete.
+ * - `fail` cuts the content: whatever reads from the sink must be able to see that the content is not complete. The
+ *   sink then never ends cleanly. Idempotent.
+ * - `signal` is aborted when the bytes are no longer wanted (client gone, stall, shutdown) or `fail` was called.
+ * - `flush` asks the sink to send everything written so far. A sink that never holds bytes back does nothing.
  */
 export interface Sink {
   /** The chunk size in bytes this sink takes best; larger chunks are allowed. */

@@ -9,7 +9,7 @@ import { candidateIds, type DetectedIdType } from './id.ts';
 import { parseNumber } from './number.ts';
 import { MAX_KEY_BYTES } from './query.ts';
 
-/** A price has 48 characters at most (Decimal128), and a comma follows. */
+/** The 64 extra bytes hold a price of at most 48 characters (Decimal128) and the comma after it. */
 export const afterParameter = documented(
   text('after', MAX_KEY_BYTES + 64),
   'Continue behind a row as its JSON shows it: its id in order of id, `price,id` in order of price. It may be gone or changed since.',
@@ -22,10 +22,10 @@ interface Options {
 }
 
 /**
- * The bookmark that `after` stands for: a row as its JSON shows it, by its id in id order, by `price,id` in price order.
- * The row need not be there any more. Where a text can be ids of several types, or a price numbers of several types that
- * differ (0.1 as a double and as a decimal), the row that is there decides, else the first row of the collection.
- * AppError `invalid-parameter` when it can be no row's.
+ * Resolves to the bookmark that `after` stands for. `after` names a row as its JSON shows it: by its id in id order, by
+ * `price,id` in price order. The row may no longer exist. A text can be ids of several types, and a price can be
+ * numbers of several types that differ (0.1 as a double and as a decimal). The row that exists then decides, or else
+ * the first row of the collection. AppError `invalid-parameter` when no row can be named so.
  */
 export async function readAfter(given: string, plan: Plan, options: Options): Promise<Bookmark> {
   const { id, price } = split(given, plan);
@@ -46,7 +46,7 @@ export async function readAfter(given: string, plan: Plan, options: Options): Pr
   return price === null ? likeliest : makeKey(price, likeliest, await firstPrice(plan, options));
 }
 
-/** The id may have commas, a price has none. */
+/** An id may contain commas, a price contains none. */
 function split(given: string, plan: Plan): { readonly id: string; readonly price: string | null } {
   if (plan.order === 'id') return { id: given, price: null };
   const comma = given.indexOf(',');
@@ -69,7 +69,7 @@ function priceOf(row: Uint8Array): unknown {
   return keyOf(bookmarkOf(row, { order: 'price' })).price;
 }
 
-/** The price that the plan's first row has: prices of one collection are mostly of one type. */
+/** The price of the plan's first row: the prices of one collection are mostly of one type. */
 async function firstPrice(plan: Plan, { items, signal }: Options): Promise<unknown> {
   const batch = await items.read(plan, {}, { rows: 1, bytes: 1 }, signal);
   try {

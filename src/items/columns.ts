@@ -2,17 +2,18 @@ import { rowsOf, type Batch } from '../store/batch.ts';
 import { onDemand } from '../store/bson.ts';
 import type { ItemStore, Plan } from '../store/store.ts';
 
-/** So many rows are looked at for the columns of a table, and so many columns it has at most. */
+/** How many rows are sampled for the columns of a table, and how many columns a table has at most. */
 export const SAMPLED_ROWS = 1_000;
 const MOST_COLUMNS = 1_000;
 const BATCH_BYTES = 768 * 1024;
 
-/** What each item has stands first. */
+/** Every item has these, so they come first. */
 const ALWAYS = ['id', 'category', 'price'];
 
 /**
- * The columns of fields asked for, in their order. The key is `_id` where that is among them, and `id` is then the rows' own
- * field; else the key is `id`, which stands first unless it was asked for. The names alone decide, so that pieces join.
+ * The columns of the fields that the client asked for, in their order. If `_id` is among them, it is the key, and `id`
+ * is the rows' own field. Otherwise the key is `id`, which comes first unless it was asked for. Only the names decide,
+ * so the pieces of a set can be joined.
  */
 export function columnsOfFields(fields: readonly string[]): readonly string[] {
   const names = [...new Set(fields)];
@@ -20,9 +21,9 @@ export function columnsOfFields(fields: readonly string[]): readonly string[] {
 }
 
 /**
- * The columns of a stream whose fields nobody named: id, category, price, then what its first 1,000 rows (or `most`) have, in
- * order of first appearance; where one of these rows has a field `id` of its own, `_id` (the key) stands before `id`. `first` is
- * the stream's first batch, which stays the caller's.
+ * Resolves to the columns of a stream without `fields`: id, category, price, then the fields of its first 1,000 rows
+ * (or `most`, if that is less) in order of first appearance. If one of these rows has its own field `id`, then `_id`
+ * (the key) comes before `id`. `first` is the stream's first batch. It remains the caller's.
  */
 export async function columnsOfRows(
   items: Pick<ItemStore, 'read'>,

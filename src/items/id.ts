@@ -6,13 +6,17 @@ import { MAX_KEY_BYTES } from './query.ts';
 export const ID_TYPES = ['objectid', 'integer', 'uuid', 'string'] as const;
 export type IdType = (typeof ID_TYPES)[number];
 
-/** What a collection's ids look like. `null` while it is empty, `other` when no text in a URL stands for such an id. */
+/**
+ * The type of a collection's ids. `null` while the collection is empty, `other` when no text in a URL stands for such
+ * an id.
+ */
 export type DetectedIdType = IdType | 'other' | null;
 
 /**
- * The type of a collection's ids: as it is set, else told by the first row, which is looked at once for each collection that
- * has the name. In a collection of several types that is the lowest one (numbers, then text, UUIDs, ObjectIds). Where no
- * text in a URL stands for the first row's id (it is null, say), the last row tells.
+ * Returns a function that resolves to the type of a collection's ids. A configured type (`set`) is taken as it is.
+ * Otherwise the first row tells the type. It is read once for each collection that has the name. In a collection with
+ * several types this is the lowest type (numbers, then text, UUIDs, ObjectIds). If no text in a URL stands for the
+ * first row's id (for example null), the last row tells.
  */
 export function idTypeLookup(
   items: ItemStore,
@@ -54,8 +58,8 @@ async function endIdType(
 }
 
 /**
- * What an id's text can stand for, the likeliest first: the collection's own type, then the narrower types. At most one of
- * each type, so to try them all takes four reads.
+ * The ids that a text can stand for, the likeliest first: the collection's own type, then the other types, the narrower
+ * ones first. There is at most one id of each type, so trying all of them takes four reads.
  */
 export function candidateIds(text: string, own: DetectedIdType): readonly Bookmark[] {
   const isOwn = (type: IdType) => type === own;
@@ -63,7 +67,7 @@ export function candidateIds(text: string, own: DetectedIdType): readonly Bookma
   return types.map((type) => parseId(text, type)).filter((bookmark) => bookmark !== null);
 }
 
-/** The id a text stands for, as a bookmark; null when no id of this type reads so (no item can have it). */
+/** The id that a text stands for, as a bookmark. Null when no id of this type has this text, so no item can have it. */
 export function parseId(text: string, type: IdType): Bookmark | null {
   const id = parse(text, type);
   return id === null ? null : makeBookmark({ _id: id });

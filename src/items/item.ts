@@ -2,7 +2,7 @@ import { named, Type } from '../schema.ts';
 
 const KEY_TYPES = ['string', 'number', 'boolean', 'object', 'null'];
 
-/** Fields pass through untouched, so nothing more is said of them. */
+/** All fields pass through unchanged, so the schema says nothing more about them. */
 export const ITEM = named(
   'Item',
   Type.Object(

@@ -3,18 +3,18 @@ import { DECIMAL_DIGITS, parseDecimal } from '../store/decimal.ts';
 
 const JSON_NUMBER = /^-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?$/;
 
-/** What a bound of a price range must be, in words. */
+/** What a bound of a price range must be, for error messages. */
 export const BOUND = `a number as JSON writes it, of at most ${DECIMAL_DIGITS} digits and from -9.9e+6144 to 9.9e+6144`;
 
-/** Whether a text is a number as JSON writes it that a Decimal128 holds exactly, which no price shown goes beyond. */
+/** Whether a text is a JSON number that a Decimal128 holds exactly. No price in an answer is beyond that. */
 export function isBound(text: string): boolean {
   return JSON_NUMBER.test(text) && parseDecimal(text, { exact: true }) !== null;
 }
 
 /**
- * The BSON number that a row's JSON shows as `text`, exactly: of the type of `like` where that can print so, else an
- * integer for digits alone, a double for what JavaScript prints so, and a Decimal128 for the rest. Null when no number
- * prints so.
+ * The BSON number that a row's JSON shows as exactly this `text`. It has the type of `like` if that type can print
+ * `text`. Otherwise digits alone give an integer, a text that JavaScript prints for a double gives a double, and the
+ * rest gives a Decimal128. Null when no number prints as `text`.
  */
 export function parseNumber(text: string, like?: unknown): Int32 | Long | Double | Decimal128 | null {
   if (!JSON_NUMBER.test(text) || text.replace(/[eE].*/, '').replace(/\D/g, '').length > DECIMAL_DIGITS)
@@ -33,7 +33,7 @@ function integer(text: string): Int32 | Long | null {
   return value === BigInt.asIntN(32, value) ? new Int32(Number(value)) : Long.fromBigInt(value);
 }
 
-/** Null when the exponent is beyond what a Decimal128 has. */
+/** Null when the exponent is outside the range of a Decimal128. */
 function decimal(text: string): Decimal128 | null {
   try {
     return Decimal128.fromString(text);

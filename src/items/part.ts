@@ -8,26 +8,26 @@ import { BSON } from '../store/bson.ts';
 import type { IdRange } from '../store/store.ts';
 
 /**
- * Part: a range of ids as clients carry it, a token (see token.ts) of
+ * Part: a range of ids as clients carry it, in a token (see token.ts) of
  *
- *     version 1: {from, to} as BSON, each the exact id, or missing where the range is open
+ *     version 1: {from, to} as BSON, each the exact id, or absent where the range is open
  *     version 2: mark of the collection's identity (4 bytes) | {from, to}
  *
- * Version 1 is that of a store whose collections have no identity, and of earlier releases.
+ * Version 1 is for a store whose collections have no identity, and for tokens of earlier releases.
  */
 const PLAIN = 1;
 const MARKED = 2;
 
 export interface Part {
   readonly ids: IdRange;
-  /** See mark.ts: all parts are of one collection. */
+  /** See mark.ts. All parts are of one collection. */
   readonly mark?: number;
 }
 
-/** An id of more bytes is no bound of a part: a part and a cursor that begins in it are to fit one URL. */
+/** A longer id cannot bound a part, because a part and a cursor that begins in it must fit one URL. Bytes. */
 const LONGEST_BOUND = 640;
 
-/** Two such ids, and what stands around them, in base64. */
+/** The limit holds two such ids and the rest of the token, in base64. */
 export const partParameter = documented(
   text('part', 2048),
   'A range of ids, as GET /items/partitions gives it.',
@@ -44,7 +44,7 @@ export function encodePart({ from, to }: IdRange, identity?: Identity): string {
   return encodeToken(MARKED, markBytes(identity), BSON.serialize(bounds));
 }
 
-/** What a part carries. AppError `invalid-parameter` when it is anything but a part of ours. */
+/** Decodes a part. AppError `invalid-parameter` when it is not a valid part of this server. */
 export function decodePart(part: string): Part {
   const token = decodeToken(part, [PLAIN, MARKED]);
   if (typeof token === 'string') throw invalid(token);

@@ -15,7 +15,7 @@ const parts = documented(integer('n', 1, 64), 'How many parts; fewer come when t
   example: 2,
   fallback: DEFAULT_PARTS,
 });
-/** What belongs to one stream and not to all parts; a part is in order of id. */
+/** Parameters of one stream that its parts do not share. A part is in order of id, so it has no other sort. */
 const NOT_SHARED = ['part', 'cursor', 'after', 'limit', 'sort', 'min_price', 'max_price'];
 const TIME = [consistencyParameter.name, atParameter.name];
 const SHARED = STREAM_PARAMETERS.filter((name) => !NOT_SHARED.includes(name) && !TIME.includes(name));
@@ -46,8 +46,9 @@ const PARTITIONS = named(
 const serialize = serializerOf(PARTITIONS);
 
 /**
- * GET /items/partitions: disjoint ranges of ids that together are the set, each with its stream, which takes over the
- * filter and the form that were asked for here, and all the same point in time. Fewer than `n` when there are not so many items.
+ * GET /items/partitions: disjoint ranges of ids that together are the set, each with the URL of its stream. The URLs
+ * carry over the filter and the form of this request, and all name the same point in time. There are fewer than `n`
+ * parts when there are not that many items.
  */
 export function listPartitions(items: ItemStore): Route {
   return {
@@ -81,7 +82,7 @@ export function listPartitions(items: ItemStore): Route {
       const found = await items.split(plan, parts.read(query) ?? DEFAULT_PARTS, request.signal);
       if ((await items.identity(request.signal)) !== identity)
         throw storeUnavailable(new Error('the collection was replaced while it was split'));
-      const bounds = found.filter(isBoundOfPart); // others no part can carry
+      const bounds = found.filter(isBoundOfPart); // no part can carry other bounds
       const partitions = [undefined, ...bounds].map((from, n) => {
         const to = bounds[n];
         const part = encodePart({ ...(from && { from }), ...(to && { to }) }, identity);

@@ -3,7 +3,10 @@ import { documented, oneOf, unsigned64 } from '../input/parameter.ts';
 import type { Query } from '../input/query.ts';
 import type { ItemStore, PointInTime } from '../store/store.ts';
 
-/** What says of which time the rows are to be: `consistency=snapshot` of the present, `at` of a time that was given out. */
+/**
+ * The parameters that choose the time of the rows: `consistency=snapshot` is the present, `at` is a time that an
+ * earlier answer named.
+ */
 export const consistencyParameter = documented(
   oneOf('consistency', ['live', 'snapshot']),
   '`snapshot`: all rows as they are at one point in time, which the header Snapshot-At names. MongoDB replica sets only.',
@@ -17,10 +20,13 @@ export const atParameter = documented(
 /** The header that names the point in time of an answer. */
 export const AT_HEADER = 'snapshot-at';
 
-/** `present`: the time of the first look; `live`: no common time; undefined: that of the cursor, else none. */
+/**
+ * `present`: the store's current point in time. `live`: no common time. undefined: the time of the cursor, or else
+ * none.
+ */
 export type AskedTime = PointInTime | 'present' | 'live' | undefined;
 
-/** The time asked for. AppError `conflicting-parameters` for `at` with `consistency=live`. */
+/** Reads the time asked for. AppError `conflicting-parameters` for `at` with `consistency=live`. */
 export function readTime(query: Query): AskedTime {
   const consistency = consistencyParameter.read(query);
   const at = atParameter.read(query);
@@ -31,7 +37,10 @@ export function readTime(query: Query): AskedTime {
   return at ?? (consistency === 'snapshot' ? 'present' : consistency);
 }
 
-/** The point in time asked for; whether the store still has it, or has it yet, a read tells. AppError `snapshot-unsupported`. */
+/**
+ * Resolves to the point in time asked for. Only a read tells whether the store still has it, or has it yet. AppError
+ * `snapshot-unsupported` when the store has no points in time.
+ */
 export async function timeOf(
   asked: AskedTime,
   items: Pick<ItemStore, 'pointInTime'>,

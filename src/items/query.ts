@@ -28,7 +28,7 @@ const fields = documented(
   { example: 'price,color' },
 );
 
-/** What chooses and orders items, each as it was given. */
+/** The parameters that choose and order items, each as the client gave it. */
 export interface Wanted {
   readonly category?: string | undefined;
   readonly sort?: Sort | undefined;
@@ -36,17 +36,20 @@ export interface Wanted {
   readonly max_price?: string | undefined;
 }
 
-/** A bound of prices by its digits: a double would lose some of them. */
+/** A bound of prices, kept as its digits because a double would lose some of them. */
 function bound(name: string): Parameter<string> {
   return parameter(name, BOUND, { type: 'number' }, (digits) => (isBound(digits) ? digits : undefined));
 }
 
-/** The sort that is meant: a price range goes with a price sort, which is then the default. AppError `conflicting-parameters`. */
+/**
+ * The sort that applies. A price range needs a price sort, so `price_asc` is then the default. AppError
+ * `conflicting-parameters` for a price range with a sort by id.
+ */
 export function sortOf({ sort: given, min_price: low, max_price: high }: Wanted): Sort {
   const ranged = low !== undefined || high !== undefined;
   const asked = given ?? (ranged ? 'price_asc' : 'id_asc');
   if (!ranged || asked.startsWith('price')) return asked;
-  // A price range in id order is a filtered scan of everything: no index serves it.
+  // A price range in id order would be a filtered scan of the whole collection, because no index serves it.
   throw new AppError(
     'conflicting-parameters',
     `min_price and max_price go with a price sort; sort is ${asked}.`,
@@ -67,7 +70,7 @@ export function planOf(wanted: Wanted): Plan {
   };
 }
 
-/** What a query says of that. */
+/** Reads the parameters that choose and order items. */
 export function readWanted(query: Query): Wanted {
   return {
     category: category.read(query),
@@ -77,7 +80,7 @@ export function readWanted(query: Query): Wanted {
   };
 }
 
-/** How items are chosen and ordered: the same for pages and streams. */
+/** How items are chosen and ordered. It is the same for pages and streams. */
 export const ITEM_PLAN: PlanParameters = {
   collection: 'items',
   parameters: [category, sort, minPrice, maxPrice, fields],

@@ -22,7 +22,7 @@ export interface ItemOptions {
   readonly streams: StreamReader;
   readonly transcoder: Transcoder;
   readonly limits: PageLimits;
-  /** undefined: looked up in the collection. */
+  /** undefined: detected from the collection. */
   readonly idType: IdType | undefined;
   /** See StreamOptions. */
   readonly stalled?: () => () => void;
@@ -30,7 +30,7 @@ export interface ItemOptions {
   readonly cacheControl: string;
 }
 
-/** What there is to ask of items. */
+/** The routes of items. */
 export function itemRoutes(options: ItemOptions) {
   const idType = idTypeLookup(options.items, options.idType);
   return {
@@ -129,7 +129,7 @@ function getItem(
   };
 }
 
-/** The first of these rows that is there; null when none is. */
+/** The first of these rows that exists. Null when none does. */
 async function firstOf(
   ids: readonly Bookmark[],
   items: ItemStore,

@@ -6,7 +6,7 @@ import { columnsOfFields } from './columns.ts';
 import type { Format } from './format.ts';
 import { formatParameter, type StreamQuery } from './stream-query.ts';
 
-/** The media types of a stream, the preferred one first, and what its rows are. */
+/** The media types of a stream, the preferred one first, and the layout of their rows. */
 const FRAMINGS = {
   'application/x-ndjson': 'lines',
   'application/jsonl': 'lines',
@@ -30,10 +30,10 @@ export const FORMAT_OF_TYPE: Readonly<Record<StreamType, Format>> = {
   'text/csv': 'csv',
 };
 
-/** What of a query says how rows are written. */
+/** The parameters that decide how rows are written. */
 type FormQuery = Pick<StreamQuery, 'fields' | 'safe' | 'header'>;
 
-/** How a stream's rows are written: what stands before and behind them, and what writes them. */
+/** How a stream's rows are written: the text before and after them, and the encoder. */
 export interface StreamForm {
   readonly contentType: string;
   readonly head: string;
@@ -41,13 +41,13 @@ export interface StreamForm {
   readonly encoder: () => RowEncoder;
 }
 
-/** The media type that `format` asks for, which wins over Accept. */
+/** The media type that `format` asks for. It takes precedence over Accept. */
 export function typeAsked(query: Query): StreamType | undefined {
   const format = formatParameter.read(query);
   return format && TYPE_OF_FORMAT[format];
 }
 
-/** The form of a stream of this type; `columns` is asked when it is a table whose fields nobody named. */
+/** The form of a stream of this type. `columns` is called only for a table without `fields`. */
 export async function streamForm(
   type: StreamType,
   query: FormQuery,
@@ -78,7 +78,7 @@ function tableForm(query: FormQuery, transcoder: Transcoder, columns: readonly s
   };
 }
 
-/** Nothing that is asked for is ignored: AppError `conflicting-parameters` for what does not go with the form. */
+/** No parameter is silently ignored: AppError `conflicting-parameters` for a parameter that does not fit the form. */
 export function assertFits(query: StreamQuery, type: StreamType): void {
   const framing = FRAMINGS[type];
   if (query.checkpoints && framing !== 'lines')
@@ -87,7 +87,8 @@ export function assertFits(query: StreamQuery, type: StreamType): void {
     throw conflict('safe', `is about format=csv; the form is ${type}.`);
   if (query.header !== undefined && framing !== 'table')
     throw conflict('header', `is about format=csv; the form is ${type}.`);
-  // Columns are those of the first rows: of a part they may be others, and without a header nobody would see it.
+  // The columns are those of the first rows. The first rows of a part may have others, and without a header nobody
+  // would notice.
   if (query.header === 'absent' && query.isPiece && !query.fields)
     throw conflict('header', 'may be absent from a piece of a set only when fields names the columns.');
 }

@@ -10,32 +10,35 @@ import { atParameter, consistencyParameter, readTime, type AskedTime } from './p
 import { ITEM_PLAN } from './query.ts';
 
 export interface StreamQuery {
-  /** Without its point in time. */
+  /** The plan without its point in time. */
   readonly plan: Plan;
-  /** The collection that its part is of: see mark.ts. */
+  /** The mark of the collection that the part is of, see mark.ts. */
   readonly partMark: number | undefined;
   readonly time: AskedTime;
   readonly fields: readonly string[] | undefined;
-  /** Rows at most; Infinity when the whole set is asked for. */
+  /** The maximum number of rows. Infinity when the whole set is asked for. */
   readonly limit: number;
-  /** Continue after the row of a page's or a checkpoint's cursor, or after a row as its JSON shows it. Not both. */
+  /**
+   * Where to continue: after the row of a cursor (of a page or a checkpoint), or after a row as its JSON shows it. At
+   * most one of them is set.
+   */
   readonly cursor: string | undefined;
   readonly after: string | undefined;
-  /** Whether it begins within the set: it is to be joined to another piece. */
+  /** Whether the stream begins inside the set, to be joined to another piece. */
   readonly isPiece: boolean;
-  /** Whether control lines say between the rows, and at the end, how far the stream is. */
+  /** Whether control lines between the rows and at the end report how far the stream has come. */
   readonly checkpoints: boolean;
-  /** Of CSV: whether text is disarmed for spreadsheets, and whether the first line has the columns' names. */
+  /** CSV only: whether text is made harmless for spreadsheets, and whether the first line has the columns' names. */
   readonly safe: boolean | undefined;
   readonly header: 'present' | 'absent' | undefined;
-  /** undefined: Accept decides. */
+  /** undefined: the Accept header decides. */
   readonly format: Format | undefined;
 }
 
 export const formatParameter = documented(
   oneOf('format', FORMATS),
   'The form of the stream; without it `Accept` decides, and without that it is ndjson.',
-  { example: 'csv' }, // all of these parameters go with it
+  { example: 'csv' }, // all of these parameters can be combined with it
 );
 const checkpoints = documented(
   oneOf('checkpoints', ['true', 'false']),
@@ -56,7 +59,7 @@ const streamLimit = documented(integer('limit', 1), 'Rows at most; without it th
   example: 3,
 });
 
-/** What GET /items/stream takes. */
+/** The parameters of GET /items/stream. */
 export const STREAM_QUERY: readonly Parameter<unknown>[] = [
   streamLimit,
   cursorParameter,
@@ -72,7 +75,7 @@ export const STREAM_QUERY: readonly Parameter<unknown>[] = [
 ];
 export const STREAM_PARAMETERS: readonly string[] = STREAM_QUERY.map(({ name }) => name);
 
-/** What a stream is asked for. AppError `conflicting-parameters` for what excludes each other. */
+/** Reads the parameters of a stream. AppError `conflicting-parameters` for parameters that exclude each other. */
 export function readStreamQuery(query: Query): StreamQuery {
   if (query.has('cursor') && query.has('after')) {
     throw new AppError('conflicting-parameters', 'Give one of cursor and after, not both.', {
@@ -100,7 +103,7 @@ function booleanOf(word: 'true' | 'false' | undefined): boolean | undefined {
   return word === undefined ? undefined : word === 'true';
 }
 
-/** The plan, cut down to a part of the ids when there is one. */
+/** The plan, limited to the ids of the part when there is one. */
 function readPlan(query: Query): Pick<StreamQuery, 'plan' | 'partMark'> {
   const plan = ITEM_PLAN.read(query);
   const part = partParameter.read(query);

@@ -30,11 +30,11 @@ export interface StreamOptions {
   readonly idType: (signal: AbortSignal) => Promise<DetectedIdType>;
   /** A clock in milliseconds. */
   readonly now?: () => number;
-  /** A stream stalls; what is returned is called when it goes on, or ends. */
+  /** Called when a stream stalls. The returned function is called when the stream goes on or ends. */
   readonly stalled?: () => () => void;
 }
 
-/** GET /items/stream: the chain of all batches, each going out while the next one is on its way. */
+/** GET /items/stream: the chain of all batches. Each batch goes out while the next one is being read. */
 export function streamItems(options: StreamOptions): Route {
   return {
     method: 'GET',
@@ -112,7 +112,7 @@ function streamHandler(options: StreamOptions): Route['handler'] {
     assertFits(query, type);
     const { limit } = query;
     const { plan, from } = await beginningOf(query, options, request.signal);
-    // The first batch is read before the head is sent: a store that is away is a 503, not a cut stream.
+    // The first batch is read before the head is sent, so an unavailable store gives a 503 and not a cut stream.
     const first = await streams.begin(plan, from, firstSize(limit), request.signal);
     const rest = planBehind(plan, first);
     const columns = () => columnsOfRows(items, rest, first, limit, request.signal);
@@ -120,7 +120,7 @@ function streamHandler(options: StreamOptions): Route['handler'] {
     const run: StreamBody['run'] = async (sink) => {
       const { head, tail } = form;
       const encoder = await orRelease(first, () => form.encoder());
-      // A store that is slow keeps no reader waiting for the proof of what it has.
+      // While the store is slow, the reader still gets the proof of the rows it has.
       const spaced = (rows: AsyncIterable<Batch>) =>
         query.checkpoints ? withMoments(rows, noneOf(first), CHECKPOINT_MS) : rows;
       const batches = {
@@ -159,8 +159,9 @@ function streamHandler(options: StreamOptions): Route['handler'] {
 }
 
 /**
- * Where a stream begins: behind the row of a cursor, behind the row that `after` shows, or at its first row; at what time, and
- * in which collection where a cursor or part names one. AppError `collection-replaced` when that is another one than now.
+ * Where a stream begins: after the row of a cursor, after the row that `after` shows, or at its first row. Also at what
+ * time, and in which collection if a cursor or part names one. AppError `collection-replaced` when that is not the
+ * current collection, `cursor-mismatch` when the cursor does not fit the parameters.
  */
 async function beginningOf(
   { plan: asked, partMark, time, cursor, after }: StreamQuery,
@@ -184,7 +185,10 @@ async function beginningOf(
   return { plan: timed, from };
 }
 
-/** The plan in the collection that these marks are of; where there is none, in whatever collection the first read finds. */
+/**
+ * The plan, bound to the collection of these marks. Without a mark, the first read decides on the collection. AppError
+ * `collection-replaced` when a mark is of another collection.
+ */
 async function marked(
   plan: Plan,
   marks: readonly (number | undefined)[],

@@ -1,16 +1,19 @@
-/** What is kept for the next pages at most, and what is too large to be kept at all: it is rare. Bytes. */
+/**
+ * Limits in bytes: how much memory is kept for the next pages, the largest buffer that is kept (larger ones are rare),
+ * and the smallest buffer.
+ */
 const KEPT_BYTES = 8 * 1024 * 1024;
 const LARGEST_KEPT = 1024 * 1024;
 const SMALLEST = 64 * 1024;
 
-/** Memory that no page uses now, by its size: powers of two. */
+/** Memory that no page uses now, by its size, which is a power of two. */
 const kept = new Map<number, Buffer[]>();
 let keptBytes = 0;
 
 /**
- * The body of a page, while it is put together and until it is out; then its memory is the next page's. Fresh memory for each
- * page costs more than the copy: V8 counts what is garbage outside of its heap until it collects, and at a few hundred
- * pages a second that makes it collect the whole heap over and over (seen: five times a second, pauses of 12 ms).
+ * The body of a page, from its assembly until it is sent. Its memory then serves the next page. Fresh memory for each
+ * page costs more than the copy: V8 counts garbage outside of its heap until it collects, and a few hundred pages a
+ * second make it collect the whole heap over and over (measured: five times a second, pauses of 12 ms).
  */
 export class PageBody {
   #memory = take(SMALLEST);
@@ -18,7 +21,7 @@ export class PageBody {
 
   append(piece: Uint8Array | string): void {
     if (typeof piece === 'string') {
-      this.#reserve(piece.length * 3); // UTF-8 makes at most so much of UTF-16
+      this.#reserve(piece.length * 3); // UTF-8 takes at most 3 bytes for each UTF-16 code unit
       this.#length += this.#memory.write(piece, this.#length);
     } else {
       this.#reserve(piece.length);
@@ -27,12 +30,12 @@ export class PageBody {
     }
   }
 
-  /** What was appended; valid until `release`. */
+  /** The bytes appended so far, valid until `release`. */
   get bytes(): Uint8Array {
     return this.#memory.subarray(0, this.#length);
   }
 
-  /** Called once, when nobody reads `bytes` any more. Forgotten, it costs memory that is collected as any other. */
+  /** Call once, when nobody reads `bytes` any more. Without the call, the garbage collector frees the memory. */
   release(): void {
     give(this.#memory);
     this.#memory = Buffer.alloc(0);

@@ -10,14 +10,14 @@ import { MARK_BYTES, markBytes } from './mark.ts';
 import { decodeToken, encodeToken } from './token.ts';
 
 /**
- * Cursor: a bookmark as clients carry it, a token (see token.ts) of
+ * Cursor: a bookmark as clients carry it, in a token (see token.ts) of
  *
  *     version 1: fingerprint of collection and plan (CRC-32, 4 bytes) | bookmark (BSON)
  *     version 2: fingerprint | point in time (8 bytes, little-endian) | bookmark
  *     version 3: fingerprint | mark of the collection's identity (4 bytes) | bookmark
  *     version 4: fingerprint | point in time | mark | bookmark
  *
- * Versions 1 and 2 are those of a store whose collections have no identity, and of earlier releases.
+ * Versions 1 and 2 are for a store whose collections have no identity, and for tokens of earlier releases.
  */
 const PRESENT = 1;
 const PAST = 2;
@@ -27,15 +27,20 @@ const VERSIONS = [PRESENT, PAST, PRESENT_MARKED, PAST_MARKED];
 const FINGERPRINT_BYTES = 4;
 const TIME_BYTES = 8;
 
-/** What a cursor carries: behind which row to go on, in rows of which time (absent: the present), and of which collection. */
+/**
+ * What a cursor carries: the row to continue after, the time of the rows (absent: the present), and their collection.
+ */
 export interface Place {
   readonly after: Bookmark;
   readonly at?: PointInTime;
-  /** See mark.ts. A page goes on in any collection of the name, a stream in the same one only. */
+  /** See mark.ts. A page continues in any collection of the name, a stream only in the same one. */
   readonly mark?: number;
 }
 
-/** The cursor that continues after a bookmark of this plan, at its point in time, in the collection of that name and the plan's identity. */
+/**
+ * The cursor that continues after a bookmark of this plan, at the plan's point in time, in the collection with this
+ * name and the plan's identity.
+ */
 export function encodeCursor(collection: string, plan: Plan, bookmark: Bookmark): string {
   const { at, identity } = plan;
   const head = [fingerprint(collection, plan), ...(at === undefined ? [] : [timeBytes(at)])];
@@ -51,8 +56,8 @@ function timeBytes(at: PointInTime): Buffer {
 }
 
 /**
- * What a cursor carries. AppError `cursor-mismatch` when it was made for another collection, sort, filter, range, or point
- * in time (`plan.at`; a plan without takes any), `invalid-cursor` when it is anything but a cursor of ours.
+ * Decodes a cursor. AppError `cursor-mismatch` when it was made for another collection, sort, filter, range, or point
+ * in time (`plan.at`; a plan without one accepts any), `invalid-cursor` when it is not a valid cursor of this server.
  */
 export function decodeCursor(cursor: string, collection: string, plan: Plan): Place {
   const token = decodeToken(cursor, VERSIONS);
@@ -78,12 +83,12 @@ export function decodeCursor(cursor: string, collection: string, plan: Plan): Pl
   };
 }
 
-/** A cursor that is sound, but of something else than what is asked for. */
+/** The error for a sound cursor that was made for something else than the request asks for. */
 export function cursorMismatch(detail: string): AppError {
   return new AppError('cursor-mismatch', detail, { parameter: 'cursor' });
 }
 
-/** Everything but the time that decides which rows come in which order, as the four bytes of one number. */
+/** Everything except the time that decides which rows come in which order, as a CRC-32 of four bytes. */
 function fingerprint(collection: string, plan: Plan): Buffer {
   const bytes = Buffer.alloc(FINGERPRINT_BYTES);
   const number = crc32(
@@ -101,7 +106,10 @@ function fingerprint(collection: string, plan: Plan): Buffer {
   return bytes;
 }
 
-/** A bound of a price range, alike however it is written: the number where JavaScript has it, else its exact digits. */
+/**
+ * A bound of a price range, the same however it is written: a number if JavaScript has exactly that number, otherwise
+ * its exact digits.
+ */
 function boundMark(digits: string | undefined): number | string | null {
   const bound = digits === undefined ? null : parseDecimal(digits);
   if (!bound) return null;
@@ -114,7 +122,10 @@ function boundText(bound: Bookmark | undefined): string | null {
   return bound ? Buffer.from(bound).toString('hex') : null;
 }
 
-/** A forged cursor may carry a sound checksum and anything else: only sound keys inside the plan's range pass. */
+/**
+ * A forged cursor may carry a sound checksum with any content. Only sound keys inside the plan's range pass. AppError
+ * `invalid-cursor` for all others.
+ */
 function check(bookmark: Bookmark, plan: Plan): void {
   const key = parse(bookmark);
   const fields = keyFields(plan);
@@ -134,17 +145,20 @@ function parse(bookmark: Bookmark): { _id: unknown; price?: unknown } {
 }
 
 /**
- * The types a key may have: whatever MongoDB takes for an id, and a price that should not be there may be. Documents are
- * safe, also when their names begin with $: keys are bounds in `min` and `max`, or operands of $eq, $ne and $lt, which are
- * values and never queries. Not so an array and a regular expression: the one is no id and matches by its elements,
- * the other is refused as an operand.
+ * Whether a value may stand in a key. An id may be anything that MongoDB accepts as one, and a price may also be a
+ * value that should not be there. Documents are safe even when their names begin with $: keys are bounds in `min` and
+ * `max`, or operands of $eq, $ne and $lt, which are values and never queries. Arrays and regular expressions are not
+ * safe: an array is no id and matches by its elements, and a regular expression is refused as an operand.
  */
 export function isKeyValue(value: unknown): boolean {
   if (value === null || typeof value !== 'object') return value !== undefined;
   return !Array.isArray(value) && !(value instanceof RegExp) && !(value instanceof BSONRegExp);
 }
 
-/** Between two stretches is no place that a cursor of ours has, but going on from there does no harm. */
+/**
+ * Whether a price is outside the plan's range. No cursor of this server lies between two stretches, but continuing from
+ * there does no harm.
+ */
 function outside(price: unknown, plan: Plan): boolean {
   if (!hasPriceRange(plan)) return false;
   const stretches = stretchesOf(plan);

@@ -12,13 +12,13 @@ import { cursorMismatch, decodeCursor } from './cursor.ts';
 import { PAGE_HEAD, pageInfo, pageLinks, pageTail } from './page.ts';
 import { pageQuery, type PageLimits, type PageQuery, type PlanParameters } from './query.ts';
 
-/** A page's rows up to this size are one answer with an ETag; larger pages are streamed. Bytes of BSON. */
+/** Rows of a page up to this size are one answer with an ETag. Larger pages are streamed. Bytes of BSON. */
 const PAGE_BYTES = 4 * 1024 * 1024;
 const PAGE_CHUNK_BYTES = 64 * 1024;
 
 export interface PageOptions {
   readonly rows: RowReader;
-  /** Counts the rows of a plan, for `count`; undefined: the collection has no such parameter. */
+  /** Counts the rows of a plan, for `count`. undefined: the collection does not take this parameter. */
   readonly count?: ItemStore['count'];
   readonly transcoder: Transcoder;
   readonly limits: PageLimits;
@@ -26,7 +26,7 @@ export interface PageOptions {
   readonly cacheControl: string;
 }
 
-/** GET of a paged collection: one batch, in the page envelope. */
+/** The handler for GET of a paged collection: one batch in the page envelope. */
 export function pageHandler({
   rows,
   count,
@@ -66,7 +66,7 @@ function pageFrom({ collection, plan, start, skip }: PageQuery): From {
   throw cursorMismatch('The cursor belongs to a stream at one point in time; pages are of the present.');
 }
 
-/** A page whose rows outgrow one batch goes out as a stream, so that its size costs no memory; it has no ETag. */
+/** A page whose rows exceed one batch is streamed, so its size costs no memory. It has no ETag. */
 function largePage(
   first: Batch,
   total: Count | null,
@@ -92,7 +92,7 @@ function largePage(
   return { status: 200, headers, body: { kind: 'stream', run } };
 }
 
-/** All of a batch's rows between head and tail, as one piece of bytes. Releases the batch and closes the encoder. */
+/** All rows of a batch between head and tail, in one body. Releases the batch and closes the encoder. */
 function collect(batch: Batch, encoder: RowEncoder, head: string, tail: string): PageBody {
   try {
     const body = new PageBody();

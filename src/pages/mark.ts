@@ -6,8 +6,8 @@ import { crc32 } from '../stream/crc32.ts';
 export const MARK_BYTES = 4;
 
 /**
- * A short form of a collection's identity, which cursors and parts carry, so that a stream notices that what it is to go
- * on with began in another collection. Two collections have the same one once in 2^32 times.
+ * A short form of a collection's identity, which cursors and parts carry. It lets a stream notice that what it is to
+ * continue began in another collection. Two collections have the same mark once in 2^32 times.
  */
 export function markOf(identity: Identity): number {
   return crc32(identity);
@@ -21,8 +21,8 @@ export function markBytes(identity: Identity): Buffer {
 }
 
 /**
- * AppError `collection-replaced` when a mark is that of another collection. A token without a mark (undefined) is of an
- * earlier version, or of a store whose collections have no identity: it fits any.
+ * AppError `collection-replaced` when a mark is of another collection. A token without a mark (undefined) is of an
+ * earlier version, or of a store whose collections have no identity. It fits any collection.
  */
 export function checkMark(mark: number | undefined, identity: Identity | undefined): void {
   if (mark === undefined || (identity !== undefined && mark === markOf(identity))) return;

@@ -35,7 +35,10 @@ export const PAGE = named(
 export type PageDocument = Readonly<Static<typeof PAGE>>;
 const serialize = serializerOf(PAGE);
 
-/** What a client needs to go on from a page that ended so. An empty page keeps the cursor it was asked with, for pollers. */
+/**
+ * What a client needs to continue after a page with this end. An empty page returns the cursor of its request, for
+ * pollers.
+ */
 export function pageInfo(
   { collection, plan, limit, start }: PageQuery,
   end: Pick<Batch, 'last' | 'more' | 'identity'>,
@@ -52,10 +55,12 @@ export function pageInfo(
   };
 }
 
-/** A longer cursor stands in the body only: heads are bounded, by this server's engines and by proxies. Characters. */
+/**
+ * A longer cursor is only in the body, because this server's engines and proxies limit the size of a head. Characters.
+ */
 const LONGEST_LINKED = 2048;
 
-/** What stands around a page's rows. */
+/** The text before a page's rows; `pageTail` is the text after them. */
 export const PAGE_HEAD = '{"data":[';
 
 export function pageTail(info: PageDocument): string {
@@ -63,8 +68,8 @@ export function pageTail(info: PageDocument): string {
 }
 
 /**
- * Link header (RFC 8288) of a page: first; next while there is more; prev for offset and page. References are relative
- * to the request's path. `maxOffset` is where counting ends: behind it next goes on by cursor.
+ * The Link header (RFC 8288) of a page: `first`, `next` while there is more, `prev` for offset and page. References are
+ * relative to the request's path. Beyond `maxOffset` rows, `next` continues by cursor.
  */
 export function pageLinks(
   path: string,

@@ -3,14 +3,14 @@ import { documented, integer, oneOf, text, type Parameter } from '../input/param
 import type { Query } from '../input/query.ts';
 import type { CountMode, Plan } from '../store/store.ts';
 
-/** What a client may ask for at most. */
+/** The most that a client may ask for. */
 export interface PageLimits {
   readonly maxLimit: number;
   readonly maxOffset: number;
 }
 
 export const DEFAULT_LIMIT = 50;
-/** With the rest of a URL it is below the limit for that: see http/respond.ts. */
+/** With the rest of a URL, this is below the limit for URLs, see http/respond.ts. */
 const MAX_CURSOR_BYTES = 12 * 1024;
 
 /** `cursor` of pages and streams. */
@@ -29,17 +29,17 @@ const count = documented(
   { fallback: 'none' },
 );
 
-/** How a collection's rows are chosen and ordered: the parameters it takes for that, and the plan they make. */
+/** How a collection's rows are chosen and ordered: the parameters for that, and the plan they make. */
 export interface PlanParameters {
-  /** The collection's name: its cursors are of no use elsewhere. */
+  /** The collection's name. Its cursors do not fit any other collection. */
   readonly collection: string;
   readonly parameters: readonly Parameter<unknown>[];
   readonly read: (query: Query) => Plan;
-  /** The top-level fields asked for; undefined: all. */
+  /** The top-level fields asked for. undefined: all. */
   readonly fields: (query: Query) => readonly string[] | undefined;
 }
 
-/** Where a page begins, in the client's own style. */
+/** Where a page begins, in the style that the client chose. */
 export type PageStart =
   | { readonly style: 'first' }
   | { readonly style: 'cursor'; readonly cursor: string }
@@ -51,14 +51,14 @@ export interface PageQuery {
   readonly plan: Plan;
   readonly fields: readonly string[] | undefined;
   readonly limit: number;
-  /** How the total is counted; null: not at all. */
+  /** How the total is counted. null: not at all. */
   readonly count: CountMode | null;
   readonly start: PageStart;
-  /** Rows before the page; 0 for cursors, which do not count. */
+  /** The number of rows before the page. 0 for cursors, which do not count rows. */
   readonly skip: number;
 }
 
-/** The parameters of a paged collection; `counts`: whether it can be counted. */
+/** The parameters of a paged collection. `counts` tells whether it can be counted. */
 export function pageParameters(
   { maxLimit }: PageLimits,
   plan: PlanParameters,
@@ -81,7 +81,9 @@ function limitParameter(maxLimit: number): Parameter<number> {
   });
 }
 
-/** Reads the query of a paged collection. */
+/**
+ * Returns a function that reads the query of a paged collection. AppError `offset-too-deep`, `conflicting-parameters`.
+ */
 export function pageQuery(limits: PageLimits, plan: PlanParameters): (query: Query) => PageQuery {
   const limit = limitParameter(limits.maxLimit);
   return (query) => {

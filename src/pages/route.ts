@@ -5,7 +5,7 @@ import { pageHandler, type PageOptions } from './handler.ts';
 import { PAGE } from './page.ts';
 import { pageParameters } from './query.ts';
 
-/** What any page can meet. */
+/** The problems that any page can answer with. */
 const PAGE_PROBLEMS: readonly ProblemCode[] = [
   'conflicting-parameters',
   'offset-too-deep',
@@ -16,14 +16,14 @@ const PAGE_PROBLEMS: readonly ProblemCode[] = [
   ...STORE_PROBLEMS,
 ];
 
-/** What a paged collection says of itself. */
+/** How a paged collection describes itself. */
 export interface PageRoute extends Pick<Route, 'path' | 'id' | 'tag' | 'summary' | 'description'> {
-  /** Of a row; its page is named after it. */
+  /** The row's names and schema. The page is named after the row. */
   readonly row: { readonly name: string; readonly plural: string; readonly schema: TSchema };
   readonly example: Content['example'];
 }
 
-/** The GET of a paged collection. */
+/** The GET route of a paged collection. */
 export function pageRoute({ row, example, ...told }: PageRoute, options: PageOptions): Route {
   const page = named(
     `${row.name}Page`,
@@ -45,7 +45,7 @@ export function pageRoute({ row, example, ...told }: PageRoute, options: PageOpt
     produces: [JSON_TYPE],
     answers: {
       200: {
-        // A page of many megabytes goes out as a stream: its end is not known when its head is sent.
+        // A page of many megabytes is streamed, and its end is not known when its head is sent.
         sometimes: ['ETag', 'Link'],
         ...jsonAnswer('The page', page, ['Cache-Control'], example),
       },

@@ -5,13 +5,13 @@ import { crc32 } from '../stream/crc32.ts';
  *
  *     version (1 byte) | content | CRC-32 of all before (4)
  *
- * It needs no server state and gives no authority: it is decoded as any untrusted input, and the checksum only tells a
- * broken one from a forged one.
+ * It needs no server state and grants no authority. It is decoded like any untrusted input. The checksum only tells a
+ * broken token from a forged one.
  */
 const HEAD = 1;
 const TAIL = 4;
 
-/** The token of some pieces of content. */
+/** Encodes pieces of content as a token. */
 export function encodeToken(version: number, ...content: readonly Uint8Array[]): string {
   const bytes = Buffer.concat([Buffer.of(version), ...content, Buffer.alloc(TAIL)]);
   bytes.writeUInt32LE(crc32(bytes.subarray(0, -TAIL)), bytes.length - TAIL);
@@ -24,7 +24,7 @@ export interface Token {
   readonly content: Buffer;
 }
 
-/** A token of one of these versions, or in words why it is none. */
+/** Decodes a token of one of these versions. Returns a text that says why when it is not one. */
 export function decodeToken(token: string, versions: readonly number[]): Token | string {
   const bytes = Buffer.from(token, 'base64url');
   if (bytes.toString('base64url') !== token || bytes.length < HEAD + TAIL)

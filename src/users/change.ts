@@ -1,20 +1,20 @@
 import { invalidBody } from '../input/validate.ts';
 import { metadataFault, type User, type UserBody, type UserPatch } from './user.ts';
 
-/** A user made of a body, at a time in milliseconds. */
+/** A new user from a body. `now` is in milliseconds since 1970. */
 export function createUser(id: string, body: UserBody, now: number): User {
   const time = new Date(now).toISOString();
   return { id, ...body, createdAt: time, updatedAt: time };
 }
 
-/** The user with all that a client may say of it replaced: what the body leaves out is not kept. */
+/** Replaces everything of a user that a client may set. What the body leaves out is removed. */
 export function replaceUser({ id, createdAt, updatedAt }: User, body: UserBody, now: number): User {
   return { id, ...body, createdAt, updatedAt: laterThan(updatedAt, now) };
 }
 
 /**
- * The user with a merge patch applied (RFC 7396); null when that changes nothing. AppError `invalid-body` when what comes
- * out is no user.
+ * Applies a merge patch (RFC 7396) to a user. Null when the patch changes nothing. AppError `invalid-body` when the
+ * result is not a valid user.
  */
 export function patchUser(user: User, patch: UserPatch, now: number): User | null {
   const { metadata: texts, ...rest } = patch;
@@ -30,7 +30,7 @@ export function patchUser(user: User, patch: UserPatch, now: number): User | nul
 
 type Texts = Readonly<Record<string, string>>;
 
-/** Object.fromEntries defines properties, so that no name can reach a prototype. */
+/** Object.fromEntries defines properties, so no name can reach a prototype. */
 function mergeTexts(texts: Texts = {}, patch: Readonly<Record<string, string | null>>): Texts {
   const merged = new Map<string, string>(Object.entries(texts));
   for (const [name, value] of Object.entries(patch)) {
@@ -44,7 +44,10 @@ function isSameTexts(a: Texts | undefined, b: Texts | undefined): boolean {
   return JSON.stringify(a) === JSON.stringify(b);
 }
 
-/** Grows with every change of a user, also when the clock stands still or goes back: so every state has its own tag. */
+/**
+ * A time that grows with every change of a user, even when the clock stands still or goes back. So every state has its
+ * own tag.
+ */
 function laterThan(time: string, now: number): string {
   return new Date(Math.max(now, Date.parse(time) + 1)).toISOString();
 }

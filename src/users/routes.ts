@@ -40,7 +40,7 @@ const ONE = `${PATH}/{id}`;
 const BODY_TYPES = [JSON_TYPE];
 const PATCH_TYPES = [JSON_TYPE, 'application/merge-patch+json'];
 
-/** In order of id, which is that of creation for ids made here; nothing to filter by. */
+/** In order of id, which is the order of creation for ids made by the server. There is no filter. */
 const BY_ID: PlanParameters = {
   collection: 'users',
   parameters: [],
@@ -76,7 +76,7 @@ const created: Answer = jsonAnswer('The user, who is new', USER, [
 
 const confirm = serializerOf(REMOVED_USER);
 
-/** What there is to ask of users. */
+/** The routes of users. */
 export function userRoutes(options: UserOptions) {
   return {
     list: listUsers(options),
@@ -123,7 +123,7 @@ function createNew({ users, now }: UserOptions): Route {
     handler: async ({ request, body }) => {
       const check = readPrecondition(request);
       const sent = await body();
-      check({ etag: null }); // the target is the collection (RFC 9110, 13.1), which is there and has no strong tag
+      check({ etag: null }); // the target is the collection (RFC 9110, 13.1), which exists and has no strong tag
       const id = newUserId();
       const change = await users.change(id, (current) => {
         if (current) throw new Error(`the new id ${id} is taken`);
@@ -165,7 +165,7 @@ function getOne({ users, cacheControl }: UserOptions): Route {
   };
 }
 
-/** Replaces, or creates under this id. */
+/** Replaces a user, or creates one under this id. */
 function putOne({ users, now }: UserOptions): Route {
   return route({
     method: 'PUT',
@@ -228,7 +228,7 @@ function patchOne({ users, now }: UserOptions): Route {
   });
 }
 
-/** A body has no meaning here (RFC 9110, 9.3.5); the engine reads and drops it. */
+/** A body has no meaning here (RFC 9110, 9.3.5). The engine reads and drops it. */
 function deleteOne({ users }: UserOptions): Route {
   return {
     method: 'DELETE',

@@ -4,10 +4,10 @@ import { serializerOf } from '../rows/serializers.ts';
 import { BSON } from '../store/bson.ts';
 import { USER, type User } from './user.ts';
 
-/** Nothing is required here: required fields would be written first, and lists have the stored order. */
+/** Nothing is required here. Required fields would be written first, but lists have the stored order. */
 const serialize = serializerOf(Type.Partial(USER));
 
-/** A user as a store keeps it: times as dates, fields in this order, which is that of lists, too. */
+/** A user as a store keeps it, with times as dates. Lists have the fields in this order, too. */
 interface StoredUser {
   readonly _id: string;
   readonly name: string;
@@ -43,7 +43,7 @@ export function fromRow(row: Uint8Array): User {
   };
 }
 
-/** A user's representation and its strong tag, which changes with every change: updatedAt does. */
+/** A user's representation and its strong tag. The tag changes with every change, because `updatedAt` does. */
 export function represent(user: User): { readonly text: string; readonly etag: string } {
   const text = serialize(user);
   return { text, etag: `"${fingerprint(Buffer.from(text))}"` };

@@ -12,7 +12,7 @@ const email = Type.String({
   description: 'an e-mail address of at most 320 characters: one @ with something on both sides',
 });
 
-/** TypeBox's own Record makes a pattern of the names, which names with a line break do not match. */
+/** TypeBox's own Record turns the names into a pattern, which names with a line break do not match. */
 const metadata = Type.Unsafe<Readonly<Record<string, string>>>({
   type: 'object',
   maxProperties: MOST_TEXTS,
@@ -55,7 +55,7 @@ export const USER = named(
 );
 export type User = Static<typeof USER>;
 
-/** The body that creates a user, or replaces one: all that a client may say of it. */
+/** The body that creates or replaces a user: everything that a client may set. */
 export const USER_BODY = named(
   'UserBody',
   Type.Object(
@@ -65,7 +65,10 @@ export const USER_BODY = named(
 );
 export type UserBody = Static<typeof USER_BODY>;
 
-/** A merge patch (RFC 7396): only what it names changes; null removes, which a name or an e-mail address cannot be. */
+/**
+ * A merge patch (RFC 7396): only what it names changes, and null removes. A name or an e-mail address cannot be
+ * removed.
+ */
 export const USER_PATCH = named(
   'UserPatch',
   Type.Object(
@@ -85,7 +88,7 @@ export const REMOVED_USER = named(
 );
 export type RemovedUser = Static<typeof REMOVED_USER>;
 
-/** What more metadata would be refused as: a merge can make more than each of its parts has. */
+/** The fault of metadata with too many texts, otherwise null. A merge can have more texts than each of its parts. */
 export function metadataFault(texts: Readonly<Record<string, string>>): string | null {
   const count = Object.keys(texts).length;
   return count > MOST_TEXTS ? `expected ${metadata.description ?? ''}; it would have ${count}` : null;

@@ -6,10 +6,13 @@ import { isUserId, noSuchUser } from './id.ts';
 import { fromRow, represent } from './row.ts';
 import type { User } from './user.ts';
 
-/** RFC 9110, 9.3.3: an answer to a write is not to be served again. */
+/** RFC 9110, 9.3.3: the answer to a write must not be served again. */
 export const NOT_CACHED = { 'cache-control': 'no-store' };
 
-/** AppError `not-found` before any precondition: a request that would fail without them fails so (RFC 9110, 13.2.1). */
+/**
+ * Changes a user that exists. AppError `not-found` comes before any precondition: a request that would fail without
+ * preconditions fails the same way with them (RFC 9110, 13.2.1).
+ */
 export async function changeExisting(
   users: RecordStore,
   id: string,
@@ -24,14 +27,15 @@ export async function changeExisting(
   });
 }
 
-/** What a precondition is checked against. */
+/** The state that a precondition is checked against. */
 export function stateOf(current: Uint8Array | null): Parameters<Precondition>[0] {
   return current ? { etag: represent(fromRow(current)).etag } : 'missing';
 }
 
 /**
- * The user as it now is; `path` is that of all users. The tag goes with PUT, too, although what was sent is not all that was stored (RFC 9110, 9.3.4
- * has reservations): Content-Location says that the body of this answer, not that of the request, is what the tag is of.
+ * The answer to a write: the user as it now is. `path` is the path of all users. PUT has the tag, too, although the
+ * server stores more than was sent (RFC 9110, 9.3.4 has reservations): Content-Location says that the tag is of this
+ * answer's body, and not of the request's.
  */
 export function written(status: 200 | 201, path: string, { after }: Changed): Reply {
   if (!after) throw new TypeError('a user was to be written');

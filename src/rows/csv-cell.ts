@@ -1,13 +1,14 @@
 /**
- * The cells of CSV (RFC 4180) as the contract has them; the wasm transcoder gives the same byte for byte:
+ * The cells of CSV (RFC 4180) in the contract's form. The wasm transcoder writes the same byte for byte:
  *
- * - Text as it is; in quotes, its own doubled, when it holds a comma, quote, CR or LF, or is empty.
- * - Numbers, booleans, dates, ids and base64 as their JSON has them, without quotes.
- * - Objects, arrays and Extended JSON as JSON text in quotes.
- * - Nothing at all where the JSON has null, or the row has no such field.
+ * - Text is written as it is. It is quoted, with its own quotes doubled, when it contains a comma, quote, CR or LF, or
+ *   is empty.
+ * - Numbers, booleans, dates, ids and base64 are written as in JSON, without quotes.
+ * - Objects, arrays and Extended JSON are written as JSON text in quotes.
+ * - A cell is empty where the JSON has null, or the row has no such field.
  *
- * `safe`: text that begins with = + - @ (also those of full width), TAB, CR or LF gets an apostrophe before it, so that no
- * spreadsheet takes it for a formula (https://owasp.org/www-community/attacks/CSV_Injection); numbers stay numbers.
+ * `safe` puts an apostrophe before text that begins with = + - @ (also those of full width), TAB, CR or LF, so that no
+ * spreadsheet takes it for a formula (https://owasp.org/www-community/attacks/CSV_Injection). Numbers stay numbers.
  */
 const LINE_END = '\r\n';
 
@@ -16,7 +17,7 @@ export function csvHeader(columns: readonly string[], safe: boolean): string {
   return columns.map((name) => textCell(name, safe)).join(',') + LINE_END;
 }
 
-/** A line of the JSON texts of its values; undefined: the row has no such field. */
+/** A line from the JSON texts of its values. undefined: the row has no such field. */
 export function csvLine(values: readonly (string | undefined)[], safe: boolean): string {
   return values.map((json) => cell(json, safe)).join(',') + LINE_END;
 }

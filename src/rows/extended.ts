@@ -3,8 +3,8 @@ import { BSON, EJSON } from '../store/bson.ts';
 const REGEX = 0x0b;
 
 /**
- * A single BSON value (its type byte and its bytes) as what JSON.stringify turns into relaxed Extended JSON: for the
- * types that have no JSON form of their own. BSON errors when the bytes are not sound.
+ * Converts a single BSON value (its type byte and its bytes) to what JSON.stringify turns into relaxed Extended JSON.
+ * It is for the types that have no JSON form of their own. Throws BSON errors when the bytes are not sound.
  */
 export function extendedJson(type: number, value: Uint8Array): unknown {
   if (type === REGEX) return regularExpression(value);
@@ -17,7 +17,7 @@ export function extendedJson(type: number, value: Uint8Array): unknown {
   return (EJSON.serialize(sound, { relaxed: true }) as { v: unknown }).v;
 }
 
-/** By hand: bson refuses options it does not know, but a stream must not break on what a database has accepted. */
+/** Written by hand: bson refuses unknown options, but a stream must not break on what a database has accepted. */
 function regularExpression(value: Uint8Array): unknown {
   const bytes = Buffer.from(value.buffer, value.byteOffset, value.byteLength);
   const pattern = bytes.indexOf(0);

@@ -3,13 +3,14 @@ import { instantiate } from './wasm.ts';
 import type { TranscodeExports } from './wasm.ts';
 
 const PAGE = 65_536;
-/** The module's own pages, and behind them one for the bytes on their way in. */
+/** Where the input is copied to: one page after the module's own pages. */
 const BUFFER_AT = 4 * PAGE;
 const BLOCK = 32;
 
 /**
- * A 64-bit content hash as 16 hexadecimal digits, for ETags: XXH64 with seed 0, or where wasm cannot run the beginning
- * of a SHA-256. Equal bytes have equal fingerprints within one server's lifetime; it is no protection against forgery.
+ * A 64-bit content hash as 16 hexadecimal digits, for ETags: XXH64 with seed 0, or the beginning of a SHA-256 where
+ * wasm cannot run. Equal bytes have equal fingerprints within one server's lifetime. It does not protect against
+ * forgery.
  */
 export function fingerprint(bytes: Uint8Array): string {
   hasher ??= createHasher();
@@ -23,13 +24,13 @@ function createHasher(): (bytes: Uint8Array) => string {
     const hash = createXxh64();
     return (bytes) => hash(bytes, 0n).toString(16).padStart(16, '0');
   } catch {
-    // Why wasm is missing is in the log already: createTranscoder says so at start.
+    // The log already says why wasm is missing: createTranscoder reports it at start.
     return (bytes) => createHash('sha256').update(bytes).digest('hex').slice(0, 16);
   }
 }
 
 /**
- * XXH64 by the wasm module in a small memory of its own, the input going through it piece by piece. Throws when the
+ * XXH64 by the wasm module in a small memory of its own. The input goes through it piece by piece. Throws when the
  * module cannot be loaded.
  */
 export function createXxh64(): (bytes: Uint8Array, seed: bigint) => bigint {

@@ -3,7 +3,7 @@ import { extendedJson } from './extended.ts';
 import { Type } from '../schema.ts';
 import { serializerOf } from './serializers.ts';
 
-/** Element types (https://bsonspec.org/spec.html); what is not here is written as Extended JSON. */
+/** Element types (https://bsonspec.org/spec.html). All other types are written as Extended JSON. */
 const TYPE = {
   double: 0x01,
   string: 0x02,
@@ -23,7 +23,10 @@ const TYPE = {
   decimal128: 0x13,
 } as const;
 
-/** Of an object in the form that toJson makes of a row: its key first, then all other fields in the object's order. */
+/**
+ * Serializes an object in the form that toJson makes of a row: its key first, then all other fields in the object's
+ * order.
+ */
 const serialize = { id: fieldsAfter('id'), _id: fieldsAfter('_id') };
 
 function fieldsAfter(key: KeyName): (fields: Readonly<Record<string, unknown>>) => string {
@@ -31,43 +34,43 @@ function fieldsAfter(key: KeyName): (fields: Readonly<Record<string, unknown>>) 
   return serializerOf(Type.Unsafe<Readonly<Record<string, unknown>>>(schema));
 }
 
-/** MongoDB stores 180 levels and refuses 181 (measured on 6.0.5); so every row a server can hold is written. */
+/** MongoDB stores 180 levels and refuses 181 (measured on 6.0.5), so every row that a server can hold is written. */
 const DEEPEST = 180;
 const FARTHEST_DATE = 8_640_000_000_000_000n;
 
 /**
- * An item (one BSON document) as JSON text, by the precompiled serializer. The form, which the wasm transcoder gives byte
- * for byte too:
+ * Converts an item (one BSON document) to JSON text with the precompiled serializer. The wasm transcoder writes the
+ * same form byte for byte:
  *
- * - The key `_id` comes first, as `id`; all other fields follow in stored order. In a document with a top-level field `id` of its
- *   own, shown or not, the key is called `_id`, and that field keeps its name and place.
+ * - The key `_id` comes first, as `id`. All other fields follow in stored order. In a document with its own top-level
+ *   field `id`, shown or not, the key is called `_id`, and that field keeps its name and place.
  * - Date: toISOString; ObjectId: hex; UUID: canonical; other Binary: base64; undefined, NaN and infinities: null.
- * - Int64 and Decimal128: their exact digits. Other numbers and strings as JSON.stringify prints them; broken UTF-8 is
+ * - Int64 and Decimal128: their exact digits. Other numbers and strings: as JSON.stringify prints them. Broken UTF-8 is
  *   replaced by U+FFFD as the WHATWG decoder does.
- * - The rest (Timestamp, regular expression, code, symbol, DBPointer, MinKey, MaxKey, dates beyond JavaScript's) as
+ * - The rest (Timestamp, regular expression, code, symbol, DBPointer, MinKey, MaxKey, dates beyond JavaScript's):
  *   relaxed Extended JSON.
  *
- * With `shown` only these top-level fields, and the key. Throws when the bytes are not a sound document, have no `_id`, or
- * nest deeper than 180 levels.
+ * With `shown`, only these top-level fields and the key are written. Throws when the bytes are not a sound document,
+ * have no `_id`, or nest deeper than 180 levels.
  */
 export function itemToJson(row: Uint8Array, shown?: ReadonlySet<string>): string {
   return new ItemReader(row).toJson(shown);
 }
 
 /**
- * The JSON text of an item's top-level values by their stored names, each that of the first field of its name; undefined where
- * there is none. Throws as itemToJson does.
+ * The JSON texts of an item's top-level values, by their stored names. Of several fields with the same name the first
+ * one counts. Undefined where the item has no such field. Throws as itemToJson does.
  */
 export function itemValues(row: Uint8Array, names: readonly string[]): (string | undefined)[] {
   return new ItemReader(row).values(names);
 }
 
 /**
- * JavaScript objects and numbers cannot carry everything: keys like "1" change their place, equal keys fall together,
- * 2^53 + 1 has no double. Where a document has such a thing, a marked stand-in goes through the serializer and is put
- * right in the text. The mark does not occur in the document's bytes, so nothing stored can pass for a stand-in:
+ * JavaScript objects and numbers cannot represent everything: keys like "1" change their place, equal keys become one,
+ * 2^53 + 1 has no double. Such a key or number goes through the serializer as a marked stand-in, which is replaced in
+ * the text afterwards. The mark does not occur in the document's bytes, so no stored value can pass for a stand-in:
  *
- *   a key    "<mark>7/1"     ->  "1"      (7: any number, to make keys differ)
+ *   a key    "<mark>7/1"     ->  "1"      (7: any number, which makes keys differ)
  *   a number "<mark>=123"    ->  123
  */
 class ItemReader {
@@ -141,7 +144,10 @@ class ItemReader {
     return elements;
   }
 
-  /** What parseToElements leaves open: it sees to it that each value ends inside its document, not that it is sound. */
+  /**
+   * Checks what parseToElements does not: it ensures that each value ends inside its document, but not that the value
+   * is sound.
+   */
   #check([type, , , at, length]: Element): void {
     const bytes = this.#bytes;
     switch (type) {
@@ -159,7 +165,7 @@ class ItemReader {
           throw new Error('A document does not end where it says');
         return;
       case TYPE.binary:
-        // The old subtype 2 repeats the length inside.
+        // The old subtype 2 repeats the length inside the value.
         if (bytes[at + 4] === 2 && (length < 9 || bytes.readInt32LE(at + 5) !== length - 9)) {
           throw new Error('A binary value has another length inside');
         }
@@ -222,7 +228,7 @@ class ItemReader {
     return bytes.toString('base64', at + (subtype === 2 ? 9 : 5), at + length);
   }
 
-  /** A number by its digits: as a number where JavaScript prints the same ones. */
+  /** A number from its digits: a JavaScript number if that prints the same digits, otherwise a stand-in. */
   #exact(digits: string): number | string {
     const value = Number(digits);
     return JSON.stringify(value) === digits ? value : `${this.#marked()}=${digits}`;

@@ -3,7 +3,7 @@ import { csvRow } from './csv.ts';
 import { itemToJson } from './item.ts';
 import type { Framing, RowEncoder, Transcoder } from './rows.ts';
 
-/** The transcoder where wasm cannot run: the same bytes, about twenty times slower. */
+/** The transcoder for runtimes without wasm: the same bytes, about twenty times slower. */
 export const javascriptTranscoder: Transcoder = {
   name: 'javascript',
   encoder: (framing, fields) => new JavaScriptEncoder(jsonWriter(framing, fields)),
@@ -24,11 +24,11 @@ function jsonWriter(framing: Framing, fields: readonly string[] | undefined): (r
 
 class JavaScriptEncoder implements RowEncoder {
   readonly #write: (row: Uint8Array) => string;
-  /** How far it has come in the batch, to the end of the row under way; and how far it is to go. */
+  /** Byte offsets in the batch: the end of the row under way, and where to stop. */
   #at = 0;
   #end = 0;
 
-  /** `write`: a row's text, called once for each row, in their order. */
+  /** `write` returns a row's text. It is called once for each row, in their order. */
   constructor(write: (row: Uint8Array) => string) {
     this.#write = write;
   }
@@ -40,7 +40,7 @@ class JavaScriptEncoder implements RowEncoder {
     this.#at = 0;
     this.#end = batch.length;
     while (this.#at < this.#end) {
-      // Fresh for each row: growth of the memory between two steps detaches views.
+      // Taken anew for each row, because growth of the memory between two steps detaches views.
       const rows = batch.slot.bytes().subarray(batch.start, batch.start + batch.length);
       const row = rowAt(rows, this.#at);
       this.#at = row.byteOffset - rows.byteOffset + row.length;
@@ -67,7 +67,10 @@ class JavaScriptEncoder implements RowEncoder {
   }
 }
 
-/** The document of the array element at `at`: a byte 0x03, a name that nobody reads, NUL, the document. */
+/**
+ * The document of the array element at `at`: the byte 0x03, a name that nobody reads, NUL, the document. Throws when it
+ * is not sound.
+ */
 function rowAt(rows: Uint8Array, at: number): Uint8Array {
   const start = rows.indexOf(0, at + 1) + 1;
   if (rows[at] !== 3 || start === 0 || rows.length - start < 5)

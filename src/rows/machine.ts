@@ -4,16 +4,19 @@ import { extendedJson } from './extended.ts';
 import { instantiate } from './wasm.ts';
 import type { TranscodeExports } from './wasm.ts';
 
-/** Text of a rare value that waits to be copied out; belongs to the encoder whose row it is in. */
+/** The text of a rare value that waits to be copied out. It belongs to the encoder that writes the value's row. */
 export interface Spill {
   bytes: Uint8Array;
 }
 
-/** The wasm module over the memory of `slots`, with what its encoders share: one output slot, and the rare types' text. */
+/**
+ * The wasm module over the memory of `slots`, with what its encoders share: one output slot, and the text of rare
+ * types.
+ */
 export class Machine {
   readonly wasm: TranscodeExports;
   readonly slots: Slots;
-  /** Whose rows are being written: set before each `run`. */
+  /** The spill of the encoder that writes rows: set before each `run`. */
   spill: Spill = { bytes: new Uint8Array() };
   #output: Slot | null = null;
   #users = 0;
@@ -38,7 +41,7 @@ export class Machine {
     });
   }
 
-  /** An encoder begins; the output slot is held while there are any. */
+  /** Called when an encoder begins. The output slot is held while there are any encoders. */
   enter(): void {
     this.#users++;
   }
@@ -50,7 +53,7 @@ export class Machine {
     this.#output = null;
   }
 
-  /** The output slot, shared by all encoders since a chunk is valid only until the next step of any of them. */
+  /** The output slot. All encoders share it, since a chunk is valid only until the next step of any encoder. */
   output(chunkBytes: number): Slot {
     if (this.#output && this.#output.capacity >= chunkBytes) return this.#output;
     this.#output?.release();
@@ -59,7 +62,9 @@ export class Machine {
     return this.#output;
   }
 
-  /** A view is made anew only when growth of the memory has detached it: number() is called millions of times. */
+  /**
+   * A new view is made only when growth of the memory has detached the old one: number() is called millions of times.
+   */
   #memory(): Uint8Array {
     if (this.#view.length === 0) this.#view = new Uint8Array(this.slots.memory.buffer);
     return this.#view;

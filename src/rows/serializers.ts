@@ -2,8 +2,9 @@ import fastJson from 'fast-json-stringify';
 import type { Static, TSchema } from '../schema.ts';
 
 /**
- * The precompiled JSON serializer of a schema. The schema is a whitelist: what it does not name is not written. Required
- * fields come first, then all others in the schema's order. Compiled where the schema stands, once, at start.
+ * The precompiled JSON serializer of a schema. The schema is a whitelist: fields that it does not name are not written.
+ * Required fields come first, then all others in the schema's order. A serializer is compiled once, at start, next to
+ * its schema.
  */
 export function serializerOf<S extends TSchema>(schema: S): (value: Readonly<Static<S>>) => string {
   return fastJson(schema);

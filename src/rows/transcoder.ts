@@ -8,7 +8,7 @@ import type { Framing, RowEncoder, Transcoder } from './rows.ts';
 
 const SMALLEST_CHUNK = 256;
 
-/** By the negative of what `run` in transcode.as.ts answers. */
+/** The messages of faults, by the negative of the code that `run` in transcode.as.ts returns. */
 const FAULTS: Readonly<Record<number, string>> = {
   1: 'is not a sound BSON document',
   2: 'is nested more than 180 levels deep',
@@ -16,8 +16,8 @@ const FAULTS: Readonly<Record<number, string>> = {
 };
 
 /**
- * The transcoder for batches that lie in `slots`: wasm, or the JavaScript one where that cannot run; `fallback` is then
- * the reason, to be logged once.
+ * Creates the transcoder for batches that lie in `slots`: wasm, or the JavaScript one where wasm cannot run. `fallback`
+ * is then the reason, which is to be logged once. Otherwise it is null.
  */
 export function createTranscoder(slots: Slots): { transcoder: Transcoder; fallback: string | null } {
   let machine: Machine;
@@ -37,9 +37,9 @@ export function createTranscoder(slots: Slots): { transcoder: Transcoder; fallba
   return { transcoder, fallback: null };
 }
 
-/** One of the module's two ways to write rows, and what it is to be begun with. */
+/** One of the module's two ways to write rows, with its state and its functions. */
 interface Pass {
-  /** Bytes of what it remembers. */
+  /** The size of its state in bytes. */
   readonly size: number;
   open(state: Slot): void;
   readonly begin: (state: number, at: number, end: number) => void;
@@ -49,7 +49,7 @@ interface Pass {
   readonly rowsDone: (state: number) => number;
 }
 
-/** Rows as JSON: a State, and behind it the names of the fields. */
+/** Rows as JSON: a State, followed by the names of the fields. */
 function rowPass({ wasm }: Machine, framing: Framing, fields: readonly string[] | undefined): Pass {
   const size = wasm.STATE_SIZE.value;
   const names = fields ? nameList(fields) : new Uint8Array(0);
@@ -67,13 +67,13 @@ function rowPass({ wasm }: Machine, framing: Framing, fields: readonly string[] 
   };
 }
 
-/** Rows as CSV: a Table, its cells, and behind them the names of the columns. */
+/** Rows as CSV: a Table, followed by its cells and the names of the columns. */
 function tablePass({ wasm }: Machine, columns: readonly string[], safe: boolean): Pass {
   const names = storedNames(columns).map((name) => Buffer.from(name));
   const cellsAt = wasm.TABLE_SIZE.value;
   const namesAt = cellsAt + columns.length * wasm.CELL_SIZE.value;
   return {
-    size: names.reduce((sum, name) => sum + name.length, namesAt) + 16, // names are read by 16 bytes
+    size: names.reduce((sum, name) => sum + name.length, namesAt) + 16, // names are read 16 bytes at a time
     open(state) {
       const view = new DataView(state.bytes().buffer, state.address, state.capacity);
       let at = namesAt;
@@ -98,7 +98,7 @@ class WasmEncoder implements RowEncoder {
   readonly #machine: Machine;
   readonly #pass: Pass;
   readonly #spill: Spill = { bytes: new Uint8Array() };
-  /** What the pass remembers. */
+  /** The state of the pass. */
   #slot: Slot | null;
   #batchAt = 0;
 
@@ -140,7 +140,7 @@ class WasmEncoder implements RowEncoder {
     this.#machine.leave();
   }
 
-  /** The address of what the machine remembers of this encoder. */
+  /** The address of this encoder's state in the machine's memory. */
   get #state(): number {
     if (!this.#slot) throw new TypeError('encoder used after close');
     return this.#slot.address;
@@ -152,7 +152,7 @@ class WasmEncoder implements RowEncoder {
   }
 }
 
-/** Names as isAmong in bson.as.ts reads them. */
+/** Encodes names in the form that isAmong in bson.as.ts reads. */
 function nameList(names: readonly string[]): Buffer {
   const count = Buffer.alloc(4);
   count.writeUInt32LE(names.length);

@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 
 /**
- * transcode.wasm, compiled once per process; build.mjs makes it from transcode.as.ts. Throws when the file is missing or
- * the runtime cannot run it (no WebAssembly, no SIMD): callers have a way without it.
+ * Compiles transcode.wasm once per process. build.mjs makes it from transcode.as.ts. Throws when the file is missing or
+ * the runtime cannot run it (no WebAssembly, no SIMD). All callers have a way without it.
  */
 function transcodeModule(): WebAssembly.Module {
   if (compiled) return compiled;
@@ -13,7 +13,7 @@ function transcodeModule(): WebAssembly.Module {
 
 let compiled: WebAssembly.Module | undefined;
 
-/** What transcode.as.ts exports; addresses and lengths are bytes in the imported memory. */
+/** The exports of transcode.as.ts. Addresses and lengths are bytes in the imported memory. */
 export interface TranscodeExports {
   readonly STATE_SIZE: { readonly value: number };
   open(state: number, commas: number, fields: number): void;
@@ -35,7 +35,7 @@ export interface TranscodeExports {
   hashEnd(at: number, length: number): bigint;
 }
 
-/** What it imports. `out` is where text goes; the functions that write answer the number of bytes. */
+/** The imports of transcode.as.ts. `out` is where text goes. The functions that write return the number of bytes. */
 export interface TranscodeHost extends Record<string, unknown> {
   number(value: number, out: number): number;
   decimal(at: number, out: number): number;
@@ -43,7 +43,7 @@ export interface TranscodeHost extends Record<string, unknown> {
   spilled(out: number, length: number): void;
 }
 
-/** The module over a memory whose first four pages are its own. */
+/** Instantiates the module over a memory whose first four pages are the module's own. */
 export function instantiate(memory: object, host: TranscodeHost): TranscodeExports {
   const module = transcodeModule();
   const { exports } = new WebAssembly.Instance(module, { env: { memory }, host });

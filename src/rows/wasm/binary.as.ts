@@ -9,7 +9,7 @@ const DIGITS = memory.data<u8>([
   120, 121, 122, 48, 49, 50, 51, 52, 53, 54, 55, 56, 57, 43, 47,
 ]);
 
-/** Writes [o, e) as base64 until it is done or `p > stop`; a stop is always between two groups of three bytes. */
+/** Writes [o, e) as base64 until it is done or `p > stop`. It stops only between two groups of three bytes. */
 export function writeBase64(o: usize, e: usize, p: usize, stop: usize): usize {
   while (e - o >= 3 && p <= stop) {
     const group = (<u32>load<u8>(o) << 16) | (<u32>load<u8>(o, 1) << 8) | <u32>load<u8>(o, 2);

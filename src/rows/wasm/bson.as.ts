@@ -1,19 +1,19 @@
-// BSON (https://bsonspec.org/spec.html): where a value ends, and whether that is where it may.
+// BSON (https://bsonspec.org/spec.html): where a value ends, and whether it may end there.
 
 export const DOUBLE = 1, STRING = 2, DOCUMENT = 3, ARRAY = 4, BINARY = 5, UNDEFINED = 6, OBJECT_ID = 7, BOOLEAN = 8;
 export const DATE = 9, NULL = 10, REGEX = 11, POINTER = 12, CODE = 13, SYMBOL = 14, SCOPED = 15, INT32 = 16;
 export const TIMESTAMP = 17, INT64 = 18, DECIMAL = 19, MAX_KEY = 127, MIN_KEY = 255;
 
 const VARIES: usize = 255;
-/** A value's size by its type; VARIES: see variableEnd. */
+/** The size of a value by its type. VARIES: see variableEnd. */
 const SIZES = memory.data<u8>([
   255, 8, 255, 255, 255, 255, 0, 12, 1, 8, 0, 255, 255, 255, 255, 255,
   4, 8, 8, 16, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255,
 ]);
 
 /**
- * The end of the value at `at`; 0 when its type is unknown, its length or terminator is not sound, or it does not end by
- * `last`, the terminator of its document. `at` is not behind `last`.
+ * The end of the value at `at`. 0 when its type is unknown, its length or terminator is not sound, or it does not end
+ * by `last`, the terminator of its document. `at` is not after `last`.
  */
 // @ts-ignore: decorator
 @inline export function valueEnd(type: i32, at: usize, last: usize): usize {
@@ -44,7 +44,7 @@ function variableEnd(type: i32, at: usize, last: usize): usize {
       break;
     case BINARY:
       if (length > room - 5) return 0;
-      // The old subtype 2 repeats the length inside.
+      // The old subtype 2 repeats the length inside the value.
       if (load<u8>(at, 4) == 2 && (length < 4 || <usize>load<u32>(at, 5) != length - 4)) return 0;
       size = length + 5;
       break;
@@ -56,7 +56,7 @@ function variableEnd(type: i32, at: usize, last: usize): usize {
   return size <= room ? at + size : 0;
 }
 
-/** The first NUL from `at` on and before `last`; 0 when there is none. */
+/** The first NUL from `at` on and before `last`. 0 when there is none. */
 export function findNul(at: usize, last: usize): usize {
   while (at < last) {
     if (load<u8>(at) == 0) return at;
@@ -73,7 +73,10 @@ export function findNul(at: usize, last: usize): usize {
     : length == 2 && load<u16>(at) == 0x6469;
 }
 
-/** Whether a document with its first element at `at` has an element `id`; false when it is not sound up to there. */
+/**
+ * Whether a document whose first element is at `at` has an element `id`. False when the document is not sound up to
+ * there.
+ */
 export function hasOwnId(at: usize, last: usize): bool {
   while (at < last) {
     const type = <i32>load<u8>(at);
@@ -86,7 +89,9 @@ export function hasOwnId(at: usize, last: usize): bool {
   return false;
 }
 
-/** Whether a key [at, at + length) is among these names: their number (u32), then each as its length (u16) and bytes. */
+/**
+ * Whether a key [at, at + length) is among these names: a count (u32), then for each name its length (u16) and bytes.
+ */
 export function isAmong(names: usize, at: usize, length: usize): bool {
   let name = names + 4;
   for (let left = load<u32>(names); left > 0; left--) {
@@ -97,7 +102,9 @@ export function isAmong(names: usize, at: usize, length: usize): bool {
   return false;
 }
 
-/** The element `_id` of a document with its first element at `at`; 0 when there is none or the document is not sound. */
+/**
+ * The element `_id` of a document whose first element is at `at`. 0 when there is none or the document is not sound.
+ */
 export function findId(at: usize, last: usize): usize {
   while (at < last) {
     const type = <i32>load<u8>(at);

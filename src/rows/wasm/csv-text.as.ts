@@ -1,10 +1,13 @@
-// Text of CSV cells: quotes doubled, everything else as it is.
+// Text of CSV cells: quotes are doubled, everything else stays as it is.
 import { utf8Prefix, writeSequence } from "./text.as";
 
 /** Where writeQuoted and writeRaw stopped reading. */
 export let quotedReached: usize = 0;
 
-/** A byte of ones where `v` has a comma, quote, CR or LF, for which a cell is quoted (RFC 4180, 2.6): told by their low four bits. */
+/**
+ * A vector with a byte of ones wherever `v` has a comma, quote, CR or LF. These characters make a cell quoted (RFC
+ * 4180, 2.6). Their low four bits differ, so one look-up finds them.
+ */
 // @ts-ignore: decorator
 @inline function specials(v: v128): v128 {
   const byLow = i8x16(1, 0, 34, 0, 0, 0, 0, 0, 0, 0, 10, 0, 44, 13, 0, 0);
@@ -16,7 +19,7 @@ export let quotedReached: usize = 0;
   return c == 44 || c == 34 || c == 10 || c == 13;
 }
 
-/** Whether [o, e) holds a comma, quote, CR or LF. `end`: of the batch. */
+/** Whether [o, e) contains a comma, quote, CR or LF. `end` is the end of the batch. */
 export function hasSpecial(o: usize, e: usize, end: usize): bool {
   while (o < e) {
     if (o + 16 <= end) {
@@ -29,7 +32,7 @@ export function hasSpecial(o: usize, e: usize, end: usize): bool {
   return false;
 }
 
-/** For each set of quotes among 8 bytes where they go when these are doubled: a vector to swizzle by. */
+/** For each set of quotes among 8 bytes, a vector to swizzle by that doubles these quotes. */
 const DOUBLED = memory.data(256 * 16, 16);
 for (let quotes = 0; quotes < 256; quotes++) {
   let at = DOUBLED + <usize>(quotes << 4);
@@ -39,7 +42,9 @@ for (let quotes = 0; quotes < 256; quotes++) {
   }
 }
 
-/** Writes the JSON text [o, e), which 8 bytes may be read behind, with its quotes doubled, until it is done or `p > stop`. */
+/**
+ * Writes the JSON text [o, e) with its quotes doubled, until it is done or `p > stop`. 8 bytes may be read after `e`.
+ */
 export function writeQuoted(o: usize, e: usize, p: usize, stop: usize): usize {
   while (o < e && p <= stop) {
     const v = v128.load64_zero(o);
@@ -54,8 +59,8 @@ export function writeQuoted(o: usize, e: usize, p: usize, stop: usize): usize {
 }
 
 /**
- * Writes the text [o, e) of a row, broken UTF-8 as U+FFFD: with its quotes doubled, or, not `quoted`, up to the first
- * character that a cell is quoted for. A NUL stands at `e`; `end`: of the batch.
+ * Writes the text [o, e) of a row, with broken UTF-8 as U+FFFD. If `quoted`, its quotes are doubled. Otherwise it stops
+ * at the first character that makes a cell quoted. A NUL is at `e`. `end` is the end of the batch.
  */
 export function writeRaw(o: usize, e: usize, p: usize, stop: usize, end: usize, quoted: bool): usize {
   while (o < e && p <= stop) {
@@ -64,7 +69,7 @@ export function writeRaw(o: usize, e: usize, p: usize, stop: usize, end: usize, 
       v128.store(p, v);
       const special = quoted ? i8x16.eq(v, i8x16.splat(34)) : specials(v);
       const mask = i8x16.bitmask(v128.or(special, v));
-      if (mask == 0 && e - o >= 16) { // apart from the other case, as in writeText
+      if (mask == 0 && e - o >= 16) { // separate from the other case, as in writeText
         o += 16;
         p += 16;
         continue;

@@ -1,6 +1,7 @@
-// CSV (RFC 4180): the columns of a table, of each row the first field of that name. A cell is quoted when it must be; what is
-// no number, text or the like is JSON text in quotes, written by the machine of transcode.as.ts into a scratch and doubled from
-// there. The form is told in csv.ts, which the tests hold this equal to. Bounds and steps are those of transcode.as.ts.
+// CSV (RFC 4180): the columns of a table, and from each row the first field of that name. A cell is quoted when
+// necessary. A value that is not a number, a text or the like is JSON text in quotes: the machine of transcode.as.ts
+// writes it into a scratch, and its quotes are doubled from there. csv.ts describes the form, and tests check that
+// both agree. Bounds and steps are those of transcode.as.ts.
 import {
   BINARY, BOOLEAN, DATE, DECIMAL, DOCUMENT, DOUBLE, INT32, INT64, NULL, OBJECT_ID, STRING, UNDEFINED, findId, findNul, valueEnd,
 } from "./bson.as";
@@ -10,7 +11,7 @@ import { writeDate } from "./dates.as";
 import { writeDecimal128, writeDouble, writeI64 } from "./numbers.as";
 import { BASE64, MARGIN, NONE, NO_ID, STATE_SIZE, SPILL, State, TEXT, UNSOUND, beginValue, isValueWritten, step } from "./transcode.as";
 
-/** A column (16 bytes may be read from its name on), and where the row at hand has its value; `type` 0: nowhere. */
+/** A column (16 bytes may be read from its name on), and where the current row has its value. `type` 0: nowhere. */
 @unmanaged class Cell {
   name: usize;
   length: usize;
@@ -22,22 +23,22 @@ import { BASE64, MARGIN, NONE, NO_ID, STATE_SIZE, SPILL, State, TEXT, UNSOUND, b
 export const CELL_SIZE: i32 = offsetof<Cell>();
 const SCRATCH_SIZE: usize = 1024;
 
-/** What a pass remembers between two calls; behind it lie the scratch, the State for nested values, and the cells. */
+/** The state of a pass between two calls. The scratch, the State for nested values, and the cells follow it. */
 @unmanaged class Table {
-  /** Next row, the end of all rows, and the end of the row at hand. */
+  /** The next row, the end of all rows, and the end of the current row. */
   at: usize;
   end: usize;
   next: usize;
   columns: i32;
-  /** The next cell of the row at hand; -1 between rows. */
+  /** The next cell of the current row. -1 between rows. */
   column: i32;
-  /** What is under way, where it goes on and ends; SPILL: JSON text, of which [at, end) of the scratch waits. */
+  /** The piece under way, where it continues and ends. SPILL: JSON text, of which [at, end) of the scratch waits. */
   piece: i32;
   pieceAt: usize;
   pieceEnd: usize;
-  /** Whether the piece ends in a quote. */
+  /** Whether the piece ends with a quote. */
   quoted: i32;
-  /** Whether text is disarmed that a spreadsheet would take for a formula. */
+  /** Whether text that a spreadsheet would take for a formula is made harmless. */
   safe: i32;
   rows: i32;
 }
@@ -45,7 +46,7 @@ const SCRATCH_SIZE: usize = 1024;
 const SCRATCH_AT: usize = offsetof<Table>();
 const JSON_AT: usize = SCRATCH_AT + SCRATCH_SIZE;
 const CELLS_AT: usize = (JSON_AT + <usize>STATE_SIZE + 7) & ~7;
-/** Bytes before the cells. */
+/** The number of bytes before the cells. */
 export const TABLE_SIZE: i32 = <i32>CELLS_AT;
 
 // @ts-ignore: decorator
@@ -58,7 +59,7 @@ export const TABLE_SIZE: i32 = <i32>CELLS_AT;
   return changetype<State>(changetype<usize>(t) + JSON_AT);
 }
 
-/** A new encoder's Table; its cells have their names already. */
+/** Initializes the Table of a new encoder. Its cells already have their names. */
 export function tableOpen(t: Table, columns: i32, safe: i32): void {
   memory.fill(changetype<usize>(t), 0, CELLS_AT);
   t.columns = columns;
@@ -78,7 +79,7 @@ export function tableFinished(t: Table): bool {
   return t.column < 0 && t.at == t.end;
 }
 
-/** As `endHere`: lets the batch end with the row under way. */
+/** As `endHere`: makes the batch end with the row under way. */
 export function tableEndHere(t: Table): usize {
   t.end = t.column < 0 ? t.at : t.next;
   return t.end;
@@ -88,7 +89,7 @@ export function tableRowsDone(t: Table): i32 {
   return t.rows;
 }
 
-/** As `run`: writes CSV text to [out, limit) and answers the number of bytes, or a negative error. */
+/** As `run`: writes CSV text to [out, limit) and returns the number of bytes, or a negative error. */
 export function tableRun(t: Table, out: usize, limit: usize): i32 {
   const stop = limit - MARGIN;
   let p = out;
@@ -133,7 +134,7 @@ export function tableRun(t: Table, out: usize, limit: usize): i32 {
   return <i32>(p - out);
 }
 
-/** Looks for the columns in the row at `t.at`: an element of an array, as in `run`. */
+/** Finds the columns in the row at `t.at`, which is an element of an array, as in `run`. */
 function findCells(t: Table): i32 {
   let o = t.at;
   if (load<u8>(o) != DOCUMENT) return UNSOUND;
@@ -147,11 +148,11 @@ function findCells(t: Table): i32 {
   if (findId(o, last) == 0) return NO_ID;
   const columns = t.columns;
   for (let i = 0; i < columns; i++) cellOf(t, i).type = 0;
-  let expected = 0; // rows have their fields mostly in the order of the columns
+  let expected = 0; // most rows have their fields in the order of the columns
   while (o < last) {
     const type = <i32>load<u8>(o);
     const key = o + 1;
-    // A short key and the names are compared by 16 bytes at once.
+    // A short key is compared with the names 16 bytes at a time.
     let length: usize = 16;
     let bytes = i8x16.splat(0);
     if (key + 16 <= t.end) {
@@ -187,7 +188,7 @@ function findCells(t: Table): i32 {
   return o == last ? 0 : UNSOUND;
 }
 
-/** Writes a cell, or its beginning and leaves the rest as a piece; 0 when its value is not sound. */
+/** Writes a cell, or writes its beginning and leaves the rest as a piece. 0 when its value is not sound. */
 function writeCell(t: Table, cell: Cell, p: usize, stop: usize): usize {
   const o = cell.at;
   switch (cell.type) {
@@ -228,12 +229,12 @@ function writeCell(t: Table, cell: Cell, p: usize, stop: usize): usize {
 }
 
 /**
- * Writes text, or as much as there is room for, as if it needed no quotes, which most does not: one pass copies it and looks
- * at it. Where it does, what was written moves by the quote before it.
+ * Writes text, or as much as there is room for, as if it needed no quotes. Most text needs none, so a single pass
+ * copies and checks it. If the text does need quotes, what was written moves to make room for the quote before it.
  */
 function beginText(t: Table, o: usize, end: usize, p: usize, stop: usize): usize {
   if (o == end) {
-    store<u16>(p, 0x2222); // quotes tell an empty text from none
+    store<u16>(p, 0x2222); // quotes distinguish an empty text from no value
     return p + 2;
   }
   const begun = p;
@@ -270,8 +271,8 @@ function beginBase64(t: Table, o: usize, end: usize, p: usize): usize {
 }
 
 /**
- * An apostrophe before text that begins with = + - @ TAB CR or LF: a spreadsheet takes it for text then (OWASP, CSV Injection).
- * Signs of full width are for isWideSign.
+ * Writes an apostrophe before text that begins with = + - @ TAB CR or LF. A spreadsheet then takes it for text (OWASP,
+ * CSV Injection). isWideSign handles signs of full width.
  */
 function disarm(t: Table, first: u8, p: usize): usize {
   if (first != 61 && first != 43 && first != 45 && first != 64 && first != 9 && first != 13 && first != 10) return p;
@@ -284,23 +285,26 @@ function apostrophe(t: Table, p: usize): usize {
   return p + 1;
 }
 
-/** Whether = + - or @ of full width (U+FF1D, FF0B, FF0D, FF20; EF BC xx in UTF-8) stands at `o`, the begin of a text that is not empty. */
+/**
+ * Whether = + - or @ of full width (U+FF1D, FF0B, FF0D, FF20; EF BC xx in UTF-8) is at `o`, the beginning of a text
+ * that is not empty.
+ */
 // @ts-ignore: decorator
 @inline function isWideSign(o: usize): bool {
   if (load<u8>(o) != 0xef || load<u8>(o, 1) != 0xbc) return false;
-  const last = load<u8>(o, 2); // a NUL and one more byte of the row stand behind the text
+  const last = load<u8>(o, 2); // a NUL and one more byte of the row follow the text
   return last == 0x9d || last == 0x8b || last == 0x8d || last == 0xa0;
 }
 
-/** Takes the quotes from what stands at [p, end). */
+/** Removes the quotes from the text at [p, end). */
 function unquoted(t: Table, p: usize, end: usize): usize {
-  const begun = disarm(t, load<u8>(p, 1), p); // its first byte stands on the quote, and the text moves less
+  const begun = disarm(t, load<u8>(p, 1), p); // an apostrophe takes the quote's place
   const length = end - p - 2;
   for (let i: usize = 0; i < length; i += 16) v128.store(begun + i, v128.load(p + 1 + i)); // to the left, or not at all
   return begun + length;
 }
 
-/** The next part of the nested value's JSON into the scratch. */
+/** Writes the next part of the nested value's JSON into the scratch. */
 function refill(t: Table): i32 {
   const scratch = changetype<usize>(t) + SCRATCH_AT;
   const written = step(jsonOf(t), scratch, scratch + SCRATCH_SIZE);

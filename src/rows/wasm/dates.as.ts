@@ -2,10 +2,10 @@
 import { PAIRS, writeI64, writePadded } from "./numbers.as";
 
 const DAY: i64 = 86400000;
-/** The day last printed: its first millisecond, the length of its text, the text ("2024-01-31T"). */
+/** The last printed day: its first millisecond, the length of its text, the text ("2024-01-31T"). */
 const DAY_CACHE = memory.data<u64>([0x7fffffffffffffff, 0, 0, 0]);
 
-/** As Date.prototype.toISOString; beyond JavaScript's range as relaxed Extended JSON. */
+/** As Date.prototype.toISOString. A date beyond JavaScript's range is written as relaxed Extended JSON. */
 export function writeDate(value: i64, p: usize): usize {
   if (value > 8640000000000000 || value < -8640000000000000) return writeFarDate(value, p);
   let inDay = <u64>(value - load<i64>(DAY_CACHE));
@@ -49,7 +49,7 @@ function writeFarDate(value: i64, p: usize): usize {
   return p + 3;
 }
 
-/** Puts a day (counted from 1970-01-01) into the cache; the calendar is Howard Hinnant's `civil_from_days`. */
+/** Puts a day (counted from 1970-01-01) into the cache. The calendar is Howard Hinnant's `civil_from_days`. */
 function cacheDay(day: i32): void {
   const z = day + 719468;
   const era = (z >= 0 ? z : z - 146096) / 146097;

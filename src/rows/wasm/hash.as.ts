@@ -19,7 +19,7 @@ export function hashBegin(seed: u64): void {
   hashed = 0;
 }
 
-/** Takes in `length` bytes, a multiple of 32. */
+/** Adds `length` bytes, a multiple of 32, to the hash. */
 export function hashBlocks(at: usize, length: usize): void {
   hashed += length;
   for (const end = at + length; at < end; at += 32) {
@@ -30,7 +30,7 @@ export function hashBlocks(at: usize, length: usize): void {
   }
 }
 
-/** Takes in the last `length` bytes, below 32, and answers the hash. */
+/** Adds the last `length` bytes, fewer than 32, and returns the hash. */
 export function hashEnd(at: usize, length: usize): u64 {
   let hash: u64;
   if (hashed) {

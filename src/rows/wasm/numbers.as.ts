@@ -1,8 +1,8 @@
 // Numbers: integers, doubles as JavaScript prints them, Decimal128.
 
-/** Writes a finite double as JavaScript prints it at `out` (at most 25 bytes); answers the length. */
+/** Writes a finite double as JavaScript prints it to `out` (at most 25 bytes). Returns the length. */
 @external("host", "number") declare function hostNumber(value: f64, out: usize): usize;
-/** Writes the Decimal128 (16 bytes at `at`) at `out` (at most 48 bytes); answers the length. */
+/** Writes the Decimal128 (16 bytes at `at`) to `out` (at most 48 bytes). Returns the length. */
 @external("host", "decimal") declare function hostDecimal(at: usize, out: usize): usize;
 
 /** "00".."99" as 16-bit words. */
@@ -19,7 +19,7 @@ export const PAIRS = memory.data<u16>([
   0x3039, 0x3139, 0x3239, 0x3339, 0x3439, 0x3539, 0x3639, 0x3739, 0x3839, 0x3939,
 ]);
 
-/** `value`, below 10^`width`, with leading zeros. */
+/** Writes `value`, which is below 10^`width`, with leading zeros. */
 // @ts-ignore: decorator
 @inline export function writePadded(value: u32, width: usize, p: usize): usize {
   let at = p + width;
@@ -52,23 +52,23 @@ function writeU64(value: u64, p: usize): usize {
 @inline export function writeI64(value: i64, p: usize): usize {
   if (value < 0) {
     store<u8>(p++, 45);
-    value = -value; // the smallest i64 stays itself, which as u64 is right
+    value = -value; // the smallest i64 stays itself, which is the right u64
   }
   return writeU64(<u64>value, p);
 }
 
-/** `digits` / 10^`places`, places being 1 to 9, without cutting zeros. */
+/** Writes `digits` / 10^`places` without removing trailing zeros. `places` is 1 to 9. */
 function writePlaces(digits: u64, places: i32, p: usize): usize {
   const start = p + 1;
   p = writeU64(digits, start);
-  // At least one digit stands before the point: leading zeros when there are too few.
+  // At least one digit is before the point. Leading zeros are added when there are too few.
   const missing = places + 1 - <i32>(p - start);
   if (missing > 0) {
     memory.copy(start + missing, start, p - start);
     memory.fill(start, 48, missing);
     p += missing;
   }
-  // The digits before the point go one to the left.
+  // The digits before the point move one byte to the left.
   const point = p - places - 1;
   let at = start - 1;
   while (at < point) { store<u8>(at, load<u8>(at, 1)); at++; }
@@ -77,9 +77,10 @@ function writePlaces(digits: u64, places: i32, p: usize): usize {
 }
 
 /**
- * A double as JavaScript prints it: by the fewest digits that give it back. An integer below 2^53 is exact, so all its
- * digits. Else m / 10^k when that division gives it back and m has at most 15 digits: no two decimals of 15 digits are
- * the same double, so no shorter one is. What neither holds for is left to JavaScript.
+ * Writes a double as JavaScript prints it: by the fewest digits that restore it. An integer below 2^53 is exact, so all
+ * its digits are written. Otherwise m / 10^k is written if that division restores the double and m has at most 15
+ * digits. No two decimals of 15 digits are the same double, so there is no shorter one. JavaScript prints all other
+ * doubles.
  */
 export function writeDouble(value: f64, p: usize): usize {
   if (!(abs(value) < Infinity)) return writeNull(p); // NaN too
@@ -109,7 +110,7 @@ export function writeDouble(value: f64, p: usize): usize {
   return p + hostNumber(value, p);
 }
 
-/** `digits` / 10^`places` without trailing zeros, `digits` not being a multiple of 10^places. */
+/** Writes `digits` / 10^`places` without trailing zeros. `digits` is not a multiple of 10^places. */
 function writeTrimmed(digits: u64, places: i32, p: usize): usize {
   let tenth = digits / 10;
   while (tenth * 10 == digits) {
@@ -120,12 +121,15 @@ function writeTrimmed(digits: u64, places: i32, p: usize): usize {
   return writePlaces(digits, places, p);
 }
 
-/** Exact digits, in the notation of the Decimal128 specification, which is a JSON number; NaN and infinities are null. */
+/**
+ * Writes the exact digits in the notation of the Decimal128 specification, which is a JSON number. NaN and infinities
+ * are null.
+ */
 export function writeDecimal128(o: usize, p: usize): usize {
   const high = load<u64>(o, 8);
   if (((high >> 59) & 15) == 15) return writeNull(p);
   const exponent = <i32>((high >> 49) & 0x3fff) - 6176;
-  // What money looks like: digits below 2^64, up to 6 places. All other forms are JavaScript's to print.
+  // The form of most money values: digits below 2^64, up to 6 places. JavaScript prints all other forms.
   if ((high & 0x1ffffffffffff) == 0 && exponent <= 0 && exponent >= -6) {
     const digits = load<u64>(o);
     if (high >> 63) store<u8>(p++, 45);

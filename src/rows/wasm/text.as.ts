@@ -4,8 +4,8 @@
 export let textReached: usize = 0;
 
 /**
- * Writes [o, e) as JSON.stringify does, without the quotes, until it is done or `p > stop`. A NUL stands at `e` and one
- * more byte of the row behind it; `end` is where the batch ends. What is written passes `stop` by 16 bytes at most.
+ * Writes [o, e) as JSON.stringify does, without the quotes, until it is done or `p > stop`. A NUL is at `e`, and one
+ * more byte of the row follows it. `end` is where the batch ends. The output passes `stop` by at most 16 bytes.
  */
 export function writeText(o: usize, e: usize, p: usize, stop: usize, end: usize): usize {
   while (o < e && p <= stop) {
@@ -13,7 +13,7 @@ export function writeText(o: usize, e: usize, p: usize, stop: usize, end: usize)
       const v = v128.load(o);
       v128.store(p, v);
       const mask = notPlainAscii(v);
-      if (mask == 0) { // apart from the other case, so that the next load does not wait for this mask
+      if (mask == 0) { // separate from the other case, so that the next load does not wait for this mask
         o += 16;
         p += 16;
         continue;
@@ -40,7 +40,7 @@ export function writeText(o: usize, e: usize, p: usize, stop: usize, end: usize)
   return p;
 }
 
-/** Writes what stands at `o`, above ASCII: a character, or U+FFFD for what is none. Answers as `sequence` does. */
+/** Writes the character above ASCII at `o`, or U+FFFD if there is no valid one. Returns what `sequence` returns. */
 // @ts-ignore: decorator
 @inline export function writeSequence(o: usize, p: usize): isize {
   const n = sequence(o);
@@ -62,11 +62,14 @@ export function writeText(o: usize, e: usize, p: usize, stop: usize, end: usize)
 @inline export function notPlainAscii(v: v128): i32 {
   return i8x16.bitmask(v128.or(
     v128.or(i8x16.eq(v, i8x16.splat(34)), i8x16.eq(v, i8x16.splat(92))),
-    i8x16.lt_s(v, i8x16.splat(32)), // as signed bytes, what is above ASCII is below 0
+    i8x16.lt_s(v, i8x16.splat(32)), // as signed bytes, bytes above ASCII are below 0
   ));
 }
 
-/** How many bytes at the beginning of `v` are whole characters written as they are; the first `ascii` are plain ASCII. */
+/**
+ * How many bytes at the beginning of `v` are whole characters that are written as they are. The first `ascii` are plain
+ * ASCII.
+ */
 // @ts-ignore: decorator
 @inline function plainPrefix(v: v128, ascii: usize): usize {
   if ((i8x16.bitmask(v) >> <i32>ascii & 1) == 0) return ascii;
@@ -74,11 +77,13 @@ export function writeText(o: usize, e: usize, p: usize, stop: usize, end: usize)
 }
 
 /**
- * plainPrefix where the first `plain` bytes need no escape and only the first `ascii` are ASCII: all whole sequences when
- * every one is sound, else `ascii`. The check is that of "Validating UTF-8 In Less Than One Instruction Per Byte" (Keiser,
- * Lemire; arXiv 2010.03090): three tables of 16, by the nibbles of two neighbours, have a bit in common where these two
- * cannot stand together. Bits: 1 too short, 2 too long, 4 overlong of 3, 8 too large, 16 surrogate, 32 overlong of 2,
- * 64 overlong of 4 or too large, 128 two continuations, which are right behind a lead of 3 or 4.
+ * plainPrefix for the case that the first `plain` bytes need no escape and only the first `ascii` are ASCII: all whole
+ * sequences if every one is sound, otherwise `ascii`. The check is that of "Validating UTF-8 In Less Than One
+ * Instruction Per Byte" (Keiser, Lemire; arXiv 2010.03090). Three tables of 16, indexed by the nibbles of two
+ * neighbouring bytes, have a bit in common where these two cannot stand together. Bits:
+ *
+ *   1 too short, 2 too long, 4 overlong of 3, 8 too large, 16 surrogate, 32 overlong of 2,
+ *   64 overlong of 4 or too large, 128 two continuations, which are valid directly after a lead of 3 or 4.
  */
 export function utf8Prefix(v: v128, plain: usize, ascii: usize): usize {
   const none = i8x16.splat(0);
@@ -95,13 +100,13 @@ export function utf8Prefix(v: v128, plain: usize, ascii: usize): usize {
     ),
     i8x16.swizzle(byNext, i8x16.shr_u(v, 4)),
   );
-  const third = i8x16.sub_sat_u(before2, i8x16.splat(0x60)); // from 0x80 where a lead of 3 or 4 stands two before
+  const third = i8x16.sub_sat_u(before2, i8x16.splat(0x60)); // from 0x80 where a lead of 3 or 4 is two bytes before
   const fourth = i8x16.sub_sat_u(before3, i8x16.splat(0x70));
   const expected = v128.and(v128.or(third, fourth), i8x16.splat(-128));
   const broken = i8x16.bitmask(i8x16.ne(v128.xor(clash, expected), none));
-  // A sequence cut by the end of the plain bytes shows at the byte behind them; what comes later is no concern.
+  // A sequence cut by the end of the plain bytes shows at the byte after them. Later bytes do not matter.
   if ((broken & ((2 << <i32>plain) - 1)) != 0) return ascii;
-  // A sequence cut by the end of `v` waits for the next look.
+  // A sequence cut by the end of `v` is left to the next call.
   if (i8x16.extract_lane_u(v, 13) >= 0xf0) return min<usize>(plain, 13);
   if (i8x16.extract_lane_u(v, 14) >= 0xe0) return min<usize>(plain, 14);
   if (i8x16.extract_lane_u(v, 15) >= 0xc0) return min<usize>(plain, 15);
@@ -109,8 +114,9 @@ export function utf8Prefix(v: v128, plain: usize, ascii: usize): usize {
 }
 
 /**
- * The length of the UTF-8 sequence at `o`, a byte from 0x80; when it is broken, minus the number of bytes that WHATWG's
- * decoder replaces by one U+FFFD (https://encoding.spec.whatwg.org/#utf-8-decoder). The NUL behind every text ends it.
+ * The length of the UTF-8 sequence at `o`, a byte from 0x80. When it is broken, minus the number of bytes that the
+ * WHATWG decoder replaces by one U+FFFD (https://encoding.spec.whatwg.org/#utf-8-decoder). The NUL after every text
+ * ends it.
  */
 // @ts-ignore: decorator
 @inline function sequence(o: usize): isize {

@@ -1,18 +1,18 @@
-// AssemblyScript, compiled by build.mjs to transcode.wasm; not TypeScript, so tsc, eslint and prettier leave it alone.
+// AssemblyScript, compiled by build.mjs to transcode.wasm. It is not TypeScript, so tsc, eslint and prettier ignore it.
 //
-// BSON rows in, JSON text out; the form is told in item.ts, which the tests hold this machine equal to.
+// The machine reads BSON rows and writes JSON text. item.ts describes the form, and tests check that both agree.
 //
-// One machine writes every row. Small things (a number, a date, a short key) it writes whole, which takes at most MARGIN
-// bytes; long ones (strings, long keys, base64, spilled text) in pieces; and when less than MARGIN is left of the output
-// it puts its few variables into a State and returns. The next call goes on exactly there. So output is bounded whatever
-// a row holds, and any number of passes interleave, each with a State of its own.
+// One machine writes every row. It writes small things (a number, a date, a short key) whole, which takes at most
+// MARGIN bytes. It writes long ones (strings, long keys, base64, spilled text) in pieces. When less than MARGIN is left
+// of the output, it saves its few variables in a State and returns. The next call continues exactly there. So output is
+// bounded whatever a row holds, and any number of passes interleave, each with its own State.
 //
-// Reading: every length is checked against the end of the document it stands in before anything behind it is read. 16
-// bytes are loaded at once only where they lie inside the batch. Strings and keys end in a NUL that was checked before,
-// and NUL is a special character to every loop: none of them runs past its text.
+// Reading: every length is checked against the end of its document before anything after it is read. 16 bytes are
+// loaded at once only where they lie inside the batch. Strings and keys end in a NUL that was checked before. Every
+// loop treats NUL as a special character, so none of them runs past its text.
 //
-// The key is written first, as `id`. When a field `id` of the row's own is met, the text since the row's begin moves by one
-// byte, and the key becomes `_id`. That is possible only while the begin stands in this call's output; so a call that ends
+// The key is written first, as `id`. When the row has its own field `id`, the text since the row's begin moves by one
+// byte, and the key becomes `_id`. That is possible only while the begin is in this call's output. So a call that ends
 // inside a row it began looks through the row's other names.
 import {
   ARRAY, BINARY, BOOLEAN, DATE, DECIMAL, DOCUMENT, DOUBLE, INT32, INT64, NULL, OBJECT_ID, STRING, UNDEFINED,
@@ -24,56 +24,62 @@ import { writeDecimal128, writeDouble, writeI64, writeNull } from "./numbers.as"
 import { notPlainAscii, textReached, writeText } from "./text.as";
 export { hashBegin, hashBlocks, hashEnd } from "./hash.as";
 
-/** Keeps the Extended JSON of the value of BSON type `type` at [at, end) for `hostSpilled`; answers its length. */
+/** Keeps the Extended JSON of the value of BSON type `type` at [at, end) for `hostSpilled`. Returns its length. */
 @external("host", "extended") declare function hostExtended(type: i32, at: usize, end: usize): usize;
 /** Copies the next `length` bytes of the kept text to `out`. */
 @external("host", "spilled") declare function hostSpilled(out: usize, length: usize): void;
 
-/** Deepest nesting, the row itself being level 1: what MongoDB stores at most (181 is refused by 6.0.5). */
+/** The deepest nesting, with the row itself as level 1: the most that MongoDB stores (6.0.5 refuses 181). */
 const MAX_DEPTH: usize = 180;
 /**
- * More than a step writes, counting what vector stores scribble: a comma, a quoted key of 15 bytes and a colon make 19, the
- * longest values (a date as Extended JSON, a Decimal128) 48; a text that has to stop has passed `stop` by 16 at most.
+ * More than a step writes, including what vector stores write beyond their text: a comma, a quoted key of 15 bytes and
+ * a colon make 19, and the longest values (a date as Extended JSON, a Decimal128) make 48. A text that has to stop has
+ * passed `stop` by at most 16.
  */
 export const MARGIN: usize = 96;
 
-/** What a pass remembers between two calls. */
+/** The state of a pass between two calls. */
 @unmanaged export class State {
-  /** Next byte of input, and the end of the rows. */
+  /** The next byte of input, and the end of the rows. */
   at: usize;
   end: usize;
-  /** Level of the document the machine stands in (0: between rows), and its terminator. */
+  /** The level of the current document (0: between rows), and its terminator. */
   depth: usize;
   last: usize;
-  /** 1 in an array; 1 when an element was written before in this document. */
+  /** `array`: 1 in an array. `comma`: 1 when an element of this document was written before. */
   array: usize;
   comma: usize;
-  /** The value's type while its key is written or under way, else 0. */
+  /** The value's type while its key is written or under way, otherwise 0. */
   type: i32;
-  /** What is under way and where it ends; for SPILL how many bytes are left. */
+  /** The piece under way and where it ends. For SPILL, `pieceEnd` is the number of bytes left. */
   piece: i32;
   pieceEnd: usize;
-  /** Where to go on after an `_id` that did not stand first, else 0. */
+  /** Where to continue after an `_id` that was not the first element, otherwise 0. */
   resume: usize;
-  /** Framing: 1 = a comma before each row but the first, 0 = LF behind each. `begun`: a row was written. */
+  /**
+   * `commas`: 1 puts a comma before each row but the first, 0 puts LF after each. `begun`: 1 when a row was written.
+   */
   commas: i32;
   begun: i32;
-  /** The top-level fields to be shown beside the id (see isAmong), or 0 for all. */
+  /** The top-level fields to show beside the id (see isAmong), or 0 for all. */
   fields: usize;
-  /** Rows of this batch written whole. */
+  /** The number of rows of this batch that are written whole. */
   rows: i32;
-  /** The depth where writing ends: 0 for rows, 1 for a single value of a row. */
+  /** The depth at which writing ends: 0 for rows, 1 for a single value of a row. */
   floor: usize;
-  /** Where the row was begun in this call's output, while its key may still become `_id`, else 0; and the row's first element. */
+  /**
+   * `keyAt`: where the row begins in this call's output while its key may still become `_id`, otherwise 0. `first`: the
+   * row's first element.
+   */
   keyAt: usize;
   first: usize;
-  /** MAX_DEPTH words follow: the enclosing documents' `last`, top bit set for arrays. */
+  /** MAX_DEPTH words follow: `last` of the enclosing documents, with the top bit set for arrays. */
   stack: u32;
 }
 
 export const STATE_SIZE: i32 = offsetof<State>("stack") + <i32>MAX_DEPTH * 4;
 
-/** The word of the stack for `depth`. */
+/** The address of the stack's word for `depth`. */
 // @ts-ignore: decorator
 @inline function level(s: State, depth: usize): usize {
   return changetype<usize>(s) + offsetof<State>("stack") + (depth << 2);
@@ -81,10 +87,10 @@ export const STATE_SIZE: i32 = offsetof<State>("stack") + <i32>MAX_DEPTH * 4;
 
 export const NONE = 0, KEY = 1, TEXT = 2, BASE64 = 3, SPILL = 4;
 
-// What `run` answers when a row is not sound; transcoder.ts has the words.
+// What `run` returns when a row is not sound. transcoder.ts has the messages.
 export const UNSOUND = -1, TOO_DEEP = -2, NO_ID = -3;
 
-/** A new encoder's State. `commas`, `fields`: see State. */
+/** Initializes the State of a new encoder. `commas`, `fields`: see State. */
 export function open(s: State, commas: i32, fields: usize): void {
   memory.fill(changetype<usize>(s), 0, STATE_SIZE);
   s.commas = commas;
@@ -103,7 +109,10 @@ export function begin(s: State, at: usize, end: usize): void {
   s.floor = 0;
 }
 
-/** Starts with the value of this type at [at, end) of a row with its terminator at `last`: a pass that writes it alone. */
+/**
+ * Starts with the value of this type at [at, end), in a row whose terminator is at `last`. The pass writes this value
+ * alone.
+ */
 export function beginValue(s: State, type: i32, at: usize, end: usize, last: usize): void {
   begin(s, at, end);
   s.type = type;
@@ -123,7 +132,7 @@ export function finished(s: State): bool {
   return s.depth == 0 && s.at == s.end;
 }
 
-/** Lets the batch end with the row under way. Answers where that is. */
+/** Makes the batch end with the row under way. Returns where that is. */
 export function endHere(s: State): usize {
   if (s.depth == 0) s.end = s.at;
   else if (s.depth == 1) s.end = s.last + 1;
@@ -131,14 +140,14 @@ export function endHere(s: State): usize {
   return s.end;
 }
 
-/** Rows of this batch written so far: for the message of an error. */
+/** The number of rows of this batch written so far, for error messages. */
 export function rowsDone(s: State): i32 {
   return s.rows;
 }
 
 /**
- * Writes JSON text to [out, limit), which is at least 256 bytes, and touches nothing behind it.
- * Answers the number of bytes written (then ask `finished`), or a negative error.
+ * Writes JSON text to [out, limit), which is at least 256 bytes, and touches nothing after it. Returns the number of
+ * bytes written (then call `finished`), or a negative error.
  */
 export function run(s: State, out: usize, limit: usize): i32 {
   const written = step(s, out, limit);
@@ -147,7 +156,7 @@ export function run(s: State, out: usize, limit: usize): i32 {
   return <i32>(nameKey(s, out + written) - out);
 }
 
-/** As `run`, but that the name of the key is open still when it ends inside a row that it began. */
+/** As `run`, but when it ends inside a row that it began, the name of the key is still open. */
 export function step(s: State, out: usize, limit: usize): i32 {
   const stop = limit - MARGIN;
   const end = s.end;
@@ -167,7 +176,7 @@ export function step(s: State, out: usize, limit: usize): i32 {
     if (type == 0 && piece == NONE) {
       if (depth == floor) {
         if (floor != 0) break;
-        // Between rows: an element of the array (0x03, a name nobody reads, NUL), then the document.
+        // Between rows: an element of the array (0x03, a name that is ignored, NUL), then the document.
         if (o == end) break;
         if (load<u8>(o) != DOCUMENT) return UNSOUND;
         o = findNul(o + 1, end) + 1;
@@ -220,7 +229,7 @@ export function step(s: State, out: usize, limit: usize): i32 {
           if (o == 1) return UNSOUND;
           p += comma;
         } else {
-          // A key that is short and plain is written here; others are pieces.
+          // A short and plain key is written here. Other keys are pieces.
           let length: usize = 16;
           if (o + 16 <= end) {
             const v = v128.load(o);
@@ -302,7 +311,7 @@ export function step(s: State, out: usize, limit: usize): i32 {
             o = next;
           } else {
             store<u8>(p++, 34);
-            o += subtype == 2 ? 9 : 5; // the old subtype repeats the length
+            o += subtype == 2 ? 9 : 5; // the old subtype repeats the length inside the value
             piece = BASE64;
             pieceEnd = next;
           }
@@ -350,14 +359,17 @@ export function step(s: State, out: usize, limit: usize): i32 {
   return <i32>(p - out);
 }
 
-/** Makes `_id` of the name `id` of the row's key: what follows, up to `p`, moves by one byte. Answers the new `p`. */
+/**
+ * Changes the name of the row's key from `id` to `_id`: what follows, up to `p`, moves by one byte. Returns the new
+ * `p`.
+ */
 function nameKey(s: State, p: usize): usize {
-  const name = s.keyAt + 2; // behind {"
+  const name = s.keyAt + 2; // after {"
   s.keyAt = 0;
   memory.copy(name + 1, name, p - name);
   store<u8>(name, 95);
   return p + 1;
 }
 
-// At the end: it is built on what stands above.
+// At the end, because csv.as builds on the declarations above.
 export { TABLE_SIZE, CELL_SIZE, tableBegin, tableEndHere, tableFinished, tableOpen, tableRowsDone, tableRun } from "./csv.as";

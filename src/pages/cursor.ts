@@ -145,7 +145,7 @@ function parse(bookmark: Bookmark): { _id: unknown; price?: unknown } {
 }
 
 /**
- * Whether a value may stand in a key. An id may be anything that MongoDB accepts as one, and a price may also be a
+ * Whether a value may be part of a key. An id may be anything that MongoDB accepts as one, and a price may also be a
  * value that should not be there. Documents are safe even when their names begin with $: keys are bounds in `min` and
  * `max`, or operands of $eq, $ne and $lt, which are values and never queries. Arrays and regular expressions are not
  * safe: an array is no id and matches by its elements, and a regular expression is refused as an operand.

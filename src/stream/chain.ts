@@ -61,7 +61,7 @@ export async function* chain(
   } finally {
     ahead?.then(
       (unused) => unused.release(),
-      () => undefined, // the caller has left: a failure of this read concerns nobody
+      () => undefined, // the caller has left: nobody needs this batch or its failure
     );
   }
 }

@@ -24,7 +24,7 @@ function powerOfBytes(bytes: number): number {
   let left = bytes;
   for (let k = 3; left > 0; k = (k + 1) & 31) {
     if (left % 2 === 1) power = multiply(SQUARES[k] ?? 0, power);
-    left = Math.floor(left / 2); // lengths exceed 32 bits, shifts cannot
+    left = Math.floor(left / 2); // lengths can exceed 32 bits, which shifts cannot handle
   }
   return power;
 }

@@ -25,7 +25,7 @@ export async function* withMoments(
   } finally {
     awaited?.then(
       (unused) => unused.done !== true && unused.value.release(),
-      () => undefined, // the caller has left: a failure of this batch concerns nobody
+      () => undefined, // the caller has left: nobody needs this batch or its failure
     );
     await source.return?.();
   }

@@ -8,7 +8,7 @@ export async function lastWords(sink: Sink, text: string): Promise<void> {
   try {
     await sink.write(Buffer.from(text));
     await sink.flush();
-    await sink.flush(); // a sink that still processed what it flushed has finished now
+    await sink.flush(); // the first flush may only start the sink's work, this one waits for it
   } catch {
     // The caller reports what broke the stream. That the reader cannot be told is not worth a report.
   }

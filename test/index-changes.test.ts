@@ -56,6 +56,9 @@ async function fill(items: Collection, options: Document = {}): Promise<void> {
   );
 }
 
+/** A look at the indexes is at most a second old; the rest is for a busy machine. */
+const BACK_MS = 30_000;
+
 const STREAMS = ['price_asc', 'price_desc', 'price_asc&format=json', 'price_desc&format=csv&fields=price'];
 
 for (const [name, change] of Object.entries(CHANGES))
@@ -71,8 +74,9 @@ for (const [name, change] of Object.entries(CHANGES))
     const server = await serverOn(t, settings, { tapStore: (store) => barrier.tap(store) });
     for (const place of [1, 3, 5, 7]) {
       await fill(items);
-      for (let tries = 0; (await server.get('/items?sort=price_asc')).status !== 200; tries++)
-        assert.ok(tries < 200, 'it does not come back');
+      const asked = performance.now();
+      while ((await server.get('/items?sort=price_asc')).status !== 200)
+        assert.ok(performance.now() - asked < BACK_MS, 'it does not come back');
       const behind = place * BATCH_ROWS - 1;
       barrier.hold((after, { direction }) =>
         direction === 1 ? after >= behind : after <= ROWS - 1 - behind,

@@ -64,7 +64,8 @@ test('a user whose roles are taken is refused with 503 while it lasts, and serve
     assert.match(await readiness.text(), /does not let this server read 'items'/);
     await admin.command({ grantRolesToUser: 'clerk', roles: [role] });
     const isBack = async () => (await server.get('/items')).status === 200;
-    for (let tries = 0; !(await isBack()); tries++) assert.ok(tries < 100, 'it does not come back');
+    const asked = performance.now();
+    while (!(await isBack())) assert.ok(performance.now() - asked < 30_000, 'it does not come back');
     assert.equal((await server.get('/readyz')).status, 200);
     assert.equal((await server.get('/api/users')).status, 200);
   }

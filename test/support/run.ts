@@ -1,9 +1,10 @@
 /**
- * npm test -- [--long | --short] [--summary] [WORD...] [options of node --test]
+ * npm test -- [--all | --long] [--summary] [WORD...] [options of node --test]
  *
- * Runs test/*.test.ts, or those whose name has one of the words, all on one mongod that is started before and
- * stopped after. --long sets LONG=1, for tests that take minutes, and adds test/*.long.test.ts; --short leaves out the
- * long parts; --summary does not list what passed.
+ * Runs the tests of test/*.test.ts on one mongod that is started before and stopped after. Without an option it leaves out
+ * what takes long: see SLOW. --all runs everything (npm run test:all). --long sets LONG=1, for tests that take minutes or
+ * hours, and adds test/*.long.test.ts. With words it runs every file whose name has one of them. --summary does not list
+ * what passed.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -15,11 +16,14 @@ import { findMongod } from './find-mongod.ts';
 import { startSharedMongod } from './mongod.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
-const OWN = ['--long', '--short', '--summary'];
+const OWN = ['--long', '--all', '--summary'];
 
-/** What takes long because it kills servers or goes through many random cases, of which few depend on the version of Node. */
-const LONG_PARTS =
-  /^(failover|fuzz-.*|import-(kills|lmdb|sample)|.*-durability|memory|mongo-(away|large|retry)|stream-cuts|transcoder-(corrupt|random))\./;
+/**
+ * Files that kill servers, drive browsers and proxies, fill disks, or go through many random cases: `npm test` is to take
+ * three minutes at most on two cores.
+ */
+const SLOW =
+  /^(SLOWLIST)\.test\.ts$/;
 
 /** A test that hangs fails, and so does a file that something it left open keeps alive (limit.mjs), instead of never ending. */
 const LIMIT_MS = 5 * 60_000;
@@ -29,13 +33,18 @@ const given = process.argv.slice(2);
 const words = given.filter((argument) => !argument.startsWith('-'));
 const forwarded = given.filter((argument) => argument.startsWith('-') && !OWN.includes(argument));
 const files = readdirSync(join(ROOT, 'test'))
-  .filter((name) => name.endsWith('.test.ts') && !(given.includes('--short') && LONG_PARTS.test(name)))
+  .filter((name) => name.endsWith('.test.ts'))
   .filter((name) => given.includes('--long') || !name.endsWith('.long.test.ts'))
-  .filter((name) => words.length === 0 || words.some((word) => `test/${name}`.includes(word)))
+  .filter((name) => (words.length > 0 ? words.some((word) => `test/${name}`.includes(word)) : isInSet(name)))
   .map((name) => join('test', name));
 if (files.length === 0) throw new Error(`no test file has ${words.join(' or ')} in its name`);
 
 await buildProgram();
+/** Whether a file runs when none is named. */
+function isInSet(name: string): boolean {
+  return given.includes('--all') || given.includes('--long') || !SLOW.test(name);
+}
+
 const limit = given.includes('--long') ? LONG_LIMIT_MS : LIMIT_MS;
 const found = await findMongod();
 const mongod = process.env.MONGODB_URI ? null : await startSharedMongod(given.includes('--long'));

@@ -18,12 +18,15 @@ import type { Jobs } from './jobs.ts';
 import type { Log } from './log.ts';
 import { Scan, type ScanOptions } from './scan.ts';
 
-/** Progress is saved, and the lease looked after, so often: several times a lease. Milliseconds. */
+/**
+ * The interval at which progress is saved and the lease is checked, in milliseconds. A lease lasts several
+ * intervals.
+ */
 const BEAT_MS = 1_000;
 const BEATS_A_LEASE = 4;
-/** A job that fails so often without coming any further has failed. */
+/** A job fails for good after this many failures without progress. */
 const MOST_FAILURES = 5;
-/** What another attempt would meet again. */
+/** Failures that every further attempt would meet again. */
 const LASTING_FAILURES: ReadonlySet<string> = new Set(['insufficient-storage', 'collection-replaced']);
 const FIRST_BACKOFF_MS = 1_000;
 const LONGEST_BACKOFF_MS = 60_000;
@@ -31,26 +34,29 @@ const LONGEST_BACKOFF_MS = 60_000;
 export interface AttemptOptions extends ScanOptions {
   readonly jobs: Jobs;
   readonly now: () => Date;
-  /** How long nobody else touches a job whose worker is silent. Milliseconds. */
+  /** How long a job stays reserved for a worker that does not respond, in milliseconds. */
   readonly leaseMs: number;
-  /** How long a finished job is kept. Milliseconds. */
+  /** How long a finished job is kept, in milliseconds. */
   readonly ttlMs: number;
-  /** Resolves after so many milliseconds; rejects when the signal is aborted before. */
+  /** Resolves after `ms` milliseconds. Rejects when the signal is aborted before that. */
   readonly pause: (ms: number, signal: AbortSignal) => Promise<unknown>;
   readonly log: Log;
 }
 
-/** The server stops: the job is for somebody else. */
+/** The server stops. Another worker is to take the job. */
 class StoppedError extends Error {}
 
-/** One attempt at a job that was claimed: its scan, beside it the heart beat that saves how far it is, and what becomes of it. */
+/**
+ * One attempt at a claimed job: its scan, the heartbeat beside it that saves progress, and the job's state
+ * afterwards.
+ */
 export class Attempt {
   readonly #job: Running;
   readonly #options: AttemptOptions;
   readonly #scan: Scan;
   readonly #abort = new AbortController();
   #lease: Lease;
-  /** What the record says is kept. */
+  /** The kept part of the file, as the record has it. */
   #saved: Job['kept'];
 
   constructor(job: Running, options: AttemptOptions) {
@@ -61,17 +67,20 @@ export class Attempt {
     this.#saved = job.kept;
   }
 
-  /** The server stops. */
+  /** Stops the attempt because the server stops. The job returns to the queue. */
   stop(): void {
     this.#abort.abort(new StoppedError());
   }
 
-  /** The job was cancelled. */
+  /** Stops the attempt because the job was cancelled. */
   drop(): void {
     this.#abort.abort(new LeaseLostError(this.#job.id));
   }
 
-  /** See Work. Rejects when the records cannot be changed: the lease then ends by itself. */
+  /**
+   * Runs the attempt to its end (see Work). Rejects when the record cannot be changed. The lease then
+   * expires.
+   */
   async run(): Promise<number | null> {
     const { signal } = this.#abort;
     const ended = new AbortController();
@@ -89,7 +98,7 @@ export class Attempt {
     }
   }
 
-  /** Until `ended`. Never rejects: what it meets ends the attempt. */
+  /** Saves progress until `ended` is aborted. Never rejects: an error ends the attempt. */
   async #beat(ended: AbortSignal): Promise<void> {
     while (await this.#pauses(ended)) {
       try {
@@ -100,7 +109,9 @@ export class Attempt {
     }
   }
 
-  /** Whether the time to the next beat went by before the attempt ended. */
+  /**
+   * Resolves with true when the time of the next beat comes, with false when the attempt ends before that.
+   */
   #pauses(ended: AbortSignal): Promise<boolean> {
     const { pause, leaseMs } = this.#options;
     return pause(Math.min(BEAT_MS, leaseMs / BEATS_A_LEASE), ended).then(
@@ -121,10 +132,13 @@ export class Attempt {
     this.#lease = lease;
     const before = this.#saved;
     this.#saved = kept;
-    if (before && before.name !== kept?.name) await files.remove(before.name); // the attempt before needs it no more
+    if (before && before.name !== kept?.name) await files.remove(before.name); // no longer needed
   }
 
-  /** A store that is away is waited for, as long as nobody else may have taken the job. */
+  /**
+   * Whether the attempt continues after this error: while the store is unavailable and the lease still holds,
+   * so that nobody else can have taken the job.
+   */
   #mayGoOn(error: unknown): boolean {
     return isUnavailable(error) && this.#lease.until > this.#options.now();
   }
@@ -149,7 +163,7 @@ export class Attempt {
       return 0;
     }
     const failure = failureOf(error);
-    const { identity } = this.#scan.progress; // the next attempt goes on in this collection, or fails
+    const { identity } = this.#scan.progress; // the next attempt continues in this collection, or fails
     if (failure.code === 'snapshot-expired') {
       await jobs.advance(id, (job) => goLive({ ...job, identity }, lease.token, now()));
       return 0;
@@ -171,7 +185,7 @@ export class Attempt {
     return null;
   }
 
-  /** Removes this attempt's file, and what it went on from, unless the job needs it. */
+  /** Removes this attempt's file and the file it continued from, unless the job still needs them. */
   async #discard(): Promise<void> {
     const { jobs, files } = this.#options;
     const job = await jobs.get(this.#job.id, new AbortController().signal);
@@ -187,7 +201,7 @@ export class Attempt {
   }
 }
 
-/** Pauses before the next attempt: 1 s, 2 s, 4 s, ... */
+/** The pause before the next attempt, in milliseconds: 1 s, 2 s, 4 s, and so on, up to 60 s. */
 function backoff(failures: number): number {
   return Math.min(FIRST_BACKOFF_MS * 2 ** (failures - 1), LONGEST_BACKOFF_MS);
 }
@@ -196,7 +210,7 @@ function isUnavailable(error: unknown): boolean {
   return error instanceof AppError && error.code === 'store-unavailable';
 }
 
-/** What a client is told of an error: nothing of our own mistakes. */
+/** The failure that clients see. It tells nothing about internal errors. */
 function failureOf(error: unknown): Failure {
   if (error instanceof AppError) return { code: error.code, detail: error.message };
   return { code: 'internal', detail: 'The server made a mistake, which it has logged.' };

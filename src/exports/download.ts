@@ -12,11 +12,14 @@ interface DownloadOptions {
   readonly files: FileStore;
 }
 
-/** What the bytes of a file are. Its compression is no coding of the answer, so it decides the type. */
+/**
+ * The media types of the files. The compression is part of the file and not a content coding, so it
+ * determines the type.
+ */
 const TYPES = {
   none: { ndjson: 'application/x-ndjson', json: 'application/json', csv: 'text/csv; charset=utf-8' },
   gzip: 'application/gzip',
-  br: 'application/octet-stream', // nothing is registered for a file of brotli
+  br: 'application/octet-stream', // no media type is registered for brotli files
 } as const;
 
 const FILE_HEADERS = [
@@ -35,7 +38,10 @@ const FILE = {
   'application/octet-stream': BYTES,
 };
 
-/** GET /exports/{id}/file: the file, or a range of it. */
+/**
+ * GET /exports/{id}/file: the file, or a range of it. Throws FileGoneError when the file of a complete export
+ * is missing.
+ */
 export function getExportFile(path: string, { jobs, files }: DownloadOptions): Route {
   return {
     method: 'GET',
@@ -68,7 +74,7 @@ export function getExportFile(path: string, { jobs, files }: DownloadOptions): R
       if (job.state !== 'complete') throw notComplete(job);
       const { name, bytes } = job.file;
       if ((await files.size(name)) !== bytes) {
-        await find(jobs, input); // it may have been removed meanwhile, and its file with it
+        await find(jobs, input); // the export and its file may have been removed meanwhile
         throw new FileGoneError(name);
       }
       return {
@@ -97,7 +103,7 @@ function headersOf({ id, request, file }: Complete): Reply['headers'] {
     'content-disposition': `attachment; filename="${downloadName(id, request)}"`,
     'cache-control': 'private, no-transform',
     etag: `"${file.sha256}"`,
-    'repr-digest': `sha-256=:${digest}:`, // RFC 9530: of the whole, also beside a range
+    'repr-digest': `sha-256=:${digest}:`, // RFC 9530: the digest of the whole file, even with a range
   };
 }
 

@@ -16,7 +16,7 @@ const rows = (description: string) => Type.Integer({ minimum: 0, description });
 
 const bound = Type.Number({ description: `${BOUND}; with a price sort only` });
 
-/** The body that orders an export: what GET /items/stream takes as parameters, and how the file is compressed. */
+/** The body that orders an export: the parameters of GET /items/stream, and the compression of the file. */
 export const EXPORT_BODY = named(
   'ExportBody',
   Type.Object(
@@ -50,7 +50,7 @@ export const EXPORT_BODY = named(
 );
 export type ExportBody = Static<typeof EXPORT_BODY>;
 
-/** What is ordered, with the bounds of the price by their digits, of which a number would lose some. */
+/** An order whose bounds of the price are strings of digits. A number would lose some of them. */
 export type ExportOrder = Omit<ExportBody, 'min_price' | 'max_price'> & {
   readonly min_price?: string;
   readonly max_price?: string;
@@ -112,7 +112,7 @@ export const EXPORT = named(
     { additionalProperties: false, description: 'an export' },
   ),
 );
-/** The serializer writes the bounds' digits as a number. */
+/** An export whose bounds are strings of digits. The serializer writes them as JSON numbers. */
 export type Export = Omit<Static<typeof EXPORT>, 'request'> & { readonly request: ExportOrder };
 
 export const EXPORT_LIST = named(

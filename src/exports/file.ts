@@ -3,7 +3,7 @@ import { crc32 } from '../stream/crc32.ts';
 import { FileGoneError, type FileStore, type FileWriter } from '../store/files.ts';
 import type { FinishedFile, Kept } from './job.ts';
 
-/** The file an attempt writes, with its SHA-256 and CRC-32 made on the way. */
+/** The file that an attempt writes. Its SHA-256 and CRC-32 are computed during the writing. */
 export class ExportFile {
   readonly name: string;
   bytes = 0;
@@ -21,8 +21,9 @@ export class ExportFile {
   }
 
   /**
-   * A file of this name that begins with what another attempt kept. That is copied: the other attempt may live yet, and
-   * write on. null when it is not there any more, or is not what it was.
+   * Creates a file of this name that begins with the bytes another attempt kept. The bytes are copied,
+   * because the other attempt may still be alive and still write. Resolves with null when the kept file no
+   * longer exists, or when its CRC-32 differs.
    */
   static async continue(files: FileStore, name: string, kept: Kept): Promise<ExportFile | null> {
     const file = await ExportFile.create(files, name);
@@ -49,7 +50,7 @@ export class ExportFile {
     return this.#writer.sync();
   }
 
-  /** Makes it the finished file of so many rows. */
+  /** Finishes the file, which holds `rows` rows. */
   async finish(rows: number): Promise<FinishedFile> {
     await this.#writer.finish();
     const { name, bytes, crc32: crc } = this;

@@ -6,15 +6,18 @@ import { EXPORT } from './export.ts';
 import type { Job } from './job.ts';
 import type { Jobs } from './jobs.ts';
 
-/** What Retry-After says to whoever waits for an export. Seconds. */
+/** The value of Retry-After for clients that wait for an export. Seconds. */
 export const LOOK_AGAIN = '1';
 
-/** The `{id}` of a path. */
+/** The path parameter `{id}`. */
 export const ID: Readonly<Record<'id', Schema>> = {
   id: { ...EXPORT.properties.id, examples: ['8f14e45fceea167a5a36dedd4bea2543'] },
 };
 
-/** AppError `not-found`: there is none, its time is over, or it is another client's where clients have keys. */
+/**
+ * Finds the job that a request names. Throws AppError `not-found` when there is none, when it has expired, or
+ * when clients have keys and the job belongs to another client.
+ */
 export async function find(jobs: Jobs, { request, client, parameters: { id = '' } }: Input): Promise<Job> {
   const job = await jobs.get(id, request.signal);
   if (job && (!client.hasKey || job.client === client.name)) return job;

@@ -2,21 +2,27 @@ import type { ProblemCode } from '../errors.ts';
 import type { Bookmark, Identity } from '../store/bookmark.ts';
 import type { ExportOrder, State } from './export.ts';
 
-/** What is ordered, with every default filled in. */
+/** An order with every default filled in. */
 export type ExportRequest = ExportOrder & Required<Pick<ExportOrder, 'sort' | 'format' | 'compression'>>;
 
-/** How much of the file is on disk, ending with a whole segment: where another attempt goes on. */
+/**
+ * The part of the file that is on disk. It ends with a whole segment, and another attempt continues from
+ * there.
+ */
 export interface Kept {
-  /** The unfinished file's name. */
+  /** The name of the unfinished file. */
   readonly name: string;
   readonly bytes: number;
   readonly crc32: number;
   readonly rows: number;
-  /** The last row's. */
+  /** The bookmark of the last row. */
   readonly bookmark: Bookmark;
 }
 
-/** The right to work on a job, until a time. It is renewed; who has another token than the job's has lost it. */
+/**
+ * The exclusive right to work on a job until a given time. The holder renews it. An attempt whose token
+ * differs from the job's token has lost the lease.
+ */
 export interface Lease {
   readonly token: string;
   readonly until: Date;
@@ -35,33 +41,42 @@ export interface Failure {
   readonly detail: string;
 }
 
-/** Of which time the rows are: that of each read, or one point in time (as digits); undecided until the work begins. */
+/**
+ * The time the rows belong to: `live` (the time of each read), one point in time (as digits), or `undecided`
+ * until the work begins.
+ */
 export type Time = 'undecided' | 'live' | `${bigint}`;
 
 interface Common {
   /** 128 random bits in hexadecimal digits. */
   readonly id: string;
-  /** Who ordered it: a key's name, or an address. */
+  /** The client that ordered it: a key's name, or a network address. */
   readonly client: string;
   readonly request: ExportRequest;
   readonly createdAt: Date;
   readonly time: Time;
-  /** The collection that work began in: it goes on in no other. null until then, and where collections have no identity. */
+  /**
+   * The collection in which the work began. The job continues in no other collection. null until the work
+   * begins, and in a store whose collections have no identity.
+   */
   readonly identity: Identity | null;
   readonly estimatedRows: number | null;
-  /** Of CSV, once they are known: they must not change when the work is taken up again. */
+  /**
+   * The columns of a CSV file, once they are known. They must not change when another attempt continues the
+   * work.
+   */
   readonly columns: readonly string[] | null;
   readonly kept: Kept | null;
-  /** How often work on it has failed since it last came further. */
+  /** The number of failed attempts since the job last made progress. */
   readonly failures: number;
 }
 
-/** What an attempt has found out and done. */
+/** What an attempt has determined and written so far. */
 export type Progress = Pick<Common, 'time' | 'identity' | 'estimatedRows' | 'columns' | 'kept'>;
 
 interface Final {
   readonly finishedAt: Date;
-  /** When record and file are removed. */
+  /** The time when the record and the file are removed. */
   readonly expiresAt: Date;
 }
 
@@ -72,7 +87,9 @@ export type Failed = Common & Final & { readonly state: 'failed'; readonly failu
 export type Cancelled = Common & Final & { readonly state: 'cancelled' };
 export type Job = Queued | Running | Complete | Failed | Cancelled;
 
-/** Which state may follow which. A final one is followed by the record's removal only. */
+/**
+ * The states that may follow each state. A final state has none: only the removal of the record follows it.
+ */
 export const NEXT: Readonly<Record<State, readonly State[]>> = {
   queued: ['running', 'cancelled'],
   running: ['running', 'queued', 'complete', 'failed', 'cancelled'],
@@ -81,7 +98,10 @@ export const NEXT: Readonly<Record<State, readonly State[]>> = {
   cancelled: [],
 };
 
-/** Somebody else works on the job now, or it was cancelled or removed: this attempt is over and must change nothing. */
+/**
+ * Another attempt works on the job now, or the job was cancelled or removed. This attempt is over and must
+ * change nothing.
+ */
 export class LeaseLostError extends Error {
   constructor(id: string) {
     super(`the lease of export ${id} is lost`);
@@ -106,7 +126,7 @@ export function newJob(id: string, client: string, request: ExportRequest, now: 
   };
 }
 
-/** Milliseconds until somebody may work on the job: 0 or less when it is due; null when it is finished. */
+/** Milliseconds until an attempt may claim the job: 0 or less when it is due, null when it is finished. */
 export function dueIn(job: Job, now: Date): number | null {
   if (job.state === 'queued') return job.notBefore.getTime() - now.getTime();
   if (job.state === 'running') return job.lease.until.getTime() - now.getTime();
@@ -117,25 +137,31 @@ export function isExpired(job: Job, now: Date): boolean {
   return 'expiresAt' in job && job.expiresAt <= now;
 }
 
-/** The job taken by whoever has this token; it must be due. */
+/** The job as claimed with this lease. The job must be due. */
 export function claim(job: Queued | Running, lease: Lease): Running {
   return { ...common(job), state: 'running', lease };
 }
 
-/** Renews the lease and takes down how far the work is. */
+/** Renews the lease and records the progress. Throws LeaseLostError. */
 export function advance(job: Job, lease: Lease, done: Progress): Running {
   const own = ownedBy(job, lease.token);
   const further = (done.kept?.rows ?? 0) > (own.kept?.rows ?? 0);
   return { ...own, ...done, ...(further && { failures: 0 }), lease };
 }
 
-/** Back to the queue: by a stop, or after a failure, which is counted. */
+/**
+ * Returns the job to the queue, after a stop or after a failure. Only a failure is counted. Throws
+ * LeaseLostError.
+ */
 export function giveBack(job: Job, token: string, notBefore: Date, failed: boolean): Queued {
   const own = ownedBy(job, token);
   return { ...common(own), failures: own.failures + (failed ? 1 : 0), state: 'queued', notBefore };
 }
 
-/** Back to the queue, since its point in time is gone: the rest is read as it is. */
+/**
+ * Returns the job to the queue because its point in time has expired. The next attempt reads the remaining
+ * rows live.
+ */
 export function goLive(job: Job, token: string, now: Date): Queued {
   return { ...giveBack(job, token, now, false), time: 'live' };
 }
@@ -154,7 +180,7 @@ export function fail(job: Job, token: string, failure: Failure, final: Final): F
   return { ...common(ownedBy(job, token)), ...final, kept: null, state: 'failed', failure };
 }
 
-/** A job that is on its way, stopped for good; its worker finds that its lease is lost. */
+/** Cancels a queued or running job for good. Its worker finds that its lease is lost. */
 export function cancel(job: Queued | Running, final: Final): Cancelled {
   return { ...common(job), ...final, kept: null, state: 'cancelled' };
 }
@@ -163,14 +189,17 @@ export function isFinal(job: Job): job is Complete | Failed | Cancelled {
   return NEXT[job.state].length === 0;
 }
 
-/** The names of the files a job still needs. */
+/** The names of the files that a job still needs. */
 export function filesOf(job: Job): readonly string[] {
   if (job.state === 'complete') return [job.file.name];
   const kept = job.kept ? [job.kept.name] : [];
   return job.state === 'running' ? [fileName(job.id, job.lease.token), ...kept] : kept;
 }
 
-/** Each attempt writes to a file of its own: one that has lost its lease without knowing can spoil nothing. */
+/**
+ * Each attempt writes to a file of its own. An attempt that lost its lease without noticing can then damage
+ * nothing.
+ */
 export function fileName(id: string, token: string): string {
   return `${id}.${token}`;
 }

@@ -3,7 +3,7 @@ import { serializerOf } from '../rows/serializers.ts';
 import { EXPORT, type Export } from './export.ts';
 
 const BOUND_TEXT = Type.Optional(Type.String());
-/** An export whose bounds of the price are texts: as numbers they would lose digits. */
+/** The schema of an export with the bounds of the price as strings. Numbers would lose digits. */
 const EXPORT_TEXT = Type.Composite([
   Type.Omit(EXPORT, ['request']),
   Type.Object({
@@ -15,13 +15,13 @@ const EXPORT_TEXT = Type.Composite([
 ]);
 const serialize = serializerOf(EXPORT_TEXT);
 
-/** The JSON of an export. */
+/** The JSON text of an export. The bounds of the price keep all their digits. */
 export function exportToJson(value: Export): string {
-  // Only a name is followed by an unescaped `":`, so no value can be taken for a bound.
+  // An unescaped `":` follows only a property name, so no value can be mistaken for a bound.
   return serialize(value).replace(/"(m(?:in|ax)_price)":"([^"]*)"/g, '"$1":$2');
 }
 
-/** The JSON of any number of exports. */
+/** The JSON text of a list of exports. */
 export function exportsToJson(values: readonly Export[]): string {
   return `{"data":[${values.map(exportToJson).join(',')}]}`;
 }

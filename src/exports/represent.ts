@@ -4,7 +4,7 @@ import type { ExportRequest, Failure, Job } from './job.ts';
 
 const SUFFIXES = { none: '', gzip: '.gz', br: '.br' } as const;
 
-/** A job as clients see it. */
+/** The representation of a job for clients. */
 export function represent(job: Job): Export {
   const { id, state, request, time, createdAt, estimatedRows, kept } = job;
   const { rows = 0, bytes = 0 } = (job.state === 'complete' ? job.file : kept) ?? {};
@@ -33,7 +33,10 @@ export function represent(job: Job): Export {
   };
 }
 
-/** The name a file is offered under. The compression is a part of it: there is no content coding. */
+/**
+ * The file name of a download. It includes the suffix of the compression, since the answer has no content
+ * coding.
+ */
 export function downloadName(
   id: string,
   { format, compression }: Pick<ExportRequest, 'format' | 'compression'>,

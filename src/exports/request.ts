@@ -14,15 +14,15 @@ import type { ExportRequest } from './job.ts';
 
 const BOUNDS = ['min_price', 'max_price'] as const;
 
-/** Parameters of GET /items/stream that are about an answer on its way, not about a file. */
+/** Parameters of GET /items/stream that concern only a stream, not a file. */
 const OF_STREAMS = ['limit', 'cursor', 'after', 'part', 'checkpoints', 'header', 'consistency', 'at'];
 
 const checkBody = bodyCheck(EXPORT_BODY);
 
-/** What a body orders. AppError `invalid-body` when it is not as it should be. */
+/** Reads the body of an export order. Throws AppError `invalid-body`, which lists every fault. */
 export function requestOfBody(json: JsonBody): ExportRequest {
   const bounds = boundsOf(json);
-  const body = { ...checkBody(withFiniteBounds(json)), ...bounds } as ExportOrder; // each bound has its digits now
+  const body = { ...checkBody(withFiniteBounds(json)), ...bounds } as ExportOrder; // the digits replace every bound
   const { format = 'ndjson', compression = 'none', safe } = body;
   const names = [
     ['category', body.category] as const,
@@ -41,13 +41,16 @@ export function requestOfBody(json: JsonBody): ExportRequest {
   return { ...body, sort, format, compression };
 }
 
-/** The bounds of the price as they are written. */
+/** The bounds of the price, as the digits in the body. */
 function boundsOf({ numbers }: JsonBody): Pick<ExportOrder, 'min_price' | 'max_price'> {
   const given = BOUNDS.map((name) => [name, numbers.get(`/${name}`)] as const);
   return Object.fromEntries(given.filter(([, digits]) => digits !== undefined));
 }
 
-/** A bound may be beyond the doubles, of which JSON.parse makes an infinity: the schema is to see a number. */
+/**
+ * Replaces the bounds by 0 for the schema check. JSON.parse makes Infinity of a number beyond the range of a
+ * double, and the schema must see a number.
+ */
 function withFiniteBounds(json: JsonBody): JsonBody {
   const bounds = Object.keys(boundsOf(json)).map((name) => [name, 0]);
   return {
@@ -57,8 +60,9 @@ function withFiniteBounds(json: JsonBody): JsonBody {
 }
 
 /**
- * What a request for a stream orders when it prefers not to wait (RFC 7240, 4.1); null when it does not, or when it asks for
- * what only a stream can give: then it is answered with one.
+ * The export that a request for a stream orders by `Prefer: respond-async` (RFC 7240, 4.1). null when the
+ * request does not prefer that, or when it has a parameter that only a stream can fulfil. The server then
+ * answers with a stream.
  */
 export function asynchronousRequest({ request, query: parameters, type }: Input): ExportRequest | null {
   if (request.method !== 'GET' || !prefers(request, 'respond-async')) return null;

@@ -28,7 +28,7 @@ export interface ExportOptions {
   readonly files: FileStore;
   readonly exporter: Pick<Exporter, 'ordered' | 'dropped'>;
   readonly now: () => Date;
-  /** How long a finished export is kept. Milliseconds. */
+  /** How long a finished export is kept, in milliseconds. */
   readonly ttlMs: number;
 }
 
@@ -36,7 +36,7 @@ const PATH = '/exports';
 const ONE = `${PATH}/{id}`;
 const NOT_STORED = { 'cache-control': 'no-store' };
 
-/** An export that was ordered. */
+/** The answer to an accepted order. */
 const ORDERED: Answer = jsonAnswer('The export, which is on its way', EXPORT, [
   'Cache-Control',
   'Location',
@@ -45,7 +45,7 @@ const ORDERED: Answer = jsonAnswer('The export, which is on its way', EXPORT, [
 
 const confirm = serializerOf(REMOVED_EXPORT);
 
-/** What there is to ask of exports. */
+/** The routes of exports. */
 export function exportRoutes(options: ExportOptions) {
   return {
     list: listExports(options),
@@ -56,7 +56,7 @@ export function exportRoutes(options: ExportOptions) {
   } satisfies Record<string, Route>;
 }
 
-/** A stream's route that orders an export instead when the client prefers not to wait. */
+/** A stream's route that orders an export instead when the request carries `Prefer: respond-async`. */
 export function orExport(stream: Route, options: ExportOptions): Route {
   return {
     ...stream,

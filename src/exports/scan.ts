@@ -13,20 +13,21 @@ import { ExportFile } from './file.ts';
 import { fileName, type FinishedFile, type Kept, type Progress, type Running, type Time } from './job.ts';
 import { segmentsOf, type Segment } from './segments.ts';
 
-/** Segments under way: one is made, or written, while another is compressed. */
+/** The number of segments in progress: one is encoded or written while another is compressed. */
 const DEPTH = 2;
 
 export interface ScanOptions {
   readonly items: ItemStore;
-  /** Reads what has begun: it waits for a store that is away. */
+  /** The reader for a scan that has begun. It waits while the store is unavailable. */
   readonly streams: ChainReader;
   readonly transcoder: Transcoder;
   readonly files: FileStore;
 }
 
 /**
- * One attempt at a job: the chain of all its batches, into its file. It goes on behind the last row kept; the file is the same, byte for
- * byte, as if it had never been interrupted, as far as the rows are. `sync` resolves with what would survive.
+ * One attempt at a job: reads the chain of all its batches and writes the file. It continues behind the last
+ * row kept. The rows in the file are byte for byte the same as without an interruption. `sync` resolves with
+ * the part that would survive a crash.
  */
 export class Scan {
   readonly #job: Running;
@@ -48,7 +49,7 @@ export class Scan {
     this.#estimatedRows = job.estimatedRows;
   }
 
-  /** Makes what is written so far durable, and says what that is. */
+  /** Makes what is written so far durable, and resolves with the progress up to there. */
   async sync(): Promise<Progress> {
     const { progress } = this;
     await this.#file?.sync();
@@ -65,7 +66,10 @@ export class Scan {
     };
   }
 
-  /** Finds out about how many rows there will be. Nothing depends on it: a store that is away is met elsewhere. */
+  /**
+   * Estimates the number of rows. Nothing depends on the estimate, so an AppError is ignored here: the scan
+   * itself meets a store that is unavailable.
+   */
   async estimate(signal: AbortSignal): Promise<void> {
     if (this.#estimatedRows !== null) return;
     try {
@@ -76,7 +80,10 @@ export class Scan {
     }
   }
 
-  /** Writes the file to its end. Rejects with what the store or the files report, or the signal's reason. */
+  /**
+   * Writes the file to its end. Rejects with the error of the store or of the files, or with the signal's
+   * reason.
+   */
   async run(signal: AbortSignal): Promise<FinishedFile> {
     const file = await this.#begin();
     try {
@@ -101,7 +108,10 @@ export class Scan {
     }
   }
 
-  /** This attempt's file, with what others kept; empty when that is gone. */
+  /**
+   * Opens this attempt's file, beginning with the bytes kept by an earlier attempt. The file is empty when
+   * those are gone.
+   */
   async #begin(): Promise<ExportFile> {
     const { files } = this.#options;
     const name = fileName(this.#job.id, this.#job.lease.token);
@@ -114,7 +124,7 @@ export class Scan {
   async *#segments(signal: AbortSignal): AsyncGenerator<Segment, void, undefined> {
     const { streams } = this.#options;
     const { request } = this.#job;
-    // The collection before the time: what has the time is then never another one.
+    // The collection is determined before the time. The collection at that time is then never another one.
     const own = await this.#collection(signal);
     const plan = { ...planOf(request), ...own, ...(await this.#pointInTime(signal)) };
     const kept = this.#kept;
@@ -132,13 +142,16 @@ export class Scan {
     }
   }
 
-  /** The same for all reads of all attempts. */
+  /** The collection, which is the same for all reads of all attempts. */
   async #collection(signal: AbortSignal): Promise<Pick<Plan, 'identity'>> {
     this.#identity ??= (await this.#options.items.identity(signal)) ?? null;
     return this.#identity === null ? {} : { identity: this.#identity };
   }
 
-  /** The same for all reads of all attempts, where the store can look back. */
+  /**
+   * The point in time, which is the same for all reads of all attempts. Empty where the store has no
+   * snapshots.
+   */
   async #pointInTime(signal: AbortSignal): Promise<Pick<Plan, 'at'>> {
     if (this.#time === 'undecided') {
       const present = await this.#options.items.pointInTime(signal);

@@ -3,22 +3,28 @@ import { lastBookmark, reach, type Batch } from '../store/batch.ts';
 import type { Bookmark } from '../store/bookmark.ts';
 import type { Plan } from '../store/store.ts';
 
-/** A segment ends with the row that makes it so large, in bytes of BSON: by rows alone, however they came in batches. */
+/**
+ * A segment ends with the row that brings it to this size, in bytes of BSON. Only the rows decide where it
+ * ends, not how the batches divide them.
+ */
 const SEGMENT_BYTES = 1 << 20;
-/** After so many bytes of text others have their turn: a batch would hold the thread for milliseconds. */
+/**
+ * The encoder yields to the event loop after this many bytes of text. Encoding a whole batch would hold the
+ * thread for milliseconds.
+ */
 const CHUNK_BYTES = 64 * 1024;
 
-/** Rows as text, together made one piece of a file. */
+/** The text of some rows, compressed together as one piece of a file. */
 export interface Segment {
   readonly text: Buffer;
   readonly rows: number;
-  /** The last row's bookmark when the segment is whole; null for what is left at the end, which may grow yet. */
+  /** The bookmark of the last row. null for the last segment, which is not full and may still grow. */
   readonly bookmark: Bookmark | null;
 }
 
 /**
- * Cuts the rows of batches into segments. The last one is what was left over, with `tail` behind it, and always comes. Every
- * batch is released; the encoder is the caller's to close.
+ * Cuts the rows of batches into segments. The last segment holds the remaining rows, followed by `tail`. It
+ * always comes, even without rows. Every batch is released. The caller closes the encoder.
  */
 export async function* segmentsOf(
   batches: AsyncIterable<Batch>,

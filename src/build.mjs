@@ -1,11 +1,13 @@
 /**
- * Builds dist, the program that `npm start`, the package, the container, the benchmark and the tests' servers run.
+ * Builds dist, the program that `npm start`, the package, the container, the benchmark and the tests' servers
+ * run.
  *
  *   node src/build.mjs               build
  *   node src/build.mjs --if-stale    build only when a file below src is newer than dist
  *
- * transcode.wasm and Scalar's script are built beside their sources, where tests find them, and copied into dist.
- * Without development dependencies there is no compiler: then nothing is built, and one line says so.
+ * transcode.wasm and Scalar's script are built beside their sources, where tests find them, and copied into
+ * dist. Without development dependencies there is no compiler. The script then builds nothing and says so in
+ * one line.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -18,7 +20,7 @@ import process from 'node:process';
 const SRC = import.meta.dirname;
 const ROOT = dirname(SRC);
 const DIST = join(ROOT, 'dist');
-/** Written last: without it a build was broken off. */
+/** Written last. A build without it was interrupted. */
 const STAMP = join(DIST, '.built');
 
 const WASM = 'rows/wasm/transcode.wasm';
@@ -29,7 +31,8 @@ const WASM_FLAGS = [
   '-O3',
   '--noAssert',
   '--enable=simd',
-  // No allocation and no garbage: the stub runtime, static data from address 1024 on, far inside the 4 reserved pages.
+  // The program allocates nothing and has no garbage. It uses the stub runtime, with static data from address
+  // 1024 on, far inside the 4 reserved pages.
   '--runtime=stub',
   '--memoryBase=1024',
   '--importMemory',
@@ -65,7 +68,7 @@ async function compile() {
     stdio: 'inherit',
   });
   const [code] = await once(compiling, 'exit');
-  if (code !== 0) process.exit(1); // the compiler has said why
+  if (code !== 0) process.exit(1); // the compiler has reported the reason
 }
 
 async function buildWasm() {
@@ -86,7 +89,10 @@ async function buildWasm() {
   await writeWhole(join(SRC, WASM), wasm);
 }
 
-/** Scalar publishes its script inside its plugin for Fastify, which serves it: the plugin is asked for it. */
+/**
+ * Scalar publishes its script only inside its plugin for Fastify, which serves it. The build requests the
+ * script from the plugin.
+ */
 async function buildScalar() {
   const { default: fastify } = await import('fastify');
   const { default: scalar } = await import('@scalar/fastify-api-reference');
@@ -98,7 +104,7 @@ async function buildScalar() {
   await writeWhole(join(SRC, SCALAR), rawPayload);
 }
 
-/** A process that starts meanwhile must not load half a file. */
+/** Writes a file and renames it, so that a process that starts meanwhile never loads half a file. */
 async function writeWhole(path, contents) {
   const unfinished = `${path}.${process.pid}`;
   await mkdir(dirname(path), { recursive: true });
@@ -118,7 +124,7 @@ async function isOlder(target, sources) {
   return built === 0 || times.some((time) => time > built);
 }
 
-/** Milliseconds since 1970; 0 when there is no such file. */
+/** The modification time in milliseconds since 1970. 0 when the file does not exist. */
 async function changedAt(path) {
   try {
     return (await stat(path)).mtimeMs;

@@ -1,7 +1,8 @@
 #!/usr/bin/env node
 import { hearSignals } from './signals.ts';
 
-// A server that is told to stop while the program is still being loaded, for up to a second, stops in order, too.
+// Signals are handled before the program is loaded, which takes up to a second. A server that must stop
+// during that time also stops gracefully.
 const signals = hearSignals();
 const { run } = await import('./commands.ts');
 process.exitCode = await run(process.argv.slice(2), signals);

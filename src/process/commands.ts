@@ -37,7 +37,7 @@ Exit codes: 0 stopped in order, 1 it cannot listen or the store refuses, 2 a set
 3 the embedded store can no longer be used by this process: start it anew (WORKERS does).
 `;
 
-/** A supervisor is to start the server anew. */
+/** The exit code when the embedded store is lost. A supervisor is to restart the server. */
 const STORE_LOST = 3;
 
 async function main(argv: readonly string[], signals: Signals): Promise<number> {
@@ -88,7 +88,7 @@ async function serve({ first }: Signals): Promise<number> {
 async function startAlone(config: Config, log: Log): Promise<() => Promise<void>> {
   const onStoreLost = (err: StoreLostError): never => {
     log.fatal({ err }, 'the embedded store is lost: this process ends, and is to be started anew');
-    return process.exit(STORE_LOST); // at once: what still looks at the store would spoil memory (see hearFailures)
+    return process.exit(STORE_LOST); // at once: any further use of the store would corrupt memory (see hearFailures)
   };
   const server = await startServer(config, log, {
     ...{ onStoreLost, sharedPort: isWorker },
@@ -133,7 +133,10 @@ function pullItems(argv: readonly string[]): Promise<number> {
   return runPull(command, { stdout, stderr, isTTY: stderr.isTTY, signal, clock: REAL_CLOCK });
 }
 
-/** Aborted by the first SIGTERM or SIGINT: what a command does then ends in order. A second one ends the process at once. */
+/**
+ * A signal that the first SIGTERM or SIGINT aborts, so that the command ends gracefully. A second one ends
+ * the process at once.
+ */
 function interruption(): AbortSignal {
   const abort = new AbortController();
   const names = ['SIGTERM', 'SIGINT'] as const;
@@ -150,7 +153,7 @@ function print(text: string): number {
   return 0;
 }
 
-/** Runs a command; resolves with the exit code, after saying on stderr what went wrong. */
+/** Runs a command. Resolves with the exit code, after writing any error to stderr. */
 export async function run(argv: readonly string[], signals: Signals): Promise<number> {
   try {
     return await main(argv, signals);

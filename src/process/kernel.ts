@@ -1,14 +1,18 @@
 import { readFileSync } from 'node:fs';
 
 const UNSENT = 'net.ipv4.tcp_notsent_lowat';
-/** What a stream loses no speed with. Bytes. */
+/** The advised limit, in bytes. Streams lose no speed with it. */
 const ADVISED = 65_536;
-/** From here on it holds hardly less than the kernel's buffer would grow to without a limit. Bytes. */
+/**
+ * The largest limit without a warning, in bytes. A stalled reader with a larger limit holds nearly as much as
+ * the kernel's buffer grows to without any limit.
+ */
 const MOST = 1024 * 1024;
 
 /**
- * What the kernel's settings make of slow readers, where that is bad; null where it is not, or is not known (not Linux).
- * A stalled reader holds 2.2 MB of the kernel's memory without a limit on what was not sent yet, 0.2 MB with the advised one.
+ * A warning when the kernel's settings let slow readers hold much memory. null when the settings are fine or
+ * unknown (not Linux). A stalled reader holds 2.2 MB of kernel memory without a limit on unsent bytes, and
+ * 0.2 MB with the advised limit.
  */
 export function kernelWarning(directory = '/proc/sys'): string | null {
   let unsent;

@@ -4,13 +4,16 @@ const NAMES = ['SIGTERM', 'SIGINT'] as const;
 
 /** The signals that ask a server to stop. */
 export interface Signals {
-  /** Resolves with the first one. A second one ends the process at once, as users expect. */
+  /** Resolves with the first signal. A second signal ends the process at once, as users expect. */
   readonly first: Promise<NodeJS.Signals>;
-  /** From here on a signal ends the process, or is somebody else's; so is one that was heard until now. */
+  /**
+   * Stops handling signals. From then on a signal ends the process or reaches another handler. A signal that
+   * was already received is sent again.
+   */
   release(): Promise<void>;
 }
 
-/** Hears signals from here on. */
+/** Starts to handle SIGTERM and SIGINT. */
 export function hearSignals(): Signals {
   let came: NodeJS.Signals | null = null;
   let resolve: (name: NodeJS.Signals) => void = () => undefined;
@@ -23,7 +26,8 @@ export function hearSignals(): Signals {
   return {
     first,
     release: async () => {
-      // What came while the thread was busy is heard first: between two turns node looks for signals.
+      // Node delivers signals between two turns of the event loop. Two turns deliver a signal that came while
+      // the thread was busy.
       await turn();
       await turn();
       for (const name of NAMES) process.off(name, hear);

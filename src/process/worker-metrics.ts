@@ -1,18 +1,21 @@
 import cluster from 'node:cluster';
 
-/** How long the primary waits for its workers: one that hangs is left out. Milliseconds. */
+/** How long the primary waits for its workers, in milliseconds. A worker that hangs is left out. */
 const PATIENCE_MS = 1000;
 
 type Values = object[];
 
-/** A worker wants all values; the primary asks every worker for its own, and passes them on together. */
+/**
+ * The messages of a collection. A worker sends `wanted`. The primary sends `asked` to every worker, collects
+ * their `own` values, and returns them together as `all`.
+ */
 type Message =
   | { readonly metrics: 'wanted'; readonly id: number }
   | { readonly metrics: 'asked'; readonly id: number }
   | { readonly metrics: 'own'; readonly id: number; readonly values: Values }
   | { readonly metrics: 'all'; readonly id: number; readonly values: readonly Values[] };
 
-/** In the primary: brings what its workers count to the one of them that was asked. */
+/** Runs in the primary: collects the metrics of all workers for the worker that was asked for them. */
 export function passMetrics(): void {
   const collecting = new Map<number, (values: Values) => void>();
   let last = 0;
@@ -36,11 +39,14 @@ export function passMetrics(): void {
   });
 }
 
-/** In a worker: what all workers count. `own`: what this one does; it is also told to the others. */
+/**
+ * Runs in a worker: returns a function that resolves with the metrics of all workers. `own` reads the metrics
+ * of this worker, and also serves the requests of other workers.
+ */
 export function gatherMetrics(own: () => Promise<Values>): () => Promise<readonly Values[]> {
   const waiting = new Map<number, (all: readonly Values[]) => void>();
   let last = 0;
-  // A primary that is gone is met by the end of the wait below.
+  // A failed send needs no handling: the timeout below covers a primary that is gone.
   const send = (message: Message) => process.send?.(message, undefined, undefined, () => undefined);
   process.on('message', (message: unknown) => {
     if (!isMessage(message)) return;

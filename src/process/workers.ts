@@ -4,19 +4,19 @@ import { createServer, type AddressInfo } from 'node:net';
 import { cannotListen } from '../engine/cannot-listen.ts';
 import { passMetrics } from './worker-metrics.ts';
 
-/** What a worker tells once it listens, and what it is told when it is to stop. */
+/** The messages between workers and primary: a worker sends LISTENING, the primary sends STOP. */
 const LISTENING = 'listening';
 const STOP = 'stop';
 
 export interface WorkersOptions {
   readonly count: number;
   readonly host: string;
-  /** 0: one that is free. */
+  /** 0 chooses a free port. */
   readonly port: number;
   readonly log: { error(details: object, message: string): void };
 }
 
-/** How a worker ended, and how long it had listened. */
+/** How a worker ended, and for how long it had listened. */
 interface End {
   readonly code: unknown;
   readonly signal: unknown;
@@ -25,17 +25,17 @@ interface End {
 
 const FIRST_PAUSE_MS = 200;
 const LONGEST_PAUSE_MS = 10_000;
-/** A worker that listened for so long has worked, whatever it ended of. */
+/** A worker that has listened for this long, in milliseconds, counts as working, whatever ends it later. */
 const SETTLED_MS = 10_000;
 
 /**
- * How long to wait before a worker is started in place of one that ended: longer each time, until one has settled. What ends
- * them all at once is not made worse by their starts.
+ * The pauses before an ended worker is replaced. They grow until a worker has settled, so that restarts do
+ * not aggravate a fault that ends all workers at once.
  */
 export class Pauses {
   #nextMs = FIRST_PAUSE_MS;
 
-  /** Milliseconds; `listenedMs` is how long the one that ended had listened, 0 when it never did. */
+  /** Milliseconds to wait. `listenedMs` is how long the ended worker had listened, 0 when it never did. */
   after(listenedMs: number): number {
     const ms = listenedMs >= SETTLED_MS ? FIRST_PAUSE_MS : this.#nextMs;
     this.#nextMs = Math.min(2 * ms, LONGEST_PAUSE_MS);
@@ -44,8 +44,9 @@ export class Pauses {
 }
 
 /**
- * The process that has no work but its workers: each is the whole server, on the same port. One that ends is replaced.
- * They know nothing of one another, and share only what is in the store (and in Redis).
+ * The primary process, which only manages its workers. Each worker is a complete server on the same port. A
+ * worker that ends is replaced. Workers know nothing of each other, and share only what is in the store (and
+ * in Redis).
  */
 export class Workers {
   readonly #options: WorkersOptions;
@@ -57,13 +58,16 @@ export class Workers {
     this.#options = options;
   }
 
-  /** Resolves when all listen. Rejects when the address is taken, or the first one ends before it listens. */
+  /**
+   * Starts the workers. Resolves when all of them listen. Rejects when the address is taken, or when a worker
+   * ends before it listens.
+   */
   static async start(options: WorkersOptions): Promise<Workers> {
     const workers = new Workers(options);
     passMetrics();
     try {
       const port = await freePort(options.host, options.port);
-      await workers.#start(port); // alone: it makes what is missing in the store
+      await workers.#start(port); // alone: it creates what is missing in the store
       await Promise.all(Array.from({ length: options.count - 1 }, () => workers.#start(port)));
       return workers;
     } catch (error) {
@@ -72,7 +76,7 @@ export class Workers {
     }
   }
 
-  /** Asks all to stop in order; resolves when all have ended. */
+  /** Asks all workers to stop gracefully. Resolves when all of them have ended. */
   async stop(): Promise<void> {
     this.#stopping = true;
     const ends = [...this.#running].map(async (worker) => {
@@ -83,7 +87,7 @@ export class Workers {
     await Promise.all(ends);
   }
 
-  /** Starts a worker that is replaced when it ends; resolves when it listens. */
+  /** Starts a worker, which is replaced when it ends. Resolves when it listens. */
   async #start(port: number): Promise<void> {
     const worker = cluster.fork({ PORT: String(port) });
     this.#running.add(worker);
@@ -104,7 +108,7 @@ export class Workers {
     return this.#stopping;
   }
 
-  /** Never rejects: one that cannot be started now is tried again later. */
+  /** Replaces a worker. Never rejects: a start that fails is tried again later. */
   async #replace(worker: Worker, port: number, { code, signal, listenedMs }: End): Promise<void> {
     if (this.#isStopping()) return;
     this.#options.log.error({ worker: worker.process.pid, code, signal }, 'a worker ended and is replaced');
@@ -124,21 +128,24 @@ export class Workers {
 /** Whether this process is one of several that share a port. */
 export const isWorker = cluster.isWorker;
 
-/** Tells the primary that this worker listens; nothing when there is none. That it is gone is told by `untilToldToStop`. */
+/**
+ * Tells the primary, if there is one, that this worker listens. A failed send is ignored, since
+ * `untilToldToStop` notices the loss of the primary.
+ */
 export function tellListening(): void {
   process.send?.(LISTENING, undefined, undefined, () => undefined);
 }
 
-/** Lets this worker end: as long as it can hear the primary, it goes on. */
+/** Lets this worker end. The channel to the primary keeps the process alive while it is open. */
 export function leavePrimary(): void {
   if (process.connected) process.disconnect();
 }
 
-/** Resolves when the primary asks this worker to stop, or is gone itself. */
+/** Resolves when the primary asks this worker to stop, or when the primary is gone. */
 export function untilToldToStop(): Promise<string> {
   return new Promise((resolve) => {
     if (!cluster.worker) return;
-    cluster.worker.exitedAfterDisconnect = true; // else node ends this process at once when the primary is gone
+    cluster.worker.exitedAfterDisconnect = true; // otherwise node ends this process at once when the primary is gone
     const gone = () => resolve('the primary process is gone');
     process.once('disconnect', gone);
     if (!process.connected) gone();
@@ -156,8 +163,10 @@ async function listeningOf(worker: Worker): Promise<typeof LISTENING> {
 }
 
 /**
- * The port, or a free one for 0. Rejects when it is taken: workers share theirs with whoever does so, too, and another
- * server there would take a part of the requests. (A socket that uWebSockets.js gives a free port is not shared.)
+ * Resolves with the port, or with a free port for 0. Rejects when the port is taken. The check is needed
+ * because workers listen with SO_REUSEPORT, which lets any process on this port take connections, so a
+ * foreign server would receive some of the requests. (uWebSockets.js does not share a socket whose free port
+ * it chose itself.)
  */
 async function freePort(host: string, port: number): Promise<number> {
   const probe = createServer();

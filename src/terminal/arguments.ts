@@ -1,7 +1,7 @@
 import { parseArgs, type ParseArgsConfig } from 'node:util';
 import { quoted } from './text.ts';
 
-/** The command line is wrong; the message says what was expected and what came. Exit code 2. */
+/** The command line is wrong. The message says what was expected and what was given. The exit code is 2. */
 export class UsageError extends Error {
   override readonly name = 'UsageError';
 }
@@ -11,7 +11,10 @@ type Arguments<T extends Options> = ReturnType<
   typeof parseArgs<{ options: T; allowPositionals: true; tokens: true; args: string[] }>
 >;
 
-/** The options and positional arguments of a command; UsageError for one that is unknown or given twice. */
+/**
+ * Reads the options and positional arguments of a command. Throws UsageError for an option that is unknown or
+ * given twice.
+ */
 export function readArguments<T extends Options>(
   argv: readonly string[],
   options: T,
@@ -31,14 +34,17 @@ export function readArguments<T extends Options>(
     }
     return { values, positionals };
   } catch (error) {
-    // parseArgs throws TypeErrors with a code of its own for what a user typed.
+    // parseArgs throws TypeErrors with codes ERR_PARSE_ARGS_... for faults in the user's input.
     const code = error instanceof TypeError && 'code' in error ? String(error.code) : '';
     if (error instanceof Error && code.startsWith('ERR_PARSE_ARGS_')) throw new UsageError(error.message);
     throw error;
   }
 }
 
-/** One of a few words; null when the option is not given. */
+/**
+ * The value of an option that takes one of a few words. null when the option is not given. Throws UsageError
+ * for another word.
+ */
 export function oneOf<T extends string>(
   option: string,
   value: string | undefined,

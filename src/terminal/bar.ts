@@ -2,23 +2,25 @@ import { SingleBar } from 'cli-progress';
 
 const CLEAR_LINE = '\r\u001b[K';
 
-/** A bar on a terminal; to be stopped in any case. */
+/** A progress bar on a terminal. The caller must always stop it. */
 export interface Bar {
-  /** `at` counts up to the bar's total; `shown` are the placeholders of its format. */
+  /**
+   * Redraws the bar. `at` counts up to the bar's total. `shown` fills the placeholders of the bar's format.
+   */
   update(at: number, shown: Readonly<Record<string, string>>): void;
-  /** A line that stays, above the bar. */
+  /** Writes a permanent line above the bar. */
   line(text: string): void;
   stop(): void;
 }
 
-/** `format` is that of cli-progress; `total` 0 when nobody knows it. */
+/** Starts a bar. `format` is a format of cli-progress. `total` is 0 when it is unknown. */
 export function startBar(
   stderr: NodeJS.WritableStream,
   format: string,
   total: number,
   shown: Readonly<Record<string, string>>,
 ): Bar {
-  // gracefulExit would take SIGINT away from whoever runs us.
+  // gracefulExit would handle SIGINT, which belongs to the caller.
   const single = new SingleBar({ stream: stderr, format, gracefulExit: false, hideCursor: null });
   single.start(Math.max(total, 1), 0, shown);
   return {

@@ -1,10 +1,11 @@
 /**
- * Counters and histograms that cost a few additions each: what is counted with every request is kept in plain numbers, and
- * takes prom-client's form only when it is asked for. (Its own take 1 µs for each, which would be 5 µs a page.)
+ * Counters and histograms that cost a few additions each. Values that every request changes are kept as plain
+ * numbers, and take prom-client's form only when they are read. (Those of prom-client take 1 µs for each
+ * change, which would be 5 µs for a page.)
  */
 type Labels = Readonly<Record<string, string>>;
 
-/** A metric as prom-client hands it between processes. */
+/** A metric in the form that prom-client passes between processes. */
 interface MetricJson {
   readonly name: string;
   readonly help: string;
@@ -26,7 +27,7 @@ export class CounterCell {
   value = 0;
 }
 
-/** Counts by labels; `cell` is to be kept by whoever counts often. */
+/** Counters by labels. A caller that counts often keeps the result of `cell`. */
 export class CounterCells {
   readonly name: string;
   readonly help: string;
@@ -50,7 +51,10 @@ export class CounterCells {
 }
 
 export class HistogramCell {
-  /** Observations up to each bound that were above the one before; the last: above all. */
+  /**
+   * The observations of each bucket alone: above the previous bound and up to its own. The last entry counts
+   * those above all bounds.
+   */
   readonly counts: number[];
   sum = 0;
   readonly #bounds: readonly number[];
@@ -68,7 +72,7 @@ export class HistogramCell {
   }
 }
 
-/** Observations by labels, in buckets with these upper bounds. */
+/** Histograms by labels. The bounds are the upper bounds of the buckets. */
 export class HistogramCells {
   readonly name: string;
   readonly help: string;

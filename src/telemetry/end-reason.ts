@@ -3,8 +3,9 @@ import type { Ending } from '../engine/edge.ts';
 import { ClientGoneError, StallError, StoppedError } from '../engine/stall-timer.ts';
 
 /**
- * How an answer ended: `whole`; or cut because its client closed the connection, took no byte for too long, the store did
- * not answer, the server stopped, or something is wrong with the server itself.
+ * How an answer ended. `whole`: completely. The others are cut answers. `client`: the client closed the
+ * connection. `stalled`: the client took no byte for too long. `store`: the store did not answer. `stop`: the
+ * server stopped. `fault`: the server itself failed.
  */
 export type End = 'whole' | 'client' | 'stalled' | 'store' | 'stop' | 'fault';
 

@@ -8,7 +8,7 @@ import type { Store } from '../store/store.ts';
 
 export interface HealthOptions {
   readonly store: Pick<Store, 'ping'>;
-  /** Whether the server is about to stop: whoever sends it requests shall look for another one. */
+  /** Whether the server is about to stop. A load balancer must then send its requests to another server. */
   readonly isDraining: () => boolean;
 }
 
@@ -33,7 +33,7 @@ const serialize = serializerOf(HEALTH);
 const NOT_CACHED = { 'cache-control': 'no-store' };
 const LOOK_AGAIN_SECONDS = '5';
 
-/** GET /livez: the process answers. */
+/** GET /livez: answers 200 while the process is running. */
 export const getLiveness: Route = {
   method: 'GET',
   path: '/livez',
@@ -51,7 +51,7 @@ export const getLiveness: Route = {
   handler: () => status(200, { status: 'alive', reasons: [] }),
 };
 
-/** GET /readyz: 200 when requests are welcome here, else 503 with every reason. */
+/** GET /readyz: answers 200 when the server takes requests, otherwise 503 with every reason. */
 export function getReadiness({ store, isDraining }: HealthOptions): Route {
   return {
     method: 'GET',
@@ -81,7 +81,7 @@ export function getReadiness({ store, isDraining }: HealthOptions): Route {
   };
 }
 
-/** Why no request is welcome, and what cannot be asked for though the rest can. */
+/** The faults of the store: `all` rules out every request, `some` rules out only a few kinds of requests. */
 async function faultsOf(store: Pick<Store, 'ping'>): Promise<{ all: string[]; some: readonly string[] }> {
   try {
     return { all: [], some: await store.ping() };

@@ -2,9 +2,12 @@ import { isatty } from 'node:tty';
 import { pino, type Logger } from 'pino';
 import { loggableError } from './loggable-error.ts';
 
-/** A pipe takes so many bytes in one piece (PIPE_BUF): lines of several workers never mix. */
+/**
+ * The kernel writes up to this many bytes to a pipe in one piece (PIPE_BUF). Lines of several workers never
+ * mix.
+ */
 const WHOLE_WRITE = 4096;
-/** Log that waits for a slow reader; what comes when there is more is dropped. Bytes. */
+/** The maximum amount of log that waits for a slow reader, in bytes. Further lines are dropped. */
 const WAITING_LOG = 16 * 1024 * 1024;
 
 export type { Logger };
@@ -14,7 +17,9 @@ export interface LogSettings {
   readonly LOG_FORMAT: 'auto' | 'json' | 'pretty';
 }
 
-/** The log on standard output: a line of JSON each time, or one for people (see LOG_FORMAT). */
+/**
+ * Creates the log on standard output. Each entry is a line of JSON, or a line for people (see LOG_FORMAT).
+ */
 export async function createLog(config: LogSettings): Promise<Logger> {
   const { LOG_LEVEL: level, LOG_FORMAT: format } = config;
   const options = { level, serializers: { err: (error: unknown) => loggableError(error) } };

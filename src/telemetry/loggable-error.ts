@@ -13,9 +13,9 @@ interface LoggableError {
 }
 
 /**
- * What the log says of an error: its name, message, stack and causes, each cut to a length. Nothing else that hangs on it:
- * a driver's errors carry descriptions of whole clusters, and anybody's may carry what is secret. An AppError is expected,
- * so it has no stack.
+ * The parts of an error that the log shows: its name, message, stack and causes, each cut to a maximum
+ * length. Other properties are left out: a driver's errors carry descriptions of whole clusters, and any
+ * error may carry secrets. An AppError is expected, so it has no stack.
  */
 export function loggableError(error: unknown, depth = 0): LoggableError {
   if (!(error instanceof Error)) return { type: typeof error, message: cut(String(error), LONGEST_MESSAGE) };

@@ -3,36 +3,33 @@ import type { Finished } from '../http/respond.ts';
 import { CounterCells, HistogramCells, type CounterCell, type HistogramCell } from './counters.ts';
 import { endOf } from './end-reason.ts';
 
-/** What a metric is read from when it is asked for. */
+/** The sources of the metrics that are read on demand. */
 export interface MetricSources {
-  /** Streams open now. */
+  /** The number of open streams. */
   readonly openStreams: () => number;
-  /** Exports that are worked on now. */
+  /** The number of exports in progress. */
   readonly runningExports: () => number;
-  /** How many exports there are by state: the same in all processes on one store, but for some seconds. */
+  /** The number of exports by state. All processes on one store report the same, but for a few seconds. */
   readonly exports: () => Readonly<Record<string, number>>;
-  /** Whether requests are refused because there is too much to do. */
+  /** Whether the server refuses requests because it is overloaded. */
   readonly overloaded: () => boolean;
 }
 
-/** The values of one process, as prom-client hands them between processes. */
+/** The values of one process, in the form that prom-client passes between processes. */
 export type MetricValues = object[];
 
 const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']);
-/** From a page out of memory to a stream of a few million rows. Seconds. */
+/** Buckets from a page in memory to a stream of a few million rows. Seconds. */
 const REQUEST_BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 120];
 const STORE_BUCKETS = [0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10];
 
-/** Media type of the text format of Prometheus. */
+/** The media type of the text format of Prometheus. */
 export const METRICS_TYPE = Registry.PROMETHEUS_CONTENT_TYPE;
 
-/** What the process itself tells (memory, event loop, garbage collection): once, however many servers it has. */
+/** Memory, event loop and garbage collection. They are registered once, however many servers the process has. */
 let processRegistry: Registry | null = null;
 
-/**
- * Counts what the server does, for GET /metrics. What comes with every request is counted in cells that are looked up by
- * one short text: see cells.ts.
- */
+/** Counts the work of the server for GET /metrics. Short strings look up the cells: see counters.ts. */
 export class Metrics {
   readonly #registry = new Registry();
   readonly #byAnswer = new Map<string, CounterCell>();
@@ -129,7 +126,7 @@ export class Metrics {
     this.#gauge('sluice_streams_stalled', 'Open streams whose reader takes nothing', () => this.#stalled);
   }
 
-  /** A request has come. */
+  /** Counts a request that has arrived. */
   began(): void {
     this.#inFlight++;
   }
@@ -148,7 +145,7 @@ export class Metrics {
     if (cut !== null) this.#cutOf(route, endOf(cut)).value++;
   };
 
-  /** A stream stalls; what is returned says that it goes on, or has ended. */
+  /** Counts a stream that stalls. The returned function is to be called when the stream continues or ends. */
   readonly stalled = (): (() => void) => {
     this.#stalled++;
     return () => this.#stalled--;
@@ -158,7 +155,7 @@ export class Metrics {
     this.#retriesMade.value++;
   };
 
-  /** What is timed as `operation` of the store: told its seconds, and whether it failed. */
+  /** The meter of one operation of the store. `done` and `failed` take the duration in milliseconds. */
   storeOperation(operation: string): { done(ms: number): void; failed(ms: number): void } {
     const { seconds, failures } = entry(this.#byOperation, operation, () => ({
       seconds: this.#storeSeconds.cell({ operation }),
@@ -178,7 +175,7 @@ export class Metrics {
     this.#rowsOfBatches.value += rows;
   }
 
-  /** The name and help of every metric, those of the process included. */
+  /** The name and help of every metric, including the metrics of the process. */
   list(): { readonly name: string; readonly help: string }[] {
     const others = [this.#registry, processMetrics()].flatMap((registry) => registry.getMetricsAsArray());
     return [...this.#all, ...others];
@@ -235,7 +232,10 @@ function entry<V>(map: Map<string, V>, key: string, make: () => V): V {
   return value;
 }
 
-/** The values of several processes as one text: counts are added up; of what all processes know alike, the largest stands; what is neither is averaged. */
+/**
+ * The values of several processes as one text, combined by each metric's `aggregator`: counts are added up, a value
+ * that all processes share is the largest one, other values are averaged.
+ */
 export function metricsText(values: readonly MetricValues[]): Promise<string> {
   return AggregatorRegistry.aggregate([...values]).metrics();
 }

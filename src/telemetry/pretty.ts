@@ -8,12 +8,15 @@ const LEVELS: Readonly<Record<number, string>> = {
   50: 'ERROR',
   60: 'FATAL',
 };
-/** What every line has, and a person at a terminal knows. */
+/**
+ * Properties that every line has and that a person at a terminal does not need, or that are shown in another
+ * form.
+ */
 const LEFT_OUT: ReadonlySet<string> = new Set(['level', 'time', 'pid', 'hostname', 'msg']);
 
 /**
- * A JSON line of the log as a person reads it: time, level, message, then what else it has. All of it is made printable: a
- * request must not write control characters to a terminal.
+ * Formats a JSON line of the log for people: time, level, message, then the other properties. The whole line
+ * is made printable, since a request must not write control characters to a terminal.
  */
 export function prettyLine(json: string): string {
   const line = JSON.parse(json) as Record<string, unknown>;

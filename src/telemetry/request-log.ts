@@ -15,8 +15,8 @@ const LONGEST_PATH = 256;
 const TRACEPARENT = /^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$/;
 
 /**
- * One line for every request that is finished. Never the query, which is the client's own business, and never a header
- * but the harmless forms of X-Request-Id and traceparent.
+ * Logs one line for every finished request. The line never contains the query, which is private to the
+ * client. It contains no headers except X-Request-Id and traceparent in their harmless forms.
  */
 export function requestLog(log: RequestLogger): Finished {
   return (request, { status, bytes, cut }, ms) => {
@@ -33,7 +33,7 @@ export function requestLog(log: RequestLogger): Finished {
       path: path.length > LONGEST_PATH ? `${path.slice(0, LONGEST_PATH)}…` : path,
       status,
       bytes,
-      rows: bytes > 0 ? notes.rows : 0, // a 304 or HEAD has looked at rows, too
+      rows: bytes > 0 ? notes.rows : 0, // a 304 or HEAD also reads rows
       ms: Math.round(ms * 1000) / 1000,
       client: notes.client,
       end,
@@ -44,12 +44,12 @@ export function requestLog(log: RequestLogger): Finished {
   };
 }
 
-/** The one place that decides how loud a request is. */
+/** The level of a request's line. No other place decides it. */
 function levelOf({ failure, cost }: Notes, end: End): Level {
   if (end === 'client' || end === 'stalled' || end === 'stop') return 'info';
   if (end === 'fault') return 'error';
   if (end === 'store') return 'warn';
-  if (failure === null) return cost === 'watch' ? 'debug' : 'info'; // asked every few seconds by machines;
+  if (failure === null) return cost === 'watch' ? 'debug' : 'info'; // machines ask every few seconds
   if (!(failure instanceof AppError)) return 'error';
-  return failure.code === 'overloaded' ? 'info' : 'warn'; // what is refused early is meant to be
+  return failure.code === 'overloaded' ? 'info' : 'warn'; // early refusals under load are intended
 }

@@ -2,7 +2,7 @@ import { bytes } from '../http/reply.ts';
 import type { Route } from '../http/route.ts';
 import { METRICS_TYPE, metricsText, type MetricValues } from './metrics.ts';
 
-/** GET /metrics: what all processes of this server count, in the text format of Prometheus. */
+/** GET /metrics: the metrics of all processes of this server, in the text format of Prometheus. */
 export function getMetrics(values: () => Promise<readonly MetricValues[]>): Route {
   return {
     method: 'GET',

@@ -5,7 +5,7 @@ import type { Metrics } from './metrics.ts';
 
 type Meter = Pick<Metrics, 'storeOperation' | 'batchRead'>;
 
-/** The same store, and how long it takes is told. */
+/** Wraps a store and reports the duration of its operations to the meter. */
 export function timedStore(store: Store, meter: Meter): Store {
   return {
     name: store.name,
@@ -51,7 +51,7 @@ function timedReads(rows: RowReader, meter: Meter): RowReader {
   };
 }
 
-/** Makes functions that tell how long their promises take, and whether it was the store that failed. */
+/** Wraps functions so that the meter learns how long their promises take, and whether the store failed. */
 function timer(meter: Meter) {
   return <A extends unknown[], T>(operation: string, work: (...call: A) => Promise<T>) => {
     const gauge = meter.storeOperation(operation);
@@ -62,7 +62,8 @@ function timer(meter: Meter) {
         gauge.done(performance.now() - began);
         return result;
       } catch (error) {
-        // What a caller gave up, or asked for in vain, says nothing of the store.
+        // An operation that its caller aborted, or that asked for something missing, is no failure of the
+        // store.
         if (error instanceof AppError && error.status >= 500) gauge.failed(performance.now() - began);
         throw error;
       }

@@ -4,19 +4,19 @@ import { clipped, failureOf, Interrupted, Refused } from './failure.ts';
 import { LineReader } from './lines.ts';
 import type { Place } from './place.ts';
 
-/** Bytes of rows as they come: not proved yet. Valid until the next step. */
+/** Bytes of rows as they come, not proved yet. They are valid until the next step. */
 export interface Unproved {
   readonly kind: 'rows';
   readonly bytes: Buffer;
 }
 
-/** A control line has proved what came since the last proof: `rows` rows of `bytes` bytes. */
+/** A control line has proved everything since the last proof: `rows` rows of `bytes` bytes. */
 export interface Proof {
   readonly kind: 'proof';
   readonly rows: number;
   readonly bytes: number;
   readonly place: Place;
-  /** How the first row of this answer begins; empty when it has none. */
+  /** The beginning of the first row of this answer. Empty when the answer has none. */
   readonly firstRow: string;
 }
 
@@ -32,18 +32,22 @@ type Control =
   | { readonly kind: 'error'; readonly status: number; readonly detail: string };
 
 const MIB = 1024 * 1024;
-/** A server puts a checkpoint behind 16 MiB of rows at the latest, or behind the one row that goes over them. */
+/**
+ * The maximum number of bytes without a proof. A server sends a checkpoint after 16 MiB of rows at the
+ * latest, or after the one row that exceeds them.
+ */
 const MOST_UNPROVED = 128 * MIB;
-/** A cursor goes into a URL, of which the server reads so much. */
+/** The longest cursor. It goes into a URL, and the server reads only this much of one. */
 const LONGEST_CURSOR = 12 * 1024;
-/** So much of a row tells it from all others: its id stands first and fits into a URL. */
+/** The bytes of a row that distinguish it from all others: its id comes first and fits into a URL. */
 export const LONGEST_BEGINNING = 8192;
 const LF = 0x0a;
 
 /**
- * Reads an answer that begins at `from`: rows as they come, and what proves them. What comes behind its last proof is void: it
- * comes again. Returns when the bytes end, whole or not: that tells `place.ended` of the last proof. Interrupted when a control
- * line is wrong or says that the server gave up; Refused when it gave up for good, or sends what no server does.
+ * Reads an answer that begins at `from`. Yields the rows as they come, and the proofs of them. Rows behind
+ * the last proof are void, and come again with the next attempt. Returns when the bytes end, whole or not:
+ * `place.ended` of the last proof tells which. Throws Interrupted when a control line is wrong or says that
+ * the server gave up. Throws Refused when the server gave up for good, or sends what no sluice server sends.
  */
 export async function* readAnswer(
   bytes: AsyncIterable<Buffer>,
@@ -86,7 +90,7 @@ export async function* readAnswer(
   }
 }
 
-/** How the first row of an answer begins. */
+/** Collects the beginning of the first row of an answer. */
 class FirstRow {
   text = '';
   #isWhole = false;
@@ -139,7 +143,7 @@ function tallied(kind: 'checkpoint' | 'end', value: unknown): Control | null {
   if (!isCount(rows) || !isCount(bytes)) return null;
   if (typeof crc !== 'string' || !/^[0-9a-f]{8}$/.test(crc)) return null;
   if (cursor !== null && (typeof cursor !== 'string' || cursor.length > LONGEST_CURSOR)) return null;
-  if (cursor === null && kind === 'checkpoint' && rows > 0) return null; // these rows would come again
+  if (cursor === null && kind === 'checkpoint' && rows > 0) return null; // otherwise these rows would come again
   return { kind, tally: { cursor, rows, bytes, crc32: parseInt(crc, 16) } };
 }
 

@@ -4,20 +4,20 @@ import { quoted } from '../terminal/text.ts';
 import { COMPRESSIONS, type Compression } from './decode.ts';
 import { FORMATS, type Format } from './framing.ts';
 
-/** What `sluice pull` was asked to do. */
+/** The parsed command line of `sluice pull`. */
 export interface PullCommand {
   readonly url: URL;
   /** A path, or `-` for standard output. */
   readonly output: string;
   readonly format: Format;
-  /** Connections; each pulls its own part of the set. */
+  /** The number of connections. Each pulls its own part of the set. */
   readonly parallel: number;
   /** Whether each part becomes a file of its own. */
   readonly split: boolean;
   readonly compression: Compression;
   /** A file whose first line is an API key. */
   readonly keyFile: string | null;
-  /** Whether what an earlier run left is thrown away. */
+  /** Whether the remains of an earlier run are discarded. */
   readonly restart: boolean;
   readonly retryForMs: number;
 }
@@ -35,10 +35,10 @@ const OPTIONS = {
   restart: { type: 'boolean' },
   'retry-for': { type: 'string' },
 } as const;
-/** What a part has of its own, or what it cannot have, being in order of id. */
+/** Parameters that belong to a single part, or that parts cannot have because they are in order of id. */
 const NOT_IN_PARTS = ['part', 'cursor', 'after', 'limit', 'min_price', 'max_price'];
 
-/** Reads the arguments behind `sluice pull`; UsageError names the first that is wrong. */
+/** Parses the arguments of `sluice pull`. Throws UsageError, which names the first wrong argument. */
 export function parsePullArguments(argv: readonly string[]): PullCommand {
   const { values, positionals } = readArguments(argv, OPTIONS);
   const [address, second] = positionals;
@@ -88,7 +88,10 @@ function streamUrl(address: string): URL {
   return url;
 }
 
-/** By the option, else by the URL, else by the file's name. The URL then loses what the wire does not have. */
+/**
+ * The format: from the option, else from the URL, else from the file's name. The parameters `format` and
+ * `checkpoints` are removed from the URL, since the transfer is always NDJSON with checkpoints.
+ */
 function formatOf(option: string | undefined, url: URL, output: string): Format {
   const asked = oneOf('format in the URL', url.searchParams.get('format') ?? undefined, FORMATS);
   const given = oneOf('--format', option, FORMATS);

@@ -3,7 +3,7 @@ import { framed, type Format } from './framing.ts';
 import { provedBytes } from './part-file.ts';
 import type { Place } from './place.ts';
 
-/** A part that is whole: the file with its rows, and what is proved of them. */
+/** A part that is whole: the file with its rows, and the proof of them. */
 export interface WholePart {
   readonly file: string;
   readonly place: Place;
@@ -11,13 +11,14 @@ export interface WholePart {
 
 export interface Shape {
   readonly format: Format;
-  /** What the URL asks for; null: all. */
+  /** The fields that the URL asks for. null for all fields. */
   readonly fields: readonly string[] | null;
 }
 
 /**
- * Makes the file out of its parts, in their order: reads them back, checks them against what was proved, and gives the file its name
- * when it is whole and on the disk. The parts stay, unless the only one becomes the file.
+ * Makes the output file from its parts, in their order. Reads the parts back, checks them against their
+ * proofs, and renames the file to its final name when it is whole and on disk. The parts stay, unless a
+ * single part becomes the file.
  */
 export async function assemble(
   parts: readonly WholePart[],

@@ -5,21 +5,22 @@ import type { Asking, Source } from './http.ts';
 import { isComplete, limitOf, urlFrom, type Place } from './place.ts';
 
 export interface ProvingOptions extends Omit<BackoffOptions, 'idleMs'>, Asking {
-  /** Where an earlier pull of the same URL came to. */
+  /** The place that an earlier pull of the same URL reached. */
   readonly from: Place;
-  /** How the first row of the whole pull begins, see Proof; null when nobody knows. */
+  /** The beginning of the first row of the whole pull (see Proof). null when it is unknown. */
   readonly firstRow: string | null;
   readonly source: Source;
 }
 
-/** What came since the last proof is void: the answer broke off before the next one. */
+/** The rows since the last proof are void: the answer was cut before the next proof. */
 export interface Void {
   readonly kind: 'void';
 }
 
 /**
- * The rows of an /items/stream URL as they come, what proves them, and what voids them, through whatever cuts: it asks again
- * from the last proof. Returns when the set is whole. Holds no rows. Rejects as `pull` does.
+ * The rows of an /items/stream URL as they come, the proofs of them, and notices that void them. After a cut
+ * it requests the rest from the last proof. Returns when the set is whole. Holds no rows. Rejects as `pull`
+ * does.
  */
 export async function* provedRows(
   whole: URL,
@@ -38,7 +39,7 @@ export async function* provedRows(
           if (from.rows === 0) firstRow = step.firstRow;
           if (step.rows > 0) backoff.reset();
           place = step.place;
-          if (step.rows === 0 && !place.ended) continue; // that much was proved before
+          if (step.rows === 0 && !place.ended) continue; // these rows were proved before
         }
         yield step;
       }
@@ -50,7 +51,7 @@ export async function* provedRows(
   }
 }
 
-/** One answer. */
+/** The rows and proofs of one answer. */
 async function* answered(
   url: URL,
   from: Place,
@@ -62,7 +63,7 @@ async function* answered(
   yield* readAnswer(waitedFor(bytes, attempt), from);
 }
 
-/** The same bytes; the time until each chunk comes counts. */
+/** The same bytes. The time until each chunk arrives counts as waiting. */
 async function* waitedFor(
   bytes: AsyncIterable<Buffer>,
   attempt: Attempt,
@@ -81,14 +82,14 @@ async function* waitedFor(
 
 interface Expected {
   readonly whole: URL;
-  /** Where the answer begins. */
+  /** The place where the answer begins. */
   readonly from: Place;
-  /** Of the last proof. */
+  /** The place of the last proof. */
   readonly last: Place;
   readonly firstRow: string | null;
 }
 
-/** Refused when the server does not do what it was asked: its proofs are of an answer, not of the set. */
+/** Throws Refused when the server does not follow the request. A proof covers only an answer, not the set. */
 function checkProof(
   { rows, place, firstRow: begins }: Proof,
   { whole, from, last, firstRow }: Expected,

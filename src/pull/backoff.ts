@@ -1,13 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Interrupted } from './failure.ts';
 
-/** Time and chance, passed in: no test waits. */
+/** Time and randomness, passed in so that tests never wait. */
 export interface Clock {
   /** Milliseconds. */
   now(): number;
-  /** Rejects when the signal is aborted. */
+  /** Resolves after `ms` milliseconds. Rejects when the signal is aborted. */
   sleep(ms: number, signal: AbortSignal): Promise<unknown>;
-  /** From 0 to below 1. */
+  /** A random number from 0 up to but not including 1. */
   random(): number;
 }
 
@@ -22,19 +22,19 @@ const LONGEST_MS = 30_000;
 
 export interface BackoffOptions {
   readonly clock: Clock;
-  /** Gives up after so long without another proved row. Milliseconds. */
+  /** A pull gives up after waiting this long without another proved row. Milliseconds. */
   readonly retryForMs: number;
-  /** An attempt is given so long, also when `retryForMs` is less. Milliseconds. */
+  /** The minimum time for an attempt, even when `retryForMs` is less. Milliseconds. */
   readonly idleMs: number;
   readonly signal: AbortSignal;
-  /** Told of each failure, and how long is waited before the next attempt. */
+  /** Called with each failure and the pause before the next attempt. */
   readonly onInterrupted: (failure: Interrupted, waitMs: number) => void;
 }
 
 /**
- * How long a server is waited for. Between attempts it waits twice as long each time, by half at random so that clients do not
- * come back in step. All time spent on waiting counts until `reset`, whatever comes meanwhile; the time of a reader that
- * takes long over what came does not.
+ * How long a pull waits for a server. The pause between attempts doubles each time. Half of it is random, so
+ * that clients do not return in step. All time spent waiting counts until `reset`, whatever arrives
+ * meanwhile. The time that a slow reader spends on received data does not count.
  */
 export class Backoff {
   readonly #options: BackoffOptions;
@@ -45,7 +45,7 @@ export class Backoff {
     this.#options = options;
   }
 
-  /** Rows were proved: the next failure is a first one. */
+  /** Called when rows were proved. The next failure counts as the first one. */
   reset(): void {
     this.#attempts = 0;
     this.#waitedMs = 0;
@@ -59,7 +59,10 @@ export class Backoff {
     return new Attempt({ clock, signal, mostMs, left: () => Math.max(0, mostMs - this.#waitedMs), spend });
   }
 
-  /** Resolves when it is time for the next attempt; rejects with the failure when another one is of no use. */
+  /**
+   * Resolves when it is time for the next attempt. Rejects with the failure when another attempt is useless,
+   * or when `retryForMs` is used up.
+   */
   async after(failure: unknown): Promise<void> {
     const { clock, retryForMs, signal, onInterrupted } = this.#options;
     signal.throwIfAborted();
@@ -78,16 +81,16 @@ interface AttemptOptions {
   readonly clock: Clock;
   readonly signal: AbortSignal;
   readonly mostMs: number;
-  /** How much of that is left. */
+  /** The remaining part of `mostMs`, in milliseconds. */
   readonly left: () => number;
   readonly spend: (ms: number) => void;
 }
 
-/** One attempt at something that a server does. */
+/** One attempt at an operation of a server. */
 export class Attempt {
   readonly #options: AttemptOptions;
   readonly #late = new AbortController();
-  /** Aborted when the attempt takes too long, or as the pull is. */
+  /** Aborted when the attempt takes too long, or when the pull is aborted. */
   readonly signal: AbortSignal;
 
   constructor(options: AttemptOptions) {
@@ -95,7 +98,10 @@ export class Attempt {
     this.signal = AbortSignal.any([options.signal, this.#late.signal]);
   }
 
-  /** Waits for what the server does; the time counts. Rejects with Interrupted when it takes too long; `work` must heed `signal`. */
+  /**
+   * Waits for an operation of the server. The time counts. Rejects with Interrupted when it takes too long.
+   * `work` must observe `signal`.
+   */
   async wait<T>(work: () => Promise<T>): Promise<T> {
     const { clock, mostMs, left, spend } = this.#options;
     const late = this.#late;

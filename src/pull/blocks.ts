@@ -1,6 +1,9 @@
 const BLOCK_BYTES = 64 * 1024;
 
-/** Keeps bytes that come in pieces of any size as a few large ones: a million tiny ones would take far more memory than their bytes. */
+/**
+ * Stores bytes that come in pieces of any size as a few large blocks. A million tiny buffers would take far
+ * more memory than their bytes.
+ */
 export class Blocks {
   #full: Buffer[] = [];
   #block = Buffer.alloc(0);
@@ -15,7 +18,7 @@ export class Blocks {
     }
   }
 
-  /** What was added since the last call. */
+  /** Removes and returns the bytes added since the last call. */
   take(): Buffer[] {
     const taken = [...this.#full, this.#block.subarray(0, this.#filled)].filter(({ length }) => length > 0);
     this.#full = [];

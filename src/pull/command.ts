@@ -20,19 +20,22 @@ export { PULL_HELP } from './usage.ts';
 export interface PullIo {
   readonly stdout: NodeJS.WritableStream;
   readonly stderr: NodeJS.WritableStream;
-  /** Of stderr. */
+  /** Whether stderr is a terminal. */
   readonly isTTY: boolean;
   /** Aborted when the user interrupts. */
   readonly signal: AbortSignal;
   readonly clock: Clock;
 }
 
-/** A connection on which nothing comes for so long is given up. */
+/** A connection without data for this long is closed. Milliseconds. */
 const IDLE_MS = 60_000;
-/** A server that takes so long to say about how many rows there are is not waited for. */
+/** How long the pull waits for the estimated number of rows. Milliseconds. */
 const ESTIMATE_MS = 10_000;
 
-/** Runs a pull and tells on stderr how it went. Resolves with the exit code: 0 when the set is whole and proved, else 1. */
+/**
+ * Runs a pull and reports the result on stderr. Resolves with the exit code: 0 when the set is whole and
+ * proved, otherwise 1.
+ */
 export async function runPull(command: PullCommand, io: PullIo): Promise<0 | 1> {
   try {
     const key = command.keyFile === null ? null : await keyIn(command.keyFile);
@@ -52,18 +55,18 @@ async function keyIn(path: string): Promise<string> {
   return key.trim();
 }
 
-/** What went wrong outside, in words; our own mistake is thrown on. */
+/** The message of an expected error. An internal error is thrown again. */
 function reasonOf(error: unknown): string {
   const isForeseen = error instanceof Interrupted || error instanceof Refused;
   if (error instanceof Error && (isForeseen || 'code' in error)) return error.message;
   throw error;
 }
 
-/** One run: what its parts share. */
+/** One run: the state that its parts share. */
 class Run {
   readonly #command: PullCommand;
   readonly #io: PullIo;
-  /** Aborted when one part fails for good: the others are of no use then. */
+  /** Aborted when one part fails for good, since the other parts are then useless. */
   readonly #stop = new AbortController();
   readonly #asking: Asking;
   readonly #began: number;
@@ -132,7 +135,7 @@ class Run {
     }
   }
 
-  /** Proved rows, in order; `passed` is told how far they are. */
+  /** Proved rows, in order. `passed` receives the place behind each proved piece. */
   async *#rows(
     url: URL,
     progress: Progress,
@@ -184,7 +187,7 @@ class Run {
     return createProgress({ stderr, isTTY, total, before, now: () => clock.now() });
   }
 
-  /** Only for show: a server that does not tell is pulled from nevertheless. */
+  /** The estimate is only shown. A server that does not provide one is pulled from all the same. */
   async #estimate(): Promise<number | null> {
     const { signal } = this.#asking;
     const limits = { retryForMs: 0, idleMs: ESTIMATE_MS, onInterrupted: () => undefined };

@@ -1,13 +1,13 @@
 import { PassThrough, type Transform } from 'node:stream';
 import { constants, createBrotliDecompress, createGunzip } from 'node:zlib';
 
-/** What is asked for on the way; `none`: the bytes as they are. */
+/** The content codings of the transfer. `none` requests the bytes without a coding. */
 export const COMPRESSIONS = ['br', 'gzip', 'none'] as const;
 export type Compression = (typeof COMPRESSIONS)[number];
 
 /**
- * Undoes a content coding. Its end may be missing: the content of a stream that was cut comes as far as its bytes came.
- * null when the coding is none of ours.
+ * A stream that undoes a content coding. The end of the input may be missing: a cut stream is decoded as far
+ * as its bytes came. null when the coding is not supported.
  */
 export function decoderOf(coding: string | undefined): Transform | null {
   switch (coding) {

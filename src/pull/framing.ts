@@ -2,22 +2,25 @@ import { csvHeader, csvLine } from '../rows/csv-cell.ts';
 import { clipped, Refused } from './failure.ts';
 import { membersOf } from './json-row.ts';
 
-/** How rows are written; the same bytes as the server's own `format=` gives. */
+/** The formats of the output. The bytes equal those of the server's own `format=`. */
 export const FORMATS = ['ndjson', 'json', 'csv'] as const;
 export type Format = (typeof FORMATS)[number];
 
 const LF = 0x0a;
 const COMMA = 0x2c;
-/** So many rows are looked at for the columns of a table, and so many columns it has at most. */
+/** The number of rows that are sampled for the columns of a table, and the maximum number of columns. */
 const SAMPLED_ROWS = 1_000;
 const MOST_COLUMNS = 1_000;
 const MIB = 1024 * 1024;
-/** They wait in memory until the columns are known. */
+/** The maximum size of the sampled rows, in bytes. They wait in memory until the columns are known. */
 const MOST_SAMPLED = 64 * MIB;
 
 type Bytes = AsyncIterable<Buffer>;
 
-/** Rows that came, and were proved, as NDJSON, in the form that is asked for. `fields`: what the URL asks for; null: all. */
+/**
+ * Converts proved rows from NDJSON to the requested format. `fields` are the fields that the URL asks for,
+ * null for all.
+ */
 export function framed(rows: Bytes, format: Format, fields: readonly string[] | null): Bytes {
   switch (format) {
     case 'ndjson':
@@ -29,7 +32,7 @@ export function framed(rows: Bytes, format: Format, fields: readonly string[] | 
   }
 }
 
-/** In JSON an LF stands nowhere but behind a row: each but the last becomes a comma. */
+/** In NDJSON an LF occurs only at the end of a row. Every LF but the last becomes a comma. */
 async function* asArray(rows: Bytes): AsyncGenerator<Buffer, void, undefined> {
   let before = '[';
   for await (const chunk of rows) {
@@ -99,7 +102,7 @@ function table(lines: readonly string[], columns: readonly string[]): Buffer {
   return Buffer.from(written.join(''));
 }
 
-/** Refused when the row cannot be read. */
+/** Calls `read`. Throws Refused when the row cannot be parsed. */
 function understood<T>(row: string, read: () => T): T {
   try {
     return read();
@@ -109,7 +112,9 @@ function understood<T>(row: string, read: () => T): T {
   }
 }
 
-/** A row's values by the columns they go to: of a name given twice the first, as the server has it. */
+/**
+ * The values of a row by their columns. When a name occurs twice, the first value is used, as on the server.
+ */
 function valuesOf(line: string, keyColumn: '_id' | 'id'): Map<string, string> {
   const values = new Map<string, string>();
   let column: string | null = keyColumn; // the key is the first member, whatever its name
@@ -121,7 +126,10 @@ function valuesOf(line: string, keyColumn: '_id' | 'id'): Map<string, string> {
   return values;
 }
 
-/** The key is `_id` where that is among them; else it is `id`, first unless it is among them. */
+/**
+ * The columns for given fields. The key's column is `_id` when that is among the fields. Otherwise it is
+ * `id`, which comes first unless it is among the fields.
+ */
 function columnsOf(fields: readonly string[]): readonly string[] {
   const names = [...new Set(fields)];
   return names.includes('_id') || names.includes('id') ? names : ['id', ...names];
@@ -133,7 +141,7 @@ function columnsFound(lines: readonly string[]): readonly string[] {
   for (const line of lines.slice(0, SAMPLED_ROWS)) {
     for (const [name] of understood(line, () => [...membersOf(line)])) {
       if (name === '_id')
-        hasOwnId = true; // the key's name beside a field id of the row's own
+        hasOwnId = true; // the key's name when the row has a field `id` of its own
       else if (columns.size < MOST_COLUMNS) columns.add(name);
     }
   }

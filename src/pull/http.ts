@@ -7,24 +7,25 @@ import { clipped, failureOf, Interrupted, Refused } from './failure.ts';
 
 export interface Asking {
   readonly compression: Compression;
-  /** An API key, sent as `Authorization: Bearer`; null: none. */
+  /** An API key, sent as `Authorization: Bearer`. null for none. */
   readonly key: string | null;
-  /** A connection on which nothing comes for so long is given up. Milliseconds. */
+  /** A connection without data for this long is closed. Milliseconds. */
   readonly idleMs: number;
   readonly signal: AbortSignal;
 }
 
-/** Where answers come from: rejects with Interrupted when asking again may help, else with Refused. */
+/** A source of answers. Rejects with Interrupted when another attempt may succeed, otherwise with Refused. */
 export type Source = (url: URL, accept: string, asking: Asking) => Promise<AsyncIterable<Buffer>>;
 
 const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
 const LONGEST_PROBLEM = 64 * 1024;
-/** The longest JSON answer: 64 partitions, whose URLs have 8 KB each at most, or one item. */
+/** The longest JSON answer, in bytes: 64 partitions whose URLs have at most 8 KB each, or one item. */
 const LONGEST_JSON = 4 * 1024 * 1024;
 
 /**
- * The content of the answer to a GET, decoded. It ends where the connection ends, whole or cut: what came is passed on either
- * way, which pipelines and fetch do not do. Whoever stops reading closes the connection.
+ * The decoded content of the answer to a GET. It ends where the connection ends, whole or cut. All received
+ * bytes are passed on in both cases, which pipelines and fetch do not do. The connection is closed when the
+ * caller stops reading.
  */
 export const httpSource: Source = async (url, accept, asking) => {
   const { request, response } = await ask(url, accept, asking);
@@ -72,7 +73,8 @@ async function* contentOf(
   decoder: Transform,
   idleMs: number,
 ): AsyncGenerator<Buffer, void, undefined> {
-  // While we hold the connection back ourselves, that nothing comes is no fault of the server.
+  // The idle timeout pauses while the client itself holds the connection back, since silence is then no fault
+  // of the server.
   const goOn = () => {
     request.setTimeout(idleMs);
     response.resume();
@@ -83,11 +85,11 @@ async function* contentOf(
     response.pause();
     decoder.once('drain', goOn);
   });
-  response.on('error', () => undefined); // `close` follows; that the answer is not whole shows in what came
+  response.on('error', () => undefined); // `close` follows; the content shows whether the answer is whole
   response.on('close', () => decoder.end());
   try {
     yield* decoder as AsyncIterable<Buffer>;
-    if (request.errored instanceof Interrupted) throw request.errored; // it was silent for too long
+    if (request.errored instanceof Interrupted) throw request.errored; // the server was silent for too long
   } catch (error) {
     if (error instanceof Error && 'errno' in error)
       throw new Interrupted(`the coding is broken: ${error.message}`, { cause: error });
@@ -124,7 +126,10 @@ function detailOf(text: string): string {
   }
 }
 
-/** The whole content, or its beginning, a little longer than `most` bytes. */
+/**
+ * The whole content, or its beginning when it is longer than `most` bytes. The beginning is a little longer
+ * than `most`.
+ */
 async function bytesOf(bytes: AsyncIterable<Buffer>, most: number): Promise<Buffer> {
   const content = new Blocks();
   let length = 0;
@@ -136,7 +141,10 @@ async function bytesOf(bytes: AsyncIterable<Buffer>, most: number): Promise<Buff
   return Buffer.concat(content.take());
 }
 
-/** The JSON a URL answers with. */
+/**
+ * The JSON answer of a URL. Rejects with Refused when it is too long, with Interrupted when it is not valid
+ * JSON.
+ */
 export async function jsonOf(source: Source, url: URL, asking: Asking): Promise<unknown> {
   const json = await bytesOf(await source(url, 'application/json', asking), LONGEST_JSON);
   if (json.length > LONGEST_JSON)

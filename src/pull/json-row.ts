@@ -1,8 +1,9 @@
 const QUOTE = '"';
 
 /**
- * The top-level members of a row as the server writes it (one JSON object, no space between its parts): names, and the JSON texts
- * of the values, so that numbers keep all their digits.
+ * The top-level members of a row as the server writes it (one JSON object without whitespace between its
+ * parts). Yields names and the JSON texts of the values, so that numbers keep all their digits. Throws
+ * SyntaxError for a row that ends too early or too late.
  */
 export function* membersOf(row: string): Generator<readonly [name: string, json: string], void, undefined> {
   let at = 1; // behind {
@@ -35,7 +36,7 @@ function endOfNested(text: string, begin: number): number {
   return text.length;
 }
 
-/** Behind the closing quote of the string that begins at `at`. */
+/** The index behind the closing quote of the string that begins at `at`. */
 function stringEnd(text: string, at: number): number {
   for (let end = text.indexOf(QUOTE, at + 1); end !== -1; end = text.indexOf(QUOTE, end + 1)) {
     let backslashes = 0;

@@ -1,36 +1,44 @@
 import { Refused } from './failure.ts';
 
 const LF = 0x0a;
-/** How the line of a row begins, and no control line does: with its key, `_id` beside a field `id` of the row's own. */
+/**
+ * The beginnings of a row's line. No control line begins like this. The key comes first, as `_id` when the
+ * row has a field `id` of its own.
+ */
 const ROWS = ['{"id":', '{"_id":'].map((begin) => Buffer.from(begin));
 const MIB = 1024 * 1024;
 
 /**
- * The longest row. A document has at most 16 MiB of BSON, and JSON makes at most six times as much of it: a control
- * character, one byte, becomes \u0001.
+ * The longest row, in bytes. A document has at most 16 MiB of BSON, and JSON is at most six times as long: a
+ * control character, one byte, becomes \u0001.
  */
 export const LONGEST_ROW = 100 * MIB;
-/** The longest control line: the detail of a problem, or a cursor, which must fit into a URL. */
+/**
+ * The longest control line, in bytes. It holds the detail of a problem, or a cursor, which must fit into a
+ * URL.
+ */
 const LONGEST_CONTROL = 64 * 1024;
 const NOTHING = Buffer.alloc(0);
 
-/** Bytes of rows, of which the last may go on in the next part, or one control line without its end. */
+/** Bytes of rows, the last of which may continue in the next part, or one control line without its LF. */
 export type Part =
   | { readonly kind: 'rows'; readonly bytes: Buffer; /** Rows that end here. */ readonly rows: number }
   | { readonly kind: 'control'; readonly text: string };
 
 /**
- * Cuts the bytes of an answer into rows and control lines, wherever its chunks end. Rows are passed on as they come, so that
- * it never holds more than a control line. Refused when a line is too long to be one.
+ * Splits the bytes of an answer into rows and control lines, wherever its chunks end. Rows are passed on as
+ * they come, so the reader never holds more than a control line. Throws Refused when a line is too long.
  */
 export class LineReader {
-  /** The beginning of a line that may be a control line, or a row of which too little has come to tell. */
+  /**
+   * The beginning of a line that may be a control line, or of a row that is still too short to be recognized.
+   */
   #begun = NOTHING;
-  /** Bytes of the row under way; 0: a line begins. */
+  /** The bytes of the current row so far. 0 at the beginning of a line. */
   #rowBytes = 0;
 
   *read(chunk: Buffer): Generator<Part, void, undefined> {
-    let [run, rows] = [0, 0]; // where bytes of rows begin in this chunk, and the rows that end in it
+    let [run, rows] = [0, 0]; // the start of row bytes in this chunk, and the rows that end in it
     for (let at = 0; at < chunk.length;) {
       const behind = chunk.indexOf(LF, at) + 1; // 0: the line does not end here
       const end = behind === 0 ? chunk.length : behind;
@@ -48,7 +56,10 @@ export class LineReader {
     if (run < chunk.length) yield { kind: 'rows', bytes: chunk.subarray(run), rows };
   }
 
-  /** Adds to a line of which nobody knows yet what it is. Null: nobody knows yet, or it is a control line that goes on. */
+  /**
+   * Adds bytes to a line of unknown kind. Returns null while the kind is unknown, or while a control line is
+   * incomplete.
+   */
   #begin(bytes: Buffer, isWhole: boolean): Part | null {
     const line = Buffer.concat([this.#begun, bytes]);
     this.#begun = NOTHING;

@@ -7,12 +7,13 @@ import { BEGINNING, type Place } from './place.ts';
 
 const CHUNK_BYTES = 1024 * 1024;
 
-/** Rows are written in pieces of so many bytes, so that little of them is in memory. */
+/** The size of the write buffer, in bytes. It keeps the memory for rows small. */
 const WRITTEN_BYTES = 256 * 1024;
 
 /**
- * The rows of a part, on disk, as they came. What is behind the last proof is there, too, so that memory need not hold it: the
- * next proof makes it good, a cut takes it back, and after a kill the next run does.
+ * The rows of a part, on disk, as they came. The file also holds the rows behind the last proof, so that
+ * memory need not hold them. The next proof confirms them. A cut removes them, and after a kill the next run
+ * does.
  */
 export class PartFile {
   readonly #handle: FileHandle;
@@ -23,7 +24,7 @@ export class PartFile {
     this.#handle = handle;
   }
 
-  /** Opens it to go on behind a place; what stands behind that goes away. */
+  /** Opens the file at a place. Anything behind the place is removed. */
   static async open(path: string, { bytes }: Place): Promise<PartFile> {
     const handle = await open(path, 'a');
     await truncate(path, bytes);
@@ -39,19 +40,19 @@ export class PartFile {
     }
   }
 
-  /** Resolves when the file has all that was appended. */
+  /** Writes all appended bytes to the file. */
   async flush(): Promise<void> {
     await this.#handle.writeFile(this.#buffer.subarray(0, this.#filled));
     this.#filled = 0;
   }
 
-  /** Takes back what stands behind a place. */
+  /** Removes everything behind a place. */
   async takeBack({ bytes }: Place): Promise<void> {
     this.#filled = 0;
     await this.#handle.truncate(bytes);
   }
 
-  /** Closes it when everything is on the disk. */
+  /** Closes the file after everything is synchronized to disk. */
   async close(): Promise<void> {
     try {
       await this.#handle.sync();
@@ -61,7 +62,7 @@ export class PartFile {
   }
 }
 
-/** How the first of the rows that are proved begins, see Proof; null when there is none. */
+/** The beginning of the first proved row (see Proof). null when there is none. */
 export async function firstRowOf(path: string, { bytes }: Place): Promise<string | null> {
   let text = '';
   for await (const chunk of bytesOf(path, 0, Math.min(bytes, LONGEST_BEGINNING)))
@@ -70,7 +71,10 @@ export async function firstRowOf(path: string, { bytes }: Place): Promise<string
   return bytes === 0 ? null : text.slice(0, end === -1 ? text.length : end);
 }
 
-/** The last of these places, in their order, that the file agrees with byte for byte; the beginning when there is none. */
+/**
+ * The last of these places, in their order, up to which the file matches the proofs byte for byte. BEGINNING
+ * when there is none.
+ */
 export async function lastTruePlace(path: string, places: readonly Place[]): Promise<Place> {
   let found = BEGINNING;
   let [at, crc] = [0, 0];
@@ -85,7 +89,10 @@ export async function lastTruePlace(path: string, places: readonly Place[]): Pro
   return found;
 }
 
-/** A part's rows read back from the disk. Refused at their end when they are not those that were proved. */
+/**
+ * The rows of a part, read back from disk. Throws Refused at the end when they are not the rows that were
+ * proved.
+ */
 export async function* provedBytes(
   path: string,
   { bytes, crc32: proved }: Place,

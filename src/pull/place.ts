@@ -1,21 +1,21 @@
 import { crc32Combine } from '../stream/crc32-combine.ts';
 
-/** How far a pull is: all rows up to here are proved. */
+/** The progress of a pull: all rows up to here are proved. */
 export interface Place {
-  /** Continues behind the last of them; null: at the beginning. */
+  /** Continues behind the last proved row. null at the beginning. */
   readonly cursor: string | null;
   readonly rows: number;
-  /** Of their lines as NDJSON, LF included. */
+  /** The bytes of these rows as NDJSON lines, including each LF. */
   readonly bytes: number;
   /** CRC-32 of these bytes. */
   readonly crc32: number;
-  /** Whether that is all there is. */
+  /** Whether these are all rows of the set. */
   readonly ended: boolean;
 }
 
 export const BEGINNING: Place = { cursor: null, rows: 0, bytes: 0, crc32: 0, ended: false };
 
-/** What is proved of parts that follow each other. Its cursor is nobody's. */
+/** The combined proof of consecutive parts. It has no cursor. */
 export function sumOf(places: readonly Place[]): Place {
   return places.reduce((sum, { rows, bytes, crc32, ended }) => ({
     cursor: null,
@@ -26,7 +26,7 @@ export function sumOf(places: readonly Place[]): Place {
   }));
 }
 
-/** The request for what follows a place: `limit` counts what is there already. */
+/** The URL that requests the rows behind a place. `limit` is reduced by the rows already pulled. */
 export function urlFrom(url: URL, { cursor, rows }: Place): URL {
   const next = new URL(url);
   const { searchParams: query } = next;
@@ -41,13 +41,16 @@ export function urlFrom(url: URL, { cursor, rows }: Place): URL {
   return next;
 }
 
-/** Whether a URL's own `limit` is reached: the server's last word may have been lost behind the last checkpoint. */
+/**
+ * Whether the set is whole, or the URL's own `limit` is reached. The connection may have been cut behind the
+ * last checkpoint, before the end line.
+ */
 export function isComplete(url: URL, { rows, ended }: Place): boolean {
   const limit = limitOf(url);
   return ended || (limit !== null && rows >= limit && rows > 0);
 }
 
-/** How many rows a URL asks for; null: all. */
+/** The number of rows that a URL asks for. null for all rows. */
 export function limitOf(url: URL): number | null {
   const limit = url.searchParams.get('limit');
   return limit !== null && /^\d{1,15}$/.test(limit) ? Number(limit) : null;

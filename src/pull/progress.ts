@@ -2,7 +2,7 @@ import { startBar } from '../terminal/bar.ts';
 import { counted } from '../terminal/text.ts';
 import type { Place } from './place.ts';
 
-/** Rows and bytes that are proved. */
+/** The number of proved rows and bytes. */
 export interface Count {
   readonly rows: number;
   readonly bytes: number;
@@ -11,23 +11,26 @@ export interface Count {
 export interface ProgressOptions {
   readonly stderr: NodeJS.WritableStream;
   readonly isTTY: boolean;
-  /** About how many rows there are in all; null when nobody knows. */
+  /** The approximate number of rows in all. null when it is unknown. */
   readonly total: number | null;
-  /** What an earlier run had pulled. */
+  /** The rows and bytes that an earlier run pulled. */
   readonly before: Count;
   /** A clock in milliseconds. */
   readonly now: () => number;
 }
 
-/** Shows how a pull goes on: a bar on a terminal, else a line now and then. To be stopped in any case. */
+/**
+ * Shows the progress of a pull: a bar on a terminal, otherwise a line from time to time. The caller must
+ * always stop it.
+ */
 export interface Progress {
   update(count: Count): void;
-  /** A line that stays. */
+  /** Writes a permanent line. */
   line(text: string): void;
   stop(): void;
 }
 
-/** Between two lines where no bar can be shown. Milliseconds. */
+/** The time between two lines where no bar can be shown. Milliseconds. */
 const LINE_MS = 10_000;
 
 export function createProgress(options: ProgressOptions): Progress {
@@ -62,7 +65,10 @@ function lines(options: ProgressOptions): Progress {
   };
 }
 
-/** What there is to say of a count: rows, bytes, the rate of this run, and the time left when the total is known. */
+/**
+ * Returns a function that describes a count: rows, bytes, the rate of this run, and the remaining time when
+ * the total is known.
+ */
 function speaker({ total, before, now }: ProgressOptions): (count: Count) => string {
   const began = now();
   return ({ rows, bytes }) => {
@@ -79,7 +85,7 @@ export interface Outcome {
   readonly names: readonly string[];
 }
 
-/** What a pull that is whole says of itself. */
+/** The final report of a pull that is whole. */
 export function summary({ place, cuts, ms, names }: Outcome): string {
   const crc = place.crc32.toString(16).padStart(8, '0');
   const proof = `${counted(place.rows)} rows, ${counted(place.bytes)} bytes of NDJSON, CRC-32 ${crc}`;

@@ -17,12 +17,12 @@ export interface Piece {
   readonly place: Place;
 }
 
-/** As ProvingOptions; what is left out has its default. */
+/** The options of a pull, as ProvingOptions. Every option has a default. */
 export type PullOptions = Partial<Omit<ProvingOptions, 'firstRow'>>;
 
 const NEVER = new AbortController().signal;
 
-/** What a pull does unless it is told otherwise. */
+/** The default options of a pull. */
 export const DEFAULTS: ProvingOptions = {
   from: BEGINNING,
   firstRow: null,
@@ -37,12 +37,15 @@ export const DEFAULTS: ProvingOptions = {
 };
 
 /**
- * The rows of an /items/stream URL as NDJSON, in pieces that are proved by rows, bytes and CRC-32, each row once, in order, through
- * whatever cuts: it asks again from the last proof. Returns when the set is whole. The place of the last piece is where another
- * pull goes on (`from`). At most one piece is held: 10,000 rows, 16 MiB or 5 s, whatever comes first, and never more than 128 MiB.
+ * The rows of an /items/stream URL as NDJSON, in pieces that are proved by rows, bytes and CRC-32. Each row
+ * comes once, in order, however often the connection is cut: the pull requests the rest from the last proof.
+ * Returns when the set is whole. Another pull can continue from the place of the last piece (`from`). The
+ * pull holds at most one piece: 10,000 rows, 16 MiB or 5 s, whatever comes first, and never more than 128
+ * MiB.
  *
- * Rejects with Refused when the server says no or sends what no server does, with the last Interrupted after `retryForMs` without
- * another proved row, with the signal's reason once that is aborted.
+ * Rejects with Refused when the server refuses or sends what no sluice server sends, with the last
+ * Interrupted after `retryForMs` without another proved row, and with the signal's reason once that is
+ * aborted.
  */
 export async function* pull(
   url: URL | string,

@@ -1,24 +1,24 @@
 import { Refused } from './failure.ts';
 import { jsonOf, type Asking, type Source } from './http.ts';
 
-/** What is asked beside the stream itself. */
+/** The requests of a pull besides the stream itself. */
 
-/** Parameters that say which rows there are; the others say where a stream begins and what it looks like. */
+/** Parameters that select the rows. Other parameters say where a stream begins and how it is written. */
 const CHOOSING = ['category', 'min_price', 'max_price'];
 
 /**
- * The URLs of at most `n` disjoint parts that together, in their order, are the stream's rows. Refused when there are no parts of
- * such a stream.
+ * The URLs of at most `n` disjoint parts. In their order, the parts together are the rows of the stream.
+ * Rejects with Refused when such a stream cannot be partitioned.
  */
 export async function partsOf(source: Source, stream: URL, n: number, asking: Asking): Promise<string[]> {
   const url = sibling(stream, '/partitions');
-  url.searchParams.delete('sort'); // it is in order of id, what parts are anyway
+  url.searchParams.delete('sort'); // the sort is by id, as in every part
   url.searchParams.set('n', String(n));
   const { partitions } = Object(await jsonOf(source, url, asking)) as { partitions?: unknown };
   const found = urlsOf(partitions, stream);
   if (!found || found.length === 0 || found.length > n)
     throw new Refused(`${url.pathname} answers something else than 1 to ${n} partitions`);
-  // Behind a proxy the stream may lie under another path than the server knows.
+  // Behind a proxy, the stream may have another path than the server knows.
   return found.map((part) => {
     const next = new URL(stream);
     next.search = part.search;
@@ -26,7 +26,7 @@ export async function partsOf(source: Source, stream: URL, n: number, asking: As
   });
 }
 
-/** Null when one of them is no partition. */
+/** The URLs of the partitions. null when any of them is not a partition. */
 function urlsOf(partitions: unknown, stream: URL): URL[] | null {
   if (!Array.isArray(partitions)) return null;
   const urls: URL[] = [];
@@ -38,7 +38,7 @@ function urlsOf(partitions: unknown, stream: URL): URL[] | null {
   return urls;
 }
 
-/** About how many rows a stream has; null when the server cannot tell. */
+/** The approximate number of rows of a stream. null when the server cannot tell. */
 export async function estimateOf(source: Source, stream: URL, asking: Asking): Promise<number | null> {
   const url = sibling(stream, '');
   url.search = '';
@@ -57,7 +57,10 @@ export async function estimateOf(source: Source, stream: URL, asking: Asking): P
   return Math.min(total, Number(stream.searchParams.get('limit') ?? Infinity));
 }
 
-/** Another resource of the same collection: `/items/stream` and `/partitions` make `/items/partitions`. */
+/**
+ * The URL of another resource of the same collection: `/items/stream` and `/partitions` make
+ * `/items/partitions`.
+ */
 function sibling(stream: URL, name: string): URL {
   const url = new URL(stream);
   url.pathname = url.pathname.replace(/\/stream$/, name);

@@ -2,13 +2,16 @@ import { open, readFile, rename, rm, type FileHandle } from 'node:fs/promises';
 import { Refused } from './failure.ts';
 import type { Place } from './place.ts';
 
-/** What is pulled: the URL as it was given, and the URLs of its parts in order (itself when there is one). */
+/**
+ * The task of a pull: the URL as it was given, and the URLs of its parts in order (the URL itself when there
+ * is one part).
+ */
 export interface Task {
   readonly url: string;
   readonly parts: readonly string[];
 }
 
-/** A task with the places each part has come to, the last one last. */
+/** A task with the proved places of each part, in the order in which they were reached. */
 export interface Begun {
   readonly task: Task;
   readonly places: readonly (readonly Place[])[];
@@ -17,8 +20,9 @@ export interface Begun {
 const VERSION = 1;
 
 /**
- * The state file of a pull: a line with the task, then a line for each proof of a part, only ever appended to. What a kill leaves
- * of its last line is no line. It promises nothing about the disk: whoever goes on checks the parts against it.
+ * The state file of a pull. It has a line with the task, then a line for each proof of a part, and only
+ * grows. A last line that a kill truncated is ignored. The file promises nothing about the data on disk: the
+ * next run checks the parts against it.
  */
 export class StateFile {
   readonly #path: string;
@@ -29,7 +33,10 @@ export class StateFile {
     this.#handle = handle;
   }
 
-  /** What an earlier run left; null when there is nothing. Refused when the file is no state. */
+  /**
+   * Reads the state of an earlier run. Resolves with null when there is none. Rejects with Refused when the
+   * file is not a state.
+   */
   static async read(path: string): Promise<Begun | null> {
     const text = await readIfThere(path);
     if (text === null) return null;
@@ -45,7 +52,7 @@ export class StateFile {
     return { task, places };
   }
 
-  /** Writes the file anew, whole or not at all, and goes on behind it. */
+  /** Writes a new state file atomically, and keeps it open for appending. */
   static async begin(path: string, task: Task, places: readonly Place[]): Promise<StateFile> {
     const fresh = `${path}.new`;
     const lines = [{ version: VERSION, task }, ...places.map((place, part) => ({ part, place }))];
@@ -55,7 +62,7 @@ export class StateFile {
     return new StateFile(path, handle);
   }
 
-  /** A part has come to a place: its rows up to there are in its file. */
+  /** Records that a part has reached a place. The rows up to there are in the part's file. */
   async add(part: number, place: Place): Promise<void> {
     await this.#handle.writeFile(`${JSON.stringify({ part, place })}\n`);
   }
@@ -78,7 +85,9 @@ async function readIfThere(path: string): Promise<string | null> {
   }
 }
 
-/** An empty object for what is no JSON object: a line that a kill tore. */
+/**
+ * Parses a line. Returns an empty object when it is not a JSON object, such as a line that a kill truncated.
+ */
 function parse(line: string): object {
   try {
     return Object(JSON.parse(line)) as object;

@@ -5,8 +5,9 @@ import { BEGINNING, sumOf, type Place } from './place.ts';
 import { StateFile, type Task } from './state.ts';
 
 /**
- * What lies beside the file while it is pulled: `FILE.part` with the rows (`FILE.part.1` and so on when there are
- * several parts) and `FILE.part.state`, see state.ts. Killed at any time, the next run finds all that was proved.
+ * The files beside the output while it is pulled: `FILE.part` with the rows (`FILE.part.1` and so on for
+ * several parts) and `FILE.part.state` (see state.ts). When a run is killed at any time, the next run finds
+ * all that was proved.
  */
 export class Workspace {
   readonly task: Task;
@@ -32,8 +33,8 @@ export class Workspace {
   }
 
   /**
-   * Opens what an earlier run of the same URL left, or begins with the parts that `begin` finds. Refused when something else is
-   * being pulled into this file.
+   * Opens the remains of an earlier run of the same URL, or begins with the parts that `begin` returns.
+   * Rejects with Refused when another URL is being pulled into this file.
    */
   static async open(
     output: string,
@@ -55,41 +56,44 @@ export class Workspace {
     return new Workspace(output, task, { state, files, places });
   }
 
-  /** How far each part is. */
+  /** The proved place of each part. */
   get places(): readonly Place[] {
     return this.#places;
   }
 
-  /** How the first row of a part begins, see Proof; null when it has none. */
+  /** The beginning of the first row of a part (see Proof). null when the part has no row. */
   firstRowOf(part: number): Promise<string | null> {
     return firstRowOf(this.#parts()[part]?.file ?? '', this.#places[part] ?? BEGINNING);
   }
 
-  /** Adds rows that are not proved yet. */
+  /** Appends rows that are not proved yet. */
   async append(part: number, bytes: Buffer): Promise<void> {
     await this.#files[part]?.append(bytes);
   }
 
-  /** Rows up to a place are proved: first the rows, then the word that they are there. */
+  /** Records that the rows up to a place are proved. The rows are written first, then the proof. */
   async prove(part: number, place: Place): Promise<void> {
     await this.#files[part]?.flush();
     await this.#state.add(part, place);
     this.#places[part] = place;
   }
 
-  /** Takes back the rows that are not proved. */
+  /** Removes the rows that are not proved. */
   async takeBack(part: number): Promise<void> {
     await this.#files[part]?.takeBack(this.#places[part] ?? BEGINNING);
   }
 
-  /** Closes everything; what has no row is of no use to the next run and goes away. */
+  /** Closes all files. Files without any row are useless to the next run and are removed. */
   async close(): Promise<void> {
     for (const file of this.#files) await file.close();
     await this.#state.close();
     if (sumOf(this.#places).rows === 0 && !this.#places.every(({ ended }) => ended)) await this.#remove();
   }
 
-  /** Makes the file of all parts, or one of each: FILE-1, FILE-2 before the ending. Returns their names. */
+  /**
+   * Assembles all parts into one file, or each part into its own: FILE-1, FILE-2 before the extension.
+   * Resolves with the names.
+   */
   async finish(shape: Shape, split: boolean, signal: AbortSignal): Promise<string[]> {
     const parts = this.#parts();
     const outputs = split ? parts.map((_, n) => numbered(this.#output, n + 1)) : [this.#output];

@@ -6,7 +6,7 @@ import { STDIN } from './open.ts';
 import { integer, oneOf, readArguments, UsageError } from '../terminal/arguments.ts';
 import { quoted } from '../terminal/text.ts';
 
-/** What `sluice import` was asked to do. */
+/** The parsed command line of `sluice import`. */
 export type ImportCommand = FileImport | GenerateImport | SampleImport;
 
 export interface FileImport {
@@ -43,10 +43,10 @@ const OPTIONS = {
 } as const;
 type Values = ReturnType<typeof readArguments<typeof OPTIONS>>['values'];
 
-/** Options that mean something for files only, and for generated items only. */
+/** Options that apply only to files. */
 const FILE_ONLY = ['format', 'category', 'price', 'id'] as const;
 
-/** Reads the arguments behind `sluice import`; UsageError names the first that is wrong. */
+/** Parses the arguments of `sluice import`. Throws UsageError, which names the first wrong argument. */
 export function parseImportArguments(argv: readonly string[]): ImportCommand {
   const { values, positionals } = readArguments(argv, OPTIONS);
   const [file, second] = positionals;

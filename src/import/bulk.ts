@@ -1,10 +1,10 @@
 import type { InsertResult, ItemStore, OnConflict } from '../store/store.ts';
 
-/** A batch is written when it has this many rows or bytes. */
+/** A batch is written when it reaches this many rows or bytes. */
 const BATCH_ROWS = 2_000;
 const BATCH_BYTES = 4 * 1024 * 1024;
 
-/** Rows on their way to the store, and where each stands in its source. */
+/** Rows on their way to the store, and their positions in the source. */
 class Batch {
   readonly items: Uint8Array[] = [];
   readonly places: number[] = [];
@@ -18,15 +18,16 @@ class Batch {
 export interface BulkOptions {
   readonly store: Pick<ItemStore, 'insert'>;
   readonly onConflict: OnConflict;
-  /** Inserts under way at once. */
+  /** The maximum number of concurrent inserts. */
   readonly parallel: number;
-  /** Called with what the store answered to a batch, and the places of its rows. */
+  /** Called with the store's result for a batch, and the positions of its rows. */
   readonly onWritten: (result: InsertResult, places: readonly number[]) => void;
 }
 
 /**
- * Gathers rows into batches and writes them, a few at once. It never holds more than one batch being filled and
- * `parallel` under way. After the store failed once, nothing more is written and every call rejects with its error.
+ * Gathers rows into batches and writes a few of them at the same time. It holds at most one batch that is
+ * being filled and `parallel` batches in transit. After the store has failed once, nothing more is written
+ * and every call rejects with its error.
  */
 export class BulkWriter {
   readonly #options: BulkOptions;
@@ -38,7 +39,7 @@ export class BulkWriter {
     this.#options = options;
   }
 
-  /** Takes a row. When it makes a batch full, the promise resolves once that batch is on its way. */
+  /** Adds a row. When the row fills a batch, the promise resolves once that batch is being written. */
   add(place: number, item: Uint8Array): void | Promise<void> {
     this.#batch.items.push(item);
     this.#batch.places.push(place);
@@ -46,14 +47,16 @@ export class BulkWriter {
     return this.#batch.isFull ? this.#send() : undefined;
   }
 
-  /** Writes what is left; resolves when every row is durable or refused. */
+  /** Writes the remaining rows. Resolves when every row is durable or refused. */
   async finish(): Promise<void> {
     if (this.#batch.items.length > 0) await this.#send();
     await this.settle();
     this.#throwFailure();
   }
 
-  /** Resolves when nothing is under way, whatever became of it; what was not sent stays unsent. */
+  /**
+   * Resolves when no insert is pending, whether it succeeded or failed. Rows that were not sent stay unsent.
+   */
   async settle(): Promise<void> {
     await Promise.all(this.#underWay);
   }
@@ -67,7 +70,7 @@ export class BulkWriter {
     this.#underWay.add(write);
   }
 
-  /** Never rejects: the failure is kept for the next call. */
+  /** Writes a batch. Never rejects: the next call throws the error. */
   async #write(batch: Batch): Promise<void> {
     const { store, onConflict, onWritten } = this.#options;
     try {

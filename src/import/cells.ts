@@ -8,12 +8,13 @@ import { quoted } from '../terminal/text.ts';
 import { UsageError } from '../terminal/arguments.ts';
 import { faultOfName, tooManyDigits } from './value.ts';
 
-/** Makes the item of one CSV row; BadRow when it is none. */
+/** Makes the item of one CSV row, as BSON. Throws BadRow when the row cannot become an item. */
 export type ItemOfCells = (cells: readonly string[]) => Uint8Array;
 
 /**
- * How rows under this header become items: each cell a field under its column's name, numbers as numbers (number.ts), an
- * empty cell no field. UsageError when a mapped column is not in the header, BrokenSource when the header names no fields.
+ * Returns the function that turns the rows under this header into items. Each cell becomes a field under its
+ * column's name, with numbers as numbers (see number.ts). An empty cell becomes no field. Throws UsageError
+ * when a mapped column is not in the header, and BrokenSource when the header's names cannot be field names.
  */
 export function itemsUnderHeader(header: readonly string[], columns: Columns): ItemOfCells {
   checkHeader(header);
@@ -56,8 +57,8 @@ function columnAt(header: readonly string[], name: string, option: string): numb
 }
 
 /**
- * Ids of one file are all of one kind, integers or texts, as the first one is: a mix (`8`, `007`) would be found by URL
- * only in part, since a URL's text is read as the one type that a collection's ids have.
+ * All ids of one file are of one kind, integers or texts, as the first one is. A URL would find only some ids
+ * of a mix (`8`, `007`), since the text in a URL is read as the one type that a collection's ids have.
  */
 function idReader(index: number): (cells: readonly string[]) => string | number | Long {
   let integers: boolean | null = null;

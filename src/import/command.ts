@@ -15,7 +15,10 @@ import { UsageError } from '../terminal/arguments.ts';
 export { parseImportArguments, type ImportCommand } from './arguments.ts';
 export { IMPORT_HELP } from './usage.ts';
 
-/** Bad rows listed one by one; a wrong --price would else fill the terminal with millions of lines. */
+/**
+ * The number of bad rows that are listed one by one. A wrong --price would otherwise fill the terminal with
+ * millions of lines.
+ */
 const LISTED = 1_000;
 
 export interface ImportIo extends Console {
@@ -24,14 +27,14 @@ export interface ImportIo extends Console {
   readonly signal: AbortSignal;
 }
 
-/** What is to be imported, opened. */
+/** The opened source of an import. */
 interface Source extends Rows {
   readonly extent: Extent;
 }
 
 /**
- * Runs an import and tells on stderr how it went. Resolves with the exit code: 0 when every row is in the store, 1 when
- * some are not or the run stopped early, 2 when the command does not fit the file.
+ * Runs an import and reports the result on stderr. Resolves with the exit code: 0 when every row is in the
+ * store, 1 when some rows are not or the run stopped early, 2 when the command does not fit the file.
  */
 export async function runImport(
   command: ImportCommand,
@@ -102,7 +105,10 @@ function summary({ read, written, skipped, failed }: ImportResult): string {
   return parts.join(', ');
 }
 
-/** Says why the run ended early and what is in the store; errors from outside a run that nobody foresaw are thrown on. */
+/**
+ * Explains why the run ended early and what is in the store. An unexpected error from outside a run is thrown
+ * again.
+ */
 function explain(error: unknown, { stderr, signal }: ImportIo): 1 | 2 {
   const cause = error instanceof ImportStopped ? error.cause : error;
   const interrupted = signal.aborted && cause === signal.reason;

@@ -5,17 +5,21 @@ import { Position, type Place } from './position.ts';
 import { wellQuoted } from './quotes.ts';
 import { BadRow, BrokenSource, LONGEST_ROW, type SourceRow } from './row.ts';
 
-/** A record as the parser found it, with its place and bytes; no cells when its last quote is never closed. */
+/**
+ * A record from the parser, with its position and bytes. `cells` is null when its last quote is never closed.
+ */
 interface RawRecord extends Place {
   readonly cells: readonly string[] | null;
 }
 
 /**
- * Reads CSV (RFC 4180; CRLF, LF or CR; a byte order mark is skipped; blank lines are ignored). The first row is the
- * header; `underHeader` gets it and answers how rows become items. `at` is the line a row begins on.
+ * Reads CSV (RFC 4180) with CRLF, LF or CR. A byte order mark is skipped, and blank lines are ignored. The
+ * first row is the header. `underHeader` receives it and returns the function that turns rows into items.
+ * `at` is the line on which a row begins.
  *
- * A row of another length than the header or with a misplaced quote is a bad row, and reading goes on behind it. A quote
- * that is not closed takes rows behind it along: the reason says up to which line.
+ * A row whose length differs from the header's, or that has a misplaced quote, is a bad row, and reading
+ * continues after it. A quote that is not closed swallows the rows behind it. The reason then says up to
+ * which line.
  */
 export async function* readCsv(
   source: AsyncIterable<Buffer>,
@@ -57,12 +61,12 @@ function rowOf(record: RawRecord, columns: number, toItem: ItemOfCells): SourceR
   }
 }
 
-/** Why the record is no row; null when it is one. */
+/** The reason why a record is not a valid row. null when it is valid. */
 function faultOf(record: RawRecord, columns?: number): string | null {
   const { cells, line, lastLine } = record;
   const reach = lastLine > line ? `; it reaches to line ${lastLine}` : '';
   if (!cells) return `a quote is not closed before the end of the file${reach}`;
-  // The parser is told to take misplaced quotes as text; they then stand in a cell, as doubled ones do.
+  // The parser is set to take misplaced quotes as text. They then occur in a cell, as doubled quotes do.
   const quotes = cells.some((cell) => cell.includes('"'));
   if (quotes && !wellQuoted(record.bytes)) return `a quote is misplaced or not closed${reach}`;
   if (columns !== undefined && cells.length !== columns) {
@@ -72,7 +76,7 @@ function faultOf(record: RawRecord, columns?: number): string | null {
   return replaced && !isUtf8(record.bytes) ? 'it is not valid UTF-8' : null;
 }
 
-/** One array per chunk of the source, empty when no record ended in it. */
+/** Yields one array for each chunk of the source. The array is empty when no record ended in the chunk. */
 async function* parseRecords(source: AsyncIterable<Buffer>): AsyncGenerator<readonly RawRecord[]> {
   const position = new Position();
   const parser = new RecordParser(position);
@@ -92,7 +96,7 @@ async function* parseRecords(source: AsyncIterable<Buffer>): AsyncGenerator<read
   if (failure) yield [unclosed(failure, position)];
 }
 
-/** Keeps the records of a chunk with their places, past the stream's own queue. */
+/** A parser that collects the records of a chunk with their positions, bypassing the queue of the stream. */
 class RecordParser extends Parser {
   readonly #position: Position;
   #records: RawRecord[] = [];
@@ -102,14 +106,17 @@ class RecordParser extends Parser {
       bom: true,
       record_delimiter: ['\r\n', '\n', '\r'],
       skip_empty_lines: true,
-      // faultOf finds these, where the row's bytes are known; here they would end the run.
+      // faultOf checks these where the row's bytes are known. In the parser they would end the run.
       relax_quotes: true,
       relax_column_count: true,
     });
     this.#position = position;
   }
 
-  /** Called by the library with each record, and with null at the end. Its on_record hook takes twice as long. */
+  /**
+   * The library calls this with each record, and with null at the end. Its on_record hook takes twice as
+   * long.
+   */
   override push(cells: readonly string[] | null): boolean {
     if (cells === null) return super.push(null);
     const { line, lastLine, bytes } = this.#position.take(this.info.bytes);
@@ -129,7 +136,7 @@ function unclosed(failure: Error, position: Position): RawRecord {
   return { cells: null, ...position.takeAll() };
 }
 
-/** Settles when the parser is through with the chunk; an error comes by its `error` event. */
+/** Resolves when the parser has processed the chunk. Errors are reported by the parser's `error` event. */
 function feed(parser: Parser, chunk: Buffer): Promise<void> {
   return new Promise((resolve) => {
     parser.write(chunk, () => resolve());

@@ -1,13 +1,19 @@
 import { Decimal128 } from '../store/bson.ts';
 
-/** Decimal128 holds 34 digits, times 10 to a power within these bounds (IEEE 754-2008, table 3.6). */
+/**
+ * Decimal128 holds 34 digits times a power of 10, whose exponent lies within these bounds (IEEE 754-2008,
+ * table 3.6).
+ */
 const DECIMAL_DIGITS = 34;
 const MIN_EXPONENT = -6176;
 const MAX_EXPONENT = 6111;
-/** A double tells apart any two decimals of 15 digits: shorter texts without an exponent keep all of theirs. */
+/**
+ * A double distinguishes all decimals of 15 digits, so texts of this length without an exponent keep all
+ * their digits.
+ */
 const SAFE_LENGTH = 15;
 
-/** A number that no BSON number holds with all its digits. */
+/** A number that no BSON number can hold with all its digits. */
 export class TooManyDigits {
   readonly text: string;
 
@@ -16,7 +22,10 @@ export class TooManyDigits {
   }
 }
 
-/** Whether a double, printed with the fewest digits that give it back, has all digits of the text it was read from. */
+/**
+ * Whether a double has all digits of the text it was read from. The double is compared in its shortest form
+ * that reads back as the same double.
+ */
 export function keepsDigits(text: string, value: number): boolean {
   if (text.length <= SAFE_LENGTH && !/e/i.test(text)) return true;
   if (!Number.isFinite(value)) return false;
@@ -24,7 +33,10 @@ export function keepsDigits(text: string, value: number): boolean {
   return written.digits === kept.digits && written.exponent === kept.exponent;
 }
 
-/** A decimal number (sign, digits, point, exponent as JSON or CSV has them) with all its digits. */
+/**
+ * A decimal number (sign, digits, point and exponent as in JSON or CSV) with all its digits. TooManyDigits
+ * when a Decimal128 cannot hold them.
+ */
 export function exactDecimal(text: string): Decimal128 | TooManyDigits {
   const { sign, digits, exponent } = normal(text);
   if (digits.length > DECIMAL_DIGITS || exponent < MIN_EXPONENT || exponent > MAX_EXPONENT)
@@ -33,7 +45,10 @@ export function exactDecimal(text: string): Decimal128 | TooManyDigits {
   return Decimal128.fromString(isShort ? text : `${sign}${digits}E${exponent}`);
 }
 
-/** The number as digits without zeros at either end, times a power of ten. Zero has neither digits nor exponent. */
+/**
+ * The number as digits without zeros at either end, times a power of ten. Zero has no digits and the exponent
+ * 0.
+ */
 function normal(text: string): { readonly sign: string; readonly digits: string; readonly exponent: number } {
   const [, sign = '', whole = '', fraction = '', power = '0'] =
     /^([+-]?)(\d*)\.?(\d*)(?:[eE]([+-]?\d+))?$/.exec(text) ?? [];

@@ -3,9 +3,10 @@ import { BadRow } from './row.ts';
 import { quoted } from '../terminal/text.ts';
 
 /**
- * Extended JSON (v2, canonical and relaxed), as mongoexport writes it: an object whose first key names a type, such as
- * `{"$oid": "..."}`. bson's own reader of it takes wrong values in silence (`{"$numberInt":"x"}` is 0, a `$date` of
- * garbage an invalid date, a `$numberLong` over int64 another number), so the types that matter are checked here.
+ * Extended JSON (v2, canonical and relaxed), as mongoexport writes it: an object whose first key names a
+ * type, such as `{"$oid": "..."}`. The parser of bson accepts wrong values silently (`{"$numberInt":"x"}`
+ * becomes 0, an invalid `$date` an invalid date, a `$numberLong` beyond int64 another number), so the common
+ * types are checked here.
  */
 const TYPES: Readonly<Record<string, (content: unknown) => unknown>> = {
   $oid: (content) => new ObjectId(matching(content, /^[0-9a-fA-F]{24}$/)),
@@ -18,10 +19,12 @@ const TYPES: Readonly<Record<string, (content: unknown) => unknown>> = {
   $numberDecimal: (content) => Decimal128.fromString(matching(content, /./)),
 };
 
-/** With its zone: without one, a time would be another one on another machine. */
+/** A time must have a zone. Without one, it would be another time on another machine. */
 const ISO_TIME = /^(?:\d{4}|[+-]\d{6})-\d\d-\d\dT\d\d:\d\d.*(?:Z|[+-]\d\d:?\d\d)$/;
 
-/** Types that are rare in items, with the number of their keys: bson's reader is good enough for them. */
+/**
+ * Types that are rare in items, with the number of their keys. The parser of bson is good enough for them.
+ */
 const RARE: Readonly<Record<string, number>> = {
   $binary: 1,
   $timestamp: 1,
@@ -32,7 +35,10 @@ const RARE: Readonly<Record<string, number>> = {
   $maxKey: 1,
 };
 
-/** The BSON value that an Extended JSON object stands for. BadRow when it is none, or not a whole one. */
+/**
+ * The BSON value that an Extended JSON object stands for. Throws BadRow when it is not a valid and complete
+ * one.
+ */
 export function extendedValue(object: Readonly<Record<string, unknown>>): unknown {
   const keys = Object.keys(object);
   const [type = ''] = keys;
@@ -42,7 +48,7 @@ export function extendedValue(object: Readonly<Record<string, unknown>>): unknow
     const read = TYPES[type];
     return read ? read(object[type]) : rare(object);
   } catch (error) {
-    // The bson classes throw BSONError or TypeError at what they cannot take: the row's fault, not ours.
+    // The bson classes throw BSONError or TypeError for invalid values. The fault lies in the row.
     if (!(error instanceof Error)) throw error;
     throw new BadRow(`${quoted(JSON.stringify(object))} is no Extended JSON value: ${error.message}`);
   }
@@ -54,7 +60,7 @@ function rare(object: Readonly<Record<string, unknown>>): unknown {
   throw new TypeError('its content is not of the right form');
 }
 
-/** Milliseconds since 1970 (a number, or wrapped as `$numberLong`), or an ISO 8601 time. */
+/** A date from milliseconds since 1970 (a number, or wrapped as `$numberLong`), or from an ISO 8601 time. */
 function date(content: unknown): Date {
   const milliseconds =
     content !== null && typeof content === 'object' && '$numberLong' in content

@@ -10,9 +10,9 @@ import { quoted } from '../terminal/text.ts';
 export const FORMATS = ['csv', 'ndjson', 'json'] as const;
 export type Format = (typeof FORMATS)[number];
 
-/** As long as a byte order mark can be, and one more. */
+/** The length of the longest byte order mark, plus one. Bytes. */
 const MARK_BYTES = 4;
-/** File name endings, before `.gz`, `.br` or `.zst`. */
+/** File name extensions, before `.gz`, `.br` or `.zst`. */
 const ENDINGS: Readonly<Record<string, Format>> = {
   csv: 'csv',
   ndjson: 'ndjson',
@@ -20,15 +20,15 @@ const ENDINGS: Readonly<Record<string, Format>> = {
   json: 'json',
 };
 
-/** The format a file's name tells; null when it tells none. */
+/** The format that a file's name indicates. null when it indicates none. */
 export function formatOfName(file: string): Format | null {
   const ending = /\.([a-z]+)(?:\.(?:gz|br|zst))?$/i.exec(file)?.[1]?.toLowerCase() ?? '';
   return ENDINGS[ending] ?? null;
 }
 
 /**
- * The rows of a file's (decompressed) content. `json` is an array, or objects one a line: mongoexport writes those to
- * files ending in .json, so the first byte that is not blank tells which.
+ * The rows of a file's decompressed content. `json` stands for an array, or for one object per line:
+ * mongoexport writes the latter to files ending in .json, so the first byte that is not blank decides.
  */
 export async function readRows(
   content: AsyncIterable<Buffer>,
@@ -58,7 +58,7 @@ function readArrayOrLines(head: Buffer, bytes: AsyncIterable<Buffer>, columns: C
   throw new BrokenSource(`a JSON array was expected, or objects one a line; the file ${found}`);
 }
 
-/** The first character behind blanks and a UTF-8 byte order mark; empty when none came so far. */
+/** The first character after blanks and a UTF-8 byte order mark. Empty when none has come so far. */
 function firstCharacter(head: Buffer): string {
   return head.toString('latin1').replace('\u00ef\u00bb\u00bf', '').trimStart().slice(0, 1);
 }

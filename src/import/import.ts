@@ -2,20 +2,22 @@ import type { ItemStore, OnConflict } from '../store/store.ts';
 import { BulkWriter } from './bulk.ts';
 import { BrokenSource, type SourceRow } from './row.ts';
 
-/** Inserts under way at once: one is on the store's disk while the next one travels. */
+/** The number of concurrent inserts. One is written to disk while the next one is in transit. */
 const PARALLEL = 2;
-/** Rows between two calls of `progress` when no batch is written (a run of bad rows). */
+/**
+ * The number of rows between two calls of `progress` while no batch is written (during a series of bad rows).
+ */
 const PROGRESS_ROWS = 4_096;
 
-/** What came of the rows: `read` is the sum of the others when the run went to its end. */
+/** The counts of an import. When the run was completed, `read` is the sum of the others. */
 export interface ImportResult {
   /** Rows found in the source, good and bad. */
   readonly read: number;
-  /** Rows new or replaced; durable. */
+  /** Rows inserted or replaced. They are durable. */
   readonly written: number;
-  /** Rows left as they were in the store because their id was there. */
+  /** Rows that were not written because their id was already in the store. */
   readonly skipped: number;
-  /** Rows that are no items, or that the store refused. */
+  /** Rows that are not valid items, or that the store refused. */
   readonly failed: number;
 }
 
@@ -23,15 +25,18 @@ export interface ImportOptions {
   readonly store: Pick<ItemStore, 'insert'>;
   readonly source: AsyncIterable<SourceRow>;
   readonly onConflict: OnConflict;
-  /** Once aborted, no further batch is sent. */
+  /** No further batch is sent after this is aborted. */
   readonly signal: AbortSignal;
-  /** Called now and then with the counts so far. */
+  /** Called from time to time with the counts so far. */
   readonly progress: (sofar: ImportResult) => void;
-  /** Called for each bad row, with its place in the source. Rows that the store refuses come later than others. */
+  /**
+   * Called for each bad row, with its position in the source. Rows that the store refuses are reported later
+   * than others.
+   */
   readonly report: (at: number, reason: string) => void;
 }
 
-/** The run ended early. `cause` is why; `result` counts what is durable nevertheless. */
+/** The run ended early. `cause` is the reason. `result` counts what is durable nevertheless. */
 export class ImportStopped extends Error {
   override readonly name = 'ImportStopped';
   readonly result: ImportResult;
@@ -43,11 +48,12 @@ export class ImportStopped extends Error {
 }
 
 /**
- * Writes the rows of a source into a store, in batches. Bad rows are reported and counted, and the run goes on.
- * ImportStopped when the source breaks (the rows before are written), the store fails, or `signal` is aborted.
+ * Writes the rows of a source into a store, in batches. Bad rows are reported and counted, and the run
+ * continues. Rejects with ImportStopped when the source breaks (the rows before that are written), the store
+ * fails, or `signal` is aborted.
  *
- * With `skip` and `fail`, of two rows with one id the earlier is kept, unless both are within a few thousand rows of each
- * other: then one of them is. With `replace` it is always the later.
+ * When two rows have the same id, `skip` and `fail` keep the earlier one. Within a few thousand rows of each
+ * other, either of them may be kept. `replace` always keeps the later one.
  */
 export async function importItems(options: ImportOptions): Promise<ImportResult> {
   const count = { read: 0, written: 0, skipped: 0, failed: 0 };
@@ -74,7 +80,7 @@ export async function importItems(options: ImportOptions): Promise<ImportResult>
         fail(row.at, row.problem);
       } else {
         const full = writer.add(row.at, row.item);
-        if (full) await full; // without a promise for every row
+        if (full) await full; // avoids a promise for every row
       }
     }
     await writer.finish();
@@ -84,7 +90,10 @@ export async function importItems(options: ImportOptions): Promise<ImportResult>
   }
 }
 
-/** Ends what is under way, so that the counts are final; of a broken source, the rows before are written too. */
+/**
+ * Waits for pending writes, so that the counts are final. When the source broke, also writes the rows before
+ * that. Resolves with the error to report.
+ */
 async function settled(writer: BulkWriter, cause: unknown): Promise<unknown> {
   if (!(cause instanceof BrokenSource)) {
     await writer.settle();
@@ -94,6 +103,6 @@ async function settled(writer: BulkWriter, cause: unknown): Promise<unknown> {
     await writer.finish();
     return cause;
   } catch (error) {
-    return error; // the store failed on the way: that is the greater trouble
+    return error; // the store failed as well, which is the more serious error
   }
 }

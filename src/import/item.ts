@@ -3,24 +3,34 @@ import { MAX_KEY_BYTES } from '../items/query.ts';
 import { BadRow } from './row.ts';
 import { quoted } from '../terminal/text.ts';
 
-/** MongoDB's bound on one document. */
+/** MongoDB's limit for one document. */
 const MAX_ITEM_BYTES = 16 * 1024 * 1024;
 
 /**
- * Which columns (of a CSV) or top-level fields (of a JSON row) become which fields of the item. The column becomes the
- * field: it is not kept under its own name as well, and what the row otherwise has under the field's name gives way.
+ * Which columns (of a CSV) or top-level fields (of a JSON row) become which fields of the item. A mapped
+ * column is not kept under its own name as well. It replaces any other value that the row has under the
+ * field's name.
  */
 export interface Columns {
   readonly category: string;
   readonly price: string;
-  /** Null: `_id`, else `id`, else a new ObjectId. Named: every row must have it. */
+  /**
+   * The column of the id. null: `_id`, else `id`, else a new ObjectId. When it is named, every row must have
+   * it.
+   */
   readonly id: string | null;
 }
 
-/** The fields of an item to be, `_id` the first; a Map, because an object would move names like `2024` to the front. */
+/**
+ * The fields of an item, `_id` first. It is a Map because an object would move names like `2024` to the
+ * front.
+ */
 export type Fields = Map<string, unknown>;
 
-/** The item as a BSON document. BadRow when id, category or price are missing or not what they must be. */
+/**
+ * Encodes an item as a BSON document. Throws BadRow when id, category or price are missing or invalid, or
+ * when the item is too large.
+ */
 export function encodeItem(fields: Fields): Uint8Array {
   checkId(fields.get('_id'));
   checkCategory(fields.get('category'));
@@ -34,7 +44,8 @@ function serialize(fields: Fields): Uint8Array {
   try {
     return BSON.serialize(fields);
   } catch (error) {
-    // What got this far is data; so what bson cannot write (a field named _bsontype, over 17 MB) is the row's fault.
+    // Everything that comes here is data. So it is the row's fault when bson cannot write it (a field named
+    // _bsontype, over 17 MB).
     if (!(error instanceof Error)) throw error;
     throw new BadRow(`it cannot be written as BSON: ${error.message}`);
   }
@@ -71,7 +82,7 @@ function checkText(what: string, text: string): void {
 
 function checkPrice(price: unknown): void {
   if (price === undefined) throw new BadRow('it has no price');
-  if (price instanceof Decimal128 && /\d/.test(price.toString())) return; // it may be beyond the doubles
+  if (price instanceof Decimal128 && /\d/.test(price.toString())) return; // it may exceed the range of a double
   const number =
     price instanceof Double || price instanceof Int32
       ? price.value

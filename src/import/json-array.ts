@@ -5,8 +5,9 @@ import { BadRow, BrokenSource, LONGEST_ROW, type SourceRow } from './row.ts';
 import { Utf8Pieces } from './utf8.ts';
 
 /**
- * Reads one JSON array of objects, an element at a time. `at` is the number of the element. A fault in the JSON itself
- * ends the run (BrokenSource): what follows it cannot be told apart; the elements before it are good.
+ * Reads one JSON array of objects, one element at a time. `at` is the number of the element. A syntax error
+ * in the JSON ends the run (BrokenSource), because the elements after it cannot be told apart. The elements
+ * before it are imported.
  */
 export async function* readJson(source: AsyncIterable<Buffer>, columns: Columns): AsyncGenerator<SourceRow> {
   const elements = new ArrayElements();
@@ -28,7 +29,7 @@ export async function* readJson(source: AsyncIterable<Buffer>, columns: Columns)
   if (!elements.ended) throw new BrokenSource(`the JSON array is cut off after row ${at}`);
 }
 
-/** `before`: the elements read before this piece. */
+/** The elements that end in a piece of text. `before` is the number of elements read before this piece. */
 function* elementsOf(elements: ArrayElements, text: string, before: number): Generator<Element> {
   let at = before;
   try {

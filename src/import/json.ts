@@ -5,10 +5,16 @@ import { jsonNumber } from './number.ts';
 import { BadRow } from './row.ts';
 
 const OPTIONS = { packValues: true, streamValues: false };
-/** Values on the assembler's stack, two a level: far deeper than items may be, far below what fills the memory. */
+/**
+ * The maximum number of values on the assembler's stack, two per level. It is far deeper than items may be,
+ * and far too small to fill the memory.
+ */
 const MAX_STACK = 2_000;
 
-/** Builds values from tokens as JSON.parse does, but numbers keep all their digits, and a name given twice is known. */
+/**
+ * Builds values from tokens as JSON.parse does, but numbers keep all their digits, and duplicate names are
+ * detected.
+ */
 class ExactAssembler extends Assembler {
   #twice: string | null = null;
 
@@ -17,7 +23,7 @@ class ExactAssembler extends Assembler {
     super.keyValue(name);
   }
 
-  /** The first name that an object since the last call has given twice; null: there is none. */
+  /** The first name that an object has given twice since the last call. null when there is none. */
   takeTwice(): string | null {
     const twice = this.#twice;
     this.#twice = null;
@@ -25,15 +31,16 @@ class ExactAssembler extends Assembler {
   }
 
   override numberValue(text: string): void {
-    // In the library, stringValue puts whatever it is given where the next value belongs.
+    // The library's stringValue stores any value it is given as the next value.
     const put = this.stringValue.bind(this) as (value: unknown) => void;
     put(jsonNumber(text));
   }
 }
 
 /**
- * The value of a JSON object, numbers with all their digits (see jsonNumber). Several times slower than JSON.parse, which
- * rounds them. The text must be valid JSON. BadRow when an object gives a name twice.
+ * Parses a JSON object whose numbers keep all their digits (see jsonNumber). It is several times slower than
+ * JSON.parse, which rounds them. The text must be valid JSON. Throws BadRow when an object gives a name
+ * twice.
  */
 export function parseExact(text: string): unknown {
   const assembler = new ExactAssembler();
@@ -43,18 +50,21 @@ export function parseExact(text: string): unknown {
   return assembler.current;
 }
 
-/** The fault of a row of which one value of this name would be lost. */
+/** The error for a row that would lose one of two values with this name. */
 export function givenTwice(name: string): BadRow {
   return new BadRow(`it gives the name ${quoted(name)} twice in one object`);
 }
 
-/** An element of an array, and the name that it gives twice, if it does. */
+/** An element of an array, and the name that it gives twice, or null. */
 export interface Element {
   readonly value: unknown;
   readonly twice: string | null;
 }
 
-/** The elements of one JSON array that comes in pieces of text, the first of which begins with its bracket. */
+/**
+ * The elements of one JSON array that comes in pieces of text. The first piece begins with the array's
+ * bracket.
+ */
 export class ArrayElements {
   readonly #parser = jsonParser(OPTIONS);
   readonly #assembler = new ExactAssembler();
@@ -65,9 +75,10 @@ export class ArrayElements {
     return this.#begun && this.#assembler.done;
   }
 
-  /** Yields the elements that end in this piece; throws where the text cannot be JSON. */
+  /** Yields the elements that end in this piece. Throws where the text cannot be JSON. */
   *push(text: string): Generator<Element> {
-    // The parser gives nothing of a piece that has a fault; a piece ending at `}` holds the end of one element at most.
+    // The parser returns nothing for a piece with a syntax error. A piece that ends at `}` holds the end of
+    // at most one element.
     for (let from = 0; from < text.length;) {
       const brace = text.indexOf('}', from);
       const to = brace < 0 ? text.length : brace + 1;

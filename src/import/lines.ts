@@ -1,14 +1,15 @@
 const LF = 0x0a;
 
-/** A line without its LF; `bytes` is null when it is longer than may be. */
+/** A line without its LF. `bytes` is null when the line is too long. */
 export interface Line {
   readonly at: number;
   readonly bytes: Buffer | null;
 }
 
 /**
- * Cuts chunks of bytes into lines at LF; a last line needs none. Bytes, not text: a chunk may end inside a character.
- * Of a line that is too long only its length is kept, so that what follows it can still be read.
+ * Splits chunks of bytes into lines at LF. The last line needs no LF. It works on bytes, because a chunk may
+ * end inside a character. For a line that is too long, only the length is kept, so that the lines behind it
+ * can still be read.
  */
 export class LineSplitter {
   readonly #longest: number;
@@ -16,12 +17,15 @@ export class LineSplitter {
   #length = 0;
   #at = 1;
 
-  /** `longest`: bytes a line may have. */
+  /** `longest`: the maximum length of a line, in bytes. */
   constructor(longest: number) {
     this.#longest = longest;
   }
 
-  /** The lines that end in this chunk. They are views of it, or copies where a line began in an earlier one. */
+  /**
+   * The lines that end in this chunk. They are views of the chunk, or copies when a line began in an earlier
+   * chunk.
+   */
   push(chunk: Buffer): Line[] {
     const lines: Line[] = [];
     let from = 0;

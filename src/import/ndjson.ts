@@ -10,10 +10,13 @@ import { MAX_DEPTH } from './value.ts';
 
 const BYTE_ORDER_MARK = '\ufeff';
 const BLANK = /^[ \t\r]*$/;
-/** A number that a double may not keep all digits of (or a text that looks so: harmless). */
+/**
+ * A number whose digits a double may not keep. A similar piece of text inside a string may match too, which
+ * is harmless.
+ */
 const LONG_NUMBER = /[:,[\s](-?(?:\d[\d.]{15,}(?:[eE][+-]?\d+)?|\d[\d.]*[eE]-\d{3,}))(?=\s*[,}\]])/g;
 
-/** Reads newline-delimited JSON: an object a line; blank lines are ignored. `at` is the line. */
+/** Reads newline-delimited JSON, one object per line. Blank lines are ignored. `at` is the line number. */
 export async function* readNdjson(
   source: AsyncIterable<Buffer>,
   columns: Columns,
@@ -48,7 +51,10 @@ function textOf(bytes: Buffer, at: number): string {
   return at === 1 && text.startsWith(BYTE_ORDER_MARK) ? text.slice(1) : text;
 }
 
-/** BadRow when it is not JSON, or gives a name twice. The exact reader is slow: it reads only what JSON.parse does not keep. */
+/**
+ * Parses a line. Throws BadRow when it is not JSON, or when an object gives a name twice. The exact parser is
+ * slow, so it is used only when JSON.parse would lose something.
+ */
 function parseLine(text: string): unknown {
   const value = parseJson(text);
   const isWhole = keepsNumbers(text) && namesKept(value, MAX_DEPTH) === namesWritten(text);

@@ -8,11 +8,13 @@ const MIN_INT64 = -(2n ** 63n);
 const MAX_INT64 = 2n ** 63n - 1n;
 
 /**
- * The value of a CSV cell: a number when it is written as one and no digit is lost by it, else the text itself.
+ * The value of a CSV cell: a number when the text has the form of a number and no digit is lost, otherwise
+ * the text.
  *
- * Numbers: `12`, `-3`, `0.30`, `1e-05` (a signed exponent, as programs print it), integers beyond 2^53 as Int64, fractions with
- * more digits than a double keeps as Decimal128. Text: `007`, `+5`, `.5`, `5.`, `1e5` (rather a code than a number), ` 5`,
- * `1,000`, `NaN`, `true`, more than 34 digits with a point, integers beyond int64, what a double has no exponent for.
+ * Numbers: `12`, `-3`, `0.30`, `1e-05` (a signed exponent, as programs print it), integers beyond 2^53 as
+ * Int64, and fractions with more digits than a double keeps as Decimal128.
+ * Text: `007`, `+5`, `.5`, `5.`, `1e5` (probably a code rather than a number), ` 5`, `1,000`, `NaN`, `true`,
+ * fractions with more than 34 digits, integers beyond int64, and numbers beyond the exponents of a double.
  */
 export function cellValue(text: string): number | Long | Decimal128 | string {
   const first = text.charCodeAt(0);
@@ -28,7 +30,10 @@ export function cellValue(text: string): number | Long | Decimal128 | string {
   return decimal instanceof Decimal128 ? decimal : text;
 }
 
-/** The finite number a price cell holds, however it is written (`+5`, `007`, `1E3`, with blanks around), with all its digits; else null. */
+/**
+ * The finite number in a price cell, in any notation (`+5`, `007`, `1E3`, with blanks around it), with all
+ * its digits. null when the cell holds no such number.
+ */
 export function priceOfCell(text: string): number | Long | Decimal128 | TooManyDigits | null {
   const trimmed = text.trim();
   if (!/^[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$/.test(trimmed)) return null;
@@ -39,8 +44,9 @@ export function priceOfCell(text: string): number | Long | Decimal128 | TooManyD
 }
 
 /**
- * The value of a JSON number with all its digits: integers beyond 2^53 as Int64, and beyond that as Decimal128; others as
- * doubles, and what has more digits than a double keeps as Decimal128. Infinity for what is larger than any double.
+ * The value of a JSON number with all its digits. Integers beyond 2^53 become Int64, and larger ones
+ * Decimal128. Other numbers become doubles, or Decimal128 when they have more digits than a double keeps. A
+ * number with a fraction or an exponent that is larger than any double becomes Infinity.
  */
 export function jsonNumber(text: string): number | Long | Decimal128 | TooManyDigits {
   const value = Number(text);

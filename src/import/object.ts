@@ -4,7 +4,10 @@ import { BadRow } from './row.ts';
 import { quoted } from '../terminal/text.ts';
 import { checkName, storedValue } from './value.ts';
 
-/** The item of a JSON row: its top-level fields in their order, the mapped ones under their new names, `_id` first. */
+/**
+ * The item of a JSON row, as BSON: its top-level fields in their order, mapped fields under their new names,
+ * `_id` first. Throws BadRow when the row cannot become an item.
+ */
 export function itemOfObject(row: unknown, columns: Columns): Uint8Array {
   if (row === null || typeof row !== 'object' || Array.isArray(row)) {
     throw new BadRow('it is not a JSON object');
@@ -15,7 +18,7 @@ export function itemOfObject(row: unknown, columns: Columns): Uint8Array {
     throw new BadRow(`it has no field ${columns.id} for its id`);
   }
   const fields: Fields = new Map();
-  fields.set('_id', undefined); // keeps the first place
+  fields.set('_id', undefined); // reserves the first place
   for (const [name, value] of Object.entries(object)) {
     checkName(name);
     const stored = storedField(name, value);
@@ -28,7 +31,9 @@ export function itemOfObject(row: unknown, columns: Columns): Uint8Array {
   return encodeItem(fields);
 }
 
-/** BadRow, which names the field, when its value cannot be stored. */
+/**
+ * The stored form of a field's value. Throws BadRow, which names the field, when the value cannot be stored.
+ */
 function storedField(name: string, value: unknown): unknown {
   try {
     return storedValue(value);
@@ -38,7 +43,10 @@ function storedField(name: string, value: unknown): unknown {
   }
 }
 
-/** Whether a column stays a field of its own: not when it became another one, nor when another one took its name. */
+/**
+ * Whether a column stays a field under its own name. It does not when it was mapped to another field, or when
+ * a mapped column took its name.
+ */
 export function keepsItsName(name: string, idColumn: string | null, columns: Columns): boolean {
   if (name === columns.category || name === columns.price || name === idColumn) return false;
   if (name === '_id' || name === 'category' || name === 'price') return false;

@@ -1,6 +1,4 @@
-/**
- * The one importer of node:zlib for decompression (stream/compress.ts is the one for compression).
- */
+/** The only importer of node:zlib for decompression (stream/compress.ts is the one for compression). */
 import { open } from 'node:fs/promises';
 import { addAbortSignal, pipeline, type Readable, type Transform } from 'node:stream';
 import * as zlib from 'node:zlib';
@@ -8,7 +6,7 @@ import { peek } from './peek.ts';
 import { BrokenSource } from './row.ts';
 import { quoted } from '../terminal/text.ts';
 
-/** What is read when the file's name is `-`. */
+/** The file name that stands for standard input. */
 export const STDIN = '-';
 const CHUNK_BYTES = 256 * 1024;
 const GZIP_MAGIC = Buffer.from([0x1f, 0x8b]);
@@ -16,17 +14,18 @@ const ZSTD_MAGIC = Buffer.from([0x28, 0xb5, 0x2f, 0xfd]);
 
 /** An opened file or stdin. */
 export interface OpenedSource {
-  /** The content, decompressed. BrokenSource when it cannot be read or decompressed to its end. */
+  /** The decompressed content. Throws BrokenSource when it cannot be read or decompressed to its end. */
   readonly bytes: AsyncIterable<Buffer>;
-  /** The file's size in bytes as it lies there; null when it has none (stdin, a pipe). */
+  /** The size of the file on disk, in bytes. null when it is unknown (stdin, a pipe). */
   readonly size: number | null;
-  /** How many of these bytes were read so far. */
+  /** The number of these bytes read so far. */
   position(): number;
 }
 
 /**
- * Opens a file, or stdin for `-`. gzip and zstd are told by their first bytes, whatever the name; Brotli, which has no
- * such bytes, by the ending `.br`. Once `signal` is aborted, reading rejects.
+ * Opens a file, or stdin for `-`. gzip and zstd are recognized by their first bytes, whatever the name.
+ * Brotli, which has no such bytes, is recognized by the extension `.br`. Reading rejects after `signal` is
+ * aborted.
  */
 export async function openSource(file: string, stdin: Readable, signal: AbortSignal): Promise<OpenedSource> {
   const { stream, size } = file === STDIN ? { stream: stdin, size: null } : await openFile(file);
@@ -66,7 +65,7 @@ function decompressorFor(file: string, head: Buffer): Transform | null {
   if (/\.br$/i.test(file)) return zlib.createBrotliDecompress();
   if (startsWith(head, GZIP_MAGIC)) return zlib.createGunzip();
   if (!startsWith(head, ZSTD_MAGIC)) return null;
-  // Node has it from 22.15 and 23.8 on; the typings are of Node 20.
+  // Node provides it from 22.15 and 23.8 on. The type definitions are those of Node 20.
   const { createZstdDecompress } = zlib as { createZstdDecompress?: () => Transform };
   if (createZstdDecompress) return createZstdDecompress();
   throw new BrokenSource('the file is compressed with zstd, which this Node cannot read (22.15 can)');
@@ -77,12 +76,13 @@ function startsWith(head: Buffer, magic: Buffer): boolean {
 }
 
 function through(bytes: AsyncIterable<Buffer>, decompressor: Transform): AsyncIterable<Buffer> {
-  // An error of either destroys the decompressor with it, and so reaches whoever iterates; nothing is left for here.
+  // An error of either stream also destroys the decompressor, and so reaches the code that iterates. Nothing
+  // remains to be handled here.
   pipeline(bytes, decompressor, () => undefined);
   return decompressor as AsyncIterable<Buffer>;
 }
 
-/** The same bytes, with errors of the system and of zlib as BrokenSource. */
+/** The same bytes. Errors of the system and of zlib become BrokenSource. */
 async function* explained(bytes: AsyncIterable<Buffer>, signal: AbortSignal): AsyncGenerator<Buffer> {
   try {
     yield* bytes;
@@ -93,7 +93,7 @@ async function* explained(bytes: AsyncIterable<Buffer>, signal: AbortSignal): As
   }
 }
 
-/** The system's or zlib's word for what went wrong. A TypeError is our own mistake and stays what it is. */
+/** The message of a system or zlib error. A TypeError is an internal error and is thrown again. */
 function reason(error: unknown): string {
   if (error instanceof Error && 'code' in error) return error.message;
   throw error;

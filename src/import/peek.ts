@@ -1,12 +1,12 @@
-/** A stream of bytes whose beginning was looked at. */
+/** A stream of bytes whose beginning was read ahead. */
 export interface Peeked {
-  /** The first bytes: as many as were wanted or more, fewer only when the source has no more. */
+  /** The first bytes: at least as many as requested, or fewer when the source has no more. */
   readonly head: Buffer;
-  /** All bytes, the head included. To be read once. */
+  /** All bytes, including the head. They can be read once. */
   readonly bytes: AsyncIterable<Buffer>;
 }
 
-/** Reads ahead until `isEnough` of the bytes so far, or the source ends. */
+/** Reads ahead until `isEnough` returns true for the bytes so far, or until the source ends. */
 export async function peek(
   source: AsyncIterable<Buffer>,
   isEnough: (head: Buffer) => boolean,

@@ -1,7 +1,7 @@
 const LF = 0x0a;
 const CR = 0x0d;
 
-/** The lines a row begins and ends on, from 1, and its bytes. */
+/** The bytes of a row, and the lines on which it begins and ends, from 1. */
 export interface Place {
   readonly line: number;
   readonly lastLine: number;
@@ -9,8 +9,9 @@ export interface Place {
 }
 
 /**
- * Where a reader is in its source: keeps the bytes that were given to a parser until the row they belong to is known,
- * so that a row has its line and its raw bytes. csv-parse's own `lines` counts a CRLF inside quotes twice.
+ * Tracks the position of a reader in its source. It keeps the bytes given to a parser until their row is
+ * known, so that each row has its line number and its raw bytes. The `lines` counter of csv-parse cannot be
+ * used: it counts a CRLF inside quotes twice.
  */
 export class Position {
   #chunks: Buffer[] = [];
@@ -18,12 +19,12 @@ export class Position {
   #end = 0;
   #line = 1;
 
-  /** Bytes given so far that belong to no row yet. */
+  /** The number of bytes so far that belong to no row yet. */
   get pending(): number {
     return this.#end - this.#start;
   }
 
-  /** The line on which the next row begins, blank lines before it not skipped. */
+  /** The line on which the next row begins, including blank lines before it. */
   get line(): number {
     return this.#line;
   }
@@ -33,7 +34,10 @@ export class Position {
     this.#end += chunk.length;
   }
 
-  /** Takes the bytes of the next row, up to `end` (counted from the source's start, its line end included). */
+  /**
+   * Takes the bytes of the next row, up to the offset `end` from the start of the source. `end` includes the
+   * row's line end.
+   */
   take(end: number): Place {
     let bytes = this.#cut(end - this.#start);
     let at = 0;
@@ -46,7 +50,7 @@ export class Position {
     return { line, lastLine: this.#line - (ended ? 1 : 0), bytes };
   }
 
-  /** Takes all that is left. */
+  /** Takes all remaining bytes. */
   takeAll(): Place {
     return this.take(this.#end);
   }
@@ -64,7 +68,7 @@ export class Position {
   }
 }
 
-/** Line ends as an editor counts them: LF, CRLF and a CR alone are one each. */
+/** The number of line ends as an editor counts them: LF, CRLF and a lone CR are one each. */
 function lineEnds(bytes: Buffer): number {
   let count = 0;
   for (let at = 0; at < bytes.length; at++) {

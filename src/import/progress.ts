@@ -2,27 +2,30 @@ import { startBar } from '../terminal/bar.ts';
 import { counted } from '../terminal/text.ts';
 import type { ImportResult } from './import.ts';
 
-/** Where lines and the bar go; a terminal or not. */
+/** The output for lines and the bar, and whether it is a terminal. */
 export interface Console {
   readonly stderr: NodeJS.WritableStream;
   readonly isTTY: boolean;
 }
 
-/** How far a run is: of a file in bytes, of generated items in rows; `total` null when nobody knows. */
+/** The extent of a run: bytes for a file, rows for generated items. `total` is null when it is unknown. */
 export interface Extent {
   readonly total: number | null;
   readonly position: (rowsRead: number) => number;
 }
 
-/** Shows how a run goes on: a bar on a terminal, else a line now and then. To be stopped in any case. */
+/**
+ * Shows the progress of a run: a bar on a terminal, otherwise a line from time to time. The caller must
+ * always stop it.
+ */
 export interface Progress {
   update(count: ImportResult): void;
-  /** A line that stays, above the bar. */
+  /** Writes a permanent line above the bar. */
   line(text: string): void;
   stop(): void;
 }
 
-/** Rows between two lines where no bar can be shown. */
+/** The number of rows between two lines where no bar can be shown. */
 const LINE_ROWS = 1_000_000;
 
 export function createProgress({ stderr, isTTY }: Console, extent: Extent): Progress {

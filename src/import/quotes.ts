@@ -4,8 +4,9 @@ const LF = 0x0a;
 const CR = 0x0d;
 
 /**
- * Whether a CSV row's quotes stand where RFC 4180 allows them: a cell is either quoted from end to end, with inner
- * quotes doubled, or has none. Single bytes are enough: in UTF-8 they never occur inside another character.
+ * Whether the quotes of a CSV row stand where RFC 4180 allows them. A cell either is quoted from end to end,
+ * with inner quotes doubled, or has no quotes. Checking single bytes is enough: in UTF-8 these bytes never
+ * occur inside another character.
  */
 export function wellQuoted(row: Uint8Array): boolean {
   let at = 0;
@@ -21,7 +22,7 @@ export function wellQuoted(row: Uint8Array): boolean {
   return true;
 }
 
-/** The place behind the closing quote; -1 when there is none. */
+/** The index behind the closing quote. -1 when there is none. */
 function endOfQuoted(row: Uint8Array, from: number): number {
   let at = from;
   for (;;) {

@@ -9,17 +9,17 @@ import { cellValue } from './number.ts';
 import { openSource } from './open.ts';
 import type { SourceRow } from './row.ts';
 
-/** Beside this file in src; the build copies it beside the compiled one. */
+/** The data file is beside this file in src. The build copies it beside the compiled one. */
 const FILE = fileURLToPath(new URL('./sample/diamonds.csv.br', import.meta.url));
 export const SAMPLE_ROWS = 53_940;
 const BATCH_ROWS = 2_000;
-/** The columns that stay fields of their own name. */
+/** The columns that stay fields under their own names. */
 const OTHERS = ['carat', 'color', 'clarity', 'depth', 'table', 'x', 'y', 'z'];
 const NEVER = new AbortController().signal;
 
 /**
- * The bundled catalogue: 53,940 cut diamonds. Ids `d00001`... by row; `category` is the cut; `name` is made of carat,
- * cut, color and clarity; the other columns stand under their own names, numbers as numbers.
+ * The bundled catalogue: 53,940 cut diamonds. The ids are `d00001`... by row. `category` is the cut. `name`
+ * consists of carat, cut, color and clarity. The other columns keep their names, with numbers as numbers.
  */
 export async function* sampleItems(): AsyncGenerator<SourceRow> {
   const { bytes } = await openSource(FILE, Readable.from([]), NEVER);
@@ -31,13 +31,13 @@ export async function* sampleItems(): AsyncGenerator<SourceRow> {
 }
 
 /**
- * Loads the catalogue into an empty store, or completes a load that was broken off; a store with other items is left as
- * it is. Resolves with the number of rows written, when they are durable. Nothing is overwritten, so two processes may
- * do this at once.
+ * Loads the catalogue into an empty store, or completes a load that was interrupted. A store with other items
+ * is left as it is. Resolves with the number of rows written, when they are durable. Nothing is overwritten,
+ * so two processes may load at the same time.
  */
 export async function loadSample(store: Pick<ItemStore, 'read' | 'get' | 'insert'>): Promise<number> {
   const first = await firstRow(store);
-  // Reading the catalogue takes a second: not at every start.
+  // Reading the catalogue takes a second, so it is not done at every start.
   if (first !== null && !(await mayBePart(store, first))) return 0;
   const rows = await collect(sampleItems());
   if (first !== null && Buffer.compare(first, rows[0] ?? first) !== 0) return 0;
@@ -51,7 +51,10 @@ export async function loadSample(store: Pick<ItemStore, 'read' | 'get' | 'insert
   return written;
 }
 
-/** The first and the last row by themselves: the first tells that a load began, the last that it is whole. */
+/**
+ * The rows in parts. The first and the last row are parts of their own: the first shows that a load began,
+ * the last that it is complete.
+ */
 function* inParts(rows: readonly Uint8Array[]): Generator<readonly Uint8Array[]> {
   yield rows.slice(0, 1);
   for (let at = 1; at < rows.length - 1; at += BATCH_ROWS) {
@@ -60,7 +63,10 @@ function* inParts(rows: readonly Uint8Array[]): Generator<readonly Uint8Array[]>
   yield rows.slice(-1);
 }
 
-/** Whether a store with this first row has the id of the catalogue's first row, but not that of its last. */
+/**
+ * Whether the load may be incomplete: this first row of the store has the id of the catalogue's first row,
+ * and the store does not have the id of its last row.
+ */
 async function mayBePart(
   store: Pick<ItemStore, 'read' | 'get' | 'insert'>,
   first: Uint8Array,

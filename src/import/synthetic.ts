@@ -8,15 +8,15 @@ const WORDS = (
   .split(' ')
   .map(latin);
 const DESCRIPTION_WORDS = 8;
-/** 2023-11-14T22:13:20Z, when the first item was made; each next one a second later. */
+/** 2023-11-14T22:13:20Z, the creation time of the first item. Each further item is one second later. */
 const FIRST_SECOND = 1_700_000_000;
-/** Items lie in slabs: one allocation for a thousand of them. */
+/** The size of a slab. One allocation holds about a thousand items. */
 const SLAB_BYTES = 256 * 1024;
-/** More than any item has: the fixed fields and at most ten words of 11 letters. */
+/** An upper bound for the size of an item: the fixed fields and at most ten words of 11 letters. Bytes. */
 const LONGEST_ITEM = 512;
 const SPACE = 0x20;
 
-/** The heads of the elements: type byte, name, NUL (bsonspec.org). */
+/** The beginnings of the elements: type byte, name, NUL (bsonspec.org). */
 const ID = element(0x07, '_id');
 const NAME = element(0x02, 'name');
 const CATEGORY = element(0x02, 'category');
@@ -27,8 +27,8 @@ const CREATED = element(0x09, 'createdAt');
 const UPDATED = element(0x09, 'updatedAt');
 
 /**
- * Writes synthetic items straight as BSON, several times faster than objects through bson's serializer. What it writes
- * must never change: benchmarks and bug reports name a seed and a count, and mean these rows.
+ * Writes synthetic items directly as BSON, several times faster than bson's serializer writes objects. The
+ * output must never change: benchmarks and bug reports name a seed and a count, and mean these rows.
  */
 export class SyntheticItems {
   readonly #seed: number;
@@ -38,13 +38,13 @@ export class SyntheticItems {
   #at = 0;
   #index = 0;
 
-  /** `seed`: 32 bits. */
+  /** `seed`: a 32-bit number. */
   constructor(seed: number) {
     this.#seed = seed;
     this.#random = mulberry32(seed);
   }
 
-  /** The next item. Its bytes stay as they are. */
+  /** The next item. Its bytes do not change later. */
   next(): Uint8Array {
     if (this.#at + LONGEST_ITEM > SLAB_BYTES) this.#newSlab();
     const start = this.#at;
@@ -82,7 +82,7 @@ export class SyntheticItems {
     this.#at = 0;
   }
 
-  /** Seconds, the seed where other ObjectIds have random bytes, and a counter. */
+  /** The ObjectId: seconds, then the seed in place of the random bytes, then a counter. */
   #objectId(index: number): void {
     this.#put(ID);
     this.#view.setUint32(this.#at, FIRST_SECOND + index);
@@ -131,7 +131,7 @@ export class SyntheticItems {
   #put(bytes: Uint8Array): void {
     const slab = this.#slab;
     let at = this.#at;
-    // A loop: below some 30 bytes, `set` takes longer.
+    // A loop is faster than `set` below about 30 bytes.
     let from = 0;
     while (from < bytes.length) slab[at++] = bytes[from++] ?? 0;
     this.#at = at;
@@ -142,7 +142,7 @@ function element(type: number, name: string): Uint8Array {
   return Uint8Array.of(type, ...latin(name), 0);
 }
 
-/** The bytes of a text of ASCII. */
+/** The bytes of an ASCII text. */
 function latin(text: string): Uint8Array {
   return Uint8Array.from(text, (character) => character.charCodeAt(0));
 }
@@ -151,12 +151,15 @@ function word(index: number): Uint8Array {
   return WORDS[index % WORDS.length] ?? new Uint8Array();
 }
 
-/** `random`: from 0 to below 1. */
+/** `random`: a number in [0, 1). */
 function pick(from: readonly Uint8Array[], random: number): Uint8Array {
   return from[Math.floor(random * from.length)] ?? new Uint8Array();
 }
 
-/** Numbers in [0, 1) from 32 bits of state, the same on every machine (mulberry32 by T. Ettinger, public domain). */
+/**
+ * Pseudorandom numbers in [0, 1) from 32 bits of state, the same on every machine (mulberry32 by T. Ettinger,
+ * public domain).
+ */
 function mulberry32(seed: number): () => number {
   let state = seed >>> 0;
   return () => {

@@ -2,12 +2,15 @@ import { isUtf8 } from 'node:buffer';
 
 const BYTE_ORDER_MARK = '\ufeff';
 
-/** Text of chunks of UTF-8 that may end inside a character; a byte order mark at the start is left out. */
+/** Decodes chunks of UTF-8 that may end inside a character. A byte order mark at the start is removed. */
 export class Utf8Pieces {
   #rest: Buffer = Buffer.alloc(0);
   #begun = false;
 
-  /** The whole characters so far. Not `valid`: bytes that are no UTF-8 came, each stands as U+FFFD. */
+  /**
+   * Returns the complete characters so far. `valid` is false when some bytes are not UTF-8. Each of those
+   * becomes U+FFFD.
+   */
   push(chunk: Buffer): { readonly text: string; readonly valid: boolean } {
     const bytes = this.#rest.length > 0 ? Buffer.concat([this.#rest, chunk]) : chunk;
     const end = bytes.length - unfinished(bytes);
@@ -20,7 +23,7 @@ export class Utf8Pieces {
   }
 }
 
-/** How many bytes at the end are the beginning of a character: 0 to 3. */
+/** The number of bytes at the end that begin an incomplete character: 0 to 3. */
 function unfinished(bytes: Buffer): number {
   for (let back = 1; back <= Math.min(3, bytes.length); back++) {
     const byte = bytes[bytes.length - back] ?? 0;

@@ -4,15 +4,15 @@ import { extendedValue } from './extended.ts';
 import { BadRow } from './row.ts';
 import { quoted } from '../terminal/text.ts';
 
-/** Levels of objects and arrays in an item, the item itself being the first. */
+/** The maximum number of levels of objects and arrays in an item. The item itself is the first level. */
 export const MAX_DEPTH = 32;
 
 const LONE_SURROGATE = /\p{Surrogate}/u;
 
 /**
- * A value of a JSON row as it is stored: itself, with Extended JSON objects turned into their BSON values (in place).
- * BadRow when it holds what no item may: names with `$`, NUL or `__proto__`, more than 32 levels, text that is no
- * Unicode, numbers that no BSON number holds.
+ * The stored form of a value in a JSON row: the value itself, with Extended JSON objects replaced in place by
+ * their BSON values. Throws BadRow for anything an item may not contain: names with `$`, NUL or `__proto__`,
+ * more than 32 levels, text that is not Unicode, numbers that no BSON number holds.
  */
 export function storedValue(value: unknown, depth = 2): unknown {
   if (typeof value === 'string') return storedText(value);
@@ -28,13 +28,13 @@ export function storedValue(value: unknown, depth = 2): unknown {
   return storedObject(value as Record<string, unknown>, depth);
 }
 
-/** BadRow when an item may not have a field of this name. */
+/** Throws BadRow when an item may not have a field of this name. */
 export function checkName(name: string): void {
   const fault = faultOfName(name);
   if (fault !== null) throw new BadRow(`the field name ${quoted(name)} ${fault}`);
 }
 
-/** Why an item may not have a field of this name; null when it may. */
+/** The reason why an item may not have a field of this name. null when it may. */
 export function faultOfName(name: string): string | null {
   if (name.startsWith('$')) return 'begins with $';
   if (name.includes('\0')) return 'holds a NUL';
@@ -52,13 +52,13 @@ function storedObject(object: Record<string, unknown>, depth: number): unknown {
   return object;
 }
 
-/** What is said of a number that cannot be stored with all its digits. */
+/** The error for a number that cannot be stored with all its digits. */
 export function tooManyDigits({ text }: TooManyDigits): BadRow {
   return new BadRow(`the number ${quoted(text)} has more digits than can be stored (34)`);
 }
 
 function storedText(text: string): string {
-  // `\ud800` alone is valid JSON, but has no UTF-8: it would be stored as another character.
+  // A lone `\ud800` is valid JSON, but UTF-8 cannot encode it. It would be stored as another character.
   if (LONE_SURROGATE.test(text)) throw new BadRow(`the text ${quoted(text)} holds half a surrogate pair`);
   return text;
 }

@@ -1,44 +1,48 @@
-/** One thing that a connection may bring: bytes, and what a server may make of them. */
+/** One case: the bytes that a connection sends, and the allowed outcomes. */
 export interface Case {
   readonly name: string;
   readonly class: 'compliance' | 'smuggling' | 'malformed' | 'normalisation';
-  /** latin1, one character a byte. */
+  /** The bytes as latin1, one character for each byte. */
   readonly bytes: string;
   /**
-   * What may come of it, each in the words of `outcomeOf`: the requests that run, or the status of the refusal, or `cut`. A
-   * request that runs goes with its connection, so the one behind it has to run, too; `then cut`: that one must not.
+   * The allowed outcomes in the form of `outcomeOf`: the requests that run, the status of the refusal, or
+   * `cut`. A request that runs leaves its connection intact, so the request behind it must run too. After
+   * `then cut` it must not run.
    */
   readonly outcomes: readonly string[];
-  /** The message has no end: nothing runs until the client has gone. */
+  /** The message has no end. Nothing runs until the client has disconnected. */
   readonly waits?: boolean;
 }
 
-/** The request behind each case: it runs when the case has left its connection in order. */
+/** The request behind each case. It runs when the case leaves its connection intact. */
 export const BEHIND = 'GET /behind HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n';
 
-/** What a client sends: the case, and unless that has no end, the request behind it. */
+/** The bytes that a client sends: the case, followed by the request behind it, unless the case has no end. */
 export function allOf({ bytes, waits }: Case): string {
   return waits ? bytes : bytes + BEHIND;
 }
 
 type Row = Omit<Case, 'class'>;
 
-/** Runs as this: `GET /path`, or `POST /path <body>`. */
+/** A case that runs as this request: `GET /path`, or `POST /path <body>`. */
 export function runs(name: string, bytes: string, request: string): Row {
   return { name, bytes, outcomes: [request] };
 }
 
-/** Is refused, by a status or by closing the connection; nothing runs, nor what is behind it. */
+/**
+ * A case that is refused, by a status or by closing the connection. Neither the case nor the request behind
+ * it runs.
+ */
 export function refused(name: string, bytes: string, ...statuses: readonly number[]): Row {
   return { name, bytes, outcomes: ['cut', '400', ...statuses.map(String)] };
 }
 
-/** The specifications leave it open: runs as this, or is refused. */
+/** A case that the specifications leave open. It runs as this request, or is refused. */
 export function either(name: string, bytes: string, request: string, ...statuses: readonly number[]): Row {
   return { name, bytes, outcomes: [request, ...refused(name, bytes, ...statuses).outcomes] };
 }
 
-/** Has no end. */
+/** A case that has no end. */
 export function waits(name: string, bytes: string): Row {
   return { name, bytes, outcomes: ['cut', '400'], waits: true };
 }

@@ -2,7 +2,10 @@ import { classed, either, post, refused, runs, waits } from './case.ts';
 
 const chunked = (body: string) => post(['Transfer-Encoding: chunked'], body);
 
-/** The size of a chunk: what is no hexadecimal number alone (RFC 9112, 7.1). `5` where five bytes follow. */
+/**
+ * Invalid sizes of a chunk: anything but a hexadecimal number (RFC 9112, 7.1). Each stands for `5`, since
+ * five bytes follow.
+ */
 const NO_SIZES: readonly (readonly [name: string, size: string])[] = [
   ['with 0x', '0x5'],
   ['signed', '+5'],

@@ -2,7 +2,7 @@ import { classed, either, post, refused, runs } from './case.ts';
 
 const BODY = '5\r\nhello\r\n0\r\n\r\n';
 
-/** Transfer-Encoding: what is not exactly `chunked` (RFC 9112, 6.1 and 6.3). */
+/** Values of Transfer-Encoding that are not exactly `chunked` (RFC 9112, 6.1 and 6.3). */
 const NO_CODINGS: readonly (readonly [name: string, value: string])[] = [
   ['xchunked', 'xchunked'],
   ['chunkedx', 'chunkedx'],

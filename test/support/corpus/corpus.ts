@@ -6,7 +6,7 @@ import { LENGTHS } from './lengths.ts';
 import { REQUEST_LINES } from './lines.ts';
 import { TARGETS } from './targets.ts';
 
-/** Everything that a connection may bring. RFC 9110 and 9112 say what may come of it. */
+/** All cases of bytes that a connection may send. Their outcomes follow RFC 9110 and 9112. */
 export const CORPUS: readonly Case[] = [
   ...REQUEST_LINES,
   ...TARGETS,

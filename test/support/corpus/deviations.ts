@@ -1,14 +1,14 @@
 import type { EngineName } from '../engines.ts';
 
-/** Neither an answer nor the end of the connection, until the engine's own time is over. */
+/** The server neither answers nor closes the connection before the engine's own timeout. */
 export const SILENT = 'silent';
 
-/** What reads HTTP for node:http comes with Node. */
+/** The major version of Node, which includes the HTTP parser of node:http. */
 const NODE = Number(process.versions.node.split('.')[0]);
 
 /**
- * What an engine makes of a case other than it may, by the case's name. JavaScript cannot help it; a strict proxy in front
- * can. This table may only shrink: a test compares it with what happens.
+ * Outcomes of an engine that the case does not allow, by the case's name. JavaScript cannot prevent them, but
+ * a strict proxy in front can. This table may only shrink: a test compares it with the actual outcomes.
  */
 export const DEVIATIONS: Readonly<Record<EngineName, Readonly<Record<string, string>>>> = {
   uws: {

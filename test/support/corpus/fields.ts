@@ -4,7 +4,7 @@ const START = 'GET /x HTTP/1.1';
 const headed = (...lines: readonly string[]) => message(START, lines);
 const hosted = (...lines: readonly string[]) => [START, ...lines, '', ''].join('\r\n');
 
-/** What is no name of a field (RFC 9110, 5.1: a token). */
+/** Invalid names of a field. A name is a token (RFC 9110, 5.1). */
 const NO_NAMES: readonly (readonly [name: string, field: string])[] = [
   ['empty', ''],
   ['a blank', ' '],
@@ -29,7 +29,7 @@ const NO_NAMES: readonly (readonly [name: string, field: string])[] = [
   ['with a byte above 0x7f', 'X\xe9'],
 ];
 
-/** What no value of a field may have (RFC 9110, 5.5). */
+/** Bytes that the value of a field must not contain (RFC 9110, 5.5). */
 const NO_VALUES: readonly (readonly [name: string, value: string])[] = [
   ['a NUL', 'a\0b'],
   ['a CR', 'a\rb'],
@@ -40,7 +40,7 @@ const NO_VALUES: readonly (readonly [name: string, value: string])[] = [
   ['a vertical tab', 'a\x0bb'],
 ];
 
-/** What is no host (RFC 9112, 3.2). */
+/** Invalid hosts (RFC 9112, 3.2). */
 const NO_HOSTS: readonly (readonly [name: string, host: string])[] = [
   ['a list', 'a, b'],
   ['two words', 'a b'],

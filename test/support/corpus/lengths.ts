@@ -1,6 +1,6 @@
 import { classed, either, post, refused, runs, waits } from './case.ts';
 
-/** Content-Length: what is no number, or several (RFC 9110, 8.6; RFC 9112, 6.3). */
+/** Values of Content-Length that are not one number (RFC 9110, 8.6; RFC 9112, 6.3). */
 const NO_LENGTHS: readonly (readonly [name: string, value: string])[] = [
   ['signed', '+5'],
   ['negative', '-5'],

@@ -2,7 +2,7 @@ import { classed, either, message, refused, runs, waits } from './case.ts';
 
 const line = (start: string) => message(start);
 
-/** Versions that HTTP/1.1 does not speak, or that are none (RFC 9112, 2.3). */
+/** Versions that are not HTTP/1.1, or that are invalid (RFC 9112, 2.3). */
 const NO_VERSIONS = [
   ...[
     'HTTP/2.0',
@@ -40,7 +40,7 @@ const NO_VERSIONS = [
   ],
 ];
 
-/** What is no method (RFC 9110, 5.6.2: a token). */
+/** Invalid methods. A method is a token (RFC 9110, 5.6.2). */
 const NO_METHODS: readonly (readonly [name: string, method: string])[] = [
   ['none', ''],
   ['one in brackets', '(GET)'],
@@ -122,7 +122,7 @@ const METHODS = [
 const COMPLIANT = classed('compliance', [
   runs('GET', line('GET /x HTTP/1.1'), 'GET /x'),
   runs('HEAD', line('HEAD /x HTTP/1.1'), 'HEAD /x'),
-  // Names of methods are case-sensitive, and unknown ones the application's to refuse.
+  // Method names are case-sensitive. The application may refuse unknown ones.
   ...METHODS.map((method) =>
     either(`the method ${method}`, line(`${method} /x HTTP/1.1`), `${method} /x`, 501),
   ),

@@ -2,7 +2,10 @@ import { classed, either, message, refused, runs } from './case.ts';
 
 const target = (text: string) => message(`GET ${text} HTTP/1.1`);
 
-/** Targets that reach the application byte for byte: nobody may think of another resource than the proxy in front did. */
+/**
+ * Targets that must reach the application byte for byte. The server must not see another resource than the
+ * proxy in front of it.
+ */
 const VERBATIM = [
   ...[
     '/',
@@ -72,7 +75,7 @@ export const TARGETS = [
       runs(`the target ${text}`, target(text), `GET ${text}`),
     ),
     runs('the target /x?', target('/x?'), 'GET /x'),
-    // Signs that no URI has, and that many clients send all the same.
+    // Characters that no URI may contain, but that many clients send.
     ...['/x|y', '/x"y', '/x<y>', '/x{y}', '/x^y', '/x`y', '/x\\y', '/[x]'].map((text) =>
       either(`the target ${text}`, target(text), `GET ${text}`),
     ),

@@ -1,6 +1,7 @@
 /**
- * Lets so many addresses ask once: node --import tsx test/support/address-flood.ts COUNT. Prints the bytes of RSS that took.
- * A process of its own, because what another test gave back would be taken first.
+ * node --import tsx test/support/address-flood.ts COUNT: lets COUNT addresses send one request each, and
+ * prints the growth of RSS in bytes. It is a process of its own, because memory freed by another test would
+ * be reused first.
  */
 import assert from 'node:assert/strict';
 import { createMemoryLimiter } from '../../src/access/memory.ts';

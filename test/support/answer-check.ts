@@ -6,7 +6,7 @@ import type { Route } from '../../src/http/route.ts';
 import { createDocument } from '../../src/http/openapi/document.ts';
 
 interface Response {
-  /** Those that are always there stand by reference. */
+  /** Headers of every answer are given by reference. */
   readonly headers?: Readonly<Record<string, object>>;
   readonly content?: Readonly<Record<string, unknown>>;
 }
@@ -15,7 +15,10 @@ interface Operation {
   readonly responses: Readonly<Record<string, Response>>;
 }
 
-/** So many answers of one kind are read to their last byte; of the rest only status, headers and media type. */
+/**
+ * The number of answers of one kind that are read to their last byte. For further ones only status, headers
+ * and media type are checked.
+ */
 const READ_IN_FULL = 20;
 
 interface Options {
@@ -23,10 +26,11 @@ interface Options {
   readonly limited: boolean;
 }
 
-/** A document's operations, and its schemas as they are needed. */
+/** The operations of a document, and its schemas, compiled on demand. */
 class Documented {
   readonly #operations: Readonly<Record<string, Operation>>;
-  // The document itself is checked by a test of its own; to compile its meta-schema takes longer than a server's start.
+  // A test of its own checks the document itself. Compiling its meta-schema takes longer than a server's
+  // start.
   readonly #ajv = new Ajv2020({ strict: false, validateFormats: false, meta: false, validateSchema: false });
   readonly #validators = new Map<string, ValidateFunction>();
 
@@ -45,7 +49,7 @@ class Documented {
     return this.#operations[`${method} ${route}`];
   }
 
-  /** What is wrong with a value by the schema at this place of the document; null: nothing. */
+  /** The fault of a value by the schema at this path of the document. null when the value is valid. */
   fault(path: readonly string[], value: unknown): string | null {
     const pointer = path
       .map((part) => encodeURIComponent(part.replaceAll('~', '~0').replaceAll('/', '~1')))
@@ -59,7 +63,7 @@ class Documented {
   }
 }
 
-/** By what the documents differ in: the servers of a process share them. */
+/** Documents by the facts in which they differ. The servers of a process share them. */
 const documents = new Map<string, Documented>();
 
 function documented(routes: readonly Route[], options: Options): Documented {
@@ -69,9 +73,9 @@ function documented(routes: readonly Route[], options: Options): Documented {
   return known;
 }
 
-/** Checks answers against /openapi.json, and keeps what was seen. */
+/** Checks answers against /openapi.json, and records which ones were seen. */
 export class AnswerCheck {
-  /** What was answered otherwise than documented. */
+  /** The answers that differ from the document. */
   readonly faults: string[] = [];
   /** `operationId status`, and `operationId code` for problems. */
   readonly seen = new Set<string>();
@@ -82,7 +86,7 @@ export class AnswerCheck {
     this.#document = documented(routes, options);
   }
 
-  /** The same server, every answer of which is checked. */
+  /** Wraps a server so that every answer is checked. */
   watch(serve: Serve): Serve {
     return async (request) => {
       const reply = await serve(request);
@@ -126,7 +130,7 @@ export class AnswerCheck {
     if (fault !== null) say(fault);
   }
 
-  /** What no operation stands for: other paths, other methods, OPTIONS. */
+  /** Checks answers outside all operations: other paths, other methods, OPTIONS. */
   #checkUndocumented(request: Request, reply: Reply, say: (fault: string) => void): void {
     if (request.method === 'OPTIONS' && reply.status === 204) return;
     if (reply.headers['content-type'] !== 'application/problem+json') {

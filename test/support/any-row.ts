@@ -28,7 +28,10 @@ import type { Field, Value } from './bson-writer.ts';
 const bytes = (maxLength: number) => fc.uint8Array({ maxLength }).map((array) => Buffer.from(array));
 const hex24 = fc.uint8Array({ minLength: 12, maxLength: 12 }).map((id) => Buffer.from(id).toString('hex'));
 
-/** Text that hurts: escapes, controls, all lengths of UTF-8, lone surrogates (encoded as U+FFFD), broken bytes, long. */
+/**
+ * Difficult texts: escapes, control characters, all lengths of UTF-8, lone surrogates (encoded as U+FFFD),
+ * invalid bytes, long texts.
+ */
 const text: fc.Arbitrary<Buffer> = fc.oneof(
   fc.string({ unit: 'binary', maxLength: 40 }).map((s) => Buffer.from(s)),
   fc.string({ unit: 'binary-ascii', maxLength: 70 }).map((s) => Buffer.from(s)),
@@ -95,7 +98,7 @@ const anyDate = fc.oneof(
   fc.date({ noInvalidDate: true }).map((day) => BigInt(day.getTime())),
   fc.integer({ min: 0, max: 2_000_000_000 }).map((seconds) => BigInt(seconds) * 1000n),
 );
-/** 16 random bytes are rarely a number one meets: mostly small coefficients and exponents. */
+/** 16 random bytes rarely form a common number, so most decimals have small coefficients and exponents. */
 const anyDecimal = fc.oneof(
   fc.uint8Array({ minLength: 16, maxLength: 16 }),
   fc
@@ -144,10 +147,13 @@ const { value } = fc.letrec<{ value: Value; fields: Field[] }>((tie) => ({
 }));
 
 const field = fc.tuple(key, value);
-/** A field `id` of the row's own. */
+/** A field `id` of the row's own, besides the key. */
 const ownId: fc.Arbitrary<Field> = value.map((own): Field => ['id', own]);
 
-/** A row with fields of every type, nested, some of them called `id`; the `_id`, of any type too, mostly stands first. */
+/**
+ * A row with fields of every type, nested, some of them named `id`. The `_id` also has any type, and is
+ * mostly the first field.
+ */
 export const anyRow: fc.Arbitrary<Buffer> = fc
   .tuple(
     fc.array(fc.oneof({ weight: 12, arbitrary: field }, { weight: 1, arbitrary: ownId }), { maxLength: 8 }),

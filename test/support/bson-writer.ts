@@ -1,6 +1,6 @@
 /**
- * BSON written byte by byte, so that tests can have what a BSON library would not write: keys twice, broken UTF-8,
- * deprecated types, keys in any order.
+ * BSON written byte by byte, so that tests can contain what a BSON library would not write: duplicate keys,
+ * invalid UTF-8, deprecated types, keys in any order.
  */
 export interface Value {
   readonly type: number;
@@ -8,14 +8,14 @@ export interface Value {
 }
 export type Field = readonly [name: string | Buffer, value: Value];
 
-/** A document of these fields in this order. */
+/** A document with these fields in this order. */
 export function document(fields: readonly Field[]): Buffer {
   const parts = fields.flatMap(([name, { type, bytes }]) => [Buffer.of(type), cstring(name), bytes]);
   const body = Buffer.concat([...parts, Buffer.of(0)]);
   return Buffer.concat([int(body.length + 4), body]);
 }
 
-/** A row: `_id` (here an integer) and these fields. */
+/** A row with an `_id` (here an integer) and these fields. */
 export function row(id: number, fields: readonly Field[]): Buffer {
   return document([['_id', int32(id)], ...fields]);
 }

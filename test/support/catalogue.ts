@@ -1,8 +1,11 @@
 import { ObjectId, UUID, type Document } from '../../src/store/bson.ts';
 
-/** A small catalogue with everything that makes paging hard: heavy ties, few categories, ids of several types. */
+/**
+ * A row of a small catalogue that has everything that makes paging hard: many ties, few categories, ids of
+ * several types.
+ */
 export interface Row {
-  /** As JSON shows it. */
+  /** The id in JSON. */
   readonly id: string | number;
   readonly category: string;
   readonly price: number;
@@ -11,12 +14,15 @@ export interface Row {
 
 export const CATEGORIES = ['books', 'garden', 'music', 'ü & ö', 'toys'];
 
-/** `count` rows; `ids`: `mixed` cycles through integer, string, UUID and ObjectId, else all are strings. */
+/**
+ * `count` rows. With `ids` = `mixed`, the ids cycle through integer, string, UUID and ObjectId. Otherwise all
+ * are strings.
+ */
 export function catalogue(count: number, ids: 'mixed' | 'string' = 'mixed'): Row[] {
   return Array.from({ length: count }, (_, i) => {
     const { stored, shown } = ids === 'mixed' ? mixedId(i) : { stored: stringId(i), shown: stringId(i) };
     const category = CATEGORIES[(i * 7) % CATEGORIES.length] ?? '';
-    const price = ((i * 13) % 40) / 4; // 40 prices: every price is tied many times
+    const price = ((i * 13) % 40) / 4; // 40 prices: every price has many ties
     return { id: shown, category, price, document: { _id: stored, category, price, n: i } };
   });
 }
@@ -41,7 +47,7 @@ function mixedId(i: number): { stored: unknown; shown: string | number } {
   }
 }
 
-/** BSON's order of the id types above: number < string < UUID < ObjectId. */
+/** The rank of an id's type in BSON's order: number < string < UUID < ObjectId. */
 function rank(id: string | number): number {
   if (typeof id === 'number') return 0;
   return id.startsWith('row-') ? 1 : id.includes('-') ? 2 : 3;
@@ -53,7 +59,10 @@ function compareIds(a: string | number, b: string | number): number {
   return a < b ? -1 : a > b ? 1 : 0;
 }
 
-/** What a walk must give: ids in the order of `sort`, of one category when given. An own sort, not the store's. */
+/**
+ * The ids that a walk must return, in the order of `sort`, of one category when it is given. The sort is
+ * independent of the store.
+ */
 export function expectedIds(rows: readonly Row[], sort: string, category?: string): (string | number)[] {
   const sign = sort.endsWith('desc') ? -1 : 1;
   const byPrice = sort.startsWith('price');

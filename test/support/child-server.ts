@@ -11,25 +11,31 @@ import { testEnvironment } from './server.ts';
 const CLI = join(import.meta.dirname, '../../dist/process/cli.js');
 let built: Promise<void> | null = null;
 
-/** The program of the checkout, as `npm start` runs it; built before, where src is newer. */
+/** The path of the program of this checkout, as `npm start` runs it. Builds it first when src is newer. */
 export async function cli(): Promise<string> {
   await (built ??= buildProgram());
   return CLI;
 }
 
-/** The server as users start it: a process of its own. */
+/** A server in a process of its own, as users start it. */
 export interface ChildServer {
   readonly url: URL;
   readonly pid: number;
-  /** The process that listens, or the first of several: with WORKERS not the one that was started. */
+  /**
+   * The id of the process that listens, or of the first of several. With WORKERS it is not the process that
+   * was started.
+   */
   readonly listener: number;
-  /** Resident memory in bytes, without pages of mapped files, which are the kernel's cache; 0 where /proc is missing. */
+  /**
+   * Resident memory in bytes, without pages of mapped files, which are the kernel's cache. 0 where /proc is
+   * missing.
+   */
   rss(): number;
-  /** The log's lines so far and to come, each once: a loop over them waits for more. */
+  /** The past and future lines of the log, each once. A loop over them waits for more. */
   readonly log: AsyncIterable<LogLine>;
-  /** The exit code (null: killed) when the process has ended. */
+  /** Resolves with the exit code (null: killed) when the process has ended. */
   readonly ended: Promise<number | null>;
-  /** Sends a signal and resolves with the exit code (null: killed) when the process has ended. */
+  /** Sends a signal. Resolves with the exit code (null: killed) when the process has ended. */
   end(signal: NodeJS.Signals): Promise<number | null>;
 }
 
@@ -41,24 +47,30 @@ export interface LogLine {
   readonly time: number;
   readonly url?: string;
   readonly err?: { readonly message: string };
-  /** Of a request; `end` is how it ended, after `ms` milliseconds. */
+  /** In lines of a request. `end` tells how it ended, after `ms` milliseconds. */
   readonly method?: string;
   readonly path?: string;
   readonly end?: string;
   readonly ms?: number;
-  /** Of a worker that ended. */
+  /** In lines of a worker that ended. */
   readonly worker?: number;
   readonly code?: number | null;
   readonly signal?: string | null;
   /** The id of an export. */
   readonly export?: string;
-  /** Of loop-hold.mjs: turns of the event loop, the longest, and p99.9 of all so far, in milliseconds. */
+  /**
+   * In lines of loop-hold.mjs: turns of the event loop, the longest turn, and p99.9 of all so far, in
+   * milliseconds.
+   */
   readonly turns?: number;
   readonly longest?: number;
   readonly p999?: number;
 }
 
-/** `sluice serve` with these settings; ended after the test. Rejects when it ends before it listens. */
+/**
+ * Starts `sluice serve` with these settings, and stops it after the test. Rejects when it ends before it
+ * listens.
+ */
 export async function childServer(t: TestContext, environment: Record<string, string>): Promise<ChildServer> {
   const settings = await testEnvironment(t, { LOG_LEVEL: 'info', ...environment });
   const child = spawn(process.execPath, [await cli(), 'serve'], {
@@ -95,7 +107,7 @@ export async function logged({ log }: ChildServer, message: string): Promise<Log
   throw new Error(`the log ended without "${message}"`);
 }
 
-/** Keeps what nobody has asked for yet, so that the process never waits for a reader of its log. */
+/** Buffers the lines that were not read yet, so that the process never waits for a reader of its log. */
 function logOf(output: Readable): AsyncIterable<LogLine> {
   const lines: LogLine[] = [];
   const more = new EventEmitter();
@@ -133,7 +145,10 @@ export async function importItems(
   if (code !== 0) throw new Error(`import ended with ${String(code)}`);
 }
 
-/** Resident memory of a process in bytes, without pages of mapped files; 0 where /proc is missing. NaN while a process ends. */
+/**
+ * Resident memory of a process in bytes, without pages of mapped files. 0 where /proc is missing, NaN while a
+ * process ends.
+ */
 export function rssOf(pid: number): number {
   if (process.platform !== 'linux') return 0;
   const kib = /RssAnon:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1];

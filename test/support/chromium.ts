@@ -4,16 +4,19 @@ import { chromium, type Browser, type Page } from 'playwright-core';
 
 const NAMES = ['chromium', 'chromium-browser', 'google-chrome'];
 
-/** A page of a headless Chromium, and what it said and asked for. */
+/** A page of a headless Chromium, with its errors and requests. */
 export interface Tab {
   readonly page: Page;
-  /** Errors of the console, and those nobody caught. */
+  /** Errors on the console, and uncaught errors. */
   readonly errors: readonly string[];
-  /** Every URL the page asked for. */
+  /** Every URL that the page requested. */
   readonly requests: readonly string[];
 }
 
-/** Chromium, closed after the test; null (and the test skipped, with the reason) where there is none. */
+/**
+ * Starts Chromium, and closes it after the test. Resolves with null and skips the test with the reason when
+ * there is none.
+ */
 export async function openChromium(t: Pick<TestContext, 'after' | 'skip'>): Promise<Browser | null> {
   const executablePath = process.env.CHROMIUM ?? NAMES.map(onPath).find((path) => path !== null);
   if (executablePath === undefined) {
@@ -45,6 +48,6 @@ function onPath(name: string): string | null {
   try {
     return execFileSync('which', [name], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] }).trim();
   } catch {
-    return null; // `which` says by its exit code that there is none
+    return null; // the exit code of `which` says that there is none
   }
 }

@@ -1,9 +1,9 @@
-/** The content of a chunked answer, as far as it came. */
+/** The received content of a chunked answer. */
 export function dechunked(answer: Buffer): Buffer {
   return Buffer.concat(chunksOf(answer));
 }
 
-/** The chunks of a chunked answer, as far as they came; the last one, which is empty, included. */
+/** The received chunks of a chunked answer, including the empty last one. */
 export function chunksOf(answer: Buffer): Buffer[] {
   const parts: Buffer[] = [];
   for (let at = answer.indexOf('\r\n\r\n') + 4; at > 3 && at < answer.length;) {
@@ -16,5 +16,5 @@ export function chunksOf(answer: Buffer): Buffer[] {
   return parts;
 }
 
-/** How an answer ends that is whole. */
+/** The end of a complete chunked answer. */
 export const LAST_CHUNK = '\r\n0\r\n\r\n';

@@ -4,10 +4,10 @@ import { connect, createServer, type AddressInfo } from 'node:net';
 import type { TestContext } from 'node:test';
 import { brotliDecompressSync, constants, gunzipSync } from 'node:zlib';
 
-/** A proxy before a server that cuts each connection once so many bytes of its answers came by. */
+/** A proxy in front of a server. It cuts each connection after a given number of bytes of the answer. */
 export interface Cutter {
   readonly url: string;
-  /** Bytes of answer, heads included, that the next connection may have. */
+  /** Returns the number of answer bytes, including heads, that the next connection may pass on. */
   nextAfter: () => number;
 }
 
@@ -36,8 +36,8 @@ export async function startCutter(t: TestContext, url: string): Promise<Cutter> 
 }
 
 /**
- * What came of an answer, decoded as far as it came, and whether it ended cleanly. By node:http: fetch loses what its decoder
- * holds when a connection is cut.
+ * The received part of an answer, decoded, and whether the answer ended cleanly. It uses node:http, because
+ * fetch loses the contents of its decoder when a connection is cut.
  */
 export async function fetchUntilCut(
   url: string,
@@ -49,7 +49,7 @@ export async function fetchUntilCut(
     request
       .on('error', () => resolve(null))
       .on('response', (message: IncomingMessage) => {
-        // By events: an iterator drops what it has not handed on when the connection is cut.
+        // Events are used because an iterator drops buffered data when the connection is cut.
         message.on('data', (piece: Buffer) => pieces.push(piece));
         message.on('error', () => undefined).on('close', () => resolve(message));
       });

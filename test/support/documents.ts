@@ -3,7 +3,7 @@ import { join } from 'node:path';
 
 export const ROOT = join(import.meta.dirname, '../..');
 
-/** The papers of the project: README.md, CHANGELOG.md and what is in docs/, as paths from the root. */
+/** The documents of the project: README.md, CHANGELOG.md and the files in docs/, as paths from the root. */
 export const DOCUMENTS: readonly string[] = [
   'README.md',
   'CHANGELOG.md',
@@ -16,7 +16,10 @@ export function documentText(path: string): string {
   return readFileSync(join(ROOT, path), 'utf8');
 }
 
-/** The text under a heading of a document, its lower headings included. RangeError when there is no such heading. */
+/**
+ * The text under a heading of a document, including lower headings. Throws RangeError when there is no such
+ * heading.
+ */
 export function section(path: string, heading: string): string {
   const lines = documentText(path).split('\n');
   const begin = lines.findIndex((line) => /^#+ /.test(line) && line.replace(/^#+ /, '') === heading);
@@ -27,7 +30,7 @@ export function section(path: string, heading: string): string {
   return rest.slice(0, end < 0 ? undefined : end).join('\n');
 }
 
-/** The tables of a text: each row a list of its cells, without heads and rules. */
+/** The rows of the tables in a text, without heads and rules. Each row is a list of its cells. */
 export function tableRows(text: string): string[][] {
   return text
     .split('\n')
@@ -35,7 +38,7 @@ export function tableRows(text: string): string[][] {
     .map((line) => line.replace(/^\| | \|$/g, '').split(/ \| |\| /));
 }
 
-/** The words in code marks of the first column of a section's tables. */
+/** The words in code marks in the first column of a section's tables. */
 export function firstColumn(path: string, heading: string): string[] {
   return tableRows(section(path, heading)).flatMap(([first = '']) =>
     [...first.matchAll(/`([^`]+)`/g)].map(([, word = '']) => word),

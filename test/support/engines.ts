@@ -8,7 +8,10 @@ import type { Sink } from '../../src/stream/sink.ts';
 
 export type EngineName = 'uws' | 'node';
 
-/** Why uWebSockets.js does not run here; null when it does. With REQUIRE_ALL=1 its tests run, and fail, all the same. */
+/**
+ * The reason why uWebSockets.js does not run here. null when it does. With REQUIRE_ALL=1 its tests run, and
+ * fail, all the same.
+ */
 export function whyNoUws(): string | null {
   if (process.env.REQUIRE_ALL === '1') return null;
   try {
@@ -35,12 +38,12 @@ function engineOptions(serve: Serve) {
 
 export interface Served {
   readonly port: number;
-  /** What `onError` was told. */
+  /** The errors passed to `onError`. */
   readonly errors: unknown[];
   readonly stop: (graceMs: number) => Promise<void>;
 }
 
-/** An engine on a free port that is stopped with the test. */
+/** An engine on a free port. It is stopped after the test. */
 export async function serveWith(
   t: TestContext,
   name: EngineName,
@@ -66,7 +69,7 @@ export function stream(run: (sink: Sink) => Promise<void>, headers: Reply['heade
   return { status: 200, headers, body: { kind: 'stream', run } };
 }
 
-/** What a handler saw, as JSON. */
+/** A handler that answers with the request it received, as JSON. */
 export async function echo(request: Request): Promise<Reply> {
   const { method, path, query, headers, address } = request;
   const body = Buffer.from(await request.body()).toString('latin1');

@@ -1,5 +1,6 @@
 /**
- * A server for tests that kill it: settings from the environment, a lease of LEASE_MS, and on standard output its URL.
+ * A server for tests that kill it. Reads its settings from the environment, has a lease of LEASE_MS, and
+ * writes its URL to standard output.
  */
 import { pino } from 'pino';
 import { readConfig } from '../../src/config.ts';

@@ -15,13 +15,16 @@ import type { StoreName } from './server.ts';
 
 export const LEASE_MS = 10_000;
 
-/** A store as one process has it. */
+/** A store as opened by one process. */
 export interface Handle {
   readonly store: Store;
   readonly slots: Slots;
 }
 
-/** One store through two handles, as two processes have it; null, and the test skipped, where there is none. */
+/**
+ * One store through two handles, as two processes have it. Resolves with null and skips the test when there
+ * is no such store.
+ */
 export async function twoHandles(t: TestContext, name: StoreName): Promise<[Handle, Handle] | null> {
   if (name === 'lmdb') {
     const directory = await testDirectory(t);
@@ -33,28 +36,30 @@ export async function twoHandles(t: TestContext, name: StoreName): Promise<[Hand
   return uri === null ? null : [await openStore(t, uri), await openStore(t, uri)];
 }
 
-/** An embedded store; the caller closes it. */
+/** Opens an embedded store. The caller closes it. */
 export async function openDirectory(directory: string): Promise<Handle> {
   const slots = new Slots();
   return { store: await openLmdb({ directory, slots }), slots };
 }
 
-/** What a test puts between a worker and its store; each may be late, or fail. */
+/** Functions that a test places between a worker and its store. Each may delay or fail. */
 export interface Hooks {
   readonly begins?: (name: string) => void | Promise<void>;
-  /** Before the bytes of a piece go to the file; counted from 1 in each file. */
+  /** Called before the bytes of a piece are written to the file. Pieces are counted from 1 in each file. */
   readonly writes?: (piece: number) => void | Promise<void>;
   readonly reads?: (from: From) => void;
   readonly now?: () => Date;
 }
 
-/** An exporter whose queue and clock are the test: it works when it is told, and its heart beats when it is told. */
+/**
+ * An exporter whose queue and clock are controlled by the test: the test starts its work and its heartbeats.
+ */
 export class Worker {
   readonly jobs: Jobs;
   readonly files: FileStore;
   readonly work: Work;
   readonly #exporter: Exporter;
-  /** What it waits for: milliseconds, and how to end that. */
+  /** The pending pauses, in milliseconds, and a function that ends each. */
   #pauses: { readonly ms: number; readonly end: () => void }[] = [];
   readonly #paused = new EventEmitter();
 
@@ -86,7 +91,7 @@ export class Worker {
     this.work = work;
   }
 
-  /** One beat of the heart: resolves when what it does is done. */
+  /** Runs one heartbeat. Resolves when its work is done. */
   async beat(ms: number): Promise<void> {
     const again = once(this.#paused, String(ms));
     const pause = this.#pauses.find((one) => one.ms === ms);

@@ -5,7 +5,7 @@ import type { Export } from '../../src/exports/export.ts';
 
 type Headers = Record<string, string>;
 
-/** Rows that are not compressed away; `count` of about 230 bytes. */
+/** `count` rows of about 230 bytes that hardly compress. */
 export function exportRows(count: number) {
   return Array.from({ length: count }, (_, n) => ({
     _id: `i${String(n).padStart(7, '0')}`,
@@ -17,7 +17,7 @@ export function exportRows(count: number) {
   }));
 }
 
-/** Orders an export; AssertionError unless it was taken. */
+/** Orders an export. Throws AssertionError unless the order is accepted. */
 export async function order(url: string, body: object, headers: Headers = {}): Promise<Export> {
   const response = await post(url, body, headers);
   const text = await response.text();
@@ -34,7 +34,10 @@ export function post(url: string, body: object, headers: Headers = {}): Promise<
   });
 }
 
-/** Asks for an export until `isIt`; by default until it is complete, and an AssertionError when it cannot be any more. */
+/**
+ * Polls an export until `isIt` returns true, by default until it is complete. Throws AssertionError when that
+ * can no longer happen.
+ */
 export async function awaited(
   url: string,
   id: string,
@@ -46,7 +49,7 @@ export async function awaited(
     assert.equal(response.status, 200);
     const found = (await response.json()) as Export;
     if (isIt(found)) return found;
-    await setTimeout(10); // a pace for asking
+    await setTimeout(10); // the interval of polling
   }
 }
 

@@ -10,12 +10,15 @@ export interface Asked {
   readonly socket: Socket;
 }
 
-/** A server that says hello as a mongod does, and leaves every other answer to a test; its address. */
+/**
+ * Starts a server that answers hello as a mongod does, and leaves every other answer to a test. Resolves with
+ * its address.
+ */
 export async function fakeMongod(t: TestContext, onCommand: (asked: Asked) => void): Promise<string> {
   const sockets = new Set<Socket>();
   const server = createServer((socket) => {
     sockets.add(socket);
-    socket.on('error', () => undefined); // whoever breaks off is what is being tested
+    socket.on('error', () => undefined); // tests break off connections
     let pending = Buffer.alloc(0);
     socket.on('data', (chunk) => {
       pending = Buffer.concat([pending, chunk]);
@@ -37,7 +40,7 @@ export async function fakeMongod(t: TestContext, onCommand: (asked: Asked) => vo
   return `127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
-/** An OP_MSG of one document that answers a request. */
+/** An OP_MSG with one document that answers a request. */
 export function opMsg(responseTo: number, document: Document): Buffer {
   const body = BSON.serialize(document);
   const head = Buffer.alloc(21);

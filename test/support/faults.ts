@@ -2,10 +2,13 @@ import type { Batch } from '../../src/store/batch.ts';
 import type { FileStore, FileWriter } from '../../src/store/files.ts';
 import type { Store } from '../../src/store/store.ts';
 
-/** When a fault strikes an operation: `before` it is done, or `after`, so that it is done and nobody knows. */
+/**
+ * When a fault strikes an operation: `before` the operation, or `after` it, so that the operation is done but
+ * its result is lost.
+ */
 export type Moment = 'before' | 'after';
 
-/** Lets one of the operations of a port fail: the k-th from when it is armed. */
+/** Makes the k-th operation of a port fail, counted from the call of `arm`. */
 export class Faults {
   /** Whether the fault has struck. */
   struck = false;
@@ -13,7 +16,7 @@ export class Faults {
   #moment: Moment = 'before';
   #error: () => Error = () => new Error('a fault that nobody armed');
 
-  /** From now on the `k`-th operation fails with this. */
+  /** Makes the `k`-th operation from now on fail with this error. */
   arm(k: number, moment: Moment, error: () => Error): void {
     this.#left = k;
     this.#moment = moment;
@@ -25,7 +28,7 @@ export class Faults {
     this.#left = Infinity;
   }
 
-  /** The same port, whose functions fail when it is their turn. */
+  /** Wraps a port so that its functions fail when it is their turn. */
   port<T extends object>(port: T): T {
     return new Proxy(port, {
       get: (target, name) => {
@@ -37,7 +40,7 @@ export class Faults {
     });
   }
 
-  /** A store whose items and users fail. */
+  /** Wraps a store so that its items and users fail. */
   store(store: Store): Store {
     const { name, exports, files } = store;
     return {
@@ -47,7 +50,7 @@ export class Faults {
     };
   }
 
-  /** Files, whose writers fail, too, and what is read of them before its first byte. */
+  /** Wraps a file store. Its writers also fail, and so do its reads before their first byte. */
   files(files: FileStore): FileStore {
     const port = this.port(files);
     return {
@@ -61,7 +64,9 @@ export class Faults {
     };
   }
 
-  /** Runs an operation, or what is left of it. A batch that nobody hears of is given back, a file closed. */
+  /**
+   * Runs an operation, or the rest of it. When its result is lost, a batch is released and a file is closed.
+   */
   #run(operation: () => unknown): unknown {
     this.#left--;
     if (this.#left !== 0) return operation();

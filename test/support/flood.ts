@@ -1,14 +1,14 @@
 import { connect, type Socket } from 'node:net';
 import { request } from './raw.ts';
 
-/** What comes of one request: its status, with or without Retry-After, or that the connection was lost. */
+/** The outcome of one request: its status, with or without Retry-After, or a lost connection. */
 export type Came = 'whole' | 'refused' | `status ${number}` | 'lost';
 
 const HEAD_END = Buffer.from('\r\n\r\n');
 
 /**
- * Sends one request again and again as fast as it is told to, whether answers come or not, as many clients would: over
- * connections that are kept, and new ones where all are busy. Costs its process a tenth of what node:http takes.
+ * Sends one request repeatedly at a given rate, whether answers come or not, as many clients would. It reuses
+ * connections, and opens new ones when all are busy. It costs its process a tenth of what node:http takes.
  */
 export class Flood {
   readonly came = new Map<Came, number>();
@@ -16,7 +16,7 @@ export class Flood {
   readonly #bytes: string;
   readonly #idle: Connection[] = [];
   readonly #all = new Set<Connection>();
-  /** Requests that have no answer yet. */
+  /** The number of requests without an answer so far. */
   open = 0;
 
   constructor(url: URL, headers: readonly string[]) {
@@ -45,7 +45,8 @@ export class Flood {
         const at = this.#idle.indexOf(connection);
         if (at >= 0) this.#idle.splice(at, 1);
         if (!wasBusy) return;
-        // A server may close an idle connection at the moment when it is used: whoever asks, asks again (RFC 9112, 9.3.1).
+        // A server may close an idle connection at the moment when it is used. The client then repeats the
+        // request (RFC 9112, 9.3.1).
         if (wasUsed) this.#connect().send(this.#bytes);
         else this.#count('lost');
       },
@@ -62,11 +63,11 @@ export class Flood {
 
 interface Told {
   answered(came: Came): void;
-  /** The connection is gone: while an answer was awaited, and after others had come. */
+  /** The connection is closed. `wasBusy`: an answer was pending. `wasUsed`: earlier answers had come. */
   closed(wasBusy: boolean, wasUsed: boolean): void;
 }
 
-/** One connection; all its answers have a Content-Length. */
+/** One connection. All its answers have a Content-Length. */
 class Connection {
   readonly socket: Socket;
   readonly #told: Told;
@@ -80,7 +81,7 @@ class Connection {
     this.socket = socket;
     this.#told = told;
     socket.on('data', (data) => this.#take(data));
-    socket.on('error', () => undefined); // 'close' follows and tells
+    socket.on('error', () => undefined); // 'close' follows
     socket.on('close', () => told.closed(this.#isBusy, this.#answers > 0 && this.#head.length === 0));
   }
 

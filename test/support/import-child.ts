@@ -1,6 +1,6 @@
 /**
- * node --import tsx import-child.ts PLACE COUNT: imports generated items into the store at a place, and says on stdout, a line
- * each time, how many are durable. To be killed.
+ * node --import tsx import-child.ts PLACE COUNT: imports generated items into the store at a place. Writes
+ * the number of durable items to stdout, one line each time. Tests kill it.
  */
 import { generateItems } from '../../src/import/generate.ts';
 import { importItems } from '../../src/import/import.ts';

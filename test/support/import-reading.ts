@@ -3,10 +3,10 @@ import { readRows, type Format } from '../../src/import/format.ts';
 import type { Columns } from '../../src/import/item.ts';
 import { BSON, type Document } from '../../src/store/bson.ts';
 
-/** The columns when nothing is said. */
+/** The default columns. */
 export const COLUMNS: Columns = { category: 'category', price: 'price', id: null };
 
-/** What a content gave: the items, bad rows as `place: reason`, and how it ended. */
+/** The result of reading a content: the items, bad rows as `place: reason`, and how the reading ended. */
 export interface Outcome {
   readonly items: Document[];
   readonly bad: string[];
@@ -20,7 +20,7 @@ export async function* inChunks(content: Buffer, size: number): AsyncGenerator<B
   }
 }
 
-/** Reads all of a content, given in chunks of so many bytes. */
+/** Reads a whole content in chunks of `chunk` bytes. */
 export async function read(
   content: string | Buffer,
   format: Format,
@@ -45,7 +45,10 @@ export async function read(
   return outcome;
 }
 
-/** A good JSON object as an item, the same whether read as a line or as an element of an array. */
+/**
+ * The item of a valid JSON object. Checks that it is the same when read as a line and as an element of an
+ * array.
+ */
 export async function jsonItem(text: string, columns = COLUMNS): Promise<Document> {
   const [line, array] = await Promise.all([
     read(text, 'ndjson', { columns }),

@@ -6,21 +6,21 @@ export interface InsertCall {
   readonly onConflict: OnConflict;
 }
 
-/** A store for importing into: keeps rows by id in a Map, and lets a test hold, refuse or break inserts. */
+/** A store for imports. It keeps rows by id in a Map, and lets a test delay, refuse or break inserts. */
 export class ImportStore implements Pick<ItemStore, 'insert'> {
   readonly calls: InsertCall[] = [];
   readonly #rows = new Map<string, Uint8Array>();
   readonly #onInsert: (call: InsertCall, number: number) => Promise<void> | void;
-  /** Inserts under way now, and the most there ever were. */
+  /** The number of inserts in progress, and its maximum so far. */
   underWay = 0;
   mostUnderWay = 0;
 
-  /** `onInsert` runs before each insert (number from 1): it may wait, or throw for the store. */
+  /** `onInsert` runs before each insert, numbered from 1. It may wait, or throw in place of the store. */
   constructor(onInsert: (call: InsertCall, number: number) => Promise<void> | void = () => undefined) {
     this.#onInsert = onInsert;
   }
 
-  /** The rows as bson's own defaults read them, in the order they were written. */
+  /** The rows in the order in which they were written, deserialized with bson's defaults. */
   get documents(): Document[] {
     return [...this.#rows.values()].map((row) => BSON.deserialize(row));
   }

@@ -1,7 +1,7 @@
 import { BSON, Binary, Decimal128, Double, Int32, Long, ObjectId, UUID } from '../../src/store/bson.ts';
 import type { Plan } from '../../src/store/store.ts';
 
-/** An item as tests make it, with the BSON they expect to get back byte for byte. */
+/** An item made by a test, with the BSON that the store must return byte for byte. */
 export interface Item {
   readonly id: Id;
   readonly category: string;
@@ -14,19 +14,20 @@ export type Price = Int32 | Long | Double | Decimal128;
 
 export const CATEGORIES = ['books', 'größe', 'b'] as const;
 
-/** An item of these key values; `note` makes two of the same key differ. */
+/** An item with these key values. `note` distinguishes two items with the same key. */
 export function makeItem(id: Id, category: string, price: Price, note = ''): Item {
   const bytes = Buffer.from(BSON.serialize({ _id: id, note, price, tags: { deep: [1, 'é'] }, category }));
   return { id, category, price, bytes };
 }
 
 /**
- * The same items every time: ids of all types in turn (negative and huge integers, strings that are prefixes of one
- * another, hold NUL or lie beyond ASCII), few prices of three number types, so that there are many ties.
+ * Makes the same items every time. The ids have all types in turn (negative and huge integers, strings that
+ * are prefixes of one another, contain NUL or are not ASCII). The few prices have three number types, so that
+ * there are many ties.
  */
 export function makeItems(count: number): Item[] {
   return Array.from({ length: count }, (_, n) => {
-    const scattered = (n * 7919) % 104_729; // a prime beyond any count here: every n gives another one
+    const scattered = (n * 7919) % 104_729; // a prime larger than any count here: every n gives another value
     const category = CATEGORIES[scattered % CATEGORIES.length] ?? '';
     return makeItem(idOf(n, scattered), category, priceOf(scattered % 17));
   });
@@ -40,7 +41,7 @@ function idOf(n: number, scattered: number): Id {
     case 1:
       return new Double(scattered + 200_000);
     case 2:
-      return Long.fromBigInt(2n ** 53n + BigInt(scattered)); // neighbours that a double cannot tell apart
+      return Long.fromBigInt(2n ** 53n + BigInt(scattered)); // neighbours that a double cannot distinguish
     case 3:
       return `text${digits.slice(8)}`;
     case 4:
@@ -63,7 +64,10 @@ function priceOf(n: number): Price {
   return n % 3 === 1 ? new Double(n / 4) : Long.fromNumber(n);
 }
 
-/** What a store must give for a plan, by a filter and a sort that know nothing of stores. */
+/**
+ * The items that a store must return for a plan, computed by a filter and a sort that are independent of the
+ * stores.
+ */
 export function expectedItems(items: readonly Item[], plan: Plan): Item[] {
   return items
     .filter(({ category }) => plan.category === undefined || category === plan.category)
@@ -72,12 +76,12 @@ export function expectedItems(items: readonly Item[], plan: Plan): Item[] {
     .sort((a, b) => compareItems(a, b, plan) * plan.direction);
 }
 
-/** BSON's order of two items in a plan's order, ascending. */
+/** Compares two items in a plan's order, ascending, by the order of BSON. */
 export function compareItems(a: Item, b: Item, plan: Pick<Plan, 'order'>): number {
   return (plan.order === 'price' ? compareNumbers(a.price, b.price) : 0) || compareIds(a.id, b.id);
 }
 
-/** BSON's order of ids: number < string < binary < ObjectId, then by value. */
+/** Compares ids by the order of BSON: number < string < binary < ObjectId, then by value. */
 export function compareIds(a: Id | Decimal128, b: Id | Decimal128): number {
   const byType = typeRank(a) - typeRank(b);
   if (byType !== 0) return byType;
@@ -85,17 +89,17 @@ export function compareIds(a: Id | Decimal128, b: Id | Decimal128): number {
   return Buffer.compare(bytesOf(a), bytesOf(b));
 }
 
-/** Exactly, by whole numbers of one unit. */
+/** Compares exactly, as whole multiples of one unit. */
 export function compareNumbers(a: Price, b: Price): number {
   return compareDigits(exactDigits(a), exactDigits(b));
 }
 
-/** The digits that a price is shown with in JSON. */
+/** The digits of a price in JSON. */
 export function shown(price: Price): string {
   return price instanceof Double ? String(price.value) : price.toString();
 }
 
-/** Negative, 0 or positive, as the number of the first digits is below, equal to or above that of the second. */
+/** Compares the numbers with these digits. Returns a negative number, 0 or a positive number. */
 export function compareDigits(a: string, b: string): number {
   const [left, right] = [places(a), places(b)];
   const scale = Math.max(left.behind, right.behind);
@@ -110,7 +114,9 @@ function places(text: string): { digits: bigint; behind: number } {
   return { digits: BigInt(whole + fraction), behind: fraction.length - Number(exponent) };
 }
 
-/** All digits of a price: a double below 2^53 has at most 1074 behind its point, above it none. */
+/**
+ * All digits of a price. A double below 2^53 has at most 1074 digits behind its point, a larger one has none.
+ */
 export function exactDigits(price: Price): string {
   if (!(price instanceof Double)) return price.toString();
   const { value } = price;

@@ -1,8 +1,9 @@
 /**
  * node lmdb-writer.ts DIRECTORY SEED BATCHES
  *
- * Writes batches of items, several at once and some of them over earlier ones, and prints the numbers of a batch's
- * items when the store has acknowledged them: what is printed must be there whatever happens to this process.
+ * Writes batches of items, several at the same time, and some over earlier ones. Prints the numbers of a
+ * batch's items when the store has acknowledged them. Printed items must be in the store whatever happens to
+ * this process.
  */
 import { writeSync } from 'node:fs';
 import { Double, Int32 } from '../../src/store/bson.ts';

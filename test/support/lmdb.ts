@@ -13,14 +13,14 @@ import { Slots } from '../../src/store/slots.ts';
 import type { OpenStore } from '../store.contract.ts';
 import { removeDirectory } from './directory.ts';
 
-/** A directory that is gone after the test. */
+/** A directory that is removed after the test. */
 export async function testDirectory(t: TestContext): Promise<string> {
   const directory = await mkdtemp(join(tmpdir(), 'sluice-lmdb-'));
   t.after(() => removeDirectory(directory));
   return directory;
 }
 
-/** A fresh embedded store. */
+/** A new embedded store. */
 export async function testLmdb(t: TestContext): Promise<OpenStore> {
   const directory = await testDirectory(t);
   const slots = new Slots();
@@ -31,7 +31,7 @@ export async function testLmdb(t: TestContext): Promise<OpenStore> {
   return { store, slots, remove: file.remove };
 }
 
-/** What the file holds, seen with lmdb's own eyes and through a handle of its own. */
+/** Opens the contents of the file through the lmdb library, with a handle of its own. */
 export function openRaw(directory: string) {
   const root = open({
     path: join(directory, 'items.mdb'),
@@ -51,7 +51,7 @@ export function openRaw(directory: string) {
     meta,
     count: () => itemCount(meta),
     rows: () => [...items.getRange({})].map(({ value }) => value),
-    /** Faults of the file: rows not in an index, index entries without a row, a count that is not theirs. */
+    /** The faults of the file: rows missing from an index, index entries without a row, wrong counts. */
     faults: (): string[] => {
       const keyed = [...items.getRange({})].map(({ value }) => keyRow(value)).filter(isKeyed);
       const faults = indexes.flatMap(([name, index]) => {

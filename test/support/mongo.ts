@@ -14,20 +14,20 @@ export interface OpenMongo extends OpenStore {
 }
 
 export interface MongoTestOptions {
-  /** Creates the collection beforehand in this form, as somebody else might have. */
+  /** Options of a collection that is created beforehand, as another program might have done. */
   readonly existing?: Document;
   readonly manageIndexes?: boolean;
-  /** False: items, too, are read through the driver. */
+  /** false reads items through the driver as well. */
   readonly lane?: boolean;
 }
 
-/** The two ways that items are read from MongoDB: each must keep every promise. */
+/** The two ways in which items are read from MongoDB. Each must keep every promise. */
 export const WAYS = [
   { name: 'over the lane', lane: true },
   { name: 'through the driver', lane: false },
 ] as const;
 
-/** A fresh store on the shared mongod; null, and the test skipped, where there is none. */
+/** A new store on the shared mongod. Resolves with null and skips the test when there is none. */
 export async function testMongoStore(
   t: TestContext,
   options: MongoTestOptions = {},
@@ -39,7 +39,7 @@ export async function testMongoStore(
   return { ...(await openStore(t, uri, options)), client };
 }
 
-/** The store of a URI, closed after the test. */
+/** Opens the store of a URI and closes it after the test. */
 export async function openStore(
   t: TestContext,
   uri: string,
@@ -67,7 +67,7 @@ export async function openStore(
   return { uri, store, slots, remove, warnings, notices };
 }
 
-/** The driver, closed after the test. */
+/** A client of the driver, closed after the test. */
 export function testClient(t: TestContext, uri: string): MongoClient {
   const client = new MongoClient(uri);
   t.after(() => client.close());

@@ -5,8 +5,8 @@ import { findMongod } from './find-mongod.ts';
 import { ReplicaSet, type ReplicaSetOptions } from './replica-set.ts';
 
 /**
- * Starts a mongod of its own (or several, as a replica set) for whoever calls; null, with the reason on stderr, where
- * there is none to start, which with REQUIRE_ALL=1 is an error.
+ * Starts one mongod for the caller, or several as a replica set. When there is no mongod to start, resolves
+ * with null and writes the reason to stderr. With REQUIRE_ALL=1 that is an error.
  */
 export async function startMongod(options: ReplicaSetOptions = {}): Promise<ReplicaSet | null> {
   const found = await findMongod();
@@ -16,12 +16,18 @@ export async function startMongod(options: ReplicaSetOptions = {}): Promise<Repl
   return null;
 }
 
-/** The one that tests share. Long ones insert millions of rows, which a cache of half a gigabyte makes ever slower. */
+/**
+ * Starts the mongod that tests share. Long tests insert millions of rows, which would become ever slower with
+ * a cache of half a gigabyte.
+ */
 export function startSharedMongod(isLong: boolean): Promise<ReplicaSet | null> {
   return startMongod(isLong ? { cacheGB: 2 } : {});
 }
 
-/** A mongod that belongs to one test, which may kill or pause it; null, and the test skipped, where there is none. */
+/**
+ * Starts a mongod for one test, which may kill or pause it. Resolves with null and skips the test when there
+ * is none.
+ */
 export async function ownMongod(t: TestContext, options: ReplicaSetOptions = {}): Promise<ReplicaSet | null> {
   const set = await startMongod(options);
   if (set) t.after(() => set.stop());
@@ -30,8 +36,9 @@ export async function ownMongod(t: TestContext, options: ReplicaSetOptions = {})
 }
 
 /**
- * The URI of a fresh database on a mongod that tests share, dropped after the test; null, and the test skipped, where there is
- * none. It is MONGODB_URI's server, or the one test/support/run.ts started, or one that this process starts and stops.
+ * The URI of a new database on a shared mongod. The database is dropped after the test. Resolves with null
+ * and skips the test when there is no mongod. The server is the one of MONGODB_URI, the one started by
+ * test/support/run.ts, or one that this process starts and stops.
  */
 export async function testMongo(t: TestContext): Promise<string | null> {
   const shared = process.env.MONGODB_URI ?? process.env.TEST_MONGODB_URI ?? (await sharedMongod())?.uri;
@@ -57,7 +64,7 @@ export function withDatabase(uri: string, database: string): string {
 
 let own: Promise<ReplicaSet | null> | null = null;
 
-/** Started once in this process, and ended with it. */
+/** Starts a mongod once in this process. It ends with the process. */
 function sharedMongod(): Promise<ReplicaSet | null> {
   return (own ??= startSharedMongod(Boolean(process.env.LONG)));
 }

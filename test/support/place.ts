@@ -3,7 +3,7 @@ import { connectMongo } from '../../src/store/mongo.ts';
 import { Slots } from '../../src/store/slots.ts';
 import type { Store } from '../../src/store/store.ts';
 
-/** The store at a place: a MongoDB URI, or else a directory. */
+/** Opens the store at a place, which is a MongoDB URI or a directory. */
 export function openPlace(place: string): Promise<Store> {
   const slots = new Slots();
   if (!place.startsWith('mongodb://')) return openLmdb({ directory: place, slots });

@@ -3,8 +3,9 @@ import { Decimal128, Double, Int32, Long } from '../../src/store/bson.ts';
 import { exactDigits, shown, type Price } from './items.ts';
 
 /**
- * Doubles that are shown otherwise than they are: below (19.99), above (0.1), with an exact value that a Decimal128 can have, too
- * (134217728.1, 2^60), beyond where doubles tell whole numbers apart; and some that are shown as they are.
+ * Doubles whose JSON differs from their exact value: shown below it (19.99), above it (0.1), with an exact
+ * value that fits into a Decimal128 (134217728.1, 2^60), and beyond the range in which doubles distinguish
+ * integers. Some are shown exactly.
  */
 const DOUBLES = [
   19.99,
@@ -22,7 +23,7 @@ const DOUBLES = [
   1e23,
 ];
 
-/** Whether a Decimal128 holds these digits: it has 34. */
+/** Whether a Decimal128 holds these digits. It has 34. */
 export function isBoundDigits(digits: string): boolean {
   return (
     digits
@@ -32,7 +33,7 @@ export function isBoundDigits(digits: string): boolean {
   );
 }
 
-/** Prices of all types at, and as near as can be to, values where the types differ. */
+/** Prices of all types, at values where the types differ, and as near to them as possible. */
 export function nearPrice(): fc.Arbitrary<Price> {
   return fc
     .tuple(fc.constantFrom(...DOUBLES), fc.nat(8))
@@ -60,7 +61,7 @@ function pricesNear(value: number): Price[] {
   ];
 }
 
-/** The digits of the number that is this much more, as far as 30 of them say. */
+/** The digits of the number plus `by`, with about 30 digits. */
 function beside(digits: string, by: number): string {
   const places = 30 - Math.max(1, Math.ceil(Math.log10(Math.abs(Number(digits)) + 1)));
   const unit = 10n ** BigInt(places);

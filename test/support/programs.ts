@@ -2,9 +2,9 @@ import { execFileSync } from 'node:child_process';
 import type { TestContext } from 'node:test';
 
 /**
- * Where the first of these programs is that runs here; null, and the test skipped with the reason, when none does, which with
- * REQUIRE_ALL=1 is an error. `asked`: arguments that make it say its version, or
- * none when it has no such arguments: then it is enough that it is there.
+ * The path of the first of these programs that runs here. When none does, returns null and skips the test
+ * with the reason. With REQUIRE_ALL=1 that is an error. `asked`: arguments that make the program print its
+ * version. Without arguments it is enough that the program exists.
  */
 export function program(t: TestContext, names: readonly string[], asked: readonly string[]): string | null {
   for (const name of names) {
@@ -12,7 +12,7 @@ export function program(t: TestContext, names: readonly string[], asked: readonl
       if (asked.length > 0) execFileSync(name, asked, { stdio: 'ignore' });
       return execFileSync('sh', ['-c', 'command -v "$0"', name], { encoding: 'utf8' }).trim();
     } catch {
-      // the next one
+      // try the next one
     }
   }
   const reason = `none of ${names.join(', ')} runs here`;

@@ -10,14 +10,14 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Clock } from '../../src/pull/pull.ts';
 import { parsePullArguments, runPull } from '../../src/pull/command.ts';
 
-/** A folder for one test. */
+/** A temporary folder for one test. */
 export async function folder(t: TestContext): Promise<string> {
   const directory = await mkdtemp(join(tmpdir(), 'sluice-pull-'));
   t.after(() => rm(directory, { recursive: true, force: true }));
   return directory;
 }
 
-/** Keeps what is written; `seen` is told of each piece. */
+/** Collects everything written to it. `seen` is called with each piece. */
 export class Kept extends Writable {
   readonly chunks: Buffer[] = [];
   readonly columns = 200;
@@ -29,7 +29,7 @@ export class Kept extends Writable {
     done();
   }
 
-  /** As a terminal has them. */
+  /** The functions that a terminal has. */
   cursorTo(): void {
     this.chunks.push(Buffer.from('\r'));
   }
@@ -46,11 +46,11 @@ export class Kept extends Writable {
 export interface Pulled {
   readonly code: number;
   readonly out: Buffer;
-  /** What it said. */
+  /** The text written to stderr. */
   readonly text: string;
 }
 
-/** Waits for nothing. */
+/** A clock whose pauses do not wait. */
 export const INSTANT: Clock = {
   now: () => performance.now(),
   sleep: async (_, signal) => {
@@ -64,7 +64,7 @@ export interface PullRun {
   readonly clock?: Clock;
   readonly isTTY?: boolean;
   readonly signal?: AbortSignal;
-  /** Told of each line the pull says. */
+  /** Called with each piece of text that the pull writes to stderr. */
   readonly seen?: (text: string) => unknown;
 }
 
@@ -78,7 +78,7 @@ export async function runPullOf(argv: readonly string[], run: PullRun = {}): Pro
   return { code, out: stdout.bytes, text: stderr.bytes.toString() };
 }
 
-/** A server that answers each request by the next of these listeners, and by the last one from then on. */
+/** A server whose listeners answer one request each, in order. The last one answers all further requests. */
 export async function scriptedServer(
   t: TestContext,
   listeners: readonly RequestListener[],

@@ -2,10 +2,10 @@ import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import type { TestContext } from 'node:test';
 
-/** How long a test waits for what must come. Milliseconds. */
+/** How long a test waits for expected data. Milliseconds. */
 const PATIENCE_MS = 15_000;
 
-/** A connection that sends bytes as given and keeps all that comes, as latin1 text. */
+/** A connection that sends given bytes and keeps everything received, as latin1 text. */
 export class RawClient {
   readonly socket: Socket;
   text = '';
@@ -15,7 +15,7 @@ export class RawClient {
     this.socket = socket;
     socket.setEncoding('latin1');
     socket.on('data', (data: string) => (this.text += data));
-    // A reset is one of the ways in which a server closes a connection.
+    // A server may also close a connection by a reset.
     socket.on('error', () => (this.closed = true));
     socket.on('close', () => (this.closed = true));
   }
@@ -33,7 +33,9 @@ export class RawClient {
     return this;
   }
 
-  /** Waits until what came satisfies `enough`; fails when the connection closes before. */
+  /**
+   * Waits until `enough` returns true for the received text. Rejects when the connection closes before that.
+   */
   async until(enough: (text: string) => boolean): Promise<string> {
     await this.wait(() => enough(this.text) || this.closed);
     if (!enough(this.text)) throw new Error(`closed after ${JSON.stringify(this.text.slice(-500))}`);
@@ -66,12 +68,12 @@ export class RawClient {
   }
 }
 
-/** Sends `text` on a connection of its own and returns what came until the server closed it. */
+/** Sends `text` on a new connection and resolves with everything received until the server closed it. */
 export async function rawExchange(t: TestContext, port: number, text: string): Promise<string> {
   return (await RawClient.connect(t, port)).send(text).untilClosed();
 }
 
-/** A GET, or another method without a body. */
+/** The text of a GET request, or of another method without a body. */
 export function request(path: string, headers: readonly string[] = [], method = 'GET'): string {
   return [`${method} ${path} HTTP/1.1`, 'Host: test', ...headers, '', ''].join('\r\n');
 }
@@ -81,7 +83,7 @@ export interface Deferred<T> {
   readonly resolve: (...value: [T] extends [undefined] ? [] : [T]) => void;
 }
 
-/** A promise that a test settles, or waits for while a handler settles it. */
+/** A promise that a test settles, or that it awaits while a handler settles it. */
 export function deferred<T = undefined>(): Deferred<T> {
   let settle: (value: T) => void = () => undefined;
   const promise = new Promise<T>((resolve) => (settle = resolve));

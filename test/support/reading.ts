@@ -8,14 +8,17 @@ import type { Item } from './items.ts';
 export const NEVER = new AbortController().signal;
 export const PLENTY = 64 * 1024 * 1024;
 
-/** A batch's rows, copied, with the batch given back. */
+/** The copied rows of a batch that was released. */
 export interface Read {
   readonly rows: readonly Buffer[];
   readonly last: Bookmark | null;
   readonly more: boolean;
 }
 
-/** One read. Checks what is true of every batch: that its rows are whole, as many as it says, and its bookmark theirs. */
+/**
+ * Reads one batch and checks what holds for every batch: its rows are whole, their number is correct, and the
+ * bookmark belongs to the last row.
+ */
 export async function readRows(items: ItemStore, plan: Plan, from: From, size: Size): Promise<Read> {
   const batch = await items.read(plan, from, size, NEVER);
   const { last, more } = batch;
@@ -27,7 +30,7 @@ export async function readRows(items: ItemStore, plan: Plan, from: From, size: S
   return { rows, last, more };
 }
 
-/** Copies a batch's rows and gives it back. */
+/** Copies the rows of a batch and releases it. */
 export function takeRows(batch: Batch): Buffer[] {
   const bytes = Buffer.from(batch.slot.bytes().subarray(batch.start, batch.start + batch.length));
   batch.release();
@@ -44,8 +47,8 @@ export function takeRows(batch: Batch): Buffer[] {
 }
 
 /**
- * Reads from bookmark to bookmark and checks that exactly these items come, in this order, and that `more` is exact at
- * every step.
+ * Reads from bookmark to bookmark. Checks that exactly these items come, in this order, and that `more` is
+ * exact at every step.
  */
 export async function assertChain(
   items: ItemStore,
@@ -67,7 +70,7 @@ export async function assertChain(
   }
 }
 
-/** Rows are the items', byte for byte. */
+/** Asserts that the rows equal the items byte for byte. */
 export function assertRows(rows: readonly Buffer[], expected: readonly Item[]): void {
   assert.equal(rows.length, expected.length);
   rows.forEach((row, n) => {

@@ -5,7 +5,7 @@ import { createInterface } from 'node:readline';
 import type { TestContext } from 'node:test';
 import { freePort } from './free-port.ts';
 
-/** A redis-server of one test: a real process on a port of the loopback, with nothing on disk. */
+/** The redis-server of one test: a real process on a loopback port, without files on disk. */
 export class TestRedis {
   readonly port: number;
   readonly #arguments: readonly string[];
@@ -30,7 +30,7 @@ export class TestRedis {
     return `redis://127.0.0.1:${this.port}`;
   }
 
-  /** Starts it (again), empty, and resolves when it takes connections. */
+  /** Starts it, or restarts it, without data. Resolves when it accepts connections. */
   async start(): Promise<void> {
     const child = spawn('redis-server', this.#arguments, { stdio: ['ignore', 'pipe', 'inherit'] });
     this.#process = child;
@@ -38,14 +38,14 @@ export class TestRedis {
     for await (const line of createInterface({ input: child.stdout })) {
       said.push(line);
       if (line.includes('Ready to accept connections')) {
-        child.stdout.resume(); // a full pipe would hold it up
+        child.stdout.resume(); // a full pipe would block it
         return;
       }
     }
     throw new Error(`redis-server ended: ${said.slice(-5).join('\n')}`);
   }
 
-  /** SIGKILL; resolves when it is gone. */
+  /** Sends SIGKILL. Resolves when the process has ended. */
   async kill(): Promise<void> {
     const child = this.#process;
     if (child?.exitCode !== null || child.signalCode !== null) return;
@@ -54,7 +54,7 @@ export class TestRedis {
     await gone;
   }
 
-  /** It hangs: connections stay open, nothing is answered. */
+  /** Makes it hang: connections stay open, but nothing is answered. */
   pause(): void {
     this.#process?.kill('SIGSTOP');
   }
@@ -65,8 +65,8 @@ export class TestRedis {
 }
 
 /**
- * A started redis-server that ends with the test; null, and the test skipped with the reason, where there is none, which
- * with REQUIRE_ALL=1 is an error. `more`: command line arguments.
+ * Starts a redis-server that ends with the test. When there is none, resolves with null and skips the test
+ * with the reason. With REQUIRE_ALL=1 that is an error. `more`: further command line arguments.
  */
 export async function testRedis(t: TestContext, more: readonly string[] = []): Promise<TestRedis | null> {
   const { error } = spawnSync('redis-server', ['--version']);

@@ -9,21 +9,26 @@ import { freePorts } from './free-port.ts';
 
 export interface ReplicaSetOptions {
   readonly members?: number;
-  /** The last so many of them confirm what is written, but no client sees them. */
+  /** The number of last members that confirm writes but are hidden from clients. */
   readonly hidden?: number;
   readonly cacheGB?: number;
-  /** More command line arguments for every member. */
+  /** Further command line arguments for every member. */
   readonly arguments?: readonly string[];
-  /** How long a lost primary is waited for before another one is elected; MongoDB's default is 10 s. */
+  /**
+   * How long members wait for a lost primary before they elect another one, in milliseconds. MongoDB's
+   * default is 10 s.
+   */
   readonly electionMs?: number;
-  /** False: a single mongod that is no replica set. */
+  /** false starts a single mongod without a replica set. */
   readonly replicated?: boolean;
 }
 
-/** How long a mongod may take to answer after its start, on a machine that does other things too. */
+/**
+ * How long a mongod may take to answer after its start, on a machine that does other work too. Milliseconds.
+ */
 const START_MS = 60_000;
 
-/** One mongod: a real process on a port of the loopback, with a directory of its own. */
+/** One mongod: a real process on a loopback port, with a directory of its own. */
 export class Member {
   readonly port: number;
   readonly #program: string;
@@ -42,19 +47,19 @@ export class Member {
     return `127.0.0.1:${this.port}`;
   }
 
-  /** Starts it (again) and resolves when it answers. */
+  /** Starts it, or restarts it. Resolves when it answers. */
   async start(): Promise<void> {
     const child = spawn(this.#program, this.#arguments, { stdio: 'ignore' });
-    child.unref(); // a process that forgot to stop it still ends, and then takes it along
+    child.unref(); // a process that forgets to stop it can still end, and kills it then
     this.#process = child;
     const ended = once(child, 'exit').then(async () => {
       throw new Error(`mongod ended: ${(await readFile(this.#log, 'utf8')).slice(-2_000)}`);
     });
     await Promise.race([ended, this.admin(() => Promise.resolve())]);
-    ended.catch(() => undefined); // from here on its end is what a test wants
+    ended.catch(() => undefined); // from here on, tests end it deliberately
   }
 
-  /** SIGKILL; resolves when it is gone. */
+  /** Sends SIGKILL. Resolves when the process has ended. */
   async kill(): Promise<void> {
     const child = this.#process;
     if (child?.exitCode !== null || child.signalCode !== null) return;
@@ -64,16 +69,17 @@ export class Member {
     await gone;
   }
 
-  /** SIGKILL without waiting, for the end of the process. */
+  /** Sends SIGKILL without waiting. It is for the exit of this process. */
   killNow(): void {
     this.#process?.kill('SIGKILL');
   }
 
-  /** It hangs: connections stay open, nothing is answered. */
+  /** Makes it hang: connections stay open, but nothing is answered. */
   pause(): void {
     const { pid } = this.#process ?? {};
     if (pid === undefined || !this.#process?.kill('SIGSTOP')) return;
-    // On a busy machine it stops milliseconds later, and answers until then. Elsewhere than on Linux there is no /proc.
+    // On a busy machine the process stops milliseconds later and answers until then. /proc exists only on
+    // Linux.
     const stat = `/proc/${pid}/stat`;
     while (existsSync(stat) && !readFileSync(stat, 'utf8').includes(') T '));
   }
@@ -82,7 +88,7 @@ export class Member {
     this.#process?.kill('SIGCONT');
   }
 
-  /** Runs work with a client connected to this member alone. */
+  /** Calls `work` with a client that is connected to this member alone. */
   async admin<T>(work: (client: MongoClient) => Promise<T>): Promise<T> {
     const uri = `mongodb://${this.host}/?directConnection=true`;
     const client = await new MongoClient(uri, { serverSelectionTimeoutMS: START_MS }).connect();
@@ -164,7 +170,7 @@ export class ReplicaSet {
     await this.#onPrimary((client) => client.db('admin').command({ ping: 1 }));
   }
 
-  /** The driver waits for a primary by itself. */
+  /** Calls `work` with a client. The driver waits for a primary by itself. */
   async #onPrimary<T>(work: (client: MongoClient) => Promise<T>): Promise<T> {
     const client = await new MongoClient(this.uri, { serverSelectionTimeoutMS: START_MS }).connect();
     try {

@@ -25,7 +25,10 @@ const OWN = ['--long', '--all', '--summary'];
 const SLOW =
   /^(SLOWLIST)\.test\.ts$/;
 
-/** A test that hangs fails, and so does a file that something it left open keeps alive (limit.mjs), instead of never ending. */
+/**
+ * Time limits in milliseconds. A test that hangs fails, and so does a file that an open handle keeps alive
+ * (see limit.mjs).
+ */
 const LIMIT_MS = 5 * 60_000;
 const LONG_LIMIT_MS = 60 * 60_000;
 
@@ -77,7 +80,8 @@ const child = spawn(
     },
   },
 );
-// The runner gets a terminal's signals itself; one sent to this process alone is passed on, and what was started ends.
+// A terminal sends its signals to the runner as well. A signal sent to this process alone is passed on, and
+// the mongod is then stopped.
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => child.kill(signal));
 const [code] = (await once(child, 'exit')) as [number | null];
 await mongod?.stop();

@@ -15,14 +15,14 @@ export type StoreName = 'lmdb' | 'mongodb';
 export type EngineName = 'uws' | 'node';
 
 export interface TestServer extends Server {
-  /** GET of a path, body decoded by fetch. */
+  /** Sends a GET request. fetch decodes the body. */
   get(path: string, headers?: Record<string, string>): Promise<Response>;
   insert(documents: readonly Document[]): Promise<void>;
-  /** What was answered so far, compared with /openapi.json. */
+  /** Compares all answers with /openapi.json. */
   readonly check: AnswerCheck;
 }
 
-/** Fresh settings for one test: a free port, an empty store, silent. `environment` overrides. */
+/** New settings for one test: a free port, an empty store, no log. `environment` overrides them. */
 export async function testEnvironment(
   t: TestContext,
   environment: Record<string, string> = {},
@@ -40,7 +40,10 @@ export async function testEnvironment(
   };
 }
 
-/** The whole server on an empty store of this kind; null (and the test skipped) where there is no mongod. */
+/**
+ * A complete server on an empty store of this kind. Resolves with null and skips the test when there is no
+ * mongod.
+ */
 export async function testServer(
   t: TestContext,
   store: StoreName,
@@ -52,7 +55,7 @@ export async function testServer(
   return serverOn(t, { HTTP_ENGINE: engine, MONGODB_URI: uri, ...environment });
 }
 
-/** The whole server with these settings beside the fresh ones of a test. */
+/** A complete server with these settings added to the new settings of a test. */
 export async function serverOn(
   t: TestContext,
   environment: Record<string, string>,

@@ -2,7 +2,10 @@ import { connect } from 'node:net';
 import { createBrotliDecompress, createGunzip } from 'node:zlib';
 import type { Sink } from '../../src/stream/sink.ts';
 
-/** A prime, so that no piece of the content is where a lost or doubled buffer of a round size would put it. */
+/**
+ * The length of the pattern, a prime. A lost or duplicated buffer of a round size therefore always shifts the
+ * content.
+ */
 const PATTERN_BYTES = 1_048_573;
 
 /** Content of any length that hardly compresses: byte `i` is `PATTERN[i % PATTERN_BYTES]`. */
@@ -18,14 +21,14 @@ function pseudoRandomText(length: number): Buffer {
   return bytes;
 }
 
-/** The content's first `length` bytes. */
+/** The first `length` bytes of the content. */
 export function content(length: number): Buffer {
   const bytes = Buffer.alloc(length);
   for (let at = 0; at < length; at += PATTERN_BYTES) PATTERN.copy(bytes, at);
   return bytes;
 }
 
-/** Writes the content in chunks of all sizes out of one buffer that is scribbled over after each write. */
+/** Writes the content in chunks of many sizes from one buffer, which is overwritten after each write. */
 export async function writeContent(sink: Sink, length: number): Promise<void> {
   const memory = Buffer.alloc(3 * sink.chunkBytes);
   for (let at = 0, i = 0; at < length; i++) {
@@ -40,15 +43,18 @@ export async function writeContent(sink: Sink, length: number): Promise<void> {
 }
 
 export interface Reading {
-  /** Bytes of content that came and were right. */
+  /** The number of correct bytes of content. */
   readonly right: number;
-  /** Where the first wrong byte was, or null. */
+  /** The position of the first wrong byte, or null. */
   readonly wrongAt: number | null;
-  /** Whether the answer ended as HTTP says it must (and the decoder agrees). */
+  /** Whether the answer ended as HTTP requires, and the decoder agrees. */
   readonly whole: boolean;
 }
 
-/** Stalls between reads: from `stallMs` a random part, after every `everyBytes` read on average. Nothing is read before `from`. */
+/**
+ * When the reader stalls: on average after every `everyBytes` bytes, for a random part of `stallMs`. It reads
+ * nothing before `from` resolves.
+ */
 export interface Pace {
   readonly from?: Promise<unknown>;
   readonly everyBytes: number;
@@ -66,8 +72,9 @@ export interface Asked {
 const DECODERS = { identity: () => null, gzip: createGunzip, br: createBrotliDecompress };
 
 /**
- * GETs a path over a raw socket, slowly, and compares each byte, as it comes, with that of a pattern which is repeated to the end.
- * Decodes the framing by itself: an HTTP library could smooth over what it must find.
+ * Sends a GET request over a raw socket, reads the answer slowly, and compares each received byte with a
+ * pattern that is repeated to the end. It decodes the framing itself, because an HTTP library could hide the
+ * faults it must find.
  */
 export function readSlowly({ port, path, coding }: Asked, pace: Pace, pattern = PATTERN): Promise<Reading> {
   return new Promise((resolve) => {
@@ -111,12 +118,12 @@ export function readSlowly({ port, path, coding }: Asked, pace: Pace, pattern = 
         setTimeout(() => socket.resume(), Math.random() * pace.stallMs);
       }
     });
-    socket.on('error', () => undefined); // 'close' follows and tells
+    socket.on('error', () => undefined); // 'close' follows
     socket.on('close', finish);
   });
 }
 
-/** Decodes one HTTP/1.1 answer, chunked or of a given length, and is strict about it. */
+/** A strict decoder of one HTTP/1.1 answer, chunked or with a given length. */
 class FramingDecoder {
   ended = false;
   private state: 'head' | 'size' | 'data' | 'crlf' | 'last' | 'length' = 'head';

@@ -1,22 +1,28 @@
 /**
- * slow-readers-child.ts URL READERS RUNS: in each run so many readers at once, in all formats and codings, that take
- * nothing until a line comes on standard input, then stall at random; each is compared with what a fast reader got. Says on standard
- * output, a line each time: first how long the bodies are, then what each run came to. In a process of its own, so that neither
- * readers nor server wait for the other's work.
+ * slow-readers-child.ts URL READERS RUNS: starts READERS readers at the same time in each run, in all formats
+ * and codings. They take nothing until a line comes on standard input, and then stall at random. Each is
+ * compared with the result of a fast reader. Writes lines to standard output: first the lengths of the
+ * bodies, then the result of each run. It is a process of its own, so that readers and server do not wait for
+ * each other's work.
  */
 import assert from 'node:assert/strict';
 import { createInterface } from 'node:readline';
 import { readSlowly, type Coding, type Reading } from './slow-reader.ts';
 
 const FORMATS = ['ndjson', 'json', 'csv'] as const;
-/** Of ten readers: what is hard is the way of bytes to a socket, what costs time is compression. */
+/**
+ * The shares of ten readers. The difficult part is the path of bytes to a socket, and compression costs time.
+ */
 const SHARES: Readonly<Record<Coding, number>> = { identity: 8, gzip: 1, br: 1 };
 const WAYS = (Object.keys(SHARES) as Coding[]).flatMap((coding) =>
   FORMATS.flatMap((format) => Array.from({ length: SHARES[coding] }, () => ({ format, coding }))),
 );
 const PACE = { everyBytes: 1_000_000, stallMs: 600 };
 
-/** What a run came to: how many readers were not given every byte and a clean end, the first of them, and its time. */
+/**
+ * The result of a run: the number of readers that did not receive every byte and a clean end, the first of
+ * them, and the time.
+ */
 export interface Run {
   readonly readers: number;
   readonly wrong: number;

@@ -2,12 +2,12 @@ import type { Framing, Transcoder } from '../../src/rows/rows.ts';
 import type { Batch } from '../../src/store/batch.ts';
 import type { Slots } from '../../src/store/slots.ts';
 
-/** Documents in the form of a batch: a BSON array's body. */
+/** Documents in the form of a batch: the body of a BSON array. */
 export function arrayBody(rows: readonly Uint8Array[]): Buffer {
   return Buffer.concat(rows.flatMap((bytes, i) => [Buffer.from(`\x03${i}\0`), bytes]));
 }
 
-/** A batch with this body, in a slot of its own; `start` bytes stand before it. */
+/** A batch with this body, in a slot of its own. `start` bytes come before the body. */
 export function batchOf(slots: Slots, body: Uint8Array, start = 0): Batch {
   const slot = slots.take(start + body.length);
   slot.bytes().fill(0xee).set(body, start);
@@ -15,7 +15,7 @@ export function batchOf(slots: Slots, body: Uint8Array, start = 0): Batch {
   return { slot, start, length: body.length, rows: 1, last: null, more: false, release };
 }
 
-/** What an encoder makes of a batch, each chunk copied; throws as it does. */
+/** The chunks that an encoder makes of a batch, each copied. Throws as the encoder does. */
 export function chunksOf(
   transcoder: Transcoder,
   batch: Batch,
@@ -32,12 +32,12 @@ export function chunksOf(
 
 const strict = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
-/** The text of these chunks; throws when they are not UTF-8, which a lenient decoder would hide. */
+/** The text of these chunks. Throws when they are not UTF-8, which a lenient decoder would hide. */
 export function decode(chunks: readonly Uint8Array[]): string {
   return strict.decode(Buffer.concat(chunks));
 }
 
-/** The text of these rows, each ended by LF. */
+/** The encoded text of these rows, each ended by LF. */
 export function transcode(
   transcoder: Transcoder,
   slots: Slots,

@@ -2,24 +2,28 @@ import { EventEmitter, once } from 'node:events';
 import { keyOf } from '../../src/store/bookmark.ts';
 import type { From, Plan, Store } from '../../src/store/store.ts';
 
-/** Rows of a batch, whatever was asked for: a walk of a few hundred rows then has many places to be upset at. */
+/**
+ * The number of rows in a batch, whatever was requested. A walk of a few hundred rows then has many points at
+ * which it can be upset.
+ */
 export const BATCH_ROWS = 25;
 
 /**
- * Stands between a store and a server: batches are small, and every walk over the items stops before the read that would go
- * on behind a row, until it is released. Ids are whole numbers from 0 on, and so are prices, in the same order.
+ * A barrier between a store and a server. Batches are small, and every walk over the items stops before a
+ * read that would continue behind a row, until it is released. Ids are integers from 0 on, and so are prices,
+ * in the same order.
  */
 export class Barrier {
   #holds: ((after: number, plan: Plan) => boolean) | null = null;
   #waiting: (() => void)[] = [];
   readonly #arrived = new EventEmitter();
 
-  /** From now on reads for which this is true wait. */
+  /** Makes all further reads wait for which `holds` returns true. */
   hold(holds: (after: number, plan: Plan) => boolean): void {
     this.#holds = holds;
   }
 
-  /** Resolves when so many reads wait. */
+  /** Resolves when `count` reads wait. */
   async held(count: number): Promise<void> {
     while (this.#waiting.length < count) await once(this.#arrived, 'arrived');
   }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import type { User } from '../../src/users/user.ts';
 import { PATH, type Users } from './users.ts';
 
-/** What a writer knows of its user: the last version acknowledged, and the last one sent. */
+/** The state that a writer knows of its user: the last version acknowledged, and the last one sent. */
 export interface Known {
   acknowledged: number;
   sent: number;
@@ -11,14 +11,16 @@ export interface Known {
 export const newWriters = (count: number): Known[] =>
   Array.from({ length: count }, () => ({ acknowledged: 0, sent: 0 }));
 
-/** What a writer puts as one version of its user. */
+/** The body of one version of a writer's user. */
 export const bodyOf = (writer: number, version: number) => ({
   name: `version ${version}`,
   email: `w${writer}@example.org`,
   metadata: { version: String(version) },
 });
 
-/** Each user is a version that was sent, whole, and none older than the last acknowledged. */
+/**
+ * Checks that each user is a complete version that was sent, and not older than the last acknowledged one.
+ */
 export async function checkAll(users: Users, known: readonly Known[]): Promise<void> {
   const stored = new Map<string, User>();
   for (let next: string | null = ''; next !== null;) {

@@ -4,12 +4,12 @@ export interface Answer {
   readonly status: number;
   readonly headers: Headers;
   readonly text: string;
-  /** The body as JSON; undefined when there is none. */
+  /** The body parsed as JSON. undefined when there is none. */
   readonly json: unknown;
 }
 
 export interface Sending {
-  /** Sent as JSON, or as it is when it is a text. */
+  /** The body. A string is sent as it is, any other value as JSON. */
   readonly body?: unknown;
   readonly headers?: Readonly<Record<string, string>>;
 }
@@ -17,14 +17,14 @@ export interface Sending {
 /** A client of the users of a server. */
 export interface Users {
   send(method: string, path: string, sending?: Sending): Promise<Answer>;
-  /** PUT that must succeed. */
+  /** Sends a PUT that must succeed. */
   put(id: string, body: unknown): Promise<User & { readonly etag: string }>;
   get(id: string): Promise<Answer>;
 }
 
 export const PATH = '/api/users';
 
-/** What a client of the server at this URL does with users. */
+/** A client of the users of the server at this URL. */
 export function usersAt(url: string): Users {
   const send: Users['send'] = async (method, path, { body, headers = {} } = {}) => {
     const response = await fetch(url + path, {

@@ -1,17 +1,20 @@
 import type { Serve } from '../../src/engine/edge.ts';
 import type { Sink } from '../../src/stream/sink.ts';
 
-/** Longer than a stream keeps its batch for a reader that takes nothing (1 s). */
+/** Longer than a stream keeps its batch for a reader that takes nothing (1 s). Milliseconds. */
 const QUIET_MS = 1_300;
 
 const nobody = () => undefined;
 
-/** Streams that wait for their readers: `tap` stands between the engine and the application, and sees each write. */
+/**
+ * Observes streams that wait for their readers. `tap` stands between the engine and the application and sees
+ * each write.
+ */
 export class Waiting {
-  /** Streams whose socket takes no more now. */
+  /** The number of streams whose socket takes no more at present. */
   streams = 0;
   #ended = 0;
-  /** Looks whether nothing moves. */
+  /** Checks whether nothing moves. */
   #changed: () => void = nobody;
 
   readonly tap = (serve: Serve): Serve => {
@@ -23,7 +26,7 @@ export class Waiting {
     };
   };
 
-  /** Resolves once so many streams, counted from here on, wait or have ended, and nothing moves. */
+  /** Resolves when `streams` streams, counted from now on, wait or have ended, and nothing moves. */
   async until(streams: number): Promise<void> {
     this.#ended = 0;
     await new Promise<void>((resolve) => {

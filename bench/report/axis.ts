@@ -1,4 +1,4 @@
-/** An axis: where a value lies on it, from 0 to 1, and which values are named. */
+/** An axis: the position of a value, from 0 to 1, and the labelled values. */
 export interface Axis {
   readonly place: (value: number) => number;
   readonly ticks: readonly number[];
@@ -6,7 +6,7 @@ export interface Axis {
 
 const WANTED_TICKS = 5;
 
-/** From 0 to a round number at or above the largest value. */
+/** An axis from 0 to a round number at or above the largest value. */
 export function linearAxis(values: readonly number[]): Axis {
   const largest = Math.max(...values, Number.MIN_VALUE);
   const step = roundStep(largest / WANTED_TICKS);
@@ -15,7 +15,7 @@ export function linearAxis(values: readonly number[]): Axis {
   return { place: (value) => value / top, ticks };
 }
 
-/** Between the powers of ten around the values, which are positive; a zero lies at the beginning. */
+/** An axis between the powers of ten around the positive values. A zero is placed at the beginning. */
 export function logAxis(values: readonly number[]): Axis {
   const positive = values.filter((value) => value > 0);
   if (positive.length === 0) return linearAxis(values);
@@ -25,13 +25,13 @@ export function logAxis(values: readonly number[]): Axis {
   return { place: (value) => (value <= 0 ? 0 : (Math.log10(value) - low) / (high - low)), ticks };
 }
 
-/** 1, 2 or 5 times a power of ten, at least so much. */
+/** The smallest value of at least `least` that is 1, 2 or 5 times a power of ten. */
 function roundStep(least: number): number {
   const power = 10 ** Math.floor(Math.log10(least));
   return ([1, 2, 5].find((factor) => factor * power >= least) ?? 10) * power;
 }
 
-/** A tick as text: 1,500 is 1.5k. */
+/** The label of a tick: 1.5k for 1,500. */
 export function tickText(value: number): string {
   const units: readonly (readonly [number, string])[] = [
     [1e6, 'M'],

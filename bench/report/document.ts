@@ -5,16 +5,18 @@ import { headlineTable } from './targets.ts';
 
 const BEGIN = '<!-- bench: written by npm run bench -- --publish -->\n';
 const END = '<!-- end of bench -->';
-/** Where plots are, seen from docs/benchmarks.md. */
+/** The folder of the plots, relative to docs/benchmarks.md. */
 const FOLDER = '../bench/results';
 const NONE = 'No table stands here yet: figures are published once they come from a quiet machine.\n';
 
-/** docs/benchmarks.md with all figures of these results between its marks; null: none were published yet. */
+/**
+ * docs/benchmarks.md with all figures of these results between its marks. null when none were published yet.
+ */
 export function withFigures(document: string, results: Results | null): string {
   return between(document, results ? figures(results) : NONE);
 }
 
-/** README.md with the few figures that it shows between its marks; null: none were published yet. */
+/** README.md with its few figures between its marks. null when none were published yet. */
 export function withHeadlines(readme: string, results: Results | null): string {
   return between(readme, results ? headlines(results) : NONE);
 }

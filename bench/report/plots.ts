@@ -2,7 +2,7 @@ import { medianOf, perSecond, type Results, type Round, type ScenarioResult } fr
 import { barPlot, linePlot, type Line } from './svg.ts';
 
 export interface Plot {
-  /** File name without folder. */
+  /** The file name without a folder. */
   readonly file: string;
   readonly title: string;
   readonly svg: string;
@@ -10,7 +10,7 @@ export interface Plot {
 
 type Measure = (round: Round) => number | undefined;
 
-/** The plots a run has the scenarios for. */
+/** The plots for which a run has the scenarios. */
 export function plots(results: Results): Plot[] {
   const of = (group: string, store = 'mongodb') =>
     results.scenarios.filter((scenario) => scenario.group === group && scenario.store === store);
@@ -110,12 +110,12 @@ function plotted(
   return scenarios.length === 0 ? null : { file, title, svg: draw(title, scenarios) };
 }
 
-/** Uncompressed beside the encodings. */
+/** The uncompressed stream and the encodings. */
 function encodings(streams: readonly ScenarioResult[]): ScenarioResult[] {
   return streams.filter(({ name }) => ['stream-id', 'stream-gzip', 'stream-br'].includes(name));
 }
 
-/** A line for each candidate, over the scenarios' x. */
+/** One line for each candidate, over the scenarios' x. */
 function linesOf(scenarios: readonly ScenarioResult[], measure: Measure): Line[] {
   const candidates = [
     ...new Set(scenarios.flatMap(({ series }) => series.map(({ candidate }) => candidate))),
@@ -131,7 +131,7 @@ function linesOf(scenarios: readonly ScenarioResult[], measure: Measure): Line[]
   }));
 }
 
-/** The last round's: the first one has a young process. */
+/** The memory in the last round, since the process was still new in the first one. */
 function memoryLines({ series }: ScenarioResult): Line[] {
   return series.map(({ candidate, rounds }) => ({
     name: candidate,

@@ -11,8 +11,9 @@ const README = join(ROOT, 'README.md');
 const BENCHMARKS = join(ROOT, 'docs/benchmarks.md');
 
 /**
- * Keeps a run's results, and writes from them the plots, the tables of docs/benchmarks.md and the few figures of README.md.
- * What the last published run measured of the same commit on the same machine, and this one did not, stays beside it.
+ * Stores the results of a run. Writes the plots, the tables of docs/benchmarks.md and the few figures of
+ * README.md from them. Results of the last published run are kept beside them when they are of the same
+ * commit and machine, and this run did not measure them again.
  */
 export function publish(run: Results): void {
   const results = together(published(), run);
@@ -23,12 +24,12 @@ export function publish(run: Results): void {
   writeFileSync(README, withHeadlines(readFileSync(README, 'utf8'), results));
 }
 
-/** The results that were published last; null before there are any. */
+/** The results published last. null when none were published yet. */
 export function published(): Results | null {
   return existsSync(FILE) ? readResults(FILE) : null;
 }
 
-/** Two runs of one commit as one; the later one alone when they are of two. */
+/** Combines two runs of one commit. Returns only the later one when the commits or machines differ. */
 export function together(earlier: Results | null, later: Results): Results {
   if (earlier?.commit !== later.commit || earlier.machine !== later.machine) return later;
   const key = ({ name, store, rows }: ScenarioResult) => `${name} ${store} ${rows}`;

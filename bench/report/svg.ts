@@ -25,13 +25,13 @@ export interface BarPlot {
 const [WIDTH, HEIGHT] = [800, 380];
 const FRAME = { left: 70, right: 220, top: 44, bottom: 52 };
 const INNER = { width: WIDTH - FRAME.left - FRAME.right, height: HEIGHT - FRAME.top - FRAME.bottom };
-/** Okabe and Ito's colours, which colour-blind readers can tell apart. */
+/** The colours of Okabe and Ito, which colour-blind readers can distinguish. */
 const COLOURS = ['#0072b2', '#d55e00', '#009e73', '#cc79a7', '#e69f00', '#56b4e9', '#000000', '#999999'];
 const GRID = '#dddddd';
-/** The largest number of points of a line that each get a mark. */
+/** A line with at most this many points has a mark at each of them. */
 const MARKED_POINTS = 20;
 
-/** Lines over two axes, as an SVG document that needs nothing else. */
+/** A line plot over two axes, as a self-contained SVG document. */
 export function linePlot({ title, x, y, scale, lines }: LinePlot): string {
   const points = lines.flatMap((line) => line.points);
   const across = axisOf(
@@ -54,7 +54,7 @@ export function linePlot({ title, x, y, scale, lines }: LinePlot): string {
   return document(title, x, y, [grid(up), ...xTicks, ...marks, legend(lines.map(({ name }) => name))]);
 }
 
-/** Groups of bars over one axis from 0. */
+/** A plot of grouped bars over one axis from 0. */
 export function barPlot({ title, y, groups }: BarPlot): string {
   const names = [...new Set(groups.flatMap(({ bars }) => bars.map(({ name }) => name)))];
   const up = linearAxis(groups.flatMap(({ bars }) => bars.map(({ value }) => value)));
@@ -118,7 +118,7 @@ function document(title: string, x: string, y: string, parts: readonly string[])
   const middle = FRAME.top + INNER.height / 2;
   return `${[
     `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${HEIGHT}" font-family="sans-serif" font-size="12">`,
-    `<rect width="${WIDTH}" height="${HEIGHT}" fill="#ffffff"/>`, // readable on a dark page, too
+    `<rect width="${WIDTH}" height="${HEIGHT}" fill="#ffffff"/>`, // readable on a dark page too
     text(FRAME.left, 24, title, 'start', ' font-size="15" font-weight="bold"'),
     text(FRAME.left + INNER.width / 2, HEIGHT - 12, x, 'middle'),
     text(18, middle, y, 'middle', ` transform="rotate(-90 18 ${number(middle)})"`),

@@ -10,7 +10,10 @@ import {
 } from '../results.ts';
 import { targetTable } from './targets.ts';
 
-/** A server that keeps less than this of a core busy waits for something else, and that is what was measured then. */
+/**
+ * The minimum use of a core, as a fraction. A server below it waits for something else, which is then what
+ * was measured.
+ */
 const FULL_CORE = 0.9;
 
 type Column = readonly [heading: string, cell: (series: Series, scenario: ScenarioResult) => string];

@@ -2,7 +2,7 @@ import { medianOf, perSecond, type Results, type Round, type Series } from '../r
 
 interface Target {
   readonly figure: string;
-  /** What the README calls it, which shows few of them; absent: the README does not. */
+  /** The name in the README. Without it, the README does not show the target. */
   readonly headline?: string;
   readonly wanted: string;
   readonly measured: (results: Results) => number;
@@ -32,7 +32,10 @@ const rowsPerSecond = (bound: number) => ({
   shown: (value: number) => `${(value / 1e6).toFixed(2)}M rows/s`,
 });
 
-/** What this server is to reach. The ratio to the limit says how much is left; those to peers are reported. */
+/**
+ * The targets of this server. The ratio to the limit shows what remains to be gained. Ratios to peers are
+ * only reported.
+ */
 const TARGETS: readonly Target[] = [
   {
     figure: 'stream in id order, against the bare chain',
@@ -121,12 +124,12 @@ const TARGETS: readonly Target[] = [
   },
 ];
 
-/** Targets whose scenario was not in the run are left out. */
+/** The table of targets. Those whose scenario was not in the run are left out. */
 export function targetTable(results: Results): string {
   return tableOf(results, TARGETS);
 }
 
-/** The few figures that the README shows, under the names it gives them. */
+/** The table of the few figures that the README shows, under its own names. */
 export function headlineTable(results: Results): string {
   const shown = TARGETS.flatMap((target) =>
     target.headline === undefined ? [] : [{ ...target, figure: target.headline }],
@@ -170,7 +173,7 @@ function deepAgainstFirst(results: Results): number {
   return p99(results, 'cursor-900000') / p99(results, 'cursor-0');
 }
 
-/** The largest number of readers in the run. */
+/** The scenario with the largest number of readers in the run. */
 function mostStalled({ scenarios }: Results): string {
   const names = scenarios
     .filter(({ kind, store }) => kind === 'stalled' && store === 'mongodb')

@@ -1,7 +1,7 @@
 import type { Results } from '../results.ts';
 import { tables } from './tables.ts';
 
-/** The report as it is printed at the end of a run. */
+/** The report printed at the end of a run. */
 export function reportText(results: Results): string {
   const { machine, commit, command, minutes } = results;
   return `\n${machine}; commit ${commit}; ${command}; ${minutes} min\n\n${tables(results)}\n`;

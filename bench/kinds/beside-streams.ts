@@ -6,7 +6,7 @@ import { startUsage } from '../usage.ts';
 import { withFresh } from './fresh.ts';
 import { pidsOf, urlOf, type Job, type Kind } from './kind.ts';
 
-/** Pages asked for while others read streams as fast as they come. Counts pages. */
+/** Requests for pages while other clients read streams as fast as they come. Counts pages. */
 export interface BesideStreamsScenario {
   readonly kind: 'beside-streams';
   readonly stream: string;

@@ -4,13 +4,13 @@ import { memoryOf, startUsage } from '../usage.ts';
 import { withFresh } from './fresh.ts';
 import { pidsOf, urlOf, type Kind } from './kind.ts';
 
-/** Exports at once. Counts rows of all files. */
+/** Concurrent exports. Counts the rows of all files. */
 export interface ExportsScenario {
   readonly kind: 'exports';
-  /** What is ordered. */
+  /** The body of the order. */
   readonly body: Readonly<Record<string, string>>;
   readonly atOnce: number;
-  /** What others ask for meanwhile; without it nobody asks. */
+  /** The requests of other clients during the exports. Without it there are none. */
   readonly beside?: { readonly page: string; readonly connections: number };
 }
 
@@ -65,7 +65,7 @@ export const exports: Kind<ExportsScenario> = {
   },
 };
 
-/** An export from its order to its file, and then removed. */
+/** Orders an export, waits for its file, and removes it. */
 async function made(url: string, body: object, look: () => void = () => undefined): Promise<Export> {
   const headers = { 'content-type': 'application/json' };
   const ordered = await fetch(`${url}/exports`, { method: 'POST', headers, body: JSON.stringify(body) });

@@ -2,28 +2,28 @@ import type { Measured, Program } from '../process.ts';
 import type { Round, StoreName } from '../results.ts';
 import type { Pids } from '../usage.ts';
 
-/** A candidate at work. */
+/** A running candidate. */
 export interface Subject {
   readonly name: string;
   readonly program: Program;
   readonly process: Measured;
 }
 
-/** What rounds of this run may take. */
+/** The effort of a round in this run. */
 export interface Effort {
-  /** Of a scenario that has no end by itself. */
+  /** The duration of a scenario that has no end of its own, in seconds. */
   readonly seconds: number;
-  /** Readers, starts and so on, as a share of what the scenario says. */
+  /** The share of readers, starts and so on, relative to the scenario's numbers. */
   readonly share: number;
 }
 
-/** The data a scenario runs on. */
+/** The data on which a scenario runs. */
 export interface Ground {
   readonly store: StoreName;
-  /** Items in it. */
+  /** The number of items in the store. */
   readonly rows: number;
   readonly mongodPid: number | null;
-  /** Cursors that mongod has open; 0 with the embedded store. */
+  /** The number of cursors open in mongod. 0 with the embedded store. */
   openCursors(): Promise<number>;
 }
 
@@ -34,19 +34,22 @@ export interface Job<Scenario> {
   readonly effort: Effort;
 }
 
-/** What a candidate answered: candidates of a scenario are compared by `text`. */
+/** The answer of a candidate. The candidates of a scenario are compared by `text`. */
 export interface Proof {
   readonly text: string;
-  /** Of one answer: what a timed round must find again. */
+  /** The rows and bytes of one answer. Every timed round must find the same. */
   readonly rows: number;
   readonly bytes: number;
 }
 
-/** One way to measure. Scenarios of the kind differ in their data only. */
+/** One way to measure. The scenarios of a kind differ only in their data. */
 export interface Kind<Scenario> {
-  /** What a subject answers; null for a limit that gives no answer. Warms the subject up, too. */
+  /**
+   * Resolves with a subject's answer, or with null for a limit that gives no answer. Also warms the subject
+   * up.
+   */
   check(job: Job<Scenario>): Promise<Proof | null>;
-  /** One round. Rejects when the answers are not those of the proof. */
+  /** Measures one round. Rejects when the answers differ from the proof. */
   measure(job: Job<Scenario>, proof: Proof): Promise<Round>;
 }
 

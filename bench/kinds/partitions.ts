@@ -3,16 +3,16 @@ import type { Round } from '../results.ts';
 import { startUsage } from '../usage.ts';
 import { pidsOf, urlOf, type Job, type Kind } from './kind.ts';
 
-/** The whole set in parts that are read at once. Counts rows. */
+/** The whole set in parts that are read concurrently. Counts rows. */
 export interface PartitionsScenario {
   readonly kind: 'partitions';
-  /** Of GET /items/partitions. */
+  /** The path of GET /items/partitions. */
   readonly path: string;
   readonly parts: number;
 }
 
 export const partitions: Kind<PartitionsScenario> = {
-  /** The parts differ by what the sample finds, their sum does not. */
+  /** The parts depend on a random sample, but their sum does not. */
   async check(job) {
     let [rows, bytes] = [0, 0];
     for (const url of await urlsOf(job)) {

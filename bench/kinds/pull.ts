@@ -9,18 +9,18 @@ import { verifyStream } from '../reader.ts';
 import { startUsage } from '../usage.ts';
 import { pidsOf, urlOf, type Job, type Kind, type Proof } from './kind.ts';
 
-/** `sluice pull` of a stream into a file, its own start and proofs included. Counts rows. */
+/** `sluice pull` of a stream into a file, including its start and its proofs. Counts rows. */
 export interface PullScenario {
   readonly kind: 'pull';
   readonly path: string;
-  /** Connections at once. */
+  /** The number of concurrent connections. */
   readonly parallel: number;
 }
 
 const CLI = join(import.meta.dirname, '../../dist/process/cli.js');
 
 export const pull: Kind<PullScenario> = {
-  /** The file a pull makes must have these bytes. */
+  /** Determines the bytes that the file of a pull must have. */
   async check(job) {
     const { rows, bytes, md5 } = await verifyStream(urlOf(job) + job.scenario.path, 'identity');
     return { text: md5, rows, bytes };

@@ -2,16 +2,16 @@ import { load, warmUp } from '../load.ts';
 import { startUsage } from '../usage.ts';
 import { pidsOf, urlOf, type Job, type Kind } from './kind.ts';
 
-/** One request, again and again, on so many connections. Counts requests. */
+/** One request, repeated on `connections` connections. Counts requests. */
 export interface RequestsScenario {
   readonly kind: 'requests';
-  /** Without cursor and offset. */
+  /** The path without cursor and offset. */
   readonly path: string;
   readonly connections: number;
-  /** Rows before the page, and how they are passed over. */
+  /** The number of rows before the page, and how they are skipped. */
   readonly depth?: number;
   readonly style?: 'cursor' | 'offset';
-  /** The status of every answer, where it is not 200. */
+  /** The status of every answer, when it is not 200. */
   readonly status?: number;
 }
 
@@ -20,7 +20,7 @@ interface Page {
   readonly page: { readonly nextCursor: string };
 }
 
-/** A refusal before the load, so that the limit is reached. */
+/** The maximum number of requests sent before the load, until the limit is reached and refuses one. */
 const MOST_ADMITTED = 1000;
 
 export const requests: Kind<RequestsScenario> = {
@@ -47,7 +47,7 @@ export const requests: Kind<RequestsScenario> = {
     const { connections, status } = job.scenario;
     const url = urlOf(job) + (await pathOf(job));
     const endUsage = startUsage(pidsOf(job));
-    // Cursors differ in length from server to server: the rows are nearly all of an answer.
+    // Cursors differ in length between servers. The rows are nearly all of an answer.
     const leastBytes = bytes * 0.9;
     const done = await load({
       url,
@@ -60,7 +60,7 @@ export const requests: Kind<RequestsScenario> = {
   },
 };
 
-/** The path at this candidate: a cursor comes from the page before, as a client gets it. */
+/** The path for this candidate. The cursor comes from the previous page, as clients obtain it. */
 async function pathOf(job: Job<RequestsScenario>): Promise<string> {
   const { path, depth = 0, style = 'cursor' } = job.scenario;
   if (depth === 0) return path;

@@ -5,14 +5,14 @@ import { memoryOf, startUsage } from '../usage.ts';
 import { withFresh } from './fresh.ts';
 import { pidsOf, urlOf, type Job, type Kind } from './kind.ts';
 
-/** One reader of a given speed, and the server's memory meanwhile. Counts megabytes read. */
+/** One reader of a given speed, and the server's memory during its reading. Counts megabytes read. */
 export interface SlowReaderScenario {
   readonly kind: 'slow-reader';
   readonly path: string;
-  /** A page asked for before. */
+  /** A page requested before the measurement. */
   readonly first: string;
   readonly bytesPerSecond: number;
-  /** In periods of the run's effort. */
+  /** The duration, in periods of the run's effort. */
   readonly periods: number;
 }
 
@@ -31,7 +31,7 @@ export const slowReader: Kind<SlowReaderScenario> = {
 
 async function observe(job: Job<SlowReaderScenario>): Promise<Round> {
   const { scenario, subject, effort } = job;
-  await (await fetch(urlOf(job) + scenario.first)).arrayBuffer(); // what is loaded at the first request is no stream's
+  await (await fetch(urlOf(job) + scenario.first)).arrayBuffer(); // excludes what the first request loads
   const memory = () => memoryOf(subject.process.pid, 'RssAnon');
   const idle = memory();
   const samples: [number, number][] = [[0, idle]];
@@ -55,7 +55,10 @@ async function observe(job: Job<SlowReaderScenario>): Promise<Round> {
   }
 }
 
-/** Reads for so long, or to the end, and never more than is due by then. Resolves with the bytes read. */
+/**
+ * Reads for `seconds` seconds or to the end, and never more bytes than are due at the moment. Resolves with
+ * the bytes read.
+ */
 async function readSlowly(url: URL, bytesPerSecond: number, seconds: number): Promise<number> {
   const started = performance.now();
   return new Promise((resolve, reject) => {

@@ -6,7 +6,7 @@ import { cpuSeconds, memoryOf, startUsage } from '../usage.ts';
 import { withFresh } from './fresh.ts';
 import { pidsOf, urlOf, type Job, type Kind } from './kind.ts';
 
-/** Readers that begin a stream and take nothing more, while others ask for pages. Counts pages. */
+/** Readers that begin a stream and take nothing more, while other clients request pages. Counts pages. */
 export interface StalledScenario {
   readonly kind: 'stalled';
   readonly stream: string;
@@ -15,11 +15,14 @@ export interface StalledScenario {
   readonly connections: number;
 }
 
-/** Connections opened at once: a listening socket's queue is not endless. */
+/** The number of connections opened at the same time. The queue of a listening socket is limited. */
 const AT_ONCE = 50;
-/** A reader that is refused more often has no chance. */
+/** A reader that is refused more often than this gives up. */
 const MOST_REFUSALS = 20;
-/** A server is at rest when it has used less than so much of a core for so long; it is waited for no longer than that. */
+/**
+ * A server is at rest when it has used less than `share` of a core for `intervalMs`. The wait lasts at most
+ * `longestMs`.
+ */
 const REST = { share: 0.1, intervalMs: 500, longestMs: 60_000 };
 
 export const stalled: Kind<StalledScenario> = {
@@ -78,7 +81,10 @@ async function stallAll(url: URL, count: number): Promise<Socket[]> {
   return readers;
 }
 
-/** The kernel takes some megabytes for each reader first, which the server has to make. */
+/**
+ * Waits until the server is at rest. It first has to produce some megabytes for each reader, which the kernel
+ * takes.
+ */
 async function untilAtRest(pid: number): Promise<void> {
   const { share, intervalMs, longestMs } = REST;
   for (let waited = 0; waited < longestMs; waited += intervalMs) {
@@ -88,7 +94,10 @@ async function untilAtRest(pid: number): Promise<void> {
   }
 }
 
-/** A reader that has taken the first bytes and takes no more. One that is refused for now (503) comes again, as Retry-After says. */
+/**
+ * Opens a reader that takes the first bytes and no more. When it is refused for now (503), it tries again
+ * after the time in Retry-After.
+ */
 async function stall(url: URL): Promise<Socket> {
   for (let refused = 0; ; refused++) {
     const { socket, head } = await firstOf(url);
@@ -109,7 +118,7 @@ async function firstOf(url: URL): Promise<{ socket: Socket; head: string }> {
   );
   const [first] = (await once(socket, 'data')) as [Buffer];
   socket.pause();
-  socket.on('error', () => undefined); // a server may cut it while it lies there: that is its right
+  socket.on('error', () => undefined); // the server may cut a stalled reader
   return { socket, head: first.toString('latin1', 0, 1000) };
 }
 

@@ -4,7 +4,7 @@ import { startUsage } from '../usage.ts';
 import { withFresh } from './fresh.ts';
 import { pidsOf, urlOf, type Kind } from './kind.ts';
 
-/** A process of its own, from its start to its first answer. Counts starts. */
+/** A new process, from its start to its first answer. Counts starts. */
 export interface ColdStartScenario {
   readonly kind: 'cold-start';
   readonly path: string;
@@ -38,7 +38,7 @@ export const coldStart: Kind<ColdStartScenario> = {
   },
 };
 
-/** Streams that are begun and left after their first bytes. Counts streams begun. */
+/** Streams that are begun and cut after their first bytes. Counts streams begun. */
 export interface FirstRowScenario {
   readonly kind: 'first-row';
   readonly path: string;

@@ -4,18 +4,18 @@ import type { Round } from '../results.ts';
 import { startUsage } from '../usage.ts';
 import { pidsOf, urlOf, type Job, type Kind, type Proof } from './kind.ts';
 
-/** Whole streams, one or several at once. Counts rows. */
+/** Whole streams, one or several at the same time. Counts rows. */
 export interface StreamScenario {
   readonly kind: 'stream';
   readonly path: string;
   readonly encoding: Encoding;
-  /** Streams at once. */
+  /** The number of concurrent streams. */
   readonly streams: number;
-  /** The same for a limit that is no server. */
+  /** The equivalent request to a limit that is not a server. */
   readonly asked?: Asked;
 }
 
-/** Compressed bytes depend on when which bytes came together; by more than so much they never differ. */
+/** The largest relative difference in compressed bytes. They depend on how the bytes were grouped in time. */
 const COMPRESSED_TOLERANCE = 0.1;
 
 export const stream: Kind<StreamScenario> = {

@@ -3,7 +3,7 @@ import { load, warmUp } from '../load.ts';
 import { startUsage } from '../usage.ts';
 import { pidsOf, urlOf, type Kind } from './kind.ts';
 
-/** A user's life, again and again: POST, GET, PATCH, PUT, DELETE. Counts requests. */
+/** The life cycle of a user, repeated: POST, GET, PATCH, PUT, DELETE. Counts requests. */
 export interface UsersScenario {
   readonly kind: 'users';
   readonly connections: number;
@@ -57,7 +57,7 @@ export const users: Kind<UsersScenario> = {
   },
 };
 
-/** Each connection keeps the id of its own user, from the answer to its POST on. */
+/** Each connection keeps the id of its own user, taken from the answer to its POST. */
 function lives(): autocannon.Request[] {
   return LIFE.map(({ method, body }): autocannon.Request => {
     const request = { method, ...(body && { headers: HEADERS, body: JSON.stringify(body) }) };

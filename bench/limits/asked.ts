@@ -1,20 +1,20 @@
 import { createInterface } from 'node:readline';
 import type { Plan } from '../../src/store/store.ts';
 
-/** What a limit that is no server is asked for, as a line of JSON, and what it answers. */
+/** The request to a limit that is not a server, as a line of JSON. */
 export interface Asked {
   readonly sort: string;
   readonly category?: string;
 }
 
-/** `rows` is null for a limit that does not look at what it reads. */
+/** The answer of a limit. `rows` is null for a limit that does not look at what it reads. */
 export interface Drained {
   readonly rows: number | null;
   readonly bytes: number;
   readonly seconds: number;
 }
 
-/** Answers each line of stdin, one after the other, until it ends. */
+/** Answers each line of stdin, one after the other, until stdin ends. */
 export async function answerLines(
   drain: (plan: Plan) => Promise<Omit<Drained, 'seconds'>> | Omit<Drained, 'seconds'>,
 ): Promise<void> {

@@ -1,4 +1,4 @@
-/** The limit a stream is judged by: the bare keyset chain over the same store, its batches thrown away. */
+/** The limit for a stream: the bare keyset chain over the same store. Its batches are discarded. */
 import { pino } from 'pino';
 import { readConfig } from '../../src/config.ts';
 import { openStore } from '../../src/store/open.ts';

@@ -1,6 +1,7 @@
 /**
- * What mongod itself gives: one cursor read over one socket, replies counted and thrown away. No driver, and no parsing but
- * of a reply's length and of the cursor's id at its end. Servers that ask for a password are not served.
+ * The limit of mongod itself: one cursor read over one socket, with replies counted and discarded. It uses no
+ * driver and parses only the length of a reply, and the cursor's id at its end. It does not support servers
+ * that require a password.
  */
 import { connect } from 'node:net';
 import { BSON } from '../../src/store/bson.ts';
@@ -8,10 +9,10 @@ import type { Plan } from '../../src/store/store.ts';
 import { answerLines } from './asked.ts';
 
 const BATCH_ROWS = 4000;
-/** MongoDB wire protocol: 16 bytes of header, 4 of flags, 1 that says that one document follows. */
+/** The wire protocol of MongoDB: 16 bytes of header, 4 of flags, and 1 that announces one document. */
 const OP_MSG = 2013;
 const HEAD_BYTES = 21;
-/** Behind the rows stand the cursor's id, the namespace and the cluster's time: about 300 bytes. */
+/** The cursor's id, the namespace and the cluster's time follow the rows: about 300 bytes. */
 const TAIL_BYTES = 512;
 const ID_FIELD = Buffer.from('\x12id\0');
 const READ_BYTES = 1 << 20;
@@ -21,7 +22,7 @@ const $db = uri.pathname.slice(1);
 
 class Wire {
   bytes = 0;
-  /** Where the reply under way ends, counted as `bytes`; null before its length is known. */
+  /** The end of the current reply, counted as `bytes`. null before its length is known. */
   #end: number | null = null;
   #start = 0;
   readonly #tail = Buffer.alloc(TAIL_BYTES);
@@ -39,7 +40,10 @@ class Wire {
     },
   }).on('error', (error) => this.#replied?.reject(error));
 
-  /** Sends a command that gives a cursor; resolves, when its reply is in, with the id it is left open under, 0 at the end. */
+  /**
+   * Sends a command that opens or continues a cursor. Resolves after its reply with the id of the open
+   * cursor, 0 at the end.
+   */
   async run(command: Record<string, unknown>): Promise<bigint> {
     const body = BSON.serialize({ ...command, $db });
     const head = Buffer.alloc(HEAD_BYTES);
@@ -62,7 +66,8 @@ class Wire {
     this.bytes += chunk.length;
     if (chunk.length < TAIL_BYTES) this.#tail.copyWithin(0, chunk.length);
     this.#tail.set(chunk.subarray(-TAIL_BYTES), Math.max(0, TAIL_BYTES - chunk.length));
-    // The length comes first, in one piece: a reply is in a segment of its own, as only one command is under way.
+    // The length comes first and in one piece: only one command is pending, so a reply begins with a segment
+    // of its own.
     this.#end ??= this.#start + new DataView(chunk.buffer, chunk.byteOffset).getInt32(0, true);
     if (this.bytes < this.#end) return;
     this.#start = this.bytes;

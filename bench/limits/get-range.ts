@@ -1,4 +1,4 @@
-/** The embedded store's limit: lmdb's getRange alone, each row looked at and left where it is. */
+/** The limit of the embedded store: lmdb's getRange alone. Each row is looked at and not copied. */
 import { join } from 'node:path';
 import { open } from 'lmdb';
 import { FILE } from '../../src/store/lmdb.ts';

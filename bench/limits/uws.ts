@@ -1,6 +1,6 @@
 /**
- * The limit of the HTTP side: uWebSockets.js alone, writing bytes that lie ready in memory. The bytes are sluice's own
- * answer, fetched once from UPSTREAM when a path is first asked for.
+ * The limit of the HTTP side: uWebSockets.js alone, which writes bytes prepared in memory. The bytes are the
+ * answer of sluice itself, fetched from UPSTREAM once, when a path is first requested.
  */
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
@@ -9,9 +9,12 @@ import { readConfig } from '../../src/config.ts';
 import { corked } from '../../src/engine/cork.ts';
 import { loadAddon } from '../../src/engine/uws/addon.ts';
 
-/** One write a cork and at most so many bytes in it, head and frame included: more corrupts bodies under backpressure. */
+/**
+ * One write for each cork, with at most this many bytes including head and frame. More corrupts bodies under
+ * backpressure.
+ */
 const CHUNK_BYTES = 15_600;
-/** Larger answers are streams. */
+/** An answer with more pieces than this is sent as a stream. */
 const MOST_PIECES = 4;
 
 type Addon = Pick<typeof uws, 'App' | 'us_socket_local_port'>;
@@ -41,7 +44,7 @@ async function fetchAnswer(path: string): Promise<Answer> {
   return answer;
 }
 
-/** Writes until the socket is full, and goes on when it has room. */
+/** Writes until the socket is full, and continues when it has room. */
 function send(response: uws.HttpResponse, { type, chunks }: Answer, isOpen: () => boolean): void {
   let next = 0;
   const write = (): boolean => {
@@ -64,7 +67,7 @@ function send(response: uws.HttpResponse, { type, chunks }: Answer, isOpen: () =
   write();
 }
 
-/** A page goes out in one piece, with its length. */
+/** Sends a page in one piece, with its length. */
 function reply(response: uws.HttpResponse, answer: Answer, isOpen: () => boolean): void {
   const [first] = answer.chunks;
   if (answer.chunks.length > MOST_PIECES) {
@@ -80,7 +83,7 @@ function reply(response: uws.HttpResponse, answer: Answer, isOpen: () => boolean
 const addon = load();
 const app = addon.App();
 app.get('/*', (response, request) => {
-  const query = request.getQuery() as string | undefined; // undefined without a question mark, which the types deny
+  const query = request.getQuery() as string | undefined; // undefined without a question mark, unlike its type
   const path = query === undefined ? request.getUrl() : `${request.getUrl()}?${query}`;
   let open = true;
   const isOpen = () => open;

@@ -7,37 +7,43 @@ const HEX = Buffer.from('0123456789abcdef');
 const ZERO = 0x30;
 const DAY_MS = 86_400_000;
 
-/** An escaped control character is six times as long; no other BSON element grows more. */
+/**
+ * The maximum growth from BSON to JSON. An escaped control character is six times as long, and nothing in
+ * BSON grows more.
+ */
 const MOST_GROWTH = 6;
 const SPARE = 1024;
 
-/** The last day that was written, which neighbouring rows share. */
+/** The last day written. Neighbouring rows often share it. */
 let day = NaN;
 let dayText = '';
-/** Grown to the largest batch, so that only the text itself is allocated for each. */
+/** It grows to the largest batch, so that only the text itself is allocated for each batch. */
 let scratch = Buffer.alloc(0);
 
-/** JSON bytes out of BSON bytes, in plain JavaScript: the types that ordinary documents have; RangeError for others. */
+/**
+ * Writes JSON bytes from BSON bytes, in plain JavaScript. It supports the types of ordinary documents. Throws
+ * RangeError for others.
+ */
 export class JsonBytes {
   #at = 0;
 
-  /** One at a time: all write into the same scratch memory. */
+  /** Only one may be in use at a time: all write into the same scratch memory. */
   constructor(rows: readonly Uint8Array[]) {
     const size = rows.reduce((sum, row) => sum + row.length, 0) * MOST_GROWTH + SPARE;
     if (scratch.length < size) scratch = Buffer.allocUnsafeSlow(size);
   }
 
-  /** A copy of what was written. */
+  /** A copy of the bytes written. */
   bytes(): Buffer {
     return Buffer.from(scratch.subarray(0, this.#at));
   }
 
-  /** ASCII. */
+  /** Writes ASCII text. */
   text(text: string): void {
     for (let i = 0; i < text.length; i++) scratch[this.#at++] = text.charCodeAt(i);
   }
 
-  /** A document, its `_id` shown as `id`. */
+  /** Writes a document. Its `_id` becomes `id`. */
   item(row: Buffer): void {
     this.#document(row, 0, false, true);
   }
@@ -60,7 +66,7 @@ export class JsonBytes {
     return at;
   }
 
-  /** Writes the value at `at` and returns where the next element begins. */
+  /** Writes the value at `at` and returns the index of the next element. */
   #value(row: Buffer, at: number, type: number): number {
     switch (type) {
       case 0x01: {

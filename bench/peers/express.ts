@@ -1,4 +1,7 @@
-/** Express with `toArray()`: pages as most APIs have them, and a whole set that is built before its first byte leaves. */
+/**
+ * A peer with Express and `toArray()`: pages as most APIs have them, and a whole set that is built before its
+ * first byte is sent.
+ */
 import express from 'express';
 import { announce, cursorAfter, findAll, findPage, shown } from './items.ts';
 

@@ -1,4 +1,6 @@
-/** Fastify with `cursor.stream()`: the way most guides show. Backpressure is the streams' own. */
+/**
+ * A peer with Fastify and `cursor.stream()`, as most guides show it. Backpressure is that of Node's streams.
+ */
 import build from 'fast-json-stringify';
 import Fastify from 'fastify';
 import { announce, findAll, ITEM_SCHEMA, shown, type ItemQuery, type StoredItem } from './items.ts';

@@ -1,6 +1,6 @@
 /**
- * The strongest rival that stays with Fastify and the driver: `raw: true`, so that the driver hands out BSON bytes, and a
- * transcoder in JavaScript from those to JSON bytes; no row becomes an object.
+ * The strongest peer with Fastify and the driver. With `raw: true` the driver returns BSON bytes, and a
+ * transcoder in JavaScript turns them into JSON bytes. No row becomes an object.
  */
 import { Readable } from 'node:stream';
 import Fastify from 'fastify';

@@ -34,12 +34,15 @@ const user = {
 const answers = { '2xx': user };
 const newest = { returnDocument: 'after' } as const;
 
-/** Fastify answers with an error's statusCode. */
+/** Fastify answers with the statusCode of an error. */
 const MISSING = Object.assign(new Error('no such user'), { statusCode: 404 });
 
 const shown = ({ _id, ...rest }: StoredUser) => ({ id: _id, ...rest });
 
-/** Users by Fastify and the driver: validated, one command each, acknowledged by a majority as replica sets do by default. */
+/**
+ * Users with Fastify and the driver: validated, one command for each request, acknowledged by a majority as
+ * is the default of replica sets.
+ */
 export function userRoutes(app: FastifyInstance, _options: object, done: () => void): void {
   const users = database.collection<StoredUser>('peer-users');
 

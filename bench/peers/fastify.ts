@@ -1,8 +1,10 @@
 /**
- * The first peer: Fastify, the MongoDB driver and fast-json-stringify, as somebody who cares about speed would write it:
- * cursor batches of 1,000 serialized by hand, a precompiled schema, @fastify/compress.
+ * The first peer: Fastify, the MongoDB driver and fast-json-stringify, as a developer who cares about speed
+ * would write it. It serializes cursor batches of 1,000 by hand, and uses @fastify/compress and a precompiled
+ * schema.
  *
- * COMPRESS_QUALITY: the quality of br and the level of gzip, instead of the plugin's defaults. RATE_LIMIT: requests a minute.
+ * COMPRESS_QUALITY: the quality of br and the level of gzip, instead of the plugin's defaults. RATE_LIMIT:
+ * requests per minute.
  */
 import { Readable } from 'node:stream';
 import { constants } from 'node:zlib';

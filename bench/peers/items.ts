@@ -1,6 +1,7 @@
 /**
- * What the peers have in common, so that each shows only how it serves: the collection, how a query becomes a find that an
- * index serves, and an item's shape. They are compared by the bytes of their answers.
+ * The common parts of the peers, so that each file shows only how it serves: the collection, the translation
+ * of a query to a find with an index, and the form of an item. The peers are compared by the bytes of their
+ * answers.
  */
 import type { AddressInfo, Server } from 'node:net';
 import {
@@ -17,7 +18,7 @@ export interface StoredItem extends Document {
   price: number;
 }
 
-/** The part of sluice's parameters that scenarios use. */
+/** The part of sluice's parameters that the scenarios use. */
 export interface ItemQuery {
   readonly sort?: string;
   readonly category?: string;
@@ -36,7 +37,7 @@ const items = database.collection<StoredItem>('items');
 const date = { type: 'string', format: 'date-time' } as const;
 const text = { type: 'string' } as const;
 
-/** For fast-json-stringify. */
+/** The schema for fast-json-stringify. */
 export const ITEM_SCHEMA = {
   type: 'object',
   properties: {
@@ -56,7 +57,7 @@ export function shown({ _id, ...rest }: StoredItem): Record<string, unknown> {
   return { id: _id.toHexString(), ...rest };
 }
 
-/** All that a stream's query asks for; `limit` only when given. */
+/** Finds everything that a stream's query asks for. `limit` applies only when it is given. */
 export function findAll(query: ItemQuery, options: FindOptions = {}): FindCursor<StoredItem> {
   const byPrice = query.sort === 'price_asc';
   return items
@@ -66,12 +67,12 @@ export function findAll(query: ItemQuery, options: FindOptions = {}): FindCursor
     .limit(Number(query.limit ?? 0));
 }
 
-/** A page's rows. */
+/** Finds the rows of a page. */
 export function findPage(query: ItemQuery, options: FindOptions = {}): FindCursor<StoredItem> {
   return findAll({ ...query, limit: query.limit ?? DEFAULT_LIMIT }, options);
 }
 
-/** Where the next page begins, as keyset pages are usually written: the last row's keys in base64url. */
+/** The cursor of the next page, in the usual form of keyset pages: the keys of the last row in base64url. */
 export function cursorAfter(last: Pick<StoredItem, '_id' | 'price'> | undefined): string | null {
   if (!last) return null;
   return Buffer.from(JSON.stringify({ id: last._id.toHexString(), price: last.price })).toString('base64url');
@@ -89,7 +90,7 @@ function inCategory({ category }: ItemQuery): Filter<StoredItem> {
   return category === undefined ? {} : { category };
 }
 
-/** Tells the bench where to ask, in sluice's own words. */
+/** Announces the URL to the bench, in the form of sluice's own log line. */
 export function announce(server: Server): void {
   const { port } = server.address() as AddressInfo;
   process.stdout.write(`${JSON.stringify({ msg: 'listening', url: `http://127.0.0.1:${port}` })}\n`);

@@ -1,4 +1,6 @@
-/** No framework: node:http, `for await` over the cursor, JSON.stringify, and waiting for 'drain'. */
+/**
+ * A peer without a framework: node:http, `for await` over the cursor, JSON.stringify, and a wait for 'drain'.
+ */
 import { once } from 'node:events';
 import { createServer, type ServerResponse } from 'node:http';
 import { announce, cursorAfter, findAll, findPage, shown, type ItemQuery } from './items.ts';

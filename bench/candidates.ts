@@ -5,8 +5,8 @@ const HERE = import.meta.dirname;
 
 /**
  * - `own`: sluice itself.
- * - `limit`: what is judged against: a part of the way alone, with nothing around it.
- * - `peer`: another server of the same answers, as its authors would write it.
+ * - `limit`: a standard of comparison, one part of the path alone.
+ * - `peer`: another server with the same answers, as its authors would write it.
  */
 export type Role = 'own' | 'limit' | 'peer';
 
@@ -16,18 +16,18 @@ interface Candidate {
   readonly file: string;
   readonly args?: readonly string[];
   readonly environment?: Readonly<Record<string, string>>;
-  /** Gets the address of sluice, whose answers it repeats. */
+  /** Receives the address of sluice, whose answers it repeats. */
   readonly upstream?: true;
 }
 
-/** Limits on clients would stop a load that comes from one address. */
+/** Limits on clients are off. They would stop a load that comes from one address. */
 const UNLIMITED = { PORT: '0', SAMPLE: 'off', RATE_LIMIT: 'off', STREAM_LIMIT: 'off', LOG_LEVEL: 'info' };
-/** Requests a minute of the limited ones. */
+/** The rate of the limited candidates, in requests per minute. */
 const RATE = 100;
 
 const own = { role: 'own', file: '../dist/process/cli.js', args: ['serve'] } as const;
 
-/** Who is measured. */
+/** The measured candidates. */
 export const CANDIDATES = {
   sluice: { ...own, says: 'this server', environment: UNLIMITED },
   'sluice, limited': {
@@ -79,7 +79,7 @@ export const CANDIDATES = {
 
 export type CandidateName = keyof typeof CANDIDATES;
 
-/** How a candidate is started on a store. */
+/** The program of a candidate on a store. */
 export function programOf(
   name: CandidateName,
   store: Readonly<Record<string, string>>,

@@ -13,8 +13,8 @@ const run = promisify(execFile);
 let compiling: Promise<void> | null = null;
 
 /**
- * The JavaScript of a program under measurement: sluice is built already, peers and limits are compiled by the same
- * compiler. Through tsx a page costs a tenth more, which a peer must not pay.
+ * The compiled JavaScript of a measured program. sluice is already built, and the same compiler compiles
+ * peers and limits. tsx would make a page a tenth more expensive, which a peer must not pay for.
  */
 export async function compiled(program: string): Promise<string> {
   if (!program.endsWith('.ts')) return program;
@@ -24,11 +24,11 @@ export async function compiled(program: string): Promise<string> {
 
 async function compile(): Promise<void> {
   await run(process.execPath, [TSC, '-p', join(import.meta.dirname, 'tsconfig.json')]);
-  // Says that these files are modules, and which version they are of.
+  // It tells that these files are modules, and their version.
   await copyFile(join(ROOT, 'package.json'), join(OUT, 'package.json'));
 }
 
-/** Builds dist where src is newer. */
+/** Builds dist when src is newer. */
 export async function buildProgram(): Promise<void> {
   const building = spawn(process.execPath, [join(ROOT, 'src/build.mjs'), '--if-stale'], {
     stdio: ['ignore', 'inherit', 'inherit'],

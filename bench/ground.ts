@@ -8,12 +8,12 @@ import { runToEnd } from './process.ts';
 import type { StoreName } from './results.ts';
 
 const CLI = join(import.meta.dirname, '../dist/process/cli.js');
-/** mongod's cache: all of a million items, and most of ten million. */
+/** The size of mongod's cache. It holds all of a million items, and most of ten million. */
 const CACHE_GB = Math.max(0.5, Math.min(4, Math.floor(totalmem() / 2 ** 30 / 4)));
 
-/** A store with items in it, which are the same every time. */
+/** A store with items, which are the same every time. */
 export interface OpenGround extends Ground {
-  /** What a program needs in its environment to use it. */
+  /** The environment that makes a program use the store. */
   readonly environment: Readonly<Record<string, string>>;
   close(): Promise<void>;
 }
@@ -25,7 +25,7 @@ export interface DatabaseServer {
   stop(): Promise<void>;
 }
 
-/** MONGODB_URI's, or a mongod of our own; Error when there is none to start. */
+/** Opens the server of MONGODB_URI, or starts a mongod. Rejects with an Error when there is none to start. */
 export async function openDatabaseServer(): Promise<DatabaseServer> {
   const given = process.env.MONGODB_URI;
   const own = given === undefined ? await startMongod({ cacheGB: CACHE_GB }) : null;
@@ -66,7 +66,7 @@ async function onServer(rows: number, server: string): Promise<OpenGround> {
   // The items stay for the next run on this server: ten million take a quarter of an hour.
   const items = await withClient(uri, (client) => client.db().collection('items').estimatedDocumentCount());
   if (items !== rows) {
-    await withClient(uri, (client) => client.db().dropDatabase()); // what an interrupted run left
+    await withClient(uri, (client) => client.db().dropDatabase()); // remains of an interrupted run
     await seed(rows, { MONGODB_URI: uri });
   }
   const status = async () =>

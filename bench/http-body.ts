@@ -3,14 +3,15 @@ const LF = 10;
 const MOST_HEAD_BYTES = 16_384;
 
 /**
- * Takes an HTTP/1.1 answer apart as it comes off the socket, and hands its body on without copying it: a client that costs
- * little beside the server that is measured. It knows chunked bodies and those with a length; Error for anything else.
+ * Parses an HTTP/1.1 answer as it comes from the socket, and passes its body on without copying. Such a
+ * client costs little beside the measured server. It supports chunked bodies and bodies with a length. Throws
+ * an Error for anything else.
  */
 export class HttpBody {
-  /** 0 before the head is there. */
+  /** The status. 0 before the head has come. */
   status = 0;
   head = '';
-  /** The body has ended as HTTP says it must. */
+  /** Whether the body has ended as HTTP requires. */
   ended = false;
   readonly #onPiece: (piece: Uint8Array) => void;
   #state: 'head' | 'size' | 'chunk' | 'chunk-end' | 'trailer' | 'counted' = 'head';
@@ -30,7 +31,7 @@ export class HttpBody {
           : this.#takeLine(bytes, at);
   }
 
-  /** Where the body begins in `bytes`; its length while the head is not whole. */
+  /** Returns the start of the body in `bytes`, or their length while the head is incomplete. */
   #takeHead(bytes: Buffer): number {
     const before = this.#line.length;
     this.#line = Buffer.concat([this.#line, bytes]);
@@ -69,7 +70,7 @@ export class HttpBody {
         ? Buffer.concat([this.#line, bytes.subarray(at, stop)])
         : bytes.subarray(at, stop);
     if (end < 0) {
-      this.#line = Buffer.from(this.#line); // the socket's buffer is used again
+      this.#line = Buffer.from(this.#line); // the socket reuses its buffer
       return stop;
     }
     this.#useLine(this.#line.toString('latin1'));

@@ -11,7 +11,10 @@ export interface Revision {
   readonly directory: string;
 }
 
-/** The candidates at work on one ground: each is started when it is first needed, and all are stopped together. */
+/**
+ * The running candidates on one ground. Each is started when it is first needed, and all are stopped
+ * together.
+ */
 export class Lineup {
   readonly #ground: OpenGround;
   readonly #revision: Revision | null;
@@ -22,7 +25,7 @@ export class Lineup {
     this.#revision = revision;
   }
 
-  /** The subjects of a scenario; against a revision, this sluice and that one. */
+  /** The subjects of a scenario. In a comparison with a revision, these are this sluice and that one. */
   async of(names: readonly CandidateName[]): Promise<Subject[]> {
     const subjects: Subject[] = [];
     if (!this.#revision) {
@@ -53,14 +56,17 @@ export class Lineup {
     return subject;
   }
 
-  /** Where everything must be there, the slower engine would be measured as if it were the fast one. */
+  /**
+   * Fails with REQUIRE_ALL when the engine is the slower one, which would otherwise be measured as if it were
+   * the fast one.
+   */
   #assertEngine(name: CandidateName, { engine }: Readonly<Record<string, unknown>>): void {
     if (process.env.REQUIRE_ALL && CANDIDATES[name].role === 'own' && engine !== 'uWebSockets.js')
       throw new Error(`the engine is ${String(engine)}, not uWebSockets.js`);
   }
 }
 
-/** The built program of a checkout; up to 0.1 it stood at the top of dist. */
+/** The built program of a checkout. Up to 0.1 it was at the top of dist. */
 function programIn(directory: string): string {
   const [now, before] = [join(directory, 'dist/process/cli.js'), join(directory, 'dist/cli.js')];
   return existsSync(now) ? now : before;

@@ -1,7 +1,7 @@
 import autocannon from 'autocannon';
 import { latencyOf, type Latency } from './results.ts';
 
-/** What a load of requests gave. */
+/** The result of a load of requests. */
 export interface Load {
   readonly seconds: number;
   readonly requests: number;
@@ -11,31 +11,38 @@ export interface Load {
 export interface LoadOptions {
   readonly url: string;
   readonly connections: number;
-  /** How long, and at least an answer for each connection; or, to warm a server up, how many requests in how long at most. */
+  /**
+   * The duration in seconds, with at least one answer for each connection. For a warm-up, the number of
+   * requests and the maximum time.
+   */
   readonly until: { readonly seconds: number } | { readonly amount: number; readonly atMostSeconds: number };
-  /** The status every answer must have; without it any of 200 to 299. */
+  /** The status that every answer must have. Without it, any status from 200 to 299 is accepted. */
   readonly status?: number;
-  /** Each connection repeats these in turn. */
+  /** The requests that each connection repeats in turn. */
   readonly requests?: autocannon.Request[];
-  /** An answer's size in bytes, head and all, that none may be below. */
+  /** The minimum size of an answer in bytes, including its head. */
   readonly leastBytes?: number;
 }
 
-/** The requests before anything is timed. */
+/** The extent of the warm-up before anything is timed. */
 export function warmUp({ share }: { readonly share: number }): LoadOptions['until'] {
   return { amount: 500 * share, atMostSeconds: 5 * share };
 }
 
-/** How often autocannon looks whether it is to stop; its own default is a second. */
+/** How often autocannon checks whether it must stop, in milliseconds. Its default is a second. */
 const SAMPLE_MS = 50;
-/** A server that does not answer is given up after so long. */
+/** A server that does not answer for this long is given up. */
 const GIVE_UP_SECONDS = 60;
 const FIRST_FAULTS = 3;
 
-/** Requests as fast as answers come on so many connections. Rejects when an answer is not as expected. */
+/**
+ * Sends requests on `connections` connections as fast as answers come. Rejects when an answer is not as
+ * expected.
+ */
 export async function load(options: LoadOptions): Promise<Load> {
   const { url, connections, until, status, requests, leastBytes = 0 } = options;
-  // Its own histogram has whole milliseconds, and its own clock stops when an interval is over.
+  // Times are recorded here because autocannon's histogram has whole milliseconds, and its clock stops only
+  // at the end of an interval.
   const times: number[] = [];
   const faults: string[] = [];
   const isExpected = (came: number) => (status === undefined ? came >= 200 && came < 300 : came === status);

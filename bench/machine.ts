@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { createRequire } from 'node:module';
 import { cpus, release, totalmem } from 'node:os';
 
-/** The line without which a number means nothing. */
+/** A description of the machine. A figure means nothing without it. */
 export function machineLine(): string {
   const [cpu] = cpus();
   const memory = Math.round(totalmem() / 2 ** 30);
@@ -19,7 +19,7 @@ const PACKAGES = [
   'express',
 ];
 
-/** What was measured with what. `mongod`: null when none was there. */
+/** The versions of everything measured. `mongod` is null when there was none. */
 export function versions(mongod: string | null): Record<string, string> {
   const require = createRequire(import.meta.url);
   const lock = require('../package-lock.json') as { packages: Record<string, { version?: string }> };
@@ -30,7 +30,7 @@ export function versions(mongod: string | null): Record<string, string> {
   >;
 }
 
-/** The commit, and whether the files that matter differ from it. */
+/** The commit, and whether the relevant files differ from it. */
 export function commit(): string {
   const git = (...args: string[]) => execFileSync('git', args, { encoding: 'utf8' }).trim();
   const changed = git('status', '--porcelain', '--', 'src', 'bench', 'package-lock.json') !== '';

@@ -35,18 +35,18 @@ export interface Options {
   readonly mode: 'measure' | 'micro' | 'list' | 'help';
 }
 
-/** By the set: a run of the default one takes about an hour on two cores. */
+/** The sizes by set. A run of the default set takes about an hour on two cores. */
 const SIZES: Readonly<Record<SetName, Pick<Options, 'rows' | 'rounds' | 'seconds'>>> = {
   quick: { rows: 10_000, rounds: 1, seconds: 1 },
   default: { rows: 1_000_000, rounds: 3, seconds: 3 },
   full: { rows: 1_000_000, rounds: 5, seconds: 5 },
 };
-/** Noise is told from a difference by more rounds. */
+/** The number of rounds in a comparison. More rounds distinguish differences from noise. */
 const ROUNDS_AGAINST = 5;
-/** The one that takes less time first. */
+/** The faster store comes first. */
 const STORES: readonly StoreName[] = ['lmdb', 'mongodb'];
 
-/** Error for what is not an option or out of its bounds. */
+/** Parses the options. Throws an Error for an unknown option or a value out of bounds. */
 export function readOptions(argv: readonly string[]): Options {
   const flag = { type: 'boolean', default: false } as const;
   const { values } = parseArgs({
@@ -86,7 +86,7 @@ export function readOptions(argv: readonly string[]): Options {
   };
 }
 
-/** Whether a set holds a scenario that another set is the smallest to hold. */
+/** Whether `set` includes a scenario whose smallest set is `smallest`. */
 export function holds(set: SetName, smallest: SetName): boolean {
   return SETS.indexOf(set) >= SETS.indexOf(smallest);
 }

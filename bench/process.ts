@@ -3,12 +3,12 @@ import { once } from 'node:events';
 import { createInterface, type Interface } from 'node:readline';
 import { compiled } from './compiled.ts';
 
-/** A server or limit under measurement, as a child process of its own. */
+/** A measured server or limit, in a child process of its own. */
 export interface Measured {
   readonly pid: number;
-  /** Where it listens; null: a limit, asked over its stdin. */
+  /** The URL of a server. null for a limit, which is asked over its stdin. */
   readonly url: string | null;
-  /** The line that said it listens, parsed. */
+  /** The line that announced the URL, parsed. */
   readonly announced: Readonly<Record<string, unknown>>;
   /** Sends a line and resolves with the line that answers it. */
   ask(line: string): Promise<string>;
@@ -23,10 +23,10 @@ export interface Program {
 }
 
 const running = new Set<ChildProcess>();
-// A bench that fails leaves nothing behind.
+// A failed bench leaves no processes behind.
 process.once('exit', () => running.forEach((child) => child.kill('SIGKILL')));
 
-/** Starts a program; resolves once a line of its output says "listening". */
+/** Starts a program. Resolves when a line of its output says "listening". */
 export async function startProcess(program: Program): Promise<Measured> {
   const child = await start(program, ['pipe', 'pipe', 'inherit']);
   const { stdin, stdout } = child;
@@ -52,7 +52,7 @@ export async function startProcess(program: Program): Promise<Measured> {
   };
 }
 
-/** Runs a program to its end; rejects unless it exits with 0. */
+/** Runs a program to its end. Rejects unless its exit code is 0. */
 export async function runToEnd(program: Program): Promise<void> {
   const [code] = (await once(await start(program, ['ignore', 'ignore', 'inherit']), 'exit')) as [
     number | null,
@@ -65,7 +65,7 @@ async function start(
   stdio: ('pipe' | 'ignore' | 'inherit')[],
 ): Promise<ChildProcess> {
   const inherited = { ...process.env };
-  delete inherited.MONGODB_URI; // which store a program uses is said by its own environment alone
+  delete inherited.MONGODB_URI; // only the program's own environment selects its store
   const child = spawn(process.execPath, [await compiled(file), ...args], {
     env: { ...inherited, NODE_ENV: 'production', ...environment },
     stdio,

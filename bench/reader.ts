@@ -6,15 +6,18 @@ import { HttpBody } from './http-body.ts';
 
 export type Encoding = 'identity' | 'gzip' | 'br';
 
-/** What a stream gave. */
+/** The result of reading a stream. */
 export interface StreamReading {
-  /** Bytes of the body as it came, compressed or not. */
+  /** The bytes of the body as received, compressed or not. */
   readonly bytes: number;
   readonly seconds: number;
   readonly firstByteSeconds: number;
 }
 
-/** What a stream held: of the decoded body. Two candidates gave the same when all of it is equal. */
+/**
+ * The content of a stream, from its decoded body. Two candidates gave the same content when all of it is
+ * equal.
+ */
 export interface Verified {
   readonly rows: number;
   readonly bytes: number;
@@ -25,8 +28,9 @@ const READ_BYTES = 256 * 1024;
 const BRACE = 0x7b;
 
 /**
- * Reads a stream as fast as it comes. Rejects on any status but 200, on another coding than asked for and on a cut.
- * `onPiece` gets the body; a piece is good until it returns. After `enoughBytes` the connection is cut.
+ * Reads a stream as fast as it comes. Rejects on any status but 200, on another coding than requested, and on
+ * a cut. `onPiece` receives the body. A piece is valid until `onPiece` returns. The connection is cut after
+ * `enoughBytes`.
  */
 export async function readStream(
   url: string,
@@ -79,7 +83,10 @@ function assertHead(url: string, { status, head }: HttpBody, encoding: Encoding)
   if (came !== encoding) throw new Error(`${url} was asked for ${encoding} and came as ${came}`);
 }
 
-/** Reads a stream to its end and tells what it held. Rows are counted by their opening brace: generated items are flat. */
+/**
+ * Reads a stream to its end and resolves with its content. Rows are counted by their opening braces, since
+ * generated items are flat.
+ */
 export async function verifyStream(url: string, encoding: Encoding): Promise<Verified> {
   const hash = createHash('md5');
   let rows = 0;

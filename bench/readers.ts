@@ -1,8 +1,9 @@
 /**
  * node bench/readers.ts URL COUNT
  *
- * So many streams read at full speed, each asked for again at its end, in a process of their own: who measures something
- * else meanwhile must not do this work besides. Answers each line of stdin with the bytes read so far.
+ * Reads COUNT streams at full speed, and requests each again at its end. It is a process of its own, because
+ * a process that measures something else must not do this work as well. Answers each line of stdin with the
+ * number of bytes read so far.
  */
 import { createInterface } from 'node:readline';
 import { readStream } from './reader.ts';
@@ -10,7 +11,7 @@ import { readStream } from './reader.ts';
 const [url = '', count = ''] = process.argv.slice(2);
 let bytes = 0;
 
-/** Resolves when the first bytes are there, and reads on. */
+/** Starts a reader. Resolves when the first bytes have come, and continues to read. */
 function startReader(): Promise<void> {
   return new Promise((resolve) => {
     const take = (piece: Uint8Array) => {
@@ -20,7 +21,7 @@ function startReader(): Promise<void> {
     const read = async (): Promise<never> => {
       for (;;) await readStream(url, 'identity', take);
     };
-    void read(); // what it rejects with ends the process
+    void read(); // a rejection ends the process
   });
 }
 

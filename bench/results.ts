@@ -3,7 +3,7 @@ import type { Usage } from './usage.ts';
 
 export type StoreName = 'mongodb' | 'lmdb';
 
-/** Milliseconds. */
+/** Latencies in milliseconds. */
 export interface Latency {
   readonly p50: number;
   readonly p90: number;
@@ -14,11 +14,11 @@ export interface Latency {
 /** One round of one candidate. */
 export interface Round {
   readonly seconds: number;
-  /** What the scenario counts: rows, requests, starts. */
+  /** The count of the scenario: rows, requests or starts. */
   readonly count: number;
   readonly usage: Usage;
   readonly latency?: Latency;
-  /** What only this kind of scenario has, by names that say the unit. */
+  /** Figures that only this kind of scenario has. Their names state the unit. */
   readonly figures?: Readonly<Record<string, number>>;
   /** The server's memory over time: seconds since the start, bytes. */
   readonly samples?: readonly (readonly [number, number])[];
@@ -30,21 +30,21 @@ export interface Series {
   readonly rounds: readonly Round[];
 }
 
-/** A scenario as it was run: what the report needs of it. */
+/** A scenario as it was run, with everything that the report needs. */
 export interface ScenarioResult {
   readonly name: string;
   readonly kind: string;
   readonly shows: string;
   readonly group: string;
-  /** Its place on the axis of its group's plot. */
+  /** The position on the axis of its group's plot. */
   readonly x?: number | string;
   readonly store: StoreName;
-  /** Items in the store. */
+  /** The number of items in the store. */
   readonly rows: number;
   readonly series: readonly Series[];
 }
 
-/** A whole run, as it is kept in JSON. */
+/** A whole run, as stored in JSON. */
 export interface Results {
   readonly machine: string;
   readonly versions: Readonly<Record<string, string>>;
@@ -52,7 +52,7 @@ export interface Results {
   readonly command: string;
   readonly date: string;
   readonly minutes: number;
-  /** Only of a run that was interrupted: the scenario it ended behind. */
+  /** Only for a run that was interrupted: the last completed scenario. */
   readonly endedAfter?: string;
   readonly scenarios: readonly ScenarioResult[];
 }
@@ -65,7 +65,7 @@ export function perSecond({ count, seconds }: Round): number {
   return count / seconds;
 }
 
-/** The middle one, or the mean of the two in the middle; NaN of nothing. */
+/** The middle value, or the mean of the two middle values. NaN without values. */
 export function median(values: readonly number[]): number {
   const sorted = values.toSorted((a, b) => a - b);
   const middle = sorted.length >> 1;
@@ -73,7 +73,7 @@ export function median(values: readonly number[]): number {
   return ((sorted[middle - 1] ?? NaN) + (sorted[middle] ?? NaN)) / 2;
 }
 
-/** The value below which so many of 100 are (nearest rank). `sorted` ascending. */
+/** The value below which `percent` percent of the values lie (nearest rank). `sorted` is ascending. */
 export function percentile(sorted: ArrayLike<number>, percent: number): number {
   return sorted[Math.max(0, Math.ceil((percent / 100) * sorted.length) - 1)] ?? NaN;
 }
@@ -84,7 +84,7 @@ export function latencyOf(times: readonly number[]): Latency {
   return { p50: at(50), p90: at(90), p99: at(99), max: at(100) };
 }
 
-/** The median over a candidate's rounds of what `pick` picks. */
+/** The median of a figure over a candidate's rounds. `pick` selects the figure. */
 export function medianOf(series: Series | undefined, pick: (round: Round) => number | undefined): number {
   return median(series?.rounds.map(pick).filter((value) => value !== undefined) ?? []);
 }

@@ -8,10 +8,10 @@ import { median, perSecond, type ScenarioResult, type Series } from './results.t
 
 const run = promisify(execFile);
 const ROOT = join(import.meta.dirname, '..');
-/** Medians that differ by less say nothing, however quiet the rounds were. */
+/** The smallest relevant difference of medians, however quiet the rounds were. */
 const LEAST_DIFFERENCE = 0.05;
 
-/** Checks a commit out in a directory of its own and builds it, with the packages of this one. */
+/** Checks out a commit in a directory of its own and builds it, with the packages of this checkout. */
 export async function checkOut(name: string): Promise<Revision & { remove(): Promise<void> }> {
   const directory = join(await mkdtemp(join(tmpdir(), 'sluice-revision-')), 'tree');
   const git = (...args: string[]) => run('git', args, { cwd: ROOT });
@@ -33,13 +33,15 @@ export async function checkOut(name: string): Promise<Revision & { remove(): Pro
 export interface Verdict {
   readonly scenario: string;
   readonly candidate: string;
-  /** Medians of what is counted per second: above 1 is faster than the revision. */
+  /**
+   * The ratio of the medians of the counts per second. Above 1, this checkout is faster than the revision.
+   */
   readonly ratio: number;
-  /** `slower`, `faster`: beyond the noise. */
+  /** `slower` or `faster` when the difference is beyond the noise. */
   readonly is: 'slower' | 'faster' | 'the same';
 }
 
-/** Compares each of our series with the revision's of the same scenario. */
+/** Compares each series of this checkout with the revision's series of the same scenario. */
 export function compare(scenarios: readonly ScenarioResult[], revision: string): Verdict[] {
   return scenarios.flatMap(({ name, store, series }) =>
     series
@@ -53,8 +55,8 @@ export function compare(scenarios: readonly ScenarioResult[], revision: string):
 }
 
 /**
- * A difference is beyond the noise when the medians are 5 % apart and the middle halves of the rounds do not overlap: one
- * round that the machine disturbed decides nothing.
+ * A difference is beyond the noise when the medians are 5 % apart and the middle halves of the rounds do not
+ * overlap. A single disturbed round then decides nothing.
  */
 function judge(ours: Series, theirs: Series): Pick<Verdict, 'ratio' | 'is'> {
   const [own, other] = [ours, theirs].map(({ rounds }) => rounds.map(perSecond).toSorted((a, b) => a - b));

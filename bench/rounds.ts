@@ -31,12 +31,16 @@ const KINDS: { readonly [K in Measurement['kind']]: KindOf<Extract<Measurement, 
   'first-row': firstRow,
 };
 
-/** A subject that has been measured for so many seconds gets no further round: the slowest would take most of a run. */
+/**
+ * A subject measured for this many seconds gets no further round. The slowest one would otherwise take most
+ * of a run.
+ */
 const ENOUGH_SECONDS = 30;
 
 /**
- * Measures a scenario: answers are compared first, which warms the subjects up, then the subjects take turns, in the
- * opposite order each second round, so that what the machine does besides falls on all of them alike.
+ * Measures a scenario. The answers are compared first, which warms the subjects up. Then the subjects
+ * alternate, in the opposite order each second round, so that other work on the machine affects all of them
+ * alike.
  */
 export async function runScenario(
   scenario: Scenario,

@@ -1,8 +1,9 @@
 /**
  * npm run bench -- [options]; see options.ts, or --help
  *
- * Everything side by side in one run: the same generated items every time, each candidate a process of its own, rounds
- * that alternate with the order swapped, answers compared before anything is timed.
+ * Measures all candidates side by side in one run. The generated items are always the same, and each
+ * candidate is a process of its own. The candidates alternate in rounds, each second round in the opposite
+ * order. Their answers are compared before anything is timed.
  */
 import { writeFileSync } from 'node:fs';
 import { CANDIDATES, type CandidateName } from './candidates.ts';
@@ -20,7 +21,7 @@ import { runScenario } from './rounds.ts';
 import type { Scenario } from './scenarios/scenario.ts';
 import { createScenarios } from './scenarios.ts';
 
-/** Scenarios that share a store with the same items. */
+/** The scenarios that share a store with the same items. */
 interface Stage {
   readonly store: StoreName;
   readonly rows: number;
@@ -42,12 +43,15 @@ function stages(options: Options): Stage[] {
       rows: Math.round(options.rows * scale),
       scenarios: here.filter((scenario) => (scenario.scale ?? 1) === scale),
     }));
-    // The many scenarios of one size last: a run that is interrupted has the others whole.
+    // The size with the most scenarios comes last, so that an interrupted run has completed the others.
     return all.sort((a, b) => a.scenarios.length - b.scenarios.length);
   });
 }
 
-/** Who takes part. With --quick one peer, and only where rows are read: what others make is for a run with figures. */
+/**
+ * The candidates that take part. With --quick that is one peer, and only where rows are read: the peers'
+ * other figures belong to a run that publishes figures.
+ */
 function candidates({ on, group }: Scenario, store: StoreName, { set }: Options): readonly CandidateName[] {
   const names: readonly CandidateName[] = on[store] ?? [];
   if (set !== 'quick') return names;
@@ -55,14 +59,14 @@ function candidates({ on, group }: Scenario, store: StoreName, { set }: Options)
   return names.filter((name) => CANDIDATES[name].role !== 'peer' || name === peer);
 }
 
-/** A run under way. */
+/** A run in progress. */
 interface Run {
   readonly options: Options;
   readonly server: DatabaseServer | null;
   readonly revision: Revision | null;
   readonly results: ScenarioResult[];
   readonly failures: string[];
-  /** By the first SIGINT: the scenario under way is the last one. */
+  /** Set by the first SIGINT: the current scenario is the last one. */
   isEnding: boolean;
 }
 
@@ -80,7 +84,7 @@ async function runStage(run: Run, { store, rows, scenarios }: Stage): Promise<vo
       try {
         run.results.push(await runScenario(scenario, subjects, ground, effort, options.rounds));
       } catch (error) {
-        // Minutes of other scenarios are not thrown away with this one; the run fails at its end.
+        // A failed scenario does not discard minutes of other scenarios. The run fails at its end.
         failures.push(
           `${store}: ${scenario.name}: ${error instanceof Error ? error.message : String(error)}`,
         );
@@ -127,7 +131,7 @@ async function measure(options: Options): Promise<number> {
   return run.failures.length > 0 ? 1 : 0;
 }
 
-/** Without the file that --json names: it is a place on this machine. */
+/** The command line without the file that --json names, which is a path on this machine. */
 function commandLine(argv: readonly string[]): string {
   const told = argv.filter((word, index) => !word.startsWith('--json') && argv[index - 1] !== '--json');
   return ['npm run bench', ...(told.length > 0 ? ['--', ...told] : [])].join(' ');
@@ -151,7 +155,7 @@ function list(options: Options): string {
   return `${[...lines, '', ...who].join('\n')}\n`;
 }
 
-/** With the seconds since the start. */
+/** Writes a line with the seconds since the start. */
 function progress(line: string): void {
   process.stderr.write(`${Math.round(performance.now() / 1000)} s: ${line}\n`);
 }

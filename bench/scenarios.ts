@@ -3,7 +3,7 @@ import { connections, depths, pages } from './scenarios/pages.ts';
 import type { Scenario } from './scenarios/scenario.ts';
 import { sizes, streams } from './scenarios/streams.ts';
 
-/** Every scenario, for a store of so many items: what `npm run bench` can measure, on one screen with the files named above. */
+/** Every scenario for a store with `rows` items: everything that `npm run bench` can measure. */
 export function createScenarios(rows: number): readonly Scenario[] {
   return [...streams(rows), ...pages(rows), ...depths(rows), ...connections(), ...sizes(rows), ...others()];
 }

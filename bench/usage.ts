@@ -1,6 +1,8 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 
-/** What a round cost. CPU in seconds, user and system; memory in bytes. 0 where /proc does not tell. */
+/**
+ * The cost of a round. CPU in seconds, user and system. Memory in bytes. 0 where /proc does not provide it.
+ */
 export interface Usage {
   readonly server: number;
   readonly client: number;
@@ -9,16 +11,16 @@ export interface Usage {
   readonly rssPeak: number;
 }
 
-/** Processes whose use is measured; null: there is none, or it is on another machine. */
+/** The ids of the measured processes. null when there is none, or when it runs on another machine. */
 export interface Pids {
   readonly server: number;
   readonly mongod: number | null;
 }
 
-/** Linux counts 100 ticks a second. */
+/** Linux counts 100 ticks per second. */
 const TICKS = 100;
 
-/** Begins to measure; what is returned ends it. This process is the client. */
+/** Starts a measurement. The returned function ends it. This process is the client. */
 export function startUsage(pids: Pids): () => Usage {
   resetPeak(pids.server);
   const server = cpuSeconds(pids.server);
@@ -35,13 +37,15 @@ export function startUsage(pids: Pids): () => Usage {
   };
 }
 
-/** A process's memory in bytes; RssAnon is what it holds without pages of mapped files, which are the kernel's cache. */
+/**
+ * The memory of a process in bytes. RssAnon leaves out pages of mapped files, which are the kernel's cache.
+ */
 export function memoryOf(pid: number, field: 'VmHWM' | 'VmRSS' | 'RssAnon'): number {
   const kibibytes = new RegExp(`${field}:\\s+(\\d+) kB`).exec(proc(pid, 'status'))?.[1];
   return Number(kibibytes ?? 0) * 1024;
 }
 
-/** CPU seconds a process and those it started have used so far, user and system. */
+/** The CPU seconds used so far by a process and the processes it started, user and system. */
 export function cpuSeconds(pid: number | null): number {
   if (pid === null) return 0;
   const fields = proc(pid, 'stat').split(') ')[1]?.split(' ') ?? [];
@@ -50,7 +54,7 @@ export function cpuSeconds(pid: number | null): number {
   return children.reduce((sum, child) => sum + cpuSeconds(Number(child)), own);
 }
 
-/** Lets VmHWM begin anew (proc(5), clear_refs). */
+/** Resets VmHWM (proc(5), clear_refs). */
 function resetPeak(pid: number): void {
   if (process.platform === 'linux') writeFileSync(`/proc/${pid}/clear_refs`, '5');
 }

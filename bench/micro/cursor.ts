@@ -1,4 +1,4 @@
-/** What a cursor costs: node --import tsx bench/micro/cursor.ts [turns] */
+/** The cost of a cursor: node --import tsx bench/micro/cursor.ts [turns] */
 import assert from 'node:assert/strict';
 import { decodeCursor, encodeCursor } from '../../src/pages/cursor.ts';
 import { makeBookmark } from '../../src/store/bookmark.ts';
@@ -6,7 +6,7 @@ import { ObjectId } from '../../src/store/bson.ts';
 import type { Plan } from '../../src/store/store.ts';
 import { printMachine, takeTurns, type Work } from './turns.ts';
 
-const turns = Number(process.argv[2]) || 20_000; // --micro is no number
+const turns = Number(process.argv[2]) || 20_000; // --micro is not a number
 const id = new ObjectId('655b0b800000000100000000');
 
 const kinds: Readonly<Record<string, { plan: Plan; key: { _id: unknown; price?: number } }>> = {

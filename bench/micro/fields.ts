@@ -1,8 +1,9 @@
 /**
- * What `fields=id,price` would cost with a projection: node --import tsx bench/micro/fields.ts [rows]
+ * The cost of `fields=id,price` with a projection: node --import tsx bench/micro/fields.ts [rows]
  *
- * The same chain of finds over the data lane, once of whole rows, of which the transcoder leaves the rest out, as the server does,
- * and once with a projection in each find. Both write the same bytes, which is asserted. Needs a mongod, as the bench does.
+ * Runs the same chain of finds over the data lane twice: once with whole rows, of which the transcoder leaves
+ * out the rest, as the server does, and once with a projection in each find. Both write the same bytes, which
+ * is asserted. Needs a mongod, as the bench does.
  */
 import assert from 'node:assert/strict';
 import { createTranscoder } from '../../src/rows/transcoder.ts';
@@ -65,7 +66,7 @@ interface Cost {
   readonly mongod: number;
 }
 
-/** Seconds of all rows, the candidates in turns; the first round warms up. */
+/** Measures the seconds for all rows. The candidates alternate, and the first round warms up. */
 async function measure(name: string, plan: Plan): Promise<void> {
   const costs = new Map<string, Cost[]>(Object.keys(candidates).map((key) => [key, []]));
   const sums = new Set<number>();
@@ -92,7 +93,7 @@ async function measure(name: string, plan: Plan): Promise<void> {
   }
 }
 
-/** Reads and writes the set as a stream does; the CRC-32 of what it writes. */
+/** Reads and writes the set as a stream does. Resolves with the CRC-32 of the text. */
 async function write(items: ItemStore, plan: Plan): Promise<number> {
   const { signal } = new AbortController();
   const encoder = transcoder.encoder('lines', FIELDS);

@@ -1,8 +1,9 @@
 /**
- * What letting a request in costs: node --import tsx bench/micro/limiter.ts [requests]
+ * The cost of admitting a request: node --import tsx bench/micro/limiter.ts [requests]
  *
- * Client, key and rate in memory, with the text of both headers, as every request pays for it. Candidates take turns, so that a
- * busy machine slows all of them alike; figures are medians of the rounds. What each answers is asserted first.
+ * Measures client, key and rate in memory, including the text of both headers, as every request pays for
+ * them. Candidates alternate, so that a busy machine slows all of them alike. Figures are medians of the
+ * rounds. The answer of each candidate is asserted first.
  */
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
@@ -20,7 +21,7 @@ import { StreamSlots } from '../../src/access/stream-slots.ts';
 import { median } from '../results.ts';
 
 const ROUNDS = 9;
-/** Clients that take turns in the warm cases. */
+/** The number of clients that alternate in the warm cases. */
 const CLIENTS = 1000;
 
 const count = Number(process.argv[2]) || 200_000;
@@ -57,7 +58,7 @@ const ipv4 = (i: number) => [10, (i >> 16) & 255, (i >> 8) & 255, i & 255].join(
 const ipv6 = (i: number) => `2001:db8:${(i >> 16).toString(16)}:${(i & 0xffff).toString(16)}::1`;
 const spread = (make: (i: number) => Request) => Array.from({ length: CLIENTS }, (_, i) => make(i));
 
-/** A candidate counts one request and returns the length of the text that tells about it. */
+/** A candidate counts one request and returns the length of the text that describes the rate. */
 type Candidate = (i: number) => number | Promise<number>;
 
 function admitting(requests: readonly Request[], withKeys = false): Candidate {
@@ -93,7 +94,7 @@ function library(): Candidate {
   };
 }
 
-/** The same in both: what is left after a request. */
+/** `take` resolves with the number of requests left, which is the same for both candidates. */
 async function takeMillion(name: string, take: (client: string) => number | Promise<number>) {
   const before = process.memoryUsage.rss();
   let longest = 0;
@@ -124,7 +125,7 @@ const own = createMemoryLimiter(policy);
 const memory = [await takeMillion('src/access/memory.ts', (client) => own.take(client).remaining)];
 
 for (const [name, candidate] of Object.entries(candidates)) {
-  // The remaining number has ten digits or nine, t four: 2^30 requests are not reached here.
+  // The remaining number has nine or ten digits, and t has four: 2^30 requests are not reached here.
   assert.equal(await candidate(0), '"default";r=999999999;t=3600'.length, name);
 }
 
@@ -147,7 +148,7 @@ for (let round = 0; round < ROUNDS; round++) {
 }
 for (const [name, values] of rounds) console.log(`${median(values).toFixed(2).padStart(6)} µs CPU  ${name}`);
 
-// Last, because its timers stay.
+// This candidate comes last because its timers stay.
 const theirs = new RateLimiterMemory({ points: policy.limit, duration: policy.windowSeconds });
 memory.push(
   await takeMillion(

@@ -1,4 +1,4 @@
-/** What it costs to read a query: node --import tsx bench/micro/query.ts [turns] */
+/** The cost of parsing a query: node --import tsx bench/micro/query.ts [turns] */
 import assert from 'node:assert/strict';
 import { parseQuery } from '../../src/input/query.ts';
 import { ITEM_PLAN } from '../../src/items/query.ts';
@@ -6,7 +6,7 @@ import { readStreamQuery, STREAM_PARAMETERS } from '../../src/items/stream-query
 import { pageParameters, pageQuery } from '../../src/pages/query.ts';
 import { printMachine, takeTurns } from './turns.ts';
 
-const turns = Number(process.argv[2]) || 20_000; // --micro is no number
+const turns = Number(process.argv[2]) || 20_000; // --micro is not a number
 const limits = { maxLimit: 1000, maxOffset: 1_000_000 };
 const pageNames = pageParameters(limits, ITEM_PLAN, true).map(({ name }) => name);
 const page = pageQuery(limits, ITEM_PLAN);

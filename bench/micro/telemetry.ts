@@ -1,7 +1,8 @@
 /**
- * What it costs to count and log a request, against what a page costs: node --import tsx bench/micro/telemetry.ts [turns]
+ * The cost of counting and logging a request, compared with the cost of a page: node --import tsx
+ * bench/micro/telemetry.ts [turns]
  *
- * Log lines go where a server's go: through pino, asynchronously, here to /dev/null.
+ * Log lines take the path of a server's log: through pino, asynchronously, here to /dev/null.
  */
 import assert from 'node:assert/strict';
 import { pino } from 'pino';
@@ -10,7 +11,7 @@ import { Metrics } from '../../src/telemetry/metrics.ts';
 import { requestLog } from '../../src/telemetry/request-log.ts';
 import { printMachine, takeTurns } from './turns.ts';
 
-const turns = Number(process.argv[2]) || 20_000; // --micro is no number
+const turns = Number(process.argv[2]) || 20_000; // --micro is not a number
 const metrics = new Metrics({
   openStreams: () => 0,
   runningExports: () => 0,

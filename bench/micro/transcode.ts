@@ -1,8 +1,9 @@
 /**
- * What a row costs from BSON to text: node --import tsx bench/micro/transcode.ts [rows]
+ * The cost of a row from BSON to text: node --import tsx bench/micro/transcode.ts [rows]
  *
- * Candidates for JSON write the same bytes (asserted first); CSV has the same values in all its columns. All take turns; the figures are medians of the rounds, in CPU time of
- * this process, which neighbours on the machine disturb least. Compare the ratios: absolute speed is the machine's.
+ * Candidates for JSON write the same bytes, which is asserted first. CSV has the same values in all its
+ * columns. All candidates alternate. The figures are medians of the rounds, in CPU time of this process,
+ * which other processes disturb least. Compare the ratios: the absolute speed depends on the machine.
  */
 import assert from 'node:assert/strict';
 import { cpus } from 'node:os';
@@ -23,7 +24,7 @@ const slots = new Slots();
 const { transcoder, fallback } = createTranscoder(slots);
 assert.equal(fallback, null);
 
-/** Kinds of rows: what the bundled generator makes, and rows that lean on one thing. */
+/** Kinds of rows: those of the bundled generator, and rows that stress one thing. */
 const kinds: Record<string, (i: number) => Record<string, unknown>> = {
   'items of 205 bytes': (i) => ({
     name: `${word(i)} ${word(i * 7)} ${i}`,
@@ -143,7 +144,7 @@ function word(i: number): string {
   return words[i % words.length] ?? '';
 }
 
-/** Between 0 and 1, the same for the same i. */
+/** A number between 0 and 1, the same for the same i. */
 function noise(i: number): number {
   const x = Math.sin(i + 1) * 43758.5453;
   return x - Math.floor(x);

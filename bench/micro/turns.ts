@@ -4,18 +4,18 @@ import { median } from '../results.ts';
 
 const ROUNDS = 9;
 
-/** Does the work once and returns a number made of its result, which is asserted in each round. */
+/** Does the work once and returns a number derived from its result. The number is asserted in each round. */
 export type Work = (turn: number) => number;
 
-/** The machine that the figures below are of. */
+/** Prints the machine of the figures below. */
 export function printMachine(): void {
   const date = new Date().toISOString().slice(0, 10);
   process.stdout.write(`${cpus()[0]?.model.trim() ?? 'unknown CPU'}, Node ${process.version}, ${date}\n`);
 }
 
 /**
- * Prints what each work costs: the median of rounds in which they take turns, in CPU time of this process, which
- * neighbours on the machine disturb least. `expected` is what every turn of a work gives.
+ * Prints the cost of each work: the median of alternating rounds, in CPU time of this process, which other
+ * processes disturb least. `expected` is the result of every turn of a work.
  */
 export function takeTurns(
   works: Readonly<Record<string, { readonly work: Work; readonly expected: number }>>,

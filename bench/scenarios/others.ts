@@ -58,7 +58,7 @@ export function others(): Scenario[] {
       stream: STREAM,
       page: PAGE_BY_PRICE,
       set,
-      // Alone: a peer that buffers for them takes all memory there is, dies, and takes the run with it.
+      // No peers: a peer that buffers for these readers takes all memory, dies, and ends the run with it.
       on: { mongodb: ['sluice'], lmdb: ['sluice'] },
     })),
     {
@@ -88,8 +88,9 @@ export function others(): Scenario[] {
 }
 
 /**
- * Each format in each compression. Three have pages beside them, on both stores; the others show what the work itself costs, which
- * is the same whatever the rows come from. To compress takes long: an eighth of the rows tells as much.
+ * Each format in each compression. Three have pages beside them, on both stores. The others show the cost of
+ * the work itself, which does not depend on the source of the rows. Compression takes long, and an eighth of
+ * the rows is enough to measure it.
  */
 function exports(): Scenario[] {
   const withPages = [

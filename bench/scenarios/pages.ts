@@ -26,7 +26,7 @@ export function pages(rows: number): Scenario[] {
   ];
 }
 
-/** Offset against cursor. */
+/** Pages by offset and by cursor, at several depths. */
 export function depths(rows: number): Scenario[] {
   const at = [0, 1_000, 10_000, 100_000, 300_000, 900_000].filter((depth) => depth < rows);
   return (['cursor', 'offset'] as const).flatMap((style) =>

@@ -12,24 +12,24 @@ import type { StreamScenario } from '../kinds/stream.ts';
 import type { UsersScenario } from '../kinds/users.ts';
 import type { StoreName } from '../results.ts';
 
-/** How much is run: each set holds the ones before it. */
+/** The sets of scenarios. Each includes the ones before it. */
 export const SETS = ['quick', 'default', 'full'] as const;
 export type SetName = (typeof SETS)[number];
 
 export interface Placed {
   readonly name: string;
   readonly shows: string;
-  /** What is shown together, in a table or a plot. */
+  /** The table or plot that shows the scenario. */
   readonly group: 'streams' | 'pages' | 'depth' | 'connections' | 'sizes' | 'memory' | 'others';
-  /** Its place on the plot's axis. */
+  /** The position on the plot's axis. */
   readonly x?: number | string;
-  /** The smallest set it is in. */
+  /** The smallest set that includes the scenario. */
   readonly set: SetName;
-  /** Who takes part, with each store it is measured on. */
+  /** The candidates, for each store on which it is measured. */
   readonly on: Partial<Readonly<Record<StoreName, readonly CandidateName[]>>>;
-  /** Items in the store, as a multiple of the run's. */
+  /** The number of items in the store, as a multiple of the run's. */
   readonly scale?: number;
-  /** Seconds of a round, as a share of the run's. */
+  /** The duration of a round, as a multiple of the run's. */
   readonly effort?: number;
 }
 
@@ -54,5 +54,5 @@ export const PAGE = '/items?limit=100';
 export const PAGE_BY_PRICE = `${PAGE}&sort=price_asc`;
 export const STREAM = '/items/stream';
 
-/** Most scenarios of requests and memory are measured against this one peer. */
+/** The candidates of most scenarios of requests and memory: sluice and this one peer. */
 export const PAIR = ['sluice', 'fastify'] as const;

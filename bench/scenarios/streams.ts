@@ -3,10 +3,10 @@ import { PAIR, STREAM, type Scenario } from './scenario.ts';
 const LIMITS = ['bare chain', 'socket drain', 'bare uWS'] as const;
 const LMDB_LIMITS = ['bare chain', 'bare getRange', 'bare uWS'] as const;
 const COMPRESSED = ['sluice', 'fastify + compress', 'fastify + compress, quality 1'] as const;
-/** Streams that are slow at the peers, or many, give so many rows in all. */
+/** The number of rows in all, for streams that are slow at the peers, or that are many. */
 const FEWER_ROWS = 300_000;
 
-/** Whole streams of a store of so many items. */
+/** Whole streams of a store with `rows` items. */
 export function streams(rows: number): Scenario[] {
   const some = Math.min(rows, FEWER_ROWS);
   const whole = { kind: 'stream', group: 'streams', set: 'quick', encoding: 'identity', streams: 1 } as const;
@@ -115,7 +115,7 @@ export function streams(rows: number): Scenario[] {
   ];
 }
 
-/** What a row costs must not depend on how many there are. */
+/** Streams of sets of several sizes. The cost of a row must not depend on the number of rows. */
 export function sizes(rows: number): Scenario[] {
   return [0.01, 0.1, 1, 10].map((scale): Scenario => ({
     kind: 'stream',

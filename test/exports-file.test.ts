@@ -156,7 +156,7 @@ test('a file that goes while it is asked for is not found, and one that is lost 
       create: (...call) => store.files.create(...call),
       read: (...call) => store.files.read(...call),
       remove: (...call) => store.files.remove(...call),
-      names: () => store.files.names(),
+      names: (...call) => store.files.names(...call),
       size: async (name) => {
         await meanwhile.work();
         return store.files.size(name);

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
-import { storeUnavailable } from '../src/errors.ts';
+import { AppError, storeUnavailable } from '../src/errors.ts';
 import {
   advance,
   cancel,
@@ -172,6 +172,31 @@ for (const name of STORES)
     assert.equal(await textOf(next.files, done.file.name, done.file.bytes), TEXT);
     await Promise.all([slow.close(), next.close()]);
   });
+
+/** How a job ends, and the files that it has then. */
+const ENDS = {
+  'complete: its own': () => Promise.resolve(),
+  'failed: none': () => Promise.reject(new AppError('insufficient-storage', 'a full disk')),
+} as const;
+
+for (const name of STORES)
+  for (const [end, writes] of Object.entries(ENDS))
+    test(`${name}: what killed attempts wrote is gone when their job is ${end}, and files of others stay`, async (t) => {
+      const handles = await twoFilled(t, name);
+      if (!handles) return;
+      const worker = new Worker(handles[0], { writes });
+      const { id } = await worker.jobs.create('ada', REQUEST, t.signal);
+      const others = [`${id}0.aaaa`, `${id.slice(0, -1)}.aaaa`];
+      for (const file of [`${id}.aaaa`, `${id}.bbbb`, ...others])
+        await (await worker.files.create(file)).close();
+      assert.equal(await worker.work(id), null);
+      const job = await worker.jobs.get(id, t.signal);
+      assert.ok(job, 'it is kept');
+      assert.equal(job.state, end.split(':')[0]);
+      const own = job.state === 'complete' ? [job.file.name] : [];
+      assert.deepEqual(new Set(await worker.files.names()), new Set([...own, ...others]));
+      await worker.close();
+    });
 
 test('a job cancelled through another process ends at the next beat, without a file', async (t) => {
   const handles = await twoFilled(t, 'lmdb');

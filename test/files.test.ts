@@ -58,6 +58,10 @@ for (const [place, open] of PLACES) {
         `${start}-${end}`,
       );
     assert.deepEqual(await files.names(), ['a1.b2']);
+    for (const other of ['a1.b3', 'a12.b2', 'a.b2']) await (await files.create(other)).close();
+    assert.deepEqual((await files.names('a1')).toSorted(), ['a1.b2', 'a1.b3']);
+    assert.deepEqual(await files.names('b2'), []);
+    for (const other of ['a1.b3', 'a12.b2', 'a.b2']) await files.remove(other);
     await files.remove('a1.b2');
     await files.remove('a1.b2');
     assert.deepEqual(await files.names(), []);

@@ -15,6 +15,7 @@ import {
   type Running,
 } from './job.ts';
 import type { Jobs } from './jobs.ts';
+import { removeLeftovers } from './leftovers.ts';
 import type { Log } from './log.ts';
 import { Scan, type ScanOptions } from './scan.ts';
 
@@ -146,8 +147,11 @@ export class Attempt {
   async #complete(file: FinishedFile): Promise<null> {
     const { id, lease } = this.#job;
     const { jobs, log } = this.#options;
-    await jobs.advance(id, (job) => complete(job, lease.token, this.#scan.progress, file, this.#final()));
+    const job = await jobs.advance(id, (current) =>
+      complete(current, lease.token, this.#scan.progress, file, this.#final()),
+    );
     log.info({ export: id, rows: file.rows, bytes: file.bytes }, 'an export is complete');
+    await this.#clear(job);
     return null;
   }
 
@@ -181,8 +185,18 @@ export class Attempt {
       return giveBack(current, lease.token, new Date(now().getTime() + backoff(failures)), true);
     });
     if (job.state !== 'failed') return backoff(job.failures);
-    await this.#discard();
+    await this.#clear(job);
     return null;
+  }
+
+  /** Removes what this attempt and those before it left of a job that is over. Never rejects: the job stays what it is. */
+  async #clear(job: Job): Promise<void> {
+    const { files, log } = this.#options;
+    try {
+      await removeLeftovers(files, job.id, job);
+    } catch (error) {
+      log.warn({ export: job.id, err: error }, 'files that attempts at an export left are removed later');
+    }
   }
 
   /** Removes this attempt's file and the file it continued from, unless the job still needs them. */

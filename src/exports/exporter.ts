@@ -4,6 +4,7 @@ import type { JobQueue, QueueOptions } from '../queue/queue.ts';
 import { Attempt, type AttemptOptions } from './attempt.ts';
 import { STATES, type State } from './export.ts';
 import { claim, dueIn, filesOf, isExpired, isFinal, LeaseLostError, type Job, type Running } from './job.ts';
+import { removeLeftovers } from './leftovers.ts';
 import type { Log } from './log.ts';
 
 /** How often it is looked for what is due, lost or over. Milliseconds. */
@@ -154,8 +155,9 @@ export class Exporter {
 
   async #expire(job: Job): Promise<void> {
     const { jobs, files, now } = this.#options;
-    await jobs.change(job.id, (current) => (isExpired(current, now()) ? null : current));
-    for (const name of filesOf(job)) await files.remove(name);
+    const { after } = await jobs.change(job.id, (current) => (isExpired(current, now()) ? null : current));
+    if (after) return;
+    await removeLeftovers(files, job.id, null);
   }
 
   async #offerDue(jobs: readonly Job[]): Promise<void> {

@@ -16,10 +16,11 @@ import type { FileStore } from '../store/files.ts';
 import { getExportFile } from './download.ts';
 import { EXPORT, EXPORT_BODY, EXPORT_LIST, REMOVED_EXPORT } from './export.ts';
 import type { Exporter } from './exporter.ts';
-import { cancel, filesOf, isFinal, type ExportRequest } from './job.ts';
+import { cancel, isFinal, type ExportRequest } from './job.ts';
 import { find, ID, LOOK_AGAIN, noSuchExport } from './find.ts';
 import type { Jobs } from './jobs.ts';
 import { exportsToJson, exportToJson } from './json.ts';
+import { removeLeftovers } from './leftovers.ts';
 import { represent } from './represent.ts';
 import { asynchronousRequest, requestOfBody } from './request.ts';
 
@@ -168,7 +169,7 @@ function deleteExport(options: ExportOptions): Route {
       const { before, after } = await jobs.change(id, (job) => (isFinal(job) ? null : cancel(job, final)));
       if (!before) throw noSuchExport(id);
       exporter.dropped(id);
-      for (const name of filesOf(before)) await files.remove(name);
+      await removeLeftovers(files, id, after);
       return after ? json(200, exportToJson(represent(after)), NOT_STORED) : removed(input.request, id);
     },
   };

@@ -58,12 +58,13 @@ export class Directory implements FileStore {
     await Promise.all([path, path + UNFINISHED].map((file) => told(rm(file, { force: true }))));
   }
 
-  async names(): Promise<readonly string[]> {
+  async names(stem?: string): Promise<readonly string[]> {
     const entries = await readdir(this.#path).catch((error: unknown) => {
       if (codeOf(error) === 'ENOENT') return [];
       throw fault(error);
     });
-    return entries.map((entry) => entry.replace(/\.part$/, '')).filter(isFileName);
+    const names = entries.map((entry) => entry.replace(/\.part$/, '')).filter(isFileName);
+    return stem === undefined ? names : names.filter((name) => name.startsWith(`${stem}.`));
   }
 
   async #open(name: string): Promise<FileHandle> {

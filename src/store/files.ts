@@ -21,8 +21,8 @@ export interface FileStore {
   size(name: string): Promise<number | null>;
   /** Removes a finished or unfinished file. Does nothing when there is none. */
   remove(name: string): Promise<void>;
-  /** The names of all files, finished or not. */
-  names(): Promise<readonly string[]>;
+  /** The names of all files, finished or not. With `stem`, only those that have it before their dot. */
+  names(stem?: string): Promise<readonly string[]>;
 }
 
 export interface FileWriter {

@@ -138,6 +138,6 @@ function hooked(files: FileStore, { begins, writes }: Hooks): FileStore {
     read: (...range) => files.read(...range),
     size: (name) => files.size(name),
     remove: (name) => files.remove(name),
-    names: () => files.names(),
+    names: (...call) => files.names(...call),
   };
 }

@@ -60,7 +60,7 @@ export class Faults {
       },
       size: (name) => port.size(name),
       remove: (name) => port.remove(name),
-      names: () => port.names(),
+      names: (...call) => port.names(...call),
     };
   }
 

@@ -12,6 +12,8 @@ const CHUNK_BYTES = 255 * 1024;
 const READ_CHUNKS = 4;
 /** Names per read. */
 const NAMES = 10_000;
+/** What follows a dot in the order of bytes. */
+const BEHIND_DOT = '/';
 const FILES = 'exports.files';
 const CHUNKS = 'exports.chunks';
 
@@ -85,14 +87,15 @@ export class GridFs implements FileStore {
       );
   }
 
-  async names(): Promise<readonly string[]> {
+  async names(stem?: string): Promise<readonly string[]> {
     const names: string[] = [];
-    for (let filter: Document = {}; ;) {
+    const bounds = stem === undefined ? {} : { $gte: `${stem}.`, $lt: `${stem}${BEHIND_DOT}` };
+    for (let filter: Document = stem === undefined ? {} : { _id: bounds }; ;) {
       const files = await this.#files(filter, { _id: 1 });
       const last = files.at(-1);
       if (!last) return names.filter(isFileName);
       for (const { _id } of files) names.push(String(_id));
-      filter = { _id: { $gt: last._id as unknown } };
+      filter = { _id: { ...bounds, $gt: last._id as unknown } };
     }
   }
 

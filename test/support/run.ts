@@ -22,8 +22,7 @@ const OWN = ['--long', '--all', '--summary'];
  * Files that kill servers, drive browsers and proxies, fill disks, or go through many random cases: `npm test` is to take
  * three minutes at most on two cores.
  */
-const SLOW =
-  /^(SLOWLIST)\.test\.ts$/;
+const SLOW = /^(none)\.test\.ts$/;
 
 /**
  * Time limits in milliseconds. A test that hangs fails, and so does a file that an open handle keeps alive
@@ -57,6 +56,8 @@ const child = spawn(
     ...[
       '--import',
       './test/support/limit.mjs',
+      '--import',
+      './test/support/said-at-once.mjs',
       '--import',
       'tsx',
       '--test',

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { RateLimiterRedis, RateLimiterRes } from 'rate-limiter-flexible';
-import { connectRedis, type Redis } from '../redis/connect.ts';
+import { connectRedis, type RedisConnection } from '../redis/connect.ts';
 import type { Limiter, Taken } from './limiter.ts';
 import { createMemoryLimiter, type MemoryLimiter } from './memory.ts';
 import type { Policy } from './policy.ts';
@@ -47,7 +47,7 @@ export async function connectRedisLimiter(options: RedisLimiterOptions): Promise
 }
 
 class RedisLimiter implements Limiter {
-  private readonly redis: Redis;
+  private readonly redis: RedisConnection;
   private readonly shared: RateLimiterRedis;
   private readonly local: MemoryLimiter;
   private readonly limit: number;
@@ -98,7 +98,7 @@ class RedisLimiter implements Limiter {
 
   close(): Promise<void> {
     this.state = { kind: 'closed' };
-    this.redis.disconnect();
+    this.redis.close();
     return Promise.resolve();
   }
 

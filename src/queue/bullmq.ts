@@ -1,6 +1,6 @@
 import { DelayedError, Queue, Worker, type Job } from 'bullmq';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { connectRedis, type Redis } from '../redis/connect.ts';
+import { connectRedis, type RedisConnection } from '../redis/connect.ts';
 import type { JobQueue, QueueOptions, Work } from './queue.ts';
 
 /**
@@ -36,8 +36,8 @@ interface Message {
 export class BullQueue implements JobQueue {
   readonly #queue: Queue<Message>;
   readonly #worker: AbandonableWorker;
-  readonly #adding: Redis;
-  readonly #working: Redis;
+  readonly #adding: RedisConnection;
+  readonly #working: RedisConnection;
   readonly #log: Log;
   readonly #underWay = new Set<Promise<unknown>>();
   #isAway = false;
@@ -74,7 +74,7 @@ export class BullQueue implements JobQueue {
     this.#isClosed = true;
     // Redis is unavailable: other workers take over the messages held here.
     await within(SILENCE_MS, closing).catch(() => this.#worker.abandon());
-    for (const connection of [this.#adding, this.#working]) connection.disconnect();
+    for (const connection of [this.#adding, this.#working]) connection.close();
   }
 
   async #workOn(job: Job<Message>, token: string | undefined, work: Work): Promise<void> {
@@ -87,7 +87,7 @@ export class BullQueue implements JobQueue {
   }
 
   /** BullMQ opens more connections with the same options. */
-  #connect(url: string): Redis {
+  #connect(url: string): RedisConnection {
     return connectRedis(url, {
       maxRetriesPerRequest: null, // BullMQ requires it
       isWanted: () => !this.#isClosed,

@@ -1,9 +1,9 @@
 import { Redis, type RedisOptions } from 'ioredis';
 
-export type { Redis };
-
 const FIRST_PAUSE_MS = 50;
 const LONGEST_PAUSE_MS = 1_000;
+/** What the other side may take to close a connection that we have closed; then it is dropped. Milliseconds. */
+const FAREWELL_MS = 200;
 
 type Chosen =
   | 'autoResendUnfulfilledCommands'
@@ -20,12 +20,36 @@ export interface Connecting extends Pick<RedisOptions, Chosen> {
 }
 
 /**
- * Connects to `url` (`redis://` or `rediss://`, optionally with password and database). Reconnects until it is closed.
+ * A connection made anew until it is closed. A library that is handed one duplicates it, and a duplicate that waits to
+ * connect again keeps the process alive, so this remembers its duplicates and closes them together with itself.
  */
-export function connectRedis(url: string, { onError, isWanted = () => true, ...options }: Connecting): Redis {
-  return new Redis(url, {
+export class RedisConnection extends Redis {
+  readonly #duplicates: Redis[] = [];
+
+  override duplicate(override?: Partial<RedisOptions>): Redis {
+    const duplicate = super.duplicate(override);
+    this.#duplicates.push(duplicate);
+    return duplicate;
+  }
+
+  /** Closes this connection and all duplicates of it, also while Redis is away. Nothing of them outlives FAREWELL_MS. */
+  close(): void {
+    for (const connection of [this, ...this.#duplicates]) connection.disconnect();
+  }
+}
+
+/** Connects to `url` (`redis://` or `rediss://`, optionally with password and database). Reconnects until it is closed. */
+export function connectRedis(
+  url: string,
+  { onError, isWanted = () => true, ...options }: Connecting,
+): RedisConnection {
+  const connection = new RedisConnection(url, {
     ...options,
     connectionName: 'sluice',
+    // ioredis waits two seconds by default, also for a socket that is closed already.
+    disconnectTimeout: FAREWELL_MS,
     retryStrategy: (attempt) => (isWanted() ? Math.min(attempt * FIRST_PAUSE_MS, LONGEST_PAUSE_MS) : null),
-  }).on('error', onError);
+  });
+  connection.on('error', onError);
+  return connection;
 }

@@ -1,0 +1,58 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { childServer, logged, type ChildServer } from './support/child-server.ts';
+import { freePort } from './support/free-port.ts';
+import { testRedis } from './support/redis.ts';
+
+/** What a process may take from its last log line to its end. Milliseconds. */
+const LATEST_MS = 1_000;
+const SETTINGS = { MONGODB_URI: '', SAMPLE: 'off', RATE_LIMIT: '1000/s' };
+
+/** Orders an export, which opens the queue. */
+async function order({ url }: ChildServer): Promise<void> {
+  const response = await fetch(new URL('/exports', url), {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: '{}',
+  });
+  assert.equal(response.status, 202, await response.text());
+}
+
+/** Ends the server; how long the process goes on after it has said that it stopped. Milliseconds. */
+async function lingering(server: ChildServer): Promise<number> {
+  const ended = server.end('SIGTERM').then((code) => ({ code, at: Date.now() }));
+  const { time } = await logged(server, 'stopped');
+  const { code, at } = await ended;
+  assert.equal(code, 0);
+  return at - time;
+}
+
+for (const exports of ['without an export', 'with an export waiting'])
+  test(`a server whose Redis never answered ends with its last log line, ${exports}`, async (t) => {
+    const server = await childServer(t, { ...SETTINGS, REDIS_URL: `redis://127.0.0.1:${await freePort()}` });
+    if (exports === 'with an export waiting') await order(server);
+    const ms = await lingering(server);
+    assert.ok(ms < LATEST_MS, `${ms} ms`);
+  });
+
+test('a server whose Redis dies while it serves ends with its last log line', async (t) => {
+  const redis = await testRedis(t);
+  if (!redis) return;
+  const server = await childServer(t, { ...SETTINGS, REDIS_URL: redis.url });
+  await order(server);
+  await redis.kill();
+  await logged(server, 'Redis does not answer: exports wait until it does');
+  const ms = await lingering(server);
+  assert.ok(ms < LATEST_MS, `${ms} ms`);
+});
+
+test('a server whose Redis hangs ends with its last log line', async (t) => {
+  const redis = await testRedis(t);
+  if (!redis) return;
+  const server = await childServer(t, { ...SETTINGS, REDIS_URL: redis.url });
+  await order(server);
+  redis.pause();
+  t.after(() => redis.resume());
+  const ms = await lingering(server);
+  assert.ok(ms < LATEST_MS, `${ms} ms`);
+});

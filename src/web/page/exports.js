@@ -1,6 +1,8 @@
 import { ask, counted, element, on, say, sizeOf } from './page.js';
 
 const EVERY_MS = 500;
+const PRICES = new Set(['min_price', 'max_price']);
+const NUMBER = /^(-?)(\d*)\.?(\d*)((?:[eE][+-]?\d+)?)$/;
 const OVER = new Set(['complete', 'failed', 'cancelled']);
 
 /** Starts exports of the filter above, follows them, and offers their files. */
@@ -8,9 +10,8 @@ export function showExports(filter) {
   const form = element('export');
   on(form, 'submit', 'export-request', async () => {
     const wanted = Object.fromEntries(filter());
-    for (const name of ['min_price', 'max_price']) if (name in wanted) wanted[name] = Number(wanted[name]);
     const { format, compression } = form.elements;
-    const body = JSON.stringify({ ...wanted, format: format.value, compression: compression.value });
+    const body = orderText({ ...wanted, format: format.value, compression: compression.value });
     const answer = await ask('/exports', {
       method: 'POST',
       headers: { 'content-type': 'application/json' },
@@ -22,6 +23,22 @@ export function showExports(filter) {
     );
     if (answer.ok) follow(answer.response.headers.get('location'));
   });
+}
+
+/** The order as JSON. Prices keep all their digits, which a JavaScript number would round. */
+function orderText(wanted) {
+  const members = Object.entries(wanted).map(([name, text]) => {
+    const value = PRICES.has(name) ? jsonNumber(text) : JSON.stringify(text);
+    return `${JSON.stringify(name)}:${value}`;
+  });
+  return `{${members.join(',')}}`;
+}
+
+/** Digits as JSON writes them: a number field also takes `.5`, `5.` and `007`. */
+function jsonNumber(text) {
+  const [, sign, whole, fraction, exponent] = NUMBER.exec(text) ?? [];
+  if (sign === undefined) return JSON.stringify(text); // the server says what it expects
+  return `${sign}${whole.replace(/^0+(?=\d)/, '') || '0'}${fraction ? `.${fraction}` : ''}${exponent}`;
 }
 
 /** An entry of the list that keeps itself up to date until the export is over. */

@@ -117,13 +117,29 @@ describe('the addon', () => {
     await writeFile(cacheDirectory, '');
     assert.throws(
       () => loadAddon({ file: LINUX, cacheDirectory, load: oldMachine(LINUX) }),
-      /no fitted copy could be used: EEXIST/,
+      /no fitted copy could be used: .* is no directory/,
     );
     const other = new Error('wrong ELF class');
     const load = () => {
       throw other;
     };
     assert.throws(() => loadAddon({ file: LINUX, cacheDirectory, load }), other);
+  });
+
+  it('is given up at once where no folder can be made', { skip: process.platform !== 'linux' }, () => {
+    // In a process of its own, because an endless loop would never give the thread back.
+    const script = `
+      import { loadAddon } from './src/engine/uws/addon.ts';
+      const file = ${JSON.stringify(LINUX)};
+      const load = () => { throw new Error("version \`GLIBC_2.38' not found"); };
+      try {
+        loadAddon({ file, cacheDirectory: '/proc/sluice/cache', load });
+      } catch (error) {
+        console.log(error.message);
+      }`;
+    const args = ['--import', 'tsx', '--input-type=module', '--eval', script];
+    const said = execFileSync(process.execPath, args, { encoding: 'utf8', timeout: 30_000 });
+    assert.match(said, /no fitted copy could be used: ENOENT/);
   });
 
   it(

@@ -1,7 +1,7 @@
 import { createHash, randomUUID } from 'node:crypto';
-import { mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { basename, join } from 'node:path';
+import { basename, dirname, join, resolve } from 'node:path';
 import { fitToOlderGlibc } from './fit.ts';
 
 const require = createRequire(import.meta.url);
@@ -79,7 +79,7 @@ function fittedCopy(file: string, cacheDirectory: string): string {
   const originalHash = sha256(original);
   const fittedHash = FITTED[originalHash];
   if (fittedHash === undefined) throw new Error(`its SHA-256 ${originalHash} is not one of those known`);
-  mkdirSync(cacheDirectory, { recursive: true, mode: 0o700 });
+  makeDirectory(resolve(cacheDirectory));
   assertPrivate(cacheDirectory);
   const copy = join(cacheDirectory, `${fittedHash.slice(0, 16)}-${basename(file)}`);
   if (hashOf(copy) === fittedHash) return copy;
@@ -97,9 +97,22 @@ function fittedCopy(file: string, cacheDirectory: string): string {
   return copy;
 }
 
+/** As `mkdirSync` with `recursive: true`, which Node never ends where a file system makes no directories (/proc/a). */
+function makeDirectory(directory: string): void {
+  if (existsSync(directory)) return;
+  makeDirectory(dirname(directory));
+  try {
+    mkdirSync(directory, { mode: 0o700 });
+  } catch (error) {
+    if (!existsSync(directory)) throw error; // else another process was faster
+  }
+}
+
 /** Another user who can write there could replace the file between the check and the load. */
 function assertPrivate(directory: string): void {
-  const { uid, mode } = statSync(directory);
+  const found = statSync(directory);
+  const { uid, mode } = found;
+  if (!found.isDirectory()) throw new Error(`${directory} is no directory`);
   if (uid !== process.getuid?.() || (mode & 0o022) !== 0) {
     throw new Error(`the folder ${directory} belongs to another user or can be written by others`);
   }

@@ -13,6 +13,17 @@ const IDS: readonly unknown[] = [
   null,
   new Int32(5),
   'text',
+  // A JavaScript object would sort these names, or not take them.
+  new Map([
+    ['1', 2],
+    ['2', 1],
+  ]),
+  new Map([
+    ['2', 1],
+    ['1', 2],
+  ]),
+  new Map([['__proto__', 1]]),
+  new Map([['_bsontype', 1]]),
   { a: 1 },
   { a: 1, b: 1 },
   { a: 'x' },
@@ -20,6 +31,22 @@ const IDS: readonly unknown[] = [
   { region: 'north', number: new Int32(1) },
   { region: 'north', number: new Int32(2) },
   { long: 'x'.repeat(6_000) },
+  new Map([['_bsontype', 'Long']]),
+  {
+    b: new Map([
+      ['10', new Map([['9', '']])],
+      ['8', ''],
+    ] as [string, unknown][]),
+  },
+  {
+    c: [
+      new Map([
+        ['2', 1],
+        ['1', 2],
+      ]),
+      7,
+    ],
+  },
   new Binary(Buffer.from('abc'), 0),
   new ObjectId('7'.repeat(24)),
   true,
@@ -27,6 +54,13 @@ const IDS: readonly unknown[] = [
   new Timestamp({ t: 5, i: 1 }),
   new Timestamp({ t: 5, i: 2 }),
   new Code('f()'),
+  new Code(
+    'f()',
+    new Map([
+      ['2', 1],
+      ['1', 2],
+    ]),
+  ),
   new Code('f()', { a: 1 }),
 ];
 
@@ -50,20 +84,17 @@ for (const sort of ['id_asc', 'id_desc', 'price_asc', 'price_desc'])
     const all = (await (await server.get(`/items/stream?sort=${sort}`)).text()).split('\n').slice(0, -1);
     assert.equal(all.length, IDS.length);
     for (const limit of [1, 4]) {
-      const lines: string[] = [];
+      const rows: string[] = [];
       for (let cursor = ''; ;) {
         const answer = await server.get(`/items?limit=${limit}&sort=${sort}${cursor && `&cursor=${cursor}`}`);
         const text = await answer.text();
         assert.equal(answer.status, 200, text);
-        const { data, page } = JSON.parse(text) as {
-          data: unknown[];
-          page: { hasMore: boolean; nextCursor: string };
-        };
-        lines.push(...data.map((row) => JSON.stringify(row)));
+        const { page } = JSON.parse(text) as { page: { hasMore: boolean; nextCursor: string } };
+        rows.push(text.slice('{"data":['.length, text.lastIndexOf('],"page":')));
         if (!page.hasMore) break;
         cursor = page.nextCursor;
       }
-      assert.deepEqual(lines, all);
+      assert.equal(rows.join(), all.join());
     }
     for (let rows = 1; rows < all.length; rows++) {
       const stopped = await (
@@ -80,7 +111,7 @@ test('parts begin at ids of whatever type, and together are the set, from a curs
   if (!opened) return;
   const { server } = opened;
   const all = (await (await server.get('/items/stream')).text()).split('\n').slice(0, -1);
-  const { partitions } = (await (await server.get('/items/partitions?n=19')).json()) as {
+  const { partitions } = (await (await server.get(`/items/partitions?n=${IDS.length}`)).json()) as {
     partitions: { url: string }[];
   };
   assert.ok(partitions.length >= IDS.length - 2, `${partitions.length} parts`);
@@ -112,7 +143,7 @@ test('an id like an operator is a value: MongoDB stores none, and a forged curso
   }
   const cursor = encodeCursor('items', { order: 'id', direction: 1 }, makeBookmark({ _id: { $ne: 1 } }));
   const rows = (await (await server.get(`/items/stream?cursor=${cursor}`)).text()).split('\n').slice(0, -1);
-  const documents = IDS.findIndex((id) => typeof id === 'object' && id !== null && 'a' in id);
+  const documents = IDS.findIndex((id) => id instanceof Map);
   // It stands among the documents, by its first field: a number before the texts and documents.
   assert.deepEqual(rows, (await (await server.get('/items/stream')).text()).split('\n').slice(documents, -1));
 });

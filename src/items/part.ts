@@ -5,6 +5,7 @@ import { MARK_BYTES, markBytes } from '../pages/mark.ts';
 import { decodeToken, encodeToken } from '../pages/token.ts';
 import { keyOf, makeBookmark, type Bookmark, type Identity } from '../store/bookmark.ts';
 import { BSON } from '../store/bson.ts';
+import { exactValues } from '../store/exact-values.ts';
 import type { IdRange } from '../store/store.ts';
 
 /**
@@ -69,11 +70,7 @@ function boundOf(name: 'from' | 'to', bounds: Record<string, unknown>): Record<s
 
 function parse(bytes: Uint8Array): Record<string, unknown> {
   try {
-    return BSON.deserialize(bytes, {
-      promoteValues: false,
-      promoteBuffers: false,
-      validation: { utf8: false },
-    });
+    return exactValues(bytes);
   } catch (error) {
     if (BSON.BSONError.isBSONError(error)) throw invalid('its bounds are not BSON', error);
     throw error;

@@ -1,4 +1,5 @@
 import { BSON, onDemand } from './bson.ts';
+import { exactValues } from './exact-values.ts';
 
 /**
  * Bookmark: the exact key values of a row, as a BSON document: `{_id}` in id order, `{price, _id}` in price order. The
@@ -55,11 +56,7 @@ export function makeBookmark(key: { readonly _id: unknown; readonly price?: unkn
  * command.
  */
 export function keyOf(bookmark: Bookmark): { _id: unknown; price?: unknown } {
-  return BSON.deserialize(bookmark, {
-    promoteValues: false,
-    promoteBuffers: false,
-    validation: { utf8: false },
-  }) as { _id: unknown; price?: unknown };
+  return exactValues(bookmark) as { _id: unknown; price?: unknown };
 }
 
 function nameIs(bytes: Uint8Array, at: number, length: number, name: string): boolean {

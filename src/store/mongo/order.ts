@@ -82,7 +82,7 @@ function compareValues(a: unknown, b: unknown): number | null {
  * comes first.
  */
 function compareDocuments(a: object, b: object): number | null {
-  const [left, right] = [Object.entries(a), Object.entries(b)] as [[string, unknown][], [string, unknown][]];
+  const [left, right] = [membersOf(a), membersOf(b)];
   for (const [n, [name, value]] of left.entries()) {
     const other = right[n];
     if (!other) return 1;
@@ -94,13 +94,19 @@ function compareDocuments(a: object, b: object): number | null {
   return left.length - right.length;
 }
 
+function membersOf(document: object): readonly (readonly [string, unknown])[] {
+  return document instanceof Map ? [...(document as Map<string, unknown>)] : Object.entries(document);
+}
+
 function compareTexts(a: string, b: string): number {
   return Buffer.compare(Buffer.from(a), Buffer.from(b));
 }
 
 /**
- * Whether a value is a plain object, as BSON documents are decoded. A value with a class of its own has another type.
+ * Whether a value is a document: a Map, as BSON documents are decoded here, or a plain object. A value with a class of
+ * its own has another type.
  */
 function isDocument(value: unknown): value is object {
+  if (value instanceof Map) return true;
   return typeof value === 'object' && value !== null && Object.getPrototypeOf(value) === Object.prototype;
 }

@@ -1,5 +1,6 @@
 import { makeBookmark, type Bookmark } from '../bookmark.ts';
-import { BSON, UUID } from '../bson.ts';
+import { UUID } from '../bson.ts';
+import { exactValues } from '../exact-values.ts';
 import type { Plan } from '../store.ts';
 import type { Layout } from './collection.ts';
 import type { MongoConnection } from './connection.ts';
@@ -99,11 +100,10 @@ export class Splitter {
     const { cursor } = await this.#connection.run(command, { signal, raw: true }).catch((error: unknown) => {
       throw faultOf(error, this.#setup, plan);
     });
-    const exact = { promoteValues: false, promoteBuffers: false };
-    const { firstBatch } = BSON.deserialize(cursor as Uint8Array, exact) as {
-      firstBatch: { ids: unknown[] }[];
+    const { firstBatch } = exactValues(cursor as Uint8Array) as {
+      firstBatch: readonly ReadonlyMap<string, readonly unknown[]>[];
     };
-    const ids = (firstBatch[0]?.ids ?? []).map((_id) => makeBookmark({ _id }));
+    const ids = (firstBatch[0]?.get('ids') ?? []).map((_id) => makeBookmark({ _id }));
     return ids.filter((id, n) => n === 0 || Buffer.compare(id, ids[n - 1] ?? id) !== 0);
   }
 }

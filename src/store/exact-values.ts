@@ -1,0 +1,46 @@
+import { BSON, Code, onDemand } from './bson.ts';
+
+const EXACT = { promoteValues: false, promoteBuffers: false, validation: { utf8: false } } as const;
+
+/** BSON types of values that have names in them: a document, an array, and code with its scope. */
+const DOCUMENT = 0x03;
+const ARRAY = 0x04;
+const SCOPED_CODE = 0x0f;
+const NESTED: readonly number[] = [DOCUMENT, ARRAY, SCOPED_CODE];
+
+/**
+ * The members of a BSON document as BSON classes (Int32, Double, Long, ...). Documents among them are Maps, which BSON
+ * writes as they were: a JavaScript object sorts names like "1" to the front, takes `_bsontype` for a class, and
+ * cannot have a member `__proto__`. BSON errors when the bytes are no document.
+ */
+export function exactValues(document: Uint8Array): Record<string, unknown> {
+  const values = BSON.deserialize(document, EXACT); // also for its look at every length
+  const isFlat = [...onDemand.parseToElements(document)].every(([type]) => !NESTED.includes(type));
+  return isFlat ? values : Object.fromEntries(members(document));
+}
+
+function* members(document: Uint8Array): Generator<[name: string, value: unknown], void, undefined> {
+  for (const [type, nameAt, nameLength, at, length] of onDemand.parseToElements(document)) {
+    const name = Buffer.from(document.subarray(nameAt, nameAt + nameLength)).toString();
+    yield [name, valueOf(type, document.subarray(at, at + length))];
+  }
+}
+
+function valueOf(type: number, value: Uint8Array): unknown {
+  if (type === DOCUMENT) return new Map(members(value));
+  if (type === ARRAY) return [...members(value)].map(([, element]) => element);
+  if (type === SCOPED_CODE) return scopedCode(value);
+  const size = value.length + 7; // a size of 4 bytes, the type, an empty name, the value, NUL
+  const alone = Buffer.alloc(size);
+  alone.writeInt32LE(size);
+  alone.writeUInt8(type, 4);
+  alone.set(value, 6);
+  return BSON.deserialize(alone, EXACT)[''];
+}
+
+/** Size (4 bytes), the text as a BSON string (its size, the text, NUL), the scope. */
+function scopedCode(value: Uint8Array): Code {
+  const size = Buffer.from(value).readInt32LE(4);
+  const text = Buffer.from(value.subarray(8, 8 + size - 1)).toString();
+  return new Code(text, new Map(members(value.subarray(8 + size))));
+}

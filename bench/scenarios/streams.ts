@@ -78,7 +78,7 @@ export function streams(rows: number): Scenario[] {
       on: { mongodb: ['sluice'], lmdb: ['sluice'] },
     },
     {
-      ...{ kind: 'clients', group: 'streams', set: 'default', path: STREAM },
+      ...{ kind: 'clients', group: 'streams', set: 'quick', path: STREAM },
       name: 'stream-node-fetch',
       shows: "by Node's fetch with its default headers",
       on: { mongodb: ['sluice'], lmdb: ['sluice'] },

@@ -108,7 +108,9 @@ for (const store of ['lmdb', 'mongodb'] satisfies StoreName[])
           progress: () => undefined,
           report: (at, reason) => assert.fail(`${at}: ${reason}`),
         });
-        assert.deepEqual([written, skipped, failed], [COUNT - before, before, 0]);
+        // mongod may still carry out what the killed import sent while its rows are counted.
+        assert.deepEqual([written + skipped, failed], [COUNT, 0]);
+        assert.ok(store === 'mongodb' ? skipped >= before : skipped === before, `${skipped}, not ${before}`);
         assert.ok(Buffer.concat(await allRows(items)).equals(Buffer.concat([...expected.values()])));
       });
     }

@@ -151,6 +151,12 @@ export const PROBLEMS = {
     explanation:
       'The request body is JSON, but not what this operation takes. errors lists all that is wrong: a JSON Pointer to the place, what was expected and what came.',
   },
+  'sort-value-too-long': {
+    status: 422,
+    title: 'A page cannot end at these rows',
+    explanation:
+      'The rows of the page have ids or sort values of many kilobytes, and no cursor of at most 12 KiB can continue after any of them. A larger limit may end the page at another row. Pages by offset and the stream pass these rows.',
+  },
   'rate-limited': {
     status: 429,
     title: 'Too many requests',

@@ -1,7 +1,7 @@
 import type { StreamBody } from '../engine/edge.ts';
 import { problemDocument } from '../http/problem.ts';
 import { STORE_PROBLEMS, type Route } from '../http/route.ts';
-import { cursorMismatch, decodeCursor, encodeCursor } from '../pages/cursor.ts';
+import { cursorMismatch, cursorThatFits, decodeCursor } from '../pages/cursor.ts';
 import { checkMark } from '../pages/mark.ts';
 import type { Transcoder } from '../rows/rows.ts';
 import { noneOf, orRelease, type Batch } from '../store/batch.ts';
@@ -136,7 +136,7 @@ function streamHandler(options: StreamOptions): Route['handler'] {
         await pump(batches, encoder, { head, tail: () => tail }, sink);
         return;
       }
-      const cursorOf = (bookmark: Bookmark) => encodeCursor(ITEM_PLAN.collection, rest, bookmark);
+      const cursorOf = (bookmark: Bookmark) => cursorThatFits(ITEM_PLAN.collection, rest, bookmark);
       const start = from.after ? cursorOf(from.after) : null;
       const checked = new CheckpointEncoder(encoder, { plan, cursorOf, start, now });
       try {

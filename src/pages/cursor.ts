@@ -26,6 +26,8 @@ const PAST_MARKED = 4;
 const VERSIONS = [PRESENT, PAST, PRESENT_MARKED, PAST_MARKED];
 const FINGERPRINT_BYTES = 4;
 const TIME_BYTES = 8;
+/** Characters. With the rest of a URL it is below the limit for that: see http/respond.ts. */
+export const MAX_CURSOR_BYTES = 12 * 1024;
 
 /**
  * What a cursor carries: the row to continue after, the time of the rows (absent: the present), and their collection.
@@ -35,6 +37,13 @@ export interface Place {
   readonly at?: PointInTime;
   /** See mark.ts. A page continues in any collection of the name, a stream only in the same one. */
   readonly mark?: number;
+}
+
+/** As encodeCursor; undefined when the row's key is too long for a cursor that this server takes. */
+export function cursorThatFits(collection: string, plan: Plan, bookmark: Bookmark): string | undefined {
+  if (bookmark.length > MAX_CURSOR_BYTES) return undefined; // a key may have megabytes: they are not encoded in vain
+  const cursor = encodeCursor(collection, plan, bookmark);
+  return cursor.length <= MAX_CURSOR_BYTES ? cursor : undefined;
 }
 
 /**

@@ -9,6 +9,7 @@ import type { Count, From, ItemStore, RowReader } from '../store/store.ts';
 import { pump } from '../stream/pump.ts';
 import { PageBody } from './body.ts';
 import { cursorMismatch, decodeCursor } from './cursor.ts';
+import { fittingRows, sortValueTooLong, type PageEnd } from './end.ts';
 import { PAGE_HEAD, pageInfo, pageLinks, pageTail } from './page.ts';
 import { pageQuery, type PageLimits, type PageQuery, type PlanParameters } from './query.ts';
 
@@ -35,19 +36,21 @@ export function pageHandler({
   plan,
   cacheControl,
 }: PageOptions): Route['handler'] {
-  const read = pageQuery(limits, plan);
+  const readQuery = pageQuery(limits, plan);
   return async ({ request, query: parameters, type }) => {
-    const query = read(parameters);
+    const query = readQuery(parameters);
     const total = (query.count && (await count?.(query.plan, query.count, request.signal))) ?? null;
-    const first = await rows.read(
+    const read = await rows.read(
       query.plan,
       pageFrom(query),
       { rows: query.limit, bytes: PAGE_BYTES },
       request.signal,
     );
     const headers = { 'content-type': type, 'cache-control': cacheControl };
-    if (first.more && first.rows < query.limit)
-      return largePage(first, total, query, headers, rows, transcoder, request);
+    const first = fittingRows(read, query);
+    if (!first) return orRelease(read, () => Promise.reject(sortValueTooLong(read)));
+    if (first === read && read.more && read.rows < query.limit)
+      return largePage(read, total, query, headers, rows, transcoder, request);
 
     request.notes.rows = first.rows;
     const info = pageInfo(query, first, total);
@@ -76,12 +79,18 @@ function largePage(
   transcoder: Transcoder,
   request: Request,
 ): Reply {
-  let end: Pick<Batch, 'last' | 'more' | 'identity'> = first;
+  let end: PageEnd = first;
   const batches = async function* () {
     for await (const batch of chain(rows, query.plan, first, query.limit, request.signal)) {
-      end = batch;
-      request.notes.rows += batch.rows;
-      yield batch;
+      const rest = fittingRows(batch, query);
+      if (!rest) {
+        batch.release();
+        return;
+      } // the page ends with the batch before, whose last row has a cursor
+      end = rest;
+      request.notes.rows += rest.rows;
+      yield rest;
+      if (rest !== batch) return;
     }
   };
   const run: StreamBody['run'] = async (sink) => {

@@ -1,9 +1,7 @@
 import { named, Type, type Static } from '../schema.ts';
 import { serializerOf } from '../rows/serializers.ts';
-import type { Batch } from '../store/batch.ts';
-import { planBehind } from '../stream/chain.ts';
 import type { Count } from '../store/store.ts';
-import { encodeCursor } from './cursor.ts';
+import { cursorBehind, type PageEnd } from './end.ts';
 import type { PageQuery } from './query.ts';
 
 export const PAGE = named(
@@ -14,7 +12,8 @@ export const PAGE = named(
       hasMore: Type.Boolean({ description: 'whether rows stand behind this page; exact' }),
       nextCursor: Type.Unsafe<string | null>({
         type: ['string', 'null'],
-        description: 'continues behind the last row; null: the page is empty and no cursor was given',
+        description:
+          'continues behind the last row; null: the page is empty and no cursor was given, or the key of the last row is too long for a cursor',
       }),
       offset: Type.Optional(Type.Integer({ minimum: 0, description: 'as it was asked for' })),
       page: Type.Optional(Type.Integer({ minimum: 1, description: 'as it was asked for' })),
@@ -39,16 +38,13 @@ const serialize = serializerOf(PAGE);
  * What a client needs to continue after a page with this end. An empty page returns the cursor of its request, for
  * pollers.
  */
-export function pageInfo(
-  { collection, plan, limit, start }: PageQuery,
-  end: Pick<Batch, 'last' | 'more' | 'identity'>,
-  count: Count | null,
-): PageDocument {
+export function pageInfo(query: PageQuery, end: PageEnd, count: Count | null): PageDocument {
+  const { limit, start } = query;
   const kept = start.style === 'cursor' ? start.cursor : null;
   return {
     limit,
     hasMore: end.more,
-    nextCursor: end.last ? encodeCursor(collection, planBehind(plan, end), end.last) : kept,
+    nextCursor: end.last ? (cursorBehind(query, end, end.last) ?? null) : kept,
     ...(start.style === 'offset' && { offset: start.offset }),
     ...(start.style === 'page' && { page: start.page }),
     ...(count && { total: count.rows, totalIs: count.is }),
@@ -92,11 +88,12 @@ export function pageLinks(
   if (start.style === 'offset' && start.offset > 0)
     links.push(link('prev', { offset: Math.max(0, start.offset - limit) }));
   if (start.style === 'page' && start.page > 1) links.push(link('prev', { page: start.page - 1 }));
-  if (info.hasMore && info.nextCursor !== null) {
+  if (info.hasMore) {
     const counted = skip + limit <= maxOffset;
     if (counted && start.style === 'offset') links.push(link('next', { offset: start.offset + limit }));
     else if (counted && start.style === 'page') links.push(link('next', { page: start.page + 1 }));
-    else if (info.nextCursor.length <= LONGEST_LINKED) links.push(link('next', { cursor: info.nextCursor }));
+    else if (info.nextCursor !== null && info.nextCursor.length <= LONGEST_LINKED)
+      links.push(link('next', { cursor: info.nextCursor }));
   }
   return links.join(', ');
 }

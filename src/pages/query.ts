@@ -2,6 +2,7 @@ import { AppError } from '../errors.ts';
 import { documented, integer, oneOf, text, type Parameter } from '../input/parameter.ts';
 import type { Query } from '../input/query.ts';
 import type { CountMode, Plan } from '../store/store.ts';
+import { MAX_CURSOR_BYTES } from './cursor.ts';
 
 /** The most that a client may ask for. */
 export interface PageLimits {
@@ -10,8 +11,6 @@ export interface PageLimits {
 }
 
 export const DEFAULT_LIMIT = 50;
-/** With the rest of a URL, this is below the limit for URLs, see http/respond.ts. */
-const MAX_CURSOR_BYTES = 12 * 1024;
 
 /** `cursor` of pages and streams. */
 export const cursorParameter = documented(

@@ -13,6 +13,7 @@ const PAGE_PROBLEMS: readonly ProblemCode[] = [
   'cursor-mismatch',
   'invalid-header',
   'precondition-failed',
+  'sort-value-too-long',
   ...STORE_PROBLEMS,
 ];
 

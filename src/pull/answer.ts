@@ -139,12 +139,22 @@ function asControl(value: unknown): Control | null {
 }
 
 function tallied(kind: 'checkpoint' | 'end', value: unknown): Control | null {
-  const { cursor, rows, bytes, crc32: crc } = (value ?? {}) as Readonly<Record<string, unknown>>;
+  const {
+    cursor = withoutCursor(kind),
+    rows,
+    bytes,
+    crc32: crc,
+  } = (value ?? {}) as Readonly<Record<string, unknown>>;
   if (!isCount(rows) || !isCount(bytes)) return null;
   if (typeof crc !== 'string' || !/^[0-9a-f]{8}$/.test(crc)) return null;
   if (cursor !== null && (typeof cursor !== 'string' || cursor.length > LONGEST_CURSOR)) return null;
   if (cursor === null && kind === 'checkpoint' && rows > 0) return null; // otherwise these rows would come again
   return { kind, tally: { cursor, rows, bytes, crc32: parseInt(crc, 16) } };
+}
+
+/** An end may have no cursor, when the key of its row is too long for one; nothing is to come behind it. */
+function withoutCursor(kind: 'checkpoint' | 'end'): null | undefined {
+  return kind === 'end' ? null : undefined;
 }
 
 function isCount(value: unknown): value is number {

@@ -118,6 +118,19 @@ export function headOf(batch: Batch, length: number): Batch {
   return { ...batch, length, rows, last: null, more: length < batch.length || batch.more, release };
 }
 
+/** The rows of a batch up to the last one that passes, itself included; null when none does. It is released in the batch's place. */
+export function headEndingWith(batch: Batch, passes: (row: Uint8Array) => boolean): Batch | null {
+  const bytes = batch.slot.bytes(batch.start + batch.length);
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
+  let length = 0;
+  for (let row = batch.start; row < bytes.length;) {
+    const end = endOfRow(bytes, view, row);
+    if (passes(bytes.subarray(documentAt(bytes, row), end))) length = end - batch.start;
+    row = end;
+  }
+  return length === 0 ? null : { ...headOf(batch, length), release: () => batch.release() };
+}
+
 /** A slice of a batch without rows. It need not be released. */
 export function noneOf(batch: Batch): Batch {
   return { ...batch, length: 0, rows: 0, last: null, more: true, release };

@@ -23,12 +23,13 @@ const LF = 0x0a;
 
 export interface CheckpointOptions {
   readonly plan: Plan;
-  /** The cursor that continues after a row. */
-  readonly cursorOf: (bookmark: Bookmark) => string;
+  /** The cursor that continues after a row. Undefined when the row's key is too long for one. */
+  readonly cursorOf: (bookmark: Bookmark) => string | undefined;
   /**
    * The cursor of the stream's start, which is valid until a row has come. Null: the stream starts at its beginning.
+   * Undefined: it is too long.
    */
-  readonly start: string | null;
+  readonly start: string | null | undefined;
   /** A clock in milliseconds. */
   readonly now: () => number;
 }
@@ -36,7 +37,8 @@ export interface CheckpointOptions {
 /**
  * Puts checkpoints between the lines of another encoder. A checkpoint is a control line that says where the rows before
  * it end (the cursor after the last one), how many they are, and the bytes and CRC-32 of their lines, all since the
- * stream's start. A batch without rows requests a checkpoint if rows have come since the last one.
+ * stream's start. A batch without rows requests a checkpoint if rows have come since the last one. After a
+ * row without a cursor the checkpoint waits for the next row that has one.
  */
 export class CheckpointEncoder implements RowEncoder {
   readonly #lines: RowEncoder;
@@ -48,6 +50,8 @@ export class CheckpointEncoder implements RowEncoder {
   #endsInRow = false;
   #checked: { readonly rows: number; readonly bytes: number; readonly at: number };
   #sliceRows = FIRST_SLICE_ROWS;
+  /** Whether a checkpoint was due after a row without a cursor. Rows are then passed on one by one. */
+  #isOverdue = false;
   /** Where the slice begins in the batch, and where the batch is to end. Bytes from the batch's first row. */
   #sliceAt = 0;
   #end = 0;
@@ -60,10 +64,10 @@ export class CheckpointEncoder implements RowEncoder {
 
   *encode(batch: Batch, chunkBytes: number): Generator<Uint8Array, void, undefined> {
     this.#end = batch.length;
-    if (batch.rows === 0 && this.#rows > this.#checked.rows) yield this.#checkpoint(this.#options.now());
+    if (batch.rows === 0 && this.#rows > this.#checked.rows) yield* this.#checkpoint(this.#options.now());
     for (let at = 0; at < this.#end;) {
       const most = Math.min(this.#sliceRows, CHECKPOINT_ROWS - (this.#rows - this.#checked.rows));
-      const wanted = sliceOf(batch, at, most);
+      const wanted = sliceOf(batch, at, this.#isOverdue ? 1 : most);
       const begun = this.#options.now();
       this.#sliceAt = at;
       yield* this.#encodeLines(wanted, chunkBytes);
@@ -76,13 +80,14 @@ export class CheckpointEncoder implements RowEncoder {
       // A checkpoint at a batch's end is preferred when the next batch would exceed the number, because finding a row
       // inside a batch means walking to it.
       const isDue =
+        this.#isOverdue ||
         unchecked >= CHECKPOINT_ROWS ||
         (at === batch.length && unchecked + batch.rows > CHECKPOINT_ROWS) ||
         this.#bytes - this.#checked.bytes >= CHECKPOINT_BYTES ||
         now - this.#checked.at >= DUE_MS;
       if (at === batch.length) this.#last = batch.last;
       else if (isDue || at === this.#end) this.#last = lastBookmark(slice, this.#options.plan);
-      if (isDue) yield this.#checkpoint(now);
+      if (isDue) yield* this.#checkpoint(now);
     }
   }
 
@@ -97,7 +102,8 @@ export class CheckpointEncoder implements RowEncoder {
 
   /** The line that says that all rows were written. */
   end(): string {
-    return controlLines.end(this.#tally());
+    const cursor = this.#cursor();
+    return controlLines.end({ ...(cursor !== undefined && { cursor }), ...this.#sums() });
   }
 
   /** The line that says why no more rows come. It is on a line of its own, even when a row was cut. */
@@ -105,9 +111,12 @@ export class CheckpointEncoder implements RowEncoder {
     return `${this.#endsInRow ? '\n' : ''}${controlLines.failure(problem)}`;
   }
 
-  #checkpoint(now: number): Uint8Array {
+  *#checkpoint(now: number): Generator<Uint8Array, void, undefined> {
+    const cursor = this.#cursor();
+    this.#isOverdue = cursor === undefined;
+    if (cursor === undefined) return;
     this.#checked = { rows: this.#rows, bytes: this.#bytes, at: now };
-    return Buffer.from(controlLines.checkpoint(this.#tally()));
+    yield Buffer.from(controlLines.checkpoint({ cursor, ...this.#sums() }));
   }
 
   *#encodeLines(slice: Batch, chunkBytes: number): Generator<Uint8Array, void, undefined> {
@@ -119,9 +128,12 @@ export class CheckpointEncoder implements RowEncoder {
     }
   }
 
-  #tally(): Tally {
+  #cursor(): string | null | undefined {
+    return this.#last ? this.#options.cursorOf(this.#last) : this.#options.start;
+  }
+
+  #sums(): Omit<Tally, 'cursor'> {
     return {
-      cursor: this.#last ? this.#options.cursorOf(this.#last) : this.#options.start,
       rows: this.#rows,
       bytes: this.#bytes,
       crc32: this.#crc.toString(16).padStart(8, '0'),

@@ -1,0 +1,46 @@
+import { AppError } from '../errors.ts';
+import { itemToJson } from '../rows/item.ts';
+import { headEndingWith, lastBookmark, rowsOf, type Batch } from '../store/batch.ts';
+import { bookmarkOf, type Bookmark } from '../store/bookmark.ts';
+import { planBehind } from '../stream/chain.ts';
+import { cursorThatFits } from './cursor.ts';
+import type { PageQuery } from './query.ts';
+
+/** Where a page ends. */
+export type PageEnd = Pick<Batch, 'last' | 'more' | 'identity'>;
+
+/** Characters of an id in a problem. */
+const SHOWN_ID = 80;
+
+/** The cursor that continues behind a row of the page; undefined when no cursor that we take can. */
+export function cursorBehind(
+  { collection, plan }: PageQuery,
+  end: Pick<Batch, 'identity'>,
+  last: Bookmark,
+): string | undefined {
+  return cursorThatFits(collection, planBehind(plan, end), last);
+}
+
+/**
+ * The rows of a batch that its page has: all of them, unless nobody could go on behind the last one. Then the page ends with
+ * the last row that a cursor can continue behind; null when there is none. Pages by offset and number go on by counting.
+ */
+export function fittingRows(batch: Batch, query: PageQuery): Batch | null {
+  const counts = query.start.style === 'offset' || query.start.style === 'page';
+  if (counts || !batch.more || !batch.last || cursorBehind(query, batch, batch.last) !== undefined)
+    return batch;
+  const head = headEndingWith(batch, (row) => {
+    return cursorBehind(query, batch, bookmarkOf(row, query.plan)) !== undefined;
+  });
+  return head && { ...head, last: lastBookmark(head, query.plan) };
+}
+
+/** What is told when a page cannot end at any of these rows. */
+export function sortValueTooLong(batch: Batch): AppError {
+  const [first] = rowsOf(batch);
+  const id = first ? itemToJson(first, new Set()).slice(0, SHOWN_ID) : '';
+  return new AppError(
+    'sort-value-too-long',
+    `No cursor can continue behind these rows, which begin with ${id}...: their ids or sort values are too long. A larger limit may help; pages by offset and the stream pass them.`,
+  );
+}

@@ -4,15 +4,13 @@ import { EXPORT, type Export } from './export.ts';
 
 const BOUND_TEXT = Type.Optional(Type.String());
 /** The schema of an export with the bounds of the price as strings. Numbers would lose digits. */
-const EXPORT_TEXT = Type.Composite([
-  Type.Omit(EXPORT, ['request']),
-  Type.Object({
-    request: Type.Composite([
-      Type.Omit(EXPORT.properties.request, ['min_price', 'max_price']),
-      Type.Object({ min_price: BOUND_TEXT, max_price: BOUND_TEXT }),
-    ]),
-  }),
-]);
+const EXPORT_TEXT = Type.Object({
+  ...EXPORT.properties,
+  request: Type.Composite([
+    Type.Omit(EXPORT.properties.request, ['min_price', 'max_price']),
+    Type.Object({ min_price: BOUND_TEXT, max_price: BOUND_TEXT }),
+  ]),
+});
 const serialize = serializerOf(EXPORT_TEXT);
 
 /** The JSON text of an export. The bounds of the price keep all their digits. */

@@ -22,7 +22,8 @@ const OWN = ['--long', '--all', '--summary'];
  * Files that kill servers, drive browsers and proxies, fill disks, or go through many random cases: `npm test` is to take
  * three minutes at most on two cores.
  */
-const SLOW = /^(none)\.test\.ts$/;
+const SLOW =
+  /^(addon|bench-.*|build|collection-replaced|docs|engine-(slow|stall)|explorer|exports-.*|failover|faults|fuzz-.*|import-(command|kills|lmdb|sample)|index-changes|lane-broken|leave-stalled|limiter-redis|lmdb-(disk-full|durability|lost|neighbours)|log-format|long-keys|memory|mongo-(away|large|retry|setup)|overload|park|price-range|proxies|pull-.*|queue|readme-clients|redis-away-stop|schemathesis|slow-readers|snapshot|stalled|stop|store-away|stream-cuts|transcoder-(corrupt|random)|users-(durability|race)|workers|writers)\.test\.ts$/;
 
 /**
  * Time limits in milliseconds. A test that hangs fails, and so does a file that an open handle keeps alive

@@ -34,8 +34,10 @@ export async function dispatch(
   if (!compiled) return otherMethod(request, found);
   const { route } = compiled;
   const input = readInput(request, found, compiled, client);
-  const early = await route.instead?.(input);
-  if (early) return early;
+  if (route.instead) {
+    const early = await route.instead(input);
+    if (early) return early;
+  }
   const finish = async () => {
     const reply = await route.handler(input);
     return ranged(request, conditional(request, reply, coded(reply)));

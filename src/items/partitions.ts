@@ -74,7 +74,7 @@ export function listPartitions(items: ItemStore): Route {
         },
       }),
     },
-    problems: ['snapshot-unsupported', 'snapshot-expired', ...STORE_PROBLEMS],
+    problems: ['conflicting-parameters', 'snapshot-unsupported', 'snapshot-expired', ...STORE_PROBLEMS],
     handler: async ({ request, query }) => {
       const { plan, time } = readStreamQuery(query);
       const at = await timeOf(time, items, request.signal);

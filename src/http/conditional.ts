@@ -15,14 +15,18 @@ const ABOUT_THE_BODY: ReadonlySet<string> = new Set([
  * `precondition-failed` when If-Match does not name the reply's ETag (strong comparison, so a weak tag never
  * matches). Returns a 304 when If-None-Match names it (weak comparison). Throws AppError `invalid-header` when one of
  * them is malformed. Tags are those of the content, whatever its coding. A reply without a tag has no conditions.
- * `headers` are those of the 200 as sent; the 304 repeats them (15.4.5).
+ * `headersSent` returns the headers of the 200 as sent; the 304 repeats them (15.4.5).
  */
-export function conditional(request: Request, reply: Reply, headers: Reply['headers']): Reply {
+export function conditional(
+  request: Request,
+  reply: Reply,
+  headersSent: (reply: Reply) => Reply['headers'],
+): Reply {
   const { etag } = reply.headers;
   const reading = request.method === 'GET' || request.method === 'HEAD';
   if (!reading || reply.status !== 200 || etag === undefined) return reply;
   checkIfMatch(request, etag);
   if (!isNoneMatched(request, etag)) return reply;
-  const repeated = Object.entries(headers).filter(([name]) => !ABOUT_THE_BODY.has(name));
+  const repeated = Object.entries(headersSent(reply)).filter(([name]) => !ABOUT_THE_BODY.has(name));
   return { ...reply, status: 304, headers: Object.fromEntries(repeated), body: { kind: 'none' } };
 }

@@ -40,7 +40,7 @@ export async function dispatch(
   }
   const finish = async () => {
     const reply = await route.handler(input);
-    return ranged(request, conditional(request, reply, coded(reply)));
+    return ranged(request, conditional(request, reply, coded));
   };
   return route.cost === 'stream' || route.cost === 'download' ? withSlot(acquire, finish) : finish();
 }

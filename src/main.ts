@@ -5,19 +5,16 @@ import type { StoreLostError } from './errors.ts';
 import { Exporter } from './exports/exporter.ts';
 import { Jobs } from './exports/jobs.ts';
 import { VERSION } from './version.ts';
-import { Admissions } from './access/admission.ts';
-import { createClientReader } from './access/client.ts';
 import { createEngine } from './engine/engine.ts';
 import type { Serve } from './engine/edge.ts';
 import type { Route } from './http/route.ts';
-import { createAuthenticate } from './access/keys.ts';
 import { requestIdOf } from './http/request-id.ts';
-import { openLimiter } from './access/open-limiter.ts';
-import { OverloadGuard, type OverloadProbe } from './access/overload.ts';
-import { StreamSlots } from './access/stream-slots.ts';
+import { openAccess, type Access } from './access/open.ts';
+import type { OverloadProbe } from './access/overload.ts';
 import { queueOpener } from './queue/open.ts';
+import type { Transcoder } from './rows/rows.ts';
 import { createTranscoder } from './rows/transcoder.ts';
-import { createReaders } from './store/readers.ts';
+import { createReaders, type StreamReader } from './store/readers.ts';
 import { RETRY_MS } from './store/retrying-reader.ts';
 import { openStore } from './store/open.ts';
 import { Slots } from './store/slots.ts';
@@ -99,100 +96,139 @@ async function closeAll(closes: readonly Close[]): Promise<void> {
   for (const close of closes.toReversed()) await close();
 }
 
-async function start(
-  config: Config,
-  log: Logger,
-  {
-    retryMs = RETRY_MS,
-    quietMs = QUIET_MS,
-    leaseMs = LEASE_MS,
-    onStoreLost,
-    sharedPort = false,
-    overloadProbe,
-    tapStore = (store) => store,
-    tap = (serve) => serve,
-    gatherMetrics = (own) => async () => [await own()],
-  }: ServerOptions,
-  closes: Close[],
-): Promise<Server> {
-  const slots = new Slots();
-  const streams = new StreamSlots({ perClient: config.streamLimit, total: config.MAX_STREAMS });
-  const guard = new OverloadGuard({
-    maxLoopDelayMs: config.MAX_LOOP_DELAY,
-    maxWaitMs: config.MAX_WAIT,
-    maxMemoryBytes: config.maxMemoryBytes,
-    ...(overloadProbe && { probe: overloadProbe }),
+/** Opens the parts in order. Each part adds to `closes` what closes it again, so they close in the reverse order. */
+async function start(config: Config, log: Logger, options: ServerOptions, closes: Close[]): Promise<Server> {
+  const parts: Parts = { config, log, options, closes, slots: new Slots(), metrics: new Metrics() };
+  const store = await openRows(parts);
+  const transcoder = openTranscoder(parts);
+  const access = await openAccess(config, log, options.overloadProbe);
+  closes.push(() => access.close());
+  const work = await openExports(parts, store, transcoder);
+  const { metrics, slots } = parts;
+  metrics.watch({
+    openStreams: () => access.streams.open,
+    runningExports: () => work.exporter.running,
+    exports: () => work.exporter.counts,
+    overloaded: () => access.guard.overloaded,
   });
-  const metrics: Metrics = new Metrics({
-    openStreams: () => streams.open,
-    runningExports: () => exporter.running,
-    exports: () => exporter.counts,
-    overloaded: () => guard.overloaded,
-  });
-  const opened = await openStore(config, slots, log, { ...(onStoreLost && { onLost: onStoreLost }) });
-  const store = timedStore(tapStore(opened), metrics);
-  closes.push(
-    () => store.close(),
-    () => guard.close(),
-  );
-  await fillWithSample(store, config, log);
+  let isDraining = false;
+  const app = openApp(parts, { store, transcoder, access, work, isDraining: () => isDraining });
+  const { engine, url } = await openEngine(parts, app);
+  access.guard.start();
+  log.info({ url, engine, store: store.name, transcoder: transcoder.name }, 'listening');
 
+  const close = async (): Promise<void> => {
+    isDraining = true;
+    await sleep(config.DRAIN_DELAY);
+    await closeAll(closes);
+  };
+  let closed: Promise<void> | null = null;
+  return { url, engine, store, slots, close: () => (closed ??= close()) };
+}
+
+/** What every part of a server is opened with. */
+interface Parts {
+  readonly config: Config;
+  readonly log: Logger;
+  readonly options: ServerOptions;
+  readonly closes: Close[];
+  readonly slots: Slots;
+  readonly metrics: Metrics;
+}
+
+/** Opens the store, and fills it with the bundled catalogue when that is asked for. Closes last. */
+async function openRows({ config, log, options, closes, slots, metrics }: Parts): Promise<Store> {
+  const { onStoreLost, tapStore } = options;
+  const opened = await openStore(config, slots, log, { ...(onStoreLost && { onLost: onStoreLost }) });
+  const store = timedStore(tapStore ? tapStore(opened) : opened, metrics);
+  closes.push(() => store.close());
+  await fillWithSample(store, config, log);
+  return store;
+}
+
+function openTranscoder({ log, slots }: Parts): Transcoder {
   const { transcoder, fallback } = createTranscoder(slots);
   if (fallback !== null)
     log.warn({ reason: fallback }, 'rows are serialized without WebAssembly: streams are slower');
+  return transcoder;
+}
 
+/** The readers of items, and the exports that read through them. */
+interface Work {
+  readonly chains: StreamReader;
+  readonly jobs: Jobs;
+  readonly exporter: Exporter;
+}
+
+async function openExports(
+  { config, log, options, closes, slots, metrics }: Parts,
+  { items, files, exports: records }: Store,
+  transcoder: Transcoder,
+): Promise<Work> {
+  const { retryMs = RETRY_MS, leaseMs = LEASE_MS } = options;
+  const { streams: chains } = createReaders(items, slots, { retryMs, onRetry: metrics.retried });
+  const jobs = new Jobs({ records, perClient: config.EXPORT_LIMIT, now });
+  const exporter = new Exporter({
+    ...{ jobs, files, items, streams: chains, transcoder, log, now, leaseMs, pause },
+    ttlMs: config.EXPORT_TTL,
+    openQueue: await queueOpener(config, log, () => jobs.storeId()),
+  });
+  closes.push(() => exporter.close());
+  return { chains, jobs, exporter };
+}
+
+/** What the application answers from. */
+interface Sources {
+  readonly store: Store;
+  readonly transcoder: Transcoder;
+  readonly access: Access;
+  readonly work: Work;
+  readonly isDraining: () => boolean;
+}
+
+function openApp({ config, log, options, metrics }: Parts, sources: Sources): ReturnType<typeof createApp> {
+  const { store, transcoder, access, work, isDraining } = sources;
+  const ownMetrics = () => metrics.values();
+  const { jobs, exporter } = work;
   const reading = {
     transcoder,
     limits: { maxLimit: config.MAX_LIMIT, maxOffset: config.MAX_OFFSET },
     cacheControl: config.CACHE_CONTROL,
   };
-  let draining = false;
-  const limiter = await openLimiter(config, log);
-  closes.push(() => limiter?.close());
-  const admissions = new Admissions({
-    readClient: createClientReader({ trusts: config.trustsProxy, onWarning: (message) => log.warn(message) }),
-    authenticate: config.apiKeys && createAuthenticate(config.apiKeys),
-    rate: config.rateLimit && limiter && { policy: config.rateLimit, limiter },
-    slots: streams,
-    overload: () => guard.refusal(),
-    backlog: guard.backlog,
-  });
   const logged = requestLog(log);
-  const now = () => new Date();
-  const jobs = new Jobs({ records: store.exports, perClient: config.EXPORT_LIMIT, now });
-  const { files } = store;
-  const { streams: chains } = createReaders(store.items, slots, { retryMs, onRetry: metrics.retried });
-  const exporter: Exporter = new Exporter({
-    ...{ jobs, files, items: store.items, streams: chains, transcoder, log, now, leaseMs, pause },
-    ttlMs: config.EXPORT_TTL,
-    openQueue: await queueOpener(config, log, () => jobs.storeId()),
-  });
-  closes.push(() => exporter.close());
-  const { serve, routes } = createApp({
+  return createApp({
     items: {
       ...reading,
       items: store.items,
-      streams: chains,
+      streams: work.chains,
       idType: config.ID_TYPE,
       stalled: metrics.stalled,
     },
     users: { ...reading, users: store.users, now: Date.now },
-    exports: { jobs, files, exporter, now, ttlMs: config.EXPORT_TTL },
-    health: { store, isDraining: () => draining },
+    exports: { jobs, files: store.files, exporter, now, ttlMs: config.EXPORT_TTL },
+    health: { store, isDraining },
     corsOrigin: config.CORS_ORIGIN,
-    admissions,
+    admissions: access.admissions,
     observer: {
       began: () => metrics.began(),
-      finished: (...what) => {
-        metrics.finished(...what);
-        logged(...what);
+      finished: (...request) => {
+        metrics.finished(...request);
+        logged(...request);
       },
     },
     document: { version: VERSION, withKeys: config.apiKeys !== null, limited: config.rateLimit !== null },
-    metrics: gatherMetrics(() => metrics.values()),
+    metrics: options.gatherMetrics?.(ownMetrics) ?? (async () => [await ownMetrics()]),
   });
+}
+
+/** Listens. Closes first: running requests then finish or are cut while the other parts still work. */
+async function openEngine(
+  { config, log, options, closes }: Parts,
+  { serve, routes }: ReturnType<typeof createApp>,
+): Promise<{ readonly engine: string; readonly url: string }> {
+  const { quietMs = QUIET_MS, sharedPort = false, tap } = options;
   const { engine, warning } = createEngine(config.HTTP_ENGINE, {
-    serve: tap(serve, routes),
+    serve: tap ? tap(serve, routes) : serve,
     bodyLimit: BODY_LIMIT,
     stallTimeoutMs: config.STALL_TIMEOUT,
     quietMs,
@@ -205,26 +241,14 @@ async function start(
       ),
   });
   if (warning !== null) log.warn(warning);
-
   const port = await engine.listen(config.HOST, config.PORT);
   closes.push(() => engine.stop(config.STREAM_GRACE));
   const host = config.HOST.includes(':') ? `[${config.HOST}]` : config.HOST;
-  const url = `http://${host}:${port}`;
-  guard.start();
-  log.info({ url, engine: engine.name, store: store.name, transcoder: transcoder.name }, 'listening');
-  const close = async (): Promise<void> => {
-    draining = true;
-    await sleep(config.DRAIN_DELAY);
-    await closeAll(closes);
-  };
-  let closed: Promise<void> | null = null;
-  return {
-    url,
-    engine: engine.name,
-    store,
-    slots,
-    close: () => (closed ??= close()),
-  };
+  return { engine: engine.name, url: `http://${host}:${port}` };
+}
+
+function now(): Date {
+  return new Date();
 }
 
 function pause(ms: number, signal: AbortSignal): Promise<void> {

@@ -108,8 +108,9 @@ test('exports are counted by state, those of others and of earlier starts includ
 
 test('values of several processes are added up', async () => {
   const common = { runningExports: () => 0, overloaded: () => false };
-  const one = new Metrics({ ...common, openStreams: () => 2, exports: () => ({ queued: 4, failed: 0 }) });
-  const other = new Metrics({ ...common, openStreams: () => 3, exports: () => ({ queued: 3, failed: 0 }) });
+  const [one, other] = [new Metrics(), new Metrics()];
+  one.watch({ ...common, openStreams: () => 2, exports: () => ({ queued: 4, failed: 0 }) });
+  other.watch({ ...common, openStreams: () => 3, exports: () => ({ queued: 3, failed: 0 }) });
   one.batchRead(10);
   other.batchRead(5);
   const text = await metricsText([await one.values(), await other.values()]);

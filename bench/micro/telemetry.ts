@@ -12,7 +12,8 @@ import { requestLog } from '../../src/telemetry/request-log.ts';
 import { printMachine, takeTurns } from './turns.ts';
 
 const turns = Number(process.argv[2]) || 20_000; // --micro is not a number
-const metrics = new Metrics({
+const metrics = new Metrics();
+metrics.watch({
   openStreams: () => 0,
   runningExports: () => 0,
   exports: () => ({}),

@@ -102,7 +102,8 @@ export class Metrics {
   readonly #rowsOfBatches = this.#rowsRead.cell();
   readonly #retriesMade = this.#retries.cell();
 
-  constructor({ openStreams, runningExports, exports, overloaded }: MetricSources) {
+  /** Adds the metrics that are read on demand. To be called once. */
+  watch({ openStreams, runningExports, exports, overloaded }: MetricSources): void {
     this.#gauge(
       'sluice_requests_in_flight',
       'Requests whose answer is not out yet, streams included',

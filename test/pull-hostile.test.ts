@@ -86,13 +86,17 @@ const gzipped = { 'content-encoding': 'gzip' };
 const bombOf = (block: Buffer) => gzipSync(Buffer.concat(Array.from({ length: 64 }, () => block)));
 
 const FLOODS: [what: string, stream: () => RequestListener, message: RegExp][] = [
-  ['rows without a checkpoint', () => offering({}, '', MANY_ROWS), /no checkpoint for more than 128 MiB/],
+  [
+    'rows without a checkpoint',
+    () => offering({}, '', MANY_ROWS),
+    /more than 128 MiB of rows without a checkpoint/,
+  ],
   ['a row without an end', () => offering({}, '{"id":"', NO_END), /a row of more than 100 MiB/],
-  ['a line without an end', () => offering({}, '', NO_END), /a line of more than 64 KiB that is no row/],
+  ['a line without an end', () => offering({}, '', NO_END), /a line of more than 64 KiB that is not a row/],
   [
     'a gzip bomb of rows',
     () => offering(gzipped, '', bombOf(MANY_ROWS), OFFERED / 100),
-    /no checkpoint for more than 128 MiB/,
+    /more than 128 MiB of rows without a checkpoint/,
   ],
   [
     'a gzip bomb of one row',
@@ -137,7 +141,7 @@ test('a table whose columns are looked for in endless rows fills no memory', asy
   assert.equal(code, 1, said);
   assert.match(
     said,
-    /the rows that columns are looked for in have more than 64 MiB: name columns by fields=/,
+    /the rows that determine the columns have more than 64 MiB: name the columns with fields=/,
   );
   assert.ok(rss < MOST_RSS.pipe, `${Math.round(rss / MIB)} MiB`);
 });
@@ -180,7 +184,7 @@ test('what is asked beside the stream fills no memory either', async (t) => {
   const file = join(await folder(t), 'items.ndjson');
   const parts = await pullInChild(t, [url, '-o', file, '--parallel', '4', '--retry-for', '0']);
   assert.equal(parts.code, 1);
-  assert.match(parts.said, /\/items\/partitions answers with more than 4 MiB/);
+  assert.match(parts.said, /the answer of \/items\/partitions has more than 4 MiB/);
   assert.ok(parts.rss < MOST_RSS.file, `${Math.round(parts.rss / MIB)} MiB`);
   // The estimate is only for show: without it the pull goes on.
   const estimate = await scriptedServer(t, [
@@ -340,16 +344,16 @@ test('a control line that is malformed is a cut, told with the line', async (t) 
     ]);
     const { code, out, text: said } = await runPullOf([url, '-o', '-', '--retry-for', '0']);
     assert.deepEqual([code, out.length], [1, 0], what);
-    assert.match(said, /^sluice: this line is neither a row nor a control line: /, what);
+    assert.match(said, /^sluice: a line is neither a row nor a control line: /, what);
     assert.ok(said.length < 300, what);
   }
 });
 
 test('a control line that says something else than what came is a cut, told with both', async (t) => {
   for (const [from, to, message] of [
-    ['"rows":2', '"rows":3', 'rows are 2, it says 3'],
-    ['"bytes":18', '"bytes":17', 'bytes are 18, it says 17'],
-    [/"crc32":"\w{8}"/, '"crc32":"00000000"', 'crc32 are'],
+    ['"rows":2', '"rows":3', 'rows is 2, not 3'],
+    ['"bytes":18', '"bytes":17', 'bytes is 18, not 17'],
+    [/"crc32":"\w{8}"/, '"crc32":"00000000"', 'crc32 is'],
   ] as const) {
     const body = ROWS_OF_TWO + control('end', ROWS_OF_TWO, 2).replace(from, to);
     const { url } = await scriptedServer(t, [
@@ -365,15 +369,15 @@ const TWO = ROWS_OF_TWO + control('checkpoint', ROWS_OF_TWO, 2);
 
 test('a server that does not go on from the cursor is refused', async (t) => {
   const cases: [what: string, first: string, second: string, query: string, message: RegExp][] = [
-    ['begins again', TWO, TWO, '', /begins again instead of going on/],
+    ['begins again', TWO, TWO, '', /started over instead of continuing after the cursor/],
     [
       'gives the same cursor',
       TWO,
       '{"id":3}\n' + control('checkpoint', '{"id":3}\n', 1).replace('c1', 'c2'),
       '',
-      /its cursor does not move on/,
+      /sent more rows, but repeated its cursor/,
     ],
-    ['sends more than the limit', TWO, TWO, '?limit=1', /2 rows where limit is 1/],
+    ['sends more than the limit', TWO, TWO, '?limit=1', /sent 2 rows although the limit is 1/],
   ];
   for (const into of ['-', 'file'])
     for (const [what, first, second, query, message] of cases) {
@@ -394,9 +398,9 @@ test('a later run notices, too, that the server begins again', async (t) => {
     streamOnly((_, response) => response.writeHead(200, NDJSON).end(TWO)),
   ]);
   const first = await runPullOf([url, '-o', file, '--retry-for', '0']);
-  assert.match(first.text, /the connection was cut; run it again to go on/);
+  assert.match(first.text, /the connection was cut; run the same command again to continue/);
   const second = await runPullOf([url, '-o', file, '--retry-for', '0']);
-  assert.match(second.text, /begins again instead of going on/);
+  assert.match(second.text, /started over instead of continuing after the cursor/);
   assert.equal(await readFile(`${file}.part`, 'utf8'), ROWS_OF_TWO, 'what was proved is kept');
 });
 
@@ -421,23 +425,27 @@ test('answers that are no stream are refused at once, with what they are', async
     [
       'a redirect',
       (request, response) => response.writeHead(302, { location: request.url }).end(),
-      /^sluice: the server answers 302; a pull follows no redirects, give it the URL itself\n$/,
+      /^sluice: the server answered 302; pull follows no redirects, so give it the final URL\n$/,
     ],
     [
       'another type',
       (_, response) => response.writeHead(200, { 'content-type': `text/${'x'.repeat(5000)}` }).end('hello'),
-      /^sluice: the server answers with text\/x{1,200}…, not with application\/x-ndjson\n$/,
+      /^sluice: the server answered with text\/x{1,200}…, not with application\/x-ndjson\n$/,
     ],
-    ['no type', (_, response) => response.writeHead(200).end('hello'), /answers with nothing, not with/],
+    [
+      'no type',
+      (_, response) => response.writeHead(200).end('hello'),
+      /answered with no content type, not with/,
+    ],
     [
       'another coding',
       (_, response) => response.writeHead(200, { ...NDJSON, 'content-encoding': 'zstd' }).end(),
-      /answers with the coding zstd\n$/,
+      /answered with the content coding zstd, which pull cannot decode\n$/,
     ],
     [
       'a part of something',
       (_, response) => response.writeHead(206, NDJSON).end(TWO),
-      /the server answers 206\n$/,
+      /the server answered 206\n$/,
     ],
     [
       'a megabyte of refusal',
@@ -445,7 +453,7 @@ test('answers that are no stream are refused at once, with what they are', async
         response
           .writeHead(400, { 'content-type': 'application/problem+json' })
           .end(JSON.stringify({ detail: 'no '.repeat(20_000) })),
-      /^sluice: the server answers 400: (no )+n?o?…\n$/,
+      /^sluice: the server answered 400: (no )+n?o?…\n$/,
     ],
     [
       'the server’s last words, endless',
@@ -468,8 +476,12 @@ test('answers that are no stream are refused at once, with what they are', async
 
 test('heads that are no HTTP are told as such', async (t) => {
   const heads: [what: string, head: string, message: RegExp][] = [
-    ['64 kB of headers', `HTTP/1.1 200 OK\r\nx: ${'x'.repeat(65_536)}\r\n\r\n`, /not HTTP as it should be/],
-    ['something else', 'SSH-2.0-OpenSSH_9.2\r\n\r\n', /not HTTP as it should be/],
+    [
+      '64 kB of headers',
+      `HTTP/1.1 200 OK\r\nx: ${'x'.repeat(65_536)}\r\n\r\n`,
+      /the answer is not valid HTTP/,
+    ],
+    ['something else', 'SSH-2.0-OpenSSH_9.2\r\n\r\n', /the answer is not valid HTTP/],
   ];
   for (const [what, head, message] of heads) {
     const { url } = await scriptedServer(t, [(request) => request.socket.end(head)]);
@@ -495,7 +507,7 @@ test('parts that are none are refused', async (t) => {
     const file = join(await folder(t), 'items.ndjson');
     const { code, text: said } = await runPullOf([url, '-o', file, '--parallel', '4']);
     assert.equal(code, 1, what);
-    assert.match(said, /\/items\/partitions answers something else than 1 to 4 partitions\n$/, what);
+    assert.match(said, /the answer of \/items\/partitions does not hold 1 to 4 partitions\n$/, what);
   }
 });
 
@@ -508,7 +520,7 @@ test('a row that is no row of the server makes no table', async (t) => {
     ]);
     const { code, text: said } = await runPullOf([url, '-o', '-', '--format', 'csv']);
     assert.equal(code, 1, row);
-    assert.match(said, /^sluice: a row is not as the server writes rows: \{"id":/, row);
+    assert.match(said, /^sluice: a row is not in the form that the server writes: \{"id":/, row);
   }
 });
 
@@ -516,7 +528,7 @@ test('the export of the package refuses what the command refuses', async (t) => 
   const { url } = await scriptedServer(t, [offering({}, '', NO_END)]);
   await assert.rejects(
     pull(url, { compression: 'none', clock: INSTANT }).next(),
-    (error) => error instanceof Refused && error.message.includes('no row'),
+    (error) => error instanceof Refused && error.message.includes('not a row'),
   );
 });
 

@@ -57,7 +57,7 @@ test(`a pull while the server is killed ${TIMES} times and the network cut ${TIM
   await restart.under;
   assert.equal(code, 0, text);
   assert.deepEqual([cuts >= 2 * TIMES, kills], [true, TIMES], text);
-  const proof = (said: string) => /proved: (.*CRC-32 \w+)/.exec(said)?.[1];
+  const proof = (said: string) => /proved (.*CRC-32 \w+)/.exec(said)?.[1];
   assert.equal(proof(text), proof(uncut.text));
   assert.equal(await crcOf(file), await crcOf(join(directory, 'uncut')), 'byte for byte');
   if (process.env.LONG)

@@ -32,9 +32,9 @@ test('SIGINT leaves what the next run goes on from', async (t) => {
   child.kill('SIGINT');
   const [code] = (await once(child, 'exit')) as [number];
   assert.equal(code, 1);
-  assert.match(said, /sluice: interrupted; run it again to go on\n$/);
+  assert.match(said, /sluice: interrupted; run the same command again to continue\n$/);
   const next = await runPullOf([url, '-o', file]);
-  assert.match(next.text, /^going on behind 2 rows\npulled and proved: 2 rows, /);
+  assert.match(next.text, /^continuing after 2 rows\npulled and proved 2 rows, /);
   assert.equal(await readFile(file, 'utf8'), ROWS_OF_TWO);
 });
 
@@ -108,7 +108,7 @@ test('a server that says no is asked once, and one that says nothing is cut', as
         response.writeHead(status, { 'content-type': 'application/problem+json' }).end(problem),
     ]);
     const pulling = pull(url, { clock: INSTANT }).next();
-    await assert.rejects(pulling, new Refused(`the server answers ${status}: so it is`));
+    await assert.rejects(pulling, new Refused(`the server answered ${status}: so it is`));
     assert.equal(asked.length, 1);
   }
   const { url } = await scriptedServer(t, [

@@ -91,7 +91,7 @@ describe('a pull', () => {
           ...['--compression', compression],
         ]);
         assert.equal(code, 0, text);
-        assert.match(text, /; again in [\d.]+ s\n/);
+        assert.match(text, /; retrying in [\d.]+ s\n/);
         assert.ok((await readFile(file)).equals(expected), query);
         assert.deepEqual(await readdir(directory), ['items.ndjson'], 'nothing is left beside it');
       }
@@ -153,7 +153,7 @@ describe('a pull', () => {
         const { code, text } = await runPullOf(args);
         assert.equal(code, 0, `${what}: ${text}`);
         if (what !== 'a lost row' && what !== 'other bytes')
-          assert.match(text, /^going on behind [\d,]+ rows\n/, what);
+          assert.match(text, /^continuing after [\d,]+ rows\n/, what);
         assert.ok((await readFile(file)).equals(expected), what);
       }
     });
@@ -166,7 +166,7 @@ describe('a pull', () => {
     const other = [`${cutter.url}/items/stream?sort=id_desc`, '-o', file];
     const refused = await runPullOf(other);
     assert.equal(refused.code, 1);
-    assert.match(refused.text, /is of another pull .*: --restart throws it away\n$/);
+    assert.match(refused.text, /belongs to a pull of http.*: --restart discards it\n$/);
     assert.equal((await runPullOf([...other, '--restart'])).code, 0);
   });
 });
@@ -183,11 +183,11 @@ async function interrupted(cutter: Cutter, args: readonly string[], directory: s
   const { code, text } = await runPullOf(args, {
     signal: enough.signal,
     seen: (line) => {
-      if (line.includes('again in') && files().some(state)) enough.abort();
+      if (line.includes('retrying in') && files().some(state)) enough.abort();
     },
   });
   assert.equal(code, 1);
-  assert.match(text, /sluice: interrupted; run it again to go on\n$/);
+  assert.match(text, /sluice: interrupted; run the same command again to continue\n$/);
   cutter.nextAfter = () => Infinity;
   const [largest = ''] = files()
     .filter((name) => /\.part(\.\d)?$/.test(name))
@@ -247,22 +247,25 @@ test('wrong arguments are refused with what was expected', () => {
   const wrong: [argv: string[], message: RegExp][] = [
     [['-o', 'a'], /the URL of a stream; it got none/],
     [[url], /-o FILE, or -o - for standard output; it got neither/],
-    [[url, 'b', '-o', 'a'], /one URL; it got also "b"/],
+    [[url, 'b', '-o', 'a'], /one URL; it also got "b"/],
     [['items', '-o', 'a'], /a URL such as .*; it got "items"/],
     [['ftp://a.example/items/stream', '-o', 'a'], /http or https/],
     [['http://a.example/items', '-o', 'a'], /of \/items\/stream; it got/],
-    [['http://key@a.example/items/stream', '-o', 'a'], /--key-file FILE, not into the URL/],
-    [[`${url}?safe=true`, '-o', 'a'], /safe is of CSV that the server writes/],
+    [['http://key@a.example/items/stream', '-o', 'a'], /no key in the URL; .* --key-file FILE/],
+    [
+      [`${url}?safe=true`, '-o', 'a'],
+      /remove safe from the URL: it applies only to CSV that the server writes/,
+    ],
     [[url, '-o', 'a.ndjson.gz'], /-o - \| gzip/],
     [[url, '-o', 'a', '--format', 'xml'], /--format takes one of ndjson, json, csv; it got "xml"/],
     [[`${url}?format=xml`, '-o', 'a'], /format in the URL takes one of/],
     [[`${url}?format=csv`, '-o', 'a', '--format', 'json'], /contradict each other/],
     [[url, '-o', 'a', '--parallel', '65'], /--parallel takes an integer from 1 to 64; it got "65"/],
-    [[url, '-o', '-', '--parallel', '2'], /--parallel goes with -o FILE/],
-    [[url, '-o', 'a', '--split'], /--split goes with --parallel only/],
-    [[url, '-o', 'a.csv', '--parallel', '2', '--split'], /--split into CSV takes fields=/],
-    [[`${url}?sort=price_asc`, '-o', 'a', '--parallel', '2'], /does not go with "sort=price_asc"/],
-    [[`${url}?limit=5`, '-o', 'a', '--parallel', '2'], /does not go with "limit"/],
+    [[url, '-o', '-', '--parallel', '2'], /--parallel requires -o FILE/],
+    [[url, '-o', 'a', '--split'], /--split requires --parallel/],
+    [[url, '-o', 'a.csv', '--parallel', '2', '--split'], /--split into CSV requires fields=/],
+    [[`${url}?sort=price_asc`, '-o', 'a', '--parallel', '2'], /does not support "sort=price_asc"/],
+    [[`${url}?limit=5`, '-o', 'a', '--parallel', '2'], /does not support "limit"/],
     [[url, '-o', 'a', '--compression', 'zip'], /--compression takes one of br, gzip, none/],
     [[url, '-o', 'a', '--retry-for', 'ever'], /--retry-for takes an integer/],
     [[url, '-o', 'a', '-o', 'b'], /--output is given twice/],

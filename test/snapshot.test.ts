@@ -127,7 +127,7 @@ test('a pull of a snapshot through cuts, over one connection or three, is the se
         ...[`${cutter.url}/items/stream`, '-o', file, '--snapshot'],
         ...['--parallel', String(parallel), '--compression', 'none'],
       ],
-      { seen: (line) => line.includes('again in') && changes.push(upset(items, changes.length)) },
+      { seen: (line) => line.includes('retrying in') && changes.push(upset(items, changes.length)) },
     );
     assert.equal(code, 0, text);
     assert.ok(changes.length >= before + 2, text);

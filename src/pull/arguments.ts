@@ -1,8 +1,8 @@
 import { formatOfName } from '../import/format.ts';
 import { integer, oneOf, readArguments, UsageError } from '../terminal/arguments.ts';
 import { quoted } from '../terminal/text.ts';
-import { COMPRESSIONS, type Compression } from './decode.ts';
-import { FORMATS, type Format } from './framing.ts';
+import { FORMATS, type Format } from './formats.ts';
+import { COMPRESSIONS, type Compression } from './http.ts';
 
 /** The parsed command line of `sluice pull`. */
 export interface PullCommand {
@@ -35,7 +35,7 @@ const OPTIONS = {
   restart: { type: 'boolean' },
   'retry-for': { type: 'string' },
 } as const;
-/** Parameters that belong to a single part, or that parts cannot have because they are in order of id. */
+/** Parameters that belong to a single part, or that parts cannot have because they are in id order. */
 const NOT_IN_PARTS = ['part', 'cursor', 'after', 'limit', 'min_price', 'max_price'];
 
 /** Parses the arguments of `sluice pull`. Throws UsageError, which names the first wrong argument. */
@@ -43,20 +43,20 @@ export function parsePullArguments(argv: readonly string[]): PullCommand {
   const { values, positionals } = readArguments(argv, OPTIONS);
   const [address, second] = positionals;
   if (address === undefined) throw new UsageError('pull takes the URL of a stream; it got none');
-  if (second !== undefined) throw new UsageError(`pull takes one URL; it got also ${quoted(second)}`);
+  if (second !== undefined) throw new UsageError(`pull takes one URL; it also got ${quoted(second)}`);
   const output = values.output ?? '';
   if (output === '') throw new UsageError('pull takes -o FILE, or -o - for standard output; it got neither');
   if (/\.(gz|br|zst)$/i.test(output))
-    throw new UsageError(`the file is written as it is: -o - | gzip > ${quoted(output)} compresses it`);
+    throw new UsageError(`pull does not compress its output; use -o - | gzip > ${quoted(output)}`);
   const url = streamUrl(address);
   const format = formatOf(values.format, url, output);
   const parallel = integer('--parallel', values.parallel ?? '1', 1, MOST_PARTS);
   const split = values.split ?? false;
   if (parallel > 1) checkParts(url, output);
-  if (split && parallel === 1) throw new UsageError('--split goes with --parallel only');
+  if (split && parallel === 1) throw new UsageError('--split requires --parallel');
   if (split && format === 'csv' && !url.searchParams.has('fields'))
     throw new UsageError(
-      '--split into CSV takes fields= in the URL, so that all files have the same columns',
+      '--split into CSV requires fields= in the URL, so that all files have the same columns',
     );
   if (values.snapshot) url.searchParams.set('consistency', 'snapshot');
   return {
@@ -81,15 +81,15 @@ function streamUrl(address: string): URL {
   if (!/^https?:$/.test(url.protocol) || !url.pathname.endsWith('/items/stream'))
     throw new UsageError(`pull takes the http or https URL of /items/stream; it got ${quoted(address)}`);
   if (url.username !== '' || url.password !== '')
-    throw new UsageError('an API key goes into a file: --key-file FILE, not into the URL');
+    throw new UsageError('pull takes no key in the URL; write the API key to a file and use --key-file FILE');
   for (const name of ['safe', 'header'])
     if (url.searchParams.has(name))
-      throw new UsageError(`${name} is of CSV that the server writes; leave it out`);
+      throw new UsageError(`remove ${name} from the URL: it applies only to CSV that the server writes`);
   return url;
 }
 
 /**
- * The format: from the option, else from the URL, else from the file's name. The parameters `format` and
+ * The format: from the option, else from the URL, else from the file's extension. The parameters `format` and
  * `checkpoints` are removed from the URL, since the transfer is always NDJSON with checkpoints.
  */
 function formatOf(option: string | undefined, url: URL, output: string): Format {
@@ -102,12 +102,52 @@ function formatOf(option: string | undefined, url: URL, output: string): Format 
 }
 
 function checkParts(url: URL, output: string): void {
-  if (output === STDOUT) throw new UsageError('--parallel goes with -o FILE: parts do not come in order');
-  const alien = NOT_IN_PARTS.find((name) => url.searchParams.has(name));
+  if (output === STDOUT)
+    throw new UsageError('--parallel requires -o FILE, because parts do not arrive in order');
+  const excluded = NOT_IN_PARTS.find((name) => url.searchParams.has(name));
   const sort = url.searchParams.get('sort') ?? 'id_asc';
-  if (alien === undefined && sort === 'id_asc') return;
-  const what = alien ?? `sort=${sort}`;
+  if (excluded === undefined && sort === 'id_asc') return;
+  const what = excluded ?? `sort=${sort}`;
   throw new UsageError(
-    `--parallel pulls whole sets in order of id; it does not go with ${quoted(what)} in the URL`,
+    `--parallel pulls whole sets in id order; it does not support ${quoted(what)} in the URL`,
   );
 }
+
+export const PULL_HELP = `Usage:
+  sluice pull URL -o FILE|- [--format ndjson|json|csv] [--parallel N [--split]] [--snapshot]
+                  [--compression br|gzip|none] [--key-file FILE] [--retry-for SECONDS] [--restart]
+
+Downloads a set of rows from GET /items/stream and proves that it is complete. When the connection is cut, the pull
+continues where it was. FILE appears only when the set is whole.
+
+  URL                  the URL of the stream with its filters, sort and fields, in quotes:
+                       'http://127.0.0.1:3000/items/stream?category=Ideal&fields=name,price'
+  -o, --output FILE    the output file. It replaces an existing file when the pull is whole. - is standard output.
+  --format FORMAT      ndjson, json (one array) or csv, with the same bytes as format= of the server.
+                       Default: format= of the URL, else the extension of FILE, else ndjson
+
+  --parallel N         pulls N ranges of ids at once (1 to 64) and joins them in id order. It requires id order and
+                       takes no filter but category.
+  --split              keeps one file for each range: FILE-1, FILE-2 and so on, before the extension
+  --snapshot           reads all rows at one point in time. It requires a MongoDB replica set, which keeps that
+                       point for some minutes.
+  --compression NAME   the compression of the transfer: br (default), gzip or none
+  --key-file FILE      a file whose first line is the API key
+
+  --retry-for SECONDS  gives up after this time without another proved row (default 300)
+  --restart            discards what an earlier run left
+
+Proof: rows travel as NDJSON with checkpoints, whatever the format of the file. A checkpoint proves the rows before it
+by their number, bytes and CRC-32. After a cut, the pull continues after the last proved row. Only proved rows reach
+FILE or standard output. The pull reads the rows back from disk and checks them before FILE gets its name.
+
+Limits: the pull does not trust the server. It refuses a row of more than 100 MiB, a control line of more than 64 KiB,
+more than 128 MiB of rows without a checkpoint, a redirect, and a stream that starts over. It never keeps more than the
+rows between two checkpoints in memory.
+
+Resuming: run the same command again after a failure. FILE.part keeps the rows, and FILE.part.state keeps the proofs. A
+pull of another URL into the same FILE is refused. A pull to standard output always starts from the first row, and its
+output is whole only when the exit code is 0.
+
+Exit codes: 0 the set is whole and proved, 1 it is not, 2 wrong usage.
+`;

@@ -2,20 +2,17 @@ import { readFile } from 'node:fs/promises';
 import { pipeline } from 'node:stream/promises';
 import { counted, printable } from '../terminal/text.ts';
 import { STDOUT, type PullCommand } from './arguments.ts';
-import { provedRows, type ProvingOptions } from './attempts.ts';
-import { Backoff, type Clock } from './backoff.ts';
-import { Interrupted, Refused } from './failure.ts';
-import { framed } from './framing.ts';
-import { httpSource, type Asking } from './http.ts';
-import { BEGINNING, sumOf, type Place } from './place.ts';
+import { formatted } from './formats.ts';
+import type { RequestOptions } from './http.ts';
 import { createProgress, summary, type Progress } from './progress.ts';
-import { DEFAULTS, pull } from './pull.ts';
-import { estimateOf, partsOf } from './side-requests.ts';
+import { BEGINNING, type ProvedPlace } from './proof.ts';
+import { DEFAULTS, provedRows, pull, type ProvingOptions } from './pull.ts';
+import { Backoff, Interrupted, Refused, type BackoffOptions, type Clock } from './retry.ts';
+import { getEstimate, getParts } from './side-requests.ts';
 import { Workspace } from './workspace.ts';
 
-export { parsePullArguments, type PullCommand } from './arguments.ts';
-export { REAL_CLOCK } from './backoff.ts';
-export { PULL_HELP } from './usage.ts';
+export { parsePullArguments, PULL_HELP, type PullCommand } from './arguments.ts';
+export { REAL_CLOCK } from './retry.ts';
 
 export interface PullIo {
   readonly stdout: NodeJS.WritableStream;
@@ -27,8 +24,6 @@ export interface PullIo {
   readonly clock: Clock;
 }
 
-/** A connection without data for this long is closed. Milliseconds. */
-const IDLE_MS = 60_000;
 /** How long the pull waits for the estimated number of rows. Milliseconds. */
 const ESTIMATE_MS = 10_000;
 
@@ -37,28 +32,29 @@ const ESTIMATE_MS = 10_000;
  * proved, otherwise 1.
  */
 export async function runPull(command: PullCommand, io: PullIo): Promise<0 | 1> {
+  const { output, keyFile } = command;
   try {
-    const key = command.keyFile === null ? null : await keyIn(command.keyFile);
-    const run = new Run(command, io, key);
-    await (command.output === STDOUT ? run.toStdout() : run.toFile(command.output));
+    const run = new Run(command, io, keyFile === null ? null : await readKey(keyFile));
+    await (output === STDOUT ? run.toStdout() : run.toFile(output));
     return 0;
   } catch (error) {
-    const reason = io.signal.aborted ? 'interrupted' : reasonOf(error);
-    const next = command.output === STDOUT ? '' : '; run it again to go on';
-    io.stderr.write(`sluice: ${printable(reason)}${error instanceof Refused ? '' : next}\n`);
+    const reason = io.signal.aborted ? 'interrupted' : expectedReason(error);
+    const isResumable = output !== STDOUT && !(error instanceof Refused);
+    const next = isResumable ? '; run the same command again to continue' : '';
+    io.stderr.write(`sluice: ${printable(reason)}${next}\n`);
     return 1;
   }
 }
 
-async function keyIn(path: string): Promise<string> {
+async function readKey(path: string): Promise<string> {
   const [key = ''] = (await readFile(path, 'utf8')).split('\n');
   return key.trim();
 }
 
 /** The message of an expected error. An internal error is thrown again. */
-function reasonOf(error: unknown): string {
-  const isForeseen = error instanceof Interrupted || error instanceof Refused;
-  if (error instanceof Error && (isForeseen || 'code' in error)) return error.message;
+function expectedReason(error: unknown): string {
+  const isExpected = error instanceof Interrupted || error instanceof Refused;
+  if (error instanceof Error && (isExpected || 'code' in error)) return error.message;
   throw error;
 }
 
@@ -68,30 +64,33 @@ class Run {
   readonly #io: PullIo;
   /** Aborted when one part fails for good, since the other parts are then useless. */
   readonly #stop = new AbortController();
-  readonly #asking: Asking;
+  readonly #request: RequestOptions;
+  /** The fields that the URL asks for. null for all fields. */
+  readonly #fields: readonly string[] | null;
   readonly #began: number;
   #cuts = 0;
 
   constructor(command: PullCommand, io: PullIo, key: string | null) {
     this.#command = command;
     this.#io = io;
-    this.#began = io.clock.now();
     const signal = AbortSignal.any([io.signal, this.#stop.signal]);
-    this.#asking = { compression: command.compression, key, idleMs: IDLE_MS, signal };
+    this.#request = { compression: command.compression, key, idleMs: DEFAULTS.idleMs, signal };
+    this.#fields = command.url.searchParams.get('fields')?.split(',') ?? null;
+    this.#began = io.clock.now();
   }
 
   async toStdout(): Promise<void> {
     const { url, format } = this.#command;
-    const progress = await this.#progress(BEGINNING);
+    const progress = await this.#startProgress(BEGINNING);
     let last = BEGINNING;
     const rows = this.#rows(url, progress, (place) => (last = place));
     try {
-      const { signal } = this.#asking;
-      await pipeline(framed(rows, format, this.#fields()), this.#io.stdout, { end: false, signal });
+      const { signal } = this.#request;
+      await pipeline(formatted(rows, format, this.#fields), this.#io.stdout, { end: false, signal });
     } finally {
       progress.stop();
     }
-    this.#tell(last, ['standard output']);
+    this.#report(last, ['standard output']);
   }
 
   async toFile(output: string): Promise<void> {
@@ -103,24 +102,23 @@ class Run {
     } finally {
       await workspace.close();
     }
-    const names = await workspace.finish({ format, fields: this.#fields() }, split, this.#asking.signal);
-    this.#tell(sumOf(workspace.places), names);
+    const form = { format, fields: this.#fields };
+    const names = await workspace.finish(form, split, this.#request.signal);
+    this.#report(workspace.proved, names);
   }
 
   async #pullParts(workspace: Workspace): Promise<void> {
-    const before = sumOf(workspace.places);
-    const progress = await this.#progress(before);
-    if (before.rows > 0) progress.line(`going on behind ${counted(before.rows)} rows`);
-    const parts = workspace.task.parts.map(async (url, n) => {
-      const from = workspace.places[n] ?? BEGINNING;
-      const firstRow = await workspace.firstRowOf(n);
-      const options = { ...this.#options(progress), from, firstRow };
-      for await (const step of provedRows(new URL(url), options)) {
-        if (step.kind === 'rows') await workspace.append(n, step.bytes);
-        else if (step.kind === 'void') await workspace.takeBack(n);
+    const before = workspace.proved;
+    const progress = await this.#startProgress(before);
+    if (before.rows > 0) progress.line(`continuing after ${counted(before.rows)} rows`);
+    const parts = workspace.parts.map(async ({ url, file, prove }) => {
+      const from = { from: file.place, firstRow: await file.firstRow() };
+      for await (const step of provedRows(new URL(url), { ...this.#options(progress), ...from })) {
+        if (step.kind === 'rows') await file.append(step.bytes);
+        else if (step.kind === 'void') await file.takeBack();
         else {
-          await workspace.prove(n, step.place);
-          progress.update(sumOf(workspace.places));
+          await prove(step.place);
+          progress.update(workspace.proved);
         }
       }
     });
@@ -135,11 +133,11 @@ class Run {
     }
   }
 
-  /** Proved rows, in order. `passed` receives the place behind each proved piece. */
+  /** Proved rows, in order. `passed` receives the place after each proved piece. */
   async *#rows(
     url: URL,
     progress: Progress,
-    passed: (place: Place) => void,
+    passed: (place: ProvedPlace) => void,
   ): AsyncGenerator<Buffer, void, undefined> {
     for await (const { chunks, place } of pull(url, this.#options(progress))) {
       yield* chunks;
@@ -149,39 +147,27 @@ class Run {
   }
 
   #options(progress: Progress): ProvingOptions {
-    const { retryForMs } = this.#command;
-    const onInterrupted = this.#interrupted((text) => progress.line(text));
-    const { clock } = this.#io;
-    return { ...DEFAULTS, ...this.#asking, retryForMs, onInterrupted, clock };
+    return { ...DEFAULTS, ...this.#request, ...this.#patience((text) => progress.line(text)) };
   }
 
-  async #parts(): Promise<readonly string[]> {
-    const { url, parallel, retryForMs } = this.#command;
-    const { signal } = this.#asking;
-    const onInterrupted = this.#interrupted((text) => this.#io.stderr.write(`${text}\n`));
-    const backoff = new Backoff({
-      ...{ clock: this.#io.clock, retryForMs, idleMs: IDLE_MS },
-      ...{ signal, onInterrupted },
-    });
-    for (;;) {
-      try {
-        const attempt = backoff.attempt();
-        const asking = { ...this.#asking, signal: attempt.signal };
-        return await attempt.wait(() => partsOf(httpSource, url, parallel, asking));
-      } catch (error) {
-        await backoff.after(error);
-      }
-    }
-  }
-
-  #interrupted(tell: (text: string) => void): (failure: Interrupted, waitMs: number) => void {
-    return ({ message }, waitMs) => {
+  /** How long a request is repeated, and how its failures are shown. */
+  #patience(tell: (text: string) => void): BackoffOptions {
+    const { idleMs, signal } = this.#request;
+    const onInterrupted = ({ message }: Interrupted, waitMs: number) => {
       this.#cuts++;
-      tell(`${printable(message)}; again in ${(waitMs / 1000).toFixed(1)} s`);
+      tell(`${printable(message)}; retrying in ${(waitMs / 1000).toFixed(1)} s`);
     };
+    const { clock } = this.#io;
+    return { clock, retryForMs: this.#command.retryForMs, idleMs, signal, onInterrupted };
   }
 
-  async #progress(before: Place): Promise<Progress> {
+  #parts(): Promise<readonly string[]> {
+    const { url, parallel } = this.#command;
+    const backoff = new Backoff(this.#patience((text) => this.#io.stderr.write(`${text}\n`)));
+    return backoff.run((signal) => getParts(url, parallel, { ...this.#request, signal }));
+  }
+
+  async #startProgress(before: ProvedPlace): Promise<Progress> {
     const { stderr, isTTY, clock } = this.#io;
     const total = await this.#estimate();
     return createProgress({ stderr, isTTY, total, before, now: () => clock.now() });
@@ -189,12 +175,13 @@ class Run {
 
   /** The estimate is only shown. A server that does not provide one is pulled from all the same. */
   async #estimate(): Promise<number | null> {
-    const { signal } = this.#asking;
-    const limits = { retryForMs: 0, idleMs: ESTIMATE_MS, onInterrupted: () => undefined };
-    const attempt = new Backoff({ clock: this.#io.clock, signal, ...limits }).attempt();
-    const asking = { ...this.#asking, signal: attempt.signal };
+    const { signal } = this.#request;
+    const once = { retryForMs: 0, idleMs: ESTIMATE_MS, onInterrupted: () => undefined };
+    const backoff = new Backoff({ clock: this.#io.clock, signal, ...once });
     try {
-      return await attempt.wait(() => estimateOf(httpSource, this.#command.url, asking));
+      return await backoff.run((limited) =>
+        getEstimate(this.#command.url, { ...this.#request, signal: limited }),
+      );
     } catch (error) {
       signal.throwIfAborted();
       if (error instanceof Refused || error instanceof Interrupted) return null;
@@ -202,11 +189,7 @@ class Run {
     }
   }
 
-  #fields(): readonly string[] | null {
-    return this.#command.url.searchParams.get('fields')?.split(',') ?? null;
-  }
-
-  #tell(place: Place, names: readonly string[]): void {
+  #report(place: ProvedPlace, names: readonly string[]): void {
     const ms = this.#io.clock.now() - this.#began;
     this.#io.stderr.write(`${summary({ place, cuts: this.#cuts, ms, names })}\n`);
   }

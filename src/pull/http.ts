@@ -1,11 +1,15 @@
 import { request as requestPlain, type ClientRequest, type IncomingMessage } from 'node:http';
 import { request as requestTls } from 'node:https';
-import type { Transform } from 'node:stream';
-import { Blocks } from './blocks.ts';
-import { decoderOf, type Compression } from './decode.ts';
-import { clipped, failureOf, Interrupted, Refused } from './failure.ts';
+import { PassThrough, type Transform } from 'node:stream';
+import { constants, createBrotliDecompress, createGunzip } from 'node:zlib';
+import { clipped } from '../terminal/text.ts';
+import { failureOf, Interrupted, Refused } from './retry.ts';
 
-export interface Asking {
+/** The content codings of the transfer. `none` requests the bytes without a coding. */
+export const COMPRESSIONS = ['br', 'gzip', 'none'] as const;
+export type Compression = (typeof COMPRESSIONS)[number];
+
+export interface RequestOptions {
   readonly compression: Compression;
   /** An API key, sent as `Authorization: Bearer`. null for none. */
   readonly key: string | null;
@@ -14,49 +18,71 @@ export interface Asking {
   readonly signal: AbortSignal;
 }
 
-/** A source of answers. Rejects with Interrupted when another attempt may succeed, otherwise with Refused. */
-export type Source = (url: URL, accept: string, asking: Asking) => Promise<AsyncIterable<Buffer>>;
-
 const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
 const LONGEST_PROBLEM = 64 * 1024;
+const MIB = 1024 * 1024;
 /** The longest JSON answer, in bytes: 64 partitions whose URLs have at most 8 KB each, or one item. */
-const LONGEST_JSON = 4 * 1024 * 1024;
+const LONGEST_JSON = 4 * MIB;
+/** The length of a server's text in a message. Characters. A server may send megabytes. */
+export const LONGEST_SHOWN = 200;
 
 /**
  * The decoded content of the answer to a GET. It ends where the connection ends, whole or cut. All received
  * bytes are passed on in both cases, which pipelines and fetch do not do. The connection is closed when the
- * caller stops reading.
+ * caller stops reading. Rejects with Interrupted when another attempt may succeed, otherwise with Refused.
  */
-export const httpSource: Source = async (url, accept, asking) => {
-  const { request, response } = await ask(url, accept, asking);
+export async function getContent(
+  url: URL,
+  accept: string,
+  options: RequestOptions,
+): Promise<AsyncIterable<Buffer>> {
+  const { request, response } = await send(url, accept, options);
   const coding = response.headers['content-encoding'];
   const decoder = decoderOf(coding);
   if (!decoder) {
     request.destroy();
-    throw new Refused(`the server answers with the coding ${clipped(String(coding))}`);
+    throw new Refused(
+      `the server answered with the content coding ${clipped(String(coding), LONGEST_SHOWN)}, which pull cannot decode`,
+    );
   }
-  const bytes = contentOf(request, response, decoder, asking.idleMs);
-  const status = response.statusCode ?? 0;
-  if (status !== 200) throw await problemOf(status, response, bytes);
-  const type = response.headers['content-type'] ?? 'nothing';
-  if (type.split(';')[0] === accept) return bytes;
+  const content = decoded(request, response, decoder, options.idleMs);
+  if (response.statusCode !== 200) throw await problemOf(response, content);
+  const type = response.headers['content-type'] ?? 'no content type';
+  if (type.split(';')[0] === accept) return content;
   request.destroy();
-  throw new Refused(`the server answers with ${clipped(type)}, not with ${accept}`);
-};
+  throw new Refused(`the server answered with ${clipped(type, LONGEST_SHOWN)}, not with ${accept}`);
+}
 
-function ask(url: URL, accept: string, { compression, key, idleMs, signal }: Asking) {
+/**
+ * The JSON answer of a URL. Rejects with Refused when it is too long, with Interrupted when it is not valid
+ * JSON, and otherwise as getContent does.
+ */
+export async function getJson(url: URL, options: RequestOptions): Promise<unknown> {
+  const json = await beginningOf(await getContent(url, 'application/json', options), LONGEST_JSON + 1);
+  if (json.length > LONGEST_JSON)
+    throw new Refused(`the answer of ${url.pathname} has more than ${LONGEST_JSON / MIB} MiB`);
+  try {
+    return JSON.parse(json.toString());
+  } catch (error) {
+    if (error instanceof SyntaxError)
+      throw new Interrupted(`the answer of ${url.pathname} is incomplete or not JSON`);
+    throw error;
+  }
+}
+
+function send(url: URL, accept: string, { compression, key, idleMs, signal }: RequestOptions) {
   const headers = {
     accept,
     'accept-encoding': compression === 'none' ? 'identity' : compression,
     ...(key !== null && { authorization: `Bearer ${key}` }),
   };
-  const send = url.protocol === 'https:' ? requestTls : requestPlain;
+  const requestOf = url.protocol === 'https:' ? requestTls : requestPlain;
   return new Promise<{ request: ClientRequest; response: IncomingMessage }>((resolve, reject) => {
-    const request = send(url, { agent: false, headers, signal });
+    const request = requestOf(url, { agent: false, headers, signal });
     request.on('error', (error) => reject(new Interrupted(messageOf(error), { cause: error })));
     request.on('response', (response) => resolve({ request, response }));
     request.setTimeout(idleMs, () =>
-      request.destroy(new Interrupted(`nothing came for ${Math.round(idleMs / 1000)} s`)),
+      request.destroy(new Interrupted(`the server sent nothing for ${Math.round(idleMs / 1000)} s`)),
     );
     request.end();
   });
@@ -64,10 +90,28 @@ function ask(url: URL, accept: string, { compression, key, idleMs, signal }: Ask
 
 function messageOf(error: Error): string {
   const isMalformed = 'code' in error && String(error.code).startsWith('HPE_');
-  return isMalformed ? `the answer is not HTTP as it should be: ${error.message}` : error.message;
+  return isMalformed ? `the answer is not valid HTTP: ${error.message}` : error.message;
 }
 
-async function* contentOf(
+/**
+ * A stream that undoes a content coding. The end of the input may be missing: a cut stream is decoded as far
+ * as its bytes came. null when the coding is not supported.
+ */
+function decoderOf(coding: string | undefined): Transform | null {
+  switch (coding) {
+    case 'br':
+      return createBrotliDecompress({ finishFlush: constants.BROTLI_OPERATION_FLUSH });
+    case 'gzip':
+      return createGunzip({ finishFlush: constants.Z_SYNC_FLUSH });
+    case undefined:
+    case 'identity':
+      return new PassThrough();
+    default:
+      return null;
+  }
+}
+
+async function* decoded(
   request: ClientRequest,
   response: IncomingMessage,
   decoder: Transform,
@@ -75,7 +119,7 @@ async function* contentOf(
 ): AsyncGenerator<Buffer, void, undefined> {
   // The idle timeout pauses while the client itself holds the connection back, since silence is then no fault
   // of the server.
-  const goOn = () => {
+  const resume = () => {
     request.setTimeout(idleMs);
     response.resume();
   };
@@ -83,7 +127,7 @@ async function* contentOf(
     if (decoder.write(chunk)) return;
     request.setTimeout(0);
     response.pause();
-    decoder.once('drain', goOn);
+    decoder.once('drain', resume);
   });
   response.on('error', () => undefined); // `close` follows; the content shows whether the answer is whole
   response.on('close', () => decoder.end());
@@ -92,7 +136,7 @@ async function* contentOf(
     if (request.errored instanceof Interrupted) throw request.errored; // the server was silent for too long
   } catch (error) {
     if (error instanceof Error && 'errno' in error)
-      throw new Interrupted(`the coding is broken: ${error.message}`, { cause: error });
+      throw new Interrupted(`the answer cannot be decompressed: ${error.message}`, { cause: error });
     throw error;
   } finally {
     response.removeAllListeners('data');
@@ -101,24 +145,25 @@ async function* contentOf(
   }
 }
 
-async function problemOf(
-  status: number,
-  response: IncomingMessage,
-  bytes: AsyncIterable<Buffer>,
-): Promise<Error> {
-  const seconds = Number(response.headers['retry-after'] ?? 0);
-  const text = (await bytesOf(bytes, LONGEST_PROBLEM)).toString().trim();
-  const isProblem = response.headers['content-type']?.startsWith('application/problem+json') ?? false;
-  const said = isProblem ? detailOf(text) : '';
+/** The failure that an answer with another status than 200 stands for. */
+async function problemOf(response: IncomingMessage, content: AsyncIterable<Buffer>): Promise<Error> {
+  const { statusCode: status = 0, headers } = response;
+  const text = (await beginningOf(content, LONGEST_PROBLEM)).toString().trim();
   if (REDIRECTS.has(status))
-    return new Refused(`the server answers ${status}; a pull follows no redirects, give it the URL itself`);
-  const message = `the server answers ${status}${said === '' ? '' : `: ${clipped(said)}`}`;
-  return failureOf(status, message, Number.isFinite(seconds) ? seconds * 1000 : 0);
+    return new Refused(`the server answered ${status}; pull follows no redirects, so give it the final URL`);
+  const isProblem = headers['content-type']?.startsWith('application/problem+json') ?? false;
+  const detail = isProblem ? detailOf(text) : '';
+  const seconds = Number(headers['retry-after'] ?? 0);
+  return failureOf(
+    status,
+    `the server answered ${status}${detail && `: ${clipped(detail, LONGEST_SHOWN)}`}`,
+    Number.isFinite(seconds) ? seconds * 1000 : 0,
+  );
 }
 
-function detailOf(text: string): string {
+function detailOf(problem: string): string {
   try {
-    const { detail } = JSON.parse(text) as { detail?: unknown };
+    const { detail } = JSON.parse(problem) as { detail?: unknown };
     return typeof detail === 'string' ? detail : '';
   } catch (error) {
     if (error instanceof SyntaxError) return '';
@@ -126,33 +171,13 @@ function detailOf(text: string): string {
   }
 }
 
-/**
- * The whole content, or its beginning when it is longer than `most` bytes. The beginning is a little longer
- * than `most`.
- */
-async function bytesOf(bytes: AsyncIterable<Buffer>, most: number): Promise<Buffer> {
-  const content = new Blocks();
+/** The first `most` bytes of a content. Reads no further. */
+async function beginningOf(content: AsyncIterable<Buffer>, most: number): Promise<Buffer> {
+  const bytes = Buffer.allocUnsafe(most);
   let length = 0;
-  for await (const chunk of bytes) {
-    content.add(chunk);
-    length += chunk.length;
-    if (length > most) break;
+  for await (const chunk of content) {
+    length += chunk.copy(bytes, length);
+    if (length === most) break;
   }
-  return Buffer.concat(content.take());
-}
-
-/**
- * The JSON answer of a URL. Rejects with Refused when it is too long, with Interrupted when it is not valid
- * JSON.
- */
-export async function jsonOf(source: Source, url: URL, asking: Asking): Promise<unknown> {
-  const json = await bytesOf(await source(url, 'application/json', asking), LONGEST_JSON);
-  if (json.length > LONGEST_JSON)
-    throw new Refused(`${url.pathname} answers with more than ${LONGEST_JSON / 1024 / 1024} MiB`);
-  try {
-    return JSON.parse(json.toString());
-  } catch (error) {
-    if (error instanceof SyntaxError) throw new Interrupted(`half an answer came from ${url.pathname}`);
-    throw error;
-  }
+  return bytes.subarray(0, length);
 }

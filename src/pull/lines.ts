@@ -1,33 +1,56 @@
-import { Refused } from './failure.ts';
+import { clipped } from '../terminal/text.ts';
+import { Interrupted, Refused } from './retry.ts';
 
 const LF = 0x0a;
 /**
  * The beginnings of a row's line. No control line begins like this. The key comes first, as `_id` when the
  * row has a field `id` of its own.
  */
-const ROWS = ['{"id":', '{"_id":'].map((begin) => Buffer.from(begin));
+const ROW_BEGINNINGS = ['{"id":', '{"_id":'].map((begin) => Buffer.from(begin));
 const MIB = 1024 * 1024;
 
 /**
  * The longest row, in bytes. A document has at most 16 MiB of BSON, and JSON is at most six times as long: a
  * control character, one byte, becomes \u0001.
  */
-export const LONGEST_ROW = 100 * MIB;
+const LONGEST_ROW = 100 * MIB;
 /**
  * The longest control line, in bytes. It holds the detail of a problem, or a cursor, which must fit into a
  * URL.
  */
 const LONGEST_CONTROL = 64 * 1024;
+/** The longest cursor. It goes into a URL, and the server reads only this much of one. */
+const LONGEST_CURSOR = 12 * 1024;
+/** The length of a wrong line in a message. Characters. */
+const LONGEST_LINE_SHOWN = 60;
 const NOTHING = Buffer.alloc(0);
 
-/** Bytes of rows, the last of which may continue in the next part, or one control line without its LF. */
-export type Part =
-  | { readonly kind: 'rows'; readonly bytes: Buffer; /** Rows that end here. */ readonly rows: number }
-  | { readonly kind: 'control'; readonly text: string };
+/** What a control line states about all rows of its answer so far. */
+export interface Tally {
+  /** Continues after these rows. null when there is no row, or when the last key is too long for a cursor. */
+  readonly cursor: string | null;
+  readonly rows: number;
+  /** The bytes of these rows, including each LF. */
+  readonly bytes: number;
+  readonly crc32: number;
+}
+
+export type ControlLine =
+  | { readonly kind: 'checkpoint' | 'end'; readonly tally: Tally }
+  | { readonly kind: 'error'; readonly status: number; readonly detail: string };
+
+/** Bytes of rows, the last of which may continue in the next part. */
+export interface RowBytes {
+  readonly kind: 'rows';
+  readonly bytes: Buffer;
+  /** The number of rows that end here. */
+  readonly rows: number;
+}
 
 /**
  * Splits the bytes of an answer into rows and control lines, wherever its chunks end. Rows are passed on as
- * they come, so the reader never holds more than a control line. Throws Refused when a line is too long.
+ * they come, so the reader never holds more than a control line. Throws Refused when a line is too long, and
+ * Interrupted when it is neither a row nor a control line.
  */
 export class LineReader {
   /**
@@ -37,19 +60,20 @@ export class LineReader {
   /** The bytes of the current row so far. 0 at the beginning of a line. */
   #rowBytes = 0;
 
-  *read(chunk: Buffer): Generator<Part, void, undefined> {
-    let [run, rows] = [0, 0]; // the start of row bytes in this chunk, and the rows that end in it
+  *read(chunk: Buffer): Generator<RowBytes | ControlLine, void, undefined> {
+    let [run, rows] = [0, 0]; // the start of row bytes in this chunk, and the number of rows that end in it
     for (let at = 0; at < chunk.length;) {
-      const behind = chunk.indexOf(LF, at) + 1; // 0: the line does not end here
-      const end = behind === 0 ? chunk.length : behind;
+      const lf = chunk.indexOf(LF, at);
+      const isWhole = lf !== -1;
+      const end = isWhole ? lf + 1 : chunk.length;
       if (this.#rowBytes === 0 && (this.#begun.length > 0 || !isRow(chunk, at))) {
         if (at > run) yield { kind: 'rows', bytes: chunk.subarray(run, at), rows };
-        const part = this.#begin(chunk.subarray(at, end), behind > 0);
+        const part = this.#begin(chunk.subarray(at, end), isWhole);
         if (part) yield part;
         [run, rows] = [end, 0];
       } else {
         this.#growRow(end - at);
-        if (behind > 0) [this.#rowBytes, rows] = [0, rows + 1];
+        if (isWhole) [this.#rowBytes, rows] = [0, rows + 1];
       }
       at = end;
     }
@@ -60,7 +84,7 @@ export class LineReader {
    * Adds bytes to a line of unknown kind. Returns null while the kind is unknown, or while a control line is
    * incomplete.
    */
-  #begin(bytes: Buffer, isWhole: boolean): Part | null {
+  #begin(bytes: Buffer, isWhole: boolean): RowBytes | ControlLine | null {
     const line = Buffer.concat([this.#begun, bytes]);
     this.#begun = NOTHING;
     if (isRow(line, 0)) {
@@ -69,8 +93,10 @@ export class LineReader {
       return { kind: 'rows', bytes: line, rows: isWhole ? 1 : 0 };
     }
     if (line.length > LONGEST_CONTROL)
-      throw new Refused(`the server sends a line of more than ${LONGEST_CONTROL / 1024} KiB that is no row`);
-    if (isWhole) return { kind: 'control', text: line.toString('utf8', 0, line.length - 1) };
+      throw new Refused(
+        `the server sent a line of more than ${LONGEST_CONTROL / 1024} KiB that is not a row`,
+      );
+    if (isWhole) return controlOf(line.toString('utf8', 0, line.length - 1));
     this.#begun = line;
     return null;
   }
@@ -78,15 +104,58 @@ export class LineReader {
   #growRow(bytes: number): void {
     this.#rowBytes += bytes;
     if (this.#rowBytes > LONGEST_ROW)
-      throw new Refused(`the server sends a row of more than ${LONGEST_ROW / MIB} MiB`);
+      throw new Refused(`the server sent a row of more than ${LONGEST_ROW / MIB} MiB`);
   }
 }
 
 function isRow(bytes: Buffer, at: number): boolean {
-  return ROWS.some((begin) => startsWith(bytes, at, begin));
+  return ROW_BEGINNINGS.some((begin) => startsWith(bytes, at, begin));
 }
 
 function startsWith(bytes: Buffer, at: number, begin: Buffer): boolean {
   for (let i = 0; i < begin.length; i++) if (bytes[at + i] !== begin[i]) return false;
   return true;
+}
+
+function controlOf(line: string): ControlLine {
+  const control = asControl(parse(line));
+  if (control) return control;
+  throw new Interrupted(`a line is neither a row nor a control line: ${clipped(line, LONGEST_LINE_SHOWN)}`);
+}
+
+function asControl(value: unknown): ControlLine | null {
+  if (typeof value !== 'object' || value === null) return null;
+  if ('checkpoint' in value) return asTallied('checkpoint', value.checkpoint);
+  if ('end' in value) return asTallied('end', value.end);
+  if (!('error' in value) || typeof value.error !== 'object' || value.error === null) return null;
+  const { status, detail } = value.error as { status?: unknown; detail?: unknown };
+  if (!Number.isSafeInteger(status) || typeof detail !== 'string') return null;
+  return { kind: 'error', status: Number(status), detail };
+}
+
+function asTallied(kind: 'checkpoint' | 'end', value: unknown): ControlLine | null {
+  const {
+    cursor = kind === 'end' ? null : undefined, // an end has no cursor when its last key is too long for one
+    rows,
+    bytes,
+    crc32,
+  } = (value ?? {}) as Readonly<Record<string, unknown>>;
+  if (!isCount(rows) || !isCount(bytes)) return null;
+  if (typeof crc32 !== 'string' || !/^[0-9a-f]{8}$/.test(crc32)) return null;
+  if (cursor !== null && (typeof cursor !== 'string' || cursor.length > LONGEST_CURSOR)) return null;
+  if (cursor === null && kind === 'checkpoint' && rows > 0) return null; // otherwise these rows would come again
+  return { kind, tally: { cursor, rows, bytes, crc32: parseInt(crc32, 16) } };
+}
+
+function isCount(value: unknown): value is number {
+  return Number.isSafeInteger(value) && Number(value) >= 0;
+}
+
+function parse(line: string): unknown {
+  try {
+    return JSON.parse(line);
+  } catch (error) {
+    if (error instanceof SyntaxError) return null;
+    throw error;
+  }
 }

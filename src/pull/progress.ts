@@ -1,6 +1,6 @@
 import { startBar } from '../terminal/bar.ts';
 import { counted } from '../terminal/text.ts';
-import type { Place } from './place.ts';
+import type { ProvedPlace } from './proof.ts';
 
 /** The number of proved rows and bytes. */
 export interface Count {
@@ -40,10 +40,10 @@ export function createProgress(options: ProgressOptions): Progress {
 function bar(options: ProgressOptions): Progress {
   const { stderr, total, before } = options;
   const format = total === null ? '{text}' : '{bar} {percentage}% | {text}';
-  const words = speaker(options);
-  const shown = startBar(stderr, format, total ?? 0, { text: words(before) });
+  const describe = describer(options);
+  const shown = startBar(stderr, format, total ?? 0, { text: describe(before) });
   return {
-    update: (count) => shown.update(Math.min(count.rows, total ?? 0), { text: words(count) }),
+    update: (count) => shown.update(Math.min(count.rows, total ?? 0), { text: describe(count) }),
     line: (text) => shown.line(text),
     stop: () => shown.stop(),
   };
@@ -51,14 +51,14 @@ function bar(options: ProgressOptions): Progress {
 
 function lines(options: ProgressOptions): Progress {
   const { stderr, total, now } = options;
-  const words = speaker(options);
+  const describe = describer(options);
   let next = now() + LINE_MS;
   return {
     update: (count) => {
       if (now() < next) return;
       next = now() + LINE_MS;
       const share = total ? `${Math.min(100, Math.round((100 * count.rows) / total))} %, ` : '';
-      stderr.write(`${share}${words(count)}\n`);
+      stderr.write(`${share}${describe(count)}\n`);
     },
     line: (text) => stderr.write(`${text}\n`),
     stop: () => undefined,
@@ -69,7 +69,7 @@ function lines(options: ProgressOptions): Progress {
  * Returns a function that describes a count: rows, bytes, the rate of this run, and the remaining time when
  * the total is known.
  */
-function speaker({ total, before, now }: ProgressOptions): (count: Count) => string {
+function describer({ total, before, now }: ProgressOptions): (count: Count) => string {
   const began = now();
   return ({ rows, bytes }) => {
     const rate = (rows - before.rows) / Math.max(0.001, (now() - began) / 1000);
@@ -79,17 +79,18 @@ function speaker({ total, before, now }: ProgressOptions): (count: Count) => str
 }
 
 export interface Outcome {
-  readonly place: Place;
+  readonly place: ProvedPlace;
   readonly cuts: number;
   readonly ms: number;
   readonly names: readonly string[];
 }
 
-/** The final report of a pull that is whole. */
+/** The report on a pull that is whole. */
 export function summary({ place, cuts, ms, names }: Outcome): string {
   const crc = place.crc32.toString(16).padStart(8, '0');
-  const proof = `${counted(place.rows)} rows, ${counted(place.bytes)} bytes of NDJSON, CRC-32 ${crc}`;
-  return `pulled and proved: ${proof}; in ${duration(ms / 1000)}, ${counted(cuts)} ${cuts === 1 ? 'cut' : 'cuts'}: ${names.join(', ')}`;
+  const set = `${counted(place.rows)} rows, ${counted(place.bytes)} bytes of NDJSON, CRC-32 ${crc}`;
+  const run = `in ${duration(ms / 1000)} with ${counted(cuts)} ${cuts === 1 ? 'cut' : 'cuts'}`;
+  return `pulled and proved ${set}, ${run}: ${names.join(', ')}`;
 }
 
 function sizeOf(bytes: number): string {

@@ -1,23 +1,21 @@
-import { Refused } from './failure.ts';
-import { jsonOf, type Asking, type Source } from './http.ts';
-
-/** The requests of a pull besides the stream itself. */
+import { getJson, type RequestOptions } from './http.ts';
+import { Refused } from './retry.ts';
 
 /** Parameters that select the rows. Other parameters say where a stream begins and how it is written. */
-const CHOOSING = ['category', 'min_price', 'max_price'];
+const FILTERS = ['category', 'min_price', 'max_price'];
 
 /**
  * The URLs of at most `n` disjoint parts. In their order, the parts together are the rows of the stream.
  * Rejects with Refused when such a stream cannot be partitioned.
  */
-export async function partsOf(source: Source, stream: URL, n: number, asking: Asking): Promise<string[]> {
+export async function getParts(stream: URL, n: number, options: RequestOptions): Promise<string[]> {
   const url = sibling(stream, '/partitions');
   url.searchParams.delete('sort'); // the sort is by id, as in every part
   url.searchParams.set('n', String(n));
-  const { partitions } = Object(await jsonOf(source, url, asking)) as { partitions?: unknown };
+  const { partitions } = Object(await getJson(url, options)) as { partitions?: unknown };
   const found = urlsOf(partitions, stream);
   if (!found || found.length === 0 || found.length > n)
-    throw new Refused(`${url.pathname} answers something else than 1 to ${n} partitions`);
+    throw new Refused(`the answer of ${url.pathname} does not hold 1 to ${n} partitions`);
   // Behind a proxy, the stream may have another path than the server knows.
   return found.map((part) => {
     const next = new URL(stream);
@@ -39,17 +37,17 @@ function urlsOf(partitions: unknown, stream: URL): URL[] | null {
 }
 
 /** The approximate number of rows of a stream. null when the server cannot tell. */
-export async function estimateOf(source: Source, stream: URL, asking: Asking): Promise<number | null> {
+export async function getEstimate(stream: URL, options: RequestOptions): Promise<number | null> {
   const url = sibling(stream, '');
   url.search = '';
-  for (const name of CHOOSING) {
+  for (const name of FILTERS) {
     const value = stream.searchParams.get(name);
     if (value !== null) url.searchParams.set(name, value);
   }
   url.searchParams.set('fields', 'id');
   url.searchParams.set('limit', '1');
   url.searchParams.set('count', 'estimated');
-  const { page } = Object(await jsonOf(source, url, asking)) as {
+  const { page } = Object(await getJson(url, options)) as {
     page?: { total?: unknown; totalIs?: unknown };
   };
   const total = page?.total;

@@ -56,6 +56,7 @@ export function oneOf<T extends string>(
   throw new UsageError(`${option} takes one of ${allowed.join(', ')}; it got ${quoted(value)}`);
 }
 
+/** The value of an option that takes an integer in a range. Throws UsageError for anything else. */
 export function integer(option: string, value: string, least: number, most: number): number {
   const number = /^\d{1,15}$/.test(value) ? Number(value) : NaN;
   if (number >= least && number <= most) return number;

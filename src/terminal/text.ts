@@ -1,11 +1,14 @@
-const SHOWN = 60;
+/** The maximum length of a quotation in a message. Characters. */
+const LONGEST_QUOTATION = 60;
 
-/**
- * A piece of untrusted text for a message on a terminal: quoted, shortened and without control characters.
- */
+/** A piece of untrusted text for a message on a terminal: quoted, clipped and without control characters. */
 export function quoted(text: string): string {
-  const shown = text.length > SHOWN ? `${text.slice(0, SHOWN)}…` : text;
-  return printable(JSON.stringify(shown));
+  return printable(JSON.stringify(clipped(text, LONGEST_QUOTATION)));
+}
+
+/** The first `most` characters of a text. An ellipsis stands for the rest. */
+export function clipped(text: string, most: number): string {
+  return text.length > most ? `${text.slice(0, most)}…` : text;
 }
 
 /** Text without control characters. An escape sequence in a file must not reach the terminal. */

@@ -1,6 +1,7 @@
 import { csvHeader, csvLine } from '../rows/csv-cell.ts';
-import { clipped, Refused } from './failure.ts';
-import { membersOf } from './json-row.ts';
+import { clipped } from '../terminal/text.ts';
+import { LONGEST_SHOWN } from './http.ts';
+import { Refused } from './retry.ts';
 
 /** The formats of the output. The bytes equal those of the server's own `format=`. */
 export const FORMATS = ['ndjson', 'json', 'csv'] as const;
@@ -8,6 +9,7 @@ export type Format = (typeof FORMATS)[number];
 
 const LF = 0x0a;
 const COMMA = 0x2c;
+const QUOTE = '"';
 /** The number of rows that are sampled for the columns of a table, and the maximum number of columns. */
 const SAMPLED_ROWS = 1_000;
 const MOST_COLUMNS = 1_000;
@@ -21,7 +23,7 @@ type Bytes = AsyncIterable<Buffer>;
  * Converts proved rows from NDJSON to the requested format. `fields` are the fields that the URL asks for,
  * null for all.
  */
-export function framed(rows: Bytes, format: Format, fields: readonly string[] | null): Bytes {
+export function formatted(rows: Bytes, format: Format, fields: readonly string[] | null): Bytes {
   switch (format) {
     case 'ndjson':
       return rows;
@@ -51,30 +53,32 @@ async function* asTable(
   rows: Bytes,
   given: readonly string[] | null,
 ): AsyncGenerator<Buffer, void, undefined> {
-  let columns = given;
-  let first: string[] = [];
-  let sampled = 0;
-  if (columns) yield Buffer.from(csvHeader(columns, false));
-  for await (const lines of linesOf(rows)) {
-    if (columns) {
-      yield table(lines, columns);
-      continue;
-    }
-    first = [...first, ...lines];
-    sampled += lines.reduce((sum, { length }) => sum + length, 0);
-    if (first.length < SAMPLED_ROWS && sampled > MOST_SAMPLED)
-      throw new Refused(
-        `the rows that columns are looked for in have more than ${MOST_SAMPLED / MIB} MiB: name columns by fields= in the URL`,
-      );
-    if (first.length < SAMPLED_ROWS) continue;
-    columns = columnsFound(first);
+  const lines = linesOf(rows);
+  try {
+    const sample = given ? [] : await sampleOf(lines);
+    const columns = given ?? columnsFound(sample);
     yield Buffer.from(csvHeader(columns, false));
-    yield table(first, columns);
+    yield table(sample, columns);
+    for await (const more of lines) yield table(more, columns);
+  } finally {
+    await lines.return();
   }
-  if (columns) return;
-  columns = columnsFound(first);
-  yield Buffer.from(csvHeader(columns, false));
-  yield table(first, columns);
+}
+
+/** The first rows, which determine the columns. Throws Refused when they are too long to keep in memory. */
+async function sampleOf(lines: AsyncGenerator<string[], void, undefined>): Promise<string[]> {
+  let sample: string[] = [];
+  let length = 0;
+  for (let next = await lines.next(); !next.done; next = await lines.next()) {
+    sample = [...sample, ...next.value];
+    if (sample.length >= SAMPLED_ROWS) break;
+    length += next.value.reduce((sum, line) => sum + line.length, 0);
+    if (length > MOST_SAMPLED)
+      throw new Refused(
+        `the rows that determine the columns have more than ${MOST_SAMPLED / MIB} MiB: name the columns with fields= in the URL`,
+      );
+  }
+  return sample;
 }
 
 async function* linesOf(rows: Bytes): AsyncGenerator<string[], void, undefined> {
@@ -108,7 +112,8 @@ function understood<T>(row: string, read: () => T): T {
     return read();
   } catch (error) {
     if (!(error instanceof SyntaxError)) throw error;
-    throw new Refused(`a row is not as the server writes rows: ${clipped(row)}`, { cause: error });
+    const beginning = clipped(row, LONGEST_SHOWN);
+    throw new Refused(`a row is not in the form that the server writes: ${beginning}`, { cause: error });
   }
 }
 
@@ -146,4 +151,50 @@ function columnsFound(lines: readonly string[]): readonly string[] {
     }
   }
   return hasOwnId ? ['_id', ...columns] : [...columns];
+}
+
+/**
+ * The top-level members of a row as the server writes it (one JSON object without whitespace between its
+ * parts). Yields names and the JSON texts of the values, so that numbers keep all their digits. Throws
+ * SyntaxError for a row that ends too early or too late.
+ */
+function* membersOf(row: string): Generator<readonly [name: string, json: string], void, undefined> {
+  let at = 1; // after {
+  while (row[at] === QUOTE) {
+    const nameEnd = stringEnd(row, at);
+    const valueEnd = endOfValue(row, nameEnd + 1); // after :
+    yield [JSON.parse(row.slice(at, nameEnd)) as string, row.slice(nameEnd + 1, valueEnd)];
+    at = valueEnd + 1; // after , or }
+  }
+  if (at < 2 || at !== row.length || row.at(-1) !== '}')
+    throw new SyntaxError('the row ends too early or too late');
+}
+
+function endOfValue(text: string, at: number): number {
+  const first = text[at];
+  if (first === QUOTE) return stringEnd(text, at);
+  if (first === '{' || first === '[') return endOfNested(text, at);
+  const comma = text.indexOf(',', at);
+  return comma === -1 ? text.length - 1 : comma;
+}
+
+function endOfNested(text: string, begin: number): number {
+  let depth = 0;
+  for (let at = begin; at < text.length; at++) {
+    const character = text[at];
+    if (character === QUOTE) at = stringEnd(text, at) - 1;
+    else if (character === '{' || character === '[') depth++;
+    else if ((character === '}' || character === ']') && --depth === 0) return at + 1;
+  }
+  return text.length;
+}
+
+/** The index after the closing quote of the string that begins at `at`. */
+function stringEnd(text: string, at: number): number {
+  for (let end = text.indexOf(QUOTE, at + 1); end !== -1; end = text.indexOf(QUOTE, end + 1)) {
+    let backslashes = 0;
+    while (text[end - 1 - backslashes] === '\\') backslashes++;
+    if (backslashes % 2 === 0) return end + 1;
+  }
+  return text.length;
 }

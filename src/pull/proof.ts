@@ -1,0 +1,132 @@
+import { crc32Combine } from '../stream/crc32-combine.ts';
+import { crc32 } from '../stream/crc32.ts';
+import { clipped } from '../terminal/text.ts';
+import { LONGEST_SHOWN } from './http.ts';
+import { LineReader, type RowBytes, type Tally } from './lines.ts';
+import { failureOf, Interrupted, Refused } from './retry.ts';
+
+/** How far a pull has come: all rows up to here are proved. */
+export interface ProvedPlace {
+  /** Continues after the last proved row. null at the beginning. */
+  readonly cursor: string | null;
+  readonly rows: number;
+  /** The bytes of these rows as NDJSON lines, including each LF. */
+  readonly bytes: number;
+  /** CRC-32 of these bytes. */
+  readonly crc32: number;
+  /** Whether these are all rows of the set. */
+  readonly ended: boolean;
+}
+
+export const BEGINNING: ProvedPlace = { cursor: null, rows: 0, bytes: 0, crc32: 0, ended: false };
+
+/** The combined proof of consecutive parts. It has no cursor. */
+export function sumOf(places: readonly ProvedPlace[]): ProvedPlace {
+  return places.reduce((sum, { rows, bytes, crc32, ended }) => ({
+    cursor: null,
+    rows: sum.rows + rows,
+    bytes: sum.bytes + bytes,
+    crc32: crc32Combine(sum.crc32, crc32, bytes),
+    ended: sum.ended && ended,
+  }));
+}
+
+/** A control line has proved everything since the last proof: `rows` rows of `bytes` bytes. */
+export interface Proof {
+  readonly kind: 'proof';
+  readonly rows: number;
+  readonly bytes: number;
+  readonly place: ProvedPlace;
+  /** The beginning of the first row of this answer. Empty when the answer has none. */
+  readonly firstRow: string;
+}
+
+const MIB = 1024 * 1024;
+/**
+ * The maximum number of bytes without a proof. A server sends a checkpoint after 16 MiB of rows at the
+ * latest, or after the one row that exceeds them.
+ */
+const MOST_UNPROVED = 128 * MIB;
+/** The bytes of a row that distinguish it from all others: its id comes first and fits into a URL. */
+export const LONGEST_BEGINNING = 8192;
+const LF = 0x0a;
+
+/**
+ * Reads an answer that begins at `from`. Yields the rows as they come, and the proofs of them. The bytes of
+ * rows are valid until the next step. Rows after the last proof are void, and come again with the next
+ * attempt. Returns when the bytes end, whole or not: `place.ended` of the last proof tells which. Throws
+ * Interrupted when a control line is wrong or says that the server gave up. Throws Refused when the server
+ * gave up for good, or sends what no sluice server sends.
+ */
+export async function* readAnswer(
+  content: AsyncIterable<Buffer>,
+  from: ProvedPlace,
+): AsyncGenerator<RowBytes | Proof, void, undefined> {
+  const lines = new LineReader();
+  const first = new FirstRow();
+  let proved = { rows: 0, bytes: 0 };
+  let seen = { rows: 0, bytes: 0, crc32: 0 };
+  for await (const chunk of content) {
+    for (const line of lines.read(chunk)) {
+      if (line.kind === 'rows') {
+        first.add(line.bytes);
+        seen = {
+          rows: seen.rows + line.rows,
+          bytes: seen.bytes + line.bytes.length,
+          crc32: crc32(line.bytes, seen.crc32),
+        };
+        if (seen.bytes - proved.bytes > MOST_UNPROVED)
+          throw new Refused(
+            `the server sent more than ${MOST_UNPROVED / MIB} MiB of rows without a checkpoint`,
+          );
+        yield line;
+        continue;
+      }
+      if (line.kind === 'error')
+        throw failureOf(line.status, `the server gave up: ${clipped(line.detail, LONGEST_SHOWN)}`);
+      checkTally(line.tally, seen);
+      const ended = line.kind === 'end';
+      yield {
+        kind: 'proof',
+        rows: seen.rows - proved.rows,
+        bytes: seen.bytes - proved.bytes,
+        place: placeAfter(from, line.tally, ended),
+        firstRow: first.text,
+      };
+      if (ended) return;
+      proved = seen;
+    }
+  }
+}
+
+/** Collects the beginning of the first row of an answer. */
+class FirstRow {
+  text = '';
+  #isWhole = false;
+
+  add(bytes: Buffer): void {
+    if (this.#isWhole) return;
+    const end = bytes.indexOf(LF);
+    const most = LONGEST_BEGINNING - this.text.length;
+    this.text += bytes.toString('latin1', 0, Math.min(end === -1 ? bytes.length : end, most));
+    this.#isWhole = end !== -1 || this.text.length === LONGEST_BEGINNING;
+  }
+}
+
+function checkTally(stated: Tally, seen: Omit<Tally, 'cursor'>): void {
+  const wrong = (['rows', 'bytes', 'crc32'] as const).find((name) => stated[name] !== seen[name]);
+  if (wrong === undefined) return;
+  throw new Interrupted(
+    `the received rows do not match their control line: ${wrong} is ${seen[wrong]}, not ${stated[wrong]}`,
+  );
+}
+
+function placeAfter(from: ProvedPlace, tally: Tally, ended: boolean): ProvedPlace {
+  return {
+    cursor: tally.cursor ?? from.cursor,
+    rows: from.rows + tally.rows,
+    bytes: from.bytes + tally.bytes,
+    crc32: crc32Combine(from.crc32, tally.crc32, tally.bytes),
+    ended,
+  };
+}

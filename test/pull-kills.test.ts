@@ -12,11 +12,11 @@ import { folder, INSTANT, runPullOf } from './support/pulling.ts';
 const ROWS = process.env.LONG ? 1_000_000 : 20_000;
 const TIMES = process.env.LONG ? 20 : 3;
 
-test(`a pull while the server is killed ${TIMES} times and the network cut ${TIMES} times is the uncut set`, async (t) => {
+test(`a pull writes the whole set although the server is killed ${TIMES} times and the network cut ${TIMES} times`, async (t) => {
   const directory = await folder(t);
   const settings = { DATA_DIR: join(directory, 'data'), SAMPLE: 'off', LOG_LEVEL: 'info', MONGODB_URI: '' };
   await importItems(['--generate', String(ROWS)], settings);
-  // Given to the first server, too: what is left of connections of a port that was picked keeps others from it for a minute.
+  // All servers use this port. A port picked anew could be blocked for a minute by its closed connections.
   const port = String(await freePort());
   let server = await childServer(t, { ...settings, PORT: port });
   const uncut = await runPullOf([`${server.url.href}items/stream`, '-o', join(directory, 'uncut')]);
@@ -26,7 +26,7 @@ test(`a pull while the server is killed ${TIMES} times and the network cut ${TIM
   const bytes = Number(/([\d,]+) bytes/.exec(uncut.text)?.[1]?.replaceAll(',', ''));
   let [cuts, kills] = [0, 0];
   const restart: { under: Promise<void> | null } = { under: null };
-  // Connections are cut in turn behind some of the rows; behind every other cut the server is killed, and started anew.
+  // Each connection is cut after some of the rows. After every other cut, the server is killed and restarted.
   cutter.nextAfter = () => {
     if (restart.under !== null || cuts >= 2 * TIMES) return Infinity;
     cuts++;

@@ -7,17 +7,25 @@ import { test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
 import { Interrupted, pull, Refused } from '../src/pull/pull.ts';
-import { crc32 } from '../src/stream/crc32.ts';
 import { cli } from './support/child-server.ts';
-import { folder, INSTANT, runPullOf, scriptedServer } from './support/pulling.ts';
+import {
+  folder,
+  INSTANT,
+  NDJSON,
+  proofOf,
+  ROWS_OF_TWO,
+  runPullOf,
+  scriptedServer,
+} from './support/pulling.ts';
 
-test('SIGINT leaves what the next run goes on from', async (t) => {
+test('a pull that SIGINT ends continues in the next run', async (t) => {
   const directory = await folder(t);
   const { url } = await scriptedServer(t, [
     (_, response) => response.writeHead(404).end(),
-    (_, response) => response.writeHead(200, NDJSON).write(ROWS_OF_TWO + checkpointOf(ROWS_OF_TWO)),
+    (_, response) =>
+      response.writeHead(200, NDJSON).write(ROWS_OF_TWO + proofOf('checkpoint', ROWS_OF_TWO, 2)),
     (_, response) => response.writeHead(404).end(),
-    (_, response) => response.writeHead(200, NDJSON).end(endOf('', 0)),
+    (_, response) => response.writeHead(200, NDJSON).end(proofOf('end', '', 0)),
   ]);
   const file = join(directory, 'items.ndjson');
   const args = [await cli(), 'pull', url, '-o', file];
@@ -38,36 +46,40 @@ test('SIGINT leaves what the next run goes on from', async (t) => {
   assert.equal(await readFile(file, 'utf8'), ROWS_OF_TWO);
 });
 
-test('what no checkpoint proves does not pass, and the exit code says so', async (t) => {
-  const wrong = checkpointOf(ROWS_OF_TWO).replace(/"crc32":"\w/, '"crc32":"_');
+test('rows that no checkpoint proves are not written, and the exit code is 1', async (t) => {
+  const wrong = proofOf('checkpoint', ROWS_OF_TWO, 2).replace(/"crc32":"\w/, '"crc32":"_');
   const answers: [what: string, body: string][] = [
     ['rows without an end', ROWS_OF_TWO],
-    ['a wrong CRC', ROWS_OF_TWO + endOf(ROWS_OF_TWO, 2).replace(/"crc32":"\w{8}/, '"crc32":"00000000')],
-    ['a row too few', ROWS_OF_TWO + endOf(ROWS_OF_TWO, 3)],
-    ['a line that is none', `${ROWS_OF_TWO}<html>\n`],
+    [
+      'a wrong CRC',
+      ROWS_OF_TWO + proofOf('end', ROWS_OF_TWO, 2).replace(/"crc32":"\w{8}/, '"crc32":"00000000'),
+    ],
+    ['a row too few', ROWS_OF_TWO + proofOf('end', ROWS_OF_TWO, 3)],
+    ['a line of HTML', `${ROWS_OF_TWO}<html>\n`],
     ['a broken checkpoint', ROWS_OF_TWO + wrong],
-    ['the server’s own word', `${ROWS_OF_TWO}{"error":{"status":500,"detail":"it broke"}}\n`],
+    ['an error of the server', `${ROWS_OF_TWO}{"error":{"status":500,"detail":"it broke"}}\n`],
   ];
   for (const [what, body] of answers) {
     const { url } = await scriptedServer(t, [
-      (_, response) => response.writeHead(404).end(), // nobody tells how many rows there are
-      (_, response) => response.writeHead(200, NDJSON).end(ROWS_OF_TWO + checkpointOf(ROWS_OF_TWO) + body),
+      (_, response) => response.writeHead(404).end(), // no estimate of the number of rows
+      (_, response) =>
+        response.writeHead(200, NDJSON).end(ROWS_OF_TWO + proofOf('checkpoint', ROWS_OF_TWO, 2) + body),
       (_, response) => response.writeHead(200, NDJSON).end(body),
     ]);
     const { code, out } = await runPullOf([url, '-o', '-', '--retry-for', '0']);
     assert.equal(code, 1, what);
-    assert.equal(out.toString(), ROWS_OF_TWO, `${what}: the proved rows alone`);
+    assert.equal(out.toString(), ROWS_OF_TWO, `${what}: only the proved rows`);
   }
 });
 
-test('a cut within compressed data still gives what is proved before it', async (t) => {
-  const text = Buffer.from(ROWS_OF_TWO + checkpointOf(ROWS_OF_TWO) + '{"id":3}\n'.repeat(1000));
+test('a cut within compressed data keeps the rows that were proved before it', async (t) => {
+  const text = Buffer.from(ROWS_OF_TWO + proofOf('checkpoint', ROWS_OF_TWO, 2) + '{"id":3}\n'.repeat(1000));
   const { url, asked } = await scriptedServer(t, [
     (_, response) => {
       response.writeHead(200, { ...NDJSON, 'content-encoding': 'gzip' });
       response.write(gzipSync(text).subarray(0, -12), () => response.destroy());
     },
-    (_, response) => response.writeHead(200, NDJSON).end(endOf('', 0)),
+    (_, response) => response.writeHead(200, NDJSON).end(proofOf('end', '', 0)),
   ]);
   let rows = 0;
   for await (const piece of pull(url, { compression: 'gzip', clock: INSTANT })) rows += piece.rows;
@@ -75,7 +87,7 @@ test('a cut within compressed data still gives what is proved before it', async 
   assert.match(asked[1] ?? '', /[?&]cursor=c2(&|$)/);
 });
 
-test('attempts come after twice the time each, or when the server says, and end when nothing new comes', async (t) => {
+test('the pause between attempts doubles, follows Retry-After, and ends after the time limit', async (t) => {
   const { url } = await scriptedServer(t, [
     (_, response) => response.writeHead(503, { 'retry-after': '7' }).end(),
     (_, response) => response.writeHead(429).end(),
@@ -100,7 +112,7 @@ test('attempts come after twice the time each, or when the server says, and end 
   assert.ok(now > 250_000 && now <= 300_000);
 });
 
-test('a server that says no is asked once, and one that says nothing is cut', async (t) => {
+test('a pull asks a server that refuses only once, and cuts a silent connection', async (t) => {
   for (const status of [400, 401, 404, 410]) {
     const problem = JSON.stringify({ detail: 'so it is' });
     const { url, asked } = await scriptedServer(t, [
@@ -113,7 +125,7 @@ test('a server that says no is asked once, and one that says nothing is cut', as
   }
   const { url } = await scriptedServer(t, [
     (_, response) => response.writeHead(200, NDJSON).write(ROWS_OF_TWO),
-    (_, response) => response.writeHead(200, NDJSON).end(endOf('', 0)),
+    (_, response) => response.writeHead(200, NDJSON).end(proofOf('end', '', 0)),
   ]);
   const cuts: string[] = [];
   for await (const { rows } of pull(url, {
@@ -124,24 +136,3 @@ test('a server that says no is asked once, and one that says nothing is cut', as
     assert.equal(rows, 0);
   assert.equal(cuts.length, 1);
 });
-
-const NDJSON = { 'content-type': 'application/x-ndjson' };
-const ROWS_OF_TWO = '{"id":1}\n{"id":2}\n';
-
-function tally(rows: string, count: number) {
-  const crc = crc32(Buffer.from(rows)).toString(16).padStart(8, '0');
-  return {
-    cursor: count === 0 ? null : `c${count}`,
-    rows: count,
-    bytes: Buffer.byteLength(rows),
-    crc32: crc,
-  };
-}
-
-function checkpointOf(rows: string): string {
-  return `${JSON.stringify({ checkpoint: tally(rows, 2) })}\n`;
-}
-
-function endOf(rows: string, count: number): string {
-  return `${JSON.stringify({ end: tally(rows, count) })}\n`;
-}

@@ -19,7 +19,7 @@ after(async () => {
   for (const cleanup of cleanups.reverse()) await cleanup();
 });
 
-/** One server for all tests, with items of every awkward kind. */
+/** Starts one server for all tests. Its items have awkward values of every kind. */
 before(async () => {
   const whole = {
     after: (cleanup: () => void | Promise<void>) => cleanups.push(cleanup),
@@ -43,8 +43,8 @@ async function setting(t: TestContext): Promise<Setting> {
   return { cutter: await startCutter(t, server.url), directory: await folder(t) };
 }
 
-/** The server's own bytes of a stream. */
-async function plain(query: string): Promise<Buffer> {
+/** The bytes of a stream, read without a pull. */
+async function streamed(query: string): Promise<Buffer> {
   return Buffer.from(await (await server.get(`/items/stream?${query}`)).arrayBuffer());
 }
 
@@ -55,7 +55,7 @@ function cutting({ nextAfter }: { nextAfter: () => number }, cuts: number, bytes
 }
 
 describe('a pull', () => {
-  test('gives the bytes of the server’s own stream in every format, order and choice', async (t) => {
+  test('writes the same bytes as the stream of the server in every format, order and selection', async (t) => {
     const { directory } = await setting(t);
     const queries = [
       '',
@@ -70,7 +70,7 @@ describe('a pull', () => {
         const file = join(directory, `items.${format}`);
         const { code, text } = await runPullOf([`${server.url}/items/stream?${query}`, '-o', file]);
         assert.equal(code, 0, text);
-        const [pulled, expected] = [await readFile(file), await plain(`${query}&format=${format}`)];
+        const [pulled, expected] = [await readFile(file), await streamed(`${query}&format=${format}`)];
         assert.ok(pulled.equals(expected), `${format} ${query}`);
         const piped = await runPullOf([`${server.url}/items/stream?${query}&format=${format}`, '-o', '-']);
         assert.ok(piped.code === 0 && piped.out.equals(expected), `${format} ${query} into a pipe`);
@@ -79,11 +79,11 @@ describe('a pull', () => {
   });
 
   for (const compression of ['br', 'gzip', 'none'] as const) {
-    test(`goes on behind its last proof when it is cut, compressed by ${compression}`, async (t) => {
+    test(`continues after its last proved row when it is cut, compressed by ${compression}`, async (t) => {
       const { cutter, directory } = await setting(t);
       const file = join(directory, 'items.ndjson');
       for (const query of ['', 'sort=price_asc&limit=20001']) {
-        const expected = await plain(query);
+        const expected = await streamed(query);
         const wire = compression === 'none' ? expected.length : expected.length / 14;
         cutter.nextAfter = cutting({ nextAfter: () => Infinity }, CUTS, wire);
         const { code, text } = await runPullOf([
@@ -93,18 +93,18 @@ describe('a pull', () => {
         assert.equal(code, 0, text);
         assert.match(text, /; retrying in [\d.]+ s\n/);
         assert.ok((await readFile(file)).equals(expected), query);
-        assert.deepEqual(await readdir(directory), ['items.ndjson'], 'nothing is left beside it');
+        assert.deepEqual(await readdir(directory), ['items.ndjson'], 'the pull leaves no other file');
       }
     });
   }
 
-  test('over several connections is one ordered file, or one of each', async (t) => {
+  test('writes one ordered file from several connections, or one file of each', async (t) => {
     const { cutter, directory } = await setting(t);
     const file = join(directory, 'items.ndjson');
     cutter.nextAfter = cutting({ nextAfter: () => Infinity }, CUTS, 300_000);
     const pulled = await runPullOf([`${cutter.url}/items/stream`, '-o', file, '--parallel', '4']);
     assert.equal(pulled.code, 0, pulled.text);
-    const expected = await plain('');
+    const expected = await streamed('');
     assert.ok((await readFile(file)).equals(expected));
     for (const format of ['json', 'csv']) {
       const other = join(directory, `items.${format}`);
@@ -116,7 +116,7 @@ describe('a pull', () => {
         '3',
       ]);
       assert.ok(
-        code === 0 && (await readFile(other)).equals(await plain(`fields=n&format=${format}`)),
+        code === 0 && (await readFile(other)).equals(await streamed(`fields=n&format=${format}`)),
         format,
       );
     }
@@ -128,7 +128,7 @@ describe('a pull', () => {
   });
 
   for (const parallel of ['1', '3']) {
-    test(`that is interrupted goes on in the next run, whatever became of its files (${parallel} at once)`, async (t) => {
+    test(`that was interrupted continues in the next run, even with damaged files (${parallel} at once)`, async (t) => {
       const { cutter, directory } = await setting(t);
       const file = join(directory, 'items.ndjson');
       const args = [
@@ -140,16 +140,16 @@ describe('a pull', () => {
         '--compression',
         'none',
       ];
-      const expected = await plain('');
-      const harms: [what: string, harm: (part: string) => Promise<void>][] = [
+      const expected = await streamed('');
+      const damages: [what: string, damage: (part: string) => Promise<void>][] = [
         ['nothing', () => Promise.resolve()],
         ['rows without a proof', (part) => appendFile(part, '{"id":1}\n{"id"')],
         ['a torn proof', () => appendFile(`${file}.part.state`, '{"part":0,"place":{"cur')],
         ['a lost row', (part) => truncate(part, 1000)],
         ['other bytes', (part) => writeFile(part, Buffer.alloc(500_000))],
       ];
-      for (const [what, harm] of harms) {
-        await harm(await interrupted(cutter, args, directory));
+      for (const [what, damage] of damages) {
+        await damage(await interrupted(cutter, args, directory));
         const { code, text } = await runPullOf(args);
         assert.equal(code, 0, `${what}: ${text}`);
         if (what !== 'a lost row' && what !== 'other bytes')
@@ -159,7 +159,7 @@ describe('a pull', () => {
     });
   }
 
-  test('does not go on in the file of another pull', async (t) => {
+  test('refuses to continue the file of another pull', async (t) => {
     const { cutter, directory } = await setting(t);
     const file = join(directory, 'items.ndjson');
     await interrupted(cutter, [`${cutter.url}/items/stream`, '-o', file, '--compression', 'none'], directory);
@@ -171,13 +171,13 @@ describe('a pull', () => {
   });
 });
 
-/** Runs it until something is proved, then interrupts it. Returns the file with the most rows. */
+/** Runs a pull, and interrupts it when rows are proved. Returns the part file with the most rows. */
 async function interrupted(cutter: Cutter, args: readonly string[], directory: string): Promise<string> {
   const enough = new AbortController();
   const state = (name: string) => name.endsWith('.state') && /"rows":[1-9]/.test(readFileSync(name, 'utf8'));
   const files = () => readdirSync(directory).map((name) => join(directory, name));
   let connections = 0;
-  // The questions and one stream pass; the others are cut behind their first checkpoint, if they have one.
+  // The side requests and one stream pass. The other streams are cut after their first checkpoint.
   cutter.nextAfter = () =>
     args.includes('3') && ++connections <= 3 ? Infinity : 1_300_000 / (args.includes('3') ? 4 : 1);
   const { code, text } = await runPullOf(args, {
@@ -195,7 +195,7 @@ async function interrupted(cutter: Cutter, args: readonly string[], directory: s
   return largest;
 }
 
-test('arguments are read into a command', () => {
+test('the arguments of a pull become a command', () => {
   const url = 'http://a.example/items/stream';
   const command = {
     url: new URL(url),
@@ -242,7 +242,7 @@ test('arguments are read into a command', () => {
     assert.deepEqual(parsePullArguments(argv), { ...command, ...changes }, argv.join(' '));
 });
 
-test('wrong arguments are refused with what was expected', () => {
+test('a wrong argument is refused with a message that names it', () => {
   const url = 'http://a.example/items/stream';
   const wrong: [argv: string[], message: RegExp][] = [
     [['-o', 'a'], /the URL of a stream; it got none/],

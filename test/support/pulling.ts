@@ -7,8 +7,9 @@ import { join } from 'node:path';
 import { Writable } from 'node:stream';
 import type { TestContext } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { Clock } from '../../src/pull/pull.ts';
 import { parsePullArguments, runPull } from '../../src/pull/command.ts';
+import type { Clock } from '../../src/pull/pull.ts';
+import { crc32 } from '../../src/stream/crc32.ts';
 
 /** A temporary folder for one test. */
 export async function folder(t: TestContext): Promise<string> {
@@ -95,4 +96,35 @@ export async function scriptedServer(
     server.close();
   });
   return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/items/stream`, asked };
+}
+
+/** Answers requests of the stream with a listener, and all other requests with 404. */
+export function streamOnly(stream: RequestListener): RequestListener {
+  return (request, response) => {
+    if (request.url?.startsWith('/items/stream')) stream(request, response);
+    else response.writeHead(404).end();
+  };
+}
+
+export const NDJSON = { 'content-type': 'application/x-ndjson' };
+export const ROWS_OF_TWO = '{"id":1}\n{"id":2}\n';
+
+export interface Tally {
+  readonly cursor: string | null;
+  readonly rows: number;
+  readonly bytes: number;
+  readonly crc32: number;
+}
+
+/** A control line as the server writes it. */
+export function controlLine(kind: 'checkpoint' | 'end', tally: Tally): string {
+  const crc32 = tally.crc32.toString(16).padStart(8, '0');
+  return `${JSON.stringify({ [kind]: { ...tally, crc32 } })}\n`;
+}
+
+/** The control line that proves these rows. `count` is their number. */
+export function proofOf(kind: 'checkpoint' | 'end', rows: string, count: number): string {
+  const bytes = Buffer.from(rows);
+  const cursor = count === 0 ? null : `c${count}`;
+  return controlLine(kind, { cursor, rows: count, bytes: bytes.length, crc32: crc32(bytes) });
 }

@@ -1,6 +1,5 @@
 import { csvHeader, csvLine } from '../rows/csv-cell.ts';
 import { clipped } from '../terminal/text.ts';
-import { LONGEST_SHOWN } from './http.ts';
 import { Refused } from './retry.ts';
 
 /** The formats of the output. The bytes equal those of the server's own `format=`. */
@@ -112,7 +111,7 @@ function understood<T>(row: string, read: () => T): T {
     return read();
   } catch (error) {
     if (!(error instanceof SyntaxError)) throw error;
-    const beginning = clipped(row, LONGEST_SHOWN);
+    const beginning = clipped(row);
     throw new Refused(`a row is not in the form that the server writes: ${beginning}`, { cause: error });
   }
 }

@@ -23,8 +23,6 @@ const LONGEST_PROBLEM = 64 * 1024;
 const MIB = 1024 * 1024;
 /** The longest JSON answer, in bytes: 64 partitions whose URLs have at most 8 KB each, or one item. */
 const LONGEST_JSON = 4 * MIB;
-/** The length of a server's text in a message. Characters. A server may send megabytes. */
-export const LONGEST_SHOWN = 200;
 
 /**
  * The decoded content of the answer to a GET. It ends where the connection ends, whole or cut. All received
@@ -42,7 +40,7 @@ export async function getContent(
   if (!decoder) {
     request.destroy();
     throw new Refused(
-      `the server answered with the content coding ${clipped(String(coding), LONGEST_SHOWN)}, which pull cannot decode`,
+      `the server answered with the content coding ${clipped(String(coding))}, which pull cannot decode`,
     );
   }
   const content = decoded(request, response, decoder, options.idleMs);
@@ -50,7 +48,7 @@ export async function getContent(
   const type = response.headers['content-type'] ?? 'no content type';
   if (type.split(';')[0] === accept) return content;
   request.destroy();
-  throw new Refused(`the server answered with ${clipped(type, LONGEST_SHOWN)}, not with ${accept}`);
+  throw new Refused(`the server answered with ${clipped(type)}, not with ${accept}`);
 }
 
 /**
@@ -156,7 +154,7 @@ async function problemOf(response: IncomingMessage, content: AsyncIterable<Buffe
   const seconds = Number(headers['retry-after'] ?? 0);
   return failureOf(
     status,
-    `the server answered ${status}${detail && `: ${clipped(detail, LONGEST_SHOWN)}`}`,
+    `the server answered ${status}${detail && `: ${clipped(detail)}`}`,
     Number.isFinite(seconds) ? seconds * 1000 : 0,
   );
 }

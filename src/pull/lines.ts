@@ -35,7 +35,7 @@ export interface Tally {
   readonly crc32: number;
 }
 
-export type ControlLine =
+type ControlLine =
   | { readonly kind: 'checkpoint' | 'end'; readonly tally: Tally }
   | { readonly kind: 'error'; readonly status: number; readonly detail: string };
 

@@ -3,12 +3,12 @@ import { counted } from '../terminal/text.ts';
 import type { ProvedPlace } from './proof.ts';
 
 /** The number of proved rows and bytes. */
-export interface Count {
+interface Count {
   readonly rows: number;
   readonly bytes: number;
 }
 
-export interface ProgressOptions {
+interface ProgressOptions {
   readonly stderr: NodeJS.WritableStream;
   readonly isTTY: boolean;
   /** The approximate number of rows in all. null when it is unknown. */
@@ -78,7 +78,7 @@ function describer({ total, before, now }: ProgressOptions): (count: Count) => s
   };
 }
 
-export interface Outcome {
+interface Outcome {
   readonly place: ProvedPlace;
   readonly cuts: number;
   readonly ms: number;

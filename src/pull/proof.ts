@@ -1,7 +1,6 @@
 import { crc32Combine } from '../stream/crc32-combine.ts';
 import { crc32 } from '../stream/crc32.ts';
 import { clipped } from '../terminal/text.ts';
-import { LONGEST_SHOWN } from './http.ts';
 import { LineReader, type RowBytes, type Tally } from './lines.ts';
 import { failureOf, Interrupted, Refused } from './retry.ts';
 
@@ -82,8 +81,7 @@ export async function* readAnswer(
         yield line;
         continue;
       }
-      if (line.kind === 'error')
-        throw failureOf(line.status, `the server gave up: ${clipped(line.detail, LONGEST_SHOWN)}`);
+      if (line.kind === 'error') throw failureOf(line.status, `the server gave up: ${clipped(line.detail)}`);
       checkTally(line.tally, seen);
       const ended = line.kind === 'end';
       yield {

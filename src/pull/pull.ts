@@ -62,7 +62,7 @@ export async function* pull(
 }
 
 /** The rows since the last proof are void: the answer was cut before the next proof. */
-export interface Void {
+interface Void {
   readonly kind: 'void';
 }
 

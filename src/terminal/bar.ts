@@ -3,7 +3,7 @@ import { SingleBar } from 'cli-progress';
 const CLEAR_LINE = '\r\u001b[K';
 
 /** A progress bar on a terminal. The caller must always stop it. */
-export interface Bar {
+interface Bar {
   /**
    * Redraws the bar. `at` counts up to the bar's total. `shown` fills the placeholders of the bar's format.
    */

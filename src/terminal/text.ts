@@ -1,13 +1,17 @@
-/** The maximum length of a quotation in a message. Characters. */
+/** The maximum lengths of a quotation and of a longer text in a message. Characters. */
 const LONGEST_QUOTATION = 60;
+const LONGEST_CLIPPED = 200;
 
 /** A piece of untrusted text for a message on a terminal: quoted, clipped and without control characters. */
 export function quoted(text: string): string {
   return printable(JSON.stringify(clipped(text, LONGEST_QUOTATION)));
 }
 
-/** The first `most` characters of a text. An ellipsis stands for the rest. */
-export function clipped(text: string, most: number): string {
+/**
+ * The first `most` characters of a text, for a message. A server may send megabytes. An ellipsis stands for
+ * the rest.
+ */
+export function clipped(text: string, most = LONGEST_CLIPPED): string {
   return text.length > most ? `${text.slice(0, most)}…` : text;
 }
 

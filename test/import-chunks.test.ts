@@ -1,18 +1,18 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { formatOfName, readRows, type Format } from '../src/import/format.ts';
+import { formatOfName, readRows, type Format } from '../src/import/source.ts';
 import { BrokenSource } from '../src/import/row.ts';
 import { COLUMNS, read } from './support/import-reading.ts';
 
 const GOOD = '{"id":"g","category":"c","price":1}';
-test('a .json file of objects one a line is read as such', async () => {
+test('A .json file with one object per line is read as lines', async () => {
   const { items, unit } = await read(` \n${GOOD}\n${GOOD}\n`, 'json');
   assert.deepEqual([items.length, unit], [2, 'line']);
 });
 
 const MIXED = '{"id":"é","category":"größe","price":1.5,"n":"𝄞字"}\n\n{"id":"x",\r\n{"category":"𝄞"}\n';
 
-test('where chunks end makes no difference, at whatever byte', async () => {
+test('A source gives the same rows wherever its chunks end', async () => {
   const contents: [Format, Buffer][] = [
     ['ndjson', Buffer.from(`\ufeff${MIXED}`)],
     ['csv', Buffer.from('\ufeffid,category,price\r\né,"grö""ße\r\n𝄞",1.5\r\n\r\nx,y\r\n"字",b,2')],
@@ -53,7 +53,7 @@ async function* longLine(before: string, bytes: number, after: string): AsyncGen
   yield Buffer.from(after);
 }
 
-test('a line over 16 MB is a bad row of NDJSON, and the next line is read', async () => {
+test('An NDJSON line over 16 MB is refused, and the next line is read', async () => {
   const content = longLine(`${GOOD}\n{"a":"`, 17 << 20, `"}\n${GOOD}\n`);
   const { rows } = await readRows(content, 'ndjson', COLUMNS);
   const got: string[] = [];
@@ -61,9 +61,9 @@ test('a line over 16 MB is a bad row of NDJSON, and the next line is read', asyn
   assert.deepEqual(got, ['1', '2: the line is longer than 16 MB', '3']);
 });
 
-test('a CSV row or a JSON element over 16 MB ends the run', async () => {
+test('A CSV row or an array element over 16 MB ends the run', async () => {
   const contents: [Format, string, RegExp][] = [
-    ['csv', 'category,price\na,1\n"b', /row on line 3 is longer than 16 MB: is a quote not closed/],
+    ['csv', 'category,price\na,1\n"b', /row on line 3 is longer than 16 MB; a quote may not be closed/],
     ['json', `[${GOOD},{"a":"`, /row 2 is longer than 16 MB/],
   ];
   for (const [format, before, expected] of contents) {
@@ -79,7 +79,7 @@ test('a CSV row or a JSON element over 16 MB ends the run', async () => {
   }
 });
 
-test('the format is told by the name, before the ending of a compression', () => {
+test('The file extension before that of a compression indicates the format', () => {
   const names: [string, Format | null][] = [
     ['a.csv', 'csv'],
     ['dir.json/a.CSV.gz', 'csv'],

@@ -7,7 +7,7 @@ import { test, type TestContext } from 'node:test';
 import { gzipSync } from 'node:zlib';
 import { storeUnavailable } from '../src/errors.ts';
 import { IMPORT_HELP, parseImportArguments, runImport } from '../src/import/command.ts';
-import { createProgress } from '../src/import/progress.ts';
+import { createProgress } from '../src/import/command.ts';
 import { UsageError } from '../src/terminal/arguments.ts';
 import { SAMPLE_ROWS } from '../src/import/sample.ts';
 import { ImportStore } from './support/import-store.ts';
@@ -56,7 +56,7 @@ async function run({ argv, store = new ImportStore(), stdin = '', isTTY = false,
   return { code, store, text: stderr.text };
 }
 
-test('arguments are read into a command', () => {
+test('The arguments give a command, with defaults for what is missing', () => {
   const file = { kind: 'file', file: 'a.csv', format: 'csv', columns: BY_DEFAULT, onConflict: 'fail' };
   const commands: [argv: string[], command: object][] = [
     [['a.csv'], file],
@@ -77,21 +77,24 @@ test('arguments are read into a command', () => {
     assert.deepEqual(parseImportArguments(argv), command, argv.join(' '));
 });
 
-test('wrong arguments are refused with what was expected', () => {
+test('A wrong argument is refused with what was expected and what was given', () => {
   const wrong: [argv: string[], message: RegExp][] = [
     [[], /one of FILE \(- for stdin\), --generate N and --sample; it got none of them/],
     [['a.csv', '--sample'], /it got several/],
     [['--generate', '5', '--sample'], /it got several/],
-    [['a.csv', 'b.csv'], /one FILE is imported at a time; it got also "b\.csv"/],
-    [['a.txt'], /--format is needed \(one of csv, ndjson, json\): the name "a\.txt" does not tell/],
-    [['-'], /--format is needed .*: standard input has no name/],
+    [['a.csv', 'b.csv'], /import takes one FILE; it also got "b\.csv"/],
+    [
+      ['a.txt'],
+      /--format is required \(one of csv, ndjson, json\): the name "a\.txt" does not indicate a format$/,
+    ],
+    [['-'], /--format is required .*: standard input has no file name$/],
     [['a.csv', '--format', 'xml'], /--format takes one of csv, ndjson, json; it got "xml"/],
     [['a.csv', '--on-conflict', 'ask'], /--on-conflict takes one of skip, replace, fail; it got "ask"/],
-    [['a.csv', '--category', ''], /--category takes the name of a column/],
-    [['a.csv', '--seed', '1'], /--seed goes with --generate only/],
-    [['--sample', '--seed', '1'], /--seed goes with --generate only/],
-    [['--generate', '5', '--format', 'csv'], /--format goes with a FILE only/],
-    [['--sample', '--id', 'x'], /--id goes with a FILE only/],
+    [['a.csv', '--category', ''], /--category takes the name of a column; it got an empty string/],
+    [['a.csv', '--seed', '1'], /--seed applies only to --generate/],
+    [['--sample', '--seed', '1'], /--seed applies only to --generate/],
+    [['--generate', '5', '--format', 'csv'], /--format applies only to FILE/],
+    [['--sample', '--id', 'x'], /--id applies only to FILE/],
     [['--generate', '0'], /--generate takes an integer from 1 to 1000000000; it got "0"/],
     [['--generate', '1e6'], /--generate takes an integer/],
     [['--generate', '5', '--seed', '4294967296'], /--seed takes an integer from 0 to 4294967295/],
@@ -109,7 +112,7 @@ test('wrong arguments are refused with what was expected', () => {
   }
 });
 
-test('the help names every option', () => {
+test('The help lists every option', () => {
   for (const option of [
     '--format',
     '--category',
@@ -130,38 +133,38 @@ async function fileWith(t: TestContext, name: string, content: string | Buffer):
   return join(directory, name);
 }
 
-test('a file is imported: exit code 0 and a summary', async (t) => {
+test('A file without bad rows is imported with exit code 0 and a summary', async (t) => {
   const { code, store, text } = await run({ argv: [await fileWith(t, 'items.csv.gz', gzipSync(CSV))] });
   assert.equal(code, 0);
-  assert.equal(text, 'imported: 2 rows read, 2 written\n');
+  assert.equal(text, 'the import finished: 2 rows read, 2 written\n');
   assert.deepEqual(store.documents, [
     { _id: 1, category: 'a', price: 1.5 },
     { _id: 2, category: 'b', price: 2 },
   ]);
 });
 
-test('standard input is imported, gzip or not', async () => {
+test('Standard input is imported, compressed with gzip or not', async () => {
   for (const stdin of [CSV, gzipSync(CSV)]) {
     const { code, store } = await run({ argv: ['-', '--format', 'csv'], stdin });
     assert.deepEqual([code, store.size], [0, 2]);
   }
 });
 
-test('bad rows make the exit code 1, are listed with their lines, and the others are in', async () => {
+test('Bad rows are listed with their lines and give exit code 1, and the other rows are stored', async () => {
   const stdin = `${CSV}3,,3\n4,d,x\n2,e,5\n6,f,6\n`;
   const { code, store, text } = await run({ argv: ['-', '--format', 'csv'], stdin });
   assert.equal(code, 1);
   assert.equal(store.size, 3);
   assert.equal(
     text,
-    'line 4: it has no category: its cell in column "category" is empty\n' +
-      'line 5: its price is "x"; expected a finite number\n' +
+    'line 4: the row has no category: the cell in column "category" is empty\n' +
+      'line 5: the price is "x"; expected a finite number\n' +
       'line 6: its _id is there already\n' +
-      'imported: 6 rows read, 3 written, 3 failed\n',
+      'the import finished: 6 rows read, 3 written, 3 failed\n',
   );
 });
 
-test('nothing of a file reaches the terminal as a control character', async () => {
+test('Control characters in a file never reach the terminal', async () => {
   const stdin = '{"id":\u001b[31m}\n{"\u001b[2J\u009b":1}\n{"category":"\u202e","price":"\u001b[1m"}\n[\n';
   for (const format of ['ndjson', 'csv', 'json']) {
     const { text } = await run({ argv: ['-', '--format', format], stdin });
@@ -169,33 +172,36 @@ test('nothing of a file reaches the terminal as a control character', async () =
   }
 });
 
-test('of a JSON array the rows are counted', async () => {
+test('A bad row of a JSON array is reported with its row number', async () => {
   const { code, text } = await run({ argv: ['-', '--format', 'json'], stdin: '[\n{"id":1},\n{"id":2}]' });
   assert.equal(code, 1);
   assert.match(
     text,
-    /^row 1: it has no category\nrow 2: it has no category\nimported: 2 rows read, 0 written, 2/,
+    /^row 1: the row has no category\nrow 2: the row has no category\nthe import finished: 2 rows read, 0 written, 2/,
   );
 });
 
-test('a million bad rows do not fill the terminal', async () => {
+test('After 1,000 bad rows the others are counted but not listed', async () => {
   const { text } = await run({ argv: ['-', '--format', 'ndjson'], stdin: '{}\n'.repeat(5_000) });
   const lines = text.trimEnd().split('\n');
   assert.equal(lines.length, 1_002);
-  assert.equal(lines[1_000], 'more bad rows follow; they are counted, not listed');
-  assert.equal(lines[1_001], 'imported: 5,000 rows read, 0 written, 5,000 failed');
+  assert.equal(lines[1_000], 'further bad rows are counted but not listed');
+  assert.equal(lines[1_001], 'the import finished: 5,000 rows read, 0 written, 5,000 failed');
 });
 
-test('a mapped column that is not in the file is wrong use: exit code 2, nothing is written', async () => {
+test('A column that is not in the file gives exit code 2, and nothing is written', async () => {
   const { code, store, text } = await run({
     argv: ['-', '--format', 'csv', '--category', 'cut'],
     stdin: CSV,
   });
   assert.deepEqual([code, store.size], [2, 0]);
-  assert.match(text, /^sluice: the file has no column "cut"; name one with --category\. Its columns: "id"/);
+  assert.match(
+    text,
+    /^sluice: the file has no column "cut"; name one with --category\. The columns are: "id"/,
+  );
 });
 
-test('a file that breaks off is exit code 1, and what is in is counted', async () => {
+test('A truncated file gives exit code 1, and the stored rows are counted', async () => {
   const stdin = '[{"id":1,"category":"a","price":1},{"id":';
   const { code, store, text } = await run({ argv: ['-', '--format', 'json'], stdin });
   assert.deepEqual([code, store.size], [1, 1]);
@@ -205,13 +211,13 @@ test('a file that breaks off is exit code 1, and what is in is counted', async (
   );
 });
 
-test('a file that is not there is exit code 1', async () => {
+test('A missing file gives exit code 1', async () => {
   const { code, text } = await run({ argv: ['/nowhere/at all.csv'] });
   assert.equal(code, 1);
   assert.match(text, /^sluice: cannot open "\/nowhere\/at all\.csv": ENOENT/);
 });
 
-test('a store that fails is exit code 1, with its words and what is durable', async () => {
+test('A store that fails gives exit code 1, its message and the number of durable rows', async () => {
   const store = new ImportStore((_, number) => {
     if (number === 3) throw storeUnavailable(new Error('gone'));
   });
@@ -224,7 +230,7 @@ test('a store that fails is exit code 1, with its words and what is durable', as
   assert.ok(text.includes(`${store.size.toLocaleString('en-US')} written`));
 });
 
-test('an interrupt is exit code 1, with what is durable', async () => {
+test('An interrupt gives exit code 1 and the number of durable rows', async () => {
   const interrupt = new AbortController();
   const store = new ImportStore(() => interrupt.abort(new Error('interrupted')));
   const { code, text } = await run({ argv: ['--generate', '20000'], store, signal: interrupt.signal });
@@ -232,7 +238,7 @@ test('an interrupt is exit code 1, with what is durable', async () => {
   assert.match(text, /^sluice: interrupted\nthe import stopped: /);
 });
 
-test('generated items and the sample are imported, and again without harm', async () => {
+test('Generated items and the sample can be imported twice without a failure', async () => {
   const commands: [string[], number][] = [
     [['--generate', '3000', '--seed', '9'], 3_000],
     [['--sample'], SAMPLE_ROWS],
@@ -242,19 +248,19 @@ test('generated items and the sample are imported, and again without harm', asyn
     assert.deepEqual([first.code, first.store.size], [0, rows]);
     const again = await run({ argv, store: first.store });
     assert.deepEqual([again.code, again.store.size], [0, rows]);
-    assert.match(again.text, /, 0 written, [\d,]+ skipped \(their ids were there\)\n$/);
+    assert.match(again.text, /, 0 written, [\d,]+ skipped \(ids already in the store\)\n$/);
   }
 });
 
-test('a terminal gets a bar, with bad rows above it, and it is gone at the end', async () => {
+test('A terminal shows a bar with the bad rows above it', async () => {
   const stdin = '{"id":1,"category":"a","price":1}\n{}\n';
   const { text } = await run({ argv: ['-', '--format', 'ndjson'], stdin, isTTY: true });
   assert.match(text, /rows read, . written \|/);
-  assert.match(text, /\r\u001b\[Kline 2: it has no category\n/);
-  assert.match(text, /imported: 2 rows read, 1 written, 1 failed\n$/);
+  assert.match(text, /\r\u001b\[Kline 2: the row has no category\n/);
+  assert.match(text, /the import finished: 2 rows read, 1 written, 1 failed\n$/);
 });
 
-test('without a terminal there is a line for every million rows', () => {
+test('Without a terminal, progress is one line for each million rows', () => {
   const stderr = new Screen(false);
   const progress = createProgress({ stderr, isTTY: false }, { total: null, position: () => 0 });
   for (const read of [400_000, 1_000_400, 1_000_800, 1_999_999, 3_500_000, 3_999_999, 4_000_000]) {

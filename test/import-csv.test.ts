@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { readRows, type Format } from '../src/import/format.ts';
-import { cellValue } from '../src/import/number.ts';
+import { readRows, type Format } from '../src/import/source.ts';
+import { cellValue } from '../src/import/numbers.ts';
 import { BrokenSource } from '../src/import/row.ts';
 import { UsageError } from '../src/terminal/arguments.ts';
 import { Decimal128, type Document, Long, onDemand } from '../src/store/bson.ts';
@@ -54,32 +54,42 @@ const CELLS: [text: string, value: number | Long | Decimal128 | string][] = [
   ['1.2.3', '1.2.3'],
 ];
 
-test('a cell is a number when no digit is lost by it, else its text', () => {
+test('A cell becomes a number when no digit is lost, otherwise it remains text', () => {
   for (const [text, value] of CELLS) assert.deepEqual(cellValue(text), value, text);
 });
 
-test('a price cell keeps all digits, and is refused with its column when it has too many', async () => {
+test('A price cell keeps all its digits, and is refused with its column when they cannot be stored', async () => {
   const price = async (cell: string) => (await csvItem('id,category,price', `1,a,${cell}`)).price as unknown;
   assert.equal(await price(' +00.50 '), 0.5);
+  for (const [cell, value] of [
+    ['.5', 0.5],
+    ['-.5', -0.5],
+    ['5.', 5],
+    ['5.e1', 50],
+    ['007', 7],
+  ] as const)
+    assert.equal(await price(cell), value, cell);
+  assert.equal(String(await price('+9007199254740993')), '9007199254740993');
+  assert.equal(String(await price('-.12345678901234567890')), '-0.12345678901234567890');
   for (const digits of ['1.2345678901234567890', '12345678901234567890'])
     assert.equal(String(await price(digits)), digits);
   const { bad } = await read(`id,category,price\n1,a,0.${'3'.repeat(35)}\n`, 'csv');
-  assert.match(bad.join(), /^2: in its column "price": the number .* has more digits than can be stored/);
+  assert.match(bad.join(), /^2: column "price": the number .* cannot be stored with all its digits/);
 });
 
-test('with --id _id the field id beside it stays a field', async () => {
+test('With --id _id, a field id beside it remains a field', async () => {
   const columns = { ...COLUMNS, id: '_id' };
   const expected = { _id: 1, id: 'own', category: 'c', price: 2 };
   assert.deepEqual(await csvItem('_id,id,category,price', '1,own,c,2', columns), expected);
   assert.deepEqual(await jsonItem('{"_id":1,"id":"own","category":"c","price":2}', columns), expected);
 });
 
-test('CSV cells become fields under their names, empty ones none', async () => {
+test('A CSV cell becomes a field under its column name, and an empty cell becomes none', async () => {
   const item = await csvItem('id,category,price,name,stock,note', 'a1,toys,2.50,"a ""b"", c",007,');
   assert.deepEqual(item, { _id: 'a1', category: 'toys', price: 2.5, name: 'a "b", c', stock: '007' });
 });
 
-test('mapped columns become the fields and are not kept twice', async () => {
+test('A mapped column becomes the field and does not keep its own name', async () => {
   const columns = { category: 'cut', price: 'cost', id: 'sku' };
   const item = await csvItem('cut,id,price,cost,category,sku,x', 'fine,7,8,9,old,s1,1', columns);
   assert.deepEqual(Object.entries(item), [
@@ -92,7 +102,7 @@ test('mapped columns become the fields and are not kept twice', async () => {
   assert.deepEqual(await jsonItem(row, columns), item);
 });
 
-test('columns keep their order, and _id is first, also when they are called 2024', async () => {
+test('Columns keep their order behind _id, even when their names are numbers', async () => {
   const csv = '2024,price,1,id,category\n5,2,6,a,c\n';
   assert.deepEqual(await namesOfFirst(csv, 'csv'), ['_id', '2024', 'price', '1', 'category']);
   const line = '{"category":"c","price":1,"5":2,"id":"x"}';
@@ -113,45 +123,70 @@ async function namesOfFirst(content: string, format: Format): Promise<string[]> 
 
 const HEADER = 'id,category,price\n';
 const CSV_FAULTS: [name: string, content: string | Buffer, bad: RegExp, good: number][] = [
-  ['too few cells', `${HEADER}1,a\n2,b,3\n`, /^2: it has 2 cells, the header has 3$/, 1],
-  ['too many cells', `${HEADER}1,a,2,x\n2,b,3\n`, /^2: it has 4 cells, the header has 3$/, 1],
-  ['no category', `${HEADER}1,,2\n2,b,3\n`, /^2: it has no category/, 1],
-  ['no price', `${HEADER}1,a,\n2,b,3\n`, /^2: it has no price/, 1],
-  ['price is no number', `${HEADER}1,a,$5\n2,b,3\n`, /^2: its price is "\$5"/, 1],
-  ['price is not finite', `${HEADER}1,a,1e999\n2,b,3\n`, /^2: its price is "1e999"/, 1],
-  ['no id', `${HEADER},a,1\n2,b,3\n`, /^2: its id is empty/, 1],
-  ['ids of two kinds', `${HEADER}1,a,1\n007,b,3\n3,c,4\n`, /^3: its id "007" is no integer/, 2],
-  ['a long id', `${HEADER}${'é'.repeat(129)},a,1\n2,b,3\n`, /^2: its id has 258 bytes; at most 256/, 1],
-  ['a long category', `${HEADER}1,${'c'.repeat(257)},1\n2,b,3\n`, /^2: its category has 257 bytes/, 1],
+  ['too few cells', `${HEADER}1,a\n2,b,3\n`, /^2: the row has 2 cells, but the header has 3$/, 1],
+  ['too many cells', `${HEADER}1,a,2,x\n2,b,3\n`, /^2: the row has 4 cells, but the header has 3$/, 1],
+  ['no category', `${HEADER}1,,2\n2,b,3\n`, /^2: the row has no category/, 1],
+  ['no price', `${HEADER}1,a,\n2,b,3\n`, /^2: the row has no price/, 1],
+  ['a price that is not a number', `${HEADER}1,a,$5\n2,b,3\n`, /^2: the price is "\$5"/, 1],
+  ['a price that is not finite', `${HEADER}1,a,1e999\n2,b,3\n`, /^2: the price is "1e999"/, 1],
+  ['no id', `${HEADER},a,1\n2,b,3\n`, /^2: the id is empty/, 1],
+  [
+    'an id of another kind than the first',
+    `${HEADER}1,a,1\n007,b,3\n3,c,4\n`,
+    /^3: the id "007" is not an integer, but the first id is$/,
+    2,
+  ],
+  [
+    'a long id',
+    `${HEADER}${'é'.repeat(129)},a,1\n2,b,3\n`,
+    /^2: the id has 258 bytes; the maximum is 256/,
+    1,
+  ],
+  ['a long category', `${HEADER}1,${'c'.repeat(257)},1\n2,b,3\n`, /^2: the category has 257 bytes/, 1],
   ['a quote within a cell', `${HEADER}1,a"b,2\n2,b,3\n`, /^2: a quote is misplaced or not closed$/, 1],
   ['text behind a quote', `${HEADER}1,"a"b,2\n2,b,3\n`, /^2: a quote is misplaced/, 1],
   ['a blank behind a quote', `${HEADER}1,"a" ,2\n2,b,3\n`, /^2: a quote is misplaced/, 1],
   [
     'a quote closed by that of a later row',
     `${HEADER}1,"a,2\n2,b,3\n3,"c",4\n4,d,5\n`,
-    /^2: a quote is misplaced or not closed; it reaches to line 4$/,
+    /^2: a quote is misplaced or not closed; the row extends to line 4$/,
     1,
   ],
   [
     'a quote never closed',
     `${HEADER}1,a,2\n2,"b,3\n3,c,4\n`,
-    /^3: a quote is not closed before the end of the file; it reaches to line 4$/,
+    /^3: a quote is not closed before the end of the file; the row extends to line 4$/,
     1,
   ],
   [
     'invalid UTF-8',
     Buffer.concat([Buffer.from(`${HEADER}1,a`), Buffer.of(0xff), Buffer.from(',2\n2,\ufffd,3\n')]),
-    /^2: it is not valid UTF-8$/,
+    /^2: the row is not valid UTF-8$/,
     1,
   ],
-  ['lines of a quoted cell', `${HEADER}1,"a\nb\r\nc",2\n\n\nx\n2,b,3\n`, /^7: it has 1 cells/, 2],
-  ['CRLF', `\ufeff${HEADER}1,"a\r\n\r\nb",2\r\n\r\nx\r\n2,b,3`.replaceAll(/(?<!\r)\n/g, '\r\n'), /^6: /, 2],
-  ['CR alone', `${HEADER}1,a,2\nx\n2,b,3\n`.replaceAll('\n', '\r'), /^3: it has 1 cells/, 2],
-  ['no line end at the end', `${HEADER}1,a,2\nx`, /^3: it has 1 cells/, 1],
+  [
+    'one cell, behind a quoted cell of several lines,',
+    `${HEADER}1,"a\nb\r\nc",2\n\n\nx\n2,b,3\n`,
+    /^7: the row has 1 cells/,
+    2,
+  ],
+  [
+    'one cell, in a file with CRLF,',
+    `\ufeff${HEADER}1,"a\r\n\r\nb",2\r\n\r\nx\r\n2,b,3`.replaceAll(/(?<!\r)\n/g, '\r\n'),
+    /^6: /,
+    2,
+  ],
+  [
+    'one cell, in a file with CR alone,',
+    `${HEADER}1,a,2\nx\n2,b,3\n`.replaceAll('\n', '\r'),
+    /^3: the row has 1 cells/,
+    2,
+  ],
+  ['one cell and no line end', `${HEADER}1,a,2\nx`, /^3: the row has 1 cells/, 1],
 ];
 
 for (const [name, content, bad, good] of CSV_FAULTS) {
-  test(`CSV: ${name}: the row is told with its line, the others are read`, async () => {
+  test(`A CSV row with ${name} is refused with its line, and the others are read`, async () => {
     for (const chunk of [65_536, 1, 7]) {
       const outcome = await read(content, 'csv', { chunk });
       assert.equal(outcome.error, undefined);
@@ -164,17 +199,27 @@ for (const [name, content, bad, good] of CSV_FAULTS) {
 }
 
 const BROKEN: [name: string, content: string | Buffer, error: RegExp, rows: number][] = [
-  ['an empty CSV', '', /is empty; a CSV file begins with a header row/, 0],
-  ['a header with a name twice', 'a,a\n1,2\n', /column "a" is there twice/, 0],
-  ['a header without a name', ',category,price\n', /column 1 has no name/, 0],
-  ['a header with $', '$a,category,price\n', /"\$a" begins with \$/, 0],
-  ['a header with __proto__', '__proto__,category,price\n', /"__proto__" is not allowed/, 0],
-  ['a header with a bad quote', 'a"b,category,price\n', /header row \(line 1\): a quote/, 0],
-  ['UTF-16', Buffer.from('\ufeffcategory,price\n', 'utf16le'), /UTF-16; UTF-8 was expected/, 0],
+  ['An empty CSV file', '', /is empty; a CSV file begins with a header row/, 0],
+  ['A header that has a name twice', 'a,a\n1,2\n', /column name "a" in the header row appears twice/, 0],
+  ['A header with a column without a name', ',category,price\n', /column 1 has no name/, 0],
+  [
+    'A header with a name that begins with $',
+    '$a,category,price\n',
+    /"\$a" in the header row begins with \$/,
+    0,
+  ],
+  [
+    'A header with __proto__',
+    '__proto__,category,price\n',
+    /"__proto__" in the header row is not allowed/,
+    0,
+  ],
+  ['A header with a misplaced quote', 'a"b,category,price\n', /header row \(line 1\): a quote/, 0],
+  ['A UTF-16 file', Buffer.from('\ufeffcategory,price\n', 'utf16le'), /UTF-16; expected UTF-8/, 0],
 ];
 
 for (const [name, content, expected, rows] of BROKEN) {
-  test(`${name} ends the run, with what came before kept`, async () => {
+  test(`${name} is refused as a broken source`, async () => {
     for (const chunk of [65_536, 1]) {
       const { error, items } = await read(content, 'csv', { chunk });
       assert.ok(error instanceof BrokenSource, String(error?.stack));
@@ -184,9 +229,12 @@ for (const [name, content, expected, rows] of BROKEN) {
   });
 }
 
-test('a CSV without a mapped column is refused at once, naming what there is', async () => {
+test('A CSV file without a mapped column is refused with the names of its columns', async () => {
   const { error, items } = await read('a,price\n1,2\n', 'csv');
   assert.ok(error instanceof UsageError);
-  assert.match(error.message, /no column "category"; name one with --category\. Its columns: "a", "price"/);
+  assert.match(
+    error.message,
+    /no column "category"; name one with --category\. The columns are: "a", "price"/,
+  );
   assert.equal(items.length, 0);
 });

@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { test, type TestContext } from 'node:test';
 import { MongoClient } from 'mongodb';
-import { generateItems } from '../src/import/generate.ts';
+import { generateItems } from '../src/import/synthetic.ts';
 import { importItems } from '../src/import/import.ts';
 import type { ItemStore } from '../src/store/store.ts';
 import { childProgram } from './support/child-program.ts';
@@ -78,7 +78,7 @@ async function checkIndexes(place: string): Promise<void> {
 }
 
 for (const store of ['lmdb', 'mongodb'] satisfies StoreName[])
-  test(`an import into ${store} killed at any time (${3 * ROUNDS} times) loses nothing it called durable, and repeated it is whole`, async (t) => {
+  test(`An import into ${store}, killed ${3 * ROUNDS} times, loses no durable row and is complete after it is repeated`, async (t) => {
     const expected = new Map<string, Buffer>();
     for await (const row of generateItems(COUNT, 1))
       if ('item' in row) expected.set(idOf(Buffer.from(row.item)), Buffer.from(row.item));

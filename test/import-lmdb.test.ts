@@ -29,7 +29,7 @@ async function allRows(items: ItemStore): Promise<readonly Buffer[]> {
   return rows;
 }
 
-test('a CSV file in the embedded store has the rows of the CSV, numbers as numbers', async (t) => {
+test('The embedded store has every row of an imported CSV file, with numbers as numbers', async (t) => {
   const { store } = await testLmdb(t);
   await importInto(store.items, [DIAMONDS, '--category', 'cut']);
   const csv = brotliDecompressSync(readFileSync(DIAMONDS));

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { PassThrough, Readable } from 'node:stream';
 import { test, type TestContext } from 'node:test';
 import * as zlib from 'node:zlib';
-import { openSource } from '../src/import/open.ts';
+import { openSource } from '../src/import/source.ts';
 import { BrokenSource } from '../src/import/row.ts';
 
 const NEVER = new AbortController().signal;
@@ -40,7 +40,7 @@ const FILES: [name: string, content: Buffer][] = [
 ];
 
 for (const [name, packed] of FILES) {
-  test(`${name} gives its content and says how far it was read`, async (t) => {
+  test(`The file "${name}" gives its content and the number of bytes read`, async (t) => {
     const source = await openSource(await fileWith(t, name, packed), EMPTY, NEVER);
     assert.equal(source.size, packed.length);
     assert.ok((await content(source.bytes)).equals(TEXT));
@@ -48,12 +48,12 @@ for (const [name, packed] of FILES) {
   });
 }
 
-test('an empty file is empty', async (t) => {
+test('An empty file has no content', async (t) => {
   const source = await openSource(await fileWith(t, 'empty.csv', Buffer.alloc(0)), EMPTY, NEVER);
   assert.equal((await content(source.bytes)).length, 0);
 });
 
-test('stdin may be gzip, and come a byte at a time', async () => {
+test('Standard input may be compressed with gzip and may arrive one byte at a time', async () => {
   const packed = zlib.gzipSync(TEXT.subarray(0, 500));
   const stdin = Readable.from(Array.from(packed, (byte) => Buffer.of(byte)));
   const { bytes, size } = await openSource('-', stdin, NEVER);
@@ -61,14 +61,17 @@ test('stdin may be gzip, and come a byte at a time', async () => {
   assert.ok((await content(bytes)).equals(TEXT.subarray(0, 500)));
 });
 
-test('zstd is read where Node can, and refused by name where it cannot', async (t) => {
+test('A zstd file is read where Node.js supports it, and refused with the required version elsewhere', async (t) => {
   const { zstdCompressSync } = zlib as { zstdCompressSync?: (content: Buffer) => Buffer };
   const packed = zstdCompressSync?.(TEXT) ?? Buffer.from('28b52ffd00', 'hex');
   const file = await fileWith(t, 'packed.csv.zst', packed);
   if (zstdCompressSync) {
     assert.ok((await content((await openSource(file, EMPTY, NEVER)).bytes)).equals(TEXT));
   } else {
-    await assert.rejects(openSource(file, EMPTY, NEVER), /compressed with zstd, which this Node cannot read/);
+    await assert.rejects(
+      openSource(file, EMPTY, NEVER),
+      /compressed with zstd, which requires Node\.js 22\.15/,
+    );
   }
 });
 
@@ -86,16 +89,17 @@ function flipped(bytes: Buffer, at: number): Buffer {
 }
 
 for (const [name, bytes] of DAMAGED) {
-  test(`a damaged file (${name}) is a broken source, never a short one`, async (t) => {
+  test(`A damaged file (${name}) is refused and never read as a shorter one`, async (t) => {
     const source = await openSource(await fileWith(t, name, bytes), EMPTY, NEVER);
     await assert.rejects(
       content(source.bytes),
-      (error) => error instanceof BrokenSource && error.message.startsWith('cannot read on: '),
+      (error) =>
+        error instanceof BrokenSource && error.message.startsWith('cannot read the source to its end: '),
     );
   });
 }
 
-test('a file that is not there, and a directory, are told by name', async () => {
+test('A missing file and a directory are refused with the reason', async () => {
   const missing = join(tmpdir(), 'sluice-nothing-here.csv');
   await assert.rejects(openSource(missing, EMPTY, NEVER), (error) => {
     return error instanceof BrokenSource && /cannot open ".*": ENOENT/.test(error.message);
@@ -105,7 +109,7 @@ test('a file that is not there, and a directory, are told by name', async () => 
   });
 });
 
-test('an interrupt ends the wait for stdin, with its reason', async () => {
+test('An interrupt ends the wait for standard input with its reason', async () => {
   for (const packed of [false, true]) {
     const stdin = new PassThrough();
     stdin.write(packed ? zlib.gzipSync(TEXT).subarray(0, 100) : 'some bytes');
@@ -117,7 +121,7 @@ test('an interrupt ends the wait for stdin, with its reason', async () => {
   }
 });
 
-test('a reader that stops early closes the file', async (t) => {
+test('A reader that stops early closes the source', async (t) => {
   for (const packed of [TEXT, zlib.gzipSync(TEXT)]) {
     const stdin = Readable.from(inPieces(packed));
     const { bytes } = await openSource('-', stdin, NEVER);

@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import { isDeepStrictEqual } from 'node:util';
 import { brotliDecompressSync } from 'node:zlib';
 import { parse } from 'csv-parse/sync';
-import { generateItems } from '../src/import/generate.ts';
+import { generateItems } from '../src/import/synthetic.ts';
 import { loadSample, SAMPLE_ROWS, sampleItems } from '../src/import/sample.ts';
 import { BSON, ObjectId, type Document } from '../src/store/bson.ts';
 import type { ItemStore } from '../src/store/store.ts';
@@ -26,7 +26,7 @@ async function collect(source: AsyncIterable<SourceRow>): Promise<Uint8Array[]> 
   return items;
 }
 
-test('the sample has every value of the CSV, read by another reader', async () => {
+test('The sample has every value that another CSV reader finds in its file', async () => {
   const csv = brotliDecompressSync(readFileSync(FILE));
   const rows = parse<Record<string, string>>(csv, { columns: true });
   const items = (await collect(sampleItems())).map((item) => BSON.deserialize(item));
@@ -48,7 +48,7 @@ test('the sample has every value of the CSV, read by another reader', async () =
   }
 });
 
-test('the sample fills an empty store, and is not loaded twice', async (t) => {
+test('The sample is loaded into an empty store only once', async (t) => {
   const { store } = await testLmdb(t);
   assert.equal(await loadSample(store.items), SAMPLE_ROWS);
   assert.equal(await loadSample(store.items), 0);
@@ -56,7 +56,7 @@ test('the sample fills an empty store, and is not loaded twice', async (t) => {
   assert.deepEqual([rows.length, more], [SAMPLE_ROWS, false]);
 });
 
-test('a load that broke off anywhere is completed by the next one', async (t) => {
+test('A load that failed at any point is completed by the next one', async (t) => {
   const { store, slots } = await testLmdb(t);
   const down = new Error('down');
   for (const lasting of [0, 1, 9]) {
@@ -79,7 +79,7 @@ test('a load that broke off anywhere is completed by the next one', async (t) =>
   }
 });
 
-test("a store with other items is left as it is, also when they have the sample's first id", async (t) => {
+test("A store with other items stays unchanged, even when one has the sample's first id", async (t) => {
   const { store } = await testLmdb(t);
   await store.items.insert([BSON.serialize({ _id: 'd00001', category: 'mine', price: 1 })], 'fail');
   assert.equal(await loadSample(store.items), 0);
@@ -102,7 +102,7 @@ function digest(rows: readonly Uint8Array[]): string {
   return hash.digest('hex');
 }
 
-test('generated items are the same for ever: benchmarks are compared by them', async () => {
+test('Generated items never change, because benchmarks depend on them', async () => {
   const bytes = await collect(generateItems(20_000, 1));
   assert.equal(
     digest(bytes.slice(0, 1_000)),
@@ -111,7 +111,7 @@ test('generated items are the same for ever: benchmarks are compared by them', a
   assert.equal(digest(bytes), 'ec52f91f67a69798948665e50df4be36ad6fc282fd619434c12ae486e93b982c');
 });
 
-test('a smaller count gives the first items of a larger one, another seed gives others', async () => {
+test('A smaller count gives the first items of a larger one, and another seed gives other items', async () => {
   const [few, many, others] = await Promise.all([generated(10, 5), generated(1_000, 5), generated(1_000, 6)]);
   assert.deepEqual(few.bytes, many.bytes.slice(0, 10));
   const ids = [...many.documents, ...others.documents].map(({ _id }) => String(_id));
@@ -122,7 +122,7 @@ test('a smaller count gives the first items of a larger one, another seed gives 
   );
 });
 
-test('generated items have the shape and size the contract says', async () => {
+test('Generated items have the documented fields and about 205 bytes', async () => {
   const { bytes, documents } = await generated(2_000, 4_294_967_295);
   const size = bytes.reduce((sum, row) => sum + row.length, 0) / bytes.length;
   assert.ok(size > 195 && size < 215, `${size} bytes on average`);

@@ -13,7 +13,7 @@ const ROWS = 20_000;
 const PLAN = { order: 'id', direction: 1 } as const;
 
 for (const signal of ['SIGTERM', 'SIGINT'] as const)
-  test(`${signal} stops an import in order: it says how many rows are in, and they are`, async (t) => {
+  test(`${signal} stops an import gracefully, and the number of rows it reports is in the store`, async (t) => {
     const directory = await testDirectory(t);
     const store = await openLmdb({ directory, slots: new Slots() });
     t.after(() => store.close());

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { Decimal128, Long } from '../src/store/bson.ts';
 import { COLUMNS, jsonItem, read } from './support/import-reading.ts';
 
-test('integers keep every digit in NDJSON and in JSON arrays', async () => {
+test('Integers keep every digit in NDJSON and in JSON arrays', async () => {
   const row =
     '{"id":"a","category":"1234567890123456789","price":9007199254740993,"a":[-9223372036854775808],' +
     '"b":9223372036854775808,"c":9007199254740991,"d":1234567890.1234567890,"e":3000000000,"f":-0}';
@@ -17,7 +17,7 @@ test('integers keep every digit in NDJSON and in JSON arrays', async () => {
   assert.equal(item.e, 3e9);
 });
 
-test('numbers that a double keeps all digits of are doubles, others are Decimal128', async () => {
+test('A fraction becomes a double when that keeps all its digits, otherwise a Decimal128', async () => {
   const digits = '0.1234567890123456789012345678901234';
   const item = await jsonItem(
     `{"id":1,"category":"c","price":0.1,"a":0.30000000000000004,"b":0.10000000000000000000,"c":${digits},` +
@@ -35,7 +35,7 @@ test('numbers that a double keeps all digits of are doubles, others are Decimal1
   for (const value of [c, d, e, f]) assert.ok(value instanceof Decimal128);
 });
 
-test('names that only look as if they were given twice are read', async () => {
+test('An object whose names only seem to repeat is read', async () => {
   const item = await jsonItem(
     '{"id":1,"category":"\\":{\\"","price":0,"a":{"id":":","category":[{},{"a":{}}]},"b\\\\":": \\\\"}',
   );
@@ -43,13 +43,13 @@ test('names that only look as if they were given twice are read', async () => {
   assert.equal(item['b\\'], ': \\');
 });
 
-test('an id beyond 2^53 is an Int64', async () => {
+test('An id beyond 2^53 becomes an Int64', async () => {
   const { _id } = await jsonItem('{"id":9007199254740993,"category":"a","price":1}');
   assert.ok(_id instanceof Long);
   assert.equal(_id.toString(), '9007199254740993');
 });
 
-test('Extended JSON, as mongoexport writes it, becomes the BSON values', async () => {
+test('Extended JSON, as mongoexport writes it, becomes BSON values', async () => {
   const item = await jsonItem(
     '{"_id":{"$oid":"65a1b2c3d4e5f60718293a4b"},"category":"c","price":{"$numberDecimal":"1.50"},' +
       '"long":{"$numberLong":"5"},"date":{"$date":"2024-01-02T03:04:05.678Z"},"int":{"$numberInt":"7"},' +
@@ -75,22 +75,22 @@ test('Extended JSON, as mongoexport writes it, becomes the BSON values', async (
   assert.equal((item.date as Date).toISOString(), '2024-01-02T03:04:05.678Z');
 });
 
-test('nested values pass through, 32 levels of them', async () => {
+test('Values may be nested 32 levels deep', async () => {
   const deep = `${'['.repeat(31)}1${']'.repeat(31)}`;
   const item = await jsonItem(`{"id":1,"category":"","price":0,"a":{"b":[{"id":2,"_id":3}]},"d":${deep}}`);
   assert.deepEqual(item.a, { b: [{ id: 2, _id: 3 }] });
   assert.equal(JSON.stringify(item.d), deep);
 });
 
-test('without an id every row gets an ObjectId of its own', async () => {
+test('Each row without an id gets a new ObjectId', async () => {
   const csv = await read('category,price\na,1\nb,2\n', 'csv');
   const json = await read('{"category":"a","price":1}\n'.repeat(2), 'ndjson');
   const ids = [...csv.items, ...json.items].map(({ _id }) => String(_id));
   assert.equal(new Set(ids.filter((id) => /^[0-9a-f]{24}$/.test(id))).size, 4);
 });
 
-test('with --id every row must have that field', async () => {
+test('With --id, a row without that field is refused', async () => {
   const columns = { ...COLUMNS, id: 'sku' };
   const { bad } = await read('{"_id":1,"category":"a","price":1}\n', 'ndjson', { columns });
-  assert.deepEqual(bad, ['1: it has no field sku for its id']);
+  assert.deepEqual(bad, ['1: the row has no field "sku" for the id']);
 });

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { setImmediate } from 'node:timers/promises';
 import { test } from 'node:test';
 import { storeUnavailable } from '../src/errors.ts';
-import { generateItems } from '../src/import/generate.ts';
+import { generateItems } from '../src/import/synthetic.ts';
 import { importItems, ImportStopped, type ImportOptions, type ImportResult } from '../src/import/import.ts';
 import { BrokenSource, type SourceRow } from '../src/import/row.ts';
 import { BSON } from '../src/store/bson.ts';
@@ -54,7 +54,7 @@ async function stopped(run: Promise<ImportResult>): Promise<ImportStopped> {
   return error;
 }
 
-test('good rows are written, bad ones reported and counted, and the run goes on', async () => {
+test('Good rows are written, bad rows are reported and counted, and the run continues', async () => {
   const store = new ImportStore();
   const rows: SourceRow[] = [
     { at: 2, item: item(1) },
@@ -67,7 +67,7 @@ test('good rows are written, bad ones reported and counted, and the run goes on'
   assert.equal(store.size, 2);
 });
 
-test('rows that the store refuses are told with their places, over many batches', async () => {
+test('A row that the store refuses is reported with its position in any batch', async () => {
   const store = new ImportStore();
   await store.insert([item(3_000), item(9_999)], 'skip');
   const run = options(store, new Numbers().rows(10_000));
@@ -75,7 +75,7 @@ test('rows that the store refuses are told with their places, over many batches'
   assert.deepEqual(run.reports, ['30000: its _id is there already', '99990: its _id is there already']);
 });
 
-test('with skip and replace an id that is there is no failure', async () => {
+test('With skip and replace, an id that is already stored is not a failure', async () => {
   for (const [onConflict, expected] of [
     ['skip', { read: 3, written: 1, skipped: 2, failed: 0 }],
     ['replace', { read: 3, written: 3, skipped: 0, failed: 0 }],
@@ -87,7 +87,7 @@ test('with skip and replace an id that is there is no failure', async () => {
   }
 });
 
-test('100,000 rows never have more than three batches in memory, and two inserts at once', async () => {
+test('An import holds at most three batches in memory and runs two inserts at once', async () => {
   const numbers = new Numbers();
   let settled = 0;
   let most = 0;
@@ -102,7 +102,7 @@ test('100,000 rows never have more than three batches in memory, and two inserts
   assert.ok(most <= 6_001, `${most} rows were in memory`);
 });
 
-test('a store that does not answer stops the reading', async () => {
+test('A store that does not answer pauses the reading', async () => {
   const numbers = new Numbers();
   let answer = (): void => undefined;
   const answered = new Promise<void>((resolve) => (answer = resolve));
@@ -117,7 +117,7 @@ test('a store that does not answer stops the reading', async () => {
   assert.equal((await run).written, 100_000);
 });
 
-test('batches are bounded in bytes too', async () => {
+test('A batch has a maximum size in bytes', async () => {
   const big = 'x'.repeat(1024 * 1024);
   const rows = Array.from({ length: 20 }, (_, id) => ({ at: id, item: item(id, { big }) }));
   const store = new ImportStore();
@@ -128,7 +128,7 @@ test('batches are bounded in bytes too', async () => {
   );
 });
 
-test('with replace, rows reach the store in their order', async () => {
+test('With replace, rows reach the store in their order', async () => {
   const store = new ImportStore(() => setImmediate());
   const rows = Array.from({ length: 20_000 }, (_, n) => ({ at: n, item: item(n % 7, { n }) }));
   await importItems(options(store, sourceOf(rows), { onConflict: 'replace' }));
@@ -139,7 +139,7 @@ test('with replace, rows reach the store in their order', async () => {
   );
 });
 
-test('a store that fails stops the run with its error, and the rows that are durable are counted', async () => {
+test('A store that fails stops the run with its error and the number of durable rows', async () => {
   for (const failing of [1, 2, 3, 5]) {
     const down = storeUnavailable(new Error('gone'));
     const store = new ImportStore(async (_, number) => {
@@ -155,7 +155,7 @@ test('a store that fails stops the run with its error, and the rows that are dur
   }
 });
 
-test('of a source that breaks, the rows before are written', async () => {
+test('The rows before the point where a source breaks are written', async () => {
   const broken = new BrokenSource('the end is missing');
   const rows = Array.from({ length: 2_500 }, (_, n) => ({ at: n, item: item(n) }));
   const store = new ImportStore();
@@ -168,7 +168,7 @@ test('of a source that breaks, the rows before are written', async () => {
   assert.equal(store.size, 2_500);
 });
 
-test('when the store fails while a broken source is wound up, its failure is told', async () => {
+test('When the store fails after the source broke, the error of the store is reported', async () => {
   const down = new Error('down');
   const store = new ImportStore(() => {
     throw down;
@@ -179,7 +179,7 @@ test('when the store fails while a broken source is wound up, its failure is tol
   assert.equal((await stopped(importItems(options(store, source)))).cause, down);
 });
 
-test('an interrupted run stops, and the same run again with skip completes it', async () => {
+test('An interrupted import can be completed by repeating it with skip', async () => {
   const interrupt = new AbortController();
   const store = new ImportStore((_, number) => {
     if (number === 3) interrupt.abort(new Error('interrupted'));
@@ -195,7 +195,7 @@ test('an interrupted run stops, and the same run again with skip completes it', 
   assert.equal(store.size, 20_000);
 });
 
-test('progress is told while rows are written, and while all are bad', async () => {
+test('Progress is reported while rows are written and while all rows are bad', async () => {
   const seen: number[] = [];
   const progress = ({ read }: ImportResult) => void seen.push(read);
   await importItems(options(new ImportStore(), new Numbers().rows(10_000), { progress }));

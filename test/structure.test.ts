@@ -14,7 +14,7 @@ const OWNERS: [library: string, files: RegExp][] = [
   ['mongodb', /^store\/mongo(\.ts|\/)/],
   ['lmdb', /^store\/lmdb\.ts$/],
   ['bson', /^store\/bson\.ts$/],
-  ['node:zlib', /^(stream\/(compress|crc32|pieces)|import\/open|pull\/http)\.ts$/],
+  ['node:zlib', /^(stream\/(compress|crc32|pieces)|import\/source|pull\/http)\.ts$/],
   ['fast-json-stringify', /^rows\/serializers\.ts$/],
   ['negotiator', /^http\/negotiate\.ts$/],
   ['pino', /^telemetry\/log\.ts$/],

@@ -1,25 +1,49 @@
 import type { Readable } from 'node:stream';
 import { AppError } from '../errors.ts';
 import type { ItemStore } from '../store/store.ts';
-import type { FileImport, ImportCommand } from './arguments.ts';
-import { readRows } from './format.ts';
-import { generateItems } from './generate.ts';
-import { importItems, ImportStopped, type ImportResult } from './import.ts';
-import { openSource } from './open.ts';
-import { createProgress, type Console, type Extent, type Progress } from './progress.ts';
-import { BrokenSource, type Rows } from './row.ts';
-import { counted, printable } from '../terminal/text.ts';
-import { SAMPLE_ROWS, sampleItems } from './sample.ts';
 import { UsageError } from '../terminal/arguments.ts';
+import { startBar } from '../terminal/bar.ts';
+import { counted, printable } from '../terminal/text.ts';
+import type { FileImport, ImportCommand } from './arguments.ts';
+import { importItems, ImportStopped, type ImportResult } from './import.ts';
+import { BrokenSource, type Rows } from './row.ts';
+import { SAMPLE_ROWS, sampleItems } from './sample.ts';
+import { openSource, readRows } from './source.ts';
+import { generateItems } from './synthetic.ts';
 
-export { parseImportArguments, type ImportCommand } from './arguments.ts';
-export { IMPORT_HELP } from './usage.ts';
+export { IMPORT_HELP, parseImportArguments } from './arguments.ts';
 
 /**
  * The number of bad rows that are listed one by one. A wrong --price would otherwise fill the terminal with
  * millions of lines.
  */
-const LISTED = 1_000;
+const MAX_LISTED = 1_000;
+
+/** The number of rows between two lines where no bar can be shown. */
+const LINE_ROWS = 1_000_000;
+
+/** The output for lines and the bar, and whether it is a terminal. */
+interface Console {
+  readonly stderr: NodeJS.WritableStream;
+  readonly isTTY: boolean;
+}
+
+/** The extent of a run: bytes for a file, rows for generated items. `total` is null when it is unknown. */
+interface Extent {
+  readonly total: number | null;
+  readonly position: (rowsRead: number) => number;
+}
+
+/**
+ * Shows the progress of a run: a bar on a terminal, otherwise a line from time to time. The caller must
+ * always stop it.
+ */
+interface Progress {
+  update(count: ImportResult): void;
+  /** Writes a permanent line above the bar. */
+  line(text: string): void;
+  stop(): void;
+}
 
 export interface ImportIo extends Console {
   readonly stdin: Readable;
@@ -43,19 +67,19 @@ export async function runImport(
 ): Promise<0 | 1 | 2> {
   let progress: Progress | undefined;
   try {
-    const source = await openCommand(command, io);
+    const source = await openRows(command, io);
     progress = createProgress(io, source.extent);
-    const result = await run(command, store, source, progress, io.signal);
+    const result = await importRows(command, store, source, progress, io.signal);
     progress.stop();
-    progress.line(`imported: ${summary(result)}`);
+    progress.line(`the import finished: ${summary(result)}`);
     return result.failed > 0 ? 1 : 0;
   } catch (error) {
     progress?.stop();
-    return explain(error, io);
+    return reportFailure(error, io);
   }
 }
 
-function run(
+function importRows(
   { onConflict }: ImportCommand,
   store: Pick<ItemStore, 'insert'>,
   { rows, unit }: Source,
@@ -70,46 +94,53 @@ function run(
     signal,
     progress: (count) => progress.update(count),
     report: (at, reason) => {
-      if (listed < LISTED) progress.line(`${unit} ${at}: ${printable(reason)}`);
-      else if (listed === LISTED) progress.line('more bad rows follow; they are counted, not listed');
+      if (listed < MAX_LISTED) progress.line(`${unit} ${at}: ${printable(reason)}`);
+      else if (listed === MAX_LISTED) progress.line('further bad rows are counted but not listed');
       listed++;
     },
   });
 }
 
-async function openCommand(command: ImportCommand, io: ImportIo): Promise<Source> {
+async function openRows(command: ImportCommand, io: ImportIo): Promise<Source> {
   switch (command.kind) {
     case 'file':
-      return openFile(command, io);
+      return openFileRows(command, io);
     case 'generate':
-      return { unit: 'row', rows: generateItems(command.count, command.seed), extent: ofRows(command.count) };
+      return {
+        unit: 'row',
+        rows: generateItems(command.count, command.seed),
+        extent: extentOfRows(command.count),
+      };
     case 'sample':
-      return { unit: 'line', rows: sampleItems(), extent: ofRows(SAMPLE_ROWS) };
+      return { unit: 'line', rows: sampleItems(), extent: extentOfRows(SAMPLE_ROWS) };
   }
 }
 
-async function openFile({ file, format, columns }: FileImport, { stdin, signal }: ImportIo): Promise<Source> {
+async function openFileRows(
+  { file, format, columns }: FileImport,
+  { stdin, signal }: ImportIo,
+): Promise<Source> {
   const opened = await openSource(file, stdin, signal);
   const rows = await readRows(opened.bytes, format, columns);
   return { ...rows, extent: { total: opened.size, position: () => opened.position() } };
 }
 
-function ofRows(total: number): Extent {
+function extentOfRows(total: number): Extent {
   return { total, position: (rowsRead) => rowsRead };
 }
 
 function summary({ read, written, skipped, failed }: ImportResult): string {
   const parts = [`${counted(read)} ${read === 1 ? 'row' : 'rows'} read`, `${counted(written)} written`];
-  if (skipped > 0) parts.push(`${counted(skipped)} skipped (their ids were there)`);
+  if (skipped > 0) parts.push(`${counted(skipped)} skipped (ids already in the store)`);
   if (failed > 0) parts.push(`${counted(failed)} failed`);
   return parts.join(', ');
 }
 
 /**
- * Explains why the run ended early and what is in the store. An unexpected error from outside a run is thrown
- * again.
+ * Writes why the run ended early and what is in the store. Returns the exit code. An unexpected error from
+ * outside a run is thrown again.
  */
-function explain(error: unknown, { stderr, signal }: ImportIo): 1 | 2 {
+function reportFailure(error: unknown, { stderr, signal }: ImportIo): 1 | 2 {
   const cause = error instanceof ImportStopped ? error.cause : error;
   const interrupted = signal.aborted && cause === signal.reason;
   const expected = interrupted || [UsageError, BrokenSource, AppError].some((type) => cause instanceof type);
@@ -125,4 +156,35 @@ function messageOf(error: unknown): string {
 
 function traceOf(error: unknown): string {
   return (error instanceof Error ? error.stack : undefined) ?? messageOf(error);
+}
+
+export function createProgress({ stderr, isTTY }: Console, extent: Extent): Progress {
+  return isTTY ? bar(stderr, extent) : lines(stderr);
+}
+
+function bar(stderr: NodeJS.WritableStream, { total, position }: Extent): Progress {
+  const format =
+    total === null
+      ? '{rows} rows read, {written} written | {duration_formatted}'
+      : '{bar} {percentage}% | {rows} rows read, {written} written | {eta_formatted} left';
+  const shown = startBar(stderr, format, total ?? 0, { rows: '0', written: '0' });
+  return {
+    update: ({ read, written }) =>
+      shown.update(position(read), { rows: counted(read), written: counted(written) }),
+    line: (text) => shown.line(text),
+    stop: () => shown.stop(),
+  };
+}
+
+function lines(stderr: NodeJS.WritableStream): Progress {
+  let next = LINE_ROWS;
+  return {
+    update: ({ read, written }) => {
+      if (read < next) return;
+      next = (Math.floor(read / LINE_ROWS) + 1) * LINE_ROWS;
+      stderr.write(`${counted(read)} rows read, ${counted(written)} written\n`);
+    },
+    line: (text) => stderr.write(`${text}\n`),
+    stop: () => undefined,
+  };
 }

@@ -1,14 +1,18 @@
 import { isUtf8 } from 'node:buffer';
 import { CsvError, Parser } from 'csv-parse';
-import type { ItemOfCells } from './cells.ts';
-import { Position, type Place } from './position.ts';
-import { wellQuoted } from './quotes.ts';
-import { BadRow, BrokenSource, LONGEST_ROW, type SourceRow } from './row.ts';
+import type { ItemOfCells } from './item.ts';
+import { Position, type RawRow } from './position.ts';
+import { BadRow, BrokenSource, LONGEST_ROW, sourceRow, type SourceRow } from './row.ts';
+
+const QUOTE = 0x22;
+const COMMA = 0x2c;
+const LF = 0x0a;
+const CR = 0x0d;
 
 /**
  * A record from the parser, with its position and bytes. `cells` is null when its last quote is never closed.
  */
-interface RawRecord extends Place {
+interface CsvRecord extends RawRow {
   readonly cells: readonly string[] | null;
 }
 
@@ -18,66 +22,56 @@ interface RawRecord extends Place {
  * `at` is the line on which a row begins.
  *
  * A row whose length differs from the header's, or that has a misplaced quote, is a bad row, and reading
- * continues after it. A quote that is not closed swallows the rows behind it. The reason then says up to
- * which line.
+ * continues after it. A quote that is not closed swallows the rows after it. The reason then names the last
+ * of their lines.
  */
 export async function* readCsv(
   source: AsyncIterable<Buffer>,
   underHeader: (header: readonly string[]) => ItemOfCells,
 ): AsyncGenerator<SourceRow> {
-  let columns = 0;
-  let toItem: ItemOfCells | undefined;
+  let readRow: ((record: CsvRecord) => SourceRow) | undefined;
   for await (const records of parseRecords(source)) {
     for (const record of records) {
-      if (toItem) {
-        yield rowOf(record, columns, toItem);
-      } else {
-        const header = headerOf(record);
-        columns = header.length;
-        toItem = underHeader(header);
-      }
+      if (readRow) yield readRow(record);
+      else readRow = rowReader(headerOf(record), underHeader);
     }
   }
-  if (!toItem) throw new BrokenSource('the file is empty; a CSV file begins with a header row');
+  if (!readRow) throw new BrokenSource('the file is empty; a CSV file begins with a header row');
 }
 
-function headerOf(record: RawRecord): readonly string[] {
-  const fault = faultOf(record);
-  if (fault !== null || !record.cells) {
-    throw new BrokenSource(`the header row (line ${record.line}): ${fault ?? 'it has no cells'}`);
-  }
-  return record.cells;
+function rowReader(
+  header: readonly string[],
+  underHeader: (header: readonly string[]) => ItemOfCells,
+): (record: CsvRecord) => SourceRow {
+  const itemOf = underHeader(header);
+  return (record) => sourceRow(record.line, () => itemOf(cellsOf(record, header.length)));
 }
 
-function rowOf(record: RawRecord, columns: number, toItem: ItemOfCells): SourceRow {
-  const at = record.line;
-  const fault = faultOf(record, columns);
-  if (fault !== null || !record.cells) return { at, problem: fault ?? 'it has no cells' };
+function headerOf(record: CsvRecord): readonly string[] {
   try {
-    return { at, item: toItem(record.cells) };
+    return cellsOf(record);
   } catch (error) {
-    if (error instanceof BadRow) return { at, problem: error.message };
-    throw error;
+    if (!(error instanceof BadRow)) throw error;
+    throw new BrokenSource(`the header row (line ${record.line}): ${error.message}`);
   }
 }
 
-/** The reason why a record is not a valid row. null when it is valid. */
-function faultOf(record: RawRecord, columns?: number): string | null {
-  const { cells, line, lastLine } = record;
-  const reach = lastLine > line ? `; it reaches to line ${lastLine}` : '';
-  if (!cells) return `a quote is not closed before the end of the file${reach}`;
+/** The cells of a record. Throws BadRow when it is not a valid row, or does not have `columns` cells. */
+function cellsOf({ cells, line, lastLine, bytes }: CsvRecord, columns?: number): readonly string[] {
+  const extent = lastLine > line ? `; the row extends to line ${lastLine}` : '';
+  if (!cells) throw new BadRow(`a quote is not closed before the end of the file${extent}`);
   // The parser is set to take misplaced quotes as text. They then occur in a cell, as doubled quotes do.
-  const quotes = cells.some((cell) => cell.includes('"'));
-  if (quotes && !wellQuoted(record.bytes)) return `a quote is misplaced or not closed${reach}`;
-  if (columns !== undefined && cells.length !== columns) {
-    return `it has ${cells.length} cells, the header has ${columns}${reach}`;
-  }
-  const replaced = cells.some((cell) => cell.includes('\ufffd'));
-  return replaced && !isUtf8(record.bytes) ? 'it is not valid UTF-8' : null;
+  const hasQuotes = cells.some((cell) => cell.includes('"'));
+  if (hasQuotes && !isWellQuoted(bytes)) throw new BadRow(`a quote is misplaced or not closed${extent}`);
+  if (columns !== undefined && cells.length !== columns)
+    throw new BadRow(`the row has ${cells.length} cells, but the header has ${columns}${extent}`);
+  const hasReplaced = cells.some((cell) => cell.includes('\ufffd'));
+  if (hasReplaced && !isUtf8(bytes)) throw new BadRow('the row is not valid UTF-8');
+  return cells;
 }
 
 /** Yields one array for each chunk of the source. The array is empty when no record ended in the chunk. */
-async function* parseRecords(source: AsyncIterable<Buffer>): AsyncGenerator<readonly RawRecord[]> {
+async function* parseRecords(source: AsyncIterable<Buffer>): AsyncGenerator<readonly CsvRecord[]> {
   const position = new Position();
   const parser = new RecordParser(position);
   let failure: Error | undefined;
@@ -88,7 +82,9 @@ async function* parseRecords(source: AsyncIterable<Buffer>): AsyncGenerator<read
     if (failure) throw failure;
     yield parser.takeRecords();
     if (position.pending > LONGEST_ROW) {
-      throw new BrokenSource(`the row on line ${position.line} is longer than 16 MB: is a quote not closed?`);
+      throw new BrokenSource(
+        `the row on line ${position.line} is longer than 16 MB; a quote may not be closed`,
+      );
     }
   }
   await finish(parser);
@@ -99,14 +95,14 @@ async function* parseRecords(source: AsyncIterable<Buffer>): AsyncGenerator<read
 /** A parser that collects the records of a chunk with their positions, bypassing the queue of the stream. */
 class RecordParser extends Parser {
   readonly #position: Position;
-  #records: RawRecord[] = [];
+  #records: CsvRecord[] = [];
 
   constructor(position: Position) {
     super({
       bom: true,
       record_delimiter: ['\r\n', '\n', '\r'],
       skip_empty_lines: true,
-      // faultOf checks these where the row's bytes are known. In the parser they would end the run.
+      // cellsOf checks these where the row's bytes are known. In the parser they would end the run.
       relax_quotes: true,
       relax_column_count: true,
     });
@@ -124,14 +120,14 @@ class RecordParser extends Parser {
     return true;
   }
 
-  takeRecords(): readonly RawRecord[] {
+  takeRecords(): readonly CsvRecord[] {
     const records = this.#records;
     this.#records = [];
     return records;
   }
 }
 
-function unclosed(failure: Error, position: Position): RawRecord {
+function unclosed(failure: Error, position: Position): CsvRecord {
   if (!(failure instanceof CsvError) || failure.code !== 'CSV_QUOTE_NOT_CLOSED') throw failure;
   return { cells: null, ...position.takeAll() };
 }
@@ -149,4 +145,38 @@ function finish(parser: Parser): Promise<void> {
     parser.end();
     parser.resume();
   });
+}
+
+/**
+ * Whether the quotes of a CSV row stand where RFC 4180 allows them. A cell either is quoted from end to end,
+ * with inner quotes doubled, or has no quotes. Checking single bytes is enough: in UTF-8 these bytes never
+ * occur inside another character.
+ */
+function isWellQuoted(row: Uint8Array): boolean {
+  let at = 0;
+  while (at < row.length) {
+    if (row[at] === QUOTE) {
+      at = endOfQuoted(row, at + 1);
+      if (at < 0 || !endsCell(row[at])) return false;
+    } else {
+      while (!endsCell(row[at])) if (row[at++] === QUOTE) return false;
+    }
+    at++;
+  }
+  return true;
+}
+
+/** The index behind the closing quote. -1 when there is none. */
+function endOfQuoted(row: Uint8Array, from: number): number {
+  let at = from;
+  for (;;) {
+    const quote = row.indexOf(QUOTE, at);
+    if (quote < 0) return -1;
+    if (row[quote + 1] !== QUOTE) return quote + 1;
+    at = quote + 2;
+  }
+}
+
+function endsCell(byte: number | undefined): boolean {
+  return byte === COMMA || byte === LF || byte === CR || byte === undefined;
 }

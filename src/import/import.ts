@@ -1,7 +1,9 @@
-import type { ItemStore, OnConflict } from '../store/store.ts';
-import { BulkWriter } from './bulk.ts';
+import type { InsertResult, ItemStore, OnConflict } from '../store/store.ts';
 import { BrokenSource, type SourceRow } from './row.ts';
 
+/** A batch is written when it reaches this many rows or bytes. */
+const BATCH_ROWS = 2_000;
+const BATCH_BYTES = 4 * 1024 * 1024;
 /** The number of concurrent inserts. One is written to disk while the next one is in transit. */
 const PARALLEL = 2;
 /**
@@ -28,7 +30,7 @@ export interface ImportOptions {
   /** No further batch is sent after this is aborted. */
   readonly signal: AbortSignal;
   /** Called from time to time with the counts so far. */
-  readonly progress: (sofar: ImportResult) => void;
+  readonly progress: (count: ImportResult) => void;
   /**
    * Called for each bad row, with its position in the source. Rows that the store refuses are reported later
    * than others.
@@ -61,16 +63,11 @@ export async function importItems(options: ImportOptions): Promise<ImportResult>
     count.failed++;
     options.report(at, reason);
   };
-  const writer = new BulkWriter({
-    store: options.store,
-    onConflict: options.onConflict,
-    parallel: options.onConflict === 'replace' ? 1 : PARALLEL,
-    onWritten: ({ written, skipped, refused }, places) => {
-      count.written += written;
-      count.skipped += skipped;
-      for (const { index, reason } of refused) fail(places[index] ?? 0, reason);
-      options.progress(count);
-    },
+  const writer = new BatchWriter(options, ({ written, skipped, refused }, positions) => {
+    count.written += written;
+    count.skipped += skipped;
+    for (const { index, reason } of refused) fail(positions[index] ?? 0, reason);
+    options.progress(count);
   });
   try {
     for await (const row of options.source) {
@@ -86,15 +83,15 @@ export async function importItems(options: ImportOptions): Promise<ImportResult>
     await writer.finish();
     return count;
   } catch (cause) {
-    throw new ImportStopped(count, await settled(writer, cause));
+    throw new ImportStopped(count, await settle(writer, cause));
   }
 }
 
 /**
- * Waits for pending writes, so that the counts are final. When the source broke, also writes the rows before
+ * Waits for pending inserts, so that the counts are final. When the source broke, also writes the rows before
  * that. Resolves with the error to report.
  */
-async function settled(writer: BulkWriter, cause: unknown): Promise<unknown> {
+async function settle(writer: BatchWriter, cause: unknown): Promise<unknown> {
   if (!(cause instanceof BrokenSource)) {
     await writer.settle();
     return cause;
@@ -104,5 +101,85 @@ async function settled(writer: BulkWriter, cause: unknown): Promise<unknown> {
     return cause;
   } catch (error) {
     return error; // the store failed as well, which is the more serious error
+  }
+}
+
+/** Rows for one insert, and their positions in the source. */
+class Batch {
+  readonly items: Uint8Array[] = [];
+  readonly positions: number[] = [];
+  bytes = 0;
+
+  get isFull(): boolean {
+    return this.items.length >= BATCH_ROWS || this.bytes >= BATCH_BYTES;
+  }
+}
+
+/**
+ * Gathers rows into batches and inserts up to PARALLEL of them at the same time. With `replace` it inserts one
+ * at a time, so that a later row replaces an earlier one. It holds one batch more, which is being filled. After the store has failed once, nothing more is written
+ * and every call rejects with its error.
+ */
+class BatchWriter {
+  readonly #options: ImportOptions;
+  readonly #onWritten: (result: InsertResult, positions: readonly number[]) => void;
+  readonly #parallel: number;
+  readonly #pending = new Set<Promise<void>>();
+  #batch = new Batch();
+  #failure: { readonly error: unknown } | null = null;
+
+  /** `onWritten` receives the store's result for each batch, and the positions of its rows. */
+  constructor(
+    options: ImportOptions,
+    onWritten: (result: InsertResult, positions: readonly number[]) => void,
+  ) {
+    this.#options = options;
+    this.#onWritten = onWritten;
+    this.#parallel = options.onConflict === 'replace' ? 1 : PARALLEL;
+  }
+
+  /** Adds a row. When the row fills a batch, the promise resolves once that batch is being written. */
+  add(at: number, item: Uint8Array): void | Promise<void> {
+    this.#batch.items.push(item);
+    this.#batch.positions.push(at);
+    this.#batch.bytes += item.length;
+    return this.#batch.isFull ? this.#send() : undefined;
+  }
+
+  /** Writes the remaining rows. Resolves when every row is durable or refused. */
+  async finish(): Promise<void> {
+    if (this.#batch.items.length > 0) await this.#send();
+    await this.settle();
+    this.#throwFailure();
+  }
+
+  /**
+   * Resolves when no insert is pending, whether it succeeded or failed. Rows that were not sent stay unsent.
+   */
+  async settle(): Promise<void> {
+    await Promise.all(this.#pending);
+  }
+
+  async #send(): Promise<void> {
+    const batch = this.#batch;
+    this.#batch = new Batch();
+    while (this.#pending.size >= this.#parallel) await Promise.race(this.#pending);
+    this.#throwFailure();
+    const write = this.#write(batch).finally(() => this.#pending.delete(write));
+    this.#pending.add(write);
+  }
+
+  /** Writes a batch. Never rejects: the next call throws the error. */
+  async #write(batch: Batch): Promise<void> {
+    const { store, onConflict } = this.#options;
+    try {
+      this.#onWritten(await store.insert(batch.items, onConflict), batch.positions);
+    } catch (error) {
+      this.#failure ??= { error };
+    }
+  }
+
+  #throwFailure(): void {
+    if (this.#failure) throw this.#failure.error;
   }
 }

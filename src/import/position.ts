@@ -2,7 +2,7 @@ const LF = 0x0a;
 const CR = 0x0d;
 
 /** The bytes of a row, and the lines on which it begins and ends, from 1. */
-export interface Place {
+export interface RawRow {
   readonly line: number;
   readonly lastLine: number;
   readonly bytes: Buffer;
@@ -38,7 +38,7 @@ export class Position {
    * Takes the bytes of the next row, up to the offset `end` from the start of the source. `end` includes the
    * row's line end.
    */
-  take(end: number): Place {
+  take(end: number): RawRow {
     let bytes = this.#cut(end - this.#start);
     let at = 0;
     while (bytes[at] === LF || bytes[at] === CR) at++;
@@ -51,7 +51,7 @@ export class Position {
   }
 
   /** Takes all remaining bytes. */
-  takeAll(): Place {
+  takeAll(): RawRow {
     return this.take(this.#end);
   }
 

@@ -28,3 +28,13 @@ export class BrokenSource extends Error {
  * memory.
  */
 export const LONGEST_ROW = 16 * 1024 * 1024;
+
+/** The row at a position, with the item that `makeItem` returns or the reason of the BadRow that it throws. */
+export function sourceRow(at: number, makeItem: () => Uint8Array): SourceRow {
+  try {
+    return { at, item: makeItem() };
+  } catch (error) {
+    if (error instanceof BadRow) return { at, problem: error.message };
+    throw error;
+  }
+}

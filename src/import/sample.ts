@@ -5,16 +5,16 @@ import { BSON } from '../store/bson.ts';
 import type { ItemStore } from '../store/store.ts';
 import { readCsv } from './csv.ts';
 import { encodeItem, type Fields } from './item.ts';
-import { cellValue } from './number.ts';
-import { openSource } from './open.ts';
+import { cellValue } from './numbers.ts';
 import type { SourceRow } from './row.ts';
+import { openSource } from './source.ts';
 
 /** The data file is beside this file in src. The build copies it beside the compiled one. */
 const FILE = fileURLToPath(new URL('./sample/diamonds.csv.br', import.meta.url));
 export const SAMPLE_ROWS = 53_940;
 const BATCH_ROWS = 2_000;
 /** The columns that stay fields under their own names. */
-const OTHERS = ['carat', 'color', 'clarity', 'depth', 'table', 'x', 'y', 'z'];
+const OTHER_COLUMNS = ['carat', 'color', 'clarity', 'depth', 'table', 'x', 'y', 'z'];
 const NEVER = new AbortController().signal;
 
 /**
@@ -38,11 +38,11 @@ export async function* sampleItems(): AsyncGenerator<SourceRow> {
 export async function loadSample(store: Pick<ItemStore, 'read' | 'get' | 'insert'>): Promise<number> {
   const first = await firstRow(store);
   // Reading the catalogue takes a second, so it is not done at every start.
-  if (first !== null && !(await mayBePart(store, first))) return 0;
+  if (first !== null && !(await mayBeIncomplete(store, first))) return 0;
   const rows = await collect(sampleItems());
   if (first !== null && Buffer.compare(first, rows[0] ?? first) !== 0) return 0;
   let written = 0;
-  for (const part of inParts(rows)) {
+  for (const part of partsOf(rows)) {
     const result = await store.insert(part, 'skip');
     const [refused] = result.refused;
     if (refused) throw new Error(`the store refused a row of the bundled catalogue: ${refused.reason}`);
@@ -55,7 +55,7 @@ export async function loadSample(store: Pick<ItemStore, 'read' | 'get' | 'insert
  * The rows in parts. The first and the last row are parts of their own: the first shows that a load began,
  * the last that it is complete.
  */
-function* inParts(rows: readonly Uint8Array[]): Generator<readonly Uint8Array[]> {
+function* partsOf(rows: readonly Uint8Array[]): Generator<readonly Uint8Array[]> {
   yield rows.slice(0, 1);
   for (let at = 1; at < rows.length - 1; at += BATCH_ROWS) {
     yield rows.slice(at, Math.min(at + BATCH_ROWS, rows.length - 1));
@@ -67,7 +67,7 @@ function* inParts(rows: readonly Uint8Array[]): Generator<readonly Uint8Array[]>
  * Whether the load may be incomplete: this first row of the store has the id of the catalogue's first row,
  * and the store does not have the id of its last row.
  */
-async function mayBePart(
+async function mayBeIncomplete(
   store: Pick<ItemStore, 'read' | 'get' | 'insert'>,
   first: Uint8Array,
 ): Promise<boolean> {
@@ -107,7 +107,7 @@ function diamond(number: number, cell: (name: string) => string): Uint8Array {
     ['category', cell('cut')],
     ['price', cellValue(cell('price'))],
   ]);
-  for (const name of OTHERS) fields.set(name, cellValue(cell(name)));
+  for (const name of OTHER_COLUMNS) fields.set(name, cellValue(cell(name)));
   return encodeItem(fields);
 }
 

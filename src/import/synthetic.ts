@@ -1,3 +1,13 @@
+import type { SourceRow } from './row.ts';
+
+/** The largest seed. Seeds are 32-bit numbers. */
+export const MAX_SEED = 2 ** 32 - 1;
+/**
+ * The maximum number of items. Each item is one second later than the one before, and an ObjectId has 32 bits
+ * for the seconds.
+ */
+export const MAX_COUNT = 1_000_000_000;
+
 const CATEGORIES = ['books', 'garden', 'toys', 'electronics', 'kitchen', 'sports', 'music', 'office'].map(
   latin,
 );
@@ -25,6 +35,17 @@ const DESCRIPTION = element(0x02, 'description');
 const STOCK = element(0x10, 'stock');
 const CREATED = element(0x09, 'createdAt');
 const UPDATED = element(0x09, 'updatedAt');
+
+/**
+ * `count` synthetic items. A seed always gives the same items, and a smaller count gives the first items of a
+ * larger one. The ids are ascending ObjectIds that contain the seed, so sets of different seeds do not
+ * overlap. An item has about 205 bytes of BSON.
+ */
+// eslint-disable-next-line @typescript-eslint/require-await -- a source is asynchronous; this one has nothing to wait for
+export async function* generateItems(count: number, seed: number): AsyncGenerator<SourceRow> {
+  const items = new SyntheticItems(seed);
+  for (let at = 1; at <= count; at++) yield { at, item: items.next() };
+}
 
 /**
  * Writes synthetic items directly as BSON, several times faster than bson's serializer writes objects. The

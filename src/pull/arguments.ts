@@ -1,4 +1,4 @@
-import { formatOfName } from '../import/format.ts';
+import { formatOfName } from '../import/source.ts';
 import { integer, oneOf, readArguments, UsageError } from '../terminal/arguments.ts';
 import { quoted } from '../terminal/text.ts';
 import { FORMATS, type Format } from './formats.ts';

@@ -2,7 +2,7 @@
  * node --import tsx import-child.ts PLACE COUNT: imports generated items into the store at a place. Writes
  * the number of durable items to stdout, one line each time. Tests kill it.
  */
-import { generateItems } from '../../src/import/generate.ts';
+import { generateItems } from '../../src/import/synthetic.ts';
 import { importItems } from '../../src/import/import.ts';
 import { openPlace } from './place.ts';
 

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { readRows, type Format } from '../../src/import/format.ts';
+import { readRows, type Format } from '../../src/import/source.ts';
 import type { Columns } from '../../src/import/item.ts';
 import { BSON, type Document } from '../../src/store/bson.ts';
 

@@ -1,0 +1,98 @@
+import { Decimal128, Long } from '../store/bson.ts';
+import { DECIMAL_DIGITS, parseDecimal, shownValue, toDecimal128 } from '../store/decimal.ts';
+
+const PLAIN = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:e[+-]\d+)?$/;
+const PRICE = /^[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$/;
+const INTEGER = /^-?\d+$/;
+const MAX_INT64_LENGTH = '-9223372036854775808'.length;
+/**
+ * A double distinguishes all decimals of 15 digits, so texts of this length without an exponent keep all
+ * their digits.
+ */
+const SAFE_LENGTH = 15;
+
+/** A number that no BSON number can hold with all its digits. */
+export class TooManyDigits {
+  readonly text: string;
+
+  constructor(text: string) {
+    this.text = text;
+  }
+}
+
+/**
+ * The value of a CSV cell: a number when the text has the form of a number and no digit is lost, otherwise
+ * the text.
+ *
+ * Numbers: `12`, `-3`, `0.30`, `1e-05` (a signed exponent, as programs print it), integers beyond 2^53 as
+ * Int64, and fractions with more digits than a double keeps as Decimal128.
+ * Text: `007`, `+5`, `.5`, `5.`, `1e5` (probably a code rather than a number), ` 5`, `1,000`, `NaN`, `true`,
+ * fractions with more than 34 digits, integers beyond int64, and numbers beyond the exponents of a double.
+ */
+export function cellValue(text: string): number | Long | Decimal128 | string {
+  const first = text.charCodeAt(0);
+  const mayBeNumber = first === 0x2d || (first >= 0x30 && first <= 0x39);
+  if (!mayBeNumber || text.length > 40 || !PLAIN.test(text)) return text;
+  const value = Number(text);
+  if (INTEGER.test(text)) return Number.isSafeInteger(value) ? value : (int64(text) ?? text);
+  // Most cells are too short to hold more digits than a double, or an exponent beyond its range.
+  if (text.length <= 5 || keepsDigits(text, value)) return value;
+  const isInRange = Number.isFinite(value) && value !== 0;
+  const decimal = isInRange ? exactDecimal(text) : null;
+  return decimal instanceof Decimal128 ? decimal : text;
+}
+
+/**
+ * The finite number in a price cell, in any notation (`+5`, `007`, `1E3`, with blanks around it), with all
+ * its digits. null when the cell holds no such number.
+ */
+export function priceOfCell(text: string): ReturnType<typeof jsonNumber> | null {
+  const trimmed = text.trim();
+  if (!PRICE.test(trimmed) || !Number.isFinite(Number(trimmed))) return null;
+  // `+5`, `.5` and `5.` become `5`, `0.5` and `5`.
+  return jsonNumber(
+    trimmed
+      .replace(/^\+/, '')
+      .replace(/^-?(?=\.)/, '$&0')
+      .replace(/\.(?!\d)/, ''),
+  );
+}
+
+/**
+ * The value of a JSON number with all its digits. Integers beyond 2^53 become Int64, and larger ones
+ * Decimal128. Other numbers become doubles, or Decimal128 when they have more digits than a double keeps. A
+ * number with a fraction or an exponent that is larger than any double becomes Infinity.
+ */
+export function jsonNumber(text: string): number | Long | Decimal128 | TooManyDigits {
+  const value = Number(text);
+  if (!INTEGER.test(text))
+    return !Number.isFinite(value) || keepsDigits(text, value) ? value : exactDecimal(text);
+  return Number.isSafeInteger(value) ? value : (int64(text) ?? exactDecimal(text));
+}
+
+/**
+ * Whether a double has all digits of the text it was read from. The double is compared in its shortest form
+ * that reads back as the same double.
+ */
+export function keepsDigits(text: string, value: number): boolean {
+  if (text.length <= SAFE_LENGTH && !/e/i.test(text)) return true;
+  // The shortest form has 17 digits at most, so a text that a Decimal128 cannot hold has others.
+  const exact = Number.isFinite(value) ? parseDecimal(text, { exact: true }) : null;
+  if (!exact) return false;
+  const shown = shownValue(value);
+  return exact.mantissa === shown.mantissa && exact.exponent === shown.exponent;
+}
+
+/** A decimal number with all its digits, and with its trailing zeros when there is room for them. */
+function exactDecimal(text: string): Decimal128 | TooManyDigits {
+  const exact = parseDecimal(text, { exact: true });
+  if (!exact) return new TooManyDigits(text);
+  const isShort = text.replace(/[eE].*|\D/g, '').length <= DECIMAL_DIGITS;
+  return isShort ? Decimal128.fromString(text) : toDecimal128(exact);
+}
+
+function int64(text: string): Long | null {
+  if (text.length > MAX_INT64_LENGTH) return null;
+  const value = BigInt(text);
+  return value === BigInt.asIntN(64, value) ? Long.fromBigInt(value) : null;
+}

@@ -21,12 +21,13 @@ Sources:
   --sample         The bundled catalogue of 53,940 diamonds.
 
 How a file is read:
-  --format FORMAT  csv (with a header row), ndjson (one object per line), or json (an array of objects, or one object
-                   per line). Default: the file extension .csv, .ndjson, .jsonl or .json, before any .gz, .br or .zst.
-  --category NAME  The column or field that becomes the item's category, a string (default category).
-  --price NAME     The column or field that becomes the item's price, a number (default price).
-  --id NAME        The column or field that becomes the item's id. Every row must then have it. Default: _id if the row
-                   has it, otherwise id. A row with neither gets a new ObjectId.
+  --format FORMAT    csv (with a header row), ndjson (one object per line), or json (an array of objects, or one
+                     object per line). Default: the file extension .csv, .ndjson, .jsonl or .json, before any .gz, .br
+                     or .zst.
+  --category COLUMN  The column or field that becomes the item's category, a string (default category).
+  --price COLUMN     The column or field that becomes the item's price, a number (default price).
+  --id COLUMN        The column or field that becomes the item's id. Every row must then have it. Default: _id if the
+                     row has it, otherwise id. A row with neither gets a new ObjectId.
 
   A column that becomes another field does not keep its own name. It replaces any column that already has the name of
   that field.

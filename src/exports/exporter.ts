@@ -7,34 +7,37 @@ import { claim, dueIn, filesOf, isExpired, isFinal, LeaseLostError, type Job, ty
 import { removeLeftovers } from './leftovers.ts';
 import type { Log } from './log.ts';
 
-/** How often it is looked for what is due, lost or over. Milliseconds. */
+/** The interval between checks for due, lost and expired exports. Milliseconds. */
 const LOOK_MS = 5_000;
-/** How often all records are looked through, which costs more the more there are: for stray files, and to count. Milliseconds. */
+/**
+ * The interval between reads of all records, which find stray files and count the exports. The cost of a read grows with
+ * the number of records. Milliseconds.
+ */
 const ALL_MS = 60_000;
-/** A file that no record names is removed when it was found so for this long: what is read of the records may be late. */
+/** A file that no record names is removed after this time, because a read of the records may be stale. Milliseconds. */
 const STRAY_MS = 60_000;
 
 export interface ExporterOptions extends AttemptOptions {
-  /** Makes the queue whose work is this exporter's. */
+  /** Opens the queue whose jobs this exporter works on. */
   readonly openQueue: (options: Pick<QueueOptions, 'work'>) => JobQueue;
   readonly lookMs?: number;
   readonly log: Log;
 }
 
 /**
- * Works on exports in this process. Everything it knows is in the records; a message of the queue only says where to look.
- * So it also looks by itself, from time to time: for jobs whose message was lost or whose worker is gone, for records
- * whose time is over, and for files that nobody needs.
+ * Works on exports in this process. The records hold the whole state. A message of the queue is only a hint, so the
+ * exporter also checks by itself at intervals: for jobs whose message was lost or whose worker died, for expired
+ * records, and for files that no record needs.
  */
 export class Exporter {
   readonly #options: ExporterOptions;
   readonly #queue: JobQueue;
   readonly #running = new Map<string, Attempt>();
   readonly #stop = new AbortController();
-  /** Files that no record named, and when that was seen first. */
+  /** Files that no record names, each with the time (ms since the epoch) of the first check that found it so. */
   #strays = new Map<string, number>();
   #counts = countsOf([]);
-  /** When all records are looked through next. */
+  /** The time of the next read of all records. Milliseconds since the epoch. */
   #lookAtAll = -Infinity;
   #looking: Promise<void>;
 
@@ -44,27 +47,27 @@ export class Exporter {
     this.#looking = this.#lookAgainAndAgain();
   }
 
-  /** Exports that this process works on now. */
+  /** The number of exports that this process works on now. */
   get running(): number {
     return this.#running.size;
   }
 
-  /** How many exports of each state the store has, whoever works on them, as the last look at all found them. */
+  /** The number of exports in each state, over all processes, as of the last read of all records. */
   get counts(): Readonly<Record<State, number>> {
     return this.#counts;
   }
 
-  /** A job was ordered. That the queue cannot be reached delays it until somebody looks. */
+  /** Announces a new job. If the queue cannot be reached, the job waits for the next check by any process. */
   async ordered(id: string): Promise<void> {
     await this.#offer(id, 0);
   }
 
-  /** A job was cancelled or removed: what is done for it here ends at once. */
+  /** Ends this process's work on a job that was cancelled or removed, at once. */
   dropped(id: string): void {
     this.#running.get(id)?.drop();
   }
 
-  /** Stops: jobs go back to the queue with what they have done. */
+  /** Stops. Running jobs go back to the queue and keep their progress. */
   async close(): Promise<void> {
     this.#stop.abort(new Error('the server stops'));
     for (const attempt of this.#running.values()) attempt.stop();
@@ -72,7 +75,7 @@ export class Exporter {
     await this.#looking;
   }
 
-  /** See Work. What is not done here is done by whoever looks next. */
+  /** Implements `Work`. A job that fails here is left to the next check by any process. */
   async #work(id: string): Promise<number | null> {
     try {
       const claimed = await this.#claim(id);
@@ -92,7 +95,10 @@ export class Exporter {
     }
   }
 
-  /** The job, taken; or how long it is not due yet; null when there is nothing to do. */
+  /**
+   * Claims the job. Resolves with the claimed job, with the milliseconds until the job is due, or with null when there is
+   * nothing to do.
+   */
   async #claim(id: string): Promise<Running | number | null> {
     const { jobs, files, now, leaseMs } = this.#options;
     if (this.#isStopping()) return null;
@@ -103,7 +109,7 @@ export class Exporter {
       return isFinal(current) || wait === null || wait > 0 ? current : claim(current, { token, until });
     });
     if (!before || job?.state !== 'running' || job.lease.token !== token) return job && dueIn(job, now());
-    // What a worker that is gone had begun, and nobody goes on with.
+    // Remove the files of a worker that died, which no one will continue.
     for (const name of filesOf(before)) if (!filesOf(job).includes(name)) await files.remove(name);
     return job;
   }
@@ -115,7 +121,7 @@ export class Exporter {
       try {
         await this.#look();
       } catch (error) {
-        // The store is away: requests say so, and the next look comes.
+        // An AppError means that the store is unavailable. Requests report that, and the next check tries again.
         if (!(error instanceof AppError) && !this.#isStopping())
           log.error({ err: error }, 'exports could not be looked through');
       }
@@ -127,7 +133,7 @@ export class Exporter {
     return this.#stop.signal.aborted;
   }
 
-  /** At exports on their way, and at those whose time is over; now and then at all. */
+  /** Checks live and expired exports; every ALL_MS it reads all records instead. */
   async #look(): Promise<void> {
     const { jobs, now } = this.#options;
     const { signal } = this.#stop;
@@ -142,7 +148,7 @@ export class Exporter {
 
   async #lookThrough(): Promise<void> {
     const { jobs, files, now } = this.#options;
-    const names = await files.names(); // before the jobs: a file is made after its job was claimed
+    const names = await files.names(); // before the jobs are read, because a file is created after its job is claimed
     const all = await jobs.all(this.#stop.signal);
     this.#counts = countsOf(all.jobs);
     await jobs.repair(all);

@@ -11,36 +11,39 @@ import { isExpired, LeaseLostError, newJob, type ExportRequest, type Job } from 
 import { markerOf, Markers, markersOf, missing, type Marker } from './markers.ts';
 
 const BY_ID: Plan = { order: 'id', direction: 1 };
-/** The record of the store's own id. */
+/** The `_id` of the record that holds the store's own id. */
 const STORE = 'store';
 const ID = /^[0-9a-f]{32}$/;
-/** Exports end when they end, or are removed: a pace for asking. Seconds. */
+/** The `Retry-After` of `too-many-exports`. When an export ends cannot be known, so this only sets a pace. Seconds. */
 const RETRY_SECONDS = 30;
 
 export interface JobsOptions {
   readonly records: RecordStore;
-  /** Exports one client may have, in whatever state. */
+  /** The number of exports that one client may have, in all states together. */
   readonly perClient: number;
   readonly now: () => Date;
 }
 
-/** A marker without an export for so long is one that a kill left: before, the export may be on its way. Milliseconds. */
+/**
+ * A marker that has no export after this time was left by a killed process. A younger one may belong to an export that
+ * is about to be written. Milliseconds.
+ */
 const STRAY_MS = 60_000;
-/** Exports of a client that are read at a time. */
+/** The number of exports that are read at the same time. */
 const READS = 4;
 
-/** All records at one look. */
+/** All records, as one read found them. */
 export interface AllJobs {
-  /** Also those whose time is over. */
+  /** Expired exports included. */
   readonly jobs: readonly Job[];
   readonly markers: readonly Marker[];
 }
 
-/** The records of exports: the only place where the state of a job is. */
+/** The records of exports, which are the only place that holds the state of a job. */
 export class Jobs {
   readonly #options: JobsOptions;
   readonly #markers: Markers;
-  /** Orders of a client are written down one after the other, so that each sees those before it. */
+  /** Serializes the orders of each client, so that each one sees those before it. */
   readonly #ordering = new TurnsByKey();
 
   constructor(options: JobsOptions) {
@@ -48,7 +51,10 @@ export class Jobs {
     this.#markers = new Markers(options.records, options.now);
   }
 
-  /** AppError `too-many-exports` when the client has its share. Of orders that several processes take at the very same time a few more may pass. */
+  /**
+   * Creates a job. Rejects with AppError `too-many-exports` when the client has `perClient` exports. A few more may pass
+   * when several processes take orders of one client at the same time.
+   */
   create(client: string, request: ExportRequest, signal: AbortSignal): Promise<Job> {
     const { perClient, records, now } = this.#options;
     return this.#ordering.take(client, async () => {
@@ -59,20 +65,20 @@ export class Jobs {
     });
   }
 
-  /** null when there is none, or its time is over. */
+  /** The job with this id; null when there is none, or when it has expired. */
   async get(id: string, signal: AbortSignal): Promise<Job | null> {
     const job = ID.test(id) ? await this.#find(id, signal) : null;
     return job && isExpired(job, this.#options.now()) ? null : job;
   }
 
-  /** A client's exports, the newest first. */
+  /** The exports of a client, newest first, without expired ones. */
   async listOf(client: string, signal: AbortSignal): Promise<Job[]> {
     const markers = await this.#markers.ofClient(client, signal);
     const { jobs } = await this.#jobsOf(markers, signal);
     return this.#lasting(jobs).sort((a, b) => b.createdAt.getTime() - a.createdAt.getTime());
   }
 
-  /** What tells this store from all others: an id that is kept with the exports, and made when somebody asks first. */
+  /** The unique id of this store. It is kept among the exports and created by the first call. */
   async storeId(): Promise<string> {
     const id = randomBytes(8).toString('hex');
     const made = { _id: STORE, state: 'store', request: {}, createdAt: this.#options.now(), id };
@@ -82,17 +88,17 @@ export class Jobs {
     return String(after ? fieldsOf(after).id : id);
   }
 
-  /** Those on their way. */
+  /** The exports that are not final yet. */
   live(signal: AbortSignal): Promise<Job[]> {
     return this.#marked(() => this.#markers.live(signal), signal);
   }
 
-  /** Those whose time is over. */
+  /** The expired exports. */
   ended(signal: AbortSignal): Promise<Job[]> {
     return this.#marked(() => this.#markers.ended(signal), signal);
   }
 
-  /** All that there are. What they cost grows with everybody's exports. */
+  /** All records. The cost grows with the number of exports of all clients. */
   async all(signal: AbortSignal): Promise<AllJobs> {
     const { records } = this.#options;
     const jobs: Job[] = [];
@@ -113,12 +119,12 @@ export class Jobs {
     return { jobs, markers };
   }
 
-  /** Gives exports the markers that they lack. */
+  /** Adds the markers that exports lack. */
   async repair({ jobs, markers }: AllJobs): Promise<void> {
     await this.#markers.add(missing(jobs, markers));
   }
 
-  /** Whether a client may have one more. Markers are counted first; only a client that has its share is looked at. */
+  /** Whether a client may have one more export. Reads the exports only when their markers reach the limit. */
   async #hasRoom(client: string, signal: AbortSignal): Promise<boolean> {
     const { perClient } = this.#options;
     const markers = await this.#markers.ofClient(client, signal);
@@ -127,13 +133,13 @@ export class Jobs {
     return this.#lasting(jobs).length + young < perClient;
   }
 
-  /** Those whose time is not over. */
+  /** The jobs that have not expired. */
   #lasting(jobs: readonly Job[]): Job[] {
     const now = this.#options.now();
     return jobs.filter((job) => !isExpired(job, now));
   }
 
-  /** Exports that a kind of marker names and that still should have one; markers that name another one are removed. */
+  /** The exports that should still have a marker of this kind. Removes markers that no longer apply. */
   async #marked(read: () => Promise<Marker[]>, signal: AbortSignal): Promise<Job[]> {
     const markers = await read();
     const { jobs } = await this.#jobsOf(markers, signal);
@@ -145,7 +151,10 @@ export class Jobs {
     return [...jobOfId.values()];
   }
 
-  /** The exports of markers. A marker without one is removed, unless its export may be about to be written: those are counted. */
+  /**
+   * The exports that markers name. Removes a marker without an export once it is STRAY_MS old. `young` counts those that
+   * are younger, because their exports may be about to be written.
+   */
   async #jobsOf(markers: readonly Marker[], signal: AbortSignal): Promise<{ jobs: Job[]; young: number }> {
     const turn = atOnce(READS);
     const found = await Promise.all(markers.map(({ id }) => turn(() => this.#find(id, signal))));
@@ -167,8 +176,9 @@ export class Jobs {
   }
 
   /**
-   * Changes a job in one atomic step: `step` may be called several times, each time with the job as it is then; null removes
-   * it, the job itself leaves it as it is. Resolves with the job before and after; null: there is none.
+   * Changes a job in one atomic step. `step` may be called several times, each time with the current job. It returns the
+   * new job, null to remove the job, or the job itself to leave it unchanged. Resolves with the job before and after,
+   * each null when there is none.
    */
   async change(
     id: string,
@@ -194,11 +204,11 @@ export class Jobs {
     ]);
   }
 
-  /** A step that only whoever holds the job's lease can make. Rejects with LeaseLostError also when the job is gone. */
+  /** Makes a step that requires the job's lease. Rejects with LeaseLostError also when the job was removed. */
   async advance<J extends Job>(id: string, step: (job: Job) => J): Promise<J> {
     const { after } = await this.change(id, step);
     if (!after) throw new LeaseLostError(id);
-    return after as J; // what `step` made, as it was stored
+    return after as J; // the result of `step`, as it was stored
   }
 }
 
@@ -225,7 +235,7 @@ function digitsOf(
 }
 
 function fieldsOf(row: Uint8Array): Readonly<Record<string, unknown>> {
-  const own = Buffer.from(row); // what BSON calls a buffer is a view of what it reads
+  const own = Buffer.from(row); // a copy, because with promoteBuffers BSON returns views of its input
   return BSON.deserialize(own, { promoteBuffers: true });
 }
 

@@ -2,8 +2,9 @@ import type { FileStore } from '../store/files.ts';
 import { filesOf, type Job } from './job.ts';
 
 /**
- * Removes the files that attempts at a job have begun and that it does not need any more: attempts that were killed or stopped leave theirs.
- * `job` is final, or null when it is gone, as the record has it: an attempt that is on its way would lose its file.
+ * Removes the files that killed or stopped attempts at a job left behind and that the job does not need.
+ * `job` is the current record. It must be final, or null when the record was removed, because a running attempt would
+ * lose its file.
  */
 export async function removeLeftovers(files: FileStore, id: string, job: Job | null): Promise<void> {
   const needed = job ? filesOf(job) : [];

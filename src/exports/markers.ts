@@ -7,41 +7,41 @@ import type { Plan, RecordStore } from '../store/store.ts';
 import { isFinal, type Job } from './job.ts';
 
 /**
- * Markers: records beside those of exports, which are read in order of id only, so that what somebody looks for is a range of ids.
- * They have no content.
+ * A marker: a record without content beside those of the exports. Records can be read only in order of id, so markers
+ * put each search into one range of ids.
  *
- * - `of:CLIENT:ID` for each export of a client, named by the SHA-256 of its name.
- * - `live:ID` for each that is on its way.
- * - `ends:TIME:ID` for each that is final, with the time at which it is removed.
+ * - `of:CLIENT:ID` for each export of a client. CLIENT is taken from the SHA-256 of the client's name.
+ * - `live:ID` for each export that is not final yet.
+ * - `ends:TIME:ID` for each final export, with the time at which it is removed.
  *
- * A marker and its export are not changed in one step. A kill may leave a marker too many, which its reader finds and removes, or one
- * too few, which `missing` finds when all records are read.
+ * A marker and its export are not changed in one step. A kill may leave a superfluous marker, which the next reader finds
+ * and removes. It may also leave a marker missing, which `missing` finds when all records are read.
  */
 export interface Marker {
   /** The `_id` of its record. */
   readonly name: string;
-  /** Of the export. */
+  /** The id of the export. */
   readonly id: string;
   readonly createdAt: Date;
 }
 
 const MARKER = /^(?:of:[0-9a-f]{32}|live|ends:[0-9TZ:.-]+):([0-9a-f]{32})$/;
-/** What follows `:` in the order of bytes. */
+/** The next character after `:` in the order of bytes. */
 const BEHIND = ';';
 
-/** The markers that an export has. */
+/** The names of the markers that an export should have. */
 export function markersOf(job: Job): readonly string[] {
   const own = `${ofClient(job.client)}${job.id}`;
   return [own, isFinal(job) ? `ends:${job.expiresAt.toISOString()}:${job.id}` : `live:${job.id}`];
 }
 
-/** The markers that exports have and records lack: of a kill between two writes, or of a version that had no markers. */
+/** The names of markers that exports lack, after a kill between two writes or because an old version wrote none. */
 export function missing(jobs: readonly Job[], found: readonly Marker[]): readonly string[] {
   const names = new Set(found.map(({ name }) => name));
   return jobs.flatMap(markersOf).filter((name) => !names.has(name));
 }
 
-/** The marker that a record is; null when it is none. */
+/** Reads a record as a marker; null when it is not one. */
 export function markerOf(row: Readonly<Record<string, unknown>>): Marker | null {
   const { _id: name, createdAt } = row;
   const [, id] = MARKER.exec(String(name)) ?? [];
@@ -63,19 +63,19 @@ export class Markers {
     return this.#range(prefix, prefix.slice(0, -1) + BEHIND, signal);
   }
 
-  /** Of exports on their way. */
+  /** The markers of exports that are not final yet. */
   live(signal: AbortSignal): Promise<Marker[]> {
     return this.#range('live:', `live${BEHIND}`, signal);
   }
 
-  /** Of exports whose time is over. */
+  /** The markers of expired exports. */
   ended(signal: AbortSignal): Promise<Marker[]> {
     return this.#range('ends:', `ends:${this.#now().toISOString()}${BEHIND}`, signal);
   }
 
   async add(names: readonly string[]): Promise<void> {
     const createdAt = this.#now();
-    // The collection's validator wants these of every record.
+    // The collection's validator requires these fields of every record.
     const rowOf = (_id: string) => BSON.serialize({ _id, state: 'marker', request: {}, createdAt });
     await Promise.all(names.map((name) => this.#records.change(name, (row) => (row ? 'keep' : rowOf(name)))));
   }

@@ -1,8 +1,8 @@
 /**
  * node bench/fetch-client.ts URL
  *
- * Reads a stream with Node's own fetch and its default headers, and says in one line of JSON how long that took, how many
- * rows came, and in how many chunks.
+ * Reads a stream with Node's own fetch and its default headers. Prints one line of JSON: the duration, the number of
+ * rows and the number of chunks.
  */
 const LF = 0x0a;
 

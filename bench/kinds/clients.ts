@@ -6,13 +6,13 @@ import { verifyStream } from '../reader.ts';
 import { startUsage } from '../usage.ts';
 import { pidsOf, urlOf, type Kind } from './kind.ts';
 
-/** A whole stream as Node's own fetch reads it with default headers, beside curl with the same coding. Counts rows. */
+/** A whole stream, read by Node's own fetch with default headers and by curl with the same coding. Counts rows. */
 export interface ClientsScenario {
   readonly kind: 'clients';
   readonly path: string;
 }
 
-/** What bench/fetch-client.ts says. */
+/** The output of bench/fetch-client.ts. */
 interface Fetched {
   readonly seconds: number;
   readonly rows: number;
@@ -44,7 +44,7 @@ export const clients: Kind<ClientsScenario> = {
   },
 };
 
-/** The seconds that curl takes for the same stream in the same coding, decoded and thrown away. */
+/** The seconds that curl takes for the same stream in the same coding. It decodes and discards the stream. */
 async function curl(url: string, coding: string): Promise<number> {
   const accept = coding === '' ? [] : ['--compressed', '-H', `accept-encoding: ${coding}`];
   const { stdout } = await run('curl', ['-sf', ...accept, '-o', '/dev/null', '-w', '%{time_total}', url]);

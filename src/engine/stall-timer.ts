@@ -19,7 +19,7 @@ export class ClientGoneError extends Error {
   }
 }
 
-/** The engine stops and its grace time is over. */
+/** The engine stops and its grace time has elapsed. */
 export class StoppedError extends Error {
   constructor() {
     super('The server stopped before the answer was out.');

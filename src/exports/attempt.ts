@@ -189,7 +189,7 @@ export class Attempt {
     return null;
   }
 
-  /** Removes what this attempt and those before it left of a job that is over. Never rejects: the job stays what it is. */
+  /** Removes the files that all attempts at a final job left. Never rejects, because a failure does not change the job. */
   async #clear(job: Job): Promise<void> {
     const { files, log } = this.#options;
     try {

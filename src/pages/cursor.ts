@@ -41,7 +41,7 @@ export interface Place {
 
 /** As encodeCursor; undefined when the row's key is too long for a cursor that this server takes. */
 export function cursorThatFits(collection: string, plan: Plan, bookmark: Bookmark): string | undefined {
-  if (bookmark.length > MAX_CURSOR_BYTES) return undefined; // a key may have megabytes: they are not encoded in vain
+  if (bookmark.length > MAX_CURSOR_BYTES) return undefined; // a key may have megabytes, so do not encode it first
   const cursor = encodeCursor(collection, plan, bookmark);
   return cursor.length <= MAX_CURSOR_BYTES ? cursor : undefined;
 }

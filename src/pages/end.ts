@@ -9,10 +9,10 @@ import type { PageQuery } from './query.ts';
 /** Where a page ends. */
 export type PageEnd = Pick<Batch, 'last' | 'more' | 'identity'>;
 
-/** Characters of an id in a problem. */
+/** The number of characters of an id that a problem shows. */
 const SHOWN_ID = 80;
 
-/** The cursor that continues behind a row of the page; undefined when no cursor that we take can. */
+/** The cursor that continues after a row of the page. Undefined when it would be longer than the server accepts. */
 export function cursorBehind(
   { collection, plan }: PageQuery,
   end: Pick<Batch, 'identity'>,
@@ -22,8 +22,9 @@ export function cursorBehind(
 }
 
 /**
- * The rows of a batch that its page has: all of them, unless nobody could go on behind the last one. Then the page ends with
- * the last row that a cursor can continue behind; null when there is none. Pages by offset and number go on by counting.
+ * The rows of a batch that its page contains. These are all rows, unless no cursor can continue after the last one. The
+ * page then ends with the last row that has a cursor. Null when no row has one. Pages by offset and by number need no
+ * cursor.
  */
 export function fittingRows(batch: Batch, query: PageQuery): Batch | null {
   const counts = query.start.style === 'offset' || query.start.style === 'page';
@@ -35,7 +36,7 @@ export function fittingRows(batch: Batch, query: PageQuery): Batch | null {
   return head && { ...head, last: lastBookmark(head, query.plan) };
 }
 
-/** What is told when a page cannot end at any of these rows. */
+/** The error of a page that cannot end at any of these rows. */
 export function sortValueTooLong(batch: Batch): AppError {
   const [first] = rowsOf(batch);
   const id = first ? itemToJson(first, new Set()).slice(0, SHOWN_ID) : '';

@@ -2,7 +2,7 @@ import { Redis, type RedisOptions } from 'ioredis';
 
 const FIRST_PAUSE_MS = 50;
 const LONGEST_PAUSE_MS = 1_000;
-/** What the other side may take to close a connection that we have closed; then it is dropped. Milliseconds. */
+/** The time that the other side has to close a connection that we closed. Then it is dropped. Milliseconds. */
 const FAREWELL_MS = 200;
 
 type Chosen =
@@ -20,7 +20,7 @@ export interface Connecting extends Pick<RedisOptions, Chosen> {
 }
 
 /**
- * A connection made anew until it is closed. A library that is handed one duplicates it, and a duplicate that waits to
+ * A connection that reconnects until it is closed. A library that receives one duplicates it, and a duplicate that waits to
  * connect again keeps the process alive, so this remembers its duplicates and closes them together with itself.
  */
 export class RedisConnection extends Redis {

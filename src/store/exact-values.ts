@@ -14,7 +14,7 @@ const NESTED: readonly number[] = [DOCUMENT, ARRAY, SCOPED_CODE];
  * cannot have a member `__proto__`. BSON errors when the bytes are no document.
  */
 export function exactValues(document: Uint8Array): Record<string, unknown> {
-  const values = BSON.deserialize(document, EXACT); // also for its look at every length
+  const values = BSON.deserialize(document, EXACT); // deserialize also validates every length
   const isFlat = [...onDemand.parseToElements(document)].every(([type]) => !NESTED.includes(type));
   return isFlat ? values : Object.fromEntries(members(document));
 }

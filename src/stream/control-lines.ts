@@ -37,7 +37,7 @@ export const FAILURE = named(
 );
 
 const checkpoint = serializerOf(CHECKPOINT);
-// fast-json-stringify writes optional members last: with a serializer of its own each form has its order.
+// fast-json-stringify writes optional members last. Each form has its own serializer, so that it keeps its order.
 const end = serializerOf(Type.Object({ end: TALLY }));
 const endWithoutCursor = serializerOf(Type.Object({ end: Type.Object(SUMS) }));
 const failure = serializerOf(FAILURE);

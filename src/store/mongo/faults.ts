@@ -5,8 +5,8 @@ import type { Setup } from './setup.ts';
 
 /**
  * Translates the error of a failed read for the store's callers. When the read failed because the collection differs
- * from its layout, the setup forgets the layout. The third argument is what the plan says: without an `identity`, the
- * read was of whatever collection has the name.
+ * from its layout, the setup forgets the layout. The third argument is taken from the plan: without an `identity`, the
+ * read accepts any collection of that name.
  */
 export function faultOf(error: unknown, setup: Setup, { at, identity }: When): unknown {
   const cause = error instanceof AppError ? error.cause : error;

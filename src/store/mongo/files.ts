@@ -12,7 +12,7 @@ const CHUNK_BYTES = 255 * 1024;
 const READ_CHUNKS = 4;
 /** Names per read. */
 const NAMES = 10_000;
-/** What follows a dot in the order of bytes. */
+/** The next character after a dot in the order of bytes. */
 const BEHIND_DOT = '/';
 const FILES = 'exports.files';
 const CHUNKS = 'exports.chunks';

@@ -34,14 +34,14 @@ function orderText(wanted) {
   return `{${members.join(',')}}`;
 }
 
-/** Digits as JSON writes them: a number field also takes `.5`, `5.` and `007`. */
+/** Digits in the form of JSON. A number field also accepts `.5`, `5.` and `007`. */
 function jsonNumber(text) {
   const [, sign, whole, fraction, exponent] = NUMBER.exec(text) ?? [];
-  if (sign === undefined) return JSON.stringify(text); // the server says what it expects
+  if (sign === undefined) return JSON.stringify(text); // the server answers with what it expects
   return `${sign}${whole.replace(/^0+(?=\d)/, '') || '0'}${fraction ? `.${fraction}` : ''}${exponent}`;
 }
 
-/** An entry of the list that keeps itself up to date until the export is over. */
+/** An entry of the list. It updates itself until the export is final. */
 function follow(url) {
   const entry = document.createElement('li');
   const name = document.createElement('span');

@@ -3,10 +3,10 @@ import { ask, counted, element, on, say, told } from './page.js';
 const FIRST = ['id', 'category', 'price'];
 const MOST_COLUMNS = 12;
 
-/** The table of items with its three ways to page. Returns what is asked of it at the moment: filter and order. */
+/** The table of items with its three paging styles. Returns a function that gives the current filter and order. */
 export function showItems() {
   const form = element('query');
-  /** Where the pages before this one began, and where the next one begins. */
+  /** The starts of the previous pages, and the start of the next one. */
   let way = { before: [], here: null, next: null };
 
   const filter = () => {
@@ -17,7 +17,7 @@ export function showItems() {
     }
     return query;
   };
-  /** A price range goes with an order by price only: the order that is shown becomes the one that is asked for. */
+  /** A price range requires an order by price, so the form shows the order that the request will have. */
   const orderRange = () => {
     const { sort, min_price: least, max_price: most } = form.elements;
     if (least.value !== '' || most.value !== '') sort.value = sort.value.replace('id_', 'price_');
@@ -67,7 +67,7 @@ export function showItems() {
   return filter;
 }
 
-/** The same ten rows by offset and by cursor: what depth costs. */
+/** Reads the same ten rows by offset and by cursor, to show the cost of depth. */
 async function compare(filter) {
   const row = Math.max(1, Number(element('depth').elements.row.value));
   const urlWith = (changes) => `/items?${new URLSearchParams([...filter, ...Object.entries(changes)])}`;
@@ -87,7 +87,7 @@ async function compare(filter) {
 }
 
 function fill(rows) {
-  // A row with a field id of its own has its key under _id.
+  // A row that has a field `id` shows its key as `_id`.
   const hasOwnId = rows.some((row) => '_id' in row);
   const names = new Set(hasOwnId ? ['_id', ...FIRST] : FIRST);
   for (const row of rows) for (const name of Object.keys(row)) if (names.size < MOST_COLUMNS) names.add(name);
@@ -108,7 +108,7 @@ function fill(rows) {
   );
 }
 
-/** A row beside others that show their key as _id. */
+/** A row in a table where other rows show their key as `_id`. */
 function withKey({ id, ...others }) {
   return { _id: id, ...others };
 }

@@ -1,6 +1,6 @@
-/** What the page reads of GET /metrics, the text format of Prometheus. */
+/** Reads what the page needs from GET /metrics, in the text format of Prometheus. */
 
-/** Sums of all samples by the metric's name, labels aside. */
+/** The sum of all samples of each metric, over all labels. */
 export async function readMetrics() {
   const response = await fetch('/metrics');
   if (!response.ok) throw new Error(`/metrics answers ${response.status}`);

@@ -1,6 +1,6 @@
-/** What the panes share. */
+/** Functions that all panes use. */
 
-/** The element of this id; the page has it, or it is broken. */
+/** The element with this id. Throws when the page lacks it. */
 export function element(id) {
   const found = document.getElementById(id);
   if (!found) throw new TypeError(`the page has no element ${id}`);
@@ -11,7 +11,7 @@ export function say(id, text) {
   element(id).textContent = text;
 }
 
-/** Counts as a person reads them. */
+/** Formats counts for people. */
 export function counted(number) {
   return Math.round(number).toLocaleString('en-US');
 }
@@ -20,7 +20,7 @@ export function sizeOf(bytes) {
   return bytes < 1e6 ? `${counted(bytes / 1e3)} kB` : `${(bytes / 1e6).toFixed(1)} MB`;
 }
 
-/** Asks and times: the answer's JSON, its status, and how long it took to be here. Problems come as they are. */
+/** Sends a request. Resolves with its JSON, status and milliseconds. A problem is returned like any answer. */
 export async function ask(url, options) {
   const began = performance.now();
   const response = await fetch(url, options);
@@ -35,13 +35,13 @@ export async function ask(url, options) {
   };
 }
 
-/** A request as it is shown: what was asked, and what it took. */
+/** Shows a request and the time that it took. */
 export function told(url, { status, ms, body, ok }) {
   const problem = ok ? '' : `: ${body?.detail ?? ''}`;
   return `GET ${url} \u2192 ${status} in ${ms.toFixed(1)} ms${problem}`;
 }
 
-/** Runs what an event starts; what goes wrong on the way is told where its requests are. */
+/** Runs an event's handler. Shows its failure where the page shows the handler's requests. */
 export function on(target, event, place, act) {
   target.addEventListener(event, (happened) => {
     happened.preventDefault();

@@ -4,14 +4,14 @@ import { element } from './page.js';
 const KEPT = 120;
 const HEIGHT = 128;
 
-/** Seconds that a plot shows before it has values for them. */
+/** The seconds that a plot shows, also before it has values for them. */
 const SHOWN_SECONDS = 120;
 
-/** A small live plot over the last two minutes, in the colours of the page. `push` adds a value of now. */
+/** A small live plot of the last two minutes, in the colours of the page. `push` adds the current value. */
 export function plot(id) {
   const place = element(id);
   const now = Date.now() / 1000;
-  // Two empty moments: without any the axis would show some other year until the first value.
+  // Two empty points. Without any, the axis would show another year until the first value.
   const [times, values] = [
     [now - SHOWN_SECONDS, now],
     [null, null],

@@ -1,13 +1,13 @@
 const LF = 0x0a;
-/** The third byte of a row's line, which begins {"id": or {"_id": - control lines have another there. */
+/** The third byte of a row's line, which begins with {"id": or {"_id":. Control lines have another byte there. */
 const ROW_LETTERS = [0x69, 0x5f];
 
-/** Counts the rows of an NDJSON stream with checkpoints, and keeps what its control lines prove. */
+/** Counts the rows of an NDJSON stream with checkpoints and keeps the last proof of its control lines. */
 export class RowCounter {
   rows = 0;
   proved = 0;
   bytes = 0;
-  /** Rows that came, those that came twice included. */
+  /** The number of received rows, including those that were received twice. */
   seen = 0;
   cursor = null;
   ended = false;
@@ -15,14 +15,14 @@ export class RowCounter {
   #line = { length: 0, isRow: true, text: '' };
   #decoder = new TextDecoder();
 
-  /** Another answer begins: its control lines count from here. */
+  /** Starts another answer, whose control lines count from here. */
   begin() {
     this.#provedBefore = this.proved;
     this.#line = { length: 0, isRow: true, text: '' };
     this.#decoder = new TextDecoder();
   }
 
-  /** What no checkpoint has proved comes again. */
+  /** Drops the rows that no checkpoint has proved, because the next answer repeats them. */
   forgetUnproved() {
     this.rows = this.proved;
   }
@@ -41,7 +41,7 @@ export class RowCounter {
     const line = this.#line;
     if (line.length <= 2 && line.length + bytes.length > 2)
       line.isRow = ROW_LETTERS.includes(bytes[2 - line.length]);
-    // Rows are only counted; the few bytes before it is known what a line is are kept with it.
+    // Rows are only counted. A line's first bytes are kept until they show whether it is a row.
     if (line.length + bytes.length <= 2 || !line.isRow)
       line.text += this.#decoder.decode(bytes, { stream: true });
     line.length += bytes.length;

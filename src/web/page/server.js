@@ -4,7 +4,7 @@ import { plot } from './plot.js';
 
 const EVERY_MS = 1000;
 
-/** Plots of what the server counts, every second while the page is seen. Returns a way to be told of each reading. */
+/** Plots the server's counters each second while the page is visible. Returns a function that subscribes to readings. */
 export function showServer() {
   const plots = {
     requests: plot('plot-requests'),

@@ -4,12 +4,12 @@ import { plot } from './plot.js';
 
 const EVERY_MS = 500;
 
-/** A stream that is read live: paused by not reading on, cut by leaving, resumed behind the last proof. */
+/** A live stream. It pauses by not reading, is cut by closing, and resumes after the last proof. */
 export function showStream(filter, onServer) {
   const rate = plot('plot-rows');
   const buttons = ['start', 'pause', 'cut', 'resume'].map(element);
   const [start, pause, cut, resume] = buttons;
-  /** One value says how it stands: idle, running, paused, cut, whole, failed. */
+  /** The state of the stream: idle, running, paused, cut, whole or failed. */
   let state = 'idle';
   let counter = new RowCounter();
   let query = new URLSearchParams();
@@ -40,7 +40,7 @@ export function showStream(filter, onServer) {
     if (!response.ok) throw new Error((await response.json()).detail);
     const reader = response.body.getReader();
     for (;;) {
-      // Nothing is read while it is paused: buffers fill up, then the server waits, and reads no more from its store.
+      // A paused stream is not read. Buffers fill up, and the server then waits and stops reading from its store.
       if (state === 'paused') await new Promise((resolve) => (goOn = resolve));
       const { done, value } = await reader.read();
       if (done) break;

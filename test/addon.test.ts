@@ -42,13 +42,13 @@ function whyNotAsInstalled(): string | null {
 }
 
 describe('the addon', () => {
-  it('is loaded from where it was installed when it can be', async (t) => {
+  it('is loaded from its installed file where the C library is new enough', async (t) => {
     const cacheDirectory = join(await temporaryFolder(t), 'cache');
     assert.equal(loadAddon({ file: LINUX, cacheDirectory, load: (asked) => asked }), LINUX);
     await assert.rejects(stat(cacheDirectory), { code: 'ENOENT' });
   });
 
-  it('is loaded from a fitted copy, private to the user, when the C library is too old', async (t) => {
+  it('is loaded from a private, fitted copy where the C library is too old', async (t) => {
     const before = await sha256(LINUX);
     const cacheDirectory = join(await temporaryFolder(t), 'a', 'cache');
     const copy = loadAddon({ file: LINUX, cacheDirectory, load: oldMachine(LINUX) }) as string;
@@ -63,7 +63,7 @@ describe('the addon', () => {
     assert.equal(await sha256(LINUX), before, 'the installed file stays as it is');
   });
 
-  it('is fitted for every Node and both processors that it is built for', async (t) => {
+  it('can be fitted for all 8 Linux builds, of every Node and both processors', async (t) => {
     const cacheDirectory = await temporaryFolder(t);
     const files = (await readdir(PACKAGE)).filter((name) => /^uws_linux_.*\.node$/.test(name));
     assert.equal(files.length, 8);
@@ -74,7 +74,7 @@ describe('the addon', () => {
     }
   });
 
-  it('takes the copy made before, unless its bytes are not the right ones', async (t) => {
+  it('reuses an earlier copy, and replaces it when its bytes are wrong', async (t) => {
     const cacheDirectory = await temporaryFolder(t);
     const load = () => loadAddon({ file: LINUX, cacheDirectory, load: oldMachine(LINUX) }) as string;
     const copy = load();
@@ -87,7 +87,7 @@ describe('the addon', () => {
     assert.equal(await sha256(copy), right);
   });
 
-  it('that is not one of those known is never changed nor loaded', async (t) => {
+  it('is neither changed nor loaded when its hash is unknown', async (t) => {
     const folder = await temporaryFolder(t);
     const file = join(folder, 'uws_linux_x64_115.node');
     await copyFile(LINUX, file);
@@ -103,7 +103,7 @@ describe('the addon', () => {
     await assert.rejects(stat(cacheDirectory), { code: 'ENOENT' });
   });
 
-  it('is not kept in a folder that others may write to', async (t) => {
+  it('is not kept in a folder that other users can write to', async (t) => {
     const cacheDirectory = await temporaryFolder(t);
     await chmod(cacheDirectory, 0o777);
     assert.throws(
@@ -112,7 +112,7 @@ describe('the addon', () => {
     );
   });
 
-  it('says why when no copy can be made, and passes other failures on', async (t) => {
+  it('reports why no copy can be made, and rethrows other failures', async (t) => {
     const cacheDirectory = join(await temporaryFolder(t), 'file');
     await writeFile(cacheDirectory, '');
     assert.throws(
@@ -126,7 +126,7 @@ describe('the addon', () => {
     assert.throws(() => loadAddon({ file: LINUX, cacheDirectory, load }), other);
   });
 
-  it('is given up at once where no folder can be made', { skip: process.platform !== 'linux' }, () => {
+  it('fails at once where no folder can be created', { skip: process.platform !== 'linux' }, () => {
     // In a process of its own, because an endless loop would never give the thread back.
     const script = `
       import { loadAddon } from './src/engine/uws/addon.ts';
@@ -143,7 +143,7 @@ describe('the addon', () => {
   });
 
   it(
-    'fitted has every name it needs from the C library',
+    'has every name that it needs from the C library after fitting',
     { skip: process.platform !== 'linux' },
     async (t) => {
       const copy = join(await temporaryFolder(t), 'fitted.node');
@@ -154,7 +154,7 @@ describe('the addon', () => {
     },
   );
 
-  it('is not fitted when it is of another make', () => {
+  it('is not fitted when the file is not ELF', () => {
     assert.throws(() =>
       fitToOlderGlibc(Buffer.from('not an ELF file at all, but long enough to look at'.repeat(9))),
     );
@@ -171,13 +171,13 @@ describe('the choice of an engine', () => {
     cacheDirectory: '/dev/null/nowhere',
   };
 
-  it('node is node:http, without a warning', () => {
+  it('node selects node:http, without a warning', () => {
     const { engine, warning } = createEngine('node', options);
     assert.equal(engine.name, 'node:http');
     assert.equal(warning, null);
   });
 
-  it('auto is uWebSockets.js, and node:http with a warning where that cannot be loaded', () => {
+  it('auto selects uWebSockets.js, or node:http with a warning where the addon cannot be loaded', () => {
     const { engine, warning } = createEngine('auto', options);
     if (whyNotAsInstalled() === null) {
       assert.equal(engine.name, 'uWebSockets.js');

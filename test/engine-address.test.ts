@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { addressFromBytes, addressFromText } from '../src/engine/address.ts';
 
 describe("a peer's address", () => {
-  it('of 16 bytes is written as RFC 5952 says, and as the URL parser writes it', () => {
+  it('of 16 bytes is written as RFC 5952 requires and as the URL parser writes it', () => {
     const byte = fc.oneof(fc.constant(0), fc.integer({ min: 0, max: 255 }));
     fc.assert(
       fc.property(
@@ -24,7 +24,7 @@ describe("a peer's address", () => {
     );
   });
 
-  it('is the same one as IPv4 and as IPv4 mapped into IPv6, in bytes and in text', () => {
+  it('is the same for IPv4 and for IPv4 mapped into IPv6, in bytes and in text', () => {
     const mapped = Buffer.from('00000000000000000000ffff7f000001', 'hex');
     assert.equal(addressFromBytes(mapped), '127.0.0.1');
     assert.equal(addressFromBytes(mapped.subarray(12)), '127.0.0.1');

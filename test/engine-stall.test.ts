@@ -72,7 +72,7 @@ function stalling(name: EngineName): void {
   }
 
   for (const path of ['/stream', '/bytes']) {
-    it(`a reader that takes nothing of ${path} is cut after the stall time, visibly`, async (t) => {
+    it(`a reader that takes nothing of ${path} is cut after the stall time, without a clean end`, async (t) => {
       const { port, errors, cut } = await serveEndless(t, 600);
       const began = performance.now();
       const { socket, seen, readOn } = trickle(t, port, path, 0);
@@ -90,7 +90,7 @@ function stalling(name: EngineName): void {
 
   // The kernel shows what a reader takes in steps: of 64 KB to a probe, of a third of its 4 MB buffer else.
   const honest = name === 'uws' ? 400_000 : 4_000_000;
-  it(`a reader of ${honest / 1000} kB/s lives, however much longer than the stall time it takes`, async (t) => {
+  it(`a reader of ${honest / 1000} kB/s is never cut, even when it takes far longer than the stall time`, async (t) => {
     const { port, cut } = await serveEndless(t, 1500);
     const { seen } = trickle(t, port, '/stream', honest);
     const lived = new Promise<'lived'>((resolve) => setTimeout(() => resolve('lived'), 6000));

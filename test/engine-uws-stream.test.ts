@@ -114,14 +114,14 @@ const B = Buffer.alloc(10_000, 'b');
 const C = Buffer.alloc(100_000, 'c');
 
 describe('a stream on uWebSockets.js', () => {
-  it('splits large chunks, a cork each', () => {
+  it('splits large chunks into one cork each', () => {
     const { response, stream } = setUp();
     assert.equal(stream.write(C), undefined);
     stream.flush();
     assert.equal(response.taken, C.toString());
   });
 
-  it('makes its writer wait when the socket is full, and goes on when it is not', async () => {
+  it('makes its writer wait when the socket is full, and continues when it is writable', async () => {
     const { response, stream, writable } = setUp();
     void stream.write(A);
     response.room = 1000;
@@ -135,7 +135,7 @@ describe('a stream on uWebSockets.js', () => {
     assert.ok(response.ended);
   });
 
-  it('copies what it keeps: the writer uses its memory again', async () => {
+  it('copies the bytes that it keeps, so that the writer can reuse its memory', async () => {
     const { response, stream, writable } = setUp();
     response.room = 0;
     const memory = Buffer.alloc(50_000, 'm');
@@ -147,7 +147,7 @@ describe('a stream on uWebSockets.js', () => {
     assert.equal(response.taken, 'm'.repeat(50_000));
   });
 
-  it('hands on what uWebSockets.js holds when the socket is writable and nothing else is there', () => {
+  it('drains the buffer of uWebSockets.js when the socket is writable and nothing else waits', () => {
     const { response, stream, writable } = setUp();
     response.room = 0;
     void stream.write(A);
@@ -156,7 +156,7 @@ describe('a stream on uWebSockets.js', () => {
     assert.ok(response.taken.length > A.length - 100);
   });
 
-  it('takes one more chunk when it is full without a reserve, so that there is something to probe with', async () => {
+  it('accepts one more chunk when it is full without a reserve, to keep bytes for probes', async () => {
     const { response, stream } = setUp();
     void stream.write(A);
     response.room = 0;
@@ -178,7 +178,7 @@ describe('a stream on uWebSockets.js', () => {
     assert.equal(await settled(stream.write(Buffer.from('more'))), true);
   });
 
-  it('sets the timer of a blocked connection anew, with next to no bytes, for as long as it lives', () => {
+  it('restarts the timer of a blocked connection with almost no bytes until the stall time ends', () => {
     const { response, stream, pass } = setUp();
     response.room = 0;
     void stream.write(A);
@@ -188,7 +188,7 @@ describe('a stream on uWebSockets.js', () => {
     assert.equal(response.ended, false);
   });
 
-  it('sets the timer anew when the socket takes bytes without saying so', () => {
+  it('restarts the timer when the socket takes bytes without reporting it', () => {
     const { response, stream, pass } = setUp();
     response.room = 0;
     void stream.write(A);
@@ -197,7 +197,7 @@ describe('a stream on uWebSockets.js', () => {
     assert.ok(response.timesRearmed >= 9, `${response.timesRearmed} times in 30 s`);
   });
 
-  it('takes a write that passes for a sign of life, and none for a stall', async () => {
+  it('counts an accepted write as activity, and stalls when none is accepted', async () => {
     const { response, stream, events, pass } = setUp();
     response.room = 0;
     void stream.write(A);
@@ -213,7 +213,7 @@ describe('a stream on uWebSockets.js', () => {
     assert.throws(() => void stream.write(A), StallError);
   });
 
-  it('ends only when all before was taken', async () => {
+  it('ends only after all bytes before were taken', async () => {
     const { response, stream, events, writable, pass } = setUp();
     response.room = 0;
     void stream.write(A);
@@ -230,7 +230,7 @@ describe('a stream on uWebSockets.js', () => {
     assert.deepEqual(events, ['ended']);
   });
 
-  it('that fails is cut once, and what was accepted before is not ended', () => {
+  it('is cut once when it fails, and accepted bytes get no clean end', () => {
     const { response, stream, events } = setUp();
     void stream.write(A);
     const error = new Error('broken');
@@ -241,7 +241,7 @@ describe('a stream on uWebSockets.js', () => {
     assert.ok(stream.signal.aborted);
   });
 
-  it('does not touch the response after it is lost', async () => {
+  it('does not touch the response after the connection is lost', async () => {
     const { response, stream, writable, pass } = setUp();
     response.room = 0;
     const waits = assert.rejects(Promise.resolve(stream.write(A)), /gone/);
@@ -254,7 +254,7 @@ describe('a stream on uWebSockets.js', () => {
     assert.throws(() => void stream.end(), /gone/);
   });
 
-  it('refuses what is written after its end', async () => {
+  it('refuses writes after its end', async () => {
     const { stream } = setUp();
     await stream.end();
     assert.throws(() => void stream.write(A), TypeError);

@@ -11,7 +11,7 @@ export function answerContract(name: EngineName): void {
     serveWith(t, name, serve, overrides);
 
   describe('an answer', () => {
-    it('carries status, headers, Date and its exact length, and the connection goes on', async (t) => {
+    it('has status, headers, Date and its exact length, and keeps the connection open', async (t) => {
       const { port } = await serving(t, ({ path }) =>
         Promise.resolve(text(`at ${path}`, 201, { 'x-a': 'é' })),
       );
@@ -26,7 +26,7 @@ export function answerContract(name: EngineName): void {
       }
     });
 
-    it('without a body says so: 200 with length 0, 204 and 304 with none', async (t) => {
+    it('without a body has length 0 with 200, and no length with 204 and 304', async (t) => {
       const { port } = await serving(t, ({ path }) =>
         Promise.resolve({ status: Number(path.slice(1)), headers: {}, body: { kind: 'none' as const } }),
       );
@@ -43,7 +43,7 @@ export function answerContract(name: EngineName): void {
       }
     });
 
-    it('to HEAD has a head and nothing else, whatever the reply says', async (t) => {
+    it('to HEAD has headers only, whatever the reply contains', async (t) => {
       let ran = 0;
       const bodies = {
         '/head': { kind: 'head', length: 12_345 },
@@ -69,7 +69,7 @@ export function answerContract(name: EngineName): void {
       assert.equal(ran, 1, 'a stream is run even when nobody reads it: it holds resources');
     });
 
-    it('with a header that must not be sent becomes a 500, and nothing of it is on the wire', async (t) => {
+    it('with a forbidden header becomes a 500, and none of it reaches the wire', async (t) => {
       const bad: Record<string, string>[] = [
         { 'x-a': 'b\r\nset-cookie: stolen=1' },
         { 'x-a': 'b\nset-cookie: stolen=1' },
@@ -98,7 +98,7 @@ export function answerContract(name: EngineName): void {
   });
 
   describe('a failing handler', () => {
-    it('is answered with 500 that tells nothing, and the process and connection live on', async (t) => {
+    it('gets a 500 without details, and the process and connection live on', async (t) => {
       const late = () => new Promise((resolve) => setImmediate(resolve));
       const failures: Record<string, Serve> = {
         '/throws': () => {
@@ -124,7 +124,7 @@ export function answerContract(name: EngineName): void {
       assert.equal(errors.length, Object.keys(failures).length);
     });
 
-    it('of a stream cuts the connection: never a clean end', async (t) => {
+    it('of a stream cuts the connection and never ends it cleanly', async (t) => {
       const failures: Record<string, () => Promise<void>> = {
         throws: () => {
           throw new Error('sync');

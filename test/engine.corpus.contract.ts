@@ -15,8 +15,8 @@ const LONGEST_BY_BYTES = 400;
 
 /** All that a connection may bring: whole, byte by byte, and cut. */
 export function corpusContract(name: EngineName): void {
-  describe(`the ${CORPUS.length} things that a connection may bring`, () => {
-    it(`come to what they may, but for the deviations that are listed; ${LONG ? 'all' : `every ${BY_BYTES}th`} a byte at a time, too`, async (t) => {
+  describe(`the ${CORPUS.length} raw requests of the corpus`, () => {
+    it(`have their expected outcomes, but for the deviations that are listed; ${LONG ? 'all' : `every ${BY_BYTES}th`} also byte by byte`, async (t) => {
       const outcomeOf = await recording(t, name);
       const others: Record<string, string> = {};
       for (const [at, one] of CORPUS.entries()) {

@@ -52,7 +52,7 @@ export function endingContract(name: EngineName): void {
       ['one to HEAD', () => ({ status: 200, headers: {}, body: { kind: 'head', length: 5 } }), 'HEAD', 0],
     ];
     for (const [what, reply, method, bytes] of whole) {
-      it(`of ${what} is told with its status and bytes`, async (t) => {
+      it(`of ${what} is reported with its status and bytes`, async (t) => {
         const { port, ended, told } = await answering(t, reply);
         await rawExchange(t, port, request('/', CLOSE, method));
         assert.deepEqual(await ended.promise, { status: reply().status, bytes, cut: null });
@@ -60,7 +60,7 @@ export function endingContract(name: EngineName): void {
       });
     }
 
-    it('is told when a stream fails, with the reason, which is then told to nobody else', async (t) => {
+    it('is reported with the reason when a stream fails, and the error handler is not called', async (t) => {
       const { port, ended, told, errors } = await answering(t, () => begun(() => Promise.reject(broken)));
       await rawExchange(t, port, request('/'));
       assert.deepEqual(await ended.promise, { status: 200, bytes: 5, cut: { reason: broken } });
@@ -68,7 +68,7 @@ export function endingContract(name: EngineName): void {
       assert.deepEqual(errors, []);
     });
 
-    it('is told when its client leaves in the middle, and when it left before there was an answer', async (t) => {
+    it('is reported when its client leaves in the middle, and when it leaves before the answer', async (t) => {
       const middle = await answering(t, () => begun(untilAborted));
       const client = await RawClient.connect(t, middle.port);
       await client.send(request('/')).until((came) => came.includes('begun'));
@@ -94,7 +94,7 @@ export function endingContract(name: EngineName): void {
       assert.equal(early.told(), 1);
     });
 
-    it('is told when its reader stalls and when the server stops', async (t) => {
+    it('is reported when its reader stalls and when the server stops', async (t) => {
       const flood = async (sink: Sink) => {
         for (;;) await sink.write(Buffer.alloc(65_536));
       };
@@ -114,7 +114,7 @@ export function endingContract(name: EngineName): void {
       assert.ok((await stopping.ended.promise).cut?.reason instanceof StoppedError);
     });
 
-    it('of an answer that cannot be sent is that of the 500 which was sent in its place', async (t) => {
+    it('of a reply that cannot be sent has the status of the 500 that replaces it', async (t) => {
       const { port, ended, told } = await answering(t, () => text('x', 200, { 'X-Upper': 'b' }));
       await rawExchange(t, port, request('/', CLOSE));
       assert.equal((await ended.promise).status, 500);

@@ -10,7 +10,7 @@ export function hostileContract(name: EngineName): void {
     serveWith(t, name, serve, overrides);
 
   describe('requests on one connection', () => {
-    it('that are pipelined get their answers in order', async (t) => {
+    it('that are pipelined are answered in order', async (t) => {
       const { port } = await serving(t, ({ path }) => Promise.resolve(text(`<${path}>`)));
       const client = await RawClient.connect(t, port);
       const paths = Array.from({ length: 50 }, (_, i) => `/${i}`);
@@ -22,7 +22,7 @@ export function hostileContract(name: EngineName): void {
       );
     });
 
-    it('that are pipelined behind a slow one never get mixed-up answers', async (t) => {
+    it('that are pipelined behind a slow one are never answered out of order', async (t) => {
       const { port } = await serving(t, async ({ path }) => {
         await new Promise((resolve) => setImmediate(resolve));
         return text(`<${path}>`);
@@ -36,7 +36,7 @@ export function hostileContract(name: EngineName): void {
   });
 
   describe('a request head', () => {
-    it('of 15 KB is read, and of 17 KB is answered with 431', async (t) => {
+    it('of 15 KB is accepted, and of 17 KB is answered with 431', async (t) => {
       const { port } = await serving(t, echo);
       const client = await RawClient.connect(t, port);
       const value = 'x'.repeat(15_000);

@@ -28,7 +28,7 @@ export function requestContract(name: EngineName): void {
   }
 
   describe('requests', () => {
-    it('come with method, path, query and headers as they were sent', async (t) => {
+    it('have the method, path, query and headers that were sent', async (t) => {
       const seen = await echoed(
         t,
         'GET /a%2Fb/%zz//c?x=%zz&x=1&=&?#  HTTP/1.1\r\nHost: test\r\nX-One: 1\r\nx-one:  2 \r\n__proto__: evil\r\n\r\n'.replace(
@@ -52,7 +52,7 @@ export function requestContract(name: EngineName): void {
       }
     });
 
-    it('come with their body, whole, however it is framed and cut', async (t) => {
+    it('have their whole body, however it is framed and split', async (t) => {
       const { port } = await serving(t, echo);
       const framings: [string, string[]][] = [
         ['Content-Length: 10', ['01234', '56789']],
@@ -69,7 +69,7 @@ export function requestContract(name: EngineName): void {
       }
     });
 
-    it('with a body that nobody asks for are answered once it has come', async (t) => {
+    it('with a body that no handler reads are answered after the body has arrived', async (t) => {
       const { port } = await serving(t, () => Promise.resolve(text('not wanted', 405)));
       const client = await RawClient.connect(t, port);
       client.send(request('/x', ['Content-Length: 5'], 'POST') + '12345' + request('/y'));
@@ -92,7 +92,7 @@ export function requestContract(name: EngineName): void {
       }
     };
 
-    it('of the limit is taken, and of one byte more is refused, with and without a length', async (t) => {
+    it('of exactly the limit is accepted, and of one byte more is refused, with and without a length', async (t) => {
       const { port } = await serving(t, answering, { bodyLimit: 1000 });
       for (const [bytes, expected] of [
         [1000, /^HTTP\/1.1 200 .*took 1000$/s],
@@ -113,7 +113,7 @@ export function requestContract(name: EngineName): void {
       }
     });
 
-    it('without end is refused, and the connection closed, without being kept in memory', async (t) => {
+    it('without end is refused, and its connection is closed, without being kept in memory', async (t) => {
       const { port } = await serving(t, answering, { bodyLimit: 1000 });
       const client = await RawClient.connect(t, port);
       client.send(request('/', ['Transfer-Encoding: chunked'], 'POST'));
@@ -131,7 +131,7 @@ export function requestContract(name: EngineName): void {
       assert.ok(sent < 64 * 1024 * 1024, 'the connection was closed while the client was still sending');
     });
 
-    it('that the client gives up rejects', async (t) => {
+    it('rejects when the client aborts it', async (t) => {
       const rejected = deferred<unknown>();
       const { port } = await serving(t, async (incoming) => {
         await incoming.body().catch(rejected.resolve);

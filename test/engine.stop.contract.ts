@@ -10,7 +10,7 @@ export function stopContract(name: EngineName): void {
     serveWith(t, name, serve, overrides);
 
   describe('an engine', () => {
-    it('refuses an address that is taken', async (t) => {
+    it('refuses an address that is in use', async (t) => {
       const { port } = await serving(t, echo);
       const { createEngine } = await import('../src/engine/engine.ts');
       const second = createEngine(name, {
@@ -25,7 +25,7 @@ export function stopContract(name: EngineName): void {
       await second.stop(0);
     });
 
-    it('stops: running answers finish and close, idle connections close, new ones are refused', async (t) => {
+    it('stops: running answers finish and close, idle connections close, and new ones are refused', async (t) => {
       const going = deferred();
       const asked = deferred();
       const { port, stop } = await serving(t, async ({ path }) => {
@@ -48,7 +48,7 @@ export function stopContract(name: EngineName): void {
       await stopped;
     });
 
-    it('stops: streams go on until the grace time, then they are cut', async (t) => {
+    it('stops: streams continue until the grace time ends, then they are cut', async (t) => {
       const reason = deferred<unknown>();
       const written = deferred();
       const { port, stop } = await serving(t, () =>

@@ -10,7 +10,7 @@ export function streamContract(name: EngineName): void {
     serveWith(t, name, serve, overrides);
 
   describe('a stream', () => {
-    it('of nothing, of little and of more than a chunk arrives as written', async (t) => {
+    it('that is empty, short or longer than a chunk arrives as written', async (t) => {
       const { port } = await serving(t, ({ path }) =>
         Promise.resolve(
           stream(async (sink) => {
@@ -24,7 +24,7 @@ export function streamContract(name: EngineName): void {
       }
     });
 
-    it('travels when it is flushed, while its source is slow', async (t) => {
+    it('is sent when it is flushed while its source is slow', async (t) => {
       const next = [deferred(), deferred()];
       const { port } = await serving(t, () =>
         Promise.resolve(
@@ -49,7 +49,7 @@ export function streamContract(name: EngineName): void {
     });
 
     for (const how of ['FIN', 'RST'] as const) {
-      it(`hears within 250 ms that its client left (${how}), and its writer is told why`, async (t) => {
+      it(`hears within 250 ms that its client left (${how}), and rejects its writer with the reason`, async (t) => {
         const aborted = deferred<number>();
         const failed = deferred<unknown>();
         const { port, errors } = await serving(t, () =>
@@ -79,7 +79,7 @@ export function streamContract(name: EngineName): void {
       });
     }
 
-    it('whose client left before it began is run once, into an aborted sink', async (t) => {
+    it('whose client left before it began runs once, into an aborted sink', async (t) => {
       const asked = deferred();
       const gone = deferred();
       const ran = deferred<boolean>();

@@ -40,7 +40,7 @@ const REQUESTS: readonly (readonly [method: string, target: string, ...headers: 
 ];
 
 for (const engine of ['uws', 'node'] satisfies EngineName[])
-  describe(`values that are reflected behind ${engine}`, () => {
+  describe(`values that are echoed behind ${engine}`, () => {
     test('make no header and one JSON line of the log each, also when the store fails', async (t) => {
       const lines: string[] = [];
       const settings = await testEnvironment(t, {

@@ -26,7 +26,7 @@ function testWatch(t: TestContext): Watch {
   return new Watch(60_000, () => 0);
 }
 
-test('each answer is looked at once in each second', (t) => {
+test('each answer is checked once in each second', (t) => {
   const watch = testWatch(t);
   const answers = Array.from({ length: 1_001 }, () => new Answer(watch, false));
   t.mock.timers.tick(ROUND_MS); // who comes in the middle of a round is looked at in it or in the next
@@ -40,7 +40,7 @@ test('each answer is looked at once in each second', (t) => {
   }
 });
 
-test('answers that are done for in a round do not keep it from reaching the last', (t) => {
+test('answers that end during a round do not prevent checks of the others', (t) => {
   const watch = testWatch(t);
   const leaving = Array.from({ length: 900 }, () => new Answer(watch, true));
   const staying = Array.from({ length: 100 }, () => new Answer(watch, false));

@@ -96,7 +96,7 @@ async function outcomeOf(url: string): Promise<{ text: string; whole: boolean }>
 }
 
 for (const [name, upset] of Object.entries(UPSETS))
-  test(`a collection that is ${name} in mid-stream, at ${PLACES.length} places: cut, failed or refused in every form`, async (t) => {
+  test(`a stream whose collection is ${name} at one of ${PLACES.length} places is cut, failed or refused in every form`, async (t) => {
     const shop = await open(t);
     if (!shop) return;
     const { server, db, barrier } = shop;
@@ -147,7 +147,7 @@ for (const [name, upset] of Object.entries(UPSETS))
     assert.equal(server.slots.taken, 0);
   });
 
-test('a collection that is dropped and made anew with ids of another type is served', async (t) => {
+test('a collection that is dropped and created again with ids of another type is served', async (t) => {
   const shop = await open(t);
   if (!shop) return;
   const { server, db } = shop;
@@ -160,7 +160,7 @@ test('a collection that is dropped and made anew with ids of another type is ser
 });
 
 for (const parallel of [1, 3])
-  test(`a pull over ${parallel} connections does not go on in another collection, and says to begin anew`, async (t) => {
+  test(`a pull over ${parallel} connections does not continue in another collection, and says to start over`, async (t) => {
     const shop = await open(t);
     if (!shop) return;
     const { server, db, barrier } = shop;

@@ -165,7 +165,7 @@ async function ready(set: ReplicaSet): Promise<number> {
   ).electionCandidateMetrics.newTermStartDate.getTime();
 }
 
-test('streams of a replica set of three', async (t) => {
+test('streams of a replica set of three members', async (t) => {
   const set = await shop(t);
   if (!set) return;
 
@@ -201,7 +201,7 @@ test('streams of a replica set of three', async (t) => {
       });
     }
 
-  await t.test('no member is left: a stream is cut, and never ended', async (t) => {
+  await t.test('with no member left a stream is cut, and never ended cleanly', async (t) => {
     const settings = { MONGODB_URI: set.uri, RATE_LIMIT: 'off' };
     const impatient = await serverOn(t, settings, { retryMs: 2_000 });
     const { ids, whole } = await pull(new URL(impatient.url), '/items/stream', 0.1, async () => {
@@ -213,7 +213,7 @@ test('streams of a replica set of three', async (t) => {
   });
 });
 
-test('a chain goes on from a member that lacks what was written since it began, a new read waits for that', async (t) => {
+test('a chain goes on from a member that lacks later writes, and a new read waits for them', async (t) => {
   const enabled = ['--setParameter', 'enableTestCommands=1'];
   // What the one that is hidden confirms a majority has, though the only secondary that is read from stands still.
   const set = await ownMongod(t, { members: 3, hidden: 1, cacheGB: 0.25, arguments: enabled });

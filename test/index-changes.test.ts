@@ -62,7 +62,7 @@ const BACK_MS = 30_000;
 const STREAMS = ['price_asc', 'price_desc', 'price_asc&format=json', 'price_desc&format=csv&fields=price'];
 
 for (const [name, change] of Object.entries(CHANGES))
-  test(`a price index that is ${name} in mid-stream: no clean end that is not whole`, async (t) => {
+  test(`a stream whose price index is ${name} in mid-stream has no clean end that is not whole`, async (t) => {
     const uri = await testMongo(t);
     if (uri === null) return;
     const items = testClient(t, uri).db().collection('items');
@@ -128,7 +128,7 @@ async function watched(t: TestContext, uri: string) {
   return { store, close, warnings: warnings ?? [], notices: notices ?? [], beats, pass };
 }
 
-test('a page is answered on a look at its index that is at most a second old, and what is unfit is refused', async (t) => {
+test('a page by price relies on a check of its index that is at most a second old, and an unfit index is refused', async (t) => {
   const uri = await testMongo(t);
   if (uri === null) return;
   const items = testClient(t, uri).db().collection('items');
@@ -157,7 +157,7 @@ test('a page is answered on a look at its index that is at most a second old, an
   }
 });
 
-test('the indexes are looked at every minute while nobody asks, until the store is closed', async (t) => {
+test('the indexes are checked every minute without requests, until the store is closed', async (t) => {
   const uri = await testMongo(t);
   if (uri === null) return;
   const items = testClient(t, uri).db().collection('items');
@@ -207,7 +207,7 @@ async function walk(
 }
 
 for (const { name, lane } of WAYS)
-  test(`a row with an array as price that arrives in mid-walk ends it, ${name}`, async (t) => {
+  test(`a row with an array as price that is written in mid-stream prevents a clean end, ${name}`, async (t) => {
     const uri = await testMongo(t);
     if (uri === null) return;
     const items = testClient(t, uri).db().collection('items');
@@ -237,7 +237,7 @@ for (const { name, lane } of WAYS)
           }
   });
 
-test('forward reads have the same plan without a sort, and the same order, in plain and clustered collections', async (t) => {
+test('forward reads use the same plan without a sort, in the same order, in plain and clustered collections', async (t) => {
   const uri = await testMongo(t);
   if (uri === null) return;
   const db = testClient(t, uri).db();
@@ -293,7 +293,7 @@ function stagesOf(plan: Document | undefined): string[] {
   return [String(stage), ...(inputStage ? stagesOf(inputStage as Document) : [])];
 }
 
-test('multikey is read from the stages of a plan, whatever names and bounds say', async (t) => {
+test('isMultiKey is read from the stages of a plan, whatever its names and bounds contain', async (t) => {
   const stage = { stage: 'IXSCAN', indexName: '"isMultiKey":true', isMultiKey: false };
   const bounds = { category: ['["isMultiKey":true]'], isMultiKey: true };
   assert.equal(

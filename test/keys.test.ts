@@ -114,7 +114,7 @@ const ORDER: readonly (readonly (Id | Decimal128)[])[] = [
   [oid('ff')],
 ];
 
-test('keys are ordered as MongoDB orders the values', () => {
+test('keys have the order in which MongoDB sorts the values', () => {
   const keys = ORDER.map((equal) => equal.map(keyOf));
   keys.forEach((equal, line) => {
     for (const key of equal) {
@@ -126,7 +126,7 @@ test('keys are ordered as MongoDB orders the values', () => {
   });
 });
 
-test('joined keys are ordered by the first, then the second', () => {
+test('joined keys have the order of the first, then of the second', () => {
   const ids = [Uint8Array.of(1), ABOVE_RANKS];
   const keys = ORDER.map(([value]) => keyOf(value ?? ''));
   for (const a of keys)
@@ -140,7 +140,7 @@ test('joined keys are ordered by the first, then the second', () => {
       }
 });
 
-test('a bound behind a number is above all that is joined to that number, and below any higher one', () => {
+test('an upper bound for a number is above all keys that are joined to that number, and below any higher number', () => {
   const numbers = ORDER.map(([value]) => keyOf(value ?? '')).filter((key) => key[0] === 10);
   for (const [n, key] of numbers.entries()) {
     const above = joinKeys(key, ABOVE_IDS);
@@ -172,7 +172,7 @@ const anyId: fc.Arbitrary<Id | Decimal128> = fc.oneof(
   fc.uint8Array({ minLength: 12, maxLength: 12 }).map((bytes) => new ObjectId(bytes)),
 );
 
-test('the order of any two keys is the order of their values', () => {
+test('any two keys have the order of their values', () => {
   fc.assert(
     fc.property(anyId, anyId, (a, b) => {
       assert.equal(Math.sign(compareKeys(keyOf(a), keyOf(b))), Math.sign(compareIds(a, b)));
@@ -181,7 +181,7 @@ test('the order of any two keys is the order of their values', () => {
   );
 });
 
-test('a bound given as a JavaScript number, and a text, are the keys of the stored values', () => {
+test('bounds given as JavaScript numbers and strings have the keys of the stored values', () => {
   for (const n of [0, -0, 1, -1, 0.1, 2 ** 53, -1e300, 123456.78]) {
     assert.deepEqual(numberKey(n), keyOf(new Double(n)));
     assert.equal(numberKey(n).length, NUMBER_KEY_BYTES);

@@ -41,7 +41,7 @@ async function readOnce(t: TestContext, uri: string): Promise<readonly string[]>
   return notices;
 }
 
-test('the lane authenticates as the driver does: SCRAM-SHA-256, SCRAM-SHA-1, and names with signs of their own', async (t) => {
+test('the lane authenticates as the driver does: SCRAM-SHA-256, SCRAM-SHA-1, and names with special characters', async (t) => {
   const set = await ownMongod(t, { replicated: false, arguments: ['--auth'] });
   const member = set?.members[0];
   if (!set || !member) return;
@@ -88,7 +88,7 @@ test('the lane authenticates as the driver does: SCRAM-SHA-256, SCRAM-SHA-1, and
   assert.equal(open.slots.taken, 0);
 });
 
-test('the signed cluster time of a replica set with authentication is handed on between driver and lane', async (t) => {
+test('driver and lane exchange the signed cluster time of a replica set with authentication', async (t) => {
   const directory = await mkdtemp(join(tmpdir(), 'sluice-key-'));
   t.after(() => rm(directory, { recursive: true, force: true }));
   const keyFile = join(directory, 'key');
@@ -152,7 +152,7 @@ async function makeCertificate(t: TestContext): Promise<{ authority: string; ser
   return { authority: at('ca.pem'), server: at('server.pem') };
 }
 
-test('the lane speaks TLS, and only with a server whose certificate is signed by whom the URI names', async (t) => {
+test('the lane uses TLS, and only with a server whose certificate is signed by the CA in the URI', async (t) => {
   if (!process.env.REQUIRE_ALL && !(await hasOpenssl())) {
     t.skip('no openssl on PATH');
     return;

@@ -126,7 +126,7 @@ const BROKEN: readonly (readonly [string, (requestId: number) => Buffer])[] = [
 ];
 
 for (const [what, answer] of BROKEN)
-  test(`a server that answers with ${what} is left, and the driver asked`, async (t) => {
+  test(`a server that answers with ${what} is dropped, and the driver is asked`, async (t) => {
     let gone: Promise<unknown> = Promise.resolve();
     const { lane, slots } = await openLane(t, ({ requestId, socket }) => {
       gone = closed(socket);
@@ -137,7 +137,7 @@ for (const [what, answer] of BROKEN)
     assert.equal(slots.taken, 0);
   });
 
-test('an answer cut anywhere is none', async (t) => {
+test('an answer that is cut at any byte is refused', async (t) => {
   let length = 0;
   const { lane, slots } = await openLane(t, ({ requestId, socket }) => {
     socket.end(opMsg(requestId, ANSWER).subarray(0, length));
@@ -151,7 +151,7 @@ test('an answer cut anywhere is none', async (t) => {
   assert.deepEqual(documentsOf(await lane.find(FIND, NEVER)), ROWS);
 });
 
-test('an answer comes whole however it is cut into packets, also when the memory grows meanwhile', async (t) => {
+test('an answer is read whole however it is split into packets, also when the memory grows meanwhile', async (t) => {
   const sizes = [1, 3, 16, 21, 32_768, 65_536];
   let size = 0;
   const { lane, slots } = await openLane(t, ({ requestId, socket }) => {
@@ -172,7 +172,7 @@ test('an answer comes whole however it is cut into packets, also when the memory
   assert.equal(slots.taken, 0);
 });
 
-test('whoever leaves in the middle of an answer is told so at once, and its slot is given back', async (t) => {
+test('a client that leaves in the middle of an answer is rejected at once, and its slot is released', async (t) => {
   const leaving = new AbortController();
   const reason = new Error('the client has left');
   let gone: Promise<unknown> = Promise.resolve();
@@ -189,7 +189,7 @@ test('whoever leaves in the middle of an answer is told so at once, and its slot
   assert.equal(slots.taken, 0);
 });
 
-test('a server that is silent, or says a byte now and then, is unavailable in the end', async (t) => {
+test('a server that is silent, or sends a byte now and then, becomes unavailable', async (t) => {
   for (const [what, bytes] of [
     ['silent', 0],
     ['slow', 1],
@@ -213,7 +213,7 @@ test('a server that is silent, or says a byte now and then, is unavailable in th
   }
 });
 
-test('what the server refuses is told as its error, and its connection is kept', async (t) => {
+test('a refusal by the server is thrown as its error, and the connection is kept', async (t) => {
   const sockets = new Set<unknown>();
   const { lane, slots } = await openLane(t, ({ command, requestId, socket }) => {
     sockets.add(socket);
@@ -256,7 +256,7 @@ test('finds beyond the number of connections wait for one, unless their clients 
   assert.equal(slots.taken, 0);
 });
 
-test('when the driver loses sight of a member, what is under way there is asked of the driver', async (t) => {
+test('reads on a member that the driver loses sight of are handed to the driver', async (t) => {
   let asked: (() => void) | undefined;
   const { lane, slots, members } = await openLane(t, () => {
     asked?.();
@@ -272,7 +272,7 @@ test('when the driver loses sight of a member, what is under way there is asked 
   assert.equal(slots.taken, 0);
 });
 
-test('a member that gives no answer in mid-chain is left for another one, and then let alone', async (t) => {
+test('a member that does not answer in mid-chain is left for another one, and is then not asked', async (t) => {
   const asked: number[] = [];
   const { lane, slots } = await openLane(t, () => asked.push(1), {
     second: ({ requestId, socket }) => {
@@ -291,7 +291,7 @@ test('a member that gives no answer in mid-chain is left for another one, and th
   assert.equal(slots.taken, 0);
 });
 
-test('a member that counts its way to a row of a point in time is waited for, though there is another one', async (t) => {
+test('a member that skips to a row at a point in time is waited for, though there is another one', async (t) => {
   t.mock.timers.enable({ apis: ['setTimeout'] });
   const asked: number[] = [];
   const answer =
@@ -308,7 +308,7 @@ test('a member that counts its way to a row of a point in time is waited for, th
   assert.deepEqual(asked, [1, 1, 2], 'in mid-chain it is left');
 });
 
-test('the cursor of an answer at its 16 MB is killed where it is', async (t) => {
+test('the cursor of an answer that reached 16 MB is killed on its own connection', async (t) => {
   const killed: Document[] = [];
   const { lane } = await openLane(t, ({ command, requestId, socket }) => {
     if ('killCursors' in command) killed.push(command);

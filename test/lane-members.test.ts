@@ -60,7 +60,7 @@ for (const [mode, servers, expected] of CHOICES)
     assert.equal(seen(mode, servers).chosen(), expected);
   });
 
-test('a direct connection reads from whatever it leads to, a sharded cluster is not read', () => {
+test('a direct connection reads from any kind of member, and a sharded cluster is not read by the lane', () => {
   assert.equal(seen('primary', [[S, NEAR]], 'Single').chosen(), '0');
   assert.equal(seen('primary', [['Standalone', NEAR]], 'Single').chosen(), '0');
   const sharded = seen('nearest', [['Mongos', NEAR]], 'Sharded');
@@ -68,7 +68,7 @@ test('a direct connection reads from whatever it leads to, a sharded cluster is 
   assert.equal(sharded.members.areSharded, true);
 });
 
-test('of members equally near the one with less to do is asked', async () => {
+test('the less busy of equally near members is asked', async () => {
   const { members, chosen } = seen('secondary', [[S, NEAR], [S, NEAR]]); // prettier-ignore
   const pool = members.choose();
   const first = chosen();
@@ -78,7 +78,7 @@ test('of members equally near the one with less to do is asked', async () => {
   await assert.rejects(Promise.resolve(waiting), LaneBroken);
 });
 
-test('a member that is lost from sight is left, with whoever waits there; back again it is asked again', async () => {
+test('a member that the driver loses sight of rejects its waiting reads, and is asked again when it is back', async () => {
   const { members, update, chosen } = seen('primary', [[P, NEAR]]);
   const waiting = members.choose()?.take(NEVER);
   update([[U, 0]]);
@@ -88,7 +88,7 @@ test('a member that is lost from sight is left, with whoever waits there; back a
   assert.equal(chosen(), '0');
 });
 
-test('a member that could not be connected to is left to the driver for a while, and who waited too', async () => {
+test('a member that refuses connections is left to the driver for a while, and its waiting reads are rejected', async () => {
   const refused = new LaneBroken('refused');
   const open = (onEnd: () => void) => {
     setImmediate(onEnd); // its socket is closed a little later

@@ -45,7 +45,7 @@ function serverRun({
   };
 }
 
-test('SCRAM proves that it knows the password, as often as it is asked', async () => {
+test('SCRAM proves that it knows the password, on every connection', async () => {
   const scram = new Scram(CREDENTIALS);
   for (let connection = 0; connection < 3; connection++) await scram.authenticate(serverRun({}), undefined);
   await scram.authenticate(serverRun({ iterations: 5000 }), undefined);
@@ -65,7 +65,7 @@ for (const [what, server] of IMPOSTORS)
     await assert.rejects(new Scram(CREDENTIALS).authenticate(serverRun(server), undefined), LaneBroken);
   });
 
-test('the best mechanism that server and user have is taken, and asked for by name of database and user', () => {
+test('the best mechanism that server and user support is chosen, and asked for by database and user name', () => {
   const best = new Scram({ ...CREDENTIALS, mechanism: 'DEFAULT' });
   assert.deepEqual(best.helloQuestion, { saslSupportedMechs: 'admin.ada' });
   assert.deepEqual(new Scram(CREDENTIALS).helloQuestion, {});

@@ -38,14 +38,14 @@ function reader(...answers: (Batch | Error)[]) {
   return { read: (signal = NEVER) => rows.read(PLAN, {}, SIZE, signal), pauses, asked: () => asked };
 }
 
-test('a read is repeated until the store is back', async () => {
+test('a read is retried until the store is back', async () => {
   const batch = {} as Batch;
   const { read, pauses } = reader(AWAY, AWAY, AWAY, batch);
   assert.equal(await read(), batch);
   assert.deepEqual(pauses, [50, 100, 200]);
 });
 
-test('after 30 seconds the store is taken to be away', async () => {
+test('after 30 seconds of retries the store is reported as unavailable', async () => {
   const { read, pauses } = reader(AWAY);
   await assert.rejects(read(), (error) => error === AWAY);
   const total = pauses.reduce((sum, ms) => sum + ms, 0);
@@ -53,21 +53,21 @@ test('after 30 seconds the store is taken to be away', async () => {
   assert.equal(Math.max(...pauses), 1000);
 });
 
-test('other failures are not waited out', async () => {
+test('other failures are not retried', async () => {
   const broken = new TypeError('a bug');
   const { read, pauses } = reader(broken);
   await assert.rejects(read(), (error) => error === broken);
   assert.deepEqual(pauses, []);
 });
 
-test('who has left is not waited for', async () => {
+test('a read of a client that has left is not tried', async () => {
   const gone = new Error('gone');
   const { read, asked } = reader(AWAY);
   await assert.rejects(read(AbortSignal.abort(gone)), (error) => error === gone);
   assert.equal(asked(), 0);
 });
 
-test('a read that hangs is given up when its time is over', async () => {
+test('a read that hangs is aborted when its time is up', async () => {
   let aborted = false;
   const rows = retryingReader(
     {
@@ -86,7 +86,7 @@ test('a read that hangs is given up when its time is over', async () => {
   assert.ok(aborted);
 });
 
-test('many readers at once get smaller batches, by what all hold and have asked for', async () => {
+test('concurrent readers get smaller batches, by the bytes that all hold and have requested', async () => {
   const slots = { held: 0 };
   const sizes: number[] = [];
   let answer: () => void = () => undefined;

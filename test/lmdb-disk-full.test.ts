@@ -16,7 +16,7 @@ import { PLENTY, assertChain } from './support/reading.ts';
 
 const SPARE = 300_000;
 
-test('on a full disk writes are refused as such, what was acknowledged stays, also for the next start, and it goes on with space', async (t) => {
+test('on a full disk writes are refused with a code, acknowledged rows stay, also after a restart, and it goes on with space', async (t) => {
   const directory = await smallDisk(t, 3);
   if (!directory) return;
   const unhandled: unknown[] = [];
@@ -71,7 +71,7 @@ test('on a full disk writes are refused as such, what was acknowledged stays, al
   assert.equal(slots.taken, 0);
 });
 
-test('a store that is to be made on a full disk is refused with an error', async (t) => {
+test('a new store on a full disk is refused with an error', async (t) => {
   const directory = await smallDisk(t, 1);
   if (!directory) return;
   await assert.rejects(async () => {

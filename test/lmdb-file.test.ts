@@ -21,7 +21,7 @@ const BY_ID = { order: 'id', direction: 1 } as const;
 const SIZE = { rows: 1000, bytes: PLENTY };
 const bytesOf = (items: readonly { bytes: Buffer }[]) => items.map(({ bytes }) => bytes);
 
-test('what was written is there when the store is opened again, and counted', async (t) => {
+test('written rows are there and counted when the store is opened again', async (t) => {
   const directory = join(await testDirectory(t), 'made', 'when missing');
   const items = makeItems(50);
   for (const end of [20, 50]) {
@@ -36,7 +36,7 @@ test('what was written is there when the store is opened again, and counted', as
   }
 });
 
-test('a call is written whole, however many transactions it takes', async (t) => {
+test('one call is written completely, however many transactions it takes', async (t) => {
   const directory = await testDirectory(t);
   const store = await openLmdb({ directory, slots: new Slots(), transactionRows: 7 });
   t.after(() => store.close());
@@ -56,7 +56,7 @@ test('a call is written whole, however many transactions it takes', async (t) =>
   assert.deepEqual([file.count(), file.faults()], [100, []]);
 });
 
-test('a closed store has written what it was asked to, and says that it does not answer', async (t) => {
+test('a closed store has written what it accepted, and rejects every later call as unavailable', async (t) => {
   const store = await openLmdb({ directory: await testDirectory(t), slots: new Slots() });
   const { bytes, id } = makeItem('a', 'b', new Int32(1));
   const inserting = store.items.insert([bytes], 'fail');
@@ -69,7 +69,7 @@ test('a closed store has written what it was asked to, and says that it does not
   await assert.rejects(store.items.insert([bytes], 'fail'), unavailable);
 });
 
-test('what another process writes is seen by the next look', async (t) => {
+test('a write by another process is seen by the next read', async (t) => {
   const directory = await testDirectory(t);
   const store = await openLmdb({ directory, slots: new Slots() });
   t.after(() => store.close());
@@ -87,7 +87,7 @@ test('what another process writes is seen by the next look', async (t) => {
   assert.equal(rows.length, new Set(said.trim().split(/\s/)).size);
 });
 
-test('a directory that cannot be written is said to be so', async (t) => {
+test('a directory that cannot be written to is reported', async (t) => {
   const directory = await testDirectory(t);
   await writeFile(join(directory, 'a file'), '');
   await assert.rejects(
@@ -96,7 +96,7 @@ test('a directory that cannot be written is said to be so', async (t) => {
   );
 });
 
-test('a directory that cannot be made is refused at once, and one that is there twice is not', async (t) => {
+test('a directory that cannot be created is refused at once, and two opens can create the same directory', async (t) => {
   if (process.platform === 'linux')
     await assert.rejects(
       openLmdb({ directory: '/proc/sluice/data', slots: new Slots() }),
@@ -115,7 +115,7 @@ test('a directory that cannot be made is refused at once, and one that is there 
   await Promise.all(stores.map((store) => store.close()));
 });
 
-test('a file that was cut short is refused, and stays as it is', async (t) => {
+test('a truncated file is refused and left unchanged', async (t) => {
   const directory = await testDirectory(t);
   const store = await openLmdb({ directory, slots: new Slots() });
   await store.items.insert(bytesOf(makeItems(10_000)), 'fail');
@@ -129,7 +129,7 @@ test('a file that was cut short is refused, and stays as it is', async (t) => {
   await again.close();
 });
 
-test('a file that is none of ours is refused and stays as it is', async (t) => {
+test('a foreign file is refused and left unchanged', async (t) => {
   const foreign = await testDirectory(t);
   const other = open({ path: join(foreign, FILE), noSubdir: true });
   other.openDB({ name: 'their own' }).putSync('a', 1);
@@ -177,7 +177,7 @@ function keyOf01(price: Int32 | Double | Long): Buffer {
   return key;
 }
 
-test('a file of version 0.1 goes on as it is, takes decimals among its prices, and is then one of this version', async (t) => {
+test('a file of version 0.1 is read unchanged, accepts decimals as prices, and then has this version', async (t) => {
   const directory = await testDirectory(t);
   const old = [
     ...[-1e300, -0.5, -0, 0.1, 19.99, 1e300].map((price) => new Double(price)),

@@ -37,7 +37,7 @@ async function put({ url }: ChildServer, id: string): Promise<number | null> {
   }
 }
 
-test('a server whose embedded store is lost logs one clear line and ends with code 3', async (t) => {
+test('a server whose embedded store is lost logs one clear line and exits with code 3', async (t) => {
   const { settings, panic } = await panicking(t);
   const server = await childServer(t, settings);
   assert.equal(await put(server, 'before'), 201);
@@ -54,7 +54,7 @@ test('a server whose embedded store is lost logs one clear line and ends with co
   assert.equal((await usersAt(next.url.origin).get('lost')).status, 404);
 });
 
-test('a worker whose embedded store is lost is replaced, and the next one serves', async (t) => {
+test('a worker whose embedded store is lost is replaced, and its successor serves', async (t) => {
   const { settings, panic } = await panicking(t);
   const server = await childServer(t, { ...settings, WORKERS: '2' });
   await logged(server, 'listening');
@@ -69,7 +69,7 @@ test('a worker whose embedded store is lost is replaced, and the next one serves
   assert.equal(await server.end('SIGTERM'), 0);
 });
 
-test('an import whose embedded store is lost says so in one line, and ends with code 1', async (t) => {
+test('an import whose embedded store is lost prints one clear line and exits with code 1', async (t) => {
   const { settings, panic } = await panicking(t);
   await writeFile(panic, '');
   const importing = spawn(process.execPath, [await cli(), 'import', '--generate', '50000'], {
@@ -84,7 +84,7 @@ test('an import whose embedded store is lost says so in one line, and ends with 
   assert.deepEqual(more, []);
 });
 
-test('a panic is known by its code, or by its text when a look meets it; other failures are none', () => {
+test('a panic is recognized by its code, or by its text in a read, and other failures are not', () => {
   const met = (code: unknown, message: string) => Object.assign(new Error(message), { code });
   const panic = 'MDB_PANIC: Update of meta page failed or environment had fatal error';
   for (const error of [new LmdbFailure(-30795), met(-30795, panic), met(22, `Invalid argument: ${panic}`)])

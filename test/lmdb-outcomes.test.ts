@@ -4,7 +4,7 @@ import { BSON } from '../src/store/bson.ts';
 import { Tables, type Database } from '../src/store/lmdb/tables.ts';
 import { LmdbWriter } from '../src/store/lmdb/write.ts';
 
-test('a row whose outcome is missing is our own mistake, not a row that was there', async () => {
+test('a row without an outcome is an internal error, not a skipped row', async () => {
   const tables = new Tables(() => ({}) as Database);
   const forgetful = { run: () => Promise.resolve([] as never) };
   const writer = new LmdbWriter(tables, forgetful);

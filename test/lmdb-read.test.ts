@@ -17,7 +17,7 @@ const BY_ID: Plan = { order: 'id', direction: 1 };
 const BY_PRICE: Plan = { order: 'price', direction: 1 };
 const bytesOf = (items: readonly Item[]) => items.map(({ bytes }) => bytes);
 
-test('a batch stops with the row that reaches its bytes', async (t) => {
+test('a batch ends with the row that reaches its byte limit', async (t) => {
   const { store } = await testLmdb(t);
   const items = makeItems(100);
   await store.items.insert(bytesOf(items), 'fail');
@@ -31,7 +31,7 @@ test('a batch stops with the row that reaches its bytes', async (t) => {
     }
 });
 
-test('rows are read whole while the memory of the slots grows under them', async (t) => {
+test('rows are read correctly while the memory of the slots grows', async (t) => {
   // A wasm memory without a page to spare: every slot taken detaches all views there are.
   const memory = new WebAssembly.Memory({ initial: 4, maximum: 4096 });
   const slots = new Slots(memory);
@@ -50,7 +50,7 @@ test('rows are read whole while the memory of the slots grows under them', async
   assert.equal(slots.taken, 0);
 });
 
-test('a read for which there is no memory fails, keeps nothing, and the next one is served', async (t) => {
+test('a read without enough memory fails, keeps nothing, and the next one is served', async (t) => {
   const slots = new Slots(new WebAssembly.Memory({ initial: 4, maximum: 12 }));
   const store = await openLmdb({ directory: await testDirectory(t), slots });
   t.after(() => store.close());
@@ -66,7 +66,7 @@ test('a read for which there is no memory fails, keeps nothing, and the next one
   }
 });
 
-test('a skip of more rows than one look takes passes over as many', async (t) => {
+test('a skip of more rows than one read passes is exact', async (t) => {
   const directory = await testDirectory(t);
   const store = await openLmdb({ directory, slots: new Slots(), transactionRows: 20_000 });
   t.after(() => store.close());
@@ -80,7 +80,7 @@ test('a skip of more rows than one look takes passes over as many', async (t) =>
   }
 });
 
-test('readers that stall do not make the file grow: between two reads they hold nothing', async (t) => {
+test('readers that stall do not make the file grow, because they hold nothing between two reads', async (t) => {
   const sizeWith = async (readers: number): Promise<number> => {
     const directory = await testDirectory(t);
     const store = await openLmdb({ directory, slots: new Slots() });
@@ -107,7 +107,7 @@ test('readers that stall do not make the file grow: between two reads they hold 
   assert.ok(withReaders <= 1.5 * without);
 });
 
-test('looks take turns: first come first served, and the event loop goes on after some milliseconds of them', async () => {
+test('reads take turns in order of arrival, and yield to the event loop after some milliseconds', async () => {
   let now = 0;
   const turns = new Turns(() => now);
   const events: string[] = [];
@@ -126,7 +126,7 @@ test('looks take turns: first come first served, and the event loop goes on afte
   assert.deepEqual(events.slice(0, 4), ['look 1', 'look 2', 'others', 'look 3']);
 });
 
-test('a page waits for one look of a stream, however many streams wait; and pages keep no stream from going on', async () => {
+test('a page waits for one read of a stream, however many streams wait, and pages do not starve streams', async () => {
   const turns = new Turns();
   const looked: string[] = [];
   const take = (name: string, patient: boolean) => turns.take(() => void looked.push(name), NEVER, patient);
@@ -137,7 +137,7 @@ test('a page waits for one look of a stream, however many streams wait; and page
   assert.deepEqual(looked, ['p1', 's1', 'p2', 's2', 'p3', 's3', 's4']);
 });
 
-test('a look that fails, or that nobody wants any more, leaves the turn to the next', async () => {
+test('a read that fails, or whose client left, passes the turn to the next', async () => {
   const turns = new Turns();
   const leaving = new AbortController();
   const failing = turns.take(() => {
@@ -151,7 +151,7 @@ test('a look that fails, or that nobody wants any more, leaves the turn to the n
   assert.equal(await last, 'nested');
 });
 
-test('many chains at once give each its rows', async (t) => {
+test('many concurrent chains each get their rows', async (t) => {
   const { store, slots } = await testLmdb(t);
   const items = makeItems(300);
   await store.items.insert(bytesOf(items), 'fail');

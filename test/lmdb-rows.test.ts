@@ -43,7 +43,7 @@ const REFUSED: readonly (readonly [row: object, reason: RegExp])[] = [
   [{ ...good, more: 'x'.repeat(16 * 1024 * 1024) }, /^a row has at most 16777216 bytes, got 16777/],
 ];
 
-test('a row that cannot be kept is refused with what was expected and what came', async (t) => {
+test('a row that cannot be stored is refused with what was expected and what was received', async (t) => {
   const { store } = await testLmdb(t);
   const { written, refused } = await store.items.insert(
     REFUSED.map(([row]) => BSON.serialize(row)),
@@ -72,7 +72,7 @@ test('bytes that are no single BSON document are refused', async (t) => {
   assert.equal(refused.length, rows.length);
 });
 
-test('the longest keys are kept and found', async (t) => {
+test('the longest keys are stored and found', async (t) => {
   const { store } = await testLmdb(t);
   const longest = '\0'.repeat(256); // NUL takes two bytes of a key
   const document = { _id: longest, category: longest, price: Long.MAX_VALUE };
@@ -85,7 +85,7 @@ test('the longest keys are kept and found', async (t) => {
   }
 });
 
-test('a bookmark of a kind that no row here has is an invalid cursor, not a wrong place', async (t) => {
+test('a bookmark of a type that no row here can have is an invalid cursor, not a wrong position', async (t) => {
   const { store, slots } = await testLmdb(t);
   await store.items.insert([BSON.serialize(good)], 'fail');
   const kinds = [null, true, new Date(0), { a: 1 }, [1], 'x'.repeat(257)];
@@ -110,7 +110,7 @@ test('a bookmark of a kind that no row here has is an invalid cursor, not a wron
   assert.equal(slots.taken, 0);
 });
 
-test('a bookmark of a kind that a row can have is a place in the order, whether a row has it or not', async (t) => {
+test('a bookmark of a type that a row can have is a position in the order, whether a row has it or not', async (t) => {
   const { store } = await testLmdb(t);
   const ids = [
     new Int32(1),

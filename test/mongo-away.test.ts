@@ -42,7 +42,7 @@ async function insert(store: Store, items: readonly Item[]): Promise<void> {
 }
 
 for (const { name, lane } of WAYS) {
-  test(`a server that is away at the start, and later again, is found when it is back, ${name}`, async (t) => {
+  test(`a server that is away at the start, and again later, is found when it is back, ${name}`, async (t) => {
     const set = await ownMongod(t);
     const member = set?.members[0];
     if (!set || !member) return;
@@ -68,7 +68,7 @@ for (const { name, lane } of WAYS) {
     await assert.rejects(store.items.read(BY_ID, {}, SIZE, NEVER), isUnavailable);
   });
 
-  test(`a server that hangs holds a read no longer than its signal, or than a dead one is noticed, ${name}`, async (t) => {
+  test(`a read on a server that hangs ends with its signal, or when the server counts as dead, ${name}`, async (t) => {
     const set = await ownMongod(t);
     const member = set?.members[0];
     if (!set || !member) return;
@@ -92,7 +92,7 @@ for (const { name, lane } of WAYS) {
     assert.equal(slots.taken, 0);
   });
 
-  test(`a store is closed while its server hangs, ${name}`, async (t) => {
+  test(`a store can be closed while its server hangs, ${name}`, async (t) => {
     const set = await ownMongod(t);
     const member = set?.members[0];
     if (!set || !member) return;
@@ -101,7 +101,7 @@ for (const { name, lane } of WAYS) {
     await store.close();
   });
 
-  test(`a chain is read on from another member when the primary is killed, hangs or steps down, ${name}`, async (t) => {
+  test(`a chain continues on another member when the primary is killed, hangs or steps down, ${name}`, async (t) => {
     const set = await ownMongod(t, { members: 3, electionMs: 2_000 });
     if (!set) return;
     const { store, slots } = await openStore(t, `${set.uri}&connectTimeoutMS=500&heartbeatFrequencyMS=500`, {
@@ -129,7 +129,7 @@ for (const { name, lane } of WAYS) {
     assert.equal(slots.taken, 0);
   });
 
-  test(`what was written is read back at once, whichever member answers, ${name}`, async (t) => {
+  test(`a write is read back at once, whichever member answers, ${name}`, async (t) => {
     const set = await ownMongod(t, { members: 3, electionMs: 2_000 });
     if (!set) return;
     const { store } = await openStore(t, `${set.uri}&readPreference=secondary`, { lane });

@@ -55,7 +55,7 @@ async function bookmarks({ store }: OpenMongo, plan: Plan): Promise<Bookmark[]> 
 }
 
 for (const kind of ['clustered', 'plain'])
-  test(`a batch of a ${kind} collection costs its own rows only, wherever it begins`, async (t) => {
+  test(`a batch of a ${kind} collection examines its own rows only, wherever it starts`, async (t) => {
     const opened = await testMongoStore(t, kind === 'plain' ? { existing: {} } : {});
     if (!opened) return;
     const rows = Array.from({ length: COUNT }, (_, n) =>
@@ -85,7 +85,7 @@ for (const kind of ['clustered', 'plain'])
   });
 
 for (const { name, lane } of WAYS)
-  test(`every find ${name} is a read of what a majority has, bounded in time, in one causal session`, async (t) => {
+  test(`every find ${name} has a majority read concern and a time limit, in one causal session`, async (t) => {
     const opened = await testMongoStore(t, { lane });
     if (!opened) return;
     const { items } = opened.store;
@@ -106,7 +106,7 @@ for (const { name, lane } of WAYS)
     assert.equal(new Set(commands.map(({ lsid }) => String((lsid as Document).id))).size, 1);
   });
 
-test('rows much smaller or larger than those read before cost few finds more', async (t) => {
+test('rows much smaller or larger than the previous ones take few more finds', async (t) => {
   const opened = await testMongoStore(t);
   if (!opened) return;
   const { items } = opened.store;
@@ -138,7 +138,7 @@ test('rows much smaller or larger than those read before cost few finds more', a
   }
 });
 
-test('a batch that its bytes fill with the last row of all knows that there is no more', async (t) => {
+test('a batch whose bytes end with the last row reports no more rows', async (t) => {
   const opened = await testMongoStore(t);
   if (!opened) return;
   const rows = [1, 2, 3, 4].map((_id) =>
@@ -153,7 +153,7 @@ test('a batch that its bytes fill with the last row of all knows that there is n
     }
 });
 
-test('parts cost index entries and no rows; of too many to be counted out a sample says where they begin', async (t) => {
+test('parts examine index entries and no rows, and for too many rows a sample determines the bounds', async (t) => {
   const opened = await testMongoStore(t, { existing: {} });
   if (!opened) return;
   const rows = Array.from({ length: COUNT }, (_, n) =>

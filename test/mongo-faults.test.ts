@@ -28,7 +28,7 @@ async function open(uri: string, warnings: string[]) {
   await store.close();
 }
 
-test('a user whose roles are taken is refused with 503 while it lasts, and served again by itself', async (t) => {
+test('a user whose roles are revoked gets 503 until they are granted again, without a restart', async (t) => {
   const set = await ownMongod(t, { replicated: false, arguments: ['--auth'] });
   if (!set) return;
   const { host } = new URL(set.uri);
@@ -72,7 +72,7 @@ test('a user whose roles are taken is refused with 503 while it lasts, and serve
   assert.match(lines.join(''), /MongoDB refuses this user/);
 });
 
-test('a foreign collection named users is told in the log, and not as a store that is away', async (t) => {
+test('a foreign collection named users is reported in the log, and not as an unavailable store', async (t) => {
   const uri = await testMongo(t);
   if (uri === null) return;
   const users = testClient(t, uri).db().collection('users');
@@ -90,7 +90,7 @@ test('a foreign collection named users is told in the log, and not as a store th
   assert.equal(lines.filter((line) => line.includes('"msg":"Users are not served')).length, 1);
 });
 
-test('users that are dropped while they are served are not made anew by a write', async (t) => {
+test('users that are dropped while they are served are not created again by a write', async (t) => {
   const uri = await testMongo(t);
   if (uri === null) return;
   const db = testClient(t, uri).db();
@@ -107,7 +107,7 @@ test('users that are dropped while they are served are not made anew by a write'
   assert.equal((await db.listCollections({ name: 'users' }).toArray()).length, 0);
 });
 
-test('a category that is an array spoils no start for good: what was built is dropped again, and lines say what to run', async (t) => {
+test('a category that is an array does not prevent later starts: new indexes are dropped again, and the error shows the commands to run', async (t) => {
   const uri = await testMongo(t);
   if (uri === null) return;
   const items = testClient(t, uri).db().collection('items');
@@ -128,7 +128,7 @@ test('a category that is an array spoils no start for good: what was built is dr
   await open(uri, []);
 });
 
-test('a replica set that has another name than the URI says is told by its name', async (t) => {
+test('a replica set with another name than in the URI is reported with its name', async (t) => {
   const set = await ownMongod(t);
   if (!set) return;
   const warnings: string[] = [];
@@ -137,7 +137,7 @@ test('a replica set that has another name than the URI says is told by its name'
   assert.match(warnings.join(), /says replicaSet=wrong, but 127\.0\.0\.1:\d+ is of the set 'rs0'/);
 });
 
-test('a single mongod is served with one warning of what is lost, a replica set without', async (t) => {
+test('a single mongod is served with one warning of what is missing, a replica set without', async (t) => {
   const set = await ownMongod(t, { replicated: false });
   if (!set) return;
   const warnings: string[] = [];

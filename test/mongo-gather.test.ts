@@ -21,7 +21,7 @@ function bodyOf(rows: readonly Uint8Array[], firstName = 0): Buffer {
   return Buffer.concat(rows.flatMap((row, n) => [Buffer.from(`\x03${firstName + n}\0`), row]));
 }
 
-test('rows of one reply stay where they are, rows of several are joined', () => {
+test('rows of one reply stay in place, rows of several replies are joined', () => {
   const slots = new Slots();
   const one = new Gathering(PLAN, { rows: 2, bytes: PLENTY });
   const only = reply(slots, bodyOf(ROWS));
@@ -48,7 +48,7 @@ test('a few rows of a large reply do not hold its slot', () => {
   assert.equal(slots.taken, 0);
 });
 
-test('a reply with damaged rows is told as such, and its slot is given back', () => {
+test('a reply with damaged rows is refused, and its slot is released', () => {
   const slots = new Slots();
   const sound = bodyOf(ROWS);
   for (const [at, value] of [

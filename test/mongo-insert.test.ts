@@ -13,7 +13,7 @@ for (const [kind, options] of [
   ['clustered', {}],
   ['plain', { existing: {} }],
 ] as const)
-  test(`an id that is there is known in a ${kind} collection, whatever it is`, async (t) => {
+  test(`an existing id is recognized in a ${kind} collection, whatever its type`, async (t) => {
     const opened = await testMongoStore(t, options);
     if (!opened) return;
     const { items } = opened.store;
@@ -28,7 +28,7 @@ for (const [kind, options] of [
     for (const { reason } of refused) assert.match(reason, /id is there already/);
   });
 
-test('rows are written as they are, whatever types and names they have', async (t) => {
+test('rows are written unchanged, with any types and names', async (t) => {
   const opened = await testMongoStore(t);
   if (!opened) return;
   const rows = [
@@ -62,7 +62,7 @@ test('rows are written as they are, whatever types and names they have', async (
   }
 });
 
-test('a row that would not be written as it is, is refused', async (t) => {
+test('a row that would not be written unchanged is refused', async (t) => {
   const opened = await testMongoStore(t);
   if (!opened) return;
   const sound = rowOf({ _id: 'x', d: new Date(0), e: 1 });
@@ -80,7 +80,7 @@ test('a row that would not be written as it is, is refused', async (t) => {
   );
 });
 
-test('a conflict in an index that somebody else made is not taken for one of ids', async (t) => {
+test('a conflict in a foreign unique index is not taken for an existing id', async (t) => {
   const opened = await testMongoStore(t);
   if (!opened) return;
   await opened.client.db().collection('items').createIndex({ sku: 1 }, { unique: true }, {});
@@ -93,7 +93,7 @@ test('a conflict in an index that somebody else made is not taken for one of ids
   assert.match(result.refused[0]?.reason ?? '', /duplicate key.*sku.*\(MongoDB error 11000\)/);
 });
 
-test('a row that a validator of theirs refuses is refused by its index', async (t) => {
+test('a row that a foreign validator rejects is refused by its position', async (t) => {
   const opened = await testMongoStore(t, { existing: { validator: { stock: { $gte: 0 } } } });
   if (!opened) return;
   const rows = [rowOf({ _id: 1, stock: 1 }), rowOf({ _id: 2, stock: -1 }), rowOf({ _id: 3, stock: 2 })];
@@ -102,7 +102,7 @@ test('a row that a validator of theirs refuses is refused by its index', async (
   assert.deepEqual(refused, [{ index: 1, reason: 'Document failed validation (MongoDB error 121)' }]);
 });
 
-test('many rows at once are written in one call', async (t) => {
+test('many rows are written in one call', async (t) => {
   const opened = await testMongoStore(t);
   if (!opened) return;
   const rows = Array.from({ length: 20_000 }, (_, n) => rowOf({ _id: n % 15_000 }));

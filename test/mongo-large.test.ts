@@ -20,7 +20,7 @@ const KINDS = WAYS.flatMap(({ name, lane }) => [
 ]);
 
 for (const { kind, options } of KINDS) {
-  test(`rows of which two do not fit one reply come whole from a ${kind}, and no cursor stays open`, async (t) => {
+  test(`rows of which two do not fit one reply arrive whole from a ${kind}, and no cursor stays open`, async (t) => {
     const opened = await testMongoStore(t, options);
     if (!opened) return;
     const { store, client, slots } = opened;
@@ -41,7 +41,7 @@ for (const { kind, options } of KINDS) {
   });
 }
 
-test('a row larger than MongoDB takes is refused by its index, the others are written', async (t) => {
+test("a row larger than MongoDB's limit is refused by its position, the others are written", async (t) => {
   const opened = await testMongoStore(t);
   if (!opened) return;
   const small = makeItem('small', 'b', new Double(1));

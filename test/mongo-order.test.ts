@@ -120,7 +120,7 @@ const COLLECTIONS = [
 ];
 
 for (const { kind, existing } of COLLECTIONS)
-  test(`a ${kind} collection of every type of id and price is read as the server itself sorts it`, async (t) => {
+  test(`a ${kind} collection with every type of id and price is read in the server's own order`, async (t) => {
     const opened = await testMongoStore(t, { existing });
     if (!opened) return;
     const items = opened.client.db().collection('items');
@@ -136,7 +136,7 @@ for (const { kind, existing } of COLLECTIONS)
   });
 
 for (const { kind, existing } of COLLECTIONS)
-  test(`each item of a ${kind} collection is found by its id, whatever the type`, async (t) => {
+  test(`each item of a ${kind} collection is found by its id, whatever its type`, async (t) => {
     const opened = await testMongoStore(t, { existing });
     if (!opened) return;
     await insertOdd(opened);

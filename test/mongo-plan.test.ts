@@ -33,7 +33,7 @@ const ASCENDING: readonly (readonly unknown[])[] = [
   ['text', new ObjectId(), new MaxKey(), true, new Date(0)],
 ];
 
-test('numbers of all types are compared exactly, and anything else stands below or above them', () => {
+test('numbers of all types are compared exactly, and other types are below or above them', () => {
   for (const [i, left] of ASCENDING.entries())
     for (const [j, right] of ASCENDING.entries())
       for (const a of left)
@@ -43,7 +43,7 @@ test('numbers of all types are compared exactly, and anything else stands below 
         }
 });
 
-test('below an id come the rest of its type and then each lower type', () => {
+test('below an id are the rest of its type and then each lower type', () => {
   const filters = (id: unknown, type: number) => bracketsBelow(id, type).map(({ filter }) => filter._id);
   assert.deepEqual(filters('b', 2), [
     { $lt: 'b' },
@@ -61,7 +61,7 @@ test('below an id come the rest of its type and then each lower type', () => {
   assert.throws(() => bracketsBelow([], 4), TypeError);
 });
 
-test('no range is asked for when it is certainly empty', () => {
+test('a range that is certainly empty is not read', () => {
   for (const direction of [1, -1] as const) {
     const plan = { order: 'price', direction, minPrice: '5', maxPrice: '6' } as const;
     assert.equal(rangesOf({ ...plan, maxPrice: '4' }, null, false).length, 0);
@@ -71,7 +71,7 @@ test('no range is asked for when it is certainly empty', () => {
   }
 });
 
-test('a range open on one side ends before an infinity, so that no price but finite numbers is in it', () => {
+test('a range open on one side ends before an infinity, so that it contains finite numbers only', () => {
   const [above] = rangesOf({ order: 'price', direction: 1, minPrice: '5' }, null, false);
   assert.ok(above);
   assert.deepEqual(above.min, { price: 5, _id: new MinKey() });
@@ -110,7 +110,7 @@ const STRETCHES: readonly [
   ['9', '5', []],
 ];
 
-test('a price range is one stretch of the index, or two where a bound is a double that is shown otherwise', () => {
+test('a price range is one stretch of the index, or two where a bound is a double with other exact digits', () => {
   for (const [minPrice, maxPrice, expected] of STRETCHES) {
     const bounds = {
       ...(minPrice !== undefined && { minPrice }),
@@ -134,7 +134,7 @@ function isShownExactly(double: number): boolean {
   return !Number.isFinite(double) || compareNumbers(double, Decimal128.fromString(String(double))) === 0;
 }
 
-test('a value that no command carries exactly is no bookmark', () => {
+test('a value that no command carries exactly is refused as a bookmark', () => {
   const sound = BSON.serialize({ _id: new Date(0) }) as Bookmark;
   assert.deepEqual(commandKey(sound), { _id: new Date(0) });
   const beyond = Buffer.from(sound);

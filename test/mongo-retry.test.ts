@@ -59,7 +59,7 @@ for (const { name, lane } of WAYS) {
   // The lane asks once, and then the driver, which asks once more.
   const asked = lane ? 3 : 2;
 
-  test(`a read ${name} that fails in passing is asked again at once`, async (t) => {
+  test(`a read ${name} that fails temporarily is retried at once`, async (t) => {
     const failing = await failingStore(t, lane);
     if (!failing) return;
     for (const [what, how] of PASSING)
@@ -73,7 +73,7 @@ for (const { name, lane } of WAYS) {
       });
   });
 
-  test(`a server asked ${name} that did not answer in time is unavailable; one that calls us wrong is our mistake`, async (t) => {
+  test(`a server asked ${name} that times out is unavailable, and a wrong command is an internal error`, async (t) => {
     const failing = await failingStore(t, lane);
     if (!failing) return;
     const { store, fail, slots } = failing;

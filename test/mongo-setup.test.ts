@@ -28,7 +28,7 @@ async function collectionInfo(db: Db): Promise<Document | undefined> {
   return info;
 }
 
-test('a missing collection is made clustered, with a validator and its three indexes, once', async (t) => {
+test('a missing collection is created clustered, with a validator and its three indexes, once', async (t) => {
   const opened = await testMongoStore(t);
   if (!opened) return;
   const db = opened.client.db();
@@ -46,7 +46,7 @@ test('a missing collection is made clustered, with a validator and its three ind
   assert.deepEqual(opened.warnings, []);
 });
 
-test('the validator refuses a price that is no finite number, and a category that is no string', async (t) => {
+test('the validator refuses a price that is not a finite number, and a category that is not a string', async (t) => {
   const opened = await testMongoStore(t);
   if (!opened) return;
   const items = opened.client.db().collection('items');
@@ -63,7 +63,7 @@ test('the validator refuses a price that is no finite number, and a category tha
     await items.insertOne({ category: '', price });
 });
 
-test('an existing plain collection gets the indexes it lacks, and nothing else is changed', async (t) => {
+test('an existing plain collection gets its missing indexes, and nothing else changes', async (t) => {
   const uri = await testMongo(t);
   if (uri === null) return;
   const db = testClient(t, uri).db();
@@ -86,7 +86,7 @@ test('a plain collection without a validator is served with a warning', async (t
   assert.match(opened.warnings.join(), /no validator/);
 });
 
-test('with manageIndexes=false nothing is made, and what is missing is named', async (t) => {
+test('with manageIndexes=false nothing is created, and missing indexes are named', async (t) => {
   const uri = await testMongo(t);
   if (uri === null) return;
   const db = testClient(t, uri).db();
@@ -140,7 +140,7 @@ for (const { says, spoil } of UNFIT)
     await assert.rejects(connectAgainst(t, uri, true), says);
   });
 
-test('a sound index serves beside an unfit one of the same key', async (t) => {
+test('a sound index is used beside an unfit one on the same key', async (t) => {
   const uri = await testMongo(t);
   if (uri === null) return;
   const db = testClient(t, uri).db();
@@ -149,7 +149,7 @@ test('a sound index serves beside an unfit one of the same key', async (t) => {
   await openStore(t, uri);
 });
 
-test('an index that is dropped while we serve is made again, and one that became unfit is told', async (t) => {
+test('an index that is dropped while the server runs is created again, and one that became unfit is reported', async (t) => {
   const opened = await testMongoStore(t, { existing: {} });
   if (!opened) return;
   const items = opened.client.db().collection('items');
@@ -188,7 +188,7 @@ for (const compressors of ['zlib', 'snappy,zlib'])
     await assert.rejects(connectAgainst(t, uri, true), /wire compression/);
   });
 
-test('a user who may only read is served, and told what is missing that he may not make', async (t) => {
+test('a user with read permission only is served, and an error names what is missing and may not be created', async (t) => {
   const set = await ownMongod(t, { replicated: false, arguments: ['--auth'] });
   if (!set) return;
   const url = new URL(set.uri);

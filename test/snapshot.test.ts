@@ -137,7 +137,7 @@ test('a pull of a snapshot through cuts, over one connection or three, is the se
   }
 });
 
-test('a snapshot tells its time, at which any other stream can be read', async (t) => {
+test('a snapshot returns its time, at which any other stream can be read', async (t) => {
   const opened = await shop(t);
   if (!opened) return;
   const { server, items } = opened;
@@ -151,7 +151,7 @@ test('a snapshot tells its time, at which any other stream can be read', async (
   assert.notDeepEqual((await now.text()).split('\n').slice(0, -1), lines);
 });
 
-test('a cursor goes on at its own time only, and where there are times only', async (t) => {
+test("a snapshot's cursor continues at its own time only, and only in streams that take a time", async (t) => {
   const opened = await shop(t);
   if (!opened) return;
   const { server } = opened;
@@ -186,7 +186,7 @@ test('a cursor goes on at its own time only, and where there are times only', as
     assert.equal(await codeOf(server, path), '400 cursor-mismatch', path);
 });
 
-test('a time that is none, ahead or gone is refused before the first row', async (t) => {
+test('a time that is invalid, in the future or gone is refused before the first row', async (t) => {
   const opened = await shop(t);
   if (!opened) return;
   const { server, items } = opened;
@@ -210,7 +210,7 @@ test('a time that is none, ahead or gone is refused before the first row', async
   assert.equal(server.slots.taken, 0);
 });
 
-test('a snapshot whose time is gone in mid-stream is cut, and says so in a stream with checkpoints', async (t) => {
+test('a snapshot whose time is gone in mid-stream is cut, and gives the reason in a stream with checkpoints', async (t) => {
   const set = await ownMongod(t, { arguments: ['--setParameter', 'enableTestCommands=1'] });
   const member = set?.members[0];
   if (!set || !member) return;
@@ -266,7 +266,7 @@ test('a point in time is read from a member that has kept it, and is gone when n
     });
 });
 
-test('where the store has only a present, a snapshot is refused', async (t) => {
+test('a store without snapshots refuses them', async (t) => {
   const set = await ownMongod(t, { replicated: false });
   const servers = [await testServer(t, 'lmdb', 'uws'), set && (await serverOn(t, { MONGODB_URI: set.uri }))];
   for (const server of servers)

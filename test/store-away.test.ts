@@ -8,7 +8,7 @@ import { serverOn } from './support/server.ts';
 /** From when mongod answers again, its election included. */
 const RECOVERY_MS = 5_000;
 
-test('a server whose MongoDB is away starts, says so, and works again by itself when it is back', async (t) => {
+test('a server starts without its MongoDB, reports that, and works again by itself when it is back', async (t) => {
   const mongod = await ownMongod(t);
   const member = mongod?.members[0];
   if (!mongod || !member) return;
@@ -75,7 +75,7 @@ async function streamsOn(t: TestContext, options: ServerOptions) {
   return { member, readers };
 }
 
-test('a stream whose MongoDB is gone for longer than it waits is cut, never ended', async (t) => {
+test('a stream whose MongoDB is gone for longer than its retries is cut, never ended', async (t) => {
   const streams = await streamsOn(t, { retryMs: 500 });
   if (!streams) return;
   await streams.member.kill();
@@ -85,7 +85,7 @@ test('a stream whose MongoDB is gone for longer than it waits is cut, never ende
     });
 });
 
-test('a stream whose MongoDB is killed and started again goes on, and is whole', async (t) => {
+test('a stream whose MongoDB is killed and started again continues and is whole', async (t) => {
   const streams = await streamsOn(t, {});
   if (!streams) return;
   await streams.member.kill();

@@ -29,7 +29,7 @@ export function* allPlans(): Generator<Plan, void, undefined> {
 
 /** Reading a plan from one end to the other. */
 export function chainContract(name: string, open: OpenForTest): void {
-  test(`${name}: every plan comes whole, in order, once each, whatever the batches' size`, async (t) => {
+  test(`${name}: every plan yields every row once, in order, with batches of any size`, async (t) => {
     const opened = await open(t);
     if (!opened) return;
     const { store, slots } = opened;
@@ -47,7 +47,7 @@ export function chainContract(name: string, open: OpenForTest): void {
     assert.equal(slots.taken, 0);
   });
 
-  test(`${name}: an empty store has no rows and no more`, async (t) => {
+  test(`${name}: an empty store has no rows and reports no more`, async (t) => {
     const opened = await open(t);
     if (!opened) return;
     for (const plan of allPlans()) {
@@ -57,7 +57,7 @@ export function chainContract(name: string, open: OpenForTest): void {
     assert.equal(opened.slots.taken, 0);
   });
 
-  test(`${name}: skip passes over so many rows, also past the end`, async (t) => {
+  test(`${name}: skip passes the given number of rows, also beyond the end`, async (t) => {
     const opened = await open(t);
     if (!opened) return;
     const items = makeItems(120);

@@ -33,7 +33,7 @@ export function countContract(name: string, open: OpenForTest): void {
     assert.equal(opened.slots.taken, 0);
   });
 
-  test(`${name}: nothing is counted for who has left, nor in an empty store`, async (t) => {
+  test(`${name}: nothing is counted for a client that has left, nor in an empty store`, async (t) => {
     const opened = await open(t);
     if (!opened) return;
     const plan: Plan = { order: 'price', direction: 1, minPrice: '0' };

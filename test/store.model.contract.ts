@@ -54,7 +54,7 @@ const plan: fc.Arbitrary<Plan> = fc
 
 /** Random rows, plans and bookmarks against a sorted array. */
 export function modelContract(name: string, open: OpenForTest): void {
-  test(`${name}: random rows read by random plans from random bookmarks are those of a sorted array`, async (t) => {
+  test(`${name}: random rows read by random plans from random bookmarks equal a sorted array`, async (t) => {
     const opened = await open(t);
     if (!opened) return;
     const { store, slots, remove } = opened;

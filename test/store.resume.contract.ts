@@ -20,7 +20,7 @@ const PLANS: readonly Plan[] = [
 
 /** Reading on after a row, whatever has become of it. */
 export function resumeContract(name: string, open: OpenForTest): void {
-  test(`${name}: any row is a bookmark, also one that is gone or has another price`, async (t) => {
+  test(`${name}: any row is a bookmark, also after it was deleted or its price changed`, async (t) => {
     const opened = await open(t);
     if (!opened) return;
     const { store, slots } = opened;
@@ -41,7 +41,7 @@ export function resumeContract(name: string, open: OpenForTest): void {
     assert.equal(slots.taken, 0);
   });
 
-  test(`${name}: rows put behind the bookmark while a chain is read come, those before it do not`, async (t) => {
+  test(`${name}: rows inserted after the bookmark while a chain is read are in it, those before it are not`, async (t) => {
     const opened = await open(t);
     if (!opened) return;
     const { items } = opened.store;
@@ -61,7 +61,7 @@ export function resumeContract(name: string, open: OpenForTest): void {
     }
   });
 
-  test(`${name}: a bookmark is a value, whatever its number type`, async (t) => {
+  test(`${name}: a bookmark matches by value, whatever its number type`, async (t) => {
     const opened = await open(t);
     if (!opened) return;
     const same: Price[] = [new Int32(5), new Double(5), Long.fromNumber(5)];
@@ -74,7 +74,7 @@ export function resumeContract(name: string, open: OpenForTest): void {
     }
   });
 
-  test(`${name}: a bookmark outside the plan's range reads from its near end, or nothing`, async (t) => {
+  test(`${name}: a bookmark outside the plan's range reads from the nearer bound, or nothing`, async (t) => {
     const opened = await open(t);
     if (!opened) return;
     const items = makeItems(40);
@@ -89,7 +89,7 @@ export function resumeContract(name: string, open: OpenForTest): void {
     }
   });
 
-  test(`${name}: a read begins after a row or after so many rows, not both`, async (t) => {
+  test(`${name}: a read starts after a row or after a number of rows, not both`, async (t) => {
     const opened = await open(t);
     if (!opened) return;
     const from = { after: bookmarkOf(makeItem('a', 'b', new Int32(1)).bytes, { order: 'id' }), skip: 1 };

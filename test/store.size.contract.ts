@@ -12,7 +12,7 @@ const MEGABYTE = 1024 * 1024;
 
 /** How much comes at once; single rows; leaving early. */
 export function sizeContract(name: string, open: OpenForTest): void {
-  test(`${name}: a batch may stop at its bytes, never without a row, and says that there is more`, async (t) => {
+  test(`${name}: a batch ends at its byte limit, has at least one row, and reports that there are more`, async (t) => {
     const opened = await open(t);
     if (!opened) return;
     const items = Array.from({ length: 60 }, (_, n) =>
@@ -31,7 +31,7 @@ export function sizeContract(name: string, open: OpenForTest): void {
     assert.equal(opened.slots.taken, 0);
   });
 
-  test(`${name}: 12 rows of 2 MB come whole`, async (t) => {
+  test(`${name}: 12 rows of 2 MB are read whole`, async (t) => {
     const opened = await open(t);
     if (!opened) return;
     const items = Array.from({ length: 12 }, (_, n) =>
@@ -50,7 +50,7 @@ export function sizeContract(name: string, open: OpenForTest): void {
     assert.equal(opened.slots.taken, 0);
   });
 
-  test(`${name}: get gives the one item of an id, or null`, async (t) => {
+  test(`${name}: get returns the item with an id, or null`, async (t) => {
     const opened = await open(t);
     if (!opened) return;
     const items = makeItems(40);
@@ -83,7 +83,7 @@ export function sizeContract(name: string, open: OpenForTest): void {
     assert.equal(opened.slots.taken, 0);
   });
 
-  test(`${name}: a read whose signal is aborted rejects with the signal's reason and keeps nothing`, async (t) => {
+  test(`${name}: a read with an aborted signal rejects with the signal's reason and keeps nothing`, async (t) => {
     const opened = await open(t);
     if (!opened) return;
     const items = makeItems(20);

@@ -19,7 +19,7 @@ const PLANS: readonly Plan[] = [
 
 /** Reading the rows of a point in time. */
 export function snapshotContract(name: string, open: OpenForTest): void {
-  test(`${name}: rows of a point in time are what they were, whatever was written since; or there is none`, async (t) => {
+  test(`${name}: rows at a point in time are as they were, whatever was written later, or the store has no points in time`, async (t) => {
     const opened = await open(t);
     if (!opened) return;
     const { items } = opened.store;
@@ -51,7 +51,7 @@ export function snapshotContract(name: string, open: OpenForTest): void {
     assert.equal(opened.slots.taken, 0);
   });
 
-  test(`${name}: a time that is ahead, or gone, is an error of its own`, async (t) => {
+  test(`${name}: a time that is in the future or gone has its own error`, async (t) => {
     const opened = await open(t);
     if (!opened) return;
     const { items } = opened.store;

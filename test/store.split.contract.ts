@@ -84,7 +84,7 @@ export function splitContract(name: string, open: OpenForTest): void {
     });
   }
 
-  test(`${name}: a part is read as a plan of its own, from any bookmark in it, before it and behind it`, async (t) => {
+  test(`${name}: a part is read as its own plan, from any bookmark inside, before or after it`, async (t) => {
     const opened = await open(t);
     if (!opened) return;
     const { items } = opened.store;

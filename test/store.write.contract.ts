@@ -12,7 +12,7 @@ const SIZE = { rows: 50, bytes: PLENTY };
 
 /** What writing does, and what readers see of it. */
 export function writeContract(name: string, open: OpenForTest): void {
-  test(`${name}: an id that is there is skipped, replaced or refused, as asked for`, async (t) => {
+  test(`${name}: an existing id is skipped, replaced or refused, as requested`, async (t) => {
     const opened = await open(t);
     if (!opened) return;
     const { items } = opened.store;
@@ -64,7 +64,7 @@ export function writeContract(name: string, open: OpenForTest): void {
     for (const plan of allPlans()) await assertChain(items, plan, {}, SIZE, expectedItems(after, plan));
   });
 
-  test(`${name}: of an id that comes twice in one call the first stays, or the last replaces it`, async (t) => {
+  test(`${name}: of an id that occurs twice in one call the first row stays, or the last one replaces it`, async (t) => {
     const opened = await open(t);
     if (!opened) return;
     const { items } = opened.store;
@@ -76,7 +76,7 @@ export function writeContract(name: string, open: OpenForTest): void {
     assert.deepEqual(await items.insert([], 'fail'), { written: 0, skipped: 0, refused: [] });
   });
 
-  test(`${name}: rows that are no items are refused by their index, the others are written`, async (t) => {
+  test(`${name}: rows that are not items are refused by their position, the others are written`, async (t) => {
     const opened = await open(t);
     if (!opened) return;
     const { items } = opened.store;
@@ -103,7 +103,7 @@ export function writeContract(name: string, open: OpenForTest): void {
     for (const plan of allPlans()) await assertChain(items, plan, {}, SIZE, expectedItems([good], plan));
   });
 
-  test(`${name}: while others write, rows that stay as they are come exactly once and in order`, async (t) => {
+  test(`${name}: while others write, unchanged rows are read exactly once and in order`, async (t) => {
     const opened = await open(t);
     if (!opened) return;
     const { store, slots } = opened;

@@ -33,7 +33,7 @@ const countUp: Change = (current) => {
 
 /** Every promise of RecordStore in src/store/store.ts, tested on one implementation. */
 export function userStoreContract(name: string, open: OpenForTest): void {
-  test(`${name}: a change creates, replaces, keeps and removes, and says what was and what is`, async (t) => {
+  test(`${name}: a change creates, replaces, keeps and removes, and returns the documents before and after`, async (t) => {
     const opened = await open(t);
     if (!opened) return;
     const { users } = opened.store;
@@ -60,7 +60,7 @@ export function userStoreContract(name: string, open: OpenForTest): void {
     assert.equal(opened.slots.taken, 0);
   });
 
-  test(`${name}: what a change throws is told as it is, and leaves everything as it was`, async (t) => {
+  test(`${name}: an error that a change throws is passed on, and nothing is changed`, async (t) => {
     const opened = await open(t);
     if (!opened) return;
     const { users } = opened.store;
@@ -82,7 +82,7 @@ export function userStoreContract(name: string, open: OpenForTest): void {
     assert.deepEqual(await getUser(users, 'b19'), user('b19', 'Bob'));
   });
 
-  test(`${name}: of changes at once to one user none is lost, each starts from the one before`, async (t) => {
+  test(`${name}: of concurrent changes to one user none is lost, and each starts from the previous one`, async (t) => {
     const opened = await open(t);
     if (!opened) return;
     const { users } = opened.store;
@@ -96,7 +96,7 @@ export function userStoreContract(name: string, open: OpenForTest): void {
     assert.equal((await getUser(users, 'counter'))?.name, '100');
   });
 
-  test(`${name}: of creators of one user at once exactly one finds none`, async (t) => {
+  test(`${name}: of concurrent creators of one user exactly one finds none`, async (t) => {
     const opened = await open(t);
     if (!opened) return;
     const { users } = opened.store;
@@ -113,7 +113,7 @@ export function userStoreContract(name: string, open: OpenForTest): void {
     assert.equal((await getUser(users, 'a'))?.name, nameOf(winner?.value.after ?? null));
   });
 
-  test(`${name}: users are read in order of id from any bookmark, whatever was removed meanwhile`, async (t) => {
+  test(`${name}: users are read in order of id from any bookmark, also when users were removed meanwhile`, async (t) => {
     const opened = await open(t);
     if (!opened) return;
     const { users } = opened.store;
@@ -166,7 +166,7 @@ export function userStoreContract(name: string, open: OpenForTest): void {
     assert.equal(await getUser(users, 'odd'), null);
   });
 
-  test(`${name}: users and items do not meet`, async (t) => {
+  test(`${name}: users and items are kept apart`, async (t) => {
     const opened = await open(t);
     if (!opened) return;
     const { users, items } = opened.store;

@@ -34,7 +34,7 @@ const countUp = (current: Uint8Array | null): Uint8Array => {
   return toRow({ ...before, name: String(Number(before.name) + 1) });
 };
 
-test('changes by two processes to one user of MongoDB are all made, none twice', async (t) => {
+test('changes by two processes to one user on MongoDB are all made, none twice', async (t) => {
   const uri = await testMongo(t);
   if (uri === null) return;
   const stores = [await openStore(t, uri), await openStore(t, uri)];
@@ -52,7 +52,7 @@ test('changes by two processes to one user of MongoDB are all made, none twice',
   assert.ok(calls > 120, 'some met each other');
 });
 
-test("a collection of users that is another application's is not served, items are", async (t) => {
+test('a foreign collection of users is not served, and items are', async (t) => {
   const uri = await testMongo(t);
   if (uri === null) return;
   const db = testClient(t, uri).db();
@@ -73,7 +73,7 @@ test("a collection of users that is another application's is not served, items a
   assert.match(warnings[1] ?? '', /'users' is not validated/);
 });
 
-test('the collection of users is made clustered, with a validator that lets nothing else in', async (t) => {
+test('the collection of users is created clustered, with a validator that rejects other documents', async (t) => {
   const opened = await testMongoStore(t);
   if (!opened) return;
   const [info] = await opened.client.db().listCollections({ name: 'users' }).toArray();
@@ -94,7 +94,7 @@ test('the collection of users is made clustered, with a validator that lets noth
   assert.deepEqual(opened.warnings, []);
 });
 
-test('who may only read MongoDB serves items and users, and says that users cannot be changed', async (t) => {
+test('a MongoDB user with read permission only can read items and users, and changes are refused with the reason', async (t) => {
   const set = await ownMongod(t, { replicated: false, arguments: ['--auth'] });
   if (!set) return;
   const url = new URL(set.uri);
@@ -127,7 +127,7 @@ test('who may only read MongoDB serves items and users, and says that users cann
   await root.close(); // else it would look for a server that is gone, which is stopped first
 });
 
-test('a closed embedded store takes no change, and what was asked for before is done', async (t) => {
+test('a closed embedded store refuses changes, and finishes earlier ones', async (t) => {
   const directory = await testDirectory(t);
   const store = await openLmdb({ directory, slots: new Slots() });
   const asked = Array.from({ length: 600 }, () => store.users.change('ada', countUp));

@@ -15,7 +15,7 @@ import { serverOn, testServer } from './support/server.ts';
 const run = promisify(execFile);
 
 for (const engine of ['uws', 'node'] as const)
-  test(`${engine}: a file has a length, a strong tag and a digest, and any range of it can be had`, async (t) => {
+  test(`${engine}: a file has a length, a strong ETag and a digest, and serves any byte range`, async (t) => {
     const server = await testServer(t, 'lmdb', engine);
     if (!server) return;
     await server.insert(exportRows(9_000));
@@ -85,7 +85,7 @@ for (const engine of ['uws', 'node'] as const)
   });
 
 for (const engine of ['uws', 'node'] as const)
-  test(`${engine}: clients that resume, and that fetch in parallel, have the right bytes`, async (t) => {
+  test(`${engine}: clients that resume or download in parallel get the right bytes`, async (t) => {
     const server = await testServer(t, 'lmdb', engine);
     if (!server) return;
     await server.insert(exportRows(30_000));
@@ -110,7 +110,7 @@ for (const engine of ['uws', 'node'] as const)
     assert.ok((await readFile(join(folder, 'parallel'))).equals(whole), 'aria2c -x8');
   });
 
-test("with keys, a client has its own exports only, and its own limit: another's are not found", async (t) => {
+test("with keys, a client has its own exports and limit only, and another's are not found", async (t) => {
   const path = join(await testDirectory(t), 'keys');
   const names = ['ada', 'bob'];
   const lines = names.map(
@@ -146,7 +146,7 @@ test("with keys, a client has its own exports only, and its own limit: another's
   assert.equal((await remove(ada)).status, 200);
 });
 
-test('a file that goes while it is asked for is not found, and one that is lost is our own fault', async (t) => {
+test('a file that is removed during a request is not found, and a lost file is a 500', async (t) => {
   const meanwhile: { work: () => Promise<unknown> } = { work: () => Promise.resolve() };
   const tapStore = (store: Store): Store => ({
     ...store,
@@ -201,7 +201,7 @@ async function smallDisk(t: TestContext, bytes: number): Promise<string | null> 
   return null;
 }
 
-test('a disk that is full in mid-file fails the export and says so; nothing is left over and the server goes on', async (t) => {
+test('a disk that is full in mid-file fails the export with its reason, leaves nothing over, and the server goes on', async (t) => {
   const DATA_DIR = await smallDisk(t, 3_000_000);
   if (DATA_DIR === null) return;
   const server = await serverOn(t, { MONGODB_URI: '', DATA_DIR });
@@ -218,7 +218,7 @@ test('a disk that is full in mid-file fails the export and says so; nothing is l
   await server.close();
 });
 
-test('an export on its way is cancelled at once, and one whose time is over is gone with its file', async (t) => {
+test('a running export is cancelled at once, and an expired one is removed with its file', async (t) => {
   const DATA_DIR = await testDirectory(t);
   const server = await serverOn(t, { MONGODB_URI: '', DATA_DIR, EXPORT_TTL: '1 s', EXPORT_CONCURRENCY: '1' });
   await server.insert(exportRows(60_000));

@@ -30,7 +30,7 @@ function counting(records: RecordStore): RecordStore & { rows: number } {
 }
 
 for (const name of ['lmdb', 'mongodb'] as const) {
-  test(`${name}: a store has an id of its own, the same for all processes, and nothing is written until it is asked for`, async (t) => {
+  test(`${name}: a store has a unique id, the same for all processes, that is written on the first request for it`, async (t) => {
     const [one, other] = (await twoHandles(t, name)) ?? [];
     const [stranger] = (await twoHandles(t, name)) ?? [];
     if (!one || !other || !stranger) return;
@@ -47,7 +47,7 @@ for (const name of ['lmdb', 'mongodb'] as const) {
     assert.deepEqual(await first.all(t.signal), { jobs: [], markers: [] }, 'it is no export');
   });
 
-  test(`${name}: what a client's orders and lists cost does not grow with the exports of others`, async (t) => {
+  test(`${name}: the cost of a client's orders and lists does not grow with the exports of others`, async (t) => {
     const handles = await twoHandles(t, name);
     if (!handles) return;
     const records = counting(handles[0].store.exports);
@@ -74,7 +74,7 @@ for (const name of ['lmdb', 'mongodb'] as const) {
     assert.equal((await jobs.ended(t.signal)).length, STRANGERS);
   });
 
-  test(`${name}: a kill between two writes, or records of a version without markers, cost no export and no room`, async (t) => {
+  test(`${name}: a kill between two writes, or records of a version without markers, lose no export and no room for one`, async (t) => {
     const handles = await twoHandles(t, name);
     if (!handles) return;
     const { exports } = handles[0].store;
@@ -111,7 +111,7 @@ for (const name of ['lmdb', 'mongodb'] as const) {
     assert.equal(markers.filter(({ id }) => id === first.id).length, 0, 'what the kill left is gone');
   });
 
-  test(`${name}: a marker has what the collection asks of its records, and is nobody's export`, async (t) => {
+  test(`${name}: a marker has the fields that the collection's validator requires, and is never shown as an export`, async (t) => {
     const handles = await twoHandles(t, name);
     if (!handles) return;
     const { exports } = handles[0].store;

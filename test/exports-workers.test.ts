@@ -61,7 +61,7 @@ async function textOf(files: FileStore, name: string, bytes: number): Promise<st
   return Buffer.concat(chunks).toString();
 }
 
-test('a job changes its state as is permitted, all of that, and only by whoever has its lease', () => {
+test('a job makes every permitted change of state and no other, and only for the holder of its lease', () => {
   const now = new Date();
   const lease = { token: 'aaaa', until: now };
   const final = { finishedAt: now, expiresAt: now };
@@ -106,7 +106,7 @@ test('a job changes its state as is permitted, all of that, and only by whoever 
 });
 
 for (const name of STORES)
-  test(`${name}: of two workers, each told of a job five times, one works on it; told again, none does`, async (t) => {
+  test(`${name}: of two workers that hear of a job five times each, one works on it, and later messages start none`, async (t) => {
     const handles = await twoFilled(t, name);
     if (!handles) return;
     const begun: string[] = [];
@@ -143,7 +143,7 @@ for (const name of STORES)
   });
 
 for (const name of STORES)
-  test(`${name}: a worker held up for longer than its lease spoils nothing of who took over`, async (t) => {
+  test(`${name}: a worker that is held up for longer than its lease spoils nothing of its successor`, async (t) => {
     const handles = await twoFilled(t, name);
     if (!handles) return;
     let time = Date.now();
@@ -181,7 +181,7 @@ const ENDS = {
 
 for (const name of STORES)
   for (const [end, writes] of Object.entries(ENDS))
-    test(`${name}: what killed attempts wrote is gone when their job is ${end}, and files of others stay`, async (t) => {
+    test(`${name}: files of killed attempts are removed when their job is ${end}, and files of other jobs stay`, async (t) => {
       const handles = await twoFilled(t, name);
       if (!handles) return;
       const worker = new Worker(handles[0], { writes });
@@ -198,7 +198,7 @@ for (const name of STORES)
       await worker.close();
     });
 
-test('a job cancelled through another process ends at the next beat, without a file', async (t) => {
+test('a job that another process cancels ends at the next beat, without a file', async (t) => {
   const handles = await twoFilled(t, 'lmdb');
   if (!handles) return;
   const pieces: number[] = [];
@@ -222,7 +222,7 @@ test('a job cancelled through another process ends at the next beat, without a f
   await Promise.all([worker.close(), other.close()]);
 });
 
-test('an attempt goes on behind what the one before saved at a beat; five failures in a row, each after a longer pause, are the end', async (t) => {
+test('an attempt continues after the last saved beat, and five failures in a row, after growing pauses, fail the job', async (t) => {
   const handles = await twoFilled(t, 'lmdb');
   if (!handles) return;
   let time = Date.now();
@@ -268,7 +268,7 @@ test('an attempt goes on behind what the one before saved at a beat; five failur
 });
 
 for (const name of STORES)
-  test(`${name}: of two processes on a port each export is made by one, and each hands out the files of both`, async (t) => {
+  test(`${name}: of two processes on a port one makes each export, and each serves the files of both`, async (t) => {
     const DATA_DIR = await testDirectory(t);
     const MONGODB_URI = name === 'lmdb' ? '' : await testMongo(t);
     if (MONGODB_URI === null) return;

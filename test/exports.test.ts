@@ -61,7 +61,7 @@ for (const store of ['lmdb', 'mongodb'] as const)
     assert.equal(server.slots.taken, 0);
   });
 
-test('an export whose point in time is gone goes on behind what is kept with the rows as they are, and says so', async (t) => {
+test('an export whose point in time is gone continues from its kept rows with current rows, and says so', async (t) => {
   const uri = await testMongo(t);
   if (uri === null) return;
   const { store } = await openStore(t, uri);
@@ -104,7 +104,7 @@ test('an export whose point in time is gone goes on behind what is kept with the
   await server.close();
 });
 
-test('CSV of an export read back by a CSV reader equals the rows', async (t) => {
+test('a CSV reader reads back the rows of a CSV export', async (t) => {
   const server = await testServer(t, 'lmdb', 'node');
   if (!server) return;
   await server.insert(ROWS);
@@ -120,7 +120,7 @@ test('CSV of an export read back by a CSV reader equals the rows', async (t) => 
   );
 });
 
-test('an export can be ordered, listed, looked at and removed with its file, and what does not go is a coded problem', async (t) => {
+test('an export can be ordered, listed, read and removed with its file, and every refusal is a coded problem', async (t) => {
   const DATA_DIR = await testDirectory(t);
   const server = await serverOn(t, { DATA_DIR, EXPORT_LIMIT: '3' });
   await server.insert(ROWS.slice(0, 10));

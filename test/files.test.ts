@@ -18,7 +18,7 @@ async function readAll(files: FileStore, name: string, start: number, end: numbe
   return Buffer.concat(chunks);
 }
 
-test('GridFS: all names are told, also when they are more than one reply has', async (t) => {
+test('GridFS lists all names, even more than one reply holds', async (t) => {
   const mongo = await testMongoStore(t);
   if (!mongo) return;
   const names = Array.from({ length: 100_001 }, (_, n) => `a.${String(n).padStart(6, '0')}`);
@@ -28,7 +28,7 @@ test('GridFS: all names are told, also when they are more than one reply has', a
 });
 
 for (const [place, open] of PLACES) {
-  test(`${place}: any range of a file is what was written, unfinished and finished`, async (t) => {
+  test(`${place}: any range of a file is what was written, for finished and unfinished files`, async (t) => {
     const files = await open(t);
     if (!files) return;
     const pieces = [1, 300_000, 0, 261_120, 900_001].map((length, n) => Buffer.alloc(length, `${n}-abc`));
@@ -68,7 +68,7 @@ for (const [place, open] of PLACES) {
     await assert.rejects(readAll(files, 'a1.b2', 0, 1), FileGoneError);
   });
 
-  test(`${place}: a file is begun anew under its name, and no other name is a file's`, async (t) => {
+  test(`${place}: a file can be started again under its name, and other names are not found`, async (t) => {
     const files = await open(t);
     if (!files) return;
     const first = await files.create('a.b');
@@ -87,7 +87,7 @@ for (const [place, open] of PLACES) {
   });
 }
 
-test('a directory: a link is no file, wherever it leads', async (t) => {
+test('in a directory a link is no file, wherever it points', async (t) => {
   const outside = await testDirectory(t);
   const path = join(outside, 'exports');
   await mkdir(path);

@@ -38,7 +38,7 @@ async function take(events: EventEmitter, name: string, wanted: number): Promise
 }
 
 for (const [name, place] of PLACES) {
-  test(`${name}: every id is worked on, at most so many at a time, and none twice at a time`, async (t) => {
+  test(`${name}: every id is worked on, within the concurrency limit, and never twice at the same time`, async (t) => {
     const open = await place(t);
     if (!open) return;
     const events = new EventEmitter();
@@ -61,7 +61,7 @@ for (const [name, place] of PLACES) {
     await queue.close();
   });
 
-  test(`${name}: an id is offered again when its work says so, and after a delay`, async (t) => {
+  test(`${name}: an id is offered again when its work asks for it, and after a delay`, async (t) => {
     const open = await place(t);
     if (!open) return;
     const events = new EventEmitter();
@@ -83,7 +83,7 @@ for (const [name, place] of PLACES) {
     await queue.close();
   });
 
-  test(`${name}: a stop waits for the work under way, and begins none`, async (t) => {
+  test(`${name}: a stop waits for running work, and starts none`, async (t) => {
     const open = await place(t);
     if (!open) return;
     const events = new EventEmitter();
@@ -112,7 +112,7 @@ for (const [name, place] of PLACES) {
   });
 }
 
-test('bullmq: stores share a queue when they are one store, and only then', async (t) => {
+test('bullmq: processes share a queue only when they are on the same store', async (t) => {
   const redis = await testRedis(t);
   if (!redis) return;
   const settings = { REDIS_URL: redis.url, EXPORT_CONCURRENCY: 1 };
@@ -145,7 +145,7 @@ test('bullmq: stores share a queue when they are one store, and only then', asyn
   await assert.rejects(queues[0]?.add('late') ?? Promise.resolve(), /closed/);
 });
 
-test('bullmq: Redis is killed and comes back empty: who adds is told, and what is added then is worked on', async (t) => {
+test('bullmq: Redis is killed and comes back empty: an add fails meanwhile, and an id that is added later is worked on', async (t) => {
   const redis = await testRedis(t);
   if (!redis) return;
   const events = new EventEmitter();
@@ -173,7 +173,7 @@ test('bullmq: Redis is killed and comes back empty: who adds is told, and what i
   await queue.close(); // without Redis, too
 });
 
-test('bullmq: a process that stops while Redis is away ends', async (t) => {
+test('bullmq: a process that stops while Redis is away exits', async (t) => {
   const redis = await testRedis(t);
   if (!redis) return;
   const program = `

@@ -32,7 +32,7 @@ function refusal(authorization: string | undefined): { challenge: string; detail
   return assert.fail(`let in: ${authorization}`);
 }
 
-test('a right key gives its client, the successor of a key the same one', () => {
+test('a valid key authenticates its client, and a successor key the same client', () => {
   assert.deepEqual(parseKeys(FILE).faults, []);
   assert.equal(authenticate('Bearer alice-key'), 'alice');
   assert.equal(authenticate('Bearer alice-new-key'), 'alice');
@@ -40,7 +40,7 @@ test('a right key gives its client, the successor of a key the same one', () => 
   assert.equal(authenticate('BEARER bob-key '), 'bob');
 });
 
-test('no key gets a plain challenge, a wrong one is told so, and neither is repeated', () => {
+test('a missing key gets a plain challenge, a wrong key an invalid_token error, and neither repeats the key', () => {
   const none = 'Bearer realm="sluice"';
   for (const header of [undefined, '', 'Basic YTpi', 'alice-key', 'Digest username="a"', 'Bearer:alice-key'])
     assert.equal(refusal(header).challenge, none, header);
@@ -68,7 +68,7 @@ test('no key gets a plain challenge, a wrong one is told so, and neither is repe
   }
 });
 
-test('no text but a key gets in', () => {
+test('random texts that are not keys never authenticate', () => {
   const rights = new Set(['alice-key', 'alice-new-key', 'bob-key']);
   fc.assert(
     fc.property(
@@ -84,7 +84,7 @@ test('no text but a key gets in', () => {
   );
 });
 
-test('a digest that is found by its place in a table still is compared: another of its place does not get in', () => {
+test('a digest that the table finds is compared in full, so another digest in its place does not authenticate', () => {
   const [key] = parseKeys(FILE).keys;
   assert.ok(key);
   // The table is keyed by what the digest was when it was made; then the digest is another.
@@ -95,7 +95,7 @@ test('a digest that is found by its place in a table still is compared: another 
   assert.throws(() => check('Bearer alice-key'), AppError);
 });
 
-test('all faults of the file are told at once with their lines, and nothing of what stands there', () => {
+test('all faults of the file are reported at once with their line numbers, without its contents', () => {
   const lines: [line: string, fault: string | null][] = [
     [`carol ${sha256('c')}`, null],
     ['secretkey', 'must be a name and the SHA-256 of the key'],
@@ -116,7 +116,7 @@ test('all faults of the file are told at once with their lines, and nothing of w
   assert.doesNotMatch(faults.join(), /secret|[0-9a-f]{20}/);
 });
 
-test('a file that is missing, no file, or has no key stops the start', async (t) => {
+test('a file that is missing, is a directory or has no key stops the start', async (t) => {
   const folder = await temporaryFolder(t);
   assert.match(readKeysFile(join(folder, 'none')).faults.join(), /^API_KEYS_FILE must be a file .*ENOENT/);
   assert.match(readKeysFile(folder).faults.join(), /^API_KEYS_FILE must be a file .*EISDIR/);

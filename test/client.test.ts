@@ -55,7 +55,7 @@ const SAME: [client: string, ways: readonly string[]][] = [
 
 const OTHERS = ['2001:db8:1:3::1', '2001:db8:1::2', '192.0.2.8', '1:ffff:192.0.2.7::'];
 
-test('an address is one client in whatever way it is written, as a peer and behind a proxy', () => {
+test('an address is one client however it is written, as a peer and behind a proxy', () => {
   for (const [expected, ways] of SAME) {
     for (const way of ways) {
       assert.equal(reader().client(way), expected, way);
@@ -70,7 +70,7 @@ test('an address is one client in whatever way it is written, as a peer and behi
   assert.equal(client('203.0.113.1', { 'x-forwarded-for': '192.0.2.7:4711' }), '192.0.2.7');
 });
 
-test('any IPv6 address is the client of its first 64 bits, written with zeros or without', () => {
+test('an IPv6 client is its first 64 bits, with or without compressed zeros', () => {
   const { client } = reader();
   fc.assert(
     fc.property(
@@ -110,7 +110,7 @@ const FORGERIES: Record<string, string>[] = [
   { 'true-client-ip': '198.51.100.1', 'cf-connecting-ip': '198.51.100.1', 'x-client-ip': '198.51.100.1' },
 ];
 
-test('forwarded headers of a peer that is not trusted change nothing, whatever is in them', () => {
+test('forwarded headers of a peer that is not trusted change nothing, whatever they contain', () => {
   for (const trusted of [undefined, '10.0.0.0/8, loopback', '203.0.113.8', '2001:db8::/32']) {
     for (const peer of ['203.0.113.9', '::ffff:203.0.113.9', '2001:db9::5']) {
       for (const headers of FORGERIES) {
@@ -158,7 +158,7 @@ const CHAINS: [header: string, client: string][] = [
   ['1'.repeat(9000), '10.0.0.1'],
 ];
 
-test('a trusted proxy is believed, its chain read from the right up to the first address that is not trusted', () => {
+test('a trusted proxy is believed: its chain is read from the right up to the first untrusted address', () => {
   const { client, warnings } = reader('10.0.0.0/8, ::1');
   for (const [header, expected] of CHAINS) {
     assert.equal(client('10.0.0.1', { 'x-forwarded-for': header }), expected, header.slice(0, 60));
@@ -175,7 +175,7 @@ test('a trusted proxy is believed, its chain read from the right up to the first
   assert.deepEqual(warnings, []);
 });
 
-test('headers from elsewhere are warned of once in the life of the server, without what is in them', () => {
+test('forwarded headers from untrusted peers cause one warning per server run, without their contents', () => {
   const { client, warnings } = reader('10.0.0.1');
   for (let i = 0; i < 5; i++) client(`203.0.113.${i}`, { 'x-forwarded-for': 'secret\r\n' });
   client('203.0.113.9', { forwarded: 'for=192.0.2.7' });
@@ -190,7 +190,7 @@ test('headers from elsewhere are warned of once in the life of the server, witho
   assert.match(third.warnings.join(), /^X-Forwarded-For from unknown is not read/);
 });
 
-test('TRUSTED_PROXIES takes addresses, ranges and words, and names all that is wrong', () => {
+test('TRUSTED_PROXIES accepts addresses, ranges and words, and reports every fault', () => {
   const trusted: [setting: string, yes: string[], no: string[]][] = [
     ['', [], ['127.0.0.1', '::1', '10.0.0.1']],
     ['loopback', ['127.0.0.1', '127.9.9.9', '::1'], ['128.0.0.1', '::2', '10.0.0.1']],
@@ -229,7 +229,7 @@ test('TRUSTED_PROXIES takes addresses, ranges and words, and names all that is w
   }
 });
 
-test('an address is looked at once, and forgotten after enough others', () => {
+test('an address is parsed once, and forgotten after enough other addresses', () => {
   let looked = 0;
   const trusts = () => ++looked < 0;
   const read = createClientReader({ trusts, onWarning: () => undefined });
@@ -243,7 +243,7 @@ test('an address is looked at once, and forgotten after enough others', () => {
   assert.equal(looked, 20_002);
 });
 
-test('what is remembered of addresses keeps no long header alive', () => {
+test('the cache of addresses does not keep long headers in memory', () => {
   const { client } = reader('loopback');
   const before = process.memoryUsage.rss();
   for (let i = 0; i < 40_000; i++) {
@@ -259,7 +259,7 @@ test('what is remembered of addresses keeps no long header alive', () => {
 for (const engine of ['uws', 'node'] satisfies EngineName[]) {
   const skip = engine === 'uws' ? (whyNoUws() ?? false) : false;
   describe(`clients of ${engine}`, { skip }, () => {
-    test('are the same on a listener of one family and of both', async (t) => {
+    test('have the same addresses on an IPv4 and on a dual-stack listener', async (t) => {
       const { client } = reader();
       const hasIPv6 = Object.values(networkInterfaces())
         .flat()

@@ -57,7 +57,7 @@ function admissions(overrides: Partial<AdmissionOptions> = {}) {
   return { admit, slots, decide };
 }
 
-test('every answer has both headers, also the refusal, which says when to come again', async () => {
+test('every answer has both headers, and a refusal has Retry-After', async () => {
   const { admit } = admissions();
   const seen = [];
   for (let i = 0; i < 4; i++) seen.push(await admit.admit(request(), PAGE));
@@ -75,19 +75,19 @@ test('every answer has both headers, also the refusal, which says when to come a
   assert.deepEqual(seen[3]?.refused?.headers, { 'retry-after': '60' });
 });
 
-test('without RATE_LIMIT there is nothing to say', async () => {
+test('without RATE_LIMIT there are no rate limit headers', async () => {
   const { decide } = admissions({ rate: null });
   for (let i = 0; i < 10; i++) assert.equal(await decide(), 'in unlimited');
 });
 
-test('a limiter that asks elsewhere is waited for', async () => {
+test('an asynchronous limiter is awaited', async () => {
   const taken = { allowed: false, remaining: 0, resetSeconds: 7 };
   const limiter: Limiter = { take: () => Promise.resolve(taken), close: () => Promise.resolve() };
   const { decide } = admissions({ rate: { policy: POLICY, limiter } });
   assert.equal(await decide(), 'rate-limited "default";r=0;t=7');
 });
 
-test('with a key a client is its key, wherever it comes from; without one it is its address', async () => {
+test('a client with a key is its key from any address, and a client without a key is its address', async () => {
   const { decide } = admissions({ authenticate: KEYS });
   const as = (name: string, address: string) => ({
     headers: { authorization: `Bearer ${name}-key` },
@@ -111,7 +111,7 @@ test('with a key a client is its key, wherever it comes from; without one it is 
   );
 });
 
-test('without a key a client gets what is open, probes and preflights, and nothing else', async () => {
+test('without a key a client gets open routes, probes and preflights only', async () => {
   const { decide } = admissions({ authenticate: KEYS });
   const preflight = { 'access-control-request-method': 'GET' };
   const open: [Demand | null, Partial<Request>][] = [
@@ -144,7 +144,7 @@ test('a request is authenticated once', async () => {
   assert.deepEqual([asked, client], [1, { name: 'key:alice', hasKey: true }]);
 });
 
-test('a probe is never refused for asking often', async () => {
+test('a probe is never rate limited', async () => {
   const { decide } = admissions();
   for (let i = 0; i < 3; i++) await decide();
   assert.equal(await decide(), 'rate-limited "default";r=0;t=60');
@@ -193,7 +193,7 @@ async function run({ body }: Reply, into: Sink): Promise<void> {
   await body.run(into);
 }
 
-test('a stream holds its slot from before it is made until it ends, also when it fails', async () => {
+test('a stream holds its slot from before its handler runs until it ends, also when it fails', async () => {
   const { admit, slots } = admissions();
   const seen: number[] = [];
   const handler = streaming(admit, () => {
@@ -211,7 +211,7 @@ test('a stream holds its slot from before it is made until it ends, also when it
   assert.equal(slots.open, 0);
 });
 
-test('a file holds its slot from before its head is sent, and gives it back when it is not sent after all', async () => {
+test('a file holds its slot from before its head is sent, and releases it when the file is not sent', async () => {
   const { admit, slots } = admissions();
   let written = 0;
   const handler = streaming(admit, () => ({
@@ -236,7 +236,7 @@ test('a file holds its slot from before its head is sent, and gives it back when
   assert.equal(slots.open, 0);
 });
 
-test('a client that goes frees its slot at once, before what runs for it has wound down', async () => {
+test('a client that leaves frees its slot at once, before its work has ended', async () => {
   const { admit, slots } = admissions();
   let windDown: () => void = () => undefined;
   const handler = streaming(admit, () => streamReply(() => new Promise((resolve) => (windDown = resolve))));
@@ -256,7 +256,7 @@ test('a client that goes frees its slot at once, before what runs for it has wou
   assert.equal(slots.open, 1, 'gone before the first byte');
 });
 
-test('nothing is made for a stream that gets no slot, and clients are told apart as for rates', async () => {
+test('no handler runs for a stream without a slot, and slots count the same clients as rates do', async () => {
   const { admit } = admissions({ authenticate: KEYS });
   let made = 0;
   const handler = streaming(admit, () => (made++, streamReply(() => Promise.resolve())));

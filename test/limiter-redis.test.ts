@@ -63,7 +63,7 @@ async function silentWay(t: TestContext, target: number): Promise<{ port: number
   };
 }
 
-test('two processes on one Redis count together, each client for itself', async (t) => {
+test('two processes on one Redis count each client together', async (t) => {
   const redis = await testRedis(t);
   if (!redis) return;
   const one = await limiterOn(t, redis.url);
@@ -79,7 +79,7 @@ test('two processes on one Redis count together, each client for itself', async 
   assert.deepEqual([...one.lines, ...two.lines], []);
 });
 
-test('requests at the same moment are never more than the limit', async (t) => {
+test('simultaneous requests never exceed the limit', async (t) => {
   const redis = await testRedis(t);
   if (!redis) return;
   const limiters = await Promise.all(Array.from({ length: 4 }, () => limiterOn(t, redis.url)));
@@ -89,7 +89,7 @@ test('requests at the same moment are never more than the limit', async (t) => {
   assert.equal(taken.filter(({ allowed }) => allowed).length, POLICY.limit);
 });
 
-test('counters end by themselves in Redis, too', async (t) => {
+test('counters expire in Redis by themselves', async (t) => {
   const redis = await testRedis(t);
   if (!redis) return;
   const { take } = await limiterOn(t, redis.url);
@@ -101,7 +101,7 @@ test('counters end by themselves in Redis, too', async (t) => {
   for (const key of keys) assert.ok((await client.pttl(key)) > 0, key);
 });
 
-test('Redis killed: limits go on in the process, said once; Redis back: counted together again, said once', async (t) => {
+test('without Redis limits continue in the process, with Redis back they are shared again, and each change is logged once', async (t) => {
   const redis = await testRedis(t);
   if (!redis) return;
   const { take, lines, logged } = await limiterOn(t, redis.url);
@@ -126,7 +126,7 @@ test('Redis killed: limits go on in the process, said once; Redis back: counted 
   assert.equal(lines.length, 2);
 });
 
-test('a Redis that hangs holds up nobody but those who wait for it, and not for long', async (t) => {
+test('a Redis that hangs delays only the requests that wait for it, and not for long', async (t) => {
   const redis = await testRedis(t);
   if (!redis) return;
   const { take, lines, logged } = await limiterOn(t, redis.url);
@@ -150,7 +150,7 @@ test('a Redis that hangs holds up nobody but those who wait for it, and not for 
   assert.equal((await other.take('b')).remaining, remaining - 1);
 });
 
-test('a connection that fell silent is made anew', async (t) => {
+test('a connection that fell silent is replaced', async (t) => {
   const redis = await testRedis(t);
   if (!redis) return;
   const way = await silentWay(t, redis.port);
@@ -163,7 +163,7 @@ test('a connection that fell silent is made anew', async (t) => {
   assert.ok((await take('a')).remaining < 9);
 });
 
-test('a Redis that refuses to write is as good as none, and asked again once in a while', async (t) => {
+test('a Redis that refuses writes counts as unavailable, and is tried again now and then', async (t) => {
   const redis = await testRedis(t);
   if (!redis) return;
   const { take, lines, logged, pass } = await limiterOn(t, redis.url);
@@ -184,7 +184,7 @@ test('a Redis that refuses to write is as good as none, and asked again once in 
   assert.equal((await take('b')).remaining, 9);
 });
 
-test('without Redis at the start the server starts; no password is ever logged', async (t) => {
+test('the server starts without Redis, and never logs a password', async (t) => {
   const away = await limiterOn(t, `redis://:hunter2@127.0.0.1:${await freePort()}`);
   assert.equal((await away.take('a')).remaining, 9);
   assert.equal(away.lines.length, 1);
@@ -201,7 +201,7 @@ test('without Redis at the start the server starts; no password is ever logged',
   assert.deepEqual(right.lines, []);
 });
 
-test('a URL that is none is a fault of the settings that does not show it', () => {
+test('an invalid URL is a fault of the settings that does not show the URL', () => {
   const good = ['redis://localhost', 'rediss://user:p%40ss@host:6380/2', 'redis://:pw@[::1]:6379', undefined];
   for (const url of good) assert.deepEqual(redisUrlFaults(url), [], url);
   const bad = [
@@ -217,7 +217,7 @@ test('a URL that is none is a fault of the settings that does not show it', () =
   }
 });
 
-test('what is at the address may hang or hang up: the server starts all the same', async (t) => {
+test('the server starts although its Redis hangs or hangs up', async (t) => {
   const deaf = createServer((socket) => socket.destroy()).listen(0, '127.0.0.1');
   await once(deaf, 'listening');
   t.after(() => deaf.close());
@@ -236,7 +236,7 @@ test('what is at the address may hang or hang up: the server starts all the same
   assert.match(lines[1]?.message ?? '', /^Redis counts again/);
 });
 
-test('after close nothing is logged and nothing keeps the process', async (t) => {
+test('after close nothing is logged and nothing keeps the process alive', async (t) => {
   const redis = await testRedis(t);
   if (!redis) return;
   const { limiter, take, lines } = await limiterOn(t, redis.url);

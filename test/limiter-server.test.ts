@@ -31,7 +31,7 @@ async function code(response: Response): Promise<string> {
 for (const engine of ['uws', 'node'] satisfies EngineName[]) {
   const skip = engine === 'uws' ? (whyNoUws() ?? false) : false;
   describe(`limits behind ${engine}`, { skip }, () => {
-    test('every answer says what is left, whatever it is', async (t) => {
+    test('every answer has the headers of the limit, whatever its status', async (t) => {
       const server = await testServer(t, 'lmdb', engine, { RATE_LIMIT: '1000/h' });
       if (!server) return;
       await server.insert(catalogue(20).map((row) => row.document));
@@ -61,7 +61,7 @@ for (const engine of ['uws', 'node'] satisfies EngineName[]) {
       }
     });
 
-    test('above the limit: 429 that names the setting, whatever a client says of itself', async (t) => {
+    test('a client above the limit gets a 429 that names the setting, whatever its headers claim', async (t) => {
       const server = await testServer(t, 'lmdb', engine, { RATE_LIMIT: '5/h' });
       if (!server) return;
       for (let i = 0; i < 5; i++) await (await server.get('/items')).arrayBuffer();
@@ -91,7 +91,7 @@ for (const engine of ['uws', 'node'] satisfies EngineName[]) {
       assert.equal((await fetch(`${server.url}/items`, { method: 'HEAD' })).status, 429);
     });
 
-    test('behind a trusted proxy each of its clients has its own limit', async (t) => {
+    test('each client behind a trusted proxy has its own limit', async (t) => {
       const server = await testServer(t, 'lmdb', engine, { RATE_LIMIT: '2/h', TRUSTED_PROXIES: 'loopback' });
       if (!server) return;
       const status = async (from: string) => {
@@ -106,7 +106,7 @@ for (const engine of ['uws', 'node'] satisfies EngineName[]) {
       assert.equal(await status('192.0.2.7:1234'), 429);
     });
 
-    test('a client that leaves a stream may open another at once', async (t) => {
+    test('a client that leaves a stream can open another one at once', async (t) => {
       const server = await testServer(t, 'lmdb', engine, { STREAM_LIMIT: '2' });
       if (!server) return;
       await server.insert(LONG);
@@ -130,7 +130,7 @@ for (const engine of ['uws', 'node'] satisfies EngineName[]) {
       }
     });
 
-    test('a process that has all the streams it can carry says 503', async (t) => {
+    test('a process that carries its maximum of streams answers 503', async (t) => {
       const server = await testServer(t, 'lmdb', engine, { STREAM_LIMIT: 'off', MAX_STREAMS: '1' });
       if (!server) return;
       await server.insert(LONG);
@@ -141,7 +141,7 @@ for (const engine of ['uws', 'node'] satisfies EngineName[]) {
       open.destroy();
     });
 
-    test('with keys everything needs one, and the log never has any', async (t) => {
+    test('with keys configured every request needs one, and the log never has any', async (t) => {
       const keysFile = join(await temporaryFolder(t), 'keys');
       const key = 'kJ8s0Xv3mB5nQ7rT2wY4';
       writeFileSync(keysFile, `alice ${createHash('sha256').update(key).digest('hex')}\n`);
@@ -169,7 +169,7 @@ for (const engine of ['uws', 'node'] satisfies EngineName[]) {
   });
 }
 
-test('faults of proxies and keys stop the start together with all others', async (t) => {
+test('faults of proxies and keys are reported together with all others and stop the start', async (t) => {
   const settings = await testEnvironment(t, {
     RATE_LIMIT: '100',
     STREAM_LIMIT: 'none',
@@ -198,7 +198,7 @@ test('faults of proxies and keys stop the start together with all others', async
   );
 });
 
-test('with a Redis that is away the server serves', async (t) => {
+test('the server serves while its Redis is unavailable', async (t) => {
   const server = await serverOn(t, { REDIS_URL: 'redis://127.0.0.1:1', RATE_LIMIT: '2/h' });
   const seen: number[] = [];
   for (let i = 0; i < 3; i++) seen.push((await server.get('/items')).status);

@@ -33,7 +33,7 @@ function clocked(policy = MINUTE, addresses?: number) {
 /** The i-th of 2^24 addresses. */
 const address = (i: number) => [10, i >> 16, (i >> 8) & 255, i & 255].join('.');
 
-test('RATE_LIMIT and STREAM_LIMIT are read as they are documented', () => {
+test('RATE_LIMIT and STREAM_LIMIT are parsed as documented', () => {
   assert.deepEqual(parseRateLimit('60000/min'), { limit: 60_000, windowSeconds: 60 });
   assert.deepEqual(parseRateLimit('100/s'), { limit: 100, windowSeconds: 1 });
   assert.deepEqual(parseRateLimit('1/h'), { limit: 1, windowSeconds: 3600 });
@@ -61,7 +61,7 @@ test('RATE_LIMIT and STREAM_LIMIT are read as they are documented', () => {
     assert.doesNotMatch(bad, new RegExp(STREAM_LIMIT_FORM), bad);
 });
 
-test('a client has its limit, then none, then after the window the whole limit again', () => {
+test('a client has its limit, then nothing, then after the window the whole limit again', () => {
   const { take, pass } = clocked();
   for (let i = 1; i <= 10; i++)
     assert.deepEqual(take('a'), { allowed: true, remaining: 10 - i, resetSeconds: 60 });
@@ -81,7 +81,7 @@ test('a client has its limit, then none, then after the window the whole limit a
   assert.equal(take('b').remaining, 8);
 });
 
-test('a reset is never later than the window is long, whatever fraction the clock says', () => {
+test('a reset is never later than the length of the window, whatever fraction the clock returns', () => {
   for (let i = 0; i < 1000; i++) {
     const time = 92_639.70212066952 * (1 + i);
     const limiter = createMemoryLimiter(MINUTE, { now: () => time, addresses: 16 });
@@ -89,7 +89,7 @@ test('a reset is never later than the window is long, whatever fraction the cloc
   }
 });
 
-test('counters are those of a plain model, whatever comes in what order', () => {
+test('counters equal those of a simple model, for any requests in any order', () => {
   const client = fc.integer({ min: 0, max: 40 }).map((i) => (i % 7 === 0 ? `key:${i}` : address(i)));
   const step = fc.record({ client, wait: fc.oneof(fc.constant(0), fc.nat(2000), fc.nat(90_000)) });
   fc.assert(
@@ -115,7 +115,7 @@ test('counters are those of a plain model, whatever comes in what order', () => 
   );
 });
 
-test('a flood of addresses drops nobody, shares what is left, and is forgotten with its window', () => {
+test("a flood of addresses resets nobody's counter, shares the remaining ones, and is forgotten with its window", () => {
   const { take, pass } = clocked(MINUTE, 1000);
   for (let i = 0; i < 10; i++) take('192.0.2.7');
   let allowed = 0;
@@ -128,7 +128,7 @@ test('a flood of addresses drops nobody, shares what is left, and is forgotten w
   for (let i = 0; i < 1000; i++) assert.equal(take(`192.0.2.${i}`).remaining, 9, 'all slots are free again');
 });
 
-test('windows that end one after another are given back one after another', () => {
+test('windows that end one after another are freed one after another', () => {
   const { take, pass } = clocked(MINUTE, 100);
   for (let i = 0; i < 100_000; i++) {
     pass(600); // a hundred of them run at any time
@@ -136,7 +136,7 @@ test('windows that end one after another are given back one after another', () =
   }
 });
 
-test('a million addresses fit into 100 MB, each with a counter of its own', async (t) => {
+test('a million addresses fit into 100 MB, each with its own counter', async (t) => {
   const [count, most] = process.env.LONG ? [1_000_000, 100] : [100_000, 50];
   const { stdout } = await promisify(execFile)(process.execPath, [
     ...childProgram('address-flood.ts'),
@@ -147,7 +147,7 @@ test('a million addresses fit into 100 MB, each with a counter of its own', asyn
   assert.ok(megabytes > 1 && megabytes < most, `${megabytes} MB`);
 });
 
-test('headers have the form of the draft, and the refusal names the setting and when to come again', () => {
+test('headers have the form of the draft, and the refusal names the setting and the time of the next try', () => {
   const policy = { limit: 60_000, windowSeconds: 60 };
   assert.deepEqual(limitHeaders(policy)({ allowed: true, remaining: 59_999, resetSeconds: 60 }), {
     'ratelimit-policy': '"default";q=60000;w=60',
@@ -158,7 +158,7 @@ test('headers have the form of the draft, and the refusal names the setting and 
   assert.equal(error.message, 'RATE_LIMIT lets a client ask 60000 times in 60 s. Try again in 42 s.');
 });
 
-test('a client has so many streams open and no more, and a closed one makes room at once', () => {
+test('a client can open a limited number of streams, and a closed one frees its slot at once', () => {
   const slots = new StreamSlots({ perClient: 2, total: 3 });
   const first = slots.acquire('a');
   slots.acquire('a');
@@ -178,7 +178,7 @@ test('a client has so many streams open and no more, and a closed one makes room
   assert.deepEqual([slots.open, slots.openClients], [2, 2]);
 });
 
-test('slots of clients that are gone take no memory, and `off` bounds the process alone', () => {
+test('slots of clients that left use no memory, and `off` limits the process alone', () => {
   const slots = new StreamSlots({ perClient: Infinity, total: 10_000 });
   for (let i = 0; i < 100_000; i++) slots.acquire(address(i))();
   assert.deepEqual([slots.open, slots.openClients], [0, 0]);

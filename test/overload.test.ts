@@ -26,7 +26,7 @@ function guarded(t: TestContext, memory = { bytes: 0 }) {
   return { guard, run };
 }
 
-test('one long pause refuses nobody; a loop that goes on running late does, until it has caught up', (t) => {
+test('one long pause refuses nobody, and a loop that stays late refuses requests until it has caught up', (t) => {
   const { guard, run } = guarded(t);
   run(0, 10);
   run(600);
@@ -43,7 +43,7 @@ test('one long pause refuses nobody; a loop that goes on running late does, unti
   assert.equal(guard.overloaded, false);
 });
 
-test('so many under way that the next one would wait for long refuse it, but never a few, and no burst does', (t) => {
+test('a backlog that would make the next request wait too long refuses it, but a few requests or a burst do not', (t) => {
   const { guard, run } = guarded(t);
   const ask = (requests: number) => Array.from({ length: requests }, () => guard.backlog.began());
   const answer = (requests: number) => Array.from({ length: requests }, () => guard.backlog.done());
@@ -66,7 +66,7 @@ test('so many under way that the next one would wait for long refuse it, but nev
   assert.equal(guard.overloaded, true);
 });
 
-test('memory above its bound refuses until it is given back', (t) => {
+test('memory above its limit refuses requests until it is freed', (t) => {
   const memory = { bytes: 101 * MIB };
   const { guard, run } = guarded(t, memory);
   run(0);

@@ -28,14 +28,14 @@ async function lingering(server: ChildServer): Promise<number> {
 }
 
 for (const exports of ['without an export', 'with an export waiting'])
-  test(`a server whose Redis never answered ends with its last log line, ${exports}`, async (t) => {
+  test(`a server whose Redis never answered exits after its last log line, ${exports}`, async (t) => {
     const server = await childServer(t, { ...SETTINGS, REDIS_URL: `redis://127.0.0.1:${await freePort()}` });
     if (exports === 'with an export waiting') await order(server);
     const ms = await lingering(server);
     assert.ok(ms < LATEST_MS, `${ms} ms`);
   });
 
-test('a server whose Redis dies while it serves ends with its last log line', async (t) => {
+test('a server whose Redis dies while it serves exits after its last log line', async (t) => {
   const redis = await testRedis(t);
   if (!redis) return;
   const server = await childServer(t, { ...SETTINGS, REDIS_URL: redis.url });
@@ -46,7 +46,7 @@ test('a server whose Redis dies while it serves ends with its last log line', as
   assert.ok(ms < LATEST_MS, `${ms} ms`);
 });
 
-test('a server whose Redis hangs ends with its last log line', async (t) => {
+test('a server whose Redis hangs exits after its last log line', async (t) => {
   const redis = await testRedis(t);
   if (!redis) return;
   const server = await childServer(t, { ...SETTINGS, REDIS_URL: redis.url });

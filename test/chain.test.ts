@@ -39,7 +39,7 @@ async function first(store: ReturnType<typeof fakeStore>, rows: number): Promise
   return store.read(PLAN, {}, { rows, bytes: 1e6 }, new AbortController().signal);
 }
 
-test('a chain gives every row, from bookmark to bookmark, and leaves no slot taken', async () => {
+test('a chain yields every row once, from bookmark to bookmark, and releases all slots', async () => {
   const store = fakeStore(30_000);
   let rows = 0;
   for await (const batch of chain(
@@ -62,7 +62,7 @@ test('a chain gives every row, from bookmark to bookmark, and leaves no slot tak
   assert.deepEqual(since.slice(0, 3), [undefined, 1n, 1n], 'none has to be newer than the first');
 });
 
-test('batches grow to what the bytes of a row allow', async () => {
+test('batches grow to the size that the bytes of a row allow', async () => {
   const store = fakeStore(30_000);
   for await (const batch of chain(
     store,
@@ -75,7 +75,7 @@ test('batches grow to what the bytes of a row allow', async () => {
   assert.equal(store.asked[1]?.size.rows, Math.floor((768 * 1024) / 100));
 });
 
-test('the next batch is asked for before the caller is done with this one', async () => {
+test('the next batch is requested before the caller is done with the current one', async () => {
   const store = fakeStore(1000);
   const batches = chain(store, PLAN, await first(store, 250), Infinity, new AbortController().signal);
   const { value } = await batches.next();
@@ -84,7 +84,7 @@ test('the next batch is asked for before the caller is done with this one', asyn
   await batches.return();
 });
 
-test('a limit is kept to the row', async () => {
+test('a limit holds to the exact row', async () => {
   const store = fakeStore(30_000);
   let rows = 0;
   for await (const batch of chain(store, PLAN, await first(store, 250), 1234, new AbortController().signal)) {
@@ -95,7 +95,7 @@ test('a limit is kept to the row', async () => {
   assert.equal(store.asked.length, 2);
 });
 
-test('a caller that leaves early frees the batch that was on its way', async () => {
+test('a caller that stops early releases the batch that was being read', async () => {
   const store = fakeStore(30_000);
   for await (const batch of chain(
     store,
@@ -111,7 +111,7 @@ test('a caller that leaves early frees the batch that was on its way', async () 
   assert.equal(store.slots.taken, 0);
 });
 
-test('a failing read reaches the caller after the rows before it', async () => {
+test('a failed read rejects after the rows before it were delivered', async () => {
   const store = fakeStore(30_000);
   store.state.failAt = 2;
   let rows = 0;

@@ -77,14 +77,14 @@ function verify(text: string): { rows: number; widest: number; checkpoints: numb
   return { rows, widest, checkpoints };
 }
 
-test('each checkpoint is about exactly the rows before it, and one stands behind 10,000 rows at most', () => {
+test('each checkpoint covers exactly the rows before it, and at most 10,000 rows pass without one', () => {
   const { rows, widest, checkpoints } = verify(checked([250, 3700, 9000, 1, 16_384, 16_384, 3], 0));
   assert.equal(rows, 250 + 3700 + 9000 + 1 + 2 * 16_384 + 3);
   assert.equal(widest, 10_000);
   assert.equal(checkpoints, 7);
 });
 
-test('batches of any size, chunks of any size and readers of any speed give sound checkpoints', () => {
+test('checkpoints are correct for batches of any size, chunks of any size and readers of any speed', () => {
   const property = fc.property(
     fc.array(fc.nat(700), { maxLength: 6 }),
     fc.constantFrom(0, 1, 40, 900, 6000),
@@ -100,18 +100,18 @@ test('batches of any size, chunks of any size and readers of any speed give soun
   fc.assert(property, { numRuns: 60 });
 });
 
-test('a slow reader gets a checkpoint within 5 seconds, in the midst of a batch', () => {
+test('a slow reader gets a checkpoint within 5 seconds, even in the middle of a batch', () => {
   // 500 ms for 1,000 bytes, which are some 45 rows: 2 kB/s.
   const { checkpoints } = verify(checked([250, 8000], 500, 1000));
   const seconds = Buffer.byteLength(checked([250, 8000], 0)) / 2000;
   assert.ok(checkpoints > seconds / 5, `${checkpoints} in ${seconds} s`);
 });
 
-test('an empty stream ends where it began', () => {
+test('an empty stream ends at its start cursor', () => {
   assert.equal(checked([0], 0), '{"end":{"cursor":"start","rows":0,"bytes":0,"crc32":"00000000"}}\n');
 });
 
-test('the CRCs of pieces combine to the CRC of the whole, as in zlib', () => {
+test('the CRCs of pieces combine to the CRC of the whole, as zlib computes it', () => {
   const pieces = fc.array(fc.uint8Array({ maxLength: 300 }), { minLength: 1, maxLength: 6 });
   fc.assert(
     fc.property(pieces, (parts) => {

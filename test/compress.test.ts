@@ -100,14 +100,14 @@ function handClock() {
 }
 
 describe('the codings', () => {
-  it('are br, gzip, and zstd where this Node has it, in this order', () => {
+  it('are br, gzip and, where this Node has it, zstd, in this order', () => {
     const expected = 'createZstdCompress' in zlib ? ['br', 'gzip', 'zstd'] : ['br', 'gzip'];
     assert.deepEqual(codings, expected);
     if (expected.length === 2) assert.throws(() => compress('zstd', new Collector()), /not available/);
   });
 
   for (const coding of codings) {
-    it(`${coding}: a whole body comes back as it was, smaller`, async () => {
+    it(`${coding} decodes to the same body and makes it smaller`, async () => {
       for (const body of [
         Buffer.alloc(0),
         Buffer.from('{"id":1}'),
@@ -123,7 +123,7 @@ describe('the codings', () => {
 
 for (const coding of codings) {
   describe(`a stream in ${coding}`, () => {
-    it('comes back as it was, in chunks of all sizes from memory that is used again', async () => {
+    it('decodes to the same bytes, in chunks of all sizes from reused memory', async () => {
       for (const length of [0, 1, 65_535, 65_536, 65_537, 1_000_000]) {
         const sink = new Collector();
         const compressor = compress(coding, sink);
@@ -134,7 +134,7 @@ for (const coding of codings) {
       }
     });
 
-    it('travels in full chunks, and what does not fill one 200 ms after its first byte', async () => {
+    it('is sent in full chunks, and a partial chunk 200 ms after its first byte', async () => {
       const sink = new Collector();
       const { due, schedule } = handClock();
       const compressor = compress(coding, sink, schedule);
@@ -153,7 +153,7 @@ for (const coding of codings) {
       compressor.fail(new Error('enough'));
     });
 
-    it('has a time for what is written while something else is being sent', async () => {
+    it('sets a timer for bytes that are written while a flush is in progress', async () => {
       const sink = new Collector();
       const { due, schedule } = handClock();
       const compressor = compress(coding, sink, schedule);
@@ -170,7 +170,7 @@ for (const coding of codings) {
       compressor.fail(new Error('enough'));
     });
 
-    it('of a slow writer can be read so far every 200 ms', async () => {
+    it('can be decoded up to the last write every 200 ms when its writer is slow', async () => {
       const sink = new Collector();
       const { due, schedule } = handClock();
       const compressor = compress(coding, sink, schedule);
@@ -188,7 +188,7 @@ for (const coding of codings) {
       compressor.fail(new Error('enough'));
     });
 
-    it('can be read so far 200 ms after the first byte, and after a flush', async () => {
+    it('can be decoded up to the last write 200 ms after the first byte, and after a flush', async () => {
       const sink = new Collector();
       const { due, schedule } = handClock();
       const compressor = compress(coding, sink, schedule);
@@ -213,7 +213,7 @@ for (const coding of codings) {
       compressor.fail(new Error('enough'));
     });
 
-    it('makes its writer wait for a reader that takes nothing, with little in memory', async () => {
+    it('makes its writer wait for a reader that takes nothing, with little memory', async () => {
       const sink = new Collector();
       sink.block();
       const compressor = compress(coding, sink);
@@ -236,7 +236,7 @@ for (const coding of codings) {
       assert.ok((await decode(coding, sink.bytes)).equals(all));
     });
 
-    it('that fails, fails its sink and never ends it', async () => {
+    it('fails its sink and never ends it when it fails', async () => {
       const sink = new Collector();
       const { due, schedule } = handClock();
       const compressor = compress(coding, sink, schedule);
@@ -251,7 +251,7 @@ for (const coding of codings) {
       await assert.rejects(Promise.resolve(compressor.end()), error);
     });
 
-    it('stops when its sink is aborted, and tells a writer who waits', async () => {
+    it('stops when its sink is aborted, and rejects the waiting writer', async () => {
       const sink = new Collector();
       sink.block();
       const { due, schedule } = handClock();
@@ -268,7 +268,7 @@ for (const coding of codings) {
       assert.deepEqual(due, []);
     });
 
-    it('settles all that waits when its sink is aborted while a batch is being compressed', async () => {
+    it('settles all pending calls when its sink is aborted while a batch is being compressed', async () => {
       const sink = new Collector();
       const { due, schedule } = handClock();
       const compressor = compress(coding, sink, schedule);
@@ -286,7 +286,7 @@ for (const coding of codings) {
       assert.deepEqual(due, []);
     });
 
-    it('settles all that waits when its sink, which took nothing any more, is aborted', async () => {
+    it('settles all pending calls when a sink that takes nothing is aborted', async () => {
       const sink = new Collector();
       const gone = new Error('client gone');
       const compressor = compress(coding, sink);
@@ -309,7 +309,7 @@ for (const coding of codings) {
       await told;
     });
 
-    it('settles its end when its sink is aborted meanwhile', async () => {
+    it('settles its end when its sink is aborted at the same time', async () => {
       const sink = new Collector();
       const compressor = compress(coding, sink);
       await compressor.write(Buffer.from('something'));
@@ -319,7 +319,7 @@ for (const coding of codings) {
       await assert.rejects(Promise.resolve(ends), gone);
     });
 
-    it('passes on why its sink failed by itself', async () => {
+    it('rejects with the error of its sink', async () => {
       const sink = new Collector();
       const full = new Error('disk full');
       sink.write = () => Promise.reject(full);
@@ -331,7 +331,7 @@ for (const coding of codings) {
       await assert.rejects(Promise.resolve(compressor.end()), full);
     });
 
-    it('is refused after its end', async () => {
+    it('refuses writes after its end', async () => {
       const compressor = compress(coding, new Collector());
       await compressor.end();
       assert.throws(() => void compressor.write(Buffer.from('x')), TypeError);
@@ -339,8 +339,8 @@ for (const coding of codings) {
   });
 }
 
-describe('of work that waits for its turn', () => {
-  it('so much is under way at a time, in order, also behind a failure', async () => {
+describe('atOnce', () => {
+  it('runs a limited number of tasks at a time, in order, also after a failure', async () => {
     const inTurn = atOnce(2);
     const ends: (() => void)[] = [];
     const begin = (n: number) =>

@@ -79,7 +79,7 @@ const EXACT: [what: string, value: Value, cell: string][] = [
   ['a timestamp', timestamp(5n), ''],
 ];
 
-test('each type has its cell, the same by wasm and by the serializer', () => {
+test('each type has the same cell from wasm and from the serializer', () => {
   for (const [what, value, cell] of EXACT) {
     if (what === 'a timestamp') {
       const [text] = [table(wasm, [row(1, [['v', value]])], ['v'])];
@@ -91,7 +91,7 @@ test('each type has its cell, the same by wasm and by the serializer', () => {
   }
 });
 
-test('safe disarms text that a spreadsheet would take for a formula, and leaves numbers', () => {
+test('safe disarms text that a spreadsheet would take for a formula, and leaves numbers unchanged', () => {
   for (const first of ['=', '+', '-', '@', '\t', '＝', '＋', '－', '＠'])
     gives(string(`${first}1`), `'${first}1`, true);
   for (const only of ['-', '＝']) gives(string(only), `'${only}`, true);
@@ -110,7 +110,7 @@ test('safe disarms text that a spreadsheet would take for a formula, and leaves 
   assert.equal(csvHeader(['id', '=x', 'a,b'], true), `id,'=x,"a,b"\r\n`);
 });
 
-test('columns come in the order asked for, whatever order rows have; what is missing is empty', () => {
+test("columns come in the requested order whatever the order of a row's fields, and missing fields are empty", () => {
   const rows = [
     row(1, [
       ['a', int32(1)],
@@ -128,7 +128,7 @@ test('columns come in the order asked for, whatever order rows have; what is mis
     assert.equal(table(transcoder, rows, ['b', 'id', 'none', 'a']), '2,1,,1\r\n2,2,,1\r\n,3,,\r\n');
 });
 
-test('a column _id is the key of every row, and id beside it the field of that name', () => {
+test('a column _id holds the key of every row, and a column id the field of that name', () => {
   const rows = [row(1, [['id', string('own')]]), row(2, [['a', int32(3)]])];
   for (const transcoder of transcoders) {
     assert.equal(table(transcoder, rows, ['_id', 'id', 'a']), '1,own,\r\n2,,3\r\n');
@@ -137,7 +137,7 @@ test('a column _id is the key of every row, and id beside it the field of that n
   }
 });
 
-test('any rows of any types are the same by wasm and by the serializer, in chunks of any size', () => {
+test('wasm and the serializer write the same cells for rows of any types, in chunks of any size', () => {
   const columns = fc.uniqueArray(
     fc.constantFrom('id', '_id', 'a', 'b', 'v', '', 'é', 'name', 'price', '0', '1'),
     {
@@ -165,7 +165,7 @@ function namesOf(bytes: Buffer): string[] {
   return Object.keys(JSON.parse(itemToJson(bytes)) as object).filter((name) => !name.includes('\ufffd'));
 }
 
-test('cells longer than a chunk come whole, and two tables may take turns', () => {
+test('cells longer than a chunk are complete, and two tables can be written alternately', () => {
   const parts: Field[] = [
     ['text', string('lorem "ipsum", '.repeat(300))],
     ['plain', string('x'.repeat(5000))],
@@ -200,7 +200,7 @@ test('cells longer than a chunk come whole, and two tables may take turns', () =
   assert.equal(slots.taken, 0);
 });
 
-test('what needs quotes or care is seen wherever it stands in its text, and in its chunk', () => {
+test('a text is quoted wherever its special character stands, in the text and in the chunk', () => {
   const found = [',', '"', '\n', '\r', '\0', 'é', '😀', Buffer.of(0xf0), Buffer.of(0xe2, 0x82)];
   const rows = found.flatMap((what) =>
     Array.from({ length: 36 }, (_, at) => {
@@ -216,7 +216,7 @@ test('what needs quotes or care is seen wherever it stands in its text, and in i
   }
 });
 
-test('read back by a CSV reader, the cells are the rows’ values', () => {
+test('a CSV reader reads back the values of the rows', () => {
   const text = fc.string({ unit: 'binary' }).filter((value) => !value.includes('\ufffd'));
   const property = fc.property(fc.array(fc.tuple(text, text), { minLength: 1, maxLength: 5 }), (pairs) => {
     const rows = pairs.map(([a, b], n) =>
@@ -234,7 +234,7 @@ test('read back by a CSV reader, the cells are the rows’ values', () => {
   fc.assert(property, { numRuns: 500 });
 });
 
-test('a table that is cut ends with the row under way, wherever it is, and goes on with the next', () => {
+test('a table that is cut ends with the current row, wherever the cut is, and continues with the next one', () => {
   const parts: Field[] = [
     ['a', string('x,"'.repeat(200))],
     ['b', array([string('"'.repeat(300))])],

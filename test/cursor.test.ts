@@ -26,7 +26,7 @@ function forge(plan: Plan, payload: Uint8Array): string {
   return encodeCursor('items', plan, payload as Bookmark);
 }
 
-test('a cursor carries the exact BSON value of every id type there and back', () => {
+test('a cursor round-trips the exact BSON value of every id type', () => {
   const ids = [
     new Int32(-1),
     new Double(1),
@@ -49,7 +49,7 @@ test('a cursor carries the exact BSON value of every id type there and back', ()
   }
 });
 
-test('a cursor of another sort, direction, filter or range is a mismatch', () => {
+test('a cursor of another sort, direction, filter or range is a cursor mismatch', () => {
   const cursor = encodeCursor('items', BY_PRICE, makeBookmark({ _id: 1, price: 2 }));
   const others: Plan[] = [
     BY_ID,
@@ -78,7 +78,7 @@ test('a cursor carries its point in time, and is a mismatch at another one', () 
 });
 
 for (const plan of [BY_ID, { ...BY_ID, at: 7710650616372002818n }])
-  test(`every bit flipped and every cut is an invalid cursor, ${plan.at === undefined ? 'of the present' : 'of a time'}`, () => {
+  test(`every bit flipped and every cut is an invalid cursor, ${plan.at === undefined ? 'without a point in time' : 'with a point in time'}`, () => {
     const bookmark = makeBookmark({ _id: new ObjectId('0123456789abcdef01234567') });
     const cursor = encodeCursor('items', plan, bookmark);
     const bytes = Buffer.from(cursor, 'base64url');
@@ -92,7 +92,7 @@ for (const plan of [BY_ID, { ...BY_ID, at: 7710650616372002818n }])
     }
   });
 
-test('a forged cursor with a sound checksum passes only with sound keys inside the range', () => {
+test('a forged cursor with a valid checksum is accepted only when its keys are valid and inside the range', () => {
   const cases: [plan: Plan, payload: Uint8Array, code: string][] = [
     [BY_ID, BSON.serialize({ _id: { $gt: 1 } }), 'ok'], // a value, never a query
     [BY_ID, BSON.serialize({ _id: [1, 2] }), 'invalid-cursor'],
@@ -115,7 +115,7 @@ test('a forged cursor with a sound checksum passes only with sound keys inside t
   for (const [plan, payload, code] of cases) assert.equal(codeOf(forge(plan, payload), plan), code);
 });
 
-test('arbitrary bytes never get through as anything but a coded error', () => {
+test('arbitrary bytes as a cursor cause no error other than invalid-cursor', () => {
   const runs = process.env.LONG ? 1_000_000 : 10_000;
   fc.assert(
     fc.property(fc.oneof(fc.string(), fc.base64String()), (text) => codeOf(text, BY_ID) === 'invalid-cursor'),
@@ -131,7 +131,7 @@ test('arbitrary bytes never get through as anything but a coded error', () => {
   );
 });
 
-test('a version that is not known, or not its own, is refused', () => {
+test('a version that is unknown, or that does not fit the payload, is refused', () => {
   for (const [plan, own] of [
     [BY_ID, 1],
     [{ ...BY_ID, at: 5n }, 2],

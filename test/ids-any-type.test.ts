@@ -77,7 +77,7 @@ async function serverWith(t: TestContext) {
 }
 
 for (const sort of ['id_asc', 'id_desc', 'price_asc', 'price_desc'])
-  test(`pages and checkpoints in order ${sort} go on behind an id of whatever type`, async (t) => {
+  test(`pages and checkpoints in order ${sort} continue after an id of any type`, async (t) => {
     const opened = await serverWith(t);
     if (!opened) return;
     const { server } = opened;
@@ -106,7 +106,7 @@ for (const sort of ['id_asc', 'id_desc', 'price_asc', 'price_desc'])
     }
   });
 
-test('parts begin at ids of whatever type, and together are the set, from a cursor on, too', async (t) => {
+test('parts can start at ids of any type, and together are the whole set, also from a cursor on', async (t) => {
   const opened = await serverWith(t);
   if (!opened) return;
   const { server } = opened;
@@ -130,7 +130,7 @@ test('parts begin at ids of whatever type, and together are the set, from a curs
   assert.deepEqual(lines, all);
 });
 
-test('an id like an operator is a value: MongoDB stores none, and a forged cursor finds no rows by it', async (t) => {
+test('an id that looks like an operator is a value: MongoDB refuses to store it, and a forged cursor finds no rows by it', async (t) => {
   const opened = await serverWith(t);
   if (!opened) return;
   const { server, database } = opened;

@@ -72,12 +72,12 @@ async function check(server: TestServer, ids: readonly unknown[]): Promise<void>
 for (const store of ['lmdb', 'mongodb'] satisfies StoreName[])
   describe(`ids of several types on ${store}`, () => {
     for (const [name, ids] of [...COLLECTIONS, ...(store === 'mongodb' ? ON_MONGODB : [])])
-      test(`${name}: each is found by its text, and read on from`, async (t) => {
+      test(`${name}: each row is found by the text of its id, and reading continues from it`, async (t) => {
         const server = await serverWith(t, store, ids);
         if (server) await check(server, ids);
       });
 
-    test('a text that two ids are shown as is that of the type of the first row', async (t) => {
+    test("a text that two ids share means the id of the first row's type", async (t) => {
       const server = await serverWith(t, store, [HEX, new ObjectId(HEX)]);
       if (!server) return;
       const row = (await (await server.get(`/items/${HEX}`)).json()) as { price: number };
@@ -85,7 +85,7 @@ for (const store of ['lmdb', 'mongodb'] satisfies StoreName[])
     });
   });
 
-test('ID_TYPE is the only type that ids in URLs have', async (t) => {
+test('ID_TYPE restricts ids in URLs to its type', async (t) => {
   const server = await testServer(t, 'lmdb', 'node', { ID_TYPE: 'objectid' });
   assert.ok(server);
   await server.insert([HEX, new ObjectId(HEX), 'a'].map((_id, price) => ({ _id, category: 'a', price })));
@@ -94,7 +94,7 @@ test('ID_TYPE is the only type that ids in URLs have', async (t) => {
   assert.equal((await server.get('/items/a')).status, 404);
 });
 
-test('an id that is not there is told by its beginning when it is long', async (t) => {
+test('a long id that is not found is quoted by its beginning', async (t) => {
   const server = await testServer(t, 'lmdb', 'node');
   assert.ok(server);
   for (const path of ['/items/', '/exports/', '/api/users/']) {
@@ -103,7 +103,7 @@ test('an id that is not there is told by its beginning when it is long', async (
   }
 });
 
-test('an empty Accept is as none, and an empty Accept-Encoding takes no coding', async (t) => {
+test('an empty Accept counts as none, and an empty Accept-Encoding allows no coding', async (t) => {
   const server = await testServer(t, 'lmdb', 'node');
   assert.ok(server);
   await server.insert(Array.from({ length: 100 }, (_, n) => ({ _id: n, category: 'a', price: n })));

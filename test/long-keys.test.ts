@@ -28,7 +28,7 @@ function rowsOfPage(rows: readonly boolean[], limit: number): number | null {
 }
 
 for (const sort of ['id_asc', 'id_desc', 'price_asc', 'price_desc'])
-  test(`every cursor of a page in order ${sort} is taken, beside ids that are too long for one`, async (t) => {
+  test(`every cursor of a page in order ${sort} is accepted, beside ids that are too long for one`, async (t) => {
     const server = await testServer(t, 'mongodb', 'uws');
     if (!server) return;
     await fill(server, IDS);
@@ -63,7 +63,7 @@ for (const sort of ['id_asc', 'id_desc', 'price_asc', 'price_desc'])
     }
   });
 
-test('pages by offset and by number pass ids that are too long for a cursor', async (t) => {
+test('pages by offset and by number include ids that are too long for a cursor', async (t) => {
   const server = await testServer(t, 'mongodb', 'uws');
   if (!server) return;
   await fill(server, IDS);
@@ -102,7 +102,7 @@ test('a page of many megabytes ends with a row that has a cursor', async (t) => 
   assert.equal(rest.data.length, 300);
 });
 
-test('a checkpoint that is due at ids too long for a cursor stands behind the next one that is not', async (t) => {
+test('a checkpoint that is due at ids too long for a cursor waits for the next id that is not', async (t) => {
   const server = await testServer(t, 'mongodb', 'uws');
   if (!server) return;
   const ids = Array.from({ length: 10_020 }, (_, n) => {

@@ -78,7 +78,7 @@ for (const [store, engine] of COMBINATIONS) {
       }
     });
 
-    test('pages of one row walk through ties, too', async (t) => {
+    test('pages of one row walk through rows of equal price', async (t) => {
       const server = await testServer(t, store, engine);
       if (!server) return;
       const rows = catalogue(50);
@@ -94,7 +94,7 @@ for (const [store, engine] of COMBINATIONS) {
       }
     });
 
-    test('a price range keeps both ends, and alone means price_asc', async (t) => {
+    test('a price range includes both bounds, and implies price_asc', async (t) => {
       const server = await testServer(t, store, engine);
       if (!server) return;
       const rows = catalogue(200);
@@ -116,7 +116,7 @@ for (const [store, engine] of COMBINATIONS) {
       assert.deepEqual((await getPage(server, { min_price: 5, max_price: 4 })).data, []);
     });
 
-    test('an empty page is no error, and keeps the cursor for who polls', async (t) => {
+    test('an empty page is no error, and keeps the cursor for clients that poll', async (t) => {
       const server = await testServer(t, store, engine);
       if (!server) return;
       assert.deepEqual(await getPage(server, {}), {
@@ -137,7 +137,7 @@ for (const [store, engine] of COMBINATIONS) {
       assert.deepEqual((await getPage(server, { category: 'none' })).data, []);
     });
 
-    test('Link leads to the first, next and previous page', async (t) => {
+    test('Link has the first, next and previous page', async (t) => {
       const server = await testServer(t, store, engine);
       if (!server) return;
       await server.insert(catalogue(30).map((row) => row.document));
@@ -157,7 +157,7 @@ for (const [store, engine] of COMBINATIONS) {
       );
     });
 
-    test('a page is revalidated by its ETag, in whatever content coding', async (t) => {
+    test('a page is revalidated by its ETag in any content coding', async (t) => {
       const server = await testServer(t, store, engine);
       if (!server) return;
       await server.insert(catalogue(30).map((row) => row.document));
@@ -185,7 +185,7 @@ for (const [store, engine] of COMBINATIONS) {
       assert.equal((await server.get('/items', { 'if-match': '*' })).status, 200);
     });
 
-    test('one item is found by its id, in the type the collection uses', async (t) => {
+    test('an item is found by its id, in the type that the collection uses', async (t) => {
       const server = await testServer(t, store, engine);
       if (!server) return;
       await server.insert([
@@ -215,7 +215,7 @@ for (const [store, engine] of COMBINATIONS) {
       assert.equal(((await missing.json()) as { code: string }).code, 'not-found');
     });
 
-    test('fields leaves only what is asked for, and pages on as before', async (t) => {
+    test('fields returns only the named fields, and paging continues as before', async (t) => {
       const server = await testServer(t, store, engine);
       if (!server) return;
       await server.insert(catalogue(30, 'string').map((row) => row.document));
@@ -235,7 +235,7 @@ for (const [store, engine] of COMBINATIONS) {
       assert.match(lines, /^{"id":"row-\d+","price":[\d.]+}\n$/);
     });
 
-    test('pages that are read slowly, left, compressed or not wanted do not spoil each other', async (t) => {
+    test('pages that are read slowly, abandoned or compressed do not affect each other', async (t) => {
       const server = await testServer(t, store, engine);
       if (!server) return;
       const fill = 'x'.repeat(700); // a page is more than a socket takes at once

@@ -77,7 +77,7 @@ function checkedRows(text: Buffer): Buffer {
   return Buffer.from(rows.join(''));
 }
 
-test('a stream that stalls anywhere gives its batches back and goes on with the very next byte', async (t) => {
+test('a stream that stalls at any byte releases its batches and continues with the very next byte', async (t) => {
   const { store, slots } = await testLmdb(t);
   const documents = Array.from({ length: ROWS }, (_, n) => makeRow(n));
   await store.items.insert(documents, 'fail');
@@ -176,7 +176,7 @@ test('readers that take nothing hold no batches, and each gets the whole set whe
   }
 });
 
-test('while the store is slow, a checkpoint comes for the rows that are out', async (t) => {
+test('while the store is slow, a checkpoint covers the rows that were sent', async (t) => {
   const { store, slots } = await testLmdb(t);
   await store.items.insert(
     Array.from({ length: 600 }, (_, n) => makeRow(n)),
@@ -214,7 +214,7 @@ test('while the store is slow, a checkpoint comes for the rows that are out', as
   assert.equal(slots.taken, 0);
 });
 
-test('who leaves a slow store gives back what it still brings', async (t) => {
+test('a reader that leaves a slow store releases the batches that still arrive', async (t) => {
   const { store, slots } = await testLmdb(t);
   await store.items.insert([makeRow(1), makeRow(2)], 'fail');
   const plan: Plan = { order: 'id', direction: 1 };

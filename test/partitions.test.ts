@@ -25,7 +25,7 @@ function forged(bounds: Uint8Array, version = 1): string {
   return bytes.toString('base64url');
 }
 
-test('a part carries its bounds exactly, and anything that is none of ours is refused', () => {
+test('a part carries its bounds exactly, and any other bytes are refused', () => {
   const range = {
     from: makeBookmark({ _id: new Long(2n ** 60n) }),
     to: makeBookmark({ _id: new ObjectId('0123456789abcdef01234567') }),
@@ -62,7 +62,7 @@ async function partsOf(server: TestServer, query: string): Promise<string[]> {
 
 for (const store of ['lmdb', 'mongodb'] satisfies StoreName[]) {
   describe(`partitions on ${store}`, () => {
-    test('the streams of all parts, one behind the other, are the whole stream, whatever filter and form', async (t) => {
+    test('the streams of all parts, one after the other, are the whole stream, in every filter and form', async (t) => {
       const server = await testServer(t, store, 'uws');
       if (!server) return;
       await server.insert(catalogue(5000).map(({ document }) => document));
@@ -80,7 +80,7 @@ for (const store of ['lmdb', 'mongodb'] satisfies StoreName[]) {
       assert.equal(server.slots.taken, 0);
     });
 
-    test('a part resumes by cursor and by after, and its cursors are its own', async (t) => {
+    test('a part resumes by cursor and by after, and its cursors fit no other part', async (t) => {
       const server = await testServer(t, store, 'uws');
       if (!server) return;
       await server.insert(catalogue(3000).map(({ document }) => document));

@@ -80,7 +80,7 @@ const query = fc.record(
 
 for (const store of ['lmdb', 'mongodb'] satisfies StoreName[])
   describe(`prices of all number types on ${store}`, () => {
-    test('are in a range by their shown digits, in order of their exact value, from whatever page', async (t) => {
+    test('match a range by their shown digits, and are ordered by their exact value, from any page', async (t) => {
       const server = await testServer(t, store, 'node');
       if (!server) return;
       const rows = makeRows();
@@ -115,7 +115,7 @@ for (const store of ['lmdb', 'mongodb'] satisfies StoreName[])
       await fc.assert(property, { numRuns: process.env.LONG ? 1_000 : 12 });
     });
 
-    test('19.99 is found as itself, whether it is a double or a decimal, and its neighbours are not', async (t) => {
+    test('a bound of 19.99 finds 19.99 as a double or a decimal, and not its neighbours', async (t) => {
       const server = await testServer(t, store, 'node');
       if (!server) return;
       await server.insert(
@@ -143,7 +143,7 @@ for (const store of ['lmdb', 'mongodb'] satisfies StoreName[])
       assert.equal((await ids('max_price=1e400')).length, 7);
     });
 
-    test('a cursor goes on in the same range however that is written, and in no other', async (t) => {
+    test('a cursor continues in the same range however it is written, and in no other', async (t) => {
       const server = await testServer(t, store, 'node');
       if (!server) return;
       await server.insert(
@@ -189,7 +189,7 @@ for (const store of ['lmdb', 'mongodb'] satisfies StoreName[])
       assert.match(list, /"min_price":9007199254740993,"max_price":1e400/);
     });
 
-    test('a bound of more digits or a higher exponent than any price has is refused by name', async (t) => {
+    test('a bound with more digits or a higher exponent than a price can have is refused by name', async (t) => {
       const server = await testServer(t, store, 'node');
       if (!server) return;
       const many = '1.0000000000000000000000000000000001';

@@ -57,7 +57,7 @@ async function* batches(list: Batch[], error?: Error): AsyncGenerator<Batch> {
   if (error) throw error;
 }
 
-test('the pump writes head, rows and tail, one chunk at a time, as the sink takes them', async () => {
+test('the pump writes head, rows and tail, one chunk at a time, at the pace of the sink', async () => {
   const released: string[] = [];
   const closed = { count: 0 };
   const { sink, taken, drain, full } = slowSink();
@@ -75,7 +75,7 @@ test('the pump writes head, rows and tail, one chunk at a time, as the sink take
   assert.equal(closed.count, 1);
 });
 
-test('a store that fails in mid-stream rejects without the tail, everything released', async () => {
+test('a store that fails in mid-stream rejects without the tail, and releases everything', async () => {
   const released: string[] = [];
   const closed = { count: 0 };
   const taken: string[] = [];
@@ -90,7 +90,7 @@ test('a store that fails in mid-stream rejects without the tail, everything rele
   assert.equal(closed.count, 1);
 });
 
-test('a sink that throws stops the pump, everything released', async () => {
+test('a sink that throws stops the pump, and releases everything', async () => {
   const released: string[] = [];
   const closed = { count: 0 };
   const sink: Sink = {
@@ -112,7 +112,7 @@ test('a sink that throws stops the pump, everything released', async () => {
   assert.equal(closed.count, 1);
 });
 
-test('a stream whose reader takes everything at once gives others their turn within a batch', async () => {
+test('a stream whose reader takes everything at once yields to others within a batch', async () => {
   const chunk = Buffer.alloc(16 * 1024);
   let written = 0;
   const sink: Sink = {

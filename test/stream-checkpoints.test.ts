@@ -64,7 +64,7 @@ async function fill(server: TestServer, count: number): Promise<void> {
 
 for (const [store, engine] of COMBINATIONS) {
   describe(`checkpoints on ${store} behind ${engine}`, () => {
-    test('between the lines of the plain stream stand control lines that hold in every coding, limit and choice of fields', async (t) => {
+    test('control lines stand between the lines of the plain stream, and hold in every coding, limit and choice of fields', async (t) => {
       const server = await testServer(t, store, engine);
       if (!server) return;
       await fill(server, 23_000);
@@ -89,7 +89,7 @@ for (const [store, engine] of COMBINATIONS) {
       }
     });
 
-    test('cut at any byte, a client goes on from its last checkpoint, and the CRCs of the pieces are the whole set’s', async (t) => {
+    test('a client that is cut at any byte continues from its last checkpoint, and the CRCs of the pieces combine to the CRC of the whole set', async (t) => {
       const server = await testServer(t, store, engine);
       if (!server) return;
       await fill(server, 23_000);
@@ -137,7 +137,7 @@ for (const [store, engine] of COMBINATIONS) {
       }
     });
 
-    test('checkpoints go with lines only', async (t) => {
+    test('checkpoints are refused in any form but lines', async (t) => {
       const server = await testServer(t, store, engine);
       if (!server) return;
       for (const [query, accept] of [

@@ -23,7 +23,7 @@ async function chunkSizes(port: number, coding: string): Promise<number[]> {
 }
 
 for (const engine of ['uws', 'node'] satisfies EngineName[])
-  test(`behind ${engine}, streams travel in large chunks in any coding`, async (t) => {
+  test(`behind ${engine}, streams are sent in large chunks in any coding`, async (t) => {
     const server = await serverOn(t, { MONGODB_URI: '', HTTP_ENGINE: engine });
     let state = 1;
     const noise = () => (state = (Math.imul(state, 1_103_515_245) + 12_345) >>> 0).toString(36);

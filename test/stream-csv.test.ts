@@ -14,7 +14,7 @@ function cellOf(value: unknown): string {
 
 for (const store of ['lmdb', 'mongodb'] satisfies StoreName[]) {
   describe(`CSV streams on ${store}`, () => {
-    test('read back by a CSV reader, a stream has the rows of the NDJSON stream, nested values as JSON', async (t) => {
+    test('a stream that is read back by a CSV reader has the rows of the NDJSON stream, nested values as JSON', async (t) => {
       const server = await testServer(t, store, 'uws');
       if (!server) return;
       const rows = catalogue(3000).map(({ document }, n) => ({
@@ -41,7 +41,7 @@ for (const store of ['lmdb', 'mongodb'] satisfies StoreName[]) {
       assert.deepEqual(read, expected);
     });
 
-    test('columns are fields in their order; without them what the first 1,000 rows have, and later ones are left out', async (t) => {
+    test('columns are the requested fields in order, and by default those of the first 1,000 rows, without later ones', async (t) => {
       const server = await testServer(t, store, 'uws');
       if (!server) return;
       const filler = 'x'.repeat(4000); // 1,000 rows are more than one batch
@@ -66,7 +66,7 @@ for (const store of ['lmdb', 'mongodb'] satisfies StoreName[]) {
       assert.equal(server.slots.taken, 0);
     });
 
-    test('pieces without a header join to the whole, and need fields', async (t) => {
+    test('pieces without a header join to the whole, and require fields', async (t) => {
       const server = await testServer(t, store, 'uws');
       if (!server) return;
       await server.insert(catalogue(2000, 'string').map(({ document }) => document));
@@ -90,7 +90,7 @@ for (const store of ['lmdb', 'mongodb'] satisfies StoreName[]) {
       }
     });
 
-    test('Accept text/csv asks for it, every coding gives the same bytes, and safe=true disarms formulas', async (t) => {
+    test('Accept: text/csv selects CSV, every coding decodes to the same bytes, and safe=true disarms formulas', async (t) => {
       const server = await testServer(t, store, 'uws');
       if (!server) return;
       await server.insert([{ _id: '-1', category: '=c', price: -1, note: '@x' }]);

@@ -177,7 +177,7 @@ function takeUntil(
   });
 }
 
-test(`${CUTS} times a client breaks off at any byte and goes on: what it joins has the CRC of the whole`, async (t) => {
+test(`${CUTS} times a client breaks off at any byte and continues, and the joined pieces have the CRC of the whole`, async (t) => {
   const prepared = await prepare(t, CASES, 150);
   if (!prepared) return;
   const { url, uncut } = prepared;
@@ -193,7 +193,7 @@ test(`${CUTS} times a client breaks off at any byte and goes on: what it joins h
   assertCuts(t, joins, CUTS);
 });
 
-test(`${CUTS} times a proxy cuts at any byte and the client goes on: what it joins has the CRC of the whole`, async (t) => {
+test(`${CUTS} times a proxy cuts at any byte and the client continues, and the joined pieces have the CRC of the whole`, async (t) => {
   const prepared = await prepare(t, CASES, 150);
   if (!prepared) return;
   const { url, uncut } = prepared;
@@ -207,7 +207,7 @@ test(`${CUTS} times a proxy cuts at any byte and the client goes on: what it joi
   assertCuts(t, joins, CUTS);
 });
 
-test(`the server is killed until ${KILLED} streams were cut at any byte, and the clients go on: what they join has the CRC of the whole`, async (t) => {
+test(`the server is killed until ${KILLED} streams were cut at any byte, and the joined pieces of the clients have the CRC of the whole`, async (t) => {
   const cases = KILLED < CASES.length ? CASES.filter((_, n) => n % 3 === 0) : CASES;
   const prepared = await prepare(t, cases, process.env.LONG ? 600 : 2_000); // more than a socket's buffers take: what is in them still comes
   if (!prepared) return;

@@ -44,7 +44,7 @@ async function pullThroughCuts(
 
 for (const store of ['lmdb', 'mongodb'] satisfies StoreName[]) {
   describe(`resuming a stream on ${store}`, () => {
-    test('cut at any byte, a client resumes behind its last whole row, and the joined pieces are the uncut stream', async (t) => {
+    test('a client that is cut at any byte resumes after its last whole row, and the joined pieces are the uncut stream', async (t) => {
       const server = await testServer(t, store, 'uws');
       if (!server) return;
       await server.insert(catalogue(4000).map(({ document }) => ({ ...document, filler: 'x'.repeat(150) })));
@@ -60,7 +60,7 @@ for (const store of ['lmdb', 'mongodb'] satisfies StoreName[]) {
       }
     });
 
-    test('every row is a bookmark in every sort and filter, deleted ones, too', async (t) => {
+    test('every row is a bookmark in every sort and filter, also when it was deleted', async (t) => {
       const server = await testServer(t, store, 'uws');
       if (!server) return;
       const rows = catalogue(500, 'string');
@@ -85,7 +85,7 @@ for (const store of ['lmdb', 'mongodb'] satisfies StoreName[]) {
       }
     });
 
-    test('a row whose price changed since is a bookmark by the price it had', async (t) => {
+    test('a row whose price changed since is a bookmark with its old price', async (t) => {
       const server = await testServer(t, store, 'uws');
       if (!server) return;
       await server.insert(
@@ -100,7 +100,7 @@ for (const store of ['lmdb', 'mongodb'] satisfies StoreName[]) {
       assert.equal(await behindComma.text(), '{"id":"a,4","price":40}\n{"id":"moved","price":99}\n');
     });
 
-    test('what can be no row is refused, and after excludes cursor', async (t) => {
+    test('a value that cannot be a row is refused, and after excludes cursor', async (t) => {
       const server = await testServer(t, store, 'uws');
       if (!server) return;
       await server.insert([{ _id: 1, category: 'c', price: 1 }]);

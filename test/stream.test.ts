@@ -32,7 +32,7 @@ async function ndjson(
 
 for (const [store, engine] of COMBINATIONS) {
   describe(`GET /items/stream on ${store} behind ${engine}`, () => {
-    test('the whole set comes in every order and filter, as lines and as one array', async (t) => {
+    test('the whole set is streamed in every order and filter, as lines and as one array', async (t) => {
       const server = await testServer(t, store, engine);
       if (!server) return;
       const rows = catalogue(9000);
@@ -57,7 +57,7 @@ for (const [store, engine] of COMBINATIONS) {
       assert.equal(server.slots.taken, 0, 'nothing is held');
     });
 
-    test('every content coding gives the same bytes', async (t) => {
+    test('every content coding decodes to the same bytes', async (t) => {
       const server = await testServer(t, store, engine);
       if (!server) return;
       await server.insert(catalogue(9000).map((row) => row.document));
@@ -76,7 +76,7 @@ for (const [store, engine] of COMBINATIONS) {
       }
     });
 
-    test('the form is chosen by Accept, and format wins over it', async (t) => {
+    test('Accept chooses the form, and format overrides it', async (t) => {
       const server = await testServer(t, store, engine);
       if (!server) return;
       await server.insert(catalogue(3).map((row) => row.document));
@@ -121,7 +121,7 @@ for (const [store, engine] of COMBINATIONS) {
       assert.deepEqual(rest, expected.slice(123));
     });
 
-    test('twelve rows of 2 MB come whole, as a stream and as a page', async (t) => {
+    test('twelve rows of 2 MB arrive whole, as a stream and as a page', async (t) => {
       const server = await testServer(t, store, engine);
       if (!server) return;
       const fill = 'x'.repeat(2_000_000);

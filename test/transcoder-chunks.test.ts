@@ -36,7 +36,7 @@ const LONG_PARTS: Field[] = [
 ];
 const rows = Array.from({ length: 5 }, (_, i) => row(i, [...LONG_PARTS.slice(i), ...LONG_PARTS.slice(0, i)]));
 
-test('a field id of its own names the key _id wherever it stands, however many chunks the row fills', () => {
+test('a row with a field `id` shows its key as `_id`, wherever that stands and however many chunks the row fills', () => {
   for (const framing of ['lines', 'array'] as const) {
     for (let place = 0; place <= LONG_PARTS.length; place++) {
       const own: Field[] = [['id', object([['id', string('"'.repeat(place * 90))]])]];
@@ -52,7 +52,7 @@ test('a field id of its own names the key _id wherever it stands, however many c
   }
 });
 
-test('a chunk that ends at any byte of a row with a field id of its own stays within its bounds', () => {
+test('a chunk that ends at any byte of a row with a field `id` stays within its bounds', () => {
   const kinds: Field[] = [
     ['re', regex('"'.repeat(200), '')],
     ['text', string('\u0001'.repeat(200))],
@@ -87,7 +87,7 @@ for (const transcoder of transcoders) {
     });
   }
 
-  test(`${transcoder.name}: commas go on from batch to batch, and an empty batch gives nothing`, () => {
+  test(`${transcoder.name}: commas continue from batch to batch, and an empty batch writes nothing`, () => {
     const encoder = transcoder.encoder('array');
     const batches = [[], rows.slice(0, 2), [], rows.slice(2, 3), rows.slice(3), []];
     const chunks: Buffer[] = [];
@@ -100,7 +100,7 @@ for (const transcoder of transcoders) {
     assert.equal(decode(chunks), framed(rows, 'array'));
   });
 
-  test(`${transcoder.name}: encoders that take turns do not disturb each other`, () => {
+  test(`${transcoder.name}: interleaved encoders do not disturb each other`, () => {
     const lots = fc.array(fc.tuple(fc.array(anyRow, { maxLength: 4 }), fc.constantFrom(...SIZES)), {
       minLength: 2,
       maxLength: 5,
@@ -136,7 +136,7 @@ for (const transcoder of transcoders) {
     fc.assert(property, { numRuns: LONG ? 5000 : 25 });
   });
 
-  test(`${transcoder.name}: twelve rows of 2 MB come out whole`, () => {
+  test(`${transcoder.name}: twelve rows of 2 MB are written whole`, () => {
     const large = Array.from({ length: 12 }, (_, i) =>
       row(i, [
         ['text', string('0123456789abcdé\n'.repeat(1 << 17))],
@@ -150,7 +150,7 @@ for (const transcoder of transcoders) {
   });
 }
 
-test('a string of 15 MB of control characters, which grows sixfold, takes no memory but one chunk', () => {
+test('a string of 15 MB of control characters, which grows sixfold, needs the memory of one chunk', () => {
   const bytes = row(1, [['v', string(Buffer.alloc(15 << 20, 1))]]);
   const batch = batchOf(slots, arrayBody([bytes]));
   const encoder = wasm.encoder('lines');
@@ -165,7 +165,7 @@ test('a string of 15 MB of control characters, which grows sixfold, takes no mem
   batch.release();
 });
 
-test('nothing is written behind the end of a chunk', () => {
+test('nothing is written beyond the end of a chunk', () => {
   const memory = new WebAssembly.Memory({ initial: 16 });
   const state = 3 * 65_536;
   const output = 4 * 65_536;
@@ -197,7 +197,7 @@ test('nothing is written behind the end of a chunk', () => {
   fc.assert(property, { numRuns: LONG ? 20_000 : 400 });
 });
 
-test('growth of the memory in the middle of a batch changes nothing', () => {
+test('the output is the same when the memory grows in the middle of a batch', () => {
   const own = new Slots(new WebAssembly.Memory({ initial: 8, maximum: 2000 }));
   const { transcoder } = createTranscoder(own);
   const batch = batchOf(own, arrayBody(rows));
@@ -211,7 +211,7 @@ test('growth of the memory in the middle of a batch changes nothing', () => {
   assert.equal(decode(chunks), framed(rows, 'lines'));
 });
 
-test('nothing is held after close, and an encoder is used neither after it nor with tiny chunks', () => {
+test('a closed encoder holds nothing and cannot be used, and tiny chunks are refused', () => {
   const own = new Slots();
   const { transcoder } = createTranscoder(own);
   const batch = batchOf(own, arrayBody(rows));
@@ -229,7 +229,7 @@ test('nothing is held after close, and an encoder is used neither after it nor w
   }
 });
 
-test('an encoder goes on with the next batch after one that was left in the middle', () => {
+test('an encoder continues with the next batch after one that was abandoned in the middle', () => {
   const batch = batchOf(slots, arrayBody(rows));
   const encoder = wasm.encoder('lines');
   for (const chunk of encoder.encode(batch, 256)) if (chunk.length > 0) break;

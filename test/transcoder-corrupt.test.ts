@@ -126,11 +126,11 @@ const rows = [
   ]),
 ];
 
-test('sound rows at the very end of the memory are read, and nothing behind them', () => {
+test('sound rows at the very end of the memory are read, and nothing beyond them', () => {
   for (const bytes of rows) assert.equal(isRefused(arrayBody([bytes])), false);
 });
 
-test('a batch cut at any byte is refused, but for a cut between rows', () => {
+test('a batch cut at any byte is refused, except between rows', () => {
   const body = arrayBody(rows);
   const ends = new Set(rows.map((_, i) => arrayBody(rows.slice(0, i)).length));
   for (let length = 0; length < body.length; length++) {
@@ -138,7 +138,7 @@ test('a batch cut at any byte is refused, but for a cut between rows', () => {
   }
 });
 
-test('a document cut at any byte, its length put right and a terminator set, is refused or read', () => {
+test('a document cut at any byte, with its length corrected and a terminator set, is refused or read', () => {
   for (const bytes of rows) {
     for (let length = 5; length < bytes.length; length++) {
       const cut = Buffer.from(bytes.subarray(0, length));

@@ -25,7 +25,7 @@ function lines(documents: readonly object[], fields: readonly string[], each = t
   }
 }
 
-test('only the named top-level fields are written, in stored order, and the key always, under the name the whole row gives it', () => {
+test('only the named top-level fields are written, in stored order, and always the key, under its name in the whole row', () => {
   const row = {
     _id: 7,
     name: 'n',
@@ -49,7 +49,7 @@ test('only the named top-level fields are written, in stored order, and the key 
   assert.equal(slots.taken, 0);
 });
 
-test('any rows and any names: wasm and JavaScript agree, and no other field gets through', () => {
+test('wasm and JavaScript agree for any rows and any names, and write no other field', () => {
   const key = fc
     .string({ minLength: 1, maxLength: 20 })
     .filter((name) => !name.includes('\0') && name !== '__proto__');

@@ -67,7 +67,7 @@ test('a fingerprint is 16 hexadecimal digits that change with every bit, whateve
   }
 });
 
-test('an input larger than the buffer it goes through is hashed as a whole', () => {
+test('an input larger than the buffer is hashed as a whole', () => {
   // By an independent implementation: python-xxhash 4.1 with xxHash 0.8.4's code.
   const xxh64 = createXxh64();
   assert.equal(xxh64(new Uint8Array(150_000).fill(1), 0n), 0xb7be4816624059fbn);
@@ -80,7 +80,7 @@ test('an input larger than the buffer it goes through is hashed as a whole', () 
   );
 });
 
-test('the precompiled serializers write what their schemas name, in their order', () => {
+test('the precompiled serializers write the members of their schemas, in order', () => {
   const problem = {
     requestId: 'r',
     code: 'c',
@@ -103,7 +103,7 @@ test('the precompiled serializers write what their schemas name, in their order'
   );
 });
 
-test('a memory that is not of WebAssembly leaves the work to JavaScript, and says why', () => {
+test('a memory that is not of WebAssembly falls back to JavaScript with a reason', () => {
   const slots = new Slots({ buffer: new ArrayBuffer(1 << 20), grow: () => 0 });
   const { transcoder, fallback } = createTranscoder(slots);
   assert.equal(transcoder.name, 'javascript');
@@ -111,7 +111,7 @@ test('a memory that is not of WebAssembly leaves the work to JavaScript, and say
   assert.equal(transcode(transcoder, slots, [row(3, [])]), '{"id":3}\n');
 });
 
-test('without WebAssembly (node --jitless) rows and fingerprints still come out', async () => {
+test('without WebAssembly (node --jitless) rows and fingerprints are still written', async () => {
   const script = `
     import { createTranscoder } from './src/rows/transcoder.ts';
     import { fingerprint } from './src/rows/fingerprint.ts';

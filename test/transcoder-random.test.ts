@@ -13,7 +13,7 @@ const LONG = process.env.LONG === '1';
 const slots = new Slots();
 const { transcoder } = createTranscoder(slots);
 
-test('any row of any types is written by wasm as by the serializer, in chunks of any size', () => {
+test('wasm writes any row of any types as the serializer does, in chunks of any size', () => {
   const chunkBytes = fc.constantFrom(256, 257, 300, 1000, 16_000, 1 << 20);
   const property = fc.property(fc.array(anyRow, { minLength: 1, maxLength: 3 }), chunkBytes, (rows, size) => {
     const expected = rows.map((bytes) => `${itemToJson(bytes)}\n`).join('');
@@ -72,7 +72,7 @@ test('random decimals, and the doubles next to them, are written as JSON.stringi
   });
 });
 
-test('UTF-8 of all classes, sound and broken, comes out as the WHATWG decoder reads it', () => {
+test('valid and broken UTF-8 of all classes is read as the WHATWG decoder reads it', () => {
   // Each byte that begins or ends a class of the decoder's table, alone and in all sequences of four.
   const edges = [
     0x00, 0x22, 0x41, 0x7f, 0x80, 0x8f, 0x90, 0x9f, 0xa0, 0xbf, 0xc0, 0xc1, 0xc2, 0xdf, 0xe0, 0xe1, 0xec,
@@ -99,7 +99,7 @@ test('UTF-8 of all classes, sound and broken, comes out as the WHATWG decoder re
   }
 });
 
-test('random bytes as text come out as the WHATWG decoder reads them', () => {
+test('random bytes as text are read as the WHATWG decoder reads them', () => {
   const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
   for (let i = 0; i < (LONG ? 2000 : 100); i++) {
     const texts = Array.from({ length: 200 }, (_, k) => {

@@ -50,7 +50,7 @@ function givesValue(value: Value, json: string): void {
 const decimal = (text: string) => decimal128(Decimal128.fromString(text).bytes);
 const day = (iso: string) => date(BigInt(Date.parse(iso)));
 
-test('wasm runs here, so these tests are about it', () => {
+test('wasm runs here, so that these tests cover it', () => {
   assert.equal(fallback, null);
   assert.equal(wasm.name, 'wasm');
 });
@@ -169,7 +169,7 @@ test('doubles and Int32 are written as JSON.stringify writes them, Decimal128 as
   }
 });
 
-test('dates are written as toISOString writes them, also before 1970, before the year 0 and behind 9999', () => {
+test('dates are written as toISOString writes them, also before 1970, before the year 0 and after 9999', () => {
   givesValue(day('2024-02-29T23:59:59.999Z'), '"2024-02-29T23:59:59.999Z"');
   givesValue(date(-1n), '"1969-12-31T23:59:59.999Z"');
   givesValue(date(-62_167_219_200_000n), '"0000-01-01T00:00:00.000Z"');
@@ -180,7 +180,7 @@ test('dates are written as toISOString writes them, also before 1970, before the
   givesValue(date(-8_640_000_000_000_000n), '"-271821-04-20T00:00:00.000Z"');
 });
 
-test('each day of four centuries and the edges of centuries is the right one', () => {
+test('each day of four centuries and at the edges of centuries has the right date', () => {
   const days = Array.from({ length: 146_097 }, (_, i) => (i - 25_567) * 86_400_000);
   for (let year = -20_000; year <= 20_000; year += 100)
     days.push(Date.UTC(year, 1, 28), Date.UTC(year, 2, 0));
@@ -189,7 +189,7 @@ test('each day of four centuries and the edges of centuries is the right one', (
   assert.ok(transcode(wasm, slots, [bytes], 1 << 20) === `${expected}\n`);
 });
 
-test("dates beyond JavaScript's are Extended JSON", () => {
+test("dates outside JavaScript's range are Extended JSON", () => {
   givesValue(date(8_640_000_000_000_001n), '{"$date":{"$numberLong":"8640000000000001"}}');
   givesValue(date(-(2n ** 63n)), '{"$date":{"$numberLong":"-9223372036854775808"}}');
 });
@@ -215,12 +215,12 @@ test('strings and keys are escaped as JSON.stringify escapes them', () => {
   }
 });
 
-test('lone surrogates, however encoded, become U+FFFD', () => {
+test('lone surrogates become U+FFFD, however they are encoded', () => {
   givesValue(string(Buffer.from([0x61, 0xed, 0xa0, 0x80, 0x62])), '"a\ufffd\ufffd\ufffdb"');
   gives(BSON.serialize({ _id: 1, v: '\ud800' }) as Buffer, '{"id":1,"v":"\ufffd"}');
 });
 
-test('_id comes first as id, wherever it is stored, whatever its type', () => {
+test('_id is written first as id, wherever it is stored, whatever its type', () => {
   gives(
     document([
       ['a', int32(1)],
@@ -246,7 +246,7 @@ test('_id comes first as id, wherever it is stored, whatever its type', () => {
   gives(document([['_id', nullValue]]), '{"id":null}');
 });
 
-test('beside a field id of the row its key is called _id, and of two _id the first is shown', () => {
+test('a row with a field id shows its key as _id, and of two fields _id the first', () => {
   gives(
     row(1, [
       ['id', string('own')],
@@ -286,7 +286,7 @@ test('a nested _id and a nested id keep their names and places', () => {
   gives(row(1, [['a', array([object(nested)])]]), '{"id":1,"a":[{"b":1,"_id":2,"id":3}]}');
 });
 
-test('fields keep their stored order, also keys like 1, and a key stored twice is written twice', () => {
+test('fields keep their stored order, also names like 1, and a name stored twice is written twice', () => {
   const fields: Field[] = [
     ['b', int32(1)],
     ['10', int32(2)],
@@ -305,7 +305,7 @@ test('fields keep their stored order, also keys like 1, and a key stored twice i
   );
 });
 
-test('no text passes for a stand-in of the serializer', () => {
+test('a text that looks like a placeholder of the serializer is written unchanged', () => {
   const fields: Field[] = [
     ['1', string('~0~=5')],
     ['~1~7/x', string('"~2~=5')],
@@ -314,7 +314,7 @@ test('no text passes for a stand-in of the serializer', () => {
   gives(row(1, fields), '{"id":1,"1":"~0~=5","~1~7/x":"\\"~2~=5","n":1152921504606846976}');
 });
 
-test("an array's names are not read", () => {
+test('the names in an array are ignored', () => {
   const body = document([
     ['x', int32(1)],
     ['', int32(2)],
@@ -323,7 +323,7 @@ test("an array's names are not read", () => {
   givesValue({ type: 4, bytes: body }, '[1,2,{"k":null}]');
 });
 
-test('180 levels, as deep as MongoDB stores, are written, 181 are an error', () => {
+test("180 levels, MongoDB's maximum, are written, 181 are an error", () => {
   const nested = (levels: number): Buffer => {
     let inner: Value = int32(7);
     for (let i = 1; i < levels; i++) inner = i % 2 ? object([['a', inner]]) : array([inner]);
@@ -342,7 +342,7 @@ test('a row without _id is an error that names the row', () => {
   assert.throws(() => transcode(javascriptTranscoder, slots, rows), /no _id/);
 });
 
-test('what JSON.stringify makes of plain documents is what comes out', () => {
+test('plain documents are written as JSON.stringify writes them', () => {
   const plain = {
     s: 'text',
     n: 1.25,

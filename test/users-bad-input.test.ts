@@ -116,7 +116,7 @@ const FORMS: readonly [
 
 for (const engine of ['uws', 'node'] satisfies EngineName[])
   describe(`bad users behind ${engine}`, () => {
-    test('every fault of a body is told with its place, all at once, and nothing is written', async (t) => {
+    test('every fault of a body is reported with its place, all at once, and nothing is written', async (t) => {
       const server = await testServer(t, 'lmdb', engine);
       if (!server) return;
       const users = usersAt(server.url);
@@ -145,7 +145,7 @@ for (const engine of ['uws', 'node'] satisfies EngineName[])
       );
     });
 
-    test('the longest of everything is taken', async (t) => {
+    test('values of the greatest allowed length are accepted', async (t) => {
       const server = await testServer(t, 'lmdb', engine);
       if (!server) return;
       const users = usersAt(server.url);
@@ -157,7 +157,7 @@ for (const engine of ['uws', 'node'] satisfies EngineName[])
       assert.deepEqual(metadata, wide);
     });
 
-    test('a body in another form is refused, and what is taken is said', async (t) => {
+    test('a body of another media type is refused with the accepted ones', async (t) => {
       const server = await testServer(t, 'lmdb', engine);
       if (!server) return;
       const users = usersAt(server.url);
@@ -203,7 +203,7 @@ for (const engine of ['uws', 'node'] satisfies EngineName[])
       assert.equal((await users.get('ada')).status, 200, 'nothing was done');
     });
 
-    test('ids that are none: PUT says so, the others find nobody; no character reaches a header', async (t) => {
+    test('an invalid id is refused by PUT and not found by the others, and none of its characters reaches a header', async (t) => {
       const server = await testServer(t, 'lmdb', engine);
       if (!server) return;
       const users = usersAt(server.url);
@@ -309,7 +309,7 @@ const anyId = fc
   )
   .filter((id) => !/\p{Surrogate}/u.test(id));
 
-test(`${RUNS} random bodies and ids: a user comes out as it is stored, or an error a client is told`, () => {
+test(`${RUNS} random bodies and ids: a user is returned as it is stored, or the client gets an error`, () => {
   const checkBody = bodyCheck(USER_BODY);
   const checkPatch = bodyCheck(USER_PATCH);
   let taken = 0;

@@ -44,7 +44,7 @@ for (const [name, open] of Object.entries(SERVERS))
     const client = (n: number): Users => clients[n % clients.length] ?? fail();
 
     await t.test(
-      `of ${WRITERS} writers who saw one version exactly one writes, whatever the method`,
+      `of ${WRITERS} writers with the same version exactly one succeeds, whatever the method`,
       async () => {
         const send = (n: number, method: string, etag: string) =>
           client(n).send(method, `${PATH}/a`, {
@@ -71,22 +71,19 @@ for (const [name, open] of Object.entries(SERVERS))
       },
     );
 
-    await t.test(
-      `of ${WRITERS} who create on the condition that nobody is there exactly one does`,
-      async () => {
-        const answers = await all((n) =>
-          client(n).send('PUT', `${PATH}/new`, {
-            body: body(n),
-            headers: { 'if-none-match': '*' },
-          }),
-        );
-        assert.deepEqual(count(answers), { 201: 1, 412: WRITERS - 1 });
-        const winner = answers.find(({ status }) => status === 201);
-        assert.equal((await client(0).get('new')).text, winner?.text);
-      },
-    );
+    await t.test(`of ${WRITERS} conditional creates of one user exactly one succeeds`, async () => {
+      const answers = await all((n) =>
+        client(n).send('PUT', `${PATH}/new`, {
+          body: body(n),
+          headers: { 'if-none-match': '*' },
+        }),
+      );
+      assert.deepEqual(count(answers), { 201: 1, 412: WRITERS - 1 });
+      const winner = answers.find(({ status }) => status === 201);
+      assert.equal((await client(0).get('new')).text, winner?.text);
+    });
 
-    await t.test('writers who get, count up and put on the condition of the tag lose no count', async () => {
+    await t.test('writers that get, count up and put with If-Match lose no count', async () => {
       const first = await client(0).put('counter', { name: '0', email: 'a@b' });
       const used: string[] = [];
       const countUp = async (users: Users) => {
@@ -111,7 +108,7 @@ for (const [name, open] of Object.entries(SERVERS))
     });
 
     await t.test(
-      'without a condition the last write wins whole, and patches of other fields are all kept',
+      'without a condition the last write wins completely, and patches of other fields are all kept',
       async () => {
         const send = (n: number, method: string, id: string, sent: unknown) =>
           client(n).send(method, `${PATH}/${id}`, { body: sent });

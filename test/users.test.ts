@@ -133,7 +133,7 @@ function stated({ name, email, metadata }: User): Record<string, unknown> {
 
 for (const [store, engine] of COMBINATIONS) {
   describe(`/api/users on ${store} behind ${engine}`, () => {
-    test('each method does to a user what it says', async (t) => {
+    test('each method changes or reads a user as documented', async (t) => {
       const users = await open(t, store, engine);
       if (!users) return;
       for (const [n, { says, before, request, status, after }] of SEMANTICS.entries()) {
@@ -151,7 +151,7 @@ for (const [store, engine] of COMBINATIONS) {
       }
     });
 
-    test('POST creates a user with an id of its own, in the order of creation', async (t) => {
+    test('POST creates users with ids of the server, in order of creation', async (t) => {
       const users = await open(t, store, engine);
       if (!users) return;
       const ids: string[] = [];
@@ -177,7 +177,7 @@ for (const [store, engine] of COMBINATIONS) {
       );
     });
 
-    test('PUT twice is PUT once, but for updatedAt; createdAt stays and updatedAt grows with each change', async (t) => {
+    test('a repeated PUT changes only updatedAt, createdAt stays and updatedAt grows with each change', async (t) => {
       const users = await open(t, store, engine);
       if (!users) return;
       const versions = [await users.put('a', ADA)];
@@ -191,7 +191,7 @@ for (const [store, engine] of COMBINATIONS) {
       assert.equal(new Set(versions.map(({ etag }) => etag)).size, versions.length);
     });
 
-    test('a user is revalidated by its tag, and a large one has a tag for each coding', async (t) => {
+    test('a user is revalidated by its ETag, and a large one has an ETag for each coding', async (t) => {
       const users = await open(t, store, engine);
       if (!users) return;
       const texts = Object.fromEntries(Array.from({ length: 50 }, (_, n) => [`k${n}`, 'x'.repeat(500)]));
@@ -215,7 +215,7 @@ for (const [store, engine] of COMBINATIONS) {
       }
     });
 
-    test('what may be done is told by OPTIONS and Allow', async (t) => {
+    test('OPTIONS and Allow list the methods', async (t) => {
       const users = await open(t, store, engine);
       if (!users) return;
       const list = await users.send('OPTIONS', PATH);
@@ -239,7 +239,7 @@ for (const [store, engine] of COMBINATIONS) {
       }
     });
 
-    test('the list walked in every style is all users in order, and shows each as GET does', async (t) => {
+    test('the list walked in every style has all users in order, each as GET shows it', async (t) => {
       const users = await open(t, store, engine);
       if (!users) return;
       const ids = Array.from({ length: 23 }, (_, n) => `${'aZ~_.'[n % 5] ?? ''}x${(n * 31) % 101}`);

@@ -5,8 +5,8 @@ import { catalogue } from './support/catalogue.ts';
 import { testServer, type EngineName } from './support/server.ts';
 
 for (const engine of ['uws', 'node'] satisfies EngineName[]) {
-  describe(`what holds for every answer behind ${engine}`, () => {
-    test('the type of every problem leads to its explanation, as a page or as JSON', async (t) => {
+  describe(`every answer behind ${engine}`, () => {
+    test('the type of every problem links to its explanation, as a page or as JSON', async (t) => {
       const server = await testServer(t, 'lmdb', engine);
       if (!server) return;
       for (const [code, { status, title }] of Object.entries(PROBLEMS)) {
@@ -32,7 +32,7 @@ for (const engine of ['uws', 'node'] satisfies EngineName[]) {
       assert.equal(response.headers.get('vary'), 'Accept, Accept-Encoding');
     });
 
-    test('CORS lets the configured origins read, and no other', async (t) => {
+    test('CORS allows the configured origins only', async (t) => {
       const server = await testServer(t, 'lmdb', engine, {
         CORS_ORIGIN: 'https://a.example, https://b.example',
       });
@@ -54,7 +54,7 @@ for (const engine of ['uws', 'node'] satisfies EngineName[]) {
       );
     });
 
-    test('a preflight is answered with what the resource takes', async (t) => {
+    test('a preflight answers with the methods and headers that the resource accepts', async (t) => {
       const server = await testServer(t, 'lmdb', engine, { CORS_ORIGIN: '*' });
       if (!server) return;
       const preflight = await fetch(`${server.url}/items`, {
@@ -72,7 +72,7 @@ for (const engine of ['uws', 'node'] satisfies EngineName[]) {
       assert.equal(preflight.headers.get('access-control-max-age'), '7200');
     });
 
-    test('no-transform keeps an answer plain', async (t) => {
+    test('Cache-Control: no-transform keeps an answer uncompressed', async (t) => {
       const server = await testServer(t, 'lmdb', engine, { CACHE_CONTROL: 'public, no-transform' });
       if (!server) return;
       await server.insert(catalogue(100).map((row) => row.document));
@@ -86,7 +86,7 @@ for (const engine of ['uws', 'node'] satisfies EngineName[]) {
       assert.equal(configured.headers.get('content-encoding'), null);
     });
 
-    test('a small answer stays plain unless plain is refused', async (t) => {
+    test('a small answer stays uncompressed unless identity is refused', async (t) => {
       const server = await testServer(t, 'lmdb', engine);
       if (!server) return;
       const coding = async (accept: string) =>

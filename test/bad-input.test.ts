@@ -126,14 +126,14 @@ for (const engine of ['uws', 'node'] satisfies EngineName[]) {
       assert.equal((await server.get('/items')).status, 200, 'the server lives');
     });
 
-    test('the limit that is refused is told the bound', async (t) => {
+    test('an error for a limit names the allowed range', async (t) => {
       const server = await testServer(t, 'lmdb', engine, { MAX_LIMIT: '200' });
       if (!server) return;
       const problem = (await (await server.get('/items?limit=201')).json()) as { detail: string };
       assert.equal(problem.detail, 'limit must be an integer from 1 to 200; it came as "201".');
     });
 
-    test('paths, methods and codings that are not there get their own codes', async (t) => {
+    test('unknown paths, methods and codings get their own problem codes', async (t) => {
       const server = await testServer(t, 'lmdb', engine);
       if (!server) return;
       const cases: [
@@ -166,7 +166,7 @@ for (const engine of ['uws', 'node'] satisfies EngineName[]) {
       assert.deepEqual([options.status, options.headers.get('allow')], [204, 'GET, HEAD, OPTIONS']);
     });
 
-    test('a request id is taken when it is sane, else made', async (t) => {
+    test('a valid request id is kept, and any other is replaced by a new one', async (t) => {
       const server = await testServer(t, 'lmdb', engine);
       if (!server) return;
       const id = async (given: string) =>

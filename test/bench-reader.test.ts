@@ -23,7 +23,7 @@ async function answering(t: TestContext, bytes: string | Buffer): Promise<string
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
 }
 
-test('a body is the same however its bytes come apart', () => {
+test('a body decodes to the same bytes however its chunks are split', () => {
   for (const answer of [CHUNKED, COUNTED]) {
     const bytes = Buffer.from(answer);
     for (let size = 1; size <= bytes.length; size++) {
@@ -42,7 +42,7 @@ test('a body is the same however its bytes come apart', () => {
   }
 });
 
-test('a framing that is wrong is an error', () => {
+test('invalid framing is an error', () => {
   const push = (text: string) => () => {
     new HttpBody(() => undefined).push(Buffer.from(text));
   };
@@ -52,7 +52,7 @@ test('a framing that is wrong is an error', () => {
   assert.throws(push(`${OK}\r\n`), /no known length/);
 });
 
-test('what a stream held is counted and summed up, decoded', async (t) => {
+test('the bytes and rows of a stream are counted after decoding', async (t) => {
   const wanted = { rows: 2, bytes: BODY.length, md5: createHash('md5').update(BODY).digest('hex') };
   assert.deepEqual(await verifyStream(await answering(t, CHUNKED), 'identity'), wanted);
   const packed = gzipSync(BODY);

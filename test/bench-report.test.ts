@@ -68,7 +68,7 @@ const made = run(
   scenario('size-10', 'sizes', { sluice: [round(5)] }),
 );
 
-test('the figures of the documents are those of the published results', () => {
+test('the documents show the figures of the published results', () => {
   const [benchmarks, readme] = [documentText('docs/benchmarks.md'), documentText('README.md')];
   const results = published();
   assert.equal(benchmarks, withFigures(benchmarks, results));
@@ -80,7 +80,7 @@ test('the figures of the documents are those of the published results', () => {
     assert.equal(readFileSync(join(ROOT, 'bench/results', file), 'utf8'), svg);
 });
 
-test('figures are put between the marks, and putting them again changes nothing', () => {
+test('figures are written between their marks, and writing them again changes nothing', () => {
   for (const [name, put] of [
     ['docs/benchmarks.md', withFigures],
     ['README.md', withHeadlines],
@@ -95,7 +95,7 @@ test('figures are put between the marks, and putting them again changes nothing'
   }
 });
 
-test('a table has medians, the spread, the ratio to sluice, and a mark where the server was not busy', () => {
+test('a table shows medians, the spread, the ratio to sluice, and a mark where the server was not busy', () => {
   const text = tables(made);
   assert.match(text, /\| sluice \| 1,000,000 \| 900,000 - 1,200,000 \| {2}\|/);
   assert.match(text, /\| \*bare chain\* \| 1,250,000 \| .* \| 0\.80x \|/);
@@ -109,7 +109,7 @@ test('a table has medians, the spread, the ratio to sluice, and a mark where the
   );
 });
 
-test('every group of a run is drawn, with all its lines and only finite places', () => {
+test('every group of a run has a plot with all its lines and only finite points', () => {
   const drawn = plots(made);
   assert.deepEqual(
     drawn.map(({ file }) => file),
@@ -136,7 +136,7 @@ test('axes end at round numbers around the values', () => {
   assert.deepEqual([0.2, 15, 1500, 2_000_000].map(tickText), ['0.2', '15', '1.5k', '2M']);
 });
 
-test('medians and percentiles', () => {
+test('medians and percentiles are computed correctly', () => {
   assert.equal(median([9, 1, 5]), 5);
   assert.equal(median([1, 2, 3, 10]), 2.5);
   assert.ok(Number.isNaN(median([])));
@@ -147,7 +147,7 @@ test('medians and percentiles', () => {
   );
 });
 
-test('a commit is slower only beyond the noise', () => {
+test('a commit counts as slower only beyond the noise', () => {
   const against = (own: readonly number[], other: readonly number[]) => {
     const series = {
       sluice: own.map((each) => round(each)),
@@ -162,7 +162,7 @@ test('a commit is slower only beyond the noise', () => {
   assert.equal(against([10, 100, 101, 102, 103], [100, 101, 102, 103, 104]), 'the same'); // one disturbed round
 });
 
-test('two runs of one commit are published together, the later one in place of the earlier', () => {
+test('two runs of one commit are published together, and the later run wins', () => {
   const [first, again] = [
     run(scenario('a', 'streams', {}), scenario('b', 'streams', {})),
     run(scenario('b', 'pages', {})),

@@ -11,7 +11,7 @@ import { BSON, Long, ObjectId } from '../src/store/bson.ts';
 
 const scenarios = createScenarios(1_000_000);
 
-test('scenarios have names of their own, and sluice is in each', () => {
+test('scenarios have unique names, and each measures sluice', () => {
   const names = scenarios.map(({ name }) => name);
   assert.equal(new Set(names).size, names.length);
   for (const { name, on } of scenarios) {
@@ -20,7 +20,7 @@ test('scenarios have names of their own, and sluice is in each', () => {
   }
 });
 
-test('every candidate has its program and is measured, and no limit of one store on the other', () => {
+test('every candidate has a program and is measured, and no limit of one store is used for the other', () => {
   const measured = new Set(scenarios.flatMap(({ on }) => Object.values(on).flat()));
   for (const name of Object.keys(CANDIDATES) as CandidateName[]) {
     assert.ok(existsSync(programOf(name, {}, null).file), name);
@@ -49,13 +49,13 @@ test('an export of each format in each compression is measured alone', () => {
   );
 });
 
-test('no scenario passes over more rows than there are', () => {
+test('no scenario skips more rows than there are', () => {
   for (const rows of [1000, 10_000, 1_000_000])
     for (const scenario of createScenarios(rows))
       assert.ok(scenario.kind !== 'requests' || (scenario.depth ?? 0) < rows, scenario.name);
 });
 
-test('options are told apart, and what is none is refused', () => {
+test('options are parsed, and unknown ones are refused', () => {
   const { set, stores, rows } = readOptions(['--quick', '--store', 'lmdb', '--rows', '500']);
   assert.deepEqual({ set, stores, rows }, { set: 'quick', stores: ['lmdb'], rows: 500 });
   assert.equal(readOptions(['--against', 'main', '--quick']).rounds, 5);

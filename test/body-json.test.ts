@@ -32,7 +32,7 @@ const MALFORMED: readonly [text: string, place: string][] = [
   [' ', 'line 1, column 2 has the end, expected a JSON value'],
 ];
 
-test('what is not JSON is told by line and column, and what was expected there', () => {
+test('invalid JSON is reported with line, column and what was expected', () => {
   for (const [text, place] of MALFORMED)
     assert.deepEqual(
       refusal(text),
@@ -43,7 +43,7 @@ test('what is not JSON is told by line and column, and what was expected there',
   assert.equal(refusal(Uint8Array.of(0x22, 0xff, 0x22))?.detail, 'The body is not UTF-8.');
 });
 
-test('what JSON takes and nobody can keep is told with its place', () => {
+test('valid JSON that no store can keep exactly is reported with its place', () => {
   const faults = scanJson(
     '{"a":1,"a":2,"$ne":{"\\u0000":0,"x/y~z":{"__proto__":1}},"b":["\\ud800",{"_bsontype":1}],"constructor":1}',
   );
@@ -53,7 +53,7 @@ test('what JSON takes and nobody can keep is told with its place', () => {
   );
 });
 
-test('32 levels and 1,000 values are taken, more are not', () => {
+test('32 levels and 1,000 values are accepted, more are refused', () => {
   const nested = (levels: number) => '['.repeat(levels) + ']'.repeat(levels);
   const many = (values: number) => `[${Array.from({ length: values - 1 }, () => '0').join()}]`;
   for (const text of [nested(32), many(1000)]) assert.equal(refusal(text), null);
@@ -61,7 +61,7 @@ test('32 levels and 1,000 values are taken, more are not', () => {
     assert.equal(refusal(text)?.code, 'invalid-body');
 });
 
-test('the scan and JSON.parse take the same texts', () => {
+test('the scan and JSON.parse accept the same texts', () => {
   const json = fc.json({ maxDepth: 4 });
   const spoilt = fc
     .tuple(

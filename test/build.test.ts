@@ -24,34 +24,34 @@ async function productionCheckout(t: TestContext): Promise<string> {
   return folder;
 }
 
-test('a build that is newer than src is left alone', async () => {
+test('a build that is newer than src is not repeated', async () => {
   const built = join(await cli(), '../..', '.built');
   const before = await stat(built);
   await run(process.execPath, [join(ROOT, 'src/build.mjs'), '--if-stale']);
   assert.equal((await stat(built)).mtimeMs, before.mtimeMs);
 });
 
-test('without development dependencies the build says so in one line and succeeds', async (t) => {
+test('without development dependencies the build prints one line and succeeds', async (t) => {
   const folder = await productionCheckout(t);
   const { stdout, stderr } = await run(process.execPath, ['src/build.mjs'], { cwd: folder });
   assert.match(stdout, /^sluice: nothing is built: typescript, .* not installed .*\n$/);
   assert.equal(stderr, '');
 });
 
-test('npm start without a build says what to run', async (t) => {
+test('npm start without a build prints the command to run', async (t) => {
   const folder = await productionCheckout(t);
   const started = run(process.execPath, ['src/start.mjs', 'serve'], { cwd: folder });
   await assert.rejects(started, { code: 1, stderr: /^sluice: there is no build yet\. Run `npm ci`.*\n$/ });
 });
 
-test('a checkout that was built before runs without development dependencies', async (t) => {
+test('an already built checkout runs without development dependencies', async (t) => {
   const folder = await productionCheckout(t);
   await cp(join(await cli(), '../..'), join(folder, 'dist'), { recursive: true });
   const { stdout } = await run(process.execPath, ['src/start.mjs', 'serve', '--help'], { cwd: folder });
   assert.match(stdout, /^Usage: sluice serve/);
 });
 
-test('a build that was broken off is not started', async (t) => {
+test('an interrupted build is not started', async (t) => {
   const folder = await productionCheckout(t);
   await mkdir(join(folder, 'dist/process'), { recursive: true });
   await writeFile(join(folder, 'dist/process/cli.js'), 'throw new Error("half a build")');

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ConfigError, readConfig, SETTINGS, settingsHelp } from '../src/config.ts';
 
-test('without any setting everything has its default', () => {
+test('every setting has a default', () => {
   const config = readConfig({});
   assert.equal(config.PORT, 3000);
   assert.equal(config.HOST, '127.0.0.1');
@@ -11,7 +11,7 @@ test('without any setting everything has its default', () => {
   assert.equal(config.STREAM_GRACE, 20_000);
 });
 
-test('settings are read in their own form', () => {
+test('settings are parsed by their own formats', () => {
   const config = readConfig({
     PORT: '0',
     MONGODB_MANAGE_INDEXES: 'false',
@@ -26,7 +26,7 @@ test('settings are read in their own form', () => {
   assert.equal(config.MONGODB_URI, undefined, 'an empty variable is not set');
 });
 
-test('all faults are told at once, and no password with them', () => {
+test('all faults are reported at once, without passwords', () => {
   const wrong = {
     PORT: '70000',
     SAMPLE: 'yes',

@@ -10,7 +10,7 @@ interface Operation {
   readonly summary: string;
 }
 
-test('/docs shows every operation in a browser, asks no other host, and sends a request', async (t) => {
+test('/docs shows every operation in a browser, contacts no other host, and sends a request', async (t) => {
   const executablePath = program(t, CHROMIUM, ['--version']);
   if (executablePath === null) return;
   const server = await serverOn(t, { MONGODB_URI: '', SAMPLE: 'auto' });

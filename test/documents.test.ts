@@ -14,7 +14,7 @@ test('the README has at most 300 lines', () => {
   assert.ok(documentText('README.md').split('\n').length <= 300);
 });
 
-test('the table of settings is that of the code', () => {
+test('the table of settings equals the code', () => {
   assert.deepEqual(
     tableRows(section('docs/operations.md', 'Settings')),
     Object.entries(SETTINGS.properties).map(([name, { default: fallback, description }]) => [
@@ -25,14 +25,14 @@ test('the table of settings is that of the code', () => {
   );
 });
 
-test('the table of problem codes is that of the code', () => {
+test('the table of problem codes equals the code', () => {
   assert.deepEqual(
     tableRows(section('docs/api.md', 'Errors')),
     Object.entries(PROBLEMS).map(([code, { status, title }]) => [`\`${code}\``, String(status), title]),
   );
 });
 
-test('the tables of parameters are those of the code', () => {
+test('the tables of parameters equal the code', () => {
   const plan = ITEM_PLAN.parameters.map(({ name }) => name);
   const pages = pageParameters({ maxLimit: 1000, maxOffset: 1000 }, ITEM_PLAN, true);
   const shownOfPages = tableRows(section('docs/api.md', 'Pages').split('\n### ')[0] ?? '').flatMap(
@@ -56,7 +56,7 @@ function metrics() {
   return all.list();
 }
 
-test('the table of metrics is that of the code', () => {
+test('the table of metrics equals the code', () => {
   const own = metrics().filter(({ name }) => name.startsWith('sluice_'));
   assert.deepEqual(
     tableRows(section('docs/operations.md', 'Metrics')),
@@ -64,7 +64,7 @@ test('the table of metrics is that of the code', () => {
   );
 });
 
-test('the Grafana dashboard asks for metrics that exist, and for all of ours', () => {
+test('the Grafana dashboard queries all of our metrics and no others', () => {
   const { panels } = JSON.parse(documentText('docs/ops/grafana.json')) as {
     panels: { targets: { expr: string }[] }[];
   };
@@ -85,7 +85,7 @@ test('the Grafana dashboard asks for metrics that exist, and for all of ours', (
   );
 });
 
-test('each promise about streams names a test that exists', () => {
+test('each promise about streams names an existing test', () => {
   const promises = section('docs/streams.md', 'What a stream promises').split('\n- ').slice(1);
   assert.ok(promises.length > 20);
   const files = readdirSync(join(ROOT, 'test'));
@@ -114,7 +114,7 @@ function testText(name: string): string {
   return texts.join('\n');
 }
 
-test('each row of what was done to the server has a command that runs a test of this name', () => {
+test('each row of reliability.md has a command that runs an existing test', () => {
   const rows = tableRows(documentText('docs/reliability.md'));
   assert.ok(rows.length >= 28, `${rows.length} rows`);
   const files = readdirSync(join(ROOT, 'test')).filter((name) => name.endsWith('.test.ts'));
@@ -140,7 +140,7 @@ function anchorOf(heading: string): string {
     .replaceAll(' ', '-');
 }
 
-test('each link of the documents leads to a file and a heading that exist', () => {
+test('each link of the documents leads to an existing file and heading', () => {
   const broken: string[] = [];
   for (const path of DOCUMENTS) {
     const prose = documentText(path).replace(/```[^]*?```|`[^`\n]*`/g, '');
@@ -159,7 +159,7 @@ test('each link of the documents leads to a file and a heading that exist', () =
   assert.deepEqual(broken, []);
 });
 
-test('the folders that the architecture describes are those of the source', () => {
+test('the folders in the architecture document are those of the source', () => {
   const described = firstColumn('docs/ARCHITECTURE.md', 'Folders').filter((name) => /^\w+\/$/.test(name));
   const sources = readdirSync(join(ROOT, 'src'), { recursive: true, encoding: 'utf8' });
   const folders = sources

@@ -105,7 +105,7 @@ async function throttled(
 }
 
 describe('the explorer page', () => {
-  test('filters and sorts the table, and shows the request that it makes with its time', async (t) => {
+  test('filters and sorts the table, and shows its request and the time it took', async (t) => {
     const tab = await explorer(t);
     if (!tab) return;
     const { page } = tab;
@@ -128,7 +128,7 @@ describe('the explorer page', () => {
     assertQuiet(tab);
   });
 
-  test('shows the order that a price range is asked in, and says in words when nothing matches or something is wrong', async (t) => {
+  test('shows the order that a price range requires, and explains empty results and errors in words', async (t) => {
     const tab = await explorer(t);
     if (!tab) return;
     const { page } = tab;
@@ -154,7 +154,7 @@ describe('the explorer page', () => {
     ['offset', /&offset=10 /],
     ['number', /&page=2 /],
   ] as const) {
-    test(`pages by ${style}, forth and back`, async (t) => {
+    test(`pages by ${style}, forwards and backwards`, async (t) => {
       const tab = await explorer(t);
       if (!tab) return;
       const { page } = tab;
@@ -176,7 +176,7 @@ describe('the explorer page', () => {
     });
   }
 
-  test('fetches a deep row by offset and by cursor, with both times', async (t) => {
+  test('fetches a deep row by offset and by cursor, and shows both times', async (t) => {
     const tab = await explorer(t);
     if (!tab) return;
     const { page } = tab;
@@ -193,7 +193,7 @@ describe('the explorer page', () => {
     assertQuiet(tab);
   });
 
-  test('pauses a stream by not reading: the server waits and reads no more, until it goes on', async (t) => {
+  test('pauses a stream by not reading, so that the server waits and reads no more until it resumes', async (t) => {
     const tab = await explorer(t);
     if (!tab) return;
     const { page } = tab;
@@ -215,7 +215,7 @@ describe('the explorer page', () => {
     assertQuiet(tab);
   });
 
-  test('cuts a stream and resumes it by its cursor, to the same rows', async (t) => {
+  test('cuts a stream and resumes it by its cursor, with the same rows', async (t) => {
     const tab = await explorer(t);
     if (!tab) return;
     const { page } = tab;
@@ -232,7 +232,7 @@ describe('the explorer page', () => {
     assertQuiet(tab);
   });
 
-  test('makes an export of what is shown, follows it, and offers the file', async (t) => {
+  test('exports what is shown, follows the export, and offers the file', async (t) => {
     const tab = await explorer(t, { acceptDownloads: true });
     if (!tab) return;
     const { page } = tab;
@@ -263,7 +263,7 @@ describe('the explorer page', () => {
     assertQuiet(tab);
   });
 
-  test('begins its plots with the last two minutes, before there is a value', async (t) => {
+  test('shows two minutes in its plots, even before the first value', async (t) => {
     const tab = await explorer(t);
     if (!tab) return;
     const { page } = tab;
@@ -276,7 +276,7 @@ describe('the explorer page', () => {
     assertQuiet(tab);
   });
 
-  test('plots what the server counts', async (t) => {
+  test("plots the server's counters", async (t) => {
     const tab = await explorer(t);
     if (!tab) return;
     const { page } = tab;
@@ -288,7 +288,7 @@ describe('the explorer page', () => {
     assertQuiet(tab);
   });
 
-  test('fits a phone, is dark where that is wanted, and every control has a name', async (t) => {
+  test('fits a phone, follows a preference for dark colours, and labels every control', async (t) => {
     const tab = await explorer(t, { viewport: { width: 360, height: 740 }, colorScheme: 'dark' });
     if (!tab) return;
     const { page } = tab;
@@ -306,7 +306,7 @@ describe('the explorer page', () => {
   });
 });
 
-test('the page may run and ask nothing but its own server, and its files are kept for good', async () => {
+test('the page can run scripts and contact only from its own server, and its files are cached for good', async () => {
   const page = await server.get('/');
   assert.match(page.headers.get('content-security-policy') ?? '', /^default-src 'none'; script-src 'self'; /);
   assert.ok(!/unsafe|\*|https?:/.test(page.headers.get('content-security-policy') ?? ''));

@@ -53,7 +53,7 @@ async function withEachFault(
 }
 
 for (const storeName of STORES)
-  test(`whichever operation of the store (${storeName}) fails, what is acknowledged is there, nothing is half there, and the next request works`, async (t) => {
+  test(`a failure of any store operation (${storeName}) loses nothing acknowledged, leaves nothing half written, and the next request works`, async (t) => {
     const uri = storeName === 'mongodb' ? await testMongo(t) : '';
     if (uri === null) return;
     const faults = new Faults();
@@ -126,7 +126,7 @@ for (const storeName of STORES)
   });
 
 for (const engine of ['uws', 'node'] satisfies EngineName[])
-  test(`whichever write to its socket fails behind ${engine}, a stream is cut, all is given back, and the next one is whole`, async (t) => {
+  test(`a failure of any write to its socket behind ${engine} cuts the stream, all is given back, and the next one is whole`, async (t) => {
     const faults = new Faults();
     const server = await serverOn(
       t,
@@ -162,7 +162,7 @@ for (const engine of ['uws', 'node'] satisfies EngineName[])
   });
 
 for (const storeName of STORES)
-  test(`whichever operation on its file or its record (${storeName}) fails, an export is whole, once, or failed, and nothing is left over`, async (t) => {
+  test(`after a failure of any operation on its file or its record (${storeName}) an export is whole, once, or failed, and leaves nothing over`, async (t) => {
     const opened = storeName === 'mongodb' ? await testMongoStore(t) : await testLmdb(t);
     if (opened === null) return;
     const { store, slots } = opened;

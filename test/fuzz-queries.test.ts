@@ -123,7 +123,7 @@ function rowsOf(path: string, text: string): Document[] {
     .map((line) => JSON.parse(line) as Document);
 }
 
-test(`${RUNS} random queries: the rows that were asked for and no others, or a coded 4xx`, async (t) => {
+test(`${RUNS} random queries return the rows that were asked for and no others, or a coded 4xx`, async (t) => {
   const { store, slots } = await testLmdb(t);
   await store.items.insert(
     ITEMS.map((item) => BSON.serialize(item)),

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { kernelWarning } from '../src/process/kernel.ts';
 
-test('a kernel that keeps megabytes for each slow reader is warned of, one that does not or does not tell is not', (t) => {
+test('the log warns of a kernel that keeps megabytes for each slow reader, and of no other kernel', (t) => {
   const directory = mkdtempSync(join(tmpdir(), 'sluice-test-'));
   t.after(() => rmSync(directory, { recursive: true }));
   assert.equal(kernelWarning(directory), null);

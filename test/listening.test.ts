@@ -31,7 +31,7 @@ test('--version and -v print the version, and the help lists them', async () => 
 });
 
 for (const engine of ['uws', 'node']) {
-  test(`a server that cannot listen says why, by ${engine}, alone and with workers`, async (t) => {
+  test(`a server that cannot listen prints the reason, by ${engine}, alone and with workers`, async (t) => {
     const taken = createServer().listen(0, '127.0.0.1');
     await once(taken, 'listening');
     t.after(() => taken.close());
@@ -55,7 +55,7 @@ for (const engine of ['uws', 'node']) {
   });
 }
 
-test('a port that the user has no right to is not told as taken', async () => {
+test('a port that the user has no permission for is not reported as in use', async () => {
   const denied = Object.assign(new Error('bind EACCES 127.0.0.1:80'), { code: 'EACCES' });
   const error = await whyNotListening('127.0.0.1', 80, () => Promise.reject(denied));
   assert.match(error.message, /^Cannot listen on 127\.0\.0\.1:80: this user may not listen there/);

@@ -32,7 +32,7 @@ async function logged(format: string, onTerminal: boolean): Promise<string> {
   return stdout;
 }
 
-test('a terminal gets lines for people, without control characters of a request', async (t) => {
+test('a terminal gets lines for people, without control characters from requests', async (t) => {
   if (!(await hasPython())) {
     t.skip('there is no python3');
     return;
@@ -42,12 +42,12 @@ test('a terminal gets lines for people, without control characters of a request'
   assert.equal((JSON.parse(await logged('json', true)) as { msg: string }).msg, 'request');
 });
 
-test('a pipe gets JSON, unless it is told otherwise', async () => {
+test('a pipe gets JSON, unless configured otherwise', async () => {
   assert.equal((JSON.parse(await logged('auto', false)) as { msg: string }).msg, 'request');
   assert.match(await logged('pretty', false), /INFO {2}request path=/);
 });
 
-test('no text of a line reaches the terminal as a control character', () => {
+test('no text reaches the terminal with a control character', () => {
   for (const text of ['\u001b]0;x\u0007', '\u009b31m', '\u200f\u2028', '\r\nforged', '\u0000']) {
     const line = prettyLine(JSON.stringify({ level: 30, time: 0, msg: text, [text]: { [text]: [text] } }));
     assert.ok(

@@ -59,7 +59,7 @@ for (const [name, mostMib, path, init, status] of [
     assert.ok(took <= mostMib);
   });
 
-test('an import of 1,000,000 rows takes hardly more memory than one of 100,000', async (t) => {
+test('an import of 1,000,000 rows uses hardly more memory than one of 100,000', async (t) => {
   const took: number[] = [];
   for (const rows of [100_000, 1_000_000]) {
     const env = { ...process.env, ...(await testEnvironment(t)), MONGODB_URI: '' };

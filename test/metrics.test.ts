@@ -78,7 +78,7 @@ test('a stream whose reader takes nothing is open and stalled, then cut', async 
   await untilSample(server, 'sluice_answers_cut_total{route="/items/stream",end="client"}', 1);
 });
 
-test('exports are counted by state, those of others and of earlier starts included', async (t) => {
+test('exports are counted by state, including those of other processes and earlier runs', async (t) => {
   const DATA_DIR = await testDirectory(t);
   const store = await openLmdb({ directory: DATA_DIR, slots: new Slots() });
   const now = new Date();
@@ -106,7 +106,7 @@ test('exports are counted by state, those of others and of earlier starts includ
   assert.equal(found.get('sluice_exports_running'), 0, 'another process has its lease');
 });
 
-test('values of several processes are added up', async () => {
+test('metrics of several processes are added up', async () => {
   const common = { runningExports: () => 0, overloaded: () => false };
   const [one, other] = [new Metrics(), new Metrics()];
   one.watch({ ...common, openStreams: () => 2, exports: () => ({ queued: 4, failed: 0 }) });

@@ -30,7 +30,7 @@ interface Document {
   readonly paths: Record<string, Record<string, { readonly operationId: string }>>;
 }
 
-test('/openapi.json is a valid document of OpenAPI 3.1, and its examples are what the bundled catalogue answers', async (t) => {
+test('/openapi.json is a valid OpenAPI 3.1 document, and its examples equal the answers of the bundled catalogue', async (t) => {
   const server = await serverOn(t, { MONGODB_URI: '', SAMPLE: 'auto' });
   const document = (await (await server.get('/openapi.json')).json()) as Document;
   const { valid, errors } = await new Validator().validate({ ...document });
@@ -60,7 +60,7 @@ interface FilledIn {
   }[];
 }
 
-test('the request that the reference page fills in by itself is answered, for every operation that reads', async (t) => {
+test('the default request of the reference page succeeds, for every operation that reads', async (t) => {
   const server = await serverOn(t, { MONGODB_URI: '', SAMPLE: 'auto' });
   const { paths } = (await (await server.get('/openapi.json')).json()) as {
     paths: Record<string, Record<string, FilledIn>>;
@@ -173,7 +173,7 @@ const ANSWERED: Record<string, Twist> = {
   'deleteUser 204': { request: { headers: { prefer: 'return=minimal' } } },
 };
 
-test('every status and problem of the document can be had, and answers are as documented', async (t) => {
+test('every status and problem of the document occurs, and answers are as documented', async (t) => {
   const server = await serverOnFakes(t);
   for (const route of server.routes) {
     const plain = await server.ask(route, {});
@@ -229,7 +229,7 @@ async function seenOfAnExport(t: TestContext): Promise<ReadonlySet<string>> {
   return server.check.seen;
 }
 
-test('a route is documented in words, to its last parameter', async (t) => {
+test('every route and parameter is documented in words', async (t) => {
   const { routes } = await serverOnFakes(t);
   for (const { method, path, id, summary, parameters = {}, query = [] } of routes) {
     const name = `${method} ${path}`;

@@ -39,7 +39,7 @@ function stages(): { readonly instruction: string; readonly rest: string }[][] {
   return found;
 }
 
-test('docker compose starts sluice on settings that exist and that the start takes, behind a database that is ready', () => {
+test('docker compose starts sluice with existing, valid settings, after a database that is ready', () => {
   const { services, volumes } = parse(textOf('docker-compose.yml')) as Compose;
   const { sluice } = services;
   assert.ok(sluice);
@@ -67,7 +67,7 @@ test('docker compose starts sluice on settings that exist and that the start tak
   assert.match(sluice.healthcheck?.test.join(' ') ?? '', /127\.0\.0\.1:3000\/readyz/);
 });
 
-test('the image is built in one stage and runs in another: as nobody special, with what the start needs and no more', async () => {
+test('the image is built in one stage and runs in another, without root and with only the files that it needs', async () => {
   const [build = [], run = []] = stages();
   assert.equal(stages().length, 2);
   const ignored = textOf('.dockerignore').trim().split('\n');
@@ -100,7 +100,7 @@ test('the image is built in one stage and runs in another: as nobody special, wi
   assert.match(stdout, /^Usage: sluice serve/);
 });
 
-test('what package.json names is made by the build', () => {
+test('the build creates every file that package.json names', () => {
   const manifest = JSON.parse(textOf('package.json')) as {
     bin: Record<string, string>;
     exports: Record<string, string | Record<string, string>>;
@@ -119,7 +119,7 @@ test('what package.json names is made by the build', () => {
   assert.deepEqual(both, []);
 });
 
-test('every command has a manual page: usage, its options and settings, exit codes, nothing wider than a terminal', async () => {
+test('every command has a manual page with usage, options, settings and exit codes, no wider than a terminal', async () => {
   const pages: [command: string[], parts: RegExp[]][] = [
     [[], [/^sluice - /, /sluice serve /, /sluice import /, /sluice pull /, /sluice COMMAND --help/]],
     [['serve'], Object.keys(SETTINGS.properties).map((name) => new RegExp(`^ +${name} `, 'm'))],

@@ -63,7 +63,7 @@ test('the pandas program of the documents reads a stream', async (t) => {
   assert.equal(Object.keys(top).length, 5);
 });
 
-test("the browser's program of the documents reads a stream", async (t) => {
+test('the browser program of the documents reads a stream', async (t) => {
   const browser = await openChromium(t);
   if (!browser) return;
   const server = await testServer(t, 'lmdb', 'uws', { SAMPLE: 'auto' });

@@ -43,7 +43,7 @@ async function run(command: string, url: string): Promise<string> {
 for (const path of DOCUMENTS) {
   const text = documentText(path);
   if (!BLOCK.test(text)) continue;
-  test(`every command that ${path} shows prints what ${path} shows`, async (t) => {
+  test(`every command in ${path} prints what ${path} shows`, async (t) => {
     const server = await testServer(t, 'lmdb', 'uws', { SAMPLE: 'auto' });
     if (!server) return;
     let fresh = text;
@@ -58,7 +58,7 @@ for (const path of DOCUMENTS) {
   });
 }
 
-test('the documents show commands', () => {
+test('the documents contain commands', () => {
   const shown = DOCUMENTS.filter((path) => BLOCK.test(documentText(path)));
   assert.ok(['README.md', 'docs/api.md', 'docs/streams.md'].every((path) => shown.includes(path)));
 });

@@ -86,7 +86,7 @@ for (const engine of ['uws', 'node'] satisfies EngineName[])
     }
   });
 
-test('a reader that leaves a stream, and one that stalls, are told apart', async (t) => {
+test('the log distinguishes a reader that leaves a stream from one that stalls', async (t) => {
   const { server, next } = await logging(t, 'uws', { STALL_TIMEOUT: '200 ms' });
   const many = catalogue(1_800, 'string').slice(300);
   await server.insert(many.map(({ document }) => ({ ...document, text: 'x'.repeat(8000) })));
@@ -103,7 +103,7 @@ test('a reader that leaves a stream, and one that stalls, are told apart', async
   }
 });
 
-test('nothing secret is logged, nothing reflected breaks a line, and everything has a bound', async (t) => {
+test('secrets are not logged, echoed values break no line, and every line has a maximum length', async (t) => {
   const { server, next } = await logging(t, 'node');
   const client = await RawClient.connect(t, Number(new URL(server.url).port));
   const path = `/${'%0d%0a{"level":60}'.replaceAll('"', '%22')}${'p'.repeat(5000)}`;
@@ -123,7 +123,7 @@ test('nothing secret is logged, nothing reflected breaks a line, and everything 
   assert.ok(line.length < 1000, `${line.length} characters`);
 });
 
-test('how loud a request is depends on how it failed', () => {
+test("the level of a request's line depends on how it failed", () => {
   const { log, lines } = keptLog('debug');
   const write = requestLog(log);
   const bug = Object.assign(new Error('bug', { cause: new Error('x'.repeat(10_000)) }), { topology: 'huge' });

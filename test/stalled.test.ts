@@ -153,7 +153,7 @@ for (const [store, coding] of CASES)
 
 for (const store of ['mongodb', 'lmdb'] satisfies StoreName[])
   test(
-    `${store}: beside ${FAST.streams} streams read at full speed pages get their turn, and streams go on`,
+    `${store}: pages are served beside ${FAST.streams} streams at full speed, and the streams continue`,
     { skip: !LONG },
     async (t) => {
       const uri = store === 'mongodb' ? await testMongo(t) : '';

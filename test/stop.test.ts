@@ -79,11 +79,11 @@ test('a server that is told to stop before it listens stops in order all the sam
   assert.deepEqual(await stoppedEarly(t, ['serve']), [0, null]);
 });
 
-test('an import that is told to stop before it begins does not begin', async (t) => {
+test('an import that is stopped before it starts does not start', async (t) => {
   assert.deepEqual(await stoppedEarly(t, ['import', '--generate', '10000000']), [null, 'SIGTERM']);
 });
 
-test('a server that is to stop says so, and goes on for DRAIN_DELAY', async (t) => {
+test('a stopping server reports not ready, and serves for DRAIN_DELAY', async (t) => {
   const server = await serverOn(t, { MONGODB_URI: '', DRAIN_DELAY: '1 s' });
   const ready = async () => {
     const response = await server.get('/readyz');

@@ -47,7 +47,7 @@ test('each library is imported in one place', () => {
   }
 });
 
-test('the environment and the exit of the process belong to the command line and the settings', () => {
+test('only the command line and the settings use the environment and the exit of the process', () => {
   const offenders = sources.filter(
     ({ path, text }) =>
       /process\.(env|exit\b)/.test(text) &&
@@ -59,14 +59,14 @@ test('the environment and the exit of the process belong to the command line and
   );
 });
 
-test('the program hears signals before it loads anything else', () => {
+test('the program handles signals before it loads anything else', () => {
   const cli = sources.find(({ path }) => path === 'process/cli.ts')?.text ?? '';
   const imported = [...cli.matchAll(/^import .* from '(.*)';$/gm)].map(([, name]) => name);
   assert.deepEqual(imported, ['./signals.ts']);
   assert.ok(cli.indexOf('hearSignals()') < cli.indexOf("import('./commands.ts')"));
 });
 
-test('the client knows the server by its answers only', () => {
+test('the client imports nothing of the server and uses only its answers', () => {
   const offenders = sources.filter(
     ({ path, text }) =>
       path.startsWith('pull/') &&

@@ -16,7 +16,7 @@ async function answers({ url }: ChildServer, count: number): Promise<number[]> {
 }
 
 for (const engine of ['uws', 'node'] satisfies EngineName[])
-  test(`two workers on ${engine} share a port; one that is killed is replaced; a stop ends all in order`, async (t) => {
+  test(`two workers on ${engine} share a port, a killed one is replaced, and a stop ends all in order`, async (t) => {
     const server = await childServer(t, {
       MONGODB_URI: '',
       WORKERS: '2',
@@ -53,7 +53,7 @@ for (const engine of ['uws', 'node'] satisfies EngineName[])
     await assert.rejects(answers(server, 1), TypeError, 'nobody listens any more');
   });
 
-test('a server does not start on a port where somebody listens, with workers or without', async (t) => {
+test('a server does not start on a port in use, with workers or without', async (t) => {
   const first = await childServer(t, { MONGODB_URI: '' });
   for (const WORKERS of ['1', '2'])
     await assert.rejects(
@@ -72,7 +72,7 @@ test('workers whose primary is killed stop by themselves', async (t) => {
   assert.equal(stopped.size, 2, 'the log ends when the last of them has ended');
 });
 
-test('workers that end early are replaced later each time, until one has worked for a while', () => {
+test('workers that end early are replaced after growing pauses, until one has worked for a while', () => {
   const pauses = new Pauses();
   const early = [0, 50, 9_999, 0, 0, 0, 0, 0].map((listenedMs) => pauses.after(listenedMs));
   assert.deepEqual(early, [200, 400, 800, 1_600, 3_200, 6_400, 10_000, 10_000]);

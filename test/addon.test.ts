@@ -17,7 +17,7 @@ const LINUX = join(PACKAGE, 'uws_linux_x64_115.node');
 
 const TOO_NEW = new Error("/lib/libc.so.6: version `GLIBC_2.38' not found (required by uws.node)");
 
-/** A loader on a machine whose C library is too old for `file`: gives back what else it is asked to load. */
+/** A loader on a machine whose C library is too old for `file`. It returns the name of any other file. */
 function oldMachine(file: string) {
   return (asked: string): unknown => {
     if (asked === file) throw TOO_NEW;
@@ -31,7 +31,7 @@ async function sha256(file: string): Promise<string> {
     .digest('hex');
 }
 
-/** Why the installed addon does not load as it is; null when it does. */
+/** The reason why the installed addon does not load unchanged. Null when it does. */
 function whyNotAsInstalled(): string | null {
   try {
     require(HERE);
@@ -58,9 +58,9 @@ describe('the addon', () => {
     assert.deepEqual(
       await readdir(cacheDirectory),
       [copy.slice(cacheDirectory.length + 1)],
-      'no drafts left',
+      'no draft is left',
     );
-    assert.equal(await sha256(LINUX), before, 'the installed file stays as it is');
+    assert.equal(await sha256(LINUX), before, 'the installed file is unchanged');
   });
 
   it('can be fitted for all 8 Linux builds, of every Node and both processors', async (t) => {
@@ -69,7 +69,7 @@ describe('the addon', () => {
     assert.equal(files.length, 8);
     for (const name of files) {
       const file = join(PACKAGE, name);
-      // What is loaded has the hash that is pinned, or this throws.
+      // loadAddon checks the pinned hash and throws when it differs.
       assert.match(loadAddon({ file, cacheDirectory, load: oldMachine(file) }) as string, /\.node$/);
     }
   });
@@ -81,7 +81,7 @@ describe('the addon', () => {
     const right = await sha256(copy);
     await utimes(copy, 1, 1);
     assert.equal(load(), copy);
-    assert.equal((await stat(copy)).mtimeMs, 1000, 'not written again');
+    assert.equal((await stat(copy)).mtimeMs, 1000, 'it is not written again');
     await writeFile(copy, 'evil');
     assert.equal(load(), copy);
     assert.equal(await sha256(copy), right);
@@ -127,7 +127,7 @@ describe('the addon', () => {
   });
 
   it('fails at once where no folder can be created', { skip: process.platform !== 'linux' }, () => {
-    // In a process of its own, because an endless loop would never give the thread back.
+    // In its own process, because an endless loop would block this thread.
     const script = `
       import { loadAddon } from './src/engine/uws/addon.ts';
       const file = ${JSON.stringify(LINUX)};
@@ -148,7 +148,7 @@ describe('the addon', () => {
     async (t) => {
       const copy = join(await temporaryFolder(t), 'fitted.node');
       await writeFile(copy, fitToOlderGlibc(await readFile(HERE)));
-      // Names are bound when they are first used; this binds all of them at once.
+      // Names are bound on first use. LD_BIND_NOW binds all of them at once.
       const script = `require(${JSON.stringify(copy)}).App(); process.exit()`;
       execFileSync(process.execPath, ['-e', script], { env: { LD_BIND_NOW: '1' } });
     },

@@ -50,7 +50,7 @@ for (const engine of ['uws', 'node'] satisfies EngineName[]) {
       assert.equal(
         problem.headers.get('access-control-allow-origin'),
         'https://a.example',
-        'errors can be read, too',
+        'errors are readable, too',
       );
     });
 

@@ -87,7 +87,7 @@ test('random texts that are not keys never authenticate', () => {
 test('a digest that the table finds is compared in full, so another digest in its place does not authenticate', () => {
   const [key] = parseKeys(FILE).keys;
   assert.ok(key);
-  // The table is keyed by what the digest was when it was made; then the digest is another.
+  // The table is keyed by the digest at creation. The digest changes afterwards.
   const changed = { name: key.name, digest: Buffer.from(key.digest) };
   const check = createAuthenticate([changed]);
   assert.equal(check('Bearer alice-key'), 'alice');

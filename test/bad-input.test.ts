@@ -8,7 +8,7 @@ import { testServer, type EngineName } from './support/server.ts';
 const HUGE = '9'.repeat(40);
 const cursorById = encodeCursor('items', { order: 'id', direction: 1 }, makeBookmark({ _id: 5 }));
 
-/** Query of GET /items -> code and parameter of the 400 it must give. */
+/** A query of GET /items -> the code and parameter of the expected 400. */
 const PAGE_CASES: [query: string, code: string, parameter: string][] = [
   ...['limit', 'offset', 'page'].flatMap((name): [string, string, string][] =>
     ['', '-1', HUGE, '1.5', 'ten', '0x10', '1e3', ' 1', '+1', '007', '%20', 'null'].map((value) => [

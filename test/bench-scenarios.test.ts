@@ -24,7 +24,7 @@ test('every candidate has a program and is measured, and no limit of one store i
   const measured = new Set(scenarios.flatMap(({ on }) => Object.values(on).flat()));
   for (const name of Object.keys(CANDIDATES) as CandidateName[]) {
     assert.ok(existsSync(programOf(name, {}, null).file), name);
-    assert.ok(measured.has(name), `${name} is in no scenario`);
+    assert.ok(measured.has(name), `${name} is missing from all scenarios`);
   }
   for (const { name, on } of scenarios) {
     assert.ok(!on.mongodb?.includes('bare getRange'), name);

@@ -7,7 +7,7 @@ import { scanJson } from '../src/input/json-scan.ts';
 
 const RUNS = process.env.LONG ? 1_000_000 : 10_000;
 
-/** What a text is refused as: the code and the detail; null when it is taken. */
+/** The code and detail with which a text is refused. Null when it is accepted. */
 function refusal(text: string | Uint8Array): { code: string; detail: string } | null {
   try {
     parseJson(Buffer.from(text));

@@ -11,7 +11,7 @@ const ROOT = join(import.meta.dirname, '..');
 const DEVELOPMENT_ONLY = ['typescript', 'assemblyscript', '@scalar'];
 const run = promisify(execFile);
 
-/** A checkout with the packages that `npm ci --omit=dev` leaves, and no dist. */
+/** A checkout with the packages of `npm ci --omit=dev` and without dist. */
 async function productionCheckout(t: TestContext): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'sluice-production-'));
   t.after(() => rm(folder, { recursive: true }));

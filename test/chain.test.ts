@@ -8,7 +8,7 @@ import { Slots } from '../src/store/slots.ts';
 
 const PLAN = { order: 'id', direction: 1 } as const;
 
-/** A store of `total` rows of 100 bytes that notes what it was asked. */
+/** A store of `total` rows of 100 bytes that records the reads. */
 function fakeStore(total: number) {
   const slots = new Slots();
   const asked: { plan: Plan; from: From; size: Size }[] = [];
@@ -59,7 +59,7 @@ test('a chain yields every row once, from bookmark to bookmark, and releases all
     Array.from({ length: store.asked.length - 1 }, () => true),
   );
   const since = store.asked.map(({ plan }) => plan.since);
-  assert.deepEqual(since.slice(0, 3), [undefined, 1n, 1n], 'none has to be newer than the first');
+  assert.deepEqual(since.slice(0, 3), [undefined, 1n, 1n], 'no read has to be newer than the first');
 });
 
 test('batches grow to the size that the bytes of a row allow', async () => {

@@ -23,7 +23,10 @@ const slots = new Slots();
 const { transcoder } = createTranscoder(slots);
 const rowOf = (n: number) => row(n, [['price', int32(n % 7)]]);
 
-/** What the encoder makes of these batches of so many rows; `step`: what each chunk takes its reader. Milliseconds. */
+/**
+ * The encoder's output for batches of these sizes. `step` is the time that the reader takes for each chunk, in
+ * milliseconds.
+ */
 function checked(batches: readonly number[], step: number, chunkBytes = 16_000): string {
   let clock = 0;
   const encoder = new CheckpointEncoder(transcoder.encoder('lines'), {
@@ -52,7 +55,7 @@ function checked(batches: readonly number[], step: number, chunkBytes = 16_000):
   return text + encoder.end();
 }
 
-/** Checks every control line against the rows before it; returns how many rows stood between two of them at most. */
+/** Checks every control line against the rows before it. Returns the largest number of rows between two of them. */
 function verify(text: string): { rows: number; widest: number; checkpoints: number } {
   let lines = '';
   let rows = 0;
@@ -101,7 +104,7 @@ test('checkpoints are correct for batches of any size, chunks of any size and re
 });
 
 test('a slow reader gets a checkpoint within 5 seconds, even in the middle of a batch', () => {
-  // 500 ms for 1,000 bytes, which are some 45 rows: 2 kB/s.
+  // 500 ms for 1,000 bytes, which are about 45 rows: 2 kB/s.
   const { checkpoints } = verify(checked([250, 8000], 500, 1000));
   const seconds = Buffer.byteLength(checked([250, 8000], 0)) / 2000;
   assert.ok(checkpoints > seconds / 5, `${checkpoints} in ${seconds} s`);
@@ -119,14 +122,14 @@ test('the CRCs of pieces combine to the CRC of the whole, as zlib computes it', 
       assert.equal(combined, crc32(Buffer.concat(parts)));
     }),
   );
-  // Lengths beyond 32 bits, against zeros fed one block after the other: crc(A, then n zero bytes).
+  // Lengths beyond 32 bits, compared with zeros fed block by block: crc(A, then n zero bytes).
   const zeros = (crc: number, bytes: number): number => crc32Combine(crc, zeroCrc(bytes), bytes);
   assert.equal(zeros(0x12345678, 3 * 2 ** 33), zeros(zeros(zeros(0x12345678, 2 ** 33), 2 ** 33), 2 ** 33));
   assert.throws(() => crc32Combine(0, 0, -1), RangeError);
   assert.throws(() => crc32Combine(0, 0, 0.5), RangeError);
 });
 
-/** The CRC-32 of so many zero bytes, a power of two times a small number, by doubling. */
+/** The CRC-32 of a number of zero bytes (a power of two times a small number), by doubling. */
 function zeroCrc(bytes: number): number {
   if (bytes <= 4096) return crc32(Buffer.alloc(bytes));
   const half = zeroCrc(bytes / 2);

@@ -20,7 +20,7 @@ function reader(trustedProxies?: string) {
   return { client, warnings };
 }
 
-/** Ways to write an address -> the one client it is. */
+/** Spellings of an address -> its client. */
 const SAME: [client: string, ways: readonly string[]][] = [
   [
     '192.0.2.7',
@@ -93,7 +93,7 @@ test('an IPv6 client is its first 64 bits, with or without compressed zeros', ()
   );
 });
 
-/** What a client that is not a trusted proxy sends to be taken for another: it stays who it is. */
+/** Headers with which an untrusted client tries to be taken for another one. It stays the same client. */
 const FORGERIES: Record<string, string>[] = [
   { 'x-forwarded-for': '198.51.100.1' },
   { 'x-forwarded-for': '198.51.100.1, 198.51.100.2' },
@@ -132,7 +132,7 @@ const CHAINS: [header: string, client: string][] = [
   ['10.0.0.9, 10.0.0.2', '10.0.0.9'],
   ['192.0.2.7 ,\t10.0.0.2', '192.0.2.7'],
   [', ,192.0.2.7,, 10.0.0.2,', '192.0.2.7'],
-  // What is no address ends the reading at the proxy that wrote it.
+  // An entry that is not an address ends the reading at the proxy that wrote it.
   ['', '10.0.0.1'],
   [' ,,', '10.0.0.1'],
   ['unknown', '10.0.0.1'],
@@ -169,7 +169,11 @@ test('a trusted proxy is believed: its chain is read from the right up to the fi
     );
     const forged = `198.51.100.1,127.0.0.1,${header}`;
     if (!['10.0.0.9, 10.0.0.2', '', ' ,,'].includes(header))
-      assert.equal(client('10.0.0.1', { 'x-forwarded-for': forged }), expected, 'what a client put first');
+      assert.equal(
+        client('10.0.0.1', { 'x-forwarded-for': forged }),
+        expected,
+        'an entry that the client wrote itself',
+      );
   }
   assert.equal(client('10.0.0.1', { 'x-forwarded-for': '10.0.0.2,'.repeat(1000) }), '10.0.0.2');
   assert.deepEqual(warnings, []);
@@ -248,7 +252,7 @@ test('the cache of addresses does not keep long headers in memory', () => {
   const before = process.memoryUsage.rss();
   for (let i = 0; i < 40_000; i++) {
     const address = [111, 100 + (i >> 14), 100 + ((i >> 7) & 127), 100 + (i & 127)].join('.');
-    // Fresh every time and made of ASCII, as engines hand it over: kept, they would be 400 MB.
+    // A new ASCII string each time, as engines pass it. If kept, they would take 400 MB.
     const header = Buffer.alloc(10_000, 'x').toString('latin1') + `, ${address}`;
     assert.equal(client('127.0.0.1', { 'x-forwarded-for': header }), address);
   }

@@ -13,17 +13,17 @@ import { Barrier, BATCH_ROWS } from './support/upset.ts';
 
 const ROWS = process.env.LONG ? 2_000 : 500;
 const LAST = ROWS / BATCH_ROWS;
-/** At which batch of a walk the collection goes: before the second, the third, ..., the last. */
+/** The batches before which the collection is upset: the second, the third, ..., the last. */
 const PLACES = Array.from({ length: LAST - 1 }, (_, n) => n + 1);
 
-/** How a collection goes in mid-stream. */
+/** What happens to a collection in mid-stream. */
 const UPSETS = {
   dropped: (db: Db) => db.dropCollection('items'),
   'renamed away': (db: Db) => db.renameCollection('items', 'gone', { dropTarget: true }),
   'replaced by another one': (db: Db) => db.renameCollection('next', 'items', { dropTarget: true }),
 };
 
-/** Streams that are walking while it happens. The second half of the set is a part. */
+/** The streams that run meanwhile. The second half of the set is a part. */
 const STREAMS = [
   'sort=id_asc',
   'sort=id_desc',
@@ -37,7 +37,7 @@ const STREAMS = [
   `limit=${ROWS}`,
 ];
 
-/** A collection of this name, as `sluice` makes it, whose rows say of which one they are. */
+/** Fills a collection of this name, created as `sluice` creates it. Each row names its collection. */
 async function fill(db: Db, name: string, rows = ROWS): Promise<void> {
   await db.dropCollection(name);
   await db.createCollection(name, { clusteredIndex: { key: { _id: 1 }, unique: true } });
@@ -69,7 +69,7 @@ async function open(t: TestContext): Promise<Shop | null> {
   return { server, db, barrier };
 }
 
-/** The server's answer to a page once it has looked at the collection again. */
+/** The server's answer to a page after it has checked the collection again. */
 async function settled({ server }: Shop): Promise<Response> {
   let answer = await server.get('/items?limit=1');
   for (let tries = 0; answer.status !== 200 && tries < 3; tries++) {
@@ -85,7 +85,9 @@ async function codeOf(server: TestServer, path: string): Promise<string> {
   return `${response.status} ${String(code)}`;
 }
 
-/** What came of a stream: its text, and whether it claims to be whole. A refusal before the first row is neither. */
+/**
+ * The result of a stream: its text, and whether it claims to be whole. A refusal before the first row has neither.
+ */
 async function outcomeOf(url: string): Promise<{ text: string; whole: boolean }> {
   try {
     const { bytes, whole } = await fetchUntilCut(url);
@@ -96,7 +98,7 @@ async function outcomeOf(url: string): Promise<{ text: string; whole: boolean }>
 }
 
 for (const [name, upset] of Object.entries(UPSETS))
-  test(`a stream whose collection is ${name} at one of ${PLACES.length} places is cut, failed or refused in every form`, async (t) => {
+  test(`reads of a collection that is ${name} in mid-stream, at ${PLACES.length} places, are cut, failed or refused in every form`, async (t) => {
     const shop = await open(t);
     if (!shop) return;
     const { server, db, barrier } = shop;
@@ -125,7 +127,7 @@ for (const [name, upset] of Object.entries(UPSETS))
       for (const [n, { text, whole }] of (await Promise.all(running)).entries()) {
         const what = `${streams[n]}, place ${place}`;
         assert.equal(whole, false, `${what} ended as if it were whole`);
-        assert.ok(!text.includes('{"end":'), `${what} has a proof`);
+        assert.ok(!text.includes('{"end":'), `${what} has a proof of its end`);
         assert.ok(!text.includes('<next>'), `${what} has rows of both`);
       }
       const failed = await awaited(server.url, id, ({ state }) => state !== 'queued' && state !== 'running');
@@ -164,7 +166,7 @@ for (const parallel of [1, 3])
     const shop = await open(t);
     if (!shop) return;
     const { server, db, barrier } = shop;
-    const rows = 33_000; // so that each part has a checkpoint in its midst
+    const rows = 33_000; // so that each part has a checkpoint inside
     await fill(db, 'items', rows);
     await fill(db, 'next', rows);
     await (await settled(shop)).arrayBuffer();

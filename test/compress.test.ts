@@ -20,7 +20,7 @@ function decode(coding: Coding, bytes: Uint8Array): Promise<Buffer> {
   });
 }
 
-/** What a reader can make of the bytes that came so far: a decoder that is not told of an end. */
+/** The text that a reader can decode from the bytes so far, without an end. */
 async function decodeSoFar(coding: Coding, bytes: Uint8Array): Promise<string> {
   const zstd = zlib as unknown as { createZstdDecompress: () => zlib.Gunzip };
   const decoder = {
@@ -40,7 +40,7 @@ async function turns(): Promise<void> {
   for (let i = 0; i < 5; i++) await new Promise((resolve) => setImmediate(resolve));
 }
 
-/** A sink that keeps what it gets, and whose reader can be stopped. */
+/** A sink that keeps its bytes and whose reader can be stopped. */
 class Collector implements Sink {
   readonly chunkBytes = 1000;
   readonly chunks: Buffer[] = [];
@@ -88,7 +88,7 @@ class Collector implements Sink {
   }
 }
 
-/** A clock that goes when it is told to. */
+/** A clock that the test controls. */
 function handClock() {
   const due: { action: () => void; ms: number }[] = [];
   const schedule = (action: () => void, ms: number) => {
@@ -130,7 +130,7 @@ for (const coding of codings) {
         await writeContent(compressor, length);
         await compressor.end();
         assert.ok((await decode(coding, sink.bytes)).equals(content(length)), `${length} bytes`);
-        assert.ok(!sink.events.includes('end'), 'who made the sink ends it');
+        assert.ok(!sink.events.includes('end'), 'the creator of the sink ends it');
       }
     });
 
@@ -141,9 +141,9 @@ for (const coding of codings) {
       const text = content(200_000); // it hardly compresses
       await compressor.write(text);
       const sizes = () => sink.chunks.map(({ length }) => length);
-      assert.ok(sizes().length > 50, 'a batch of 64 KiB is compressed without waiting for anything');
+      assert.ok(sizes().length > 50, 'a batch of 64 KiB is compressed without a flush');
       assert.deepEqual(new Set(sizes()), new Set([sink.chunkBytes]));
-      assert.deepEqual(sink.events, [], 'nothing is flushed before its time');
+      assert.deepEqual(sink.events, [], 'nothing is flushed early');
       const before = sink.chunks.length;
       due[0]?.action();
       while (sink.events.length === 0) await turns();
@@ -180,7 +180,7 @@ for (const coding of codings) {
         await compressor.write(Buffer.from(row));
         written += row;
         const [timer, ...others] = due.splice(0);
-        assert.deepEqual([timer?.ms, others], [200, []], 'one timer, since the first byte');
+        assert.deepEqual([timer?.ms, others], [200, []], 'one timer, from the first byte');
         timer?.action();
         while (sink.events.length <= i) await turns();
         assert.equal(await decodeSoFar(coding, sink.bytes), written);
@@ -202,13 +202,13 @@ for (const coding of codings) {
       due[0]?.action();
       await arrived;
       assert.equal(await decodeSoFar(coding, sink.bytes), 'one two ');
-      assert.deepEqual(due, [], 'the timer is done');
+      assert.deepEqual(due, [], 'the timer has run');
       await compressor.write(Buffer.from('three'));
       arrived = sink.arrived();
       await compressor.flush();
       await arrived;
       assert.equal(await decodeSoFar(coding, sink.bytes), 'one two three');
-      assert.deepEqual(due, [], 'the timer is not needed any more');
+      assert.deepEqual(due, [], 'the timer is cancelled');
       assert.ok(sink.events.includes('flush'));
       compressor.fail(new Error('enough'));
     });
@@ -229,7 +229,7 @@ for (const coding of codings) {
         before = accepted;
         for (let i = 0; i < 4; i++) await compressBytes(coding, all); // queued behind it on the same threads
       }
-      assert.ok(accepted <= 4 * 65_536, `${accepted} bytes taken in`);
+      assert.ok(accepted <= 4 * 65_536, `${accepted} bytes were accepted`);
       assert.equal(sink.chunks.length, 1, 'nothing is written to a sink that asked to wait');
       sink.unblock();
       await writing;
@@ -339,7 +339,7 @@ for (const coding of codings) {
   });
 }
 
-describe('atOnce', () => {
+describe('work with a concurrency limit', () => {
   it('runs a limited number of tasks at a time, in order, also after a failure', async () => {
     const inTurn = atOnce(2);
     const ends: (() => void)[] = [];

@@ -160,7 +160,7 @@ test('wasm and the serializer write the same cells for rows of any types, in chu
   fc.assert(property, { numRuns: process.env.LONG ? 200_000 : 2000 });
 });
 
-/** The names of a row's top-level fields, as its JSON has them: broken ones cannot be asked for. */
+/** The names of a row's top-level fields, as its JSON has them. Broken names cannot be requested. */
 function namesOf(bytes: Buffer): string[] {
   return Object.keys(JSON.parse(itemToJson(bytes)) as object).filter((name) => !name.includes('\ufffd'));
 }

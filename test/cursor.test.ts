@@ -21,7 +21,7 @@ function codeOf(cursor: string, plan: Plan): string {
   }
 }
 
-/** What an attacker can make: any payload with a sound checksum. */
+/** A cursor that an attacker could make: any payload with a valid checksum. */
 function forge(plan: Plan, payload: Uint8Array): string {
   return encodeCursor('items', plan, payload as Bookmark);
 }

@@ -36,7 +36,7 @@ test('/docs shows every operation in a browser, contacts no other host, and send
   for (const { summary } of Object.values(paths).flatMap((methods) => Object.values(methods)))
     await page.getByText(summary, { exact: true }).first().waitFor({ state: 'attached' });
 
-  /** Sends what the page has filled in by itself. */
+  /** Sends the request that the page fills in by default. */
   const send = async (tag: string, method: string, path: string) => {
     await page.goto('about:blank');
     await page.goto(`${server.url}/docs#tag/${tag}/${method}${path}`);
@@ -53,6 +53,6 @@ test('/docs shows every operation in a browser, contacts no other host, and send
   assert.equal(await send('items', 'GET', '/items'), 200);
   assert.equal(await send('items', 'GET', '/items/stream'), 200);
   assert.equal(await send('exports', 'POST', '/exports'), 202);
-  assert.deepEqual(strangers, [], 'nobody else is asked');
-  assert.deepEqual(complaints, [], 'nothing is refused by the policy, and nothing fails');
+  assert.deepEqual(strangers, [], 'no other host is contacted');
+  assert.deepEqual(complaints, [], 'the policy refuses nothing, and nothing fails');
 });

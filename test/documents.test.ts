@@ -102,7 +102,7 @@ test('each promise about streams names an existing test', () => {
   assert.deepEqual(missing, []);
 });
 
-/** The text of a test file with that of the contract suites it runs. */
+/** The text of a test file and of the contract suites that it runs. */
 function testText(name: string): string {
   const names = new Set([name]);
   const texts: string[] = [];

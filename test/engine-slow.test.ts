@@ -5,7 +5,7 @@ import { compress, type Coding } from '../src/stream/compress.ts';
 import { serveWith, stream, whyNoUws, type EngineName } from './support/engines.ts';
 import { content, readSlowly, writeContent, type Reading } from './support/slow-reader.ts';
 
-/** More than the kernel's buffers take on a loopback connection (4 MB to send, 6 MB at most to receive). */
+/** More than the kernel's buffers hold on a loopback connection (4 MB to send, at most 6 MB to receive). */
 const BYTES = 6_000_000;
 const LONG = process.env.LONG === '1';
 

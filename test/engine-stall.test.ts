@@ -41,7 +41,7 @@ function trickle(t: TestContext, port: number, path: string, bytesPerSecond: num
 }
 
 function stalling(name: EngineName): void {
-  /** Serves an endless stream, or a large body; tells when and why it was cut. */
+  /** Serves an endless stream or a large body. Resolves with the time and reason of the cut. */
   async function serveEndless(t: TestContext, stallTimeoutMs: number) {
     const cut = deferred<{ at: number; reason: unknown }>();
     const { port, errors } = await serveWith(
@@ -59,7 +59,7 @@ function stalling(name: EngineName): void {
         const endless = async (sink: Sink) => {
           for (;;) {
             await sink.write(CHUNK);
-            await new Promise((resolve) => setImmediate(resolve)); // or one reader that is quick starves all others
+            await new Promise((resolve) => setImmediate(resolve)); // without it one fast reader starves the others
           }
         };
         return Promise.resolve(
@@ -88,7 +88,7 @@ function stalling(name: EngineName): void {
     });
   }
 
-  // The kernel shows what a reader takes in steps: of 64 KB to a probe, of a third of its 4 MB buffer else.
+  // The kernel reports a reader's progress in steps: 64 KB for a probe, otherwise a third of its 4 MB buffer.
   const honest = name === 'uws' ? 400_000 : 4_000_000;
   it(`a reader of ${honest / 1000} kB/s is never cut, even when it takes far longer than the stall time`, async (t) => {
     const { port, cut } = await serveEndless(t, 1500);

@@ -8,13 +8,13 @@ import { StallError, Watch } from '../src/engine/stall-timer.ts';
 const HEAD_BYTES = 300;
 const STALL_MS = 60_000;
 
-// The watch's own looks stand still: `pass` looks.
+// The watch's own checks do not run; `pass` runs them.
 mock.timers.enable({ apis: ['setInterval'] });
 
-/** A response as uWebSockets.js has it, whose socket takes `room` bytes until it is given more. */
+/** A response like that of uWebSockets.js. Its socket takes `room` bytes until the test gives it more. */
 class FakeResponse implements Pick<StreamResponse, 'cork' | 'write' | 'end' | 'pause' | 'resume'> {
   room = Infinity;
-  /** What the socket took, and what uWebSockets.js holds because it did not. */
+  /** The bytes that the socket took, and those that uWebSockets.js holds because it did not. */
   taken = '';
   held = '';
   ended = false;
@@ -85,12 +85,12 @@ function setUp() {
     },
     ended: () => events.push('ended'),
   });
-  /** The socket takes `bytes` more and says that it is writable. */
+  /** Lets the socket take `bytes` more and report that it is writable. */
   const writable = (bytes = Infinity) => {
     response.room = bytes;
     stream.writable();
   };
-  /** Lets time go by, looked at once a second as the watch does. */
+  /** Lets time pass, with one check per second as the watch does. */
   const pass = (seconds: number) => {
     for (let i = 0; i < seconds; i++) {
       time += 1000;
@@ -100,7 +100,7 @@ function setUp() {
   return { response, stream, events, writable, pass };
 }
 
-/** Whether a promise is settled after all that is due has run. */
+/** Whether a promise is settled after all due callbacks have run. */
 async function settled(promise: void | Promise<void>): Promise<boolean> {
   let done = false;
   void Promise.resolve(promise).then(() => (done = true));
@@ -163,7 +163,7 @@ describe('a stream on uWebSockets.js', () => {
     stream.flush();
     const waits = stream.write(B);
     assert.equal(await settled(waits), false);
-    assert.ok(response.held.length < 100, 'it is not put on top of what is held');
+    assert.ok(response.held.length < 100, 'it is not added to the held bytes');
   });
 
   it('sends its reserve when the writer pauses', async () => {
@@ -192,7 +192,7 @@ describe('a stream on uWebSockets.js', () => {
     const { response, stream, pass } = setUp();
     response.room = 0;
     void stream.write(A);
-    response.room = Infinity; // a probe passes, and nothing is left that could block
+    response.room = Infinity; // a probe is accepted, and nothing is left that could block
     pass(30);
     assert.ok(response.timesRearmed >= 9, `${response.timesRearmed} times in 30 s`);
   });

@@ -5,7 +5,7 @@ import { compress, codings } from '../src/stream/compress.ts';
 import { rawExchange, RawClient, request } from './support/raw.ts';
 import { echo, serveWith, stream, text, type EngineName, type Served } from './support/engines.ts';
 
-/** How answers go out, and what becomes of faulty ones. */
+/** Answers, and the results of faulty ones. */
 export function answerContract(name: EngineName): void {
   const serving = (t: TestContext, serve: Serve, overrides = {}): Promise<Served> =>
     serveWith(t, name, serve, overrides);
@@ -66,7 +66,7 @@ export function answerContract(name: EngineName): void {
         assert.match(came, /^HTTP\/1.1 200 OK\r\n.*\r\n\r\n$/s);
         assert.equal(/\r\ncontent-length: (\d+)\r\n/i.exec(came)?.[1], length);
       }
-      assert.equal(ran, 1, 'a stream is run even when nobody reads it: it holds resources');
+      assert.equal(ran, 1, 'a stream runs even when nobody reads it, because it holds resources');
     });
 
     it('with a forbidden header becomes a 500, and none of it reaches the wire', async (t) => {

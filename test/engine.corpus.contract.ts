@@ -7,13 +7,13 @@ import { serveWith, text, type EngineName } from './support/engines.ts';
 import { RawClient } from './support/raw.ts';
 
 const LONG = process.env.LONG === '1';
-/** One case in so many also comes a byte at a time; with LONG each. */
+/** The share of cases that are also sent byte by byte. With LONG it is every case. */
 const BY_BYTES = 8;
-/** A case is cut at so many of its bytes; with LONG at each. */
+/** The number of bytes at which each case is cut. With LONG it is cut at every byte. */
 const CUTS = 3;
 const LONGEST_BY_BYTES = 400;
 
-/** All that a connection may bring: whole, byte by byte, and cut. */
+/** All requests of the corpus: whole, byte by byte, and cut. */
 export function corpusContract(name: EngineName): void {
   describe(`the ${CORPUS.length} raw requests of the corpus`, () => {
     it(`have their expected outcomes, but for the deviations that are listed; ${LONG ? 'all' : `every ${BY_BYTES}th`} also byte by byte`, async (t) => {
@@ -21,7 +21,7 @@ export function corpusContract(name: EngineName): void {
       const others: Record<string, string> = {};
       for (const [at, one] of CORPUS.entries()) {
         const listed = DEVIATIONS[name][one.name];
-        // What may be silent is asked by a client that then leaves.
+        // A request that may get no answer is sent by a client that then leaves.
         const asked = listed === undefined ? one : { ...one, waits: true };
         const whole = await outcomeOf(asked, [allOf(one)]);
         const slow = LONG || at % BY_BYTES === 0 ? await outcomeOf(asked, slowly(one)) : whole;
@@ -52,7 +52,7 @@ export function corpusContract(name: EngineName): void {
   });
 }
 
-/** A byte a piece. What is longer is about its length, and comes in one. */
+/** One byte per piece. A longer case tests lengths and is sent in one piece. */
 function* slowly(one: Case): Generator<string> {
   if (one.bytes.length > LONGEST_BY_BYTES) yield one.bytes;
   else yield* one.bytes;
@@ -73,7 +73,7 @@ async function recording(t: TestContext, name: EngineName) {
   const { port } = await serveWith(t, name, async (request) => {
     const { method, path, query } = request;
     const own = ran;
-    const place = own.push('') - 1; // node:http gives the next request out before the body of this one is all there
+    const place = own.push('') - 1; // node:http passes on the next request before the body of this one has arrived
     const body = Buffer.from(await request.body()).toString('latin1');
     own[place] = `${method} ${path}${query && `?${query}`}${body && ` <${body}>`}`;
     return text('ran');

@@ -10,9 +10,9 @@ import type { Sink } from '../src/stream/sink.ts';
 const CLOSE = ['Connection: close'];
 const broken = new Error('broken');
 
-/** How an answer ends is told once, whatever becomes of it. */
+/** The end of an answer is reported once, whatever it is. */
 export function endingContract(name: EngineName): void {
-  /** A server of one answer, and how it ended. */
+  /** A server with one answer, and the report of its end. */
   const answering = async (
     t: TestContext,
     reply: (request: Request) => Reply | Promise<Reply>,

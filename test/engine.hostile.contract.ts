@@ -4,7 +4,7 @@ import type { Serve } from '../src/engine/edge.ts';
 import { rawExchange, RawClient, request } from './support/raw.ts';
 import { echo, serveWith, text, type EngineName, type Served } from './support/engines.ts';
 
-/** Requests that are pipelined or too large; what is malformed or ambiguous stands in the corpus. */
+/** Requests that are pipelined or too large. Malformed and ambiguous ones are in the corpus. */
 export function hostileContract(name: EngineName): void {
   const serving = (t: TestContext, serve: Serve, overrides = {}): Promise<Served> =>
     serveWith(t, name, serve, overrides);
@@ -30,7 +30,7 @@ export function hostileContract(name: EngineName): void {
       const client = await RawClient.connect(t, port);
       client.send(request('/1') + request('/2') + request('/3', ['Connection: close']));
       const answers = (await client.untilClosed()).match(/<[^>]+>/g) ?? [];
-      // uWebSockets.js closes the connection when a request comes before the one ahead is answered.
+      // uWebSockets.js closes the connection when a request arrives before the previous one is answered.
       assert.deepEqual(answers, name === 'uws' ? [] : ['</1>', '</2>', '</3>']);
     });
   });

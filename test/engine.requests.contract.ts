@@ -19,7 +19,7 @@ export function requestContract(name: EngineName): void {
   const serving = (t: TestContext, serve: Serve, overrides = {}): Promise<Served> =>
     serveWith(t, name, serve, overrides);
 
-  /** One request on its own connection, answered by echo. */
+  /** Sends one request on its own connection, answered by echo. */
   async function echoed(t: TestContext, raw: string): Promise<Echoed> {
     const { port } = await serving(t, echo);
     const client = await RawClient.connect(t, port);
@@ -105,7 +105,7 @@ export function requestContract(name: EngineName): void {
         ]) {
           const client = await RawClient.connect(t, port);
           assert.match(await client.send(raw).until((came) => /took \d+|large/.test(came)), expected);
-          // Read to its end, so the connection goes on.
+          // Read to its end, so that the connection stays open.
           client.text = '';
           client.send(request('/again', ['Content-Length: 2'], 'POST') + 'ok');
           assert.match(await client.until((came) => came.includes('took 2')), /200/);

@@ -4,7 +4,7 @@ import type { Serve } from '../src/engine/edge.ts';
 import { deferred, RawClient, request } from './support/raw.ts';
 import { serveWith, stream, type EngineName, type Served } from './support/engines.ts';
 
-/** Streams: when they travel, and who hears of a client that leaves. */
+/** Streams: when they are sent, and who learns that a client left. */
 export function streamContract(name: EngineName): void {
   const serving = (t: TestContext, serve: Serve, overrides = {}): Promise<Served> =>
     serveWith(t, name, serve, overrides);

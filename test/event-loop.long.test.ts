@@ -8,11 +8,14 @@ import type { StoreName } from './support/server.ts';
 
 const METER = pathToFileURL(join(import.meta.dirname, 'support/loop-hold.mjs')).href;
 const TIMES = 30;
-/** Until what a request needs is compiled. */
+/** Warm-up, until the code of the requests is compiled. */
 const WARM = 5;
 const MOST_MS = 50;
 const P999_MS = 20;
-/** A user of nearly 1 MiB: metadata may have 50 values of 500 characters, the rest is refused, but read and parsed. */
+/**
+ * A user of nearly 1 MiB. Metadata may have 50 values of 500 characters. The rest is refused, but is read and
+ * parsed.
+ */
 const LARGE_BODY = JSON.stringify({ name: 'x', email: 'a@b', metadata: { a: 'x'.repeat(1_000_000) } });
 
 const get = (path: string, coding = 'identity') => ({
@@ -24,7 +27,7 @@ const send = (method: string, path: string, body: string) => ({
   init: { method, body, headers: { 'content-type': 'application/json' } },
 });
 
-/** What one client may ask for. */
+/** The requests of one client. */
 const REQUESTS: readonly (readonly [
   name: string,
   asked: { path: string; init: RequestInit },

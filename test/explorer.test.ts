@@ -6,7 +6,10 @@ import type { Browser, Page } from 'playwright-core';
 import { openChromium, openTab, type Tab } from './support/chromium.ts';
 import { serverOn, type TestServer } from './support/server.ts';
 
-/** Rows of 8 kB: a stream that is not read fills every buffer on its way (the kernel's may take 33 MB), and waits. */
+/**
+ * Rows of 8 kB. A stream that is not read fills every buffer on its way (the kernel's may hold 33 MB) and then
+ * waits.
+ */
 const ROWS = 14_000;
 const CATEGORIES = ['books', 'garden', 'music'];
 const ROW_CELLS = '#items-body tr';
@@ -20,7 +23,7 @@ const whole = {
 
 before(async () => {
   server = await serverOn(whole, {});
-  const noise = randomBytes(1024 * 1024).toString('base64'); // which no coding makes much smaller
+  const noise = randomBytes(1024 * 1024).toString('base64'); // no coding makes it much smaller
   for (let at = 0; at < ROWS; at += 1000) {
     const documents = Array.from({ length: 1000 }, (_, n) => ({
       _id: `row-${String(at + n).padStart(5, '0')}`,
@@ -35,7 +38,7 @@ after(async () => {
   for (const cleanup of cleanups.reverse()) await cleanup();
 });
 
-/** A tab that shows the page; null where there is no Chromium. Afterwards it must have met no error and asked nobody else. */
+/** A tab with the page; null without Chromium. Afterwards it must have had no error and contacted no other host. */
 async function explorer(t: TestContext, options: Parameters<typeof openTab>[1] = {}): Promise<Tab | null> {
   const shared: Pick<TestContext, 'after' | 'skip'> = { ...whole, skip: (reason) => t.skip(reason) };
   browser ??= await openChromium(shared);
@@ -53,7 +56,7 @@ function assertQuiet({ errors, requests }: Tab): void {
   assert.deepEqual(alien, [], 'no request leaves the host');
 }
 
-/** The first cells of the table's rows, once the request line says so. */
+/** The first cells of the table's rows, once the request line shows the result. */
 async function shown(page: Page, request: RegExp): Promise<string[][]> {
   await page.locator('#items-request').filter({ hasText: request }).waitFor();
   assert.match((await page.textContent('#items-request')) ?? '', /→ 200 in [\d.]+ ms$/);
@@ -74,7 +77,7 @@ async function morePoints(page: Page, plot: string, count: number): Promise<void
   await page.waitForSelector(`xpath=//*[@id="plot-${plot}"][@data-points >= ${count}]`);
 }
 
-/** Waits until the server has read no row more for two points of the plot: the browser's own buffers fill first. */
+/** Waits until the server has read no more rows for two points of the plot. The browser's own buffers fill first. */
 async function rowsStandStill(page: Page): Promise<void> {
   const rows = () => page.textContent('#server-rows');
   for (let before = null, now = await rows(); now !== before;) {
@@ -85,7 +88,7 @@ async function rowsStandStill(page: Page): Promise<void> {
   }
 }
 
-/** Slows the network of a page down to so many bytes a second, until it is set free. */
+/** Limits the network of a page to a number of bytes per second, until it is released. */
 async function throttled(
   page: Page,
   bytesPerSecond: number,
@@ -197,7 +200,7 @@ describe('the explorer page', () => {
     const tab = await explorer(t);
     if (!tab) return;
     const { page } = tab;
-    // In one turn, so that nothing is read before the pause.
+    // In one turn of the event loop, so that nothing is read before the pause.
     await page.evaluate("document.getElementById('start').click(); document.getElementById('pause').click()");
     await waitText(page, '#stream-state', /^paused/);
     await waitText(page, '#server-stalled', /^1$/);
@@ -205,7 +208,7 @@ describe('the explorer page', () => {
     assert.notEqual(
       await page.textContent('#server-rows'),
       '14,000',
-      'it reads nothing for a reader that waits',
+      'the server reads nothing while the reader waits',
     );
     assert.equal(await page.textContent('#server-streams'), '1');
     await page.getByRole('button', { name: 'Go on' }).click();
@@ -248,7 +251,7 @@ describe('the explorer page', () => {
     );
     const stream = await server.get('/items/stream?category=garden&sort=price_asc&min_price=99&format=csv');
     const expected = Buffer.from(await stream.arrayBuffer());
-    const rows = expected.toString().split('\r\n').length - 2; // a header, and nothing behind the last line's end
+    const rows = expected.toString().split('\r\n').length - 2; // without the header and the end of the last line
     await waitText(page, '#export-list li', new RegExp(`complete: ${rows} rows`));
     const progress = page.locator('#export-list progress');
     assert.equal(await progress.getAttribute('value'), await progress.getAttribute('max'));

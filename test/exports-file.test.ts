@@ -53,7 +53,7 @@ for (const engine of ['uws', 'node'] as const)
       assert.equal(part.status, 206, range);
       assert.equal(part.headers.get('content-range'), `bytes ${from}-${to - 1}/${size}`);
       assert.equal(part.headers.get('content-length'), String(to - from));
-      assert.equal(part.headers.get('repr-digest'), digest, 'of the whole');
+      assert.equal(part.headers.get('repr-digest'), digest, 'of the whole file');
       assert.ok(Buffer.from(await part.arrayBuffer()).equals(whole.subarray(from, to)), range);
     }
     for (const range of ['bytes=5-4', 'bytes=a-b', 'bytes=-', 'rows=0-1', 'bytes=0-1,3-4']) {
@@ -98,7 +98,7 @@ for (const engine of ['uws', 'node'] as const)
     await truncate(file, 123_457);
     await run('curl', ['-sS', '-C', '-', '-o', file, url]);
     assert.ok((await readFile(file)).equals(whole), 'curl -C -');
-    // A reader at 20 MB/s is one that the server waits for.
+    // At 20 MB/s the server has to wait for the reader.
     await run('curl', ['-sS', '--limit-rate', '20M', '-o', file, url]);
     assert.ok((await readFile(file)).equals(whole), 'a slow reader');
     if (spawnSync('aria2c', ['--version']).error) {
@@ -124,7 +124,7 @@ test("with keys, a client has its own exports and limit only, and another's are 
   assert.deepEqual(
     answers.map(({ status }) => status).toSorted(),
     [202, 202, ...Array<number>(18).fill(429)],
-    'EXPORT_LIMIT holds for orders at the same time',
+    'EXPORT_LIMIT holds for simultaneous orders',
   );
   const { id } = await order(server.url, {}, ada);
   await awaited(server.url, id, ({ state }) => state === 'complete', ada);
@@ -177,7 +177,7 @@ test('a file that is removed during a request is not found, and a lost file is a
   assert.equal((await server.get(`/exports/${lost.id}/file`)).status, 500);
 });
 
-/** A data directory whose export files have so many bytes of room; null, and the test skipped, where none can be mounted. */
+/** A data directory with limited room for export files; null, and the test skipped, where none can be mounted. */
 async function smallDisk(t: TestContext, bytes: number): Promise<string | null> {
   const path = await mkdtemp(join(tmpdir(), 'sluice-disk-'));
   const files = join(path, 'exports');
@@ -232,7 +232,7 @@ test('a running export is cancelled at once, and an expired one is removed with 
   await awaited(server.url, id);
   for (const one of ids) {
     const { status } = await server.get(`/exports/${one}`);
-    assert.ok([200, 404].includes(status), 'cancelled, or its time is over');
+    assert.ok([200, 404].includes(status), 'cancelled or expired');
   }
   for (let status = 200; status !== 404;) ({ status } = await server.get(`/exports/${id}`));
   while ((await readdir(join(DATA_DIR, 'exports'))).length > 0);

@@ -21,7 +21,7 @@ import { testRedis } from './support/redis.ts';
 const KILLS = process.env.LONG ? 30 : 3;
 const ROWS = process.env.LONG ? 100_000 : 30_000;
 const LEASE_MS = '400';
-/** A file of nobody is seen by two looks a minute apart. */
+/** A file without a record is removed after two checks a minute apart. */
 const PATIENCE_MS = 150_000;
 const ORDERS = [
   { format: 'csv', compression: 'br' },
@@ -31,7 +31,7 @@ const ORDERS = [
 
 interface Child {
   readonly url: string;
-  /** SIGKILL; resolves when it is gone. */
+  /** Sends SIGKILL. Resolves when the process has ended. */
   kill(): Promise<void>;
 }
 
@@ -53,12 +53,14 @@ async function startChild(t: TestContext, environment: Record<string, string>): 
   return { url, kill };
 }
 
-/** All exports of the server, each as it is now. */
+/** All exports of the server in their current state. */
 async function listed(url: string): Promise<Export[]> {
   return ((await (await fetch(`${url}/exports`)).json()) as { data: Export[] }).data;
 }
 
-/** Every order's files are whole, and the same byte for byte as one that nobody interrupted. */
+/**
+ * Asserts that all files of every order are whole and equal, byte for byte, to the file of an uninterrupted export.
+ */
 async function assertSame(url: string): Promise<void> {
   for (const { id } of await listed(url)) await awaited(url, id);
   const interrupted = await listed(url);
@@ -80,7 +82,7 @@ async function assertSame(url: string): Promise<void> {
   }
 }
 
-/** Until something of some export is kept. */
+/** Resolves once some export has a kept part. */
 async function untilUnderWay(url: string): Promise<void> {
   while ((await listed(url)).every(({ state, progress }) => state !== 'complete' && progress.rows === 0))
     await sleep(10);
@@ -120,10 +122,11 @@ test(`an export is whole and the same after kill -9 of its server at ${KILLS} mo
   await assertSame(child.url);
   const unfinished = async () =>
     (await readdir(join(DATA_DIR, 'exports'))).filter((name) => name.endsWith('.part'));
-  // The export is complete before what it replaces is removed. A kill between the two leaves that to the look each minute.
+  // The export is complete before the file it replaces is removed. A kill between the two leaves that file to the
+  // check each minute.
   const patience = AbortSignal.timeout(PATIENCE_MS);
   while ((await unfinished()).length > 0 && !patience.aborted) await sleep(10);
-  assert.deepEqual(await unfinished(), [], 'nothing unfinished is left over');
+  assert.deepEqual(await unfinished(), [], 'no unfinished file is left');
   await child.kill();
 });
 
@@ -164,7 +167,7 @@ test('an export is whole and the same when the primary of its MongoDB is killed'
   await untilUnderWay(child.url);
   const before = await listed(child.url);
   await (await set.primary()).kill();
-  await set.primary(); // another one
+  await set.primary(); // the newly elected one
   while (!(await fetch(`${child.url}/readyz`)).ok) await sleep(10);
   await assertSame(child.url);
   const after = await listed(child.url);

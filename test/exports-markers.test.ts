@@ -10,7 +10,7 @@ const REQUEST: ExportRequest = { sort: 'id_asc', format: 'ndjson', compression: 
 const BY_ID = { order: 'id', direction: 1 } as const;
 const STRANGERS = 100;
 
-/** Counts the rows that come out of it. */
+/** Counts the rows that are read from it. */
 function counting(records: RecordStore): RecordStore & { rows: number } {
   const counted = {
     rows: 0,
@@ -44,7 +44,7 @@ for (const name of ['lmdb', 'mongodb'] as const) {
     assert.equal(ids[0], ids[1]);
     assert.notEqual(ids[0], ids[2]);
     assert.equal(await second.storeId(), ids[0]);
-    assert.deepEqual(await first.all(t.signal), { jobs: [], markers: [] }, 'it is no export');
+    assert.deepEqual(await first.all(t.signal), { jobs: [], markers: [] }, 'it is not an export');
   });
 
   test(`${name}: the cost of a client's orders and lists does not grow with the exports of others`, async (t) => {
@@ -65,7 +65,7 @@ for (const name of ['lmdb', 'mongodb'] as const) {
     records.rows = 0;
     const orders = Array.from({ length: 9 }, () => jobs.create('ada', REQUEST, t.signal));
     const taken = (await Promise.allSettled(orders)).filter(({ status }) => status === 'fulfilled');
-    assert.equal(taken.length, 3, 'the limit holds for orders at the same time');
+    assert.equal(taken.length, 3, 'the limit holds for simultaneous orders');
     assert.equal((await jobs.listOf('ada', t.signal)).length, 3);
     assert.equal((await jobs.live(t.signal)).length, 3);
     assert.deepEqual(await jobs.ended(t.signal), []);
@@ -85,12 +85,12 @@ for (const name of ['lmdb', 'mongodb'] as const) {
       await jobs.create('ada', REQUEST, t.signal),
       await jobs.create('ada', REQUEST, t.signal),
     ];
-    // Of the first the record is gone and its markers are left, of the second it is the other way round.
+    // The first export has markers and no record, the second a record and no markers.
     await exports.change(first.id, () => null);
     for (const { name: marker } of (await jobs.all(t.signal)).markers)
       if (marker.endsWith(second.id)) await exports.change(marker, () => null);
     assert.deepEqual(await jobs.listOf('ada', t.signal), []);
-    await jobs.repair(await jobs.all(t.signal)); // as the exporter does when it looks at all
+    await jobs.repair(await jobs.all(t.signal)); // as the exporter does when it reads all records
     assert.deepEqual(
       (await jobs.listOf('ada', t.signal)).map(({ id }) => id),
       [second.id],
@@ -98,7 +98,7 @@ for (const name of ['lmdb', 'mongodb'] as const) {
     await assert.rejects(
       jobs.create('ada', REQUEST, t.signal),
       { code: 'too-many-exports' },
-      'it may be on its way',
+      'its export may be about to be written',
     );
     time += 61_000;
     const third = await jobs.create('ada', REQUEST, t.signal);
@@ -108,7 +108,11 @@ for (const name of ['lmdb', 'mongodb'] as const) {
     );
     assert.equal((await jobs.live(t.signal)).length, 2);
     const { markers } = await jobs.all(t.signal);
-    assert.equal(markers.filter(({ id }) => id === first.id).length, 0, 'what the kill left is gone');
+    assert.equal(
+      markers.filter(({ id }) => id === first.id).length,
+      0,
+      'the leftovers of the kill are removed',
+    );
   });
 
   test(`${name}: a marker has the fields that the collection's validator requires, and is never shown as an export`, async (t) => {

@@ -28,7 +28,7 @@ import { openStore } from './support/mongo.ts';
 import { testMongo } from './support/mongod.ts';
 import type { StoreName } from './support/server.ts';
 
-const ROWS = exportRows(13_000); // two segments, and what is left over
+const ROWS = exportRows(13_000); // two segments and a remainder
 const REQUEST: ExportRequest = { sort: 'id_asc', fields: ['price'], format: 'ndjson', compression: 'none' };
 const TEXT = ROWS.map(({ _id, price }) => `${JSON.stringify({ id: _id, price })}\n`).join('');
 const STORES = ['lmdb', 'mongodb'] as const;
@@ -48,7 +48,7 @@ async function twoFilled(t: TestContext, name: StoreName): Promise<[Handle, Hand
   return handles;
 }
 
-/** What somebody waits for until another opens it. */
+/** A gate that another function opens. */
 function gate(): { readonly opened: Promise<void>; readonly open: () => void } {
   let open = (): void => undefined;
   const opened = new Promise<void>((resolve) => (open = resolve));
@@ -160,7 +160,7 @@ for (const name of STORES)
     const { id } = await slow.jobs.create('ada', REQUEST, t.signal);
     const working = slow.work(id);
     await begun.opened;
-    assert.equal(await next.work(id), LEASE_MS, 'the lease holds so long yet');
+    assert.equal(await next.work(id), LEASE_MS, 'the lease is still valid');
     time += LEASE_MS;
     assert.equal(await next.work(id), null);
     const done = await next.jobs.get(id, t.signal);
@@ -168,12 +168,12 @@ for (const name of STORES)
     assert.equal(await working, null);
     assert.deepEqual(await next.jobs.get(id, t.signal), done);
     assert.ok(done?.state === 'complete');
-    assert.deepEqual(await next.files.names(), [done.file.name], 'what it wrote is gone');
+    assert.deepEqual(await next.files.names(), [done.file.name], 'its file is removed');
     assert.equal(await textOf(next.files, done.file.name, done.file.bytes), TEXT);
     await Promise.all([slow.close(), next.close()]);
   });
 
-/** How a job ends, and the files that it has then. */
+/** How a job ends, and which files it has then. */
 const ENDS = {
   'complete: its own': () => Promise.resolve(),
   'failed: none': () => Promise.reject(new AppError('insufficient-storage', 'a full disk')),
@@ -181,7 +181,7 @@ const ENDS = {
 
 for (const name of STORES)
   for (const [end, writes] of Object.entries(ENDS))
-    test(`${name}: files of killed attempts are removed when their job is ${end}, and files of other jobs stay`, async (t) => {
+    test(`${name}: when a job ends, files of its killed attempts are removed and files of other jobs stay (${end})`, async (t) => {
       const handles = await twoFilled(t, name);
       if (!handles) return;
       const worker = new Worker(handles[0], { writes });
@@ -191,7 +191,7 @@ for (const name of STORES)
         await (await worker.files.create(file)).close();
       assert.equal(await worker.work(id), null);
       const job = await worker.jobs.get(id, t.signal);
-      assert.ok(job, 'it is kept');
+      assert.ok(job, 'the job is kept');
       assert.equal(job.state, end.split(':')[0]);
       const own = job.state === 'complete' ? [job.file.name] : [];
       assert.deepEqual(new Set(await worker.files.names()), new Set([...own, ...others]));
@@ -278,7 +278,7 @@ for (const name of STORES)
     const server = await childServer(t, { WORKERS: '2', DATA_DIR, MONGODB_URI, EXPORT_CONCURRENCY: '1' });
     await logged(server, 'listening'); // the second one
     const url = server.url.origin;
-    const anew = { connection: 'close' }; // the kernel spreads connections over the processes
+    const anew = { connection: 'close' }; // the kernel distributes new connections over the processes
     const orders = await Promise.all(Array.from({ length: 8 }, () => order(url, REQUEST, anew)));
     for (const { id } of orders) {
       const done = await awaited(url, id, undefined, anew);

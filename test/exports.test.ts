@@ -17,7 +17,7 @@ import { openStore } from './support/mongo.ts';
 import { testMongo } from './support/mongod.ts';
 import { serverOn, testServer, type TestServer } from './support/server.ts';
 
-const ROWS = exportRows(6_000); // some segments
+const ROWS = exportRows(6_000); // several segments
 
 async function streamOf(server: TestServer, query: string): Promise<Buffer> {
   return Buffer.from(await (await server.get(`/items/stream?${query}`)).arrayBuffer());
@@ -84,7 +84,7 @@ test('an export whose point in time is gone continues from its kept rows with cu
   await file.sync();
   const { name, bytes, crc32: crc } = file;
   const bookmark = makeBookmark({ _id: ROWS[kept - 1]?._id });
-  const anHourAgo = BigInt(Math.floor(Date.now() / 1000) - 3600) << 32n; // far beyond what MongoDB keeps
+  const anHourAgo = BigInt(Math.floor(Date.now() / 1000) - 3600) << 32n; // far longer than MongoDB keeps it
   await jobs.change(id, (job) => ({
     ...job,
     time: `${anHourAgo}`,
@@ -162,7 +162,7 @@ test('an export can be ordered, listed, read and removed with its file, and ever
     safe: true,
   });
   const streamed = await server.get('/items/stream?limit=1', prefer);
-  assert.equal(streamed.status, 200, 'a limit is of streams');
+  assert.equal(streamed.status, 200, 'limit is for streams only');
   await streamed.text();
 
   await Promise.all([id, second.id].map((one) => awaited(server.url, one)));

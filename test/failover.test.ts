@@ -14,22 +14,28 @@ import { NEVER } from './support/reading.ts';
 import type { Member, ReplicaSet } from './support/replica-set.ts';
 import { serverOn, type TestServer } from './support/server.ts';
 
-/** Alone those whose name begins so: all take a quarter of an hour. */
+/** Only the cases whose name starts with this. All of them take a quarter of an hour. */
 const ONLY = process.env.ONLY ?? '';
 const PLACES = Number(process.env.PLACES ?? (process.env.LONG ? 20 : 1));
 const ROWS = 3_000;
-/** Larger than what sockets hold: where the primary is lost, the stream is under way. */
+/** More rows than sockets hold, so that the stream is still running when the primary is lost. */
 const FILLER = 'x'.repeat(process.env.LONG ? 8_000 : 4_000);
-/** How long members wait until they elect another primary: longer than any gap of a stream that goes on from the members left. */
+/**
+ * How long members wait before an election. Longer than any gap of a stream that continues on the remaining
+ * members.
+ */
 const ELECTION_MS = process.env.LONG ? 10_000 : 8_000;
-/** By read preference: how long a client may get nothing when the primary is lost, and at how many places it is. */
+/**
+ * For each read preference the longest time without rows after the primary is lost, and the number of places of the
+ * loss.
+ */
 const READS = {
   primaryPreferred: { longestGapMs: process.env.LONG ? 4_000 : 6_000, places: PLACES },
   ...(process.env.LONG && { primary: { longestGapMs: 15_000, places: PLACES / 4 } }),
 };
-/** How long after there is a primary reading with `primary` goes on: who is elected, and when, is the members' affair. */
+/** How long after an election reading with `primary` continues. The election itself depends on the members only. */
 const NOTICED_MS = 4_000;
-/** As replSetGetStatus numbers them. */
+/** The state numbers of replSetGetStatus. */
 const PRIMARY_AND_SECONDARIES = '1,2,2';
 const SET = catalogue(ROWS);
 
@@ -70,14 +76,14 @@ async function shop(t: TestContext): Promise<ReplicaSet | null> {
   return set;
 }
 
-/** Somebody who writes all the time, so that times go on while a stream is read; to be ended. */
+/** Writes all the time, so that cluster time advances while a stream is read. The returned function stops it. */
 function busy(set: ReplicaSet): () => Promise<void> {
   const client = new MongoClient(set.uri, { serverSelectionTimeoutMS: 1_000, socketTimeoutMS: 1_000 });
   const writes = client.db('other').collection('writes');
   const ended = new AbortController();
   const writing = (async () => {
     while (!ended.signal.aborted) {
-      // Without a primary it fails, and somebody who writes tries again.
+      // Without a primary the write fails and is tried again.
       await writes.insertOne({}, { writeConcern: { w: 1 } }).catch(() => undefined);
       await pause(2);
     }
@@ -92,11 +98,11 @@ function busy(set: ReplicaSet): () => Promise<void> {
 interface Pulled {
   readonly ids: (string | number)[];
   readonly whole: boolean;
-  /** The longest time in which no row came; a control line is none. Milliseconds. */
+  /** The longest time without a row, in milliseconds. Control lines do not count. */
   readonly gap: number;
 }
 
-/** Reads a stream; `strike` is called once, when about that share of it has come, and reading goes on when it is done. */
+/** Reads a stream. Calls `strike` once, after this share of it, and continues reading when that resolves. */
 function pull(url: URL, path: string, share: number, strike: () => Promise<void>): Promise<Pulled> {
   return new Promise((resolve, reject) => {
     const socket = connect(Number(url.port), url.hostname);
@@ -116,7 +122,7 @@ function pull(url: URL, path: string, share: number, strike: () => Promise<void>
       socket.pause();
       strike().then(() => socket.resume(), reject);
     });
-    socket.on('error', () => undefined); // a cut is seen by what is missing
+    socket.on('error', () => undefined); // missing data shows the cut
     socket.on('close', () => {
       const answer = Buffer.concat(pieces);
       const lines = dechunked(answer).toString().split('\n').slice(0, -1);
@@ -128,8 +134,9 @@ function pull(url: URL, path: string, share: number, strike: () => Promise<void>
 }
 
 /**
- * Resolves when there is a primary, all others follow it, and they know all that a majority has: the next loss then leaves a
- * majority that can answer at once. (Until it knows, a member lets causal reads wait, without a primary for an election.)
+ * Resolves when there is a primary, all other members follow it, and all know the majority's commit point. After
+ * the next loss a majority can then answer at once. (A member that lacks it delays causal reads, without a primary
+ * until an election.)
  */
 async function healthy(set: ReplicaSet): Promise<void> {
   for (;;) {
@@ -138,7 +145,7 @@ async function healthy(set: ReplicaSet): Promise<void> {
         member
           .admin((client) => client.db('admin').command({ replSetGetStatus: 1 }))
           .catch((error: unknown): Document => {
-            // One that finds itself no longer primary closes its connections, and is looked at again.
+            // A member that steps down closes its connections, and is asked again.
             if (error instanceof MongoNetworkError) return {};
             throw error;
           }),
@@ -208,14 +215,18 @@ test('streams of a replica set of three members', async (t) => {
       await Promise.all(set.members.map((member) => member.kill()));
     });
     assert.equal(whole, false);
-    assert.deepEqual(ids, expectedIds(SET, 'id_asc').slice(0, ids.length), 'what came is the beginning');
+    assert.deepEqual(
+      ids,
+      expectedIds(SET, 'id_asc').slice(0, ids.length),
+      'the received rows are the beginning',
+    );
     assert.ok(ids.length < ROWS);
   });
 });
 
 test('a chain goes on from a member that lacks later writes, and a new read waits for them', async (t) => {
   const enabled = ['--setParameter', 'enableTestCommands=1'];
-  // What the one that is hidden confirms a majority has, though the only secondary that is read from stands still.
+  // The hidden member confirms writes for a majority, while the only secondary that is read from is stopped.
   const set = await ownMongod(t, { members: 3, hidden: 1, cacheGB: 0.25, arguments: enabled });
   if (!set) return;
   const primary = await set.primary();

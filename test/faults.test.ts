@@ -23,19 +23,22 @@ import { PATH, usersAt } from './support/users.ts';
 
 /** The short form tries every third operation. */
 const STEP = process.env.LONG ? 1 : 3;
-/** The short form is of the embedded store: what a fault meets is the same code. */
+/** The short form runs on the embedded store only, because both stores share the code that handles faults. */
 const STORES: readonly StoreName[] = process.env.LONG ? ['lmdb', 'mongodb'] : ['lmdb'];
-/** More than any run here has operations: a loop that comes so far never ends. */
+/** More operations than any run here has. A loop that reaches it would never end. */
 const MOST_OPERATIONS = 500;
 const ROWS = 600;
-/** Compressed, they are still several chunks: a compressor gathers what it makes until a chunk is full. */
+/** Several chunks even when compressed, because a compressor collects its output until a chunk is full. */
 const STREAM_ROWS = 2_000;
-/** A pace for asking. */
+/** The interval between polls. */
 const PACE_MS = 2;
 const away = () => storeUnavailable(new Error('a fault'));
 const full = () => new AppError('insufficient-storage', 'a fault');
 
-/** Runs `run` with the first, the second, ... operation failing, until one passes without a fault. Resolves with how many failed. */
+/**
+ * Runs `run` with the first, the second, ... operation failing, until one run has no fault. Resolves with the
+ * number of faults.
+ */
 async function withEachFault(
   faults: Faults,
   moment: Moment,
@@ -73,7 +76,10 @@ for (const storeName of STORES)
       '/items/stream?format=csv&sort=price_asc',
     ];
     const expected = await Promise.all(reads.map(async (path) => (await server.get(path)).text()));
-    /** Which names each user may have: that of the last acknowledged write, and of writes since of which nobody knows. null: none. */
+    /**
+     * The names that each user may have: that of the last acknowledged write and of later unconfirmed ones. null:
+     * no user.
+     */
     const possible = new Map<string, Set<string | null>>();
     const writes = async (method: string, id: string, name: string | null) => {
       const { status, json } = await users.send(
@@ -183,7 +189,7 @@ for (const storeName of STORES)
       ttlMs: 3_600_000,
       openQueue: atOnce,
       lookMs: 5_000,
-      /** Time goes on where nothing is done. */
+      /** Time advances whenever nothing is done. */
       pause: async (ms, signal) => {
         await sleep(PACE_MS);
         signal.throwIfAborted();
@@ -243,7 +249,7 @@ for (const storeName of STORES)
     assert.equal(slots.taken, 0);
   });
 
-/** A queue without a delay: whoever looks offers again what is not done. */
+/** A queue without delays. The next check offers unfinished jobs again. */
 function atOnce({ work }: Pick<QueueOptions, 'work'>): JobQueue {
   const running = new Map<string, Promise<void>>();
   return {

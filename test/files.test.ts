@@ -41,7 +41,7 @@ for (const [place, open] of PLACES) {
       written += piece.length;
       assert.ok((await readAll(files, 'a1.b2', 0, written)).equals(whole.subarray(0, written)));
     }
-    assert.equal(await files.size('a1.b2'), null, 'it is not finished');
+    assert.equal(await files.size('a1.b2'), null, 'the file is not finished');
     await assert.rejects(readAll(files, 'a1.b2', 0, whole.length + 1), FileGoneError);
     await writer.finish();
     await writer.close();

@@ -23,7 +23,7 @@ const ITEMS = Array.from({ length: 40 }, (_, n) => ({
   price: (n * 7) % 11,
 }));
 
-/** What a request of this server may be refused with. A 500, or a code that is not here, is a fault. */
+/** The codes with which this server may refuse a request. A 500 or any other code is a fault. */
 const REFUSALS = [
   'conflicting-parameters',
   'cursor-mismatch',
@@ -113,7 +113,7 @@ async function textOf({ body }: Reply): Promise<string> {
   return Buffer.concat(chunks).toString();
 }
 
-/** The rows of an answer, whatever its framing; null: it has none, or not whole ones. */
+/** The rows of an answer in any framing. Null when it has none or only a part of them. */
 function rowsOf(path: string, text: string): Document[] {
   if (path === '/items') return (JSON.parse(text) as { data: Document[] }).data;
   if (text.startsWith('[')) return JSON.parse(text) as Document[];
@@ -193,8 +193,8 @@ test(`${RUNS} random queries return the rows that were asked for and no others, 
     }
   });
   await fc.assert(property, { numRuns: RUNS });
-  assert.ok(answered > RUNS / 20, `only ${answered} were answered: the rest proves little`);
+  assert.ok(answered > RUNS / 20, `only ${answered} were answered, too few to prove anything`);
   assert.equal(JSON.stringify(Object.getOwnPropertyNames(Object.prototype)), prototype);
-  assert.deepEqual(failures, [], 'nothing is a failure of the server');
+  assert.deepEqual(failures, [], 'no answer is a failure of the server');
   assert.equal(slots.taken, 0);
 });

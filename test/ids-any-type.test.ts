@@ -7,13 +7,13 @@ import { serverOn } from './support/server.ts';
 import { testClient } from './support/mongo.ts';
 import { testMongo } from './support/mongod.ts';
 
-/** Ids that only cursors can carry, with others among them; in BSON's order. */
+/** Ids that only cursors can carry, among others, in the order of BSON. */
 const IDS: readonly unknown[] = [
   new MinKey(),
   null,
   new Int32(5),
   'text',
-  // A JavaScript object would sort these names, or not take them.
+  // A JavaScript object would sort these names or reject them.
   new Map([
     ['1', 2],
     ['2', 1],
@@ -144,6 +144,6 @@ test('an id that looks like an operator is a value: MongoDB refuses to store it,
   const cursor = encodeCursor('items', { order: 'id', direction: 1 }, makeBookmark({ _id: { $ne: 1 } }));
   const rows = (await (await server.get(`/items/stream?cursor=${cursor}`)).text()).split('\n').slice(0, -1);
   const documents = IDS.findIndex((id) => id instanceof Map);
-  // It stands among the documents, by its first field: a number before the texts and documents.
+  // Documents are ordered by their first field: a number comes before strings and documents.
   assert.deepEqual(rows, (await (await server.get('/items/stream')).text()).split('\n').slice(documents, -1));
 });

@@ -10,7 +10,7 @@ const OBJECT_IDS = ['0', '7', 'f'].map((digit) => new ObjectId(digit.repeat(24))
 const UUIDS = ['0', '7', 'f'].map((digit) => new UUID(digit.repeat(32)));
 const TEXTS = ['a', 'b', 'c'];
 
-/** Ids of one type, and strays of others; each is to be read by the text that its JSON shows. */
+/** Ids of one type with a few of other types. Each must be found by the text that its JSON shows. */
 const COLLECTIONS: readonly (readonly [name: string, ids: readonly unknown[]])[] = [
   ['ObjectIds and a stray text', [...OBJECT_IDS, 'stray']],
   ['ObjectIds and a stray number', [...OBJECT_IDS, new Int32(7)]],
@@ -19,7 +19,7 @@ const COLLECTIONS: readonly (readonly [name: string, ids: readonly unknown[]])[]
   ['texts and a stray ObjectId', [...TEXTS, new ObjectId(HEX)]],
 ];
 
-/** What only MongoDB takes for an id. */
+/** Ids that only MongoDB accepts. */
 const ON_MONGODB: typeof COLLECTIONS = [
   ['ObjectIds and a stray null', [...OBJECT_IDS, null]],
   ['UUIDs and a stray null', [...UUIDS, null]],
@@ -37,7 +37,7 @@ async function serverWith(t: Parameters<typeof testServer>[0], store: StoreName,
   const uri = await testMongo(t);
   if (uri === null) return null;
   const server = await serverOn(t, { HTTP_ENGINE: 'node', MONGODB_URI: uri });
-  // By a command: the driver gives a row whose _id is null another one.
+  // By a command, because the driver replaces a null _id.
   await server.insert([]);
   await testClient(t, uri).db().command({ insert: 'items', documents });
   return server;

@@ -20,7 +20,7 @@ const TWO = { rows: 2, bytes: PLENTY };
 const BY_ID: Plan = { order: 'id', direction: 1 };
 const BY_PRICE: Plan = { order: 'price', direction: 1 };
 
-/** What somebody may do to the price index while it is read, under its name. */
+/** Changes that another program may make to the price index while it is read. The index keeps its name. */
 const CHANGES: Readonly<Record<string, (items: Collection) => Promise<unknown>>> = {
   dropped: (items) => items.dropIndex('price_1__id_1'),
   'replaced by a partial one': replacedBy({ partialFilterExpression: { price: { $gte: ROWS * 0.9 } } }),
@@ -41,7 +41,7 @@ function hide(items: Collection, hidden: boolean): Promise<unknown> {
   return items.db.command({ collMod: 'items', index: { name: 'price_1__id_1', hidden } });
 }
 
-/** The rows of a collection without validator, and nothing else: each time anew. */
+/** Creates the collection again, without a validator, and fills it. */
 async function fill(items: Collection, options: Document = {}): Promise<void> {
   await items.db.dropCollection('items');
   await items.db.createCollection('items', options);
@@ -56,7 +56,7 @@ async function fill(items: Collection, options: Document = {}): Promise<void> {
   );
 }
 
-/** A look at the indexes is at most a second old; the rest is for a busy machine. */
+/** A check of the indexes is at most a second old. The rest is a margin for a busy machine. */
 const BACK_MS = 30_000;
 
 const STREAMS = ['price_asc', 'price_desc', 'price_asc&format=json', 'price_desc&format=csv&fields=price'];
@@ -68,7 +68,7 @@ for (const [name, change] of Object.entries(CHANGES))
     const items = testClient(t, uri).db().collection('items');
     const barrier = new Barrier();
     await fill(items);
-    // Else it would make a sound index between the drop and the change.
+    // Otherwise it would create a sound index between the drop and the change.
     const manage = { MONGODB_MANAGE_INDEXES: name === 'dropped' ? 'true' : 'false' };
     const settings = { MONGODB_URI: uri, ...manage };
     const server = await serverOn(t, settings, { tapStore: (store) => barrier.tap(store) });
@@ -76,7 +76,7 @@ for (const [name, change] of Object.entries(CHANGES))
       await fill(items);
       const asked = performance.now();
       while ((await server.get('/items?sort=price_asc')).status !== 200)
-        assert.ok(performance.now() - asked < BACK_MS, 'it does not come back');
+        assert.ok(performance.now() - asked < BACK_MS, 'reads do not recover');
       const behind = place * BATCH_ROWS - 1;
       barrier.hold((after, { direction }) =>
         direction === 1 ? after >= behind : after <= ROWS - 1 - behind,
@@ -98,7 +98,7 @@ for (const [name, change] of Object.entries(CHANGES))
         if (name === 'made multikey' || name.startsWith('replaced')) assert.equal(whole, false, paths[n]);
       }
       const byId = await (await server.get('/items/stream?fields=price')).text();
-      assert.ok(byId.split('\n').length > ROWS, 'what needs no price index goes on');
+      assert.ok(byId.split('\n').length > ROWS, 'reads without the price index continue');
     }
     assert.equal(server.slots.taken, 0);
   });
@@ -147,10 +147,10 @@ test('a page by price relies on a check of its index that is at most a second ol
     assert.match((await store.ping()).join(), /'price_1__id_1'/, name);
     const told = warnings.length;
     await assert.rejects(read(BY_PRICE), { code: 'store-unfit' });
-    assert.equal(warnings.length, told, 'it is told once');
+    assert.equal(warnings.length, told, 'it is reported once');
     await fill(items);
     pass(1_001);
-    await read(BY_PRICE).catch(() => undefined); // a new collection: it is looked at again
+    await read(BY_PRICE).catch(() => undefined); // a new collection is checked again
     assert.equal((await read(BY_PRICE)).rows.length, 2, name);
     assert.deepEqual(await store.ping(), []);
     assert.match(notices.at(-1) ?? '', /can be read again/);
@@ -176,7 +176,10 @@ test('the indexes are checked every minute without requests, until the store is 
   assert.equal(beats.length, 0);
 });
 
-/** Walks by price in batches of a size; rows seen, and whether it ended cleanly. Gives up a walk that has no end. */
+/**
+ * Walks by price in batches of a size. Returns the rows and whether the walk ended cleanly. Gives up on an endless
+ * walk.
+ */
 async function walk(
   store: Store,
   direction: 1 | -1,
@@ -230,7 +233,7 @@ for (const { name, lane } of WAYS)
               );
             });
             const what = `${size} rows, direction ${direction}, [${String(price)}], ${rows} rows`;
-            // A row with an array may come at each of its entries: it is the confirmation that tells.
+            // A row with an array may occur once for each of its entries. Only the confirmation detects that.
             if (confirms) assert.equal(clean, false, what);
             else assert.ok(!clean || rows >= ROWS, what);
             await store.close();

@@ -6,11 +6,11 @@ import { startServer } from '../src/main.ts';
 import { RawClient } from './support/raw.ts';
 import { testEnvironment, type EngineName } from './support/server.ts';
 
-/** What would begin a header, a line of the log or a command of a terminal, as it can come in a URL and in a header. */
+/** Texts that would start a header, a log line or a terminal command, as they can occur in a URL and in a header. */
 const CODED = '%0d%0aevil:%20yes%0a%00%1b%5b2J%c2%85%e2%80%a8';
 const PLAIN = 'x\x85evil: yes\xa0\x7f';
 
-/** Every request that has a value which comes back in the answer's head or body. */
+/** Every request with a value that the answer's head or body contains. */
 const REQUESTS: readonly (readonly [method: string, target: string, ...headers: string[]])[] = [
   ['GET', `/items?category=${CODED}`],
   ['GET', `/items?category=x&fields=${CODED}&limit=1`],

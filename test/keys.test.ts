@@ -34,7 +34,7 @@ const decimal = (digits: string) => Decimal128.fromString(digits);
 const uuid = (hex: string) => new UUID(Buffer.from(hex.padEnd(32, '0'), 'hex'));
 const oid = (hex: string) => new ObjectId(hex.padEnd(24, '0'));
 
-/** Values from the lowest to the highest, as MongoDB orders them; those of one line are equal. */
+/** Values in MongoDB's ascending order. Values on one line are equal. */
 const ORDER: readonly (readonly (Id | Decimal128)[])[] = [
   [new Double(NaN), decimal('NaN')],
   [new Double(-Infinity), decimal('-Infinity')],
@@ -62,7 +62,7 @@ const ORDER: readonly (readonly (Id | Decimal128)[])[] = [
   [decimal('1.1E-6000')],
   [new Double(Number.MIN_VALUE)],
   [decimal('0.1')],
-  [decimal('0.1000000000000000055511151231257827')], // as many digits of the double as there can be
+  [decimal('0.1000000000000000055511151231257827')], // as many digits of the double as a decimal can have
   [new Double(0.1)],
   [decimal('0.1000000000000000055511151231257828')],
   [new Double(0.30000000000000004)],
@@ -104,7 +104,7 @@ const ORDER: readonly (readonly (Id | Decimal128)[])[] = [
   ['aa'],
   ['b'],
   ['é'],
-  ['￿'], // UTF-16 order would put this one behind the next
+  ['￿'], // in UTF-16 order this one would come after the next
   ['𝄞'],
   [uuid('00')],
   [uuid('00ff')],
@@ -149,7 +149,7 @@ test('an upper bound for a number is above all keys that are joined to that numb
   }
 });
 
-/** As a rank, that of MaxKey; no type stands above it. */
+/** The rank of MaxKey. No type is above it. */
 const ABOVE_RANKS = Uint8Array.of(127, 255);
 
 const anyId: fc.Arbitrary<Id | Decimal128> = fc.oneof(

@@ -20,7 +20,7 @@ const SIZE = { rows: 10, bytes: PLENTY };
 const LANE = 'sluice data lane';
 const ROW = BSON.serialize({ _id: 'a', category: 'a', price: 1 });
 
-/** Who holds the lane's connections, as the server sees it. */
+/** The client that holds the lane's connections, as the server reports it. */
 async function laneUsers(client: MongoClient): Promise<string[]> {
   const stages = [{ $currentOp: { allUsers: true, idleConnections: true } }, { $match: { appName: LANE } }];
   const connections = await client.db('admin').aggregate(stages).toArray();
@@ -29,7 +29,7 @@ async function laneUsers(client: MongoClient): Promise<string[]> {
   );
 }
 
-/** One read through a whole store; the ways it told of and its warnings. */
+/** One read through a whole store, with the reported read paths and warnings. */
 async function readOnce(t: TestContext, uri: string): Promise<readonly string[]> {
   const { store, notices, slots, warnings } = await openStore(t, uri);
   await store.items.insert([ROW], 'skip');
@@ -59,7 +59,7 @@ test('the lane authenticates as the driver does: SCRAM-SHA-256, SCRAM-SHA-1, and
     ['old', 'p w', ['SCRAM-SHA-1']],
     ['new', 'p:@/', ['SCRAM-SHA-256']],
     ['both', 'pw', ['SCRAM-SHA-1', 'SCRAM-SHA-256']],
-    ['n=a,b', '=,%', ['SCRAM-SHA-256']], // by SCRAM-SHA-1 the driver itself fails with such a name
+    ['n=a,b', '=,%', ['SCRAM-SHA-256']], // with such a name the driver itself fails by SCRAM-SHA-1
   ];
   for (const [name, password, mechanisms] of users) {
     await root.db('admin').command(create(name, password, { mechanisms }));
@@ -74,7 +74,7 @@ test('the lane authenticates as the driver does: SCRAM-SHA-256, SCRAM-SHA-1, and
     'Items are read through the driver, which is slower: the password is not plain ASCII, which SASLprep would have to prepare.',
   ]);
   assert.ok(!(await laneUsers(root)).includes('accented'));
-  await root.close(); // else it would look for a server that is gone, which is stopped first
+  await root.close(); // otherwise the driver would look for a stopped server
 
   const open = { slots: new Slots(), connect: { tls: false, connectTimeoutMS: 5_000 }, silenceMs: 5_000 };
   for (const mechanism of ['SCRAM-SHA-1', 'SCRAM-SHA-256', 'DEFAULT']) {
@@ -125,7 +125,7 @@ function hasOpenssl(): Promise<boolean> {
   );
 }
 
-/** A certificate for 127.0.0.1, signed by an authority of its own. */
+/** A certificate for 127.0.0.1, signed by its own authority. */
 async function makeCertificate(t: TestContext): Promise<{ authority: string; server: string }> {
   const directory = await mkdtemp(join(tmpdir(), 'sluice-tls-'));
   t.after(() => rm(directory, { recursive: true, force: true }));
@@ -145,7 +145,7 @@ async function makeCertificate(t: TestContext): Promise<{ authority: string; ser
   );
   const extension = ['-addext', 'subjectAltName=IP:127.0.0.1', '-addext', 'basicConstraints=CA:FALSE'];
   const signed = ['-CA', at('ca.pem'), '-CAkey', at('ca.key')];
-  // Key and certificate in one file, as mongod wants them.
+  // Key and certificate in one file, as mongod requires.
   const own = ['-keyout', at('server.key'), '-out', at('server.crt')];
   await openssl('req', '-x509', ...key, '-subj', '/CN=server', ...extension, ...signed, ...own);
   await run('sh', ['-c', 'cat "$1" "$2" > "$3"', 'sh', at('server.key'), at('server.crt'), at('server.pem')]);
@@ -163,7 +163,7 @@ test('the lane uses TLS, and only with a server whose certificate is signed by t
   const noCertificate = '--tlsAllowConnectionsWithoutCertificates';
   const set = await ownMongod(t, {
     replicated: false,
-    arguments: ['--tlsMode', 'preferTLS', ...files, noCertificate], // what starts it speaks plainly
+    arguments: ['--tlsMode', 'preferTLS', ...files, noCertificate], // the code that starts it connects without TLS
   });
   const member = set?.members[0];
   if (!set || !member) return;

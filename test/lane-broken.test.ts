@@ -15,7 +15,7 @@ import { Slots } from '../src/store/slots.ts';
 import { fakeMongod, opMsg, type Asked } from './support/fake-mongod.ts';
 import { NEVER } from './support/reading.ts';
 
-/** What the lane hands to the driver when it gives up. */
+/** The error with which the lane hands a read to the driver. */
 const TO_DRIVER = storeUnavailable(new Error('the driver was asked'));
 const FIND = { find: 'items', limit: 3, batchSize: 3 };
 const ROWS = [1, 2, 3].map((_id) => ({ _id, text: 'x'.repeat(30_000) }));
@@ -33,11 +33,11 @@ interface Opened {
 interface LaneOptions {
   readonly silenceMs?: number;
   readonly size?: number;
-  /** Answers for a secondary beside the server, which is then a primary and no longer waited for at once. */
+  /** The answers of a secondary. With one, the server is a primary, and a chain waits only 200 ms for it. */
   readonly second?: (asked: Asked) => void;
 }
 
-/** A lane to a server whose answers to everything but `hello` a test gives, beside a driver that only says no. */
+/** A lane to a server whose answers, except to `hello`, the test gives, beside a driver that always refuses. */
 async function openLane(
   t: TestContext,
   onCommand: (asked: Asked) => void,
@@ -68,7 +68,7 @@ async function openLane(
   return { lane, slots, members, session };
 }
 
-/** The documents of a reply, which is given back. */
+/** The documents of a reply. Releases the reply. */
 function documentsOf({ slot, start, length }: Reply): Document[] {
   const rows = Buffer.from(slot.bytes(start + length).subarray(start));
   slot.release();
@@ -77,7 +77,7 @@ function documentsOf({ slot, start, length }: Reply): Document[] {
   return Object.values<Document>(BSON.deserialize(array));
 }
 
-/** Resolves when a socket is closed; a reset is how the other side breaks off. */
+/** Resolves when a socket is closed. A reset counts, because the other side closes that way. */
 function closed(socket: Socket): Promise<void> {
   return new Promise((resolve) => {
     socket.once('close', () => {
@@ -88,7 +88,7 @@ function closed(socket: Socket): Promise<void> {
 
 const turn = promisify(setImmediate);
 
-/** A sound answer that something was done to. */
+/** A valid answer after a modification. */
 function damaged(damage: (message: Buffer) => Buffer | undefined) {
   return (requestId: number) => {
     const message = opMsg(requestId, ANSWER);
@@ -158,7 +158,7 @@ test('an answer is read whole however it is split into packets, also when the me
     const message = opMsg(requestId, ANSWER);
     const send = (from: number) => {
       const to = from < 64 ? from + size : from + Math.max(size, 8_000);
-      // A packet of its own: the next one leaves when this one was taken, and a turn later.
+      // Its own packet: the next one is sent a turn after this one was taken.
       socket.write(message.subarray(from, to), () => {
         slots.memory.grow(1);
         if (to < message.length) setImmediate(send, to);
@@ -181,7 +181,7 @@ test('a client that leaves in the middle of an answer is rejected at once, and i
     socket.write(opMsg(requestId, ANSWER).subarray(0, 50_000), () => setImmediate(leave));
   });
   const leave = () => {
-    if (slots.taken === 0) return void setImmediate(leave); // its beginning has not come yet
+    if (slots.taken === 0) return void setImmediate(leave); // its first bytes have not arrived yet
     leaving.abort(reason);
   };
   await assert.rejects(lane.find(FIND, leaving.signal), reason);
@@ -305,7 +305,7 @@ test('a member that skips to a row at a point in time is waited for, though ther
   assert.deepEqual(documentsOf(await lane.find({ ...FIND, skip: 999_999 }, NEVER, { at: 1n })), ROWS);
   assert.deepEqual(asked, [1]);
   assert.deepEqual(documentsOf(await lane.find(FIND, NEVER, { at: 1n, since: 1n })), ROWS);
-  assert.deepEqual(asked, [1, 1, 2], 'in mid-chain it is left');
+  assert.deepEqual(asked, [1, 1, 2], 'in mid-chain another member is asked');
 });
 
 test('the cursor of an answer that reached 16 MB is killed on its own connection', async (t) => {

@@ -10,7 +10,7 @@ const FAR = 50;
 const [P, S, U, A] = ['RSPrimary', 'RSSecondary', 'Unknown', 'RSArbiter'];
 type Seen = readonly [type: string | undefined, roundTripMs: number];
 
-/** Members that were seen so, called 0, 1, ...; and which one a pool is of. */
+/** Members in this state, called 0, 1, ..., and the member of the chosen pool. */
 function seen(mode: ReadMode, servers: readonly Seen[], type = 'ReplicaSetWithPrimary') {
   const names = new Map<Pool, string>();
   const members = new Members(mode, 15, (address) => {
@@ -91,7 +91,7 @@ test('a member that the driver loses sight of rejects its waiting reads, and is 
 test('a member that refuses connections is left to the driver for a while, and its waiting reads are rejected', async () => {
   const refused = new LaneBroken('refused');
   const open = (onEnd: () => void) => {
-    setImmediate(onEnd); // its socket is closed a little later
+    setImmediate(onEnd); // its socket closes a little later
     return Promise.reject(refused);
   };
   const told: unknown[] = [];

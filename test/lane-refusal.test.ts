@@ -6,7 +6,7 @@ import { Slots } from '../src/store/slots.ts';
 
 const SLOTS = new Slots();
 
-/** URIs, and what of them is the driver's alone; null: nothing. */
+/** URIs, and the option in each that only the driver supports. null: none. */
 const URIS: readonly (readonly [uri: string, why: RegExp | null])[] = [
   ['mongodb://a,b,c/?replicaSet=rs0', null],
   ['mongodb://a/?directConnection=true&tls=true&tlsInsecure=true', null],

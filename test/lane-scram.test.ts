@@ -7,7 +7,7 @@ import { Scram, type Run } from '../src/store/mongo/lane/scram.ts';
 
 const CREDENTIALS = { username: 'ada', password: 'secret', source: 'admin', mechanism: 'SCRAM-SHA-256' };
 
-/** How a server may misbehave; by default it is a sound one (RFC 5802, server's side) that knows the password. */
+/** How a server may misbehave. By default it is a correct one that knows the password (RFC 5802, server's side). */
 interface Server {
   readonly nonce?: (client: string) => string;
   readonly iterations?: number;
@@ -39,7 +39,7 @@ function serverRun({
     const signature = hmac(storedKey, message);
     const clientKey = Buffer.from(proof, 'base64').map((byte, at) => byte ^ (signature[at] ?? 0));
     if (password === CREDENTIALS.password)
-      assert.deepEqual(createHash('sha256').update(clientKey).digest(), storedKey, 'the proof is right');
+      assert.deepEqual(createHash('sha256').update(clientKey).digest(), storedKey, 'the proof is correct');
     const v = hmac(hmac(salted, 'Server Key'), message).toString('base64');
     return Promise.resolve({ conversationId: 1, done: true, payload: payload(`v=${v}`) });
   };

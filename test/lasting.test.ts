@@ -10,7 +10,7 @@ const PLAN = { order: 'id', direction: 1 } as const;
 const SIZE = { rows: 1, bytes: 1 };
 const AWAY = storeUnavailable(new Error('away'));
 
-/** A reader over a clock that only pauses move; `answers` are what the store says, one after the other, the last for ever. */
+/** A reader with a clock that only pauses move. `answers` are the store's answers in order; the last one repeats. */
 function reader(...answers: (Batch | Error)[]) {
   const pauses: number[] = [];
   let [time, asked] = [0, 0];
@@ -103,13 +103,13 @@ test('concurrent readers get smaller batches, by the bytes that all hold and hav
   const read = (bytes: number) => rows.read(PLAN, {}, { rows: 1, bytes }, NEVER);
   const first = read(16 << 20);
   const end = answer;
-  void read(1 << 20); // the first is still on its way
+  void read(1 << 20); // the first read is still running
   slots.held = 20 << 20;
   void read(1 << 20);
   void read(1000);
   end();
   await first;
-  void read(1 << 20); // 20 MiB are held, and little is on its way
+  void read(1 << 20); // 20 MiB are held, and few bytes have been requested
   slots.held = 0;
   void read(1 << 20);
   assert.deepEqual(sizes, [16 << 20, 224 << 10, 56 << 10, 1000, 224 << 10, 1 << 20]);

@@ -7,7 +7,7 @@ import { request } from './support/raw.ts';
 import { serverOn, type EngineName } from './support/server.ts';
 
 const READERS = 4;
-/** Rows of 8 kB, of which no coding makes little: more than the kernel's buffers take of any one stream. */
+/** Incompressible rows of 8 kB. They exceed the kernel's buffers for any one stream. */
 const ROWS = 1_500;
 const PATIENCE_MS = 20_000;
 const NOISE = randomBytes(1024 * 1024).toString('base64');
@@ -39,7 +39,7 @@ for (const engine of ['uws', 'node'] satisfies EngineName[])
     for (const coding of ['identity', 'gzip', 'br']) {
       const readers: Socket[] = [];
       for (let n = 0; n < READERS; n++) {
-        const socket = connect(port, '127.0.0.1'); // which reads nothing until somebody asks for it
+        const socket = connect(port, '127.0.0.1'); // it reads nothing until it is resumed
         t.after(() => socket.destroy());
         socket.write(request('/items/stream', [`Accept-Encoding: ${coding}`]));
         readers.push(socket);

@@ -10,7 +10,7 @@ import { serverOn, type EngineName } from './support/server.ts';
 
 const ROUNDS = 100;
 const AT_ONCE = 10;
-/** Rounds until everything is compiled and every pool is as large as it gets. */
+/** Rounds of warm-up, until everything is compiled and every pool has its full size. */
 const WARM = 40;
 
 setFlagsFromString('--expose-gc');

@@ -49,7 +49,7 @@ function admissions(overrides: Partial<AdmissionOptions> = {}) {
     slots,
     ...overrides,
   });
-  /** The code of the refusal, or `in`, and what RateLimit says. */
+  /** The code of the refusal, or `in`, and the value of RateLimit. */
   const decide = async (given: Partial<Request> = {}, demand: Demand | null = PAGE) => {
     const { headers, refused } = await admit.admit(request(given), demand);
     return `${refused?.code ?? 'in'} ${headers.ratelimit ?? 'unlimited'}`;
@@ -102,12 +102,12 @@ test('a client with a key is its key from any address, and a client without a ke
   assert.equal(
     await decide(as('eve', '192.0.2.1')),
     'rate-limited "default";r=0;t=60',
-    'no guessing of keys',
+    'wrong keys are rate limited, too',
   );
   assert.equal(
     await decide(as('alice', '192.0.2.1')),
     'in "default";r=0;t=60',
-    'who has one is not held up by that',
+    'a client with a key is not affected',
   );
 });
 
@@ -168,7 +168,7 @@ function sink(): { sink: Sink; leave: () => void } {
   };
 }
 
-/** The route of a stream that is answered so, asked through admission and dispatch. */
+/** A stream route with this answer, called through admission and dispatch. */
 function streaming(admit: Admissions, answer: () => Reply | Promise<Reply>) {
   const route: Route = {
     ...{ method: 'GET', path: '/items', ...STREAM, id: 'x', tag: 'Items', summary: 'x', answers: {} },
@@ -248,12 +248,12 @@ test('a client that leaves frees its slot at once, before its work has ended', a
   await handler(request());
   windDown();
   await running;
-  assert.equal(slots.open, 1, 'its end gives back no other one');
+  assert.equal(slots.open, 1, 'its end releases no other slot');
   const late = await handler(request());
   const gone = sink();
   gone.leave();
   void run(late, gone.sink);
-  assert.equal(slots.open, 1, 'gone before the first byte');
+  assert.equal(slots.open, 1, 'the client left before the first byte');
 });
 
 test('no handler runs for a stream without a slot, and slots count the same clients as rates do', async () => {

@@ -11,7 +11,7 @@ import { testRedis } from './support/redis.ts';
 
 const POLICY = { limit: 10, windowSeconds: 60 };
 
-/** A limiter whose log can be waited for and whose clock is turned by hand. */
+/** A limiter whose log can be awaited and whose clock the test moves. */
 async function limiterOn(t: TestContext, url: string) {
   const lines: { details: object; message: string }[] = [];
   let heard: () => void = () => undefined;
@@ -38,7 +38,7 @@ async function limiterOn(t: TestContext, url: string) {
   };
 }
 
-/** A way to Redis on which what is connected can go silent for good without being closed, as behind a lost router. */
+/** A proxy to Redis whose connections can fall silent without being closed, as behind a lost router. */
 async function silentWay(t: TestContext, target: number): Promise<{ port: number; fallSilent: () => void }> {
   const open = new Set<Socket>();
   const server = createServer((near) => {
@@ -112,7 +112,7 @@ test('without Redis limits continue in the process, with Redis back they are sha
   assert.deepEqual(
     alone,
     Array.from({ length: 13 }, (_, i) => i < 10),
-    'the whole limit anew, and no more',
+    'the whole limit again, and no more',
   );
   assert.equal(lines.length, 1);
   assert.match(lines[0]?.message ?? '', /^Redis does not count: RATE_LIMIT/);
@@ -141,7 +141,7 @@ test('a Redis that hangs delays only the requests that wait for it, and not for 
   assert.equal(lines.length, 1);
   const started = performance.now();
   for (let i = 0; i < 5; i++) await take('a');
-  assert.ok(performance.now() - started < 1000, 'asked no more');
+  assert.ok(performance.now() - started < 1000, 'Redis is not asked again');
   redis.resume();
   await logged(2);
   assert.match(lines[1]?.message ?? '', /^Redis counts again/);
@@ -175,7 +175,7 @@ test('a Redis that refuses writes counts as unavailable, and is tried again now 
     pass(1001);
     await take('a');
   }
-  assert.equal(lines.length, 1, 'it answers PING, and that says nothing');
+  assert.equal(lines.length, 1, 'a PING succeeds, which proves nothing');
   assert.match(JSON.stringify(lines[0]), /READONLY/);
   await admin.replicaof('NO', 'ONE');
   pass(1001);

@@ -16,7 +16,7 @@ import { serverOn, testEnvironment, testServer, type EngineName } from './suppor
 const POLICY = /^"default";q=\d+;w=\d+$/;
 const LIMIT = /^"default";r=\d+;t=\d+$/;
 
-/** More than the buffers between the server and a client that does not read. */
+/** More bytes than the buffers between the server and a client that does not read. */
 const LONG = Array.from({ length: 200 }, (_, i) => ({
   _id: i,
   category: 'long',
@@ -117,9 +117,9 @@ for (const engine of ['uws', 'node'] satisfies EngineName[]) {
         assert.equal(refused.headers.get('retry-after'), '5');
         assert.match(refused.headers.get('ratelimit') ?? '', LIMIT);
         assert.equal(await code(refused), 'too-many-streams');
-        assert.equal((await server.get('/items?limit=1')).status, 200, 'pages go on');
+        assert.equal((await server.get('/items?limit=1')).status, 200, 'pages are still served');
         for (const socket of open) socket.destroy();
-        // Told over another connection, so it may take the server a few turns to see that they are gone.
+        // Another connection asks, so the server may need a few turns to notice that they left.
         let status = 429;
         for (let i = 0; i < 500 && status === 429; i++) {
           const response = await server.get('/items/stream?limit=1');
@@ -205,7 +205,7 @@ test('the server serves while its Redis is unavailable', async (t) => {
   assert.deepEqual(seen, [200, 200, 429]);
 });
 
-/** A stream that is under way and not read. */
+/** A running stream that is not read. */
 async function openStream(url: string) {
   const { port } = new URL(url);
   const socket = connect(Number(port), '127.0.0.1');

@@ -71,9 +71,13 @@ test('a client has its limit, then nothing, then after the window the whole limi
   assert.deepEqual(
     take('a'),
     { allowed: false, remaining: 0, resetSeconds: 1 },
-    'refused ones do not prolong it',
+    'refused requests do not prolong the window',
   );
-  assert.deepEqual(take('b'), { allowed: true, remaining: 9, resetSeconds: 60 }, 'each client for itself');
+  assert.deepEqual(
+    take('b'),
+    { allowed: true, remaining: 9, resetSeconds: 60 },
+    'each client has its own counter',
+  );
   pass(999);
   assert.deepEqual(take('a'), { allowed: false, remaining: 0, resetSeconds: 1 }, 'never 0 seconds');
   pass(1);
@@ -123,7 +127,11 @@ test("a flood of addresses resets nobody's counter, shares the remaining ones, a
   assert.equal(take('192.0.2.7').allowed, false, 'used up before the flood and after it');
   assert.ok(allowed >= 999, `${allowed} allowed`);
   assert.ok(allowed <= 999 + 1024 * 10, `${allowed} allowed: 1024 shared counters at most`);
-  assert.deepEqual(take('key:honest'), { allowed: true, remaining: 9, resetSeconds: 60 }, 'keys stand apart');
+  assert.deepEqual(
+    take('key:honest'),
+    { allowed: true, remaining: 9, resetSeconds: 60 },
+    'keys have their own counters',
+  );
   pass(60_000);
   for (let i = 0; i < 1000; i++) assert.equal(take(`192.0.2.${i}`).remaining, 9, 'all slots are free again');
 });
@@ -131,7 +139,7 @@ test("a flood of addresses resets nobody's counter, shares the remaining ones, a
 test('windows that end one after another are freed one after another', () => {
   const { take, pass } = clocked(MINUTE, 100);
   for (let i = 0; i < 100_000; i++) {
-    pass(600); // a hundred of them run at any time
+    pass(600); // a hundred windows run at any time
     assert.equal(take(address(i)).remaining, 9, String(i));
   }
 });
@@ -168,11 +176,11 @@ test('a client can open a limited number of streams, and a closed one frees its 
   assert.throws(
     () => slots.acquire('a'),
     refusedWith('too-many-streams', 429, /STREAM_LIMIT/),
-    'its own fault first',
+    "the client's own limit is reported first",
   );
   first();
   first();
-  assert.equal(slots.open, 2, 'given back once');
+  assert.equal(slots.open, 2, 'a slot is released once');
   slots.acquire('c');
   other();
   assert.deepEqual([slots.open, slots.openClients], [2, 2]);

@@ -29,7 +29,7 @@ test('on a full disk writes are refused with a code, acknowledged rows stay, als
   const full = await openLmdb({ directory, slots });
   const there: Item[] = [];
   let refused = 0;
-  // Sizes change, so that the disk is full at another step of a transaction each time.
+  // Sizes vary, so that the disk is full at another step of a transaction each time.
   for (let call = 0; refused < 20; call++) {
     const rows = Array.from({ length: 1 + ((call * 13) % 60) }, (_, n) =>
       makeItem(new Int32(call * 100 + n), 'b', new Double((n * 31) % 17), 'x'.repeat((call * 97) % 900)),
@@ -94,7 +94,7 @@ async function assertWhole(items: Parameters<typeof assertChain>[0], there: read
   }
 }
 
-/** A disk of so many megabytes; null, and the test skipped, where this process may not mount one. */
+/** A disk of this many megabytes; null, and the test skipped, where this process may not mount one. */
 async function smallDisk(t: TestContext, megabytes: number): Promise<string | null> {
   const directory = await mkdtemp(join(tmpdir(), 'sluice-small-'));
   try {

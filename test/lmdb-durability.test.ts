@@ -10,7 +10,7 @@ import { childProgram } from './support/child-program.ts';
 import { openRaw, testDirectory } from './support/lmdb.ts';
 
 const KILLS = process.env.LONG ? 200 : 5;
-/** A directory is used for so many kills: what there is is read as a whole after each. */
+/** A new directory is used after this many kills, because all of its rows are read after each kill. */
 const KILLS_A_DIRECTORY = 10;
 
 test(`after ${KILLS} kill -9 every acknowledged row is there, and the indexes are those of the rows`, async (t) => {
@@ -45,7 +45,7 @@ test(`after ${KILLS} kill -9 every acknowledged row is there, and the indexes ar
   t.diagnostic(`${inAll} rows acknowledged; open again within ${longest.toFixed(0)} ms`);
 });
 
-/** Kills the writer a moment after some acknowledgement: with three inserts at once one is always under way. */
+/** Kills the writer a moment after an acknowledgement. With three concurrent inserts one is always running. */
 async function writeUntilKilled(directory: string, seed: number, acknowledged: Set<number>): Promise<void> {
   const child = spawn(
     process.execPath,

@@ -75,7 +75,7 @@ test('a write by another process is seen by the next read', async (t) => {
   t.after(() => store.close());
   const first = makeBookmark({ _id: new Int32(999_995) });
   assert.equal(await store.items.get(first, NEVER), null);
-  // All in one turn of the event loop, for which lmdb would keep the snapshot it has.
+  // All in one turn of the event loop, during which lmdb would keep its snapshot.
   const said = execFileSync(process.execPath, [...childProgram('lmdb-writer.ts'), directory, '1', '1'], {
     encoding: 'utf8',
   });
@@ -165,7 +165,7 @@ test('a foreign file is refused and left unchanged', async (t) => {
   }
 });
 
-/** The key of a number in files of version 0.1: the nearest double, and what an int64 is more than it. */
+/** The key of a number in files of version 0.1: the nearest double and an int64's difference from it. */
 function keyOf01(price: Int32 | Double | Long): Buffer {
   const nearest = Number(price.toString());
   const key = Buffer.alloc(11);

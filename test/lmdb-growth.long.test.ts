@@ -15,12 +15,15 @@ import { serverOn } from './support/server.ts';
 
 const READERS = 500;
 const ROUNDS = 20;
-/** In all 12 MB: more than the kernel keeps for a reader that takes nothing. */
+/** 12 MB in all, more than the kernel keeps for a reader that takes nothing. */
 const ROWS = 20_000;
 const FILL = 500;
 const MOST_GROWTH = 1.5;
 
-/** The file's bytes after rounds that each overwrite a fifth of the rows beside so many streams that nobody reads. */
+/**
+ * The file's size in bytes after rounds that each overwrite a fifth of the rows, beside this many streams that
+ * nobody reads.
+ */
 async function sizeBeside(t: TestContext, readers: number): Promise<number> {
   const directory = await testDirectory(t);
   const server = await serverOn(t, {
@@ -49,7 +52,7 @@ async function sizeBeside(t: TestContext, readers: number): Promise<number> {
       'replace',
     );
   }
-  assert.equal(await stalled(), readers, 'they all went on to wait');
+  assert.equal(await stalled(), readers, 'all readers still wait');
   for (const socket of sockets) socket.destroy();
   await server.close();
   return (await stat(join(directory, FILE))).size;

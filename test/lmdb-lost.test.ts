@@ -1,4 +1,4 @@
-/** An embedded store that a process can never use again (MDB_PANIC): that process ends with a clear line, and is started anew. */
+/** A process whose embedded store fails for good (MDB_PANIC) exits with a clear line and is started again. */
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -15,7 +15,7 @@ import { usersAt } from './support/users.ts';
 const LOST = 'the embedded store is lost: this process ends, and is to be started anew';
 const BODY = { name: 'n', email: 'a@example.org' };
 
-/** Settings of a process whose LMDB panics as long as the file `panic` is there. */
+/** Settings of a process whose LMDB panics while the file `panic` exists. */
 async function panicking(t: TestContext) {
   const directory = await testDirectory(t);
   const panic = join(directory, 'panic');
@@ -27,7 +27,7 @@ async function panicking(t: TestContext) {
   return { settings, panic };
 }
 
-/** Puts a user with whoever serves; the status, or null when that one ended meanwhile. */
+/** Puts a user through any worker. Resolves with the status, or null when that worker ended meanwhile. */
 async function put({ url }: ChildServer, id: string): Promise<number | null> {
   try {
     return (await usersAt(url.origin).send('PUT', `/api/users/${id}`, { body: BODY })).status;
@@ -42,7 +42,7 @@ test('a server whose embedded store is lost logs one clear line and exits with c
   const server = await childServer(t, settings);
   assert.equal(await put(server, 'before'), 201);
   await writeFile(panic, '');
-  assert.equal(await put(server, 'lost'), null, 'nobody is told to try again');
+  assert.equal(await put(server, 'lost'), null, 'no client is told to retry');
   const { level, err } = await logged(server, LOST);
   assert.equal(level, 60);
   assert.match(err?.message ?? '', /MDB_PANIC.*All that was acknowledged is on disk/);

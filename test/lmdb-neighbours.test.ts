@@ -1,4 +1,4 @@
-/** Processes that share one embedded store: whatever one of them is killed at, the others go on. */
+/** Processes that share one embedded store. When one of them is killed at any step, the others continue. */
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -13,12 +13,12 @@ import { bodyOf, checkAll, newWriters, type Known } from './support/user-writers
 import { PATH, usersAt } from './support/users.ts';
 
 const KILLS = Number(process.env.KILLS ?? (process.env.LONG ? 100 : 4));
-/** What killed imports leave is read as a whole at the end: with each directory it begins anew. */
+/** All rows that killed imports leave are read at the end, so a new directory is used after this many kills. */
 const KILLS_A_DIRECTORY = 10;
 const WRITERS = 20;
 const STREAMS = 1;
 const IMPORTED = 10_000;
-/** A kill comes at most after so many rows of an import, calls of a writer, writes of users: at another place each time. */
+/** The largest number of an import's rows, a writer's calls or writes of users before a kill. The number varies. */
 const MOST_ROWS = 12_000;
 const MOST_CALLS = 120;
 const MOST_WRITES = 200;
@@ -26,7 +26,7 @@ const rowsBefore = (kill: number) => 1 + ((kill * 3_701) % MOST_ROWS);
 const callsBefore = (kill: number) => 1 + ((kill * 71) % MOST_CALLS);
 const writesBefore = (kill: number) => 1 + ((kill * 157) % MOST_WRITES);
 
-/** Writers and readers of a server, until they are stopped. */
+/** Writers and readers of a server. They run until they are stopped. */
 class Load {
   readonly #url: string;
   readonly #mayBreak: boolean;
@@ -36,7 +36,7 @@ class Load {
   #streamed = 0;
   #waiting: { readonly at: number; readonly resolve: () => void }[] = [];
 
-  /** `mayBreak`: connections may end with the process that served them; what that one was asked for is asked again. */
+  /** `mayBreak`: connections may end with the process that served them. Their requests are then repeated. */
   constructor(url: string, known: readonly Known[], mayBreak = false) {
     this.#url = url;
     this.#mayBreak = mayBreak;
@@ -44,16 +44,16 @@ class Load {
       ...known.map((writer, n) => this.#write(writer, n)),
       ...Array.from({ length: STREAMS }, () => this.#read()),
     ]).then(() => undefined);
-    this.#running.catch(() => undefined); // who waits for it meets the failure
+    this.#running.catch(() => undefined); // a caller that waits for it gets the failure
   }
 
-  /** Resolves once so many more writes were acknowledged. Rejects when a writer or a reader failed. */
+  /** Resolves after this many more acknowledged writes. Rejects when a writer or a reader failed. */
   async acknowledged(more: number): Promise<void> {
     const at = this.#acknowledged + more;
     await Promise.race([this.#running, new Promise<void>((resolve) => this.#waiting.push({ at, resolve }))]);
   }
 
-  /** Resolves with how many streams went to their end. */
+  /** Resolves with the number of streams that ended. */
   async stop(): Promise<number> {
     this.#stopped = true;
     await this.#running;
@@ -123,7 +123,7 @@ async function assertReady({ url }: ChildServer): Promise<void> {
   assert.equal(response.status, 200, await response.text());
 }
 
-/** Every acknowledged user and row is there, and the indexes are those of the rows. */
+/** Asserts that every acknowledged user and row is there, and that the indexes match the rows. */
 async function assertWhole(
   server: ChildServer,
   directory: string,
@@ -142,11 +142,11 @@ interface Killing {
   readonly server: ChildServer;
   readonly settings: Record<string, string>;
   readonly kill: number;
-  /** Rows that were acknowledged to a writer that was killed. */
+  /** The rows that were acknowledged to a killed writer. */
   readonly acknowledged: Set<number>;
 }
 
-/** Kills an import, whose transactions are large, once the server sees so many rows of it. */
+/** Kills an import, which has large transactions, once the server sees this many of its rows. */
 async function killImport(t: TestContext, { server, settings, kill }: Killing): Promise<void> {
   const before = await countOf(server);
   const importing = spawn(
@@ -161,10 +161,10 @@ async function killImport(t: TestContext, { server, settings, kill }: Killing): 
     if (importing.exitCode !== null) assert.fail(`the import ended by itself: ${await said}`);
   importing.kill('SIGKILL');
   await ended;
-  assert.equal(await said, '', 'an import that is killed has told nothing');
+  assert.equal(await said, '', 'a killed import has printed nothing');
 }
 
-/** Kills a process that writes many small transactions, once so many of its calls were acknowledged. */
+/** Kills a process that writes many small transactions after this many acknowledged calls. */
 async function killWriter(t: TestContext, { settings, kill, acknowledged }: Killing): Promise<void> {
   const writing = spawn(
     process.execPath,
@@ -184,8 +184,8 @@ async function killWriter(t: TestContext, { settings, kill, acknowledged }: Kill
 }
 
 /**
- * Of four kills two are of an import and two of a process that writes little at a time; and two leave the server at rest, so
- * that the next one who writes finds everything as the killed one left it.
+ * Of four kills two hit an import and two a process with small writes. Two leave the server idle, so that the next
+ * writer finds everything as the killed process left it.
  */
 async function killOne(t: TestContext, killing: Killing, known: readonly Known[]): Promise<number> {
   const { kill, server } = killing;
@@ -229,14 +229,14 @@ test(`a worker that is killed, ${KILLS} times, leaves the other one at work and 
   const known = newWriters(WRITERS);
   let streamed = 0;
   for (let kill = 1; kill <= KILLS; kill++) {
-    // Two writers are often on one worker: then the other one has not written for long when that is killed.
+    // Two writers are often on one worker. The other worker has then not written for long when it is killed.
     const load = new Load(server.url.origin, kill % 2 === 0 ? known : known.slice(0, 2), true);
     await load.acknowledged(writesBefore(kill));
     const killed = workers.shift() ?? 0;
     process.kill(killed, 'SIGKILL');
     await load.acknowledged(WRITERS);
     const ended = await logged(server, 'a worker ended and is replaced');
-    assert.deepEqual([ended.worker, ended.signal], [killed, 'SIGKILL'], 'no other one ended');
+    assert.deepEqual([ended.worker, ended.signal], [killed, 'SIGKILL'], 'no other worker ended');
     workers.push((await logged(server, 'listening')).pid);
     await assertReady(server);
     streamed += await load.stop();

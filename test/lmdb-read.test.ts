@@ -32,7 +32,7 @@ test('a batch ends with the row that reaches its byte limit', async (t) => {
 });
 
 test('rows are read correctly while the memory of the slots grows', async (t) => {
-  // A wasm memory without a page to spare: every slot taken detaches all views there are.
+  // A wasm memory without a free page. Every new slot detaches all existing views.
   const memory = new WebAssembly.Memory({ initial: 4, maximum: 4096 });
   const slots = new Slots(memory);
   const store = await openLmdb({ directory: await testDirectory(t), slots });

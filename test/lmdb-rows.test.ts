@@ -20,7 +20,7 @@ import { NEVER, PLENTY } from './support/reading.ts';
 const SIZE = { rows: 10, bytes: PLENTY };
 const good = { _id: 1, category: 'b', price: 1 };
 
-/** Rows the embedded store refuses, and what it must say of each. */
+/** Rows that the embedded store refuses, and the error of each. */
 const REFUSED: readonly (readonly [row: object, reason: RegExp])[] = [
   [
     { ...good, _id: null },

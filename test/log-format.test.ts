@@ -6,14 +6,14 @@ import { promisify } from 'node:util';
 import { prettyLine } from '../src/telemetry/pretty.ts';
 
 const LOG = join(import.meta.dirname, '../src/telemetry/log.ts');
-/** Writes one line of log, with a control character in it, and ends. */
+/** Writes one line of log that contains a control character, and ends. */
 const program = (format: string) => `
   import { createLog } from ${JSON.stringify(LOG)};
   const log = await createLog({ LOG_LEVEL: 'info', LOG_FORMAT: ${JSON.stringify(format)} });
   log.info({ path: '/\\u001b[2J\\n\\u202e' }, 'request');
   log.flush?.();
 `;
-/** Runs a program on a terminal, and copies what it says there. */
+/** Runs a program on a terminal and copies its output. */
 const ON_TERMINAL = 'import pty, sys; sys.exit(pty.spawn(sys.argv[1:]))';
 
 function hasPython(): Promise<boolean> {

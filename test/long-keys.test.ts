@@ -3,11 +3,11 @@ import { test } from 'node:test';
 import { crc32 } from '../src/stream/crc32.ts';
 import { testServer, type TestServer } from './support/server.ts';
 
-/** The longest cursor that the server takes, in characters, and an id that is too long for one. */
+/** The longest cursor that the server accepts, in characters, and an id that is too long for one. */
 const LONGEST = 12 * 1024;
 const LONG = 'x'.repeat(13_000);
 
-/** Whether each row, in order, has an id too long for a cursor. */
+/** Whether the id of each row, in order, is too long for a cursor. */
 const ROWS = [false, false, true, true, false, true, false, true];
 const IDS = ROWS.map((isLong, n) => `${n}${isLong ? LONG : ''}`);
 
@@ -20,7 +20,7 @@ async function fill(server: TestServer, ids: readonly string[]): Promise<void> {
   await server.insert(ids.map((_id, n) => ({ _id, category: 'a', price: n })));
 }
 
-/** How many rows a page from there on has; null: none of its rows can end it. */
+/** The number of rows of a page that starts there. null: none of its rows can end it. */
 function rowsOfPage(rows: readonly boolean[], limit: number): number | null {
   if (limit >= rows.length) return rows.length;
   const fitting = rows.slice(0, limit).lastIndexOf(false);
@@ -96,7 +96,7 @@ test('a page of many megabytes ends with a row that has a cursor', async (t) => 
   );
   assert.equal(first.page.hasMore, true);
   const refused = await server.get(`/items?limit=250&cursor=${first.page.nextCursor}`);
-  assert.equal(refused.status, 422, 'no row of its first megabytes has a cursor');
+  assert.equal(refused.status, 422, 'no row in its first megabytes has a cursor');
   await refused.body?.cancel();
   const rest = (await (await server.get('/items?limit=300&offset=400&fields=price')).json()) as Page;
   assert.equal(rest.data.length, 300);
@@ -129,7 +129,7 @@ test('a checkpoint that is due at ids too long for a cursor waits for the next i
       .toString(16)
       .padStart(8, '0');
     const bytes = Buffer.byteLength(rows.join('\n')) + 1;
-    assert.deepEqual(end, { end: { rows: rows.length, bytes, crc32: sum } }, 'no cursor that nobody takes');
+    assert.deepEqual(end, { end: { rows: rows.length, bytes, crc32: sum } }, 'no cursor that is too long');
     const rest = await stream(`&cursor=${proved.cursor}`);
     assert.deepEqual(
       rest.filter((line) => line.startsWith('{"id":')),

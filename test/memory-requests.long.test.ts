@@ -11,7 +11,7 @@ const LOOK_MS = 10;
 const MIB = 2 ** 20;
 const BODY = JSON.stringify({ name: 'x', email: 'a@b', metadata: { a: 'x'.repeat(MIB - 100) } });
 
-/** The most memory that a process has while `work` goes on. */
+/** The largest memory of a process while `work` runs. */
 async function highest(rss: () => number, work: Promise<unknown>): Promise<number> {
   let most = rss();
   const looking = setInterval(() => (most = Math.max(most, rss() || 0)), LOOK_MS);
@@ -19,7 +19,7 @@ async function highest(rss: () => number, work: Promise<unknown>): Promise<numbe
   return most;
 }
 
-/** What one of many requests at once takes at most, above what the server has after some of them one by one. */
+/** The most memory that each of many concurrent requests takes, compared with some single ones before. MiB. */
 async function perRequest(
   server: ChildServer,
   ask: () => Promise<Response>,

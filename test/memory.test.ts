@@ -34,7 +34,7 @@ for (const store of ['lmdb', 'mongodb'] as const) {
       setImmediate(() => socket.resume());
     });
     await once(socket, 'close');
-    assert.ok(rows > ROWS, 'all rows came, with the LFs of the head and the chunk heads');
+    assert.ok(rows > ROWS, 'all rows were received, with the LFs of the head and the chunk heads');
     const above = highest - idle;
     t.diagnostic(`${Math.round(above / 2 ** 20)} MB above ${Math.round(idle / 2 ** 20)} MB`);
     assert.ok(above <= MOST_ABOVE_IDLE, `${above} bytes above idle`);

@@ -116,6 +116,6 @@ test('metrics of several processes are added up', async () => {
   const text = await metricsText([await one.values(), await other.values()]);
   assert.match(text, /^sluice_streams_open 5$/m);
   assert.match(text, /^sluice_store_rows_total 15$/m);
-  assert.match(text, /^sluice_exports{state="queued"} 4$/m, 'both know of the same exports');
+  assert.match(text, /^sluice_exports{state="queued"} 4$/m, 'both count the same exports');
   assert.match(text, /^sluice_exports{state="failed"} 0$/m);
 });

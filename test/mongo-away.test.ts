@@ -12,7 +12,7 @@ import { NEVER, PLENTY, assertChain, assertRows, readRows, takeRows } from './su
 const BY_ID: Plan = { order: 'id', direction: 1 };
 const BY_PRICE: Plan = { order: 'price', direction: -1 };
 const SIZE = { rows: 7, bytes: PLENTY };
-/** The same timeouts as in service, shorter. */
+/** The timeouts of production, shortened. */
 const SHORT = 'serverSelectionTimeoutMS=1000&connectTimeoutMS=500&heartbeatFrequencyMS=500';
 
 function isUnavailable(error: unknown): boolean {
@@ -21,7 +21,7 @@ function isUnavailable(error: unknown): boolean {
   );
 }
 
-/** Resolves at the first ping that is answered: each waits for a server by itself. */
+/** Resolves at the first answered ping. Each ping waits for a server by itself. */
 async function untilReady(store: Store): Promise<void> {
   for (let attempt = 1; ; attempt++) {
     try {

@@ -13,7 +13,7 @@ import { NEVER, PLENTY, readRows } from './support/reading.ts';
 
 const COUNT = 3_000;
 const SIZE = { rows: 50, bytes: PLENTY };
-/** Beside the rows wanted: the one behind them, the bookmark's, and one where a bounded scan notices that it is at its end. */
+/** Beside the requested rows: the next row, the bookmark's row, and one where a bounded scan notices its end. */
 const EXTRA = 3;
 
 const PLANS = ([1, -1] as const).flatMap((direction) =>
@@ -24,7 +24,7 @@ const PLANS = ([1, -1] as const).flatMap((direction) =>
   ]),
 );
 
-/** What the server noted about the finds that one read was. */
+/** The server's profile of the finds of one read. */
 async function costOf(opened: OpenMongo, read: () => Promise<unknown>): Promise<Document[]> {
   const db = opened.client.db();
   await db.command({ profile: 0 });
@@ -35,7 +35,7 @@ async function costOf(opened: OpenMongo, read: () => Promise<unknown>): Promise<
   return (
     db
       .collection('system.profile')
-      // Looks at the collection itself are of one batch: they are not what a read of rows costs.
+      // Checks of the collection itself have a batch of one. They are not part of the cost of a read.
       .find({ op: 'query', ns: `${db.databaseName}.items`, 'command.singleBatch': { $ne: true } })
       .toArray()
   );
@@ -77,7 +77,7 @@ for (const kind of ['clustered', 'plain'])
       for (const [name, from] of places)
         await t.test(`${JSON.stringify(plan)} from ${name}`, async () => {
           const finds = await costOf(opened, () => readRows(opened.store.items, plan, from, SIZE));
-          // A clustered collection read downwards asks once more at its end: whether ids of other types stand below.
+          // A clustered collection read downwards asks once more at its end, for ids of lower types.
           const isBracketed = kind === 'clustered' && plan.direction === -1 && from.after;
           assertCheap(finds, isBracketed && /last row|before the end/.test(name) ? 2 : 1);
         });
@@ -179,6 +179,6 @@ test('parts examine index entries and no rows, and for too many rows a sample de
   const places = ids.map((id) => sorted.findIndex((each) => Buffer.compare(each, id) === 0));
   assert.deepEqual(
     places,
-    Array.from({ length: 7 }, (_, n) => ((n + 1) * COUNT) / 8), // the sample is all there is
+    Array.from({ length: 7 }, (_, n) => ((n + 1) * COUNT) / 8), // the sample has all ids
   );
 });

@@ -7,7 +7,7 @@ import { testClient } from './support/mongo.ts';
 import { ownMongod, testMongo } from './support/mongod.ts';
 import { serverOn, type TestServer } from './support/server.ts';
 
-/** The server on a database, and what it logs. */
+/** The server on a database, and its log. */
 async function logging(t: TestContext, settings: Record<string, string>) {
   const lines: string[] = [];
   const log = pino({ level: 'info' }, { write: (line: string) => void lines.push(line) });
@@ -57,7 +57,7 @@ test('a user whose roles are revoked gets 503 until they are granted again, with
     for (const path of paths) {
       const { status, code, detail } = await problemOf(server, path);
       assert.deepEqual({ status, code }, { status: 503, code: 'store-unfit' }, `${path}: ${detail}`);
-      assert.doesNotMatch(detail, /lsid|not authorized on/, 'it tells no internals');
+      assert.doesNotMatch(detail, /lsid|not authorized on/, 'the answer shows no internals');
     }
     const readiness = await server.get('/readyz');
     assert.equal(readiness.status, 503);
@@ -65,7 +65,7 @@ test('a user whose roles are revoked gets 503 until they are granted again, with
     await admin.command({ grantRolesToUser: 'clerk', roles: [role] });
     const isBack = async () => (await server.get('/items')).status === 200;
     const asked = performance.now();
-    while (!(await isBack())) assert.ok(performance.now() - asked < 30_000, 'it does not come back');
+    while (!(await isBack())) assert.ok(performance.now() - asked < 30_000, 'the server does not recover');
     assert.equal((await server.get('/readyz')).status, 200);
     assert.equal((await server.get('/api/users')).status, 200);
   }
@@ -119,7 +119,7 @@ test('a category that is an array does not prevent later starts: new indexes are
   await items.insertOne({ _id: 1 as never, category: ['a', 'b'], price: 1 });
   const error = (await open(uri, []).catch((reason: unknown) => reason)) as Error;
   await items.deleteOne({ _id: 1 as never });
-  await assert.rejects(open(uri, []), /is multikey/, 'it was not built in this start: it stays');
+  await assert.rejects(open(uri, []), /is multikey/, 'an index that this start did not build stays');
   const lines = [...error.message.matchAll(/(\w+)Index\(("[^"]*"|\{[^}]*\})\)/g)];
   assert.equal(lines.length, 4);
   for (const [, what, argument = ''] of lines)

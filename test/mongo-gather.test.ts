@@ -10,7 +10,7 @@ const ROWS = [1, 2, 3].map((_id) => BSON.serialize({ _id, text: 'x'.repeat(_id) 
 
 const copyOf = (row: Uint8Array) => Buffer.from(row);
 
-/** A reply whose rows begin behind 10 bytes of other things. */
+/** A reply whose rows begin after 10 other bytes. */
 function reply(slots: Slots, bytes: Uint8Array) {
   const slot = slots.take(10 + bytes.length);
   slot.bytes().set(bytes, 10);

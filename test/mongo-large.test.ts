@@ -56,7 +56,7 @@ test("a row larger than MongoDB's limit is refused by its position, the others a
   }
 });
 
-/** The cursors that the server keeps open on the database's collection. */
+/** The number of cursors that the server keeps open on the database's collection. */
 async function openCursors(client: MongoClient): Promise<unknown[]> {
   const stages = [
     { $currentOp: { allUsers: true, idleCursors: true } },

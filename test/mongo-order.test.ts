@@ -21,8 +21,8 @@ import { testMongoStore, type OpenMongo } from './support/mongo.ts';
 import { PLENTY, readRows } from './support/reading.ts';
 
 /**
- * Ids of every type MongoDB takes, several of each where there can be several. But for MaxKey, which stands for "above all"
- * in bounds: the server leaves an _id of MaxKey out of every range that is open above.
+ * Several ids of every type that MongoDB accepts, where several exist. MaxKey is left out: it means "above all" in
+ * bounds, and the server excludes an _id of MaxKey from every range that is open above.
  */
 const IDS: readonly unknown[] = [
   ...[new MinKey(), null, new Double(NaN), true, false],
@@ -40,7 +40,7 @@ const IDS: readonly unknown[] = [
   ...[new Code(''), new Code('f()'), new Code('', {}), new Code('f()', { a: 1 })],
 ];
 
-/** Prices tied across number types, two that only look tied, and what should not be there but is. */
+/** Prices that are equal across number types, two that only look equal, and some that are invalid but occur. */
 const PRICES: readonly Document[] = [
   ...[new Int32(10), new Double(10), Long.fromNumber(10), Decimal128.fromString('10.00')],
   ...[new Double(0.1), Decimal128.fromString('0.1'), new Double(-0), new Int32(0)],
@@ -64,7 +64,7 @@ const PLANS = [1, -1].flatMap((direction) =>
   ]),
 );
 
-/** Each id with a price of its own, and enough rows of ordinary ids that each odd price is there more than once. */
+/** Each id with its own price, and enough rows with ordinary ids for each odd price to occur more than once. */
 function oddRows(): Document[] {
   const more = Array.from({ length: 60 }, (_, n) => (n % 2 === 0 ? new Int32(1000 + n) : `row ${n}`));
   return [...IDS, ...more].map((_id, n) => ({
@@ -74,17 +74,20 @@ function oddRows(): Document[] {
   }));
 }
 
-/** By a command: the driver's insertMany gives a row whose _id is null another one. */
+/** By a command, because the driver's insertMany replaces a null _id. */
 async function insertOdd({ client }: OpenMongo): Promise<void> {
   await client.db().command({ insert: 'items', documents: oddRows() });
 }
 
-/** What the server itself gives, by a filter and a sort in memory instead of bounds on an index; of prices as they are shown. */
+/**
+ * The server's own result, by a filter and a sort in memory instead of index bounds. Prices filter by their shown
+ * digits.
+ */
 async function sorted(items: Collection, plan: Plan): Promise<string[]> {
   const { direction, category } = plan;
   const filter: Document = category === undefined ? {} : { category };
   const sort: Document = plan.order === 'id' ? { _id: direction } : { price: direction, _id: direction };
-  // Not find: on a clustered collection a natural hint made MongoDB 6.0.5 believe the rows sorted as asked for.
+  // Not find: with a natural hint on a clustered collection MongoDB 6.0.5 took the rows for sorted.
   const stages = [{ $match: filter }, { $_internalInhibitOptimization: {} }, { $sort: sort }];
   const found = items.aggregate(stages, { raw: true });
   const rows = (await found.toArray()).map((row) => Buffer.from(row as unknown as Uint8Array));
@@ -109,7 +112,7 @@ async function walked({ store }: OpenMongo, plan: Plan, rows: number): Promise<s
     const read = await readRows(store.items, plan, from, { rows, bytes: PLENTY });
     all.push(...read.rows.map((row) => row.toString('hex')));
     if (!read.more || !read.last) return all;
-    assert.ok(all.length < 1_000, 'it goes round in circles');
+    assert.ok(all.length < 1_000, 'the walk does not end');
     from = { after: read.last };
   }
 }

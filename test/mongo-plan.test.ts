@@ -9,7 +9,7 @@ import { compareNumbers, isSameNumber } from '../src/store/number.ts';
 import { rangesOf } from '../src/store/mongo/plan.ts';
 import { stretchesOf, type End, type Stretch } from '../src/store/price-range.ts';
 
-/** Ascending; what stands in one line is equal. */
+/** Ascending. Values on one line are equal. */
 const ASCENDING: readonly (readonly unknown[])[] = [
   [null, undefined, new MinKey()],
   [NaN, new Double(NaN), Decimal128.fromString('NaN')],
@@ -82,7 +82,9 @@ test('a range open on one side ends before an infinity, so that it contains fini
   assert.deepEqual(below.max, { price: 5, _id: new MaxKey() });
 });
 
-/** Bounds, and how many stretches of the index they are; a stretch that not all rows belong to stands for its filter. */
+/**
+ * Bounds and their stretches of the index. A stretch that does not contain all its rows is marked with its filter.
+ */
 const STRETCHES: readonly [
   low: string | undefined,
   high: string | undefined,

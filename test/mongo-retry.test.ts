@@ -16,17 +16,17 @@ const ITEMS = makeItems(20);
 interface Failing {
   readonly store: Store;
   readonly slots: Slots;
-  /** Makes the next commands of this name fail so. */
+  /** Makes the next commands of this name fail in this way. */
   readonly fail: (command: string, times: number, how: Document) => Promise<void>;
 }
 
-/** A store on a mongod that fails when it is told to. */
+/** A store on a mongod that the test can make fail. */
 async function failingStore(t: TestContext, lane = true): Promise<Failing | null> {
   const set = await ownMongod(t, { arguments: ['--setParameter', 'enableTestCommands=1'] });
   const member = set?.members[0];
   if (!set || !member) return null;
-  // The driver leaves a member alone after such an answer until its monitor has seen it again. That is told of a real
-  // change at once, but not of one that a fail point pretends: it looks again after this long.
+  // After such an answer the driver avoids a member until its monitor has seen it again. The monitor notices a
+  // real change at once, but one that a fail point simulates only at its next check.
   const { store, slots } = await openStore(t, `${set.uri}&heartbeatFrequencyMS=500`, { lane });
   await store.items.insert(
     ITEMS.map(({ bytes }) => bytes),
@@ -56,7 +56,7 @@ const PASSING: readonly (readonly [string, Document])[] = [
 ];
 
 for (const { name, lane } of WAYS) {
-  // The lane asks once, and then the driver, which asks once more.
+  // The lane asks once, then the driver, which retries once.
   const asked = lane ? 3 : 2;
 
   test(`a read ${name} that fails temporarily is retried at once`, async (t) => {
@@ -92,7 +92,7 @@ test('a write that a majority did not confirm is not reported as written', async
   const { store, fail } = failing;
   const rows = makeItems(22).map(({ bytes }) => bytes);
   for (const code of [64, 91, 100]) {
-    // Twice, since the driver itself repeats a write whose confirmation failed in passing.
+    // Twice, because the driver repeats a write whose confirmation failed temporarily.
     const writeConcernError = { code, errmsg: 'not confirmed' };
     await fail('insert', 2, { writeConcernError });
     await assert.rejects(store.items.insert(rows, 'skip'), isUnavailable, String(code));

@@ -212,5 +212,5 @@ test('a user with read permission only is served, and an error names what is mis
   const read = await readRows(reading.store.items, { order: 'price', direction: -1 }, {}, TWO);
   assert.deepEqual(read.rows, [Buffer.from(row)]);
   await assert.rejects(reading.store.items.insert([row], 'skip'), { code: 13 });
-  await root.close(); // else it would look for a server that is gone, which is stopped first
+  await root.close(); // otherwise the driver would look for a stopped server
 });

@@ -13,7 +13,7 @@ interface Answered {
   readonly bytes: number;
 }
 
-/** An answer with exactly the headers that came: fetch hides and adds some. */
+/** An answer with exactly the received headers. fetch hides some and adds some. */
 function answer(url: string, method: string, headers: Record<string, string>): Promise<Answered> {
   return new Promise((resolve, reject) => {
     const asked = ask(url, { method, headers, agent: false }, (response) => {
@@ -25,9 +25,9 @@ function answer(url: string, method: string, headers: Record<string, string>): P
   });
 }
 
-/** What a 304 has of the 200 that it stands for (RFC 9110, 15.4.5). */
+/** The headers that a 304 repeats from its 200 (RFC 9110, 15.4.5). */
 const REPEATED = ['etag', 'vary', 'cache-control', 'content-location', 'expires'];
-/** What describes a body that a 304 does not have. */
+/** The headers that describe a body, which a 304 does not have. */
 const ABSENT = ['content-type', 'content-encoding', 'content-disposition', 'content-length'];
 
 for (const engine of ['uws', 'node'] satisfies EngineName[])

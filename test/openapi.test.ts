@@ -80,7 +80,7 @@ test('the default request of the reference page succeeds, for every operation th
   assert.ok(asked >= 10, `${asked} operations`);
 });
 
-/** But for the files that the two pages are made of. */
+/** The requests of a document, without the files of the two pages. */
 function requestsOf({ paths }: Document): string[] {
   return Object.entries(paths)
     .filter(([path]) => !/^\/(docs|explorer)\//.test(path))
@@ -100,12 +100,12 @@ function examplesIn(value: unknown, type = ''): [type: string, example: Example]
   );
 }
 
-/** What a request is changed to, or the server it is sent to, so that the answer is this one. */
+/** How to change a request, or which server to send it to, so that it gets this answer. */
 interface Twist {
   readonly request?: Partial<Pick<Request, 'query' | 'headers' | 'path' | 'body'>>;
-  /** Who is not let in, and why. */
+  /** The refused client, and the reason. */
   readonly refused?: AppError;
-  /** What every call of the store fails with. */
+  /** The error of every call of the store. */
   readonly failing?: Error;
   readonly draining?: true;
 }
@@ -119,10 +119,10 @@ const refusal = (code: ProblemCode): Twist => ({
   refused: new AppError(code, 'x', { headers: { 'retry-after': '1' } }),
 });
 const failing = (error: Error): Twist => ({ failing: error });
-/** The cursor of another sort. */
+/** A cursor of another sort. */
 const OTHER_CURSOR = 'AThBrpcgAAAAEHByaWNlAI5IAAACX2lkAAcAAABkMjc2NDcAAL08Bbg';
 
-/** How each code comes about. */
+/** How each code is provoked. */
 const PROVOKED: Record<ProblemCode, Twist> = {
   'invalid-parameter': query('=%zz'),
   'unknown-parameter': query('nope=1'),
@@ -167,7 +167,7 @@ const CONFLICTS: Record<string, string> = {
   streamItems: 'cursor=a&after=b',
 };
 
-/** How each answer comes about that is no problem and is not what the plain request is answered with. */
+/** How each successful answer is provoked that the plain request does not get. */
 const ANSWERED: Record<string, Twist> = {
   'getReadiness 503': { draining: true },
   'deleteUser 204': { request: { headers: { prefer: 'return=minimal' } } },
@@ -196,11 +196,11 @@ test('every status and problem of the document occurs, and answers are as docume
   assert.deepEqual(
     documented.filter((answer) => !server.check.seen.has(answer) && !exported.has(answer)),
     [],
-    'documented, but no request is answered so',
+    'documented, but no request gets this answer',
   );
 });
 
-/** What a real server answers about an export from its order to its end; its answers are checked as all are. */
+/** The answers of a real server about an export from its order to its end. All are validated. */
 async function seenOfAnExport(t: TestContext): Promise<ReadonlySet<string>> {
   const server = await serverOn(t, { MONGODB_URI: '' });
   await server.insert([{ _id: 'a', category: 'x', price: 1 }]);
@@ -302,7 +302,7 @@ async function serverOnFakes(t: TestContext) {
     if (reply.body.kind === 'stream') await reply.body.run(NOWHERE);
     return reply;
   };
-  // PUT creates only who is not there.
+  // PUT creates only a user that does not exist.
   ANSWERED['putUser 201'] = { request: { path: '/new' } };
   return { routes, check, ask };
 }
@@ -323,7 +323,7 @@ const NOWHERE = {
   fail: () => undefined,
 };
 
-/** A path of something that is there. */
+/** A path to an existing resource. */
 function pathOf({ path, tag }: Route, segment?: string): string {
   return path.replace(/\{(\w+)\}/, (_, name: string) => {
     if (segment !== undefined) return segment;
@@ -334,7 +334,7 @@ function pathOf({ path, tag }: Route, segment?: string): string {
   });
 }
 
-/** A store that fails when it is told to. */
+/** A store that the test can make fail. */
 function failingStore(store: Store, failure: () => Error | undefined): Store {
   const proxy = <T extends object>(target: T): T =>
     new Proxy(target, {

@@ -5,15 +5,15 @@ import { childServer } from './support/child-server.ts';
 import { Flood } from './support/flood.ts';
 
 const SECONDS = 60;
-/** To see how much it can do, and to warm up. */
+/** The time in which capacity is measured and the server warms up. */
 const CALIBRATION_SECONDS = 20;
 const AT_ONCE = 32;
 const TIMES = 10;
 const TICK_MS = 10;
-/** So many wait at most: what this process itself is too slow for on a busy machine says nothing of the server. */
+/** The largest number of waiting requests. A slow test process on a busy machine says nothing about the server. */
 const MOST_OPEN = 2_000;
 const RECOVERY_MS = 5_000;
-/** The most that one page may cost: all its rows, compressed. */
+/** The most expensive page: all its rows, compressed. */
 const PATH = '/items?limit=1000&sort=price_asc';
 const MIB = 2 ** 20;
 
@@ -64,7 +64,7 @@ test(`${TIMES} times what the server can do, for ${SECONDS} s: it refuses, keeps
   );
   assert.deepEqual(wrong, {});
   assert.ok(refused > 0 && whole > 0);
-  assert.ok(sent > 0.9 * SECONDS * TIMES * capacity, 'as much as it was to be');
+  assert.ok(sent > 0.9 * SECONDS * TIMES * capacity, 'the load was as high as intended');
   assert.ok(highest <= 1.2 * before, `${highest} of ${before} bytes`);
   assert.ok(recovered <= RECOVERY_MS);
   assert.equal(await server.end('SIGTERM'), 0);

@@ -5,7 +5,10 @@ import { serverOn } from './support/server.ts';
 
 const MIB = 2 ** 20;
 
-/** A guard whose time and memory a test sets; `run(late)` is a tenth of a second in which the event loop is late by `late` ms. */
+/**
+ * A guard with injected time and memory. `run(late)` is a tenth of a second in which the event loop is late by
+ * `late` ms.
+ */
 function guarded(t: TestContext, memory = { bytes: 0 }) {
   t.mock.timers.enable({ apis: ['setInterval'] });
   let now = 0;
@@ -38,7 +41,7 @@ test('one long pause refuses nobody, and a loop that stays late refuses requests
   assert.deepEqual([refusal?.status, refusal?.headers['retry-after']], [503, '2']);
   assert.match(refusal?.message ?? '', /MAX_LOOP_DELAY \(200 ms\)/);
   run(170, 20);
-  assert.equal(guard.overloaded, true, 'not yet: below its bound, but not well below');
+  assert.equal(guard.overloaded, true, 'the delay is below its limit, but not well below');
   run(0, 5);
   assert.equal(guard.overloaded, false);
 });
@@ -52,16 +55,12 @@ test('a backlog that would make the next request wait too long refuses it, but a
   assert.equal(guard.refusal(), null, 'the store is slow, and few wait for it');
   ask(468);
   run(0);
-  assert.equal(
-    guard.refusal(),
-    null,
-    'they have only just come: nobody knows yet how fast they are answered',
-  );
+  assert.equal(guard.refusal(), null, 'they have just arrived, so their rate is unknown');
   answer(20);
   run(0);
   assert.match(guard.refusal()?.message ?? '', /MAX_WAIT \(2000 ms\)/, '480 at 20 in 100 ms');
   answer(80);
-  assert.equal(guard.refusal(), null, '400: as many as can be answered in time');
+  assert.equal(guard.refusal(), null, '400 can be answered in time');
   ask(1);
   assert.equal(guard.overloaded, true);
 });

@@ -28,7 +28,7 @@ interface Compose {
   readonly volumes: Readonly<Record<string, unknown>>;
 }
 
-/** The instructions of the Dockerfile, a stage a list. */
+/** The instructions of the Dockerfile, one list for each stage. */
 function stages(): { readonly instruction: string; readonly rest: string }[][] {
   const found: { instruction: string; rest: string }[][] = [];
   for (const line of textOf('Dockerfile').split('\n')) {
@@ -56,9 +56,9 @@ test('docker compose starts sluice with existing, valid settings, after a databa
   ] as const) {
     assert.equal(new URL(address ?? '').hostname, name);
     assert.equal(sluice.depends_on?.[name]?.condition, 'service_healthy');
-    assert.ok((services[name]?.healthcheck?.test.length ?? 0) > 1, `${name} says when it is ready`);
+    assert.ok((services[name]?.healthcheck?.test.length ?? 0) > 1, `${name} has a health check`);
   }
-  assert.deepEqual(sluice.ports, ['127.0.0.1:3000:3000'], 'published on the loopback alone');
+  assert.deepEqual(sluice.ports, ['127.0.0.1:3000:3000'], 'published on the loopback only');
   assert.equal(sluice.read_only, true);
   for (const [name, service] of Object.entries(services)) {
     if (name !== 'sluice') assert.equal(service.ports, undefined, `${name} is not published`);

@@ -22,7 +22,7 @@ async function getPage(server: TestServer, query: Record<string, string | number
   return JSON.parse(body) as Page;
 }
 
-/** Walks every page as a client would and checks what each says of itself. */
+/** Walks every page as a client would and checks its metadata. */
 async function walk(
   server: TestServer,
   style: Style,
@@ -238,7 +238,7 @@ for (const [store, engine] of COMBINATIONS) {
     test('pages that are read slowly, abandoned or compressed do not affect each other', async (t) => {
       const server = await testServer(t, store, engine);
       if (!server) return;
-      const fill = 'x'.repeat(700); // a page is more than a socket takes at once
+      const fill = 'x'.repeat(700); // a page exceeds a socket's buffer
       await server.insert(catalogue(1200).map(({ document }) => ({ ...document, fill })));
       const paths = Array.from({ length: 20 }, (_, n) => `/items?limit=${1000 - n}&offset=${n * 10}`);
       const codings = ['identity', 'br', 'identity', 'gzip'];
@@ -280,7 +280,7 @@ for (const [store, engine] of COMBINATIONS) {
       assert.equal(head.headers.get('etag'), get.headers.get('etag'));
       const stream = await fetch(`${server.url}/items/stream`, { method: 'HEAD' });
       assert.equal(stream.status, 200);
-      assert.equal(server.slots.taken, 0, 'nothing is held');
+      assert.equal(server.slots.taken, 0, 'no slot is held');
     });
   });
 }

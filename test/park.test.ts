@@ -20,14 +20,14 @@ import { testServer } from './support/server.ts';
 
 const ROWS = 1200;
 
-/** Rows short and long, flat and nested, so that a stall finds every state of the transcoder. */
+/** Short and long, flat and nested rows, so that stalls hit every state of the transcoder. */
 function makeRow(n: number): Uint8Array {
   const long = n % 50 === 0 ? 'é"\n'.repeat(3000) : 'x'.repeat(n % 90);
   const nested = { list: [n, { deep: long, at: new Date(n) }], empty: {} };
   return BSON.serialize({ category: 'c', price: n % 7, long, nested, bytes: Buffer.alloc(n % 40), _id: n });
 }
 
-/** A sink of which some writes stall until everything that can be given back is; `taken` sees how many slots are left then. */
+/** A sink where some writes stall until everything that can be released is. `taken` then gets the number of slots. */
 function stallingSink(stalls: ReadonlySet<number>, onStall: () => void) {
   const chunks: Buffer[] = [];
   let writes = 0;
@@ -38,7 +38,7 @@ function stallingSink(stalls: ReadonlySet<number>, onStall: () => void) {
       chunks.push(Buffer.from(chunk));
       if (!stalls.has(writes++)) return;
       return new Promise((resolve) => {
-        // Behind the pump's own timer of 1 ms, and what it sets going.
+        // After the pump's own timer of 1 ms, and what it starts.
         setTimeout(() => {
           onStall();
           resolve();
@@ -52,12 +52,12 @@ function stallingSink(stalls: ReadonlySet<number>, onStall: () => void) {
   return { sink, text: () => Buffer.concat(chunks) };
 }
 
-/** What stands in a checkpoint's cursor here: the id of the row it continues behind. */
+/** The cursor of a checkpoint here: the id of the row that it continues after. */
 function idOf(bookmark: Bookmark): string {
   return String(keyOf(bookmark)._id);
 }
 
-/** The row lines of a stream with checkpoints, each control line of which says the truth about those before it. */
+/** The row lines of a stream with checkpoints. Checks each control line against the rows before it. */
 function checkedRows(text: Buffer): Buffer {
   const rows: string[] = [];
   let controls = 0;
@@ -124,7 +124,7 @@ test('a stream that stalls at any byte releases its batches and continues with t
       const encoder = (): RowEncoder => {
         const rows = transcoder.encoder(framing);
         if (!checkpoints || framing !== 'lines') return rows;
-        // A clock of seconds: control lines are frequent, and stand wherever the stalls let them.
+        // A clock in seconds makes control lines frequent, at places that the stalls determine.
         return new CheckpointEncoder(rows, { plan, cursorOf: idOf, start: null, now: () => (time += 700) });
       };
       const whole = await run(encoder(), plan, limit, new Set());
@@ -134,8 +134,8 @@ test('a stream that stalls at any byte releases its batches and continues with t
       assert.ok(text.equals(lines ? checkedRows(whole.text) : whole.text), 'the same bytes');
       assert.equal(stalled.rows, whole.rows);
       assert.ok(stalled.held.length > 0);
-      // The encoder's own state and its output, and of batches nothing.
-      for (const held of stalled.held) assert.ok(held <= 2, `${held} slots are held`);
+      // The encoder's own state and its output, and no batch.
+      for (const held of stalled.held) assert.ok(held <= 2, `${held} slots are taken`);
     },
   );
   await fc.assert(property, { numRuns: process.env.LONG ? 2000 : 25 });
@@ -155,14 +155,14 @@ test('readers that take nothing hold no batches, and each gets the whole set whe
     Array.from({ length: 8 }, async () => {
       const { body } = await server.get('/items/stream');
       const reader = (body as ReadableStream<Uint8Array>).getReader();
-      const { value } = await reader.read(); // it runs, and stops where nobody reads on
+      const { value } = await reader.read(); // it runs, and stops where reading stops
       return { reader, first: value ?? new Uint8Array(0) };
     }),
   );
   const deadline = Date.now() + 120_000;
   while (server.slots.taken > readers.length + 1) {
-    assert.ok(Date.now() < deadline, `${server.slots.taken} slots are held by ${readers.length} readers`);
-    await new Promise(setImmediate); // there is no event for what is no longer held
+    assert.ok(Date.now() < deadline, `${server.slots.taken} slots are taken by ${readers.length} readers`);
+    await new Promise(setImmediate); // there is no event for released slots
   }
   for (const { reader, first } of readers) {
     const pieces = [first];
@@ -192,7 +192,7 @@ test('while the store is slow, a checkpoint covers the rows that were sent', asy
   const first = await read(250);
   const slow = async function* () {
     yield first;
-    await checkpoint; // the store answers no sooner
+    await checkpoint; // the store answers only then
     yield await read(1000, first.last ?? undefined);
   };
   const lines = createTranscoder(slots).transcoder.encoder('lines', undefined);

@@ -18,7 +18,7 @@ function codeOf(part: string): string {
   }
 }
 
-/** What an attacker can make: any bounds with a sound checksum. */
+/** A part that an attacker could make: any bounds with a valid checksum. */
 function forged(bounds: Uint8Array, version = 1): string {
   const bytes = Buffer.concat([Buffer.of(version), bounds, Buffer.alloc(4)]);
   bytes.writeUInt32LE(crc32(bytes.subarray(0, -4)), bytes.length - 4);

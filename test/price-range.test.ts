@@ -11,7 +11,7 @@ interface Row {
   readonly price: string;
 }
 
-/** Two rows of each price, in no order, in two categories. */
+/** Two rows of each price, in random order, in two categories. */
 function makeRows(): { _id: Int32; category: string; price: Price }[] {
   const prices = [
     ...nearPrices(),
@@ -26,7 +26,7 @@ function makeRows(): { _id: Int32; category: string; price: Price }[] {
   }));
 }
 
-/** Ids and prices of a JSON text with their digits, which JSON.parse does not keep. */
+/** Ids and prices of a JSON text with all digits, which JSON.parse does not keep. */
 function rowsIn(text: string): Row[] {
   const found = text.matchAll(/\{"id":(-?\d+),"price":([^},]+)\}/g);
   return [...found].map(([, id, price]) => ({ id: Number(id), price: price ?? '' }));
@@ -39,7 +39,7 @@ async function rowsOf(server: TestServer, path: string): Promise<Row[]> {
   return rowsIn(text);
 }
 
-/** All pages of a query, each from the cursor of the one before; every hasMore must be true of what follows. */
+/** All pages of a query, each from the cursor of the previous one. Checks every hasMore. */
 async function walk(server: TestServer, query: string, limit: number): Promise<Row[]> {
   const all: Row[] = [];
   for (let cursor = ''; ;) {
@@ -55,7 +55,7 @@ async function walk(server: TestServer, query: string, limit: number): Promise<R
     all.push(...rowsIn(text));
     if (!page.hasMore) return all;
     cursor = page.nextCursor ?? '';
-    assert.ok(all.length < 1_000, `${path}: it goes round in circles`);
+    assert.ok(all.length < 1_000, `${path}: the walk does not end`);
   }
 }
 

@@ -17,12 +17,12 @@ import { program } from './support/programs.ts';
 import { RawClient } from './support/raw.ts';
 import { serverOn } from './support/server.ts';
 
-/** A proxy that waits for more of a request has had time enough for what was to be forwarded. */
+/** The time after which a proxy has forwarded all that it will of an incomplete request. */
 const ENOUGH_MS = 1_000;
 
 const ATTACKS = process.env.LONG ? CORPUS : CORPUS.filter((one) => one.class === 'smuggling');
 
-/** A proxy on its sample in docs/ops: how it is found, what stands around the sample, and how it is run in the foreground. */
+/** A proxy with its sample in docs/ops: its program, the text around the sample, and its start in the foreground. */
 const PROXIES = {
   nginx: {
     sample: 'docs/ops/nginx.conf',
@@ -75,7 +75,7 @@ for (const name of ['nginx', 'haproxy'] as const)
     );
     assert.equal(through, direct);
 
-    // One waits while another stream goes through whole: a proxy that reads ahead would by then have taken all of both.
+    // One stream waits while another goes through whole. A proxy that reads ahead would by then have taken both.
     const waiting = await RawClient.connect(t, port);
     await waiting
       .send('GET /items/stream HTTP/1.1\r\nHost: x\r\n\r\n')
@@ -83,29 +83,30 @@ for (const name of ['nginx', 'haproxy'] as const)
     waiting.socket.pause();
     assert.equal(await (await fetch(`${proxied}/items/stream`)).text(), direct);
     const open = (await samples(server.url)).get('sluice_streams_open');
-    assert.equal(open, 1, 'what is not read is not taken from the server');
+    assert.equal(open, 1, 'the proxy does not read ahead of its client');
     waiting.socket.destroy();
     for (let i = 0; i < 50; i++) assert.equal((await fetch(`${proxied}/items?limit=1`)).status, 200);
 
     await (await fetch(`${proxied}/livez`, { headers: { 'x-forwarded-for': '198.51.100.1' } })).text();
-    assert.equal(seen.at(-1)?.client, '127.0.0.1', 'what a client says of itself is not believed');
+    assert.equal(seen.at(-1)?.client, '127.0.0.1', 'forwarded headers of a client are not believed');
 
-    // The proxy writes X-Forwarded-For into each request that it knows of. One that runs without is one that it did not see.
+    // The proxy adds X-Forwarded-For to each request that it knows. A request without it is one that the proxy did
+    // not see.
     seen.splice(0);
     await Promise.all(ATTACKS.map((one) => sendThrough(t, port, one)));
     for (let i = 0; i < 50; i++) {
       const { instance } = (await (await fetch(`${proxied}/items/probe-${i}`)).json()) as {
         instance: string;
       };
-      assert.equal(instance, `/items/probe-${i}`, 'each has its own answer');
+      assert.equal(instance, `/items/probe-${i}`, 'each request has its own answer');
     }
-    assert.ok(seen.length > ATTACKS.length / 10, 'what is sound came through');
+    assert.ok(seen.length > ATTACKS.length / 10, 'valid requests passed');
     assert.deepEqual(
       seen.filter(({ path, forwarded }) => forwarded !== '127.0.0.1' && path !== '/readyz'),
       [],
     );
 
-    // A reader that waits, while the server stops: the proxy must not make the cut look like an end.
+    // A waiting reader while the server stops. The proxy must not turn the cut into a clean end.
     const reader = await RawClient.connect(t, port);
     await reader.send('GET /items/stream HTTP/1.1\r\nHost: x\r\n\r\n').until((came) => came.includes('row-'));
     reader.socket.pause();
@@ -114,7 +115,7 @@ for (const name of ['nginx', 'haproxy'] as const)
     assert.ok(!(await reader.untilClosed()).endsWith('0\r\n\r\n'));
   });
 
-/** Sends a case to a proxy and waits for the first of what comes: an answer, the end of the connection, or ENOUGH_MS. */
+/** Sends a case to a proxy and waits for the first result: an answer, the end of the connection, or ENOUGH_MS. */
 async function sendThrough(t: TestContext, port: number, one: Case): Promise<void> {
   const client = await RawClient.connect(t, port);
   const answered = client.send(allOf(one)).until((came) => came.includes('HTTP/1.1 '));
@@ -127,7 +128,7 @@ async function sendThrough(t: TestContext, port: number, one: Case): Promise<voi
   client.socket.destroy();
 }
 
-/** Starts the proxy before the server at this port; its own port, once it takes connections. */
+/** Starts the proxy before the server at this port. Resolves with the proxy's port once it accepts connections. */
 async function startProxy(
   t: TestContext,
   name: keyof typeof PROXIES,

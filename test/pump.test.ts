@@ -5,7 +5,7 @@ import type { Batch } from '../src/store/batch.ts';
 import { pump } from '../src/stream/pump.ts';
 import type { Sink } from '../src/stream/sink.ts';
 
-/** A batch of one row that says when it was released. */
+/** A batch of one row that reports its release. */
 function fakeBatch(released: string[], name: string): Batch {
   return {
     slot: null as never,
@@ -31,7 +31,7 @@ function fakeEncoder(closed: { count: number }): RowEncoder {
   };
 }
 
-/** A sink that takes one chunk and then is full until `drain`. */
+/** A sink that takes one chunk and is then full until `drain`. */
 function slowSink() {
   const taken: string[] = [];
   let wake: (() => void) | null = null;

@@ -11,7 +11,7 @@ import { testRedis, type TestRedis } from './support/redis.ts';
 const quiet = { warn: () => undefined, info: () => undefined };
 type Open = (options: QueueOptions) => JobQueue;
 
-/** Opens queues on something that ends with the test; null: skipped. */
+/** Opens queues on a backend that ends with the test; null: skipped. */
 const PLACES: [name: string, place: (t: TestContext) => Promise<Open | null>][] = [
   ['local', () => Promise.resolve((options) => new LocalQueue(options))],
   [
@@ -27,7 +27,7 @@ function onRedis({ url }: TestRedis, options: QueueOptions): JobQueue {
   return new BullQueue({ ...options, url, name: 'exports-test', log: quiet });
 }
 
-/** What comes of `wanted` events, in order. */
+/** The arguments of `wanted` events, in order. */
 async function take(events: EventEmitter, name: string, wanted: number): Promise<unknown[]> {
   const taken: unknown[] = [];
   for await (const [value] of on(events, name) as AsyncIterable<unknown[]>) {
@@ -168,7 +168,7 @@ test('bullmq: Redis is killed and comes back empty: an add fails meanwhile, and 
       () => true,
       () => false,
     );
-  assert.deepEqual(await done, ['meanwhile', 'after'], 'what was refused may come late');
+  assert.deepEqual(await done, ['meanwhile', 'after'], 'a refused id may arrive late');
   await redis.kill();
   await queue.close(); // without Redis, too
 });
@@ -186,7 +186,7 @@ test('bullmq: a process that stops while Redis is away exits', async (t) => {
   const child = spawn(process.execPath, ['--import', 'tsx', '--input-type=module', '--eval', program], {
     env: { ...process.env, REDIS_URL: redis.url },
     stdio: ['pipe', 'pipe', 'ignore'],
-    timeout: 30_000, // or it never ends
+    timeout: 30_000, // otherwise it might never end
   });
   const ended = once(child, 'exit');
   await once(child.stdout, 'data');

@@ -41,7 +41,7 @@ for (const [language, program] of [
     const sizes = [5_000_000, 200, 1_000_000, 4_000_000];
     cutter.nextAfter = () => sizes.shift() ?? Infinity;
     await run(program, [script, `${cutter.url}/items/stream?checkpoints=true`, output]);
-    assert.equal(sizes.length, 0, 'every cut was met');
+    assert.equal(sizes.length, 0, 'every cut occurred');
     const plain = Buffer.from(await (await server.get('/items/stream')).arrayBuffer());
     assert.ok(plain.equals(await readFile(output)));
   });
@@ -74,7 +74,7 @@ test('the browser program of the documents reads a stream', async (t) => {
   assert.equal(rows, 1610);
 });
 
-/** The document's program in this language: its first block of it. */
+/** The document's program in this language, which is its first block of that language. */
 function programIn(language: string): string {
   const [, source] = new RegExp(`\`\`\`${language}\n([^]*?)\`\`\``).exec(documentText(DOCUMENT)) ?? [];
   assert.ok(source, `a block of ${language} in ${DOCUMENT}`);

@@ -9,22 +9,22 @@ import { testServer } from './support/server.ts';
 
 const ADDRESS = 'localhost:3000';
 
-/** What differs from run to run, and nothing else. */
+/** Values that differ from run to run, and nothing else. */
 const VARYING: [pattern: RegExp, shown: string][] = [
   [/"requestId":"[^"]*"/g, '"requestId":"6b1f0b9e-2f5c-4d0e-9b57-0d1f6c1c9a11"'],
   [/\d\d:\d\d:\d\d GMT/g, '12:00:00 GMT'],
   [/"createdAt":"[^"]*"/g, '"createdAt":"2026-01-02T12:00:00.000Z"'],
   [/"updatedAt":"[^"]*"/g, '"updatedAt":"2026-01-02T12:00:01.000Z"'],
-  // An export: its id and name, and its times.
+  // An export's id, name and times.
   [/"(finished|expires)At":"[^"]*"/g, '"$1At":"2026-01-02T12:00:02.000Z"'],
   [/\bitems-[0-9a-f]{8}\./g, 'items-8f14e45f.'],
   [/\b[0-9a-f]{32}\b/g, '8f14e45fceea167a5a36dedd4bea2543'],
-  // A user's id when the server makes it (UUID version 7), and a user's tag, which is a strong one.
+  // A user's id when the server creates it (UUID version 7), and a user's ETag, which is strong.
   [/"id":"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f-]{21}"/g, '"id":"019b7e0e-6c00-7a3c-9d5e-2f1b4c6d8e90"'],
   [/^etag: "[0-9a-f]{16}"$/gm, 'etag: "5f0c2d9be1a47386"'],
 ];
 
-/** The console blocks with `$ ` commands: each command's output stands in the lines below it. */
+/** The console blocks with `$ ` commands. The output of each command is on the lines below it. */
 const BLOCK = /```console\n(\$ [^]*?)```/;
 const BLOCKS = new RegExp(BLOCK, 'g');
 

@@ -4,7 +4,7 @@ import { childServer, logged, type ChildServer } from './support/child-server.ts
 import { freePort } from './support/free-port.ts';
 import { testRedis } from './support/redis.ts';
 
-/** What a process may take from its last log line to its end. Milliseconds. */
+/** The longest time from a process's last log line to its exit. Milliseconds. */
 const LATEST_MS = 1_000;
 const SETTINGS = { MONGODB_URI: '', SAMPLE: 'off', RATE_LIMIT: '1000/s' };
 
@@ -18,7 +18,7 @@ async function order({ url }: ChildServer): Promise<void> {
   assert.equal(response.status, 202, await response.text());
 }
 
-/** Ends the server; how long the process goes on after it has said that it stopped. Milliseconds. */
+/** Stops the server. Resolves with the milliseconds from its last log line to its exit. */
 async function lingering(server: ChildServer): Promise<number> {
   const ended = server.end('SIGTERM').then((code) => ({ code, at: Date.now() }));
   const { time } = await logged(server, 'stopped');

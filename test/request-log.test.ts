@@ -18,7 +18,7 @@ interface Line {
 
 const LEVELS: Readonly<Record<number, string>> = { 20: 'debug', 30: 'info', 40: 'warn', 50: 'error' };
 
-/** A log that is kept, and a wait for its next line about a request. */
+/** A log that is kept. `next` awaits its next line about a request. */
 function keptLog(level = 'info') {
   const lines: Line[] = [];
   const waiting: ((line: Line) => void)[] = [];

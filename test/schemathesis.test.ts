@@ -7,10 +7,13 @@ import { test } from 'node:test';
 import { promisify } from 'node:util';
 import { testServer, type StoreName } from './support/server.ts';
 
-/** Where schemathesis is: .ci/schemathesis installs it. Without it, it is not looked for: a run takes a minute a store. */
+/**
+ * The path of schemathesis, which .ci/schemathesis installs. Without it the test is skipped, because a run takes a
+ * minute per store.
+ */
 const PROGRAM = process.env.SCHEMATHESIS;
 const CONFIG = join(import.meta.dirname, 'schemathesis.toml');
-/** A deleted export that was on its way is still there, as a cancelled one; what is deleted for good has its own tests. */
+/** A running export that is deleted is still listed as cancelled. Final deletion has its own tests. */
 const EXCLUDED = ['--exclude-checks', 'use_after_free'];
 const EXAMPLES = process.env.LONG ? 200 : 15;
 

@@ -8,10 +8,10 @@ import { program } from './support/programs.ts';
 
 const SECONDS = 30;
 const CONNECTIONS = 1_000;
-/** A normal request so often. Milliseconds. */
+/** The interval between normal requests. Milliseconds. */
 const EVERY_MS = 50;
 
-/** What slowhttptest does, and with what it does it for longer than it runs. */
+/** The attacks of slowhttptest, with options that keep each one going longer than it runs. */
 const ATTACKS: readonly (readonly [name: string, path: string, ...options: string[]])[] = [
   ['slow heads', '/items', '-H', '-i', '5', '-x', '24'],
   ['slow bodies', '/api/users', '-B', '-i', '5', '-x', '24', '-s', '8192', '-f', 'application/json'],
@@ -39,7 +39,7 @@ for (const [name, path, ...options] of ATTACKS)
     const times: number[] = [];
     while (attack.exitCode === null && attack.signalCode === null) {
       const begun = performance.now();
-      // A connection of its own each: one that is kept would say nothing of who comes now.
+      // Each on a new connection, because a kept one does not test new clients.
       const response = await fetch(new URL('/items?limit=20', server.url), {
         headers: { connection: 'close' },
       });

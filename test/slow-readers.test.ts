@@ -11,13 +11,16 @@ import { Waiting } from './support/waiting.ts';
 
 const READERS = process.env.LONG ? 200 : 24;
 const RUNS = Number(process.env.RUNS ?? (process.env.LONG ? 20 : 1));
-/** Of a stream, at least: more than the kernel's buffers take together with what compression leaves of it. */
+/** The minimum size of a stream. Even compressed it exceeds the kernel's buffers. */
 const BYTES = process.env.LONG ? 8_000_000 : 4_000_000;
 const ROWS = 12_000;
-/** What a stream keeps that waits: where its encoder is, and no batch, of which the smallest here are ten times as large. */
+/**
+ * The most that a waiting stream holds: its encoder's state and no batch. The smallest batch here is ten times as
+ * large.
+ */
 const KEPT_BYTES = 8_192;
 
-/** Rows of which no compression makes half of the bytes smaller. */
+/** Rows with half of their bytes incompressible. */
 function rows(): Document[] {
   const half = Math.ceil(BYTES / ROWS / 2);
   const fill = 'x'.repeat(half);
@@ -32,7 +35,7 @@ function rows(): Document[] {
   });
 }
 
-/** The readers, in a process of their own: what they say, a line each time, and how to let them begin. */
+/** The readers, in their own process: their output by lines, and a function that starts them. */
 function readers(t: TestContext, url: string) {
   const child = spawn(
     process.execPath,
@@ -65,8 +68,11 @@ describe('slow readers', () => {
       for (let run = 1; run <= RUNS; run++) {
         await waiting.until(READERS);
         const { streams } = waiting;
-        assert.ok(streams > 0.75 * READERS, `${streams} wait; only what is compressed fits into the kernel`);
-        assert.ok(server.slots.held <= READERS * KEPT_BYTES, 'a stream that waits holds no batch');
+        assert.ok(
+          streams > 0.75 * READERS,
+          `${streams} wait, although only compressed streams fit into the kernel`,
+        );
+        assert.ok(server.slots.held <= READERS * KEPT_BYTES, 'a waiting stream holds no batch');
         begin();
         const { ms, ...came } = (await said()) as Run;
         assert.deepEqual(came, { readers: READERS, wrong: 0, first: null });

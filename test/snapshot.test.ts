@@ -29,7 +29,7 @@ async function shop(t: TestContext, rows = ROWS): Promise<Shop | null> {
   return { server, items: testClient(t, uri).db().collection('items') };
 }
 
-/** Changes prices, deletes and inserts so that hardly a row is where it was. */
+/** Changes prices, deletes and inserts, so that few rows stay in place. */
 async function upset(items: Collection, round: number): Promise<void> {
   await items.updateMany({ n: { $mod: [3, 0] } }, [{ $set: { price: { $subtract: [10, '$price'] } } }]);
   await items.deleteMany({ n: { $mod: [97, round] } });
@@ -52,7 +52,7 @@ async function codeOf(server: TestServer, path: string): Promise<string> {
   return `${status} ${code}`;
 }
 
-/** What a row is at the beginning: as a line would show it. */
+/** A row's line at the beginning. */
 function lineOf(id: string | number): string {
   const row = ROWS.find((one) => one.id === id) ?? assert.fail();
   return JSON.stringify({ id, price: row.price, n: row.document.n as number });
@@ -82,7 +82,7 @@ test('a snapshot that is pulled in pieces while everything changes is the set at
       all.push(...piece.slice(0, -1));
       if (end.rows === 0) break;
       if (round < 2) await upset(items, 10 * n + round);
-      piece = await linesOf(server, `${path}&cursor=${end.cursor}`); // the cursor has the time
+      piece = await linesOf(server, `${path}&cursor=${end.cursor}`); // the cursor carries the time
     }
     const { sort, category } = cases[n] ?? assert.fail();
     assert.deepEqual(all, expectedIds(ROWS, sort, category).map(lineOf), path);
@@ -111,7 +111,7 @@ test('the parts of a snapshot together are the set at its time, and resume at it
 });
 
 test('a pull of a snapshot through cuts, over one connection or three, is the set at its time', async (t) => {
-  const opened = await shop(t, catalogue(21_000)); // so many that there is a checkpoint in their midst
+  const opened = await shop(t, catalogue(21_000)); // enough rows for a checkpoint among them
   if (!opened) return;
   const { server, items } = opened;
   const cutter = await startCutter(t, server.url);
@@ -120,7 +120,7 @@ test('a pull of a snapshot through cuts, over one connection or three, is the se
   for (const parallel of [1, 3]) {
     const expected = await (await server.get('/items/stream')).text();
     const before = changes.length;
-    // What is asked before a stream has few bytes; one stream alone is cut behind its checkpoint.
+    // Requests before a stream have few bytes. A single stream is cut after its checkpoint.
     cutter.nextAfter = () => (changes.length < before + 2 ? (expected.length * 0.5) / parallel : Infinity);
     const { code, text } = await runPullOf(
       [
@@ -217,7 +217,7 @@ test('a snapshot whose time is gone in mid-stream is cut, and gives the reason i
   const server = await serverOn(t, { MONGODB_URI: set.uri });
   await server.insert(ROWS.map(({ document }) => document));
   for (const errorCode of [239, 246]) {
-    // The first two finds are the one that picks the time and the first batch's.
+    // The first two finds are the one that determines the time and that of the first batch.
     const fail: Document = {
       configureFailPoint: 'failCommand',
       mode: { skip: 2 },

@@ -10,7 +10,7 @@ import { samples } from './support/metrics.ts';
 import { usersAt } from './support/users.ts';
 
 const SECONDS = Number(process.env.SOAK_SECONDS ?? 600);
-/** This part of the time is for compiling, and for pools to be as large as they get. */
+/** The share of the time for warming up: compilation and the growth of pools. */
 const WARM = 1 / 3;
 const SAMPLE_MS = 2_000;
 const MIB = 2 ** 20;
@@ -27,7 +27,7 @@ interface Sample {
 
 type Figure = Exclude<keyof Sample, 'seconds'>;
 
-/** What is drawn into the folder PLOTS, when there is one. */
+/** The plots for the folder PLOTS, if it is set. */
 const PLOTS: readonly (readonly [
   file: string,
   title: string,
@@ -49,7 +49,7 @@ const PLOTS: readonly (readonly [
   ],
 ];
 
-/** What clients do, again and again, each so many at once. */
+/** The clients' requests, repeated, each with its concurrency. */
 const CLIENTS: readonly (readonly [
   atOnce: number,
   client: (url: string, turn: number) => Promise<unknown>,
@@ -103,8 +103,8 @@ async function exportOne(url: string): Promise<void> {
 }
 
 /**
- * By how much the lowest value of the second half is above that of the first: memory that is kept raises the floor, while
- * garbage that is collected late, as on a busy machine, comes and goes.
+ * The increase of the lowest value from the first half to the second. Leaked memory raises the minimum, while
+ * garbage that is collected late, as on a busy machine, does not.
  */
 function growth(points: readonly Sample[], figure: (sample: Sample) => number): number {
   const middle = points.length / 2;
@@ -115,7 +115,7 @@ function growth(points: readonly Sample[], figure: (sample: Sample) => number): 
 async function sampled(server: ChildServer, seconds: () => number): Promise<Sample[]> {
   const taken: Sample[] = [];
   while (seconds() < SECONDS) {
-    const metrics = await samples(server.url); // its delays begin anew with each look
+    const metrics = await samples(server.url); // each read of its delays resets them
     const figure = (name: string) => metrics.get(name) ?? NaN;
     taken.push({
       seconds: seconds(),

@@ -21,16 +21,16 @@ import type { StoreName } from './support/server.ts';
 const LONG = Boolean(process.env.LONG);
 const READERS = Number(process.env.READERS ?? (LONG ? 5_000 : 60));
 const STALL_SECONDS = LONG ? 60 : 5;
-/** How much earlier or later than that a reader may be cut; a machine that does other things besides cannot say. Seconds. */
+/** The tolerance for the time of a reader's cut, in seconds. A machine with other work needs more. */
 const PUNCTUAL = LONG ? 8 : 60;
-/** What pages beside stalled readers may take, against pages alone. */
+/** The largest ratio of the time of pages beside stalled readers to that of pages alone. */
 const MOST_SLOWDOWN = LONG ? 3 : Infinity;
-/** 64 KiB each; of few readers it is what a server keeps for itself when it has once been busy. Bytes. */
+/** 64 KiB for each reader. With few readers it is the memory that a server keeps after it was busy. Bytes. */
 const MOST_HELD = Math.max(READERS * 64 * 1024, 96 * 1024 * 1024);
 const ROWS = 20_000;
 const PAGE_SECONDS = LONG ? 5 : 0.5;
 
-/** Of streams that are read at full speed, beside which pages are asked for. */
+/** Streams that are read at full speed while pages are requested. */
 const FAST = { streams: 8, rows: 1_000_000, mostSlowdown: 5 };
 const STALLED_READERS = join(import.meta.dirname, 'support/stalled-readers.py');
 const FAST_READERS = join(import.meta.dirname, '../bench/readers.ts');
@@ -56,7 +56,7 @@ function rowsOf(coding: string): Uint8Array[] {
   );
 }
 
-/** A store with the rows in it, and no one who has it open; null, and the test skipped, where there is no mongod. */
+/** A store with the rows, closed; null, and the test skipped, without a mongod. */
 async function groundOf(t: TestContext, store: StoreName, coding: string): Promise<Ground | null> {
   if (store === 'lmdb') {
     const directory = await testDirectory(t);
@@ -80,7 +80,7 @@ async function groundOf(t: TestContext, store: StoreName, coding: string): Promi
   return { settings: { MONGODB_URI: uri }, openCursors };
 }
 
-/** Starts the readers; resolves with what ends them, once all have taken their first bytes and take no more. */
+/** Starts the readers. Resolves with a function that ends them, once all have read their first bytes and stopped. */
 async function stallAll(t: TestContext, python: string, url: URL, coding: string): Promise<() => void> {
   const readers = spawn(python, [STALLED_READERS, url.port, String(READERS), coding], {
     stdio: ['pipe', 'pipe', 'inherit'],
@@ -91,14 +91,14 @@ async function stallAll(t: TestContext, python: string, url: URL, coding: string
   return () => readers.stdin.end();
 }
 
-/** The 99th percentile of the times that pages of 100 take, eight at a time. Milliseconds. */
+/** The 99th percentile of the time of pages of 100, eight at a time. Milliseconds. */
 async function pageP99({ url }: ChildServer): Promise<number> {
   const page = new URL('/items?limit=100&sort=price_asc', url).href;
   const { latency } = await load({ url: page, connections: 8, until: { seconds: PAGE_SECONDS } });
   return latency.p99;
 }
 
-/** Resolves when the memory has stopped growing, and no longer does so: what stalls is given back after a second. */
+/** Resolves when the memory has stopped growing. A stalled stream releases its batches after a second. */
 async function settled(server: ChildServer): Promise<number> {
   for (let [before, now] = [0, server.rss()]; ; before = now, now = server.rss()) {
     if (Math.abs(now - before) < 1024 * 1024) return now;
@@ -106,7 +106,10 @@ async function settled(server: ChildServer): Promise<number> {
   }
 }
 
-/** How long each of the readers was let alone, as the log says when they are all gone, in seconds, ascending; and how many were not cut as stalled. */
+/**
+ * How long each reader stalled before its cut, by the log, in seconds, ascending, and how many were not cut as
+ * stalled.
+ */
 async function lifetimes({ log }: ChildServer): Promise<{ lives: number[]; others: number }> {
   const lives: number[] = [];
   let others = 0;
@@ -147,8 +150,8 @@ for (const [store, coding] of CASES)
     );
     if (coding === 'identity') assert.ok(each * READERS <= MOST_HELD, `${each} bytes each`);
     assert.equal(others, 0);
-    assert.ok(beside <= MOST_SLOWDOWN * alone, 'pages go on');
-    assert.ok(first >= STALL_SECONDS && last <= STALL_SECONDS + PUNCTUAL, 'none is cut early, none is kept');
+    assert.ok(beside <= MOST_SLOWDOWN * alone, 'pages are still served');
+    assert.ok(first >= STALL_SECONDS && last <= STALL_SECONDS + PUNCTUAL, 'no reader is cut early or late');
   });
 
 for (const store of ['mongodb', 'lmdb'] satisfies StoreName[])
@@ -173,7 +176,7 @@ for (const store of ['mongodb', 'lmdb'] satisfies StoreName[])
       t.diagnostic(
         `page p99 ${alone.toFixed(1)} ms alone, ${beside.toFixed(1)} ms beside streams of ${(megabytes / PAGE_SECONDS).toFixed(0)} MB/s`,
       );
-      assert.ok(beside <= FAST.mostSlowdown * alone, 'pages get their turn');
-      assert.ok(megabytes > 1, 'streams go on');
+      assert.ok(beside <= FAST.mostSlowdown * alone, 'pages are not starved');
+      assert.ok(megabytes > 1, 'streams continue');
     },
   );

@@ -10,7 +10,7 @@ import { serverOn, testEnvironment, type EngineName } from './support/server.ts'
 const STOPS = process.env.LONG ? 20 : 1;
 const CONNECTIONS = 200;
 
-/** One answer, whole; null when no connection could be had, which is how a stopped server refuses. */
+/** One whole answer. Null when the connection was refused, as a stopped server does. */
 function ask(url: URL, agent: Agent): Promise<string | null> {
   return new Promise((resolve, reject) => {
     const asking = request(url, { agent }, (answer) => {
@@ -21,7 +21,7 @@ function ask(url: URL, agent: Agent): Promise<string | null> {
     });
     asking.on('error', (error) => {
       const refused = 'code' in error && error.code === 'ECONNREFUSED';
-      // A connection that was never used says nothing of requests; one that is reused and breaks loses one.
+      // A new connection that fails loses no request. A reused one that breaks does.
       if (refused || ('code' in error && error.code === 'ECONNRESET' && !asking.reusedSocket)) resolve(null);
       else reject(error);
     });
@@ -55,7 +55,7 @@ for (const engine of ['uws', 'node'] satisfies EngineName[])
     }
   });
 
-/** Told to stop as soon as it hears signals. */
+/** A command that is stopped as soon as it handles signals. */
 const STOPPED_EARLY = `data:text/javascript,${encodeURIComponent(
   `process.on('newListener', function early(name) {
     if (name !== 'SIGTERM') return;
@@ -64,7 +64,7 @@ const STOPPED_EARLY = `data:text/javascript,${encodeURIComponent(
   });`,
 )}`;
 
-/** How a command ends that is told to stop while the program is being loaded: its exit code and signal. */
+/** The exit code and signal of a command that is stopped while it loads the program. */
 async function stoppedEarly(t: TestContext, args: readonly string[]): Promise<unknown[]> {
   const settings = await testEnvironment(t, { MONGODB_URI: '', NODE_OPTIONS: `--import ${STOPPED_EARLY}` });
   const child = spawn(process.execPath, [await cli(), ...args], {

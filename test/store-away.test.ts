@@ -5,7 +5,7 @@ import { catalogue, expectedIds } from './support/catalogue.ts';
 import { ownMongod, withDatabase } from './support/mongod.ts';
 import { serverOn } from './support/server.ts';
 
-/** From when mongod answers again, its election included. */
+/** Counted from mongod's next answer, its election included. */
 const RECOVERY_MS = 5_000;
 
 test('a server starts without its MongoDB, reports that, and works again by itself when it is back', async (t) => {
@@ -22,12 +22,12 @@ test('a server starts without its MongoDB, reports that, and works again by itse
     const response = await server.get(path);
     const problem = (await response.json()) as { code: string; detail: string };
     if (path.includes('cursor=')) {
-      assert.equal(response.status, 400, 'a bad request is told as such, store or no store');
+      assert.equal(response.status, 400, 'a bad request is reported as such without a store');
       continue;
     }
     assert.deepEqual([response.status, problem.code], [503, 'store-unavailable'], path);
     assert.ok(Number(response.headers.get('retry-after')) > 0);
-    assert.doesNotMatch(problem.detail, /127\.0\.0\.1|Mongo/, 'nothing of the inside is told');
+    assert.doesNotMatch(problem.detail, /127\.0\.0\.1|Mongo/, 'no internals are shown');
   }
 
   const { status, reasons } = (await (await server.get('/readyz')).json()) as {
@@ -54,7 +54,7 @@ test('a server starts without its MongoDB, reports that, and works again by itse
   assert.deepEqual(ids, expectedIds(rows, 'id_asc'));
 });
 
-/** A server on a MongoDB of its own, and streams that run and stop where nobody reads on. */
+/** A server on its own MongoDB, with streams that run until reading stops. */
 async function streamsOn(t: TestContext, options: ServerOptions) {
   const mongod = await ownMongod(t);
   const member = mongod?.members[0];

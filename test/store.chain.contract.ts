@@ -17,7 +17,7 @@ const RANGES: readonly Pick<Plan, 'minPrice' | 'maxPrice'>[] = [
   { maxPrice: '-1152921504606846976' },
 ];
 
-/** Each order, direction, category (also one that is not there, and the empty one) and price range. */
+/** Each order, direction, price range and category, including a missing one and the empty one. */
 export function* allPlans(): Generator<Plan, void, undefined> {
   for (const direction of [1, -1] as const)
     for (const category of [undefined, ...CATEGORIES, 'boo', '']) {
@@ -27,7 +27,7 @@ export function* allPlans(): Generator<Plan, void, undefined> {
     }
 }
 
-/** Reading a plan from one end to the other. */
+/** Reads plans from one end to the other. */
 export function chainContract(name: string, open: OpenForTest): void {
   test(`${name}: every plan yields every row once, in order, with batches of any size`, async (t) => {
     const opened = await open(t);

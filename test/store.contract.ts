@@ -10,15 +10,15 @@ import { snapshotContract } from './store.snapshot.contract.ts';
 import { splitContract } from './store.split.contract.ts';
 import { writeContract } from './store.write.contract.ts';
 
-/** A fresh, empty store. The port has no delete, so the adapter's tests bring one. */
+/** A new, empty store. The port has no delete, so the adapter's tests provide one. */
 export interface OpenStore {
   readonly store: Store;
   readonly slots: Slots;
-  /** Takes away the item of this id (a value of the bson package, or a string), as another program might. */
+  /** Deletes the item of this id (a value of the bson package, or a string), as another program might. */
   readonly remove: (id: unknown) => Promise<void>;
 }
 
-/** Opens one and cleans up by `t.after`; null when the test was skipped with its reason. */
+/** Opens a store and cleans up by `t.after`. Null when the test was skipped with its reason. */
 export type OpenForTest = (t: TestContext) => Promise<OpenStore | null>;
 
 /** Every promise of src/store/store.ts, tested on one implementation. */

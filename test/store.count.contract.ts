@@ -8,7 +8,7 @@ import { NEVER } from './support/reading.ts';
 
 const MODES: readonly CountMode[] = ['estimated', 'exact'];
 
-/** Counts are those of the rows a plan gives, or say that they are not. */
+/** Counts equal the rows of a plan, or are marked as inexact. */
 export function countContract(name: string, open: OpenForTest): void {
   test(`${name}: every plan is counted as it is read`, async (t) => {
     const opened = await open(t);

@@ -18,7 +18,7 @@ const PLANS: readonly Plan[] = [
   { order: 'price', direction: -1, category: 'größe' },
 ];
 
-/** Reading on after a row, whatever has become of it. */
+/** Reading on after a row that may have changed since. */
 export function resumeContract(name: string, open: OpenForTest): void {
   test(`${name}: any row is a bookmark, also after it was deleted or its price changed`, async (t) => {
     const opened = await open(t);

@@ -10,7 +10,7 @@ import type { OpenForTest } from './store.contract.ts';
 const BY_ID: Plan = { order: 'id', direction: 1 };
 const MEGABYTE = 1024 * 1024;
 
-/** How much comes at once; single rows; leaving early. */
+/** Batch sizes, single rows and aborted reads. */
 export function sizeContract(name: string, open: OpenForTest): void {
   test(`${name}: a batch ends at its byte limit, has at least one row, and reports that there are more`, async (t) => {
     const opened = await open(t);

@@ -45,9 +45,9 @@ export function snapshotContract(name: string, open: OpenForTest): void {
       await assertChain(items, { ...plan, at }, { after }, SIZE, expected.slice(6));
     }
     const now = await items.pointInTime(NEVER);
-    assert.ok(now !== null && now > at, 'time goes on');
+    assert.ok(now !== null && now > at, 'time advances');
     const { rows } = await readRows(items, { order: 'id', direction: 1, at: now }, {}, { ...SIZE, rows: 99 });
-    assert.equal(rows.length, 64 - 16 + 1, 'the present has what was acknowledged');
+    assert.equal(rows.length, 64 - 16 + 1, 'the present has all acknowledged writes');
     assert.equal(opened.slots.taken, 0);
   });
 

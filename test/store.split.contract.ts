@@ -11,7 +11,7 @@ import { assertChain, NEVER, readRows } from './support/reading.ts';
 const BY_ID: Plan = { order: 'id', direction: 1 };
 const ROWS = 12_000;
 const LARGE = 1_000_000;
-/** At once: with 10,000 a million rows take MongoDB twice as long. */
+/** Rows in one insert. With 10,000 MongoDB takes twice as long for a million rows. */
 const INSERTED = 50_000;
 
 const IDS: Record<string, (n: number) => unknown> = {
@@ -30,7 +30,7 @@ function rangesOf(ids: readonly Bookmark[]): IdRange[] {
   });
 }
 
-/** How many rows a plan has, read to its end. */
+/** The number of rows of a plan, read to its end. */
 async function countByReading(items: ItemStore, plan: Plan): Promise<number> {
   let rows = 0;
   let after: Bookmark | null = null;
@@ -48,7 +48,7 @@ async function countByReading(items: ItemStore, plan: Plan): Promise<number> {
   }
 }
 
-/** Parts are disjoint, together the whole set, and of about equal size; each is a plan like others. */
+/** Parts are disjoint, together the whole set, and of about equal size. Each is a plan like others. */
 export function splitContract(name: string, open: OpenForTest): void {
   for (const [what, idOf] of Object.entries(IDS)) {
     test(`${name}: parts of ${what} are exactly the set, and balanced within 20 %`, async (t) => {

@@ -10,7 +10,7 @@ import type { OpenForTest } from './store.contract.ts';
 
 const SIZE = { rows: 50, bytes: PLENTY };
 
-/** What writing does, and what readers see of it. */
+/** The results of writes, and what readers see of them. */
 export function writeContract(name: string, open: OpenForTest): void {
   test(`${name}: an existing id is skipped, replaced or refused, as requested`, async (t) => {
     const opened = await open(t);

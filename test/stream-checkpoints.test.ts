@@ -21,14 +21,14 @@ interface Tally {
 }
 
 interface Proved {
-  /** The row lines that the last control line is about. */
+  /** The row lines that the last control line covers. */
   readonly lines: Buffer;
   readonly tally: Tally | null;
   readonly ended: boolean;
   readonly error: { code: string; requestId: string } | null;
 }
 
-/** Reads as a client does: keeps what a control line has proved, and checks that it does. */
+/** Reads as a client does: keeps the rows that a control line has proved, and checks the proof. */
 function prove(bytes: Buffer): Proved {
   let tally: Tally | null = null;
   let [ended, proved, rows] = [false, 0, 0];
@@ -105,7 +105,7 @@ for (const [store, engine] of COMBINATIONS) {
           const { bytes, whole } = await fetchUntilCut(`${cutter.url}${path}&checkpoints=true${from}`);
           const { lines, tally, ended, error } = prove(bytes);
           assert.equal(error, null);
-          assert.equal(whole && ended, ended, 'what has its end is whole');
+          assert.equal(whole && ended, ended, 'a piece with its end is whole');
           pieces.push(lines);
           if (tally) crc = crc32Combine(crc, parseInt(tally.crc32, 16), tally.bytes);
           rows += tally?.rows ?? 0;
@@ -132,7 +132,7 @@ for (const [store, engine] of COMBINATIONS) {
           'x-request-id': 'mine',
         });
         const { error, ended } = prove(bytes);
-        assert.deepEqual([whole, ended], [false, false], 'a cut is no end');
+        assert.deepEqual([whole, ended], [false, false], 'a cut is not a clean end');
         assert.deepEqual([error?.code, error?.requestId], ['internal', 'mine'], coding);
       }
     });

@@ -8,7 +8,7 @@ import { serverOn, type EngineName } from './support/server.ts';
 
 const ROWS = 30_000;
 
-/** The sizes of the chunks that a stream comes in. */
+/** The sizes of a stream's chunks. */
 async function chunkSizes(port: number, coding: string): Promise<number[]> {
   const socket = connect(port, '127.0.0.1');
   socket.write(request('/items/stream', [`Accept-Encoding: ${coding}`]));
@@ -18,7 +18,7 @@ async function chunkSizes(port: number, coding: string): Promise<number[]> {
     if (Buffer.concat(pieces.slice(-2)).toString('latin1').endsWith(LAST_CHUNK)) break;
   }
   const sizes = chunksOf(Buffer.concat(pieces)).map(({ length }) => length);
-  assert.equal(sizes.pop(), 0, 'the stream came to its end');
+  assert.equal(sizes.pop(), 0, 'the stream ended cleanly');
   return sizes;
 }
 

@@ -6,7 +6,7 @@ import { testServer, type StoreName } from './support/server.ts';
 
 type Cells = Record<string, string>;
 
-/** A JSON value as its cell is to be read. */
+/** The text of a JSON value's cell. */
 function cellOf(value: unknown): string {
   if (value === null || value === undefined) return '';
   return typeof value === 'string' ? value : JSON.stringify(value);

@@ -12,9 +12,9 @@ import { testMongoStore } from './support/mongo.ts';
 import { serverOn } from './support/server.ts';
 
 const CUTS = process.env.LONG ? 500 : 24;
-/** A server that is killed has to be started again, which takes a second or two: it cuts all streams that run at once. */
+/** A killed server takes a second or two to restart. Each kill cuts all running streams. */
 const KILLED = Number(process.env.KILLED ?? (process.env.LONG ? 500 : 4));
-/** In the long form so many that a checkpoint is behind some pieces; the rest go on behind their last row. */
+/** With LONG enough rows for some pieces to have a checkpoint. The others continue after their last row. */
 const ROWS = process.env.LONG ? 40_000 : 4_000;
 const CASES = ['id_asc', 'price_asc', 'price_desc'].flatMap((sort) => [
   `sort=${sort}`,
@@ -28,13 +28,13 @@ interface Tally {
   readonly crc32: string;
 }
 
-/** What is kept of an answer: the row lines up to its last control line, or all whole ones where there is none. */
+/** The kept part of an answer: the row lines up to its last control line, or all whole ones when there is none. */
 interface Piece {
   readonly lines: Buffer;
   readonly rows: number;
   readonly tally: Tally | null;
   readonly ended: boolean;
-  /** Of the next request: behind the last control line, or the last row; null when nothing is kept. */
+  /** Where the next request continues: after the last control line or the last row. Null when nothing is kept. */
   readonly next: string | null;
 }
 
@@ -58,13 +58,13 @@ function kept(bytes: Buffer, query: string): Piece {
   return { lines: Buffer.concat(lines.slice(0, rows)), rows, tally, ended, next };
 }
 
-/** A row as `after` names it. */
+/** A row in the form of `after`. */
 function placeOf(line: Buffer, query: string): string {
   const { id, price } = JSON.parse(line.toString()) as { id: string | number; price: number };
   return query.startsWith('sort=price') ? `${price},${id}` : String(id);
 }
 
-/** How many files came through how many cuts, and how they went on. */
+/** The number of files, their cuts, and how they continued. */
 class Joins {
   files = 0;
   cuts = 0;
@@ -73,8 +73,8 @@ class Joins {
 }
 
 /**
- * Pulls a stream through cuts: keeps what came whole, goes on behind it, and combines the pieces' CRCs. `get` brings what came
- * of the next request, cut or whole.
+ * Pulls a stream through cuts: keeps the whole rows, continues after them, and combines the pieces' CRCs. `get`
+ * returns the received part of the next answer, cut or whole.
  */
 async function pull(
   query: string,
@@ -86,7 +86,7 @@ async function pull(
   for (;;) {
     const { bytes, whole } = await get(from);
     const { lines, rows, tally, ended, next } = kept(bytes, query);
-    assert.equal(ended, whole, 'a stream that ends cleanly says so, and no other does');
+    assert.equal(ended, whole, 'only a stream that ends cleanly has an end line');
     if (tally) {
       assert.equal(rows, tally.rows);
       assert.equal(lines.length, tally.bytes);
@@ -102,10 +102,10 @@ async function pull(
   }
 }
 
-/** An answer, cut once so many bytes of it came, or not at all. */
+/** An answer, cut after this many bytes, or not at all. */
 type Get = (path: string, cutAfter: number | null) => Promise<{ bytes: Buffer; whole: boolean }>;
 
-/** Pulls a stream again and again until it was to be cut so many times, and checks each file. */
+/** Pulls a stream again and again until this many cuts were made, and checks each file. */
 async function pullAgain(
   [query, whole]: [string, Buffer],
   cuts: number,
@@ -123,7 +123,7 @@ async function pullAgain(
   }
 }
 
-/** Tells how often streams were cut, and checks that it was often, and that they went on in both ways. */
+/** Reports the number of cuts, and checks that there were many and that both ways to continue occurred. */
 function assertCuts(t: TestContext, joins: Joins, wanted: number): void {
   const { files, cuts, checkpoints, rows } = joins;
   t.diagnostic(
@@ -133,7 +133,7 @@ function assertCuts(t: TestContext, joins: Joins, wanted: number): void {
   assert.ok(rows > 0 && (!process.env.LONG || checkpoints > 0));
 }
 
-/** A collection, and what its streams are uncut. */
+/** A collection and its uncut streams. */
 async function prepare(t: TestContext, cases: readonly string[], rowBytes: number) {
   const opened = await testMongoStore(t);
   if (!opened) return null;
@@ -148,7 +148,7 @@ async function prepare(t: TestContext, cases: readonly string[], rowBytes: numbe
   return { url: new URL(server.url), settings, uncut };
 }
 
-/** Takes an answer as far as it comes; once so many bytes of it have, `strike` is called. */
+/** Reads an answer until its end or cut. Calls `strike` once, after this many bytes. */
 function takeUntil(
   url: URL,
   path: string,
@@ -184,7 +184,7 @@ test(`${CUTS} times a client breaks off at any byte and continues, and the joine
   const joins = new Joins();
   for (const entry of uncut)
     await pullAgain(entry, CUTS / CASES.length, joins, async (path, cutAfter) => {
-      // As a client does that dies: with a reset.
+      // With a reset, like a client that dies.
       const answer = await takeUntil(url, path, cutAfter ?? Infinity, (socket) => socket.resetAndDestroy());
       return cutAfter === null || answer.whole
         ? answer
@@ -209,18 +209,18 @@ test(`${CUTS} times a proxy cuts at any byte and the client continues, and the j
 
 test(`the server is killed until ${KILLED} streams were cut at any byte, and the joined pieces of the clients have the CRC of the whole`, async (t) => {
   const cases = KILLED < CASES.length ? CASES.filter((_, n) => n % 3 === 0) : CASES;
-  const prepared = await prepare(t, cases, process.env.LONG ? 600 : 2_000); // more than a socket's buffers take: what is in them still comes
+  const prepared = await prepare(t, cases, process.env.LONG ? 600 : 2_000); // more than a socket's buffers hold, because those bytes still arrive
   if (!prepared) return;
   const { settings, uncut } = prepared;
   const start = () => childServer(t, settings);
-  let [server, next] = [start(), start()]; // to start takes longer than all else here
+  let [server, next] = [start(), start()]; // starting takes longer than everything else here
   const kills: Promise<unknown>[] = [];
   const joins = new Joins();
   const get: Get = async (path, cutAfter) => {
     const mine = server;
     const dying = await mine;
     return takeUntil(dying.url, path, cutAfter ?? Infinity, () => {
-      if (mine !== server) return; // the reader of another stream was first
+      if (mine !== server) return; // the reader of another stream killed it first
       [server, next] = [next, start()];
       kills.push(dying.end('SIGKILL'));
     });

@@ -9,10 +9,10 @@ import { testServer, type StoreName } from './support/server.ts';
 const CUTS = process.env.LONG ? 500 : 40;
 const SORTS = ['id_asc', 'id_desc', 'price_asc', 'price_desc'];
 
-/** The `after` that continues behind a row, made of nothing but its line. */
+/** The `after` that continues after a row, built from its line alone. */
 function afterOf(line: string, sort: string): string {
   const id = String((JSON.parse(line) as { id: string | number }).id);
-  const price = /,"price":([^,}]*)/.exec(line)?.[1] ?? 'null'; // its digits, not what a double makes of them
+  const price = /,"price":([^,}]*)/.exec(line)?.[1] ?? 'null'; // its digits, not those of a double
   return sort.startsWith('price') ? `${price},${id}` : id;
 }
 
@@ -20,7 +20,7 @@ function wholeLines(bytes: Buffer): Buffer {
   return bytes.subarray(0, bytes.lastIndexOf('\n') + 1);
 }
 
-/** Pulls a stream by pieces, each cut after a random number of bytes, and joins them. */
+/** Pulls a stream in pieces, each cut after a random number of bytes, and joins them. */
 async function pullThroughCuts(
   cutter: Cutter,
   path: string,

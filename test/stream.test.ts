@@ -54,7 +54,7 @@ for (const [store, engine] of COMBINATIONS) {
           );
         }
       }
-      assert.equal(server.slots.taken, 0, 'nothing is held');
+      assert.equal(server.slots.taken, 0, 'no slot is held');
     });
 
     test('every content coding decodes to the same bytes', async (t) => {
@@ -161,7 +161,7 @@ for (const [store, engine] of COMBINATIONS) {
   });
 }
 
-/** Resolves once the condition holds, asked at every turn of the event loop; the test's own timeout is the bound. */
+/** Resolves once the condition holds. Checks it at every turn of the event loop, within the test's own timeout. */
 async function waitUntil(condition: () => boolean): Promise<void> {
   while (!condition()) await new Promise((resolve) => setImmediate(resolve));
 }

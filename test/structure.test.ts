@@ -79,8 +79,8 @@ test('the client imports nothing of the server and uses only its answers', () =>
 });
 
 /**
- * The folders and top-level files of src, in layers: each imports only what stands further up in this list, types included. So
- * no two import each other.
+ * The folders and top-level files of src, in layers. Each imports only from those above it in this list, types
+ * included, so no two import each other.
  */
 const LAYERS: readonly (readonly string[])[] = [
   ['schema.ts', 'version.ts'],

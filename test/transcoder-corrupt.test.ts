@@ -36,8 +36,8 @@ const slots = new Slots();
 const { transcoder: wasm } = createTranscoder(slots);
 
 /**
- * A batch at the very end of the memory: a read one byte behind it traps, and a trap is not the error that is due. The
- * encoders' slots were taken before, so nothing else has to go there.
+ * A batch at the very end of the memory. A read one byte beyond it traps, and a trap is not the expected error. The
+ * encoders' slots were taken before, so that nothing else is placed there.
  */
 function batchAtTheEnd(body: Uint8Array): Batch {
   const address = slots.memory.buffer.byteLength - body.length;
@@ -47,7 +47,7 @@ function batchAtTheEnd(body: Uint8Array): Batch {
   return { slot, start: 0, length: body.length, rows: 1, last: null, more: false, release: () => undefined };
 }
 
-/** The text of this batch, or null when it is refused: by an error, and not by a trap. */
+/** The text of this batch. Null when it is refused by an error, which must not be a trap. */
 function read(transcoder: typeof wasm, body: Uint8Array, chunkBytes: number): string | null {
   try {
     return Buffer.concat(chunksOf(transcoder, batchAtTheEnd(body), chunkBytes)).toString('latin1');
@@ -58,7 +58,7 @@ function read(transcoder: typeof wasm, body: Uint8Array, chunkBytes: number): st
   }
 }
 
-/** Both transcoders refuse these bytes, or both make the same of them. Says whether they were refused. */
+/** Asserts that both transcoders refuse these bytes or return the same. Returns whether they refused. */
 function isRefused(body: Uint8Array, chunkBytes = 256): boolean {
   const text = read(wasm, body, chunkBytes);
   assert.equal(text, read(javascriptTranscoder, body, chunkBytes), Buffer.from(body).toString('hex'));

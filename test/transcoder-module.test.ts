@@ -15,7 +15,7 @@ import { transcode } from './support/transcode.ts';
 const run = promisify(execFile);
 
 /**
- * The buffer of xxHash's own tests, and what XXH64 gives for its first bytes
+ * The buffer of xxHash's own tests, and XXH64 of its first bytes
  * (https://github.com/Cyan4973/xxHash/blob/dev/tests/sanity_test_vectors.h).
  */
 function sanityBuffer(length: number): Uint8Array {
@@ -68,7 +68,7 @@ test('a fingerprint is 16 hexadecimal digits that change with every bit, whateve
 });
 
 test('an input larger than the buffer is hashed as a whole', () => {
-  // By an independent implementation: python-xxhash 4.1 with xxHash 0.8.4's code.
+  // The expected values are from an independent implementation: python-xxhash 4.1 with xxHash 0.8.4's code.
   const xxh64 = createXxh64();
   assert.equal(xxh64(new Uint8Array(150_000).fill(1), 0n), 0xb7be4816624059fbn);
   assert.equal(

@@ -28,7 +28,7 @@ function doublesAreEqual(count: number, next: (bits: DataView) => number): void 
   for (let done = 0; done < count; done += 1000) {
     const values = Array.from({ length: 1000 }, () => next(bits));
     const text = transcode(transcoder, slots, [row(1, [['v', doubles(values)]])], 1 << 20);
-    // Comparing whole texts first keeps a million cases quick; the numbers at fault are looked for only then.
+    // Comparing whole texts first keeps a million cases fast. Only a difference starts the search for its number.
     if (text === `{"id":1,"v":${JSON.stringify(values)}}\n`) continue;
     const parts = text.slice(text.indexOf('[') + 1, text.lastIndexOf(']')).split(',');
     assert.deepEqual(
@@ -38,7 +38,7 @@ function doublesAreEqual(count: number, next: (bits: DataView) => number): void 
   }
 }
 
-/** An array of doubles, built quickly: its names, which nobody reads, are all "0". */
+/** An array of doubles, built quickly: all its names, which nobody reads, are "0". */
 function doubles(values: readonly number[]): Value {
   const bytes = Buffer.alloc(values.length * 11 + 5);
   bytes.writeInt32LE(bytes.length);
@@ -73,7 +73,7 @@ test('random decimals, and the doubles next to them, are written as JSON.stringi
 });
 
 test('valid and broken UTF-8 of all classes is read as the WHATWG decoder reads it', () => {
-  // Each byte that begins or ends a class of the decoder's table, alone and in all sequences of four.
+  // Each byte that starts or ends a class of the decoder's table, alone and in all sequences of four.
   const edges = [
     0x00, 0x22, 0x41, 0x7f, 0x80, 0x8f, 0x90, 0x9f, 0xa0, 0xbf, 0xc0, 0xc1, 0xc2, 0xdf, 0xe0, 0xe1, 0xec,
     0xed, 0xee, 0xef, 0xf0, 0xf1, 0xf3, 0xf4, 0xf5, 0xff,
@@ -84,7 +84,7 @@ test('valid and broken UTF-8 of all classes is read as the WHATWG decoder reads 
     for (const b of edges) {
       const texts = edges.flatMap((c) =>
         edges.map((d) => {
-          // Moved along through the sixteen bytes that are looked at together, behind one and two byte characters.
+          // Shifted through the sixteen bytes that are examined together, after characters of one and two bytes.
           shift = (shift + 1) % 17;
           const before = shift % 2 ? 'é'.repeat(shift >> 1) + 'x' : 'y'.repeat(shift);
           return Buffer.concat([Buffer.from(before), Buffer.of(a, b, c, d), Buffer.from('语言 end')]);

@@ -36,7 +36,7 @@ import { transcode } from './support/transcode.ts';
 const slots = new Slots();
 const { transcoder: wasm, fallback } = createTranscoder(slots);
 
-/** Both ways to JSON must give this text. */
+/** Asserts that both transcoders write this text. */
 function gives(bytes: Buffer, json: string): void {
   assert.equal(transcode(wasm, slots, [bytes]), `${json}\n`);
   assert.equal(transcode(javascriptTranscoder, slots, [bytes]), `${json}\n`);

@@ -18,7 +18,7 @@ const HTTP_RUNS = process.env.LONG ? 20_000 : 300;
 const ADA = { name: 'Ada', email: 'ada@example.org' };
 const texts = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, n) => [`k${n}`, 'x']));
 
-/** A body that is no user -> all places at fault. */
+/** An invalid body -> all places at fault. */
 const BODIES: readonly [body: unknown, pointers: readonly string[]][] = [
   [{}, ['/name', '/email']],
   [[], ['']],
@@ -60,7 +60,7 @@ const BODIES: readonly [body: unknown, pointers: readonly string[]][] = [
   ],
 ];
 
-/** Content-Type, Content-Encoding, body -> status, code and a header that says what is taken. */
+/** Content-Type, Content-Encoding, body -> status, code and the header that names the accepted ones. */
 const FORMS: readonly [
   method: string,
   headers: Record<string, string>,
@@ -141,7 +141,7 @@ for (const engine of ['uws', 'node'] satisfies EngineName[])
       assert.deepEqual(
         [more.status, codeOf(more)],
         [422, 'invalid-body'],
-        'a merge may not outgrow the bound',
+        'a merge may not exceed the limit',
       );
     });
 
@@ -200,7 +200,7 @@ for (const engine of ['uws', 'node'] satisfies EngineName[])
         }
       for (const query of ['limit=0', 'limit=1001', 'page=0', 'offset=-1', 'page=1&offset=1', 'cursor=x'])
         assert.equal((await users.send('GET', `${PATH}?${query}`)).status, 400, query);
-      assert.equal((await users.get('ada')).status, 200, 'nothing was done');
+      assert.equal((await users.get('ada')).status, 200, 'nothing was changed');
     });
 
     test('an invalid id is refused by PUT and not found by the others, and none of its characters reaches a header', async (t) => {
@@ -221,7 +221,7 @@ for (const engine of ['uws', 'node'] satisfies EngineName[])
         assert.equal((await users.put(id, ADA)).id, id);
         assert.equal((await users.send('DELETE', `${PATH}/${id}`)).status, 200, id);
       }
-      // As raw bytes: fetch would resolve dots before it sends them.
+      // As raw bytes, because fetch would resolve dots before sending them.
       for (const id of ['.', '..', '%2e', '%2E%2e', 'a%0d%0aX-Evil:1']) {
         const head = ['Host: a', 'Connection: close', 'Content-Type: application/json', 'Content-Length: 2'];
         const raw = await rawExchange(
@@ -257,7 +257,7 @@ for (const engine of ['uws', 'node'] satisfies EngineName[])
     });
   });
 
-/** Names that mean something to somebody. */
+/** Names with a special meaning somewhere. */
 const anyName = fc.oneof(
   fc.constantFrom(
     'name',
@@ -289,7 +289,7 @@ const anyValue = fc.oneof(
   fc.dictionary(anyName, fc.oneof(anyText, fc.constant(null)), { noNullPrototype: true }),
   fc.array(anyText),
 );
-/** Bodies as text: users, nearly users and anything else, with names doubled and texts cut. */
+/** Bodies as text: users, nearly valid users and anything else, with duplicate names and truncated texts. */
 const anyBody: fc.Arbitrary<string> = fc.oneof(
   fc
     .array(fc.tuple(anyName, anyValue), { maxLength: 5 })

@@ -8,15 +8,15 @@ import { bodyOf, checkAll, newWriters, type Known } from './support/user-writers
 import { PATH, usersAt, type Users } from './support/users.ts';
 
 const KILLS = process.env.LONG ? 200 : 1;
-/** So many are killed side by side: after each kill most of the time is waiting for it to be there again. */
+/** The number of servers that are killed side by side. Most of the time is spent waiting for restarts. */
 const LANES = process.env.LONG ? 5 : 1;
 const WRITERS = 200;
-/** A lane kills after so many acknowledged writes at most, at another number each time. */
+/** The most acknowledged writes before a lane's kill. The number varies. */
 const MOST_WRITES = 1_000;
 
 /**
- * Each writer puts one version of its user after the other until the server is gone; `kill` is called once so many were
- * acknowledged, while nearly all the others are under way.
+ * Each writer puts one version of its user after the other until the server is gone. `kill` is called once, after
+ * this number of acknowledgements, while nearly all other writes are running.
  */
 async function writeUntilGone(
   users: Users,
@@ -36,7 +36,7 @@ async function writeUntilGone(
           assert.ok(error instanceof TypeError, String(error)); // fetch: the connection is gone
           return;
         }
-        if (status === 503) return; // the store is gone: the write may or may not have been made
+        if (status === 503) return; // the store is gone, and the write may or may not have been made
         assert.ok(status === 200 || status === 201, `got ${status}`);
         writer.acknowledged = version;
         if (++acknowledged === killAfter) await kill();
@@ -46,10 +46,10 @@ async function writeUntilGone(
   assert.ok(acknowledged >= killAfter);
 }
 
-/** When the `kill`-th of a lane comes: any number up to MOST_WRITES, so that no two fall at the same place. */
+/** The acknowledged writes before a lane's `kill`-th kill: up to MOST_WRITES, and different each time. */
 const killAfter = (kill: number) => 1 + ((kill * 389) % MOST_WRITES);
 
-/** Runs the lanes, each with its share of the kills; how many versions were acknowledged in all. */
+/** Runs the lanes, each with its share of the kills. Returns the number of acknowledged versions. */
 async function inLanes(run: (kills: number) => Promise<readonly Known[]>): Promise<number> {
   const lanes = await Promise.all(Array.from({ length: LANES }, () => run(KILLS / LANES)));
   return lanes.flat().reduce((sum, { acknowledged }) => sum + acknowledged, 0);

@@ -40,7 +40,7 @@ for (const [name, open] of Object.entries(SERVERS))
   test(`users on ${name}`, async (t) => {
     const clients = await open(t);
     if (!clients) return;
-    /** The client of the n-th writer. */
+    /** Returns the client of the n-th writer. */
     const client = (n: number): Users => clients[n % clients.length] ?? fail();
 
     await t.test(
@@ -63,7 +63,7 @@ for (const [name, open] of Object.entries(SERVERS))
           const ok = answers.filter(({ status }) => status === 200);
           assert.equal(ok.length, 1, `${methods.join()}: ${JSON.stringify(count(answers))}`);
           const removed = (ok[0]?.json as { deleted?: true }).deleted === true;
-          // Who comes after a removal meets nobody: PUT is on the condition of a state (412), the others need one (404).
+          // After a removal there is no user: PUT fails its condition (412), and the others need a user (404).
           for (const { status } of answers) assert.ok([200, 412, ...(removed ? [404] : [])].includes(status));
           const now = await client(0).get('a');
           assert.equal(removed ? now.status : now.text, removed ? 404 : ok[0]?.text);
@@ -104,7 +104,7 @@ for (const [name, open] of Object.entries(SERVERS))
         }),
       );
       assert.equal(((await client(0).get('counter')).json as User).name, '30');
-      assert.equal(new Set([first.etag, ...used]).size, 30, 'each version was written over once');
+      assert.equal(new Set([first.etag, ...used]).size, 30, 'each version was replaced once');
     });
 
     await t.test(
@@ -115,7 +115,7 @@ for (const [name, open] of Object.entries(SERVERS))
         const answers = await all((n) => send(n, 'PUT', 'last', body(n)));
         assert.equal(count(answers)[201], 1, 'one created');
         for (const [n, { json }] of answers.entries())
-          assert.deepEqual(stated(json), body(n), 'each its own');
+          assert.deepEqual(stated(json), body(n), 'each write has its own version');
         const { json } = await client(0).get('last');
         assert.ok(answers.some((answer) => JSON.stringify(answer.json) === JSON.stringify(json)));
         const times = new Set(answers.map((answer) => (answer.json as User).updatedAt));

@@ -15,7 +15,7 @@ function user(id: string, name: string, metadata?: User['metadata']): User {
   return { id, name, email: 'a@b', ...(metadata && { metadata }), createdAt: TIME, updatedAt: TIME };
 }
 
-/** Sets a user whatever it was. */
+/** Sets a user to a fixed state. */
 const put = (users: RecordStore, wanted: User) => users.change(wanted.id, () => toRow(wanted));
 
 async function getUser(users: RecordStore, id: unknown): Promise<User | null> {
@@ -24,7 +24,7 @@ async function getUser(users: RecordStore, id: unknown): Promise<User | null> {
   return row ? fromRow(row) : null;
 }
 
-/** Counts up in the user's name. */
+/** Increments the number in the user's name. */
 const countUp: Change = (current) => {
   if (!current) return toRow(user('counter', '1'));
   const before = fromRow(current);

@@ -23,7 +23,7 @@ userStoreContract('mongodb, plain collection', async (t) => {
 const TIME = '2026-01-02T03:04:05.678Z';
 const ADA: User = { id: 'ada', name: '0', email: 'a@b', createdAt: TIME, updatedAt: TIME };
 
-/** A document of whatever form. */
+/** A document of any form. */
 interface Loose {
   _id: string | number;
   [field: string]: unknown;
@@ -49,7 +49,7 @@ test('changes by two processes to one user on MongoDB are all made, none twice',
   const { before } = (await stores[0]?.store.users.change('ada', () => 'keep')) ?? {};
   assert.equal(before && fromRow(before).name, '120');
   t.diagnostic(`120 changes took ${calls} tries`);
-  assert.ok(calls > 120, 'some met each other');
+  assert.ok(calls > 120, 'some changes conflicted');
 });
 
 test('a foreign collection of users is not served, and items are', async (t) => {
@@ -69,7 +69,7 @@ test('a foreign collection of users is not served, and items are', async (t) => 
   assert.deepEqual(takeRows(await store.items.read({ order: 'id', direction: 1 }, {}, size, NEVER)), []);
 
   await db.collection('users').deleteMany({});
-  await store.users.change('ada', countUp); // mended without a restart
+  await store.users.change('ada', countUp); // repaired without a restart
   assert.match(warnings[1] ?? '', /'users' is not validated/);
 });
 
@@ -124,7 +124,7 @@ test('a MongoDB user with read permission only can read items and users, and cha
     takeRows(await without.store.items.read({ order: 'id', direction: 1 }, {}, size, NEVER)),
     [],
   );
-  await root.close(); // else it would look for a server that is gone, which is stopped first
+  await root.close(); // otherwise the driver would look for a stopped server
 });
 
 test('a closed embedded store refuses changes, and finishes earlier ones', async (t) => {

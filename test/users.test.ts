@@ -13,13 +13,13 @@ const COMBINATIONS: [StoreName, EngineName][] = [
 const ADA = { name: 'Ada', email: 'ada@example.org' };
 const TEXTS = { team: 'red', desk: '7' };
 
-/** What a method does to a user: the state before (null: none), the request, the answer, and the state after. */
+/** The effect of a method on a user: the state before (null: none), the request, the answer, and the state after. */
 interface Case {
   readonly says: string;
   readonly before: Record<string, unknown> | null;
   readonly request: readonly [method: string, body?: unknown, headers?: Record<string, string>];
   readonly status: number;
-  /** What GET answers afterwards, without id and times; `same`: byte for byte as before; null: 404. */
+  /** The later answer to GET, without id and times. `same`: unchanged byte for byte. null: 404. */
   readonly after: Record<string, unknown> | 'same' | null;
 }
 
@@ -126,7 +126,7 @@ async function open(t: TestContext, store: StoreName, engine: EngineName): Promi
   return server && usersAt(server.url);
 }
 
-/** A user without what the server adds. */
+/** A user without the fields that the server adds. */
 function stated({ name, email, metadata }: User): Record<string, unknown> {
   return { name, email, ...(metadata && { metadata }) };
 }
@@ -211,7 +211,7 @@ for (const [store, engine] of COMBINATIONS) {
           body: { name: coding },
           headers: { ...headers, 'if-match': tag },
         });
-        assert.equal(patched.status, 200, 'the tag of a coded answer is good for If-Match');
+        assert.equal(patched.status, 200, 'the ETag of a compressed answer matches If-Match');
       }
     });
 
@@ -256,7 +256,7 @@ for (const [store, engine] of COMBINATIONS) {
   });
 }
 
-/** What is true of every answer to a write, beside what it does. */
+/** Asserts what holds for every answer to a write. */
 function checkWrite(says: string, method: string, answer: Answer, was: Answer, is: Answer): void {
   const reads = method === 'GET' || method === 'HEAD';
   if (!reads) assert.equal(answer.headers.get('cache-control'), 'no-store', says);

@@ -4,7 +4,7 @@ import { Watch } from '../src/engine/stall-timer.ts';
 
 const ROUND_MS = 1000;
 
-/** An answer that counts how often it was looked at, and may be done for at the first look. */
+/** An answer that counts its checks, and may end at the first one. */
 class Answer {
   looks = 0;
   readonly #leave: (() => void) | undefined;
@@ -20,7 +20,7 @@ class Answer {
   }
 }
 
-/** A watch whose timer is the test's. */
+/** A watch whose timer the test controls. */
 function testWatch(t: TestContext): Watch {
   t.mock.timers.enable({ apis: ['setInterval'] });
   return new Watch(60_000, () => 0);
@@ -29,7 +29,7 @@ function testWatch(t: TestContext): Watch {
 test('each answer is checked once in each second', (t) => {
   const watch = testWatch(t);
   const answers = Array.from({ length: 1_001 }, () => new Answer(watch, false));
-  t.mock.timers.tick(ROUND_MS); // who comes in the middle of a round is looked at in it or in the next
+  t.mock.timers.tick(ROUND_MS); // an answer that starts during a round is checked in it or in the next one
   const before = answers.map(({ looks }) => looks);
   for (let round = 1; round <= 3; round++) {
     t.mock.timers.tick(ROUND_MS);

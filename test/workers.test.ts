@@ -30,7 +30,7 @@ for (const engine of ['uws', 'node'] satisfies EngineName[])
     for (let asked = 0; asked < 6; asked++) {
       const counted = await samples(server.url);
       const name = 'sluice_requests_total{route="/items",method="GET",status="200"}';
-      assert.equal(counted.get(name), 20, 'whichever worker is asked for metrics, it answers for both');
+      assert.equal(counted.get(name), 20, 'any worker returns the metrics of both');
     }
 
     process.kill(second.pid, 'SIGKILL');
@@ -47,10 +47,10 @@ for (const engine of ['uws', 'node'] satisfies EngineName[])
     assert.equal(
       Buffer.concat(pieces).toString().split('\n').length,
       53_941,
-      'a stream under way runs to its end',
+      'a running stream ends normally',
     );
     assert.equal(await ended, 0);
-    await assert.rejects(answers(server, 1), TypeError, 'nobody listens any more');
+    await assert.rejects(answers(server, 1), TypeError, 'no process listens any more');
   });
 
 test('a server does not start on a port in use, with workers or without', async (t) => {
@@ -60,7 +60,7 @@ test('a server does not start on a port in use, with workers or without', async 
       childServer(t, { MONGODB_URI: '', WORKERS, PORT: first.url.port }),
       /ended \(1\) before it listened/,
     );
-  assert.deepEqual(await answers(first, 1), [200], 'the first goes on');
+  assert.deepEqual(await answers(first, 1), [200], 'the first server still serves');
 });
 
 test('workers whose primary is killed stop by themselves', async (t) => {

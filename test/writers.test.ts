@@ -23,12 +23,12 @@ function makeRow(n: number): Row {
   return { _id, category: n % 2 === 0 ? 'even' : 'odd', price: Math.random() * 100, filler: FILLER };
 }
 
-/** Every third row is left alone. */
+/** Every third row stays unchanged. */
 function isTouched(n: number): boolean {
   return n % 3 !== 0;
 }
 
-/** Changes prices, deletes, inserts (again) at random until it is told to stop. Resolves with how much it wrote. */
+/** Changes prices, deletes and inserts (again) at random until it is stopped. Resolves with the number of writes. */
 async function write(items: Collection<Row>, isOver: () => boolean): Promise<number> {
   let writes = 0;
   for (; !isOver(); writes++) {
@@ -60,7 +60,7 @@ async function stream(server: TestServer, query: string): Promise<{ lines: Line[
   return { lines, at: response.headers.get('snapshot-at') };
 }
 
-/** Ascending in the order of `sort`: by the id alone, by price and id. */
+/** Ascending in the order of `sort`: by id alone, or by price and id. */
 function compare(a: Line, b: Line, sort: string): number {
   const byId = a.id < b.id ? -1 : a.id > b.id ? 1 : 0;
   const ascending = sort.startsWith('price') ? a.price - b.price || byId : byId;
@@ -88,7 +88,7 @@ test(`while ${WRITERS} writers change prices, insert and delete, streams keep wh
         const { lines } = await stream(server, query);
         for (const [n, line] of lines.entries()) {
           const next = lines[n + 1];
-          // In order of id no id comes twice; in order of price a row may, but never the same row at the same price.
+          // In id order no id occurs twice. In price order a row may occur twice, but never at the same price.
           assert.ok(!next || compare(line, next, sort) < 0, `${query}: ${line.id} before ${next?.id}`);
         }
         const expected = untouched
@@ -105,7 +105,7 @@ test(`while ${WRITERS} writers change prices, insert and delete, streams keep wh
         const snapshot = await stream(server, `${query}&consistency=snapshot`);
         const session = client.startSession({ causalConsistency: false });
         const atClusterTime = Timestamp.fromString(snapshot.at ?? '', 10);
-        // Asked for by the driver, sorted by nobody but this test.
+        // Read by the driver and sorted by the test alone.
         const { cursor } = await client.db().command(
           {
             find: 'items',

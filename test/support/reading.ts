@@ -23,10 +23,13 @@ export async function readRows(items: ItemStore, plan: Plan, from: From, size: S
   const batch = await items.read(plan, from, size, NEVER);
   const { last, more } = batch;
   const rows = takeRows(batch);
-  assert.ok(rows.length <= size.rows, `${rows.length} rows came, at most ${size.rows} were asked for`);
+  assert.ok(
+    rows.length <= size.rows,
+    `${rows.length} rows were returned, at most ${size.rows} were asked for`,
+  );
   const end = rows.at(-1);
   assert.deepEqual(last && Buffer.from(last), end ? Buffer.from(bookmarkOf(end, plan)) : null);
-  assert.ok(!more || rows.length > 0, 'there is more, but nothing came: a reader would be stuck');
+  assert.ok(!more || rows.length > 0, 'an empty batch reports more rows, so a reader would never end');
   return { rows, last, more };
 }
 

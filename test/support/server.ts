@@ -78,7 +78,7 @@ export async function serverOn(
   });
   t.after(async () => {
     await server.close();
-    assert.deepEqual(check.faults, [], 'every answer is as /openapi.json says');
+    assert.deepEqual(check.faults, [], 'every answer matches /openapi.json');
   });
   return {
     ...server,

@@ -1,11 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { BSON, Decimal128, Double, Int32, Long, MaxKey, MinKey, ObjectId } from '../src/store/bson.ts';
+import { BSON_TYPE } from '../src/store/bson-types.ts';
 import { makeBookmark } from '../src/store/bookmark.ts';
 import type { Bookmark } from '../src/store/bookmark.ts';
 import { bracketsBelow } from '../src/store/mongo/descending-ids.ts';
 import { commandKey } from '../src/store/mongo/key.ts';
 import { compareNumbers, isSameNumber } from '../src/store/number.ts';
+import { compareIds } from '../src/store/mongo/order.ts';
 import { rangesOf } from '../src/store/mongo/plan.ts';
 import { stretchesOf, type End, type Stretch } from '../src/store/price-range.ts';
 
@@ -61,6 +63,13 @@ test('below an id are the rest of its type and then each lower type', () => {
   assert.throws(() => bracketsBelow([], 4), TypeError);
 });
 
+test('the brackets descend in the order that compares ids', () => {
+  const floors = bracketsBelow(new MaxKey(), BSON_TYPE.maxKey).map(({ floor: { value } }) =>
+    typeof value === 'number' ? new Double(value) : value,
+  );
+  for (const [n, lower] of floors.slice(1).entries())
+    assert.ok(Number(compareIds(floors[n], lower)) > 0, `${String(floors[n])} above ${String(lower)}`);
+});
 test('a range that is certainly empty is not read', () => {
   for (const direction of [1, -1] as const) {
     const plan = { order: 'price', direction, minPrice: '5', maxPrice: '6' } as const;

@@ -1,13 +1,12 @@
 import { BSON, EJSON } from '../store/bson.ts';
-
-const REGEX = 0x0b;
+import { BSON_TYPE } from '../store/bson-types.ts';
 
 /**
  * Converts a single BSON value (its type byte and its bytes) to what JSON.stringify turns into relaxed Extended JSON.
  * It is for the types that have no JSON form of their own. Throws BSON errors when the bytes are not sound.
  */
 export function extendedJson(type: number, value: Uint8Array): unknown {
-  if (type === REGEX) return regularExpression(value);
+  if (type === BSON_TYPE.regularExpression) return regularExpression(value);
   const document = Buffer.alloc(value.length + 8);
   document.writeInt32LE(document.length, 0);
   document[4] = type;

@@ -1,27 +1,8 @@
 import { Decimal128, onDemand } from '../store/bson.ts';
+import { BSON_TYPE } from '../store/bson-types.ts';
 import { extendedJson } from './extended.ts';
 import { Type } from '../schema.ts';
 import { serializerOf } from './serializers.ts';
-
-/** Element types (https://bsonspec.org/spec.html). All other types are written as Extended JSON. */
-const TYPE = {
-  double: 0x01,
-  string: 0x02,
-  document: 0x03,
-  array: 0x04,
-  binary: 0x05,
-  undefined: 0x06,
-  objectId: 0x07,
-  boolean: 0x08,
-  date: 0x09,
-  null: 0x0a,
-  dbPointer: 0x0c,
-  code: 0x0d,
-  symbol: 0x0e,
-  int32: 0x10,
-  int64: 0x12,
-  decimal128: 0x13,
-} as const;
 
 /**
  * Serializes an object in the form that toJson makes of a row: its key first, then all other fields in the object's
@@ -151,20 +132,20 @@ class ItemReader {
   #check([type, , , at, length]: Element): void {
     const bytes = this.#bytes;
     switch (type) {
-      case TYPE.string:
-      case TYPE.code:
-      case TYPE.symbol:
-      case TYPE.dbPointer: {
-        const end = at + length - (type === TYPE.dbPointer ? 12 : 0);
+      case BSON_TYPE.string:
+      case BSON_TYPE.code:
+      case BSON_TYPE.symbol:
+      case BSON_TYPE.dbPointer: {
+        const end = at + length - (type === BSON_TYPE.dbPointer ? 12 : 0);
         if (end - at < 5 || bytes[end - 1] !== 0) throw new Error('A string does not end where it says');
         return;
       }
-      case TYPE.document:
-      case TYPE.array:
+      case BSON_TYPE.document:
+      case BSON_TYPE.array:
         if (length < 5 || bytes[at + length - 1] !== 0)
           throw new Error('A document does not end where it says');
         return;
-      case TYPE.binary:
+      case BSON_TYPE.binary:
         // The old subtype 2 repeats the length inside the value.
         if (bytes[at + 4] === 2 && (length < 9 || bytes.readInt32LE(at + 5) !== length - 9)) {
           throw new Error('A binary value has another length inside');
@@ -184,33 +165,33 @@ class ItemReader {
   #value([type, , , at, length]: Element, depth: number): unknown {
     const bytes = this.#bytes;
     switch (type) {
-      case TYPE.double: {
+      case BSON_TYPE.double: {
         const value = bytes.readDoubleLE(at);
         return Number.isFinite(value) ? value : null;
       }
-      case TYPE.string:
+      case BSON_TYPE.string:
         return this.#text(at + 4, at + length - 1);
-      case TYPE.document:
+      case BSON_TYPE.document:
         return this.#document(at, depth + 1);
-      case TYPE.array:
+      case BSON_TYPE.array:
         return this.#elements(at, depth + 1).map((element) => this.#value(element, depth + 1));
-      case TYPE.binary:
+      case BSON_TYPE.binary:
         return this.#binary(at, length);
-      case TYPE.undefined:
-      case TYPE.null:
+      case BSON_TYPE.undefined:
+      case BSON_TYPE.null:
         return null;
-      case TYPE.objectId:
+      case BSON_TYPE.objectId:
         return bytes.toString('hex', at, at + 12);
-      case TYPE.boolean:
+      case BSON_TYPE.boolean:
         if (Number(bytes[at]) > 1) throw new Error('A boolean is neither 0 nor 1');
         return bytes[at] === 1;
-      case TYPE.date:
+      case BSON_TYPE.date:
         return date(bytes.readBigInt64LE(at));
-      case TYPE.int32:
+      case BSON_TYPE.int32:
         return bytes.readInt32LE(at);
-      case TYPE.int64:
+      case BSON_TYPE.int64:
         return this.#exact(String(bytes.readBigInt64LE(at)));
-      case TYPE.decimal128: {
+      case BSON_TYPE.decimal128: {
         const text = new Decimal128(bytes.subarray(at, at + 16)).toString();
         return /\d/.test(text) ? this.#exact(text) : null;
       }

@@ -1,4 +1,6 @@
 import type { Batch } from '../store/batch.ts';
+import { DamagedRowsError, documentAt, endOfDocument } from '../store/bson-array.ts';
+import { BSON_TYPE } from '../store/bson-types.ts';
 import { csvRow } from './csv.ts';
 import { itemToJson } from './item.ts';
 import type { Framing, RowEncoder, Transcoder } from './rows.ts';
@@ -42,9 +44,10 @@ class JavaScriptEncoder implements RowEncoder {
     while (this.#at < this.#end) {
       // Taken anew for each row, because growth of the memory between two steps detaches views.
       const rows = batch.slot.bytes().subarray(batch.start, batch.start + batch.length);
-      const row = rowAt(rows, this.#at);
-      this.#at = row.byteOffset - rows.byteOffset + row.length;
-      let text = Buffer.from(this.#write(row));
+      if (rows[this.#at] !== BSON_TYPE.document) throw new DamagedRowsError('a row is not a document');
+      const document = documentAt(rows, this.#at);
+      this.#at = endOfDocument(rows, document);
+      let text = Buffer.from(this.#write(rows.subarray(document, this.#at)));
       while (text.length > 0) {
         const copied = text.copy(chunk, filled);
         filled += copied;
@@ -65,17 +68,4 @@ class JavaScriptEncoder implements RowEncoder {
   close(): void {
     // Nothing is held.
   }
-}
-
-/**
- * The document of the array element at `at`: the byte 0x03, a name that nobody reads, NUL, the document. Throws when it
- * is not sound.
- */
-function rowAt(rows: Uint8Array, at: number): Uint8Array {
-  const start = rows.indexOf(0, at + 1) + 1;
-  if (rows[at] !== 3 || start === 0 || rows.length - start < 5)
-    throw new Error('A row is not a BSON document');
-  const size = new DataView(rows.buffer, rows.byteOffset + start).getUint32(0, true);
-  if (size > rows.length - start) throw new Error('A row is longer than its batch');
-  return rows.subarray(start, start + size);
 }

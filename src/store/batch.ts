@@ -1,10 +1,10 @@
 import { bookmarkOf, type Bookmark, type Identity, type Ordered, type PointInTime } from './bookmark.ts';
+import { documentAt, endOfDocument, endOfRow } from './bson-array.ts';
 import type { Slot } from './slots.ts';
 
 /**
- * Batch: rows in the bytes that the store keeps, unparsed. The bytes are the body of a BSON array: for each row the
- * byte 0x03, a name that is never read, NUL, and the BSON document. A batch lies in a slot. The function that takes a
- * batch must release it exactly once.
+ * Batch: rows in the bytes that the store keeps, unparsed. The bytes are the body of a BSON array, see bson-array.ts. A
+ * batch lies in a slot. The function that takes a batch must release it exactly once.
  */
 export interface Batch {
   readonly slot: Slot;
@@ -47,17 +47,16 @@ export async function orRelease<T>(batch: Batch, work: () => T | Promise<T>): Pr
 /** The document of a batch of one row, as a view of its slot. It follows the element's type and name. */
 export function documentOf(batch: Batch): Uint8Array {
   const row = batch.slot.bytes(batch.start + batch.length).subarray(batch.start);
-  return row.subarray(row.indexOf(0) + 1);
+  return row.subarray(documentAt(row, 0));
 }
 
 /** The documents of a batch, as views of its slot. Each is valid until an await or the next `take` by any code. */
 export function* rowsOf(batch: Batch): Generator<Uint8Array, void, undefined> {
   const bytes = batch.slot.bytes(batch.start + batch.length);
-  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
   for (let row = batch.start; row < bytes.length;) {
-    const end = endOfRow(bytes, view, row);
-    yield bytes.subarray(documentAt(bytes, row), end);
-    row = end;
+    const document = documentAt(bytes, row);
+    row = endOfDocument(bytes, document);
+    yield bytes.subarray(document, row);
   }
 }
 
@@ -70,10 +69,9 @@ export function sliceOf(batch: Batch, at: number, most: number): Batch {
   if (at === 0 && batch.rows <= most)
     return { slot, start, length, rows: batch.rows, last, more: batch.more, release };
   const bytes = slot.bytes(start + batch.length);
-  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
   let end = start + at;
   let rows = 0;
-  for (; rows < most && end < bytes.length; rows++) end = endOfRow(bytes, view, end);
+  for (; rows < most && end < bytes.length; rows++) end = endOfRow(bytes, end);
   const more = end < bytes.length || batch.more;
   return { slot, start: start + at, length: end - start - at, rows, last: null, more, release };
 }
@@ -84,13 +82,12 @@ export function sliceOf(batch: Batch, at: number, most: number): Batch {
  */
 export function reach(batch: Batch, at: number, bytes: number): Batch & { readonly documentBytes: number } {
   const { slot, start, more } = batch;
-  const view = slot.bytes(start + batch.length);
-  const numbers = new DataView(view.buffer, view.byteOffset, view.length);
+  const rowBytes = slot.bytes(start + batch.length);
   let end = start + at;
   let [rows, documentBytes] = [0, 0];
-  for (; end < view.length && documentBytes < bytes; rows++) {
-    const document = documentAt(view, end);
-    end = endOfRow(view, numbers, end);
+  for (; end < rowBytes.length && documentBytes < bytes; rows++) {
+    const document = documentAt(rowBytes, end);
+    end = endOfDocument(rowBytes, document);
     documentBytes += end - document;
   }
   const length = end - start - at;
@@ -100,7 +97,7 @@ export function reach(batch: Batch, at: number, bytes: number): Batch & { readon
     length,
     rows,
     last: null,
-    more: end < view.length || more,
+    more: end < rowBytes.length || more,
     release,
     documentBytes,
   };
@@ -112,21 +109,19 @@ export function reach(batch: Batch, at: number, bytes: number): Batch & { readon
  */
 export function headOf(batch: Batch, length: number): Batch {
   const bytes = batch.slot.bytes(batch.start + length);
-  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
   let rows = 0;
-  for (let at = batch.start; at < bytes.length; rows++) at = endOfRow(bytes, view, at);
+  for (let at = batch.start; at < bytes.length; rows++) at = endOfRow(bytes, at);
   return { ...batch, length, rows, last: null, more: length < batch.length || batch.more, release };
 }
 
 /** The rows of a batch up to the last one that passes, itself included; null when none does. It is released in the batch's place. */
 export function headEndingWith(batch: Batch, passes: (row: Uint8Array) => boolean): Batch | null {
   const bytes = batch.slot.bytes(batch.start + batch.length);
-  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
   let length = 0;
   for (let row = batch.start; row < bytes.length;) {
-    const end = endOfRow(bytes, view, row);
-    if (passes(bytes.subarray(documentAt(bytes, row), end))) length = end - batch.start;
-    row = end;
+    const document = documentAt(bytes, row);
+    row = endOfDocument(bytes, document);
+    if (passes(bytes.subarray(document, row))) length = row - batch.start;
   }
   return length === 0 ? null : { ...headOf(batch, length), release: () => batch.release() };
 }
@@ -139,23 +134,9 @@ export function noneOf(batch: Batch): Batch {
 /** The bookmark of a batch's last row, computed from the row itself. For slices, which have no `last`. */
 export function lastBookmark(batch: Batch, plan: Ordered): Bookmark {
   const bytes = batch.slot.bytes(batch.start + batch.length);
-  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
   let row = batch.start;
-  for (let end = row; end < bytes.length; end = endOfRow(bytes, view, end)) row = end;
+  for (let end = row; end < bytes.length; end = endOfRow(bytes, end)) row = end;
   return bookmarkOf(bytes.slice(documentAt(bytes, row)), plan);
-}
-
-function endOfRow(bytes: Uint8Array, view: DataView, row: number): number {
-  const document = documentAt(bytes, row);
-  const end = document + (document + 4 <= bytes.length ? view.getInt32(document, true) : 0);
-  if (end <= document || end > bytes.length) throw new Error('A row does not end inside its batch');
-  return end;
-}
-
-function documentAt(bytes: Uint8Array, row: number): number {
-  let at = row + 1;
-  while (at < bytes.length && bytes[at] !== 0) at++; // the name has a few digits: a call would cost more
-  return at + 1;
 }
 
 function release(): void {

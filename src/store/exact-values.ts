@@ -1,12 +1,10 @@
 import { BSON, Code, onDemand } from './bson.ts';
+import { BSON_TYPE } from './bson-types.ts';
 
 const EXACT = { promoteValues: false, promoteBuffers: false, validation: { utf8: false } } as const;
 
-/** BSON types of values that have names in them: a document, an array, and code with its scope. */
-const DOCUMENT = 0x03;
-const ARRAY = 0x04;
-const SCOPED_CODE = 0x0f;
-const NESTED: readonly number[] = [DOCUMENT, ARRAY, SCOPED_CODE];
+/** Types of values that have names in them: a document, an array, and code with its scope. */
+const NESTED: readonly number[] = [BSON_TYPE.document, BSON_TYPE.array, BSON_TYPE.scopedCode];
 
 /**
  * The members of a BSON document as BSON classes (Int32, Double, Long, ...). Documents among them are Maps, which BSON
@@ -27,9 +25,9 @@ function* members(document: Uint8Array): Generator<[name: string, value: unknown
 }
 
 function valueOf(type: number, value: Uint8Array): unknown {
-  if (type === DOCUMENT) return new Map(members(value));
-  if (type === ARRAY) return [...members(value)].map(([, element]) => element);
-  if (type === SCOPED_CODE) return scopedCode(value);
+  if (type === BSON_TYPE.document) return new Map(members(value));
+  if (type === BSON_TYPE.array) return [...members(value)].map(([, element]) => element);
+  if (type === BSON_TYPE.scopedCode) return scopedCode(value);
   const size = value.length + 7; // a size of 4 bytes, the type, an empty name, the value, NUL
   const alone = Buffer.alloc(size);
   alone.writeInt32LE(size);

@@ -1,10 +1,7 @@
+import { ROW_HEAD_BYTES, beginRow } from '../bson-array.ts';
 import type { Slot, Slots } from '../slots.ts';
 import type { Size } from '../store.ts';
 import type { RowSink } from './tables.ts';
-
-/** The head of a row as an element of a BSON array: the type document, an empty name, NUL. */
-const DOCUMENT = 0x03;
-const HEAD_BYTES = 2;
 
 /** Expected size of a row in bytes before any was seen. Generated items have 205 bytes. */
 const FIRST_GUESS = 256;
@@ -50,11 +47,9 @@ export class Filler implements RowSink {
 
   row(document: Uint8Array): void {
     if (this.full) return;
-    const needed = this.length + HEAD_BYTES + document.length;
+    const needed = this.length + ROW_HEAD_BYTES + document.length;
     if (needed > this.slot.capacity) this.#grow(needed);
-    this.#view[this.length] = DOCUMENT;
-    this.#view[this.length + 1] = 0;
-    this.lastAt = this.length + HEAD_BYTES;
+    this.lastAt = beginRow(this.#view, this.length);
     this.#view.set(document, this.lastAt);
     this.length = needed;
     this.rows++;

@@ -1,4 +1,5 @@
 import { Decimal128 } from '../bson.ts';
+import { BSON_RANK, BSON_TYPE } from '../bson-types.ts';
 import {
   compareDecimals,
   digitsOf,
@@ -22,7 +23,7 @@ import {
  * | UUID (binary of subtype 4) | 30 | 16 |
  * | ObjectId | 35 | 12 |
  *
- * Ranks are those of MongoDB's `canonicalizeBSONType`. NaN is below all numbers: its double is eight zeros.
+ * Ranks are those of BSON_RANK. NaN is below all numbers: its double is eight zeros.
  *
  * Joined keys are ordered by the first key, then by the second. No key is a prefix of another, with one exception: a
  * Decimal128's key begins with the key of the number below it. A key is followed by a rank, and all ranks are below
@@ -37,17 +38,6 @@ export interface Value {
   readonly bytes: Uint8Array;
 }
 
-export const BSON_TYPE = {
-  double: 1,
-  string: 2,
-  binary: 5,
-  objectId: 7,
-  int32: 16,
-  int64: 18,
-  decimal128: 19,
-} as const;
-
-const RANK = { number: 10, string: 15, binary: 30, objectId: 35 } as const;
 const UUID_SUBTYPE = 4;
 const UUID_BYTES = 16;
 const OBJECT_ID_BYTES = 12;
@@ -85,9 +75,9 @@ export function keyOfValue(value: Value): Key | null {
       return bytes.length >= 5 ? stringKey(bytes.subarray(4, -1)) : null;
     case BSON_TYPE.binary:
       if (bytes.length !== 5 + UUID_BYTES || bytes[4] !== UUID_SUBTYPE) return null;
-      return ranked(RANK.binary, bytes.subarray(5));
+      return ranked(BSON_RANK.binary, bytes.subarray(5));
     case BSON_TYPE.objectId:
-      return bytes.length === OBJECT_ID_BYTES ? ranked(RANK.objectId, bytes) : null;
+      return bytes.length === OBJECT_ID_BYTES ? ranked(BSON_RANK.objectId, bytes) : null;
     default:
       return null;
   }
@@ -113,7 +103,7 @@ export function stringKey(utf8: Uint8Array): Key {
   let nuls = 0;
   for (const byte of utf8) if (byte === 0) nuls++;
   const key = new Uint8Array(1 + utf8.length + nuls + 2); // a new array already has the two closing NULs
-  key[0] = RANK.string;
+  key[0] = BSON_RANK.string;
   if (nuls === 0) {
     key.set(utf8, 1);
     return key;
@@ -214,7 +204,7 @@ function int64Key(exact: bigint): Key {
 function sortable(double: number, remainder: number): Key {
   const key = new Uint8Array(NUMBER_KEY_BYTES);
   const view = new DataView(key.buffer);
-  key[0] = RANK.number;
+  key[0] = BSON_RANK.number;
   if (Number.isNaN(double)) return key;
   view.setFloat64(1, double + 0); // + 0 turns -0 into 0
   const first = view.getInt32(1);

@@ -1,7 +1,8 @@
 import { Decimal128, onDemand } from '../bson.ts';
 import type { Bookmark } from '../bookmark.ts';
 import { AppError } from '../../errors.ts';
-import { BSON_TYPE, NUMBER_KEY_BYTES, joinKeys, keyOfValue, numberOf, stringKey } from './keys.ts';
+import { BSON_TYPE } from '../bson-types.ts';
+import { NUMBER_KEY_BYTES, joinKeys, keyOfValue, numberOf, stringKey } from './keys.ts';
 import type { Key, Value } from './keys.ts';
 
 /**

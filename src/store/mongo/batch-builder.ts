@@ -1,8 +1,9 @@
 import type { Batch } from '../batch.ts';
 import { bookmarkOf, keyOf, makeBookmark } from '../bookmark.ts';
 import type { Bookmark } from '../bookmark.ts';
+import { documentAt, endOfDocument, endOfRow } from '../bson-array.ts';
 import { isSameNumber } from '../number.ts';
-import { documentAt, sizeAt } from './reply.ts';
+import { translate } from './errors.ts';
 import type { Reply } from './reply.ts';
 import type { Slot, Slots } from '../slots.ts';
 import type { Plan, PointInTime, Size } from '../store.ts';
@@ -62,7 +63,7 @@ export class Gathering {
       return { rows: this.rows - before + (begin > 0 ? 1 : 0), left: end < length };
     } catch (error) {
       slot.release();
-      throw error;
+      throw translate(error); // the reply is damaged
     }
   }
 
@@ -92,7 +93,7 @@ export class Gathering {
     let document = -1;
     while (end < bytes.length && !this.isFull) {
       document = documentAt(bytes, end);
-      const next = document + sizeAt(bytes, document);
+      const next = endOfDocument(bytes, document);
       this.rows++;
       this.bytes += next - end;
       end = next;
@@ -120,11 +121,6 @@ export class Gathering {
     this.release();
     return { slot, start: 0, length: this.bytes };
   }
-}
-
-function endOfRow(bytes: Uint8Array, start: number): number {
-  const document = documentAt(bytes, start);
-  return document + sizeAt(bytes, document);
 }
 
 /**

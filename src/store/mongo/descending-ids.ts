@@ -1,4 +1,5 @@
 import { Binary, Code, Decimal128, Double, MaxKey, MinKey, ObjectId, Timestamp } from '../bson.ts';
+import { BSON_TYPE } from '../bson-types.ts';
 
 /**
  * A clustered collection read in descending order accepts neither `min` nor `max` (MongoDB error 6137402). A filter in
@@ -22,29 +23,28 @@ class EarliestDate extends Date {
 }
 
 /**
- * The types that an _id can have, as BSON type numbers in BSON's order (canonicalizeBSONType in the server's source),
- * with the lowest value of each. NaN is below all numbers, and only a comparison with NaN itself finds it, so it has
- * its own bracket.
+ * The types that an _id can have, in the order of BSON_RANK (a test compares), with the lowest value of each. NaN is
+ * below all numbers, and only a comparison with NaN itself finds it, so it has its own bracket.
  */
 const BRACKETS: readonly {
   readonly types: readonly number[];
   readonly lowest: unknown;
   readonly alone?: true;
 }[] = [
-  { types: [0xff], lowest: new MinKey(), alone: true },
-  { types: [0x0a], lowest: null, alone: true },
+  { types: [BSON_TYPE.minKey], lowest: new MinKey(), alone: true },
+  { types: [BSON_TYPE.null], lowest: null, alone: true },
   { types: [], lowest: NaN, alone: true },
-  { types: [0x01, 0x10, 0x12, 0x13], lowest: -Infinity },
-  { types: [0x02, 0x0e], lowest: '' },
-  { types: [0x03], lowest: {} },
-  { types: [0x05], lowest: new Binary(new Uint8Array(0), 0) },
-  { types: [0x07], lowest: new ObjectId('000000000000000000000000') },
-  { types: [0x08], lowest: false },
-  { types: [0x09], lowest: new EarliestDate(0) },
-  { types: [0x11], lowest: new Timestamp({ t: 0, i: 0 }) },
-  { types: [0x0d], lowest: new Code('') },
-  { types: [0x0f], lowest: new Code('', {}) },
-  { types: [0x7f], lowest: new MaxKey(), alone: true },
+  { types: [BSON_TYPE.double, BSON_TYPE.int32, BSON_TYPE.int64, BSON_TYPE.decimal128], lowest: -Infinity },
+  { types: [BSON_TYPE.string, BSON_TYPE.symbol], lowest: '' },
+  { types: [BSON_TYPE.document], lowest: {} },
+  { types: [BSON_TYPE.binary], lowest: new Binary(new Uint8Array(0), 0) },
+  { types: [BSON_TYPE.objectId], lowest: new ObjectId('000000000000000000000000') },
+  { types: [BSON_TYPE.boolean], lowest: false },
+  { types: [BSON_TYPE.date], lowest: new EarliestDate(0) },
+  { types: [BSON_TYPE.timestamp], lowest: new Timestamp({ t: 0, i: 0 }) },
+  { types: [BSON_TYPE.code], lowest: new Code('') },
+  { types: [BSON_TYPE.scopedCode], lowest: new Code('', {}) },
+  { types: [BSON_TYPE.maxKey], lowest: new MaxKey(), alone: true },
 ];
 const NAN_BRACKET = BRACKETS.findIndex(({ lowest }) => Number.isNaN(lowest));
 

@@ -9,6 +9,7 @@ import {
   MongoServerSelectionError,
   MongoTopologyClosedError,
 } from 'mongodb';
+import { DamagedRowsError } from '../bson-array.ts';
 import { AppError, snapshotUnsupported, storeUnavailable } from '../../errors.ts';
 
 interface RefusalOptions extends ErrorOptions {
@@ -145,6 +146,7 @@ export function translate(error: unknown): unknown {
 
 function isUnavailable(error: unknown): boolean {
   if (error instanceof AppError) return false;
+  if (error instanceof DamagedRowsError) return true; // the reply was damaged on its way
   if (mayRetry(error)) return true;
   if (error instanceof MongoServerError) return EXHAUSTED.has(error.code);
   if (error instanceof MongoError)

@@ -10,6 +10,7 @@ import {
   ObjectId,
   Timestamp,
 } from '../bson.ts';
+import { BSON_RANK } from '../bson-types.ts';
 import { compareNumbers } from '../number.ts';
 
 /**
@@ -38,21 +39,21 @@ export function compareIds(a: unknown, b: unknown): number | null {
   return order === null || Number.isNaN(order) ? null : order; // a date beyond JavaScript's range, or invalid UTF-8
 }
 
-/** The ranks of MongoDB's `canonicalizeBSONType`. Timestamp is checked first because its class extends Long. */
+/** The rank of a value's type. Null for a type that no _id has. Timestamp is checked first because its class extends Long. */
 function rankOf(value: unknown): number | null {
-  if (value === null) return 5;
-  if (typeof value === 'string') return 15;
-  if (typeof value === 'boolean') return 40;
-  if (value instanceof Timestamp) return 47;
-  if ([Int32, Double, Long, Decimal128].some((type) => value instanceof type)) return 10;
-  if (value instanceof Binary) return 30;
-  if (value instanceof ObjectId) return 35;
-  if (value instanceof Date) return 45;
-  if (value instanceof Code) return value.scope ? 65 : 60;
-  if (value instanceof MinKey) return -1;
-  if (value instanceof MaxKey) return 127;
-  if (Array.isArray(value)) return 25;
-  return isDocument(value) ? 20 : null;
+  if (value === null) return BSON_RANK.null;
+  if (typeof value === 'string') return BSON_RANK.string;
+  if (typeof value === 'boolean') return BSON_RANK.boolean;
+  if (value instanceof Timestamp) return BSON_RANK.timestamp;
+  if ([Int32, Double, Long, Decimal128].some((type) => value instanceof type)) return BSON_RANK.number;
+  if (value instanceof Binary) return BSON_RANK.binary;
+  if (value instanceof ObjectId) return BSON_RANK.objectId;
+  if (value instanceof Date) return BSON_RANK.date;
+  if (value instanceof Code) return value.scope ? BSON_RANK.scopedCode : BSON_RANK.code;
+  if (value instanceof MinKey) return BSON_RANK.minKey;
+  if (value instanceof MaxKey) return BSON_RANK.maxKey;
+  if (Array.isArray(value)) return BSON_RANK.array;
+  return isDocument(value) ? BSON_RANK.document : null;
 }
 
 /** The text may stand for bytes that are not valid UTF-8. */

@@ -4,10 +4,11 @@ import { AppError, storeUnavailable } from '../../errors.ts';
 import type { Batch } from '../batch.ts';
 import type { Bookmark } from '../bookmark.ts';
 import { BSON, UUID } from '../bson.ts';
+import { documentAt, endOfDocument } from '../bson-array.ts';
 import type { MongoConnection } from './connection.ts';
-import { CODES, codeOf } from './errors.ts';
+import { CODES, codeOf, translate } from './errors.ts';
 import { faultOf } from './faults.ts';
-import { documentAt, readCursor, sizeAt } from './reply.ts';
+import { readCursor } from './reply.ts';
 import type { Setup } from './setup.ts';
 import type { Change, Changed, From, Identity, Plan, RowReader, Size, RecordStore } from '../store.ts';
 import { TurnsByKey } from '../turns-by-key.ts';
@@ -78,16 +79,12 @@ export class MongoRecords implements RecordStore {
       ...(identity !== undefined && { collectionUUID: new UUID(identity) }),
       ...{ filter: { _id: { $eq: id } }, limit: 1, singleBatch: true },
     };
-    const reading = this.#connection.run(find, { raw: true, readPreference: 'primary' });
-    const reply = await reading.catch((error: unknown) => {
-      throw faultOf(error, this.#setup, {});
-    });
-    const cursor = reply.cursor as Uint8Array;
-    const { start, length } = readCursor(cursor);
-    if (length === 0) return null;
-    const rows = cursor.subarray(start, start + length);
-    const document = documentAt(rows, 0);
-    return rows.subarray(document, document + sizeAt(rows, document));
+    try {
+      const { cursor } = await this.#connection.run(find, { raw: true, readPreference: 'primary' });
+      return firstDocument(cursor as Uint8Array);
+    } catch (error) {
+      throw faultOf(translate(error), this.#setup, {});
+    }
   }
 
   /** Writes `after` if the record is still `before`. Returns whether it was. */
@@ -109,6 +106,15 @@ export class MongoRecords implements RecordStore {
       throw explained(error, this.#setup.collection);
     }
   }
+}
+
+/** The first document of a reply's `cursor`. Null when there is none. */
+function firstDocument(cursor: Uint8Array): Uint8Array | null {
+  const { start, length } = readCursor(cursor);
+  if (length === 0) return null;
+  const rows = cursor.subarray(start, start + length);
+  const document = documentAt(rows, 0);
+  return rows.subarray(document, endOfDocument(rows, document));
 }
 
 /**

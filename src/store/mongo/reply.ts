@@ -1,4 +1,3 @@
-import { storeUnavailable } from '../../errors.ts';
 import { onDemand } from '../bson.ts';
 import type { Slot } from '../slots.ts';
 import type { Plan, PointInTime } from '../store.ts';
@@ -30,8 +29,7 @@ export interface FindWay {
 export interface Reply {
   readonly slot: Slot;
   /**
-   * Where the rows lie in the slot, in bytes. They are the body of a BSON array: for each row 0x03, a name, NUL and
-   * the document.
+   * Where the rows lie in the slot, in bytes. They are the body of a BSON array, see bson-array.ts.
    */
   readonly start: number;
   readonly length: number;
@@ -75,25 +73,4 @@ const [FIRST_LETTER_OF_BATCH, FIRST_LETTER_OF_ID] = [0x66, 0x69];
 
 function int64At(bytes: Uint8Array, at: number): bigint {
   return new DataView(bytes.buffer, bytes.byteOffset + at, 8).getBigInt64(0, true);
-}
-
-/** Where the document of the row at `start` begins. `sizeAt` gives its length; the next row follows it. */
-export function documentAt(rows: Uint8Array, start: number): number {
-  let at = start + 1;
-  while (rows[at] !== 0 && at < rows.length) at++; // the name has a few digits: a call would cost more
-  return at + 1;
-}
-
-/**
- * The size of the document at `at`, in bytes. Throws `store-unavailable` when it exceeds the rows: the reply is
- * damaged.
- */
-export function sizeAt(rows: Uint8Array, at: number): number {
-  const size =
-    (rows[at] ?? 0) | ((rows[at + 1] ?? 0) << 8) | ((rows[at + 2] ?? 0) << 16) | ((rows[at + 3] ?? 0) << 24);
-  if (size < 5 || at + size > rows.length)
-    throw storeUnavailable(
-      new Error(`a row of ${size} bytes begins ${rows.length - at} bytes before the reply's end`),
-    );
-  return size;
 }

@@ -1,6 +1,7 @@
 import { MongoServerError, type ClientSession, type ClusterTime } from 'mongodb';
 import { BSON, Timestamp, onDemand } from '../../bson.ts';
 import type { Document } from '../../bson.ts';
+import { BSON_TYPE } from '../../bson-types.ts';
 import { readCursor } from '../reply.ts';
 import type { Reply } from '../reply.ts';
 import type { Message } from './connection.ts';
@@ -23,12 +24,12 @@ export function readAnswer({ slot, length }: Message, session: ClientSession): A
     let rows: { start: number; length: number; id: bigint } | null = null;
     for (const [type, nameAt, nameLength, at, size] of onDemand.parseToElements(document)) {
       const initial = document[nameAt];
-      if (initial === 0x63 && nameLength === 6 && type === 0x03) {
+      if (initial === 0x63 && nameLength === 6 && type === BSON_TYPE.document) {
         const cursor = readCursor(document.subarray(at, at + size)); // `cursor`
         rows = { ...cursor, start: BODY + at + cursor.start };
-      } else if (initial === 0x6f && nameLength === 13 && type === 0x11) {
+      } else if (initial === 0x6f && nameLength === 13 && type === BSON_TYPE.timestamp) {
         asOf = advanceOperationTime(session, document, at); // `operationTime`
-      } else if (initial === 0x24 && nameLength === 12 && type === 0x03) {
+      } else if (initial === 0x24 && nameLength === 12 && type === BSON_TYPE.document) {
         advanceClusterTime(session, document.subarray(at, at + size)); // `$clusterTime`
       }
     }

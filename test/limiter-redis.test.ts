@@ -23,7 +23,7 @@ async function limiterOn(t: TestContext, url: string) {
   const limiter = await connectRedisLimiter({
     url,
     policy: POLICY,
-    log: { warn: say, info: say },
+    log: { info: say, warn: say, error: say },
     now: () => time,
   });
   t.after(() => limiter.close());

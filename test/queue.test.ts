@@ -8,7 +8,7 @@ import { queueOpener } from '../src/queue/open.ts';
 import type { JobQueue, QueueOptions } from '../src/queue/queue.ts';
 import { testRedis, type TestRedis } from './support/redis.ts';
 
-const quiet = { warn: () => undefined, info: () => undefined };
+const quiet = { info: () => undefined, warn: () => undefined, error: () => undefined };
 type Open = (options: QueueOptions) => JobQueue;
 
 /** Opens queues on a backend that ends with the test; null: skipped. */
@@ -178,7 +178,7 @@ test('bullmq: a process that stops while Redis is away exits', async (t) => {
   if (!redis) return;
   const program = `
     import { BullQueue } from './src/queue/bullmq.ts';
-    const log = { warn: () => {}, info: () => {} };
+    const log = { info: () => {}, warn: () => {}, error: () => {} };
     const work = async () => (console.log('worked'), null);
     const queue = new BullQueue({ url: process.env.REDIS_URL, name: 'away', concurrency: 1, work, log });
     await queue.add('one');

@@ -83,7 +83,7 @@ test('the client imports nothing of the server and uses only its answers', () =>
  * included, so no two import each other.
  */
 const LAYERS: readonly (readonly string[])[] = [
-  ['schema.ts', 'version.ts'],
+  ['schema.ts', 'version.ts', 'log.ts', 'thrown.ts'],
   ['errors.ts'],
   ['terminal', 'redis'],
   ['store'],

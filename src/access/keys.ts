@@ -1,6 +1,7 @@
 import { hash, timingSafeEqual } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { AppError } from '../errors.ts';
+import { codeOf } from '../thrown.ts';
 
 /** A line of API_KEYS_FILE. Two lines with the same name are two keys of one client: the old one and its successor. */
 export interface Key {
@@ -27,7 +28,7 @@ export function readKeysFile(path: string): KeysRead {
   try {
     text = readFileSync(path, 'utf8');
   } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
+    const code = String(codeOf(error));
     return { keys: [], faults: [`API_KEYS_FILE must be a file that can be read; ${code} for "${path}"`] };
   }
   return parseKeys(text);

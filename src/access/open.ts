@@ -1,3 +1,4 @@
+import type { Log } from '../log.ts';
 import { Admissions } from './admission.ts';
 import { createClientReader, type ClientReaderOptions } from './client.ts';
 import { createAuthenticate, type Key } from './keys.ts';
@@ -20,12 +21,6 @@ export interface AccessSettings {
   readonly trustsProxy: ClientReaderOptions['trusts'];
   /** null: no request needs a key. */
   readonly apiKeys: readonly Key[] | null;
-}
-
-interface Log {
-  warn(details: object, message: string): void;
-  warn(message: string): void;
-  info(details: object, message: string): void;
 }
 
 /** What decides which requests are let in: keys, rate limits, stream slots, and the guard against overload. */

@@ -4,6 +4,8 @@ import { connectRedis, type RedisConnection } from '../redis/connect.ts';
 import type { Limiter, Taken } from './limiter.ts';
 import { createMemoryLimiter, type MemoryLimiter } from './memory.ts';
 import type { Policy } from './policy.ts';
+import type { Log } from '../log.ts';
+import { reasonOf } from '../thrown.ts';
 
 /**
  * The longest time a request waits for Redis. After it, this process counts, and the connection is made anew.
@@ -25,11 +27,6 @@ export interface RedisLimiterOptions {
   readonly log: Log;
   /** A monotonic clock in milliseconds. */
   readonly now?: () => number;
-}
-
-interface Log {
-  warn(details: object, message: string): void;
-  info(details: object, message: string): void;
 }
 
 /** What counts: `shared`: Redis. `alone`: this process, until Redis is asked again. `closed`: nothing any more. */
@@ -131,7 +128,7 @@ class RedisLimiter implements Limiter {
     if (this.state.kind !== 'shared') return;
     this.state = { kind: 'alone', askAgainAt: this.now() + ASK_AGAIN_MS };
     // Log the message alone: the error of a failed login has the password among its fields.
-    const reason = error instanceof Error ? error.message : String(error);
+    const reason = reasonOf(error);
     this.log.warn(
       { reason },
       'Redis does not count: RATE_LIMIT holds for each process by itself until it does',

@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { createServer } from 'node:net';
+import { codeOf, reasonOf } from '../thrown.ts';
 
 /** Why a server cannot listen, by the code of the system error. */
 const REASONS: Readonly<Record<string, string>> = {
@@ -14,9 +15,8 @@ export type Probe = (host: string, port: number) => Promise<void>;
 
 /** Creates the error of a server that cannot listen. Its message tells why; `cause` is the system error. */
 export function cannotListen(host: string, port: number, cause: unknown): Error {
-  const code = cause instanceof Error && 'code' in cause ? String(cause.code) : '';
-  const message = cause instanceof Error ? cause.message : String(cause);
-  return new Error(`Cannot listen on ${host}:${port}: ${REASONS[code] ?? message}.`, { cause });
+  const reason = REASONS[codeOf(cause) ?? ''] ?? reasonOf(cause);
+  return new Error(`Cannot listen on ${host}:${port}: ${reason}.`, { cause });
 }
 
 /** Creates the same error for a library that does not report why it failed: a probe of the address finds the reason. */

@@ -1,6 +1,7 @@
 import type { Engine } from './edge.ts';
 import { createNodeEngine } from './node.ts';
 import { createUwsEngine, type UwsOptions } from './uws.ts';
+import { reasonOf } from '../thrown.ts';
 
 /** `auto` takes uWebSockets.js, or node:http where uWebSockets.js cannot load. */
 export type EngineChoice = 'auto' | 'uws' | 'node';
@@ -18,7 +19,7 @@ export function createEngine(
     return { engine: createUwsEngine(options), warning: null };
   } catch (error) {
     if (choice === 'uws') throw error;
-    const reason = error instanceof Error ? error.message : String(error);
+    const reason = reasonOf(error);
     const warning = `uWebSockets.js cannot be loaded here, so node:http serves: ${reason}`;
     return { engine: createNodeEngine(options), warning };
   }

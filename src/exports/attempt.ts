@@ -16,7 +16,7 @@ import {
 } from './job.ts';
 import type { Jobs } from './jobs.ts';
 import { removeLeftovers } from './leftovers.ts';
-import type { Log } from './log.ts';
+import type { Log } from '../log.ts';
 import { Scan, type ScanOptions } from './scan.ts';
 
 /**

@@ -5,7 +5,8 @@ import { Attempt, type AttemptOptions } from './attempt.ts';
 import { STATES, type State } from './export.ts';
 import { claim, dueIn, filesOf, isExpired, isFinal, LeaseLostError, type Job, type Running } from './job.ts';
 import { removeLeftovers } from './leftovers.ts';
-import type { Log } from './log.ts';
+import type { Log } from '../log.ts';
+import { reasonOf } from '../thrown.ts';
 
 /** The interval between checks for due, lost and expired exports. Milliseconds. */
 const LOOK_MS = 5_000;
@@ -186,7 +187,7 @@ export class Exporter {
       await this.#queue.add(id, delayMs);
     } catch (error) {
       this.#options.log.warn(
-        { export: id, reason: error instanceof Error ? error.message : String(error) },
+        { export: id, reason: reasonOf(error) },
         'the queue cannot be reached: exports wait',
       );
     }

@@ -7,11 +7,12 @@ import { parsePullArguments, PULL_HELP, REAL_CLOCK, runPull } from '../pull/comm
 import type { Signals } from './signals.ts';
 import { openStore } from '../store/open.ts';
 import { Slots } from '../store/slots.ts';
-import { createLog } from '../telemetry/log.ts';
+import { createLog, type Logger } from '../telemetry/log.ts';
 import { UsageError } from '../terminal/arguments.ts';
 import { VERSION } from '../version.ts';
 import { gatherMetrics } from './worker-metrics.ts';
 import { isWorker, leavePrimary, tellListening, untilToldToStop, Workers } from './workers.ts';
+import { reasonOf } from '../thrown.ts';
 
 const HELP = `sluice - very large item sets from MongoDB as pages and streams
 
@@ -85,7 +86,7 @@ async function serve({ first }: Signals): Promise<number> {
   return 0;
 }
 
-async function startAlone(config: Config, log: Log): Promise<() => Promise<void>> {
+async function startAlone(config: Config, log: Logger): Promise<() => Promise<void>> {
   const onStoreLost = (err: StoreLostError): never => {
     log.fatal({ err }, 'the embedded store is lost: this process ends, and is to be started anew');
     return process.exit(STORE_LOST); // at once: any further use of the store would corrupt memory (see hearFailures)
@@ -98,12 +99,10 @@ async function startAlone(config: Config, log: Log): Promise<() => Promise<void>
   return () => server.close();
 }
 
-async function startWorkers({ WORKERS, HOST, PORT }: Config, log: Log): Promise<() => Promise<void>> {
+async function startWorkers({ WORKERS, HOST, PORT }: Config, log: Logger): Promise<() => Promise<void>> {
   const workers = await Workers.start({ count: WORKERS, host: HOST, port: PORT, log });
   return () => workers.stop();
 }
-
-type Log = Awaited<ReturnType<typeof createLog>>;
 
 async function importItems(argv: readonly string[]): Promise<number> {
   const command = parseImportArguments(argv);
@@ -168,7 +167,7 @@ export async function run(argv: readonly string[], signals: Signals): Promise<nu
       process.stderr.write(`sluice: ${error.message}\n\n${HELP}`);
       return 2;
     }
-    process.stderr.write(`sluice: ${error instanceof Error ? error.message : String(error)}\n`);
+    process.stderr.write(`sluice: ${reasonOf(error)}\n`);
     return 1;
   } finally {
     leavePrimary();

@@ -2,6 +2,7 @@ import { DelayedError, Queue, Worker, type Job } from 'bullmq';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { connectRedis, type RedisConnection } from '../redis/connect.ts';
 import type { JobQueue, QueueOptions, Work } from './queue.ts';
+import type { Log } from '../log.ts';
 
 /**
  * A worker that has not renewed its lock on a message for HOLD_MS is gone. BullMQ looks for such workers every
@@ -18,11 +19,6 @@ export interface BullQueueOptions extends QueueOptions {
   /** The queue's name, without a colon. Processes on the same store use the same name and so share the queue. */
   readonly name: string;
   readonly log: Log;
-}
-
-interface Log {
-  warn(details: object, message: string): void;
-  info(details: object, message: string): void;
 }
 
 interface Message {

@@ -1,6 +1,6 @@
 import { LateQueue } from './late.ts';
 import { LocalQueue } from './local.ts';
-import type { BullQueueOptions } from './bullmq.ts';
+import type { Log } from '../log.ts';
 import type { JobQueue, QueueOptions } from './queue.ts';
 
 interface Settings {
@@ -15,7 +15,7 @@ interface Settings {
  */
 export async function queueOpener(
   settings: Settings,
-  log: BullQueueOptions['log'],
+  log: Log,
   storeId: () => Promise<string>,
 ): Promise<(options: Pick<QueueOptions, 'work'>) => JobQueue> {
   const { REDIS_URL: url, EXPORT_CONCURRENCY: concurrency } = settings;

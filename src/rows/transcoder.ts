@@ -5,6 +5,7 @@ import { storedNames } from './csv.ts';
 import { Machine } from './machine.ts';
 import type { Spill } from './machine.ts';
 import type { Framing, RowEncoder, Transcoder } from './rows.ts';
+import { reasonOf } from '../thrown.ts';
 
 const SMALLEST_CHUNK = 256;
 
@@ -26,7 +27,7 @@ export function createTranscoder(slots: Slots): { transcoder: Transcoder; fallba
   } catch (error) {
     return {
       transcoder: javascriptTranscoder,
-      fallback: error instanceof Error ? error.message : String(error),
+      fallback: reasonOf(error),
     };
   }
   const transcoder: Transcoder = {

@@ -3,6 +3,7 @@ import { mkdir, open, readdir, rename, rm, type FileHandle } from 'node:fs/promi
 import { join } from 'node:path';
 import { AppError, storeUnavailable } from '../errors.ts';
 import { FileGoneError, isFileName, type FileStore, type FileWriter } from './files.ts';
+import { codeOf } from '../thrown.ts';
 
 /** The suffix of an unfinished file's name. */
 const UNFINISHED = '.part';
@@ -132,7 +133,7 @@ async function openExisting(path: string): Promise<FileHandle | null> {
   try {
     return await open(path, READ);
   } catch (error) {
-    if (['ENOENT', 'ELOOP'].includes(codeOf(error))) return null;
+    if (['ENOENT', 'ELOOP'].includes(String(codeOf(error)))) return null;
     throw fault(error);
   }
 }
@@ -160,8 +161,4 @@ function fault(error: unknown): unknown {
     default:
       return error;
   }
-}
-
-function codeOf(error: unknown): string {
-  return error instanceof Error && 'code' in error ? String(error.code) : '';
 }

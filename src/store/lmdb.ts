@@ -7,7 +7,7 @@ import type { FileStore } from './files.ts';
 import { Commits } from './lmdb/commits.ts';
 import { commitFault, storeFault } from './lmdb/errors.ts';
 import { hearFailures, isPanic } from './lmdb/failures.ts';
-import { checkPlace, messageOf } from './lmdb/place.ts';
+import { checkPlace } from './lmdb/place.ts';
 import { LmdbReader } from './lmdb/read.ts';
 import { NAMES, Tables } from './lmdb/tables.ts';
 import type { Database } from './lmdb/tables.ts';
@@ -17,6 +17,7 @@ import { FORMAT_KEY, FORMATS, LmdbWriter, itemCount } from './lmdb/write.ts';
 import type { Bookmark } from './bookmark.ts';
 import type { Slots } from './slots.ts';
 import type { Count, CountMode, ItemStore, Plan, RowReader, Store, RecordStore } from './store.ts';
+import { reasonOf } from '../thrown.ts';
 
 /** The store's file. lmdb keeps `items.mdb-lock` beside it. */
 export const FILE = 'items.mdb';
@@ -222,7 +223,7 @@ function openFile(path: string): RootDatabase {
       maxDbs: 16,
     });
   } catch (error) {
-    throw new Error(`${path} cannot be opened as the embedded store: ${messageOf(error)}`, { cause: error });
+    throw new Error(`${path} cannot be opened as the embedded store: ${reasonOf(error)}`, { cause: error });
   }
 }
 

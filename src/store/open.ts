@@ -1,6 +1,7 @@
 import type { StoreLostError } from '../errors.ts';
 import type { Slots } from './slots.ts';
 import type { Store } from './store.ts';
+import type { Log } from '../log.ts';
 
 /** Rows per transaction of the embedded store during an import. */
 const BULK_ROWS = 10_000;
@@ -22,11 +23,6 @@ export interface StoreSettings {
   readonly MONGODB_URI?: string;
   readonly MONGODB_MANAGE_INDEXES: boolean;
   readonly DATA_DIR: string;
-}
-
-interface Log {
-  warn(message: string): void;
-  info(message: string): void;
 }
 
 /** Opens the store that the settings name: MongoDB when MONGODB_URI is set, else the embedded store. */
@@ -51,7 +47,7 @@ export async function openStore(
     uri: config.MONGODB_URI,
     slots,
     manageIndexes: config.MONGODB_MANAGE_INDEXES,
-    onWarning: (message) => log.warn(message),
-    onNotice: (message) => log.info(message),
+    onWarning: (message) => log.warn({}, message),
+    onNotice: (message) => log.info({}, message),
   });
 }

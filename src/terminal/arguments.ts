@@ -1,5 +1,6 @@
 import { parseArgs, type ParseArgsConfig } from 'node:util';
 import { quoted } from './text.ts';
+import { codeOf, reasonOf } from '../thrown.ts';
 
 /** The command line is wrong. The message says what was expected and what was given. The exit code is 2. */
 export class UsageError extends Error {
@@ -35,8 +36,7 @@ export function readArguments<T extends Options>(
     return { values, positionals };
   } catch (error) {
     // parseArgs throws TypeErrors with codes ERR_PARSE_ARGS_... for faults in the user's input.
-    const code = error instanceof TypeError && 'code' in error ? String(error.code) : '';
-    if (error instanceof Error && code.startsWith('ERR_PARSE_ARGS_')) throw new UsageError(error.message);
+    if (String(codeOf(error)).startsWith('ERR_PARSE_ARGS_')) throw new UsageError(reasonOf(error));
     throw error;
   }
 }

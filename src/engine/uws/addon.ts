@@ -3,6 +3,7 @@ import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, writ
 import { createRequire } from 'node:module';
 import { basename, dirname, join, resolve } from 'node:path';
 import { fitToOlderGlibc } from './fit.ts';
+import { codeOf, reasonOf } from '../../thrown.ts';
 
 const require = createRequire(import.meta.url);
 
@@ -56,7 +57,7 @@ export function loadAddon({ file, cacheDirectory, load = require }: AddonOptions
   try {
     return load(fittedCopy(file, cacheDirectory));
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
+    const reason = reasonOf(error);
     throw new Error(
       `${basename(file)} needs a newer C library, and no fitted copy could be used: ${reason}`,
       {
@@ -123,7 +124,7 @@ function hashOf(file: string): string | null {
   try {
     return sha256(readFileSync(file));
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null;
+    if (codeOf(error) === 'ENOENT') return null;
     throw error;
   }
 }

@@ -1,7 +1,7 @@
 import { statfs } from 'node:fs/promises';
 import { constants } from 'node:os';
 import { AppError, storeUnavailable } from '../../errors.ts';
-import { codeOf } from './failures.ts';
+import { codeOf } from '../../thrown.ts';
 
 /** LMDB's own code for a file that has reached the size of its map. */
 const MAP_FULL = -30792;
@@ -26,7 +26,7 @@ export async function commitFault(error: unknown, directory: string): Promise<un
  */
 export function storeFault(error: unknown): unknown {
   const code = codeOf(error);
-  if (code === null) return error;
+  if (typeof code !== 'number') return error;
   return NO_SPACE.has(code) ? diskFull(error) : storeUnavailable(error);
 }
 

@@ -1,5 +1,6 @@
 import { constants } from 'node:os';
 import { getSystemErrorName } from 'node:util';
+import { codeOf } from '../../thrown.ts';
 
 /**
  * What lmdb's native part reports of a write transaction: done, visible, or call its callbacks. Other numbers are
@@ -28,11 +29,6 @@ export class LmdbFailure extends Error {
     super(NAMES[code] ?? (code > 0 ? getSystemErrorName(-code) : `LMDB error ${code}`));
     this.code = code;
   }
-}
-
-/** The number of an LMDB error. Null for any other error. */
-export function codeOf(error: unknown): number | null {
-  return error instanceof Error && 'code' in error && typeof error.code === 'number' ? error.code : null;
 }
 
 /**

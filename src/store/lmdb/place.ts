@@ -1,5 +1,6 @@
 import { mkdir, open, rm, stat, writeFile, type FileHandle } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
+import { codeOf, reasonOf } from '../../thrown.ts';
 
 /** The space that a new store needs at first. */
 const PROBE = Buffer.alloc(64 * 1024);
@@ -29,13 +30,8 @@ export async function checkPlace(directory: string, file: string): Promise<void>
   // a SIGBUS.
   const sizes = await Promise.all([sizeOf(path), sizeOf(`${path}-lock`)]).catch(notWritable);
   if (sizes.includes(0)) await probe(join(directory, `.${file}.${process.pid}`)).catch(notWritable);
-  const fault = await faultOf(path, sizes[0]).catch(messageOf);
+  const fault = await faultOf(path, sizes[0]).catch(reasonOf);
   if (fault !== null) throw new Error(`${path} cannot be opened as the embedded store: ${fault}`);
-}
-
-/** The message of an error. Anything else that was thrown, as text. */
-export function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }
 
 /**
@@ -105,13 +101,13 @@ async function unlessMissing<T>(asked: Promise<T>): Promise<T | null> {
   try {
     return await asked;
   } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return null;
+    if (codeOf(error) === 'ENOENT') return null;
     throw error;
   }
 }
 
 function notWritable(error: unknown): never {
-  throw new Error(`DATA_DIR must be a directory this process can write to: ${messageOf(error)}`, {
+  throw new Error(`DATA_DIR must be a directory this process can write to: ${reasonOf(error)}`, {
     cause: error,
   });
 }

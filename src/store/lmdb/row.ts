@@ -4,6 +4,7 @@ import { AppError } from '../../errors.ts';
 import { BSON_TYPE } from '../bson-types.ts';
 import { NUMBER_KEY_BYTES, joinKeys, keyOfValue, numberOf, stringKey } from './keys.ts';
 import type { Key, Value } from './keys.ts';
+import { reasonOf } from '../../thrown.ts';
 
 /**
  * The longest id and category that this store accepts, in bytes. The longest key, (category, price, id), then has
@@ -138,7 +139,7 @@ function fieldsOf(document: Uint8Array, names: readonly string[]): (Value | unde
   try {
     elements = onDemand.parseToElements(document);
   } catch (error) {
-    return `the bytes are no BSON document: ${error instanceof Error ? error.message : String(error)}`;
+    return `the bytes are no BSON document: ${reasonOf(error)}`;
   }
   // Bytes after the document would go unnoticed here, and would break a batch that contains them.
   const size = new DataView(document.buffer, document.byteOffset).getInt32(0, true);

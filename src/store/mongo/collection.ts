@@ -3,7 +3,7 @@ import { storeUnavailable } from '../../errors.ts';
 import type { MongoConnection } from './connection.ts';
 import type { Identity } from '../bookmark.ts';
 import type { Binary } from 'mongodb';
-import { CODES, MongoRefusal, codeOf } from './errors.ts';
+import { CODES, MongoRefusal, serverCodeOf } from './errors.ts';
 import { indexFaults, missingIndexes, readIndexes, roleNames, roleSpecs } from './indexes.ts';
 import type { FoundIndexes, IndexFaults } from './indexes.ts';
 import type { IndexRole } from './plan.ts';
@@ -172,8 +172,8 @@ async function createCollection(
       { readPreference: 'primary' },
     );
   } catch (error) {
-    if (codeOf(error) === CODES.namespaceExists) return; // another process created it first
-    if (codeOf(error) !== CODES.unauthorized) throw error;
+    if (serverCodeOf(error) === CODES.namespaceExists) return; // another process created it first
+    if (serverCodeOf(error) !== CODES.unauthorized) throw error;
     throw new MongoRefusal(`The collection '${collection}' is missing, and this user may not create it.`, {
       cause: error,
     });
@@ -220,8 +220,8 @@ async function createIndexes(
     );
     return true;
   } catch (error) {
-    if (codeOf(error) === CODES.unauthorized && isServing) return false;
-    if (codeOf(error) === CODES.unauthorized)
+    if (serverCodeOf(error) === CODES.unauthorized && isServing) return false;
+    if (serverCodeOf(error) === CODES.unauthorized)
       throw new MongoRefusal(
         `The collection '${collection}' lacks the indexes ${list}, and this user may not create them.`,
         { cause: error },

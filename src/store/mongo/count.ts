@@ -2,7 +2,7 @@ import { AppError } from '../../errors.ts';
 import type { Layout } from './collection.ts';
 import type { MongoConnection } from './connection.ts';
 import { UUID } from '../bson.ts';
-import { CODES, codeOf } from './errors.ts';
+import { CODES, serverCodeOf } from './errors.ts';
 import { faultOf } from './faults.ts';
 import { hasPriceRange, stretchesOf, type Stretch } from '../price-range.ts';
 import { indexOf, typeFilter, type IndexRole } from './plan.ts';
@@ -178,5 +178,5 @@ function pricesOf({ from, to, only }: Stretch): Match {
 }
 
 function isOutOfTime(error: unknown): boolean {
-  return error instanceof AppError && codeOf(error.cause) === CODES.maxTimeExpired;
+  return error instanceof AppError && serverCodeOf(error.cause) === CODES.maxTimeExpired;
 }

@@ -87,7 +87,7 @@ export const CODES = {
  * server reports a hint it cannot follow as a bad value), or a plain collection was replaced by a clustered one.
  */
 export function isOtherCollection(error: unknown): boolean {
-  return codeOf(error) === CODES.badValue || codeOf(error) === CODES.clusteredBounds;
+  return serverCodeOf(error) === CODES.badValue || serverCodeOf(error) === CODES.clusteredBounds;
 }
 
 /** The time is no longer kept. With a bad value: the index did not exist at that time. */
@@ -102,12 +102,12 @@ const EXPIRED: ReadonlySet<unknown> = new Set([
  * history, from the time it was started or synced.
  */
 export function isForgotten(error: unknown): boolean {
-  return codeOf(error) === CODES.snapshotTooOld || codeOf(error) === CODES.snapshotUnavailable;
+  return serverCodeOf(error) === CODES.snapshotTooOld || serverCodeOf(error) === CODES.snapshotUnavailable;
 }
 
 /** Translates the error of a read at a point in time into the error for the store's callers. */
 export function snapshotFault(error: unknown): unknown {
-  const code = codeOf(error);
+  const code = serverCodeOf(error);
   if (code === CODES.notAReplicaSet) return snapshotUnsupported(error);
   if (code === CODES.invalidOptions)
     return new AppError(
@@ -124,7 +124,7 @@ export function snapshotFault(error: unknown): unknown {
 }
 
 /** The server's code of an error. Undefined when the error does not come from the server. */
-export function codeOf(error: unknown): number | undefined {
+export function serverCodeOf(error: unknown): number | undefined {
   return error instanceof MongoServerError && typeof error.code === 'number' ? error.code : undefined;
 }
 

@@ -1,5 +1,5 @@
 import { AppError, collectionReplaced, storeUnavailable, storeUnfit } from '../../errors.ts';
-import { CODES, codeOf, isOtherCollection, snapshotFault } from './errors.ts';
+import { CODES, serverCodeOf, isOtherCollection, snapshotFault } from './errors.ts';
 import type { When } from './reply.ts';
 import type { Setup } from './setup.ts';
 
@@ -10,7 +10,7 @@ import type { Setup } from './setup.ts';
  */
 export function faultOf(error: unknown, setup: Setup, { at, identity }: When): unknown {
   const cause = error instanceof AppError ? error.cause : error;
-  const code = codeOf(cause);
+  const code = serverCodeOf(cause);
   if (code === CODES.otherIdentity) {
     setup.forget();
     return identity === undefined ? storeUnavailable(error) : collectionReplaced(error);

@@ -4,7 +4,7 @@ import type { Identity } from '../bookmark.ts';
 import { UUID } from '../bson.ts';
 import type { Layout } from './collection.ts';
 import { GRACE_MS, type MongoConnection } from './connection.ts';
-import { CODES, MongoRefusal, codeOf } from './errors.ts';
+import { CODES, MongoRefusal, serverCodeOf } from './errors.ts';
 import { faultOf } from './faults.ts';
 import { indexFault, readIndexes, ROLES, roleSpecs } from './indexes.ts';
 import { Looks } from './looks.ts';
@@ -221,7 +221,7 @@ function unfit(collection: string, fault: string): AppError {
 }
 
 function isOfOther(error: unknown): boolean {
-  return error instanceof AppError && codeOf(error.cause) === CODES.otherIdentity;
+  return error instanceof AppError && serverCodeOf(error.cause) === CODES.otherIdentity;
 }
 
 function told(error: unknown): unknown {

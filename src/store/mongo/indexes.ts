@@ -1,6 +1,6 @@
 import type { Document } from 'mongodb';
 import type { MongoConnection } from './connection.ts';
-import { CODES, codeOf } from './errors.ts';
+import { CODES, serverCodeOf } from './errors.ts';
 import { INDEX_KEYS } from './plan.ts';
 import type { IndexRole } from './plan.ts';
 import { storeUnavailable } from '../../errors.ts';
@@ -122,7 +122,7 @@ async function isMultikey(connection: MongoConnection, collection: string, hint:
     const plan = await connection.run({ explain: command, verbosity: 'queryPlanner' }, FRESH);
     return hasMultikeyStage(plan.queryPlanner);
   } catch (error) {
-    if (codeOf(error) === CODES.badValue) throw storeUnavailable(error);
+    if (serverCodeOf(error) === CODES.badValue) throw storeUnavailable(error);
     throw error;
   }
 }

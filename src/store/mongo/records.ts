@@ -6,7 +6,7 @@ import type { Bookmark } from '../bookmark.ts';
 import { BSON, UUID } from '../bson.ts';
 import { documentAt, endOfDocument } from '../bson-array.ts';
 import type { MongoConnection } from './connection.ts';
-import { CODES, codeOf, translate } from './errors.ts';
+import { CODES, serverCodeOf, translate } from './errors.ts';
 import { faultOf } from './faults.ts';
 import { readCursor } from './reply.ts';
 import type { Setup } from './setup.ts';
@@ -102,7 +102,7 @@ export class MongoRecords implements RecordStore {
         return true;
       }, this.#setup.collection);
     } catch (error) {
-      if (!previous && codeOf(error) === CODES.duplicateKey) return false;
+      if (!previous && serverCodeOf(error) === CODES.duplicateKey) return false;
       throw explained(error, this.#setup.collection);
     }
   }
@@ -131,7 +131,7 @@ function documentOf(row: Uint8Array): Document {
 function explained(error: unknown, collection: string): unknown {
   // The write was not confirmed by a majority: it may be rolled back.
   if (error instanceof MongoWriteConcernError) return storeUnavailable(error);
-  if (codeOf(error) !== CODES.unauthorized) return error;
+  if (serverCodeOf(error) !== CODES.unauthorized) return error;
   return new AppError(
     'store-unavailable',
     `The database lets this server read ${collection}, not change them.`,

@@ -1,5 +1,6 @@
 import type { Document } from 'mongodb';
 import { BSON, Decimal128, Double, Int32, Long } from '../bson.ts';
+import { reasonOf } from '../../thrown.ts';
 
 /**
  * A row (a BSON document) in the form that the driver accepts. Returns a text instead, with what was expected and what
@@ -11,7 +12,7 @@ export function readRow(row: Uint8Array, largest: number): Document | string {
   try {
     document = BSON.deserialize(row, { promoteValues: false, promoteBuffers: false, bsonRegExp: true });
   } catch (error) {
-    return `the bytes are no BSON document: ${error instanceof Error ? error.message : String(error)}`;
+    return `the bytes are no BSON document: ${reasonOf(error)}`;
   }
   // The driver writes JavaScript objects. A row that does not survive the conversion there and back would be changed
   // silently.

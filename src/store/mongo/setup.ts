@@ -3,7 +3,7 @@ import { awaitAtMost } from '../deadline.ts';
 import { setUpCollection } from './collection.ts';
 import type { Layout, SetupOptions, SetupTask } from './collection.ts';
 import type { MongoConnection } from './connection.ts';
-import { CODES, MongoRefusal, codeOf } from './errors.ts';
+import { CODES, MongoRefusal, serverCodeOf } from './errors.ts';
 import { describeServer } from './server.ts';
 
 /**
@@ -116,7 +116,7 @@ export class Setup {
 /** A permission that the server refuses to this user is for the operator to repair, at the start and later. */
 function refusalOf(error: unknown, collection: string): unknown {
   const cause = error instanceof AppError ? error.cause : error;
-  const code = codeOf(cause);
+  const code = serverCodeOf(cause);
   if (code !== CODES.unauthorized && code !== CODES.authenticationFailed) return error;
   return new MongoRefusal(`MongoDB refuses this user: ${String(cause)}`, {
     cause,

@@ -1,6 +1,7 @@
 import { AppError } from '../errors.ts';
 import type { Reply } from '../engine/edge.ts';
 import { STORE_PROBLEMS, type Route } from '../http/route.ts';
+import { FORMS } from '../items/format.ts';
 import { FileGoneError, type FileStore } from '../store/files.ts';
 import { find, ID, LOOK_AGAIN } from './find.ts';
 import { isFinal, type Complete, type Job } from './job.ts';
@@ -13,11 +14,10 @@ interface DownloadOptions {
 }
 
 /**
- * The media types of the files. The compression is part of the file and not a content coding, so it
+ * The media types of compressed files. The compression is part of the file and not a content coding, so it
  * determines the type.
  */
-const TYPES = {
-  none: { ndjson: 'application/x-ndjson', json: 'application/json', csv: 'text/csv; charset=utf-8' },
+const COMPRESSED_TYPES = {
   gzip: 'application/gzip',
   br: 'application/octet-stream', // no media type is registered for brotli files
 } as const;
@@ -99,7 +99,7 @@ function headersOf({ id, request, file }: Complete): Reply['headers'] {
   const { format, compression } = request;
   const digest = Buffer.from(file.sha256, 'hex').toString('base64');
   return {
-    'content-type': compression === 'none' ? TYPES.none[format] : TYPES[compression],
+    'content-type': compression === 'none' ? FORMS[format].contentType : COMPRESSED_TYPES[compression],
     'content-disposition': `attachment; filename="${downloadName(id, request)}"`,
     'cache-control': 'private, no-transform',
     etag: `"${file.sha256}"`,

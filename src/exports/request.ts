@@ -6,7 +6,8 @@ import { quote } from '../input/query.ts';
 import { bodyCheck, invalidBody } from '../input/validate.ts';
 import { BOUND, isBound } from '../items/number.ts';
 import { MAX_KEY_BYTES, readWanted, sortOf } from '../items/query.ts';
-import { assertFits, FORMAT_OF_TYPE, type StreamType } from '../items/stream-form.ts';
+import { formatOfType, type StreamType } from '../items/format.ts';
+import { assertFits } from '../items/stream-form.ts';
 import { readStreamQuery } from '../items/stream-query.ts';
 import type { BodyFault } from '../errors.ts';
 import { EXPORT_BODY, type ExportOrder } from './export.ts';
@@ -76,7 +77,7 @@ export function asynchronousRequest({ request, query: parameters, type }: Input)
     ...(min_price !== undefined && { min_price }),
     ...(max_price !== undefined && { max_price }),
     ...(query.fields && { fields: [...query.fields] }),
-    format: FORMAT_OF_TYPE[type as StreamType],
+    format: formatOfType(type as StreamType),
     compression: 'none',
     ...(query.safe !== undefined && { safe: query.safe }),
   };

@@ -1,7 +1,8 @@
 import { AppError } from '../errors.ts';
 import { columnsOfRows } from '../items/columns.ts';
 import { planOf } from '../items/query.ts';
-import { streamForm, TYPE_OF_FORMAT, type StreamForm } from '../items/stream-form.ts';
+import { FORMS } from '../items/format.ts';
+import { streamForm, type StreamForm } from '../items/stream-form.ts';
 import type { Transcoder } from '../rows/rows.ts';
 import { orRelease, type Batch } from '../store/batch.ts';
 import { chain, FIRST_BATCH, planBehind } from '../stream/chain.ts';
@@ -164,7 +165,7 @@ export class Scan {
     const { items, transcoder } = this.#options;
     const { format, fields, safe } = this.#job.request;
     const query = { fields, safe, header: undefined };
-    return streamForm(TYPE_OF_FORMAT[format], query, transcoder, async () => {
+    return streamForm(FORMS[format].types[0], query, transcoder, async () => {
       this.#columns ??= await columnsOfRows(items, planBehind(plan, first), first, Infinity, signal);
       return this.#columns;
     });

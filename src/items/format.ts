@@ -1,3 +1,29 @@
-/** The formats in which rows are written. */
-export const FORMATS = ['ndjson', 'json', 'csv'] as const;
-export type Format = (typeof FORMATS)[number];
+/**
+ * The formats in which rows are written. A format's name is also the extension of its files. `types` are the media
+ * types that ask for it, the preferred one first; `contentType` is what answers carry; `layout` is how rows follow one
+ * another (see Framing; `table` is CSV).
+ */
+export const FORMS = {
+  ndjson: {
+    types: ['application/x-ndjson', 'application/jsonl'],
+    contentType: 'application/x-ndjson',
+    layout: 'lines',
+  },
+  json: { types: ['application/json'], contentType: 'application/json', layout: 'array' },
+  csv: { types: ['text/csv'], contentType: 'text/csv; charset=utf-8', layout: 'table' },
+} as const;
+
+export type Format = keyof typeof FORMS;
+export const FORMATS = Object.keys(FORMS) as readonly Format[];
+
+/** A media type that a stream can have. */
+export type StreamType = (typeof FORMS)[Format]['types'][number];
+/** All media types of streams, the preferred one first. */
+export const STREAM_TYPES: readonly StreamType[] = FORMATS.flatMap((format) => FORMS[format].types);
+
+/** The format that a media type asks for. */
+export function formatOfType(type: StreamType): Format {
+  const found = FORMATS.find((format) => (FORMS[format].types as readonly string[]).includes(type));
+  if (!found) throw new TypeError(`no format has the type ${type}`);
+  return found;
+}

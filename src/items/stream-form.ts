@@ -3,32 +3,8 @@ import type { Query } from '../input/query.ts';
 import { csvHeader } from '../rows/csv-cell.ts';
 import type { RowEncoder, Transcoder } from '../rows/rows.ts';
 import { columnsOfFields } from './columns.ts';
-import type { Format } from './format.ts';
+import { FORMS, formatOfType, type StreamType } from './format.ts';
 import { formatParameter, type StreamQuery } from './stream-query.ts';
-
-/** The media types of a stream, the preferred one first, and the layout of their rows. */
-const FRAMINGS = {
-  'application/x-ndjson': 'lines',
-  'application/jsonl': 'lines',
-  'application/json': 'array',
-  'text/csv': 'table',
-} as const;
-export type StreamType = keyof typeof FRAMINGS;
-export const STREAM_TYPES = Object.keys(FRAMINGS) as readonly StreamType[];
-
-/** The media type of each format. */
-export const TYPE_OF_FORMAT = {
-  ndjson: 'application/x-ndjson',
-  json: 'application/json',
-  csv: 'text/csv',
-} as const satisfies Record<NonNullable<StreamQuery['format']>, StreamType>;
-
-export const FORMAT_OF_TYPE: Readonly<Record<StreamType, Format>> = {
-  'application/x-ndjson': 'ndjson',
-  'application/jsonl': 'ndjson',
-  'application/json': 'json',
-  'text/csv': 'csv',
-};
 
 /** The parameters that decide how rows are written. */
 type FormQuery = Pick<StreamQuery, 'fields' | 'safe' | 'header'>;
@@ -44,7 +20,7 @@ export interface StreamForm {
 /** The media type that `format` asks for. It takes precedence over Accept. */
 export function typeAsked(query: Query): StreamType | undefined {
   const format = formatParameter.read(query);
-  return format && TYPE_OF_FORMAT[format];
+  return format && FORMS[format].types[0];
 }
 
 /** The form of a stream of this type. `columns` is called only for a table without `fields`. */
@@ -54,10 +30,10 @@ export async function streamForm(
   transcoder: Transcoder,
   columns: () => Promise<readonly string[]>,
 ): Promise<StreamForm> {
-  const framing = FRAMINGS[type];
-  if (framing === 'table') return tableForm(query, transcoder, await columnsOf(query, columns));
-  const encoder = () => transcoder.encoder(framing, query.fields);
-  const [head, tail] = framing === 'array' ? ['[', ']\n'] : ['', ''];
+  const { layout } = FORMS[formatOfType(type)];
+  if (layout === 'table') return tableForm(query, transcoder, await columnsOf(query, columns));
+  const encoder = () => transcoder.encoder(layout, query.fields);
+  const [head, tail] = layout === 'array' ? ['[', ']\n'] : ['', ''];
   return { contentType: type, head, tail, encoder };
 }
 
@@ -71,7 +47,7 @@ async function columnsOf(
 function tableForm(query: FormQuery, transcoder: Transcoder, columns: readonly string[]): StreamForm {
   const { safe = false, header = 'present' } = query;
   return {
-    contentType: `text/csv; charset=utf-8; header=${header}`, // RFC 4180, 3
+    contentType: `${FORMS.csv.contentType}; header=${header}`, // RFC 4180, 3
     head: header === 'present' ? csvHeader(columns, safe) : '',
     tail: '',
     encoder: () => transcoder.table(columns, safe),
@@ -80,12 +56,12 @@ function tableForm(query: FormQuery, transcoder: Transcoder, columns: readonly s
 
 /** No parameter is silently ignored: AppError `conflicting-parameters` for a parameter that does not fit the form. */
 export function assertFits(query: StreamQuery, type: StreamType): void {
-  const framing = FRAMINGS[type];
-  if (query.checkpoints && framing !== 'lines')
+  const { layout } = FORMS[formatOfType(type)];
+  if (query.checkpoints && layout !== 'lines')
     throw conflict('checkpoints', `stand between rows as lines, in format=ndjson; the form is ${type}.`);
-  if (query.safe !== undefined && framing !== 'table')
+  if (query.safe !== undefined && layout !== 'table')
     throw conflict('safe', `is about format=csv; the form is ${type}.`);
-  if (query.header !== undefined && framing !== 'table')
+  if (query.header !== undefined && layout !== 'table')
     throw conflict('header', `is about format=csv; the form is ${type}.`);
   // The columns are those of the first rows. The first rows of a part may have others, and without a header nobody
   // would notice.

@@ -4,13 +4,13 @@ interface Problem {
   readonly status: number;
   readonly title: string;
   readonly explanation: string;
-  readonly retry?: true;
+  readonly retry?: number;
 }
 
 /**
  * The closed list of problems that a client can meet. Each code has an HTTP status, a title (RFC 9457), and an
- * explanation for authors of clients: why the problem occurs and what to do about it. `retry`: the answer always
- * tells when to try again (Retry-After). A client's mistake is an AppError with one of these codes. A mistake of ours
+ * explanation for authors of clients: why the problem occurs and what to do about it. `retry`: the value of
+ * Retry-After, in seconds, unless the error knows a better one. A client's mistake is an AppError with one of these codes. A mistake of ours
  * is a TypeError or similar that nobody catches before the edge, which answers it with `internal`.
  */
 export const PROBLEMS = {
@@ -162,21 +162,21 @@ export const PROBLEMS = {
     title: 'Too many requests',
     explanation:
       'This client made more requests than RATE_LIMIT allows. Wait as many seconds as Retry-After says; RateLimit tells what is left.',
-    retry: true,
+    retry: 1, // the limiter knows the rest of the window
   },
   'too-many-streams': {
     status: 429,
     title: 'Too many open streams',
     explanation:
       'This client has as many streams open as STREAM_LIMIT allows. Finish or close one before opening the next.',
-    retry: true,
+    retry: 5, // nobody knows when a stream will end, so this only sets the pace
   },
   'too-many-exports': {
     status: 429,
     title: 'Too many exports',
     explanation:
       'This client has as many exports as EXPORT_LIMIT allows, those that are finished included. DELETE one that is not needed any more, or wait until one expires.',
-    retry: true,
+    retry: 30, // exports end when they end, or are removed, so this only sets the pace
   },
   internal: {
     status: 500,
@@ -188,21 +188,21 @@ export const PROBLEMS = {
     status: 503,
     title: 'The server has as much to do as it can',
     explanation: 'The server has as much to do as it can do well. Wait as many seconds as Retry-After says.',
-    retry: true,
+    retry: 2, // the guard measures every 100 ms
   },
   'store-unavailable': {
     status: 503,
     title: 'The store cannot be reached',
     explanation:
       'The database behind the server does not answer. The server tries by itself; wait as many seconds as Retry-After says.',
-    retry: true,
+    retry: 5,
   },
   'store-unfit': {
     status: 503,
     title: 'The store cannot be read reliably',
     explanation:
       'The database answers, but its rows would not come exactly once: the collection is gone or holds something else, an index is missing, partial or spoilt by an array, or the database does not let this server read it. The log and /readyz tell its operator what to mend; the server then goes on by itself.',
-    retry: true,
+    retry: 30, // the least time an operator needs to repair a store
   },
   'insufficient-storage': {
     status: 507,
@@ -262,7 +262,9 @@ export interface ProblemExtras {
   readonly parameter?: string;
   /** All faults of the body. */
   readonly errors?: readonly BodyFault[];
-  /** Extra response headers with names in lower case (Retry-After, Allow). */
+  /** The value of Retry-After, in seconds, where it is not the one of the catalogue. */
+  readonly retrySeconds?: number;
+  /** Extra response headers with names in lower case (Allow). */
   readonly headers?: Readonly<Record<string, string>>;
   readonly cause?: unknown;
 }
@@ -282,16 +284,22 @@ export class AppError extends Error {
     this.status = PROBLEMS[code].status;
     this.parameter = extras.parameter;
     this.errors = extras.errors;
-    this.headers = extras.headers ?? {};
+    const seconds = extras.retrySeconds ?? retrySecondsOf(code);
+    this.headers =
+      seconds === undefined ? (extras.headers ?? {}) : { ...extras.headers, 'retry-after': String(seconds) };
   }
 }
 
-/** The error for a store that does not answer. `seconds` is the value of Retry-After. */
-export function storeUnavailable(cause: unknown, seconds = 5): AppError {
-  return new AppError('store-unavailable', `The store did not answer. Try again in ${seconds} s.`, {
-    cause,
-    headers: { 'retry-after': String(seconds) },
-  });
+/** When to try again after a problem, in seconds. Undefined when its answers do not always tell. */
+export function retrySecondsOf(code: ProblemCode): number | undefined {
+  const problem: Problem = PROBLEMS[code];
+  return problem.retry;
+}
+
+/** The error for a store that does not answer. */
+export function storeUnavailable(cause: unknown): AppError {
+  const detail = `The store did not answer. Try again in ${PROBLEMS['store-unavailable'].retry} s.`;
+  return new AppError('store-unavailable', detail, { cause });
 }
 
 /** This process can never use the store again. It must end at once and be started anew. */
@@ -301,21 +309,15 @@ export class StoreLostError extends AppError {
       'store-unavailable',
       `The embedded store can no longer be used by this process (${cause.message}). ` +
         'All that was acknowledged is on disk: start the process anew.',
-      { cause, headers: { 'retry-after': '5' } },
+      { cause },
     );
     this.name = 'StoreLostError';
   }
 }
 
-/** The least time an operator needs to repair a store. Seconds. */
-const MENDED_SECONDS = 30;
-
 /** The error for a store that answers, but whose data cannot be read reliably until its operator has repaired it. */
 export function storeUnfit(detail: string, cause?: unknown): AppError {
-  return new AppError('store-unfit', detail, {
-    cause,
-    headers: { 'retry-after': String(MENDED_SECONDS) },
-  });
+  return new AppError('store-unfit', detail, { cause });
 }
 
 /** The error for work that began in one collection and cannot continue in another of the same name. */

@@ -1,4 +1,4 @@
-import { AppError } from '../errors.ts';
+import { AppError, PROBLEMS } from '../errors.ts';
 import { Backlog } from './backlog.ts';
 
 /** What the guard measures. It is injected, so that a test can overload an idle server. */
@@ -24,8 +24,6 @@ const LOOK_MS = 100;
 const NEWEST = 0.3;
 /** Requests are refused until the delay is below this share of its limit. Without it the guard would oscillate. */
 const RECOVERED = 0.7;
-/** The value of Retry-After. The guard measures every 100 ms. Seconds. */
-const RETRY_SECONDS = 2;
 
 const PROBE: OverloadProbe = { memoryBytes: () => process.memoryUsage.rss(), now: () => performance.now() };
 
@@ -64,9 +62,7 @@ export class OverloadGuard {
   refusal(): AppError | null {
     const why = this.why();
     if (why === null) return null;
-    return new AppError('overloaded', `${why}. Try again in ${RETRY_SECONDS} s.`, {
-      headers: { 'retry-after': String(RETRY_SECONDS) },
-    });
+    return new AppError('overloaded', `${why}. Try again in ${PROBLEMS.overloaded.retry} s.`);
   }
 
   /** The number of requests in progress changes with each request. The other signs are measured periodically. */

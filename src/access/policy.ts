@@ -51,6 +51,6 @@ export function tooManyRequests({ limit, windowSeconds }: Policy, { resetSeconds
   return new AppError(
     'rate-limited',
     `RATE_LIMIT lets a client ask ${limit} times in ${windowSeconds} s. Try again in ${resetSeconds} s.`,
-    { headers: { 'retry-after': String(resetSeconds) } },
+    { retrySeconds: resetSeconds },
   );
 }

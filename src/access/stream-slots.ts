@@ -1,7 +1,4 @@
-import { AppError } from '../errors.ts';
-
-/** The value of Retry-After. Nobody knows when a stream will end, so it only sets the pace of retries. Seconds. */
-const RETRY_SECONDS = 5;
+import { AppError, PROBLEMS } from '../errors.ts';
 
 export interface StreamSlotsOptions {
   /** The most streams one client may have open (STREAM_LIMIT); Infinity: no limit. */
@@ -59,7 +56,6 @@ export class StreamSlots {
 }
 
 function refusal(code: 'too-many-streams' | 'overloaded', bound: string): AppError {
-  return new AppError(code, `${bound}, and they are. Try again in ${RETRY_SECONDS} s.`, {
-    headers: { 'retry-after': String(RETRY_SECONDS) },
-  });
+  const { retry: retrySeconds } = PROBLEMS['too-many-streams']; // for both: a stream must end first
+  return new AppError(code, `${bound}, and they are. Try again in ${retrySeconds} s.`, { retrySeconds });
 }

@@ -3,7 +3,7 @@ import type { Reply } from '../engine/edge.ts';
 import { STORE_PROBLEMS, type Route } from '../http/route.ts';
 import { FORMS } from '../items/format.ts';
 import { FileGoneError, type FileStore } from '../store/files.ts';
-import { find, ID, LOOK_AGAIN } from './find.ts';
+import { find, ID, LOOK_AGAIN_SECONDS } from './find.ts';
 import { isFinal, type Complete, type Job } from './job.ts';
 import type { Jobs } from './jobs.ts';
 import { downloadName } from './represent.ts';
@@ -111,6 +111,6 @@ function notComplete(job: Job): AppError {
   const onItsWay = !isFinal(job);
   const why = job.state === 'failed' ? `: ${job.failure.detail}` : '.';
   return new AppError('export-not-complete', `The export is ${job.state}${why}`, {
-    headers: onItsWay ? { 'retry-after': LOOK_AGAIN } : {},
+    ...(onItsWay && { retrySeconds: LOOK_AGAIN_SECONDS }),
   });
 }

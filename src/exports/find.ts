@@ -7,7 +7,7 @@ import type { Job } from './job.ts';
 import type { Jobs } from './jobs.ts';
 
 /** The value of Retry-After for clients that wait for an export. Seconds. */
-export const LOOK_AGAIN = '1';
+export const LOOK_AGAIN_SECONDS = 1;
 
 /** The path parameter `{id}`. */
 export const ID: Readonly<Record<'id', Schema>> = {

@@ -14,8 +14,6 @@ const BY_ID: Plan = { order: 'id', direction: 1 };
 /** The `_id` of the record that holds the store's own id. */
 const STORE = 'store';
 const ID = /^[0-9a-f]{32}$/;
-/** The `Retry-After` of `too-many-exports`. When an export ends cannot be known, so this only sets a pace. Seconds. */
-const RETRY_SECONDS = 30;
 
 export interface JobsOptions {
   readonly records: RecordStore;
@@ -243,6 +241,5 @@ function tooMany(perClient: number): AppError {
   return new AppError(
     'too-many-exports',
     `EXPORT_LIMIT lets a client have ${perClient} exports, finished ones included, and there are. Remove one with DELETE, or wait until one expires.`,
-    { headers: { 'retry-after': String(RETRY_SECONDS) } },
   );
 }

@@ -17,7 +17,7 @@ import { getExportFile } from './download.ts';
 import { EXPORT, EXPORT_BODY, EXPORT_LIST, REMOVED_EXPORT } from './export.ts';
 import type { Exporter } from './exporter.ts';
 import { cancel, isFinal, type ExportRequest } from './job.ts';
-import { find, ID, LOOK_AGAIN, noSuchExport } from './find.ts';
+import { find, ID, LOOK_AGAIN_SECONDS, noSuchExport } from './find.ts';
 import type { Jobs } from './jobs.ts';
 import { exportsToJson, exportToJson } from './json.ts';
 import { removeLeftovers } from './leftovers.ts';
@@ -186,7 +186,7 @@ async function order(
   return json(202, exportToJson(represent(job)), {
     ...NOT_STORED,
     location: `${PATH}/${job.id}`,
-    'retry-after': LOOK_AGAIN,
+    'retry-after': String(LOOK_AGAIN_SECONDS),
   });
 }
 

@@ -1,7 +1,7 @@
 import type { Reply } from '../engine/edge.ts';
 import { json } from '../http/reply.ts';
 import { jsonAnswer, type Route } from '../http/route.ts';
-import { AppError } from '../errors.ts';
+import { AppError, PROBLEMS } from '../errors.ts';
 import { named, Type, type Static } from '../schema.ts';
 import { serializerOf } from '../rows/serializers.ts';
 import type { Store } from '../store/store.ts';
@@ -31,7 +31,6 @@ const HEALTH = named(
 const serialize = serializerOf(HEALTH);
 
 const NOT_CACHED = { 'cache-control': 'no-store' };
-const LOOK_AGAIN_SECONDS = '5';
 
 /** GET /livez: answers 200 while the process is running. */
 export const getLiveness: Route = {
@@ -76,7 +75,11 @@ export function getReadiness({ store, isDraining }: HealthOptions): Route {
       const reasons = [...(isDraining() ? ['the server is stopping'] : []), ...all];
       return reasons.length === 0
         ? status(200, { status: 'ready', reasons: [...some] })
-        : status(503, { status: 'not ready', reasons }, { 'retry-after': LOOK_AGAIN_SECONDS });
+        : status(
+            503,
+            { status: 'not ready', reasons },
+            { 'retry-after': String(PROBLEMS['store-unavailable'].retry) },
+          );
     },
   };
 }

@@ -137,7 +137,7 @@ function explained(error: unknown, collection: string): unknown {
     `The database lets this server read ${collection}, not change them.`,
     {
       cause: error,
-      headers: { 'retry-after': String(READ_ONLY_RETRY_SECONDS) },
+      retrySeconds: READ_ONLY_RETRY_SECONDS,
     },
   );
 }

@@ -10,7 +10,8 @@ const FREED_AT_ONCE = 2;
 
 /**
  * Counters of running windows, in bounded memory that costs the garbage collector nothing: columns of numbers, 28
- * bytes per client. (A Map of 10^6 addresses takes 140 MB and stops the process for 0.1 s whenever it grows.)
+ * bytes per client. Two generations of a Map were measured instead: 10^6 addresses take 144 MB instead of 26, their
+ * growth stops the process for 0.2 s and more, and so does each full collection. A hit costs 0.04 µs instead of 0.08.
  *
  * All windows have the same length, so the one that began first ends first. Slots form a ring in the order in which
  * their windows began, and ended windows are at its old end. Clients are found by a seeded hash of 64 bits, so that

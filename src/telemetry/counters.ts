@@ -1,7 +1,8 @@
 /**
  * Counters and histograms that cost a few additions each. Values that every request changes are kept as plain
- * numbers, and take prom-client's form only when they are read. (Those of prom-client take 1 µs for each
- * change, which would be 5 µs for a page.)
+ * numbers, and take prom-client's form only when they are read. Those of prom-client 15.1 were measured, with the
+ * child of each route held: 0.7 µs for an observation, 0.3 to 0.45 µs for a count with labels. That is 2.5 µs for a
+ * page, which takes about 100 µs in all; these take 0.1 µs (bench/micro/telemetry.ts).
  */
 type Labels = Readonly<Record<string, string>>;
 

@@ -28,7 +28,7 @@ const OWNERS: [library: string, files: RegExp][] = [
   ['prom-client', /^telemetry\/metrics\.ts$/],
   ['uuid', /^users\/id\.ts$/],
   ['bullmq', /^queue\/bullmq\.ts$/],
-  ['p-queue', /^queue\/local\.ts$/],
+  ['p-queue', /^(queue\/local|store\/turns)\.ts$/],
   ['rate-limiter-flexible', /^access\/redis\.ts$/],
 ];
 

@@ -6,7 +6,7 @@ import { chain, FIRST_BATCH } from '../stream/chain.ts';
 import { documentOf, rowsOf } from '../store/batch.ts';
 import type { Plan, RecordStore } from '../store/store.ts';
 import { atOnce } from '../stream/at-once.ts';
-import { TurnsByKey } from '../store/turns-by-key.ts';
+import { TurnsByKey } from '../store/turns.ts';
 import { isExpired, LeaseLostError, newJob, type ExportRequest, type Job } from './job.ts';
 import { markerOf, Markers, markersOf, missing, type Marker } from './markers.ts';
 

@@ -1,3 +1,4 @@
+import { Turns } from '../turns.ts';
 import type { LmdbFailure } from './failures.ts';
 
 /** The transactions of an lmdb environment. */
@@ -33,7 +34,7 @@ interface Attempt {
 export class Commits {
   readonly #transactions: Transactions;
   readonly #options: CommitOptions;
-  #last: Promise<unknown> = Promise.resolve();
+  readonly #turns = new Turns();
   #underWay: Attempt | null = null;
 
   constructor(transactions: Transactions, options: CommitOptions) {
@@ -46,14 +47,12 @@ export class Commits {
    * once the transaction is on disk. Rejects with the error that `faultOf` returns; nothing is written then.
    */
   run<T>(action: () => T): Promise<T> {
-    const result = this.#last.then(() => this.#commit(action));
-    this.#last = result.catch(() => undefined); // only its own caller meets a failure
-    return result;
+    return this.#turns.take(() => this.#commit(action));
   }
 
   /** Resolves when everything requested so far is done. */
-  async idle(): Promise<void> {
-    await this.#last;
+  idle(): Promise<void> {
+    return this.#turns.idle();
   }
 
   /** Records why the transaction under way fails (see hearFailures). */

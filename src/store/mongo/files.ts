@@ -1,6 +1,7 @@
 import type { Collection, Document } from 'mongodb';
 import { Binary } from '../bson.ts';
 import { FileGoneError, isFileName, type FileStore, type FileWriter } from '../files.ts';
+import { Turns } from '../turns.ts';
 import type { MongoConnection } from './connection.ts';
 
 /**
@@ -116,7 +117,8 @@ class Writer implements FileWriter {
   /** Number of bytes of `#rest` that are in the database. */
   #saved = 0;
   #isOpen = true;
-  #last: Promise<void> = Promise.resolve();
+  /** Writes run one after another: a partly filled chunk must not be written after the full one. */
+  readonly #turns = new Turns();
 
   constructor(connection: MongoConnection, name: string) {
     this.#connection = connection;
@@ -128,11 +130,11 @@ class Writer implements FileWriter {
   }
 
   write(bytes: Uint8Array): Promise<void> {
-    return this.#inTurn(() => this.#add(bytes));
+    return this.#turns.take(() => this.#add(bytes));
   }
 
   sync(): Promise<void> {
-    return this.#inTurn(() => this.#saveRest());
+    return this.#turns.take(() => this.#saveRest());
   }
 
   async finish(): Promise<void> {
@@ -144,13 +146,6 @@ class Writer implements FileWriter {
   close(): Promise<void> {
     this.#isOpen = false;
     return Promise.resolve();
-  }
-
-  /** Runs writes one after another: a partly filled chunk must not be written after the full one. */
-  #inTurn(work: () => Promise<void>): Promise<void> {
-    const result = this.#last.then(work);
-    this.#last = result.catch(() => undefined); // its caller meets the failure
-    return result;
   }
 
   async #add(bytes: Uint8Array): Promise<void> {

@@ -36,60 +36,60 @@ const PROBE: OverloadProbe = { memoryBytes: () => process.memoryUsage.rss(), now
 export class OverloadGuard {
   /** Must be told of the requests that are admitted. */
   readonly backlog = new Backlog();
-  private readonly options: OverloadOptions;
-  private readonly probe: OverloadProbe;
-  private timer: NodeJS.Timeout | null = null;
-  private expected = 0;
-  private delayMs = 0;
-  private reason: string | null = null;
+  readonly #options: OverloadOptions;
+  readonly #probe: OverloadProbe;
+  #timer: NodeJS.Timeout | null = null;
+  #expected = 0;
+  #delayMs = 0;
+  #reason: string | null = null;
 
   constructor(options: OverloadOptions) {
-    this.options = options;
-    this.probe = options.probe ?? PROBE;
+    this.#options = options;
+    this.#probe = options.probe ?? PROBE;
   }
 
   /** Starts to measure. Called once the server listens, because work before that delays no request. */
   start(): void {
-    this.expected = this.probe.now() + LOOK_MS;
-    this.timer = setInterval(() => this.look(), LOOK_MS).unref();
+    this.#expected = this.#probe.now() + LOOK_MS;
+    this.#timer = setInterval(() => this.look(), LOOK_MS).unref();
   }
 
   get overloaded(): boolean {
-    return this.why() !== null;
+    return this.#why() !== null;
   }
 
   /** Returns why a request must be refused now; null when it is admitted. */
   refusal(): AppError | null {
-    const why = this.why();
+    const why = this.#why();
     if (why === null) return null;
     return new AppError('overloaded', `${why}. Try again in ${PROBLEMS.overloaded.retry} s.`);
   }
 
   /** The number of requests in progress changes with each request. The other signs are measured periodically. */
-  private why(): string | null {
-    const { maxWaitMs } = this.options;
-    if (this.reason === null && this.backlog.waitMs > maxWaitMs)
+  #why(): string | null {
+    const { maxWaitMs } = this.#options;
+    if (this.#reason === null && this.backlog.waitMs > maxWaitMs)
       return `Requests would wait longer than MAX_WAIT (${maxWaitMs} ms)`;
-    return this.reason;
+    return this.#reason;
   }
 
   /** Called by the guard's own timer. The delay of that timer is what it measures. */
   look(): void {
-    const now = this.probe.now();
-    const late = Math.max(0, now - this.expected);
+    const now = this.#probe.now();
+    const late = Math.max(0, now - this.#expected);
     this.backlog.look(LOOK_MS + late);
-    this.expected = now + LOOK_MS;
-    this.delayMs += NEWEST * (late - this.delayMs);
-    const share = this.reason === null ? 1 : RECOVERED;
-    const { maxLoopDelayMs, maxMemoryBytes } = this.options;
-    if (this.delayMs > share * maxLoopDelayMs)
-      this.reason = `The server runs late, by more than MAX_LOOP_DELAY (${maxLoopDelayMs} ms)`;
-    else if (this.probe.memoryBytes() > maxMemoryBytes)
-      this.reason = `The server has used what memory it may (${Math.round(maxMemoryBytes / 2 ** 20)} MiB, see MAX_MEMORY)`;
-    else this.reason = null;
+    this.#expected = now + LOOK_MS;
+    this.#delayMs += NEWEST * (late - this.#delayMs);
+    const share = this.#reason === null ? 1 : RECOVERED;
+    const { maxLoopDelayMs, maxMemoryBytes } = this.#options;
+    if (this.#delayMs > share * maxLoopDelayMs)
+      this.#reason = `The server runs late, by more than MAX_LOOP_DELAY (${maxLoopDelayMs} ms)`;
+    else if (this.#probe.memoryBytes() > maxMemoryBytes)
+      this.#reason = `The server has used what memory it may (${Math.round(maxMemoryBytes / 2 ** 20)} MiB, see MAX_MEMORY)`;
+    else this.#reason = null;
   }
 
   close(): void {
-    if (this.timer !== null) clearInterval(this.timer);
+    if (this.#timer !== null) clearInterval(this.#timer);
   }
 }

@@ -44,32 +44,32 @@ export async function connectRedisLimiter(options: RedisLimiterOptions): Promise
 }
 
 class RedisLimiter implements Limiter {
-  private readonly redis: RedisConnection;
-  private readonly shared: RateLimiterRedis;
-  private readonly local: MemoryLimiter;
-  private readonly limit: number;
-  private readonly log: Log;
-  private readonly now: () => number;
-  private state: State = { kind: 'shared' };
+  readonly #redis: RedisConnection;
+  readonly #shared: RateLimiterRedis;
+  readonly #local: MemoryLimiter;
+  readonly #limit: number;
+  readonly #log: Log;
+  readonly #now: () => number;
+  #state: State = { kind: 'shared' };
 
   constructor({ url, policy, log, now = () => performance.now() }: RedisLimiterOptions) {
     const { limit, windowSeconds } = policy;
-    this.limit = limit;
-    this.log = log;
-    this.now = now;
-    this.local = createMemoryLimiter(policy, { now });
-    this.redis = connectRedis(url, {
+    this.#limit = limit;
+    this.#log = log;
+    this.#now = now;
+    this.#local = createMemoryLimiter(policy, { now });
+    this.#redis = connectRedis(url, {
       // A request is never queued for later: it is answered now, without Redis.
       enableOfflineQueue: false,
       autoResendUnfulfilledCommands: false,
       maxRetriesPerRequest: 0,
       connectTimeout: SILENCE_MS,
       socketTimeout: SILENCE_MS,
-      onError: (error) => this.goAlone(error),
+      onError: (error) => this.#goAlone(error),
     });
-    this.redis.on('ready', () => this.askAgain());
-    this.shared = new RateLimiterRedis({
-      storeClient: this.redis,
+    this.#redis.on('ready', () => this.#askAgain());
+    this.#shared = new RateLimiterRedis({
+      storeClient: this.#redis,
       // Another policy has another counter: the use of one says nothing about the other.
       keyPrefix: `sluice:rate:${limit}/${windowSeconds}`,
       points: limit,
@@ -79,69 +79,69 @@ class RedisLimiter implements Limiter {
 
   async connected(): Promise<void> {
     // `once` rejects with the error of an `error` event. A peer that closes the connection causes no such event.
-    await Promise.race([once(this.redis, 'ready'), once(this.redis, 'close')]).then(
+    await Promise.race([once(this.#redis, 'ready'), once(this.#redis, 'close')]).then(
       () => {
-        if (this.redis.status !== 'ready') this.goAlone('the connection was closed');
+        if (this.#redis.status !== 'ready') this.#goAlone('the connection was closed');
       },
-      (error: unknown) => this.goAlone(error),
+      (error: unknown) => this.#goAlone(error),
     );
   }
 
   take(client: string): Taken | Promise<Taken> {
-    if (this.state.kind === 'shared') return this.takeShared(client);
-    if (this.state.kind === 'alone' && this.now() >= this.state.askAgainAt) this.askAgain();
-    return this.local.take(client);
+    if (this.#state.kind === 'shared') return this.#takeShared(client);
+    if (this.#state.kind === 'alone' && this.#now() >= this.#state.askAgainAt) this.#askAgain();
+    return this.#local.take(client);
   }
 
   close(): Promise<void> {
-    this.state = { kind: 'closed' };
-    this.redis.close();
+    this.#state = { kind: 'closed' };
+    this.#redis.close();
     return Promise.resolve();
   }
 
-  private async takeShared(client: string): Promise<Taken> {
-    const answer = await this.consume(client);
+  async #takeShared(client: string): Promise<Taken> {
+    const answer = await this.#consume(client);
     if (answer instanceof RateLimiterRes) {
       const { consumedPoints, msBeforeNext } = answer;
       return {
-        allowed: consumedPoints <= this.limit,
-        remaining: Math.max(this.limit - consumedPoints, 0),
+        allowed: consumedPoints <= this.#limit,
+        remaining: Math.max(this.#limit - consumedPoints, 0),
         resetSeconds: Math.max(Math.ceil(msBeforeNext / 1000), 1),
       };
     }
-    this.goAlone(answer.failure);
-    return this.local.take(client);
+    this.#goAlone(answer.failure);
+    return this.#local.take(client);
   }
 
   /**
    * The library rejects with a result when the client is above the limit, and with an error when there is no result.
    */
-  private async consume(client: string): Promise<RateLimiterRes | { readonly failure: unknown }> {
+  async #consume(client: string): Promise<RateLimiterRes | { readonly failure: unknown }> {
     try {
-      return await this.shared.consume(client);
+      return await this.#shared.consume(client);
     } catch (rejected) {
       return rejected instanceof RateLimiterRes ? rejected : { failure: rejected };
     }
   }
 
-  private goAlone(error: unknown): void {
-    if (this.state.kind !== 'shared') return;
-    this.state = { kind: 'alone', askAgainAt: this.now() + ASK_AGAIN_MS };
+  #goAlone(error: unknown): void {
+    if (this.#state.kind !== 'shared') return;
+    this.#state = { kind: 'alone', askAgainAt: this.#now() + ASK_AGAIN_MS };
     // Log the message alone: the error of a failed login has the password among its fields.
     const reason = reasonOf(error);
-    this.log.warn(
+    this.#log.warn(
       { reason },
       'Redis does not count: RATE_LIMIT holds for each process by itself until it does',
     );
   }
 
-  private askAgain(): void {
-    if (this.state.kind !== 'alone') return;
-    this.state = { kind: 'alone', askAgainAt: this.now() + ASK_AGAIN_MS };
-    void this.consume(NOBODY).then((answer) => {
-      if (this.state.kind !== 'alone' || !(answer instanceof RateLimiterRes)) return;
-      this.state = { kind: 'shared' };
-      this.log.info({}, 'Redis counts again: RATE_LIMIT holds for all processes together');
+  #askAgain(): void {
+    if (this.#state.kind !== 'alone') return;
+    this.#state = { kind: 'alone', askAgainAt: this.#now() + ASK_AGAIN_MS };
+    void this.#consume(NOBODY).then((answer) => {
+      if (this.#state.kind !== 'alone' || !(answer instanceof RateLimiterRes)) return;
+      this.#state = { kind: 'shared' };
+      this.#log.info({}, 'Redis counts again: RATE_LIMIT holds for all processes together');
     });
   }
 }

@@ -9,24 +9,24 @@ export interface StreamSlotsOptions {
 
 /** Limits the open streams of this process. A client without an open stream takes no memory. */
 export class StreamSlots {
-  private readonly perClient: number;
-  private readonly total: number;
-  private readonly clients = new Map<string, number>();
-  private opened = 0;
+  readonly #perClient: number;
+  readonly #total: number;
+  readonly #clients = new Map<string, number>();
+  #opened = 0;
 
   constructor({ perClient, total }: StreamSlotsOptions) {
-    this.perClient = perClient;
-    this.total = total;
+    this.#perClient = perClient;
+    this.#total = total;
   }
 
   /** The number of streams open now. */
   get open(): number {
-    return this.opened;
+    return this.#opened;
   }
 
   /** The number of clients with a stream open now. */
   get openClients(): number {
-    return this.clients.size;
+    return this.#clients.size;
   }
 
   /**
@@ -34,23 +34,23 @@ export class StreamSlots {
    * `too-many-streams` when the client has reached its limit, and `overloaded` when the process has.
    */
   acquire(client: string): () => void {
-    const own = this.clients.get(client) ?? 0;
-    if (own >= this.perClient) {
-      throw refusal('too-many-streams', `STREAM_LIMIT lets a client have ${this.perClient} streams open`);
+    const own = this.#clients.get(client) ?? 0;
+    if (own >= this.#perClient) {
+      throw refusal('too-many-streams', `STREAM_LIMIT lets a client have ${this.#perClient} streams open`);
     }
-    if (this.opened >= this.total) {
-      throw refusal('overloaded', `MAX_STREAMS lets a process have ${this.total} streams open`);
+    if (this.#opened >= this.#total) {
+      throw refusal('overloaded', `MAX_STREAMS lets a process have ${this.#total} streams open`);
     }
-    this.opened++;
-    this.clients.set(client, own + 1);
+    this.#opened++;
+    this.#clients.set(client, own + 1);
     let held = true;
     return () => {
       if (!held) return;
       held = false;
-      this.opened--;
-      const left = (this.clients.get(client) ?? 0) - 1;
-      if (left > 0) this.clients.set(client, left);
-      else this.clients.delete(client);
+      this.#opened--;
+      const left = (this.#clients.get(client) ?? 0) - 1;
+      if (left > 0) this.#clients.set(client, left);
+      else this.#clients.delete(client);
     };
   }
 }

@@ -8,63 +8,63 @@ const DRAINED = 1024 * 1024;
 
 /** Collects a request's body up to a limit, even when no handler reads it, and tells when all of it has arrived. */
 export class BodyCollector {
-  private readonly limit: number;
-  private readonly keep: boolean;
-  private chunks: Uint8Array[] = [];
-  private received = 0;
-  private state: 'coming' | 'whole' | 'too-large' | 'lost' = 'coming';
-  private reason: unknown = null;
-  private readonly bodyWaiters: Waiter<Uint8Array>[] = [];
-  private drainedWaiter: ((whole: boolean) => void) | null = null;
-  private drained: boolean | null = null;
+  readonly #limit: number;
+  readonly #keep: boolean;
+  #chunks: Uint8Array[] = [];
+  #received = 0;
+  #state: 'coming' | 'whole' | 'too-large' | 'lost' = 'coming';
+  #reason: unknown = null;
+  readonly #bodyWaiters: Waiter<Uint8Array>[] = [];
+  #drainedWaiter: ((whole: boolean) => void) | null = null;
+  #drained: boolean | null = null;
 
   /**
    * `announced`: the value of Content-Length, or null. `keep` false: the body is read and discarded, and `body`
    * resolves with no bytes.
    */
   constructor(limit: number, announced: number | null, keep: boolean) {
-    this.limit = limit;
-    this.keep = keep;
+    this.#limit = limit;
+    this.#keep = keep;
     if (announced === 0) this.finish();
-    else if (announced !== null && announced > limit && keep) this.overflow();
+    else if (announced !== null && announced > limit && keep) this.#overflow();
   }
 
   /** Takes a chunk that the caller no longer uses. */
   push(chunk: Uint8Array): void {
-    this.received += chunk.length;
-    if (this.state === 'coming' && this.keep) {
-      if (this.received > this.limit) this.overflow();
-      else this.chunks.push(chunk);
+    this.#received += chunk.length;
+    if (this.#state === 'coming' && this.#keep) {
+      if (this.#received > this.#limit) this.#overflow();
+      else this.#chunks.push(chunk);
     }
-    if (this.received > this.limit + DRAINED) this.settleDrained(false);
+    if (this.#received > this.#limit + DRAINED) this.#settleDrained(false);
   }
 
   /** Called after the last byte. */
   finish(): void {
-    if (this.state === 'coming') {
-      this.state = 'whole';
-      for (const { resolve } of this.bodyWaiters.splice(0)) resolve(this.joined());
+    if (this.#state === 'coming') {
+      this.#state = 'whole';
+      for (const { resolve } of this.#bodyWaiters.splice(0)) resolve(this.#joined());
     }
-    this.settleDrained(true);
+    this.#settleDrained(true);
   }
 
   /** Called when the client is gone: the rest of the body will never arrive. */
   abort(reason: unknown): void {
-    if (this.state === 'coming') this.refuse('lost', reason);
-    this.settleDrained(false);
+    if (this.#state === 'coming') this.#refuse('lost', reason);
+    this.#settleDrained(false);
   }
 
   /** Resolves with the whole body. Rejects with AppError `body-too-large`, or with the reason of `abort`. */
   body(): Promise<Uint8Array> {
-    switch (this.state) {
+    switch (this.#state) {
       case 'whole':
-        return Promise.resolve(this.joined());
+        return Promise.resolve(this.#joined());
       case 'coming':
-        return new Promise((resolve, reject) => this.bodyWaiters.push({ resolve, reject }));
+        return new Promise((resolve, reject) => this.#bodyWaiters.push({ resolve, reject }));
       case 'too-large':
       case 'lost':
         // eslint-disable-next-line @typescript-eslint/prefer-promise-reject-errors -- an abort reason may be anything
-        return Promise.reject(this.reason);
+        return Promise.reject(this.#reason);
     }
   }
 
@@ -73,33 +73,33 @@ export class BodyCollector {
    * rest is not worth waiting for.
    */
   whenDrained(callback: (whole: boolean) => void): void {
-    if (this.drained !== null) callback(this.drained);
-    else this.drainedWaiter = callback;
+    if (this.#drained !== null) callback(this.#drained);
+    else this.#drainedWaiter = callback;
   }
 
-  private overflow(): void {
-    const error = new AppError('body-too-large', `A body may have ${this.limit} bytes.`);
-    this.refuse('too-large', error);
+  #overflow(): void {
+    const error = new AppError('body-too-large', `A body may have ${this.#limit} bytes.`);
+    this.#refuse('too-large', error);
   }
 
-  private refuse(state: 'too-large' | 'lost', reason: unknown): void {
-    this.state = state;
-    this.reason = reason;
-    this.chunks = [];
-    for (const { reject } of this.bodyWaiters.splice(0)) reject(reason);
+  #refuse(state: 'too-large' | 'lost', reason: unknown): void {
+    this.#state = state;
+    this.#reason = reason;
+    this.#chunks = [];
+    for (const { reject } of this.#bodyWaiters.splice(0)) reject(reason);
   }
 
-  private settleDrained(whole: boolean): void {
-    if (this.drained !== null) return;
-    this.drained = whole;
-    this.drainedWaiter?.(whole);
-    this.drainedWaiter = null;
+  #settleDrained(whole: boolean): void {
+    if (this.#drained !== null) return;
+    this.#drained = whole;
+    this.#drainedWaiter?.(whole);
+    this.#drainedWaiter = null;
   }
 
-  private joined(): Uint8Array {
-    const [only] = this.chunks;
-    if (this.chunks.length === 1 && only !== undefined) return only;
-    return this.chunks.length === 0 ? new Uint8Array(0) : Buffer.concat(this.chunks);
+  #joined(): Uint8Array {
+    const [only] = this.#chunks;
+    if (this.#chunks.length === 1 && only !== undefined) return only;
+    return this.#chunks.length === 0 ? new Uint8Array(0) : Buffer.concat(this.#chunks);
   }
 }
 

@@ -29,10 +29,10 @@ export abstract class Exchange implements Request {
   protected readonly exchanges: Exchanges;
   /** null when the request has no body. */
   protected incoming: BodyCollector | null = null;
-  private controller: AbortController | null = null;
-  private lostBecause: { readonly reason: unknown } | null = null;
+  #controller: AbortController | null = null;
+  #lostBecause: { readonly reason: unknown } | null = null;
   /** The reply being sent; null before and after. */
-  private answering: Reply | null = null;
+  #answering: Reply | null = null;
 
   constructor(exchanges: Exchanges, head: RequestHead) {
     this.method = head.method;
@@ -46,11 +46,11 @@ export abstract class Exchange implements Request {
 
   /** Created on first use, because most answers are complete before any code could abort them. */
   get signal(): AbortSignal {
-    if (this.controller === null) {
-      this.controller = new AbortController();
-      if (this.lostBecause !== null) this.controller.abort(this.lostBecause.reason);
+    if (this.#controller === null) {
+      this.#controller = new AbortController();
+      if (this.#lostBecause !== null) this.#controller.abort(this.#lostBecause.reason);
     }
-    return this.controller.signal;
+    return this.#controller.signal;
   }
 
   /**
@@ -66,10 +66,10 @@ export abstract class Exchange implements Request {
   run(): void {
     const failed = (error: unknown) => {
       this.report(error);
-      this.answerOnceRead(failure());
+      this.#answerOnceRead(failure());
     };
     try {
-      this.exchanges.options.serve(this).then((reply) => this.answerOnceRead(reply), failed);
+      this.exchanges.options.serve(this).then((reply) => this.#answerOnceRead(reply), failed);
     } catch (error) {
       failed(error);
     }
@@ -85,7 +85,7 @@ export abstract class Exchange implements Request {
   protected abstract send(reply: Reply, close: boolean): void;
 
   protected get lost(): boolean {
-    return this.lostBecause !== null;
+    return this.#lostBecause !== null;
   }
 
   /** Bytes of the answer's body handed to the connection. */
@@ -94,15 +94,15 @@ export abstract class Exchange implements Request {
   /** Called when the answer is complete. */
   protected finish(): void {
     this.exchanges.open.delete(this);
-    this.settle();
+    this.#settle();
   }
 
   /** Called when the connection is gone before the answer was complete. Returns true the first time. */
   protected lose(reason: unknown): boolean {
     if (this.lost) return false;
-    this.lostBecause = { reason };
+    this.#lostBecause = { reason };
     this.finish(); // also settles a reply in progress, as cut
-    this.controller?.abort(reason);
+    this.#controller?.abort(reason);
     this.incoming?.abort(reason);
     return true;
   }
@@ -114,7 +114,7 @@ export abstract class Exchange implements Request {
       await sink.end();
     } catch (error) {
       // The abort reason is not reported: the client left or stalled, or the engine stops.
-      if (error !== sink.signal.reason && !this.answering?.settled) this.report(error);
+      if (error !== sink.signal.reason && !this.#answering?.settled) this.report(error);
       sink.fail(error);
     }
   }
@@ -132,46 +132,46 @@ export abstract class Exchange implements Request {
    * Answers once the request has been read. Closing a connection that has unread bytes resets it, and a reset
    * destroys an answer that the client has not read yet.
    */
-  private answerOnceRead(reply: Reply): void {
-    if (this.incoming === null) this.answer(reply, false);
-    else this.incoming.whenDrained((whole) => this.answer(reply, !whole));
+  #answerOnceRead(reply: Reply): void {
+    if (this.incoming === null) this.#answer(reply, false);
+    else this.incoming.whenDrained((whole) => this.#answer(reply, !whole));
   }
 
-  private answer(reply: Reply, close: boolean): void {
-    this.answering = reply;
+  #answer(reply: Reply, close: boolean): void {
+    this.#answering = reply;
     try {
-      if (this.lostBecause === null) this.send(reply, close || this.exchanges.stopping);
+      if (this.#lostBecause === null) this.send(reply, close || this.exchanges.stopping);
       else {
-        this.giveBack(reply, this.lostBecause.reason);
-        this.settle(0);
+        this.#giveBack(reply, this.#lostBecause.reason);
+        this.#settle(0);
       }
     } catch (error) {
       this.report(error);
-      this.giveBack(reply, error);
-      this.answerFailure(error);
+      this.#giveBack(reply, error);
+      this.#answerFailure(error);
     }
   }
 
   /** Releases a reply that is never sent. The reply may be malformed or missing. */
-  private giveBack(reply: Partial<Reply> | undefined, reason: unknown): void {
+  #giveBack(reply: Partial<Reply> | undefined, reason: unknown): void {
     if (reply?.body?.kind === 'stream') this.runUnread(reply.body, reason);
   }
 
-  private settle(status?: number): void {
-    const { answering } = this;
-    this.answering = null;
+  #settle(status?: number): void {
+    const answering = this.#answering;
+    this.#answering = null;
     if (!answering) return;
     answering.settled?.({
       status: status ?? answering.status,
       bytes: this.bytesSent,
-      cut: this.lostBecause,
+      cut: this.#lostBecause,
     });
   }
 
-  private answerFailure(error: unknown): void {
+  #answerFailure(error: unknown): void {
     const failed = failure();
     // The `settled` callback of the reply reports this failure instead.
-    if (this.answering) this.answering = { ...this.answering, ...failed };
+    if (this.#answering) this.#answering = { ...this.#answering, ...failed };
     try {
       this.send(failed, true);
     } catch (again) {

@@ -12,7 +12,7 @@ const HOST = /^(\[[0-9a-f:.]+\]|[\w.~!$&'()*+,;=%-]*)(:\d*)?$/i;
 export class Head {
   /** Has no prototype, because a header may be named `__proto__`. */
   readonly headers = Object.create(null) as Record<string, string | undefined>;
-  private doubled = false;
+  #doubled = false;
 
   /** Adds one header line. Repeated headers are joined by `, ` (RFC 9110, 5.3). */
   add(name: string, value: string): void {
@@ -21,7 +21,7 @@ export class Head {
       this.headers[name] = value;
       return;
     }
-    if (name === 'content-length' || name === 'host' || name === 'transfer-encoding') this.doubled = true;
+    if (name === 'content-length' || name === 'host' || name === 'transfer-encoding') this.#doubled = true;
     this.headers[name] = name === 'cookie' ? `${earlier}; ${value}` : `${earlier}, ${value}`;
   }
 
@@ -40,7 +40,7 @@ export class Head {
     return (
       !METHOD.test(method) ||
       !HOST.test(host) ||
-      this.doubled ||
+      this.#doubled ||
       (length !== undefined && coding !== undefined) ||
       (coding !== undefined && !CHUNKED.test(coding)) ||
       (length !== undefined && !/^\d{1,15}$/.test(length)) ||

@@ -29,21 +29,21 @@ export function createNodeEngine(options: NodeOptions): Engine {
 
 class NodeEngine implements Engine {
   readonly name = 'node:http';
-  private readonly exchanges: Exchanges;
-  private readonly server: Server;
-  private readonly sharedPort: boolean;
-  private stopped: Promise<void> | null = null;
+  readonly #exchanges: Exchanges;
+  readonly #server: Server;
+  readonly #sharedPort: boolean;
+  #stopped: Promise<void> | null = null;
 
   constructor(options: NodeOptions) {
-    this.sharedPort = options.sharedPort ?? false;
+    this.#sharedPort = options.sharedPort ?? false;
     const exchanges: Exchanges = {
       options,
       watch: new Watch(options.stallTimeoutMs),
       open: new Set(),
       stopping: false,
     };
-    this.exchanges = exchanges;
-    this.server = createServer(
+    this.#exchanges = exchanges;
+    this.#server = createServer(
       {
         maxHeaderSize: HEAD_LIMIT,
         insecureHTTPParser: false,
@@ -62,27 +62,28 @@ class NodeEngine implements Engine {
         }
       },
     );
-    this.server.on('clientError', refuse);
+    this.#server.on('clientError', refuse);
   }
 
   listen(host: string, port: number): Promise<number> {
     return new Promise((resolve, reject) => {
       const fail = (error: Error) => reject(cannotListen(host, port, error));
-      this.server.once('error', fail);
-      this.server.listen({ host, port, exclusive: !this.sharedPort }, () => {
-        this.server.off('error', fail);
-        resolve((this.server.address() as AddressInfo).port);
+      this.#server.once('error', fail);
+      this.#server.listen({ host, port, exclusive: !this.#sharedPort }, () => {
+        this.#server.off('error', fail);
+        resolve((this.#server.address() as AddressInfo).port);
       });
     });
   }
 
   stop(graceMs: number): Promise<void> {
-    this.stopped ??= this.close(graceMs);
-    return this.stopped;
+    this.#stopped ??= this.#close(graceMs);
+    return this.#stopped;
   }
 
-  private async close(graceMs: number): Promise<void> {
-    const { exchanges, server } = this;
+  async #close(graceMs: number): Promise<void> {
+    const exchanges = this.#exchanges;
+    const server = this.#server;
     exchanges.stopping = true;
     // http's own close also closes idle connections at once, although a request may be on its way on some of them.
     const closed = new Promise<void>((resolve) => NetServer.prototype.close.call(server, () => resolve()));

@@ -39,54 +39,54 @@ export class Watch {
   readonly stallTimeoutMs: number;
   /** The current time in milliseconds, counted from an arbitrary start. */
   readonly now: () => number;
-  private readonly intervalMs: number;
-  private readonly watched = new Set<Watched>();
+  readonly #intervalMs: number;
+  readonly #watched = new Set<Watched>();
   /**
    * The answers that this round has yet to check; slice 0 begins the next round. null when no round is in progress:
    * an unused iterator would keep every table that the set has had since in memory.
    */
-  private round: Iterator<Watched> | null = null;
+  #round: Iterator<Watched> | null = null;
   /**
    * The number of answers checked in each slice of this round. It is computed from all that were there when the round
    * began, even if some leave meanwhile.
    */
-  private share = 0;
-  private slice = 0;
-  private timer: NodeJS.Timeout | null = null;
+  #share = 0;
+  #slice = 0;
+  #timer: NodeJS.Timeout | null = null;
 
   constructor(stallTimeoutMs: number, now: () => number = () => performance.now()) {
     this.stallTimeoutMs = stallTimeoutMs;
     this.now = now;
     // One second is short compared with the timers that this replaces (10 s), and long compared with the cost of a
     // check (10 us).
-    this.intervalMs = Math.max(10, Math.min(1000, stallTimeoutMs / 8)) / SLICES;
+    this.#intervalMs = Math.max(10, Math.min(1000, stallTimeoutMs / 8)) / SLICES;
   }
 
   add(answer: Watched): void {
-    this.watched.add(answer);
-    if (this.timer !== null) return;
-    this.slice = 1; // the first answer is also checked only after one full interval
-    this.timer = setInterval(() => this.checkSome(), this.intervalMs).unref();
+    this.#watched.add(answer);
+    if (this.#timer !== null) return;
+    this.#slice = 1; // the first answer is also checked only after one full interval
+    this.#timer = setInterval(() => this.#checkSome(), this.#intervalMs).unref();
   }
 
   delete(answer: Watched): void {
-    this.watched.delete(answer);
+    this.#watched.delete(answer);
   }
 
-  private checkSome(): void {
-    if (this.watched.size === 0 && this.timer !== null) {
-      clearInterval(this.timer);
-      this.timer = null;
-      this.round = null;
+  #checkSome(): void {
+    if (this.#watched.size === 0 && this.#timer !== null) {
+      clearInterval(this.#timer);
+      this.#timer = null;
+      this.#round = null;
       return;
     }
-    if (this.slice === 0) {
-      this.round = this.watched.values();
-      this.share = Math.ceil(this.watched.size / SLICES);
+    if (this.#slice === 0) {
+      this.#round = this.#watched.values();
+      this.#share = Math.ceil(this.#watched.size / SLICES);
     }
-    this.slice = (this.slice + 1) % SLICES;
-    for (let left = this.share; left > 0; left--) {
-      const next = this.round?.next();
+    this.#slice = (this.#slice + 1) % SLICES;
+    for (let left = this.#share; left > 0; left--) {
+      const next = this.#round?.next();
       if (next?.done !== false) return;
       next.value.check();
     }

@@ -28,21 +28,21 @@ export function createUwsEngine(options: UwsOptions): Engine {
 
 class UwsEngine implements Engine {
   readonly name = 'uWebSockets.js';
-  private readonly addon: Library;
-  private readonly sharedPort: boolean;
-  private readonly exchanges: Exchanges;
-  private readonly app: App;
-  private listening: ListenSocket | null = null;
-  private stopped: Promise<void> | null = null;
+  readonly #addon: Library;
+  readonly #sharedPort: boolean;
+  readonly #exchanges: Exchanges;
+  readonly #app: App;
+  #listening: ListenSocket | null = null;
+  #stopped: Promise<void> | null = null;
 
   constructor(addon: Library, options: UwsOptions) {
-    this.addon = addon;
-    this.sharedPort = options.sharedPort ?? false;
-    this.exchanges = { options, watch: new Watch(options.stallTimeoutMs), open: new Set(), stopping: false };
-    this.app = addon.App();
-    this.app.any('/*', (response, request) => {
+    this.#addon = addon;
+    this.#sharedPort = options.sharedPort ?? false;
+    this.#exchanges = { options, watch: new Watch(options.stallTimeoutMs), open: new Set(), stopping: false };
+    this.#app = addon.App();
+    this.#app.any('/*', (response, request) => {
       try {
-        UwsExchange.accept(this.exchanges, response, request);
+        UwsExchange.accept(this.#exchanges, response, request);
       } catch (error) {
         // An exception thrown into uWebSockets.js ends the process, and so does a request that is never answered.
         options.onError(error, null);
@@ -52,32 +52,32 @@ class UwsEngine implements Engine {
   }
 
   listen(host: string, port: number): Promise<number> {
-    const mode = this.sharedPort ? 0 : this.addon.LIBUS_LISTEN_EXCLUSIVE_PORT;
+    const mode = this.#sharedPort ? 0 : this.#addon.LIBUS_LISTEN_EXCLUSIVE_PORT;
     return new Promise((resolve, reject) => {
-      listenOn(this.app, host, port, mode, (socket) => {
+      listenOn(this.#app, host, port, mode, (socket) => {
         if (socket === false) {
           void whyNotListening(host, port).then(reject);
           return;
         }
-        this.listening = socket;
-        resolve(this.addon.us_socket_local_port(socket));
+        this.#listening = socket;
+        resolve(this.#addon.us_socket_local_port(socket));
       });
     });
   }
 
   stop(graceMs: number): Promise<void> {
-    this.stopped ??= this.close(graceMs);
-    return this.stopped;
+    this.#stopped ??= this.#close(graceMs);
+    return this.#stopped;
   }
 
-  private async close(graceMs: number): Promise<void> {
-    const { exchanges } = this;
+  async #close(graceMs: number): Promise<void> {
+    const exchanges = this.#exchanges;
     exchanges.stopping = true;
-    if (this.listening !== null) this.addon.us_listen_socket_close(this.listening);
-    this.listening = null;
+    if (this.#listening !== null) this.#addon.us_listen_socket_close(this.#listening);
+    this.#listening = null;
     await quiet(() => exchanges.open.size === 0, exchanges.options.quietMs, graceMs);
     for (const exchange of exchanges.open) exchange.cut(new StoppedError());
-    this.app.close();
+    this.#app.close();
   }
 }
 

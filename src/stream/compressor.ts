@@ -26,191 +26,191 @@ const NOTHING = Buffer.alloc(0);
 export class Compressor implements Sink {
   readonly chunkBytes = BATCH_BYTES;
   readonly signal: AbortSignal;
-  private readonly transform: FlushedTransform;
-  private readonly sink: Sink;
-  private readonly schedule: Schedule;
-  private batch = NOTHING;
-  private spare = NOTHING;
-  private filled = 0;
+  readonly #transform: FlushedTransform;
+  readonly #sink: Sink;
+  readonly #schedule: Schedule;
+  #batch = NOTHING;
+  #spare = NOTHING;
+  #filled = 0;
   /** Compressed bytes that wait until they fill a chunk or are due. */
-  private chunk = NOTHING;
-  private gathered = 0;
+  #chunk = NOTHING;
+  #gathered = 0;
   /**
    * Resolves (it never rejects) when the previous batch is compressed and its output taken. Null when there is none.
    */
-  private busy: Promise<void> | null = null;
+  #busy: Promise<void> | null = null;
   /** Whether everything written so far is to be sent, even if it does not fill a chunk. */
-  private due = false;
-  private cancelTimer: (() => void) | null = null;
-  private ended = false;
-  private failure: { readonly error: unknown } | null = null;
+  #due = false;
+  #cancelTimer: (() => void) | null = null;
+  #ended = false;
+  #failure: { readonly error: unknown } | null = null;
 
   constructor(transform: Transform, sink: Sink, schedule: Schedule = scheduleOnClock) {
-    this.transform = new FlushedTransform(transform);
-    this.sink = sink;
+    this.#transform = new FlushedTransform(transform);
+    this.#sink = sink;
     this.signal = sink.signal;
-    this.schedule = schedule;
-    if (sink.signal.aborted) this.free();
-    else sink.signal.addEventListener('abort', this.free, { once: true });
+    this.#schedule = schedule;
+    if (sink.signal.aborted) this.#free();
+    else sink.signal.addEventListener('abort', this.#free, { once: true });
   }
 
   write(chunk: Uint8Array): void | Promise<void> {
-    this.assertUsable();
-    const room = BATCH_BYTES - this.filled;
-    this.fill(chunk.length > room ? chunk.subarray(0, room) : chunk);
+    this.#assertUsable();
+    const room = BATCH_BYTES - this.#filled;
+    this.#fill(chunk.length > room ? chunk.subarray(0, room) : chunk);
     if (chunk.length < room) return;
     // A chunk larger than advised is copied before its memory changes.
     const rest = chunk.length > room ? Buffer.from(chunk.subarray(room)) : null;
-    const submitted = this.submit();
-    return rest === null ? submitted : this.writeAfter(submitted, rest);
+    const submitted = this.#submit();
+    return rest === null ? submitted : this.#writeAfter(submitted, rest);
   }
 
   /** With nothing left to compress, resolves when the work under way is done and the sink has its output. */
   flush(): void | Promise<void> {
-    this.assertUsable();
-    this.due = true;
-    if (this.busy === null) this.sendDue();
-    else return this.filled === 0 ? this.settled(this.busy) : this.submitAfter(this.busy);
+    this.#assertUsable();
+    this.#due = true;
+    if (this.#busy === null) this.#sendDue();
+    else return this.#filled === 0 ? this.#settled(this.#busy) : this.#submitAfter(this.#busy);
   }
 
   async end(): Promise<void> {
-    this.assertUsable();
-    await this.submit();
-    await this.busy;
-    this.assertUsable();
-    this.ended = true;
-    await this.work(() => this.transform.end(), true);
-    this.assertWhole();
-    this.free();
+    this.#assertUsable();
+    await this.#submit();
+    await this.#busy;
+    this.#assertUsable();
+    this.#ended = true;
+    await this.#work(() => this.#transform.end(), true);
+    this.#assertWhole();
+    this.#free();
   }
 
   fail(error: unknown): void {
-    this.free();
-    this.sink.fail(error);
+    this.#free();
+    this.#sink.fail(error);
   }
 
-  private async settled(busy: Promise<void>): Promise<void> {
+  async #settled(busy: Promise<void>): Promise<void> {
     await busy;
-    this.assertWhole();
+    this.#assertWhole();
   }
 
-  private fill(chunk: Uint8Array): void {
-    if (this.batch.length === 0) this.batch = Buffer.allocUnsafeSlow(BATCH_BYTES);
-    this.batch.set(chunk, this.filled);
-    this.filled += chunk.length;
-    this.cancelTimer ??= this.schedule(() => this.timeIsUp(), SEND_MS);
+  #fill(chunk: Uint8Array): void {
+    if (this.#batch.length === 0) this.#batch = Buffer.allocUnsafeSlow(BATCH_BYTES);
+    this.#batch.set(chunk, this.#filled);
+    this.#filled += chunk.length;
+    this.#cancelTimer ??= this.#schedule(() => this.#timeIsUp(), SEND_MS);
   }
 
-  private async writeAfter(submitted: void | Promise<void>, rest: Uint8Array): Promise<void> {
+  async #writeAfter(submitted: void | Promise<void>, rest: Uint8Array): Promise<void> {
     await submitted;
     await this.write(rest);
   }
 
-  private timeIsUp(): void {
-    this.due = true;
-    if (this.busy === null) this.sendDue();
+  #timeIsUp(): void {
+    this.#due = true;
+    if (this.#busy === null) this.#sendDue();
   }
 
   /** Hands the batch to the compressor. Returns a promise when that has to wait for the batch before. */
-  private submit(): void | Promise<void> {
-    if (this.filled === 0) return;
-    if (this.busy !== null) return this.submitAfter(this.busy);
-    this.compressBatch();
+  #submit(): void | Promise<void> {
+    if (this.#filled === 0) return;
+    if (this.#busy !== null) return this.#submitAfter(this.#busy);
+    this.#compressBatch();
   }
 
-  private async submitAfter(busy: Promise<void>): Promise<void> {
+  async #submitAfter(busy: Promise<void>): Promise<void> {
     await busy;
-    this.assertUsable();
-    await this.submit();
+    this.#assertUsable();
+    await this.#submit();
   }
 
   /** Sends everything there is. Called when nothing is under way. */
-  private sendDue(): void {
-    if (this.filled > 0) this.compressBatch();
-    else if (this.gathered > 0) this.busy = this.work(() => Promise.resolve([]), true);
-    else this.nothingIsDue();
+  #sendDue(): void {
+    if (this.#filled > 0) this.#compressBatch();
+    else if (this.#gathered > 0) this.#busy = this.#work(() => Promise.resolve([]), true);
+    else this.#nothingIsDue();
   }
 
-  private compressBatch(): void {
-    const bytes = this.batch.subarray(0, this.filled);
-    [this.batch, this.spare] = [this.spare, this.batch];
-    this.filled = 0;
-    this.busy = this.work(() => this.transform.compress(bytes), this.due);
+  #compressBatch(): void {
+    const bytes = this.#batch.subarray(0, this.#filled);
+    [this.#batch, this.#spare] = [this.#spare, this.#batch];
+    this.#filled = 0;
+    this.#busy = this.#work(() => this.#transform.compress(bytes), this.#due);
   }
 
   /**
    * Gathers the output of `make`. Sends full chunks, and everything when it is due. Never rejects: `failure` holds the
    * error.
    */
-  private async work(make: () => Promise<readonly Uint8Array[]>, isDue: boolean): Promise<void> {
-    if (isDue) this.nothingIsDue();
+  async #work(make: () => Promise<readonly Uint8Array[]>, isDue: boolean): Promise<void> {
+    if (isDue) this.#nothingIsDue();
     try {
-      for (const output of await make()) await this.gather(output);
-      if (isDue) await this.sendGathered();
-      else if (this.due && this.filled === 0) {
-        this.nothingIsDue();
-        await this.sendGathered();
+      for (const output of await make()) await this.#gather(output);
+      if (isDue) await this.#sendGathered();
+      else if (this.#due && this.#filled === 0) {
+        this.#nothingIsDue();
+        await this.#sendGathered();
       }
     } catch (error) {
-      this.failure ??= { error };
-      this.free();
+      this.#failure ??= { error };
+      this.#free();
     }
-    this.busy = null;
-    if (this.due) this.sendDue();
+    this.#busy = null;
+    if (this.#due) this.#sendDue();
   }
 
-  private async gather(output: Uint8Array): Promise<void> {
-    const { chunkBytes } = this.sink;
-    if (this.chunk.length === 0) this.chunk = Buffer.allocUnsafeSlow(chunkBytes);
+  async #gather(output: Uint8Array): Promise<void> {
+    const { chunkBytes } = this.#sink;
+    if (this.#chunk.length === 0) this.#chunk = Buffer.allocUnsafeSlow(chunkBytes);
     for (let at = 0; at < output.length;) {
-      const part = output.subarray(at, at + chunkBytes - this.gathered);
-      this.chunk.set(part, this.gathered);
-      this.gathered += part.length;
+      const part = output.subarray(at, at + chunkBytes - this.#gathered);
+      this.#chunk.set(part, this.#gathered);
+      this.#gathered += part.length;
       at += part.length;
-      if (this.gathered === chunkBytes) await this.writeChunk();
+      if (this.#gathered === chunkBytes) await this.#writeChunk();
     }
   }
 
-  private async sendGathered(): Promise<void> {
-    if (this.gathered > 0) await this.writeChunk();
-    await this.sink.flush();
+  async #sendGathered(): Promise<void> {
+    if (this.#gathered > 0) await this.#writeChunk();
+    await this.#sink.flush();
   }
 
-  private async writeChunk(): Promise<void> {
-    const chunk = this.chunk.subarray(0, this.gathered);
-    this.gathered = 0;
-    const full = this.sink.write(chunk);
+  async #writeChunk(): Promise<void> {
+    const chunk = this.#chunk.subarray(0, this.#gathered);
+    this.#gathered = 0;
+    const full = this.#sink.write(chunk);
     if (!full) return;
-    this.spare = NOTHING; // its bytes are compressed, so a stalled reader need not keep it
+    this.#spare = NOTHING; // its bytes are compressed, so a stalled reader need not keep it
     await full;
   }
 
-  private nothingIsDue(): void {
-    this.due = false;
-    this.cancelTimer?.();
-    this.cancelTimer = null;
+  #nothingIsDue(): void {
+    this.#due = false;
+    this.#cancelTimer?.();
+    this.#cancelTimer = null;
   }
 
   /** Releases all memory, and settles the calls that wait for the compressor. */
-  private readonly free = (): void => {
-    this.signal.removeEventListener('abort', this.free);
-    this.nothingIsDue();
-    this.transform.destroy(this.signal.reason);
-    this.batch = NOTHING;
-    this.spare = NOTHING;
-    this.filled = 0;
-    this.chunk = NOTHING;
-    this.gathered = 0;
+  readonly #free = (): void => {
+    this.signal.removeEventListener('abort', this.#free);
+    this.#nothingIsDue();
+    this.#transform.destroy(this.signal.reason);
+    this.#batch = NOTHING;
+    this.#spare = NOTHING;
+    this.#filled = 0;
+    this.#chunk = NOTHING;
+    this.#gathered = 0;
   };
 
-  private assertUsable(): void {
-    this.assertWhole();
-    if (this.ended) throw new TypeError('The compressor was ended already.');
+  #assertUsable(): void {
+    this.#assertWhole();
+    if (this.#ended) throw new TypeError('The compressor was ended already.');
   }
 
-  private assertWhole(): void {
+  #assertWhole(): void {
     this.signal.throwIfAborted();
-    if (this.failure !== null) throw this.failure.error;
+    if (this.#failure !== null) throw this.#failure.error;
   }
 }
 

@@ -20,119 +20,119 @@ export class NodeBody implements Sink, Watched {
   readonly signal: AbortSignal;
   /** Bytes handed to node. */
   sentBytes = 0;
-  private readonly options: NodeBodyOptions;
-  private state: 'flowing' | 'blocked' | 'over' = 'flowing';
-  private writer: { resolve: () => void; reject: (reason: unknown) => void } | null = null;
-  private writerWaits: Promise<void> | null = null;
+  readonly #options: NodeBodyOptions;
+  #state: 'flowing' | 'blocked' | 'over' = 'flowing';
+  #writer: { resolve: () => void; reject: (reason: unknown) => void } | null = null;
+  #writerWaits: Promise<void> | null = null;
   /** When the reader last took what was buffered. */
-  private takenAt = 0;
+  #takenAt = 0;
   /** Writes that node still holds for the kernel. */
-  private unsent = 0;
-  private readonly sent = (): void => {
-    this.unsent--;
-    if (this.unsent === 0) this.drained();
+  #unsent = 0;
+  readonly #sent = (): void => {
+    this.#unsent--;
+    if (this.#unsent === 0) this.#drained();
   };
 
   constructor(options: NodeBodyOptions) {
-    this.options = options;
+    this.#options = options;
     this.signal = options.signal;
-    options.response.on('drain', () => this.drained());
-    options.response.on('finish', () => this.drained());
+    options.response.on('drain', () => this.#drained());
+    options.response.on('finish', () => this.#drained());
   }
 
   write(chunk: Uint8Array): void | Promise<void> {
     // node keeps a reference to bytes that it could not send at once, and the writer reuses their memory.
-    return this.writeOwned(Buffer.from(chunk));
+    return this.#writeOwned(Buffer.from(chunk));
   }
 
   /** Writes bytes that no code changes any more, at the pace of the reader. */
   async writeAll(bytes: Uint8Array): Promise<void> {
     for (let at = 0; at < bytes.length; at += CHUNK_BYTES) {
-      await this.writeOwned(bytes.subarray(at, at + CHUNK_BYTES));
+      await this.#writeOwned(bytes.subarray(at, at + CHUNK_BYTES));
     }
   }
 
-  private writeOwned(chunk: Uint8Array): void | Promise<void> {
-    this.assertOpen();
+  #writeOwned(chunk: Uint8Array): void | Promise<void> {
+    this.#assertOpen();
     if (chunk.length === 0) return;
-    this.unsent++;
+    this.#unsent++;
     this.sentBytes += chunk.length;
-    if (this.options.response.write(chunk, this.sent)) return;
-    this.block();
-    return this.wait();
+    if (this.#options.response.write(chunk, this.#sent)) return;
+    this.#block();
+    return this.#wait();
   }
 
   /** Resolves when the kernel has everything. Bytes that node still holds are lost when the connection is cut. */
   flush(): void | Promise<void> {
-    if (this.unsent === 0 || this.state === 'over') return;
-    this.block();
-    return this.wait();
+    if (this.#unsent === 0 || this.#state === 'over') return;
+    this.#block();
+    return this.#wait();
   }
 
   end(): void | Promise<void> {
-    this.assertOpen();
-    this.options.response.end();
-    if (this.options.response.writableFinished) {
-      this.close();
+    this.#assertOpen();
+    this.#options.response.end();
+    if (this.#options.response.writableFinished) {
+      this.#close();
       return;
     }
-    this.block();
-    return this.wait();
+    this.#block();
+    return this.#wait();
   }
 
   fail(error: unknown): void {
-    if (this.state !== 'over') this.options.cut(error);
+    if (this.#state !== 'over') this.#options.cut(error);
   }
 
   check(): void {
-    const { response, watch, cut } = this.options;
+    const { response, watch, cut } = this.#options;
     const now = watch.now();
     // This answer is queued behind another one on the same connection, so its own reader has not stalled.
-    if (response.socket === null) this.takenAt = now;
-    else if (now - this.takenAt >= watch.stallTimeoutMs) cut(new StallError(watch.stallTimeoutMs));
+    if (response.socket === null) this.#takenAt = now;
+    else if (now - this.#takenAt >= watch.stallTimeoutMs) cut(new StallError(watch.stallTimeoutMs));
   }
 
   lost(reason: unknown): void {
-    if (this.state === 'over') return;
-    this.close();
-    this.writer?.reject(reason);
-    this.writer = null;
+    if (this.#state === 'over') return;
+    this.#close();
+    this.#writer?.reject(reason);
+    this.#writer = null;
   }
 
-  private drained(): void {
-    if (this.state === 'over') return;
-    this.options.watch.delete(this);
-    if (this.options.response.writableEnded) {
-      if (!this.options.response.writableFinished) return;
-      this.close();
+  #drained(): void {
+    if (this.#state === 'over') return;
+    this.#options.watch.delete(this);
+    if (this.#options.response.writableEnded) {
+      if (!this.#options.response.writableFinished) return;
+      this.#close();
     } else {
-      this.state = 'flowing';
+      this.#state = 'flowing';
     }
-    this.writer?.resolve();
-    this.writer = null;
-    this.writerWaits = null;
+    this.#writer?.resolve();
+    this.#writer = null;
+    this.#writerWaits = null;
   }
 
-  private block(): void {
-    if (this.state === 'flowing') this.takenAt = this.options.watch.now();
-    this.state = 'blocked';
-    this.options.watch.add(this);
+  #block(): void {
+    if (this.#state === 'flowing') this.#takenAt = this.#options.watch.now();
+    this.#state = 'blocked';
+    this.#options.watch.add(this);
   }
 
-  private wait(): Promise<void> {
-    this.writerWaits ??= new Promise<void>((resolve, reject) => {
-      this.writer = { resolve, reject };
+  #wait(): Promise<void> {
+    this.#writerWaits ??= new Promise<void>((resolve, reject) => {
+      this.#writer = { resolve, reject };
     });
-    return this.writerWaits;
+    return this.#writerWaits;
   }
 
-  private close(): void {
-    this.state = 'over';
-    this.options.watch.delete(this);
+  #close(): void {
+    this.#state = 'over';
+    this.#options.watch.delete(this);
   }
 
-  private assertOpen(): void {
+  #assertOpen(): void {
     this.signal.throwIfAborted();
-    if (this.options.response.writableEnded) throw new TypeError('The stream was ended already.');
+    if (this.#options.response.writableEnded) throw new TypeError('The stream was ended already.');
   }
 }

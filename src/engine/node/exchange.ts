@@ -10,8 +10,8 @@ import { ClientGoneError } from '../stall-timer.ts';
 
 /** One request and its answer on node:http. */
 export class NodeExchange extends Exchange {
-  private readonly response: ServerResponse;
-  private writing: NodeBody | null = null;
+  readonly #response: ServerResponse;
+  #writing: NodeBody | null = null;
 
   /** Answers a request. When readers could disagree about the request, the connection is closed instead. */
   static accept(exchanges: Exchanges, request: IncomingMessage, response: ServerResponse): void {
@@ -43,7 +43,7 @@ export class NodeExchange extends Exchange {
       headers,
       address: addressFromText(request.socket.remoteAddress),
     });
-    this.response = response;
+    this.#response = response;
     response.on('close', () => {
       if (response.writableFinished) this.finish();
       else this.lose(new ClientGoneError());
@@ -51,21 +51,21 @@ export class NodeExchange extends Exchange {
     response.on('error', (error) => this.cut(error));
     // An answer queued behind another one is not told when the connection closes, but its request is.
     request.on('error', () => this.lose(new ClientGoneError()));
-    if (bodyLength !== 0) this.collect(request, bodyLength);
+    if (bodyLength !== 0) this.#collect(request, bodyLength);
   }
 
   override cut(reason: unknown): void {
     this.lose(reason);
-    this.response.destroy();
+    this.#response.destroy();
   }
 
   protected override get bytesSent(): number {
-    return this.writing?.sentBytes ?? 0;
+    return this.#writing?.sentBytes ?? 0;
   }
 
   protected override send(reply: Reply, close: boolean): void {
     checkHead(reply);
-    const { response } = this;
+    const response = this.#response;
     const { body, status, headers } = reply;
     response.statusCode = status;
     for (const name in headers) response.setHeader(name, headers[name] ?? '');
@@ -83,7 +83,7 @@ export class NodeExchange extends Exchange {
       watch: this.exchanges.watch,
       cut: (reason) => this.cut(reason),
     });
-    this.writing = writing;
+    this.#writing = writing;
     if (body.kind === 'stream') {
       if (body.length !== undefined) response.setHeader('content-length', body.length);
       void this.produce(body.run, writing);
@@ -96,11 +96,11 @@ export class NodeExchange extends Exchange {
 
   protected override lose(reason: unknown): boolean {
     if (!super.lose(reason)) return false;
-    this.writing?.lost(reason);
+    this.#writing?.lost(reason);
     return true;
   }
 
-  private collect(request: IncomingMessage, length: number | null): void {
+  #collect(request: IncomingMessage, length: number | null): void {
     const { bodyLimit } = this.exchanges.options;
     const collector = new BodyCollector(bodyLimit, length, this.method !== 'DELETE');
     this.incoming = collector;

@@ -22,22 +22,22 @@ export interface BytesOptions {
  * `end` would copy all of it.
  */
 export class UwsBytes implements Watched {
-  private readonly options: BytesOptions;
+  readonly #options: BytesOptions;
   /** Bytes that the socket took. */
   sent: number;
-  private takenAt: number;
-  private triedAt: number;
+  #takenAt: number;
+  #triedAt: number;
 
   constructor(options: BytesOptions) {
-    this.options = options;
+    this.#options = options;
     this.sent = options.response.getWriteOffset();
-    this.takenAt = options.watch.now();
-    this.triedAt = this.takenAt;
+    this.#takenAt = options.watch.now();
+    this.#triedAt = this.#takenAt;
     options.watch.add(this);
   }
 
   writable(): void {
-    const { response, bytes, watch, ended } = this.options;
+    const { response, bytes, watch, ended } = this.#options;
     const [, done] = corked(response, () => response.tryEnd(bytes.subarray(this.sent), bytes.length));
     if (done) {
       this.sent = bytes.length;
@@ -46,20 +46,20 @@ export class UwsBytes implements Watched {
       return;
     }
     const offset = response.getWriteOffset();
-    this.triedAt = watch.now();
-    if (offset > this.sent) this.takenAt = this.triedAt;
+    this.#triedAt = watch.now();
+    if (offset > this.sent) this.#takenAt = this.#triedAt;
     this.sent = offset;
   }
 
   check(): void {
-    const { watch, cut } = this.options;
+    const { watch, cut } = this.#options;
     const now = watch.now();
-    if (now - this.takenAt >= watch.stallTimeoutMs) cut(new StallError(watch.stallTimeoutMs));
+    if (now - this.#takenAt >= watch.stallTimeoutMs) cut(new StallError(watch.stallTimeoutMs));
     // A try tells whether the reader takes bytes, long before the socket is writable, and restarts its timer.
-    else if (now - this.triedAt >= REARM_MS) this.writable();
+    else if (now - this.#triedAt >= REARM_MS) this.writable();
   }
 
   lost(): void {
-    this.options.watch.delete(this);
+    this.#options.watch.delete(this);
   }
 }

@@ -30,9 +30,9 @@ const OWN_HEAD_BYTES = 256;
  * | `response`   | `accept`           | `finish` and `lose` set it to null in each of these cases     | is null    |
  */
 export class UwsExchange extends Exchange {
-  private response: HttpResponse | null;
-  private writing: UwsStream | UwsSized | UwsBytes | null = null;
-  private wholeBytes = 0;
+  #response: HttpResponse | null;
+  #writing: UwsStream | UwsSized | UwsBytes | null = null;
+  #wholeBytes = 0;
 
   /**
    * Reads the request while it is valid, and answers it. When readers could disagree about the request, the
@@ -63,24 +63,24 @@ export class UwsExchange extends Exchange {
       headers,
       address: addressFromBytes(new Uint8Array(response.getRemoteAddress())),
     });
-    this.response = response;
-    response.onAborted(() => this.guard(() => this.lose(new ClientGoneError())));
-    if (bodyLength !== 0) this.collect(response, bodyLength);
+    this.#response = response;
+    response.onAborted(() => this.#guard(() => this.lose(new ClientGoneError())));
+    if (bodyLength !== 0) this.#collect(response, bodyLength);
   }
 
   override cut(reason: unknown): void {
-    const { response } = this;
+    const response = this.#response;
     this.lose(reason);
-    if (response !== null) this.guard(() => response.close());
+    if (response !== null) this.#guard(() => response.close());
   }
 
   protected override get bytesSent(): number {
-    return this.writing?.sent ?? this.wholeBytes;
+    return this.#writing?.sent ?? this.#wholeBytes;
   }
 
   protected override send(reply: Reply, close: boolean): void {
     const headBytes = checkHead(reply) + OWN_HEAD_BYTES;
-    const { response } = this;
+    const response = this.#response;
     const { body } = reply;
     if (response === null) return;
     if (bodiless(this.method, reply.status)) {
@@ -94,56 +94,56 @@ export class UwsExchange extends Exchange {
       if (body.kind === 'stream') this.runUnread(body, new Error('This answer has no body.'));
     } else if (body.kind === 'stream' && body.length !== undefined) {
       const stream = new UwsSized({
-        ...this.writingOptions(response),
+        ...this.#writingOptions(response),
         writeHead: () => writeHead(response, reply, close),
         length: body.length,
         signal: this.signal,
       });
-      this.startWriting(response, stream);
+      this.#startWriting(response, stream);
       void this.produce(body.run, stream);
     } else if (body.kind === 'stream') {
       const stream = new UwsStream({
-        ...this.writingOptions(response),
+        ...this.#writingOptions(response),
         writeHead: () => writeHead(response, reply, close),
         headBytes,
         signal: this.signal,
       });
-      this.startWriting(response, stream);
+      this.#startWriting(response, stream);
       void this.produce(body.run, stream);
     } else if (body.kind === 'bytes' && headBytes + body.bytes.length > CORK_BYTES) {
-      this.sendLarge(response, reply, body.bytes, close);
+      this.#sendLarge(response, reply, body.bytes, close);
     } else {
       response.cork(() => {
         writeHead(response, reply, false);
         response.end(body.kind === 'bytes' ? body.bytes : undefined, close);
       });
-      if (body.kind === 'bytes') this.wholeBytes = body.bytes.length;
+      if (body.kind === 'bytes') this.#wholeBytes = body.bytes.length;
       this.finish();
     }
   }
 
   protected override finish(): void {
-    this.response = null;
+    this.#response = null;
     super.finish();
   }
 
   protected override lose(reason: unknown): boolean {
     if (!super.lose(reason)) return false;
-    this.writing?.lost(reason);
+    this.#writing?.lost(reason);
     return true;
   }
 
-  private sendLarge(response: HttpResponse, reply: Reply, bytes: Uint8Array, close: boolean): void {
+  #sendLarge(response: HttpResponse, reply: Reply, bytes: Uint8Array, close: boolean): void {
     const [, done] = corked(response, () => {
       writeHead(response, reply, close);
       return response.tryEnd(bytes, bytes.length);
     });
-    this.wholeBytes = bytes.length;
+    this.#wholeBytes = bytes.length;
     if (done) this.finish();
-    else this.startWriting(response, new UwsBytes({ ...this.writingOptions(response), bytes }));
+    else this.#startWriting(response, new UwsBytes({ ...this.#writingOptions(response), bytes }));
   }
 
-  private writingOptions(response: HttpResponse) {
+  #writingOptions(response: HttpResponse) {
     return {
       response,
       watch: this.exchanges.watch,
@@ -152,20 +152,20 @@ export class UwsExchange extends Exchange {
     };
   }
 
-  private startWriting(response: HttpResponse, writing: UwsStream | UwsSized | UwsBytes): void {
-    this.writing = writing;
+  #startWriting(response: HttpResponse, writing: UwsStream | UwsSized | UwsBytes): void {
+    this.#writing = writing;
     response.onWritable(() => {
-      this.guard(() => writing.writable());
+      this.#guard(() => writing.writable());
       return true;
     });
   }
 
-  private collect(response: HttpResponse, length: number | null): void {
+  #collect(response: HttpResponse, length: number | null): void {
     const { bodyLimit } = this.exchanges.options;
     const collector = new BodyCollector(bodyLimit, length, this.method !== 'DELETE');
     this.incoming = collector;
     response.onData((chunk, isLast) => {
-      this.guard(() => {
+      this.#guard(() => {
         if (chunk.byteLength > 0) collector.push(new Uint8Array(chunk.slice(0)));
         if (isLast) collector.finish();
       });
@@ -173,7 +173,7 @@ export class UwsExchange extends Exchange {
   }
 
   /** An exception thrown into uWebSockets.js ends the process. */
-  private guard(action: () => void): void {
+  #guard(action: () => void): void {
     try {
       action();
     } catch (error) {

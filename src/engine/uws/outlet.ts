@@ -39,15 +39,15 @@ export class Outlet {
    * - `closed`: ended, cut or lost. The response must not be touched any more.
    */
   state: 'flowing' | 'blocked' | 'closed' = 'flowing';
-  private readonly options: OutletOptions;
-  private headSent = false;
+  readonly #options: OutletOptions;
+  #headSent = false;
   /** When the reader last showed that it takes bytes. All times here are from the watch's clock. */
-  private takenAt = 0;
+  #takenAt = 0;
   /** When uWebSockets.js's timer for this connection was last set; null while it does not run. */
-  private armedAt: number | null = null;
+  #armedAt: number | null = null;
 
   constructor(options: OutletOptions) {
-    this.options = options;
+    this.#options = options;
   }
 
   /**
@@ -55,27 +55,27 @@ export class Outlet {
    * on.
    */
   send(bytes: Uint8Array, length: number): number {
-    const { response, writeHead, headBytes } = this.options;
+    const { response, writeHead, headBytes } = this.#options;
     let sent = 0;
     while (sent < length && this.state === 'flowing') {
-      const room = this.headSent ? CORK_BYTES : CORK_BYTES - headBytes;
+      const room = this.#headSent ? CORK_BYTES : CORK_BYTES - headBytes;
       const piece = bytes.subarray(sent, Math.min(length, sent + room - FRAME_BYTES));
       const accepted = corked(response, () => {
-        if (!this.headSent) writeHead();
+        if (!this.#headSent) writeHead();
         return response.write(piece); // false: taken and buffered, so never sent again
       });
-      this.headSent = true;
+      this.#headSent = true;
       sent += piece.length;
-      if (!accepted) this.block();
+      if (!accepted) this.#block();
     }
     return sent;
   }
 
   /** Ends the answer. Only when flowing: the reader then has 10 s for the bytes that uWebSockets.js still holds. */
   end(): void {
-    const { response, writeHead } = this.options;
+    const { response, writeHead } = this.#options;
     response.cork(() => {
-      if (!this.headSent) writeHead();
+      if (!this.#headSent) writeHead();
       response.end();
     });
     this.state = 'closed';
@@ -83,20 +83,20 @@ export class Outlet {
 
   /** Called when the socket has room again and uWebSockets.js has stopped its timer. */
   opened(): void {
-    this.takenAt = this.options.watch.now();
-    this.armedAt = null;
+    this.#takenAt = this.#options.watch.now();
+    this.#armedAt = null;
     this.state = 'flowing';
   }
 
   /** Corks nothing, which makes uWebSockets.js send the bytes it holds. */
   drain(): void {
-    this.options.response.cork(() => undefined);
+    this.#options.response.cork(() => undefined);
   }
 
   /** Whether the reader has taken nothing for too long. */
   stalled(): boolean {
-    const { watch } = this.options;
-    return this.state === 'blocked' && watch.now() - this.takenAt >= watch.stallTimeoutMs;
+    const { watch } = this.#options;
+    return this.state === 'blocked' && watch.now() - this.#takenAt >= watch.stallTimeoutMs;
   }
 
   /**
@@ -106,9 +106,9 @@ export class Outlet {
    * bytes are gone. Returns the number of bytes passed on.
    */
   probe(bytes: Uint8Array): number {
-    const { takenAt } = this;
-    const now = this.options.watch.now();
-    if (this.state !== 'blocked' || (now - takenAt >= EAGER_MS && !this.rearmDue(now))) return 0;
+    const takenAt = this.#takenAt;
+    const now = this.#options.watch.now();
+    if (this.state !== 'blocked' || (now - takenAt >= EAGER_MS && !this.#rearmDue(now))) return 0;
     if (bytes.length === 0) {
       this.drain();
       return 0;
@@ -116,31 +116,31 @@ export class Outlet {
     this.state = 'flowing';
     const sent = this.send(bytes, 1);
     // A probe that also blocks gives no new information.
-    this.takenAt = this.isBlocked() ? takenAt : now;
+    this.#takenAt = this.#isBlocked() ? takenAt : now;
     return sent;
   }
 
   /** Restarts the connection's timer without writing. Resuming does that, and nothing is read or lost in between. */
   rearm(): void {
-    const now = this.options.watch.now();
-    if (this.state === 'closed' || !this.rearmDue(now)) return;
-    this.armedAt = now;
-    this.options.response.pause();
-    this.options.response.resume();
+    const now = this.#options.watch.now();
+    if (this.state === 'closed' || !this.#rearmDue(now)) return;
+    this.#armedAt = now;
+    this.#options.response.pause();
+    this.#options.response.resume();
   }
 
-  private block(): void {
-    const now = this.options.watch.now();
-    this.takenAt = now; // all bytes before this write were taken
-    this.armedAt = now; // a blocked write sets the timer
+  #block(): void {
+    const now = this.#options.watch.now();
+    this.#takenAt = now; // all bytes before this write were taken
+    this.#armedAt = now; // a blocked write sets the timer
     this.state = 'blocked';
   }
 
-  private isBlocked(): boolean {
+  #isBlocked(): boolean {
     return this.state === 'blocked';
   }
 
-  private rearmDue(now: number): boolean {
-    return this.armedAt !== null && now - this.armedAt >= REARM_MS;
+  #rearmDue(now: number): boolean {
+    return this.#armedAt !== null && now - this.#armedAt >= REARM_MS;
   }
 }

@@ -33,31 +33,31 @@ export class UwsSized implements Sink, Watched {
   readonly signal: AbortSignal;
   /** Bytes of the body that the socket took. */
   sent = 0;
-  private readonly options: SizedOptions;
-  private state: 'head' | 'open' | 'closed' = 'head';
-  private waiting = NOTHING;
-  private writer: { resolve: () => void; reject: (reason: unknown) => void } | null = null;
-  private takenAt: number;
-  private triedAt: number;
+  readonly #options: SizedOptions;
+  #state: 'head' | 'open' | 'closed' = 'head';
+  #waiting = NOTHING;
+  #writer: { resolve: () => void; reject: (reason: unknown) => void } | null = null;
+  #takenAt: number;
+  #triedAt: number;
 
   constructor(options: SizedOptions) {
-    this.options = options;
+    this.#options = options;
     this.signal = options.signal;
-    this.takenAt = options.watch.now();
-    this.triedAt = this.takenAt;
+    this.#takenAt = options.watch.now();
+    this.#triedAt = this.#takenAt;
   }
 
   write(chunk: Uint8Array): void | Promise<void> {
     this.signal.throwIfAborted();
-    if (this.state === 'closed' || this.waiting.length > 0)
+    if (this.#state === 'closed' || this.#waiting.length > 0)
       throw new TypeError('more is written than was announced, or without waiting');
-    const taken = this.send(chunk);
+    const taken = this.#send(chunk);
     if (taken === chunk.length) return;
-    this.waiting = new Uint8Array(chunk.subarray(taken)); // a copy
-    this.takenAt = this.options.watch.now();
-    this.options.watch.add(this);
+    this.#waiting = new Uint8Array(chunk.subarray(taken)); // a copy
+    this.#takenAt = this.#options.watch.now();
+    this.#options.watch.add(this);
     return new Promise((resolve, reject) => {
-      this.writer = { resolve, reject };
+      this.#writer = { resolve, reject };
     });
   }
 
@@ -67,67 +67,67 @@ export class UwsSized implements Sink, Watched {
 
   end(): void {
     this.signal.throwIfAborted();
-    if (!this.isClosed())
-      throw new Error(`fewer than the ${this.options.length} bytes announced were written`);
+    if (!this.#isClosed())
+      throw new Error(`fewer than the ${this.#options.length} bytes announced were written`);
   }
 
   fail(error: unknown): void {
-    if (!this.isClosed()) this.options.cut(error);
+    if (!this.#isClosed()) this.#options.cut(error);
   }
 
   /** Called when the socket has room again. */
   writable(): void {
-    if (this.isClosed()) return;
-    const taken = this.send(this.waiting);
-    if (taken > 0) this.takenAt = this.triedAt;
-    this.waiting = this.waiting.subarray(taken);
-    if (this.waiting.length > 0) return;
-    this.options.watch.delete(this);
-    const { writer } = this;
-    this.writer = null;
+    if (this.#isClosed()) return;
+    const taken = this.#send(this.#waiting);
+    if (taken > 0) this.#takenAt = this.#triedAt;
+    this.#waiting = this.#waiting.subarray(taken);
+    if (this.#waiting.length > 0) return;
+    this.#options.watch.delete(this);
+    const writer = this.#writer;
+    this.#writer = null;
     // Resolve outside uWebSockets.js's callback, because the writer's next step may close the connection that the
     // callback still uses.
     if (writer) setImmediate(writer.resolve);
   }
 
   check(): void {
-    const { watch, cut } = this.options;
+    const { watch, cut } = this.#options;
     const now = watch.now();
-    if (now - this.takenAt >= watch.stallTimeoutMs) cut(new StallError(watch.stallTimeoutMs));
+    if (now - this.#takenAt >= watch.stallTimeoutMs) cut(new StallError(watch.stallTimeoutMs));
     // A try tells whether the reader takes bytes, long before the socket is writable, and restarts its timer.
-    else if (now - this.triedAt >= REARM_MS) this.writable();
+    else if (now - this.#triedAt >= REARM_MS) this.writable();
   }
 
   lost(reason: unknown): void {
-    if (this.isClosed()) return;
-    this.close();
-    this.writer?.reject(reason);
-    this.writer = null;
+    if (this.#isClosed()) return;
+    this.#close();
+    this.#writer?.reject(reason);
+    this.#writer = null;
   }
 
   /** Sends bytes and returns how many of them the socket took. */
-  private send(bytes: Uint8Array): number {
-    const { response, writeHead, length, watch, ended } = this.options;
+  #send(bytes: Uint8Array): number {
+    const { response, writeHead, length, watch, ended } = this.#options;
     const [, done] = corked(response, () => {
-      if (this.state === 'head') writeHead();
+      if (this.#state === 'head') writeHead();
       return response.tryEnd(bytes, length);
     });
-    this.state = 'open';
-    this.triedAt = watch.now();
+    this.#state = 'open';
+    this.#triedAt = watch.now();
     const before = this.sent;
     this.sent = done ? length : response.getWriteOffset();
     if (!done) return this.sent - before;
-    this.close();
+    this.#close();
     ended();
     return bytes.length;
   }
 
-  private close(): void {
-    this.state = 'closed';
-    this.options.watch.delete(this);
+  #close(): void {
+    this.#state = 'closed';
+    this.#options.watch.delete(this);
   }
 
-  private isClosed(): boolean {
-    return this.state === 'closed';
+  #isClosed(): boolean {
+    return this.#state === 'closed';
   }
 }

@@ -33,49 +33,49 @@ export class UwsStream implements Sink, Watched {
   readonly signal: AbortSignal;
   /** Bytes taken from the writer. */
   sent = 0;
-  private readonly options: StreamOptions;
-  private readonly outlet: Outlet;
+  readonly #options: StreamOptions;
+  readonly #outlet: Outlet;
   /**
    * Bytes copied from the writer's chunks and not yet passed to uWebSockets.js: the reserve, and bytes that wait for
    * the reader.
    */
-  private waiting = NOTHING;
+  #waiting = NOTHING;
   /** The writer that waits for room, or for the end. */
-  private writer: { resolve: () => void; reject: (reason: unknown) => void } | null = null;
-  private writerWaits: Promise<void> | null = null;
-  private ending = false;
+  #writer: { resolve: () => void; reject: (reason: unknown) => void } | null = null;
+  #writerWaits: Promise<void> | null = null;
+  #ending = false;
 
   constructor(options: StreamOptions) {
-    this.options = options;
+    this.#options = options;
     this.signal = options.signal;
-    this.outlet = new Outlet(options);
+    this.#outlet = new Outlet(options);
     options.watch.add(this);
   }
 
   write(chunk: Uint8Array): void | Promise<void> {
-    this.assertOpen();
+    this.#assertOpen();
     this.sent += chunk.length;
-    const bytes = this.joined(chunk);
+    const bytes = this.#joined(chunk);
     const keep = Math.min(RESERVE_BYTES, bytes.length);
-    const sent = this.outlet.send(bytes, bytes.length - keep);
-    this.waiting = new Uint8Array(bytes.subarray(sent)); // a copy
+    const sent = this.#outlet.send(bytes, bytes.length - keep);
+    this.#waiting = new Uint8Array(bytes.subarray(sent)); // a copy
     // Blocked without a reserve, after a flush: accept one more chunk.
-    if (this.isBlocked() && this.waiting.length > 0) return this.wait();
+    if (this.#isBlocked() && this.#waiting.length > 0) return this.#wait();
   }
 
   flush(): void {
-    this.sendWaiting(0);
+    this.#sendWaiting(0);
   }
 
   end(): void | Promise<void> {
-    this.assertOpen();
-    this.ending = true;
-    this.proceed();
-    if (!this.isClosed()) return this.wait();
+    this.#assertOpen();
+    this.#ending = true;
+    this.#proceed();
+    if (!this.#isClosed()) return this.#wait();
   }
 
   fail(error: unknown): void {
-    if (!this.isClosed()) this.options.cut(error);
+    if (!this.#isClosed()) this.#options.cut(error);
   }
 
   /**
@@ -83,55 +83,55 @@ export class UwsStream implements Sink, Watched {
    * itself when it calls this.
    */
   writable(): void {
-    if (this.isClosed()) return;
-    this.outlet.opened();
-    this.outlet.drain();
-    this.proceed();
+    if (this.#isClosed()) return;
+    this.#outlet.opened();
+    this.#outlet.drain();
+    this.#proceed();
   }
 
   check(): void {
-    if (this.outlet.stalled()) {
-      this.options.cut(new StallError(this.options.watch.stallTimeoutMs));
+    if (this.#outlet.stalled()) {
+      this.#options.cut(new StallError(this.#options.watch.stallTimeoutMs));
       return;
     }
-    if (this.isBlocked()) {
-      this.waiting = this.waiting.subarray(this.outlet.probe(this.waiting));
-      this.proceed();
+    if (this.#isBlocked()) {
+      this.#waiting = this.#waiting.subarray(this.#outlet.probe(this.#waiting));
+      this.#proceed();
     } else {
-      this.sendWaiting(0);
+      this.#sendWaiting(0);
     }
-    this.outlet.rearm();
+    this.#outlet.rearm();
   }
 
   /** Called when the connection is gone or was cut. Nothing may touch the response afterwards. */
   lost(reason: unknown): void {
-    if (this.isClosed()) return;
-    this.outlet.state = 'closed';
-    this.close();
-    this.writer?.reject(reason);
-    this.writer = null;
+    if (this.#isClosed()) return;
+    this.#outlet.state = 'closed';
+    this.#close();
+    this.#writer?.reject(reason);
+    this.#writer = null;
   }
 
   /** Sends the waiting bytes. When all of them were taken, ends the answer or lets the writer continue. */
-  private proceed(): void {
-    this.sendWaiting(this.ending ? 0 : RESERVE_BYTES);
-    if (this.outlet.state !== 'flowing') return;
-    if (this.ending) {
-      this.outlet.end();
-      this.close();
-      this.options.ended();
+  #proceed(): void {
+    this.#sendWaiting(this.#ending ? 0 : RESERVE_BYTES);
+    if (this.#outlet.state !== 'flowing') return;
+    if (this.#ending) {
+      this.#outlet.end();
+      this.#close();
+      this.#options.ended();
     }
-    this.releaseWriter();
+    this.#releaseWriter();
   }
 
-  private sendWaiting(keep: number): void {
-    if (this.waiting.length <= keep) return;
-    const sent = this.outlet.send(this.waiting, this.waiting.length - keep);
-    this.waiting = sent === this.waiting.length ? NOTHING : this.waiting.subarray(sent);
+  #sendWaiting(keep: number): void {
+    if (this.#waiting.length <= keep) return;
+    const sent = this.#outlet.send(this.#waiting, this.#waiting.length - keep);
+    this.#waiting = sent === this.#waiting.length ? NOTHING : this.#waiting.subarray(sent);
   }
 
-  private joined(chunk: Uint8Array): Uint8Array {
-    const { waiting } = this;
+  #joined(chunk: Uint8Array): Uint8Array {
+    const waiting = this.#waiting;
     if (waiting.length === 0) return chunk;
     const length = waiting.length + chunk.length;
     if (length > scratch.length) return Buffer.concat([waiting, chunk]);
@@ -140,39 +140,39 @@ export class UwsStream implements Sink, Watched {
     return scratch.subarray(0, length);
   }
 
-  private wait(): Promise<void> {
-    this.writerWaits ??= new Promise<void>((resolve, reject) => {
-      this.writer = { resolve, reject };
+  #wait(): Promise<void> {
+    this.#writerWaits ??= new Promise<void>((resolve, reject) => {
+      this.#writer = { resolve, reject };
     });
-    return this.writerWaits;
+    return this.#writerWaits;
   }
 
   /**
    * Resolves the writer's promise outside uWebSockets.js's callback, because the writer's next step may close the
    * connection that the callback still uses.
    */
-  private releaseWriter(): void {
-    const { writer } = this;
-    this.writer = null;
-    this.writerWaits = null;
+  #releaseWriter(): void {
+    const writer = this.#writer;
+    this.#writer = null;
+    this.#writerWaits = null;
     if (writer !== null) setImmediate(writer.resolve);
   }
 
-  private close(): void {
-    this.waiting = NOTHING;
-    this.options.watch.delete(this);
+  #close(): void {
+    this.#waiting = NOTHING;
+    this.#options.watch.delete(this);
   }
 
-  private assertOpen(): void {
+  #assertOpen(): void {
     this.signal.throwIfAborted();
-    if (this.ending) throw new TypeError('The stream was ended already.');
+    if (this.#ending) throw new TypeError('The stream was ended already.');
   }
 
-  private isClosed(): boolean {
-    return this.outlet.state === 'closed';
+  #isClosed(): boolean {
+    return this.#outlet.state === 'closed';
   }
 
-  private isBlocked(): boolean {
-    return this.outlet.state === 'blocked';
+  #isBlocked(): boolean {
+    return this.#outlet.state === 'blocked';
   }
 }

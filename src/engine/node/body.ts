@@ -1,5 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import type { Sink } from '../../stream/sink.ts';
+import { WaitingWriter } from '../waiting-writer.ts';
 import { StallError, type Watch, type Watched } from '../stall-timer.ts';
 
 /** Writes are large, because the cost of node:http is per write. */
@@ -22,8 +23,7 @@ export class NodeBody implements Sink, Watched {
   sentBytes = 0;
   readonly #options: NodeBodyOptions;
   #state: 'flowing' | 'blocked' | 'over' = 'flowing';
-  #writer: { resolve: () => void; reject: (reason: unknown) => void } | null = null;
-  #writerWaits: Promise<void> | null = null;
+  readonly #writer = new WaitingWriter();
   /** When the reader last took what was buffered. */
   #takenAt = 0;
   /** Writes that node still holds for the kernel. */
@@ -59,14 +59,14 @@ export class NodeBody implements Sink, Watched {
     this.sentBytes += chunk.length;
     if (this.#options.response.write(chunk, this.#sent)) return;
     this.#block();
-    return this.#wait();
+    return this.#writer.wait();
   }
 
   /** Resolves when the kernel has everything. Bytes that node still holds are lost when the connection is cut. */
   flush(): void | Promise<void> {
     if (this.#unsent === 0 || this.#state === 'over') return;
     this.#block();
-    return this.#wait();
+    return this.#writer.wait();
   }
 
   end(): void | Promise<void> {
@@ -77,7 +77,7 @@ export class NodeBody implements Sink, Watched {
       return;
     }
     this.#block();
-    return this.#wait();
+    return this.#writer.wait();
   }
 
   fail(error: unknown): void {
@@ -95,8 +95,7 @@ export class NodeBody implements Sink, Watched {
   lost(reason: unknown): void {
     if (this.#state === 'over') return;
     this.#close();
-    this.#writer?.reject(reason);
-    this.#writer = null;
+    this.#writer.fail(reason);
   }
 
   #drained(): void {
@@ -108,22 +107,13 @@ export class NodeBody implements Sink, Watched {
     } else {
       this.#state = 'flowing';
     }
-    this.#writer?.resolve();
-    this.#writer = null;
-    this.#writerWaits = null;
+    this.#writer.resume();
   }
 
   #block(): void {
     if (this.#state === 'flowing') this.#takenAt = this.#options.watch.now();
     this.#state = 'blocked';
     this.#options.watch.add(this);
-  }
-
-  #wait(): Promise<void> {
-    this.#writerWaits ??= new Promise<void>((resolve, reject) => {
-      this.#writer = { resolve, reject };
-    });
-    return this.#writerWaits;
   }
 
   #close(): void {

@@ -1,6 +1,7 @@
 import type { Sink } from '../../stream/sink.ts';
 import { corked } from '../cork.ts';
 import type { HttpResponse } from './library.ts';
+import { WaitingWriter } from '../waiting-writer.ts';
 import { StallError, type Watch, type Watched } from '../stall-timer.ts';
 
 const CHUNK_BYTES = 64 * 1024;
@@ -36,7 +37,7 @@ export class UwsSized implements Sink, Watched {
   readonly #options: SizedOptions;
   #state: 'head' | 'open' | 'closed' = 'head';
   #waiting = NOTHING;
-  #writer: { resolve: () => void; reject: (reason: unknown) => void } | null = null;
+  readonly #writer = new WaitingWriter();
   #takenAt: number;
   #triedAt: number;
 
@@ -56,9 +57,7 @@ export class UwsSized implements Sink, Watched {
     this.#waiting = new Uint8Array(chunk.subarray(taken)); // a copy
     this.#takenAt = this.#options.watch.now();
     this.#options.watch.add(this);
-    return new Promise((resolve, reject) => {
-      this.#writer = { resolve, reject };
-    });
+    return this.#writer.wait();
   }
 
   flush(): void {
@@ -83,11 +82,7 @@ export class UwsSized implements Sink, Watched {
     this.#waiting = this.#waiting.subarray(taken);
     if (this.#waiting.length > 0) return;
     this.#options.watch.delete(this);
-    const writer = this.#writer;
-    this.#writer = null;
-    // Resolve outside uWebSockets.js's callback, because the writer's next step may close the connection that the
-    // callback still uses.
-    if (writer) setImmediate(writer.resolve);
+    this.#writer.resumeLater();
   }
 
   check(): void {
@@ -101,8 +96,7 @@ export class UwsSized implements Sink, Watched {
   lost(reason: unknown): void {
     if (this.#isClosed()) return;
     this.#close();
-    this.#writer?.reject(reason);
-    this.#writer = null;
+    this.#writer.fail(reason);
   }
 
   /** Sends bytes and returns how many of them the socket took. */

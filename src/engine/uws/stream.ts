@@ -1,6 +1,7 @@
 import type { Sink } from '../../stream/sink.ts';
 import { CORK_BYTES } from '../cork.ts';
 import { Outlet, type OutletOptions } from './outlet.ts';
+import { WaitingWriter } from '../waiting-writer.ts';
 import { StallError, type Watched } from '../stall-timer.ts';
 
 /** With the reserve and the frame of a chunk, this is the most that one cork carries. */
@@ -41,8 +42,7 @@ export class UwsStream implements Sink, Watched {
    */
   #waiting = NOTHING;
   /** The writer that waits for room, or for the end. */
-  #writer: { resolve: () => void; reject: (reason: unknown) => void } | null = null;
-  #writerWaits: Promise<void> | null = null;
+  readonly #writer = new WaitingWriter();
   #ending = false;
 
   constructor(options: StreamOptions) {
@@ -60,7 +60,7 @@ export class UwsStream implements Sink, Watched {
     const sent = this.#outlet.send(bytes, bytes.length - keep);
     this.#waiting = new Uint8Array(bytes.subarray(sent)); // a copy
     // Blocked without a reserve, after a flush: accept one more chunk.
-    if (this.#isBlocked() && this.#waiting.length > 0) return this.#wait();
+    if (this.#isBlocked() && this.#waiting.length > 0) return this.#writer.wait();
   }
 
   flush(): void {
@@ -71,7 +71,7 @@ export class UwsStream implements Sink, Watched {
     this.#assertOpen();
     this.#ending = true;
     this.#proceed();
-    if (!this.#isClosed()) return this.#wait();
+    if (!this.#isClosed()) return this.#writer.wait();
   }
 
   fail(error: unknown): void {
@@ -108,8 +108,7 @@ export class UwsStream implements Sink, Watched {
     if (this.#isClosed()) return;
     this.#outlet.state = 'closed';
     this.#close();
-    this.#writer?.reject(reason);
-    this.#writer = null;
+    this.#writer.fail(reason);
   }
 
   /** Sends the waiting bytes. When all of them were taken, ends the answer or lets the writer continue. */
@@ -121,7 +120,7 @@ export class UwsStream implements Sink, Watched {
       this.#close();
       this.#options.ended();
     }
-    this.#releaseWriter();
+    this.#writer.resumeLater();
   }
 
   #sendWaiting(keep: number): void {
@@ -138,24 +137,6 @@ export class UwsStream implements Sink, Watched {
     scratch.set(waiting);
     scratch.set(chunk, waiting.length);
     return scratch.subarray(0, length);
-  }
-
-  #wait(): Promise<void> {
-    this.#writerWaits ??= new Promise<void>((resolve, reject) => {
-      this.#writer = { resolve, reject };
-    });
-    return this.#writerWaits;
-  }
-
-  /**
-   * Resolves the writer's promise outside uWebSockets.js's callback, because the writer's next step may close the
-   * connection that the callback still uses.
-   */
-  #releaseWriter(): void {
-    const writer = this.#writer;
-    this.#writer = null;
-    this.#writerWaits = null;
-    if (writer !== null) setImmediate(writer.resolve);
   }
 
   #close(): void {

@@ -37,6 +37,10 @@ const PATH = '/exports';
 const ONE = `${PATH}/{id}`;
 const NOT_STORED = { 'cache-control': 'no-store' };
 
+/** What all routes of exports share that answer in JSON, and what the routes of one export share. */
+const SHARED = { access: 'keyed', tag: 'Exports', produces: [JSON_TYPE] } as const;
+const OF_ONE = { ...SHARED, path: ONE, parameters: ID } as const;
+
 /** The answer to an accepted order. */
 const ORDERED: Answer = jsonAnswer('The export, which is on its way', EXPORT, [
   'Cache-Control',
@@ -78,16 +82,14 @@ export function orExport(stream: Route, options: ExportOptions): Route {
 
 function listExports({ jobs }: ExportOptions): Route {
   return {
+    ...SHARED,
     method: 'GET',
     path: PATH,
-    access: 'keyed',
     cost: 'page',
     id: 'listExports',
-    tag: 'Exports',
     summary: "The client's exports, the newest first",
     answers: { 200: jsonAnswer('The exports', EXPORT_LIST, ['Cache-Control']) },
     problems: STORE_PROBLEMS,
-    produces: [JSON_TYPE],
     handler: async ({ request, client }) => {
       const own = await jobs.listOf(client.name, request.signal);
       return json(200, exportsToJson(own.map(represent)), NOT_STORED);
@@ -97,12 +99,11 @@ function listExports({ jobs }: ExportOptions): Route {
 
 function orderExport(options: ExportOptions): Route {
   return route({
+    ...SHARED,
     method: 'POST',
     path: PATH,
-    access: 'keyed',
     cost: 'write',
     id: 'orderExport',
-    tag: 'Exports',
     summary: 'Orders a set of items as a file',
     description:
       'The file is made in the background. Ask for the export until its state is `complete`, `failed` or `cancelled`.',
@@ -113,7 +114,6 @@ function orderExport(options: ExportOptions): Route {
     },
     answers: { 202: ORDERED },
     problems: [...BODY_PROBLEMS, 'too-many-exports', 'insufficient-storage', ...STORE_PROBLEMS],
-    produces: [JSON_TYPE],
     handler: async ({ request, client, json: read }) =>
       order(options, request, client, requestOfBody(await read())),
   });
@@ -121,17 +121,13 @@ function orderExport(options: ExportOptions): Route {
 
 function getExport({ jobs }: ExportOptions): Route {
   return {
+    ...OF_ONE,
     method: 'GET',
-    path: ONE,
-    access: 'keyed',
     cost: 'page',
     id: 'getExport',
-    tag: 'Exports',
     summary: 'One export: where it stands, and its file',
-    parameters: ID,
     answers: { 200: jsonAnswer('The export', EXPORT, ['Cache-Control']) },
     problems: ['invalid-url', 'not-found', ...STORE_PROBLEMS],
-    produces: [JSON_TYPE],
     handler: async (input) => {
       return json(200, exportToJson(represent(await find(jobs, input))), NOT_STORED);
     },
@@ -141,14 +137,11 @@ function getExport({ jobs }: ExportOptions): Route {
 function deleteExport(options: ExportOptions): Route {
   const { jobs, files, exporter, now, ttlMs } = options;
   return {
+    ...OF_ONE,
     method: 'DELETE',
-    path: ONE,
-    access: 'keyed',
     cost: 'write',
     id: 'deleteExport',
-    tag: 'Exports',
     summary: 'Cancels an export that is on its way, or removes one that is finished',
-    parameters: ID,
     headers: ['Prefer'],
     answers: {
       200: jsonAnswer('It is cancelled, or gone with its file', { anyOf: [EXPORT, REMOVED_EXPORT] }, [
@@ -160,7 +153,6 @@ function deleteExport(options: ExportOptions): Route {
       },
     },
     problems: ['invalid-url', 'not-found', 'insufficient-storage', ...STORE_PROBLEMS],
-    produces: [JSON_TYPE],
     handler: async (input) => {
       const { id = '' } = input.parameters;
       await find(jobs, input);

@@ -37,7 +37,6 @@ export interface UserOptions {
 
 const PATH = '/api/users';
 const ONE = `${PATH}/{id}`;
-const BODY_TYPES = [JSON_TYPE];
 const PATCH_TYPES = [JSON_TYPE, 'application/merge-patch+json'];
 
 /** In order of id, which is the order of creation for ids made by the server. There is no filter. */
@@ -57,7 +56,11 @@ const ID = {
     examples: ['ada'],
   },
 } as const;
-const BODY_EXAMPLE = { name: 'Ada', email: 'ada@example.org', metadata: { team: 'red' } };
+
+/** What all routes of users share, and what those that write share. */
+const SHARED = { access: 'keyed', tag: 'Users', produces: [JSON_TYPE] } as const;
+const WRITE = { ...SHARED, cost: 'write', headers: ['If-Match', 'If-None-Match'] } as const;
+const ONE_USER = { path: ONE, parameters: ID } as const;
 const WRITE_PROBLEMS: readonly ProblemCode[] = [
   'invalid-header',
   'precondition-failed',
@@ -65,14 +68,14 @@ const WRITE_PROBLEMS: readonly ProblemCode[] = [
   ...STORE_PROBLEMS,
 ];
 
-const changed = (description: string): Answer =>
-  jsonAnswer(description, USER, ['ETag', 'Cache-Control', 'Content-Location']);
-const created: Answer = jsonAnswer('The user, who is new', USER, [
-  'ETag',
-  'Cache-Control',
-  'Content-Location',
-  'Location',
-]);
+const WRITTEN_HEADERS = ['ETag', 'Cache-Control', 'Content-Location'] as const;
+const CHANGED: Answer = jsonAnswer('The user as it now is', USER, WRITTEN_HEADERS);
+const CREATED: Answer = jsonAnswer('The user, who is new', USER, [...WRITTEN_HEADERS, 'Location']);
+const NEW_BODY = {
+  types: [JSON_TYPE],
+  schema: USER_BODY,
+  example: { name: 'Ada', email: 'ada@example.org', metadata: { team: 'red' } },
+};
 
 const confirm = serializerOf(REMOVED_USER);
 
@@ -108,18 +111,14 @@ function listUsers(options: UserOptions): Route {
 
 function createNew({ users, now }: UserOptions): Route {
   return route({
+    ...WRITE,
     method: 'POST',
     path: PATH,
-    access: 'keyed',
-    cost: 'write',
     id: 'createUser',
-    tag: 'Users',
     summary: 'A new user, under an id that the server makes',
-    headers: ['If-Match', 'If-None-Match'],
-    body: { types: BODY_TYPES, schema: USER_BODY, example: BODY_EXAMPLE },
-    answers: { 201: created },
+    body: NEW_BODY,
+    answers: { 201: CREATED },
     problems: [...BODY_PROBLEMS, ...WRITE_PROBLEMS],
-    produces: [JSON_TYPE],
     handler: async ({ request, body }) => {
       const check = readPrecondition(request);
       const sent = await body();
@@ -136,21 +135,18 @@ function createNew({ users, now }: UserOptions): Route {
 
 function getOne({ users, cacheControl }: UserOptions): Route {
   return {
+    ...SHARED,
+    ...ONE_USER,
     method: 'GET',
-    path: ONE,
-    access: 'keyed',
     cost: 'page',
     id: 'getUser',
-    tag: 'Users',
     summary: 'One user',
-    parameters: ID,
     headers: ['If-None-Match'],
     answers: {
       200: jsonAnswer('The user', USER, ['ETag', 'Cache-Control']),
       304: { description: 'The user is in the state that If-None-Match names', headers: ['ETag'] },
     },
     problems: ['invalid-url', 'not-found', 'invalid-header', 'precondition-failed', ...STORE_PROBLEMS],
-    produces: [JSON_TYPE],
     handler: async ({ request, parameters: { id = '' } }) => {
       const batch = isUserId(id) ? await users.get(makeBookmark({ _id: id }), request.signal) : null;
       if (!batch) throw noSuchUser(id);
@@ -168,20 +164,15 @@ function getOne({ users, cacheControl }: UserOptions): Route {
 /** Replaces a user, or creates one under this id. */
 function putOne({ users, now }: UserOptions): Route {
   return route({
+    ...WRITE,
+    ...ONE_USER,
     method: 'PUT',
-    path: ONE,
-    access: 'keyed',
-    cost: 'write',
     id: 'putUser',
-    tag: 'Users',
     summary: 'Replaces a user, or creates one under this id',
     description: 'The whole user: what the body leaves out is gone afterwards.',
-    parameters: ID,
-    headers: ['If-Match', 'If-None-Match'],
-    body: { types: BODY_TYPES, schema: USER_BODY, example: BODY_EXAMPLE },
-    answers: { 200: changed('The user as it now is'), 201: created },
+    body: NEW_BODY,
+    answers: { 200: CHANGED, 201: CREATED },
     problems: ['invalid-url', ...BODY_PROBLEMS, ...WRITE_PROBLEMS],
-    produces: [JSON_TYPE],
     handler: async ({ request, parameters: { id = '' }, body }) => {
       const check = readPrecondition(request);
       if (!isUserId(id))
@@ -201,21 +192,16 @@ function putOne({ users, now }: UserOptions): Route {
 
 function patchOne({ users, now }: UserOptions): Route {
   return route({
+    ...WRITE,
+    ...ONE_USER,
     method: 'PATCH',
-    path: ONE,
-    access: 'keyed',
-    cost: 'write',
     id: 'patchUser',
-    tag: 'Users',
     summary: 'Changes parts of a user',
     description:
       'A merge patch (RFC 7396): only what the body names changes; null removes metadata or a text of it.',
-    parameters: ID,
-    headers: ['If-Match', 'If-None-Match'],
     body: { types: PATCH_TYPES, schema: USER_PATCH, example: { metadata: { team: null, desk: '7' } } },
-    answers: { 200: changed('The user as it now is') },
+    answers: { 200: CHANGED },
     problems: ['invalid-url', 'not-found', ...BODY_PROBLEMS, ...WRITE_PROBLEMS],
-    produces: [JSON_TYPE],
     handler: async ({ request, parameters: { id = '' }, body }) => {
       const check = readPrecondition(request);
       const patch = await body();
@@ -231,15 +217,12 @@ function patchOne({ users, now }: UserOptions): Route {
 /** A body has no meaning here (RFC 9110, 9.3.5). The engine reads and drops it. */
 function deleteOne({ users }: UserOptions): Route {
   return {
+    ...WRITE,
+    ...ONE_USER,
     method: 'DELETE',
-    path: ONE,
-    access: 'keyed',
-    cost: 'write',
     id: 'deleteUser',
-    tag: 'Users',
     summary: 'Removes a user',
-    parameters: ID,
-    headers: ['If-Match', 'If-None-Match', 'Prefer'],
+    headers: [...WRITE.headers, 'Prefer'],
     answers: {
       200: jsonAnswer('The user is gone', REMOVED_USER, ['Cache-Control']),
       204: {
@@ -248,7 +231,6 @@ function deleteOne({ users }: UserOptions): Route {
       },
     },
     problems: ['invalid-url', 'not-found', ...WRITE_PROBLEMS],
-    produces: [JSON_TYPE],
     handler: async ({ request, parameters: { id = '' } }) => {
       const check = readPrecondition(request);
       await changeExisting(users, id, check, () => null);

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import * as zlib from 'node:zlib';
-import { atOnce } from '../src/stream/at-once.ts';
 import { codings, compress, compressBytes, type Coding } from '../src/stream/compress.ts';
 import type { Sink } from '../src/stream/sink.ts';
+import { Turns } from '../src/turns.ts';
 import { content, writeContent } from './support/slow-reader.ts';
 
 type Decode = (bytes: Uint8Array, done: (error: Error | null, result: Buffer) => void) => void;
@@ -341,10 +341,10 @@ for (const coding of codings) {
 
 describe('work with a concurrency limit', () => {
   it('runs a limited number of tasks at a time, in order, also after a failure', async () => {
-    const inTurn = atOnce(2);
+    const turns = new Turns(2);
     const ends: (() => void)[] = [];
     const begin = (n: number) =>
-      inTurn(async () => {
+      turns.take(async () => {
         await new Promise<void>((resolve) => ends.push(resolve));
         if (n === 0) throw new Error('failed');
         return n;

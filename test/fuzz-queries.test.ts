@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { createApp } from '../src/app.ts';
 import { Jobs } from '../src/exports/jobs.ts';
 import type { Reply } from '../src/engine/edge.ts';
-import { newNotes } from '../src/engine/notes.ts';
+import { newNotes } from '../src/engine/edge.ts';
 import { encodeCursor } from '../src/pages/cursor.ts';
 import { makeBookmark } from '../src/store/bookmark.ts';
 import { BSON, Int32, type Document } from '../src/store/bson.ts';

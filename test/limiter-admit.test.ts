@@ -7,7 +7,7 @@ import { Admissions, type AdmissionOptions, type Demand } from '../src/access/ad
 import { createClientReader } from '../src/access/client.ts';
 import type { Reply, Request } from '../src/engine/edge.ts';
 import { createAuthenticate } from '../src/access/keys.ts';
-import { newNotes } from '../src/engine/notes.ts';
+import { newNotes } from '../src/engine/edge.ts';
 import type { Route } from '../src/http/route.ts';
 import { createRouter } from '../src/http/router.ts';
 import type { Limiter } from '../src/access/limiter.ts';

@@ -11,7 +11,7 @@ import {
 } from '../src/errors.ts';
 import { Jobs } from '../src/exports/jobs.ts';
 import type { Request } from '../src/engine/edge.ts';
-import { newNotes } from '../src/engine/notes.ts';
+import { newNotes } from '../src/engine/edge.ts';
 import type { Route } from '../src/http/route.ts';
 import { problemsByStatus } from '../src/http/openapi/document.ts';
 import { createTranscoder } from '../src/rows/transcoder.ts';

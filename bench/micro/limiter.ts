@@ -12,7 +12,7 @@ import { RateLimiterMemory } from 'rate-limiter-flexible';
 import { Admissions } from '../../src/access/admission.ts';
 import { createClientReader } from '../../src/access/client.ts';
 import type { Request } from '../../src/engine/edge.ts';
-import { newNotes } from '../../src/engine/notes.ts';
+import { newNotes } from '../../src/engine/edge.ts';
 import { createAuthenticate } from '../../src/access/keys.ts';
 import { parseTrustedProxies } from '../../src/access/proxies.ts';
 import { createMemoryLimiter } from '../../src/access/memory.ts';

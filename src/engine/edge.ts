@@ -135,3 +135,8 @@ export interface Engine {
    */
   stop(graceMs: number): Promise<void>;
 }
+
+/** Creates the notes of a request about which nothing is known yet. */
+export function newNotes(): Notes {
+  return { route: null, cost: 'page', client: '', rows: 0, failure: null };
+}

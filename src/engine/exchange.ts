@@ -1,8 +1,7 @@
 import type { Sink } from '../stream/sink.ts';
 import type { BodyCollector } from './body.ts';
-import type { Body, EngineOptions, Notes, Reply, Request } from './edge.ts';
-import { failure } from './failure.ts';
-import { newNotes } from './notes.ts';
+import { newNotes, type Body, type EngineOptions, type Notes, type Reply, type Request } from './edge.ts';
+import { PROBLEMS } from '../errors.ts';
 import type { Watch } from './stall-timer.ts';
 
 /** State that all exchanges of one engine share. */
@@ -187,4 +186,16 @@ function closedSink(reason: unknown): Sink {
   const signal = AbortSignal.abort(reason);
   const refuse = () => signal.throwIfAborted();
   return { chunkBytes: 1024, signal, write: refuse, flush: refuse, end: refuse, fail: () => undefined };
+}
+
+const { status, title } = PROBLEMS.internal;
+const PROBLEM = Buffer.from(JSON.stringify({ type: '/problems/internal', title, status, code: 'internal' }));
+
+/** The engine's own reply when the application failed to produce one. It does not reveal the reason. */
+function failure(): Reply {
+  return {
+    status,
+    headers: { 'content-type': 'application/problem+json', 'cache-control': 'no-store' },
+    body: { kind: 'bytes', bytes: PROBLEM },
+  };
 }

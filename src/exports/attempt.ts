@@ -15,7 +15,7 @@ import {
   type Running,
 } from './job.ts';
 import type { Jobs } from './jobs.ts';
-import { removeLeftovers } from './leftovers.ts';
+import { removeLeftovers } from './file.ts';
 import type { Log } from '../log.ts';
 import { Scan, type ScanOptions } from './scan.ts';
 

@@ -4,7 +4,7 @@ import type { JobQueue, QueueOptions } from '../queue/queue.ts';
 import { Attempt, type AttemptOptions } from './attempt.ts';
 import { STATES, type State } from './export.ts';
 import { claim, dueIn, filesOf, isExpired, isFinal, LeaseLostError, type Job, type Running } from './job.ts';
-import { removeLeftovers } from './leftovers.ts';
+import { removeLeftovers } from './file.ts';
 import type { Log } from '../log.ts';
 import { reasonOf } from '../thrown.ts';
 

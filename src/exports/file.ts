@@ -1,7 +1,7 @@
 import { createHash, type Hash } from 'node:crypto';
 import { crc32 } from '../stream/crc32.ts';
 import { FileGoneError, type FileStore, type FileWriter } from '../store/files.ts';
-import type { FinishedFile, Kept } from './job.ts';
+import { filesOf, type FinishedFile, type Job, type Kept } from './job.ts';
 
 /** The file that an attempt writes. Its SHA-256 and CRC-32 are computed during the writing. */
 export class ExportFile {
@@ -60,4 +60,14 @@ export class ExportFile {
   close(): Promise<void> {
     return this.#writer.close();
   }
+}
+
+/**
+ * Removes the files that killed or stopped attempts at a job left behind and that the job does not need.
+ * `job` is the current record. It must be final, or null when the record was removed, because a running attempt would
+ * lose its file.
+ */
+export async function removeLeftovers(files: FileStore, id: string, job: Job | null): Promise<void> {
+  const needed = job ? filesOf(job) : [];
+  for (const name of await files.names(id)) if (!needed.includes(name)) await files.remove(name);
 }

@@ -5,8 +5,7 @@ import { BSON } from '../store/bson.ts';
 import { chain, FIRST_BATCH } from '../stream/chain.ts';
 import { documentOf, rowsOf } from '../store/batch.ts';
 import type { Plan, RecordStore } from '../store/store.ts';
-import { atOnce } from '../stream/at-once.ts';
-import { TurnsByKey } from '../store/turns.ts';
+import { Turns, TurnsByKey } from '../turns.ts';
 import { isExpired, LeaseLostError, newJob, type ExportRequest, type Job } from './job.ts';
 import { markerOf, Markers, markersOf, missing, type Marker } from './markers.ts';
 
@@ -154,8 +153,8 @@ export class Jobs {
    * are younger, because their exports may be about to be written.
    */
   async #jobsOf(markers: readonly Marker[], signal: AbortSignal): Promise<{ jobs: Job[]; young: number }> {
-    const turn = atOnce(READS);
-    const found = await Promise.all(markers.map(({ id }) => turn(() => this.#find(id, signal))));
+    const turns = new Turns(READS);
+    const found = await Promise.all(markers.map(({ id }) => turns.take(() => this.#find(id, signal))));
     const without = markers.filter((_, n) => found[n] === null);
     const before = this.#options.now().getTime() - STRAY_MS;
     const strays = without.filter(({ createdAt }) => createdAt.getTime() < before);

@@ -19,9 +19,8 @@ import type { Exporter } from './exporter.ts';
 import { cancel, isFinal, type ExportRequest } from './job.ts';
 import { find, ID, LOOK_AGAIN_SECONDS, noSuchExport } from './find.ts';
 import type { Jobs } from './jobs.ts';
-import { exportsToJson, exportToJson } from './json.ts';
-import { removeLeftovers } from './leftovers.ts';
-import { represent } from './represent.ts';
+import { removeLeftovers } from './file.ts';
+import { exportsToJson, exportToJson, represent } from './represent.ts';
 import { asynchronousRequest, requestOfBody } from './request.ts';
 
 export interface ExportOptions {

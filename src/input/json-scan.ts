@@ -1,6 +1,4 @@
 import { AppError, type BodyFault } from '../errors.ts';
-import { characters } from '../engine/characters.ts';
-import { pointer } from './pointer.ts';
 
 /** The deepest nesting of objects and arrays. */
 const DEEPEST = 32;
@@ -179,4 +177,16 @@ class Scanner {
       `The body is not JSON: line ${lines.length}, column ${column} has ${came}, expected ${expected}.`,
     );
   }
+}
+
+/** Formats names and indexes as a JSON Pointer (RFC 6901). The pointer of the whole document is the empty text. */
+export function pointer(path: readonly (string | number)[]): string {
+  return path.map((part) => `/${String(part).replaceAll('~', '~0').replaceAll('/', '~1')}`).join('');
+}
+
+const SECOND_HALF = /[\udc00-\udfff]/g;
+
+/** Counts the characters (Unicode code points) of a text, as JSON Schema does. */
+export function characters(text: string): number {
+  return text.length - (text.match(SECOND_HALF)?.length ?? 0);
 }

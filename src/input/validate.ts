@@ -2,8 +2,7 @@ import type { Static, TSchema } from '../schema.ts';
 import { Ajv, type ErrorObject } from 'ajv';
 import { AppError, type BodyFault } from '../errors.ts';
 import type { JsonBody } from './body-json.ts';
-import { characters } from '../engine/characters.ts';
-import { pointer } from './pointer.ts';
+import { characters, pointer } from './json-scan.ts';
 import { quote } from './query.ts';
 
 /**

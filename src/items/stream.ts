@@ -11,7 +11,7 @@ import type { StreamReader } from '../store/readers.ts';
 import type { From, ItemStore, Plan } from '../store/store.ts';
 import { CHECKPOINT_MS, CheckpointEncoder } from '../stream/checkpoints.ts';
 import { CHECKPOINT, END, FAILURE } from '../stream/control-lines.ts';
-import { lastWords } from '../stream/last-words.ts';
+import { writeBeforeCut } from '../stream/sink.ts';
 import { withMoments } from '../stream/heartbeats.ts';
 import { pump } from '../stream/pump.ts';
 import { readAfter } from './after.ts';
@@ -143,7 +143,7 @@ function streamHandler(options: StreamOptions): Route['handler'] {
       try {
         await pump(batches, checked, { head, tail: () => checked.end() }, sink);
       } catch (error) {
-        await lastWords(sink, checked.error(problemDocument(error, request)));
+        await writeBeforeCut(sink, checked.error(problemDocument(error, request)));
         throw error;
       }
     };

@@ -22,6 +22,14 @@ export function csvLine(values: readonly (string | undefined)[], safe: boolean):
   return values.map((json) => cell(json, safe)).join(',') + LINE_END;
 }
 
+/**
+ * The names under which a row stores its columns. `id` is the key, which is stored as `_id`. In a table with a column
+ * `_id`, that column is the key of every row, and `id` is the rows' own field.
+ */
+export function storedNames(columns: readonly string[]): readonly string[] {
+  return columns.includes('_id') ? columns : columns.map((name) => (name === 'id' ? '_id' : name));
+}
+
 function cell(json: string | undefined, safe: boolean): string {
   if (json === undefined || json === 'null') return '';
   if (json.startsWith('"')) return textCell(JSON.parse(json) as string, safe);

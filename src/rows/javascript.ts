@@ -1,8 +1,8 @@
 import type { Batch } from '../store/batch.ts';
 import { DamagedRowsError, documentAt, endOfDocument } from '../store/bson-array.ts';
 import { BSON_TYPE } from '../store/bson-types.ts';
-import { csvRow } from './csv.ts';
-import { itemToJson } from './item.ts';
+import { csvLine, storedNames } from './csv-cell.ts';
+import { itemToJson, itemValues } from './item.ts';
 import type { Framing, RowEncoder, Transcoder } from './rows.ts';
 
 /** The transcoder for runtimes without wasm: the same bytes, about twenty times slower. */
@@ -11,6 +11,11 @@ export const javascriptTranscoder: Transcoder = {
   encoder: (framing, fields) => new JavaScriptEncoder(jsonWriter(framing, fields)),
   table: (columns, safe) => new JavaScriptEncoder((row) => csvRow(row, columns, safe)),
 };
+
+/** Converts an item (one BSON document) to a line of CSV, see csv-cell.ts. Throws as itemToJson does. */
+export function csvRow(row: Uint8Array, columns: readonly string[], safe: boolean): string {
+  return csvLine(itemValues(row, storedNames(columns)), safe);
+}
 
 function jsonWriter(framing: Framing, fields: readonly string[] | undefined): (row: Uint8Array) => string {
   const shown = fields && new Set(fields);

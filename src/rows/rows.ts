@@ -15,7 +15,7 @@ export interface Transcoder {
    */
   encoder(framing: Framing, fields?: readonly string[]): RowEncoder;
   /**
-   * Creates an encoder that writes the rows as CSV: a line for each row, a cell for each of `columns`. See csv.ts for
+   * Creates an encoder that writes the rows as CSV: a line for each row, a cell for each of `columns`. See csv-cell.ts for
    * the form.
    */
   table(columns: readonly string[], safe: boolean): RowEncoder;

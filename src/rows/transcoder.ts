@@ -1,7 +1,7 @@
 import type { Batch } from '../store/batch.ts';
 import type { Slot, Slots } from '../store/slots.ts';
 import { javascriptTranscoder } from './javascript.ts';
-import { storedNames } from './csv.ts';
+import { storedNames } from './csv-cell.ts';
 import { Machine } from './machine.ts';
 import type { Spill } from './machine.ts';
 import type { Framing, RowEncoder, Transcoder } from './rows.ts';

@@ -1,6 +1,6 @@
 import { availableParallelism } from 'node:os';
 import * as zlib from 'node:zlib';
-import { atOnce } from './at-once.ts';
+import { Turns } from '../turns.ts';
 
 /**
  * Compression in pieces. Each piece is made of its own bytes alone, and joined pieces are one valid file. So a file can
@@ -25,7 +25,7 @@ const PIECE_BYTES = 1 << 19;
 /**
  * Limits how many pieces of all files are compressed at a time. One core is left to the thread that answers requests.
  */
-const compressing = atOnce(Math.max(1, availableParallelism() - 1));
+const compressing = new Turns(Math.max(1, availableParallelism() - 1));
 
 /**
  * Quality of files, which are made once and fetched often: gzip 6, br 5 (6.4:1 and 6.5:1; streams have 5.1 and 5.4).
@@ -74,7 +74,7 @@ function inPieces(compress: (text: Uint8Array) => Promise<Uint8Array>): PieceCod
     let at = 0;
     do {
       const part = text.subarray(at, (at += PIECE_BYTES));
-      pieces.push(await compressing(() => compress(part)));
+      pieces.push(await compressing.take(() => compress(part)));
     } while (at < text.length);
     return Buffer.concat(pieces);
   };

@@ -2,7 +2,7 @@ import type { RowEncoder } from '../rows/rows.ts';
 import { headOf, lastBookmark, type Batch } from '../store/batch.ts';
 import type { Bookmark } from '../store/bookmark.ts';
 import type { Plan } from '../store/store.ts';
-import { settlesWithin } from './patience.ts';
+import { settlesWithin } from '../store/deadline.ts';
 import type { Sink } from './sink.ts';
 
 /** The text before the first row and after the last. `tail` is called once all rows are written. */

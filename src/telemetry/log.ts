@@ -1,6 +1,6 @@
 import { isatty } from 'node:tty';
 import { pino, type Logger } from 'pino';
-import { loggableError } from './loggable-error.ts';
+import { AppError } from '../errors.ts';
 
 /**
  * The kernel writes up to this many bytes to a pipe in one piece (PIPE_BUF). Lines of several workers never
@@ -27,4 +27,38 @@ export async function createLog(config: LogSettings): Promise<Logger> {
   if (format === 'json' || (format === 'auto' && !isatty(1))) return pino(options, output);
   const { prettyLine } = await import('./pretty.ts');
   return pino(options, { write: (line: string) => output.write(prettyLine(line)) });
+}
+
+const LONGEST_MESSAGE = 500;
+const LONGEST_STACK = 4000;
+const DEEPEST_CAUSE = 4;
+
+interface LoggableError {
+  readonly type: string;
+  readonly message: string;
+  readonly code?: string;
+  readonly stack?: string;
+  readonly cause?: LoggableError;
+}
+
+/**
+ * The parts of an error that the log shows: its name, message, stack and causes, each cut to a maximum
+ * length. Other properties are left out: a driver's errors carry descriptions of whole clusters, and any
+ * error may carry secrets. An AppError is expected, so it has no stack.
+ */
+export function loggableError(error: unknown, depth = 0): LoggableError {
+  if (!(error instanceof Error)) return { type: typeof error, message: cut(String(error), LONGEST_MESSAGE) };
+  const isExpected = error instanceof AppError;
+  return {
+    type: error.name,
+    message: cut(error.message, LONGEST_MESSAGE),
+    ...(isExpected && { code: error.code }),
+    ...(!isExpected && depth === 0 && { stack: cut(error.stack ?? '', LONGEST_STACK) }),
+    ...(error.cause !== undefined &&
+      depth < DEEPEST_CAUSE && { cause: loggableError(error.cause, depth + 1) }),
+  };
+}
+
+function cut(text: string, most: number): string {
+  return text.length > most ? `${text.slice(0, most)}…` : text;
 }

@@ -1,4 +1,4 @@
-import { Turns } from '../turns.ts';
+import { Turns } from '../../turns.ts';
 import type { LmdbFailure } from './failures.ts';
 
 /** The transactions of an lmdb environment. */

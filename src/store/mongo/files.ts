@@ -1,7 +1,7 @@
 import type { Collection, Document } from 'mongodb';
 import { Binary } from '../bson.ts';
 import { FileGoneError, isFileName, type FileStore, type FileWriter } from '../files.ts';
-import { Turns } from '../turns.ts';
+import { Turns } from '../../turns.ts';
 import type { MongoConnection } from './connection.ts';
 
 /**

@@ -11,7 +11,7 @@ import { faultOf } from './faults.ts';
 import { readCursor } from './reply.ts';
 import type { Setup } from './setup.ts';
 import type { Change, Changed, From, Identity, Plan, RowReader, Size, RecordStore } from '../store.ts';
-import { TurnsByKey } from '../turns.ts';
+import { TurnsByKey } from '../../turns.ts';
 
 /**
  * Each miss means that another process changed the same record in between. So many misses in a row do not happen by

@@ -1,18 +1,22 @@
 import PQueue from 'p-queue';
 
 /**
- * Turns: work runs one after another, in the order of the calls. A failure reaches only its own caller, and the next
+ * Turns: work runs in the order of the calls, so much at a time. A failure reaches only its own caller, and the next
  * work runs all the same.
  */
 export class Turns {
-  readonly #queue = new PQueue({ concurrency: 1 });
+  readonly #queue: PQueue;
 
-  /** Runs `work` once all earlier work has settled. Returns the result of `work`. */
+  constructor(atATime = 1) {
+    this.#queue = new PQueue({ concurrency: atATime });
+  }
+
+  /** Runs `work` when its turn comes. Returns the result of `work`. */
   take<T>(work: () => Promise<T>): Promise<T> {
     return this.#queue.add(work);
   }
 
-  /** Resolves when everything asked for so far is done. */
+  /** Resolves when everything asked for so far is done. For one at a time. */
   idle(): Promise<void> {
     return this.#queue.add(() => Promise.resolve()); // onIdle() would wait for later work, too
   }

@@ -3,12 +3,12 @@ import { describe, it, mock } from 'node:test';
 import { CORK_BYTES } from '../src/engine/cork.ts';
 import type { StreamResponse } from '../src/engine/uws/outlet.ts';
 import { UwsStream } from '../src/engine/uws/stream.ts';
-import { StallError, Watch } from '../src/engine/stall-timer.ts';
+import { StallError, StallTimer } from '../src/engine/stall-timer.ts';
 
 const HEAD_BYTES = 300;
 const STALL_MS = 60_000;
 
-// The watch's own checks do not run; `pass` runs them.
+// The stall timer's own checks do not run; `pass` runs them.
 mock.timers.enable({ apis: ['setInterval'] });
 
 /** A response like that of uWebSockets.js. Its socket takes `room` bytes until the test gives it more. */
@@ -70,14 +70,14 @@ function setUp() {
   const response = new FakeResponse();
   const controller = new AbortController();
   let time = 0;
-  const watch = new Watch(STALL_MS, () => time);
+  const stallTimer = new StallTimer(STALL_MS, () => time);
   const events: (string | Error)[] = [];
   const stream: UwsStream = new UwsStream({
     response,
     writeHead: () => response.writeHead(),
     headBytes: HEAD_BYTES,
     signal: controller.signal,
-    watch,
+    stallTimer,
     cut: (reason) => {
       events.push(reason as Error);
       controller.abort(reason);
@@ -90,7 +90,7 @@ function setUp() {
     response.room = bytes;
     stream.writable();
   };
-  /** Lets time pass, with one check per second as the watch does. */
+  /** Lets time pass, with one check per second as the stall timer does. */
   const pass = (seconds: number) => {
     for (let i = 0; i < seconds; i++) {
       time += 1000;

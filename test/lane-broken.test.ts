@@ -63,7 +63,7 @@ async function openLane(
   const driver: FindWay = { find: () => Promise.reject(TO_DRIVER), settle: nothing, close: nothing };
   const tail = new CommandTail(session, { $db: 'a' });
   const onWarning = () => undefined;
-  const lane = new Lane({ members, session, tail, driver, database: 'a', patienceMs: 200, onWarning });
+  const lane = new Lane({ members, session, tail, driver, database: 'a', memberTimeoutMs: 200, onWarning });
   t.after(() => lane.close());
   return { lane, slots, members, session };
 }

@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import type { Batch } from '../src/store/batch.ts';
 import { Double, Int32 } from '../src/store/bson.ts';
 import { FILE, openLmdb } from '../src/store/lmdb.ts';
-import { Turns } from '../src/store/lmdb/fair-scheduler.ts';
+import { FairScheduler } from '../src/store/lmdb/fair-scheduler.ts';
 import { Slots } from '../src/store/slots.ts';
 import type { Plan } from '../src/store/store.ts';
 import { expectedItems, makeItem, makeItems } from './support/items.ts';
@@ -109,10 +109,10 @@ test('readers that stall do not make the file grow, because they hold nothing be
 
 test('reads take turns in order of arrival, and yield to the event loop after some milliseconds', async () => {
   let now = 0;
-  const turns = new Turns(() => now);
+  const scheduler = new FairScheduler(() => now);
   const events: string[] = [];
   const looks = [1, 2, 3, 4].map((n) =>
-    turns.take(() => {
+    scheduler.take(() => {
       now += 3; // each takes 3 ms, a turn has 4
       events.push(`look ${n}`);
       return n;
@@ -127,9 +127,10 @@ test('reads take turns in order of arrival, and yield to the event loop after so
 });
 
 test('a page waits for one read of a stream, however many streams wait, and pages do not starve streams', async () => {
-  const turns = new Turns();
+  const scheduler = new FairScheduler();
   const looked: string[] = [];
-  const take = (name: string, patient: boolean) => turns.take(() => void looked.push(name), NEVER, patient);
+  const take = (name: string, patient: boolean) =>
+    scheduler.take(() => void looked.push(name), NEVER, patient);
   await Promise.all([
     ...['s1', 's2', 's3', 's4'].map((name) => take(name, true)),
     ...['p1', 'p2', 'p3'].map((name) => take(name, false)),
@@ -138,13 +139,13 @@ test('a page waits for one read of a stream, however many streams wait, and page
 });
 
 test('a read that fails, or whose client left, passes the turn to the next', async () => {
-  const turns = new Turns();
+  const scheduler = new FairScheduler();
   const leaving = new AbortController();
-  const failing = turns.take(() => {
+  const failing = scheduler.take(() => {
     throw new RangeError('no memory');
   }, NEVER);
-  const left = turns.take(() => assert.fail('nobody wants it'), leaving.signal);
-  const last = turns.take(() => turns.take(() => 'nested', NEVER), NEVER);
+  const left = scheduler.take(() => assert.fail('nobody wants it'), leaving.signal);
+  const last = scheduler.take(() => scheduler.take(() => 'nested', NEVER), NEVER);
   leaving.abort('gone');
   await assert.rejects(failing, RangeError);
   await assert.rejects(left, (reason) => reason === 'gone');

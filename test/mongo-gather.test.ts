@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { BSON } from '../src/store/bson.ts';
-import { Gathering } from '../src/store/mongo/batch-builder.ts';
+import { BatchBuilder } from '../src/store/mongo/batch-builder.ts';
 import { Slots } from '../src/store/slots.ts';
 import { PLENTY, takeRows } from './support/reading.ts';
 
@@ -23,14 +23,14 @@ function bodyOf(rows: readonly Uint8Array[], firstName = 0): Buffer {
 
 test('rows of one reply stay in place, rows of several replies are joined', () => {
   const slots = new Slots();
-  const one = new Gathering(PLAN, { rows: 2, bytes: PLENTY });
+  const one = new BatchBuilder(PLAN, { rows: 2, bytes: PLENTY });
   const only = reply(slots, bodyOf(ROWS));
   assert.deepEqual(one.take(only), { rows: 2, left: true });
   const batch = one.toBatch(slots, true);
   assert.equal(batch.slot, only.slot);
   assert.deepEqual(takeRows(batch), ROWS.slice(0, 2).map(copyOf));
 
-  const several = new Gathering(PLAN, { rows: 9, bytes: PLENTY });
+  const several = new BatchBuilder(PLAN, { rows: 9, bytes: PLENTY });
   for (const part of [ROWS.slice(0, 1), [], ROWS.slice(1)]) several.take(reply(slots, bodyOf(part)));
   assert.equal(several.rows, 3);
   assert.deepEqual(takeRows(several.toBatch(slots, false)), ROWS.map(copyOf));
@@ -39,10 +39,10 @@ test('rows of one reply stay in place, rows of several replies are joined', () =
 
 test('a few rows of a large reply do not hold its slot', () => {
   const slots = new Slots();
-  const gathering = new Gathering(PLAN, { rows: 1, bytes: PLENTY });
+  const builder = new BatchBuilder(PLAN, { rows: 1, bytes: PLENTY });
   const large = BSON.serialize({ _id: 2, text: 'x'.repeat(1_000_000) });
-  gathering.take(reply(slots, bodyOf([...ROWS.slice(0, 1), large])));
-  const batch = gathering.toBatch(slots, true);
+  builder.take(reply(slots, bodyOf([...ROWS.slice(0, 1), large])));
+  const batch = builder.toBatch(slots, true);
   assert.ok(batch.slot.capacity <= 1024);
   assert.deepEqual(takeRows(batch), ROWS.slice(0, 1).map(copyOf));
   assert.equal(slots.taken, 0);
@@ -60,21 +60,21 @@ test('a reply with damaged rows is refused, and its slot is released', () => {
   ] as const) {
     const damaged = Buffer.from(sound);
     damaged.writeInt32LE(value, at);
-    const gathering = new Gathering(PLAN, { rows: 9, bytes: PLENTY });
-    assert.throws(() => gathering.take(reply(slots, damaged)), { code: 'store-unavailable' }, String(value));
-    gathering.release();
+    const builder = new BatchBuilder(PLAN, { rows: 9, bytes: PLENTY });
+    assert.throws(() => builder.take(reply(slots, damaged)), { code: 'store-unavailable' }, String(value));
+    builder.release();
     assert.equal(slots.taken, 0);
   }
   for (let length = 1; length < sound.length; length++) {
-    const gathering = new Gathering(PLAN, { rows: 9, bytes: PLENTY });
+    const builder = new BatchBuilder(PLAN, { rows: 9, bytes: PLENTY });
     const cut = reply(slots, sound.subarray(0, length));
     try {
-      gathering.take(cut);
-      assert.ok(gathering.rows < 3);
+      builder.take(cut);
+      assert.ok(builder.rows < 3);
     } catch (error) {
       assert.equal((error as { code?: string }).code, 'store-unavailable');
     }
-    gathering.release();
+    builder.release();
     assert.equal(slots.taken, 0, `cut at ${length}`);
   }
 });

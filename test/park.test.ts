@@ -11,7 +11,7 @@ import { chain, chainAfter, FIRST_BATCH } from '../src/stream/chain.ts';
 import type { Plan } from '../src/store/store.ts';
 import { CheckpointEncoder } from '../src/stream/checkpoints.ts';
 import { crc32 } from '../src/stream/crc32.ts';
-import { withMoments } from '../src/stream/heartbeats.ts';
+import { withHeartbeats } from '../src/stream/heartbeats.ts';
 import { pump } from '../src/stream/pump.ts';
 import type { Sink } from '../src/stream/sink.ts';
 import { testLmdb } from './support/lmdb.ts';
@@ -100,7 +100,7 @@ test('a stream that stalls at any byte releases its batches and continues with t
           plan,
           after: (bookmark, given) => chainAfter(store.items, plan, bookmark, limit - given, NEVER),
         },
-        patienceMs: 1,
+        parkAfterMs: 1,
       },
       encoder,
       { head: '', tail: () => (encoder instanceof CheckpointEncoder ? encoder.end() : '') },
@@ -198,7 +198,7 @@ test('while the store is slow, a checkpoint covers the rows that were sent', asy
   const lines = createTranscoder(slots).transcoder.encoder('lines', undefined);
   const encoder = new CheckpointEncoder(lines, { plan, cursorOf: idOf, start: null, now: () => 0 });
   const rows = await pump(
-    { first: withMoments(slow(), noneOf(first), 5) },
+    { first: withHeartbeats(slow(), noneOf(first), 5) },
     encoder,
     { head: '', tail: () => encoder.end() },
     {
@@ -226,7 +226,7 @@ test('a reader that leaves a slow store releases the batches that still arrive',
     await answered;
     yield await store.items.read(plan, {}, { rows: 2, bytes: 1e9 }, NEVER);
   };
-  const batches = withMoments(slow(), noneOf(first), 1);
+  const batches = withHeartbeats(slow(), noneOf(first), 1);
   for await (const batch of batches) {
     batch.release();
     if (batch.rows > 0) continue;

@@ -2,12 +2,12 @@ import type { Sink } from '../stream/sink.ts';
 import type { BodyCollector } from './body.ts';
 import { newNotes, type Body, type EngineOptions, type Notes, type Reply, type Request } from './edge.ts';
 import { PROBLEMS } from '../errors.ts';
-import type { Watch } from './stall-timer.ts';
+import type { StallTimer } from './stall-timer.ts';
 
 /** State that all exchanges of one engine share. */
 export interface Exchanges {
   readonly options: EngineOptions;
-  readonly watch: Watch;
+  readonly stallTimer: StallTimer;
   /** Exchanges in progress. An exchange adds and removes itself. */
   readonly open: Set<Exchange>;
   /** True once the engine stops. Replies then tell the client to close the connection. */

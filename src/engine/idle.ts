@@ -1,7 +1,7 @@
 const LOOK_MS = 20;
 
 /** Resolves when `idle` has returned true for `quietMs` without a break, or after `atMostMs`. Both in milliseconds. */
-export function quiet(idle: () => boolean, quietMs: number, atMostMs: number): Promise<void> {
+export function untilIdle(idle: () => boolean, quietMs: number, atMostMs: number): Promise<void> {
   const until = performance.now() + atMostMs;
   return new Promise((resolve) => {
     let idleSince: number | null = null;

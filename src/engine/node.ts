@@ -4,9 +4,9 @@ import type { Duplex } from 'node:stream';
 import type { Engine, EngineOptions } from './edge.ts';
 import type { Exchanges } from './exchange.ts';
 import { NodeExchange } from './node/exchange.ts';
-import { quiet } from './idle.ts';
+import { untilIdle } from './idle.ts';
 import { cannotListen } from './cannot-listen.ts';
-import { StoppedError, Watch } from './stall-timer.ts';
+import { StoppedError, StallTimer } from './stall-timer.ts';
 
 /** The largest request head in bytes; a larger one is answered with 431. */
 const HEAD_LIMIT = 16_384;
@@ -38,7 +38,7 @@ class NodeEngine implements Engine {
     this.#sharedPort = options.sharedPort ?? false;
     const exchanges: Exchanges = {
       options,
-      watch: new Watch(options.stallTimeoutMs),
+      stallTimer: new StallTimer(options.stallTimeoutMs),
       open: new Set(),
       stopping: false,
     };
@@ -87,7 +87,7 @@ class NodeEngine implements Engine {
     exchanges.stopping = true;
     // http's own close also closes idle connections at once, although a request may be on its way on some of them.
     const closed = new Promise<void>((resolve) => NetServer.prototype.close.call(server, () => resolve()));
-    await quiet(() => exchanges.open.size === 0, exchanges.options.quietMs, graceMs);
+    await untilIdle(() => exchanges.open.size === 0, exchanges.options.quietMs, graceMs);
     for (const exchange of exchanges.open) exchange.cut(new StoppedError());
     server.closeAllConnections();
     await closed;

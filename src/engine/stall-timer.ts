@@ -1,5 +1,5 @@
-/** An object that the watch checks periodically: an answer whose reader is not taking bytes. */
-export interface Watched {
+/** An object that the stall timer checks periodically: an answer whose reader is not taking bytes. */
+export interface Stallable {
   check(): void;
 }
 
@@ -34,18 +34,18 @@ export class StoppedError extends Error {
 const SLICES = 20;
 
 /** One timer for all blocked answers of an engine. It runs only while there are any. */
-export class Watch {
+export class StallTimer {
   /** An answer is cut when its reader takes no byte for this long. Milliseconds. */
   readonly stallTimeoutMs: number;
   /** The current time in milliseconds, counted from an arbitrary start. */
   readonly now: () => number;
   readonly #intervalMs: number;
-  readonly #watched = new Set<Watched>();
+  readonly #answers = new Set<Stallable>();
   /**
    * The answers that this round has yet to check; slice 0 begins the next round. null when no round is in progress:
    * an unused iterator would keep every table that the set has had since in memory.
    */
-  #round: Iterator<Watched> | null = null;
+  #round: Iterator<Stallable> | null = null;
   /**
    * The number of answers checked in each slice of this round. It is computed from all that were there when the round
    * began, even if some leave meanwhile.
@@ -62,27 +62,27 @@ export class Watch {
     this.#intervalMs = Math.max(10, Math.min(1000, stallTimeoutMs / 8)) / SLICES;
   }
 
-  add(answer: Watched): void {
-    this.#watched.add(answer);
+  add(answer: Stallable): void {
+    this.#answers.add(answer);
     if (this.#timer !== null) return;
     this.#slice = 1; // the first answer is also checked only after one full interval
     this.#timer = setInterval(() => this.#checkSome(), this.#intervalMs).unref();
   }
 
-  delete(answer: Watched): void {
-    this.#watched.delete(answer);
+  delete(answer: Stallable): void {
+    this.#answers.delete(answer);
   }
 
   #checkSome(): void {
-    if (this.#watched.size === 0 && this.#timer !== null) {
+    if (this.#answers.size === 0 && this.#timer !== null) {
       clearInterval(this.#timer);
       this.#timer = null;
       this.#round = null;
       return;
     }
     if (this.#slice === 0) {
-      this.#round = this.#watched.values();
-      this.#share = Math.ceil(this.#watched.size / SLICES);
+      this.#round = this.#answers.values();
+      this.#share = Math.ceil(this.#answers.size / SLICES);
     }
     this.#slice = (this.#slice + 1) % SLICES;
     for (let left = this.#share; left > 0; left--) {

@@ -1,10 +1,10 @@
 import type { Engine, EngineOptions } from './edge.ts';
-import { quiet } from './idle.ts';
+import { untilIdle } from './idle.ts';
 import type { Exchanges } from './exchange.ts';
 import { UwsExchange } from './uws/exchange.ts';
 import { loadLibrary, type App, type Library, type ListenSocket } from './uws/library.ts';
 import { whyNotListening } from './cannot-listen.ts';
-import { StoppedError, Watch } from './stall-timer.ts';
+import { StoppedError, StallTimer } from './stall-timer.ts';
 
 export interface UwsOptions extends EngineOptions {
   /** The directory for a copy of the addon that is fitted to an older C library. */
@@ -38,7 +38,12 @@ class UwsEngine implements Engine {
   constructor(addon: Library, options: UwsOptions) {
     this.#addon = addon;
     this.#sharedPort = options.sharedPort ?? false;
-    this.#exchanges = { options, watch: new Watch(options.stallTimeoutMs), open: new Set(), stopping: false };
+    this.#exchanges = {
+      options,
+      stallTimer: new StallTimer(options.stallTimeoutMs),
+      open: new Set(),
+      stopping: false,
+    };
     this.#app = addon.App();
     this.#app.any('/*', (response, request) => {
       try {
@@ -75,7 +80,7 @@ class UwsEngine implements Engine {
     exchanges.stopping = true;
     if (this.#listening !== null) this.#addon.us_listen_socket_close(this.#listening);
     this.#listening = null;
-    await quiet(() => exchanges.open.size === 0, exchanges.options.quietMs, graceMs);
+    await untilIdle(() => exchanges.open.size === 0, exchanges.options.quietMs, graceMs);
     for (const exchange of exchanges.open) exchange.cut(new StoppedError());
     this.#app.close();
   }

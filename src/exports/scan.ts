@@ -8,7 +8,7 @@ import { orRelease, type Batch } from '../store/batch.ts';
 import { chain, FIRST_BATCH, planBehind } from '../stream/chain.ts';
 import type { FileStore } from '../store/files.ts';
 import type { ChainReader, Identity, ItemStore, Plan } from '../store/store.ts';
-import { ahead } from '../stream/prefetch.ts';
+import { prefetch } from '../stream/prefetch.ts';
 import { pieceCodecs } from '../stream/pieces.ts';
 import { ExportFile } from './file.ts';
 import { fileName, type FinishedFile, type Kept, type Progress, type Running, type Time } from './job.ts';
@@ -91,7 +91,7 @@ export class Scan {
       const codec = pieceCodecs[this.#job.request.compression];
       let rows = this.#kept?.rows ?? 0;
       if (rows === 0) await file.write(codec.head);
-      const pieces = ahead(this.#segments(signal), DEPTH, async (segment) => ({
+      const pieces = prefetch(this.#segments(signal), DEPTH, async (segment) => ({
         ...segment,
         piece: await codec.compress(segment.text),
       }));

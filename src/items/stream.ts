@@ -12,7 +12,7 @@ import type { From, ItemStore, Plan } from '../store/store.ts';
 import { CHECKPOINT_MS, CheckpointEncoder } from '../stream/checkpoints.ts';
 import { CHECKPOINT, END, FAILURE } from '../stream/control-lines.ts';
 import { writeBeforeCut } from '../stream/sink.ts';
-import { withMoments } from '../stream/heartbeats.ts';
+import { withHeartbeats } from '../stream/heartbeats.ts';
 import { pump } from '../stream/pump.ts';
 import { readAfter } from './after.ts';
 import { columnsOfRows } from './columns.ts';
@@ -123,7 +123,7 @@ function streamHandler(options: StreamOptions): Route['handler'] {
       const encoder = await orRelease(first, () => form.encoder());
       // While the store is slow, the reader still gets the proof of the rows it has.
       const spaced = (rows: AsyncIterable<Batch>) =>
-        query.checkpoints ? withMoments(rows, noneOf(first), CHECKPOINT_MS) : rows;
+        query.checkpoints ? withHeartbeats(rows, noneOf(first), CHECKPOINT_MS) : rows;
       const batches = {
         first: spaced(chain(streams, plan, first, limit, sink.signal)),
         observer: { stalled, rows: (count: number) => void (request.notes.rows += count) },

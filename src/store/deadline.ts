@@ -5,7 +5,7 @@ import { storeUnavailable } from '../errors.ts';
  * never). Only an abort frees a read from a server that hangs: socketTimeoutMS and timeoutMS do not. AbortSignal.any
  * is not used because on Node 20 it leaks on long-lived signals.
  */
-export async function bounded<T>(
+export async function withDeadline<T>(
   ms: number | null,
   signal: AbortSignal | undefined,
   work: (signal: AbortSignal) => Promise<T>,
@@ -36,7 +36,7 @@ export function awaitAtMost<T>(
   signal: AbortSignal | undefined,
   underWay: Promise<T>,
 ): Promise<T> {
-  return bounded(ms, signal, (end) => Promise.race([underWay, rejectionOf(end)]));
+  return withDeadline(ms, signal, (end) => Promise.race([underWay, rejectionOf(end)]));
 }
 
 function rejectionOf(signal: AbortSignal): Promise<never> {

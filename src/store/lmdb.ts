@@ -7,11 +7,11 @@ import type { FileStore } from './files.ts';
 import { Commits } from './lmdb/commits.ts';
 import { commitFault, storeFault } from './lmdb/errors.ts';
 import { hearFailures, isPanic } from './lmdb/failures.ts';
-import { checkPlace } from './lmdb/place.ts';
+import { assertOpenable } from './lmdb/openable.ts';
 import { LmdbReader } from './lmdb/read.ts';
 import { NAMES, Tables } from './lmdb/tables.ts';
 import type { Database } from './lmdb/tables.ts';
-import { Turns } from './lmdb/fair-scheduler.ts';
+import { FairScheduler } from './lmdb/fair-scheduler.ts';
 import { LmdbChanges } from './lmdb/changes.ts';
 import { FORMAT_KEY, FORMATS, LmdbWriter, itemCount } from './lmdb/write.ts';
 import type { Bookmark } from './bookmark.ts';
@@ -57,7 +57,7 @@ export interface LmdbOptions {
  * Error that says what is wrong when the directory cannot be written or the file is not one of ours.
  */
 export async function openLmdb(options: LmdbOptions): Promise<Store> {
-  await checkPlace(options.directory, FILE);
+  await assertOpenable(options.directory, FILE);
   const path = join(options.directory, FILE);
   const root = openFile(path);
   try {
@@ -99,9 +99,9 @@ class LmdbStore implements Store {
     });
     hearFailures(root, (failure) => commits.failed(failure));
     this.#writer = new LmdbWriter(tables, commits, transactionRows);
-    const turns = new Turns();
+    const scheduler = new FairScheduler();
     const readerFor = (rows: 'items' | 'users' | 'exports') =>
-      new LmdbReader(tables, rows, slots, turns, () => this.#begin());
+      new LmdbReader(tables, rows, slots, scheduler, () => this.#begin());
     const items = readerFor('items');
     this.items = {
       ...this.#portOf(items),

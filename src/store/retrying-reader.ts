@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { AppError } from '../errors.ts';
-import { bounded } from './deadline.ts';
+import { withDeadline } from './deadline.ts';
 import type { ChainReader } from './store.ts';
 
 /**
@@ -35,7 +35,7 @@ export function retryingReader(
     const end = now() + retryMs;
     for (let wait = FIRST_PAUSE_MS; ; wait = Math.min(2 * wait, LONGEST_PAUSE_MS)) {
       try {
-        return await bounded(end - now(), signal, ask);
+        return await withDeadline(end - now(), signal, ask);
       } catch (error) {
         if (!isUnavailable(error) || now() + wait >= end) throw error;
       }

@@ -5,7 +5,7 @@ import { settlesWithin } from '../store/deadline.ts';
  * Yields the batches, and `empty`, a batch without rows, whenever the next one does not come within `ms` milliseconds.
  * The consumer can then write what is due although no rows come. Nobody has to release `empty`.
  */
-export async function* withMoments(
+export async function* withHeartbeats(
   batches: AsyncIterable<Batch>,
   empty: Batch,
   ms: number,

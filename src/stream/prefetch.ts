@@ -3,7 +3,7 @@
  * values are already worked on, at most `depth` at a time. Rejects with the first failure, after all work under way has
  * settled.
  */
-export async function* ahead<T, R>(
+export async function* prefetch<T, R>(
   values: AsyncIterable<T>,
   depth: number,
   work: (value: T) => Promise<R>,

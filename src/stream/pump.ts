@@ -21,7 +21,7 @@ export interface Rows {
     readonly after: (bookmark: Bookmark, rows: number) => AsyncIterable<Batch>;
   };
   /** How long a sink may take nothing before the batches are released. Milliseconds, 1 s by default. */
-  readonly patienceMs?: number;
+  readonly parkAfterMs?: number;
   readonly observer?: PumpObserver;
 }
 
@@ -36,7 +36,7 @@ export interface PumpObserver {
 }
 
 /** Most readers take a chunk within this time, or are so slow that reading again costs little. */
-const PATIENCE_MS = 1_000;
+const PARK_AFTER_MS = 1_000;
 const NOTHING = new Uint8Array(0);
 /**
  * A stream with a fast reader lets others run after this many bytes. A whole batch would hold the thread for
@@ -81,7 +81,7 @@ class Run {
   readonly #encoder: RowEncoder;
   readonly #frame: Frame;
   readonly #sink: Sink;
-  readonly #patienceMs: number;
+  readonly #parkAfterMs: number;
   #headWritten = false;
   /** Bytes written since others could run. */
   #sinceTurn = 0;
@@ -91,7 +91,7 @@ class Run {
     this.#encoder = encoder;
     this.#frame = frame;
     this.#sink = sink;
-    this.#patienceMs = source.patienceMs ?? PATIENCE_MS;
+    this.#parkAfterMs = source.parkAfterMs ?? PARK_AFTER_MS;
   }
 
   /** Writes batches to their end, or until the sink stalls. It has then released them and returns where to continue. */
@@ -144,9 +144,9 @@ class Run {
     this.#source.observer?.rows(rows);
   }
 
-  /** Whether the sink goes on within the patience time. Rows that cannot be read again wait for it without a limit. */
+  /** Whether the sink goes on within `parkAfterMs`. Rows that cannot be read again wait for it without a limit. */
   async #settles(blocked: Promise<void>): Promise<boolean> {
-    if (this.#source.again) return settlesWithin(blocked, this.#patienceMs);
+    if (this.#source.again) return settlesWithin(blocked, this.#parkAfterMs);
     await blocked;
     return true;
   }

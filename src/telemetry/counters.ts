@@ -24,34 +24,34 @@ interface Described {
   readonly help: string;
 }
 
-export class CounterCell {
+export class Counter {
   value = 0;
 }
 
-/** Counters by labels. A caller that counts often keeps the result of `cell`. */
-export class CounterCells {
+/** Counters by labels. A caller that counts often keeps the result of `labels`. */
+export class CounterFamily {
   readonly name: string;
   readonly help: string;
-  readonly #cells: { readonly labels: Labels; readonly cell: CounterCell }[] = [];
+  readonly #children: { readonly labels: Labels; readonly child: Counter }[] = [];
 
   constructor({ name, help }: Described) {
     this.name = name;
     this.help = help;
   }
 
-  cell(labels: Labels = {}): CounterCell {
-    const cell = new CounterCell();
-    this.#cells.push({ labels, cell });
-    return cell;
+  labels(labels: Labels = {}): Counter {
+    const child = new Counter();
+    this.#children.push({ labels, child });
+    return child;
   }
 
   json(): MetricJson {
-    const values = this.#cells.map(({ labels, cell: { value } }) => ({ value, labels }));
+    const values = this.#children.map(({ labels, child: { value } }) => ({ value, labels }));
     return { name: this.name, help: this.help, type: 'counter', aggregator: 'sum', values };
   }
 }
 
-export class HistogramCell {
+export class Histogram {
   /**
    * The observations of each bucket alone: above the previous bound and up to its own. The last entry counts
    * those above all bounds.
@@ -74,11 +74,11 @@ export class HistogramCell {
 }
 
 /** Histograms by labels. The bounds are the upper bounds of the buckets. */
-export class HistogramCells {
+export class HistogramFamily {
   readonly name: string;
   readonly help: string;
   readonly #bounds: readonly number[];
-  readonly #cells: { readonly labels: Labels; readonly cell: HistogramCell }[] = [];
+  readonly #children: { readonly labels: Labels; readonly child: Histogram }[] = [];
 
   constructor({ name, help }: Described, bounds: readonly number[]) {
     this.name = name;
@@ -86,23 +86,23 @@ export class HistogramCells {
     this.#bounds = bounds;
   }
 
-  cell(labels: Labels): HistogramCell {
-    const cell = new HistogramCell(this.#bounds);
-    this.#cells.push({ labels, cell });
-    return cell;
+  labels(labels: Labels): Histogram {
+    const child = new Histogram(this.#bounds);
+    this.#children.push({ labels, child });
+    return child;
   }
 
   json(): MetricJson {
     const { name, help } = this;
-    const values = this.#cells.flatMap(({ labels, cell }) => {
+    const values = this.#children.flatMap(({ labels, child }) => {
       let below = 0;
       const buckets = [...this.#bounds, '+Inf'].map((le, at) => {
-        below += cell.counts[at] ?? 0;
+        below += child.counts[at] ?? 0;
         return { value: below, labels: { le, ...labels }, metricName: `${name}_bucket` };
       });
       return [
         ...buckets,
-        { value: cell.sum, labels, metricName: `${name}_sum` },
+        { value: child.sum, labels, metricName: `${name}_sum` },
         { value: below, labels, metricName: `${name}_count` },
       ];
     });

@@ -1,6 +1,6 @@
 import { AggregatorRegistry, collectDefaultMetrics, Gauge, Registry } from 'prom-client';
 import type { Finished } from '../http/respond.ts';
-import { CounterCells, HistogramCells, type CounterCell, type HistogramCell } from './counters.ts';
+import { CounterFamily, HistogramFamily, type Counter, type Histogram } from './counters.ts';
 import { endOf } from './end-reason.ts';
 
 /** The sources of the metrics that are read on demand. */
@@ -29,59 +29,59 @@ export const METRICS_TYPE = Registry.PROMETHEUS_CONTENT_TYPE;
 /** Memory, event loop and garbage collection. They are registered once, however many servers the process has. */
 let processRegistry: Registry | null = null;
 
-/** Counts the work of the server for GET /metrics. Short strings look up the cells: see counters.ts. */
+/** Counts the work of the server for GET /metrics. Short strings look up the children: see counters.ts. */
 export class Metrics {
   readonly #registry = new Registry();
-  readonly #byAnswer = new Map<string, CounterCell>();
+  readonly #byAnswer = new Map<string, Counter>();
   readonly #byRoute = new Map<string, RouteMetrics>();
-  readonly #byCut = new Map<string, CounterCell>();
+  readonly #byCut = new Map<string, Counter>();
   readonly #byOperation = new Map<string, OperationMetrics>();
   #inFlight = 0;
   #stalled = 0;
 
-  readonly #requests = new CounterCells({
+  readonly #requests = new CounterFamily({
     name: 'sluice_requests_total',
     help: 'Requests finished, by route, method and status; status 0: the client left before there was an answer',
   });
-  readonly #cut = new CounterCells({
+  readonly #cut = new CounterFamily({
     name: 'sluice_answers_cut_total',
     help: 'Answers that were cut, by route and what ended them: client, stalled, store, stop, fault',
   });
-  readonly #seconds = new HistogramCells(
+  readonly #seconds = new HistogramFamily(
     {
       name: 'sluice_request_duration_seconds',
       help: 'From the request to the last byte of its answer, by route',
     },
     REQUEST_BUCKETS,
   );
-  readonly #rows = new CounterCells({
+  readonly #rows = new CounterFamily({
     name: 'sluice_rows_sent_total',
     help: 'Rows in finished answers, by route',
   });
-  readonly #bytes = new CounterCells({
+  readonly #bytes = new CounterFamily({
     name: 'sluice_sent_bytes_total',
     help: 'Bytes of the bodies of finished answers, as they travelled, by route',
   });
-  readonly #batches = new CounterCells({
+  readonly #batches = new CounterFamily({
     name: 'sluice_store_batches_total',
     help: 'Batches of rows read from the store',
   });
-  readonly #rowsRead = new CounterCells({
+  readonly #rowsRead = new CounterFamily({
     name: 'sluice_store_rows_total',
     help: 'Rows read from the store, counted batch by batch, also of streams that are still open',
   });
-  readonly #retries = new CounterCells({
+  readonly #retries = new CounterFamily({
     name: 'sluice_store_retries_total',
     help: 'Reads of streams that were asked for again because the store did not answer',
   });
-  readonly #storeSeconds = new HistogramCells(
+  readonly #storeSeconds = new HistogramFamily(
     {
       name: 'sluice_store_seconds',
       help: 'How long the store took to answer, by operation: read, get, count, split, insert, change',
     },
     STORE_BUCKETS,
   );
-  readonly #storeFailures = new CounterCells({
+  readonly #storeFailures = new CounterFamily({
     name: 'sluice_store_failures_total',
     help: 'What the store did not do, by operation; not what its caller gave up',
   });
@@ -98,9 +98,9 @@ export class Metrics {
     this.#storeSeconds,
     this.#storeFailures,
   ];
-  readonly #batchesRead = this.#batches.cell();
-  readonly #rowsOfBatches = this.#rowsRead.cell();
-  readonly #retriesMade = this.#retries.cell();
+  readonly #batchesRead = this.#batches.labels();
+  readonly #rowsOfBatches = this.#rowsRead.labels();
+  readonly #retriesMade = this.#retries.labels();
 
   /** Adds the metrics that are read on demand. To be called once. */
   watch({ openStreams, runningExports, exports, overloaded }: MetricSources): void {
@@ -159,8 +159,8 @@ export class Metrics {
   /** The meter of one operation of the store. `done` and `failed` take the duration in milliseconds. */
   storeOperation(operation: string): { done(ms: number): void; failed(ms: number): void } {
     const { seconds, failures } = entry(this.#byOperation, operation, () => ({
-      seconds: this.#storeSeconds.cell({ operation }),
-      failures: this.#storeFailures.cell({ operation }),
+      seconds: this.#storeSeconds.labels({ operation }),
+      failures: this.#storeFailures.labels({ operation }),
     }));
     return {
       done: (ms) => seconds.observe(ms / 1000),
@@ -198,33 +198,33 @@ export class Metrics {
     });
   }
 
-  #answersOf(route: string, method: string, status: number): CounterCell {
-    const make = () => this.#requests.cell({ route, method, status: String(status) });
+  #answersOf(route: string, method: string, status: number): Counter {
+    const make = () => this.#requests.labels({ route, method, status: String(status) });
     return entry(this.#byAnswer, `${route} ${method} ${status}`, make);
   }
 
-  #cutOf(route: string, end: string): CounterCell {
-    return entry(this.#byCut, `${route} ${end}`, () => this.#cut.cell({ route, end }));
+  #cutOf(route: string, end: string): Counter {
+    return entry(this.#byCut, `${route} ${end}`, () => this.#cut.labels({ route, end }));
   }
 
   #routeOf(route: string): RouteMetrics {
     return entry(this.#byRoute, route, () => ({
-      seconds: this.#seconds.cell({ route }),
-      rows: this.#rows.cell({ route }),
-      sent: this.#bytes.cell({ route }),
+      seconds: this.#seconds.labels({ route }),
+      rows: this.#rows.labels({ route }),
+      sent: this.#bytes.labels({ route }),
     }));
   }
 }
 
 interface RouteMetrics {
-  readonly seconds: HistogramCell;
-  readonly rows: CounterCell;
-  readonly sent: CounterCell;
+  readonly seconds: Histogram;
+  readonly rows: Counter;
+  readonly sent: Counter;
 }
 
 interface OperationMetrics {
-  readonly seconds: HistogramCell;
-  readonly failures: CounterCell;
+  readonly seconds: Histogram;
+  readonly failures: Counter;
 }
 
 function entry<V>(map: Map<string, V>, key: string, make: () => V): V {

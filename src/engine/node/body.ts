@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import type { Sink } from '../../stream/sink.ts';
 import { WaitingWriter } from '../waiting-writer.ts';
-import { StallError, type Watch, type Watched } from '../stall-timer.ts';
+import { StallError, type StallTimer, type Stallable } from '../stall-timer.ts';
 
 /** Writes are large, because the cost of node:http is per write. */
 const CHUNK_BYTES = 65_536;
@@ -9,14 +9,14 @@ const CHUNK_BYTES = 65_536;
 export interface NodeBodyOptions {
   readonly response: ServerResponse;
   readonly signal: AbortSignal;
-  readonly watch: Watch;
+  readonly stallTimer: StallTimer;
   readonly cut: (reason: unknown) => void;
 }
 
 /**
  * The body of an answer on node:http: chunked, or of the length that its head announced. The head is set beforehand.
  */
-export class NodeBody implements Sink, Watched {
+export class NodeBody implements Sink, Stallable {
   readonly chunkBytes = CHUNK_BYTES;
   readonly signal: AbortSignal;
   /** Bytes handed to node. */
@@ -85,11 +85,11 @@ export class NodeBody implements Sink, Watched {
   }
 
   check(): void {
-    const { response, watch, cut } = this.#options;
-    const now = watch.now();
+    const { response, stallTimer, cut } = this.#options;
+    const now = stallTimer.now();
     // This answer is queued behind another one on the same connection, so its own reader has not stalled.
     if (response.socket === null) this.#takenAt = now;
-    else if (now - this.#takenAt >= watch.stallTimeoutMs) cut(new StallError(watch.stallTimeoutMs));
+    else if (now - this.#takenAt >= stallTimer.stallTimeoutMs) cut(new StallError(stallTimer.stallTimeoutMs));
   }
 
   lost(reason: unknown): void {
@@ -100,7 +100,7 @@ export class NodeBody implements Sink, Watched {
 
   #drained(): void {
     if (this.#state === 'over') return;
-    this.#options.watch.delete(this);
+    this.#options.stallTimer.delete(this);
     if (this.#options.response.writableEnded) {
       if (!this.#options.response.writableFinished) return;
       this.#close();
@@ -111,14 +111,14 @@ export class NodeBody implements Sink, Watched {
   }
 
   #block(): void {
-    if (this.#state === 'flowing') this.#takenAt = this.#options.watch.now();
+    if (this.#state === 'flowing') this.#takenAt = this.#options.stallTimer.now();
     this.#state = 'blocked';
-    this.#options.watch.add(this);
+    this.#options.stallTimer.add(this);
   }
 
   #close(): void {
     this.#state = 'over';
-    this.#options.watch.delete(this);
+    this.#options.stallTimer.delete(this);
   }
 
   #assertOpen(): void {

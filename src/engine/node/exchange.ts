@@ -80,7 +80,7 @@ export class NodeExchange extends Exchange {
     const writing = new NodeBody({
       response,
       signal: this.signal,
-      watch: this.exchanges.watch,
+      stallTimer: this.exchanges.stallTimer,
       cut: (reason) => this.cut(reason),
     });
     this.#writing = writing;

@@ -1,6 +1,6 @@
 import { corked } from '../cork.ts';
 import type { HttpResponse } from './library.ts';
-import { StallError, type Watch, type Watched } from '../stall-timer.ts';
+import { StallError, type StallTimer, type Stallable } from '../stall-timer.ts';
 
 const REARM_MS = 3000;
 
@@ -11,7 +11,7 @@ export interface BytesOptions {
   /** Its head has been written, and as much of the body as the socket took. */
   readonly response: BytesResponse;
   readonly bytes: Uint8Array;
-  readonly watch: Watch;
+  readonly stallTimer: StallTimer;
   readonly cut: (reason: unknown) => void;
   readonly ended: () => void;
 }
@@ -21,7 +21,7 @@ export interface BytesOptions {
  * socket takes and buffers nothing, so no byte can be lost, and the rest is sent from `bytes` when there is room.
  * `end` would copy all of it.
  */
-export class UwsBytes implements Watched {
+export class UwsBytes implements Stallable {
   readonly #options: BytesOptions;
   /** Bytes that the socket took. */
   sent: number;
@@ -31,35 +31,35 @@ export class UwsBytes implements Watched {
   constructor(options: BytesOptions) {
     this.#options = options;
     this.sent = options.response.getWriteOffset();
-    this.#takenAt = options.watch.now();
+    this.#takenAt = options.stallTimer.now();
     this.#triedAt = this.#takenAt;
-    options.watch.add(this);
+    options.stallTimer.add(this);
   }
 
   writable(): void {
-    const { response, bytes, watch, ended } = this.#options;
+    const { response, bytes, stallTimer, ended } = this.#options;
     const [, done] = corked(response, () => response.tryEnd(bytes.subarray(this.sent), bytes.length));
     if (done) {
       this.sent = bytes.length;
-      watch.delete(this);
+      stallTimer.delete(this);
       ended();
       return;
     }
     const offset = response.getWriteOffset();
-    this.#triedAt = watch.now();
+    this.#triedAt = stallTimer.now();
     if (offset > this.sent) this.#takenAt = this.#triedAt;
     this.sent = offset;
   }
 
   check(): void {
-    const { watch, cut } = this.#options;
-    const now = watch.now();
-    if (now - this.#takenAt >= watch.stallTimeoutMs) cut(new StallError(watch.stallTimeoutMs));
+    const { stallTimer, cut } = this.#options;
+    const now = stallTimer.now();
+    if (now - this.#takenAt >= stallTimer.stallTimeoutMs) cut(new StallError(stallTimer.stallTimeoutMs));
     // A try tells whether the reader takes bytes, long before the socket is writable, and restarts its timer.
     else if (now - this.#triedAt >= REARM_MS) this.writable();
   }
 
   lost(): void {
-    this.#options.watch.delete(this);
+    this.#options.stallTimer.delete(this);
   }
 }

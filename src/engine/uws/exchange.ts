@@ -146,7 +146,7 @@ export class UwsExchange extends Exchange {
   #writingOptions(response: HttpResponse) {
     return {
       response,
-      watch: this.exchanges.watch,
+      stallTimer: this.exchanges.stallTimer,
       cut: (reason: unknown) => this.cut(reason),
       ended: () => this.finish(),
     };

@@ -1,6 +1,6 @@
 import { CORK_BYTES, corked } from '../cork.ts';
 import type { HttpResponse } from './library.ts';
-import type { Watch } from '../stall-timer.ts';
+import type { StallTimer } from '../stall-timer.ts';
 
 /** Bytes around a chunk: CR LF, four hex digits, CR LF, and some spare room. */
 const FRAME_BYTES = 16;
@@ -24,7 +24,7 @@ export interface OutletOptions {
   readonly writeHead: () => void;
   /** The most bytes that `writeHead` writes. */
   readonly headBytes: number;
-  readonly watch: Watch;
+  readonly stallTimer: StallTimer;
 }
 
 /**
@@ -83,7 +83,7 @@ export class Outlet {
 
   /** Called when the socket has room again and uWebSockets.js has stopped its timer. */
   opened(): void {
-    this.#takenAt = this.#options.watch.now();
+    this.#takenAt = this.#options.stallTimer.now();
     this.#armedAt = null;
     this.state = 'flowing';
   }
@@ -95,8 +95,8 @@ export class Outlet {
 
   /** Whether the reader has taken nothing for too long. */
   stalled(): boolean {
-    const { watch } = this.#options;
-    return this.state === 'blocked' && watch.now() - this.#takenAt >= watch.stallTimeoutMs;
+    const { stallTimer } = this.#options;
+    return this.state === 'blocked' && stallTimer.now() - this.#takenAt >= stallTimer.stallTimeoutMs;
   }
 
   /**
@@ -107,7 +107,7 @@ export class Outlet {
    */
   probe(bytes: Uint8Array): number {
     const takenAt = this.#takenAt;
-    const now = this.#options.watch.now();
+    const now = this.#options.stallTimer.now();
     if (this.state !== 'blocked' || (now - takenAt >= EAGER_MS && !this.#rearmDue(now))) return 0;
     if (bytes.length === 0) {
       this.drain();
@@ -122,7 +122,7 @@ export class Outlet {
 
   /** Restarts the connection's timer without writing. Resuming does that, and nothing is read or lost in between. */
   rearm(): void {
-    const now = this.#options.watch.now();
+    const now = this.#options.stallTimer.now();
     if (this.state === 'closed' || !this.#rearmDue(now)) return;
     this.#armedAt = now;
     this.#options.response.pause();
@@ -130,7 +130,7 @@ export class Outlet {
   }
 
   #block(): void {
-    const now = this.#options.watch.now();
+    const now = this.#options.stallTimer.now();
     this.#takenAt = now; // all bytes before this write were taken
     this.#armedAt = now; // a blocked write sets the timer
     this.state = 'blocked';

@@ -2,7 +2,7 @@ import type { Sink } from '../../stream/sink.ts';
 import { corked } from '../cork.ts';
 import type { HttpResponse } from './library.ts';
 import { WaitingWriter } from '../waiting-writer.ts';
-import { StallError, type Watch, type Watched } from '../stall-timer.ts';
+import { StallError, type StallTimer, type Stallable } from '../stall-timer.ts';
 
 const CHUNK_BYTES = 64 * 1024;
 const REARM_MS = 3000;
@@ -18,7 +18,7 @@ export interface SizedOptions {
   /** The total number of bytes written, at least one: the value of Content-Length. */
   readonly length: number;
   readonly signal: AbortSignal;
-  readonly watch: Watch;
+  readonly stallTimer: StallTimer;
   /** Cuts the connection. The stream's `lost` is then called with the same reason. */
   readonly cut: (reason: unknown) => void;
   /** Called when all bytes were taken. */
@@ -29,7 +29,7 @@ export interface SizedOptions {
  * An answer of known length on uWebSockets.js. `tryEnd` takes what the socket takes and buffers nothing. The rest of
  * a chunk waits here, and so does the writer. The answer ends by itself with its last byte.
  */
-export class UwsSized implements Sink, Watched {
+export class UwsSized implements Sink, Stallable {
   readonly chunkBytes = CHUNK_BYTES;
   readonly signal: AbortSignal;
   /** Bytes of the body that the socket took. */
@@ -44,7 +44,7 @@ export class UwsSized implements Sink, Watched {
   constructor(options: SizedOptions) {
     this.#options = options;
     this.signal = options.signal;
-    this.#takenAt = options.watch.now();
+    this.#takenAt = options.stallTimer.now();
     this.#triedAt = this.#takenAt;
   }
 
@@ -55,8 +55,8 @@ export class UwsSized implements Sink, Watched {
     const taken = this.#send(chunk);
     if (taken === chunk.length) return;
     this.#waiting = new Uint8Array(chunk.subarray(taken)); // a copy
-    this.#takenAt = this.#options.watch.now();
-    this.#options.watch.add(this);
+    this.#takenAt = this.#options.stallTimer.now();
+    this.#options.stallTimer.add(this);
     return this.#writer.wait();
   }
 
@@ -81,14 +81,14 @@ export class UwsSized implements Sink, Watched {
     if (taken > 0) this.#takenAt = this.#triedAt;
     this.#waiting = this.#waiting.subarray(taken);
     if (this.#waiting.length > 0) return;
-    this.#options.watch.delete(this);
+    this.#options.stallTimer.delete(this);
     this.#writer.resumeLater();
   }
 
   check(): void {
-    const { watch, cut } = this.#options;
-    const now = watch.now();
-    if (now - this.#takenAt >= watch.stallTimeoutMs) cut(new StallError(watch.stallTimeoutMs));
+    const { stallTimer, cut } = this.#options;
+    const now = stallTimer.now();
+    if (now - this.#takenAt >= stallTimer.stallTimeoutMs) cut(new StallError(stallTimer.stallTimeoutMs));
     // A try tells whether the reader takes bytes, long before the socket is writable, and restarts its timer.
     else if (now - this.#triedAt >= REARM_MS) this.writable();
   }
@@ -101,13 +101,13 @@ export class UwsSized implements Sink, Watched {
 
   /** Sends bytes and returns how many of them the socket took. */
   #send(bytes: Uint8Array): number {
-    const { response, writeHead, length, watch, ended } = this.#options;
+    const { response, writeHead, length, stallTimer, ended } = this.#options;
     const [, done] = corked(response, () => {
       if (this.#state === 'head') writeHead();
       return response.tryEnd(bytes, length);
     });
     this.#state = 'open';
-    this.#triedAt = watch.now();
+    this.#triedAt = stallTimer.now();
     const before = this.sent;
     this.sent = done ? length : response.getWriteOffset();
     if (!done) return this.sent - before;
@@ -118,7 +118,7 @@ export class UwsSized implements Sink, Watched {
 
   #close(): void {
     this.#state = 'closed';
-    this.#options.watch.delete(this);
+    this.#options.stallTimer.delete(this);
   }
 
   #isClosed(): boolean {

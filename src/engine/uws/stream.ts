@@ -2,13 +2,13 @@ import type { Sink } from '../../stream/sink.ts';
 import { CORK_BYTES } from '../cork.ts';
 import { Outlet, type OutletOptions } from './outlet.ts';
 import { WaitingWriter } from '../waiting-writer.ts';
-import { StallError, type Watched } from '../stall-timer.ts';
+import { StallError, type Stallable } from '../stall-timer.ts';
 
 /** With the reserve and the frame of a chunk, this is the most that one cork carries. */
 const CHUNK_BYTES = 15_800;
 
 /**
- * Bytes of each chunk that are held back until the next chunk, a flush, or a check by the watch. When the socket is
+ * Bytes of each chunk that are held back until the next chunk, a flush, or a check by the stall timer. When the socket is
  * full, there must be bytes to probe it with, and a waiting writer supplies none.
  */
 const RESERVE_BYTES = 64;
@@ -29,7 +29,7 @@ export interface StreamOptions extends OutletOptions {
  * A chunked answer on uWebSockets.js. However long its reader stalls, memory is bounded: uWebSockets.js buffers one
  * cork (16 KB), and this object holds the excess of a chunk larger than `chunkBytes`.
  */
-export class UwsStream implements Sink, Watched {
+export class UwsStream implements Sink, Stallable {
   readonly chunkBytes = CHUNK_BYTES;
   readonly signal: AbortSignal;
   /** Bytes taken from the writer. */
@@ -49,7 +49,7 @@ export class UwsStream implements Sink, Watched {
     this.#options = options;
     this.signal = options.signal;
     this.#outlet = new Outlet(options);
-    options.watch.add(this);
+    options.stallTimer.add(this);
   }
 
   write(chunk: Uint8Array): void | Promise<void> {
@@ -91,7 +91,7 @@ export class UwsStream implements Sink, Watched {
 
   check(): void {
     if (this.#outlet.stalled()) {
-      this.#options.cut(new StallError(this.#options.watch.stallTimeoutMs));
+      this.#options.cut(new StallError(this.#options.stallTimer.stallTimeoutMs));
       return;
     }
     if (this.#isBlocked()) {
@@ -141,7 +141,7 @@ export class UwsStream implements Sink, Watched {
 
   #close(): void {
     this.#waiting = NOTHING;
-    this.#options.watch.delete(this);
+    this.#options.stallTimer.delete(this);
   }
 
   #assertOpen(): void {

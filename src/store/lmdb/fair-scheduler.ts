@@ -7,14 +7,17 @@ interface Turn {
 }
 
 /**
- * Turns: looks at an embedded store are synchronous, and only the event loop itself slows a fast reader down. So looks
- * queue up and run from setImmediate. After at most 4 ms (plus the look under way) the loop continues with sockets and
+ * Looks at an embedded store are synchronous, and only the event loop itself slows a fast reader down. So looks queue
+ * up and run from setImmediate. After at most 4 ms (plus the look under way) the loop continues with sockets and
  * timers. Looks of two kinds take turns while there are both: urgent ones that a client waits for, and patient ones of
  * streams under way. Each kind is served first come, first served. So a page waits for the pages before it and as many
  * looks of streams, even when hundreds of streams fill their sockets' buffers. Pages do not keep streams from going
  * on.
+ *
+ * p-queue is not used here. It cannot run several looks in one step of the loop and stop by the clock, and it takes 4
+ * to 7 µs for each of them; these take 2.5 µs when many wait.
  */
-export class Turns {
+export class FairScheduler {
   readonly #urgent: Turn[] = [];
   readonly #patient: Turn[] = [];
   #patientNext = false;

@@ -7,7 +7,7 @@ import type { Range } from './range.ts';
 import type { Key } from './keys.ts';
 import { isPricedInDoubles, keyOfId } from './row.ts';
 import type { Database, RowSink, Tables } from './tables.ts';
-import type { Turns } from './fair-scheduler.ts';
+import type { FairScheduler } from './fair-scheduler.ts';
 import type { Slots } from '../slots.ts';
 import type { Count, From, Plan, Size } from '../store.ts';
 
@@ -30,7 +30,7 @@ export class LmdbReader {
   readonly #tables: Tables;
   readonly #rows: Database;
   readonly #slots: Slots;
-  readonly #turns: Turns;
+  readonly #scheduler: FairScheduler;
   readonly #begin: () => void;
   readonly #expected = new RowSize();
 
@@ -42,14 +42,14 @@ export class LmdbReader {
     tables: Tables,
     rows: 'items' | 'users' | 'exports',
     slots: Slots,
-    turns: Turns,
+    scheduler: FairScheduler,
     begin: () => void,
   ) {
     this.#begin = begin;
     this.#tables = tables;
     this.#rows = tables[rows];
     this.#slots = slots;
-    this.#turns = turns;
+    this.#scheduler = scheduler;
   }
 
   /** See ItemStore.read. */
@@ -68,7 +68,7 @@ export class LmdbReader {
       skip -= rows;
       ranges = rest ? [rest, ...others] : others;
     }
-    return await this.#turns.take(() => this.#look(plan, ranges, skip, size), signal, size.patient);
+    return await this.#scheduler.take(() => this.#look(plan, ranges, skip, size), signal, size.patient);
   }
 
   /** See ItemStore.get. A lookup takes some microseconds, so it does not wait for a turn. */
@@ -111,7 +111,7 @@ export class LmdbReader {
     let rows = 0;
     for (let longest = atOnce; rows < most;) {
       const step = Math.min(longest, most - rows);
-      const start = await this.#turns.take(() => this.#keyBehind(rest, step), signal);
+      const start = await this.#scheduler.take(() => this.#keyBehind(rest, step), signal);
       if (start) {
         rows += step;
         rest = { ...rest, start };
@@ -133,14 +133,14 @@ export class LmdbReader {
     for (let part = 1; part < parts; part++) {
       for (let left = Math.floor((part * rows) / parts) - at; range && left > 0;) {
         const [rest, step]: [Range, number] = [range, Math.min(left, SPLIT_AT_ONCE)];
-        const start = await this.#turns.take(() => this.#keyBehind(rest, step), signal);
+        const start = await this.#scheduler.take(() => this.#keyBehind(rest, step), signal);
         range = start && { ...rest, start };
         left -= step;
         at += step;
       }
       const rest = range;
       if (!rest || at === 0) continue;
-      const batch = await this.#turns.take(() => this.#look(plan, [rest], 0, ONE_ROW), signal);
+      const batch = await this.#scheduler.take(() => this.#look(plan, [rest], 0, ONE_ROW), signal);
       batch.release();
       if (batch.last && !isSame(batch.last, ids.at(-1))) ids.push(batch.last);
     }

@@ -23,7 +23,7 @@ interface Part {
 }
 
 /** A batch in the making: the rows of one reply, or of several when one did not bring enough. It owns their slots. */
-export class Gathering {
+export class BatchBuilder {
   readonly #plan: Pick<Plan, 'order'>;
   readonly #size: Size;
   readonly #parts: Part[] = [];
@@ -69,7 +69,7 @@ export class Gathering {
 
   /**
    * The gathered rows as a batch in one slot. That is nearly always the slot of their reply, without a copy. `read`
-   * says which collection and which index they were read from. Ends the gathering.
+   * says which collection and which index they were read from. Ends the builder.
    */
   toBatch(slots: Slots, more: boolean, read: Pick<Batch, 'identity' | 'readBy'> = {}): Batch {
     const { slot, start, length } = this.#join(slots);

@@ -1,7 +1,7 @@
 import { MongoClient, MongoServerSelectionError } from 'mongodb';
 import type { BulkWriteOptions, ClientSession, Collection, Db, Document, MongoClientOptions } from 'mongodb';
 import { storeUnavailable } from '../../errors.ts';
-import { bounded } from '../deadline.ts';
+import { withDeadline } from '../deadline.ts';
 import { Timestamp } from '../bson.ts';
 import type { PointInTime } from '../store.ts';
 import { MongoRefusal, mayRetry, translate } from './errors.ts';
@@ -160,7 +160,7 @@ export class MongoConnection {
       ...(reads && { readConcern: readConcernOf(options) }),
       ...(!unlimited && { maxTimeMS: limitMs }),
     };
-    return bounded(unlimited ? null : limitMs + GRACE_MS, signal, (end) =>
+    return withDeadline(unlimited ? null : limitMs + GRACE_MS, signal, (end) =>
       this.#db.command(complete, {
         raw,
         session: isTimed ? this.#timeless : this.session,

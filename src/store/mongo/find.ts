@@ -1,7 +1,7 @@
 import type { Bookmark } from '../bookmark.ts';
 import type { Layout } from './collection.ts';
 import { faultOf } from './faults.ts';
-import { Gathering } from './batch-builder.ts';
+import { BatchBuilder } from './batch-builder.ts';
 import type { Range } from './plan.ts';
 import type { FindWay, Reply, When } from './reply.ts';
 import type { Setup } from './setup.ts';
@@ -47,10 +47,10 @@ export class Finder {
   async idBehind(range: Range, skip: number, layout: Layout, signal: AbortSignal): Promise<Bookmark | null> {
     const one = { projection: { _id: 1 }, skip, limit: 1, batchSize: 1 };
     const reply = await this.#ask({ ...stretchOf(range, layout), ...one }, layout, signal, range);
-    const gathering = new Gathering({ order: 'id' }, { rows: 1, bytes: Infinity });
-    gathering.take(reply);
-    gathering.release();
-    return gathering.last;
+    const builder = new BatchBuilder({ order: 'id' }, { rows: 1, bytes: Infinity });
+    builder.take(reply);
+    builder.release();
+    return builder.last;
   }
 
   /** A reply with the row of an id, or without rows. */

@@ -6,7 +6,7 @@ import type { Layout } from './collection.ts';
 import type { MongoConnection } from './connection.ts';
 import { Counter } from './count.ts';
 import type { Finder } from './find.ts';
-import { Gathering } from './batch-builder.ts';
+import { BatchBuilder } from './batch-builder.ts';
 import { insertRows } from './insert.ts';
 import { commandKey } from './key.ts';
 import { compareKeys } from './order.ts';
@@ -66,18 +66,18 @@ export class MongoItems implements ItemStore {
     const role = indexOf(plan);
     const layout = await this.#watch.layoutFor(role, signal);
     const looking = this.#watch.recent(role);
-    const gathering = new Gathering(plan, size);
+    const builder = new BatchBuilder(plan, size);
     try {
-      const more = await this.#gather(gathering, plan, from, layout, signal);
-      if (gathering.rows > 0) this.#rowBytes += (gathering.bytes / gathering.rows - this.#rowBytes) / 4;
-      this.#checkOrder(plan, from.after, gathering.last);
+      const more = await this.#gather(builder, plan, from, layout, signal);
+      if (builder.rows > 0) this.#rowBytes += (builder.bytes / builder.rows - this.#rowBytes) / 4;
+      this.#checkOrder(plan, from.after, builder.last);
       const readBy = layout.specs[role];
       if (looking) await looking;
       await this.#watch.check(role, readBy, signal);
       const identity = plan.identity ?? layout.identity;
-      return gathering.toBatch(this.#slots, more, { readBy, ...(identity !== undefined && { identity }) });
+      return builder.toBatch(this.#slots, more, { readBy, ...(identity !== undefined && { identity }) });
     } catch (error) {
-      gathering.release();
+      builder.release();
       throw error;
     }
   }
@@ -92,9 +92,9 @@ export class MongoItems implements ItemStore {
 
   async get(id: Bookmark, signal: AbortSignal): Promise<Batch | null> {
     const layout = await this.#setup.layout(signal);
-    const gathering = new Gathering({ order: 'id' }, { rows: 1, bytes: Infinity });
-    gathering.take(await this.#finder.one(commandKey(id)._id, layout, signal));
-    return gathering.rows > 0 ? gathering.toBatch(this.#slots, false) : null;
+    const builder = new BatchBuilder({ order: 'id' }, { rows: 1, bytes: Infinity });
+    builder.take(await this.#finder.one(commandKey(id)._id, layout, signal));
+    return builder.rows > 0 ? builder.toBatch(this.#slots, false) : null;
   }
 
   async count(plan: Plan, mode: CountMode, signal: AbortSignal): Promise<Count> {
@@ -140,9 +140,9 @@ export class MongoItems implements ItemStore {
     );
   }
 
-  /** Fills a gathering from the plan's ranges. Returns whether rows are left after those that it took. */
+  /** Fills a builder from the plan's ranges. Returns whether rows are left after those that it took. */
   async #gather(
-    gathering: Gathering,
+    builder: BatchBuilder,
     plan: Plan,
     { after = null, skip = 0 }: { readonly after?: Bookmark | null; readonly skip?: number },
     layout: Layout,
@@ -151,8 +151,8 @@ export class MongoItems implements ItemStore {
     let ranges = rangesOf(plan, after, layout.clustered);
     let toSkip = skip;
     for (let range = ranges[0]; range; range = ranges[0]) {
-      const before = gathering.rows;
-      const limit = this.#limit(gathering, range);
+      const before = builder.rows;
+      const limit = this.#limit(builder, range);
       const [, ...lower] = ranges;
       if (toSkip > 0 && lower.length > 0 && range.stretch) {
         const before = await this.#counter.inStretch(plan, range.stretch, layout, signal, { limit: toSkip });
@@ -164,11 +164,11 @@ export class MongoItems implements ItemStore {
       }
       const reply = await this.#finder.range(range, limit, toSkip, layout, signal);
       toSkip = 0;
-      const { rows, left } = gathering.take(reply, range.bookmark);
-      if ((left || reply.cut) && gathering.isFull) return true;
+      const { rows, left } = builder.take(reply, range.bookmark);
+      if ((left || reply.cut) && builder.isFull) return true;
       if (left || reply.cut || rows === limit) {
-        const rest = rangesOf(plan, gathering.last ?? after, layout.clustered);
-        ranges = gathering.rows > before ? rest : rest.map(withoutBookmark);
+        const rest = rangesOf(plan, builder.last ?? after, layout.clustered);
+        ranges = builder.rows > before ? rest : rest.map(withoutBookmark);
         continue;
       }
       if (lower.length === 0) return false;
@@ -181,7 +181,7 @@ export class MongoItems implements ItemStore {
   /**
    * One row more than requested, which tells whether more follow. Another one when the bookmark's own row comes first.
    */
-  #limit({ rows, bytes, missing }: Gathering, { bookmark }: Range): number {
+  #limit({ rows, bytes, missing }: BatchBuilder, { bookmark }: Range): number {
     const rowBytes = rows > 0 ? bytes / rows : this.#rowBytes;
     const enough = Math.max(0, Math.ceil((missing.bytes / rowBytes) * MARGIN));
     return Math.min(missing.rows, enough) + 1 + (bookmark ? 1 : 0);

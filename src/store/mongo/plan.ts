@@ -67,16 +67,16 @@ export function rangesOf(plan: Plan, after: Bookmark | null, clustered: boolean)
   if (plan.order === 'price' && hasPriceRange(plan)) {
     const stretches = stretchesOf(plan).map((stretch) => stretchRange(stretch, plan, base));
     return (plan.direction === 1 ? stretches : stretches.reverse()).flatMap((range) => {
-      const place = at ? placeOfPrice(at.price, range.stretch, plan) : 'before';
-      if (place === 'inside') return [behind(range, plan, at, after)];
-      return place === 'before' ? [range] : [];
+      const side = at ? sideOfPrice(at.price, range.stretch, plan) : 'before';
+      if (side === 'inside') return [behind(range, plan, at, after)];
+      return side === 'before' ? [range] : [];
     });
   }
   if (!isAscending(plan.ids)) return [];
   const whole = { ...base, ...bounds(lowest(plan), highest(plan)) };
-  const place = key ? placeOf(key, plan) : 'before';
-  if (place === 'inside') return [behind(whole, plan, at, after)];
-  return place === 'before' ? [whole] : [];
+  const side = key ? sideOf(key, plan) : 'before';
+  if (side === 'inside') return [behind(whole, plan, at, after)];
+  return side === 'before' ? [whole] : [];
 }
 
 /** The rest of a range, after the bookmark that lies in it. */
@@ -144,10 +144,10 @@ function isAscending({ from, to }: IdRange = {}): boolean {
   return !from || !to || (compareIds(commandKey(from)._id, commandKey(to)._id) ?? 0) < 0;
 }
 
-type Place = 'before' | 'inside' | 'beyond';
+type Side = 'before' | 'inside' | 'beyond';
 
 /** Where a bookmark lies in the plan's direction: before its id range, inside it, or beyond it. */
-function placeOf(key: ReturnType<typeof commandKey>, plan: Plan): Place {
+function sideOf(key: ReturnType<typeof commandKey>, plan: Plan): Side {
   const { from, to } = plan.ids ?? {};
   if (to && (compareIds(key._id, commandKey(to)._id) ?? 0) >= 0) return 'beyond';
   if (from && (compareIds(key._id, commandKey(from)._id) ?? 0) < 0) return 'before';
@@ -155,7 +155,7 @@ function placeOf(key: ReturnType<typeof commandKey>, plan: Plan): Place {
 }
 
 /** Where a bookmark's price lies in the plan's direction: before a stretch of prices, inside it, or beyond it. */
-function placeOfPrice(price: unknown, { from, to }: Stretch, { direction }: Plan): Place {
+function sideOfPrice(price: unknown, { from, to }: Stretch, { direction }: Plan): Side {
   const low = compareNumbers(price, from.value);
   if (low < 0 || (low === 0 && !from.inclusive)) return direction === 1 ? 'before' : 'beyond';
   const high = compareNumbers(price, to.value);

@@ -10,7 +10,7 @@ import { describeServer } from './server.ts';
  * How long a call, and the start, wait for the setup. Building an index on many rows takes longer than any client
  * waits.
  */
-const PATIENCE_MS = 5_000;
+const SETUP_WAIT_MS = 5_000;
 
 /**
  * The setup of a collection: not begun (null), under way, or done (a layout). All callers wait for the same attempt.
@@ -64,7 +64,7 @@ export class Setup {
       // The callers may have left already. A failure is for those that wait, and would be unhandled when none does.
       looking.catch(() => undefined);
     }
-    return this.#state instanceof Promise ? awaitAtMost(PATIENCE_MS, signal, this.#state) : this.#state;
+    return this.#state instanceof Promise ? awaitAtMost(SETUP_WAIT_MS, signal, this.#state) : this.#state;
   }
 
   /**

@@ -1,7 +1,7 @@
 import type { ClientSession } from 'mongodb';
 import { Long } from '../../bson.ts';
 import { AppError } from '../../../errors.ts';
-import { bounded } from '../../deadline.ts';
+import { withDeadline } from '../../deadline.ts';
 import { COMMAND_LIMIT_MS, GRACE_MS } from '../connection.ts';
 import type { MongoConnection } from '../connection.ts';
 import { isForgotten, mayRetry, translate } from '../errors.ts';
@@ -18,7 +18,7 @@ import { Pool } from './pool.ts';
 import { Scram } from './scram.ts';
 
 /** How long a chain waits for one member while there are others to ask. A batch takes milliseconds. */
-const PATIENCE_MS = 2_000;
+const MEMBER_TIMEOUT_MS = 2_000;
 /**
  * How long that member is then not asked, as the next batch would wait as long: the member hangs, or lacks the rows
  * that the chain began with.
@@ -37,7 +37,7 @@ export interface LaneParts {
   readonly driver: FindWay;
   readonly database: string;
   /** How long a chain waits for a member while there are others, in milliseconds. Default: 2 s. */
-  readonly patienceMs?: number;
+  readonly memberTimeoutMs?: number;
   readonly onWarning: (message: string) => void;
 }
 
@@ -69,7 +69,7 @@ export class Lane implements FindWay {
     let forgotten: unknown = null;
     for (const pool of this.#parts.members.inTurn()) {
       try {
-        return await this.#askPatiently(pool, command, signal, when);
+        return await this.#askInTime(pool, command, signal, when);
       } catch (error) {
         signal.throwIfAborted();
         if (when.at !== undefined && isForgotten(error)) forgotten ??= error;
@@ -96,21 +96,21 @@ export class Lane implements FindWay {
    * Asks a member. Rejects with LaneBroken when the next batch of a chain takes too long. Other reads have no such
    * limit, because it is not known how long they may take.
    */
-  async #askPatiently(
+  async #askInTime(
     pool: Pool,
     command: Readonly<Record<string, unknown>>,
     signal: AbortSignal,
     when: When,
   ): Promise<Reply> {
-    const { members, patienceMs = PATIENCE_MS } = this.#parts;
+    const { members, memberTimeoutMs = MEMBER_TIMEOUT_MS } = this.#parts;
     const isInChain = when.since !== undefined;
     if (!isInChain || !members.areSeveral) return this.#ask(pool, command, signal, when);
     try {
-      return await bounded(patienceMs, signal, (end) => this.#ask(pool, command, end, when));
+      return await withDeadline(memberTimeoutMs, signal, (end) => this.#ask(pool, command, end, when));
     } catch (error) {
       if (signal.aborted || !(error instanceof AppError)) throw error;
       pool.rest(REST_MS);
-      throw new LaneBroken(`no answer within ${patienceMs} ms`, { cause: error });
+      throw new LaneBroken(`no answer within ${memberTimeoutMs} ms`, { cause: error });
     }
   }
 

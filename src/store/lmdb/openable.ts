@@ -23,7 +23,7 @@ const SPARE_PAGES = 256;
  * Checks whether a store can be opened in this place, before lmdb tries. When opening fails, lmdb uses memory that it
  * has freed, which may end the process without a message. Rejects with an Error that says what is wrong.
  */
-export async function checkPlace(directory: string, file: string): Promise<void> {
+export async function assertOpenable(directory: string, file: string): Promise<void> {
   const path = join(directory, file);
   await makeDirectory(resolve(directory)).catch(notWritable);
   // An existing store may be opened on a full disk, because it can still be read. Without its lock file it would cause

@@ -147,7 +147,7 @@ async function told<T>(work: Promise<T>): Promise<T> {
 }
 
 function fault(error: unknown): unknown {
-  switch (codeOf(error)) {
+  switch (String(codeOf(error))) {
     case 'ENOSPC':
     case 'EDQUOT':
     case 'EFBIG':

@@ -5,8 +5,9 @@ import { Filler, RowSize } from './filler.ts';
 import { rangesOf } from './range.ts';
 import type { Range } from './range.ts';
 import type { Key } from './keys.ts';
-import { isPricedInDoubles, keyOfId } from './row.ts';
-import type { Database, RowSink, Tables } from './tables.ts';
+import { keyOfId } from './row.ts';
+import type { Database, Tables } from './tables.ts';
+import { RangeWalker } from './walk.ts';
 import type { FairScheduler } from './fair-scheduler.ts';
 import type { Slots } from '../slots.ts';
 import type { Count, From, Plan, Size } from '../store.ts';
@@ -29,6 +30,7 @@ const BY_ID: Ordered = { order: 'id' };
 export class LmdbReader {
   readonly #tables: Tables;
   readonly #rows: Database;
+  readonly #walker: RangeWalker;
   readonly #slots: Slots;
   readonly #scheduler: FairScheduler;
   readonly #begin: () => void;
@@ -48,6 +50,7 @@ export class LmdbReader {
     this.#begin = begin;
     this.#tables = tables;
     this.#rows = tables[rows];
+    this.#walker = new RangeWalker(tables, this.#rows);
     this.#slots = slots;
     this.#scheduler = scheduler;
   }
@@ -151,10 +154,16 @@ export class LmdbReader {
     this.#begin();
     return this.#fill(size, (filler) => {
       // Skipped rows are all in the first range: see mustPass.
-      const more = ranges.some((range, n) => this.#copyRows(range, n === 0 ? skip : 0, filler));
+      const more = ranges.some((range, n) => this.#walker.copyRows(range, n === 0 ? skip : 0, filler));
       this.#expected.learn(filler.rows, filler.length);
       return batchOf(filler, plan, more);
     });
+  }
+
+  /** The key `skip` entries after the range's start. Null when the range has fewer. */
+  #keyBehind(range: Range, skip: number): Key | null {
+    this.#begin();
+    return this.#walker.keyBehind(range, skip);
   }
 
   /** Calls `make` with a slot to fill. Releases the slot when `make` returns no batch. */
@@ -167,72 +176,6 @@ export class LmdbReader {
     } finally {
       if (!batch) filler.slot.release();
     }
-  }
-
-  /** Copies rows until the filler is full or the range ends. Returns whether rows follow the last one. */
-  #copyRows(range: Range, skip: number, filler: Filler): boolean {
-    const { found } = this.#tables;
-    const byIndex = range.table !== 'items';
-    this.#tables.sink = filler;
-    this.#tables.prefix = byIndex ? range.prefix : null;
-    const steps = this.#steps(range, skip, !byIndex);
-    try {
-      for (;;) {
-        const full = filler.full;
-        if (steps.next().done === true) return false;
-        if (range.only && !this.#isOf(range.only, filler)) continue;
-        if (full) return true;
-        if (byIndex && this.#rows.get(found) === undefined)
-          throw new Error(`an entry of the index ${range.table} leads to no item`);
-      }
-    } finally {
-      steps.return?.();
-    }
-  }
-
-  /** The key `skip` entries after the range's start. Null when the range has fewer. */
-  #keyBehind(range: Range, skip: number): Key | null {
-    this.#begin();
-    this.#tables.prefix = 0;
-    if (range.only) return this.#matchBehind(range, range.only, skip);
-    const steps = this.#steps(range, skip - 1, false);
-    try {
-      return steps.next().done === true ? null : this.#tables.found.copied();
-    } finally {
-      steps.return?.();
-    }
-  }
-
-  /** The same for a range that only some of its entries belong to. */
-  #matchBehind(range: Range, only: NonNullable<Range['only']>, skip: number): Key | null {
-    const { found } = this.#tables;
-    const steps = this.#steps(range, 0, false);
-    try {
-      for (let left = skip; steps.next().done !== true;) {
-        const key = found.copied();
-        found.copy(key, range.prefix, key.length); // one price: a double's key, or that of the same number
-        if (this.#isOf(only, null) && --left === 0) return key;
-      }
-      return null;
-    } finally {
-      steps.return?.();
-    }
-  }
-
-  /** Whether the price of the row found has the type of `only`. `sink` is the sink to restore afterwards. */
-  #isOf(only: NonNullable<Range['only']>, sink: RowSink | null): boolean {
-    let isDouble = false;
-    this.#tables.sink = { row: (document) => (isDouble = isPricedInDoubles(document)) };
-    const isThere = this.#rows.get(this.#tables.found) !== undefined;
-    this.#tables.sink = sink;
-    if (!isThere) throw new Error('an entry of an index leads to no item');
-    return isDouble === (only === 'doubles');
-  }
-
-  #steps({ table, start, end, reverse }: Range, offset: number, values: boolean): Iterator<unknown> {
-    const options = { start, end, reverse, exclusiveStart: true, offset, values };
-    const source = table === 'items' ? this.#rows : this.#tables[table];
-    return source.getRange(options)[Symbol.iterator]();
   }
 }
 

@@ -15,7 +15,7 @@ import { MongoItems } from '../../src/store/mongo/items.ts';
 import { openLane } from '../../src/store/mongo/lane/lane.ts';
 import type { FindWay } from '../../src/store/mongo/reply.ts';
 import { Setup } from '../../src/store/mongo/setup.ts';
-import { Watch } from '../../src/store/mongo/index-watch.ts';
+import { IndexWatch } from '../../src/store/mongo/index-watch.ts';
 import { Slots } from '../../src/store/slots.ts';
 import type { ItemStore, Plan } from '../../src/store/store.ts';
 import { crc32 } from '../../src/stream/crc32.ts';
@@ -40,7 +40,7 @@ const slots = new Slots();
 const { transcoder } = createTranscoder(slots);
 const onWarning = (message: string) => process.stderr.write(`${message}\n`);
 const setup = new Setup(connection, { collection: 'items', manage: true, onWarning });
-const watch = new Watch(connection, setup, {});
+const watch = new IndexWatch(connection, setup, {});
 const lane = openLane(connection, slots, new DriverWay(connection, slots, onWarning), onWarning);
 const projected: FindWay = {
   find: (command, signal, when) => lane.find({ ...command, projection: { _id: 1, price: 1 } }, signal, when),

@@ -12,7 +12,7 @@ import { Setup } from './mongo/setup.ts';
 import { EXPORTS, setUpRecords, USERS } from './mongo/record-collection.ts';
 import type { RecordKind } from './mongo/record-collection.ts';
 import { MongoRecords } from './mongo/records.ts';
-import { Watch, type WatchOptions } from './mongo/index-watch.ts';
+import { IndexWatch, type IndexWatchOptions } from './mongo/index-watch.ts';
 import type { Slots } from './slots.ts';
 import type { Store } from './store.ts';
 
@@ -28,7 +28,7 @@ export interface MongoOptions {
   /** Called once with the way items are read. */
   readonly onNotice?: ((message: string) => void) | undefined;
   /** The clock and timers of the watch over collection and indexes. */
-  readonly watch?: WatchOptions | undefined;
+  readonly watch?: IndexWatchOptions | undefined;
 }
 
 const ITEMS = 'items';
@@ -89,7 +89,7 @@ class MongoStore implements Store {
   readonly exports: MongoRecords;
   readonly files: GridFs;
   readonly #connection: MongoConnection;
-  readonly #watch: Watch;
+  readonly #watch: IndexWatch;
   /** The way items are read. Closing it also closes the way of the records. */
   readonly #way: FindWay;
 
@@ -101,7 +101,7 @@ class MongoStore implements Store {
     ways: Ways,
   ) {
     this.#connection = connection;
-    this.#watch = new Watch(connection, setup, watch);
+    this.#watch = new IndexWatch(connection, setup, watch);
     this.files = new GridFs(connection);
     this.#way = typeof ways.lane === 'string' ? ways.driver : ways.lane;
     this.items = new MongoItems(connection, setup, this.#watch, new Finder(this.#way, setup), slots);
@@ -130,6 +130,6 @@ class MongoStore implements Store {
 }
 
 /** Records are read in order of id only. A read meets every fault itself, so there is nothing to watch. */
-function recordWatch(connection: MongoConnection, setup: Setup): Watch {
-  return new Watch(connection, setup, { every: () => () => undefined });
+function recordWatch(connection: MongoConnection, setup: Setup): IndexWatch {
+  return new IndexWatch(connection, setup, { every: () => () => undefined });
 }

@@ -26,7 +26,7 @@ const MAY_BE_REPLACED: ReadonlySet<string> = new Set([
 /** Calls `work` every `ms` milliseconds until the returned function is called. */
 export type Every = (ms: number, work: () => void) => () => void;
 
-export interface WatchOptions {
+export interface IndexWatchOptions {
   /** A clock in milliseconds. */
   readonly now?: (() => number) | undefined;
   readonly every?: Every | undefined;
@@ -37,7 +37,7 @@ export interface WatchOptions {
  * read uses. Anyone who may write to the database can replace an index by a partial one of the same name, or add a row
  * that makes the index multikey. Reads then miss rows or return them twice, without an error.
  */
-export class Watch {
+export class IndexWatch {
   readonly #connection: MongoConnection;
   readonly #setup: Setup;
   readonly #looks: Looks<IndexRole>;
@@ -49,7 +49,7 @@ export class Watch {
   constructor(
     connection: MongoConnection,
     setup: Setup,
-    { now = () => performance.now(), every = everyReally }: WatchOptions,
+    { now = () => performance.now(), every = everyReally }: IndexWatchOptions,
   ) {
     this.#connection = connection;
     this.#setup = setup;

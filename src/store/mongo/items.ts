@@ -15,7 +15,7 @@ import type { Range } from './plan.ts';
 import type { Setup } from './setup.ts';
 import { presentTime } from './snapshot.ts';
 import { Splitter } from './split.ts';
-import type { Watch } from './index-watch.ts';
+import type { IndexWatch } from './index-watch.ts';
 import type { Slots } from '../slots.ts';
 import type { Count, CountMode, From, InsertResult, ItemStore, OnConflict } from '../store.ts';
 import type { Identity, Plan, PointInTime, Size } from '../store.ts';
@@ -27,7 +27,7 @@ const MARGIN = 1.1;
 export class MongoItems implements ItemStore {
   readonly #connection: MongoConnection;
   readonly #setup: Setup;
-  readonly #watch: Watch;
+  readonly #watch: IndexWatch;
   readonly #finder: Finder;
   readonly #slots: Slots;
   readonly #counter: Counter;
@@ -37,7 +37,7 @@ export class MongoItems implements ItemStore {
   /** The collection that the first rows were written into. An import does not continue in another collection. */
   #writtenTo: Identity | undefined;
 
-  constructor(connection: MongoConnection, setup: Setup, watch: Watch, finder: Finder, slots: Slots) {
+  constructor(connection: MongoConnection, setup: Setup, watch: IndexWatch, finder: Finder, slots: Slots) {
     this.#connection = connection;
     this.#setup = setup;
     this.#watch = watch;

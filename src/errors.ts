@@ -16,198 +16,198 @@ interface Problem {
 export const PROBLEMS = {
   'invalid-parameter': {
     status: 400,
-    title: 'A query parameter is not valid',
+    title: 'Invalid query parameter',
     explanation:
-      'A query parameter has a value that is not of its form. The detail says which form is expected; nothing is rounded, cut or ignored.',
+      'A query parameter has a value of the wrong form. The detail states the expected form. The server never rounds, truncates or ignores a value.',
   },
   'unknown-parameter': {
     status: 400,
-    title: 'A query parameter is not known here',
+    title: 'Unknown query parameter',
     explanation:
-      'The resource has no parameter of this name. Names are case-sensitive. A parameter that is ignored would be a filter that does not filter, so it is refused.',
+      'The resource has no query parameter of this name. Names are case-sensitive. The server does not ignore unknown parameters, because a misspelled filter would then filter nothing.',
   },
   'duplicate-parameter': {
     status: 400,
-    title: 'A query parameter is given more than once',
-    explanation: 'A parameter was given twice. It would be a guess which one was meant.',
+    title: 'Duplicate query parameter',
+    explanation: 'A query parameter is given more than once. The server does not guess which value is meant.',
   },
   'conflicting-parameters': {
     status: 400,
-    title: 'Query parameters exclude each other',
+    title: 'Conflicting query parameters',
     explanation:
-      'Parameters exclude each other: at most one of offset, page and cursor; min_price and max_price only with a price sort.',
+      'The request has query parameters that exclude each other. The detail names them. For example, give at most one of offset, page and cursor, and give min_price and max_price only with a price sort.',
   },
   'offset-too-deep': {
     status: 400,
-    title: 'The offset is too deep',
+    title: 'Offset too large',
     explanation:
-      'Counting to a row costs more the deeper it is. Take the nextCursor of any page and continue with cursor: every page then costs the same.',
+      'offset or page reaches beyond MAX_OFFSET. A page by offset costs more the deeper it is. Pass the nextCursor of any page as cursor instead: every page then costs the same.',
   },
   'invalid-cursor': {
     status: 400,
-    title: 'The cursor is broken',
+    title: 'Invalid cursor',
     explanation:
-      'The cursor is not one that this server gave, or it was changed on the way. Use the nextCursor of a page unchanged.',
+      'The server did not issue this cursor, or the cursor was changed on the way. Use the nextCursor of a page unchanged.',
   },
   'cursor-mismatch': {
     status: 400,
-    title: 'The cursor belongs to another sort or filter',
+    title: 'Cursor of another sort or filter',
     explanation:
-      'A cursor continues one order of one set of rows. Repeat the sort, category and price range of the page it came from. The cursor of a snapshot goes on at its own point in time, and in a stream only.',
+      'A cursor is valid only with the sort, category and price range of the page that it came from. Repeat them. The cursor of a snapshot is valid only at its own point in time, and only in a stream.',
   },
   'snapshot-unsupported': {
     status: 400,
-    title: 'The store keeps no past states',
+    title: 'Snapshots not supported',
     explanation:
-      'consistency=snapshot and at read all rows as they were at one point in time. That takes a MongoDB replica set; the embedded store and a single mongod have only the present.',
+      'consistency=snapshot and at read all rows as they were at one point in time. Only a MongoDB replica set supports this. The embedded store and a standalone mongod keep only the current state.',
   },
   'invalid-url': {
     status: 400,
-    title: 'The URL is malformed',
+    title: 'Malformed URL',
     explanation: 'The path of the URL is not percent-encoded UTF-8.',
   },
   'invalid-header': {
     status: 400,
-    title: 'A request header is malformed',
+    title: 'Invalid request header',
     explanation:
-      'A request header has a value that its RFC does not allow. The detail names the header. It is not ignored, because it may be the condition that keeps a write from doing harm.',
+      'A request header has a value that its RFC does not allow. The detail names the header. The server does not ignore it, because it may be the condition that prevents a harmful write.',
   },
   'malformed-json': {
     status: 400,
-    title: 'The request body is not JSON',
+    title: 'Malformed JSON',
     explanation:
-      'The request body is empty, not UTF-8 or not JSON. The detail says at which line and column reading ended.',
+      'The request body is empty, not UTF-8 or not JSON. For a syntax error, the detail states the line and column.',
   },
   unauthorized: {
     status: 401,
-    title: 'An API key is needed',
+    title: 'API key required',
     explanation:
-      'The server asks for an API key. Send it as "Authorization: Bearer KEY"; it must be one that the operator entered.',
+      'The server requires an API key. Send it as "Authorization: Bearer KEY". Only keys that the operator has configured are valid.',
   },
   'not-found': {
     status: 404,
-    title: 'Nothing is here',
-    explanation: 'Nothing has this address: the path is no resource, or the item or user does not exist.',
+    title: 'Not found',
+    explanation: 'No resource has this path, or the item, user or export does not exist.',
   },
   'method-not-allowed': {
     status: 405,
-    title: 'The method is not allowed here',
-    explanation: 'The resource exists, but does not take this method. Allow names those that it takes.',
+    title: 'Method not allowed',
+    explanation: 'The resource exists, but does not support this method. The Allow header lists the methods that it supports.',
   },
   'not-acceptable': {
     status: 406,
-    title: 'No acceptable form of the answer',
+    title: 'No acceptable representation',
     explanation:
-      'The resource has no form that Accept or Accept-Encoding allows. The detail names the forms there are.',
+      'The resource has no representation that Accept or Accept-Encoding allows. The detail lists the available ones.',
   },
   'export-not-complete': {
     status: 409,
-    title: 'The export has no file',
+    title: 'Export not complete',
     explanation:
-      'An export has a file when its state is complete. While it is queued or running, ask for the export again; one that failed says why, and has to be ordered anew.',
+      'An export has a file only in the state complete. If it is queued or running, try again later. If it failed, its problem states the reason: create a new export.',
   },
   'snapshot-expired': {
     status: 410,
-    title: 'The point in time is gone',
+    title: 'Snapshot expired',
     explanation:
-      'MongoDB keeps past states for some minutes only (minSnapshotHistoryWindowInSeconds, 5 minutes by default), and not beyond a change of the indexes. Begin anew with consistency=snapshot, or have the operator set a longer window.',
+      'MongoDB keeps past states only for some minutes (minSnapshotHistoryWindowInSeconds, 5 minutes by default), and only until its indexes change. Start again with consistency=snapshot, or ask the operator for a longer window.',
   },
   'collection-replaced': {
     status: 410,
-    title: 'The collection is gone or another one',
+    title: 'Collection dropped or replaced',
     explanation:
-      'The collection was dropped, renamed or replaced by another one of the same name since this cursor or part was given. Rows of two collections together are the whole of neither, so a stream does not go on: drop what came before, and begin anew. A page goes on with such a cursor.',
+      'The collection was dropped, renamed or replaced by another one of the same name after this cursor or part was issued. A stream does not continue, because rows of two collections are the whole of neither. Discard the rows received and start again. A page does continue with such a cursor.',
   },
   'precondition-failed': {
     status: 412,
-    title: 'The resource is not in the state asked for',
+    title: 'Precondition failed',
     explanation:
-      'If-Match names a state that the resource no longer has, or If-None-Match one that it has. Nothing was changed. Get the resource, decide again, and send its ETag.',
+      'If-Match names an ETag that the resource no longer has, or If-None-Match names one that it has. Nothing was changed. Get the resource, decide again, and send its current ETag.',
   },
   'body-too-large': {
     status: 413,
-    title: 'The request body is too large',
-    explanation: 'The request body is larger than this server takes.',
+    title: 'Request body too large',
+    explanation: 'The request body is larger than the server accepts. The detail states the limit.',
   },
   'uri-too-long': {
     status: 414,
-    title: 'The URL is too long',
-    explanation: 'The URL is longer than this server takes.',
+    title: 'URL too long',
+    explanation: 'The URL is longer than the server accepts. The detail states the limit.',
   },
   'unsupported-media-type': {
     status: 415,
-    title: 'The request body has a form that is not taken',
+    title: 'Unsupported media type',
     explanation:
-      'The request body has a Content-Type or Content-Encoding that this operation does not take. Accept, Accept-Post, Accept-Patch or Accept-Encoding of the answer name those that it takes.',
+      'This operation does not support the Content-Type or Content-Encoding of the request body. The Accept, Accept-Post, Accept-Patch or Accept-Encoding header of the response lists those that it supports.',
   },
   'range-not-satisfiable': {
     status: 416,
-    title: 'The range is beyond the end',
-    explanation: 'Range asks for bytes behind the end of the file. Content-Range says how long it is.',
+    title: 'Range not satisfiable',
+    explanation: 'Range requests bytes beyond the end of the file. The Content-Range header states the length of the file.',
   },
   'invalid-body': {
     status: 422,
-    title: 'The request body is not valid',
+    title: 'Invalid request body',
     explanation:
-      'The request body is JSON, but not what this operation takes. errors lists all that is wrong: a JSON Pointer to the place, what was expected and what came.',
+      'The request body is JSON, but not what this operation expects. errors lists every fault: a JSON Pointer to its place, what was expected and what was received.',
   },
   'sort-value-too-long': {
     status: 422,
-    title: 'A page cannot end at these rows',
+    title: 'Sort values too long for a cursor',
     explanation:
-      'The rows of the page have ids or sort values of many kilobytes, and no cursor of at most 12 KiB can continue after any of them. A larger limit may end the page at another row. Pages by offset and the stream pass these rows.',
+      'The rows of the page have ids or sort values of many kilobytes, so no cursor of at most 12 KiB can continue after any of them. A larger limit may end the page at another row. Pages by offset and the stream return these rows.',
   },
   'rate-limited': {
     status: 429,
     title: 'Too many requests',
     explanation:
-      'This client made more requests than RATE_LIMIT allows. Wait as many seconds as Retry-After says; RateLimit tells what is left.',
+      'The client made more requests than RATE_LIMIT allows. Wait as many seconds as Retry-After states. The RateLimit header states how many requests are left.',
     retry: 1, // the limiter knows the rest of the window
   },
   'too-many-streams': {
     status: 429,
     title: 'Too many open streams',
     explanation:
-      'This client has as many streams open as STREAM_LIMIT allows. Finish or close one before opening the next.',
+      'The client has as many open streams as STREAM_LIMIT allows. Finish or close one before you open another.',
     retry: 5, // nobody knows when a stream will end, so this only sets the pace
   },
   'too-many-exports': {
     status: 429,
     title: 'Too many exports',
     explanation:
-      'This client has as many exports as EXPORT_LIMIT allows, those that are finished included. DELETE one that is not needed any more, or wait until one expires.',
+      'The client has as many exports as EXPORT_LIMIT allows, including finished ones. DELETE one that is no longer needed, or wait until one expires.',
     retry: 30, // exports end when they end, or are removed, so this only sets the pace
   },
   internal: {
     status: 500,
-    title: 'The server made a mistake',
+    title: 'Internal server error',
     explanation:
-      'The server made a mistake, which it has logged. Quote the requestId to its operator. Repeating a GET does no harm.',
+      'The server failed and has logged the cause. Report the requestId to its operator. A GET can safely be repeated.',
   },
   overloaded: {
     status: 503,
-    title: 'The server has as much to do as it can',
-    explanation: 'The server has as much to do as it can do well. Wait as many seconds as Retry-After says.',
+    title: 'Server overloaded',
+    explanation: 'The server cannot serve more requests in good time. Wait as many seconds as Retry-After states.',
     retry: 2, // the guard measures every 100 ms
   },
   'store-unavailable': {
     status: 503,
-    title: 'The store cannot be reached',
+    title: 'Store unavailable',
     explanation:
-      'The database behind the server does not answer. The server tries by itself; wait as many seconds as Retry-After says.',
+      'The database behind the server does not respond. The server keeps trying by itself. Wait as many seconds as Retry-After states.',
     retry: 5,
   },
   'store-unfit': {
     status: 503,
-    title: 'The store cannot be read reliably',
+    title: 'Store cannot be read reliably',
     explanation:
-      'The database answers, but its rows would not come exactly once: the collection is gone or holds something else, an index is missing, partial or spoilt by an array, or the database does not let this server read it. The log and /readyz tell its operator what to mend; the server then goes on by itself.',
+      'The database responds, but a read might skip or repeat rows: the collection is missing or holds other data, an index is missing, partial or multikey, or the server has no permission to read. The log and /readyz tell the operator what to repair. The server then continues by itself.',
     retry: 30, // the least time an operator needs to repair a store
   },
   'insufficient-storage': {
     status: 507,
-    title: 'The disk is full',
-    explanation: 'The disk under the store is full. Nothing of the request was kept.',
+    title: 'Disk full',
+    explanation: 'The disk of the store is full. Nothing from the request was stored.',
   },
 } as const satisfies Readonly<Record<string, Problem>>;
 
@@ -221,27 +221,27 @@ export const PROBLEM = named(
   Type.Object(
     {
       type: text('a URL that explains the problem'),
-      title: text('the problem in a few words'),
-      status: Type.Integer({ minimum: 400, maximum: 599, description: 'the status of the answer' }),
-      detail: text('what was expected and what came'),
-      instance: text('the path that was asked for'),
+      title: text('the kind of problem, in a few words'),
+      status: Type.Integer({ minimum: 400, maximum: 599, description: 'the HTTP status code of the response' }),
+      detail: text('what was expected and what was received'),
+      instance: text('the path of the request'),
       code: Type.Unsafe<string>({
         type: 'string',
         enum: Object.keys(PROBLEMS),
-        description: 'the problem in a word that does not change',
+        description: 'the stable code of this kind of problem',
       }),
-      requestId: text('what to quote; the log of the server has it, too'),
-      parameter: Type.Optional(text('the query parameter at fault')),
+      requestId: text('the id of this request in the log of the server: quote it in reports'),
+      parameter: Type.Optional(text('the name of the query parameter at fault')),
       errors: Type.Optional(
         Type.Array(
           Type.Object(
             {
-              pointer: text('where: a JSON Pointer (RFC 6901)'),
-              detail: text('what was expected and what came'),
+              pointer: text('a JSON Pointer to the fault (RFC 6901)'),
+              detail: text('what was expected and what was received'),
             },
-            { additionalProperties: false, description: 'one thing that is wrong with a request body' },
+            { additionalProperties: false, description: 'one fault of the request body' },
           ),
-          { description: 'all that is wrong with the request body' },
+          { description: 'every fault of the request body' },
         ),
       ),
     },
@@ -298,7 +298,7 @@ export function retrySecondsOf(code: ProblemCode): number | undefined {
 
 /** The error for a store that does not answer. */
 export function storeUnavailable(cause: unknown): AppError {
-  const detail = `The store did not answer. Try again in ${PROBLEMS['store-unavailable'].retry} s.`;
+  const detail = `The store did not respond. Try again in ${PROBLEMS['store-unavailable'].retry} s.`;
   return new AppError('store-unavailable', detail, { cause });
 }
 
@@ -307,8 +307,8 @@ export class StoreLostError extends AppError {
   constructor(cause: Error) {
     super(
       'store-unavailable',
-      `The embedded store can no longer be used by this process (${cause.message}). ` +
-        'All that was acknowledged is on disk: start the process anew.',
+      `This process can no longer use the embedded store (${cause.message}). ` +
+        'All acknowledged data is on disk. Restart the process.',
       { cause },
     );
     this.name = 'StoreLostError';
@@ -324,7 +324,7 @@ export function storeUnfit(detail: string, cause?: unknown): AppError {
 export function collectionReplaced(cause?: unknown): AppError {
   return new AppError(
     'collection-replaced',
-    'The collection that this began with was dropped, renamed or replaced. What came before cannot be completed: begin anew, without a cursor or part.',
+    'The collection that this request started from was dropped, renamed or replaced. The rows received before cannot be completed. Start again without a cursor or part.',
     { cause },
   );
 }
@@ -333,7 +333,7 @@ export function collectionReplaced(cause?: unknown): AppError {
 export function snapshotUnsupported(cause?: unknown): AppError {
   return new AppError(
     'snapshot-unsupported',
-    'Only a MongoDB replica set keeps points in time; this store does not. Leave out consistency and at.',
+    'This store does not support snapshots: only a MongoDB replica set does. Omit consistency and at.',
     { parameter: 'consistency', cause },
   );
 }

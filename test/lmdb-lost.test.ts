@@ -45,7 +45,7 @@ test('a server whose embedded store is lost logs one clear line and exits with c
   assert.equal(await put(server, 'lost'), null, 'no client is told to retry');
   const { level, err } = await logged(server, LOST);
   assert.equal(level, 60);
-  assert.match(err?.message ?? '', /MDB_PANIC.*All that was acknowledged is on disk/);
+  assert.match(err?.message ?? '', /MDB_PANIC.*All acknowledged data is on disk/);
   assert.equal(await server.ended, 3);
 
   await rm(panic);
@@ -79,7 +79,7 @@ test('an import whose embedded store is lost prints one clear line and exits wit
   const said = text(importing.stderr);
   assert.deepEqual(await once(importing, 'exit'), [1, null]);
   const [line = '', summary = '', ...more] = (await said).trimEnd().split('\n');
-  assert.match(line, /^sluice: The embedded store can no longer be used by this process \(MDB_PANIC: /);
+  assert.match(line, /^sluice: This process can no longer use the embedded store \(MDB_PANIC: /);
   assert.match(summary, /^the import stopped: [\d,]+ rows read, 0 written$/);
   assert.deepEqual(more, []);
 });

@@ -30,117 +30,124 @@ const choice = <const T extends string>(words: readonly T[], fallback: T, descri
  * this table.
  */
 export const SETTINGS = Type.Object({
-  PORT: integer(0, 65_535, 3000, 'where to listen; 0 picks a free port and logs it'),
-  HOST: Type.String({ minLength: 1, default: '127.0.0.1', description: 'address to listen on' }),
+  PORT: integer(0, 65_535, 3000, 'TCP port to listen on; 0 picks a free port and logs it'),
+  HOST: Type.String({
+    minLength: 1,
+    default: '127.0.0.1',
+    description: 'IP address or host name to listen on',
+  }),
   MONGODB_URI: Type.Optional(
     Type.String({
       pattern: '^mongodb(\\+srv)?://.',
-      description: 'use MongoDB (database from the URI, else `sluice`); without it the embedded store',
+      description:
+        'MongoDB connection string; database `sluice` unless it names one; unset: the embedded store',
     }),
   ),
   MONGODB_MANAGE_INDEXES: Type.Boolean({
     default: true,
     description:
-      'create collection, validator and indexes when missing; false: only check and say what is missing',
+      'true: create the collection, validator and indexes when missing; false: only check them and report what is missing',
   }),
   DATA_DIR: Type.String({
     minLength: 1,
     default: './data',
-    description: 'where the embedded store and its export files lie; created',
+    description: 'directory of the embedded store and its export files; created if missing',
   }),
   SAMPLE: choice(
     ['auto', 'on', 'off'],
     'auto',
-    'auto: an empty embedded store gets the bundled catalogue at start; on: an empty MongoDB too; off: never',
+    'load the bundled catalogue at start: auto: into an empty embedded store; on: also into an empty MongoDB; off: never',
   ),
   REDIS_URL: Type.Optional(
     Type.String({
       pattern: '^rediss?://.',
-      description: 'rate limits and a queue of exports that several processes share',
+      description:
+        'Redis that shares rate limits and the queue of exports between processes; unset: none is used',
     }),
   ),
-  WORKERS: integer(1, 256, 1, 'processes on one port'),
+  WORKERS: integer(1, 256, 1, 'number of server processes that share the port'),
   RATE_LIMIT: Type.String({
     pattern: RATE_LIMIT_FORM,
     default: '60000/min',
     description:
-      'requests of one client, such as `100/s`; `off`: no limit; per process unless Redis is there',
+      'requests per client, such as `100/s`; `off`: no limit; counted per process unless REDIS_URL is set',
   }),
   STREAM_LIMIT: Type.String({
     pattern: STREAM_LIMIT_FORM,
     default: '64',
-    description: 'streams one client may have open in one process; `off`: no limit',
+    description: 'open streams per client and process; `off`: no limit',
   }),
-  MAX_STREAMS: integer(1, 1_000_000, 5000, 'open streams of one process; above: 503'),
+  MAX_STREAMS: integer(1, 1_000_000, 5000, 'open streams per process; more are refused with 503'),
   MAX_LOOP_DELAY: duration(
     '200 ms',
-    'requests are refused with 503 while the event loop runs later than this',
+    'refuse requests with 503 while the delay of the event loop exceeds this',
   ),
   MAX_WAIT: duration(
     '2 s',
-    'requests are refused with 503 while so many are under way that the next one would wait longer',
+    'refuse a request with 503 while the requests in flight would make it wait longer than this',
   ),
   MAX_MEMORY: Type.Optional(
     Type.Integer({
       minimum: 64,
       description:
-        'MiB one process may have; above: 503; without it 85 % of the machine or container, shared by the workers',
+        'memory per process in MiB; refuse requests with 503 above it; unset: 85 % of the memory of the machine or container, divided by WORKERS',
     }),
   ),
-  MAX_LIMIT: integer(1, 100_000, 1000, 'the largest `limit` of a page'),
-  MAX_OFFSET: integer(0, 1_000_000_000, 1_000_000, 'how deep `offset` and `page` may reach'),
+  MAX_LIMIT: integer(1, 100_000, 1000, 'largest `limit` of a page'),
+  MAX_OFFSET: integer(0, 1_000_000_000, 1_000_000, 'largest number of rows that `offset` or `page` may skip'),
   ID_TYPE: Type.Optional(
     Type.Unsafe<(typeof ID_TYPES)[number]>({
       type: 'string',
       enum: ID_TYPES,
       description:
-        'the only type that ids in URLs are read as; without it, that of the first item, then the others',
+        'the only type that ids in URLs are read as; unset: the type of the first item, then the other types',
     }),
   ),
   API_KEYS_FILE: Type.Optional(
     Type.String({
       minLength: 1,
-      description: 'a line per key: name and SHA-256; every request then needs `Authorization: Bearer`',
+      description:
+        'file with one API key per line: its name and SHA-256; every request then needs `Authorization: Bearer`',
     }),
   ),
   TRUSTED_PROXIES: Type.Optional(
     Type.String({
       minLength: 1,
       description:
-        'proxies whose X-Forwarded-For counts: addresses, ranges, `loopback`, `private`, separated by commas',
+        'proxies whose X-Forwarded-For header is trusted: addresses, ranges, `loopback`, `private`, separated by commas',
     }),
   ),
   CORS_ORIGIN: Type.Optional(
     Type.String({
       pattern: '^(\\*|https?://[^\\s,/]+( *, *https?://[^\\s,/]+)*)$',
-      description: 'origins whose scripts may read answers: `*`, or `https://a.example, https://b.example`',
+      description: 'origins that CORS allows: `*`, or `https://a.example, https://b.example`; unset: none',
     }),
   ),
   CACHE_CONTROL: Type.String({
     pattern: '^[\\x20-\\x7e]+$',
     default: 'private, no-cache',
-    description: 'Cache-Control of pages and items',
+    description: 'Cache-Control header of pages and items',
   }),
-  STALL_TIMEOUT: duration('5 min', 'a reader that takes no byte for so long is cut'),
-  DRAIN_DELAY: duration('0 s', 'how long a server that stops goes on taking requests while /readyz says 503'),
-  STREAM_GRACE: duration('20 s', 'how long open streams may run on when the server stops'),
-  EXPORT_TTL: duration('24 h', 'how long a finished export and its file are kept'),
-  EXPORT_CONCURRENCY: integer(1, 64, 2, 'exports that one process works on at a time'),
-  EXPORT_LIMIT: integer(1, 100_000, 20, 'exports one client may have, finished ones included'),
+  STALL_TIMEOUT: duration('5 min', 'close the connection of a client that reads nothing for this long'),
+  DRAIN_DELAY: duration('0 s', 'at shutdown, keep serving for this long while /readyz answers 503'),
+  STREAM_GRACE: duration('20 s', 'at shutdown, let open streams run for this long before they are cut'),
+  EXPORT_TTL: duration('24 h', 'keep a finished export and its file for this long'),
+  EXPORT_CONCURRENCY: integer(1, 64, 2, 'exports that one process runs at a time'),
+  EXPORT_LIMIT: integer(1, 100_000, 20, 'exports per client, including finished ones'),
   HTTP_ENGINE: choice(
     ['auto', 'uws', 'node'],
     'auto',
-    'auto: uWebSockets.js, and node:http with a warning where it cannot load',
+    'HTTP server: auto: uWebSockets.js, or node:http with a warning where that cannot be loaded',
   ),
   LOG_LEVEL: choice(
     ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'],
     'info',
-    'least level that is logged',
+    'lowest level that is logged',
   ),
   LOG_FORMAT: choice(
     ['auto', 'json', 'pretty'],
     'auto',
-    'auto: lines for people on a terminal, else a line of JSON each',
+    'auto: text on a terminal, otherwise one JSON object per line',
   ),
 });
 
@@ -214,7 +221,7 @@ function checkForms(given: NodeJS.ProcessEnv): { settings: Settings | null; faul
 const FORMS: Readonly<Record<string, string>> = {
   [DURATION]: 'must be a duration such as "20 s", "5 min" or "24 h"',
   [RATE_LIMIT_FORM]: 'must be a rate such as "60000/min", "100/s", or "off"',
-  [STREAM_LIMIT_FORM]: 'must be a number from 1, or "off"',
+  [STREAM_LIMIT_FORM]: 'must be an integer of at least 1, or "off"',
 };
 
 interface SchemaFault {
@@ -234,7 +241,7 @@ function faultsOf(error: unknown, given: NodeJS.ProcessEnv): string[] {
         ? FORMS[params.pattern]
         : (message ?? 'is not valid');
     // Never show the value of a URI: it may contain a password.
-    return `${name} ${expected}${/_UR[IL]$/.test(name) ? '' : `; it is ${JSON.stringify(given[name])}`}`;
+    return `${name} ${expected}${/_UR[IL]$/.test(name) ? '' : `; got ${JSON.stringify(given[name])}`}`;
   });
 }
 

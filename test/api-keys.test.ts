@@ -98,17 +98,17 @@ test('a digest that the table finds is compared in full, so another digest in it
 test('all faults of the file are reported at once with their line numbers, without its contents', () => {
   const lines: [line: string, fault: string | null][] = [
     [`carol ${sha256('c')}`, null],
-    ['secretkey', 'must be a name and the SHA-256 of the key'],
-    [`dave ${sha256('d')} extra`, 'must be a name and the SHA-256 of the key'],
+    ['secretkey', 'must have a name and the SHA-256 of the key'],
+    [`dave ${sha256('d')} extra`, 'must have a name and the SHA-256 of the key'],
     ['# comment', null],
-    [`da/ve ${sha256('e')}`, 'the name must have 1 to 64 of A-Z a-z 0-9 . _ -'],
-    [`${'n'.repeat(65)} ${sha256('f')}`, 'the name must have 1 to 64 of A-Z a-z 0-9 . _ -'],
-    ['erin plainsecretkey', 'the SHA-256 must have 64 hex digits'],
-    [`frank ${sha256('g').slice(1)}`, 'the SHA-256 must have 64 hex digits'],
+    [`da/ve ${sha256('e')}`, 'the name must have 1 to 64 characters of A-Z a-z 0-9 . _ -'],
+    [`${'n'.repeat(65)} ${sha256('f')}`, 'the name must have 1 to 64 characters of A-Z a-z 0-9 . _ -'],
+    ['erin plainsecretkey', 'the SHA-256 must have 64 hexadecimal digits'],
+    [`frank ${sha256('g').slice(1)}`, 'the SHA-256 must have 64 hexadecimal digits'],
     ['', null],
     [`grace ${sha256('')}`, 'this is the SHA-256 of an empty key'],
     [`heidi ${sha256('c').toUpperCase()}`, 'line 1 has the same key'],
-    [`ivan #${sha256('h')}`, 'must be a name and the SHA-256 of the key'],
+    [`ivan #${sha256('h')}`, 'must have a name and the SHA-256 of the key'],
   ];
   const { faults } = parseKeys(lines.map(([line]) => line).join('\n'));
   const expected = lines.flatMap(([, fault], i) => (fault ? [`API_KEYS_FILE, line ${i + 1}: ${fault}`] : []));
@@ -118,11 +118,16 @@ test('all faults of the file are reported at once with their line numbers, witho
 
 test('a file that is missing, is a directory or has no key stops the start', async (t) => {
   const folder = await temporaryFolder(t);
-  assert.match(readKeysFile(join(folder, 'none')).faults.join(), /^API_KEYS_FILE must be a file .*ENOENT/);
-  assert.match(readKeysFile(folder).faults.join(), /^API_KEYS_FILE must be a file .*EISDIR/);
+  assert.match(
+    readKeysFile(join(folder, 'none')).faults.join(),
+    /^API_KEYS_FILE must be a readable file.*ENOENT/,
+  );
+  assert.match(readKeysFile(folder).faults.join(), /^API_KEYS_FILE must be a readable file.*EISDIR/);
   const path = join(folder, 'keys');
   writeFileSync(path, '# nobody yet\n');
-  assert.deepEqual(readKeysFile(path).faults, ['API_KEYS_FILE must have a key: without one nobody gets in']);
+  assert.deepEqual(readKeysFile(path).faults, [
+    'API_KEYS_FILE must have at least one key; otherwise every request is refused',
+  ]);
   writeFileSync(path, `\ufeff${FILE}`);
   assert.deepEqual(readKeysFile(path).faults, []);
   assert.deepEqual(

@@ -227,7 +227,7 @@ test('TRUSTED_PROXIES accepts addresses, ranges and words, and reports every fau
   for (const [i, fault] of faults.entries()) {
     assert.match(
       fault,
-      /^TRUSTED_PROXIES must be addresses, ranges such as 10.0.0.0\/8, or loopback, private; it has/,
+      /^TRUSTED_PROXIES must be addresses, ranges such as 10.0.0.0\/8, or loopback, private; got/,
     );
     assert.ok(fault.includes(JSON.stringify(wrong[i])));
   }

@@ -44,9 +44,9 @@ test('all faults are reported at once, without passwords', () => {
       assert.doesNotMatch(error.message, /secret/);
       assert.match(
         error.message,
-        /STALL_TIMEOUT must be a duration such as "20 s", "5 min" or "24 h"; it is "5 minutes"/,
+        /STALL_TIMEOUT must be a duration such as "20 s", "5 min" or "24 h"; got "5 minutes"/,
       );
-      assert.match(error.message, /SAMPLE must be one of auto, on, off; it is "yes"/);
+      assert.match(error.message, /SAMPLE must be one of auto, on, off; got "yes"/);
       return true;
     },
   );

@@ -88,16 +88,16 @@ test('A wrong argument is refused with what was expected and what was given', ()
       /--format is required \(one of csv, ndjson, json\): the name "a\.txt" does not indicate a format$/,
     ],
     [['-'], /--format is required .*: standard input has no file name$/],
-    [['a.csv', '--format', 'xml'], /--format takes one of csv, ndjson, json; it got "xml"/],
-    [['a.csv', '--on-conflict', 'ask'], /--on-conflict takes one of skip, replace, fail; it got "ask"/],
+    [['a.csv', '--format', 'xml'], /--format must be one of csv, ndjson, json; got "xml"/],
+    [['a.csv', '--on-conflict', 'ask'], /--on-conflict must be one of skip, replace, fail; got "ask"/],
     [['a.csv', '--category', ''], /--category takes the name of a column; it got an empty string/],
     [['a.csv', '--seed', '1'], /--seed applies only to --generate/],
     [['--sample', '--seed', '1'], /--seed applies only to --generate/],
     [['--generate', '5', '--format', 'csv'], /--format applies only to FILE/],
     [['--sample', '--id', 'x'], /--id applies only to FILE/],
-    [['--generate', '0'], /--generate takes an integer from 1 to 1000000000; it got "0"/],
-    [['--generate', '1e6'], /--generate takes an integer/],
-    [['--generate', '5', '--seed', '4294967296'], /--seed takes an integer from 0 to 4294967295/],
+    [['--generate', '0'], /--generate must be an integer from 1 to 1000000000; got "0"/],
+    [['--generate', '1e6'], /--generate must be an integer/],
+    [['--generate', '5', '--seed', '4294967296'], /--seed must be an integer from 0 to 4294967295/],
     [['--generate', '5', '--generate', '6'], /--generate is given twice/],
     [['a.csv', '--colour', 'red'], /'--colour'/],
     [['a.csv', '--id'], /'--id/],
@@ -225,7 +225,7 @@ test('A store that fails gives exit code 1, its message and the number of durabl
   assert.equal(code, 1);
   assert.match(
     text,
-    /^sluice: The store did not answer.*\nthe import stopped: [\d,]+ rows read, [\d,]+ written\n$/,
+    /^sluice: The store did not respond.*\nthe import stopped: [\d,]+ rows read, [\d,]+ written\n$/,
   );
   assert.ok(text.includes(`${store.size.toLocaleString('en-US')} written`));
 });

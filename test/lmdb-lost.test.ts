@@ -12,7 +12,7 @@ import { childServer, cli, logged, type ChildServer } from './support/child-serv
 import { testDirectory } from './support/lmdb.ts';
 import { usersAt } from './support/users.ts';
 
-const LOST = 'the embedded store is lost: this process ends, and is to be started anew';
+const LOST = 'embedded store lost: this process exits and must be restarted';
 const BODY = { name: 'n', email: 'a@example.org' };
 
 /** Settings of a process whose LMDB panics while the file `panic` exists. */
@@ -60,7 +60,7 @@ test('a worker whose embedded store is lost is replaced, and its successor serve
   await logged(server, 'listening');
   await writeFile(panic, '');
   assert.equal(await put(server, 'lost'), null);
-  const ended = await logged(server, 'a worker ended and is replaced');
+  const ended = await logged(server, 'worker process exited: starting another');
   assert.equal(ended.code, 3);
   await logged(server, 'listening');
   await rm(panic);

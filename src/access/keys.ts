@@ -29,7 +29,7 @@ export function readKeysFile(path: string): KeysRead {
     text = readFileSync(path, 'utf8');
   } catch (error) {
     const code = String(codeOf(error));
-    return { keys: [], faults: [`API_KEYS_FILE must be a file that can be read; ${code} for "${path}"`] };
+    return { keys: [], faults: [`API_KEYS_FILE must be a readable file; got ${code} for "${path}"`] };
   }
   return parseKeys(text);
 }
@@ -49,16 +49,16 @@ export function parseKeys(text: string): KeysRead {
     const digest = hex.toLowerCase();
     const fault = (expected: string) => faults.push(`API_KEYS_FILE, line ${index + 1}: ${expected}`);
     const before = lineOf.get(digest);
-    if (words.length !== 2) fault('must be a name and the SHA-256 of the key');
-    else if (!NAME.test(name)) fault('the name must have 1 to 64 of A-Z a-z 0-9 . _ -');
-    else if (!DIGEST.test(digest)) fault('the SHA-256 must have 64 hex digits');
+    if (words.length !== 2) fault('must have a name and the SHA-256 of the key');
+    else if (!NAME.test(name)) fault('the name must have 1 to 64 characters of A-Z a-z 0-9 . _ -');
+    else if (!DIGEST.test(digest)) fault('the SHA-256 must have 64 hexadecimal digits');
     else if (digest === DIGEST_OF_NOTHING) fault('this is the SHA-256 of an empty key');
     else if (before !== undefined) fault(`line ${before} has the same key`);
     else keys.push({ name, digest: Buffer.from(digest, 'hex') });
     lineOf.set(digest, index + 1);
   }
   if (keys.length === 0 && faults.length === 0)
-    faults.push('API_KEYS_FILE must have a key: without one nobody gets in');
+    faults.push('API_KEYS_FILE must have at least one key; otherwise every request is refused');
   return { keys, faults };
 }
 
@@ -96,8 +96,8 @@ export function createAuthenticate(keys: readonly Key[]): Authenticate {
  */
 function unauthorized(given: boolean): AppError {
   const detail = given
-    ? 'The key in Authorization is not one of API_KEYS_FILE.'
-    : 'Authorization must be "Bearer" and an API key.';
+    ? 'The API key in the Authorization header is not valid.'
+    : 'The Authorization header must be "Bearer" and an API key.';
   return new AppError('unauthorized', detail, {
     headers: { 'www-authenticate': `Bearer realm="sluice"${given ? ', error="invalid_token"' : ''}` },
   });

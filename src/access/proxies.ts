@@ -38,7 +38,7 @@ export function parseTrustedProxies(text = ''): {
       if (!add(list, range)) {
         faults.push(
           `TRUSTED_PROXIES must be addresses, ranges such as 10.0.0.0/8, or ${Object.keys(WORDS).join(', ')}; ` +
-            `it has ${JSON.stringify(entry)}`,
+            `got ${JSON.stringify(entry)}`,
         );
       }
     }

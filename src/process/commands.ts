@@ -14,28 +14,28 @@ import { gatherMetrics } from './worker-metrics.ts';
 import { isWorker, leavePrimary, tellListening, untilToldToStop, Workers } from './workers.ts';
 import { reasonOf } from '../thrown.ts';
 
-const HELP = `sluice - very large item sets from MongoDB as pages and streams
+const HELP = `sluice - serve very large collections from MongoDB as pages and streams
 
 Usage:
-  sluice serve             serve the items over HTTP
-  sluice import FILE|-     import items (also --generate N, --sample)
-  sluice pull URL -o FILE  pull a stream into a file: proved, resumed through whatever cuts
-  sluice COMMAND --help    what a command takes
-  sluice --version         the version (also -v)
+  sluice serve             serve items over HTTP
+  sluice import FILE|-     import items from a file (also --generate N, --sample)
+  sluice pull URL -o FILE  download a stream into a file: verify it, and resume it after cuts
+  sluice COMMAND --help    show the arguments of a command
+  sluice --version         show the version (also -v)
 
-Exit codes: 0 done, 1 failed, 2 wrong use.
+Exit codes: 0 success, 1 failure, 2 wrong usage.
 `;
 
 const SERVE_HELP = `Usage: sluice serve
 
-Serves the items over HTTP. Settings are read from the environment:
+Serves items over HTTP. Settings are environment variables:
 
 ${settingsHelp()}
 
-SIGTERM and SIGINT stop it in order: open answers finish, streams are cut after STREAM_GRACE.
+SIGTERM and SIGINT stop the server in order: open responses finish, and streams are cut after STREAM_GRACE.
 
-Exit codes: 0 stopped in order, 1 it cannot listen or the store refuses, 2 a setting is wrong (all faults are listed),
-3 the embedded store can no longer be used by this process: start it anew (WORKERS does).
+Exit codes: 0 stopped in order, 1 the server cannot listen or the store refuses it, 2 a setting is invalid (the error
+lists all), 3 this process can no longer use the embedded store: restart it (with WORKERS, the server does so itself).
 `;
 
 /** The exit code when the embedded store is lost. A supervisor is to restart the server. */
@@ -47,7 +47,7 @@ async function main(argv: readonly string[], signals: Signals): Promise<number> 
   switch (command) {
     case 'serve':
       if (help) return print(SERVE_HELP);
-      if (rest.length > 0) throw new UsageError(`serve takes no arguments; it got ${rest.join(' ')}`);
+      if (rest.length > 0) throw new UsageError(`serve takes no arguments; got ${rest.join(' ')}`);
       return serve(signals);
     case 'import':
       await signals.release();
@@ -67,7 +67,7 @@ async function main(argv: readonly string[], signals: Signals): Promise<number> 
     case undefined:
       throw new UsageError('no command given');
     default:
-      throw new UsageError(`${command} is not a command`);
+      throw new UsageError(`unknown command ${command}`);
   }
 }
 
@@ -88,7 +88,7 @@ async function serve({ first }: Signals): Promise<number> {
 
 async function startAlone(config: Config, log: Logger): Promise<() => Promise<void>> {
   const onStoreLost = (err: StoreLostError): never => {
-    log.fatal({ err }, 'the embedded store is lost: this process ends, and is to be started anew');
+    log.fatal({ err }, 'embedded store lost: this process exits and must be restarted');
     return process.exit(STORE_LOST); // at once: any further use of the store would corrupt memory (see hearFailures)
   };
   const server = await startServer(config, log, {
@@ -159,7 +159,7 @@ export async function run(argv: readonly string[], signals: Signals): Promise<nu
   } catch (error) {
     if (error instanceof ConfigError) {
       process.stderr.write(
-        `sluice: these settings are wrong:\n${error.faults.map((fault) => `  ${fault}\n`).join('')}`,
+        `sluice: invalid settings:\n${error.faults.map((fault) => `  ${fault}\n`).join('')}`,
       );
       return 2;
     }

@@ -22,6 +22,6 @@ export function kernelWarning(directory = '/proc/sys'): string | null {
     return null; // not Linux, or hidden
   }
   return unsent > MOST
-    ? `each slow reader may hold 2 MB of kernel memory: set it to 0.2 MB by sysctl -w ${UNSENT}=${ADVISED}`
+    ? `each slow reader may hold 2 MB of kernel memory: run sysctl -w ${UNSENT}=${ADVISED} to limit it to 0.2 MB`
     : null;
 }

@@ -98,7 +98,7 @@ export class Workers {
     const told = await Promise.race([ended, listeningOf(worker)]);
     if (told !== LISTENING)
       throw new Error(
-        `a worker ended before it listened (${String(told.code ?? told.signal)}); see its output`,
+        `a worker process exited before it listened (${String(told.code ?? told.signal)}): see its output`,
       );
     const since = performance.now();
     void ended.then((how) => this.#replace(worker, port, { ...how, listenedMs: performance.now() - since }));
@@ -111,7 +111,10 @@ export class Workers {
   /** Replaces a worker. Never rejects: a start that fails is tried again later. */
   async #replace(worker: Worker, port: number, { code, signal, listenedMs }: End): Promise<void> {
     if (this.#isStopping()) return;
-    this.#options.log.error({ worker: worker.process.pid, code, signal }, 'a worker ended and is replaced');
+    this.#options.log.error(
+      { workerPid: worker.process.pid, code, signal },
+      'worker process exited: starting another',
+    );
     for (let pauseMs = this.#pauses.after(listenedMs); ; pauseMs = this.#pauses.after(0)) {
       await new Promise((resolve) => setTimeout(resolve, pauseMs).unref());
       if (this.#isStopping()) return;
@@ -119,7 +122,7 @@ export class Workers {
         await this.#start(port);
         return;
       } catch (error) {
-        this.#options.log.error({ err: error }, 'a worker could not be replaced yet');
+        this.#options.log.error({ err: error }, 'worker process could not be started: trying again');
       }
     }
   }
@@ -146,7 +149,7 @@ export function untilToldToStop(): Promise<string> {
   return new Promise((resolve) => {
     if (!cluster.worker) return;
     cluster.worker.exitedAfterDisconnect = true; // otherwise node ends this process at once when the primary is gone
-    const gone = () => resolve('the primary process is gone');
+    const gone = () => resolve('the primary process has exited');
     process.once('disconnect', gone);
     if (!process.connected) gone();
     process.on('message', (message) => {

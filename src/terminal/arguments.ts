@@ -53,12 +53,12 @@ export function oneOf<T extends string>(
   if (value === undefined) return null;
   const found = allowed.find((one) => one === value);
   if (found !== undefined) return found;
-  throw new UsageError(`${option} takes one of ${allowed.join(', ')}; it got ${quoted(value)}`);
+  throw new UsageError(`${option} must be one of ${allowed.join(', ')}; got ${quoted(value)}`);
 }
 
 /** The value of an option that takes an integer in a range. Throws UsageError for anything else. */
 export function integer(option: string, value: string, least: number, most: number): number {
   const number = /^\d{1,15}$/.test(value) ? Number(value) : NaN;
   if (number >= least && number <= most) return number;
-  throw new UsageError(`${option} takes an integer from ${least} to ${most}; it got ${quoted(value)}`);
+  throw new UsageError(`${option} must be an integer from ${least} to ${most}; got ${quoted(value)}`);
 }

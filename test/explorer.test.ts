@@ -148,7 +148,7 @@ describe('the explorer page', () => {
     assert.deepEqual(rows, [['No item matches this category and price range.']]);
     await page.getByLabel('Category').fill('x'.repeat(300));
     await page.keyboard.press('Enter');
-    await waitText(page, '#items-request', /→ 400 in [\d.]+ ms: category must be a text of 1 to 256 bytes/);
+    await waitText(page, '#items-request', /→ 400 in [\d.]+ ms: category must be a string of 1 to 256 bytes/);
     assertQuiet({ ...tab, errors: tab.errors.filter((error) => !error.includes('status of 400')) });
   });
 

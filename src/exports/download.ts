@@ -32,7 +32,7 @@ const FILE_HEADERS = [
 const BYTES = { schema: { type: 'string', format: 'binary' } };
 const FILE = {
   'application/x-ndjson': BYTES,
-  'application/json': { schema: { description: 'the rows, as an array' } },
+  'application/json': { schema: { description: 'all rows as an array' } },
   'text/csv': BYTES,
   'application/gzip': BYTES,
   'application/octet-stream': BYTES,
@@ -50,14 +50,21 @@ export function getExportFile(path: string, { jobs, files }: DownloadOptions): R
     cost: 'download',
     id: 'getExportFile',
     tag: 'Exports',
-    summary: 'The file of a complete export, or a part of it',
-    description: 'The compression is a part of the file: there is no Content-Encoding.',
+    summary: 'Download the file of a complete export, or a range of it',
+    description: 'A compressed file is sent as it is, without Content-Encoding.',
     parameters: ID,
     headers: ['Range', 'If-Range', 'If-None-Match'],
     answers: {
       200: { description: 'The whole file', headers: FILE_HEADERS, content: FILE },
-      206: { description: 'The range asked for', headers: [...FILE_HEADERS, 'Content-Range'], content: FILE },
-      304: { description: 'The file is the one that If-None-Match names', headers: ['ETag'] },
+      206: {
+        description: 'The requested range of the file',
+        headers: [...FILE_HEADERS, 'Content-Range'],
+        content: FILE,
+      },
+      304: {
+        description: 'The client already has this file: its ETag is in If-None-Match',
+        headers: ['ETag'],
+      },
     },
     problems: [
       'invalid-url',

@@ -41,7 +41,7 @@ const SHARED = { access: 'keyed', tag: 'Exports', produces: [JSON_TYPE] } as con
 const OF_ONE = { ...SHARED, path: ONE, parameters: ID } as const;
 
 /** The answer to an accepted order. */
-const ORDERED: Answer = jsonAnswer('The export, which is on its way', EXPORT, [
+const ORDERED: Answer = jsonAnswer('The created export, queued or running', EXPORT, [
   'Cache-Control',
   'Location',
   'Retry-After',
@@ -66,7 +66,10 @@ export function orExport(stream: Route, options: ExportOptions): Route {
     ...stream,
     headers: [...(stream.headers ?? []), 'Prefer'],
     answers: {
-      202: { ...ORDERED, description: 'With `Prefer: respond-async`: an export of the set was ordered' },
+      202: {
+        ...ORDERED,
+        description: 'With `Prefer: respond-async`: the server created an export of the matching items',
+      },
       ...stream.answers,
     },
     problems: [...(stream.problems ?? []), 'too-many-exports', 'insufficient-storage'],
@@ -86,8 +89,8 @@ function listExports({ jobs }: ExportOptions): Route {
     path: PATH,
     cost: 'page',
     id: 'listExports',
-    summary: "The client's exports, the newest first",
-    answers: { 200: jsonAnswer('The exports', EXPORT_LIST, ['Cache-Control']) },
+    summary: 'List exports',
+    answers: { 200: jsonAnswer('The exports of the client, newest first', EXPORT_LIST, ['Cache-Control']) },
     problems: STORE_PROBLEMS,
     handler: async ({ request, client }) => {
       const own = await jobs.listOf(client.name, request.signal);
@@ -103,9 +106,9 @@ function orderExport(options: ExportOptions): Route {
     path: PATH,
     cost: 'write',
     id: 'orderExport',
-    summary: 'Orders a set of items as a file',
+    summary: 'Create an export',
     description:
-      'The file is made in the background. Ask for the export until its state is `complete`, `failed` or `cancelled`.',
+      'The server writes the matching items to a file in the background. Request the export until its state is `complete`, `failed` or `cancelled`.',
     body: {
       types: [JSON_TYPE],
       schema: EXPORT_BODY,
@@ -124,7 +127,7 @@ function getExport({ jobs }: ExportOptions): Route {
     method: 'GET',
     cost: 'page',
     id: 'getExport',
-    summary: 'One export: where it stands, and its file',
+    summary: 'Get the state and progress of an export',
     answers: { 200: jsonAnswer('The export', EXPORT, ['Cache-Control']) },
     problems: ['invalid-url', 'not-found', ...STORE_PROBLEMS],
     handler: async (input) => {
@@ -140,14 +143,17 @@ function deleteExport(options: ExportOptions): Route {
     method: 'DELETE',
     cost: 'write',
     id: 'deleteExport',
-    summary: 'Cancels an export that is on its way, or removes one that is finished',
+    summary: 'Cancel an export, or delete a finished one',
     headers: ['Prefer'],
     answers: {
-      200: jsonAnswer('It is cancelled, or gone with its file', { anyOf: [EXPORT, REMOVED_EXPORT] }, [
-        'Cache-Control',
-      ]),
+      200: jsonAnswer(
+        'The export was cancelled, or it was deleted with its file',
+        { anyOf: [EXPORT, REMOVED_EXPORT] },
+        ['Cache-Control'],
+      ),
       204: {
-        description: 'It is gone; as `Prefer: return=minimal` asks, nothing more is said',
+        description:
+          'The export was cancelled or deleted; there is no body because of `Prefer: return=minimal`',
         headers: ['Cache-Control', 'Preference-Applied'],
       },
     },

@@ -11,12 +11,12 @@ const PROBLEM_PAGE = named(
   'ProblemPage',
   Type.Object(
     {
-      code: text('the code of the problem'),
-      status: Type.Integer({ description: 'the status it comes with' }),
-      title: text('the problem in a few words'),
-      explanation: text('why it comes, and what to do about it'),
+      code: text('the stable code of the problem'),
+      status: Type.Integer({ description: 'the HTTP status code of the problem' }),
+      title: text('the kind of problem, in a few words'),
+      explanation: text('why the problem occurs, and what to do about it'),
     },
-    { additionalProperties: false, description: 'what there is to know of a problem' },
+    { additionalProperties: false, description: 'the explanation of a problem' },
   ),
 );
 const serialize = serializerOf(PROBLEM_PAGE);
@@ -34,8 +34,8 @@ export const getProblem: Route = {
   cost: 'page',
   id: 'getProblem',
   tag: 'Server',
-  summary: 'What a problem means',
-  description: 'Where the `type` of a problem document leads to.',
+  summary: 'Explain a problem',
+  description: 'The `type` of a problem document is the URL of this explanation.',
   parameters: {
     code: {
       type: 'string',
@@ -46,7 +46,7 @@ export const getProblem: Route = {
   produces: ['text/html', JSON_TYPE],
   answers: {
     200: {
-      description: 'Its explanation',
+      description: 'The explanation of the problem',
       headers: ['Cache-Control'],
       content: {
         'text/html': { schema: { type: 'string' } },

@@ -12,7 +12,7 @@ import { MAX_KEY_BYTES } from './query.ts';
 /** The 64 extra bytes hold a price of at most 48 characters (Decimal128) and the comma after it. */
 export const afterParameter = documented(
   text('after', MAX_KEY_BYTES + 64),
-  'Continue behind a row as its JSON shows it: its id in order of id, `price,id` in order of price. It may be gone or changed since.',
+  'Continue after the row with this id, or with this `price,id` in price order, as its JSON shows them. The row may have been deleted or changed since.',
 );
 
 interface Options {
@@ -82,9 +82,9 @@ async function firstPrice(plan: Plan, { items, signal }: Options): Promise<unkno
 function refused(plan: Plan, given: string): AppError {
   const expected =
     plan.order === 'id'
-      ? "a row's id as its JSON shows it, of a type that ids here have"
-      : "a row's price and id as its JSON shows them, with a comma between";
-  return new AppError('invalid-parameter', `after must be ${expected}; it came as ${quote(given)}.`, {
+      ? 'the id of a row as its JSON shows it, of a type that ids of this collection have'
+      : 'the price and id of a row as its JSON shows them, separated by a comma';
+  return new AppError('invalid-parameter', `after must be ${expected}; got ${quote(given)}.`, {
     parameter: 'after',
   });
 }

@@ -10,24 +10,24 @@ export const ITEM = named(
       id: Type.Optional(
         Type.Unknown({
           description:
-            'the key, mostly a text or an integer, and then the first member; beside `_id` a field of the document, of any type',
+            'the key, usually a string or an integer, as the first member; or, in a row whose key is `_id`, a field of the document, of any type',
         }),
       ),
       _id: Type.Optional(
         Type.Unsafe<string | number>({
           type: KEY_TYPES,
           description:
-            'the key, then the first member, of a document with a field `id` of its own (which `fields` may leave out)',
+            'the key, as the first member, of a document that has a field `id` of its own (which `fields` may omit)',
         }),
       ),
-      category: Type.Optional(Type.Unknown({ description: 'a text' })),
+      category: Type.Optional(Type.Unknown({ description: 'a string' })),
       price: Type.Optional(Type.Unknown({ description: 'a finite number' })),
     },
     {
       additionalProperties: true,
       anyOf: [{ required: ['_id'] }, { required: ['id'], properties: { id: { type: KEY_TYPES } } }],
       description:
-        'an item, with all fields it has in the store or those asked for; its key is the first member, `id` or `_id`',
+        'an item with all its fields or the requested ones; the first member, `id` or `_id`, is its key',
     },
   ),
 );

@@ -4,7 +4,7 @@ import { DECIMAL_DIGITS, parseDecimal } from '../store/decimal.ts';
 const JSON_NUMBER = /^-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?$/;
 
 /** What a bound of a price range must be, for error messages. */
-export const BOUND = `a number as JSON writes it, of at most ${DECIMAL_DIGITS} digits and from -9.9e+6144 to 9.9e+6144`;
+export const BOUND = `a number in JSON syntax, of at most ${DECIMAL_DIGITS} digits and from -9.9e+6144 to 9.9e+6144`;
 
 /** Whether a text is a JSON number that a Decimal128 holds exactly. No price in an answer is beyond that. */
 export function isBound(text: string): boolean {

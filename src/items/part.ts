@@ -31,7 +31,7 @@ const LONGEST_BOUND = 640;
 /** The limit holds two such ids and the rest of the token, in base64. */
 export const partParameter = documented(
   text('part', 2048),
-  'A range of ids, as GET /items/partitions gives it.',
+  'Return only items of this part: a value from GET /items/partitions.',
 );
 
 /** Whether a part can begin or end at this id. */
@@ -58,7 +58,7 @@ export function decodePart(part: string): Part {
 function idsOf(bytes: Uint8Array): IdRange {
   const bounds = parse(bytes);
   if (!Object.keys(bounds).every((name) => name === 'from' || name === 'to'))
-    throw invalid('its bounds are not those of ids');
+    throw invalid('it has members other than its bounds');
   return { ...boundOf('from', bounds), ...boundOf('to', bounds) };
 }
 
@@ -80,7 +80,7 @@ function parse(bytes: Uint8Array): Record<string, unknown> {
 function invalid(reason: string, cause?: unknown): AppError {
   return new AppError(
     'invalid-parameter',
-    `The part cannot be used: ${reason}. Take one from GET /items/partitions, unchanged.`,
+    `The part is not valid: ${reason}. Use a part from GET /items/partitions unchanged.`,
     { parameter: 'part', cause },
   );
 }

@@ -11,10 +11,14 @@ import { atParameter, consistencyParameter, timeOf } from './point-in-time.ts';
 import { readStreamQuery, STREAM_PARAMETERS, STREAM_QUERY } from './stream-query.ts';
 
 const DEFAULT_PARTS = 8;
-const parts = documented(integer('n', 1, 64), 'How many parts; fewer come when there are not so many rows.', {
-  example: 2,
-  fallback: DEFAULT_PARTS,
-});
+const parts = documented(
+  integer('n', 1, 64),
+  'The number of parts. The server returns fewer when there are too few rows.',
+  {
+    example: 2,
+    fallback: DEFAULT_PARTS,
+  },
+);
 /** Parameters of one stream that its parts do not share. A part is in order of id, so it has no other sort. */
 const NOT_SHARED = ['part', 'cursor', 'after', 'limit', 'sort', 'min_price', 'max_price'];
 const TIME = [consistencyParameter.name, atParameter.name];
@@ -31,16 +35,19 @@ const PARTITIONS = named(
     {
       partitions: Type.Array(
         Type.Object(
-          { url: Type.String({ description: 'the stream of this part' }) },
-          { additionalProperties: false, description: 'a range of ids' },
+          { url: Type.String({ description: 'the URL of the stream of this part' }) },
+          { additionalProperties: false, description: 'a part: a range of ids' },
         ),
         {
           minItems: 1,
-          description: 'in order of id',
+          description: 'the parts, in order of id',
         },
       ),
     },
-    { additionalProperties: false, description: 'disjoint ranges that together are the set' },
+    {
+      additionalProperties: false,
+      description: 'disjoint ranges of ids that together cover all matching items',
+    },
   ),
 );
 const serialize = serializerOf(PARTITIONS);
@@ -58,9 +65,9 @@ export function listPartitions(items: ItemStore): Route {
     cost: 'page',
     id: 'listPartitions',
     tag: 'Items',
-    summary: 'Disjoint parts of the set, each with its stream',
+    summary: 'List disjoint parts of the collection, each with the URL of its stream',
     description:
-      'For several connections at once. Filter and form are taken over into the URLs of the streams.',
+      'Lets a client read over several connections in parallel. The URLs of the streams repeat the filter and format of this request.',
     query: PARTITIONS_QUERY,
     produces: [JSON_TYPE],
     answers: {
@@ -81,7 +88,7 @@ export function listPartitions(items: ItemStore): Route {
       const identity = await items.identity(request.signal);
       const found = await items.split(plan, parts.read(query) ?? DEFAULT_PARTS, request.signal);
       if ((await items.identity(request.signal)) !== identity)
-        throw storeUnavailable(new Error('the collection was replaced while it was split'));
+        throw storeUnavailable(new Error('the collection was replaced while it was split into parts'));
       const bounds = found.filter(isBoundOfPart); // no part can carry other bounds
       const partitions = [undefined, ...bounds].map((from, n) => {
         const to = bounds[n];

@@ -9,12 +9,12 @@ import type { ItemStore, PointInTime } from '../store/store.ts';
  */
 export const consistencyParameter = documented(
   oneOf('consistency', ['live', 'snapshot']),
-  '`snapshot`: all rows as they are at one point in time, which the header Snapshot-At names. MongoDB replica sets only.',
+  '`snapshot`: return all rows as they are at one point in time, which the Snapshot-At header states. Requires a MongoDB replica set.',
   { fallback: 'live' },
 );
 export const atParameter = documented(
   unsigned64('at'),
-  'All rows as they were at a point in time that Snapshot-At has named.',
+  'Return all rows as they were at this point in time: the value of an earlier Snapshot-At header.',
 );
 
 /** The header that names the point in time of an answer. */
@@ -31,7 +31,7 @@ export function readTime(query: Query): AskedTime {
   const consistency = consistencyParameter.read(query);
   const at = atParameter.read(query);
   if (at !== undefined && consistency === 'live') {
-    const detail = 'at names a point in time, and consistency=live says that there is none.';
+    const detail = 'at requests a snapshot, so it excludes consistency=live.';
     throw new AppError('conflicting-parameters', detail, { parameter: 'consistency' });
   }
   return at ?? (consistency === 'snapshot' ? 'present' : consistency);

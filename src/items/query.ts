@@ -13,18 +13,27 @@ export const MAX_FIELDS = 100;
 export const SORTS = ['price_asc', 'price_desc', 'id_asc', 'id_desc'] as const;
 export type Sort = (typeof SORTS)[number];
 
-const category = documented(text('category', MAX_KEY_BYTES), 'Only this category.', { example: 'Ideal' });
-const sort = documented(oneOf('sort', SORTS), 'The order of the rows; ties go by id in the same direction.', {
-  fallback: 'id_asc',
+const category = documented(text('category', MAX_KEY_BYTES), 'Return only items of this category.', {
+  example: 'Ideal',
 });
+const sort = documented(
+  oneOf('sort', SORTS),
+  'The order of the rows. Rows of equal price are ordered by id in the same direction.',
+  {
+    fallback: 'id_asc',
+  },
+);
 const minPrice = documented(
   bound('min_price'),
-  'The lowest price as rows show it, inclusive, to its last digit; with a price sort only, which is then the default.',
+  'The lowest price, inclusive, compared exactly with the digits that rows show. Requires a price sort, and makes `price_asc` the default.',
 );
-const maxPrice = documented(bound('max_price'), 'The highest price, inclusive; as min_price.');
+const maxPrice = documented(
+  bound('max_price'),
+  'The highest price, inclusive. The rules of `min_price` apply.',
+);
 const fields = documented(
   names('fields', MAX_FIELDS, MAX_KEY_BYTES),
-  'Only these top-level fields, separated by commas, and the key always.',
+  'Return only these top-level fields, separated by commas. The key is always included.',
   { example: 'price,color' },
 );
 
@@ -52,7 +61,7 @@ export function sortOf({ sort: given, min_price: low, max_price: high }: Wanted)
   // A price range in id order would be a filtered scan of the whole collection, because no index serves it.
   throw new AppError(
     'conflicting-parameters',
-    `min_price and max_price go with a price sort; sort is ${asked}.`,
+    `min_price and max_price require a price sort; got sort=${asked}.`,
     { parameter: 'sort' },
   );
 }

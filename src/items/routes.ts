@@ -48,9 +48,9 @@ function listItems(options: ItemOptions): Route {
       path: '/items',
       id: 'listItems',
       tag: 'Items',
-      summary: 'A page of items',
+      summary: 'List items',
       description:
-        'Filter and sort go with every style of paging: give one of `cursor`, `offset` and `page`. A cursor page costs the same at any depth.',
+        'Returns a page of items. Give at most one of `cursor`, `offset` and `page`; each combines with filter and sort. A page by cursor costs the same at any depth.',
       row: { name: 'Item', plural: 'items', schema: ITEM },
       example: {
         request: '/items?limit=1&fields=price,color&page=3',
@@ -81,11 +81,16 @@ function getItem(
     cost: 'page',
     id: 'getItem',
     tag: 'Items',
-    summary: 'One item',
+    summary: 'Get an item',
     description:
-      'An item whose id is the name of another resource here is reached by percent-encoding its first letter.',
+      'If the id equals the path of another resource, such as `stream`, percent-encode its first letter.',
     parameters: {
-      id: { type: 'string', minLength: 1, description: 'its id as JSON shows it', examples: ['d00001'] },
+      id: {
+        type: 'string',
+        minLength: 1,
+        description: 'the id of the item, as its JSON shows it',
+        examples: ['d00001'],
+      },
     },
     headers: ['If-None-Match'],
     answers: {
@@ -106,7 +111,10 @@ function getItem(
           z: 2.31,
         },
       }),
-      304: { description: 'The item is the one that If-None-Match names', headers: ['ETag'] },
+      304: {
+        description: 'The client already has this state of the item: its ETag is in If-None-Match',
+        headers: ['ETag'],
+      },
     },
     problems: ['invalid-url', 'not-found', 'invalid-header', 'precondition-failed', ...STORE_PROBLEMS],
     produces: [JSON_TYPE],

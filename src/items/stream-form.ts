@@ -58,15 +58,15 @@ function tableForm(query: FormQuery, transcoder: Transcoder, columns: readonly s
 export function assertFits(query: StreamQuery, type: StreamType): void {
   const { layout } = FORMS[formatOfType(type)];
   if (query.checkpoints && layout !== 'lines')
-    throw conflict('checkpoints', `stand between rows as lines, in format=ndjson; the form is ${type}.`);
+    throw conflict('checkpoints', `requires format=ndjson; the format is ${type}.`);
   if (query.safe !== undefined && layout !== 'table')
-    throw conflict('safe', `is about format=csv; the form is ${type}.`);
+    throw conflict('safe', `requires format=csv; the format is ${type}.`);
   if (query.header !== undefined && layout !== 'table')
-    throw conflict('header', `is about format=csv; the form is ${type}.`);
+    throw conflict('header', `requires format=csv; the format is ${type}.`);
   // The columns are those of the first rows. The first rows of a part may have others, and without a header nobody
   // would notice.
   if (query.header === 'absent' && query.isPiece && !query.fields)
-    throw conflict('header', 'may be absent from a piece of a set only when fields names the columns.');
+    throw conflict('header', 'may be absent with cursor, after or part only if fields names the columns.');
 }
 
 function conflict(parameter: string, why: string): AppError {

@@ -37,27 +37,31 @@ export interface StreamQuery {
 
 export const formatParameter = documented(
   oneOf('format', FORMATS),
-  'The form of the stream; without it `Accept` decides, and without that it is ndjson.',
+  'The format of the stream. Without it, `Accept` decides; without both, the format is ndjson.',
   { example: 'csv' }, // all of these parameters can be combined with it
 );
 const checkpoints = documented(
   oneOf('checkpoints', ['true', 'false']),
-  'NDJSON only: control lines say how many rows came, and their CRC-32.',
+  'NDJSON only: add control lines that state the number of rows so far and their CRC-32.',
   { fallback: 'false' },
 );
 const safe = documented(
   oneOf('safe', ['true', 'false']),
-  'CSV only: text that a spreadsheet would run gets an apostrophe before it.',
+  'CSV only: put an apostrophe before text that a spreadsheet would run as a formula.',
   { fallback: 'false' },
 );
 const header = documented(
   oneOf('header', ['present', 'absent']),
-  "CSV only: whether the first line has the columns' names.",
+  'CSV only: whether the first line has the column names.',
   { fallback: 'present' },
 );
-const streamLimit = documented(integer('limit', 1), 'Rows at most; without it the whole set.', {
-  example: 3,
-});
+const streamLimit = documented(
+  integer('limit', 1),
+  'The largest number of rows. Without it, the stream returns all matching rows.',
+  {
+    example: 3,
+  },
+);
 
 /** The parameters of GET /items/stream. */
 export const STREAM_QUERY: readonly Parameter<unknown>[] = [
@@ -109,7 +113,7 @@ function readPlan(query: Query): Pick<StreamQuery, 'plan' | 'partMark'> {
   const part = partParameter.read(query);
   if (part === undefined) return { plan, partMark: undefined };
   if (plan.order !== 'id' || plan.direction !== 1) {
-    throw new AppError('conflicting-parameters', 'part is a range of ids: it goes with sort=id_asc only.', {
+    throw new AppError('conflicting-parameters', 'part is a range of ids: it requires sort=id_asc.', {
       parameter: 'part',
     });
   }

@@ -44,20 +44,20 @@ export function streamItems(options: StreamOptions): Route {
     cost: 'stream',
     id: 'streamItems',
     tag: 'Items',
-    summary: 'The whole set, as it becomes available',
+    summary: 'Stream items',
     description:
-      'Never faster than the client reads. A stream that ends cleanly is whole; one that fails is cut: the connection closes before the last chunk. Resume with `cursor` or `after`.',
+      'Sends all matching items as they become available, never faster than the client reads. A stream that ends cleanly is complete. A stream that fails is cut: the connection closes before the last chunk. Resume with `cursor` or `after`.',
     query: STREAM_QUERY,
     answers: {
       200: {
-        description: 'The rows in order',
+        description: 'The matching items in the order of `sort`',
         headers: ['Cache-Control'],
         content: {
           'application/x-ndjson': {
             schema: {
               type: 'string',
               description:
-                'A row a line, each an Item, LF at the end. With `checkpoints=true` also lines that are a Checkpoint, End or Failure.',
+                'One Item per line, each line ended by LF. With `checkpoints=true`, some lines are a Checkpoint, End or Failure instead.',
             },
             lines: [ITEM, CHECKPOINT, END, FAILURE],
             example: {
@@ -65,16 +65,18 @@ export function streamItems(options: StreamOptions): Route {
               answer: '{"id":"d53939","price":2757}\n{"id":"d53940","price":2757}\n',
             },
           },
-          'application/jsonl': { schema: { type: 'string', description: 'the same' } },
+          'application/jsonl': {
+            schema: { type: 'string', description: 'the same as application/x-ndjson' },
+          },
           'application/json': {
-            schema: { type: 'array', items: ITEM, description: 'all rows' },
+            schema: { type: 'array', items: ITEM, description: 'all matching items' },
             example: {
               request: '/items/stream?format=json&fields=price&limit=1',
               answer: [{ id: 'd00001', price: 326 }],
             },
           },
           'text/csv': {
-            schema: { type: 'string', description: 'RFC 4180, UTF-8' },
+            schema: { type: 'string', description: 'CSV (RFC 4180) in UTF-8, one item per record' },
             example: {
               request: '/items/stream?format=csv&fields=price,color&limit=1',
               answer: 'id,price,color\r\nd00001,326,E\r\n',
@@ -173,9 +175,13 @@ async function beginningOf(
     const known = typeof time === 'bigint' ? { ...asked, at: time } : asked;
     const { at, mark, after: bookmark } = decodeCursor(cursor, ITEM_PLAN.collection, known);
     if (time === 'present' && at === undefined)
-      throw cursorMismatch('The cursor has no point in time: what came before it was no snapshot.');
+      throw cursorMismatch(
+        'The cursor does not come from a snapshot. Omit consistency=snapshot, or start without a cursor.',
+      );
     if (time === 'live' && at !== undefined)
-      throw cursorMismatch('The cursor has a point in time: what came before it was a snapshot.');
+      throw cursorMismatch(
+        'The cursor comes from a snapshot. Omit consistency=live, or start without a cursor.',
+      );
     const plan = await marked(asked, [partMark, mark], options, signal);
     return { plan: at === undefined ? plan : { ...plan, at }, from: { after: bookmark } };
   }

@@ -78,13 +78,15 @@ export function decodeCursor(cursor: string, collection: string, plan: Plan): Pl
   if (content.length < head) throw invalid('it is too short');
   if (!content.subarray(0, FINGERPRINT_BYTES).equals(fingerprint(collection, plan)))
     throw cursorMismatch(
-      'The cursor was made for another collection, sort, filter or range. Repeat those of its page.',
+      'The cursor belongs to another collection, sort, filter or range. Repeat those of the request that it came from.',
     );
   const after = new Uint8Array(content.subarray(head)) as Bookmark;
   check(after, plan);
   const at = markAt > FINGERPRINT_BYTES ? content.readBigUInt64LE(FINGERPRINT_BYTES) : undefined;
   if (plan.at !== undefined && plan.at !== at)
-    throw cursorMismatch('The cursor belongs to another point in time than at. Leave at out, or repeat it.');
+    throw cursorMismatch(
+      'The cursor belongs to another point in time than at. Omit at, or repeat its value.',
+    );
   return {
     after,
     ...(at !== undefined && { at }),
@@ -138,10 +140,11 @@ function boundText(bound: Bookmark | undefined): string | null {
 function check(bookmark: Bookmark, plan: Plan): void {
   const key = parse(bookmark);
   const fields = keyFields(plan);
-  if (Object.keys(key).join() !== fields.join()) throw invalid('its key is not that of this sort');
+  if (Object.keys(key).join() !== fields.join()) throw invalid('its key has other fields than the sort');
   if (!fields.every((field) => isKeyValue(key[field as keyof typeof key])))
-    throw invalid('its key values are not sound');
-  if (plan.order === 'price' && outside(key.price, plan)) throw invalid('its price is outside the range');
+    throw invalid('its key values are not valid');
+  if (plan.order === 'price' && outside(key.price, plan))
+    throw invalid('its price is outside the price range');
 }
 
 function parse(bookmark: Bookmark): { _id: unknown; price?: unknown } {
@@ -179,7 +182,7 @@ function outside(price: unknown, plan: Plan): boolean {
 function invalid(reason: string, cause?: unknown): AppError {
   return new AppError(
     'invalid-cursor',
-    `The cursor cannot be used: ${reason}. Take one from a page's nextCursor, unchanged.`,
+    `The cursor is not valid: ${reason}. Use the nextCursor of a page unchanged.`,
     {
       parameter: 'cursor',
       cause,

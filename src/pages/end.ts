@@ -42,6 +42,6 @@ export function sortValueTooLong(batch: Batch): AppError {
   const id = first ? itemToJson(first, new Set()).slice(0, SHOWN_ID) : '';
   return new AppError(
     'sort-value-too-long',
-    `No cursor can continue behind these rows, which begin with ${id}...: their ids or sort values are too long. A larger limit may help; pages by offset and the stream pass them.`,
+    `No cursor can continue after these rows, the first of which is ${id}...: their ids or sort values are too long. A larger limit may help. Pages by offset and the stream return these rows.`,
   );
 }

@@ -66,7 +66,7 @@ function pageFrom({ collection, plan, start, skip }: PageQuery): From {
   if (start.style !== 'cursor') return skip > 0 ? { skip } : {};
   const { after, at } = decodeCursor(start.cursor, collection, plan);
   if (at === undefined) return { after };
-  throw cursorMismatch('The cursor belongs to a stream at one point in time; pages are of the present.');
+  throw cursorMismatch('The cursor belongs to a snapshot stream. Pages show only the current state.');
 }
 
 /** A page whose rows exceed one batch is streamed, so its size costs no memory. It has no ETag. */

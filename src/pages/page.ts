@@ -8,27 +8,27 @@ export const PAGE = named(
   'Page',
   Type.Object(
     {
-      limit: Type.Integer({ minimum: 1, description: 'rows a page has at most' }),
-      hasMore: Type.Boolean({ description: 'whether rows stand behind this page; exact' }),
+      limit: Type.Integer({ minimum: 1, description: 'the largest number of rows on the page' }),
+      hasMore: Type.Boolean({ description: 'whether more rows follow this page; exact' }),
       nextCursor: Type.Unsafe<string | null>({
         type: ['string', 'null'],
         description:
-          'continues behind the last row; null: the page is empty and no cursor was given, or the key of the last row is too long for a cursor',
+          'the cursor that continues after the last row; null: the page is empty and no cursor was given, or the key of the last row is too long for a cursor',
       }),
-      offset: Type.Optional(Type.Integer({ minimum: 0, description: 'as it was asked for' })),
-      page: Type.Optional(Type.Integer({ minimum: 1, description: 'as it was asked for' })),
+      offset: Type.Optional(Type.Integer({ minimum: 0, description: 'the offset of the request' })),
+      page: Type.Optional(Type.Integer({ minimum: 1, description: 'the page of the request' })),
       total: Type.Optional(
-        Type.Integer({ minimum: 0, description: 'how many rows there are in all, when count asks for that' }),
+        Type.Integer({ minimum: 0, description: 'the number of matching rows, if `count` requests it' }),
       ),
       totalIs: Type.Optional(
         Type.Unsafe<'exact' | 'estimated' | 'atLeast'>({
           type: 'string',
           enum: ['exact', 'estimated', 'atLeast'],
-          description: 'how the total is to be read',
+          description: 'the accuracy of `total`',
         }),
       ),
     },
-    { additionalProperties: false, description: 'where the page stands, and how to go on' },
+    { additionalProperties: false, description: 'the position of the page, and how to continue' },
   ),
 );
 export type PageDocument = Readonly<Static<typeof PAGE>>;

@@ -15,16 +15,19 @@ export const DEFAULT_LIMIT = 50;
 /** `cursor` of pages and streams. */
 export const cursorParameter = documented(
   text('cursor', MAX_CURSOR_BYTES),
-  'Continue behind a row: the `nextCursor` of a page, or the `cursor` of a checkpoint, with the same sort, filter and part.',
+  'Continue after a row: the `nextCursor` of a page, or the `cursor` of a checkpoint. Repeat its sort, filter and part.',
 );
 const offset = documented(
   integer('offset', 0),
-  'Rows to skip, up to `MAX_OFFSET`; one of cursor, offset and page at most.',
+  'The number of rows to skip, at most `MAX_OFFSET`. Excludes `cursor` and `page`.',
 );
-const page = documented(integer('page', 1), 'The n-th page of `limit` rows.');
+const page = documented(
+  integer('page', 1),
+  'The number of the page, counted from 1 in pages of `limit` rows. Excludes `cursor` and `offset`.',
+);
 const count = documented(
   oneOf('count', ['none', 'estimated', 'exact']),
-  'Adds `total`, and `totalIs`, which says how it is to be read.',
+  'Add `total`, the number of matching rows, and `totalIs`, its accuracy.',
   { fallback: 'none' },
 );
 
@@ -74,10 +77,14 @@ export function pageParameters(
 }
 
 function limitParameter(maxLimit: number): Parameter<number> {
-  return documented(integer('limit', 1, maxLimit), 'Rows of a page. More is refused, never quietly cut.', {
-    example: 2,
-    fallback: DEFAULT_LIMIT,
-  });
+  return documented(
+    integer('limit', 1, maxLimit),
+    'The largest number of rows on the page. A value above the maximum is refused, not lowered.',
+    {
+      example: 2,
+      fallback: DEFAULT_LIMIT,
+    },
+  );
 }
 
 /**
@@ -93,7 +100,7 @@ export function pageQuery(limits: PageLimits, plan: PlanParameters): (query: Que
     if (skip > limits.maxOffset) {
       throw new AppError(
         'offset-too-deep',
-        `${start.style} reaches row ${skip}; the deepest is ${limits.maxOffset}. Take the nextCursor of a page as cursor: its cost does not grow.`,
+        `${start.style} skips ${skip} rows; the maximum is ${limits.maxOffset}. Pass the nextCursor of a page as cursor: its cost does not grow with depth.`,
         { parameter: start.style },
       );
     }

@@ -30,7 +30,7 @@ export function pageRoute({ row, example, ...told }: PageRoute, options: PageOpt
     `${row.name}Page`,
     Type.Object(
       {
-        data: Type.Array(row.schema, { description: `the ${row.plural === 'items' ? 'rows' : row.plural}` }),
+        data: Type.Array(row.schema, { description: `the ${row.plural} of the page` }),
         page: PAGE,
       },
       { additionalProperties: false, description: `a page of ${row.plural}` },
@@ -50,7 +50,10 @@ export function pageRoute({ row, example, ...told }: PageRoute, options: PageOpt
         sometimes: ['ETag', 'Link'],
         ...jsonAnswer('The page', page, ['Cache-Control'], example),
       },
-      304: { description: 'The page is the one that If-None-Match names', headers: ['ETag'] },
+      304: {
+        description: 'The client already has this page: its ETag is in If-None-Match',
+        headers: ['ETag'],
+      },
     },
     problems: PAGE_PROBLEMS,
     handler: pageHandler(options),

@@ -28,10 +28,10 @@ export interface Token {
 export function decodeToken(token: string, versions: readonly number[]): Token | string {
   const bytes = Buffer.from(token, 'base64url');
   if (bytes.toString('base64url') !== token || bytes.length < HEAD + TAIL)
-    return 'it is not base64url of one of ours';
+    return 'it is not base64url text that this server issued';
   if (bytes.readUInt32LE(bytes.length - TAIL) !== crc32(bytes.subarray(0, -TAIL)))
     return 'its checksum is wrong';
   const version = bytes.readUInt8(0);
-  if (!versions.includes(version)) return 'its version is not known';
+  if (!versions.includes(version)) return 'its version is unknown';
   return { version, content: bytes.subarray(HEAD, -TAIL) };
 }

@@ -6,21 +6,25 @@ const count = (description: string) => Type.Integer({ minimum: 0, description })
 const shut = (description: string) => ({ additionalProperties: false, description });
 
 const cursor = (description: string) => Type.Unsafe<string | null>({ type: ['string', 'null'], description });
-const CURSOR = 'continues behind the last row; null: no row came, and the stream began at its beginning';
+const CURSOR =
+  'the cursor that continues after the last row; null: no row was sent, and the stream started at the beginning';
 const SUMS = {
-  rows: count('rows since the beginning of this answer'),
-  bytes: count('bytes of their lines, LF included'),
-  crc32: Type.String({ pattern: '^[0-9a-f]{8}$', description: 'CRC-32 of their lines' }),
+  rows: count('the number of rows since the start of this response'),
+  bytes: count('the number of bytes in the lines of these rows, including LF'),
+  crc32: Type.String({ pattern: '^[0-9a-f]{8}$', description: 'the CRC-32 of the lines of these rows' }),
 };
 const TALLY = named(
   'Tally',
-  Type.Object({ cursor: cursor(CURSOR), ...SUMS }, shut('what a stream has given so far')),
+  Type.Object({ cursor: cursor(CURSOR), ...SUMS }, shut('what the stream has sent so far')),
 );
 const END_TALLY = named(
   'EndTally',
   Type.Object(
-    { cursor: Type.Optional(cursor(`${CURSOR}; absent: its key is too long for a cursor`)), ...SUMS },
-    shut('what a whole stream has given'),
+    {
+      cursor: Type.Optional(cursor(`${CURSOR}; absent: the key of the last row is too long for a cursor`)),
+      ...SUMS,
+    },
+    shut('what the complete stream has sent'),
   ),
 );
 export type Tally = Readonly<Static<typeof TALLY>>;
@@ -30,10 +34,10 @@ export const CHECKPOINT = named(
   'Checkpoint',
   Type.Object({ checkpoint: TALLY }, shut('a control line between rows')),
 );
-export const END = named('End', Type.Object({ end: END_TALLY }, shut('the last line of a whole stream')));
+export const END = named('End', Type.Object({ end: END_TALLY }, shut('the last line of a complete stream')));
 export const FAILURE = named(
   'Failure',
-  Type.Object({ error: PROBLEM }, shut('the last line of a stream that is cut')),
+  Type.Object({ error: PROBLEM }, shut('the last line of a stream that failed and is then cut')),
 );
 
 const checkpoint = serializerOf(CHECKPOINT);

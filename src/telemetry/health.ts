@@ -19,13 +19,13 @@ const HEALTH = named(
       status: Type.Unsafe<'alive' | 'ready' | 'not ready'>({
         type: 'string',
         enum: ['alive', 'ready', 'not ready'],
-        description: 'the answer in a word',
+        description: 'the state of the server',
       }),
-      reasons: Type.Array(Type.String({ description: 'a sentence' }), {
-        description: 'everything that speaks against sending requests',
+      reasons: Type.Array(Type.String({ description: 'one reason, in words' }), {
+        description: 'all reasons not to send requests; empty if there is none',
       }),
     },
-    { additionalProperties: false, description: 'how the server is' },
+    { additionalProperties: false, description: 'the health of the server' },
   ),
 );
 const serialize = serializerOf(HEALTH);
@@ -40,7 +40,7 @@ export const getLiveness: Route = {
   cost: 'watch',
   id: 'getLiveness',
   tag: 'Server',
-  summary: 'Whether the process answers',
+  summary: 'Check liveness',
   answers: {
     200: jsonAnswer('The process is running', HEALTH, ['Cache-Control'], {
       request: '/livez',
@@ -59,13 +59,13 @@ export function getReadiness({ store, isDraining }: HealthOptions): Route {
     cost: 'watch',
     id: 'getReadiness',
     tag: 'Server',
-    summary: 'Whether requests are welcome',
+    summary: 'Check readiness',
     answers: {
-      200: jsonAnswer('The server takes requests', HEALTH, ['Cache-Control'], {
+      200: jsonAnswer('The server accepts requests', HEALTH, ['Cache-Control'], {
         request: '/readyz',
         answer: { status: 'ready', reasons: [] },
       }),
-      503: jsonAnswer('The server takes no requests, for all these reasons', HEALTH, [
+      503: jsonAnswer('The server does not accept requests now; the body lists the reasons', HEALTH, [
         'Cache-Control',
         'Retry-After',
       ]),

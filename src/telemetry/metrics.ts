@@ -41,26 +41,26 @@ export class Metrics {
 
   readonly #requests = new CounterFamily({
     name: 'sluice_requests_total',
-    help: 'Requests finished, by route, method and status; status 0: the client left before there was an answer',
+    help: 'Finished requests, by route, method and status; status 0: the client disconnected before the response',
   });
   readonly #cut = new CounterFamily({
     name: 'sluice_answers_cut_total',
-    help: 'Answers that were cut, by route and what ended them: client, stalled, store, stop, fault',
+    help: 'Responses cut before their end, by route and cause: client, stalled, store, stop, fault',
   });
   readonly #seconds = new HistogramFamily(
     {
       name: 'sluice_request_duration_seconds',
-      help: 'From the request to the last byte of its answer, by route',
+      help: 'Seconds from the request to the last byte of its response, by route',
     },
     REQUEST_BUCKETS,
   );
   readonly #rows = new CounterFamily({
     name: 'sluice_rows_sent_total',
-    help: 'Rows in finished answers, by route',
+    help: 'Rows in finished responses, by route',
   });
   readonly #bytes = new CounterFamily({
     name: 'sluice_sent_bytes_total',
-    help: 'Bytes of the bodies of finished answers, as they travelled, by route',
+    help: 'Body bytes of finished responses after compression, by route',
   });
   readonly #batches = new CounterFamily({
     name: 'sluice_store_batches_total',
@@ -68,22 +68,22 @@ export class Metrics {
   });
   readonly #rowsRead = new CounterFamily({
     name: 'sluice_store_rows_total',
-    help: 'Rows read from the store, counted batch by batch, also of streams that are still open',
+    help: 'Rows read from the store, counted per batch, including those of open streams',
   });
   readonly #retries = new CounterFamily({
     name: 'sluice_store_retries_total',
-    help: 'Reads of streams that were asked for again because the store did not answer',
+    help: 'Reads of streams that were repeated because the store did not respond',
   });
   readonly #storeSeconds = new HistogramFamily(
     {
       name: 'sluice_store_seconds',
-      help: 'How long the store took to answer, by operation: read, get, count, split, insert, change',
+      help: 'Seconds that the store took to respond, by operation: read, get, count, split, insert, change',
     },
     STORE_BUCKETS,
   );
   readonly #storeFailures = new CounterFamily({
     name: 'sluice_store_failures_total',
-    help: 'What the store did not do, by operation; not what its caller gave up',
+    help: 'Failed operations of the store, by operation; operations that the server cancelled are not counted',
   });
 
   readonly #all = [
@@ -106,16 +106,16 @@ export class Metrics {
   watch({ openStreams, runningExports, exports, overloaded }: MetricSources): void {
     this.#gauge(
       'sluice_requests_in_flight',
-      'Requests whose answer is not out yet, streams included',
+      'Requests whose response is not finished, including streams',
       () => this.#inFlight,
     );
-    this.#gauge('sluice_overloaded', 'Processes that refuse requests because they have too much to do', () =>
+    this.#gauge('sluice_overloaded', 'Processes that refuse requests because they are overloaded', () =>
       Number(overloaded()),
     );
-    this.#gauge('sluice_exports_running', 'Exports that are worked on', runningExports);
+    this.#gauge('sluice_exports_running', 'Exports that are running now', runningExports);
     new Gauge({
       name: 'sluice_exports',
-      help: 'Exports in the store, by state: queued, running, complete, failed, cancelled; up to a minute old, and the same from all processes',
+      help: 'Exports in the store, by state: queued, running, complete, failed, cancelled; up to a minute old, and the same in all processes',
       labelNames: ['state'],
       aggregator: 'max',
       registers: [this.#registry],
@@ -124,7 +124,7 @@ export class Metrics {
       },
     });
     this.#gauge('sluice_streams_open', 'Open streams', openStreams);
-    this.#gauge('sluice_streams_stalled', 'Open streams whose reader takes nothing', () => this.#stalled);
+    this.#gauge('sluice_streams_stalled', 'Open streams whose client reads nothing', () => this.#stalled);
   }
 
   /** Counts a request that has arrived. */

@@ -11,11 +11,11 @@ export function getMetrics(values: () => Promise<readonly MetricValues[]>): Rout
     cost: 'watch',
     id: 'getMetrics',
     tag: 'Server',
-    summary: 'What the server counts',
-    description: 'In the text format of Prometheus, for all processes of this server.',
+    summary: 'Get metrics',
+    description: 'Returns metrics of all processes of this server, in the text format of Prometheus.',
     answers: {
       200: {
-        description: 'The present values',
+        description: 'The current values',
         headers: ['Cache-Control'],
         content: { 'text/plain': { schema: { type: 'string' } } },
       },

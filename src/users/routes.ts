@@ -69,8 +69,8 @@ const WRITE_PROBLEMS: readonly ProblemCode[] = [
 ];
 
 const WRITTEN_HEADERS = ['ETag', 'Cache-Control', 'Content-Location'] as const;
-const CHANGED: Answer = jsonAnswer('The user as it now is', USER, WRITTEN_HEADERS);
-const CREATED: Answer = jsonAnswer('The user, who is new', USER, [...WRITTEN_HEADERS, 'Location']);
+const CHANGED: Answer = jsonAnswer('The changed user', USER, WRITTEN_HEADERS);
+const CREATED: Answer = jsonAnswer('The created user', USER, [...WRITTEN_HEADERS, 'Location']);
 const NEW_BODY = {
   types: [JSON_TYPE],
   schema: USER_BODY,
@@ -97,8 +97,9 @@ function listUsers(options: UserOptions): Route {
       path: PATH,
       id: 'listUsers',
       tag: 'Users',
-      summary: 'A page of users',
-      description: 'In order of id, which is that of their creation where the server made the ids.',
+      summary: 'List users',
+      description:
+        'Returns a page of users in order of id. Ids that the server makes grow with time, so their order is the order of creation.',
       row: { name: 'User', plural: 'users', schema: USER },
       example: {
         request: '/api/users',
@@ -115,7 +116,7 @@ function createNew({ users, now }: UserOptions): Route {
     method: 'POST',
     path: PATH,
     id: 'createUser',
-    summary: 'A new user, under an id that the server makes',
+    summary: 'Create a user under an id that the server makes',
     body: NEW_BODY,
     answers: { 201: CREATED },
     problems: [...BODY_PROBLEMS, ...WRITE_PROBLEMS],
@@ -140,11 +141,14 @@ function getOne({ users, cacheControl }: UserOptions): Route {
     method: 'GET',
     cost: 'page',
     id: 'getUser',
-    summary: 'One user',
+    summary: 'Get a user',
     headers: ['If-None-Match'],
     answers: {
       200: jsonAnswer('The user', USER, ['ETag', 'Cache-Control']),
-      304: { description: 'The user is in the state that If-None-Match names', headers: ['ETag'] },
+      304: {
+        description: 'The client already has this state of the user: its ETag is in If-None-Match',
+        headers: ['ETag'],
+      },
     },
     problems: ['invalid-url', 'not-found', 'invalid-header', 'precondition-failed', ...STORE_PROBLEMS],
     handler: async ({ request, parameters: { id = '' } }) => {
@@ -168,8 +172,8 @@ function putOne({ users, now }: UserOptions): Route {
     ...ONE_USER,
     method: 'PUT',
     id: 'putUser',
-    summary: 'Replaces a user, or creates one under this id',
-    description: 'The whole user: what the body leaves out is gone afterwards.',
+    summary: 'Replace a user, or create it under this id',
+    description: 'The body is the whole user: fields that it omits are removed.',
     body: NEW_BODY,
     answers: { 200: CHANGED, 201: CREATED },
     problems: ['invalid-url', ...BODY_PROBLEMS, ...WRITE_PROBLEMS],
@@ -178,7 +182,7 @@ function putOne({ users, now }: UserOptions): Route {
       if (!isUserId(id))
         throw new AppError(
           'invalid-url',
-          `A user's id is 1 to 64 of A-Z a-z 0-9 . _ ~ -, and not . or ..; it came as ${quote(id)}.`,
+          `The id of a user must be 1 to 64 characters of A-Z a-z 0-9 . _ ~ -, but not . or ..; got ${quote(id)}.`,
         );
       const sent = await body();
       const change = await users.change(id, (current) => {
@@ -196,9 +200,9 @@ function patchOne({ users, now }: UserOptions): Route {
     ...ONE_USER,
     method: 'PATCH',
     id: 'patchUser',
-    summary: 'Changes parts of a user',
+    summary: 'Change fields of a user',
     description:
-      'A merge patch (RFC 7396): only what the body names changes; null removes metadata or a text of it.',
+      'The body is a JSON merge patch (RFC 7396): only the fields that it names change. null removes `metadata` or one of its strings.',
     body: { types: PATCH_TYPES, schema: USER_PATCH, example: { metadata: { team: null, desk: '7' } } },
     answers: { 200: CHANGED },
     problems: ['invalid-url', 'not-found', ...BODY_PROBLEMS, ...WRITE_PROBLEMS],
@@ -221,12 +225,12 @@ function deleteOne({ users }: UserOptions): Route {
     ...ONE_USER,
     method: 'DELETE',
     id: 'deleteUser',
-    summary: 'Removes a user',
+    summary: 'Delete a user',
     headers: [...WRITE.headers, 'Prefer'],
     answers: {
-      200: jsonAnswer('The user is gone', REMOVED_USER, ['Cache-Control']),
+      200: jsonAnswer('The user was deleted', REMOVED_USER, ['Cache-Control']),
       204: {
-        description: 'The user is gone; as `Prefer: return=minimal` asks, nothing more is said',
+        description: 'The user was deleted; there is no body because of `Prefer: return=minimal`',
         headers: ['Cache-Control', 'Preference-Applied'],
       },
     },

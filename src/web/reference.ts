@@ -53,12 +53,20 @@ const SCRIPT = 'text/javascript; charset=utf-8';
 /** GET /docs: the reference page, which the browser renders from /openapi.json, and its two scripts. */
 export function referenceRoutes() {
   return {
-    page: file('/docs', HTML, 'The reference page', 'getReference', () => Buffer.from(PAGE)),
-    start: file('/docs/start.js', SCRIPT, 'The script that opens the page', 'getReferenceStart', () =>
-      Buffer.from(START),
+    page: file('/docs', HTML, 'Get the API reference page', 'getReference', () => Buffer.from(PAGE)),
+    start: file(
+      '/docs/start.js',
+      SCRIPT,
+      'Get the start script of the reference page',
+      'getReferenceStart',
+      () => Buffer.from(START),
     ),
-    script: file('/docs/scalar.js', SCRIPT, "The page's renderer", 'getReferenceScript', () =>
-      readFile(BUNDLE),
+    script: file(
+      '/docs/scalar.js',
+      SCRIPT,
+      'Get the renderer script of the reference page',
+      'getReferenceScript',
+      () => readFile(BUNDLE),
     ),
   } satisfies Record<string, Route>;
 }
@@ -86,11 +94,14 @@ function file(
     headers: ['If-None-Match'],
     answers: {
       200: {
-        description: 'As it was built with the server',
+        description: 'The content of the file',
         headers: ['ETag', 'Cache-Control'],
         content: { [media]: { schema: { type: 'string' } } },
       },
-      304: { description: 'It is the one that If-None-Match names', headers: ['ETag'] },
+      304: {
+        description: 'The client already has this file: its ETag is in If-None-Match',
+        headers: ['ETag'],
+      },
     },
     problems: ['invalid-header', 'precondition-failed'],
     handler: async () => {

@@ -56,17 +56,20 @@ function pageRoute(page: Uint8Array): Route {
     cost: 'page',
     id: 'getExplorer',
     tag: 'Server',
-    summary: 'The explorer page',
-    description: 'Items, a live stream, what the server counts, and exports, to be looked at in a browser.',
+    summary: 'Get the explorer page',
+    description: 'A web page that shows items, a live stream, metrics of the server, and exports.',
     headers: ['If-None-Match'],
     produces: ['text/html'],
     answers: {
       200: {
-        description: 'HTML',
+        description: 'The page in HTML',
         headers: ['ETag', 'Cache-Control'],
         content: { 'text/html': { schema: { type: 'string' } } },
       },
-      304: { description: 'It is the one that If-None-Match names', headers: ['ETag'] },
+      304: {
+        description: 'The client already has this content: its ETag is in If-None-Match',
+        headers: ['ETag'],
+      },
     },
     problems: ['invalid-header', 'precondition-failed'],
     handler: () =>
@@ -88,21 +91,29 @@ function fileRoute(assets: string, version: string, files: ReadonlyMap<string, U
     cost: 'page',
     id: 'getExplorerFile',
     tag: 'Server',
-    summary: 'A file of the explorer page',
-    description: 'The path changes whenever one of the files does.',
+    summary: 'Get a file of the explorer page',
+    description: 'The path contains a hash of all these files, so it changes when one of them changes.',
     parameters: {
-      file: { type: 'string', enum: [...files.keys()], description: 'its name', examples: ['style.css'] },
+      file: {
+        type: 'string',
+        enum: [...files.keys()],
+        description: 'the name of the file',
+        examples: ['style.css'],
+      },
     },
     headers: ['If-None-Match'],
     answers: {
       200: {
-        description: 'Its content',
+        description: 'The content of the file',
         headers: ['ETag', 'Cache-Control'],
         content: Object.fromEntries(
           Object.values(TYPES).map((type) => [type.replace(/;.*/, ''), { schema: { type: 'string' } }]),
         ),
       },
-      304: { description: 'It is the one that If-None-Match names', headers: ['ETag'] },
+      304: {
+        description: 'The client already has this content: its ETag is in If-None-Match',
+        headers: ['ETag'],
+      },
     },
     problems: ['not-found', 'invalid-url', 'invalid-header', 'precondition-failed'],
     handler: ({ parameters: { file = '' } }) => {

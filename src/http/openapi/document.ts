@@ -20,17 +20,18 @@ export interface DocumentOptions {
 }
 
 const TAGS: readonly { readonly name: Tag; readonly description: string }[] = [
-  { name: 'Items', description: 'Very large sets, as pages and as streams.' },
-  { name: 'Exports', description: 'Long work in the background, into files.' },
-  { name: 'Users', description: 'Read and written one by one, with strong ETags.' },
-  { name: 'Server', description: 'What operators and their machines ask.' },
+  { name: 'Items', description: 'Very large collections of items, as pages and as streams.' },
+  { name: 'Exports', description: 'Files of items, made in the background.' },
+  { name: 'Users', description: 'Users, read and written one at a time, with strong ETags.' },
+  { name: 'Server', description: 'Health, metrics, error pages and documentation of the server.' },
 ];
 
-const DESCRIPTION = `Hands out very large item sets as pages and streams, in an order that does not shift, resumable at any row.
+const DESCRIPTION = `Serves very large collections of items as pages and streams, in a stable order. A client can resume a stream after any
+row.
 
-HEAD works wherever GET does. OPTIONS answers Allow. A method that a resource does not take is a 405 with Allow. Answers are
-compressed by Accept-Encoding. Unknown, duplicate and malformed parameters are refused, never ignored. Parameters that
-exclude each other are a 400, which this document cannot say in a schema.`;
+HEAD works wherever GET does. OPTIONS returns the Allow header. An unsupported method gets 405 with Allow. Responses are
+compressed as Accept-Encoding allows. Unknown, duplicate and malformed parameters are refused, never ignored. Parameters
+that exclude each other get 400, which the schemas of this document cannot express.`;
 
 /** Creates the OpenAPI 3.1 document of these routes. */
 export function createDocument(routes: readonly Route[], options: DocumentOptions): Schema {
@@ -132,7 +133,9 @@ function responses(route: Route, options: DocumentOptions, components: Component
 }
 
 /** The HTTP engine sends this answer before there is a request, so it has none of the usual headers. */
-const HEAD_TOO_LARGE: Schema = { description: 'The head of the request is too large (16 KiB)' };
+const HEAD_TOO_LARGE: Schema = {
+  description: 'The request line and headers are too large (more than 16 KiB)',
+};
 
 /** The problem codes that an operation can meet, by status. */
 export function problemsByStatus(

@@ -17,15 +17,18 @@ export function getOpenApi(routes: readonly Route[], options: DocumentOptions): 
     cost: 'page',
     id: 'getOpenApi',
     tag: 'Server',
-    summary: 'This document',
+    summary: 'Get the OpenAPI document',
     headers: ['If-None-Match'],
     produces: [JSON_TYPE],
     answers: {
-      200: jsonAnswer('OpenAPI 3.1', { type: 'object', description: 'an OpenAPI document' }, [
+      200: jsonAnswer('This OpenAPI 3.1 document', { type: 'object', description: 'an OpenAPI document' }, [
         'ETag',
         'Cache-Control',
       ]),
-      304: { description: 'It is the one that If-None-Match names', headers: ['ETag'] },
+      304: {
+        description: 'The client already has this document: its ETag is in If-None-Match',
+        headers: ['ETag'],
+      },
     },
     problems: ['invalid-header', 'precondition-failed'],
     handler: () => {

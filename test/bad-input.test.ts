@@ -130,7 +130,7 @@ for (const engine of ['uws', 'node'] satisfies EngineName[]) {
       const server = await testServer(t, 'lmdb', engine, { MAX_LIMIT: '200' });
       if (!server) return;
       const problem = (await (await server.get('/items?limit=201')).json()) as { detail: string };
-      assert.equal(problem.detail, 'limit must be an integer from 1 to 200; it came as "201".');
+      assert.equal(problem.detail, 'limit must be an integer from 1 to 200; got "201".');
     });
 
     test('unknown paths, methods and codings get their own problem codes', async (t) => {

@@ -19,28 +19,28 @@ function refusal(text: string | Uint8Array): { code: string; detail: string } | 
 }
 
 const MALFORMED: readonly [text: string, place: string][] = [
-  ['{', 'line 1, column 2 has the end, expected a name in double quotes'],
-  ['{"a":1,}', 'line 1, column 8 has "}", expected a name in double quotes'],
-  ['{"a" 1}', 'line 1, column 6 has "1", expected ":"'],
-  ['{"a":\n  tru}', 'line 2, column 3 has "t", expected a value'],
-  ['[1 2]', 'line 1, column 4 has "2", expected "," or "]"'],
-  ['{"a":1}}', 'line 1, column 8 has "}", expected the end'],
-  ['["é𝄞", x]', 'line 1, column 8 has "x", expected a value'],
-  ['"a\r\nb"', 'line 1, column 3 has "\\r", expected a character of a text, or its closing quote'],
-  ['{"a":"\\x"}', 'line 1, column 8 has "x", expected the rest of an escape'],
-  ['[\r\n01]', 'line 2, column 2 has "1", expected "," or "]"'],
-  [' ', 'line 1, column 2 has the end, expected a JSON value'],
+  ['{', 'expected a name in double quotes at line 1, column 2; got the end of the body'],
+  ['{"a":1,}', 'expected a name in double quotes at line 1, column 8; got "}"'],
+  ['{"a" 1}', 'expected ":" at line 1, column 6; got "1"'],
+  ['{"a":\n  tru}', 'expected a value at line 2, column 3; got "t"'],
+  ['[1 2]', 'expected "," or "]" at line 1, column 4; got "2"'],
+  ['{"a":1}}', 'expected the end of the body at line 1, column 8; got "}"'],
+  ['["é𝄞", x]', 'expected a value at line 1, column 8; got "x"'],
+  ['"a\r\nb"', 'expected a character of a string, or its closing quote at line 1, column 3; got "\\r"'],
+  ['{"a":"\\x"}', 'expected the rest of an escape at line 1, column 8; got "x"'],
+  ['[\r\n01]', 'expected "," or "]" at line 2, column 2; got "1"'],
+  [' ', 'expected a JSON value at line 1, column 2; got the end of the body'],
 ];
 
 test('invalid JSON is reported with line, column and what was expected', () => {
   for (const [text, place] of MALFORMED)
     assert.deepEqual(
       refusal(text),
-      { code: 'malformed-json', detail: `The body is not JSON: ${place}.` },
+      { code: 'malformed-json', detail: `The request body is not JSON: ${place}.` },
       text,
     );
-  assert.equal(refusal('')?.detail, 'The body is empty, expected JSON.');
-  assert.equal(refusal(Uint8Array.of(0x22, 0xff, 0x22))?.detail, 'The body is not UTF-8.');
+  assert.equal(refusal('')?.detail, 'The request body is empty; expected JSON.');
+  assert.equal(refusal(Uint8Array.of(0x22, 0xff, 0x22))?.detail, 'The request body is not UTF-8.');
 });
 
 test('valid JSON that no store can keep exactly is reported with its place', () => {

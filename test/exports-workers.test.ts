@@ -287,8 +287,8 @@ for (const name of STORES)
     await server.end('SIGTERM');
     const completed: string[] = [];
     const asked = { order: new Set<number>(), file: new Set<number>() };
-    for await (const { msg, export: id, path, method, pid } of server.log) {
-      if (msg === 'an export is complete') completed.push(id ?? '');
+    for await (const { msg, exportId: id, path, method, pid } of server.log) {
+      if (msg === 'export complete') completed.push(id ?? '');
       if (method === 'POST') asked.order.add(pid);
       if (path?.endsWith('/file')) asked.file.add(pid);
     }

@@ -85,7 +85,7 @@ for (const engine of ['uws', 'node'] satisfies EngineName[]) {
         assert.equal(problem.code, 'rate-limited');
         assert.match(
           problem.detail,
-          /^RATE_LIMIT lets a client ask 5 times in 3600 s\. Try again in \d+ s\.$/,
+          /^RATE_LIMIT allows a client 5 requests in 3600 s\. Try again in \d+ s\.$/,
         );
       }
       assert.equal((await fetch(`${server.url}/items`, { method: 'HEAD' })).status, 429);

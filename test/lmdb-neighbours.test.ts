@@ -236,7 +236,7 @@ test(`a worker that is killed, ${KILLS} times, leaves the other one at work and 
     process.kill(killed, 'SIGKILL');
     await load.acknowledged(WRITERS);
     const ended = await logged(server, 'worker process exited: starting another');
-    assert.deepEqual([ended.worker, ended.signal], [killed, 'SIGKILL'], 'no other worker ended');
+    assert.deepEqual([ended.workerPid, ended.signal], [killed, 'SIGKILL'], 'no other worker ended');
     workers.push((await logged(server, 'listening')).pid);
     await assertReady(server);
     streamed += await load.stop();

@@ -266,7 +266,7 @@ test('a wrong argument is refused with a message that names it', () => {
     [[url, '-o', 'a.csv', '--parallel', '2', '--split'], /--split into CSV requires fields=/],
     [[`${url}?sort=price_asc`, '-o', 'a', '--parallel', '2'], /does not support "sort=price_asc"/],
     [[`${url}?limit=5`, '-o', 'a', '--parallel', '2'], /does not support "limit"/],
-    [[url, '-o', 'a', '--compression', 'zip'], /--compression takes one of br, gzip, none/],
+    [[url, '-o', 'a', '--compression', 'zip'], /--compression must be one of br, gzip, none/],
     [[url, '-o', 'a', '--retry-for', 'ever'], /--retry-for must be an integer/],
     [[url, '-o', 'a', '-o', 'b'], /--output is given twice/],
     [[url, '-o', 'a', '--fast'], /'--fast'/],

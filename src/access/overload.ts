@@ -69,7 +69,7 @@ export class OverloadGuard {
   #why(): string | null {
     const { maxWaitMs } = this.#options;
     if (this.#reason === null && this.backlog.waitMs > maxWaitMs)
-      return `Requests would wait longer than MAX_WAIT (${maxWaitMs} ms)`;
+      return `A request would now wait longer than MAX_WAIT (${maxWaitMs} ms)`;
     return this.#reason;
   }
 
@@ -83,9 +83,9 @@ export class OverloadGuard {
     const share = this.#reason === null ? 1 : RECOVERED;
     const { maxLoopDelayMs, maxMemoryBytes } = this.#options;
     if (this.#delayMs > share * maxLoopDelayMs)
-      this.#reason = `The server runs late, by more than MAX_LOOP_DELAY (${maxLoopDelayMs} ms)`;
+      this.#reason = `The delay of the event loop exceeds MAX_LOOP_DELAY (${maxLoopDelayMs} ms)`;
     else if (this.#probe.memoryBytes() > maxMemoryBytes)
-      this.#reason = `The server has used what memory it may (${Math.round(maxMemoryBytes / 2 ** 20)} MiB, see MAX_MEMORY)`;
+      this.#reason = `The server has reached its memory limit (${Math.round(maxMemoryBytes / 2 ** 20)} MiB, see MAX_MEMORY)`;
     else this.#reason = null;
   }
 

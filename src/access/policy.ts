@@ -50,7 +50,7 @@ export function limitHeaders({ limit, windowSeconds }: Policy): LimitHeaders {
 export function tooManyRequests({ limit, windowSeconds }: Policy, { resetSeconds }: Taken): AppError {
   return new AppError(
     'rate-limited',
-    `RATE_LIMIT lets a client ask ${limit} times in ${windowSeconds} s. Try again in ${resetSeconds} s.`,
+    `RATE_LIMIT allows a client ${limit} requests in ${windowSeconds} s. Try again in ${resetSeconds} s.`,
     { retrySeconds: resetSeconds },
   );
 }

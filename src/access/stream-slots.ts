@@ -36,10 +36,16 @@ export class StreamSlots {
   acquire(client: string): () => void {
     const own = this.#clients.get(client) ?? 0;
     if (own >= this.#perClient) {
-      throw refusal('too-many-streams', `STREAM_LIMIT lets a client have ${this.#perClient} streams open`);
+      throw refusal(
+        'too-many-streams',
+        `The client has ${this.#perClient} open streams, the most that STREAM_LIMIT allows`,
+      );
     }
     if (this.#opened >= this.#total) {
-      throw refusal('overloaded', `MAX_STREAMS lets a process have ${this.#total} streams open`);
+      throw refusal(
+        'overloaded',
+        `The server process has ${this.#total} open streams, the most that MAX_STREAMS allows`,
+      );
     }
     this.#opened++;
     this.#clients.set(client, own + 1);
@@ -57,5 +63,5 @@ export class StreamSlots {
 
 function refusal(code: 'too-many-streams' | 'overloaded', bound: string): AppError {
   const { retry: retrySeconds } = PROBLEMS['too-many-streams']; // for both: a stream must end first
-  return new AppError(code, `${bound}, and they are. Try again in ${retrySeconds} s.`, { retrySeconds });
+  return new AppError(code, `${bound}. Try again in ${retrySeconds} s.`, { retrySeconds });
 }

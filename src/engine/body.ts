@@ -78,7 +78,7 @@ export class BodyCollector {
   }
 
   #overflow(): void {
-    const error = new AppError('body-too-large', `A body may have ${this.#limit} bytes.`);
+    const error = new AppError('body-too-large', `The request body may have at most ${this.#limit} bytes.`);
     this.#refuse('too-large', error);
   }
 

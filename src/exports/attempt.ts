@@ -150,7 +150,7 @@ export class Attempt {
     const job = await jobs.advance(id, (current) =>
       complete(current, lease.token, this.#scan.progress, file, this.#final()),
     );
-    log.info({ export: id, rows: file.rows, bytes: file.bytes }, 'an export is complete');
+    log.info({ exportId: id, rows: file.rows, bytes: file.bytes }, 'export complete');
     await this.#clear(job);
     return null;
   }
@@ -174,7 +174,7 @@ export class Attempt {
     }
     log[failure.code === 'internal' ? 'error' : 'warn'](
       { export: id, err: error },
-      'an attempt at an export failed',
+      'attempt at an export failed',
     );
     if (failure.code === 'insufficient-storage') await files.remove(fileName(id, lease.token)); // makes room for the record
     const job = await jobs.advance(id, (saved) => {
@@ -195,7 +195,10 @@ export class Attempt {
     try {
       await removeLeftovers(files, job.id, job);
     } catch (error) {
-      log.warn({ export: job.id, err: error }, 'files that attempts at an export left are removed later');
+      log.warn(
+        { exportId: job.id, err: error },
+        'files of earlier attempts at an export could not be deleted yet',
+      );
     }
   }
 
@@ -227,5 +230,5 @@ function isUnavailable(error: unknown): boolean {
 /** The failure that clients see. It tells nothing about internal errors. */
 function failureOf(error: unknown): Failure {
   if (error instanceof AppError) return { code: error.code, detail: error.message };
-  return { code: 'internal', detail: 'The server made a mistake, which it has logged.' };
+  return { code: 'internal', detail: 'The server failed and has logged the cause.' };
 }

@@ -14,7 +14,7 @@ const oneOf = <const T extends string>(words: readonly T[], description = `one o
 
 const rows = (description: string) => Type.Integer({ minimum: 0, description });
 
-const bound = Type.Number({ description: `${BOUND}; with a price sort only` });
+const bound = Type.Number({ description: `${BOUND}; requires a price sort` });
 
 /** The body that orders an export: the parameters of GET /items/stream, and the compression of the file. */
 export const EXPORT_BODY = named(
@@ -25,27 +25,33 @@ export const EXPORT_BODY = named(
         Type.String({
           minLength: 1,
           maxLength: MAX_KEY_BYTES,
-          description: `a text of 1 to ${MAX_KEY_BYTES} characters`,
+          description: `a string of 1 to ${MAX_KEY_BYTES} characters`,
         }),
       ),
       sort: Type.Optional(oneOf(SORTS)),
       min_price: Type.Optional(bound),
       max_price: Type.Optional(bound),
       fields: Type.Optional(
-        Type.Array(Type.String({ minLength: 1, maxLength: MAX_KEY_BYTES, description: "a field's name" }), {
-          minItems: 1,
-          maxItems: MAX_FIELDS,
-          uniqueItems: true,
-          description: `1 to ${MAX_FIELDS} different names of fields`,
-        }),
+        Type.Array(
+          Type.String({ minLength: 1, maxLength: MAX_KEY_BYTES, description: 'the name of a field' }),
+          {
+            minItems: 1,
+            maxItems: MAX_FIELDS,
+            uniqueItems: true,
+            description: `1 to ${MAX_FIELDS} different field names`,
+          },
+        ),
       ),
       format: Type.Optional(oneOf(FORMATS)),
       compression: Type.Optional(oneOf(COMPRESSIONS)),
       safe: Type.Optional(
-        Type.Boolean({ description: 'true or false: whether CSV is disarmed for spreadsheets' }),
+        Type.Boolean({
+          description:
+            'true or false: whether CSV gets an apostrophe before text that a spreadsheet would run as a formula',
+        }),
       ),
     },
-    { additionalProperties: false, description: 'an object that says what is to be exported' },
+    { additionalProperties: false, description: 'an object that says which items to export, and how' },
   ),
 );
 export type ExportBody = Static<typeof EXPORT_BODY>;
@@ -63,49 +69,54 @@ export const EXPORT = named(
   'Export',
   Type.Object(
     {
-      id: Type.String({ pattern: '^[0-9a-f]{32}$', description: 'what the URL ends in' }),
-      state: oneOf(STATES, 'where it stands; queued and running are on their way, the others final'),
-      request: Type.Composite([EXPORT_BODY], { description: 'what was ordered, with defaults filled in' }),
+      id: Type.String({
+        pattern: '^[0-9a-f]{32}$',
+        description: 'the id of the export, the last segment of its URL',
+      }),
+      state: oneOf(STATES, 'the state of the export; complete, failed and cancelled are final'),
+      request: Type.Composite([EXPORT_BODY], {
+        description: 'the request for this export, with defaults filled in',
+      }),
       consistency: Type.Optional(
         oneOf(
           ['live', 'snapshot'],
-          'snapshot: all rows as they were at one point in time; told once the work has begun',
+          'snapshot: the file has all rows as they were at one point in time; absent until the export runs',
         ),
       ),
       progress: Type.Object(
         {
-          rows: rows('rows that are safely in the file'),
-          estimatedRows: Type.Optional(rows('about how many there will be')),
-          bytes: rows('bytes of the file so far, compressed'),
+          rows: rows('the number of rows durably in the file'),
+          estimatedRows: Type.Optional(rows('the estimated number of rows in the complete file')),
+          bytes: rows('the size of the file so far in bytes, after compression'),
         },
-        { description: 'how far it is' },
+        { description: 'the progress of the export' },
       ),
-      createdAt: time('when it was ordered'),
-      finishedAt: Type.Optional(time('when it became complete, failed or cancelled')),
-      expiresAt: Type.Optional(time('when it is removed, with its file')),
+      createdAt: time('the time at which the export was created'),
+      finishedAt: Type.Optional(time('the time at which the export became complete, failed or cancelled')),
+      expiresAt: Type.Optional(time('the time at which the server deletes the export and its file')),
       file: Type.Optional(
         Type.Object(
           {
-            url: Type.String({ description: 'where the file is' }),
-            name: Type.String({ description: 'the name it is offered under' }),
-            bytes: rows('its length'),
-            rows: rows('its rows'),
-            sha256: Type.String({ description: 'SHA-256 in 64 hexadecimal digits' }),
-            crc32: Type.String({ description: 'CRC-32 in 8 hexadecimal digits' }),
+            url: Type.String({ description: 'the URL of the file' }),
+            name: Type.String({ description: 'the file name for a download' }),
+            bytes: rows('the size of the file in bytes'),
+            rows: rows('the number of rows in the file'),
+            sha256: Type.String({ description: 'the SHA-256 of the file in 64 hexadecimal digits' }),
+            crc32: Type.String({ description: 'the CRC-32 of the file in 8 hexadecimal digits' }),
           },
-          { description: 'the whole file' },
+          { description: 'the complete file' },
         ),
       ),
       problem: Type.Optional(
         Type.Object(
           {
-            type: Type.String({ description: 'where the problem is explained' }),
-            title: Type.String({ description: 'the problem in general' }),
-            status: Type.Integer({ description: 'the status such a problem has' }),
-            detail: Type.String({ description: 'what happened here' }),
-            code: Type.String({ description: 'its stable name' }),
+            type: Type.String({ description: 'a URL that explains the problem' }),
+            title: Type.String({ description: 'the kind of problem, in a few words' }),
+            status: Type.Integer({ description: 'the HTTP status code of this kind of problem' }),
+            detail: Type.String({ description: 'what happened to this export' }),
+            code: Type.String({ description: 'the stable code of this kind of problem' }),
           },
-          { description: 'why it failed' },
+          { description: 'the reason why the export failed' },
         ),
       ),
     },
@@ -118,8 +129,8 @@ export type Export = Omit<Static<typeof EXPORT>, 'request'> & { readonly request
 export const EXPORT_LIST = named(
   'ExportList',
   Type.Object(
-    { data: Type.Array(EXPORT, { description: 'the newest first' }) },
-    { additionalProperties: false, description: "a client's exports" },
+    { data: Type.Array(EXPORT, { description: 'the exports, newest first' }) },
+    { additionalProperties: false, description: 'the exports of the client' },
   ),
 );
 
@@ -128,7 +139,7 @@ export const REMOVED_EXPORT = named(
   'RemovedExport',
   Type.Object(
     { id: EXPORT.properties.id, deleted: Type.Literal(true) },
-    { additionalProperties: false, description: 'what was removed' },
+    { additionalProperties: false, description: 'the confirmation that an export was deleted' },
   ),
 );
 export type RemovedExport = Static<typeof REMOVED_EXPORT>;

@@ -91,7 +91,7 @@ export class Exporter {
       }
     } catch (error) {
       if (!(error instanceof LeaseLostError))
-        this.#options.log.warn({ export: id, err: error }, 'an export could not be worked on');
+        this.#options.log.warn({ exportId: id, err: error }, 'export could not be run');
       return null;
     }
   }
@@ -124,7 +124,7 @@ export class Exporter {
       } catch (error) {
         // An AppError means that the store is unavailable. Requests report that, and the next check tries again.
         if (!(error instanceof AppError) && !this.#isStopping())
-          log.error({ err: error }, 'exports could not be looked through');
+          log.error({ err: error }, 'exports in the store could not be checked');
       }
       await pause(lookMs, signal).catch(() => undefined);
     }
@@ -187,8 +187,8 @@ export class Exporter {
       await this.#queue.add(id, delayMs);
     } catch (error) {
       this.#options.log.warn(
-        { export: id, reason: reasonOf(error) },
-        'the queue cannot be reached: exports wait',
+        { exportId: id, reason: reasonOf(error) },
+        'export waits: the queue cannot be reached',
       );
     }
   }

@@ -239,6 +239,6 @@ function fieldsOf(row: Uint8Array): Readonly<Record<string, unknown>> {
 function tooMany(perClient: number): AppError {
   return new AppError(
     'too-many-exports',
-    `EXPORT_LIMIT lets a client have ${perClient} exports, finished ones included, and there are. Remove one with DELETE, or wait until one expires.`,
+    `The client has ${perClient} exports, the most that EXPORT_LIMIT allows, including finished ones. DELETE one, or wait until one expires.`,
   );
 }

@@ -33,7 +33,7 @@ export function requestOfBody(json: JsonBody): ExportRequest {
     .filter(([, name]) => Buffer.byteLength(name ?? '') > MAX_KEY_BYTES)
     .map(([place]) => ({ pointer: `/${place}`, detail: `expected at most ${MAX_KEY_BYTES} bytes of UTF-8` }));
   if (safe !== undefined && format !== 'csv')
-    faults.push({ pointer: '/safe', detail: `expected with format csv only; the format is ${format}` });
+    faults.push({ pointer: '/safe', detail: `expected only with format csv; the format is ${format}` });
   for (const [name, digits] of Object.entries(bounds))
     if (!isBound(digits))
       faults.push({ pointer: `/${name}`, detail: `expected ${BOUND}; got ${quote(digits)}` });

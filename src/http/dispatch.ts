@@ -108,9 +108,13 @@ async function withSlot(acquire: Surroundings['acquire'], answer: () => Promise<
 function otherMethod(request: Request, { methods }: Found): Reply {
   const allow = [...methods.keys(), ...(methods.has('GET') ? ['HEAD'] : []), 'OPTIONS'].join(', ');
   if (request.method === 'OPTIONS') return empty(204, { allow, ...bodyHeaders(methods) });
-  throw new AppError('method-not-allowed', `${request.method} is not one of ${allow}.`, {
-    headers: { allow },
-  });
+  throw new AppError(
+    'method-not-allowed',
+    `The resource does not support ${request.method}. It supports ${allow}.`,
+    {
+      headers: { allow },
+    },
+  );
 }
 
 /** Accept-Post and Accept-Patch. No such header is defined for the other methods. */

@@ -41,7 +41,7 @@ export function mediaTypeNegotiator(offered: readonly string[]): (request: Reque
   return ({ headers: { accept = '' } }) => {
     const type = accept.trim() === '' ? fallback : choose(accept); // RFC 9110, 12.5.1: an empty list prefers nothing
     if (type === null) {
-      throw new AppError('not-acceptable', `Accept names none of ${offered.join(', ')}.`);
+      throw new AppError('not-acceptable', `Accept allows none of ${offered.join(', ')}.`);
     }
     return type;
   };

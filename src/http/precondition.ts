@@ -85,12 +85,14 @@ function readTags(name: string, header: string | undefined): Tags | null {
 }
 
 function malformed(name: string, header: string): AppError {
-  const detail = `${name} must be * or a list of tags in double quotes; it came as ${quote(header)}.`;
+  const detail = `${name} must be * or a list of ETags in double quotes; got ${quote(header)}.`;
   return new AppError('invalid-header', detail);
 }
 
 function failed(name: string, tags: Tags, state: State): AppError {
-  const now = state === 'missing' ? 'does not exist' : `has the tag ${state.etag ?? 'of no single state'}`;
+  const etag = state === 'missing' ? undefined : state.etag;
+  const has = etag === undefined ? 'has no ETag' : `has the ETag ${etag}`;
+  const now = state === 'missing' ? 'does not exist' : has;
   const asked = tags === '*' ? '*' : quote(tags.join(', '));
   return new AppError('precondition-failed', `${name} is ${asked}, but the resource ${now}.`);
 }

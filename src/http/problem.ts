@@ -25,7 +25,9 @@ export function problem(error: unknown, request: Request): Reply {
 export function problemDocument(error: unknown, request: Request): ProblemDocument {
   const requestId = requestIdOf(request);
   const known =
-    error instanceof AppError ? error : new AppError('internal', `Quote the request id ${requestId}.`);
+    error instanceof AppError
+      ? error
+      : new AppError('internal', `The server has logged the cause under the request id ${requestId}.`);
   return {
     type: `/problems/${known.code}`,
     title: PROBLEMS[known.code].title,

@@ -45,7 +45,11 @@ function rangeOf({ headers }: Request, { length }: FileBody): readonly [number, 
 
 function within(start: number, end: number, length: number): readonly [number, number] {
   if (start < end) return [start, end];
-  throw new AppError('range-not-satisfiable', `The file has ${length} bytes, and the range none of them.`, {
-    headers: { 'content-range': `bytes */${length}` },
-  });
+  throw new AppError(
+    'range-not-satisfiable',
+    `The range has no byte of the file, which has ${length} bytes.`,
+    {
+      headers: { 'content-range': `bytes */${length}` },
+    },
+  );
 }

@@ -61,12 +61,12 @@ export function createServe(
     try {
       if (admission.refused) throw admission.refused;
       if (request.path.length + request.query.length > LONGEST_URL) {
-        throw new AppError('uri-too-long', `The URL may have ${LONGEST_URL} bytes.`);
+        throw new AppError('uri-too-long', `The URL may have at most ${LONGEST_URL} bytes.`);
       }
       if (coding === null) {
         throw new AppError(
           'not-acceptable',
-          `Accept-Encoding refuses identity and names none of ${codings.join(', ')}.`,
+          `Accept-Encoding refuses identity and allows none of ${codings.join(', ')}.`,
         );
       }
       reply = await dispatch(request, found, admission.client, {

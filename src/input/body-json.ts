@@ -32,7 +32,7 @@ export async function readJsonBody(request: Request, types: readonly string[]): 
 
 /** Parses a JSON text as received. Throws AppError `malformed-json` or `invalid-body`. */
 export function parseJson(bytes: Uint8Array): JsonBody {
-  if (bytes.length === 0) throw new AppError('malformed-json', 'The body is empty, expected JSON.');
+  if (bytes.length === 0) throw new AppError('malformed-json', 'The request body is empty; expected JSON.');
   const text = decode(bytes);
   const numbers = new Map<string, string>();
   const faults = scanJson(text, numbers);
@@ -45,7 +45,7 @@ function checkCoding({ headers }: Request): void {
   if (/^\s*(identity)?\s*$/i.test(coding)) return;
   throw new AppError(
     'unsupported-media-type',
-    `The body is coded as ${quote(coding)}, expected plain JSON.`,
+    `The request body has the Content-Encoding ${quote(coding)}; expected none.`,
     {
       headers: { 'accept-encoding': 'identity' },
     },
@@ -59,7 +59,7 @@ function checkType({ method, headers }: Request, types: readonly string[]): void
   if (types.includes(type.toLowerCase()) && /^utf-?8$/i.test(charset)) return;
   throw new AppError(
     'unsupported-media-type',
-    `Content-Type is ${given === undefined ? 'missing' : quote(given)}, expected ${types.join(' or ')} in UTF-8.`,
+    `Content-Type must be ${types.join(' or ')} in UTF-8; got ${given === undefined ? 'none' : quote(given)}.`,
     { headers: acceptHeader(method, types) },
   );
 }
@@ -69,6 +69,6 @@ function decode(bytes: Uint8Array): string {
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
   } catch (error) {
-    throw new AppError('malformed-json', 'The body is not UTF-8.', { cause: error });
+    throw new AppError('malformed-json', 'The request body is not UTF-8.', { cause: error });
   }
 }

@@ -44,14 +44,14 @@ class Scanner {
 
   scan(): BodyFault[] {
     this.#value('a JSON value');
-    if (this.#at < this.#text.length) throw this.#malformed('the end');
+    if (this.#at < this.#text.length) throw this.#malformed('the end of the body');
     return this.#faults;
   }
 
   /** Scans a value and the white space around it. */
   #value(expected: string): void {
     this.#space();
-    if (++this.#values > MOST_VALUES) throw this.#refusal(`more than ${MOST_VALUES} values in one body`);
+    if (++this.#values > MOST_VALUES) throw this.#refusal(`larger than ${MOST_VALUES} values`);
     const first = this.#text[this.#at];
     if (first === '{') this.#object();
     else if (first === '[') this.#array();
@@ -117,7 +117,7 @@ class Scanner {
         return isPlain ? raw.slice(1, -1) : (JSON.parse(raw) as string);
       }
       // A control character, or NaN at the end of the text.
-      if (!(code >= 0x20)) throw this.#malformed('a character of a text, or its closing quote');
+      if (!(code >= 0x20)) throw this.#malformed('a character of a string, or its closing quote');
       if (code !== BACKSLASH) continue;
       isPlain = false;
       this.#at++;
@@ -127,9 +127,9 @@ class Scanner {
   }
 
   #checkName(name: string, names: Set<string>): void {
-    if (names.has(name)) this.#fault('the name is given more than once');
+    if (names.has(name)) this.#fault('the name is a duplicate');
     else if (name.startsWith('$')) this.#fault('a name must not begin with "$"');
-    else if (name.includes('\0')) this.#fault('a name must not have a NUL');
+    else if (name.includes('\0')) this.#fault('a name must not contain NUL');
     else if (RESERVED.has(name)) this.#fault('the name is reserved');
     else this.#wellFormed(name);
     names.add(name);
@@ -137,7 +137,7 @@ class Scanner {
 
   /** All text is stored as UTF-8, which cannot encode half a surrogate pair. */
   #wellFormed(text: string): void {
-    if (/\p{Surrogate}/u.test(text)) this.#fault('half a surrogate pair is no character');
+    if (/\p{Surrogate}/u.test(text)) this.#fault('a lone surrogate is not a character');
   }
 
   #fault(detail: string): void {
@@ -163,7 +163,7 @@ class Scanner {
 
   #refusal(detail: string): AppError {
     const errors = [...this.#faults, { pointer: pointer(this.#path), detail }];
-    return new AppError('invalid-body', `The body is ${detail}.`, { errors });
+    return new AppError('invalid-body', `The request body is ${detail}.`, { errors });
   }
 
   /** Lines end in LF, CRLF or CR. Columns are counted in characters. Both start at 1. */
@@ -171,10 +171,10 @@ class Scanner {
     const lines = this.#text.slice(0, this.#at).split(/\r\n|\r|\n/);
     const column = characters(lines.at(-1) ?? '') + 1;
     const found = this.#text.codePointAt(this.#at);
-    const came = found === undefined ? 'the end' : JSON.stringify(String.fromCodePoint(found));
+    const came = found === undefined ? 'the end of the body' : JSON.stringify(String.fromCodePoint(found));
     return new AppError(
       'malformed-json',
-      `The body is not JSON: line ${lines.length}, column ${column} has ${came}, expected ${expected}.`,
+      `The request body is not JSON: expected ${expected} at line ${lines.length}, column ${column}; got ${came}.`,
     );
   }
 }

@@ -82,7 +82,7 @@ export function oneOf<const T extends string>(name: string, words: readonly T[])
 export function text(name: string, maximumBytes: number): Parameter<string> {
   // A schema counts characters. A text never has more characters than bytes.
   const schema = { type: 'string', minLength: 1, maxLength: maximumBytes };
-  return parameter(name, `a text of 1 to ${maximumBytes} bytes`, schema, (value) =>
+  return parameter(name, `a string of 1 to ${maximumBytes} bytes`, schema, (value) =>
     value !== '' && Buffer.byteLength(value) <= maximumBytes ? value : undefined,
   );
 }
@@ -122,7 +122,7 @@ export function parameter<T>(
       if (given === undefined) return undefined;
       const value = parse(given);
       if (value === undefined) {
-        throw new AppError('invalid-parameter', `${name} must be ${expected}; it came as ${quote(given)}.`, {
+        throw new AppError('invalid-parameter', `${name} must be ${expected}; got ${quote(given)}.`, {
           parameter: name,
         });
       }

@@ -18,13 +18,9 @@ export function parseQuery(raw: string, known: readonly string[]): Query {
     const value = equals < 0 ? '' : decode(pair.slice(equals + 1), name);
     if (!known.includes(name)) throw unknown(name, known);
     if (query.has(name)) {
-      throw new AppError(
-        'duplicate-parameter',
-        `${name} may be given once; it came again as ${quote(value)}.`,
-        {
-          parameter: name,
-        },
-      );
+      throw new AppError('duplicate-parameter', `${name} may be given only once; got ${quote(value)} too.`, {
+        parameter: name,
+      });
     }
     query.set(name, value);
   }
@@ -55,7 +51,7 @@ function malformed(text: string, parameter: string | null): AppError {
 }
 
 function unknown(name: string, known: readonly string[]): AppError {
-  const expected = known.length > 0 ? `Known here: ${known.join(', ')}.` : 'None is taken here.';
+  const expected = known.length > 0 ? `Its parameters are ${known.join(', ')}.` : 'It has no parameters.';
   return new AppError(
     'unknown-parameter',
     `${quote(name)} is not a parameter of this resource. ${expected}`,

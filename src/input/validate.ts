@@ -41,7 +41,7 @@ export function invalidBody(faults: readonly BodyFault[]): AppError {
   const errors = faults.filter((fault) => !places.has(fault.pointer) && places.add(fault.pointer));
   const [first] = errors;
   const more = errors.length > 1 ? ` (and ${errors.length - 1} more, see errors)` : '';
-  const place = first?.pointer === '' ? 'The body as a whole' : first?.pointer.slice(0, LONGEST_PLACE);
+  const place = first?.pointer === '' ? 'The whole body' : first?.pointer.slice(0, LONGEST_PLACE);
   return new AppError('invalid-body', `${place ?? ''}: ${first?.detail ?? ''}${more}.`, { errors });
 }
 
@@ -54,11 +54,11 @@ function faultsOf(error: ErrorObject): BodyFault[] {
       return [];
     case 'required': {
       const name = String(error.params.missingProperty);
-      return [{ pointer: at(name), detail: `missing, expected ${described(schema.properties?.[name])}` }];
+      return [{ pointer: at(name), detail: `missing; expected ${described(schema.properties?.[name])}` }];
     }
     case 'additionalProperties': {
       const known = Object.keys(schema.properties ?? {}).join(', ');
-      const detail = `no field of this name is taken, expected only ${known}`;
+      const detail = `unknown field; expected only ${known}`;
       return [{ pointer: at(error.params.additionalProperty), detail }];
     }
     default:
@@ -79,5 +79,5 @@ function shown(value: unknown): string {
   if (typeof value === 'string') return `${quote(value)} (characters: ${characters(value)})`;
   if (Array.isArray(value)) return 'an array';
   if (value === null || typeof value !== 'object') return String(value);
-  return `an object of ${Object.keys(value).length} names`;
+  return `an object with ${Object.keys(value).length} fields`;
 }

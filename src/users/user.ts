@@ -4,12 +4,12 @@ import { named, Type, type Static } from '../schema.ts';
 const MOST_TEXTS = 50;
 const LONGEST_TEXT = 500;
 
-const name = Type.String({ minLength: 1, maxLength: 200, description: 'a text of 1 to 200 characters' });
+const name = Type.String({ minLength: 1, maxLength: 200, description: 'a string of 1 to 200 characters' });
 
 const email = Type.String({
   maxLength: 320,
   pattern: '^[^@]+@[^@]+$',
-  description: 'an e-mail address of at most 320 characters: one @ with something on both sides',
+  description: 'an e-mail address of at most 320 characters, with one @ between two non-empty parts',
 });
 
 /** TypeBox's own Record turns the names into a pattern, which names with a line break do not match. */
@@ -20,9 +20,9 @@ const metadata = Type.Unsafe<Readonly<Record<string, string>>>({
   additionalProperties: {
     type: 'string',
     maxLength: LONGEST_TEXT,
-    description: `a text of at most ${LONGEST_TEXT} characters`,
+    description: `a string of at most ${LONGEST_TEXT} characters`,
   },
-  description: `an object of at most ${MOST_TEXTS} texts`,
+  description: `an object with at most ${MOST_TEXTS} strings`,
 });
 
 const metadataPatch = Type.Unsafe<Readonly<Record<string, string | null>> | null>({
@@ -31,9 +31,9 @@ const metadataPatch = Type.Unsafe<Readonly<Record<string, string | null>> | null
   additionalProperties: {
     type: ['string', 'null'],
     maxLength: LONGEST_TEXT,
-    description: `a text of at most ${LONGEST_TEXT} characters, or null to remove it`,
+    description: `a string of at most ${LONGEST_TEXT} characters, or null to remove it`,
   },
-  description: `an object of texts, or null to remove it`,
+  description: `an object of strings, or null to remove it`,
 });
 
 const time = (description: string) => Type.String({ format: 'date-time', description });
@@ -43,12 +43,15 @@ export const USER = named(
   'User',
   Type.Object(
     {
-      id: Type.String({ pattern: '^[A-Za-z0-9._~-]{1,64}$', description: 'what the URL ends in' }),
+      id: Type.String({
+        pattern: '^[A-Za-z0-9._~-]{1,64}$',
+        description: 'the id of the user, the last segment of its URL',
+      }),
       name,
       email,
       metadata: Type.Optional(metadata),
-      createdAt: time('when the user was created'),
-      updatedAt: time('when the user was last changed; later with each change'),
+      createdAt: time('the time at which the user was created'),
+      updatedAt: time('the time of the last change; later with each change'),
     },
     { additionalProperties: false, description: 'a user' },
   ),
@@ -83,7 +86,7 @@ export const REMOVED_USER = named(
   'RemovedUser',
   Type.Object(
     { id: USER.properties.id, deleted: Type.Literal(true) },
-    { additionalProperties: false, description: 'what was removed' },
+    { additionalProperties: false, description: 'the confirmation that a user was deleted' },
   ),
 );
 export type RemovedUser = Static<typeof REMOVED_USER>;
@@ -91,5 +94,7 @@ export type RemovedUser = Static<typeof REMOVED_USER>;
 /** The fault of metadata with too many texts, otherwise null. A merge can have more texts than each of its parts. */
 export function metadataFault(texts: Readonly<Record<string, string>>): string | null {
   const count = Object.keys(texts).length;
-  return count > MOST_TEXTS ? `expected ${metadata.description ?? ''}; it would have ${count}` : null;
+  return count > MOST_TEXTS
+    ? `expected ${metadata.description ?? ''}; the change would make it ${count}`
+    : null;
 }

@@ -53,11 +53,11 @@ export interface LogLine {
   readonly end?: string;
   readonly ms?: number;
   /** In lines of a worker that ended. */
-  readonly worker?: number;
+  readonly workerPid?: number;
   readonly code?: number | null;
   readonly signal?: string | null;
   /** The id of an export. */
-  readonly export?: string;
+  readonly exportId?: string;
   /**
    * In lines of loop-hold.mjs: turns of the event loop, the longest turn, and p99.9 of all so far, in
    * milliseconds.

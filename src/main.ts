@@ -149,7 +149,10 @@ async function openRows({ config, log, options, closes, slots, metrics }: Parts)
 function openTranscoder({ log, slots }: Parts): Transcoder {
   const { transcoder, fallback } = createTranscoder(slots);
   if (fallback !== null)
-    log.warn({ reason: fallback }, 'rows are serialized without WebAssembly: streams are slower');
+    log.warn(
+      { reason: fallback },
+      'streams are slower: rows are serialized in JavaScript, because the WebAssembly module cannot be used',
+    );
   return transcoder;
 }
 
@@ -237,7 +240,7 @@ async function openEngine(
     onError: (err, request) =>
       log.error(
         { err, path: request?.path, requestId: request && requestIdOf(request) },
-        'the engine met an error',
+        'error in the HTTP engine',
       ),
   });
   if (warning !== null) log.warn(warning);

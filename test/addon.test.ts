@@ -97,7 +97,7 @@ describe('the addon', () => {
     await writeFile(file, bytes);
     const cacheDirectory = join(folder, 'cache');
     assert.throws(() => loadAddon({ file, cacheDirectory, load: oldMachine(file) }), {
-      message: /needs a newer C library.*SHA-256 [0-9a-f]{64} is not one of those known/,
+      message: /requires a newer C library.*SHA-256 [0-9a-f]{64} is unknown/,
       cause: TOO_NEW,
     });
     await assert.rejects(stat(cacheDirectory), { code: 'ENOENT' });
@@ -108,7 +108,7 @@ describe('the addon', () => {
     await chmod(cacheDirectory, 0o777);
     assert.throws(
       () => loadAddon({ file: LINUX, cacheDirectory, load: oldMachine(LINUX) }),
-      /can be written by others/,
+      /other users can write to it/,
     );
   });
 
@@ -117,7 +117,7 @@ describe('the addon', () => {
     await writeFile(cacheDirectory, '');
     assert.throws(
       () => loadAddon({ file: LINUX, cacheDirectory, load: oldMachine(LINUX) }),
-      /no fitted copy could be used: .* is no directory/,
+      /the adapted copy could not be used: .* is not a directory/,
     );
     const other = new Error('wrong ELF class');
     const load = () => {
@@ -139,7 +139,7 @@ describe('the addon', () => {
       }`;
     const args = ['--import', 'tsx', '--input-type=module', '--eval', script];
     const said = execFileSync(process.execPath, args, { encoding: 'utf8', timeout: 30_000 });
-    assert.match(said, /no fitted copy could be used: ENOENT/);
+    assert.match(said, /the adapted copy could not be used: ENOENT/);
   });
 
   it(
@@ -184,7 +184,10 @@ describe('the choice of an engine', () => {
       assert.equal(warning, null);
     } else {
       assert.equal(engine.name, 'node:http');
-      assert.match(warning ?? '', /^uWebSockets\.js cannot be loaded here, so node:http serves: .*C library/);
+      assert.match(
+        warning ?? '',
+        /^using node:http instead of uWebSockets\.js, which cannot be loaded: .*C library/,
+      );
       assert.throws(() => createEngine('uws', options), /C library/);
     }
   });

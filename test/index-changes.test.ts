@@ -170,8 +170,9 @@ test('the indexes are checked every minute without requests, until the store is 
     await store.ping().catch(() => undefined);
   await items.db.dropCollection('items');
   beats[0]?.();
-  while (!warnings.some((warning) => warning.includes('is gone'))) await store.ping().catch(() => undefined);
-  await assert.rejects(store.ping(), { code: 'store-unfit', message: "The collection 'items' is gone." });
+  while (!warnings.some((warning) => warning.includes('is missing')))
+    await store.ping().catch(() => undefined);
+  await assert.rejects(store.ping(), { code: 'store-unfit', message: "The collection 'items' is missing." });
   await close();
   assert.equal(beats.length, 0);
 });

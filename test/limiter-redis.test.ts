@@ -115,11 +115,11 @@ test('without Redis limits continue in the process, with Redis back they are sha
     'the whole limit again, and no more',
   );
   assert.equal(lines.length, 1);
-  assert.match(lines[0]?.message ?? '', /^Redis does not count: RATE_LIMIT/);
+  assert.match(lines[0]?.message ?? '', /^Redis does not respond: RATE_LIMIT/);
 
   await redis.start();
   await logged(2);
-  assert.match(lines[1]?.message ?? '', /^Redis counts again/);
+  assert.match(lines[1]?.message ?? '', /^Redis responds again/);
   const other = await limiterOn(t, redis.url);
   assert.equal((await take('a')).remaining, 9);
   assert.equal((await other.take('a')).remaining, 8);
@@ -144,7 +144,7 @@ test('a Redis that hangs delays only the requests that wait for it, and not for 
   assert.ok(performance.now() - started < 1000, 'Redis is not asked again');
   redis.resume();
   await logged(2);
-  assert.match(lines[1]?.message ?? '', /^Redis counts again/);
+  assert.match(lines[1]?.message ?? '', /^Redis responds again/);
   const other = await limiterOn(t, redis.url);
   const { remaining } = await take('b');
   assert.equal((await other.take('b')).remaining, remaining - 1);
@@ -159,7 +159,7 @@ test('a connection that fell silent is replaced', async (t) => {
   way.fallSilent();
   assert.equal((await take('a')).remaining, 9, 'counted here');
   await logged(2);
-  assert.match(lines[1]?.message ?? '', /^Redis counts again/);
+  assert.match(lines[1]?.message ?? '', /^Redis responds again/);
   assert.ok((await take('a')).remaining < 9);
 });
 
@@ -212,7 +212,7 @@ test('an invalid URL is a fault of the settings that does not show the URL', () 
   ];
   bad.push('redis://:hunter2@h:99999', 'http://:hunter2@h', 'hunter2', '', 'redis:hunter2', 'REDIS//h');
   for (const url of bad) {
-    assert.match(redisUrlFaults(url).join(), /^REDIS_URL must be redis:/, url);
+    assert.match(redisUrlFaults(url).join(), /^REDIS_URL must begin with redis:/, url);
     assert.doesNotMatch(redisUrlFaults(url).join(), /hunter2/);
   }
 });
@@ -233,7 +233,7 @@ test('the server starts although its Redis hangs or hangs up', async (t) => {
   assert.equal(lines.length, 1);
   redis.resume();
   await logged(2);
-  assert.match(lines[1]?.message ?? '', /^Redis counts again/);
+  assert.match(lines[1]?.message ?? '', /^Redis responds again/);
 });
 
 test('after close nothing is logged and nothing keeps the process alive', async (t) => {

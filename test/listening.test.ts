@@ -41,10 +41,10 @@ for (const engine of ['uws', 'node']) {
         '192.0.2.1',
         '3000',
         '1',
-        /Cannot listen on 192\.0\.2\.1:3000: the address is not one of this machine\./,
+        /Cannot listen on 192\.0\.2\.1:3000: this machine does not have this address\./,
       ],
-      ['127.0.0.1', String(port), '1', /: the address is taken by another process\./],
-      ['192.0.2.1', '3000', '2', /: the address is not one of this machine\./],
+      ['127.0.0.1', String(port), '1', /: another process uses this address and port\./],
+      ['192.0.2.1', '3000', '2', /: this machine does not have this address\./],
     ] as const;
     for (const [HOST, PORT, WORKERS, message] of cases) {
       const env = await testEnvironment(t, { HOST, PORT, WORKERS, HTTP_ENGINE: engine });
@@ -58,9 +58,9 @@ for (const engine of ['uws', 'node']) {
 test('a port that the user has no permission for is not reported as in use', async () => {
   const denied = Object.assign(new Error('bind EACCES 127.0.0.1:80'), { code: 'EACCES' });
   const error = await whyNotListening('127.0.0.1', 80, () => Promise.reject(denied));
-  assert.match(error.message, /^Cannot listen on 127\.0\.0\.1:80: this user may not listen there/);
+  assert.match(error.message, /^Cannot listen on 127\.0\.0\.1:80: permission denied/);
   assert.equal(error.cause, denied);
   assert.equal(cannotListen('127.0.0.1', 80, denied).message, error.message);
   const unknown = await whyNotListening('::1', 1, () => Promise.resolve());
-  assert.match(unknown.message, /uWebSockets\.js cannot, but the address can be had/);
+  assert.match(unknown.message, /uWebSockets\.js failed, although the address is free/);
 });

@@ -79,7 +79,7 @@ test('a new store on a full disk is refused with an error', async (t) => {
   }, /ENOSPC/);
   await assert.rejects(
     openLmdb({ directory, slots: new Slots() }),
-    /DATA_DIR must be a directory this process can write to: ENOSPC/,
+    /DATA_DIR must be a directory that this process can write to: ENOSPC/,
   );
 });
 

@@ -92,7 +92,7 @@ test('a directory that cannot be written to is reported', async (t) => {
   await writeFile(join(directory, 'a file'), '');
   await assert.rejects(
     openLmdb({ directory: join(directory, 'a file', 'data'), slots: new Slots() }),
-    /DATA_DIR must be a directory this process can write to: .*a file/,
+    /DATA_DIR must be a directory that this process can write to: .*a file/,
   );
 });
 
@@ -100,13 +100,13 @@ test('a directory that cannot be created is refused at once, and two opens can c
   if (process.platform === 'linux')
     await assert.rejects(
       openLmdb({ directory: '/proc/sluice/data', slots: new Slots() }),
-      /DATA_DIR must be a directory this process can write to: ENOENT.*\/proc\/sluice/,
+      /DATA_DIR must be a directory that this process can write to: ENOENT.*\/proc\/sluice/,
     );
   const directory = await testDirectory(t);
   await writeFile(join(directory, 'file'), '');
   await assert.rejects(
     openLmdb({ directory: join(directory, 'file'), slots: new Slots() }),
-    /DATA_DIR must be a directory this process can write to: .*file is no directory/,
+    /DATA_DIR must be a directory that this process can write to: .*file is not a directory/,
   );
   const deep = join(directory, 'a', 'b', 'c');
   const stores = await Promise.all(
@@ -122,7 +122,7 @@ test('a truncated file is refused and left unchanged', async (t) => {
   await store.close();
   const whole = await readFile(join(directory, FILE));
   await writeFile(join(directory, FILE), whole.subarray(0, whole.length - 300 * 4096));
-  await assert.rejects(openLmdb({ directory, slots: new Slots() }), /it is cut short: it has \d+ bytes/);
+  await assert.rejects(openLmdb({ directory, slots: new Slots() }), /it is truncated to \d+ bytes/);
   await writeFile(join(directory, FILE), whole);
   const again = await openLmdb({ directory, slots: new Slots() });
   assert.equal((await readRows(again.items, BY_ID, {}, SIZE)).rows.length, 1000);
@@ -136,7 +136,7 @@ test('a foreign file is refused and left unchanged', async (t) => {
   await other.close();
   await assert.rejects(
     openLmdb({ directory: foreign, slots: new Slots() }),
-    /another program \(it has their own\)/,
+    /another program \(its databases are their own\)/,
   );
 
   const newer = await testDirectory(t);
@@ -153,8 +153,8 @@ test('a foreign file is refused and left unchanged', async (t) => {
   old.writeUInt32LE(0xbeefc0de, 24);
   old.writeUInt32LE(1, 28);
   const faults: [bytes: Buffer, reason: RegExp][] = [
-    [Buffer.alloc(20_000, 'no LMDB'), /no LMDB file/],
-    [Buffer.from('short'), /no LMDB file/],
+    [Buffer.alloc(20_000, 'no LMDB'), /not an LMDB file/],
+    [Buffer.from('short'), /not an LMDB file/],
     [old, /data format is 1/],
   ];
   for (const [bytes, reason] of faults) {

@@ -200,10 +200,13 @@ test('a user with read permission only is served, and an error names what is mis
 
   await assert.rejects(
     connectAgainst(t, as('reader'), true),
-    /'items' is missing, and this user may not create it/,
+    /'items' is missing, and the MongoDB user has no permission to create it/,
   );
   await root.db().createCollection('items');
-  await assert.rejects(connectAgainst(t, as('reader'), true), /lacks the indexes .* may not create them/);
+  await assert.rejects(
+    connectAgainst(t, as('reader'), true),
+    /lacks the indexes .* has no permission to create them/,
+  );
   await assert.rejects(connectAgainst(t, as('stranger'), true), /Authentication failed/);
   const { store } = await openStore(t, as('root'));
   const row = BSON.serialize({ _id: 'a', category: 'a', price: 1 });

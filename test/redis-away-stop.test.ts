@@ -41,7 +41,7 @@ test('a server whose Redis dies while it serves exits after its last log line', 
   const server = await childServer(t, { ...SETTINGS, REDIS_URL: redis.url });
   await order(server);
   await redis.kill();
-  await logged(server, 'Redis does not answer: exports wait until it does');
+  await logged(server, 'Redis does not respond: exports wait until it does');
   const ms = await lingering(server);
   assert.ok(ms < LATEST_MS, `${ms} ms`);
 });

@@ -37,7 +37,7 @@ export function writeContract(name: string, open: OpenForTest): void {
       failed.refused.map(({ index }) => index),
       [0, 1, 2, 3],
     );
-    for (const { reason } of failed.refused) assert.match(reason, /id is there already/);
+    for (const { reason } of failed.refused) assert.match(reason, /with its _?id exists/);
 
     await opened.remove('new 3');
     const replaced = await items.insert(bytesOf(mixed.slice(0, 2)), 'replace');

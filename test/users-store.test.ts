@@ -64,13 +64,13 @@ test('a foreign collection of users is not served, and items are', async (t) => 
   await assert.rejects(store.users.read({ order: 'id', direction: 1 }, {}, size, NEVER), unfit);
   await assert.rejects(store.users.change('ada', countUp), unfit);
   assert.deepEqual(warnings, [
-    "Users are not served from the collection 'users': it holds documents that are no users of this server.",
+    "Users are not served from the collection 'users': it has documents that are not users of this server.",
   ]);
   assert.deepEqual(takeRows(await store.items.read({ order: 'id', direction: 1 }, {}, size, NEVER)), []);
 
   await db.collection('users').deleteMany({});
   await store.users.change('ada', countUp); // repaired without a restart
-  assert.match(warnings[1] ?? '', /'users' is not validated/);
+  assert.match(warnings[1] ?? '', /'users' has no such validator/);
 });
 
 test('the collection of users is created clustered, with a validator that rejects other documents', async (t) => {
@@ -113,13 +113,16 @@ test('a MongoDB user with read permission only can read items and users, and cha
   await assert.rejects(reading.store.users.change('ada', countUp), (error) => {
     assert.ok(error instanceof AppError);
     assert.equal(error.code, 'store-unavailable');
-    assert.match(error.message, /lets this server read users, not change them/);
+    assert.match(error.message, /permits this server to read users, but not to change them/);
     return true;
   });
 
   await root.db().dropCollection('users');
   const without = await openStore(t, as('reader'));
-  assert.match(without.warnings.join(), /'users' is missing, and this user may not create it/);
+  assert.match(
+    without.warnings.join(),
+    /'users' is missing, and the MongoDB user has no permission to create it/,
+  );
   assert.deepEqual(
     takeRows(await without.store.items.read({ order: 'id', direction: 1 }, {}, size, NEVER)),
     [],

@@ -43,18 +43,19 @@ export function createClientReader({ trusts, onWarning }: ClientReaderOptions): 
     const peer = known(address) ?? UNKNOWN;
     const forwarded = headers['x-forwarded-for'];
     if (forwarded === undefined) {
-      if (headers.forwarded !== undefined) warn(`Forwarded from ${peer.address} is not read: ${CONSEQUENCE}`);
+      if (headers.forwarded !== undefined)
+        warn(`ignored the Forwarded header from ${peer.address}, which is not supported: ${CONSEQUENCE}`);
       return peer.client;
     }
     if (peer.trusted) return behind(peer, forwarded, known).client;
     warn(
-      `X-Forwarded-For from ${peer.address} is not read, TRUSTED_PROXIES does not name it: ${CONSEQUENCE}`,
+      `ignored the X-Forwarded-For header from ${peer.address}, which TRUSTED_PROXIES does not list: ${CONSEQUENCE}`,
     );
     return peer.client;
   };
 }
 
-const CONSEQUENCE = 'all clients behind it count as one. Said once.';
+const CONSEQUENCE = 'all clients behind it count as one (logged once)';
 
 /** Returns the client behind a trusted proxy. When all entries are trusted, that is the farthest of them. */
 function behind(peer: Known, forwarded: string, known: (text: string) => Known | null): Known {

@@ -129,10 +129,7 @@ class RedisLimiter implements Limiter {
     this.#state = { kind: 'alone', askAgainAt: this.#now() + ASK_AGAIN_MS };
     // Log the message alone: the error of a failed login has the password among its fields.
     const reason = reasonOf(error);
-    this.#log.warn(
-      { reason },
-      'Redis does not count: RATE_LIMIT holds for each process by itself until it does',
-    );
+    this.#log.warn({ reason }, 'Redis does not respond: RATE_LIMIT applies per process until it does');
   }
 
   #askAgain(): void {
@@ -141,7 +138,7 @@ class RedisLimiter implements Limiter {
     void this.#consume(NOBODY).then((answer) => {
       if (this.#state.kind !== 'alone' || !(answer instanceof RateLimiterRes)) return;
       this.#state = { kind: 'shared' };
-      this.#log.info({}, 'Redis counts again: RATE_LIMIT holds for all processes together');
+      this.#log.info({}, 'Redis responds again: RATE_LIMIT applies to all processes together');
     });
   }
 }

@@ -4,10 +4,10 @@ import { codeOf, reasonOf } from '../thrown.ts';
 
 /** Why a server cannot listen, by the code of the system error. */
 const REASONS: Readonly<Record<string, string>> = {
-  EADDRINUSE: 'the address is taken by another process',
-  EACCES: 'this user may not listen there: ports below 1024 need a right of their own',
-  EADDRNOTAVAIL: 'the address is not one of this machine',
-  ENOTFOUND: 'the name of the host is not known',
+  EADDRINUSE: 'another process uses this address and port',
+  EACCES: 'permission denied; ports below 1024 require a privilege',
+  EADDRNOTAVAIL: 'this machine does not have this address',
+  ENOTFOUND: 'the host name cannot be resolved',
 };
 
 /** Binds an address briefly and releases it. Rejects with the system error when the address is not available. */
@@ -26,7 +26,7 @@ export async function whyNotListening(host: string, port: number, probe: Probe =
   } catch (error) {
     return cannotListen(host, port, error);
   }
-  return new Error(`Cannot listen on ${host}:${port}: uWebSockets.js cannot, but the address can be had.`);
+  return new Error(`Cannot listen on ${host}:${port}: uWebSockets.js failed, although the address is free.`);
 }
 
 async function bind(host: string, port: number): Promise<void> {

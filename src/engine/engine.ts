@@ -20,7 +20,7 @@ export function createEngine(
   } catch (error) {
     if (choice === 'uws') throw error;
     const reason = reasonOf(error);
-    const warning = `uWebSockets.js cannot be loaded here, so node:http serves: ${reason}`;
+    const warning = `using node:http instead of uWebSockets.js, which cannot be loaded: ${reason}`;
     return { engine: createNodeEngine(options), warning };
   }
 }

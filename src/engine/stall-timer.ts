@@ -6,7 +6,7 @@ export interface Stallable {
 /** The reason with which a stream fails when its reader took nothing for too long. */
 export class StallError extends Error {
   constructor(stallTimeoutMs: number) {
-    super(`The client took no byte for ${stallTimeoutMs} ms.`);
+    super(`The client read nothing for ${stallTimeoutMs} ms.`);
     this.name = 'StallError';
   }
 }
@@ -22,7 +22,7 @@ export class ClientGoneError extends Error {
 /** The engine stops and its grace time has elapsed. */
 export class StoppedError extends Error {
   constructor() {
-    super('The server stopped before the answer was out.');
+    super('The server stopped before the response was complete.');
     this.name = 'StoppedError';
   }
 }

@@ -96,13 +96,13 @@ export class BullQueue implements JobQueue {
     if (this.#isAway || this.#isClosed || this.#adding.status === 'ready') return;
     this.#isAway = true;
     // Logs the message only: the error of a failed login carries the password in its fields.
-    this.#log.warn({ reason: error.message }, 'Redis does not answer: exports wait until it does');
+    this.#log.warn({ reason: error.message }, 'Redis does not respond: exports wait until it does');
   }
 
   #found(): void {
     if (!this.#isAway) return;
     this.#isAway = false;
-    this.#log.info({}, 'Redis answers again: exports go on');
+    this.#log.info({}, 'Redis responds again: exports continue');
   }
 }
 
@@ -118,7 +118,7 @@ class AbandonableWorker extends Worker<Message> {
 async function within<T>(ms: number, work: Promise<T>): Promise<T> {
   const over = new AbortController();
   const late = sleep(ms, undefined, { signal: over.signal }).then(() => {
-    throw new Error(`Redis did not answer within ${ms} ms`);
+    throw new Error(`Redis did not respond within ${ms} ms`);
   });
   late.catch(() => undefined);
   work.catch(() => undefined); // handled here, or too late to matter

@@ -4,7 +4,9 @@
  */
 export function redisUrlFaults(text: string | undefined): readonly string[] {
   if (text === undefined || isRedisUrl(text)) return [];
-  return ['REDIS_URL must be redis:// or rediss:// with a host, such as redis://:password@localhost:6379/0'];
+  return [
+    'REDIS_URL must begin with redis:// or rediss:// and name a host, such as redis://:password@localhost:6379/0',
+  ];
 }
 
 function isRedisUrl(text: string): boolean {

@@ -13,7 +13,7 @@ export async function withDeadline<T>(
   signal?.throwIfAborted();
   const controller = new AbortController();
   const onAbort = () => controller.abort(signal?.reason);
-  const onTime = () => controller.abort(storeUnavailable(new Error(`no answer within ${ms} ms`)));
+  const onTime = () => controller.abort(storeUnavailable(new Error(`no response within ${ms} ms`)));
   const timer = ms === null ? null : setTimeout(onTime, ms);
   signal?.addEventListener('abort', onAbort);
   try {

@@ -42,7 +42,7 @@ export interface FileWriter {
 /** The file does not exist, or is shorter than it should be. */
 export class FileGoneError extends Error {
   constructor(name: string) {
-    super(`the file ${name} is not there as a whole`);
+    super(`the file ${name} is missing or incomplete`);
     this.name = 'FileGoneError';
   }
 }

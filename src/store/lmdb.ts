@@ -234,7 +234,9 @@ function openFile(path: string): RootDatabase {
 function checkFormat(root: RootDatabase, path: string): void {
   const names = [...root.getKeys({})].map((name) => String(name).replace(/\0$/, '')); // names are C strings
   if (names.length > 0 && !names.includes(NAMES.meta))
-    throw new Error(`${path} is an LMDB file of another program (it has ${names.join(', ')}): set DATA_DIR`);
+    throw new Error(
+      `${path} is an LMDB file of another program (its databases are ${names.join(', ')}): set another DATA_DIR`,
+    );
   const meta = root.openDB<Uint8Array>({ name: NAMES.meta, encoding: 'binary', keyEncoding: 'binary' });
   root.transactionSync(() => {
     if (!meta.getBinary(FORMAT_KEY)) meta.putSync(FORMAT_KEY, Buffer.from(FORMATS.first));

@@ -56,7 +56,7 @@ export async function connectMongo(options: MongoOptions): Promise<Store> {
       await connection.close();
       throw error;
     }
-    onWarning(`MongoDB is not ready, items are answered 503 until it is: ${String(error.cause)}`);
+    onWarning(`MongoDB is not available, and requests for items get 503 until it is: ${String(error.cause)}`);
   }
   onNotice?.(describe(ways));
   return new MongoStore(connection, setup, records, options, ways);
@@ -71,15 +71,15 @@ interface Ways {
 function waysOf(connection: MongoConnection, options: MongoOptions): Ways {
   const { slots, lane = true, onWarning } = options;
   const driver = new DriverWay(connection, slots, onWarning);
-  const refusal = lane ? whyNoLane(connection.client.options, slots) : 'it was asked for';
+  const refusal = lane ? whyNoLane(connection.client.options, slots) : 'the options of the store require it';
   return { driver, lane: refusal ?? openLane(connection, slots, driver, onWarning) };
 }
 
 function describe({ lane }: Ways): string {
   const refusal = typeof lane === 'string' ? lane : lane.refusal;
   return refusal === null
-    ? 'Items are read over the data lane.'
-    : `Items are read through the driver, which is slower: ${refusal}.`;
+    ? 'items are read over the data lane'
+    : `items are read through the driver, which is slower: ${refusal}`;
 }
 
 class MongoStore implements Store {

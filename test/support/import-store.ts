@@ -50,7 +50,7 @@ export class ImportStore implements Pick<ItemStore, 'insert'> {
         this.#rows.set(id, row);
         written++;
       } else if (onConflict === 'skip') skipped++;
-      else refused.push({ index, reason: 'its _id is there already' });
+      else refused.push({ index, reason: 'an item with its _id exists' });
     }
     return { written, skipped, refused };
   }

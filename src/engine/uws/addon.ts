@@ -59,7 +59,7 @@ export function loadAddon({ file, cacheDirectory, load = require }: AddonOptions
   } catch (error) {
     const reason = reasonOf(error);
     throw new Error(
-      `${basename(file)} needs a newer C library, and no fitted copy could be used: ${reason}`,
+      `${basename(file)} requires a newer C library, and the adapted copy could not be used: ${reason}`,
       {
         cause: tooNew,
       },
@@ -79,14 +79,14 @@ function fittedCopy(file: string, cacheDirectory: string): string {
   const original = readFileSync(file);
   const originalHash = sha256(original);
   const fittedHash = FITTED[originalHash];
-  if (fittedHash === undefined) throw new Error(`its SHA-256 ${originalHash} is not one of those known`);
+  if (fittedHash === undefined) throw new Error(`its SHA-256 ${originalHash} is unknown`);
   makeDirectory(resolve(cacheDirectory));
   assertPrivate(cacheDirectory);
   const copy = join(cacheDirectory, `${fittedHash.slice(0, 16)}-${basename(file)}`);
   if (hashOf(copy) === fittedHash) return copy;
 
   const fitted = fitToOlderGlibc(original);
-  if (sha256(fitted) !== fittedHash) throw new Error('fitting made other bytes than expected');
+  if (sha256(fitted) !== fittedHash) throw new Error('the adapted copy has an unexpected SHA-256');
   const draft = join(cacheDirectory, `${randomUUID()}.tmp`);
   try {
     writeFileSync(draft, fitted, { mode: 0o600, flag: 'wx' });
@@ -94,7 +94,7 @@ function fittedCopy(file: string, cacheDirectory: string): string {
   } finally {
     rmSync(draft, { force: true });
   }
-  if (hashOf(copy) !== fittedHash) throw new Error(`${copy} does not keep what is written to it`);
+  if (hashOf(copy) !== fittedHash) throw new Error(`${copy} has other content than was written to it`);
   return copy;
 }
 
@@ -113,9 +113,9 @@ function makeDirectory(directory: string): void {
 function assertPrivate(directory: string): void {
   const found = statSync(directory);
   const { uid, mode } = found;
-  if (!found.isDirectory()) throw new Error(`${directory} is no directory`);
+  if (!found.isDirectory()) throw new Error(`${directory} is not a directory`);
   if (uid !== process.getuid?.() || (mode & 0o022) !== 0) {
-    throw new Error(`the folder ${directory} belongs to another user or can be written by others`);
+    throw new Error(`the directory ${directory} belongs to another user, or other users can write to it`);
   }
 }
 

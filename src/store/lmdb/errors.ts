@@ -31,9 +31,13 @@ export function storeFault(error: unknown): unknown {
 }
 
 function diskFull(cause: unknown): AppError {
-  return new AppError('insufficient-storage', 'The disk of the store is full: the rows were not written.', {
-    cause,
-  });
+  return new AppError(
+    'insufficient-storage',
+    'The disk of the store is full. No row of the request was written.',
+    {
+      cause,
+    },
+  );
 }
 
 /**

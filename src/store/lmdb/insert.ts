@@ -54,7 +54,7 @@ export class LmdbInsert {
     this.#noted++;
     if (outcome === 'written') this.#written++;
     else if (outcome === 'skipped') this.#skipped++;
-    else this.#refused.push({ index, reason: 'its _id is there already' });
+    else this.#refused.push({ index, reason: 'an item with its _id exists' });
     this.#settle();
   }
 

@@ -51,7 +51,7 @@ async function makeDirectory(directory: string): Promise<void> {
 /** False when nothing exists there. Throws an Error when something other than a directory does. */
 async function isDirectory(path: string): Promise<boolean> {
   const found = await unlessMissing(stat(path));
-  if (found && !found.isDirectory()) throw new Error(`${path} is no directory`);
+  if (found && !found.isDirectory()) throw new Error(`${path} is not a directory`);
   return found !== null;
 }
 
@@ -69,7 +69,7 @@ async function faultOf(path: string, size: number): Promise<string | null> {
   const file = await open(path, 'r+');
   try {
     const first = await metaAt(file, 0);
-    if (size < 2 * SMALLEST_PAGE || first.readUInt32LE(MAGIC_AT) !== MAGIC) return 'it is no LMDB file';
+    if (size < 2 * SMALLEST_PAGE || first.readUInt32LE(MAGIC_AT) !== MAGIC) return 'it is not an LMDB file';
     const version = first.readUInt32LE(VERSION_AT);
     if (version !== VERSION) return `its LMDB data format is ${version}, expected ${VERSION}`;
     const pageBytes = first.readUInt32LE(PAGE_BYTES_AT);
@@ -79,7 +79,7 @@ async function faultOf(path: string, size: number): Promise<string | null> {
     const wanted = (Number(latest.readBigUInt64LE(LAST_PAGE_AT)) + 1) * pageBytes;
     const { size: bytes } = await file.stat(); // read last: another process may be writing, and it writes pages first
     return bytes < wanted - SPARE_PAGES * pageBytes
-      ? `it is cut short: it has ${bytes} bytes, expected about ${wanted}. Restore it from a copy`
+      ? `it is truncated to ${bytes} bytes, expected about ${wanted}; restore it from a backup`
       : null;
   } finally {
     await file.close();
@@ -107,7 +107,7 @@ async function unlessMissing<T>(asked: Promise<T>): Promise<T | null> {
 }
 
 function notWritable(error: unknown): never {
-  throw new Error(`DATA_DIR must be a directory this process can write to: ${reasonOf(error)}`, {
+  throw new Error(`DATA_DIR must be a directory that this process can write to: ${reasonOf(error)}`, {
     cause: error,
   });
 }

@@ -67,14 +67,14 @@ export function keyOfId(bookmark: Bookmark): Key | null {
  */
 export function keyOfBookmark(bookmark: Bookmark, fields: readonly (keyof typeof EXPECTED)[]): Key {
   const values = fieldsOf(bookmark, fields);
-  if (typeof values === 'string') throw new AppError('invalid-cursor', `The cursor is broken: ${values}.`);
+  if (typeof values === 'string') throw new AppError('invalid-cursor', `The cursor is not valid: ${values}.`);
   const keys = fields.map((field, index) => {
     const value = values[index];
     const key = value && tooLong(value) === null ? keyOfValue(value) : null;
     if (key) return key;
     throw new AppError(
       'invalid-cursor',
-      `The cursor's ${field} is of a kind that no item here has (expected ${EXPECTED[field]}).`,
+      `The ${field} in the cursor is of a type that no item of this store has; expected ${EXPECTED[field]}.`,
     );
   });
   return joinKeys(...keys);
@@ -91,7 +91,7 @@ function idKey(value: Value | undefined): Key | string {
   const long = tooLong(value);
   if (long !== null) return `_id ${long}`;
   if (value.type === BSON_TYPE.double && !Number.isInteger(numberOf(value)))
-    return `_id is a number that is no integer, expected ${EXPECTED._id}`;
+    return `_id is a number but not an integer, expected ${EXPECTED._id}`;
   const key = value.type === BSON_TYPE.decimal128 ? null : keyOfValue(value);
   return key ?? `_id is of BSON type ${value.type}, expected ${EXPECTED._id}`;
 }
@@ -110,7 +110,7 @@ function priceKey(value: Value | undefined): Key | string {
   const price = value.type === BSON_TYPE.decimal128 ? String(new Decimal128(value.bytes)) : numberOf(value);
   const isFinite = typeof price === 'string' ? /\d/.test(price) : Number.isFinite(price);
   if (!isFinite) return `price is ${price}, expected ${EXPECTED.price}`;
-  return keyOfValue(value) ?? 'price is no number';
+  return keyOfValue(value) ?? 'price is not a number';
 }
 
 const NUMBERS: ReadonlySet<number> = new Set([
@@ -139,7 +139,7 @@ function fieldsOf(document: Uint8Array, names: readonly string[]): (Value | unde
   try {
     elements = onDemand.parseToElements(document);
   } catch (error) {
-    return `the bytes are no BSON document: ${reasonOf(error)}`;
+    return `the bytes are not a BSON document: ${reasonOf(error)}`;
   }
   // Bytes after the document would go unnoticed here, and would break a batch that contains them.
   const size = new DataView(document.buffer, document.byteOffset).getInt32(0, true);

@@ -75,7 +75,7 @@ export async function setUpCollection(connection: MongoConnection, task: SetupTa
   if (all.length > 0 && !isServing) {
     const spoilt = made ? missing.filter((role) => faults[role] !== undefined) : [];
     if (spoilt.length > 0) await dropIndexes(connection, collection, found, spoilt);
-    const dropped = spoilt.length > 0 ? ' The indexes that were built just now are dropped again.' : '';
+    const dropped = spoilt.length > 0 ? ' The server has dropped the indexes that it had just built.' : '';
     throw new MongoRefusal(
       `The collection '${collection}' cannot be read reliably: ${all.join('; ')}.${dropped}`,
     );
@@ -101,12 +101,13 @@ export async function ensureCollection(
   }
   if (isServing)
     throw new MongoRefusal(
-      `The collection '${collection}' is gone: it was dropped or renamed while this server ran. It is not made anew. As soon as there is a collection of this name again, that one is served.`,
-      { brief: `The collection '${collection}' is gone.`, isGone: true },
+      `The collection '${collection}' is missing: it was dropped or renamed while the server ran. The server does not create it again. It serves the next collection of this name as soon as there is one.`,
+      { brief: `The collection '${collection}' is missing.`, isGone: true },
     );
   await createCollection(connection, task, validator);
   const made = await describeCollection(connection, collection);
-  if (!made) throw storeUnavailable(new Error(`'${collection}' was made, and is not seen yet`));
+  if (!made)
+    throw storeUnavailable(new Error(`the collection '${collection}' was created, but is not visible yet`));
   return made;
 }
 
@@ -144,14 +145,14 @@ export async function describeCollection(
 function checkKind({ type, options = {} }: Document, { collection, onWarning }: SetupTask): void {
   const { collation, validator } = options as Document;
   if (type !== 'collection')
-    throw new MongoRefusal(`'${collection}' is a ${String(type)}, expected a collection.`);
+    throw new MongoRefusal(`'${collection}' is a ${String(type)}, not a collection.`);
   if (collation)
     throw new MongoRefusal(
-      `The collection '${collection}' has a collation (${String((collation as Document).locale)}): its order of strings is not that of the items.`,
+      `The collection '${collection}' has a collation (${String((collation as Document).locale)}), so its order of strings is not the order of the items.`,
     );
   if (!validator)
     onWarning(
-      `The collection '${collection}' has no validator. A price that is an array would spoil its indexes, and items come several times.`,
+      `The collection '${collection}' has no validator. A price that is an array would make its indexes multikey, and reads would return items several times.`,
     );
 }
 
@@ -163,7 +164,7 @@ async function createCollection(
 ): Promise<void> {
   if (!manage)
     throw new MongoRefusal(
-      `The collection '${collection}' is missing, and MONGODB_MANAGE_INDEXES=false forbids to create it.`,
+      `The collection '${collection}' is missing, and MONGODB_MANAGE_INDEXES=false forbids the server to create it.`,
     );
   const clusteredIndex = { key: { _id: 1 }, unique: true };
   try {
@@ -174,9 +175,12 @@ async function createCollection(
   } catch (error) {
     if (serverCodeOf(error) === CODES.namespaceExists) return; // another process created it first
     if (serverCodeOf(error) !== CODES.unauthorized) throw error;
-    throw new MongoRefusal(`The collection '${collection}' is missing, and this user may not create it.`, {
-      cause: error,
-    });
+    throw new MongoRefusal(
+      `The collection '${collection}' is missing, and the MongoDB user has no permission to create it.`,
+      {
+        cause: error,
+      },
+    );
   }
 }
 
@@ -211,7 +215,7 @@ async function createIndexes(
   const list = indexes.map(({ key }) => JSON.stringify(key)).join(', ');
   if (!manage)
     throw new MongoRefusal(
-      `The collection '${collection}' lacks the indexes ${list}, and MONGODB_MANAGE_INDEXES=false forbids to create them.`,
+      `The collection '${collection}' lacks the indexes ${list}, and MONGODB_MANAGE_INDEXES=false forbids the server to create them.`,
     );
   try {
     await connection.run(
@@ -223,7 +227,7 @@ async function createIndexes(
     if (serverCodeOf(error) === CODES.unauthorized && isServing) return false;
     if (serverCodeOf(error) === CODES.unauthorized)
       throw new MongoRefusal(
-        `The collection '${collection}' lacks the indexes ${list}, and this user may not create them.`,
+        `The collection '${collection}' lacks the indexes ${list}, and the MongoDB user has no permission to create them.`,
         { cause: error },
       );
     throw error;

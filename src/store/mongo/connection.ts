@@ -89,7 +89,11 @@ export class MongoConnection {
     this.client.on('serverHeartbeatSucceeded', ({ connectionId, reply }) => {
       const { setName } = reply as { readonly setName?: string };
       if (setName === replicaSet) this.#otherSets.delete(connectionId);
-      else this.#otherSets.set(connectionId, setName === undefined ? 'of no set' : `of the set '${setName}'`);
+      else
+        this.#otherSets.set(
+          connectionId,
+          setName === undefined ? 'not in a replica set' : `in the replica set '${setName}'`,
+        );
     });
   }
 
@@ -97,7 +101,7 @@ export class MongoConnection {
     if (!(error instanceof MongoServerSelectionError) || this.#otherSets.size === 0) return error;
     const found = [...this.#otherSets].map(([address, set]) => `${address} is ${set}`).join(', ');
     const { replicaSet } = this.client.options;
-    const said = `The MongoDB URI says replicaSet=${replicaSet}, but ${found}. Correct the name in the URI, or leave it out.`;
+    const said = `The MongoDB URI says replicaSet=${replicaSet}, but ${found}. Correct the name in the URI, or omit it.`;
     return storeUnavailable(new Error(said, { cause: error }));
   }
 
@@ -204,7 +208,7 @@ function clientOptions(uri: string): MongoClientOptions {
 function refuseCompression(uri: string): void {
   if (!names(uri, 'compressors') || /[?&]compressors=none(&|$)/i.test(uri)) return;
   throw new MongoRefusal(
-    'The MongoDB URI asks for wire compression (compressors=...), which makes scans about 10 times slower. Take it out.',
+    'The MongoDB URI turns on wire compression (compressors=...), which makes scans about 10 times slower. Remove this option.',
   );
 }
 

@@ -66,7 +66,8 @@ export class DriverWay implements FindWay {
     const command = { killCursors: collection, cursors: [Long.fromBigInt(cursor)] };
     const killing = this.#connection.run(command).then(
       () => undefined,
-      (error: unknown) => this.#onWarning(`A cursor could not be closed and will time out: ${String(error)}`),
+      (error: unknown) =>
+        this.#onWarning(`a MongoDB cursor could not be closed and will time out: ${String(error)}`),
     );
     this.#killing.add(killing);
     void killing.finally(() => this.#killing.delete(killing));

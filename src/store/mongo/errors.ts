@@ -112,13 +112,13 @@ export function snapshotFault(error: unknown): unknown {
   if (code === CODES.invalidOptions)
     return new AppError(
       'invalid-parameter',
-      "at is no time that the store gave: it is ahead of the store's, or none at all.",
+      'at must be the value of a Snapshot-At header; the store has not reached this time, or it is not a time.',
       { parameter: 'at', cause: error },
     );
   if (!EXPIRED.has(code)) return error;
   return new AppError(
     'snapshot-expired',
-    'The store no longer has the rows of this point in time. Begin anew with consistency=snapshot.',
+    'The store no longer has the rows of this point in time. Start again with consistency=snapshot.',
     { cause: error },
   );
 }

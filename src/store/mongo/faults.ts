@@ -17,7 +17,7 @@ export function faultOf(error: unknown, setup: Setup, { at, identity }: When): u
   }
   if (code === CODES.unauthorized) {
     setup.forget();
-    return storeUnfit('The database does not let this server read what was asked for.', error);
+    return storeUnfit('The database does not permit this server to read the requested data.', error);
   }
   const isOther = isOtherCollection(cause);
   const told = at === undefined ? error : snapshotFault(error);

@@ -122,7 +122,8 @@ export class IndexWatch {
   async check(role: IndexRole, spec: string | undefined, signal: AbortSignal): Promise<void> {
     if (role === 'id') return;
     const layout = await this.layoutFor(role, signal);
-    if (layout.specs[role] !== spec) throw unfit(this.#setup.collection, 'its index was replaced meanwhile');
+    if (layout.specs[role] !== spec)
+      throw unfit(this.#setup.collection, 'its index was replaced during the read');
   }
 
   /**
@@ -148,7 +149,7 @@ export class IndexWatch {
     }
     try {
       return Object.values((await this.#setup.start()).faults).map(
-        (fault) => `Some reads are refused, for ${fault}.`,
+        (fault) => `Some reads are refused because ${fault}.`,
       );
     } catch (error) {
       throw told(error);
@@ -215,7 +216,7 @@ export class IndexWatch {
 
 function unfit(collection: string, fault: string): AppError {
   return storeUnfit(
-    `What was asked for needs an index of '${collection}' that cannot be read by now. The server's log says what its operator can do.`,
+    `This request requires an index of '${collection}' that cannot be used now. The log of the server tells the operator what to do.`,
     new Error(fault),
   );
 }

@@ -24,10 +24,10 @@ export const ROLES = Object.keys(INDEX_KEYS) as IndexRole[];
 
 /** The options that keep an index from holding every row exactly once in BSON's order. */
 const FAULTS: readonly { readonly option: string; readonly says: string }[] = [
-  { option: 'partialFilterExpression', says: 'is partial: it lacks rows' },
-  { option: 'sparse', says: 'is sparse: it lacks rows' },
-  { option: 'hidden', says: 'is hidden: reads cannot use it' },
-  { option: 'collation', says: 'has a collation: its order of strings is another' },
+  { option: 'partialFilterExpression', says: 'is partial, so it lacks rows' },
+  { option: 'sparse', says: 'is sparse, so it lacks rows' },
+  { option: 'hidden', says: 'is hidden, so reads cannot use it' },
+  { option: 'collation', says: 'has a collation, so its order of strings is another' },
 ];
 
 /** Only reads of rows wait for a member to catch up. A secondary might not know yet what was just created. */
@@ -93,7 +93,7 @@ export async function indexFault(
   if (role === 'id' || !(await isMultikey(connection, collection, index.name))) return undefined;
   const where = fields.filter((field) => field !== '_id').join(' or ');
   // Multikey is sticky: an index stays multikey after the array is gone.
-  return `the index '${index.name}' is multikey: some item has, or had, an array in ${where}. Take the arrays out, then run ${drop}; ${create}`;
+  return `the index '${index.name}' is multikey: some item has, or had, an array in ${where}. Remove the arrays, then run ${drop}; ${create}`;
 }
 
 function faultsOf(index: IndexInfo): string[] {

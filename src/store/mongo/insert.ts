@@ -42,7 +42,7 @@ export async function insertRows(
     const { index, document } = writable[failure.index] ?? { index: failure.index, document: {} };
     const isTaken = onConflict !== 'replace' && (await isIdTaken(connection, collection, failure, document));
     if (isTaken && onConflict === 'skip') skipped++;
-    else refused.push({ index, reason: isTaken ? 'its id is there already' : failure.reason });
+    else refused.push({ index, reason: isTaken ? 'an item with its id exists' : failure.reason });
   }
   refused.sort((a, b) => a.index - b.index);
   return { written: operations.length - failures.length, skipped, refused };
@@ -139,16 +139,16 @@ function readRow(row: Uint8Array, largest: number): Document | string {
   // The driver writes JavaScript objects. A row that does not survive the conversion there and back would be changed
   // silently.
   if (Buffer.compare(BSON.serialize(document, { ignoreUndefined: false }), row) !== 0)
-    return 'it holds a value that cannot be written unchanged (a deprecated type, a double name, a date out of range)';
+    return 'it has a value that cannot be stored unchanged (a deprecated type, a duplicate field name, a date out of range)';
   return faultOf(document) ?? document;
 }
 
 /** The checks of the collection's validator, also for collections without one. */
 function faultOf({ _id, category, price }: Document): string | null {
   if (_id === undefined) return '_id is missing';
-  if (typeof category !== 'string') return 'category is no string';
+  if (typeof category !== 'string') return 'category is not a string';
   const isNumber = [Int32, Long, Double, Decimal128].some((type) => price instanceof type);
-  if (!isNumber) return 'price is no number';
+  if (!isNumber) return 'price is not a number';
   return Number.isNaN(Number(String(price))) || String(price).includes('Infinity')
     ? `price is ${String(price)}, expected a finite number`
     : null;

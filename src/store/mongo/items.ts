@@ -136,7 +136,7 @@ export class MongoItems implements ItemStore {
     if (!Array.isArray(key.price) && (order === null || order * plan.direction > 0)) return;
     this.#setup.forget();
     throw storeUnfit(
-      `Rows of '${this.#setup.collection}' came out of order: the index they are read by does not hold each of them once.`,
+      `Rows of '${this.#setup.collection}' were read out of order: their index does not contain each row exactly once.`,
     );
   }
 

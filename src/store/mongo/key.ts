@@ -12,7 +12,7 @@ export function commandKey(bookmark: Bookmark): { _id: unknown; price?: unknown 
   const key = keyOf(bookmark);
   const survives = Buffer.compare(BSON.serialize(key, { ignoreUndefined: false }), bookmark) === 0;
   if (survives || isNaNValue(key.price) || isNaNValue(key._id)) return key;
-  throw new AppError('invalid-cursor', 'The cursor holds a value that no command can carry exactly.');
+  throw new AppError('invalid-cursor', 'The cursor has a value that no MongoDB command can carry exactly.');
 }
 
 /** The server treats the many bit patterns of NaN as one value. */

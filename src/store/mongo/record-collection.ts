@@ -66,15 +66,15 @@ async function check(
   { collection, onWarning }: SetupTask,
 ): Promise<void> {
   const { collation, validator } = options as Document;
-  if (type !== 'collection') throw refusal(collection, `it is a ${String(type)}, expected a collection`);
-  if (collation) throw refusal(collection, 'it has a collation, and so another order');
+  if (type !== 'collection') throw refusal(collection, `it is a ${String(type)}, not a collection`);
+  if (collation) throw refusal(collection, 'it has a collation, which changes its order');
   if (isDeepStrictEqual(validator, wanted)) return;
   const find = { find: collection, filter: { $nor: [wanted] }, limit: 1, projection: { _id: 1 } };
   const { cursor } = await connection.run(find, { readPreference: 'primaryPreferred' });
   const [stranger] = (cursor as { firstBatch: Document[] }).firstBatch;
-  if (stranger) throw refusal(collection, `it holds documents that are no ${collection} of this server`);
+  if (stranger) throw refusal(collection, `it has documents that are not ${collection} of this server`);
   onWarning(
-    `The collection '${collection}' is not validated: what other programs put there would be shown to clients. Its validator should be ${JSON.stringify(wanted)}`,
+    `The collection '${collection}' has no such validator, so clients would see documents that other programs insert. Its validator should be ${JSON.stringify(wanted)}`,
   );
 }
 

@@ -134,7 +134,7 @@ function explained(error: unknown, collection: string): unknown {
   if (serverCodeOf(error) !== CODES.unauthorized) return error;
   return new AppError(
     'store-unavailable',
-    `The database lets this server read ${collection}, not change them.`,
+    `The database permits this server to read ${collection}, but not to change them.`,
     {
       cause: error,
       retrySeconds: READ_ONLY_RETRY_SECONDS,

@@ -27,6 +27,6 @@ export async function describeServer(connection: MongoConnection): Promise<Serve
 }
 
 const STANDALONE =
-  'MongoDB runs as a single server, not as a replica set. No other member takes over when it fails, rows that were read can be lost in a crash, and snapshots (consistency=snapshot) are refused. A replica set of one member is enough for snapshots.';
+  'MongoDB is a standalone server, not a replica set: no other member takes over when it fails, rows that were read can be lost in a crash, and snapshots (consistency=snapshot) are refused. A replica set of one member is enough for snapshots.';
 const NO_IDENTITIES =
-  'MongoDB is older than 6.0, so that reads cannot say which collection they mean: a stream does not notice when its collection is dropped or replaced, and ends as if it were whole.';
+  'MongoDB is older than 6.0, so reads cannot name their collection by UUID: a stream whose collection is dropped or replaced does not notice it, and ends as if it were complete.';

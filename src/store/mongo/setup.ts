@@ -51,7 +51,7 @@ export class Setup {
       this.#refused = [...new Set([...this.#refused, error.message])];
       this.#warn(error.message);
       throw storeUnfit(
-        `The collection '${this.collection}' cannot be served as it is now. The server's log says what its operator can do.`,
+        `The collection '${this.collection}' cannot be served now. The log of the server tells the operator what to do.`,
         error,
       );
     }
@@ -96,7 +96,7 @@ export class Setup {
   #tell({ faults }: Layout): void {
     const { onNotice } = this.#options;
     const present = Object.values(faults).map(
-      (fault) => `The reads of '${this.collection}' that need an index are refused, for ${fault}.`,
+      (fault) => `Reads of '${this.collection}' that require an index are refused because ${fault}.`,
     );
     if (this.#refused.some((message) => !present.includes(message)))
       onNotice?.(`The collection '${this.collection}' can be read again.`);
@@ -120,6 +120,6 @@ function refusalOf(error: unknown, collection: string): unknown {
   if (code !== CODES.unauthorized && code !== CODES.authenticationFailed) return error;
   return new MongoRefusal(`MongoDB refuses this user: ${String(cause)}`, {
     cause,
-    brief: `MongoDB does not let this server read '${collection}'.`,
+    brief: `MongoDB does not permit this server to read '${collection}'.`,
   });
 }

@@ -57,7 +57,7 @@ export class Lane implements FindWay {
 
   /** Why all reads go through the driver after all. Null when they do not. */
   get refusal(): string | null {
-    return this.#parts.members.areSharded ? 'it is a sharded cluster' : null;
+    return this.#parts.members.areSharded ? 'MongoDB is a sharded cluster' : null;
   }
 
   async find(
@@ -110,7 +110,7 @@ export class Lane implements FindWay {
     } catch (error) {
       if (signal.aborted || !(error instanceof AppError)) throw error;
       pool.rest(REST_MS);
-      throw new LaneBroken(`no answer within ${memberTimeoutMs} ms`, { cause: error });
+      throw new LaneBroken(`no response within ${memberTimeoutMs} ms`, { cause: error });
     }
   }
 
@@ -146,7 +146,7 @@ export class Lane implements FindWay {
         pool.give(connection);
       },
       (error: unknown) =>
-        this.#parts.onWarning(`A cursor could not be closed and will time out: ${String(error)}`),
+        this.#parts.onWarning(`a MongoDB cursor could not be closed and will time out: ${String(error)}`),
     );
     this.#killing.add(killing);
     void killing.finally(() => this.#killing.delete(killing));
@@ -179,7 +179,7 @@ export function openLane(
   const size = options.maxPoolSize > 0 ? options.maxPoolSize : MOST_CONNECTIONS;
   const warned = new Set<string>();
   const warn = (error: unknown) => {
-    const message = `A member is read through the driver, since the data lane cannot connect: ${String(error)}`;
+    const message = `a MongoDB member is read through the driver, which is slower: the data lane cannot connect: ${String(error)}`;
     if (!warned.has(message)) onWarning(message);
     warned.add(message);
   };

@@ -9,16 +9,16 @@ const MECHANISMS: ReadonlySet<string> = new Set(['DEFAULT', 'SCRAM-SHA-1', 'SCRA
  */
 export function whyNoLane(options: MongoOptions, slots: Slots): string | null {
   const { credentials, readPreference, hosts } = options;
-  if (!slots.keepPlace) return 'this runtime has no WebAssembly, whose memory grows in its place';
-  if (options.loadBalanced) return 'it is behind a load balancer';
-  if (options.proxyHost) return 'it is reached through a SOCKS proxy';
-  if (hosts.some((host) => host.socketPath !== undefined)) return 'it is reached over a Unix socket';
+  if (!slots.keepPlace) return 'this runtime has no WebAssembly';
+  if (options.loadBalanced) return 'MongoDB is behind a load balancer';
+  if (options.proxyHost) return 'MongoDB is behind a SOCKS proxy';
+  if (hosts.some((host) => host.socketPath !== undefined)) return 'MongoDB is reached over a Unix socket';
   // The lane would have to choose members by these as the driver does.
-  if (isChoosy(readPreference)) return 'the read preference has tags, hedged reads or a bound on staleness';
+  if (isChoosy(readPreference)) return 'the read preference has tags, hedged reads or maxStalenessSeconds';
   if (!credentials) return null;
   if (!MECHANISMS.has(credentials.mechanism))
-    return `authentication by ${credentials.mechanism} is the driver's`;
-  if (!isPlain(credentials)) return 'the password is not plain ASCII, which SASLprep would have to prepare';
+    return `only the driver supports authentication by ${credentials.mechanism}`;
+  if (!isPlain(credentials)) return 'the password is not ASCII and would require SASLprep';
   return null;
 }
 

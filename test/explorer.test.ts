@@ -120,8 +120,8 @@ describe('the explorer page', () => {
       Array(10).fill('music'),
     );
     await page.getByLabel('Order').selectOption('price_desc');
-    await page.getByLabel('Price from').fill('10');
-    await page.getByLabel('to', { exact: true }).fill('20.5');
+    await page.getByLabel('Minimum price').fill('10');
+    await page.getByLabel('Maximum price').fill('20.5');
     await page.keyboard.press('Enter');
     const dear = await shown(page, /sort=price_desc&min_price=10&max_price=20.5&limit=10 /);
     assert.deepEqual(
@@ -135,7 +135,7 @@ describe('the explorer page', () => {
     const tab = await explorer(t);
     if (!tab) return;
     const { page } = tab;
-    await page.getByLabel('Price from').fill('10');
+    await page.getByLabel('Minimum price').fill('10');
     await page.keyboard.press('Enter');
     await shown(page, /sort=price_asc&min_price=10&limit=10 /);
     assert.equal(await page.getByLabel('Order').inputValue(), 'price_asc');
@@ -155,7 +155,7 @@ describe('the explorer page', () => {
   for (const [style, second] of [
     ['cursor', /&cursor=[\w-]+ /],
     ['offset', /&offset=10 /],
-    ['number', /&page=2 /],
+    ['page number', /&page=2 /],
   ] as const) {
     test(`pages by ${style}, forwards and backwards`, async (t) => {
       const tab = await explorer(t);
@@ -184,15 +184,15 @@ describe('the explorer page', () => {
     if (!tab) return;
     const { page } = tab;
     await page.getByLabel('Row', { exact: true }).fill('5000');
-    await page.getByRole('button', { name: 'Fetch it by offset and by cursor' }).click();
+    await page.getByRole('button', { name: 'Compare offset and cursor' }).click();
     await waitText(
       page,
       '#depth-result',
-      /^behind row 5,000: offset [\d.]+ ms, cursor [\d.]+ ms, the same rows$/,
+      /^after row 5,000: offset [\d.]+ ms, cursor [\d.]+ ms, the same rows$/,
     );
     await page.getByLabel('Row', { exact: true }).fill('20000');
     await page.keyboard.press('Enter');
-    await waitText(page, '#depth-result', /^There are not 20,000 rows\.$/);
+    await waitText(page, '#depth-result', /^There are fewer than 20,000 rows\.$/);
     assertQuiet(tab);
   });
 
@@ -211,8 +211,8 @@ describe('the explorer page', () => {
       'the server reads nothing while the reader waits',
     );
     assert.equal(await page.textContent('#server-streams'), '1');
-    await page.getByRole('button', { name: 'Go on' }).click();
-    await waitText(page, '#stream-state', /^whole and proved$/);
+    await page.getByRole('button', { name: 'Continue' }).click();
+    await waitText(page, '#stream-state', /^complete and verified$/);
     await waitText(page, '#stream-rows', /^14,000$/);
     assert.equal(await page.textContent('#stream-proved'), '14,000');
     assertQuiet(tab);
@@ -226,11 +226,11 @@ describe('the explorer page', () => {
     await page.getByRole('button', { name: 'Start' }).press('Space');
     await waitText(page, '#stream-proved', /^[1-9]/);
     await page.getByRole('button', { name: 'Cut' }).click();
-    await waitText(page, '#stream-state', /^cut: goes on behind the last proved row$/);
+    await waitText(page, '#stream-state', /^cut: resumes after the last verified row$/);
     await network.free();
     await page.getByRole('button', { name: 'Resume by cursor' }).click();
     await waitText(page, '#stream-request', /&cursor=/);
-    await waitText(page, '#stream-state', /^whole and proved$/);
+    await waitText(page, '#stream-state', /^complete and verified$/);
     await waitText(page, '#stream-rows', /^14,000$/);
     assertQuiet(tab);
   });
@@ -241,7 +241,7 @@ describe('the explorer page', () => {
     const { page } = tab;
     await page.getByLabel('Category').fill('garden');
     await page.getByLabel('Order').selectOption('price_asc');
-    await page.getByLabel('Price from').fill('98.99999999999999999999'); // a double would be 99
+    await page.getByLabel('Minimum price').fill('98.99999999999999999999'); // a double would be 99
     await page.getByLabel('Format').selectOption('csv');
     await page.getByRole('button', { name: 'Export', exact: true }).click();
     await waitText(

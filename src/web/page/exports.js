@@ -59,7 +59,7 @@ function follow(url) {
   const look = async () => {
     const { ok, body } = await ask(url);
     if (!ok) {
-      words.textContent = body?.detail ?? 'gone';
+      words.textContent = body?.detail ?? 'deleted';
       button.remove();
       return;
     }
@@ -74,7 +74,7 @@ function follow(url) {
     button.textContent = 'Remove';
     if (body.state === 'complete') button.before(download(body.file));
   };
-  const failed = (error) => (words.textContent = `That did not work: ${error.message}`);
+  const failed = (error) => (words.textContent = `Failed: ${error.message}`);
   on(button, 'click', 'export-request', async () => {
     const wasOver = button.textContent === 'Remove';
     const { status } = await ask(url, { method: 'DELETE' });

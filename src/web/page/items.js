@@ -63,7 +63,7 @@ export function showItems() {
     show({ before: [...way.before, way.here], here: way.next }),
   );
   on(element('depth'), 'submit', 'depth-result', () => compare(filter()));
-  begin().catch((error) => say('items-request', `That did not work: ${error.message}`));
+  begin().catch((error) => say('items-request', `Failed: ${error.message}`));
   return filter;
 }
 
@@ -73,7 +73,10 @@ async function compare(filter) {
   const urlWith = (changes) => `/items?${new URLSearchParams([...filter, ...Object.entries(changes)])}`;
   const before = await ask(urlWith({ offset: row - 1, limit: 1 }));
   if (!before.ok || before.body.page.nextCursor === null) {
-    say('depth-result', before.ok ? `There are not ${counted(row)} rows.` : (before.body?.detail ?? ''));
+    say(
+      'depth-result',
+      before.ok ? `There are fewer than ${counted(row)} rows.` : (before.body?.detail ?? ''),
+    );
     return;
   }
   const byOffset = await ask(urlWith({ offset: row, limit: 10 }));
@@ -81,8 +84,8 @@ async function compare(filter) {
   const same = JSON.stringify(byOffset.body.data) === JSON.stringify(byCursor.body.data);
   say(
     'depth-result',
-    `behind row ${counted(row)}: offset ${byOffset.ms.toFixed(1)} ms, cursor ${byCursor.ms.toFixed(1)} ms, ` +
-      (same ? 'the same rows' : 'other rows: the set has changed in between'),
+    `after row ${counted(row)}: offset ${byOffset.ms.toFixed(1)} ms, cursor ${byCursor.ms.toFixed(1)} ms, ` +
+      (same ? 'the same rows' : 'different rows: items have changed in between'),
   );
 }
 

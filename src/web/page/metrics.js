@@ -3,7 +3,7 @@
 /** The sum of all samples of each metric, over all labels. */
 export async function readMetrics() {
   const response = await fetch('/metrics');
-  if (!response.ok) throw new Error(`/metrics answers ${response.status}`);
+  if (!response.ok) throw new Error(`/metrics returned ${response.status}`);
   const sums = new Map();
   for (const line of (await response.text()).split('\n')) {
     const [, name, value] = /^([a-z_]+)(?:\{[^}]*\})? (\S+)/i.exec(line) ?? [];

@@ -45,6 +45,6 @@ export function told(url, { status, ms, body, ok }) {
 export function on(target, event, place, act) {
   target.addEventListener(event, (happened) => {
     happened.preventDefault();
-    act(happened).catch((error) => say(place, `That did not work: ${error.message}`));
+    act(happened).catch((error) => say(place, `Failed: ${error.message}`));
   });
 }

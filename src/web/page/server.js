@@ -46,7 +46,7 @@ export function showServer() {
       try {
         await look();
       } catch (error) {
-        say('server-note', `No figures: ${error.message}`);
+        say('server-note', `Metrics are not available: ${error.message}`);
       }
     }
     setTimeout(goOn, EVERY_MS);

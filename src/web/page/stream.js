@@ -22,7 +22,7 @@ export function showStream(filter, onServer) {
     start.disabled = isOpen;
     pause.disabled = cut.disabled = !isOpen;
     pause.setAttribute('aria-pressed', String(next === 'paused'));
-    pause.textContent = next === 'paused' ? 'Go on' : 'Pause';
+    pause.textContent = next === 'paused' ? 'Continue' : 'Pause';
     resume.disabled = isOpen || counter.cursor === null || next === 'whole';
     say('stream-state', words);
   };
@@ -46,14 +46,14 @@ export function showStream(filter, onServer) {
       if (done) break;
       counter.add(value);
     }
-    become(counter.ended ? 'whole' : 'failed', counter.ended ? 'whole and proved' : 'cut by the server');
+    become(counter.ended ? 'whole' : 'failed', counter.ended ? 'complete and verified' : 'cut by the server');
   };
 
   const run = async (cursor) => {
     try {
       await read(cursor);
     } catch (error) {
-      if (leave.signal.aborted) become('cut', 'cut: goes on behind the last proved row');
+      if (leave.signal.aborted) become('cut', 'cut: resumes after the last verified row');
       else become('failed', `cut: ${error.message}`);
     }
     show();
@@ -69,7 +69,7 @@ export function showStream(filter, onServer) {
     return run(counter.cursor);
   });
   on(pause, 'click', 'stream-state', async () => {
-    if (state === 'running') return become('paused', 'paused: nothing is read');
+    if (state === 'running') return become('paused', 'paused: this page reads nothing');
     become('running');
     goOn();
   });

@@ -92,7 +92,8 @@ export const PROBLEMS = {
   'method-not-allowed': {
     status: 405,
     title: 'Method not allowed',
-    explanation: 'The resource exists, but does not support this method. The Allow header lists the methods that it supports.',
+    explanation:
+      'The resource exists, but does not support this method. The Allow header lists the methods that it supports.',
   },
   'not-acceptable': {
     status: 406,
@@ -143,7 +144,8 @@ export const PROBLEMS = {
   'range-not-satisfiable': {
     status: 416,
     title: 'Range not satisfiable',
-    explanation: 'Range requests bytes beyond the end of the file. The Content-Range header states the length of the file.',
+    explanation:
+      'Range requests bytes beyond the end of the file. The Content-Range header states the length of the file.',
   },
   'invalid-body': {
     status: 422,
@@ -222,7 +224,11 @@ export const PROBLEM = named(
     {
       type: text('a URL that explains the problem'),
       title: text('the kind of problem, in a few words'),
-      status: Type.Integer({ minimum: 400, maximum: 599, description: 'the HTTP status code of the response' }),
+      status: Type.Integer({
+        minimum: 400,
+        maximum: 599,
+        description: 'the HTTP status code of the response',
+      }),
       detail: text('what was expected and what was received'),
       instance: text('the path of the request'),
       code: Type.Unsafe<string>({

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { PROBLEMS } from '../src/errors.ts';
+import { PROBLEMS } from '../src/problems.ts';
 import { catalogue } from './support/catalogue.ts';
 import { testServer, type EngineName } from './support/server.ts';
 

@@ -3,7 +3,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { test } from 'node:test';
 import { SETTINGS } from '../src/config.ts';
-import { PROBLEMS } from '../src/errors.ts';
+import { PROBLEMS } from '../src/problems.ts';
 import { ITEM_PLAN } from '../src/items/query.ts';
 import { STREAM_PARAMETERS } from '../src/items/stream-query.ts';
 import { pageParameters } from '../src/pages/query.ts';

@@ -2,13 +2,8 @@ import { Validator } from '@seriousme/openapi-schema-validator';
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { createApp } from '../src/app.ts';
-import {
-  AppError,
-  collectionReplaced,
-  storeUnavailable,
-  storeUnfit,
-  type ProblemCode,
-} from '../src/errors.ts';
+import { AppError, collectionReplaced, storeUnavailable, storeUnfit } from '../src/errors.ts';
+import type { ProblemCode } from '../src/problems.ts';
 import { Jobs } from '../src/exports/jobs.ts';
 import type { Request } from '../src/engine/edge.ts';
 import { newNotes } from '../src/engine/edge.ts';

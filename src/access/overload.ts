@@ -1,4 +1,5 @@
-import { AppError, PROBLEMS } from '../errors.ts';
+import { AppError } from '../errors.ts';
+import { PROBLEMS } from '../problems.ts';
 import { Backlog } from './backlog.ts';
 
 /** What the guard measures. It is injected, so that a test can overload an idle server. */

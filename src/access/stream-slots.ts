@@ -1,4 +1,5 @@
-import { AppError, PROBLEMS } from '../errors.ts';
+import { AppError } from '../errors.ts';
+import { PROBLEMS } from '../problems.ts';
 
 export interface StreamSlotsOptions {
   /** The most streams one client may have open (STREAM_LIMIT); Infinity: no limit. */

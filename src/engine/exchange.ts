@@ -1,7 +1,7 @@
 import type { Sink } from '../stream/sink.ts';
 import type { BodyCollector } from './body.ts';
 import { newNotes, type Body, type EngineOptions, type Notes, type Reply, type Request } from './edge.ts';
-import { PROBLEMS } from '../errors.ts';
+import { PROBLEMS } from '../problems.ts';
 import type { StallTimer } from './stall-timer.ts';
 
 /** State that all exchanges of one engine share. */

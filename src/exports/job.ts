@@ -1,4 +1,4 @@
-import type { ProblemCode } from '../errors.ts';
+import type { ProblemCode } from '../problems.ts';
 import type { Bookmark, Identity } from '../store/bookmark.ts';
 import type { ExportOrder, State } from './export.ts';
 

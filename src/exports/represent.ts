@@ -1,4 +1,4 @@
-import { PROBLEMS } from '../errors.ts';
+import { PROBLEMS } from '../problems.ts';
 import { serializerOf } from '../rows/serializers.ts';
 import { Type } from '../schema.ts';
 import { EXPORT, type Export } from './export.ts';

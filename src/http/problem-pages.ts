@@ -1,4 +1,5 @@
-import { AppError, PROBLEMS, type ProblemCode } from '../errors.ts';
+import { AppError } from '../errors.ts';
+import { PROBLEMS, type ProblemCode } from '../problems.ts';
 import { named, Type } from '../schema.ts';
 import { serializerOf } from '../rows/serializers.ts';
 import { quote } from '../input/query.ts';

@@ -1,4 +1,5 @@
-import { AppError, PROBLEM, PROBLEMS, type ProblemDocument } from '../errors.ts';
+import { AppError, PROBLEM, type ProblemDocument } from '../errors.ts';
+import { PROBLEMS } from '../problems.ts';
 import { serializerOf } from '../rows/serializers.ts';
 import type { Reply, Request } from '../engine/edge.ts';
 import { json } from './reply.ts';

@@ -1,4 +1,4 @@
-import type { ProblemCode } from '../errors.ts';
+import type { ProblemCode } from '../problems.ts';
 import type { REQUEST_HEADERS, RESPONSE_HEADERS } from './openapi/headers.ts';
 import type { Schema, Static, TSchema } from '../schema.ts';
 import type { Client, Demand } from '../access/admission.ts';

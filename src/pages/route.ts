@@ -1,4 +1,4 @@
-import type { ProblemCode } from '../errors.ts';
+import type { ProblemCode } from '../problems.ts';
 import { JSON_TYPE, jsonAnswer, STORE_PROBLEMS, type Content, type Route } from '../http/route.ts';
 import { named, Type, type TSchema } from '../schema.ts';
 import { pageHandler, type PageOptions } from './handler.ts';

@@ -1,7 +1,8 @@
 import type { Reply } from '../engine/edge.ts';
 import { json } from '../http/reply.ts';
 import { jsonAnswer, type Route } from '../http/route.ts';
-import { AppError, PROBLEMS } from '../errors.ts';
+import { AppError } from '../errors.ts';
+import { PROBLEMS } from '../problems.ts';
 import { named, Type, type Static } from '../schema.ts';
 import { serializerOf } from '../rows/serializers.ts';
 import type { Store } from '../store/store.ts';

@@ -1,4 +1,5 @@
-import { AppError, type ProblemCode } from '../errors.ts';
+import { AppError } from '../errors.ts';
+import type { ProblemCode } from '../problems.ts';
 import { prefers } from '../http/prefer.ts';
 import { readPrecondition } from '../http/precondition.ts';
 import { quote } from '../input/query.ts';

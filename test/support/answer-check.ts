@@ -1,6 +1,6 @@
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';
-import { PROBLEMS } from '../../src/errors.ts';
+import { PROBLEMS } from '../../src/problems.ts';
 import type { Reply, Request, Serve } from '../../src/engine/edge.ts';
 import type { Route } from '../../src/http/route.ts';
 import { createDocument } from '../../src/http/openapi/document.ts';

@@ -1,4 +1,5 @@
-import { PROBLEM, PROBLEMS, type ProblemCode } from '../../errors.ts';
+import { PROBLEM } from '../../errors.ts';
+import { PROBLEMS, type ProblemCode } from '../../problems.ts';
 import type { Parameter } from '../../input/parameter.ts';
 import { COMMON_HEADERS, LIMIT_HEADERS, REQUEST_HEADERS, RESPONSE_HEADERS } from './headers.ts';
 import {

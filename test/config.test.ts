@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { ConfigError, readConfig, SETTINGS, settingsHelp } from '../src/config.ts';
+import { ConfigError, readConfig } from '../src/config.ts';
+import { SETTINGS, settingsHelp } from '../src/settings.ts';
 
 test('every setting has a default', () => {
   const config = readConfig({});

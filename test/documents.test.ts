@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { test } from 'node:test';
-import { SETTINGS } from '../src/config.ts';
+import { SETTINGS } from '../src/settings.ts';
 import { PROBLEMS } from '../src/problems.ts';
 import { ITEM_PLAN } from '../src/items/query.ts';
 import { STREAM_PARAMETERS } from '../src/items/stream-query.ts';

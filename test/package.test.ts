@@ -5,7 +5,8 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { promisify } from 'node:util';
 import { parse } from 'yaml';
-import { readConfig, SETTINGS } from '../src/config.ts';
+import { readConfig } from '../src/config.ts';
+import { SETTINGS } from '../src/settings.ts';
 import { cli } from './support/child-server.ts';
 
 const ROOT = join(import.meta.dirname, '..');

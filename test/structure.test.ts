@@ -97,6 +97,7 @@ const LAYERS: readonly (readonly string[])[] = [
   ['items', 'users'],
   ['exports', 'import'],
   ['pull'],
+  ['settings.ts'],
   ['config.ts', 'app.ts'],
   ['main.ts'],
   ['process'],

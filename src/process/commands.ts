@@ -1,10 +1,11 @@
-import { ConfigError, readConfig, settingsHelp, type Config } from '../config.ts';
+import { ConfigError, readConfig, type Config } from '../config.ts';
 import { StoreLostError } from '../errors.ts';
 import { IMPORT_HELP, parseImportArguments, runImport } from '../import/command.ts';
 import { kernelWarning } from './kernel.ts';
 import { startServer } from '../main.ts';
 import { parsePullArguments, PULL_HELP, REAL_CLOCK, runPull } from '../pull/command.ts';
 import type { Signals } from './signals.ts';
+import { settingsHelp } from '../settings.ts';
 import { openStore } from '../store/open.ts';
 import { Slots } from '../store/slots.ts';
 import { createLog, type Logger } from '../telemetry/log.ts';

@@ -1,0 +1,149 @@
+import { RATE_LIMIT_FORM, STREAM_LIMIT_FORM } from './access/policy.ts';
+import { ID_TYPES } from './items/id.ts';
+import { Type } from './schema.ts';
+
+/** Durations are written as a number and a unit: `20 s`, `5 min`, `24 h`. */
+export const UNITS = { ms: 1, s: 1000, min: 60_000, h: 3_600_000 } as const;
+export const DURATION = '^\\d{1,9} ?(ms|s|min|h)$';
+
+const duration = (fallback: string, description: string) =>
+  Type.String({ pattern: DURATION, default: fallback, description });
+const integer = (minimum: number, maximum: number, fallback: number, description: string) =>
+  Type.Integer({ minimum, maximum, default: fallback, description });
+const choice = <const T extends string>(words: readonly T[], fallback: T, description: string) =>
+  Type.Unsafe<T>({ type: 'string', enum: words, default: fallback, description });
+
+/**
+ * Every setting with its name in the environment, form, default and meaning. docs/operations.md and `--help` show
+ * this table.
+ */
+export const SETTINGS = Type.Object({
+  PORT: integer(0, 65_535, 3000, 'TCP port to listen on; 0 picks a free port and logs it'),
+  HOST: Type.String({
+    minLength: 1,
+    default: '127.0.0.1',
+    description: 'IP address or host name to listen on',
+  }),
+  MONGODB_URI: Type.Optional(
+    Type.String({
+      pattern: '^mongodb(\\+srv)?://.',
+      description:
+        'MongoDB connection string; database `sluice` unless it names one; unset: the embedded store',
+    }),
+  ),
+  MONGODB_MANAGE_INDEXES: Type.Boolean({
+    default: true,
+    description:
+      'true: create the collection, validator and indexes when missing; false: only check them and report what is missing',
+  }),
+  DATA_DIR: Type.String({
+    minLength: 1,
+    default: './data',
+    description: 'directory of the embedded store and its export files; created if missing',
+  }),
+  SAMPLE: choice(
+    ['auto', 'on', 'off'],
+    'auto',
+    'load the bundled catalogue at start: auto: into an empty embedded store; on: also into an empty MongoDB; off: never',
+  ),
+  REDIS_URL: Type.Optional(
+    Type.String({
+      pattern: '^rediss?://.',
+      description:
+        'Redis that shares rate limits and the queue of exports between processes; unset: none is used',
+    }),
+  ),
+  WORKERS: integer(1, 256, 1, 'number of server processes that share the port'),
+  RATE_LIMIT: Type.String({
+    pattern: RATE_LIMIT_FORM,
+    default: '60000/min',
+    description:
+      'requests per client, such as `100/s`; `off`: no limit; counted per process unless REDIS_URL is set',
+  }),
+  STREAM_LIMIT: Type.String({
+    pattern: STREAM_LIMIT_FORM,
+    default: '64',
+    description: 'open streams per client and process; `off`: no limit',
+  }),
+  MAX_STREAMS: integer(1, 1_000_000, 5000, 'open streams per process; more are refused with 503'),
+  MAX_LOOP_DELAY: duration(
+    '200 ms',
+    'refuse requests with 503 while the delay of the event loop exceeds this',
+  ),
+  MAX_WAIT: duration(
+    '2 s',
+    'refuse a request with 503 while the requests in flight would make it wait longer than this',
+  ),
+  MAX_MEMORY: Type.Optional(
+    Type.Integer({
+      minimum: 64,
+      description:
+        'memory per process in MiB; refuse requests with 503 above it; unset: 85 % of the memory of the machine or container, divided by WORKERS',
+    }),
+  ),
+  MAX_LIMIT: integer(1, 100_000, 1000, 'largest `limit` of a page'),
+  MAX_OFFSET: integer(0, 1_000_000_000, 1_000_000, 'largest number of rows that `offset` or `page` may skip'),
+  ID_TYPE: Type.Optional(
+    Type.Unsafe<(typeof ID_TYPES)[number]>({
+      type: 'string',
+      enum: ID_TYPES,
+      description:
+        'the only type that ids in URLs are read as; unset: the type of the first item, then the other types',
+    }),
+  ),
+  API_KEYS_FILE: Type.Optional(
+    Type.String({
+      minLength: 1,
+      description:
+        'file with one API key per line: its name and SHA-256; every request then needs `Authorization: Bearer`',
+    }),
+  ),
+  TRUSTED_PROXIES: Type.Optional(
+    Type.String({
+      minLength: 1,
+      description:
+        'proxies whose X-Forwarded-For header is trusted: addresses, ranges, `loopback`, `private`, separated by commas',
+    }),
+  ),
+  CORS_ORIGIN: Type.Optional(
+    Type.String({
+      pattern: '^(\\*|https?://[^\\s,/]+( *, *https?://[^\\s,/]+)*)$',
+      description: 'origins that CORS allows: `*`, or `https://a.example, https://b.example`; unset: none',
+    }),
+  ),
+  CACHE_CONTROL: Type.String({
+    pattern: '^[\\x20-\\x7e]+$',
+    default: 'private, no-cache',
+    description: 'Cache-Control header of pages and items',
+  }),
+  STALL_TIMEOUT: duration('5 min', 'close the connection of a client that reads nothing for this long'),
+  DRAIN_DELAY: duration('0 s', 'at shutdown, keep serving for this long while /readyz answers 503'),
+  STREAM_GRACE: duration('20 s', 'at shutdown, let open streams run for this long before they are cut'),
+  EXPORT_TTL: duration('24 h', 'keep a finished export and its file for this long'),
+  EXPORT_CONCURRENCY: integer(1, 64, 2, 'exports that one process runs at a time'),
+  EXPORT_LIMIT: integer(1, 100_000, 20, 'exports per client, including finished ones'),
+  HTTP_ENGINE: choice(
+    ['auto', 'uws', 'node'],
+    'auto',
+    'HTTP server: auto: uWebSockets.js, or node:http with a warning where that cannot be loaded',
+  ),
+  LOG_LEVEL: choice(
+    ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'],
+    'info',
+    'lowest level that is logged',
+  ),
+  LOG_FORMAT: choice(
+    ['auto', 'json', 'pretty'],
+    'auto',
+    'auto: text on a terminal, otherwise one JSON object per line',
+  ),
+});
+
+/** Formats the settings as a text table, for `sluice serve --help`. */
+export function settingsHelp(): string {
+  const rows = Object.entries(SETTINGS.properties).map(([name, { default: fallback, description }]) => {
+    const shown = fallback === undefined ? '' : ` (default: ${String(fallback)})`;
+    return `  ${name.padEnd(24)} ${description ?? ''}${shown}`;
+  });
+  return rows.join('\n');
+}

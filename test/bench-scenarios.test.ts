@@ -6,7 +6,7 @@ import { readOptions } from '../bench/options.ts';
 import { JsonBytes } from '../bench/peers/bson-json.ts';
 import { createScenarios } from '../bench/scenarios.ts';
 import { COMPRESSIONS } from '../src/exports/export.ts';
-import { FORMATS } from '../src/items/format.ts';
+import { FORMATS } from '../src/rows/formats.ts';
 import { BSON, Long, ObjectId } from '../src/store/bson.ts';
 
 const scenarios = createScenarios(1_000_000);

@@ -7,7 +7,7 @@ import { parse } from 'csv-parse/sync';
 import { COMPRESSIONS, type Export } from '../src/exports/export.ts';
 import { ExportFile } from '../src/exports/file.ts';
 import { Jobs } from '../src/exports/jobs.ts';
-import { FORMATS } from '../src/items/format.ts';
+import { FORMATS } from '../src/rows/formats.ts';
 import { makeBookmark } from '../src/store/bookmark.ts';
 import { BSON } from '../src/store/bson.ts';
 import { crc32 } from '../src/stream/crc32.ts';

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { formatOfName, readRows, type Format } from '../src/import/source.ts';
+import { readRows } from '../src/import/source.ts';
+import { formatOfName, type Format } from '../src/rows/formats.ts';
 import { BrokenSource } from '../src/import/row.ts';
 import { COLUMNS, read } from './support/import-reading.ts';
 

@@ -85,10 +85,10 @@ test('A wrong argument is refused with what was expected and what was given', ()
     [['a.csv', 'b.csv'], /import takes one FILE; it also got "b\.csv"/],
     [
       ['a.txt'],
-      /--format is required \(one of csv, ndjson, json\): the name "a\.txt" does not indicate a format$/,
+      /--format is required \(one of ndjson, json, csv\): the name "a\.txt" does not indicate a format$/,
     ],
     [['-'], /--format is required .*: standard input has no file name$/],
-    [['a.csv', '--format', 'xml'], /--format must be one of csv, ndjson, json; got "xml"/],
+    [['a.csv', '--format', 'xml'], /--format must be one of ndjson, json, csv; got "xml"/],
     [['a.csv', '--on-conflict', 'ask'], /--on-conflict must be one of skip, replace, fail; got "ask"/],
     [['a.csv', '--category', ''], /--category takes the name of a column; it got an empty string/],
     [['a.csv', '--seed', '1'], /--seed applies only to --generate/],

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { readRows, type Format } from '../src/import/source.ts';
+import { readRows } from '../src/import/source.ts';
+import type { Format } from '../src/rows/formats.ts';
 import { cellValue } from '../src/import/numbers.ts';
 import { BrokenSource } from '../src/import/row.ts';
 import { UsageError } from '../src/terminal/arguments.ts';

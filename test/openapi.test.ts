@@ -159,6 +159,7 @@ const PROVOKED: Record<ProblemCode, Twist> = {
 const CONFLICTS: Record<string, string> = {
   listItems: 'offset=1&page=1',
   listUsers: 'offset=1&page=1',
+  listPartitions: 'consistency=live&at=1',
   streamItems: 'cursor=a&after=b',
 };
 

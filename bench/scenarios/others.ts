@@ -1,5 +1,5 @@
 import { COMPRESSIONS } from '../../src/exports/export.ts';
-import { FORMATS } from '../../src/items/format.ts';
+import { FORMATS } from '../../src/rows/formats.ts';
 import { PAGE, PAGE_BY_PRICE, PAIR, STREAM, type Scenario } from './scenario.ts';
 
 export function others(): Scenario[] {

@@ -1,7 +1,7 @@
 import { AppError } from '../errors.ts';
 import type { Reply } from '../engine/edge.ts';
 import { STORE_PROBLEMS, type Route } from '../http/route.ts';
-import { FORMS } from '../items/format.ts';
+import { FORMS } from '../rows/formats.ts';
 import { FileGoneError, type FileStore } from '../store/files.ts';
 import { find, ID, LOOK_AGAIN_SECONDS } from './find.ts';
 import { isFinal, type Complete, type Job } from './job.ts';

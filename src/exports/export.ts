@@ -1,5 +1,5 @@
 import { MAX_FIELDS, MAX_KEY_BYTES, SORTS } from '../items/query.ts';
-import { FORMATS } from '../items/format.ts';
+import { FORMATS } from '../rows/formats.ts';
 import { BOUND } from '../items/number.ts';
 import { named, Type, type Static } from '../schema.ts';
 

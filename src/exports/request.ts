@@ -6,7 +6,7 @@ import { quote } from '../input/query.ts';
 import { bodyCheck, invalidBody } from '../input/validate.ts';
 import { BOUND, isBound } from '../items/number.ts';
 import { MAX_KEY_BYTES, readWanted, sortOf } from '../items/query.ts';
-import { formatOfType, type StreamType } from '../items/format.ts';
+import { formatOfType, type StreamType } from '../rows/formats.ts';
 import { assertFits } from '../items/stream-form.ts';
 import { readStreamQuery } from '../items/stream-query.ts';
 import type { BodyFault } from '../errors.ts';

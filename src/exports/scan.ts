@@ -1,7 +1,7 @@
 import { AppError } from '../errors.ts';
 import { columnsOfRows } from '../items/columns.ts';
 import { planOf } from '../items/query.ts';
-import { FORMS } from '../items/format.ts';
+import { FORMS } from '../rows/formats.ts';
 import { streamForm, type StreamForm } from '../items/stream-form.ts';
 import type { Transcoder } from '../rows/rows.ts';
 import { orRelease, type Batch } from '../store/batch.ts';

@@ -1,6 +1,7 @@
 import type { OnConflict } from '../store/store.ts';
 import type { Columns } from './item.ts';
-import { FORMATS, formatOfName, STDIN, type Format } from './source.ts';
+import { FORMATS, formatOfName, type Format } from '../rows/formats.ts';
+import { STDIN } from './source.ts';
 import { MAX_COUNT, MAX_SEED } from './synthetic.ts';
 import { integer, oneOf, readArguments, UsageError } from '../terminal/arguments.ts';
 import { quoted } from '../terminal/text.ts';

@@ -1,6 +1,7 @@
 import { open } from 'node:fs/promises';
 import { addAbortSignal, pipeline, type Readable, type Transform } from 'node:stream';
 import * as zlib from 'node:zlib';
+import type { Format } from '../rows/formats.ts';
 import { quoted } from '../terminal/text.ts';
 import { itemsUnderHeader, type Columns } from './item.ts';
 import { readCsv } from './csv.ts';
@@ -8,29 +9,13 @@ import { readJsonArray } from './json.ts';
 import { readNdjson } from './ndjson.ts';
 import { BrokenSource, type Rows } from './row.ts';
 
-export const FORMATS = ['csv', 'ndjson', 'json'] as const;
-export type Format = (typeof FORMATS)[number];
-
 /** The file name that stands for standard input. */
 export const STDIN = '-';
-/** File name extensions, before `.gz`, `.br` or `.zst`. */
-const EXTENSIONS: Readonly<Record<string, Format>> = {
-  csv: 'csv',
-  ndjson: 'ndjson',
-  jsonl: 'ndjson',
-  json: 'json',
-};
 const CHUNK_BYTES = 256 * 1024;
 const GZIP_MAGIC = Buffer.from([0x1f, 0x8b]);
 const ZSTD_MAGIC = Buffer.from([0x28, 0xb5, 0x2f, 0xfd]);
 /** The length of the longest byte order mark, plus one. Bytes. */
 const MARK_BYTES = 4;
-
-/** The format that a file's name indicates. null when it indicates none. */
-export function formatOfName(file: string): Format | null {
-  const extension = /\.([a-z]+)(?:\.(?:gz|br|zst))?$/i.exec(file)?.[1]?.toLowerCase() ?? '';
-  return EXTENSIONS[extension] ?? null;
-}
 
 /** An opened file or stdin. */
 interface OpenedSource {

@@ -3,7 +3,7 @@ import type { Query } from '../input/query.ts';
 import { csvHeader } from '../rows/csv-cell.ts';
 import type { RowEncoder, Transcoder } from '../rows/rows.ts';
 import { columnsOfFields } from './columns.ts';
-import { FORMS, formatOfType, type StreamType } from './format.ts';
+import { FORMS, formatOfType, type StreamType } from '../rows/formats.ts';
 import { formatParameter, type StreamQuery } from './stream-query.ts';
 
 /** The parameters that decide how rows are written. */

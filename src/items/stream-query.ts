@@ -4,7 +4,7 @@ import type { Query } from '../input/query.ts';
 import { cursorParameter } from '../pages/query.ts';
 import type { Plan } from '../store/store.ts';
 import { afterParameter } from './after.ts';
-import { FORMATS, type Format } from './format.ts';
+import { FORMATS, type Format } from '../rows/formats.ts';
 import { decodePart, partParameter } from './part.ts';
 import { atParameter, consistencyParameter, readTime, type AskedTime } from './point-in-time.ts';
 import { ITEM_PLAN } from './query.ts';

@@ -20,7 +20,7 @@ import type { DetectedIdType } from './id.ts';
 import { AT_HEADER, timeOf } from './point-in-time.ts';
 import { ITEM_PLAN } from './query.ts';
 import { ITEM } from './item.ts';
-import { STREAM_TYPES, type StreamType } from './format.ts';
+import { STREAM_TYPES, type StreamType } from '../rows/formats.ts';
 import { assertFits, streamForm, typeAsked } from './stream-form.ts';
 import { readStreamQuery, STREAM_QUERY, type StreamQuery } from './stream-query.ts';
 

@@ -1,7 +1,6 @@
-import { formatOfName } from '../import/source.ts';
 import { integer, oneOf, readArguments, UsageError } from '../terminal/arguments.ts';
 import { quoted } from '../terminal/text.ts';
-import { FORMATS, type Format } from './formats.ts';
+import { FORMATS, formatOfName, type Format } from '../rows/formats.ts';
 import { COMPRESSIONS, type Compression } from './http.ts';
 
 /** The parsed command line of `sluice pull`. */

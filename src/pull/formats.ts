@@ -1,10 +1,7 @@
 import { csvHeader, csvLine } from '../rows/csv-cell.ts';
+import type { Format } from '../rows/formats.ts';
 import { clipped } from '../terminal/text.ts';
 import { Refused } from './retry.ts';
-
-/** The formats of the output. The bytes equal those of the server's own `format=`. */
-export const FORMATS = ['ndjson', 'json', 'csv'] as const;
-export type Format = (typeof FORMATS)[number];
 
 const LF = 0x0a;
 const COMMA = 0x2c;

@@ -1,5 +1,6 @@
 import { open, readFile, rename, rm, type FileHandle } from 'node:fs/promises';
-import { formatted, type Format } from './formats.ts';
+import type { Format } from '../rows/formats.ts';
+import { formatted } from './formats.ts';
 import { isMissing, PartFile } from './part-file.ts';
 import { sumOf, type ProvedPlace } from './proof.ts';
 import { Refused } from './retry.ts';

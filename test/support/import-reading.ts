@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
-import { readRows, type Format } from '../../src/import/source.ts';
+import { readRows } from '../../src/import/source.ts';
+import type { Format } from '../../src/rows/formats.ts';
 import type { Columns } from '../../src/import/item.ts';
 import { BSON, type Document } from '../../src/store/bson.ts';
 

@@ -27,3 +27,12 @@ export function formatOfType(type: StreamType): Format {
   if (!found) throw new TypeError(`no format has the type ${type}`);
   return found;
 }
+
+/** The extensions of files, beside the names of the formats. */
+const EXTENSIONS: Readonly<Record<string, Format>> = { jsonl: 'ndjson' };
+
+/** The format that a file's name indicates. null when it indicates none. */
+export function formatOfName(file: string): Format | null {
+  const extension = /\.([a-z]+)(?:\.(?:gz|br|zst))?$/i.exec(file)?.[1]?.toLowerCase() ?? '';
+  return EXTENSIONS[extension] ?? FORMATS.find((format) => format === extension) ?? null;
+}

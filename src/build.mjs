@@ -75,7 +75,7 @@ async function buildWasm() {
   const { default: asc } = await import('assemblyscript/asc');
   let wasm;
   const { error, stderr } = await asc.main(
-    ['transcode.as.ts', '--baseDir', join(SRC, 'rows/wasm'), '-o', 'transcode.wasm', ...WASM_FLAGS],
+    ['module.as.ts', '--baseDir', join(SRC, 'rows/wasm'), '-o', 'transcode.wasm', ...WASM_FLAGS],
     {
       writeFile: (name, contents) => {
         if (name === 'transcode.wasm') wasm = contents;

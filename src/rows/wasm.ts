@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 
 /**
- * Compiles transcode.wasm once per process. build.mjs makes it from transcode.as.ts. Throws when the file is missing or
+ * Compiles transcode.wasm once per process. build.mjs makes it from module.as.ts. Throws when the file is missing or
  * the runtime cannot run it (no WebAssembly, no SIMD). All callers have a way without it.
  */
 function transcodeModule(): WebAssembly.Module {
@@ -13,7 +13,7 @@ function transcodeModule(): WebAssembly.Module {
 
 let compiled: WebAssembly.Module | undefined;
 
-/** The exports of transcode.as.ts. Addresses and lengths are bytes in the imported memory. */
+/** The exports of module.as.ts. Addresses and lengths are bytes in the imported memory. */
 export interface TranscodeExports {
   readonly STATE_SIZE: { readonly value: number };
   open(state: number, commas: number, fields: number): void;
@@ -35,7 +35,7 @@ export interface TranscodeExports {
   hashEnd(at: number, length: number): bigint;
 }
 
-/** The imports of transcode.as.ts. `out` is where text goes. The functions that write return the number of bytes. */
+/** The imports of module.as.ts. `out` is where text goes. The functions that write return the number of bytes. */
 export interface TranscodeHost extends Record<string, unknown> {
   number(value: number, out: number): number;
   decimal(at: number, out: number): number;

@@ -1,4 +1,4 @@
-// AssemblyScript, compiled by build.mjs to transcode.wasm. It is not TypeScript, so tsc, eslint and prettier ignore it.
+// AssemblyScript, see module.as.ts.
 //
 // The machine reads BSON rows and writes JSON text. item.ts describes the form, and tests check that both agree.
 //
@@ -22,7 +22,6 @@ import { base64Reached, writeBase64, writeObjectId, writeUuid } from "./binary.a
 import { writeDate } from "./dates.as";
 import { writeDecimal128, writeDouble, writeI64, writeNull } from "./numbers.as";
 import { notPlainAscii, textReached, writeText } from "./text.as";
-export { hashBegin, hashBlocks, hashEnd } from "./hash.as";
 
 /** Keeps the Extended JSON of the value of BSON type `type` at [at, end) for `hostSpilled`. Returns its length. */
 @external("host", "extended") declare function hostExtended(type: i32, at: usize, end: usize): usize;
@@ -370,6 +369,3 @@ function nameKey(s: State, p: usize): usize {
   store<u8>(name, 95);
   return p + 1;
 }
-
-// At the end, because csv.as builds on the declarations above.
-export { TABLE_SIZE, CELL_SIZE, tableBegin, tableEndHere, tableFinished, tableOpen, tableRowsDone, tableRun } from "./csv.as";

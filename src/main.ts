@@ -205,7 +205,7 @@ function openApp({ config, log, options, metrics }: Parts, sources: Sources): Re
       items: store.items,
       streams: work.chains,
       idType: config.ID_TYPE,
-      stalled: metrics.stalled,
+      parked: metrics.parked,
     },
     users: { ...reading, users: store.users, now: Date.now },
     exports: { jobs, files: store.files, exporter, now, ttlMs: config.EXPORT_TTL },

@@ -25,7 +25,7 @@ export interface ItemOptions {
   /** undefined: detected from the collection. */
   readonly idType: IdType | undefined;
   /** See StreamOptions. */
-  readonly stalled?: () => () => void;
+  readonly parked?: () => () => void;
   /** Cache-Control of pages and items. */
   readonly cacheControl: string;
 }

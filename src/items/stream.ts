@@ -32,7 +32,7 @@ export interface StreamOptions {
   /** A clock in milliseconds. */
   readonly now?: () => number;
   /** Called when a stream stalls. The returned function is called when the stream goes on or ends. */
-  readonly stalled?: () => () => void;
+  readonly parked?: () => () => void;
 }
 
 /** GET /items/stream: the chain of all batches. Each batch goes out while the next one is being read. */
@@ -107,7 +107,7 @@ function streamHandler(options: StreamOptions): Route['handler'] {
     streams,
     transcoder,
     now = () => performance.now(),
-    stalled = () => () => undefined,
+    parked = () => () => undefined,
   } = options;
   return async ({ request, query: parameters, type: chosen }) => {
     const query = readStreamQuery(parameters);
@@ -128,7 +128,7 @@ function streamHandler(options: StreamOptions): Route['handler'] {
         query.checkpoints ? withHeartbeats(rows, noneOf(first), CHECKPOINT_MS) : rows;
       const batches = {
         first: spaced(chain(streams, plan, first, limit, sink.signal)),
-        observer: { stalled, rows: (count: number) => void (request.notes.rows += count) },
+        observer: { parked, rows: (count: number) => void (request.notes.rows += count) },
         again: {
           plan,
           after: (bookmark: Bookmark, given: number) =>

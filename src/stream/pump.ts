@@ -32,7 +32,7 @@ export interface PumpObserver {
   /**
    * The sink takes nothing, and all batches were released. The returned function is called once when the stall is over.
    */
-  stalled(): () => void;
+  parked(): () => void;
 }
 
 /** Most readers take a chunk within this time, or are so slow that reading again costs little. */
@@ -164,7 +164,7 @@ class Run {
 }
 
 async function parkedUntil(blocked: Promise<void>, observer: PumpObserver | undefined): Promise<void> {
-  const over = observer?.stalled();
+  const over = observer?.parked();
   try {
     await blocked;
   } finally {

@@ -37,7 +37,7 @@ export class Metrics {
   readonly #byCut = new Map<string, Counter>();
   readonly #byOperation = new Map<string, OperationMetrics>();
   #inFlight = 0;
-  #stalled = 0;
+  #parked = 0;
 
   readonly #requests = new CounterFamily({
     name: 'sluice_requests_total',
@@ -124,7 +124,7 @@ export class Metrics {
       },
     });
     this.#gauge('sluice_streams_open', 'Open streams', openStreams);
-    this.#gauge('sluice_streams_stalled', 'Open streams whose client reads nothing', () => this.#stalled);
+    this.#gauge('sluice_streams_stalled', 'Open streams whose client reads nothing', () => this.#parked);
   }
 
   /** Counts a request that has arrived. */
@@ -147,9 +147,9 @@ export class Metrics {
   };
 
   /** Counts a stream that stalls. The returned function is to be called when the stream continues or ends. */
-  readonly stalled = (): (() => void) => {
-    this.#stalled++;
-    return () => this.#stalled--;
+  readonly parked = (): (() => void) => {
+    this.#parked++;
+    return () => this.#parked--;
   };
 
   readonly retried = (): void => {

@@ -41,7 +41,7 @@ export class Outlet {
   state: 'flowing' | 'blocked' | 'closed' = 'flowing';
   readonly #options: OutletOptions;
   #headSent = false;
-  /** When the reader last showed that it takes bytes. All times here are from the watch's clock. */
+  /** When the reader last showed that it takes bytes. All times here are from the stall timer's clock. */
   #takenAt = 0;
   /** When uWebSockets.js's timer for this connection was last set; null while it does not run. */
   #armedAt: number | null = null;

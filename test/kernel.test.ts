@@ -15,6 +15,6 @@ test('the log warns of a kernel that keeps megabytes for each slow reader, and o
     writeFileSync(join(folder, 'tcp_notsent_lowat'), `${value}\n`);
     return kernelWarning(directory);
   };
-  assert.match(warningOf('4294967295') ?? '', /sysctl -w net\.ipv4\.tcp_notsent_lowat=65536$/);
+  assert.match(warningOf('4294967295') ?? '', /sysctl -w net\.ipv4\.tcp_notsent_lowat=65536\b/);
   assert.equal(warningOf('65536'), null);
 });

@@ -18,7 +18,7 @@ const URIS: readonly (readonly [uri: string, why: RegExp | null])[] = [
   ['mongodb://a/?proxyHost=b', /SOCKS/],
   ['mongodb://%2Ftmp%2Fmongodb-27017.sock/', /Unix socket/],
   ['mongodb://a/?readPreference=secondary&readPreferenceTags=dc:ny', /tags/],
-  ['mongodb://a/?readPreference=secondary&maxStalenessSeconds=120', /staleness/],
+  ['mongodb://a/?readPreference=secondary&maxStalenessSeconds=120', /maxStaleness/],
   ['mongodb://ada@a/?authMechanism=MONGODB-X509&tls=true', /MONGODB-X509/],
   ['mongodb://ada:secret@a/?authMechanism=PLAIN', /PLAIN/],
   ['mongodb://ada:p%C3%A4ss@a/', /ASCII/],

@@ -43,7 +43,7 @@ for (const engine of ['uws', 'node']) {
         '1',
         /Cannot listen on 192\.0\.2\.1:3000: this machine does not have this address\./,
       ],
-      ['127.0.0.1', String(port), '1', /: another process uses this address and port\./],
+      ['127.0.0.1', String(port), '1', /: the address is already in use by another process\./],
       ['192.0.2.1', '3000', '2', /: this machine does not have this address\./],
     ] as const;
     for (const [HOST, PORT, WORKERS, message] of cases) {

@@ -48,7 +48,7 @@ for (const { name, lane } of WAYS) {
     if (!set || !member) return;
     await member.kill();
     const { store, warnings, slots } = await openStore(t, `${set.uri}&${SHORT}`, { lane });
-    assert.match(warnings.join(), /not ready/);
+    assert.match(warnings.join(), /not available/);
     const items = makeItems(20);
     const gone = AbortSignal.abort(new Error('the client has left'));
     await assert.rejects(store.items.get(makeBookmark({ _id: 1 }), gone), /has left/);

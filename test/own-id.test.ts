@@ -213,7 +213,7 @@ test('the explorer page has the keys in one column, the own ids in the next, and
   await page.getByRole('button', { name: 'Start' }).click();
   await page
     .locator('#stream-state')
-    .filter({ hasText: /^whole and proved$/ })
+    .filter({ hasText: /^complete and verified$/ })
     .waitFor({ timeout: 10_000 });
   assert.equal(await page.textContent('#stream-rows'), '8');
 });

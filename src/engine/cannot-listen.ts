@@ -4,7 +4,7 @@ import { codeOf, reasonOf } from '../thrown.ts';
 
 /** Why a server cannot listen, by the code of the system error. */
 const REASONS: Readonly<Record<string, string>> = {
-  EADDRINUSE: 'another process uses this address and port',
+  EADDRINUSE: 'the address is already in use by another process',
   EACCES: 'permission denied; ports below 1024 require a privilege',
   EADDRNOTAVAIL: 'this machine does not have this address',
   ENOTFOUND: 'the host name cannot be resolved',

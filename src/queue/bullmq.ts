@@ -108,9 +108,10 @@ export class BullQueue implements JobQueue {
 
 /** BullMQ's close() waits forever for a connection that is gone (taskforcesh/bullmq#4656). */
 class AbandonableWorker extends Worker<Message> {
-  /** Stops the timer that close() would have stopped and that keeps the process alive. */
+  /** Stops the timers that close() would have stopped at its end and that keep the process alive, for up to 5 s. */
   async abandon(): Promise<void> {
     await this.lockManager.close();
+    (this as unknown as { stalledCheckStopper?: () => void }).stalledCheckStopper?.();
   }
 }
 

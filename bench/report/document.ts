@@ -7,7 +7,8 @@ const BEGIN = '<!-- bench: written by npm run bench -- --publish -->\n';
 const END = '<!-- end of bench -->';
 /** The folder of the plots, relative to docs/benchmarks.md. */
 const FOLDER = '../bench/results';
-const NONE = 'No table stands here yet: figures are published once they come from a quiet machine.\n';
+const NONE =
+  'No figures are published yet. They are published when they come from a machine without other load.\n';
 
 /**
  * docs/benchmarks.md with all figures of these results between its marks. null when none were published yet.
@@ -38,10 +39,11 @@ function figures(results: Results): string {
   const used = Object.entries(versions).map(([name, version]) => `${name} ${version}`);
   return [
     `Measured on ${date}: ${machine}; commit ${commit}; \`${command}\`, ${minutes} minutes${
-      endedAfter === undefined ? '' : `, ended by hand behind ${endedAfter}`
+      endedAfter === undefined ? '' : `, stopped by hand after ${endedAfter}`
     }. With ${used.join(', ')}.`,
-    'Medians of alternating rounds, the lowest and the highest round beside them; every candidate gave the same bytes. *Limits* ' +
-      'are parts of the way alone. † The server kept less than 0.9 of a core busy: what is measured there is what it waited for.',
+    'The figures are medians of alternating rounds, and *range* is the lowest and the highest round. Every candidate returned the ' +
+      'same bytes. *Limits* measure one component alone. † The server used less than 0.9 of a core. Such a figure shows the ' +
+      'speed of the part that the server waited for.',
     tables(results),
     ...plots(results).map(({ file, title }) => `![${title}](${FOLDER}/${file})`),
   ]

@@ -35,12 +35,12 @@ export function plots(results: Results): Plot[] {
     ),
     plotted(
       'throughput-by-encoding.svg',
-      'Stream in id order: rows a second by encoding',
+      'Stream in id order: rows per second by encoding',
       encodings(of('streams')),
       (title, scenarios) =>
         barPlot({
           title,
-          y: 'rows a second',
+          y: 'rows per second',
           groups: scenarios.map(({ name, x, series }) => ({
             name: String(x ?? name.replace('stream-id', 'identity')),
             bars: series
@@ -51,7 +51,7 @@ export function plots(results: Results): Plot[] {
     ),
     plotted(
       'latency-by-depth.svg',
-      'Page of 100 by id: median latency behind so many rows',
+      'Page of 100 by id: median latency by number of rows before it',
       of('depth'),
       (title, scenarios) =>
         linePlot({
@@ -69,7 +69,7 @@ export function plots(results: Results): Plot[] {
     ),
     plotted(
       'memory-of-a-slow-reader.svg',
-      "A reader of 2 MB/s: the server's memory",
+      'Memory of the server with a reader of 2 MB/s',
       of('memory'),
       (title, scenarios) =>
         linePlot({
@@ -82,13 +82,13 @@ export function plots(results: Results): Plot[] {
     ),
     plotted(
       'rows-by-size.svg',
-      'Stream in id order: rows a second by size of the set',
+      'Stream in id order: rows per second by size of the set',
       [...of('sizes'), ...of('sizes', 'lmdb')],
       (title, scenarios) =>
         linePlot({
           title,
           x: 'items',
-          y: 'rows a second',
+          y: 'rows per second',
           scale: { x: 'log', y: 'linear' },
           lines: ['mongodb', 'lmdb'].flatMap((store) =>
             linesOf(

@@ -22,7 +22,7 @@ const TITLES: Readonly<Record<string, string>> = {
   streams: 'Streams',
   sizes: 'Streams of sets of different sizes',
   pages: 'Pages of 100',
-  depth: 'Pages behind many rows: cursor against offset',
+  depth: 'Pages after many rows: cursor against offset',
   connections: 'Pages on different numbers of connections',
   memory: 'A slow reader',
   others: 'Users, limits, starts, exports, stalled readers',
@@ -44,7 +44,7 @@ function columnsOf(group: string): readonly Column[] {
       CANDIDATE,
       ['idle, MB', figure('idleMB')],
       ['peak, MB', figure('peakMB')],
-      ['over idle, MB', figure('overIdleMB')],
+      ['above idle, MB', figure('overIdleMB')],
     ];
   if (group === 'streams' || group === 'sizes') return [CANDIDATE, SPEED, SPREAD, VERSUS, CPU, CORES, PEAK];
   if (group === 'others')
@@ -55,10 +55,10 @@ function columnsOf(group: string): readonly Column[] {
       VERSUS,
       MEDIAN_TIME,
       P99,
-      ['KiB a reader', figure('kibPerReader')],
+      ['KiB per reader', figure('kibPerReader')],
       ['cursors', figure('cursors')],
       ['p99 alone, ms', figure('aloneP99Ms')],
-      ['MB over idle', figure('megabytesOverIdle')],
+      ['MB above idle', figure('megabytesOverIdle')],
     ];
   return [CANDIDATE, SPEED, SPREAD, VERSUS, MEDIAN_TIME, P99, CPU, CORES];
 }
@@ -69,14 +69,14 @@ const CANDIDATE: Column = [
 ];
 const SPEED: Column = ['per second', (series, { kind }) => count(medianOf(series, perSecond), kind)];
 const SPREAD: Column = [
-  'from - to',
+  'range',
   ({ rounds }, { kind }) => {
     const speeds = rounds.map(perSecond);
     return `${count(Math.min(...speeds), kind)} - ${count(Math.max(...speeds), kind)}`;
   },
 ];
 const VERSUS: Column = [
-  'sluice is',
+  'sluice / candidate',
   (series, scenario) => {
     if (roleOf(series.candidate) === 'own') return '';
     const own = scenario.series.find(({ candidate }) => roleOf(candidate) === 'own');
@@ -93,7 +93,7 @@ const CPU: Column = [
   "server's CPU",
   (series, { kind }) =>
     COUNTS_ROWS.includes(kind)
-      ? `${medianOf(series, ({ usage, count: rows }) => (usage.server / rows) * 1e6).toFixed(2)} s a million`
+      ? `${medianOf(series, ({ usage, count: rows }) => (usage.server / rows) * 1e6).toFixed(2)} s per million`
       : `${medianOf(series, ({ usage, count: requests }) => (usage.server / requests) * 1000).toFixed(3)} ms`,
 ];
 const CORES: Column = [

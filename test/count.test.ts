@@ -12,7 +12,7 @@ import { NEVER } from './support/reading.ts';
 import { testServer, type StoreName } from './support/server.ts';
 
 const BY_PRICE: Plan = { order: 'price', direction: 1, minPrice: '250', maxPrice: '1000' };
-/** More rows than an estimate of MongoDB counts one by one; a sample of 1,000 is drawn at random only from 20,000 on. */
+/** More rows than MongoDB's estimate counts one by one. A sample of 1,000 is random only for 20,000 rows or more. */
 const MANY = 24_000;
 
 function manyRows(count: number): Uint8Array[] {
@@ -24,7 +24,7 @@ function inRange(rows: readonly Uint8Array[]): number {
   return rows.filter((row) => (BSON.deserialize(row) as { price: number }).price >= 250).length;
 }
 
-test('the embedded store counts in bounded looks, and says so when its time is up', async (t) => {
+test('the embedded store counts in bounded steps, and returns a lower bound when its time is up', async (t) => {
   let [now, step] = [0, 0];
   const slots = new Slots();
   const directory = await testDirectory(t);
@@ -32,11 +32,11 @@ test('the embedded store counts in bounded looks, and says so when its time is u
   t.after(() => store.close());
   const rows = manyRows(41_000);
   await store.items.insert(rows, 'fail');
-  const plan: Plan = { order: 'price', direction: 1, minPrice: '0' }; // all of them, by the index: more than one look
+  const plan: Plan = { order: 'price', direction: 1, minPrice: '0' }; // all rows, by the index: more than one step
   const matching = rows.length;
   assert.deepEqual(await store.items.count(plan, 'exact', NEVER), { rows: matching, is: 'exact' });
 
-  step = 1500; // of the clock, at each question
+  step = 1500; // the clock advances by this much at each reading
   assert.deepEqual(await store.items.count(plan, 'exact', NEVER), { rows: matching, is: 'exact' });
   step = 3000;
   assert.deepEqual(await store.items.count(plan, 'exact', NEVER), { rows: 40_000, is: 'atLeast' });
@@ -46,7 +46,7 @@ test('the embedded store counts in bounded looks, and says so when its time is u
   assert.deepEqual(await store.items.count(all, 'exact', NEVER), { rows: rows.length, is: 'exact' });
 });
 
-test('MongoDB estimates many rows from a sample, and an exact count that is out of time', async (t) => {
+test('MongoDB estimates the count of many rows from a sample, and also estimates when an exact count times out', async (t) => {
   const set = await ownMongod(t, { arguments: ['--setParameter', 'enableTestCommands=1'] });
   const member = set?.members[0];
   if (!set || !member) return;
@@ -82,7 +82,7 @@ test('MongoDB estimates many rows from a sample, and an exact count that is out 
 });
 
 for (const name of ['lmdb', 'mongodb'] satisfies StoreName[])
-  test(`count= on pages of ${name}: a total that says what it is, in every style; none unless asked for`, async (t) => {
+  test(`${name}: count adds a total and its accuracy to pages of every style, and pages without count have no total`, async (t) => {
     const server = await testServer(t, name, 'uws');
     if (!server) return;
     const categories = ['red', 'red', 'blue'];

@@ -11,7 +11,7 @@ import { awaited, fileOf, order } from './support/exports.ts';
 import { folder, Kept, runPullOf } from './support/pulling.ts';
 import { serverOn, testServer, type StoreName, type TestServer } from './support/server.ts';
 
-/** Documents of which some have a top-level field `id` of their own: behind others, of several types, also before the key. */
+/** Documents, some with a top-level field `id` of their own: after other fields, of several types, and before the key. */
 function documents(count: number): Document[] {
   return Array.from({ length: count }, (_, n) => {
     const key = `k${String(n).padStart(4, '0')}`;
@@ -29,7 +29,7 @@ function documents(count: number): Document[] {
   });
 }
 
-/** What a document is shown as: its key first, under the name that is free. */
+/** The JSON form of a document: its key first, as `id`, or as `_id` when the document has a field `id`. */
 function shown({ _id, ...others }: Document): Document {
   return 'id' in others ? { _id: _id as unknown, ...others } : { id: _id as unknown, ...others };
 }
@@ -41,7 +41,7 @@ function linesOf(text: string): Document[] {
     .map((line) => JSON.parse(line) as Document);
 }
 
-/** The rows as texts, which have the order of members too. */
+/** The rows as texts, so that a comparison includes the order of members. */
 function texts(rows: readonly Document[]): string[] {
   return rows.map((row) => JSON.stringify(row));
 }
@@ -69,7 +69,7 @@ for (const store of ['lmdb', 'mongodb'] satisfies StoreName[]) {
     const rows = documents(2500);
     const expected = texts(rows.map(shown));
 
-    test('show their key as _id, and the others as id, on pages, as single items and in streams', async (t) => {
+    test('a document with its own id has the key _id in pages, as a single item and in streams', async (t) => {
       const server = await testServer(t, store, 'uws');
       if (!server) return;
       await server.insert(rows);
@@ -83,7 +83,7 @@ for (const store of ['lmdb', 'mongodb'] satisfies StoreName[]) {
       assert.equal(server.slots.taken, 0);
     });
 
-    test('keep the name of their key whatever fields are chosen, and fields=id chooses both', async (t) => {
+    test('fields does not change the name of the key, and fields=id selects the key and the own id', async (t) => {
       const server = await testServer(t, store, 'uws');
       if (!server) return;
       await server.insert(rows.slice(0, 4));
@@ -109,7 +109,7 @@ for (const store of ['lmdb', 'mongodb'] satisfies StoreName[]) {
       assert.deepEqual(page.data, both);
     });
 
-    test('resume behind any row by its key, and tell rows from control lines', async (t) => {
+    test('a stream resumes after any row by its key, and its rows differ from control lines', async (t) => {
       const server = await testServer(t, store, 'uws');
       if (!server) return;
       await server.insert(rows);
@@ -121,7 +121,7 @@ for (const store of ['lmdb', 'mongodb'] satisfies StoreName[]) {
       assert.deepEqual(texts(linesOf(rest)), expected.slice(4, 6));
     });
 
-    test('are in CSV with a column _id for every key beside the column id, and fields decide by their names alone', async (t) => {
+    test('CSV has the key in column _id and the own id in column id, and fields selects columns by name alone', async (t) => {
       const server = await testServer(t, store, 'uws');
       if (!server) return;
       await server.insert(rows);
@@ -141,7 +141,7 @@ for (const store of ['lmdb', 'mongodb'] satisfies StoreName[]) {
       assert.equal(await table('price'), 'id,price\r\nk0000,0\r\nk0001,0.25\r\nk0002,0.5\r\n');
     });
 
-    test('import back from what is shown to what they were', async (t) => {
+    test('an import of a stream restores the documents in every format', async (t) => {
       const server = await testServer(t, store, 'uws');
       if (!server) return;
       await server.insert(rows);
@@ -156,7 +156,7 @@ for (const store of ['lmdb', 'mongodb'] satisfies StoreName[]) {
       assert.equal(await textOf(other, '/items/stream?format=csv'), table);
     });
 
-    test('are in exports and pulls as in streams', async (t) => {
+    test('exports and pulls have the same bytes as streams', async (t) => {
       const server = await testServer(t, store, 'uws');
       if (!server) return;
       await server.insert(rows);
@@ -189,7 +189,7 @@ for (const store of ['lmdb', 'mongodb'] satisfies StoreName[]) {
   });
 }
 
-test('the explorer page has the keys in one column, the own ids in the next, and counts every row of a stream', async (t) => {
+test('the explorer page shows keys and own ids in separate columns, and counts every row of a stream', async (t) => {
   const browser = await openChromium(t);
   if (!browser) return;
   const server = await otherServer(t);

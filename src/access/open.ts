@@ -43,7 +43,10 @@ export async function openAccess(config: AccessSettings, log: Log, probe?: Overl
   });
   const limiter = await openLimiter(config, log);
   const admissions = new Admissions({
-    readClient: createClientReader({ trusts: config.trustsProxy, onWarning: (message) => log.warn({}, message) }),
+    readClient: createClientReader({
+      trusts: config.trustsProxy,
+      onWarning: (message) => log.warn({}, message),
+    }),
     authenticate: config.apiKeys && createAuthenticate(config.apiKeys),
     rate: config.rateLimit && limiter && { policy: config.rateLimit, limiter },
     slots: streams,

@@ -1,14 +1,14 @@
 import PQueue from 'p-queue';
 
 /**
- * Turns: work runs in the order of the calls, so much at a time. A failure reaches only its own caller, and the next
- * work runs all the same.
+ * Runs work in the order of the calls, with a limit on how much runs at the same time (one by default). A failure
+ * reaches only its own caller, and the next work still runs.
  */
 export class Turns {
   readonly #queue: PQueue;
 
-  constructor(atATime = 1) {
-    this.#queue = new PQueue({ concurrency: atATime });
+  constructor(concurrency = 1) {
+    this.#queue = new PQueue({ concurrency });
   }
 
   /** Runs `work` when its turn comes. Returns the result of `work`. */
@@ -16,13 +16,20 @@ export class Turns {
     return this.#queue.add(work);
   }
 
-  /** Resolves when everything asked for so far is done. For one at a time. */
+  /** Resolves when all work of earlier calls is done. For a concurrency of one. */
   idle(): Promise<void> {
     return this.#queue.add(() => Promise.resolve()); // onIdle() would wait for later work, too
   }
+
+  /** Drops the work that waits, whose promises then never settle, and resolves when nothing runs. */
+  stop(): Promise<void> {
+    this.#queue.pause();
+    this.#queue.clear();
+    return this.#queue.onPendingZero();
+  }
 }
 
-/** Turns by key: work with the same key runs one after another, in the order of the calls. */
+/** Runs work of the same key one after another, in the order of the calls. */
 export class TurnsByKey {
   readonly #queues = new Map<string, PQueue>();
 

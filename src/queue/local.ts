@@ -1,16 +1,17 @@
-import PQueue from 'p-queue';
+import { Turns } from '../turns.ts';
 import type { JobQueue, QueueOptions, Work } from './queue.ts';
 
 /** A queue in the memory of this process. */
 export class LocalQueue implements JobQueue {
-  readonly #queue: PQueue;
+  readonly #turns: Turns;
   readonly #work: Work;
   /** Ids that wait or are being worked on. */
   readonly #known = new Set<string>();
   readonly #timers = new Map<string, NodeJS.Timeout>();
+  #isClosed = false;
 
   constructor({ concurrency, work }: QueueOptions) {
-    this.#queue = new PQueue({ concurrency });
+    this.#turns = new Turns(concurrency);
     this.#work = work;
   }
 
@@ -21,9 +22,8 @@ export class LocalQueue implements JobQueue {
 
   async close(): Promise<void> {
     for (const timer of this.#timers.values()) clearTimeout(timer);
-    this.#queue.pause();
-    this.#queue.clear();
-    await this.#queue.onPendingZero();
+    this.#isClosed = true;
+    await this.#turns.stop();
   }
 
   #addAfter(id: string, delayMs: number): void {
@@ -38,10 +38,10 @@ export class LocalQueue implements JobQueue {
 
   #enqueue(id: string): void {
     this.#timers.delete(id);
-    void this.#queue.add(async () => {
+    void this.#turns.take(async () => {
       const again = await this.#work(id);
       this.#known.delete(id);
-      if (again !== null && !this.#queue.isPaused) this.#addAfter(id, again);
+      if (again !== null && !this.#isClosed) this.#addAfter(id, again);
     });
   }
 }

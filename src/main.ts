@@ -2,8 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { createApp } from './app.ts';
 import type { Config } from './config.ts';
 import type { StoreLostError } from './errors.ts';
-import { Exporter } from './exports/exporter.ts';
-import { Jobs } from './exports/jobs.ts';
+import { openExports, type Exports } from './exports/open.ts';
 import { VERSION } from './version.ts';
 import { createEngine } from './engine/engine.ts';
 import type { Serve } from './engine/edge.ts';
@@ -11,7 +10,6 @@ import type { Route } from './http/route.ts';
 import { requestIdOf } from './http/request-id.ts';
 import { openAccess, type Access } from './access/open.ts';
 import type { OverloadProbe } from './access/overload.ts';
-import { queueOpener } from './queue/open.ts';
 import type { Transcoder } from './rows/rows.ts';
 import { createTranscoder } from './rows/transcoder.ts';
 import { createReaders, type StreamReader } from './store/readers.ts';
@@ -28,12 +26,6 @@ import { timedStore } from './telemetry/timed-store.ts';
 const BODY_LIMIT = 1024 * 1024;
 /** Longer than a client about 10,000 km away needs to send its next request. */
 const QUIET_MS = 1000;
-/**
- * A living worker renews its lease. A process that is delayed for longer finds that another worker has taken over its
- * export.
- */
-const LEASE_MS = 10_000;
-
 export interface Server {
   /** The URL it listens on: `http://127.0.0.1:3000`. */
   readonly url: string;
@@ -103,16 +95,19 @@ async function start(config: Config, log: Logger, options: ServerOptions, closes
   const transcoder = openTranscoder(parts);
   const access = await openAccess(config, log, options.overloadProbe);
   closes.push(() => access.close());
-  const work = await openExports(parts, store, transcoder);
   const { metrics, slots } = parts;
+  const { retryMs = RETRY_MS, leaseMs } = options;
+  const { streams } = createReaders(store.items, slots, { retryMs, onRetry: metrics.retried });
+  const exports = await openExports(config, { store, streams, transcoder, log, leaseMs });
+  closes.push(() => exports.exporter.close());
   metrics.watch({
     openStreams: () => access.streams.open,
-    runningExports: () => work.exporter.running,
-    exports: () => work.exporter.counts,
+    runningExports: () => exports.exporter.running,
+    exports: () => exports.exporter.counts,
     overloaded: () => access.guard.overloaded,
   });
   let isDraining = false;
-  const app = openApp(parts, { store, transcoder, access, work, isDraining: () => isDraining });
+  const app = openApp(parts, { store, streams, transcoder, access, exports, isDraining: () => isDraining });
   const { engine, url } = await openEngine(parts, app);
   access.guard.start();
   log.info({ url, engine, store: store.name, transcoder: transcoder.name }, 'listening');
@@ -156,43 +151,19 @@ function openTranscoder({ log, slots }: Parts): Transcoder {
   return transcoder;
 }
 
-/** The readers of items, and the exports that read through them. */
-interface Work {
-  readonly chains: StreamReader;
-  readonly jobs: Jobs;
-  readonly exporter: Exporter;
-}
-
-async function openExports(
-  { config, log, options, closes, slots, metrics }: Parts,
-  { items, files, exports: records }: Store,
-  transcoder: Transcoder,
-): Promise<Work> {
-  const { retryMs = RETRY_MS, leaseMs = LEASE_MS } = options;
-  const { streams: chains } = createReaders(items, slots, { retryMs, onRetry: metrics.retried });
-  const jobs = new Jobs({ records, perClient: config.EXPORT_LIMIT, now });
-  const exporter = new Exporter({
-    ...{ jobs, files, items, streams: chains, transcoder, log, now, leaseMs, pause },
-    ttlMs: config.EXPORT_TTL,
-    openQueue: await queueOpener(config, log, () => jobs.storeId()),
-  });
-  closes.push(() => exporter.close());
-  return { chains, jobs, exporter };
-}
-
 /** What the application answers from. */
 interface Sources {
   readonly store: Store;
+  readonly streams: StreamReader;
   readonly transcoder: Transcoder;
   readonly access: Access;
-  readonly work: Work;
+  readonly exports: Exports;
   readonly isDraining: () => boolean;
 }
 
 function openApp({ config, log, options, metrics }: Parts, sources: Sources): ReturnType<typeof createApp> {
-  const { store, transcoder, access, work, isDraining } = sources;
+  const { store, streams, transcoder, access, exports, isDraining } = sources;
   const ownMetrics = () => metrics.values();
-  const { jobs, exporter } = work;
   const reading = {
     transcoder,
     limits: { maxLimit: config.MAX_LIMIT, maxOffset: config.MAX_OFFSET },
@@ -203,12 +174,12 @@ function openApp({ config, log, options, metrics }: Parts, sources: Sources): Re
     items: {
       ...reading,
       items: store.items,
-      streams: work.chains,
+      streams,
       idType: config.ID_TYPE,
       parked: metrics.parked,
     },
     users: { ...reading, users: store.users, now: Date.now },
-    exports: { jobs, files: store.files, exporter, now, ttlMs: config.EXPORT_TTL },
+    exports: { ...exports, files: store.files, now: () => new Date(), ttlMs: config.EXPORT_TTL },
     health: { store, isDraining },
     corsOrigin: config.CORS_ORIGIN,
     admissions: access.admissions,
@@ -248,14 +219,6 @@ async function openEngine(
   closes.push(() => engine.stop(config.STREAM_GRACE));
   const host = config.HOST.includes(':') ? `[${config.HOST}]` : config.HOST;
   return { engine: engine.name, url: `http://${host}:${port}` };
-}
-
-function now(): Date {
-  return new Date();
-}
-
-function pause(ms: number, signal: AbortSignal): Promise<void> {
-  return sleep(ms, undefined, { signal });
 }
 
 async function fillWithSample(store: Store, config: Config, log: Logger): Promise<void> {

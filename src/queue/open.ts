@@ -2,7 +2,7 @@ import { LocalQueue } from './local.ts';
 import type { Log } from '../log.ts';
 import type { JobQueue, QueueOptions } from './queue.ts';
 
-interface Settings {
+export interface QueueSettings {
   readonly REDIS_URL?: string;
   readonly EXPORT_CONCURRENCY: number;
 }
@@ -13,7 +13,7 @@ interface Settings {
  * whatever their URLs are.
  */
 export async function queueOpener(
-  settings: Settings,
+  settings: QueueSettings,
   log: Log,
   storeId: () => Promise<string>,
 ): Promise<(options: Pick<QueueOptions, 'work'>) => JobQueue> {

@@ -1,24 +1,12 @@
+import { MOST_COLUMNS, SAMPLED_ROWS } from '../rows/csv-cell.ts';
 import { rowsOf, type Batch } from '../store/batch.ts';
 import { onDemand } from '../store/bson.ts';
 import type { ItemStore, Plan } from '../store/store.ts';
 
-/** How many rows are sampled for the columns of a table, and how many columns a table has at most. */
-export const SAMPLED_ROWS = 1_000;
-const MOST_COLUMNS = 1_000;
 const BATCH_BYTES = 768 * 1024;
 
 /** Every item has these, so they come first. */
 const ALWAYS = ['id', 'category', 'price'];
-
-/**
- * The columns of the fields that the client asked for, in their order. If `_id` is among them, it is the key, and `id`
- * is the rows' own field. Otherwise the key is `id`, which comes first unless it was asked for. Only the names decide,
- * so the pieces of a set can be joined.
- */
-export function columnsOfFields(fields: readonly string[]): readonly string[] {
-  const names = [...new Set(fields)];
-  return names.includes('_id') || names.includes('id') ? names : ['id', ...names];
-}
 
 /**
  * Resolves to the columns of a stream without `fields`: id, category, price, then the fields of its first 1,000 rows

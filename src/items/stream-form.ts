@@ -2,7 +2,7 @@ import { AppError } from '../errors.ts';
 import type { Query } from '../input/query.ts';
 import { csvHeader } from '../rows/csv-cell.ts';
 import type { RowEncoder, Transcoder } from '../rows/rows.ts';
-import { columnsOfFields } from './columns.ts';
+import { columnsOfFields } from '../rows/csv-cell.ts';
 import { FORMS, formatOfType, type StreamType } from '../rows/formats.ts';
 import { formatParameter, type StreamQuery } from './stream-query.ts';
 

@@ -1,4 +1,4 @@
-import { csvHeader, csvLine } from '../rows/csv-cell.ts';
+import { columnsOfFields, csvHeader, csvLine, MOST_COLUMNS, SAMPLED_ROWS } from '../rows/csv-cell.ts';
 import type { Format } from '../rows/formats.ts';
 import { clipped } from '../terminal/text.ts';
 import { Refused } from './retry.ts';
@@ -6,9 +6,6 @@ import { Refused } from './retry.ts';
 const LF = 0x0a;
 const COMMA = 0x2c;
 const QUOTE = '"';
-/** The number of rows that are sampled for the columns of a table, and the maximum number of columns. */
-const SAMPLED_ROWS = 1_000;
-const MOST_COLUMNS = 1_000;
 const MIB = 1024 * 1024;
 /** The maximum size of the sampled rows, in bytes. They wait in memory until the columns are known. */
 const MOST_SAMPLED = 64 * MIB;
@@ -26,7 +23,7 @@ export function formatted(rows: Bytes, format: Format, fields: readonly string[]
     case 'json':
       return asArray(rows);
     case 'csv':
-      return asTable(rows, fields && columnsOf(fields));
+      return asTable(rows, fields && columnsOfFields(fields));
   }
 }
 
@@ -125,15 +122,6 @@ function valuesOf(line: string, keyColumn: '_id' | 'id'): Map<string, string> {
     column = null;
   }
   return values;
-}
-
-/**
- * The columns for given fields. The key's column is `_id` when that is among the fields. Otherwise it is
- * `id`, which comes first unless it is among the fields.
- */
-function columnsOf(fields: readonly string[]): readonly string[] {
-  const names = [...new Set(fields)];
-  return names.includes('_id') || names.includes('id') ? names : ['id', ...names];
 }
 
 function columnsFound(lines: readonly string[]): readonly string[] {

@@ -1,5 +1,5 @@
 /**
- * The cells of CSV (RFC 4180) in the contract's form. The wasm transcoder writes the same byte for byte:
+ * The columns and cells of CSV (RFC 4180) in the contract's form. The wasm transcoder writes the same byte for byte:
  *
  * - Text is written as it is. It is quoted, with its own quotes doubled, when it contains a comma, quote, CR or LF, or
  *   is empty.
@@ -11,6 +11,20 @@
  * spreadsheet takes it for a formula (https://owasp.org/www-community/attacks/CSV_Injection). Numbers stay numbers.
  */
 const LINE_END = '\r\n';
+
+/** The number of rows that are sampled for the columns of a table without `fields`, and its maximum number of columns. */
+export const SAMPLED_ROWS = 1_000;
+export const MOST_COLUMNS = 1_000;
+
+/**
+ * The columns of the fields that the client asked for, in their order. If `_id` is among them, it is the key, and `id`
+ * is the rows' own field. Otherwise the key is `id`, which comes first unless it was asked for. Only the names decide,
+ * so the pieces of a set can be joined.
+ */
+export function columnsOfFields(fields: readonly string[]): readonly string[] {
+  const names = [...new Set(fields)];
+  return names.includes('_id') || names.includes('id') ? names : ['id', ...names];
+}
 
 /** The header line: the names of the columns. */
 export function csvHeader(columns: readonly string[], safe: boolean): string {

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { test, type TestContext } from 'node:test';
 import { childServer, logged, type ChildServer } from './support/child-server.ts';
 import { freePort } from './support/free-port.ts';
-import { testRedis } from './support/redis.ts';
+import { testRedis, type TestRedis } from './support/redis.ts';
 
 /** The longest time from a process's last log line to its exit. Milliseconds. */
 const LATEST_MS = 1_000;
@@ -35,24 +35,24 @@ for (const exports of ['without an export', 'with an export waiting'])
     assert.ok(ms < LATEST_MS, `${ms} ms`);
   });
 
-test('a server whose Redis dies while it serves exits after its last log line', async (t) => {
-  const redis = await testRedis(t);
-  if (!redis) return;
-  const server = await childServer(t, { ...SETTINGS, REDIS_URL: redis.url });
-  await order(server);
-  await redis.kill();
-  await logged(server, 'Redis does not respond: exports wait until it does');
-  const ms = await lingering(server);
-  assert.ok(ms < LATEST_MS, `${ms} ms`);
-});
+const HARMS = {
+  async dies(redis: TestRedis, server: ChildServer) {
+    await redis.kill();
+    await logged(server, 'Redis does not respond: exports wait until it does');
+  },
+  hangs(redis: TestRedis, _server: ChildServer, t: TestContext) {
+    redis.pause();
+    t.after(() => redis.resume());
+  },
+};
 
-test('a server whose Redis hangs exits after its last log line', async (t) => {
-  const redis = await testRedis(t);
-  if (!redis) return;
-  const server = await childServer(t, { ...SETTINGS, REDIS_URL: redis.url });
-  await order(server);
-  redis.pause();
-  t.after(() => redis.resume());
-  const ms = await lingering(server);
-  assert.ok(ms < LATEST_MS, `${ms} ms`);
-});
+for (const [name, harm] of Object.entries(HARMS))
+  test(`a server whose Redis ${name} while it serves exits after its last log line`, async (t) => {
+    const redis = await testRedis(t);
+    if (!redis) return;
+    const server = await childServer(t, { ...SETTINGS, REDIS_URL: redis.url });
+    await order(server);
+    await harm(redis, server, t);
+    const ms = await lingering(server);
+    assert.ok(ms < LATEST_MS, `${ms} ms`);
+  });

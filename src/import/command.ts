@@ -1,6 +1,7 @@
 import type { Readable } from 'node:stream';
 import { AppError } from '../errors.ts';
 import type { ItemStore } from '../store/store.ts';
+import { reasonOf } from '../thrown.ts';
 import { UsageError } from '../terminal/arguments.ts';
 import { startBar } from '../terminal/bar.ts';
 import { counted, printable } from '../terminal/text.ts';
@@ -151,7 +152,7 @@ function reportFailure(error: unknown, { stderr, signal }: ImportIo): 1 | 2 {
 }
 
 function messageOf(error: unknown): string {
-  return printable(error instanceof Error ? error.message : String(error));
+  return printable(reasonOf(error));
 }
 
 function traceOf(error: unknown): string {

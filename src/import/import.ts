@@ -117,8 +117,8 @@ class Batch {
 
 /**
  * Gathers rows into batches and inserts up to PARALLEL of them at the same time. With `replace` it inserts one
- * at a time, so that a later row replaces an earlier one. It holds one batch more, which is being filled. After the store has failed once, nothing more is written
- * and every call rejects with its error.
+ * at a time, so that a later row replaces an earlier one. It holds one batch more, which is being filled. After
+ * the store has failed once, nothing more is written and every call rejects with its error.
  */
 class BatchWriter {
   readonly #options: ImportOptions;

@@ -9,7 +9,7 @@ import { exactValues } from '../store/exact-values.ts';
 import type { IdRange } from '../store/store.ts';
 
 /**
- * Part: a range of ids as clients carry it, in a token (see token.ts) of
+ * Part: a range of ids as clients carry it, in a token (see pages/token.ts) of
  *
  *     version 1: {from, to} as BSON, each the exact id, or absent where the range is open
  *     version 2: mark of the collection's identity (4 bytes) | {from, to}
@@ -21,7 +21,7 @@ const MARKED = 2;
 
 export interface Part {
   readonly ids: IdRange;
-  /** See mark.ts. All parts are of one collection. */
+  /** See pages/mark.ts. All parts are of one collection. */
   readonly mark?: number;
 }
 

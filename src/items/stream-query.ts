@@ -12,7 +12,7 @@ import { ITEM_PLAN } from './query.ts';
 export interface StreamQuery {
   /** The plan without its point in time. */
   readonly plan: Plan;
-  /** The mark of the collection that the part is of, see mark.ts. */
+  /** The mark of the collection that the part is of, see pages/mark.ts. */
   readonly partMark: number | undefined;
   readonly time: AskedTime;
   readonly fields: readonly string[] | undefined;

@@ -1,6 +1,7 @@
 import { createReadStream } from 'node:fs';
 import { open, rm, truncate, type FileHandle } from 'node:fs/promises';
 import { crc32 } from '../stream/crc32.ts';
+import { codeOf } from '../thrown.ts';
 import { BEGINNING, LONGEST_BEGINNING, type ProvedPlace } from './proof.ts';
 import { Refused } from './retry.ts';
 
@@ -136,5 +137,5 @@ async function* bytesOf(path: string, from: number, to: number): AsyncGenerator<
 
 /** Whether an error says that a file does not exist. */
 export function isMissing(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && error.code === 'ENOENT';
+  return codeOf(error) === 'ENOENT';
 }

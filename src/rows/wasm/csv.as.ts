@@ -1,6 +1,6 @@
 // CSV (RFC 4180): the columns of a table, and from each row the first field of that name. A cell is quoted when
 // necessary. A value that is not a number, a text or the like is JSON text in quotes: the machine of transcode.as.ts
-// writes it into a scratch, and its quotes are doubled from there. csv.ts describes the form, and tests check that
+// writes it into a scratch, and its quotes are doubled from there. csv-cell.ts describes the form, and tests check that
 // both agree. Bounds and steps are those of transcode.as.ts.
 import {
   BINARY, BOOLEAN, DATE, DECIMAL, DOCUMENT, DOUBLE, INT32, INT64, NULL, OBJECT_ID, STRING, UNDEFINED, findId, findNul, valueEnd,

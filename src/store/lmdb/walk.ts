@@ -20,7 +20,10 @@ export class RangeWalker {
 
   /** Copies rows until the filler is full or the range ends. Returns whether rows follow the last one. */
   copyRows(range: Range, skip: number, filler: Filler): boolean {
+    // Kept in variables, because the loop runs for every row.
+    const rows = this.#rows;
     const { found } = this.#tables;
+    const { only } = range;
     const byIndex = range.table !== 'items';
     this.#tables.sink = filler;
     this.#tables.prefix = byIndex ? range.prefix : null;
@@ -29,9 +32,9 @@ export class RangeWalker {
       for (;;) {
         const full = filler.full;
         if (steps.next().done === true) return false;
-        if (range.only && !this.#isOf(range.only, filler)) continue;
+        if (only && !this.#isOf(only, filler)) continue;
         if (full) return true;
-        if (byIndex && this.#rows.get(found) === undefined)
+        if (byIndex && rows.get(found) === undefined)
           throw new Error(`an entry of the index ${range.table} leads to no item`);
       }
     } finally {

@@ -1,4 +1,4 @@
-import { Redis, type RedisOptions } from 'ioredis';
+import { Redis, type Command, type RedisOptions } from 'ioredis';
 
 const FIRST_PAUSE_MS = 50;
 const LONGEST_PAUSE_MS = 1_000;
@@ -34,8 +34,23 @@ export class RedisConnection extends Redis {
 
   /** Closes this connection and all duplicates of it, also while Redis is away. Nothing of them outlives FAREWELL_MS. */
   close(): void {
-    for (const connection of [this, ...this.#duplicates]) connection.disconnect();
+    for (const connection of [this, ...this.#duplicates]) {
+      connection.disconnect();
+      rejectStashed(connection);
+    }
   }
+}
+
+/**
+ * Rejects the commands that a lost connection kept for the next one. ioredis forgets them when there is no next one,
+ * and whoever waits for them waits for ever (redis/ioredis#2197).
+ */
+function rejectStashed(connection: Redis): void {
+  const { prevCommandQueue: stashed } = connection as unknown as {
+    readonly prevCommandQueue?: { shift(): { readonly command: Command } | undefined } | null;
+  };
+  for (let item = stashed?.shift(); item; item = stashed?.shift())
+    item.command.reject(new Error('The connection to Redis is closed.'));
 }
 
 /** Connects to `url` (`redis://` or `rediss://`, optionally with password and database). Reconnects until it is closed. */

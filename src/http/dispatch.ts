@@ -38,11 +38,10 @@ export async function dispatch(
     const early = await route.instead(input);
     if (early) return early;
   }
-  const finish = async () => {
-    const reply = await route.handler(input);
-    return ranged(request, conditional(request, reply, coded));
-  };
-  return route.cost === 'stream' || route.cost === 'download' ? withSlot(acquire, finish) : finish();
+  const finish = (reply: Reply) => ranged(request, conditional(request, reply, coded));
+  if (route.cost === 'stream' || route.cost === 'download')
+    return withSlot(acquire, async () => finish(await route.handler(input)));
+  return finish(await route.handler(input));
 }
 
 /** The route that answers a request to a resource; undefined when the resource does not take the method. */

@@ -36,7 +36,7 @@ export interface Router {
  * that id. Literal paths take precedence over parameters.
  */
 export function createRouter(routes: readonly Route[]): Router {
-  const literal = new Map<string, Resource>();
+  const literal = new Map<string, Found & Resource>();
   const withParameter = new Map<string, Resource & { readonly name: string }>();
   for (const route of routes) {
     const { method, path } = route;
@@ -44,16 +44,18 @@ export function createRouter(routes: readonly Route[]): Router {
     const [, prefix = '', name = '', suffix = ''] = parameter ?? [];
     const methods = parameter
       ? entry(withParameter, `${prefix}{}${suffix}`, () => ({ path, name, methods: new Map() })).methods
-      : entry(literal, path, () => ({ path, methods: new Map() })).methods;
+      : entry(literal, path, () => ({ path, methods: new Map(), segment: null })).methods;
     methods.set(method, compile(route));
   }
   return {
     find(request) {
       const exact = literal.get(request.path);
-      if (exact) return { ...exact, segment: null };
+      if (exact) return exact;
       for (const [prefix, raw, suffix] of splits(request.path)) {
         const found = withParameter.get(`${prefix}{}${suffix}`);
-        if (found && raw !== '') return { ...found, segment: { name: found.name, raw } };
+        if (!found || raw === '') continue;
+        const { path, methods, name } = found;
+        return { path, methods, segment: { name, raw } };
       }
       return null;
     },

@@ -25,8 +25,8 @@ export interface Range {
   readonly start: Key;
   readonly end: Key;
   readonly reverse: boolean;
-  /** Only rows whose price is a double, or only the others. Absent: all rows. */
-  readonly only?: Stretch['only'];
+  /** Only rows whose price is a double, or only the others. undefined: all rows. */
+  readonly only: Stretch['only'] | undefined;
 }
 
 /**
@@ -38,25 +38,23 @@ export function rangesOf(plan: Plan, after: From['after']): readonly Range[] {
   const category = plan.category === undefined ? new Uint8Array(0) : keyOfCategory(plan.category);
   const fields = plan.order === 'price' ? (['price', '_id'] as const) : (['_id'] as const);
   const behind = after ? joinKeys(category, keyOfBookmark(after, fields)) : null;
-  const bounds = boundsOf(plan, category);
   const reverse = plan.direction === -1;
-  const base = {
-    table: tableOf(plan),
-    prefix: category.length + (plan.order === 'price' ? NUMBER_KEY_BYTES : 0),
-    reverse,
-  };
-  return (reverse ? bounds.reverse() : bounds).flatMap(({ low, high, only }) => {
+  const table = tableOf(plan);
+  const prefix = category.length + (plan.order === 'price' ? NUMBER_KEY_BYTES : 0);
+  const ranges: Range[] = [];
+  for (const { low, high, only } of boundsOf(plan, category)) {
     const end = reverse ? low : high;
     let start = reverse ? high : low;
     if (behind && isBefore(start, behind, reverse)) start = behind;
-    return isBefore(start, end, reverse) ? [{ ...base, start, end, ...(only && { only }) }] : [];
-  });
+    if (isBefore(start, end, reverse)) ranges.push({ table, prefix, start, end, reverse, only });
+  }
+  return reverse ? ranges.reverse() : ranges;
 }
 
 interface Bounds {
   readonly low: Key;
   readonly high: Key;
-  readonly only?: Stretch['only'];
+  readonly only: Stretch['only'] | undefined;
 }
 
 function boundsOf(plan: Plan, category: Key): Bounds[] {
@@ -64,7 +62,7 @@ function boundsOf(plan: Plan, category: Key): Bounds[] {
     return stretchesOf(plan).map(({ from, to, only }) => ({
       low: joinKeys(category, keyOfEnd(from), from.inclusive ? LOWEST : ABOVE_IDS),
       high: joinKeys(category, keyOfEnd(to), to.inclusive ? ABOVE_IDS : LOWEST),
-      ...(only && { only }),
+      only,
     }));
   const { from, to } = plan.ids ?? {};
   const idKey = (id: Bookmark): Key => joinKeys(category, keyOfBookmark(id, ['_id']));
@@ -72,6 +70,7 @@ function boundsOf(plan: Plan, category: Key): Bounds[] {
     {
       low: from ? justBelow(idKey(from)) : joinKeys(category, LOWEST),
       high: to ? idKey(to) : joinKeys(category, HIGHEST),
+      only: undefined,
     },
   ];
 }

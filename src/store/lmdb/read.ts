@@ -62,14 +62,10 @@ export class LmdbReader {
     signal.throwIfAborted();
     let ranges = rangesOf(plan, from.after);
     let skip = from.skip ?? 0;
-    for (
-      let [first, ...others] = ranges;
-      first && mustPass(first, others, skip);
-      [first, ...others] = ranges
-    ) {
+    for (let first = ranges[0]; first && mustPass(first, ranges.length, skip); first = ranges[0]) {
       const { rows, rest } = await this.#pass(first, skip, signal);
       skip -= rows;
-      ranges = rest ? [rest, ...others] : others;
+      ranges = rest ? [rest, ...ranges.slice(1)] : ranges.slice(1);
     }
     return await this.#scheduler.take(() => this.#look(plan, ranges, skip, size), signal, size.patient);
   }
@@ -180,8 +176,8 @@ export class LmdbReader {
 }
 
 /** Whether to pass over rows before a look: too many for one, or not all in its first range, or rows must be read. */
-function mustPass(first: Range, others: readonly Range[], skip: number): boolean {
-  return skip > SKIP_AT_ONCE || (skip > 0 && (others.length > 0 || first.only !== undefined));
+function mustPass(first: Range, ranges: number, skip: number): boolean {
+  return skip > SKIP_AT_ONCE || (skip > 0 && (ranges > 1 || first.only !== undefined));
 }
 
 function batchOf({ slot, rows, length, lastAt }: Filler, plan: Ordered, more: boolean): Batch {

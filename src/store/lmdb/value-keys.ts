@@ -1,0 +1,214 @@
+import { onDemand } from '../bson.ts';
+import {
+  BSON_TYPE as NUMBERS_AND_NAMES,
+  DECIMAL_KEY_BYTES,
+  DECIMAL_MARK,
+  joinKeys,
+  keyOfValue,
+  NUMBER_KEY_BYTES,
+  stringKey,
+  type Key,
+  type Value,
+} from './keys.ts';
+
+/**
+ * Keys of BSON values of every type, for resources of any shape. They sort as MongoDB orders the values. keys.ts has
+ * the numbers, strings and ObjectIds; the other types are here:
+ *
+ * | value | rank | bytes |
+ * |---|---|---|
+ * | MinKey | 1 | |
+ * | undefined | 2 | |
+ * | null, a missing field | 5 | |
+ * | document, array | 20, 25 | for each member: rank of the value, name, NUL, key of the value; closed by 0 |
+ * | binary | 30 | 4: length; 1: subtype; the bytes |
+ * | boolean | 40 | 1 |
+ * | date, timestamp | 45, 47 | 8: a date with its sign turned |
+ * | regular expression | 50 | pattern, NUL, options, NUL |
+ * | DBPointer | 55 | 4: length; the bytes |
+ * | code; code with a scope | 60, 65 | as a string; then the scope as a document |
+ * | MaxKey | 127 | |
+ *
+ * Ranks are those of MongoDB's `canonicalizeBSONType`, except that MinKey and undefined have one each above 0, which is
+ * below every key.
+ */
+const TYPE = {
+  ...NUMBERS_AND_NAMES,
+  document: 3,
+  array: 4,
+  undefined: 6,
+  boolean: 8,
+  date: 9,
+  null: 10,
+  regex: 11,
+  pointer: 12,
+  code: 13,
+  symbol: 14,
+  scopedCode: 15,
+  timestamp: 17,
+  maxKey: 127,
+  minKey: 255,
+} as const;
+
+/** The rank that the key of each type begins with. */
+const RANKS: Readonly<Record<number, number>> = {
+  [TYPE.minKey]: 1,
+  [TYPE.undefined]: 2,
+  [TYPE.null]: 5,
+  [TYPE.double]: 10,
+  [TYPE.int32]: 10,
+  [TYPE.int64]: 10,
+  [TYPE.decimal128]: 10,
+  [TYPE.string]: 15,
+  [TYPE.symbol]: 15,
+  [TYPE.document]: 20,
+  [TYPE.array]: 25,
+  [TYPE.binary]: 30,
+  [TYPE.objectId]: 35,
+  [TYPE.boolean]: 40,
+  [TYPE.date]: 45,
+  [TYPE.timestamp]: 47,
+  [TYPE.regex]: 50,
+  [TYPE.pointer]: 55,
+  [TYPE.code]: 60,
+  [TYPE.scopedCode]: 65,
+  [TYPE.maxKey]: 127,
+};
+
+/** Bytes after the rank of keys that have a fixed length. */
+const FIXED: Readonly<Record<number, number>> = { 1: 0, 2: 0, 5: 0, 35: 12, 40: 1, 45: 8, 47: 8, 127: 0 };
+
+const END = 0;
+
+/** The key of a missing field, which is the key of null. */
+export const NULL_KEY: Key = Uint8Array.of(5);
+
+/** The key of a value. Throws a TypeError for bytes that are not a value of their type. */
+export function keyOfAny(value: Value): Key {
+  const { type, bytes } = value;
+  const rank = RANKS[type];
+  if (rank === undefined) throw new TypeError(`BSON has no type ${type}`);
+  switch (type) {
+    case TYPE.symbol:
+      return stringKey(bytes.subarray(4, -1));
+    case TYPE.document:
+    case TYPE.array:
+      return documentKey(rank, bytes);
+    case TYPE.binary:
+      return binaryKey(rank, bytes);
+    case TYPE.boolean:
+      return begun(rank, bytes);
+    case TYPE.date:
+      return eightBytes(rank, bytes, 0x80);
+    case TYPE.timestamp:
+      return eightBytes(rank, bytes, 0);
+    case TYPE.regex:
+      return begun(rank, bytes); // two C strings
+    case TYPE.pointer:
+      return begun(rank, joinKeys(bigEndian(bytes.length), bytes));
+    case TYPE.code:
+      return textKey(rank, bytes.subarray(4, -1));
+    case TYPE.scopedCode:
+      return scopedCodeKey(rank, bytes);
+  }
+  if (FIXED[rank] === 0) return Uint8Array.of(rank);
+  const key = keyOfValue(value);
+  if (!key) throw new TypeError(`a value of BSON type ${type} has ${bytes.length} bytes`);
+  return key;
+}
+
+/**
+ * The end of the key that begins at `at` in joined keys. Throws a TypeError when no key begins there.
+ */
+export function endOfKey(keys: Uint8Array, at: number): number {
+  const rank = keys[at] ?? END;
+  const fixed = FIXED[rank];
+  if (fixed !== undefined) return at + 1 + fixed;
+  switch (rank) {
+    case RANKS[TYPE.double]:
+      return keys[at + NUMBER_KEY_BYTES] === DECIMAL_MARK
+        ? at + NUMBER_KEY_BYTES + DECIMAL_KEY_BYTES
+        : at + NUMBER_KEY_BYTES;
+    case RANKS[TYPE.string]:
+    case RANKS[TYPE.code]:
+      return endOfText(keys, at + 1);
+    case RANKS[TYPE.document]:
+    case RANKS[TYPE.array]:
+      return endOfDocument(keys, at + 1);
+    case RANKS[TYPE.binary]:
+      return at + 6 + new DataView(keys.buffer, keys.byteOffset).getUint32(at + 1);
+    case RANKS[TYPE.pointer]:
+      return at + 5 + new DataView(keys.buffer, keys.byteOffset).getUint32(at + 1);
+    case RANKS[TYPE.regex]:
+      return keys.indexOf(END, keys.indexOf(END, at + 1) + 1) + 1;
+    case RANKS[TYPE.scopedCode]:
+      return endOfDocument(keys, endOfText(keys, at + 1));
+  }
+  throw new TypeError(`no key begins with ${rank}`);
+}
+
+/** Each NUL in a text is followed by FF, and two NUL close it. */
+function endOfText(keys: Uint8Array, from: number): number {
+  for (let at = keys.indexOf(0, from); at >= 0; at = keys.indexOf(0, at + 2))
+    if (keys[at + 1] === 0) return at + 2;
+  throw new TypeError('a text has no end');
+}
+
+function endOfDocument(keys: Uint8Array, from: number): number {
+  let at = from;
+  while (keys[at] !== END) {
+    if (at >= keys.length) throw new TypeError('a document has no end');
+    at = endOfKey(keys, keys.indexOf(END, at + 1) + 1); // behind the rank and the name
+  }
+  return at + 1;
+}
+
+function documentKey(rank: number, bytes: Uint8Array): Key {
+  return joinKeys(Uint8Array.of(rank), membersKey(bytes));
+}
+
+function membersKey(bytes: Uint8Array): Key {
+  const parts: Key[] = [];
+  for (const [type, nameAt, nameLength, at, length] of onDemand.parseToElements(bytes)) {
+    const key = keyOfAny({ type, bytes: bytes.subarray(at, at + length) });
+    parts.push(key.subarray(0, 1), bytes.subarray(nameAt, nameAt + nameLength), Uint8Array.of(END), key);
+  }
+  return joinKeys(...parts, Uint8Array.of(END));
+}
+
+/** The old subtype 2 repeats the length in its bytes; MongoDB compares them as they are. */
+function binaryKey(rank: number, bytes: Uint8Array): Key {
+  const length = bytes.length - 5;
+  return joinKeys(Uint8Array.of(rank), bigEndian(length), bytes.subarray(4));
+}
+
+function eightBytes(rank: number, bytes: Uint8Array, turned: number): Key {
+  const key = begun(rank, Uint8Array.from(bytes).reverse());
+  key[1] = (key[1] ?? 0) ^ turned;
+  return key;
+}
+
+function scopedCodeKey(rank: number, bytes: Uint8Array): Key {
+  const view = new DataView(bytes.buffer, bytes.byteOffset);
+  const scopeAt = 8 + view.getInt32(4, true);
+  return joinKeys(textKey(rank, bytes.subarray(8, scopeAt - 1)), membersKey(bytes.subarray(scopeAt)));
+}
+
+function textKey(rank: number, utf8: Uint8Array): Key {
+  const key = stringKey(utf8);
+  key[0] = rank;
+  return key;
+}
+
+function begun(rank: number, bytes: Uint8Array): Key {
+  const key = new Uint8Array(1 + bytes.length);
+  key[0] = rank;
+  key.set(bytes, 1);
+  return key;
+}
+
+function bigEndian(value: number): Uint8Array {
+  const bytes = new Uint8Array(4);
+  new DataView(bytes.buffer).setUint32(0, value);
+  return bytes;
+}

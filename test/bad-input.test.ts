@@ -6,7 +6,7 @@ import { catalogue } from './support/catalogue.ts';
 import { testServer, type EngineName } from './support/server.ts';
 
 const HUGE = '9'.repeat(40);
-const cursorById = encodeCursor('items', { order: 'id', direction: 1 }, makeBookmark({ _id: 5 }));
+const cursorById = encodeCursor('items', { sort: '_id', direction: 1 }, makeBookmark({ _id: 5 }));
 
 /** A query of GET /items -> the code and parameter of the expected 400. */
 const PAGE_CASES: [query: string, code: string, parameter: string][] = [

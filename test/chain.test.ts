@@ -6,7 +6,7 @@ import { chain } from '../src/stream/chain.ts';
 import type { From, ItemStore, Plan, Size } from '../src/store/store.ts';
 import { Slots } from '../src/store/slots.ts';
 
-const PLAN = { order: 'id', direction: 1 } as const;
+const PLAN = { sort: '_id', direction: 1 } as const;
 
 /** A store of `total` rows of 100 bytes that records the reads. */
 function fakeStore(total: number) {

@@ -18,7 +18,7 @@ interface Tally {
   crc32: string;
 }
 
-const PLAN: Plan = { order: 'price', direction: 1 };
+const PLAN: Plan = { sort: 'price', direction: 1 };
 const slots = new Slots();
 const { transcoder } = createTranscoder(slots);
 const rowOf = (n: number) => row(n, [['price', int32(n % 7)]]);

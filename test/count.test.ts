@@ -11,7 +11,7 @@ import { openStore } from './support/mongo.ts';
 import { NEVER } from './support/reading.ts';
 import { testServer, type StoreName } from './support/server.ts';
 
-const BY_PRICE: Plan = { order: 'price', direction: 1, minPrice: '250', maxPrice: '1000' };
+const BY_PRICE: Plan = { sort: 'price', direction: 1, minPrice: '250', maxPrice: '1000' };
 /** More rows than MongoDB's estimate counts one by one. A sample of 1,000 is random only for 20,000 rows or more. */
 const MANY = 24_000;
 
@@ -32,7 +32,7 @@ test('the embedded store counts in bounded steps, and returns a lower bound when
   t.after(() => store.close());
   const rows = manyRows(41_000);
   await store.items.insert(rows, 'fail');
-  const plan: Plan = { order: 'price', direction: 1, minPrice: '0' }; // all rows, by the index: more than one step
+  const plan: Plan = { sort: 'price', direction: 1, minPrice: '0' }; // all rows, by the index: more than one step
   const matching = rows.length;
   assert.deepEqual(await store.items.count(plan, 'exact', NEVER), { rows: matching, is: 'exact' });
 
@@ -42,7 +42,7 @@ test('the embedded store counts in bounded steps, and returns a lower bound when
   assert.deepEqual(await store.items.count(plan, 'exact', NEVER), { rows: 40_000, is: 'atLeast' });
   step = 25;
   assert.deepEqual(await store.items.count(plan, 'estimated', NEVER), { rows: 40_000, is: 'atLeast' });
-  const all: Plan = { order: 'price', direction: 1 };
+  const all: Plan = { sort: 'price', direction: 1 };
   assert.deepEqual(await store.items.count(all, 'exact', NEVER), { rows: rows.length, is: 'exact' });
 });
 
@@ -60,7 +60,7 @@ test('MongoDB estimates the count of many rows from a sample, and also estimates
   assert.equal(estimate.is, 'estimated');
   // 0.75 of the rows match; the share in a sample of 1,000 has a standard deviation of 0.014. Eight of them: never by chance.
   assert.ok(Math.abs(estimate.rows / matching - 1) < 0.15, `${estimate.rows} of ${matching}`);
-  const all: Plan = { order: 'id', direction: 1 };
+  const all: Plan = { sort: '_id', direction: 1 };
   assert.deepEqual(await store.items.count(all, 'estimated', NEVER), { rows: MANY, is: 'estimated' });
   assert.deepEqual(await store.items.count(all, 'exact', NEVER), { rows: MANY, is: 'exact' });
 

@@ -8,8 +8,8 @@ import { BSON, Binary, Decimal128, Double, Int32, Long, MinKey, ObjectId, UUID }
 import type { Plan } from '../src/store/store.ts';
 import { crc32 } from '../src/stream/crc32.ts';
 
-const BY_ID: Plan = { order: 'id', direction: 1 };
-const BY_PRICE: Plan = { order: 'price', direction: -1, category: 'c', minPrice: '1', maxPrice: '9' };
+const BY_ID: Plan = { sort: '_id', direction: 1 };
+const BY_PRICE: Plan = { sort: 'price', direction: -1, category: 'c', minPrice: '1', maxPrice: '9' };
 
 function codeOf(cursor: string, plan: Plan): string {
   try {
@@ -56,7 +56,7 @@ test('a cursor of another sort, direction, filter or range is a cursor mismatch'
     { ...BY_PRICE, direction: 1 },
     { ...BY_PRICE, category: 'd' },
     { ...BY_PRICE, minPrice: '0' },
-    { order: 'price', direction: -1, category: 'c', minPrice: '1' },
+    { sort: 'price', direction: -1, category: 'c', minPrice: '1' },
   ];
   for (const plan of others) assert.equal(codeOf(cursor, plan), 'cursor-mismatch');
   assert.equal(codeOf(cursor, BY_PRICE), 'ok');

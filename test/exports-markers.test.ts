@@ -7,7 +7,7 @@ import type { RecordStore } from '../src/store/store.ts';
 import { twoHandles } from './support/export-worker.ts';
 
 const REQUEST: ExportRequest = { sort: 'id_asc', format: 'ndjson', compression: 'none' };
-const BY_ID = { order: 'id', direction: 1 } as const;
+const BY_ID = { sort: '_id', direction: 1 } as const;
 const STRANGERS = 100;
 
 /** Counts the rows that are read from it. */

@@ -242,7 +242,7 @@ test('a chain goes on from a member that lacks later writes, and a new read wait
       };
       if (mode === 'alwaysOn') await admin.command(entered);
     });
-  const plan: Plan = { order: 'id', direction: 1 };
+  const plan: Plan = { sort: '_id', direction: 1 };
   const size = { rows: 100, bytes: Infinity };
   for (const { name, lane } of WAYS)
     await t.test(name, async (t) => {

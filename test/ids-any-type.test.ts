@@ -141,7 +141,7 @@ test('an id that looks like an operator is a value: MongoDB refuses to store it,
     const told = JSON.stringify(refused);
     assert.match(told, /\$gt|\$-prefixed/, told);
   }
-  const cursor = encodeCursor('items', { order: 'id', direction: 1 }, makeBookmark({ _id: { $ne: 1 } }));
+  const cursor = encodeCursor('items', { sort: '_id', direction: 1 }, makeBookmark({ _id: { $ne: 1 } }));
   const rows = (await (await server.get(`/items/stream?cursor=${cursor}`)).text()).split('\n').slice(0, -1);
   const documents = IDS.findIndex((id) => id instanceof Map);
   // Documents are ordered by their first field: a number comes before strings and documents.

@@ -24,7 +24,7 @@ async function importInto(items: ItemStore, argv: readonly string[]): Promise<st
 
 async function allRows(items: ItemStore): Promise<readonly Buffer[]> {
   const size = { rows: 1_000_000, bytes: PLENTY };
-  const { rows, more } = await readRows(items, { order: 'id', direction: 1 }, {}, size);
+  const { rows, more } = await readRows(items, { sort: '_id', direction: 1 }, {}, size);
   assert.equal(more, false);
   return rows;
 }

@@ -15,7 +15,7 @@ import { testLmdb } from './support/lmdb.ts';
 import { NEVER, PLENTY, readRows } from './support/reading.ts';
 
 const FILE = join(import.meta.dirname, '../src/import/sample/diamonds.csv.br');
-const BY_ID = { order: 'id', direction: 1 } as const;
+const BY_ID = { sort: '_id', direction: 1 } as const;
 
 async function collect(source: AsyncIterable<SourceRow>): Promise<Uint8Array[]> {
   const items: Uint8Array[] = [];

@@ -10,7 +10,7 @@ import { cli } from './support/child-server.ts';
 import { testDirectory } from './support/lmdb.ts';
 
 const ROWS = 20_000;
-const PLAN = { order: 'id', direction: 1 } as const;
+const PLAN = { sort: '_id', direction: 1 } as const;
 
 for (const signal of ['SIGTERM', 'SIGINT'] as const)
   test(`${signal} stops an import gracefully, and the number of rows it reports is in the store`, async (t) => {

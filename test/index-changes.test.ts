@@ -17,8 +17,8 @@ import { Barrier, BATCH_ROWS } from './support/upset.ts';
 
 const ROWS = 200;
 const TWO = { rows: 2, bytes: PLENTY };
-const BY_ID: Plan = { order: 'id', direction: 1 };
-const BY_PRICE: Plan = { order: 'price', direction: 1 };
+const BY_ID: Plan = { sort: '_id', direction: 1 };
+const BY_PRICE: Plan = { sort: 'price', direction: 1 };
 
 /** Changes that another program may make to the price index while it is read. The index keeps its name. */
 const CHANGES: Readonly<Record<string, (items: Collection) => Promise<unknown>>> = {
@@ -188,7 +188,7 @@ async function walk(
   confirms: boolean,
   onRow: (rows: number) => Promise<void>,
 ) {
-  const plan: Plan = { order: 'price', direction };
+  const plan: Plan = { sort: 'price', direction };
   const capped: ChainReader = {
     read: (asked, from, wanted, signal) =>
       store.items.read(asked, from, { ...wanted, rows: Math.min(wanted.rows, size) }, signal),

@@ -33,7 +33,7 @@ async function laneUsers(client: MongoClient): Promise<string[]> {
 async function readOnce(t: TestContext, uri: string): Promise<readonly string[]> {
   const { store, notices, slots, warnings } = await openStore(t, uri);
   await store.items.insert([ROW], 'skip');
-  const { rows } = await readRows(store.items, { order: 'id', direction: 1 }, {}, SIZE);
+  const { rows } = await readRows(store.items, { sort: '_id', direction: 1 }, {}, SIZE);
   assert.deepEqual(rows, [Buffer.from(ROW)]);
   assert.equal(slots.taken, 0);
   const others = warnings.filter((warning) => !warning.includes('not a replica set'));
@@ -103,13 +103,13 @@ test('driver and lane exchange the signed cluster time of a replica set with aut
   const rows = Array.from({ length: 20 }, (_, n) => BSON.serialize({ _id: n, category: 'a', price: 1 }));
   for (const [n, row] of rows.entries()) {
     await store.items.insert([row], 'fail');
-    const read = await readRows(store.items, { order: 'id', direction: 1 }, {}, { rows: 100, bytes: PLENTY });
+    const read = await readRows(store.items, { sort: '_id', direction: 1 }, {}, { rows: 100, bytes: PLENTY });
     assert.equal(read.rows.length, n + 1);
   }
   const client = testClient(t, uri);
   assert.ok((await laneUsers(client)).includes('root'));
   await client.db().command({ profile: 2 });
-  await readRows(store.items, { order: 'price', direction: 1 }, {}, SIZE);
+  await readRows(store.items, { sort: 'price', direction: 1 }, {}, SIZE);
   const noted = await client.db().collection('system.profile').findOne({ appName: LANE });
   const command = noted?.command as Document;
   const { clusterTime, signature } = command.$clusterTime as Document;

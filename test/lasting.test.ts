@@ -6,7 +6,7 @@ import { retryingReader } from '../src/store/retrying-reader.ts';
 import { memoryBudget } from '../src/store/memory-budget.ts';
 import { NEVER } from './support/reading.ts';
 
-const PLAN = { order: 'id', direction: 1 } as const;
+const PLAN = { sort: '_id', direction: 1 } as const;
 const SIZE = { rows: 1, bytes: 1 };
 const AWAY = storeUnavailable(new Error('away'));
 

@@ -17,7 +17,7 @@ import { expectedItems, makeItem, makeItems, type Item } from './support/items.t
 import { openRaw, testDirectory } from './support/lmdb.ts';
 import { NEVER, PLENTY, assertChain, readRows } from './support/reading.ts';
 
-const BY_ID = { order: 'id', direction: 1 } as const;
+const BY_ID = { sort: '_id', direction: 1 } as const;
 const SIZE = { rows: 1000, bytes: PLENTY };
 const bytesOf = (items: readonly { bytes: Buffer }[]) => items.map(({ bytes }) => bytes);
 
@@ -228,8 +228,8 @@ test('a file of version 0.1 is read unchanged, accepts decimals as prices, and t
     }
   };
   const plans = [1, -1].flatMap((direction): Plan[] => [
-    { order: 'price', direction: direction as 1 | -1 },
-    { order: 'price', direction: direction as 1 | -1, category: 'a', minPrice: '-0.5', maxPrice: '20' },
+    { sort: 'price', direction: direction as 1 | -1 },
+    { sort: 'price', direction: direction as 1 | -1, category: 'a', minPrice: '-0.5', maxPrice: '20' },
   ]);
   for (const plan of plans) await readBy(plan, old);
   assert.equal(await formatOf(), 'sluice items 1');

@@ -13,8 +13,8 @@ import type { Item } from './support/items.ts';
 import { testDirectory, testLmdb } from './support/lmdb.ts';
 import { NEVER, PLENTY, assertChain, assertRows, takeRows } from './support/reading.ts';
 
-const BY_ID: Plan = { order: 'id', direction: 1 };
-const BY_PRICE: Plan = { order: 'price', direction: 1 };
+const BY_ID: Plan = { sort: '_id', direction: 1 };
+const BY_PRICE: Plan = { sort: 'price', direction: 1 };
 const bytesOf = (items: readonly Item[]) => items.map(({ bytes }) => bytes);
 
 test('a batch ends with the row that reaches its byte limit', async (t) => {

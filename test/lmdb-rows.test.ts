@@ -91,20 +91,20 @@ test('a bookmark of a type that no row here can have is an invalid cursor, not a
   const kinds = [null, true, new Date(0), { a: 1 }, [1], 'x'.repeat(257)];
   for (const kind of [...kinds, new MinKey(), new MaxKey(), new Binary(Buffer.alloc(3), 0)]) {
     const byId = store.items.read(
-      { order: 'id', direction: 1 },
+      { sort: '_id', direction: 1 },
       { after: makeBookmark({ _id: kind }) },
       SIZE,
       NEVER,
     );
     await assert.rejects(byId, isInvalidCursor);
     const after = makeBookmark({ _id: new Int32(1), price: kind });
-    const plan = { order: 'price', direction: -1 } as const;
+    const plan = { sort: 'price', direction: -1 } as const;
     if (typeof kind !== 'string')
       await assert.rejects(store.items.read(plan, { after }, SIZE, NEVER), isInvalidCursor);
   }
   const withoutPrice = makeBookmark({ _id: new Int32(1) });
   await assert.rejects(
-    store.items.read({ order: 'price', direction: 1 }, { after: withoutPrice }, SIZE, NEVER),
+    store.items.read({ sort: 'price', direction: 1 }, { after: withoutPrice }, SIZE, NEVER),
     isInvalidCursor,
   );
   assert.equal(slots.taken, 0);
@@ -134,7 +134,7 @@ test('a bookmark of a type that a row can have is a position in the order, wheth
   ];
   for (const [_id, rows] of after) {
     const from = { after: makeBookmark({ _id }) };
-    const batch = await store.items.read({ order: 'id', direction: 1 }, from, SIZE, NEVER);
+    const batch = await store.items.read({ sort: '_id', direction: 1 }, from, SIZE, NEVER);
     batch.release();
     assert.equal(batch.rows, rows, String(_id));
   }

@@ -9,8 +9,8 @@ import { WAYS, openStore } from './support/mongo.ts';
 import { ownMongod } from './support/mongod.ts';
 import { NEVER, PLENTY, assertChain, assertRows, readRows, takeRows } from './support/reading.ts';
 
-const BY_ID: Plan = { order: 'id', direction: 1 };
-const BY_PRICE: Plan = { order: 'price', direction: -1 };
+const BY_ID: Plan = { sort: '_id', direction: 1 };
+const BY_PRICE: Plan = { sort: 'price', direction: -1 };
 const SIZE = { rows: 7, bytes: PLENTY };
 /** The timeouts of production, shortened. */
 const SHORT = 'serverSelectionTimeoutMS=1000&connectTimeoutMS=500&heartbeatFrequencyMS=500';

@@ -18,9 +18,9 @@ const EXTRA = 3;
 
 const PLANS = ([1, -1] as const).flatMap((direction) =>
   [{}, { category: 'a' }].flatMap((filter): Plan[] => [
-    { order: 'id', direction, ...filter },
-    { order: 'price', direction, ...filter },
-    { order: 'price', direction, minPrice: '20', maxPrice: '60', ...filter },
+    { sort: '_id', direction, ...filter },
+    { sort: 'price', direction, ...filter },
+    { sort: 'price', direction, minPrice: '20', maxPrice: '60', ...filter },
   ]),
 );
 
@@ -127,7 +127,7 @@ test('rows much smaller or larger than the previous ones take few more finds', a
     ['small', 1_000, 3],
     ['large', 1, 1],
   ] as const) {
-    const plan: Plan = { order: 'id', direction: 1, category };
+    const plan: Plan = { sort: '_id', direction: 1, category };
     let got = 0;
     const read = async () => {
       got = (await readRows(opened.store.items, plan, {}, { rows: 1_000, bytes: 400_000 })).rows.length;
@@ -147,7 +147,7 @@ test('a batch whose bytes end with the last row reports no more rows', async (t)
   await opened.store.items.insert(rows, 'fail');
   for (const direction of [1, -1] as const)
     for (let bytes = 1; bytes < 10_000; bytes += 200) {
-      const plan: Plan = { order: 'id', direction };
+      const plan: Plan = { sort: '_id', direction };
       const { rows, more } = await readRows(opened.store.items, plan, {}, { rows: 9, bytes });
       assert.equal(more, rows.length < 4, `${rows.length} of 4 rows in ${bytes} bytes`);
     }
@@ -161,7 +161,7 @@ test('parts examine index entries and no rows, and for too many rows a sample de
   );
   await opened.store.items.insert(rows, 'fail');
   for (const filter of [{}, { category: 'a' }]) {
-    const plan: Plan = { order: 'id', direction: 1, ...filter };
+    const plan: Plan = { sort: '_id', direction: 1, ...filter };
     const finds = await costOf(opened, () => opened.store.items.split(plan, 8, NEVER));
     assert.deepEqual(
       finds.map(({ docsExamined }) => Number(docsExamined)),
@@ -174,8 +174,8 @@ test('parts examine index entries and no rows, and for too many rows a sample de
   const finder = { idBehind: () => assert.fail('a billion rows are not gone over') };
   const setup = new Setup(connection, { collection: 'items', manage: false, onWarning: () => undefined });
   const splitter = new Splitter(connection, setup, counter, finder);
-  const ids = await splitter.split({ order: 'id', direction: 1 }, 8, await setup.layout(), NEVER);
-  const sorted = await bookmarks(opened, { order: 'id', direction: 1 });
+  const ids = await splitter.split({ sort: '_id', direction: 1 }, 8, await setup.layout(), NEVER);
+  const sorted = await bookmarks(opened, { sort: '_id', direction: 1 });
   const places = ids.map((id) => sorted.findIndex((each) => Buffer.compare(each, id) === 0));
   assert.deepEqual(
     places,

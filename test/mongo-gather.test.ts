@@ -5,7 +5,7 @@ import { BatchBuilder } from '../src/store/mongo/batch-builder.ts';
 import { Slots } from '../src/store/slots.ts';
 import { PLENTY, takeRows } from './support/reading.ts';
 
-const PLAN = { order: 'id' } as const;
+const PLAN = { sort: '_id' } as const;
 const ROWS = [1, 2, 3].map((_id) => BSON.serialize({ _id, text: 'x'.repeat(_id) }));
 
 const copyOf = (row: Uint8Array) => Buffer.from(row);

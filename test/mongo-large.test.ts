@@ -9,9 +9,9 @@ import { PLENTY, assertChain } from './support/reading.ts';
 
 const MEGABYTE = 1024 * 1024;
 const PLANS = ([1, -1] as const).flatMap((direction): Plan[] => [
-  { order: 'id', direction },
-  { order: 'price', direction },
-  { order: 'id', direction, category: 'b' },
+  { sort: '_id', direction },
+  { sort: 'price', direction },
+  { sort: '_id', direction, category: 'b' },
 ]);
 
 const KINDS = WAYS.flatMap(({ name, lane }) => [

@@ -59,8 +59,8 @@ const RANGES = [
 ];
 const PLANS = [1, -1].flatMap((direction) =>
   [{}, { category: 'a' }].flatMap((filter): Plan[] => [
-    { order: 'id', direction: direction as 1 | -1, ...filter },
-    ...RANGES.map((range): Plan => ({ order: 'price', direction: direction as 1 | -1, ...filter, ...range })),
+    { sort: '_id', direction: direction as 1 | -1, ...filter },
+    ...RANGES.map((range): Plan => ({ sort: 'price', direction: direction as 1 | -1, ...filter, ...range })),
   ]),
 );
 

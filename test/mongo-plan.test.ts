@@ -9,7 +9,7 @@ import { commandKey } from '../src/store/mongo/key.ts';
 import { compareNumbers, isSameNumber } from '../src/store/number.ts';
 import { compareIds } from '../src/store/mongo/order.ts';
 import { rangesOf } from '../src/store/mongo/plan.ts';
-import { stretchesOf, type End, type Stretch } from '../src/store/price-range.ts';
+import { stretchesOf, type End, type Stretch } from '../src/store/number-range.ts';
 
 /** Ascending. Values on one line are equal. */
 const ASCENDING: readonly (readonly unknown[])[] = [
@@ -72,7 +72,7 @@ test('the brackets descend in the order that compares ids', () => {
 });
 test('a range that is certainly empty is not read', () => {
   for (const direction of [1, -1] as const) {
-    const plan = { order: 'price', direction, minPrice: '5', maxPrice: '6' } as const;
+    const plan = { sort: 'price', direction, minPrice: '5', maxPrice: '6' } as const;
     assert.equal(rangesOf({ ...plan, maxPrice: '4' }, null, false).length, 0);
     const beyond = makeBookmark({ price: direction === 1 ? 7 : 4, _id: 1 });
     assert.equal(rangesOf(plan, beyond, false).length, 0);
@@ -81,11 +81,11 @@ test('a range that is certainly empty is not read', () => {
 });
 
 test('a range open on one side ends before an infinity, so that it contains finite numbers only', () => {
-  const [above] = rangesOf({ order: 'price', direction: 1, minPrice: '5' }, null, false);
+  const [above] = rangesOf({ sort: 'price', direction: 1, minPrice: '5' }, null, false);
   assert.ok(above);
   assert.deepEqual(above.min, { price: 5, _id: new MinKey() });
   assert.deepEqual(above.max, { price: Infinity, _id: new MinKey() });
-  const [below] = rangesOf({ order: 'price', direction: -1, maxPrice: '5' }, null, false);
+  const [below] = rangesOf({ sort: 'price', direction: -1, maxPrice: '5' }, null, false);
   assert.ok(below);
   assert.deepEqual(below.min, { price: -Infinity, _id: new MaxKey() });
   assert.deepEqual(below.max, { price: 5, _id: new MaxKey() });

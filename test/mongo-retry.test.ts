@@ -9,7 +9,7 @@ import { WAYS, openStore } from './support/mongo.ts';
 import { ownMongod } from './support/mongod.ts';
 import { NEVER, PLENTY, assertChain } from './support/reading.ts';
 
-const PLAN: Plan = { order: 'id', direction: 1 };
+const PLAN: Plan = { sort: '_id', direction: 1 };
 const SIZE = { rows: 7, bytes: PLENTY };
 const ITEMS = makeItems(20);
 

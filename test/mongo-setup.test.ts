@@ -76,7 +76,7 @@ test('an existing plain collection gets its missing indexes, and nothing else ch
   assert.deepEqual(names, ['_id_', 'theirs', 'price_1__id_1', 'category_1_price_1__id_1']);
   assert.deepEqual(warnings, []);
   await db.collection('items').insertOne({ category: 'a', price: 1, stock: 1 });
-  const read = await readRows(store.items, { order: 'id', direction: 1, category: 'a' }, {}, TWO);
+  const read = await readRows(store.items, { sort: '_id', direction: 1, category: 'a' }, {}, TWO);
   assert.equal(read.rows.length, 1);
 });
 
@@ -154,7 +154,7 @@ test('an index that is dropped while the server runs is created again, and one t
   if (!opened) return;
   const items = opened.client.db().collection('items');
   await items.insertOne({ category: 'a', price: 1 });
-  const read = () => readRows(opened.store.items, { order: 'price', direction: 1 }, {}, TWO);
+  const read = () => readRows(opened.store.items, { sort: 'price', direction: 1 }, {}, TWO);
   assert.equal((await read()).rows.length, 1);
   await items.dropIndex('price_1__id_1');
   await assert.rejects(read(), { code: 'store-unavailable' });
@@ -176,7 +176,7 @@ test('a plain collection that is replaced by a clustered one is read on', async 
   await db.dropCollection('items');
   await db.createCollection('items', { clusteredIndex: { key: { _id: 1 }, unique: true } });
   await db.collection('items').insertOne({ _id: 'a' as never, category: 'a', price: 1 });
-  const plan = { order: 'id', direction: -1 } as const;
+  const plan = { sort: '_id', direction: -1 } as const;
   const read = () => readRows(opened.store.items, plan, { after: makeBookmark({ _id: 'b' }) }, TWO);
   await assert.rejects(read(), { code: 'store-unavailable' });
   assert.equal((await read()).rows.length, 1);
@@ -212,7 +212,7 @@ test('a user with read permission only is served, and an error names what is mis
   const row = BSON.serialize({ _id: 'a', category: 'a', price: 1 });
   await store.items.insert([row], 'fail');
   const reading = await openStore(t, as('reader'));
-  const read = await readRows(reading.store.items, { order: 'price', direction: -1 }, {}, TWO);
+  const read = await readRows(reading.store.items, { sort: 'price', direction: -1 }, {}, TWO);
   assert.deepEqual(read.rows, [Buffer.from(row)]);
   await assert.rejects(reading.store.items.insert([row], 'skip'), { code: 13 });
   await root.close(); // otherwise the driver would look for a stopped server

@@ -182,7 +182,7 @@ test('while the store is slow, a checkpoint covers the rows that were sent', asy
     Array.from({ length: 600 }, (_, n) => makeRow(n)),
     'fail',
   );
-  const plan: Plan = { order: 'id', direction: 1 };
+  const plan: Plan = { sort: '_id', direction: 1 };
   const read = (rows: number, after?: Bookmark) =>
     store.items.read(plan, after ? { after } : {}, { rows, bytes: 1e9 }, NEVER);
   const written: string[] = [];
@@ -217,7 +217,7 @@ test('while the store is slow, a checkpoint covers the rows that were sent', asy
 test('a reader that leaves a slow store releases the batches that still arrive', async (t) => {
   const { store, slots } = await testLmdb(t);
   await store.items.insert([makeRow(1), makeRow(2)], 'fail');
-  const plan: Plan = { order: 'id', direction: 1 };
+  const plan: Plan = { sort: '_id', direction: 1 };
   const first = await store.items.read(plan, {}, { rows: 1, bytes: 1e9 }, NEVER);
   let answer: () => void = () => undefined;
   const answered = new Promise<void>((resolve) => (answer = resolve));

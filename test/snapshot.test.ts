@@ -254,7 +254,7 @@ test('a point in time is read from a member that has kept it, and is gone when n
       const rows = ROWS.slice(0, 50).map(({ document }) => BSON.serialize(document));
       await store.items.insert(rows, 'fail');
       const at = (await store.items.pointInTime(NEVER)) ?? assert.fail();
-      const plan: Plan = { order: 'id', direction: 1, at };
+      const plan: Plan = { sort: '_id', direction: 1, at };
       const read = async () =>
         (await readRows(store.items, plan, {}, { rows: 99, bytes: Infinity })).rows.length;
       await forget(await set.primary(), 'alwaysOn');

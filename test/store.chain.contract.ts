@@ -22,8 +22,8 @@ export function* allPlans(): Generator<Plan, void, undefined> {
   for (const direction of [1, -1] as const)
     for (const category of [undefined, ...CATEGORIES, 'boo', '']) {
       const filter = category === undefined ? {} : { category };
-      yield { order: 'id', direction, ...filter };
-      for (const range of RANGES) yield { order: 'price', direction, ...filter, ...range };
+      yield { sort: '_id', direction, ...filter };
+      for (const range of RANGES) yield { sort: 'price', direction, ...filter, ...range };
     }
 }
 

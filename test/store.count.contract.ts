@@ -20,9 +20,9 @@ export function countContract(name: string, open: OpenForTest): void {
       'fail',
     );
     const empty: Plan[] = [
-      { order: 'id', direction: 1, category: 'nobody’s' },
-      { order: 'id', direction: 1, category: '$ne' },
-      { order: 'price', direction: -1, minPrice: '2', maxPrice: '1' },
+      { sort: '_id', direction: 1, category: 'nobody’s' },
+      { sort: '_id', direction: 1, category: '$ne' },
+      { sort: 'price', direction: -1, minPrice: '2', maxPrice: '1' },
     ];
     for (const plan of [...allPlans(), ...empty])
       for (const mode of MODES) {
@@ -36,7 +36,7 @@ export function countContract(name: string, open: OpenForTest): void {
   test(`${name}: nothing is counted for a client that has left, nor in an empty store`, async (t) => {
     const opened = await open(t);
     if (!opened) return;
-    const plan: Plan = { order: 'price', direction: 1, minPrice: '0' };
+    const plan: Plan = { sort: 'price', direction: 1, minPrice: '0' };
     for (const mode of MODES) {
       assert.deepEqual(await opened.store.items.count(plan, mode, NEVER), { rows: 0, is: 'exact' });
       const gone = AbortSignal.abort(new Error('gone'));

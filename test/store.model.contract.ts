@@ -95,7 +95,7 @@ export function modelContract(name: string, open: OpenForTest): void {
 }
 
 function put(model: Item[], row: Item): void {
-  const at = model.findIndex((other) => compareItems(other, row, { order: 'id' }) === 0);
+  const at = model.findIndex((other) => compareItems(other, row, { sort: '_id' }) === 0);
   if (at >= 0) model.splice(at, 1);
   model.push(row);
 }

@@ -10,12 +10,12 @@ import type { OpenForTest } from './store.contract.ts';
 
 const SIZE = { rows: 7, bytes: PLENTY };
 const PLANS: readonly Plan[] = [
-  { order: 'id', direction: 1 },
-  { order: 'id', direction: -1, category: 'books' },
-  { order: 'price', direction: 1 },
-  { order: 'price', direction: -1, minPrice: '-1' },
-  { order: 'price', direction: 1, category: 'b', maxPrice: '4' },
-  { order: 'price', direction: -1, category: 'größe' },
+  { sort: '_id', direction: 1 },
+  { sort: '_id', direction: -1, category: 'books' },
+  { sort: 'price', direction: 1 },
+  { sort: 'price', direction: -1, minPrice: '-1' },
+  { sort: 'price', direction: 1, category: 'b', maxPrice: '4' },
+  { sort: 'price', direction: -1, category: 'größe' },
 ];
 
 /** Reading on after a row that may have changed since. */
@@ -46,7 +46,7 @@ export function resumeContract(name: string, open: OpenForTest): void {
     if (!opened) return;
     const { items } = opened.store;
     for (const direction of [1, -1] as const) {
-      const plan: Plan = { order: 'price', direction, category: `way ${direction}` };
+      const plan: Plan = { sort: 'price', direction, category: `way ${direction}` };
       const at = (n: number, price: number): Item =>
         makeItem(`${direction}/${n}`, plan.category ?? '', new Double(price));
       await insert(items, [at(0, 10), at(1, 20), at(2, 20), at(3, 30)]);
@@ -68,7 +68,7 @@ export function resumeContract(name: string, open: OpenForTest): void {
     const items = same.map((price, n) => makeItem(new Int32(n), 'b', price));
     await insert(opened.store.items, items);
     for (const price of same) {
-      const plan: Plan = { order: 'price', direction: 1 };
+      const plan: Plan = { sort: 'price', direction: 1 };
       const after = bookmarkOf(makeItem(new Double(1), 'b', price).bytes, plan);
       await assertChain(opened.store.items, plan, { after }, SIZE, items.slice(2));
     }
@@ -80,7 +80,7 @@ export function resumeContract(name: string, open: OpenForTest): void {
     const items = makeItems(40);
     await insert(opened.store.items, items);
     for (const direction of [1, -1] as const) {
-      const plan: Plan = { order: 'price', direction, minPrice: '0', maxPrice: '2' };
+      const plan: Plan = { sort: 'price', direction, minPrice: '0', maxPrice: '2' };
       for (const price of [-50, 50]) {
         const mark = makeItem('zz', 'b', new Double(price));
         const rest = expectedItems(items, plan).filter((other) => isBehind(other, mark, plan));
@@ -92,8 +92,8 @@ export function resumeContract(name: string, open: OpenForTest): void {
   test(`${name}: a read starts after a row or after a number of rows, not both`, async (t) => {
     const opened = await open(t);
     if (!opened) return;
-    const from = { after: bookmarkOf(makeItem('a', 'b', new Int32(1)).bytes, { order: 'id' }), skip: 1 };
-    await assert.rejects(readRows(opened.store.items, { order: 'id', direction: 1 }, from, SIZE), TypeError);
+    const from = { after: bookmarkOf(makeItem('a', 'b', new Int32(1)).bytes, { sort: '_id' }), skip: 1 };
+    await assert.rejects(readRows(opened.store.items, { sort: '_id', direction: 1 }, from, SIZE), TypeError);
   });
 }
 

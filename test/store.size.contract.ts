@@ -7,7 +7,7 @@ import { expectedItems, makeItem, makeItems } from './support/items.ts';
 import { NEVER, PLENTY, assertChain, assertRows, readRows, takeRows } from './support/reading.ts';
 import type { OpenForTest } from './store.contract.ts';
 
-const BY_ID: Plan = { order: 'id', direction: 1 };
+const BY_ID: Plan = { sort: '_id', direction: 1 };
 const MEGABYTE = 1024 * 1024;
 
 /** Batch sizes, single rows and aborted reads. */

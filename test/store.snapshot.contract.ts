@@ -10,11 +10,11 @@ import type { OpenForTest } from './store.contract.ts';
 
 const SIZE = { rows: 7, bytes: PLENTY };
 const PLANS: readonly Plan[] = [
-  { order: 'id', direction: 1 },
-  { order: 'id', direction: -1 },
-  { order: 'id', direction: -1, category: 'books' },
-  { order: 'price', direction: 1, category: 'b', maxPrice: '4' },
-  { order: 'price', direction: -1 },
+  { sort: '_id', direction: 1 },
+  { sort: '_id', direction: -1 },
+  { sort: '_id', direction: -1, category: 'books' },
+  { sort: 'price', direction: 1, category: 'b', maxPrice: '4' },
+  { sort: 'price', direction: -1 },
 ];
 
 /** Reading the rows of a point in time. */
@@ -46,7 +46,7 @@ export function snapshotContract(name: string, open: OpenForTest): void {
     }
     const now = await items.pointInTime(NEVER);
     assert.ok(now !== null && now > at, 'time advances');
-    const { rows } = await readRows(items, { order: 'id', direction: 1, at: now }, {}, { ...SIZE, rows: 99 });
+    const { rows } = await readRows(items, { sort: '_id', direction: 1, at: now }, {}, { ...SIZE, rows: 99 });
     assert.equal(rows.length, 64 - 16 + 1, 'the present has all acknowledged writes');
     assert.equal(opened.slots.taken, 0);
   });
@@ -57,7 +57,7 @@ export function snapshotContract(name: string, open: OpenForTest): void {
     const { items } = opened.store;
     const at = await items.pointInTime(NEVER);
     if (at === null) return assertUnsupported(items);
-    const readAt = (time: bigint) => items.read({ order: 'price', direction: 1, at: time }, {}, SIZE, NEVER);
+    const readAt = (time: bigint) => items.read({ sort: 'price', direction: 1, at: time }, {}, SIZE, NEVER);
     const hour = 3600n << 32n;
     await assert.rejects(readAt(at + hour), { code: 'invalid-parameter', parameter: 'at' });
     await assert.rejects(readAt(2n ** 64n - 1n), { code: 'invalid-parameter' });
@@ -68,7 +68,7 @@ export function snapshotContract(name: string, open: OpenForTest): void {
 }
 
 async function assertUnsupported(items: ItemStore): Promise<void> {
-  const read = items.read({ order: 'id', direction: 1, at: 1n << 32n }, {}, SIZE, NEVER);
+  const read = items.read({ sort: '_id', direction: 1, at: 1n << 32n }, {}, SIZE, NEVER);
   await assert.rejects(read, { code: 'snapshot-unsupported', status: 400 });
 }
 

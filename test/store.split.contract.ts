@@ -8,7 +8,7 @@ import type { OpenForTest } from './store.contract.ts';
 import { expectedItems, makeItems } from './support/items.ts';
 import { assertChain, NEVER, readRows } from './support/reading.ts';
 
-const BY_ID: Plan = { order: 'id', direction: 1 };
+const BY_ID: Plan = { sort: '_id', direction: 1 };
 const ROWS = 12_000;
 const LARGE = 1_000_000;
 /** Rows in one insert. With 10,000 MongoDB takes twice as long for a million rows. */

@@ -127,8 +127,8 @@ export function writeContract(name: string, open: OpenForTest): void {
   });
 }
 
-const BY_ID: Plan = { order: 'id', direction: 1 };
-const BY_PRICE: Plan = { order: 'price', direction: 1 };
+const BY_ID: Plan = { sort: '_id', direction: 1 };
+const BY_PRICE: Plan = { sort: 'price', direction: 1 };
 
 async function readWhole(items: Parameters<typeof readRows>[0], plan: Plan): Promise<Item[]> {
   const found: Item[] = [];

@@ -8,7 +8,7 @@ import type { User } from '../src/users/user.ts';
 import { NEVER, PLENTY, takeRows } from './support/reading.ts';
 import type { OpenForTest } from './store.contract.ts';
 
-const BY_ID: Plan = { order: 'id', direction: 1 };
+const BY_ID: Plan = { sort: '_id', direction: 1 };
 const TIME = '2026-01-02T03:04:05.678Z';
 
 function user(id: string, name: string, metadata?: User['metadata']): User {

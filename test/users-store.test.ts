@@ -61,12 +61,12 @@ test('a foreign collection of users is not served, and items are', async (t) => 
   const { store, warnings } = await openStore(t, uri);
   const unfit = (error: unknown) => error instanceof AppError && error.code === 'store-unfit';
   const size = { rows: 10, bytes: PLENTY };
-  await assert.rejects(store.users.read({ order: 'id', direction: 1 }, {}, size, NEVER), unfit);
+  await assert.rejects(store.users.read({ sort: '_id', direction: 1 }, {}, size, NEVER), unfit);
   await assert.rejects(store.users.change('ada', countUp), unfit);
   assert.deepEqual(warnings, [
     "Users are not served from the collection 'users': it has documents that are not users of this server.",
   ]);
-  assert.deepEqual(takeRows(await store.items.read({ order: 'id', direction: 1 }, {}, size, NEVER)), []);
+  assert.deepEqual(takeRows(await store.items.read({ sort: '_id', direction: 1 }, {}, size, NEVER)), []);
 
   await db.collection('users').deleteMany({});
   await store.users.change('ada', countUp); // repaired without a restart
@@ -108,7 +108,7 @@ test('a MongoDB user with read permission only can read items and users, and cha
 
   const reading = await openStore(t, as('reader'));
   const size = { rows: 10, bytes: PLENTY };
-  const batch = await reading.store.users.read({ order: 'id', direction: 1 }, {}, size, NEVER);
+  const batch = await reading.store.users.read({ sort: '_id', direction: 1 }, {}, size, NEVER);
   assert.deepEqual(takeRows(batch).map(fromRow), [{ ...ADA, name: '1' }]);
   await assert.rejects(reading.store.users.change('ada', countUp), (error) => {
     assert.ok(error instanceof AppError);
@@ -124,7 +124,7 @@ test('a MongoDB user with read permission only can read items and users, and cha
     /'users' is missing, and the MongoDB user has no permission to create it/,
   );
   assert.deepEqual(
-    takeRows(await without.store.items.read({ order: 'id', direction: 1 }, {}, size, NEVER)),
+    takeRows(await without.store.items.read({ sort: '_id', direction: 1 }, {}, size, NEVER)),
     [],
   );
   await root.close(); // otherwise the driver would look for a stopped server

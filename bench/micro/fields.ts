@@ -28,8 +28,8 @@ const ROUNDS = 5;
 const CHUNK_BYTES = 16_000;
 const FIELDS = ['id', 'price'];
 const PLANS: Readonly<Record<string, Plan>> = {
-  'in order of id': { order: 'id', direction: 1 },
-  'in order of price': { order: 'price', direction: 1 },
+  'in order of id': { sort: '_id', direction: 1 },
+  'in order of price': { sort: 'price', direction: 1 },
 };
 
 const server = await openDatabaseServer();

@@ -18,7 +18,7 @@ const FULL =
 
 const full = readPage(FULL);
 assert.deepEqual(full.plan, {
-  order: 'price',
+  sort: 'price',
   direction: -1,
   category: 'garden tools',
   minPrice: '1.5',

@@ -9,7 +9,7 @@ import { Turns, TurnsByKey } from '../turns.ts';
 import { isExpired, LeaseLostError, newJob, type ExportRequest, type Job } from './job.ts';
 import { markerOf, Markers, markersOf, missing, type Marker } from './markers.ts';
 
-const BY_ID: Plan = { order: 'id', direction: 1 };
+const BY_ID: Plan = { sort: '_id', direction: 1 };
 /** The `_id` of the record that holds the store's own id. */
 const STORE = 'store';
 const ID = /^[0-9a-f]{32}$/;

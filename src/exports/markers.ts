@@ -86,7 +86,7 @@ export class Markers {
 
   async #range(from: string, to: string, signal: AbortSignal): Promise<Marker[]> {
     const ids = { from: makeBookmark({ _id: from }), to: makeBookmark({ _id: to }) };
-    const plan: Plan = { order: 'id', direction: 1, ids };
+    const plan: Plan = { sort: '_id', direction: 1, ids };
     const markers: Marker[] = [];
     const first = await this.#records.read(plan, {}, FIRST_BATCH, signal);
     for await (const batch of chain(this.#records, plan, first, Infinity, signal)) {

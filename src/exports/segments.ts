@@ -1,7 +1,6 @@
 import type { RowEncoder } from '../rows/rows.ts';
 import { lastBookmark, reach, type Batch } from '../store/batch.ts';
-import type { Bookmark } from '../store/bookmark.ts';
-import type { Plan } from '../store/store.ts';
+import type { Bookmark, Ordered } from '../store/bookmark.ts';
 
 /**
  * A segment ends with the row that brings it to this size, in bytes of BSON. Only the rows decide where it
@@ -29,7 +28,7 @@ export interface Segment {
 export async function* segmentsOf(
   batches: AsyncIterable<Batch>,
   encoder: RowEncoder,
-  plan: Pick<Plan, 'order'>,
+  plan: Ordered,
   { head, tail }: { readonly head: string; readonly tail: string },
 ): AsyncGenerator<Segment, void, undefined> {
   let text: Buffer[] = [Buffer.from(head)];

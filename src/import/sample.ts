@@ -78,7 +78,7 @@ async function mayBeIncomplete(
 }
 
 async function firstRow(store: Pick<ItemStore, 'read' | 'get' | 'insert'>): Promise<Uint8Array | null> {
-  const batch = await store.read({ order: 'id', direction: 1 }, {}, { rows: 1, bytes: 1 }, NEVER);
+  const batch = await store.read({ sort: '_id', direction: 1 }, {}, { rows: 1, bytes: 1 }, NEVER);
   try {
     if (batch.rows === 0) return null;
     const element = batch.slot.bytes(batch.start + batch.length).slice(batch.start);

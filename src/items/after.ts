@@ -3,7 +3,7 @@ import { documented, text } from '../input/parameter.ts';
 import { quote } from '../input/query.ts';
 import { itemToJson } from '../rows/item.ts';
 import { documentOf } from '../store/batch.ts';
-import { bookmarkOf, keyOf, makeBookmark, type Bookmark } from '../store/bookmark.ts';
+import { bookmarkOf, KEY, keyOf, makeBookmark, type Bookmark } from '../store/bookmark.ts';
 import type { ItemStore, Plan } from '../store/store.ts';
 import { candidateIds, type DetectedIdType } from './id.ts';
 import { parseNumber } from './number.ts';
@@ -48,7 +48,7 @@ export async function readAfter(given: string, plan: Plan, options: Options): Pr
 
 /** An id may contain commas, a price contains none. */
 function split(given: string, plan: Plan): { readonly id: string; readonly price: string | null } {
-  if (plan.order === 'id') return { id: given, price: null };
+  if (plan.sort === KEY) return { id: given, price: null };
   const comma = given.indexOf(',');
   const price = given.slice(0, Math.max(0, comma));
   if (price !== 'null' && parseNumber(price) === null) throw refused(plan, given);
@@ -66,7 +66,7 @@ function makeKey(price: string, id: Bookmark, like: unknown): Bookmark {
 }
 
 function priceOf(row: Uint8Array): unknown {
-  return keyOf(bookmarkOf(row, { order: 'price' })).price;
+  return keyOf(bookmarkOf(row, { sort: 'price' })).price;
 }
 
 /** The price of the plan's first row: the prices of one collection are mostly of one type. */
@@ -81,7 +81,7 @@ async function firstPrice(plan: Plan, { items, signal }: Options): Promise<unkno
 
 function refused(plan: Plan, given: string): AppError {
   const expected =
-    plan.order === 'id'
+    plan.sort === KEY
       ? 'the id of a row as its JSON shows it, of a type that ids of this collection have'
       : 'the price and id of a row as its JSON shows them, separated by a comma';
   return new AppError('invalid-parameter', `after must be ${expected}; got ${quote(given)}.`, {

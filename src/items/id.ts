@@ -48,7 +48,7 @@ async function endIdType(
   direction: 1 | -1,
   signal: AbortSignal,
 ): Promise<DetectedIdType> {
-  const plan: Plan = { order: 'id', direction, ...(identity !== undefined && { identity }) };
+  const plan: Plan = { sort: '_id', direction, ...(identity !== undefined && { identity }) };
   const batch = await items.read(plan, {}, { rows: 1, bytes: 1 }, signal);
   try {
     return batch.last ? idTypeOf(keyOf(batch.last)._id) : null;

@@ -2,6 +2,7 @@ import { AppError } from '../errors.ts';
 import { documented, names, oneOf, parameter, text, type Parameter } from '../input/parameter.ts';
 import type { Query } from '../input/query.ts';
 import type { PlanParameters } from '../pages/query.ts';
+import { KEY } from '../store/bookmark.ts';
 import type { Plan } from '../store/store.ts';
 import { BOUND, isBound } from './number.ts';
 
@@ -70,12 +71,12 @@ export function sortOf({ sort: given, min_price: low, max_price: high }: Wanted)
 export function planOf(wanted: Wanted): Plan {
   const asked = sortOf(wanted);
   const { category: only, min_price: low, max_price: high } = wanted;
+  const range = { ...(low !== undefined && { low }), ...(high !== undefined && { high }) };
   return {
-    order: asked.startsWith('price') ? 'price' : 'id',
+    sort: asked.startsWith('price') ? 'price' : KEY,
     direction: asked.endsWith('asc') ? 1 : -1,
-    ...(only !== undefined && { category: only }),
-    ...(low !== undefined && { minPrice: low }),
-    ...(high !== undefined && { maxPrice: high }),
+    ...(only !== undefined && { equals: [{ path: 'category', value: only }] }),
+    ...(Object.keys(range).length > 0 && { range }),
   };
 }
 

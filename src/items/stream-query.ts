@@ -2,6 +2,7 @@ import { AppError } from '../errors.ts';
 import { documented, integer, oneOf, type Parameter } from '../input/parameter.ts';
 import type { Query } from '../input/query.ts';
 import { cursorParameter } from '../pages/query.ts';
+import { KEY } from '../store/bookmark.ts';
 import type { Plan } from '../store/store.ts';
 import { afterParameter } from './after.ts';
 import { FORMATS, type Format } from '../rows/formats.ts';
@@ -112,7 +113,7 @@ function readPlan(query: Query): Pick<StreamQuery, 'plan' | 'partMark'> {
   const plan = ITEM_PLAN.read(query);
   const part = partParameter.read(query);
   if (part === undefined) return { plan, partMark: undefined };
-  if (plan.order !== 'id' || plan.direction !== 1) {
+  if (plan.sort !== KEY || plan.direction !== 1) {
     throw new AppError('conflicting-parameters', 'part is a range of ids: it requires sort=id_asc.', {
       parameter: 'part',
     });

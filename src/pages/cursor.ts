@@ -1,9 +1,9 @@
 import { AppError } from '../errors.ts';
-import { BSON, BSONRegExp } from '../store/bson.ts';
-import { keyFields, keyOf, type Bookmark } from '../store/bookmark.ts';
+import { BSON, BSONRegExp, EJSON } from '../store/bson.ts';
+import { KEY, keyOf, keyPaths, type Bookmark, type RowKey } from '../store/bookmark.ts';
 import { compareDecimals, nearestDouble, parseDecimal, shownValue } from '../store/decimal.ts';
 import { compareNumbers } from '../store/number.ts';
-import { hasPriceRange, stretchesOf } from '../store/price-range.ts';
+import { stretchesOf, type NumberRange } from '../store/number-range.ts';
 import type { Plan, PointInTime } from '../store/store.ts';
 import { crc32 } from '../stream/crc32.ts';
 import { MARK_BYTES, markBytes } from './mark.ts';
@@ -105,11 +105,11 @@ function fingerprint(collection: string, plan: Plan): Buffer {
   const number = crc32(
     JSON.stringify([
       collection,
-      plan.order,
+      plan.sort === KEY ? 'id' : plan.sort,
       plan.direction,
-      plan.category ?? null,
-      boundMark(plan.minPrice),
-      boundMark(plan.maxPrice),
+      plan.equals?.map(({ path, value }) => [path, EJSON.stringify(value, { relaxed: false })]) ?? null,
+      boundMark(plan.range?.low),
+      boundMark(plan.range?.high),
       ...(plan.ids ? [boundText(plan.ids.from), boundText(plan.ids.to)] : []),
     ]),
   );
@@ -118,7 +118,7 @@ function fingerprint(collection: string, plan: Plan): Buffer {
 }
 
 /**
- * A bound of a price range, the same however it is written: a number if JavaScript has exactly that number, otherwise
+ * A bound of a range of numbers, the same however it is written: a number if JavaScript has exactly that number, otherwise
  * its exact digits.
  */
 function boundMark(digits: string | undefined): number | string | null {
@@ -139,15 +139,14 @@ function boundText(bound: Bookmark | undefined): string | null {
  */
 function check(bookmark: Bookmark, plan: Plan): void {
   const key = parse(bookmark);
-  const fields = keyFields(plan);
-  if (Object.keys(key).join() !== fields.join()) throw invalid('its key has other fields than the sort');
-  if (!fields.every((field) => isKeyValue(key[field as keyof typeof key])))
-    throw invalid('its key values are not valid');
-  if (plan.order === 'price' && outside(key.price, plan))
-    throw invalid('its price is outside the price range');
+  const paths = keyPaths(plan);
+  if (Object.keys(key).join() !== paths.join()) throw invalid('its key has other fields than the sort');
+  if (!paths.every((path) => isKeyValue(key[path]))) throw invalid('its key values are not valid');
+  if (plan.range && outside(key[plan.sort], plan.range))
+    throw invalid(`its ${plan.sort} is outside the range`);
 }
 
-function parse(bookmark: Bookmark): { _id: unknown; price?: unknown } {
+function parse(bookmark: Bookmark): RowKey {
   try {
     return keyOf(bookmark);
   } catch (error) {
@@ -168,15 +167,14 @@ export function isKeyValue(value: unknown): boolean {
 }
 
 /**
- * Whether a price is outside the plan's range. No cursor of this server lies between two stretches, but continuing from
+ * Whether a number is outside a range. No cursor of this server lies between two stretches, but continuing from
  * there does no harm.
  */
-function outside(price: unknown, plan: Plan): boolean {
-  if (!hasPriceRange(plan)) return false;
-  const stretches = stretchesOf(plan);
+function outside(number: unknown, range: NumberRange): boolean {
+  const stretches = stretchesOf(range);
   const [first, last] = [stretches[0], stretches.at(-1)];
   if (!first || !last) return true;
-  return compareNumbers(price, first.from.value) < 0 || compareNumbers(price, last.to.value) > 0;
+  return compareNumbers(number, first.from.value) < 0 || compareNumbers(number, last.to.value) > 0;
 }
 
 function invalid(reason: string, cause?: unknown): AppError {

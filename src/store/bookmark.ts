@@ -1,10 +1,11 @@
 import { BSON, onDemand } from './bson.ts';
+import { BSON_TYPE } from './bson-types.ts';
 import { exactValues } from './exact-values.ts';
 
 /**
- * Bookmark: the exact key values of a row, as a BSON document: `{_id}` in id order, `{price, _id}` in price order. The
- * bytes of the values are copied from the row. So Int64 and Decimal128 keep their precision, and 1 and 1.0 stay
- * distinct. A missing price is stored as null, as it is in an index.
+ * Bookmark: the exact key values of a row, as a BSON document: `{_id}` in the order of the key, `{PATH: value, _id}` in
+ * the order of a path. The bytes of the values are copied from the row. So Int64 and Decimal128 keep their precision,
+ * and 1 and 1.0 stay distinct. A missing value is stored as null, as it is in an index.
  */
 export type Bookmark = Uint8Array & { readonly __bookmark: true };
 
@@ -20,53 +21,89 @@ export type PointInTime = bigint;
  */
 export type Identity = string;
 
-/** The order of rows. Rows of equal price are ordered by id. */
+/** The path of every row's key. */
+export const KEY = '_id';
+
+/** The order of rows: by the value of a path, and rows of equal value by their key. `_id`: by the key alone. */
 export interface Ordered {
-  readonly order: 'id' | 'price';
+  readonly sort: string;
 }
 
-/** The fields that a plan orders by, most significant first. */
-export function keyFields(plan: Ordered): readonly string[] {
-  return plan.order === 'price' ? ['price', '_id'] : ['_id'];
+/** The paths that a plan orders by, most significant first. */
+export function keyPaths({ sort }: Ordered): readonly string[] {
+  return sort === KEY ? [KEY] : [sort, KEY];
 }
 
 /**
  * The bookmark of a row (one BSON document) in a plan's order. Throws BSON errors when the bytes are not a document.
  */
 export function bookmarkOf(row: Uint8Array, plan: Ordered): Bookmark {
-  const elements = onDemand.parseToElements(row);
-  return join(
-    keyFields(plan).map((field) => {
-      const element = [...elements].find(([, at, length]) => nameIs(row, at, length, field));
-      if (!element) return nullElement(field);
-      const [, nameAt, , at, length] = element;
-      return row.subarray(nameAt - 1, at + length);
-    }),
-  );
+  return join(keyPaths(plan).map((path) => elementAt(row, path)));
 }
 
-/** Makes a bookmark from values: `{_id}` or `{price, _id}`, with the keys in this order. */
-export function makeBookmark(key: { readonly _id: unknown; readonly price?: unknown }): Bookmark {
-  const ordered = 'price' in key ? { price: key.price, _id: key._id } : { _id: key._id };
-  return BSON.serialize(ordered) as Bookmark;
+/** Makes a bookmark from the value of the path that rows are ordered by, if they are, and the key. */
+export function makeBookmark({
+  _id,
+  ...sort
+}: { readonly _id: unknown } & Readonly<Record<string, unknown>>): Bookmark {
+  return BSON.serialize({ ...sort, _id }) as Bookmark;
 }
 
 /**
  * The bookmark's values as BSON classes (Int32, Double, Long, ...), so that their types survive when sent in a
  * command.
  */
-export function keyOf(bookmark: Bookmark): { _id: unknown; price?: unknown } {
-  return exactValues(bookmark) as { _id: unknown; price?: unknown };
+export function keyOf(bookmark: Bookmark): RowKey {
+  return exactValues(bookmark) as RowKey;
 }
 
-function nameIs(bytes: Uint8Array, at: number, length: number, name: string): boolean {
+/** The values of a bookmark, by path: that of the path that rows are ordered by, if they are, and `_id`. */
+export type RowKey = { readonly _id: unknown } & Readonly<Record<string, unknown>>;
+
+/**
+ * The element of a row at a path, with the path as its name; null when there is none. The first field of each name
+ * counts, as in an index. Only documents lead further down: an array on the way is returned itself, so that whoever
+ * orders by it notices.
+ */
+function elementAt(row: Uint8Array, path: string): Uint8Array {
+  let document = row;
+  const names = namesOf(path);
+  for (const [depth, name] of names.entries()) {
+    const found = [...onDemand.parseToElements(document)].find(([, at, length]) =>
+      nameIs(document, at, length, name),
+    );
+    if (!found) return elementOf(BSON_TYPE.null, path, NOTHING);
+    const [type, nameAt, , at, length] = found;
+    const value = document.subarray(at, at + length);
+    if (names.length === 1) return document.subarray(nameAt - 1, at + length);
+    if (depth === names.length - 1 || type === BSON_TYPE.array) return elementOf(type, path, value);
+    if (type !== BSON_TYPE.document) return elementOf(BSON_TYPE.null, path, NOTHING);
+    document = value;
+  }
+  throw new TypeError('a path has a name');
+}
+
+const NOTHING = new Uint8Array(0);
+
+function elementOf(type: number, name: string, value: Uint8Array): Uint8Array {
+  return Buffer.concat([Uint8Array.of(type), Buffer.from(name), Uint8Array.of(0), value]);
+}
+
+function nameIs(bytes: Uint8Array, at: number, length: number, name: Uint8Array): boolean {
   if (length !== name.length) return false;
-  for (let i = 0; i < length; i++) if (bytes[at + i] !== name.charCodeAt(i)) return false;
+  for (let i = 0; i < length; i++) if (bytes[at + i] !== name[i]) return false;
   return true;
 }
 
-function nullElement(field: string): Uint8Array {
-  return BSON.serialize({ [field]: null }).subarray(4, -1);
+/** The names in each path that rows were ordered by, in UTF-8. They are few: those of indexes. */
+const NAMES = new Map<string, readonly Uint8Array[]>();
+
+function namesOf(path: string): readonly Uint8Array[] {
+  const known = NAMES.get(path);
+  if (known) return known;
+  const names = path.split('.').map((name) => Buffer.from(name));
+  NAMES.set(path, names);
+  return names;
 }
 
 function join(elements: readonly Uint8Array[]): Bookmark {

@@ -126,8 +126,7 @@ class LmdbStore implements Store {
   async #count(items: LmdbReader, plan: Plan, mode: CountMode, signal: AbortSignal): Promise<Count> {
     signal.throwIfAborted();
     this.#begin();
-    const { category, minPrice, maxPrice, ids } = plan;
-    if ([category, minPrice, maxPrice, ids].every((limit) => limit === undefined))
+    if (!plan.equals?.length && !plan.range && !plan.ids)
       return { rows: itemCount(this.#tables.meta), is: 'exact' };
     const end = this.#now() + COUNT_LIMIT_MS[mode];
     return items.count(plan, () => this.#now() >= end, signal);

@@ -1,4 +1,5 @@
 import { AppError } from '../errors.ts';
+import { KEY } from './bookmark.ts';
 import { MongoConnection } from './mongo/connection.ts';
 import { DriverWay } from './mongo/driver.ts';
 import { GridFs } from './mongo/files.ts';
@@ -8,6 +9,7 @@ import { openLane } from './mongo/lane/lane.ts';
 import type { Lane } from './mongo/lane/lane.ts';
 import { whyNoLane } from './mongo/lane/refusal.ts';
 import type { FindWay } from './mongo/reply.ts';
+import { joinPaths } from './mongo/plan.ts';
 import { Setup } from './mongo/setup.ts';
 import { EXPORTS, setUpRecords, USERS } from './mongo/record-collection.ts';
 import type { RecordKind } from './mongo/record-collection.ts';
@@ -32,6 +34,11 @@ export interface MongoOptions {
 }
 
 const ITEMS = 'items';
+const ITEM_INDEXES = [
+  ['price', KEY],
+  ['category', KEY],
+  ['category', 'price', KEY],
+].map(joinPaths);
 
 /**
  * Opens the store in MongoDB. Also resolves when the server is unavailable or still builds indexes: every method then
@@ -42,9 +49,14 @@ export async function connectMongo(options: MongoOptions): Promise<Store> {
   const { uri, manageIndexes: manage, onWarning, onNotice } = options;
   const connection = new MongoConnection(uri);
   const common = { manage, onWarning, onNotice };
-  const setup = new Setup(connection, { ...common, collection: ITEMS, tellsServer: true });
+  const setup = new Setup(connection, {
+    ...common,
+    collection: ITEMS,
+    indexes: ITEM_INDEXES,
+    tellsServer: true,
+  });
   const recordsOf = (kind: RecordKind) =>
-    new Setup(connection, { ...common, collection: kind.collection }, setUpRecords(kind));
+    new Setup(connection, { ...common, collection: kind.collection, indexes: [] }, setUpRecords(kind));
   const records = { users: recordsOf(USERS), exports: recordsOf(EXPORTS) };
   const ways = waysOf(connection, options); // before connecting: the lane follows what the driver learns about members
   try {

@@ -1,19 +1,20 @@
 import type { Batch } from './batch.ts';
 import type { Bookmark, Identity, Ordered, PointInTime } from './bookmark.ts';
 import type { FileStore } from './files.ts';
+import type { NumberRange } from './number-range.ts';
 
 export type { Identity, PointInTime };
 
-/** What to read and in which order. Rows of equal price are ordered by id, in the same direction. */
+/**
+ * What to read and in which order: the rows with these values, ordered by the value of one path and then by key, both
+ * in the same direction. One index has them in this order: the paths of `equals`, then `sort`, then `_id`.
+ */
 export interface Plan extends Ordered {
   readonly direction: 1 | -1;
-  readonly category?: string;
-  /**
-   * Inclusive bounds of the price as it is shown, with order `price` only. Each is written like a JSON number, in
-   * digits that a Decimal128 holds exactly. See price-range.ts.
-   */
-  readonly minPrice?: string;
-  readonly maxPrice?: string;
+  /** The values that rows have, in the order of the index. Absent: rows of any values. */
+  readonly equals?: readonly Equality[];
+  /** Only rows whose value of `sort` lies between bounds. */
+  readonly range?: NumberRange;
   /** Only rows whose id is in this range. Allowed in ascending order of id only. */
   readonly ids?: IdRange;
   /**
@@ -33,6 +34,13 @@ export interface Plan extends Ordered {
    * dropped collection is never mistaken for one whose rows have ended.
    */
   readonly identity?: Identity;
+}
+
+/** A value that the rows of a plan have at a path. */
+export interface Equality {
+  readonly path: string;
+  /** As a BSON class (Int32, Double, ...) or a JavaScript value that BSON writes unchanged. null: also missing. */
+  readonly value: unknown;
 }
 
 /**

@@ -1,7 +1,6 @@
 import type { RowEncoder } from '../rows/rows.ts';
 import { headOf, lastBookmark, type Batch } from '../store/batch.ts';
-import type { Bookmark } from '../store/bookmark.ts';
-import type { Plan } from '../store/store.ts';
+import type { Bookmark, Ordered } from '../store/bookmark.ts';
 import { settlesWithin } from '../store/deadline.ts';
 import type { Sink } from './sink.ts';
 
@@ -16,7 +15,7 @@ export interface Rows {
   readonly first: AsyncIterable<Batch>;
   /** How to continue after a stall. Without it, batches are kept during a stall. */
   readonly again?: {
-    readonly plan: Pick<Plan, 'order'>;
+    readonly plan: Ordered;
     /** The rows after a bookmark. `rows` is the number of rows given up to there. */
     readonly after: (bookmark: Bookmark, rows: number) => AsyncIterable<Batch>;
   };

@@ -44,7 +44,7 @@ const PATCH_TYPES = [JSON_TYPE, 'application/merge-patch+json'];
 const BY_ID: PlanParameters = {
   collection: 'users',
   parameters: [],
-  read: () => ({ order: 'id', direction: 1 }),
+  read: () => ({ sort: '_id', direction: 1 }),
   fields: () => undefined,
 };
 

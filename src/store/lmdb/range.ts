@@ -11,8 +11,8 @@ import {
 } from './keys.ts';
 import { keyOfBookmark, keyOfCategory } from './row.ts';
 import type { Key } from './keys.ts';
-import type { Bookmark } from '../bookmark.ts';
-import { hasPriceRange, stretchesOf, type End, type Stretch } from '../price-range.ts';
+import { KEY, type Bookmark } from '../bookmark.ts';
+import { stretchesOf, type End, type Stretch } from '../number-range.ts';
 import type { From, Plan } from '../store.ts';
 
 /**
@@ -35,12 +35,12 @@ export interface Range {
  * starts at the first row. Throws AppError `invalid-cursor` when the bookmark has a type that no row here has.
  */
 export function rangesOf(plan: Plan, after: From['after']): readonly Range[] {
-  const category = plan.category === undefined ? new Uint8Array(0) : keyOfCategory(plan.category);
-  const fields = plan.order === 'price' ? (['price', '_id'] as const) : (['_id'] as const);
+  const category = keyOfEquals(plan);
+  const fields = plan.sort === KEY ? (['_id'] as const) : (['price', '_id'] as const);
   const behind = after ? joinKeys(category, keyOfBookmark(after, fields)) : null;
   const reverse = plan.direction === -1;
   const table = tableOf(plan);
-  const prefix = category.length + (plan.order === 'price' ? NUMBER_KEY_BYTES : 0);
+  const prefix = category.length + (plan.sort === KEY ? 0 : NUMBER_KEY_BYTES);
   const ranges: Range[] = [];
   for (const { low, high, only } of boundsOf(plan, category)) {
     const end = reverse ? low : high;
@@ -58,8 +58,8 @@ interface Bounds {
 }
 
 function boundsOf(plan: Plan, category: Key): Bounds[] {
-  if (plan.order === 'price' && hasPriceRange(plan))
-    return stretchesOf(plan).map(({ from, to, only }) => ({
+  if (plan.range)
+    return stretchesOf(plan.range).map(({ from, to, only }) => ({
       low: joinKeys(category, keyOfEnd(from), from.inclusive ? LOWEST : ABOVE_IDS),
       high: joinKeys(category, keyOfEnd(to), to.inclusive ? ABOVE_IDS : LOWEST),
       only,
@@ -79,9 +79,23 @@ function keyOfEnd({ value }: End): Key {
   return typeof value === 'number' ? numberKey(value) : decimalKey(value);
 }
 
-function tableOf(plan: Plan): Range['table'] {
-  if (plan.order === 'price') return plan.category === undefined ? 'byPrice' : 'byCategoryPrice';
-  return plan.category === undefined ? 'items' : 'byCategory';
+/** The table of each order that items have an index for, by its paths. */
+const TABLES: ReadonlyMap<string, Range['table']> = new Map([
+  ['_id', 'items'],
+  ['price', 'byPrice'],
+  ['category _id', 'byCategory'],
+  ['category price', 'byCategoryPrice'],
+]);
+
+function tableOf({ equals = [], sort }: Plan): Range['table'] {
+  const table = TABLES.get([...equals.map(({ path }) => path), sort].join(' '));
+  if (!table) throw new TypeError(`items have no index for the order of ${sort}`);
+  return table;
+}
+
+/** The key that all entries of a plan begin with. */
+function keyOfEquals({ equals = [] }: Plan): Key {
+  return joinKeys(...equals.map(({ value }) => keyOfCategory(String(value))));
 }
 
 function isBefore(key: Key, other: Key, reverse: boolean): boolean {

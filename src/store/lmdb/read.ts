@@ -1,6 +1,6 @@
 import type { Batch } from '../batch.ts';
 import { bookmarkOf } from '../bookmark.ts';
-import type { Bookmark, Ordered } from '../bookmark.ts';
+import { KEY, type Bookmark, type Ordered } from '../bookmark.ts';
 import { Filler, RowSize } from './filler.ts';
 import { rangesOf } from './range.ts';
 import type { Range } from './range.ts';
@@ -20,7 +20,7 @@ const SPLIT_AT_ONCE = 10_000;
 const LOOKED_AT_ONCE = 2_000;
 
 const ONE_ROW: Size = { rows: 1, bytes: 1 };
-const BY_ID: Ordered = { order: 'id' };
+const BY_ID: Ordered = { sort: KEY };
 
 /**
  * Reads batches. A look (positioning, copying the rows into a slot, closing the cursor) is one synchronous piece of

@@ -1,6 +1,6 @@
 import { onDemand } from '../bson.ts';
+import { BSON_TYPE } from '../bson-types.ts';
 import {
-  BSON_TYPE as NUMBERS_AND_NAMES,
   DECIMAL_KEY_BYTES,
   DECIMAL_MARK,
   joinKeys,
@@ -32,47 +32,29 @@ import {
  * Ranks are those of MongoDB's `canonicalizeBSONType`, except that MinKey and undefined have one each above 0, which is
  * below every key.
  */
-const TYPE = {
-  ...NUMBERS_AND_NAMES,
-  document: 3,
-  array: 4,
-  undefined: 6,
-  boolean: 8,
-  date: 9,
-  null: 10,
-  regex: 11,
-  pointer: 12,
-  code: 13,
-  symbol: 14,
-  scopedCode: 15,
-  timestamp: 17,
-  maxKey: 127,
-  minKey: 255,
-} as const;
-
 /** The rank that the key of each type begins with. */
 const RANKS: Readonly<Record<number, number>> = {
-  [TYPE.minKey]: 1,
-  [TYPE.undefined]: 2,
-  [TYPE.null]: 5,
-  [TYPE.double]: 10,
-  [TYPE.int32]: 10,
-  [TYPE.int64]: 10,
-  [TYPE.decimal128]: 10,
-  [TYPE.string]: 15,
-  [TYPE.symbol]: 15,
-  [TYPE.document]: 20,
-  [TYPE.array]: 25,
-  [TYPE.binary]: 30,
-  [TYPE.objectId]: 35,
-  [TYPE.boolean]: 40,
-  [TYPE.date]: 45,
-  [TYPE.timestamp]: 47,
-  [TYPE.regex]: 50,
-  [TYPE.pointer]: 55,
-  [TYPE.code]: 60,
-  [TYPE.scopedCode]: 65,
-  [TYPE.maxKey]: 127,
+  [BSON_TYPE.minKey]: 1,
+  [BSON_TYPE.undefined]: 2,
+  [BSON_TYPE.null]: 5,
+  [BSON_TYPE.double]: 10,
+  [BSON_TYPE.int32]: 10,
+  [BSON_TYPE.int64]: 10,
+  [BSON_TYPE.decimal128]: 10,
+  [BSON_TYPE.string]: 15,
+  [BSON_TYPE.symbol]: 15,
+  [BSON_TYPE.document]: 20,
+  [BSON_TYPE.array]: 25,
+  [BSON_TYPE.binary]: 30,
+  [BSON_TYPE.objectId]: 35,
+  [BSON_TYPE.boolean]: 40,
+  [BSON_TYPE.date]: 45,
+  [BSON_TYPE.timestamp]: 47,
+  [BSON_TYPE.regularExpression]: 50,
+  [BSON_TYPE.dbPointer]: 55,
+  [BSON_TYPE.code]: 60,
+  [BSON_TYPE.scopedCode]: 65,
+  [BSON_TYPE.maxKey]: 127,
 };
 
 /** Bytes after the rank of keys that have a fixed length. */
@@ -89,26 +71,26 @@ export function keyOfAny(value: Value): Key {
   const rank = RANKS[type];
   if (rank === undefined) throw new TypeError(`BSON has no type ${type}`);
   switch (type) {
-    case TYPE.symbol:
+    case BSON_TYPE.symbol:
       return stringKey(bytes.subarray(4, -1));
-    case TYPE.document:
-    case TYPE.array:
+    case BSON_TYPE.document:
+    case BSON_TYPE.array:
       return documentKey(rank, bytes);
-    case TYPE.binary:
+    case BSON_TYPE.binary:
       return binaryKey(rank, bytes);
-    case TYPE.boolean:
+    case BSON_TYPE.boolean:
       return begun(rank, bytes);
-    case TYPE.date:
+    case BSON_TYPE.date:
       return eightBytes(rank, bytes, 0x80);
-    case TYPE.timestamp:
+    case BSON_TYPE.timestamp:
       return eightBytes(rank, bytes, 0);
-    case TYPE.regex:
+    case BSON_TYPE.regularExpression:
       return begun(rank, bytes); // two C strings
-    case TYPE.pointer:
+    case BSON_TYPE.dbPointer:
       return begun(rank, joinKeys(bigEndian(bytes.length), bytes));
-    case TYPE.code:
+    case BSON_TYPE.code:
       return textKey(rank, bytes.subarray(4, -1));
-    case TYPE.scopedCode:
+    case BSON_TYPE.scopedCode:
       return scopedCodeKey(rank, bytes);
   }
   if (FIXED[rank] === 0) return Uint8Array.of(rank);
@@ -125,23 +107,23 @@ export function endOfKey(keys: Uint8Array, at: number): number {
   const fixed = FIXED[rank];
   if (fixed !== undefined) return at + 1 + fixed;
   switch (rank) {
-    case RANKS[TYPE.double]:
+    case RANKS[BSON_TYPE.double]:
       return keys[at + NUMBER_KEY_BYTES] === DECIMAL_MARK
         ? at + NUMBER_KEY_BYTES + DECIMAL_KEY_BYTES
         : at + NUMBER_KEY_BYTES;
-    case RANKS[TYPE.string]:
-    case RANKS[TYPE.code]:
+    case RANKS[BSON_TYPE.string]:
+    case RANKS[BSON_TYPE.code]:
       return endOfText(keys, at + 1);
-    case RANKS[TYPE.document]:
-    case RANKS[TYPE.array]:
+    case RANKS[BSON_TYPE.document]:
+    case RANKS[BSON_TYPE.array]:
       return endOfDocument(keys, at + 1);
-    case RANKS[TYPE.binary]:
+    case RANKS[BSON_TYPE.binary]:
       return at + 6 + new DataView(keys.buffer, keys.byteOffset).getUint32(at + 1);
-    case RANKS[TYPE.pointer]:
+    case RANKS[BSON_TYPE.dbPointer]:
       return at + 5 + new DataView(keys.buffer, keys.byteOffset).getUint32(at + 1);
-    case RANKS[TYPE.regex]:
+    case RANKS[BSON_TYPE.regularExpression]:
       return keys.indexOf(END, keys.indexOf(END, at + 1) + 1) + 1;
-    case RANKS[TYPE.scopedCode]:
+    case RANKS[BSON_TYPE.scopedCode]:
       return endOfDocument(keys, endOfText(keys, at + 1));
   }
   throw new TypeError(`no key begins with ${rank}`);

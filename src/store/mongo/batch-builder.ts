@@ -1,12 +1,12 @@
 import type { Batch } from '../batch.ts';
 import { bookmarkOf, keyOf, makeBookmark } from '../bookmark.ts';
-import type { Bookmark } from '../bookmark.ts';
+import type { Bookmark, Ordered } from '../bookmark.ts';
 import { documentAt, endOfDocument, endOfRow } from '../bson-array.ts';
 import { isSameNumber } from '../number.ts';
 import { translate } from './errors.ts';
 import type { Reply } from './reply.ts';
 import type { Slot, Slots } from '../slots.ts';
-import type { Plan, PointInTime, Size } from '../store.ts';
+import type { PointInTime, Size } from '../store.ts';
 
 /**
  * A slot larger than LARGE bytes is not kept when it is more than WASTEFUL times larger than its rows: few rows of a
@@ -24,7 +24,7 @@ interface Part {
 
 /** A batch in the making: the rows of one reply, or of several when one did not bring enough. It owns their slots. */
 export class BatchBuilder {
-  readonly #plan: Pick<Plan, 'order'>;
+  readonly #plan: Ordered;
   readonly #size: Size;
   readonly #parts: Part[] = [];
   last: Bookmark | null = null;
@@ -33,7 +33,7 @@ export class BatchBuilder {
   /** The time of the last reply. No reply is of an earlier time than the one before it. */
   #asOf: PointInTime | undefined;
 
-  constructor(plan: Pick<Plan, 'order'>, size: Size) {
+  constructor(plan: Ordered, size: Size) {
     this.#plan = plan;
     this.#size = size;
   }
@@ -131,7 +131,7 @@ export class BatchBuilder {
 function isSameKey(a: Bookmark, b: Bookmark): boolean {
   if (Buffer.compare(a, b) === 0) return true;
   const [left, right] = [keyOf(a), keyOf(b)];
-  return isSameValue(left._id, right._id) && isSameValue(left.price, right.price);
+  return Object.keys(left).every((path) => isSameValue(left[path], right[path]));
 }
 
 function isSameValue(a: unknown, b: unknown): boolean {

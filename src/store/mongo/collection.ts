@@ -4,10 +4,9 @@ import type { MongoConnection } from './connection.ts';
 import type { Identity } from '../bookmark.ts';
 import type { Binary } from 'mongodb';
 import { CODES, MongoRefusal, serverCodeOf } from './errors.ts';
-import { indexFaults, missingIndexes, readIndexes, roleNames, roleSpecs } from './indexes.ts';
+import { indexFaults, indexNames, indexSpecs, missingIndexes, readIndexes } from './indexes.ts';
 import type { FoundIndexes, IndexFaults } from './indexes.ts';
-import type { IndexRole } from './plan.ts';
-import { INDEX_KEYS } from './plan.ts';
+import { BY_KEY, splitPaths, type IndexPaths } from './plan.ts';
 import type { ServerKind } from './server.ts';
 
 /**
@@ -19,15 +18,17 @@ export interface Layout {
   readonly sharded: boolean;
   /** The collection's UUID. Undefined where reads cannot name it (MongoDB before 6.0). */
   readonly identity: Identity | undefined;
-  readonly indexes: Readonly<Record<IndexRole, string>>;
-  /** See roleSpecs. */
-  readonly specs: Readonly<Record<IndexRole, string>>;
+  readonly indexes: ReadonlyMap<IndexPaths, string>;
+  /** See indexSpecs. */
+  readonly specs: ReadonlyMap<IndexPaths, string>;
   /** The indexes that cannot be used for reads although others can. */
   readonly faults: IndexFaults;
 }
 
 export interface SetupOptions {
   readonly collection: string;
+  /** The indexes that reads need, beside that of the key. */
+  readonly indexes: readonly IndexPaths[];
   /** Whether to create what is missing. False: it is only reported. */
   readonly manage: boolean;
   readonly onWarning: (message: string) => void;
@@ -65,15 +66,16 @@ const VALIDATOR = {
  */
 export async function setUpCollection(connection: MongoConnection, task: SetupTask): Promise<Layout> {
   const { collection, isServing } = task;
+  const wanted = [BY_KEY, ...task.indexes];
   const existing = await ensureCollection(connection, task, VALIDATOR, checkKind);
-  const before = await readIndexes(connection, collection);
+  const before = await readIndexes(connection, collection, wanted);
   const missing = missingIndexes(before);
   const made = missing.length > 0 && (await createIndexes(connection, task, missing));
-  const found = made ? await readIndexes(connection, collection) : before;
+  const found = made ? await readIndexes(connection, collection, wanted) : before;
   const faults = await indexFaults(connection, collection, found);
-  const all = Object.values(faults);
+  const all = [...faults.values()];
   if (all.length > 0 && !isServing) {
-    const spoilt = made ? missing.filter((role) => faults[role] !== undefined) : [];
+    const spoilt = made ? missing.filter((paths) => faults.has(paths)) : [];
     if (spoilt.length > 0) await dropIndexes(connection, collection, found, spoilt);
     const dropped = spoilt.length > 0 ? ' The server has dropped the indexes that it had just built.' : '';
     throw new MongoRefusal(
@@ -123,8 +125,8 @@ export function layoutOf(
     clustered: found.clustered,
     sharded: isSharded,
     identity: hasIdentities && uuid ? Buffer.from(uuid.buffer).toString('hex') : undefined,
-    indexes: roleNames(found),
-    specs: roleSpecs(found),
+    indexes: indexNames(found),
+    specs: indexSpecs(found),
     faults,
   };
 }
@@ -194,10 +196,10 @@ async function dropIndexes(
   connection: MongoConnection,
   collection: string,
   found: FoundIndexes,
-  roles: readonly IndexRole[],
+  spoilt: readonly IndexPaths[],
 ): Promise<void> {
-  const names = roleNames(found);
-  const index = roles.map((role) => names[role]);
+  const names = indexNames(found);
+  const index = spoilt.map((paths) => names.get(paths));
   await connection.run({ dropIndexes: collection, index }, { readPreference: 'primary' });
 }
 
@@ -205,12 +207,17 @@ async function dropIndexes(
 async function createIndexes(
   connection: MongoConnection,
   { collection, manage, isServing }: SetupTask,
-  missing: readonly IndexRole[],
+  missing: readonly IndexPaths[],
 ): Promise<boolean> {
   if (!manage && isServing) return false; // reads that need them are refused
-  const indexes = missing.map((role) => {
-    const key = Object.fromEntries(INDEX_KEYS[role].map((field) => [field, 1]));
-    return { key, name: INDEX_KEYS[role].map((field) => `${field}_1`).join('_') };
+  const indexes = missing.map((paths) => {
+    const key = Object.fromEntries(splitPaths(paths).map((path) => [path, 1]));
+    return {
+      key,
+      name: splitPaths(paths)
+        .map((path) => `${path}_1`)
+        .join('_'),
+    };
   });
   const list = indexes.map(({ key }) => JSON.stringify(key)).join(', ');
   if (!manage)

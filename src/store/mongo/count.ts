@@ -4,8 +4,8 @@ import type { MongoConnection } from './connection.ts';
 import { UUID } from '../bson.ts';
 import { CODES, serverCodeOf } from './errors.ts';
 import { faultOf } from './faults.ts';
-import { hasPriceRange, stretchesOf, type Stretch } from '../price-range.ts';
-import { indexOf, typeFilter, type IndexRole } from './plan.ts';
+import { stretchesOf, type Stretch } from '../number-range.ts';
+import { indexOf, typeFilter, valuesOf, type IndexPaths } from './plan.ts';
 import type { Setup } from './setup.ts';
 import type { Count, CountMode, Plan } from '../store.ts';
 
@@ -62,18 +62,17 @@ export class Counter {
   }
 
   /**
-   * The number of rows of a plan's category in a stretch of prices, at most `limit` if given. Rejects with AppError
+   * The number of rows of a plan in a stretch of its range, at most `limit` if given. Rejects with AppError
    * `store-unavailable`, caused by MongoDB's MaxTimeMSExpired, after `limitMs` milliseconds.
    */
   inStretch(
-    { category }: Plan,
+    plan: Plan,
     stretch: Stretch,
     layout: Layout,
     signal: AbortSignal,
     bounds: CountBounds,
   ): Promise<number> {
-    const index = category === undefined ? 'price' : 'categoryPrice';
-    return this.#countIndex(index, matchOf(category, stretch), layout, bounds, signal);
+    return this.#countIndex(indexOf(plan), matchOf(plan, stretch), layout, bounds, signal);
   }
 
   async #exactly(plan: Plan, layout: Layout, signal: AbortSignal): Promise<number> {
@@ -86,7 +85,7 @@ export class Counter {
   async #estimate(plan: Plan, layout: Layout, signal: AbortSignal): Promise<Count> {
     const counted = await this.#countPlan(plan, layout, { limit: COUNTED + 1 }, signal);
     if (counted <= COUNTED) return { rows: counted, is: 'exact' };
-    const matches = stretchesIn(plan).map((stretch) => matchOf(plan.category, stretch));
+    const matches = stretchesIn(plan).map((stretch) => matchOf(plan, stretch));
     const sample = [{ $sample: { size: SAMPLE } }, { $match: { $or: matches } }, { $count: 'rows' }];
     const hits = await this.#aggregate(sample, undefined, signal);
     const { rows: total } = await this.#total(signal);
@@ -108,7 +107,7 @@ export class Counter {
         ...(bounds.limit !== undefined && { limit: bounds.limit - rows }),
         ...(bounds.limitMs !== undefined && { limitMs: Math.max(1, Math.ceil(end - performance.now())) }),
       };
-      rows += await this.#countIndex(indexOf(plan), matchOf(plan.category, stretch), layout, left, signal);
+      rows += await this.#countIndex(indexOf(plan), matchOf(plan, stretch), layout, left, signal);
       if (rows === bounds.limit) break;
     }
     return rows;
@@ -119,13 +118,13 @@ export class Counter {
    * (COUNT_SCAN).
    */
   async #countIndex(
-    index: IndexRole,
+    index: IndexPaths,
     query: Match,
     layout: Layout,
     { limit, limitMs }: CountBounds,
     signal: AbortSignal,
   ): Promise<number> {
-    const hint = layout.indexes[index];
+    const hint = layout.indexes.get(index);
     const count = { count: this.#setup.collection, query, hint, ...(limit !== undefined && { limit }) };
     const { n } = await this.#connection.run(count, { signal, ...(limitMs !== undefined && { limitMs }) });
     return Number(n);
@@ -153,23 +152,21 @@ interface CountBounds {
 }
 
 function isWhole(plan: Plan): boolean {
-  return plan.category === undefined && !hasPriceRange(plan);
+  return !plan.equals?.length && !plan.range;
 }
 
-/** The stretches of a plan's price range. One null, meaning all prices, when it has no range. */
+/** The stretches of a plan's range. One null, meaning all values, when it has no range. */
 function stretchesIn(plan: Plan): readonly (Stretch | null)[] {
-  return hasPriceRange(plan) ? stretchesOf(plan) : [null];
+  return plan.range ? stretchesOf(plan.range) : [null];
 }
 
-/** A filter as a query. Comparisons match numbers only, which is what a price range means. */
-function matchOf(category: string | undefined, stretch: Stretch | null): Match {
-  return {
-    ...(category !== undefined && { category: { $eq: category } }),
-    ...(stretch && { price: pricesOf(stretch) }),
-  };
+/** A filter as a query. Comparisons match numbers only, which is what a range means. */
+function matchOf(plan: Plan, stretch: Stretch | null): Match {
+  const equals = Object.entries(valuesOf(plan)).map(([path, value]) => [path, { $eq: value }]);
+  return { ...Object.fromEntries(equals), ...(stretch && { [plan.sort]: numbersOf(stretch) }) };
 }
 
-function pricesOf({ from, to, only }: Stretch): Match {
+function numbersOf({ from, to, only }: Stretch): Match {
   return {
     [from.inclusive ? '$gte' : '$gt']: from.value,
     [to.inclusive ? '$lte' : '$lt']: to.value,

@@ -1,8 +1,8 @@
-import type { Bookmark } from '../bookmark.ts';
+import { KEY, type Bookmark } from '../bookmark.ts';
 import type { Layout } from './collection.ts';
 import { faultOf } from './faults.ts';
 import { BatchBuilder } from './batch-builder.ts';
-import type { Range } from './plan.ts';
+import { BY_KEY, type Range } from './plan.ts';
 import type { FindWay, Reply, When } from './reply.ts';
 import type { Setup } from './setup.ts';
 
@@ -47,7 +47,7 @@ export class Finder {
   async idBehind(range: Range, skip: number, layout: Layout, signal: AbortSignal): Promise<Bookmark | null> {
     const one = { projection: { _id: 1 }, skip, limit: 1, batchSize: 1 };
     const reply = await this.#ask({ ...stretchOf(range, layout), ...one }, layout, signal, range);
-    const builder = new BatchBuilder({ order: 'id' }, { rows: 1, bytes: Infinity });
+    const builder = new BatchBuilder({ sort: KEY }, { rows: 1, bytes: Infinity });
     builder.take(reply);
     builder.release();
     return builder.last;
@@ -60,7 +60,7 @@ export class Finder {
 
   /** Whether any row lies below the floor of a range, in full BSON order. The range must have a floor. */
   async isAnyBelow(range: Range, layout: Layout, signal: AbortSignal): Promise<boolean> {
-    const bounds = { hint: layout.indexes.id, sort: { _id: 1 }, max: { _id: range.floor?.value } };
+    const bounds = { hint: layout.indexes.get(BY_KEY), sort: { _id: 1 }, max: { _id: range.floor?.value } };
     const reply = await this.#ask(
       { ...bounds, projection: { _id: 1 }, limit: 1, batchSize: 1 },
       layout,
@@ -100,5 +100,10 @@ export class Finder {
  */
 function stretchOf({ index, sort, min, max }: Range, layout: Layout): Readonly<Record<string, unknown>> {
   const isSorted = layout.sharded || Object.values(sort).includes(-1);
-  return { hint: layout.indexes[index], ...(isSorted && { sort }), ...(min && { min }), ...(max && { max }) };
+  return {
+    hint: layout.indexes.get(index),
+    ...(isSorted && { sort }),
+    ...(min && { min }),
+    ...(max && { max }),
+  };
 }

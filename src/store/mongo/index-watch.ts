@@ -6,9 +6,9 @@ import type { Layout } from './collection.ts';
 import { GRACE_MS, type MongoConnection } from './connection.ts';
 import { CODES, MongoRefusal, serverCodeOf } from './errors.ts';
 import { faultOf } from './faults.ts';
-import { indexFault, readIndexes, ROLES, roleSpecs } from './indexes.ts';
+import { indexFault, indexSpecs, readIndexes } from './indexes.ts';
 import { Looks } from './looks.ts';
-import type { IndexRole } from './plan.ts';
+import { BY_KEY, type IndexPaths } from './plan.ts';
 import type { Setup } from './setup.ts';
 
 /** The greatest age of a look that a page may rely on. Milliseconds. */
@@ -40,7 +40,7 @@ export interface IndexWatchOptions {
 export class IndexWatch {
   readonly #connection: MongoConnection;
   readonly #setup: Setup;
-  readonly #looks: Looks<IndexRole>;
+  readonly #looks: Looks<IndexPaths>;
   readonly #now: () => number;
   readonly #stop: () => void;
   /** When a layout with faults was last checked again. */
@@ -54,7 +54,7 @@ export class IndexWatch {
     this.#connection = connection;
     this.#setup = setup;
     this.#now = now;
-    this.#looks = new Looks((role) => this.#look(role), now);
+    this.#looks = new Looks((index) => this.#look(index), now);
     this.#stop = every(INTERVAL_MS, () => this.#lookAtAll());
   }
 
@@ -66,18 +66,19 @@ export class IndexWatch {
    * The layout, in which reads can use this index. Rejects with `store-unfit` when they cannot, else as Setup.layout
    * does.
    */
-  async layoutFor(role: IndexRole, signal: AbortSignal): Promise<Layout> {
+  async layoutFor(index: IndexPaths, signal: AbortSignal): Promise<Layout> {
     const layout = await this.#layout(signal);
-    if (layout.faults[role] === undefined) return layout;
-    throw unfit(this.#setup.collection, layout.faults[role]);
+    const fault = layout.faults.get(index);
+    if (fault === undefined) return layout;
+    throw unfit(this.#setup.collection, fault);
   }
 
   /**
    * Begins or joins a look at an index when the last look is too old, else returns null. The read runs at the same
    * time, and then awaits the look.
    */
-  recent(role: IndexRole): Promise<void> | null {
-    return role === 'id' ? null : this.#looks.recent(role, RECENT_MS);
+  recent(index: IndexPaths): Promise<void> | null {
+    return index === BY_KEY ? null : this.#looks.recent(index, RECENT_MS);
   }
 
   /**
@@ -85,15 +86,15 @@ export class IndexWatch {
    * With an `identity`, also rejects with `collection-replaced` when the collection no longer has it.
    */
   async confirm(
-    role: IndexRole,
+    index: IndexPaths,
     spec: string | undefined,
     identity: Identity | undefined,
     signal: AbortSignal,
   ): Promise<void> {
-    if (role === 'id') return; // each read names its collection, and the index of _id is as old as that
+    if (index === BY_KEY) return; // each read names its collection, and the index of _id is as old as that
     try {
-      await awaitAtMost(GRACE_MS, signal, this.#looks.fresh(role));
-      await this.check(role, spec, signal);
+      await awaitAtMost(GRACE_MS, signal, this.#looks.fresh(index));
+      await this.check(index, spec, signal);
     } catch (error) {
       throw await this.orReplaced(error, identity, signal);
     }
@@ -118,11 +119,11 @@ export class IndexWatch {
     }
   }
 
-  /** Rejects when the layout's index for a role is not the one that the rows were read by. */
-  async check(role: IndexRole, spec: string | undefined, signal: AbortSignal): Promise<void> {
-    if (role === 'id') return;
-    const layout = await this.layoutFor(role, signal);
-    if (layout.specs[role] !== spec)
+  /** Rejects when the layout's index is not the one that the rows were read by. */
+  async check(index: IndexPaths, spec: string | undefined, signal: AbortSignal): Promise<void> {
+    if (index === BY_KEY) return;
+    const layout = await this.layoutFor(index, signal);
+    if (layout.specs.get(index) !== spec)
       throw unfit(this.#setup.collection, 'its index was replaced during the read');
   }
 
@@ -130,7 +131,7 @@ export class IndexWatch {
    * The identity of the collection that has the name at this moment. Rejects with `store-unfit` when there is none.
    */
   async present(): Promise<Identity | undefined> {
-    await this.#looks.fresh('id').catch((error: unknown) => {
+    await this.#looks.fresh(BY_KEY).catch((error: unknown) => {
       if (!isOfOther(error)) throw error; // if it is another collection, the setup looks again now
     });
     return (await this.#setup.layout()).identity;
@@ -140,7 +141,8 @@ export class IndexWatch {
    * Returns the reads that fail although others work. Rejects when none works, with the reason that /readyz reports.
    */
   async faults(): Promise<readonly string[]> {
-    const look = () => Promise.all(ROLES.map(async (role) => this.#looks.recent(role, RECENT_MS)));
+    const look = async () =>
+      Promise.all(this.#setup.indexes.map(async (index) => this.#looks.recent(index, RECENT_MS)));
     try {
       await this.#setup.start();
       await look();
@@ -148,7 +150,7 @@ export class IndexWatch {
       if (!(error instanceof AppError)) throw told(error);
     }
     try {
-      return Object.values((await this.#setup.start()).faults).map(
+      return [...(await this.#setup.start()).faults.values()].map(
         (fault) => `Some reads are refused because ${fault}.`,
       );
     } catch (error) {
@@ -159,17 +161,17 @@ export class IndexWatch {
   /** The setup's layout. While it has faults, requests make it be checked again, at most once a second. */
   async #layout(signal?: AbortSignal): Promise<Layout> {
     const layout = await this.#setup.layout(signal);
-    if (Object.keys(layout.faults).length === 0 || this.#now() - this.#mendedAt <= RECENT_MS) return layout;
+    if (layout.faults.size === 0 || this.#now() - this.#mendedAt <= RECENT_MS) return layout;
     this.#mendedAt = this.#now();
     this.#setup.forget(layout);
     return this.#setup.layout(signal);
   }
 
-  async #look(role: IndexRole): Promise<void> {
+  async #look(index: IndexPaths): Promise<void> {
     const { collection } = this.#setup;
     const layout = await this.#setup.layout();
-    if (layout.faults[role] !== undefined) return; // known: reads are refused
-    const fault = await this.#whatChanged(layout, role).catch((error: unknown) => {
+    if (layout.faults.get(index) !== undefined) return; // known: reads are refused
+    const fault = await this.#whatChanged(layout, index).catch((error: unknown) => {
       throw faultOf(error, this.#setup, {});
     });
     if (fault === null) return;
@@ -178,24 +180,27 @@ export class IndexWatch {
   }
 
   /** What no longer matches a layout. Null when all matches. */
-  async #whatChanged(layout: Layout, role: IndexRole): Promise<string | null> {
+  async #whatChanged(layout: Layout, index: IndexPaths): Promise<string | null> {
     const { collection } = this.#setup;
-    const probing = this.#probe(layout, role);
-    if (role === 'id') return probing;
-    const [probed, found] = await Promise.allSettled([probing, readIndexes(this.#connection, collection)]);
+    const probing = this.#probe(layout, index);
+    if (index === BY_KEY) return probing;
+    const [probed, found] = await Promise.allSettled([
+      probing,
+      readIndexes(this.#connection, collection, [index]),
+    ]);
     if (probed.status === 'rejected') throw probed.reason; // this error says more
     if (found.status === 'rejected') throw found.reason;
-    const fault = await indexFault(this.#connection, collection, found.value, role);
+    const fault = await indexFault(this.#connection, collection, found.value, index);
     if (fault !== undefined) return fault;
-    return roleSpecs(found.value)[role] === layout.specs[role] ? null : 'its index was replaced';
+    return indexSpecs(found.value).get(index) === layout.specs.get(index) ? null : 'its index was replaced';
   }
 
   /** Fails unless the collection is the one of the layout and its index exists. */
-  async #probe({ identity, indexes }: Layout, role: IndexRole): Promise<null> {
+  async #probe({ identity, indexes }: Layout, index: IndexPaths): Promise<null> {
     const { collection } = this.#setup;
     const find = {
       find: collection,
-      hint: indexes[role],
+      hint: indexes.get(index),
       projection: { _id: 1 },
       limit: 1,
       singleBatch: true,
@@ -208,7 +213,7 @@ export class IndexWatch {
   #lookAtAll(): void {
     // The setup reports what a look finds. Reads report a server that is unavailable.
     this.#layout()
-      .then(() => Promise.all(ROLES.map((role) => this.#looks.fresh(role))))
+      .then(() => Promise.all(this.#setup.indexes.map((index) => this.#looks.fresh(index))))
       .catch(() => this.#setup.layout())
       .catch(() => undefined);
   }

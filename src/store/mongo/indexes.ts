@@ -1,8 +1,7 @@
 import type { Document } from 'mongodb';
 import type { MongoConnection } from './connection.ts';
 import { CODES, serverCodeOf } from './errors.ts';
-import { INDEX_KEYS } from './plan.ts';
-import type { IndexRole } from './plan.ts';
+import { BY_KEY, splitPaths, type IndexPaths } from './plan.ts';
 import { storeUnavailable } from '../../errors.ts';
 
 /** An index's description as returned by `listIndexes`. */
@@ -11,16 +10,14 @@ interface IndexInfo extends Document {
   readonly key: Readonly<Record<string, unknown>>;
 }
 
-/** The indexes found for each role: those with its key, sound ones first. */
+/** The indexes found for the paths that were asked for: those with these fields, sound ones first. */
 export interface FoundIndexes {
   readonly clustered: boolean;
-  readonly byRole: Readonly<Record<IndexRole, readonly IndexInfo[]>>;
+  readonly byPaths: ReadonlyMap<IndexPaths, readonly IndexInfo[]>;
 }
 
-/** Why indexes cannot be used for reads: one sentence with the index's name for each role that has a fault. */
-export type IndexFaults = Readonly<Partial<Record<IndexRole, string>>>;
-
-export const ROLES = Object.keys(INDEX_KEYS) as IndexRole[];
+/** Why indexes cannot be used for reads: one sentence with the index's name for each that has a fault. */
+export type IndexFaults = ReadonlyMap<IndexPaths, string>;
 
 /** The options that keep an index from holding every row exactly once in BSON's order. */
 const FAULTS: readonly { readonly option: string; readonly says: string }[] = [
@@ -34,33 +31,38 @@ const FAULTS: readonly { readonly option: string; readonly says: string }[] = [
 const FRESH = { readPreference: 'primaryPreferred' } as const;
 
 /** Reads the indexes of a collection (`listIndexes`). Rejects as MongoConnection.run does. */
-export async function readIndexes(connection: MongoConnection, collection: string): Promise<FoundIndexes> {
+export async function readIndexes(
+  connection: MongoConnection,
+  collection: string,
+  wanted: readonly IndexPaths[],
+): Promise<FoundIndexes> {
   const reply = await connection.run({ listIndexes: collection, cursor: { batchSize: 1_000 } }, FRESH);
   const all = (reply.cursor as { firstBatch: IndexInfo[] }).firstBatch;
-  const byRole = mapRoles((role) => {
-    const key = JSON.stringify(INDEX_KEYS[role].map((field) => [field, 1]));
-    const matching = all.filter((index) => JSON.stringify(Object.entries(index.key)) === key);
-    return matching.sort((a, b) => faultsOf(a).length - faultsOf(b).length);
-  });
-  return { clustered: all.some((index) => index.clustered === true), byRole };
+  const byPaths = new Map(
+    wanted.map((paths) => {
+      const key = JSON.stringify(splitPaths(paths).map((path) => [path, 1]));
+      const matching = all.filter((index) => JSON.stringify(Object.entries(index.key)) === key);
+      return [paths, matching.sort((a, b) => faultsOf(a).length - faultsOf(b).length)];
+    }),
+  );
+  return { clustered: all.some((index) => index.clustered === true), byPaths };
 }
 
-/** The roles without an index. */
-export function missingIndexes({ byRole }: FoundIndexes): IndexRole[] {
-  return ROLES.filter((role) => byRole[role].length === 0);
+/** The paths without an index. */
+export function missingIndexes({ byPaths }: FoundIndexes): IndexPaths[] {
+  return [...byPaths].filter(([, indexes]) => indexes.length === 0).map(([paths]) => paths);
 }
 
-/** The name of each role's index. Empty for a role without one. */
-export function roleNames({ byRole }: FoundIndexes): Record<IndexRole, string> {
-  return mapRoles((role) => byRole[role][0]?.name ?? '');
+/** The name of the index for each of the paths. Absent when there is none. */
+export function indexNames({ byPaths }: FoundIndexes): ReadonlyMap<IndexPaths, string> {
+  return new Map([...byPaths].flatMap(([paths, [index]]) => (index ? [[paths, index.name] as const] : [])));
 }
 
 /**
- * The full `listIndexes` description of each role's index, as text. It changes when the index is replaced by a
- * different one.
+ * The full `listIndexes` description of each index, as text. It changes when the index is replaced by a different one.
  */
-export function roleSpecs({ byRole }: FoundIndexes): Record<IndexRole, string> {
-  return mapRoles((role) => JSON.stringify(byRole[role][0] ?? null));
+export function indexSpecs({ byPaths }: FoundIndexes): ReadonlyMap<IndexPaths, string> {
+  return new Map([...byPaths].map(([paths, [index]]) => [paths, JSON.stringify(index ?? null)]));
 }
 
 /** Why the indexes that were found cannot be used for reads. */
@@ -69,28 +71,31 @@ export async function indexFaults(
   collection: string,
   found: FoundIndexes,
 ): Promise<IndexFaults> {
-  const faults = await Promise.all(ROLES.map((role) => indexFault(connection, collection, found, role)));
-  const entries = ROLES.map((role, n) => [role, faults[n]] as const);
-  return Object.fromEntries(entries.filter(([, fault]) => fault !== undefined));
+  const all = await Promise.all(
+    [...found.byPaths.keys()].map(
+      async (paths) => [paths, await indexFault(connection, collection, found, paths)] as const,
+    ),
+  );
+  return new Map(all.flatMap(([paths, fault]) => (fault === undefined ? [] : [[paths, fault] as const])));
 }
 
 /**
- * Why the index found for a role cannot be used for reads, and what its operator can do. Undefined when it can be
+ * Why the index found for these paths cannot be used for reads, and what its operator can do. Undefined when it can be
  * used.
  */
 export async function indexFault(
   connection: MongoConnection,
   collection: string,
-  { byRole }: FoundIndexes,
-  role: IndexRole,
+  { byPaths }: FoundIndexes,
+  paths: IndexPaths,
 ): Promise<string | undefined> {
-  const [index] = byRole[role];
-  const fields = INDEX_KEYS[role];
-  const { drop, create } = remedyOf(connection.database, collection, role, index?.name ?? '');
+  const [index] = byPaths.get(paths) ?? [];
+  const fields = splitPaths(paths);
+  const { drop, create } = remedyOf(connection.database, collection, paths, index?.name ?? '');
   if (!index) return `an index on ${fields.join(', ')} is missing: run ${create}`;
   const [fault] = faultsOf(index);
   if (fault !== undefined) return `${fault}: run ${drop}; ${create}`;
-  if (role === 'id' || !(await isMultikey(connection, collection, index.name))) return undefined;
+  if (paths === BY_KEY || !(await isMultikey(connection, collection, index.name))) return undefined;
   const where = fields.filter((field) => field !== '_id').join(' or ');
   // Multikey is sticky: an index stays multikey after the array is gone.
   return `the index '${index.name}' is multikey: some item has, or had, an array in ${where}. Remove the arrays, then run ${drop}; ${create}`;
@@ -103,9 +108,9 @@ function faultsOf(index: IndexInfo): string[] {
 }
 
 /** Commands for mongosh. */
-function remedyOf(database: string, collection: string, role: IndexRole, name: string) {
+function remedyOf(database: string, collection: string, paths: IndexPaths, name: string) {
   const subject = `db.getSiblingDB(${JSON.stringify(database)}).getCollection(${JSON.stringify(collection)})`;
-  const key = JSON.stringify(Object.fromEntries(INDEX_KEYS[role].map((field) => [field, 1])));
+  const key = JSON.stringify(Object.fromEntries(splitPaths(paths).map((path) => [path, 1])));
   return {
     drop: `${subject}.dropIndex(${JSON.stringify(name)})`,
     create: `${subject}.createIndex(${key})`,
@@ -138,8 +143,4 @@ export function hasMultikeyStage(plan: unknown): boolean {
   if (typeof plan !== 'object' || plan === null) return false;
   const stage = plan as Readonly<Record<string, unknown>>;
   return stage.isMultiKey === true || STAGES.some((name) => hasMultikeyStage(stage[name]));
-}
-
-function mapRoles<T>(valueOf: (role: IndexRole) => T): Record<IndexRole, T> {
-  return Object.fromEntries(ROLES.map((role) => [role, valueOf(role)])) as Record<IndexRole, T>;
 }

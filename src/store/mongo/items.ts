@@ -1,5 +1,5 @@
 import type { Batch } from '../batch.ts';
-import { keyOf } from '../bookmark.ts';
+import { KEY, keyOf } from '../bookmark.ts';
 import type { Bookmark } from '../bookmark.ts';
 import { collectionReplaced, storeUnfit } from '../../errors.ts';
 import type { Layout } from './collection.ts';
@@ -63,19 +63,22 @@ export class MongoItems implements ItemStore {
   }
 
   async #read(plan: Plan, from: From, size: Size, signal: AbortSignal): Promise<Batch> {
-    const role = indexOf(plan);
-    const layout = await this.#watch.layoutFor(role, signal);
-    const looking = this.#watch.recent(role);
+    const index = indexOf(plan);
+    const layout = await this.#watch.layoutFor(index, signal);
+    const looking = this.#watch.recent(index);
     const builder = new BatchBuilder(plan, size);
     try {
       const more = await this.#gather(builder, plan, from, layout, signal);
       if (builder.rows > 0) this.#rowBytes += (builder.bytes / builder.rows - this.#rowBytes) / 4;
       this.#checkOrder(plan, from.after, builder.last);
-      const readBy = layout.specs[role];
+      const readBy = layout.specs.get(index);
       if (looking) await looking;
-      await this.#watch.check(role, readBy, signal);
+      await this.#watch.check(index, readBy, signal);
       const identity = plan.identity ?? layout.identity;
-      return builder.toBatch(this.#slots, more, { readBy, ...(identity !== undefined && { identity }) });
+      return builder.toBatch(this.#slots, more, {
+        ...(readBy !== undefined && { readBy }),
+        ...(identity !== undefined && { identity }),
+      });
     } catch (error) {
       builder.release();
       throw error;
@@ -92,7 +95,7 @@ export class MongoItems implements ItemStore {
 
   async get(id: Bookmark, signal: AbortSignal): Promise<Batch | null> {
     const layout = await this.#setup.layout(signal);
-    const builder = new BatchBuilder({ order: 'id' }, { rows: 1, bytes: Infinity });
+    const builder = new BatchBuilder({ sort: KEY }, { rows: 1, bytes: Infinity });
     builder.take(await this.#finder.one(commandKey(id)._id, layout, signal));
     return builder.rows > 0 ? builder.toBatch(this.#slots, false) : null;
   }
@@ -132,8 +135,8 @@ export class MongoItems implements ItemStore {
   #checkOrder(plan: Plan, after: Bookmark | undefined, last: Bookmark | null): void {
     if (!last) return;
     const key = keyOf(last);
-    const order = after ? compareKeys(key, keyOf(after)) : null;
-    if (!Array.isArray(key.price) && (order === null || order * plan.direction > 0)) return;
+    const order = after ? compareKeys(key, keyOf(after), plan) : null;
+    if (!Array.isArray(key[plan.sort]) && (order === null || order * plan.direction > 0)) return;
     this.#setup.forget();
     throw storeUnfit(
       `Rows of '${this.#setup.collection}' were read out of order: their index does not contain each row exactly once.`,

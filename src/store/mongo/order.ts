@@ -11,25 +11,20 @@ import {
   Timestamp,
 } from '../bson.ts';
 import { BSON_RANK } from '../bson-types.ts';
+import { KEY, type Ordered, type RowKey } from '../bookmark.ts';
 import { compareNumbers } from '../number.ts';
 
 /**
  * Returns a negative number, 0 or a positive number when the key of one row is before, equal to or after another in
  * the ascending order of a plan. Null when values of these types are not compared here.
  */
-export function compareKeys(a: RowKey, b: RowKey): number | null {
-  if (!('price' in a) && !('price' in b)) return compareIds(a._id, b._id);
-  const byPrice = compareIds(a.price, b.price);
-  return byPrice === 0 ? compareIds(a._id, b._id) : byPrice;
-}
-
-interface RowKey {
-  readonly _id: unknown;
-  readonly price?: unknown;
+export function compareKeys(a: RowKey, b: RowKey, { sort }: Ordered): number | null {
+  const bySort = compareIds(a[sort], b[sort]);
+  return bySort === 0 && sort !== KEY ? compareIds(a._id, b._id) : bySort;
 }
 
 /**
- * Returns a negative number, 0 or a positive number when one id (or price) is before, equal to or after another in
+ * Returns a negative number, 0 or a positive number when one value is before, equal to or after another in
  * BSON's order. Null when one has a type that no _id has, or when its place cannot be determined.
  */
 export function compareIds(a: unknown, b: unknown): number | null {

@@ -1,27 +1,32 @@
-import type { Bookmark } from '../bookmark.ts';
+import { KEY, keyPaths, type Bookmark } from '../bookmark.ts';
 import { MaxKey, MinKey } from '../bson.ts';
 import { compareNumbers } from '../number.ts';
-import { hasPriceRange, stretchesOf, type End, type Stretch } from '../price-range.ts';
+import { stretchesOf, type End, type Stretch } from '../number-range.ts';
 import { bracketsBelow } from './descending-ids.ts';
 import { commandKey } from './key.ts';
 import { compareIds } from './order.ts';
 import type { When } from './reply.ts';
 import type { IdRange, Plan } from '../store.ts';
 
-/** The fields of each index that plans run on. All are ascending. */
-export const INDEX_KEYS = {
-  id: ['_id'],
-  price: ['price', '_id'],
-  category: ['category', '_id'],
-  categoryPrice: ['category', 'price', '_id'],
-} as const;
-export type IndexRole = keyof typeof INDEX_KEYS;
+/** The paths of an index, joined by NUL, which no path contains. Plans run on ascending indexes that end with `_id`. */
+export type IndexPaths = string & { readonly __paths: true };
+
+export function joinPaths(paths: readonly string[]): IndexPaths {
+  return paths.join('\0') as IndexPaths;
+}
+
+export function splitPaths(index: IndexPaths): readonly string[] {
+  return index.split('\0');
+}
+
+/** The index of the key. Every collection has it. */
+export const BY_KEY = joinPaths([KEY]);
 
 type Values = Readonly<Record<string, unknown>>;
 
 /** Range: a stretch of one index that a single find command reads from its beginning. */
 export interface Range extends When {
-  readonly index: IndexRole;
+  readonly index: IndexPaths;
   readonly sort: Readonly<Record<string, 1 | -1>>;
   /** Inclusive, in full BSON order. Absent: from the beginning of the index. */
   readonly min?: Values;
@@ -37,9 +42,8 @@ export interface Range extends When {
 }
 
 /** The index a plan runs on. */
-export function indexOf(plan: Plan): IndexRole {
-  if (plan.order === 'price') return plan.category === undefined ? 'price' : 'categoryPrice';
-  return plan.category === undefined ? 'id' : 'category';
+export function indexOf(plan: Plan): IndexPaths {
+  return joinPaths([...(plan.equals ?? []).map(({ path }) => path), ...keyPaths(plan)]);
 }
 
 /**
@@ -50,7 +54,7 @@ export function indexOf(plan: Plan): IndexRole {
  */
 export function rangesOf(plan: Plan, after: Bookmark | null, clustered: boolean): readonly Range[] {
   const index = indexOf(plan);
-  const sort = Object.fromEntries(INDEX_KEYS[index].map((field) => [field, plan.direction]));
+  const sort = Object.fromEntries(splitPaths(index).map((path) => [path, plan.direction]));
   const { at: time, since, identity } = plan;
   const when = {
     ...(time !== undefined && { at: time }),
@@ -58,16 +62,16 @@ export function rangesOf(plan: Plan, after: Bookmark | null, clustered: boolean)
     ...(identity !== undefined && { identity }),
   };
   const base = { index, sort, ...when };
-  if (index === 'id' && plan.direction === -1 && clustered && after) {
+  if (index === BY_KEY && plan.direction === -1 && clustered && after) {
     const type = after[4] ?? 0; // a bookmark in id order is one element: 4 bytes of length, type, name
     return bracketsBelow(commandKey(after)._id, type).map((bracket) => ({ ...base, ...bracket }));
   }
   const key = after && commandKey(after);
-  const at = key && { ...(plan.category !== undefined && { category: plan.category }), ...key };
-  if (plan.order === 'price' && hasPriceRange(plan)) {
-    const stretches = stretchesOf(plan).map((stretch) => stretchRange(stretch, plan, base));
+  const at = key && { ...valuesOf(plan), ...key };
+  if (plan.range) {
+    const stretches = stretchesOf(plan.range).map((stretch) => stretchRange(stretch, plan, base));
     return (plan.direction === 1 ? stretches : stretches.reverse()).flatMap((range) => {
-      const side = at ? sideOfPrice(at.price, range.stretch, plan) : 'before';
+      const side = at ? sideOfNumber(at[plan.sort], range.stretch, plan) : 'before';
       if (side === 'inside') return [behind(range, plan, at, after)];
       return side === 'before' ? [range] : [];
     });
@@ -85,28 +89,24 @@ function behind<R extends Range>(range: R, plan: Plan, at: Values | null, after:
   return plan.direction === 1 ? { ...range, min: at, bookmark: after } : { ...range, max: at };
 }
 
-/** The range of a stretch of prices, within the plan's category. */
+/** The range of a stretch of numbers, within the plan's equalities. */
 function stretchRange(
   stretch: Stretch,
-  { category }: Plan,
+  plan: Plan,
   base: Pick<Range, 'index' | 'sort'>,
 ): Range & { readonly stretch: Stretch } {
-  const bound = ({ value }: End, _id: unknown): Values => ({
-    ...(category !== undefined && { category }),
-    price: value,
-    _id,
-  });
+  const bound = ({ value }: End, _id: unknown): Values => ({ ...valuesOf(plan), [plan.sort]: value, _id });
   const { from, to, only } = stretch;
   return {
     ...base,
     min: bound(from, from.inclusive ? new MinKey() : new MaxKey()),
     max: bound(to, to.inclusive ? new MaxKey() : new MinKey()),
-    ...(only && { filter: { price: typeFilter(only) } }),
+    ...(only && { filter: { [plan.sort]: typeFilter(only) } }),
     stretch,
   };
 }
 
-/** The query condition that tells doubles from other prices. */
+/** The query condition that tells doubles from other numbers. */
 export function typeFilter(only: NonNullable<Stretch['only']>): Values {
   return only === 'doubles' ? { $type: 'double' } : { $not: { $type: 'double' } };
 }
@@ -117,26 +117,33 @@ function bounds(min: Values | undefined, max: Values | undefined): Pick<Range, '
 
 function lowest(plan: Plan): Values | undefined {
   if (plan.ids?.from) return idBound(plan, plan.ids.from);
-  const { category } = plan;
-  if (category === undefined) return undefined;
-  return { category, ...(plan.order === 'price' && { price: new MinKey() }), _id: new MinKey() };
+  if (!plan.equals?.length) return undefined;
+  return { ...valuesOf(plan), ...Object.fromEntries(keyPaths(plan).map((path) => [path, new MinKey()])) };
 }
 
-/** `max` is exclusive. A category ends where the next possible string begins: the category followed by a NUL. */
+/**
+ * `max` is exclusive. The rows of the last equality end where the next possible value begins. For a string that is the
+ * string followed by a NUL. Other values have no such next value here, so the bound is the last entry under the value:
+ * a row whose `sort` and `_id` are both MaxKey is the only one beyond it.
+ */
 function highest(plan: Plan): Values | undefined {
   if (plan.ids?.to) return idBound(plan, plan.ids.to);
-  const { category } = plan;
-  if (category === undefined) return undefined;
-  return {
-    category: `${category}\0`,
-    ...(plan.order === 'price' && { price: new MinKey() }),
-    _id: new MinKey(),
-  };
+  const last = plan.equals?.at(-1);
+  if (!last) return undefined;
+  const isText = typeof last.value === 'string';
+  const rest = keyPaths(plan).map((path) => [path, isText ? new MinKey() : new MaxKey()] as const);
+  const next = isText ? { [last.path]: `${String(last.value)}\0` } : {};
+  return { ...valuesOf(plan), ...next, ...Object.fromEntries(rest) };
+}
+
+/** The values of a plan's equalities, by path, in the order of the index. */
+export function valuesOf({ equals = [] }: Plan): Values {
+  return Object.fromEntries(equals.map(({ path, value }) => [path, value]));
 }
 
 /** A bound of an id range. Like `min` and `max`, an id range is inclusive below and exclusive above. */
-function idBound({ category }: Plan, bound: Bookmark): Values {
-  return { ...(category !== undefined && { category }), _id: commandKey(bound)._id };
+function idBound(plan: Plan, bound: Bookmark): Values {
+  return { ...valuesOf(plan), _id: commandKey(bound)._id };
 }
 
 /** Clients choose id ranges. One whose bounds are the wrong way round has no rows. */
@@ -154,11 +161,11 @@ function sideOf(key: ReturnType<typeof commandKey>, plan: Plan): Side {
   return 'inside';
 }
 
-/** Where a bookmark's price lies in the plan's direction: before a stretch of prices, inside it, or beyond it. */
-function sideOfPrice(price: unknown, { from, to }: Stretch, { direction }: Plan): Side {
-  const low = compareNumbers(price, from.value);
+/** Where a bookmark's number lies in the plan's direction: before a stretch, inside it, or beyond it. */
+function sideOfNumber(number: unknown, { from, to }: Stretch, { direction }: Plan): Side {
+  const low = compareNumbers(number, from.value);
   if (low < 0 || (low === 0 && !from.inclusive)) return direction === 1 ? 'before' : 'beyond';
-  const high = compareNumbers(price, to.value);
+  const high = compareNumbers(number, to.value);
   if (high > 0 || (high === 0 && !to.inclusive)) return direction === 1 ? 'beyond' : 'before';
   return 'inside';
 }

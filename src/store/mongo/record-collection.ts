@@ -5,6 +5,7 @@ import type { Layout, SetupTask } from './collection.ts';
 import type { MongoConnection } from './connection.ts';
 import { MongoRefusal } from './errors.ts';
 import { readIndexes } from './indexes.ts';
+import { BY_KEY } from './plan.ts';
 
 /** A kind of record: its collection, and the validator that allows only such records. */
 export interface RecordKind {
@@ -55,7 +56,12 @@ export function setUpRecords({ validator }: RecordKind) {
       check(connection, description, validator, task),
     );
     // Records are read in order of id only, and the index of _id is always sound.
-    return layoutOf(existing, await readIndexes(connection, task.collection), task.server, {});
+    return layoutOf(
+      existing,
+      await readIndexes(connection, task.collection, [BY_KEY]),
+      task.server,
+      new Map(),
+    );
   };
 }
 

@@ -4,6 +4,7 @@ import { setUpCollection } from './collection.ts';
 import type { Layout, SetupOptions, SetupTask } from './collection.ts';
 import type { MongoConnection } from './connection.ts';
 import { CODES, MongoRefusal, serverCodeOf } from './errors.ts';
+import { BY_KEY, type IndexPaths } from './plan.ts';
 import { describeServer } from './server.ts';
 
 /**
@@ -18,6 +19,8 @@ const SETUP_WAIT_MS = 5_000;
  */
 export class Setup {
   readonly collection: string;
+  /** All indexes that reads need. */
+  readonly indexes: readonly IndexPaths[];
   readonly #connection: MongoConnection;
   readonly #options: SetupOptions;
   readonly #setUp: (connection: MongoConnection, task: SetupTask) => Promise<Layout>;
@@ -34,6 +37,7 @@ export class Setup {
   constructor(connection: MongoConnection, options: SetupOptions, setUp = setUpCollection) {
     this.#connection = connection;
     this.collection = options.collection;
+    this.indexes = [BY_KEY, ...options.indexes];
     this.#options = options;
     this.#setUp = setUp;
   }
@@ -95,7 +99,7 @@ export class Setup {
   /** Logs once what cannot be read, and again when it can be read. */
   #tell({ faults }: Layout): void {
     const { onNotice } = this.#options;
-    const present = Object.values(faults).map(
+    const present = [...faults.values()].map(
       (fault) => `Reads of '${this.collection}' that require an index are refused because ${fault}.`,
     );
     if (this.#refused.some((message) => !present.includes(message)))

@@ -7,7 +7,7 @@ import type { MongoConnection } from './connection.ts';
 import type { Counter } from './count.ts';
 import { faultOf } from './faults.ts';
 import type { Finder } from './find.ts';
-import { rangesOf } from './plan.ts';
+import { rangesOf, valuesOf } from './plan.ts';
 import type { Setup } from './setup.ts';
 
 /**
@@ -49,7 +49,7 @@ export class Splitter {
     if (parts === 1) return [];
     const size = await this.#counter.count(plan, 'estimated', layout, signal);
     if (size.rows > MOST_COUNTED) return this.#bySample(plan, parts, layout, signal);
-    const isKnown = size.is === 'exact' || plan.category === undefined; // the collection's own size is exact enough
+    const isKnown = size.is === 'exact' || !plan.equals?.length; // the collection's own size is exact enough
     const { rows } = isKnown ? size : await this.#counter.count(plan, 'exact', layout, signal);
     return this.#byCounting(plan, parts, rows, layout, signal);
   }
@@ -78,11 +78,12 @@ export class Splitter {
 
   /** Takes quantiles of a sample. The server sorts it, in the order of the index, and sends only the quantiles. */
   async #bySample(plan: Plan, parts: number, layout: Layout, signal: AbortSignal): Promise<Bookmark[]> {
-    const { category, identity = layout.identity } = plan;
+    const { identity = layout.identity } = plan;
+    const equals = Object.entries(valuesOf(plan)).map(([path, value]) => [path, { $eq: value }]);
     const at = { $floor: { $multiply: ['$$part', { $divide: [{ $size: '$ids' }, parts] }] } };
     const pipeline = [
       { $sample: { size: Math.max(FEWEST_SAMPLES, parts * SAMPLES_A_PART) } },
-      ...(category === undefined ? [] : [{ $match: { category: { $eq: category } } }]),
+      ...(equals.length === 0 ? [] : [{ $match: Object.fromEntries(equals) as Record<string, unknown> }]),
       { $project: { _id: 1 } },
       { $sort: { _id: 1 } },
       { $group: { _id: null, ids: { $push: '$_id' } } },

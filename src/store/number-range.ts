@@ -11,7 +11,7 @@ import {
 } from './decimal.ts';
 
 /**
- * A price range is about prices as they are shown, but an index is ordered by their exact values. The two differ for
+ * A range is about numbers as they are shown, but an index is ordered by their exact values. The two differ for
  * doubles only: 19.99 as a double is shown as 19.99 and is 19.98999999999999843..., while as a Decimal128 it is 19.99.
  * So a range is nearly always one stretch of the index. Where a bound falls between a double and the value it is shown
  * as, that double's own value is a separate stretch, before or after the main one. A Decimal128 may have exactly the
@@ -22,7 +22,7 @@ export interface Stretch {
   readonly from: End;
   readonly to: End;
   /**
-   * Only rows whose price is a double, or only rows whose price is not. `from` and `to` are then one value, both
+   * Only rows whose number is a double, or only rows whose number is not. `from` and `to` are then one value, both
    * inclusive.
    */
   readonly only?: 'doubles' | 'others';
@@ -34,10 +34,13 @@ export interface End {
   readonly inclusive: boolean;
 }
 
-/** Bounds as in a Plan: inclusive, in digits that a Decimal128 holds exactly. */
-export interface PriceBounds {
-  readonly minPrice?: string;
-  readonly maxPrice?: string;
+/**
+ * Bounds of numbers as they are shown, inclusive. Each is written like a JSON number, in digits that a Decimal128
+ * holds exactly.
+ */
+export interface NumberRange {
+  readonly low?: string;
+  readonly high?: string;
 }
 
 /**
@@ -53,19 +56,14 @@ interface Bound {
 const OPEN_BELOW: End = { value: -Infinity, inclusive: false };
 const OPEN_ABOVE: End = { value: Infinity, inclusive: false };
 
-/** Whether a plan has a range of prices. */
-export function hasPriceRange({ minPrice, maxPrice }: PriceBounds): boolean {
-  return minPrice !== undefined || maxPrice !== undefined;
-}
-
 /**
- * The stretches of an index in order of price that together hold the rows whose shown price is in the range. They are
- * ascending and disjoint. Prices shown as null (infinities, NaN, missing) are in no range. Throws TypeError when a
+ * The stretches of an index in order of a number that together hold the rows whose shown number is in the range. They are
+ * ascending and disjoint. Values shown as null (infinities, NaN, missing) are in no range. Throws TypeError when a
  * bound is not a number.
  */
-export function stretchesOf({ minPrice, maxPrice }: PriceBounds): readonly Stretch[] {
-  const low = boundOf(minPrice);
-  const high = boundOf(maxPrice);
+export function stretchesOf(range: NumberRange): readonly Stretch[] {
+  const low = boundOf(range.low);
+  const high = boundOf(range.high);
   const points = pointsOf([low, high]);
   const stretches: Stretch[] = [];
   let begun: End | null = low ? null : OPEN_BELOW;
@@ -97,7 +95,7 @@ export function stretchesOf({ minPrice, maxPrice }: PriceBounds): readonly Stret
 function boundOf(digits: string | undefined): Bound | null {
   if (digits === undefined) return null;
   const asked = parseDecimal(digits, { exact: true });
-  if (!asked) throw new TypeError(`${digits} is no bound of a price range`);
+  if (!asked) throw new TypeError(`${digits} is no bound of a range of numbers`);
   const nearest = nearestDouble(asked);
   const isFinite = Number.isFinite(nearest);
   return {
@@ -117,7 +115,7 @@ function pointsOf(bounds: readonly (Bound | null)[]): Decimal[] {
   return sorted.filter((point, n) => n === 0 || compareDecimals(point, sorted[n - 1] ?? point) !== 0);
 }
 
-/** Which prices of exactly this value are in the range. */
+/** Which numbers of exactly this value are in the range. */
 function kindAt(
   point: Decimal,
   low: Bound | null,
@@ -133,7 +131,7 @@ function kindAt(
   return isDecimal128(point) ? 'doubles' : 'all';
 }
 
-/** Whether a price whose shown value is its exact value is in the range. */
+/** Whether a number whose shown value is its exact value is in the range. */
 function isWithin(point: Decimal | undefined, low: Bound | null, high: Bound | null): boolean {
   if (!point) return false;
   return (

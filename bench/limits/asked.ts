@@ -29,6 +29,9 @@ export async function answerLines(
 }
 
 function planOf({ sort, category }: Asked): Plan {
-  const order = sort.startsWith('price') ? 'price' : 'id';
-  return { order, direction: sort.endsWith('desc') ? -1 : 1, ...(category !== undefined && { category }) };
+  return {
+    sort: sort.startsWith('price') ? 'price' : '_id',
+    direction: sort.endsWith('desc') ? -1 : 1,
+    ...(category !== undefined && { equals: [{ path: 'category', value: category }] }),
+  };
 }

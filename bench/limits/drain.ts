@@ -4,6 +4,7 @@
  * that require a password.
  */
 import { connect } from 'node:net';
+import { keyPaths } from '../../src/store/bookmark.ts';
 import { BSON } from '../../src/store/bson.ts';
 import type { Plan } from '../../src/store/store.ts';
 import { answerLines } from './asked.ts';
@@ -76,9 +77,9 @@ class Wire {
   }
 }
 
-function findCommand({ order, direction, category }: Plan): Record<string, unknown> {
-  const sort = order === 'price' ? { price: direction, _id: direction } : { _id: direction };
-  const filter = category === undefined ? {} : { category };
+function findCommand(plan: Plan): Record<string, unknown> {
+  const sort = Object.fromEntries(keyPaths(plan).map((path) => [path, plan.direction]));
+  const filter = Object.fromEntries((plan.equals ?? []).map(({ path, value }) => [path, value]));
   return { find: 'items', filter, sort, batchSize: BATCH_ROWS };
 }
 

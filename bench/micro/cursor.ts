@@ -12,7 +12,12 @@ const id = new ObjectId('655b0b800000000100000000');
 const kinds: Readonly<Record<string, { plan: Plan; key: { _id: unknown; price?: number } }>> = {
   'by id': { plan: { sort: '_id', direction: 1 }, key: { _id: id } },
   'by price, in a category and a range': {
-    plan: { sort: 'price', direction: -1, category: 'toys', minPrice: '1', maxPrice: '500' },
+    plan: {
+      sort: 'price',
+      direction: -1,
+      equals: [{ path: 'category', value: 'toys' }],
+      range: { low: '1', high: '500' },
+    },
     key: { price: 99.95, _id: id },
   },
   'by a string id of 200 bytes': { plan: { sort: '_id', direction: 1 }, key: { _id: 'x'.repeat(200) } },

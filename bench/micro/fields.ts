@@ -13,6 +13,7 @@ import { DriverWay } from '../../src/store/mongo/driver.ts';
 import { Finder } from '../../src/store/mongo/find.ts';
 import { MongoItems } from '../../src/store/mongo/items.ts';
 import { openLane } from '../../src/store/mongo/lane/lane.ts';
+import { joinPaths } from '../../src/store/mongo/plan.ts';
 import type { FindWay } from '../../src/store/mongo/reply.ts';
 import { Setup } from '../../src/store/mongo/setup.ts';
 import { IndexWatch } from '../../src/store/mongo/index-watch.ts';
@@ -39,7 +40,8 @@ const connection = new MongoConnection(ground.environment.MONGODB_URI ?? '');
 const slots = new Slots();
 const { transcoder } = createTranscoder(slots);
 const onWarning = (message: string) => process.stderr.write(`${message}\n`);
-const setup = new Setup(connection, { collection: 'items', manage: true, onWarning });
+const BY_PRICE = joinPaths(['price', '_id']);
+const setup = new Setup(connection, { collection: 'items', indexes: [BY_PRICE], manage: true, onWarning });
 const watch = new IndexWatch(connection, setup, {});
 const lane = openLane(connection, slots, new DriverWay(connection, slots, onWarning), onWarning);
 const projected: FindWay = {

@@ -20,9 +20,8 @@ const full = readPage(FULL);
 assert.deepEqual(full.plan, {
   sort: 'price',
   direction: -1,
-  category: 'garden tools',
-  minPrice: '1.5',
-  maxPrice: '99',
+  equals: [{ path: 'category', value: 'garden tools' }],
+  range: { low: '1.5', high: '99' },
 });
 assert.deepEqual(full.fields, ['name', 'price']);
 assert.equal(full.skip, 20);

@@ -7,9 +7,10 @@ import { makeBookmark, type Bookmark } from '../src/store/bookmark.ts';
 import { BSON, Binary, Decimal128, Double, Int32, Long, MinKey, ObjectId, UUID } from '../src/store/bson.ts';
 import type { Plan } from '../src/store/store.ts';
 import { crc32 } from '../src/stream/crc32.ts';
+import { inCategory } from './support/items.ts';
 
 const BY_ID: Plan = { sort: '_id', direction: 1 };
-const BY_PRICE: Plan = { sort: 'price', direction: -1, category: 'c', minPrice: '1', maxPrice: '9' };
+const BY_PRICE: Plan = { sort: 'price', direction: -1, ...inCategory('c'), range: { low: '1', high: '9' } };
 
 function codeOf(cursor: string, plan: Plan): string {
   try {
@@ -54,9 +55,9 @@ test('a cursor of another sort, direction, filter or range is a cursor mismatch'
   const others: Plan[] = [
     BY_ID,
     { ...BY_PRICE, direction: 1 },
-    { ...BY_PRICE, category: 'd' },
-    { ...BY_PRICE, minPrice: '0' },
-    { sort: 'price', direction: -1, category: 'c', minPrice: '1' },
+    { ...BY_PRICE, ...inCategory('d') },
+    { ...BY_PRICE, range: { low: '0', high: '9' } },
+    { sort: 'price', direction: -1, ...inCategory('c'), range: { low: '1' } },
   ];
   for (const plan of others) assert.equal(codeOf(cursor, plan), 'cursor-mismatch');
   assert.equal(codeOf(cursor, BY_PRICE), 'ok');

@@ -38,7 +38,7 @@ const REFUSALS = [
 ];
 
 const plans: fc.Arbitrary<Plan> = fc.record({
-  order: fc.constantFrom('id' as const, 'price' as const),
+  sort: fc.constantFrom('_id', 'price'),
   direction: fc.constantFrom(1 as const, -1 as const),
 });
 const cursors = fc
@@ -47,7 +47,7 @@ const cursors = fc
     encodeCursor(
       collection,
       plan,
-      makeBookmark({ ...(plan.order === 'price' && { price: new Int32(n % 11) }), _id: new Int32(n) }),
+      makeBookmark({ ...(plan.sort === 'price' && { price: new Int32(n % 11) }), _id: new Int32(n) }),
     ),
   );
 const names = fc.oneof(

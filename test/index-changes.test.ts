@@ -9,6 +9,7 @@ import { hasMultikeyStage } from '../src/store/mongo/indexes.ts';
 import { Slots } from '../src/store/slots.ts';
 import type { ChainReader, Plan, Store } from '../src/store/store.ts';
 import { fetchUntilCut } from './support/cutter.ts';
+import { inCategory } from './support/items.ts';
 import { openStore, testClient, WAYS } from './support/mongo.ts';
 import { testMongo } from './support/mongod.ts';
 import { NEVER, PLENTY, readRows } from './support/reading.ts';
@@ -142,7 +143,7 @@ test('a page by price relies on a check of its index that is at most a second ol
     await assert.rejects(read(BY_PRICE), { status: 503 }, name);
     await assert.rejects(read(BY_PRICE), { code: 'store-unfit' }, name);
     assert.equal((await read(BY_ID)).rows.length, 2);
-    assert.equal((await read({ ...BY_ID, category: 'a' })).rows.length, 2);
+    assert.equal((await read({ ...BY_ID, ...inCategory('a') })).rows.length, 2);
     assert.match(warnings.join('\n'), /'price_1__id_1' .*dropIndex\("price_1__id_1"\).*createIndex\(/, name);
     assert.match((await store.ping()).join(), /'price_1__id_1'/, name);
     const told = warnings.length;
@@ -253,13 +254,13 @@ test('forward reads use the same plan without a sort, in the same order, in plai
     const plans: Plan[] = [
       BY_ID,
       BY_PRICE,
-      { ...BY_ID, category: 'a' },
-      { ...BY_PRICE, category: 'a', minPrice: '3' },
+      { ...BY_ID, ...inCategory('a') },
+      { ...BY_PRICE, ...inCategory('a'), range: { low: '3' } },
     ];
     for (const plan of plans) {
       const read = await readRows(store.items, plan, {}, { rows: 7, bytes: PLENTY });
       const ids = read.rows.map((row) => BSON.deserialize(row)._id as number);
-      const from = Number(plan.minPrice ?? 0);
+      const from = Number(plan.range?.low ?? 0);
       assert.deepEqual(
         ids,
         Array.from({ length: 7 }, (_, n) => n + from),

@@ -88,8 +88,8 @@ function isFull(error: unknown): boolean {
 }
 
 async function assertWhole(items: Parameters<typeof assertChain>[0], there: readonly Item[]): Promise<void> {
-  for (const order of ['id', 'price'] as const) {
-    const plan = { order, direction: 1 } as const;
+  for (const sort of ['_id', 'price']) {
+    const plan = { sort, direction: 1 } as const;
     await assertChain(items, plan, {}, { rows: 1000, bytes: PLENTY }, expectedItems(there, plan));
   }
 }

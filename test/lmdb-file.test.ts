@@ -13,7 +13,7 @@ import { NAMES } from '../src/store/lmdb/tables.ts';
 import { countBytes } from '../src/store/lmdb/write.ts';
 import type { Plan } from '../src/store/store.ts';
 import { childProgram } from './support/child-program.ts';
-import { expectedItems, makeItem, makeItems, type Item } from './support/items.ts';
+import { expectedItems, inCategory, makeItem, makeItems, type Item } from './support/items.ts';
 import { openRaw, testDirectory } from './support/lmdb.ts';
 import { NEVER, PLENTY, assertChain, readRows } from './support/reading.ts';
 
@@ -229,7 +229,7 @@ test('a file of version 0.1 is read unchanged, accepts decimals as prices, and t
   };
   const plans = [1, -1].flatMap((direction): Plan[] => [
     { sort: 'price', direction: direction as 1 | -1 },
-    { sort: 'price', direction: direction as 1 | -1, category: 'a', minPrice: '-0.5', maxPrice: '20' },
+    { sort: 'price', direction: direction as 1 | -1, ...inCategory('a'), range: { low: '-0.5', high: '20' } },
   ]);
   for (const plan of plans) await readBy(plan, old);
   assert.equal(await formatOf(), 'sluice items 1');

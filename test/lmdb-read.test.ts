@@ -8,7 +8,7 @@ import { FILE, openLmdb } from '../src/store/lmdb.ts';
 import { FairScheduler } from '../src/store/lmdb/fair-scheduler.ts';
 import { Slots } from '../src/store/slots.ts';
 import type { Plan } from '../src/store/store.ts';
-import { expectedItems, makeItem, makeItems } from './support/items.ts';
+import { expectedItems, inCategory, makeItem, makeItems } from './support/items.ts';
 import type { Item } from './support/items.ts';
 import { testDirectory, testLmdb } from './support/lmdb.ts';
 import { NEVER, PLENTY, assertChain, assertRows, takeRows } from './support/reading.ts';
@@ -76,7 +76,10 @@ test('a skip of more rows than one read passes is exact', async (t) => {
     takeRows(await store.items.read(plan, { skip }, { rows: 2, bytes: PLENTY }, NEVER));
   for (const skip of [99_999, 100_000, 100_001, 200_000, 200_999, 201_000, 900_000]) {
     assertRows(await read(BY_ID, skip), items.slice(skip, skip + 2));
-    assertRows(await read({ ...BY_PRICE, direction: -1, category: 'b' }, skip), items.slice(skip, skip + 2));
+    assertRows(
+      await read({ ...BY_PRICE, direction: -1, ...inCategory('b') }, skip),
+      items.slice(skip, skip + 2),
+    );
   }
 });
 
@@ -156,7 +159,7 @@ test('many concurrent chains each get their rows', async (t) => {
   const { store, slots } = await testLmdb(t);
   const items = makeItems(300);
   await store.items.insert(bytesOf(items), 'fail');
-  const plans: Plan[] = [BY_ID, BY_PRICE, { ...BY_ID, category: 'b' }, { ...BY_PRICE, direction: -1 }];
+  const plans: Plan[] = [BY_ID, BY_PRICE, { ...BY_ID, ...inCategory('b') }, { ...BY_PRICE, direction: -1 }];
   const chains = Array.from({ length: 40 }, (_, n) => {
     const plan = plans[n % 4] ?? BY_ID;
     return assertChain(store.items, plan, {}, { rows: 1 + n, bytes: PLENTY }, expectedItems(items, plan));

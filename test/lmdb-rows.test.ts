@@ -14,6 +14,8 @@ import {
   ObjectId,
   UUID,
 } from '../src/store/bson.ts';
+import type { Plan } from '../src/store/store.ts';
+import { inCategory } from './support/items.ts';
 import { testLmdb } from './support/lmdb.ts';
 import { NEVER, PLENTY } from './support/reading.ts';
 
@@ -78,8 +80,9 @@ test('the longest keys are stored and found', async (t) => {
   const document = { _id: longest, category: longest, price: Long.MAX_VALUE };
   const { written } = await store.items.insert([BSON.serialize(document)], 'fail');
   assert.equal(written, 1);
-  for (const order of ['id', 'price'] as const) {
-    const batch = await store.items.read({ order, direction: 1, category: longest }, {}, SIZE, NEVER);
+  for (const sort of ['_id', 'price']) {
+    const plan: Plan = { sort, direction: 1, ...inCategory(longest) };
+    const batch = await store.items.read(plan, {}, SIZE, NEVER);
     assert.equal(batch.rows, 1);
     batch.release();
   }

@@ -8,6 +8,7 @@ import { Setup } from '../src/store/mongo/setup.ts';
 import { Splitter } from '../src/store/mongo/split.ts';
 import type { Bookmark } from '../src/store/bookmark.ts';
 import type { From, Plan } from '../src/store/store.ts';
+import { inCategory } from './support/items.ts';
 import { WAYS, testMongoStore, type OpenMongo } from './support/mongo.ts';
 import { NEVER, PLENTY, readRows } from './support/reading.ts';
 
@@ -17,10 +18,10 @@ const SIZE = { rows: 50, bytes: PLENTY };
 const EXTRA = 3;
 
 const PLANS = ([1, -1] as const).flatMap((direction) =>
-  [{}, { category: 'a' }].flatMap((filter): Plan[] => [
+  [{}, inCategory('a')].flatMap((filter): Plan[] => [
     { sort: '_id', direction, ...filter },
     { sort: 'price', direction, ...filter },
-    { sort: 'price', direction, minPrice: '20', maxPrice: '60', ...filter },
+    { sort: 'price', direction, range: { low: '20', high: '60' }, ...filter },
   ]),
 );
 
@@ -127,7 +128,7 @@ test('rows much smaller or larger than the previous ones take few more finds', a
     ['small', 1_000, 3],
     ['large', 1, 1],
   ] as const) {
-    const plan: Plan = { sort: '_id', direction: 1, category };
+    const plan: Plan = { sort: '_id', direction: 1, ...inCategory(category) };
     let got = 0;
     const read = async () => {
       got = (await readRows(opened.store.items, plan, {}, { rows: 1_000, bytes: 400_000 })).rows.length;
@@ -160,7 +161,7 @@ test('parts examine index entries and no rows, and for too many rows a sample de
     BSON.serialize({ _id: `row ${n}`, category: 'abc'.charAt(n % 3), price: n }),
   );
   await opened.store.items.insert(rows, 'fail');
-  for (const filter of [{}, { category: 'a' }]) {
+  for (const filter of [{}, inCategory('a')]) {
     const plan: Plan = { sort: '_id', direction: 1, ...filter };
     const finds = await costOf(opened, () => opened.store.items.split(plan, 8, NEVER));
     assert.deepEqual(
@@ -172,7 +173,12 @@ test('parts examine index entries and no rows, and for too many rows a sample de
   t.after(() => connection.close());
   const counter = { count: () => Promise.resolve({ rows: 1e9, is: 'estimated' as const }) };
   const finder = { idBehind: () => assert.fail('a billion rows are not gone over') };
-  const setup = new Setup(connection, { collection: 'items', manage: false, onWarning: () => undefined });
+  const setup = new Setup(connection, {
+    collection: 'items',
+    indexes: [],
+    manage: false,
+    onWarning: () => undefined,
+  });
   const splitter = new Splitter(connection, setup, counter, finder);
   const ids = await splitter.split({ sort: '_id', direction: 1 }, 8, await setup.layout(), NEVER);
   const sorted = await bookmarks(opened, { sort: '_id', direction: 1 });

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import type { MongoClient } from 'mongodb';
 import type { Plan } from '../src/store/store.ts';
 import { Double, Int32 } from '../src/store/bson.ts';
-import { makeItem, expectedItems } from './support/items.ts';
+import { expectedItems, inCategory, makeItem } from './support/items.ts';
 import { WAYS, testMongoStore } from './support/mongo.ts';
 import { PLENTY, assertChain } from './support/reading.ts';
 
@@ -11,7 +11,7 @@ const MEGABYTE = 1024 * 1024;
 const PLANS = ([1, -1] as const).flatMap((direction): Plan[] => [
   { sort: '_id', direction },
   { sort: 'price', direction },
-  { sort: '_id', direction, category: 'b' },
+  { sort: '_id', direction, ...inCategory('b') },
 ]);
 
 const KINDS = WAYS.flatMap(({ name, lane }) => [

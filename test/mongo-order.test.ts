@@ -16,7 +16,7 @@ import {
   UUID,
 } from '../src/store/bson.ts';
 import type { Plan } from '../src/store/store.ts';
-import { compareDigits, shown, type Price } from './support/items.ts';
+import { categoryOf, compareDigits, inCategory, shown, type Price } from './support/items.ts';
 import { testMongoStore, type OpenMongo } from './support/mongo.ts';
 import { PLENTY, readRows } from './support/reading.ts';
 
@@ -52,13 +52,13 @@ const PRICES: readonly Document[] = [
 
 const RANGES = [
   {},
-  { minPrice: '10', maxPrice: '10' },
-  { minPrice: '0' },
-  { maxPrice: '10' },
-  { minPrice: '0.1', maxPrice: '0.1' },
+  { range: { low: '10', high: '10' } },
+  { range: { low: '0' } },
+  { range: { high: '10' } },
+  { range: { low: '0.1', high: '0.1' } },
 ];
 const PLANS = [1, -1].flatMap((direction) =>
-  [{}, { category: 'a' }].flatMap((filter): Plan[] => [
+  [{}, inCategory('a')].flatMap((filter): Plan[] => [
     { sort: '_id', direction: direction as 1 | -1, ...filter },
     ...RANGES.map((range): Plan => ({ sort: 'price', direction: direction as 1 | -1, ...filter, ...range })),
   ]),
@@ -84,9 +84,10 @@ async function insertOdd({ client }: OpenMongo): Promise<void> {
  * digits.
  */
 async function sorted(items: Collection, plan: Plan): Promise<string[]> {
-  const { direction, category } = plan;
+  const { direction } = plan;
+  const category = categoryOf(plan);
   const filter: Document = category === undefined ? {} : { category };
-  const sort: Document = plan.order === 'id' ? { _id: direction } : { price: direction, _id: direction };
+  const sort: Document = plan.sort === '_id' ? { _id: direction } : { price: direction, _id: direction };
   // Not find: with a natural hint on a clustered collection MongoDB 6.0.5 took the rows for sorted.
   const stages = [{ $match: filter }, { $_internalInhibitOptimization: {} }, { $sort: sort }];
   const found = items.aggregate(stages, { raw: true });
@@ -94,15 +95,15 @@ async function sorted(items: Collection, plan: Plan): Promise<string[]> {
   return rows.filter((row) => isInRange(row, plan)).map((row) => row.toString('hex'));
 }
 
-function isInRange(row: Buffer, { minPrice, maxPrice }: Plan): boolean {
-  if (minPrice === undefined && maxPrice === undefined) return true;
+function isInRange(row: Buffer, { range }: Plan): boolean {
+  if (!range) return true;
   const { price } = BSON.deserialize(row, { promoteValues: false }) as { price: unknown };
   const digits = [Int32, Long, Double, Decimal128].some((type) => price instanceof type)
     ? shown(price as Price)
     : '';
   if (!/^-?\d/.test(digits)) return false;
-  const isAbove = minPrice === undefined || compareDigits(digits, minPrice) >= 0;
-  return isAbove && (maxPrice === undefined || compareDigits(digits, maxPrice) <= 0);
+  const isAbove = range.low === undefined || compareDigits(digits, range.low) >= 0;
+  return isAbove && (range.high === undefined || compareDigits(digits, range.high) <= 0);
 }
 
 async function walked({ store }: OpenMongo, plan: Plan, rows: number): Promise<string[]> {

@@ -72,8 +72,8 @@ test('the brackets descend in the order that compares ids', () => {
 });
 test('a range that is certainly empty is not read', () => {
   for (const direction of [1, -1] as const) {
-    const plan = { sort: 'price', direction, minPrice: '5', maxPrice: '6' } as const;
-    assert.equal(rangesOf({ ...plan, maxPrice: '4' }, null, false).length, 0);
+    const plan = { sort: 'price', direction, range: { low: '5', high: '6' } } as const;
+    assert.equal(rangesOf({ ...plan, range: { low: '5', high: '4' } }, null, false).length, 0);
     const beyond = makeBookmark({ price: direction === 1 ? 7 : 4, _id: 1 });
     assert.equal(rangesOf(plan, beyond, false).length, 0);
     assert.equal(rangesOf(plan, makeBookmark({ price: 5.5, _id: 1 }), false).length, 1);
@@ -81,11 +81,11 @@ test('a range that is certainly empty is not read', () => {
 });
 
 test('a range open on one side ends before an infinity, so that it contains finite numbers only', () => {
-  const [above] = rangesOf({ sort: 'price', direction: 1, minPrice: '5' }, null, false);
+  const [above] = rangesOf({ sort: 'price', direction: 1, range: { low: '5' } }, null, false);
   assert.ok(above);
   assert.deepEqual(above.min, { price: 5, _id: new MinKey() });
   assert.deepEqual(above.max, { price: Infinity, _id: new MinKey() });
-  const [below] = rangesOf({ sort: 'price', direction: -1, maxPrice: '5' }, null, false);
+  const [below] = rangesOf({ sort: 'price', direction: -1, range: { high: '5' } }, null, false);
   assert.ok(below);
   assert.deepEqual(below.min, { price: -Infinity, _id: new MaxKey() });
   assert.deepEqual(below.max, { price: 5, _id: new MaxKey() });
@@ -122,12 +122,9 @@ const STRETCHES: readonly [
 ];
 
 test('a price range is one stretch of the index, or two where a bound is a double with other exact digits', () => {
-  for (const [minPrice, maxPrice, expected] of STRETCHES) {
-    const bounds = {
-      ...(minPrice !== undefined && { minPrice }),
-      ...(maxPrice !== undefined && { maxPrice }),
-    };
-    assert.deepEqual(stretchesOf(bounds).map(written), expected, `${minPrice} to ${maxPrice}`);
+  for (const [low, high, expected] of STRETCHES) {
+    const range = { ...(low !== undefined && { low }), ...(high !== undefined && { high }) };
+    assert.deepEqual(stretchesOf(range).map(written), expected, `${low} to ${high}`);
   }
 });
 

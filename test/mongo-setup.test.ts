@@ -5,6 +5,7 @@ import { makeBookmark } from '../src/store/bookmark.ts';
 import { BSON, Decimal128, Long } from '../src/store/bson.ts';
 import { connectMongo } from '../src/store/mongo.ts';
 import { Slots } from '../src/store/slots.ts';
+import { inCategory } from './support/items.ts';
 import { openStore, testClient, testMongoStore } from './support/mongo.ts';
 import { ownMongod, testMongo } from './support/mongod.ts';
 import { PLENTY, readRows } from './support/reading.ts';
@@ -76,7 +77,7 @@ test('an existing plain collection gets its missing indexes, and nothing else ch
   assert.deepEqual(names, ['_id_', 'theirs', 'price_1__id_1', 'category_1_price_1__id_1']);
   assert.deepEqual(warnings, []);
   await db.collection('items').insertOne({ category: 'a', price: 1, stock: 1 });
-  const read = await readRows(store.items, { sort: '_id', direction: 1, category: 'a' }, {}, TWO);
+  const read = await readRows(store.items, { sort: '_id', direction: 1, ...inCategory('a') }, {}, TWO);
   assert.equal(read.rows.length, 1);
 });
 

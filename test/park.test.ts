@@ -110,7 +110,7 @@ test('a stream that stalls at any byte releases its batches and continues with t
   };
 
   const plans = fc.record({
-    order: fc.constantFrom('id' as const, 'price' as const),
+    sort: fc.constantFrom('_id', 'price'),
     direction: fc.constantFrom(1 as const, -1 as const),
   });
   const property = fc.asyncProperty(

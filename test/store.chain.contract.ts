@@ -1,27 +1,27 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Plan } from '../src/store/store.ts';
-import { CATEGORIES, expectedItems, makeItems } from './support/items.ts';
+import { CATEGORIES, expectedItems, inCategory, makeItems } from './support/items.ts';
 import { PLENTY, assertChain, assertRows, readRows } from './support/reading.ts';
 import type { OpenForTest } from './store.contract.ts';
 
 const BATCH_ROWS = [1, 3, 7, 100, 1000];
-const RANGES: readonly Pick<Plan, 'minPrice' | 'maxPrice'>[] = [
+const RANGES: readonly Pick<Plan, 'range'>[] = [
   {},
-  { minPrice: '0' },
-  { maxPrice: '2.5' },
-  { minPrice: '-1', maxPrice: '3' },
-  { minPrice: '0', maxPrice: '0' },
-  { minPrice: '3', maxPrice: '2' },
-  { minPrice: '4611686018427387904' },
-  { maxPrice: '-1152921504606846976' },
+  { range: { low: '0' } },
+  { range: { high: '2.5' } },
+  { range: { low: '-1', high: '3' } },
+  { range: { low: '0', high: '0' } },
+  { range: { low: '3', high: '2' } },
+  { range: { low: '4611686018427387904' } },
+  { range: { high: '-1152921504606846976' } },
 ];
 
 /** Each order, direction, price range and category, including a missing one and the empty one. */
 export function* allPlans(): Generator<Plan, void, undefined> {
   for (const direction of [1, -1] as const)
     for (const category of [undefined, ...CATEGORIES, 'boo', '']) {
-      const filter = category === undefined ? {} : { category };
+      const filter = category === undefined ? {} : inCategory(category);
       yield { sort: '_id', direction, ...filter };
       for (const range of RANGES) yield { sort: 'price', direction, ...filter, ...range };
     }

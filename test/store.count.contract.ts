@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import type { CountMode, Plan } from '../src/store/store.ts';
 import { allPlans } from './store.chain.contract.ts';
 import type { OpenForTest } from './store.contract.ts';
-import { expectedItems, makeItems } from './support/items.ts';
+import { expectedItems, inCategory, makeItems } from './support/items.ts';
 import { NEVER } from './support/reading.ts';
 
 const MODES: readonly CountMode[] = ['estimated', 'exact'];
@@ -20,9 +20,9 @@ export function countContract(name: string, open: OpenForTest): void {
       'fail',
     );
     const empty: Plan[] = [
-      { sort: '_id', direction: 1, category: 'nobody’s' },
-      { sort: '_id', direction: 1, category: '$ne' },
-      { sort: 'price', direction: -1, minPrice: '2', maxPrice: '1' },
+      { sort: '_id', direction: 1, ...inCategory('nobody’s') },
+      { sort: '_id', direction: 1, ...inCategory('$ne') },
+      { sort: 'price', direction: -1, range: { low: '2', high: '1' } },
     ];
     for (const plan of [...allPlans(), ...empty])
       for (const mode of MODES) {
@@ -36,7 +36,7 @@ export function countContract(name: string, open: OpenForTest): void {
   test(`${name}: nothing is counted for a client that has left, nor in an empty store`, async (t) => {
     const opened = await open(t);
     if (!opened) return;
-    const plan: Plan = { sort: 'price', direction: 1, minPrice: '0' };
+    const plan: Plan = { sort: 'price', direction: 1, range: { low: '0' } };
     for (const mode of MODES) {
       assert.deepEqual(await opened.store.items.count(plan, mode, NEVER), { rows: 0, is: 'exact' });
       const gone = AbortSignal.abort(new Error('gone'));

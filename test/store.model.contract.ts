@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { bookmarkOf } from '../src/store/bookmark.ts';
 import { Decimal128, Double, Int32, Long, ObjectId } from '../src/store/bson.ts';
 import type { Plan } from '../src/store/store.ts';
-import { compareItems, exactDigits, expectedItems, makeItem, shown } from './support/items.ts';
+import { compareItems, exactDigits, expectedItems, inCategory, makeItem, shown } from './support/items.ts';
 import type { Id, Item, Price } from './support/items.ts';
 import { isBoundDigits, nearPrice } from './support/prices.ts';
 import { PLENTY, assertChain } from './support/reading.ts';
@@ -45,11 +45,15 @@ const plan: fc.Arbitrary<Plan> = fc
     fc.option(fc.tuple(bound, bound), { nil: undefined }),
   )
   .map(([direction, name, range]) => ({
-    order: range ? 'price' : 'id',
+    sort: range ? 'price' : '_id',
     direction,
-    ...(name !== undefined && { category: name }),
-    ...(range?.[0] !== undefined && { minPrice: range[0] }),
-    ...(range?.[1] !== undefined && { maxPrice: range[1] }),
+    ...(name !== undefined && inCategory(name)),
+    ...(range?.some((end) => end !== undefined) && {
+      range: {
+        ...(range[0] !== undefined && { low: range[0] }),
+        ...(range[1] !== undefined && { high: range[1] }),
+      },
+    }),
   }));
 
 /** Random rows, plans and bookmarks against a sorted array. */

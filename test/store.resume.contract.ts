@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { bookmarkOf } from '../src/store/bookmark.ts';
 import { Double, Int32, Long } from '../src/store/bson.ts';
 import type { ItemStore, Plan } from '../src/store/store.ts';
-import { compareItems, expectedItems, makeItem, makeItems } from './support/items.ts';
+import { compareItems, expectedItems, inCategory, makeItem, makeItems } from './support/items.ts';
 import type { Item, Price } from './support/items.ts';
 import { PLENTY, assertChain, readRows } from './support/reading.ts';
 import type { OpenForTest } from './store.contract.ts';
@@ -11,11 +11,11 @@ import type { OpenForTest } from './store.contract.ts';
 const SIZE = { rows: 7, bytes: PLENTY };
 const PLANS: readonly Plan[] = [
   { sort: '_id', direction: 1 },
-  { sort: '_id', direction: -1, category: 'books' },
+  { sort: '_id', direction: -1, ...inCategory('books') },
   { sort: 'price', direction: 1 },
-  { sort: 'price', direction: -1, minPrice: '-1' },
-  { sort: 'price', direction: 1, category: 'b', maxPrice: '4' },
-  { sort: 'price', direction: -1, category: 'größe' },
+  { sort: 'price', direction: -1, range: { low: '-1' } },
+  { sort: 'price', direction: 1, ...inCategory('b'), range: { high: '4' } },
+  { sort: 'price', direction: -1, ...inCategory('größe') },
 ];
 
 /** Reading on after a row that may have changed since. */
@@ -46,9 +46,10 @@ export function resumeContract(name: string, open: OpenForTest): void {
     if (!opened) return;
     const { items } = opened.store;
     for (const direction of [1, -1] as const) {
-      const plan: Plan = { sort: 'price', direction, category: `way ${direction}` };
+      const category = `way ${direction}`;
+      const plan: Plan = { sort: 'price', direction, ...inCategory(category) };
       const at = (n: number, price: number): Item =>
-        makeItem(`${direction}/${n}`, plan.category ?? '', new Double(price));
+        makeItem(`${direction}/${n}`, category, new Double(price));
       await insert(items, [at(0, 10), at(1, 20), at(2, 20), at(3, 30)]);
       const first = await readRows(items, plan, {}, { rows: 2, bytes: PLENTY });
       assert.ok(first.last);
@@ -80,7 +81,7 @@ export function resumeContract(name: string, open: OpenForTest): void {
     const items = makeItems(40);
     await insert(opened.store.items, items);
     for (const direction of [1, -1] as const) {
-      const plan: Plan = { sort: 'price', direction, minPrice: '0', maxPrice: '2' };
+      const plan: Plan = { sort: 'price', direction, range: { low: '0', high: '2' } };
       for (const price of [-50, 50]) {
         const mark = makeItem('zz', 'b', new Double(price));
         const rest = expectedItems(items, plan).filter((other) => isBehind(other, mark, plan));

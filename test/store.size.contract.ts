@@ -23,9 +23,9 @@ export function sizeContract(name: string, open: OpenForTest): void {
       'fail',
     );
     for (const bytes of [1, 1000, 50_000, 200_000])
-      for (const order of ['id', 'price'] as const)
+      for (const sort of ['_id', 'price'])
         for (const direction of [1, -1] as const) {
-          const plan: Plan = { order, direction };
+          const plan: Plan = { sort, direction };
           await assertChain(opened.store.items, plan, {}, { rows: 1000, bytes }, expectedItems(items, plan));
         }
     assert.equal(opened.slots.taken, 0);
@@ -45,8 +45,8 @@ export function sizeContract(name: string, open: OpenForTest): void {
       ),
     );
     for (const { bytes } of items) await opened.store.items.insert([bytes], 'fail');
-    for (const order of ['id', 'price'] as const)
-      await assertChain(opened.store.items, { ...BY_ID, order }, {}, { rows: 12, bytes: PLENTY }, items);
+    for (const sort of ['_id', 'price'])
+      await assertChain(opened.store.items, { ...BY_ID, sort }, {}, { rows: 12, bytes: PLENTY }, items);
     assert.equal(opened.slots.taken, 0);
   });
 

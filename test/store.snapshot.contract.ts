@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { bookmarkOf } from '../src/store/bookmark.ts';
 import { Double } from '../src/store/bson.ts';
 import type { ItemStore, Plan } from '../src/store/store.ts';
-import { expectedItems, makeItem, makeItems } from './support/items.ts';
+import { expectedItems, inCategory, makeItem, makeItems } from './support/items.ts';
 import type { Item } from './support/items.ts';
 import { NEVER, PLENTY, assertChain, readRows } from './support/reading.ts';
 import type { OpenForTest } from './store.contract.ts';
@@ -12,8 +12,8 @@ const SIZE = { rows: 7, bytes: PLENTY };
 const PLANS: readonly Plan[] = [
   { sort: '_id', direction: 1 },
   { sort: '_id', direction: -1 },
-  { sort: '_id', direction: -1, category: 'books' },
-  { sort: 'price', direction: 1, category: 'b', maxPrice: '4' },
+  { sort: '_id', direction: -1, ...inCategory('books') },
+  { sort: 'price', direction: 1, ...inCategory('b'), range: { high: '4' } },
   { sort: 'price', direction: -1 },
 ];
 

@@ -1,4 +1,6 @@
+import assert from 'node:assert/strict';
 import { BSON, Binary, Decimal128, Double, Int32, Long, ObjectId, UUID } from '../../src/store/bson.ts';
+import type { Ordered } from '../../src/store/bookmark.ts';
 import type { Plan } from '../../src/store/store.ts';
 
 /** An item made by a test, with the BSON that the store must return byte for byte. */
@@ -64,21 +66,35 @@ function priceOf(n: number): Price {
   return n % 3 === 1 ? new Double(n / 4) : Long.fromNumber(n);
 }
 
+/** The part of a plan that reads the items of one category only. */
+export function inCategory(category: string): { readonly equals: NonNullable<Plan['equals']> } {
+  return { equals: [{ path: 'category', value: category }] };
+}
+
+/** The category that a plan reads. Undefined when it reads all. */
+export function categoryOf({ equals = [] }: Plan): string | undefined {
+  const [equality, ...others] = equals;
+  assert.ok(others.length === 0 && (!equality || equality.path === 'category'));
+  return equality && String(equality.value);
+}
+
 /**
  * The items that a store must return for a plan, computed by a filter and a sort that are independent of the
  * stores.
  */
 export function expectedItems(items: readonly Item[], plan: Plan): Item[] {
+  const wanted = categoryOf(plan);
+  const { low, high } = plan.range ?? {};
   return items
-    .filter(({ category }) => plan.category === undefined || category === plan.category)
-    .filter(({ price }) => plan.minPrice === undefined || compareDigits(shown(price), plan.minPrice) >= 0)
-    .filter(({ price }) => plan.maxPrice === undefined || compareDigits(shown(price), plan.maxPrice) <= 0)
+    .filter(({ category }) => wanted === undefined || category === wanted)
+    .filter(({ price }) => low === undefined || compareDigits(shown(price), low) >= 0)
+    .filter(({ price }) => high === undefined || compareDigits(shown(price), high) <= 0)
     .sort((a, b) => compareItems(a, b, plan) * plan.direction);
 }
 
 /** Compares two items in a plan's order, ascending, by the order of BSON. */
-export function compareItems(a: Item, b: Item, plan: Pick<Plan, 'order'>): number {
-  return (plan.order === 'price' ? compareNumbers(a.price, b.price) : 0) || compareIds(a.id, b.id);
+export function compareItems(a: Item, b: Item, plan: Ordered): number {
+  return (plan.sort === 'price' ? compareNumbers(a.price, b.price) : 0) || compareIds(a.id, b.id);
 }
 
 /** Compares ids by the order of BSON: number < string < binary < ObjectId, then by value. */

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { BSON, Double, Int32 } from '../src/store/bson.ts';
 import type { Plan } from '../src/store/store.ts';
-import { compareItems, expectedItems, makeItem, makeItems } from './support/items.ts';
+import { compareItems, expectedItems, inCategory, makeItem, makeItems } from './support/items.ts';
 import type { Item } from './support/items.ts';
 import { PLENTY, assertChain, readRows } from './support/reading.ts';
 import { allPlans } from './store.chain.contract.ts';
@@ -109,7 +109,7 @@ export function writeContract(name: string, open: OpenForTest): void {
     const { store, slots } = opened;
     const still = makeItems(300);
     await store.items.insert(bytesOf(still), 'fail');
-    const reading = [BY_ID, BY_PRICE, { ...BY_PRICE, direction: -1, category: 'b' } as const].map(
+    const reading = [BY_ID, BY_PRICE, { ...BY_PRICE, direction: -1, ...inCategory('b') } as const].map(
       async (plan) => assertStill(await readWhole(store.items, plan), expectedItems(still, plan)),
     );
     const writing = [0, 1, 2].map(async (writer) => {

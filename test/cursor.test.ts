@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { AppError } from '../src/errors.ts';
 import { decodeCursor, encodeCursor } from '../src/pages/cursor.ts';
-import { makeBookmark, type Bookmark } from '../src/store/bookmark.ts';
+import { keyOf, makeBookmark, type Bookmark } from '../src/store/bookmark.ts';
 import { BSON, Binary, Decimal128, Double, Int32, Long, MinKey, ObjectId, UUID } from '../src/store/bson.ts';
 import type { Plan } from '../src/store/store.ts';
 import { crc32 } from '../src/stream/crc32.ts';
@@ -12,9 +12,9 @@ import { inCategory } from './support/items.ts';
 const BY_ID: Plan = { sort: '_id', direction: 1 };
 const BY_PRICE: Plan = { sort: 'price', direction: -1, ...inCategory('c'), range: { low: '1', high: '9' } };
 
-function codeOf(cursor: string, plan: Plan): string {
+function codeOf(cursor: string, plan: Plan, collection = 'items'): string {
   try {
-    decodeCursor(cursor, 'items', plan);
+    decodeCursor(cursor, collection, plan);
     return 'ok';
   } catch (error) {
     if (error instanceof AppError) return error.code;
@@ -61,6 +61,61 @@ test('a cursor of another sort, direction, filter or range is a cursor mismatch'
   ];
   for (const plan of others) assert.equal(codeOf(cursor, plan), 'cursor-mismatch');
   assert.equal(codeOf(cursor, BY_PRICE), 'ok');
+});
+
+/** Cursors that version 0.1.0 gave out, and the plans that the same requests have now. */
+const OF_VERSION_0_1: readonly [cursor: string, collection: string, plan: Plan][] = [
+  ['AdoK8C0WAAAAB19pZAABI0VniavN7wEjRWcABmnF3w', 'items', { ...BY_ID, direction: -1 }],
+  ['AWjGIGcWAAAAB19pZAABI0VniavN7wEjRWcAvIuXgA', 'items', { ...BY_ID, ...inCategory('größe') }],
+  [
+    'AeBuJQElAAAAAXByaWNlAAAAAAAAAARAB19pZAABI0VniavN7wEjRWcAd8enFg',
+    'items',
+    { sort: 'price', direction: 1, range: { high: '19.99' } },
+  ],
+  ['AUlnvtQlAAAAAXByaWNlAAAAAAAAAARAB19pZAABI0VniavN7wEjRWcA2kQnww', 'items', BY_PRICE],
+  [
+    'BP7XlBUCAAAA4rsBa3AkSJAWAAAAB19pZAABI0VniavN7wEjRWcAfCuMJw',
+    'items',
+    { ...BY_ID, ...inCategory('c'), ids: { from: makeBookmark({ _id: 1 }) }, at: 7710650616372002818n },
+  ],
+  ['ATduOV0QAAAAAl9pZAACAAAAdQAAP_mc4Q', 'users', BY_ID],
+];
+
+test('a cursor of version 0.1 continues the same request, and no other', () => {
+  for (const [cursor, collection, plan] of OF_VERSION_0_1) {
+    const { after } = decodeCursor(cursor, collection, plan);
+    assert.deepEqual(Object.keys(keyOf(after)), plan.sort === '_id' ? ['_id'] : ['price', '_id']);
+    for (const [, otherCollection, otherPlan] of OF_VERSION_0_1)
+      if (otherPlan !== plan)
+        assert.throws(() => decodeCursor(cursor, otherCollection, otherPlan), { code: 'cursor-mismatch' });
+  }
+});
+
+test('a cursor belongs to the paths, values and types of its equalities, in whatever order an index has them', () => {
+  const [a, b] = [
+    { path: 'a.b', value: new Int32(5) },
+    { path: 'c', value: null },
+  ];
+  const plan: Plan = { sort: 'd.e', direction: 1, equals: [a, b] };
+  const cursor = encodeCursor('orders', plan, makeBookmark({ 'd.e': 'x', _id: 1 }));
+  const codeFor = (equals: Plan['equals']) =>
+    codeOf(cursor, { ...plan, ...(equals && { equals }) }, 'orders');
+  assert.equal(codeFor([a, b]), 'ok');
+  assert.equal(codeFor([b, a]), 'ok');
+  const others: NonNullable<Plan['equals']>[] = [
+    [],
+    [a],
+    [{ ...a, path: 'a' }, b],
+    [{ ...a, value: '5' }, b],
+    [{ ...a, value: new Double(5) }, b],
+    [a, { ...b, value: 'null' }],
+    [
+      { path: 'c', value: a.value },
+      { path: 'a.b', value: b.value },
+    ],
+    [a, b, { path: 'f', value: true }],
+  ];
+  for (const equals of others) assert.equal(codeFor(equals), 'cursor-mismatch', JSON.stringify(equals));
 });
 
 test('a cursor carries its point in time, and is a mismatch at another one', () => {

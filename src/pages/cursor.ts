@@ -4,7 +4,7 @@ import { KEY, keyOf, keyPaths, type Bookmark, type RowKey } from '../store/bookm
 import { compareDecimals, nearestDouble, parseDecimal, shownValue } from '../store/decimal.ts';
 import { compareNumbers } from '../store/number.ts';
 import { stretchesOf, type NumberRange } from '../store/number-range.ts';
-import type { Plan, PointInTime } from '../store/store.ts';
+import type { Equality, Plan, PointInTime } from '../store/store.ts';
 import { crc32 } from '../stream/crc32.ts';
 import { MARK_BYTES, markBytes } from './mark.ts';
 import { decodeToken, encodeToken } from './token.ts';
@@ -105,9 +105,9 @@ function fingerprint(collection: string, plan: Plan): Buffer {
   const number = crc32(
     JSON.stringify([
       collection,
-      plan.sort === KEY ? 'id' : plan.sort,
+      plan.sort === KEY ? 'id' : plan.sort, // as in version 0.1
       plan.direction,
-      plan.equals?.map(({ path, value }) => [path, EJSON.stringify(value, { relaxed: false })]) ?? null,
+      equalsMark(plan.equals ?? []),
       boundMark(plan.range?.low),
       boundMark(plan.range?.high),
       ...(plan.ids ? [boundText(plan.ids.from), boundText(plan.ids.to)] : []),
@@ -118,8 +118,20 @@ function fingerprint(collection: string, plan: Plan): Buffer {
 }
 
 /**
- * A bound of a range of numbers, the same however it is written: a number if JavaScript has exactly that number, otherwise
- * its exact digits.
+ * The equalities of a plan with the types of their values, the same in whatever order an index has them. Version 0.1
+ * knew one equality, of the text of a `category`, and wrote the text alone. Its cursors continue to be valid.
+ */
+function equalsMark(equals: readonly Equality[]): unknown {
+  const [first, ...others] = equals;
+  if (!first) return null;
+  if (others.length === 0 && first.path === 'category' && typeof first.value === 'string') return first.value;
+  const sorted = equals.toSorted((a, b) => (a.path < b.path ? -1 : 1));
+  return sorted.map(({ path, value }) => [path, EJSON.stringify(value, { relaxed: false })]);
+}
+
+/**
+ * A bound of a range of numbers, the same however it is written: a number if JavaScript has exactly that number,
+ * otherwise its exact digits.
  */
 function boundMark(digits: string | undefined): number | string | null {
   const bound = digits === undefined ? null : parseDecimal(digits);

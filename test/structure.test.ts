@@ -94,6 +94,7 @@ const LAYERS: readonly (readonly string[])[] = [
   ['access', 'input', 'queue'],
   ['http'],
   ['pages', 'telemetry', 'web'],
+  ['resources'],
   ['items', 'users'],
   ['exports', 'import'],
   ['pull'],

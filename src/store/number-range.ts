@@ -57,8 +57,8 @@ const OPEN_BELOW: End = { value: -Infinity, inclusive: false };
 const OPEN_ABOVE: End = { value: Infinity, inclusive: false };
 
 /**
- * The stretches of an index in order of a number that together hold the rows whose shown number is in the range. They are
- * ascending and disjoint. Values shown as null (infinities, NaN, missing) are in no range. Throws TypeError when a
+ * The stretches of an index in order of a number that together hold the rows whose shown number is in the range. They
+ * are ascending and disjoint. Values shown as null (infinities, NaN, missing) are in no range. Throws TypeError when a
  * bound is not a number.
  */
 export function stretchesOf(range: NumberRange): readonly Stretch[] {

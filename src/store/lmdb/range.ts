@@ -31,7 +31,7 @@ export interface Range {
 
 /**
  * The ranges of a plan's rows after a bookmark, in the order to read them. Empty when they cannot hold a row. There is
- * one range, except for a price range of several stretches: see price-range.ts. A bookmark before the plan's first row
+ * one range, except for a range of several stretches: see number-range.ts. A bookmark before the plan's first row
  * starts at the first row. Throws AppError `invalid-cursor` when the bookmark has a type that no row here has.
  */
 export function rangesOf(plan: Plan, after: From['after']): readonly Range[] {

@@ -48,7 +48,7 @@ export function indexOf(plan: Plan): IndexPaths {
 
 /**
  * The ranges that hold the remaining rows of a plan after a bookmark, in the order to read them. Empty when certainly
- * nothing is left. There is one range, with two exceptions: a price range of several stretches (see price-range.ts),
+ * nothing is left. There is one range, with two exceptions: a range of several stretches (see number-range.ts),
  * and a clustered collection in descending order. A clustered `_id` takes no bounds in that order (error 6137402), so
  * it is walked type by type: see descending-ids.ts.
  */

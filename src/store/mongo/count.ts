@@ -162,8 +162,10 @@ function stretchesIn(plan: Plan): readonly (Stretch | null)[] {
 
 /** A filter as a query. Comparisons match numbers only, which is what a range means. */
 function matchOf(plan: Plan, stretch: Stretch | null): Match {
-  const equals = Object.entries(valuesOf(plan)).map(([path, value]) => [path, { $eq: value }]);
-  return { ...Object.fromEntries(equals), ...(stretch && { [plan.sort]: numbersOf(stretch) }) };
+  const equals: Match = Object.fromEntries(
+    Object.entries(valuesOf(plan)).map(([path, value]) => [path, { $eq: value }]),
+  );
+  return { ...equals, ...(stretch && { [plan.sort]: numbersOf(stretch) }) };
 }
 
 function numbersOf({ from, to, only }: Stretch): Match {

@@ -132,7 +132,7 @@ function highest(plan: Plan): Values | undefined {
   if (!last) return undefined;
   const isText = typeof last.value === 'string';
   const rest = keyPaths(plan).map((path) => [path, isText ? new MinKey() : new MaxKey()] as const);
-  const next = isText ? { [last.path]: `${String(last.value)}\0` } : {};
+  const next = isText ? { [last.path]: `${last.value}\0` } : {};
   return { ...valuesOf(plan), ...next, ...Object.fromEntries(rest) };
 }
 

@@ -4,6 +4,7 @@ import { KEY, keyOf, keyPaths, type Bookmark, type RowKey } from '../store/bookm
 import { compareDecimals, nearestDouble, parseDecimal, shownValue } from '../store/decimal.ts';
 import { compareNumbers } from '../store/number.ts';
 import { stretchesOf, type NumberRange } from '../store/number-range.ts';
+import { asNumberRange } from '../store/value-range.ts';
 import type { Equality, Plan, PointInTime } from '../store/store.ts';
 import { crc32 } from '../stream/crc32.ts';
 import { MARK_BYTES, markBytes } from './mark.ts';
@@ -108,8 +109,8 @@ function fingerprint(collection: string, plan: Plan): Buffer {
       plan.sort === KEY ? 'id' : plan.sort, // as in version 0.1
       plan.direction,
       equalsMark(plan.equals ?? []),
-      boundMark(plan.range?.low),
-      boundMark(plan.range?.high),
+      boundMark(asNumberRange(plan.range)?.low),
+      boundMark(asNumberRange(plan.range)?.high),
       ...(plan.ids ? [boundText(plan.ids.from), boundText(plan.ids.to)] : []),
     ]),
   );
@@ -154,8 +155,8 @@ function check(bookmark: Bookmark, plan: Plan): void {
   const paths = keyPaths(plan);
   if (Object.keys(key).join() !== paths.join()) throw invalid('its key has other fields than the sort');
   if (!paths.every((path) => isKeyValue(key[path]))) throw invalid('its key values are not valid');
-  if (plan.range && outside(key[plan.sort], plan.range))
-    throw invalid(`its ${plan.sort} is outside the range`);
+  const range = asNumberRange(plan.range);
+  if (range && outside(key[plan.sort], range)) throw invalid(`its ${plan.sort} is outside the range`);
 }
 
 function parse(bookmark: Bookmark): RowKey {

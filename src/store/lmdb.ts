@@ -16,7 +16,8 @@ import { LmdbChanges } from './lmdb/changes.ts';
 import { FORMAT_KEY, FORMATS, LmdbWriter, itemCount } from './lmdb/write.ts';
 import type { Bookmark } from './bookmark.ts';
 import type { Slots } from './slots.ts';
-import type { Count, CountMode, ItemStore, Plan, RowReader, Store, RecordStore } from './store.ts';
+import type { Collection, Count, CountMode, Declaration, Found, ItemStore, Plan } from './store.ts';
+import type { RecordStore, RowReader, Store } from './store.ts';
 import { reasonOf } from '../thrown.ts';
 
 /** The store's file. lmdb keeps `items.mdb-lock` beside it. */
@@ -130,6 +131,18 @@ class LmdbStore implements Store {
       return { rows: itemCount(this.#tables.meta), is: 'exact' };
     const end = this.#now() + COUNT_LIMIT_MS[mode];
     return items.count(plan, () => this.#now() >= end, signal);
+  }
+
+  open({ collection }: Declaration): Promise<Collection> {
+    return Promise.reject(new TypeError(`the embedded store has no collection ${collection}`));
+  }
+
+  list(): Promise<readonly Found[]> {
+    return Promise.resolve([]);
+  }
+
+  declared(): Promise<readonly Declaration[]> {
+    return Promise.resolve([]);
   }
 
   async #split(items: LmdbReader, plan: Plan, parts: number, signal: AbortSignal): Promise<Bookmark[]> {

@@ -16,7 +16,7 @@ import type { RecordKind } from './mongo/record-collection.ts';
 import { MongoRecords } from './mongo/records.ts';
 import { IndexWatch, type IndexWatchOptions } from './mongo/index-watch.ts';
 import type { Slots } from './slots.ts';
-import type { Store } from './store.ts';
+import type { Collection, Declaration, Found, Store } from './store.ts';
 
 export interface MongoOptions {
   /** The connection string. Its database is used, or `sluice` when it names none. */
@@ -132,6 +132,19 @@ class MongoStore implements Store {
     const faults = await this.#watch.faults();
     await this.#connection.run({ ping: 1 });
     return faults;
+  }
+
+  open({ collection }: Declaration): Promise<Collection> {
+    return Promise.reject(new TypeError(`${collection} cannot be opened yet`));
+  }
+
+  list(): Promise<readonly Found[]> {
+    return Promise.resolve([]);
+  }
+
+  /** MongoDB keeps no declarations: the operator's settings have them. */
+  declared(): Promise<readonly Declaration[]> {
+    return Promise.resolve([]);
   }
 
   async close(): Promise<void> {

@@ -1,9 +1,12 @@
 import type { Batch } from './batch.ts';
 import type { Bookmark, Identity, Ordered, PointInTime } from './bookmark.ts';
+import type { Collection, Declaration, Found } from './collection.ts';
 import type { FileStore } from './files.ts';
+import type { Index } from './indexes.ts';
 import type { NumberRange } from './number-range.ts';
+import type { ValueRange } from './value-range.ts';
 
-export type { Identity, PointInTime };
+export type { Collection, Declaration, Found, Identity, PointInTime };
 
 /**
  * What to read and in which order: the rows with these values, ordered by the value of one path and then by key, both
@@ -11,10 +14,15 @@ export type { Identity, PointInTime };
  */
 export interface Plan extends Ordered {
   readonly direction: 1 | -1;
+  /**
+   * The index that orders the rows, as `Collection.indexes` listed it. Absent: the ascending index of `equals`, `sort`
+   * and `_id`, whatever its name.
+   */
+  readonly index?: Index;
   /** The values that rows have, in the order of the index. Absent: rows of any values. */
   readonly equals?: readonly Equality[];
   /** Only rows whose value of `sort` lies between bounds. */
-  readonly range?: NumberRange;
+  readonly range?: NumberRange | ValueRange;
   /** Only rows whose id is in this range. Allowed in ascending order of id only. */
   readonly ids?: IdRange;
   /**
@@ -197,6 +205,15 @@ export interface Store {
   readonly exports: RecordStore;
   /** The files that exports produce. */
   readonly files: FileStore;
+  /**
+   * Opens an existing collection for reads. Also resolves while the store does not answer: each method then rejects
+   * with `store-unavailable`. Rejects with an error for the operator when the collection cannot be served.
+   */
+  open(declaration: Declaration): Promise<Collection>;
+  /** The collections that the store has, also those that cannot be served. */
+  list(): Promise<readonly Found[]>;
+  /** The resources whose declarations the store itself keeps. */
+  declared(): Promise<readonly Declaration[]>;
   /**
    * Returns the reads of items that currently fail although others work, one sentence each. Rejects with AppError
    * `store-unavailable` when the store does not answer, and with `store-unfit` and the reason when no item can be

@@ -1,6 +1,6 @@
 import { AppError } from '../errors.ts';
 import type { Batch } from '../store/batch.ts';
-import type { ItemStore, RowReader, Store, RecordStore } from '../store/store.ts';
+import type { Collection, ItemStore, RowReader, Store, RecordStore } from '../store/store.ts';
 import type { Metrics } from './metrics.ts';
 
 type Meter = Pick<Metrics, 'storeOperation' | 'batchRead'>;
@@ -13,6 +13,9 @@ export function timedStore(store: Store, meter: Meter): Store {
     users: timedRecords(store.users, meter),
     exports: timedRecords(store.exports, meter),
     files: store.files,
+    open: async (declaration) => timedCollection(await store.open(declaration), meter),
+    list: () => store.list(),
+    declared: () => store.declared(),
     ping: () => store.ping(),
     close: () => store.close(),
   };
@@ -27,6 +30,16 @@ function timedItems(items: ItemStore, meter: Meter): ItemStore {
     identity: (...call) => items.identity(...call),
     pointInTime: (...call) => items.pointInTime(...call),
     insert: timed('insert', (...call: Parameters<ItemStore['insert']>) => items.insert(...call)),
+  };
+}
+
+function timedCollection(rows: Collection, meter: Meter): Collection {
+  const timed = timer(meter);
+  return {
+    ...timedItems(rows, meter),
+    indexes: (...call) => rows.indexes(...call),
+    holds: timed('holds', (...call: Parameters<Collection['holds']>) => rows.holds(...call)),
+    nextValue: timed('values', (...call: Parameters<Collection['nextValue']>) => rows.nextValue(...call)),
   };
 }
 

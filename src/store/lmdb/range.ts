@@ -14,6 +14,7 @@ import type { Key } from './keys.ts';
 import { KEY, type Bookmark } from '../bookmark.ts';
 import { stretchesOf, type End, type Stretch } from '../number-range.ts';
 import type { From, Plan } from '../store.ts';
+import { asNumberRange } from '../value-range.ts';
 
 /**
  * Where the rows of a plan are in the file: between `start` and `end`, both exclusive, in the direction of reading.
@@ -58,8 +59,9 @@ interface Bounds {
 }
 
 function boundsOf(plan: Plan, category: Key): Bounds[] {
-  if (plan.range)
-    return stretchesOf(plan.range).map(({ from, to, only }) => ({
+  const range = asNumberRange(plan.range);
+  if (range)
+    return stretchesOf(range).map(({ from, to, only }) => ({
       low: joinKeys(category, keyOfEnd(from), from.inclusive ? LOWEST : ABOVE_IDS),
       high: joinKeys(category, keyOfEnd(to), to.inclusive ? ABOVE_IDS : LOWEST),
       only,

@@ -8,6 +8,7 @@ import { stretchesOf, type Stretch } from '../number-range.ts';
 import { indexOf, typeFilter, valuesOf, type IndexPaths } from './plan.ts';
 import type { Setup } from './setup.ts';
 import type { Count, CountMode, Plan } from '../store.ts';
+import { asNumberRange } from '../value-range.ts';
 
 /** How long the server may count exactly: enough for some million index entries. */
 const EXACT_LIMIT_MS = 2_000;
@@ -157,7 +158,8 @@ function isWhole(plan: Plan): boolean {
 
 /** The stretches of a plan's range. One null, meaning all values, when it has no range. */
 function stretchesIn(plan: Plan): readonly (Stretch | null)[] {
-  return plan.range ? stretchesOf(plan.range) : [null];
+  const range = asNumberRange(plan.range);
+  return range ? stretchesOf(range) : [null];
 }
 
 /** A filter as a query. Comparisons match numbers only, which is what a range means. */

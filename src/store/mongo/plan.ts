@@ -7,6 +7,7 @@ import { commandKey } from './key.ts';
 import { compareIds } from './order.ts';
 import type { When } from './reply.ts';
 import type { IdRange, Plan } from '../store.ts';
+import { asNumberRange } from '../value-range.ts';
 
 /** The paths of an index, joined by NUL, which no path contains. Plans run on ascending indexes that end with `_id`. */
 export type IndexPaths = string & { readonly __paths: true };
@@ -68,8 +69,9 @@ export function rangesOf(plan: Plan, after: Bookmark | null, clustered: boolean)
   }
   const key = after && commandKey(after);
   const at = key && { ...valuesOf(plan), ...key };
-  if (plan.range) {
-    const stretches = stretchesOf(plan.range).map((stretch) => stretchRange(stretch, plan, base));
+  const numbers = asNumberRange(plan.range);
+  if (numbers) {
+    const stretches = stretchesOf(numbers).map((stretch) => stretchRange(stretch, plan, base));
     return (plan.direction === 1 ? stretches : stretches.reverse()).flatMap((range) => {
       const side = at ? sideOfNumber(at[plan.sort], range.stretch, plan) : 'before';
       if (side === 'inside') return [behind(range, plan, at, after)];

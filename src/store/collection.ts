@@ -1,0 +1,50 @@
+import type { Bookmark } from './bookmark.ts';
+import type { Index } from './indexes.ts';
+import type { Equality, ItemStore } from './store.ts';
+
+/** The rows of a resource. */
+export interface Collection extends ItemStore {
+  /**
+   * Every index of the collection, also those that no plan may use, with the reason. At most a minute old. Read again
+   * when the store refused a hint.
+   */
+  indexes(signal: AbortSignal): Promise<readonly Index[]>;
+  /**
+   * Whether some row has these values in the first fields of an index. With `bracket` (see ValueRange): and, in the
+   * next field of the index, a value of that type bracket. Reads one index entry.
+   */
+  holds(
+    index: Index,
+    equals: readonly Equality[],
+    bracket: number | undefined,
+    signal: AbortSignal,
+  ): Promise<boolean>;
+  /**
+   * The next distinct value of the index's field behind `equals`, greater than `after` in ascending BSON order. Given
+   * and returned as a bookmark `{PATH: value}` with the exact bytes. Null: none follows.
+   */
+  nextValue(
+    index: Index,
+    equals: readonly Equality[],
+    after: Bookmark | null,
+    signal: AbortSignal,
+  ): Promise<Bookmark | null>;
+}
+
+/** A collection that the store found. */
+export interface Found {
+  readonly database: string;
+  readonly collection: string;
+  /** Why it cannot be served, as the end of a sentence. */
+  readonly refused?: string;
+}
+
+/** A resource as its operator declared it. */
+export interface Declaration {
+  readonly name: string;
+  /** Absent: the store's own database. */
+  readonly database?: string;
+  readonly collection: string;
+  /** The fields of indexes that are to be made when they are missing and the store may make them. */
+  readonly indexes: readonly (readonly string[])[];
+}

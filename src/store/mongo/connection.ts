@@ -55,12 +55,26 @@ export class MongoConnection {
   readonly #timeless: ClientSession;
   readonly #db: Db;
   /** Servers that answered but do not belong to the replica set that the URI names. */
-  readonly #otherSets = new Map<string, string>();
+  readonly #otherSets: Map<string, string>;
+  readonly #uri: string;
 
-  /** Does not connect. Throws MongoParseError or MongoRefusal when the URI cannot be used. */
-  constructor(uri: string) {
+  /**
+   * Does not connect. Throws MongoParseError or MongoRefusal when the URI cannot be used. With `shared`: the same
+   * connection, with another database of that name in place of the URI's.
+   */
+  constructor(uri: string, shared?: { readonly of: MongoConnection; readonly database: string }) {
+    this.#uri = uri;
+    if (shared) {
+      this.client = shared.of.client;
+      this.session = shared.of.session;
+      this.#timeless = shared.of.#timeless;
+      this.#otherSets = shared.of.#otherSets;
+      this.#db = this.client.db(shared.database);
+      return;
+    }
     refuseCompression(uri);
     this.client = new MongoClient(uri, clientOptions(uri));
+    this.#otherSets = new Map();
     this.#seeSets();
     this.session = this.client.startSession({ causalConsistency: true });
     this.#timeless = this.client.startSession({ causalConsistency: false });
@@ -71,6 +85,11 @@ export class MongoConnection {
   /** The name of the database. */
   get database(): string {
     return this.#db.databaseName;
+  }
+
+  /** The same connection, for another database. Close only the first one. */
+  in(database: string): MongoConnection {
+    return new MongoConnection(this.#uri, { of: this, database });
   }
 
   /** Connects unless already connected. Rejects with `store-unavailable` when no server answers. */

@@ -31,8 +31,8 @@ const MOST_CONNECTIONS = 100;
 export interface LaneParts {
   readonly members: Members;
   readonly session: ClientSession;
-  /** The fields that every find ends with. */
-  readonly tail: CommandTail;
+  /** Makes the fields that every find in a database ends with. */
+  readonly tailFor: (database: string) => CommandTail;
   /** Takes over when the lane has no member to ask, or lost a connection or a member. */
   readonly driver: FindWay;
   readonly database: string;
@@ -48,11 +48,18 @@ export interface LaneParts {
  */
 export class Lane implements FindWay {
   readonly #parts: LaneParts;
+  readonly #tail: CommandTail;
   /** Kills of cursors under way. */
   readonly #killing = new Set<Promise<void>>();
 
   constructor(parts: LaneParts) {
     this.#parts = parts;
+    this.#tail = parts.tailFor(parts.database);
+  }
+
+  /** The lane to another database, over the same connections. Close only the first one. */
+  in(database: string, driver: FindWay): FindWay {
+    return new Lane({ ...this.#parts, database, driver });
   }
 
   /** Why all reads go through the driver after all. Null when they do not. */
@@ -120,10 +127,10 @@ export class Lane implements FindWay {
     signal: AbortSignal,
     when: When,
   ): Promise<Reply> {
-    const { tail, session } = this.#parts;
+    const { session } = this.#parts;
     const elements = elementsOf(command);
     const connection = await pool.take(signal);
-    const message = await connection.request([elements, ...tail.elements(when)], signal);
+    const message = await connection.request([elements, ...this.#tail.elements(when)], signal);
     try {
       const answer = readAnswer(message, session);
       if (answer.cursor === 0n) pool.give(connection);
@@ -192,13 +199,14 @@ export function openLane(
     });
   const members = new Members(mode, options.localThresholdMS, newPool);
   client.on('topologyDescriptionChanged', ({ newDescription }) => members.update(newDescription));
-  const tail = new CommandTail(session, {
-    maxTimeMS: COMMAND_LIMIT_MS,
-    // A direct connection reads from the member that it leads to, whatever that is.
-    ...(mode !== 'primary' || options.directConnection
-      ? { $readPreference: { mode: mode === 'primary' ? 'primaryPreferred' : mode } }
-      : {}),
-    $db: database,
-  });
-  return new Lane({ members, session, tail, driver, database, onWarning });
+  const tailFor = ($db: string) =>
+    new CommandTail(session, {
+      maxTimeMS: COMMAND_LIMIT_MS,
+      // A direct connection reads from the member that it leads to, whatever that is.
+      ...(mode !== 'primary' || options.directConnection
+        ? { $readPreference: { mode: mode === 'primary' ? 'primaryPreferred' : mode } }
+        : {}),
+      $db,
+    });
+  return new Lane({ members, session, tailFor, driver, database, onWarning });
 }

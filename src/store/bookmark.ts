@@ -41,6 +41,11 @@ export function bookmarkOf(row: Uint8Array, plan: Ordered): Bookmark {
   return join(keyPaths(plan).map((path) => elementAt(row, path)));
 }
 
+/** The value of a row at a path, as a bookmark `{PATH: value}`. A missing value is null. Throws as `bookmarkOf` does. */
+export function valueBookmarkOf(row: Uint8Array, path: string): Bookmark {
+  return join([elementAt(row, path)]);
+}
+
 /** Makes a bookmark from the value of the path that rows are ordered by, if they are, and the key. */
 export function makeBookmark({
   _id,

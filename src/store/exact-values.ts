@@ -1,7 +1,12 @@
 import { BSON, Code, onDemand } from './bson.ts';
 import { BSON_TYPE } from './bson-types.ts';
 
-const EXACT = { promoteValues: false, promoteBuffers: false, validation: { utf8: false } } as const;
+const EXACT = {
+  promoteValues: false,
+  promoteBuffers: false,
+  bsonRegExp: true, // a pattern of another language than JavaScript's is no RegExp
+  validation: { utf8: false },
+} as const;
 
 /** Types of values that have names in them: a document, an array, and code with its scope. */
 const NESTED: readonly number[] = [BSON_TYPE.document, BSON_TYPE.array, BSON_TYPE.scopedCode];

@@ -5,6 +5,7 @@ import { DriverWay } from './mongo/driver.ts';
 import { GridFs } from './mongo/files.ts';
 import { Finder } from './mongo/find.ts';
 import { MongoItems } from './mongo/items.ts';
+import { listCollections, openCollection, type OpenCollection } from './mongo/open-collection.ts';
 import { openLane } from './mongo/lane/lane.ts';
 import type { Lane } from './mongo/lane/lane.ts';
 import { whyNoLane } from './mongo/lane/refusal.ts';
@@ -24,6 +25,11 @@ export interface MongoOptions {
   readonly slots: Slots;
   /** Whether to create a missing collection and missing indexes. False: they are only checked. */
   readonly manageIndexes: boolean;
+  /**
+   * Whether the start makes sure of items, users and exports. False: nothing is read or created before its first use,
+   * and the store is ready when the collections that were opened are.
+   */
+  readonly own?: boolean | undefined;
   /** False: items are also read through the driver. */
   readonly lane?: boolean | undefined;
   readonly onWarning: (message: string) => void;
@@ -59,10 +65,13 @@ export async function connectMongo(options: MongoOptions): Promise<Store> {
     new Setup(connection, { ...common, collection: kind.collection, indexes: [] }, setUpRecords(kind));
   const records = { users: recordsOf(USERS), exports: recordsOf(EXPORTS) };
   const ways = waysOf(connection, options); // before connecting: the lane follows what the driver learns about members
+  const { own = true } = options;
   try {
-    await setup.start();
+    if (own) await setup.start();
+    else await connection.connect();
     // Items do not need records. Each access to a record checks again, and warns there why the collection is unfit.
-    await Promise.all(Object.values(records).map((record) => record.layout().catch(() => undefined)));
+    if (own)
+      await Promise.all(Object.values(records).map((record) => record.layout().catch(() => undefined)));
   } catch (error) {
     if (!(error instanceof AppError)) {
       await connection.close();
@@ -104,16 +113,22 @@ class MongoStore implements Store {
   readonly #watch: IndexWatch;
   /** The way items are read. Closing it also closes the way of the records. */
   readonly #way: FindWay;
+  readonly #ways: Ways;
+  readonly #options: MongoOptions;
+  readonly #open: OpenCollection[] = [];
 
   constructor(
     connection: MongoConnection,
     setup: Setup,
     records: Readonly<Record<'users' | 'exports', Setup>>,
-    { slots, watch = {} }: MongoOptions,
+    options: MongoOptions,
     ways: Ways,
   ) {
+    const { slots, watch = {}, own = true } = options;
     this.#connection = connection;
-    this.#watch = new IndexWatch(connection, setup, watch);
+    this.#ways = ways;
+    this.#options = options;
+    this.#watch = own ? new IndexWatch(connection, setup, watch) : recordWatch(connection, setup);
     this.files = new GridFs(connection);
     this.#way = typeof ways.lane === 'string' ? ways.driver : ways.lane;
     this.items = new MongoItems(connection, setup, this.#watch, new Finder(this.#way, setup), slots);
@@ -129,17 +144,25 @@ class MongoStore implements Store {
   }
 
   async ping(): Promise<readonly string[]> {
-    const faults = await this.#watch.faults();
+    const { own = true } = this.#options;
+    const faults = own ? await this.#watch.faults() : [];
+    await Promise.all(this.#open.map(({ setup }) => setup.layout()));
     await this.#connection.run({ ping: 1 });
     return faults;
   }
 
-  open({ collection }: Declaration): Promise<Collection> {
-    return Promise.reject(new TypeError(`${collection} cannot be opened yet`));
+  async open(declaration: Declaration): Promise<Collection> {
+    const { slots, manageIndexes: manage, onWarning, onNotice, watch = {} } = this.#options;
+    const { database: ownDatabase } = this.#connection;
+    const { database = ownDatabase } = declaration;
+    const parts = { ownDatabase, slots, manage, onWarning, onNotice, watch };
+    const opened = await openCollection(declaration, { ...parts, ...this.#routeTo(database) });
+    this.#open.push(opened);
+    return opened.rows;
   }
 
   list(): Promise<readonly Found[]> {
-    return Promise.resolve([]);
+    return listCollections(this.#connection);
   }
 
   /** MongoDB keeps no declarations: the operator's settings have them. */
@@ -147,8 +170,17 @@ class MongoStore implements Store {
     return Promise.resolve([]);
   }
 
+  #routeTo(database: string): { readonly connection: MongoConnection; readonly way: FindWay } {
+    if (database === this.#connection.database) return { connection: this.#connection, way: this.#way };
+    const connection = this.#connection.in(database);
+    const driver = new DriverWay(connection, this.#options.slots, this.#options.onWarning);
+    const { lane } = this.#ways;
+    return { connection, way: typeof lane === 'string' ? driver : lane.in(database, driver) };
+  }
+
   async close(): Promise<void> {
     this.#watch.close();
+    for (const { watch } of this.#open) watch.close();
     await this.#way.close();
     await this.#connection.close();
   }

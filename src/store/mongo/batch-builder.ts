@@ -5,6 +5,7 @@ import { documentAt, endOfDocument, endOfRow } from '../bson-array.ts';
 import { isSameNumber } from '../number.ts';
 import { translate } from './errors.ts';
 import type { Reply } from './reply.ts';
+import { compareKeys } from './order.ts';
 import type { Slot, Slots } from '../slots.ts';
 import type { PointInTime, Size } from '../store.ts';
 
@@ -49,13 +50,18 @@ export class BatchBuilder {
   /**
    * Takes over a reply, and takes rows from it until the batch is full. Leaves out the first row when it is the row of
    * the bookmark that the range began at. (`min` is inclusive, and only the reply tells whether that row still
-   * exists.) Returns how many rows it has passed, and whether some are left.
+   * exists.) `loose`, the direction of the plan: also when it is another row that is not beyond the bookmark. Returns
+   * how many rows it has passed, and whether some are left.
    */
-  take({ slot, start, length, asOf }: Reply, bookmark?: Bookmark): { rows: number; left: boolean } {
+  take(
+    { slot, start, length, asOf }: Reply,
+    bookmark?: Bookmark,
+    loose?: 1 | -1,
+  ): { rows: number; left: boolean } {
     this.#asOf = asOf;
     try {
       const bytes = slot.bytes(start + length).subarray(start);
-      const begin = bookmark && length > 0 && this.#isRowOf(bookmark, bytes) ? endOfRow(bytes, 0) : 0;
+      const begin = bookmark && length > 0 && this.#isRowOf(bookmark, bytes, loose) ? endOfRow(bytes, 0) : 0;
       const before = this.rows;
       const end = this.#takeRows(bytes, begin);
       if (end > begin) this.#parts.push({ slot, start: start + begin, length: end - begin });
@@ -102,9 +108,11 @@ export class BatchBuilder {
     return end;
   }
 
-  #isRowOf(bookmark: Bookmark, bytes: Uint8Array): boolean {
-    const row = bytes.subarray(documentAt(bytes, 0), endOfRow(bytes, 0));
-    return isSameKey(bookmarkOf(row, this.#plan), bookmark);
+  #isRowOf(bookmark: Bookmark, bytes: Uint8Array, loose: 1 | -1 | undefined): boolean {
+    const row = bookmarkOf(bytes.subarray(documentAt(bytes, 0), endOfRow(bytes, 0)), this.#plan);
+    if (isSameKey(row, bookmark)) return true;
+    const order = loose && compareKeys(keyOf(row), keyOf(bookmark), this.#plan);
+    return loose !== undefined && typeof order === 'number' && order * loose <= 0;
   }
 
   #join(slots: Slots): Part {

@@ -3,6 +3,7 @@ import { storeUnavailable } from '../../errors.ts';
 import type { MongoConnection } from './connection.ts';
 import type { Identity } from '../bookmark.ts';
 import type { Binary } from 'mongodb';
+import type { Index } from '../indexes.ts';
 import { CODES, MongoRefusal, serverCodeOf } from './errors.ts';
 import { indexFaults, indexNames, indexSpecs, missingIndexes, readIndexes } from './indexes.ts';
 import type { FoundIndexes, IndexFaults } from './indexes.ts';
@@ -23,6 +24,8 @@ export interface Layout {
   readonly specs: ReadonlyMap<IndexPaths, string>;
   /** The indexes that cannot be used for reads although others can. */
   readonly faults: IndexFaults;
+  /** Every index of a collection whose indexes were discovered, also those that no plan may use. */
+  readonly found?: readonly Index[];
 }
 
 export interface SetupOptions {

@@ -5,10 +5,11 @@ import { UUID } from '../bson.ts';
 import { CODES, serverCodeOf } from './errors.ts';
 import { faultOf } from './faults.ts';
 import { stretchesOf, type Stretch } from '../number-range.ts';
-import { indexOf, typeFilter, valuesOf, type IndexPaths } from './plan.ts';
+import { indexOf, typeFilter, type IndexPaths } from './plan.ts';
 import type { Setup } from './setup.ts';
 import type { Count, CountMode, Plan } from '../store.ts';
-import { asNumberRange } from '../value-range.ts';
+import { isValueRange } from '../value-range.ts';
+import { conditionsOf, rangeCondition } from './predicates.ts';
 
 /** How long the server may count exactly: enough for some million index entries. */
 const EXACT_LIMIT_MS = 2_000;
@@ -158,16 +159,17 @@ function isWhole(plan: Plan): boolean {
 
 /** The stretches of a plan's range. One null, meaning all values, when it has no range. */
 function stretchesIn(plan: Plan): readonly (Stretch | null)[] {
-  const range = asNumberRange(plan.range);
-  return range ? stretchesOf(range) : [null];
+  return plan.range && !isValueRange(plan.range) ? stretchesOf(plan.range) : [null];
 }
 
-/** A filter as a query. Comparisons match numbers only, which is what a range means. */
+/** A filter as a query. Comparisons match values of one type bracket only, which is what a range means. */
 function matchOf(plan: Plan, stretch: Stretch | null): Match {
-  const equals: Match = Object.fromEntries(
-    Object.entries(valuesOf(plan)).map(([path, value]) => [path, { $eq: value }]),
-  );
-  return { ...equals, ...(stretch && { [plan.sort]: numbersOf(stretch) }) };
+  const { equals = [], range, sort } = plan;
+  return {
+    ...conditionsOf(equals),
+    ...(stretch && { [sort]: numbersOf(stretch) }),
+    ...(range && isValueRange(range) && { [sort]: rangeCondition(range) }),
+  };
 }
 
 function numbersOf({ from, to, only }: Stretch): Match {

@@ -1,5 +1,4 @@
-import { Binary, Code, Decimal128, Double, MaxKey, MinKey, ObjectId, Timestamp } from '../bson.ts';
-import { BSON_TYPE } from '../bson-types.ts';
+import { BRACKETS, NAN_BRACKET, isNaNValue } from './type-brackets.ts';
 
 /**
  * A clustered collection read in descending order accepts neither `min` nor `max` (MongoDB error 6137402). A filter in
@@ -15,39 +14,6 @@ export interface Bracket {
   readonly floor: { readonly value: unknown };
 }
 
-/** A subclass of Date, because BSON's earliest date (int64 milliseconds) is beyond the range of a Date. */
-class EarliestDate extends Date {
-  override getTime(): number {
-    return -(2 ** 63);
-  }
-}
-
-/**
- * The types that an _id can have, in the order of BSON_RANK (a test compares), with the lowest value of each. NaN is
- * below all numbers, and only a comparison with NaN itself finds it, so it has its own bracket.
- */
-const BRACKETS: readonly {
-  readonly types: readonly number[];
-  readonly lowest: unknown;
-  readonly alone?: true;
-}[] = [
-  { types: [BSON_TYPE.minKey], lowest: new MinKey(), alone: true },
-  { types: [BSON_TYPE.null], lowest: null, alone: true },
-  { types: [], lowest: NaN, alone: true },
-  { types: [BSON_TYPE.double, BSON_TYPE.int32, BSON_TYPE.int64, BSON_TYPE.decimal128], lowest: -Infinity },
-  { types: [BSON_TYPE.string, BSON_TYPE.symbol], lowest: '' },
-  { types: [BSON_TYPE.document], lowest: {} },
-  { types: [BSON_TYPE.binary], lowest: new Binary(new Uint8Array(0), 0) },
-  { types: [BSON_TYPE.objectId], lowest: new ObjectId('000000000000000000000000') },
-  { types: [BSON_TYPE.boolean], lowest: false },
-  { types: [BSON_TYPE.date], lowest: new EarliestDate(0) },
-  { types: [BSON_TYPE.timestamp], lowest: new Timestamp({ t: 0, i: 0 }) },
-  { types: [BSON_TYPE.code], lowest: new Code('') },
-  { types: [BSON_TYPE.scopedCode], lowest: new Code('', {}) },
-  { types: [BSON_TYPE.maxKey], lowest: new MaxKey(), alone: true },
-];
-const NAN_BRACKET = BRACKETS.findIndex(({ lowest }) => Number.isNaN(lowest));
-
 /**
  * The brackets of everything below an id of the given BSON type, in descending order. Throws TypeError for a type that
  * no _id has.
@@ -61,8 +27,4 @@ export function bracketsBelow(id: unknown, type: number): Bracket[] {
       if (distance === 0) return { filter: { _id: { $lt: id } }, floor: { value: lowest } };
       return { filter: { _id: { [alone ? '$eq' : '$gte']: lowest } }, floor: { value: lowest } };
     });
-}
-
-function isNaNValue(id: unknown): boolean {
-  return (id instanceof Double || id instanceof Decimal128) && id.toString() === 'NaN';
 }

@@ -1,4 +1,5 @@
 import { KEY, type Bookmark } from '../bookmark.ts';
+import { endOfRow } from '../bson-array.ts';
 import type { Layout } from './collection.ts';
 import { faultOf } from './faults.ts';
 import { BatchBuilder } from './batch-builder.ts';
@@ -53,6 +54,39 @@ export class Finder {
     return builder.last;
   }
 
+  /** The first `limit` rows of a range, reduced to a path. */
+  async values(
+    range: Range,
+    path: string,
+    limit: number,
+    layout: Layout,
+    signal: AbortSignal,
+  ): Promise<Reply> {
+    const { filter } = range;
+    const part = { ...(filter && { filter }), projection: { [path]: 1 }, limit, batchSize: limit };
+    return this.#ask({ ...stretchOf(range, layout), ...part }, layout, signal, range);
+  }
+
+  /** The number of rows in a range, at most `most`. They come as keys, so a reply that is cut is followed by others. */
+  async countUpTo(range: Range, most: number, layout: Layout, signal: AbortSignal): Promise<number> {
+    let rows = 0;
+    for (let isCut = true; isCut && rows < most;) {
+      const part = { projection: { _id: 1 }, skip: rows, limit: most - rows, batchSize: most - rows };
+      const filter = range.filter && { filter: range.filter };
+      const reply = await this.#ask(
+        { ...stretchOf(range, layout), ...filter, ...part },
+        layout,
+        signal,
+        range,
+      );
+      const bytes = reply.slot.bytes(reply.start + reply.length);
+      for (let at = reply.start; at < bytes.length; at = endOfRow(bytes, at)) rows++;
+      reply.slot.release();
+      isCut = reply.cut;
+    }
+    return rows;
+  }
+
   /** A reply with the row of an id, or without rows. */
   async one(id: unknown, layout: Layout, signal: AbortSignal): Promise<Reply> {
     return this.#ask({ filter: { _id: { $eq: id } }, limit: 1, batchSize: 1 }, layout, signal);
@@ -98,8 +132,9 @@ export class Finder {
  * already gives that order. A sort would then only let the server sort by itself once the index is multikey. A mongos
  * needs the sort to merge the rows of its shards.
  */
-function stretchOf({ index, sort, min, max }: Range, layout: Layout): Readonly<Record<string, unknown>> {
-  const isSorted = layout.sharded || Object.values(sort).includes(-1);
+function stretchOf(range: Range, layout: Layout): Readonly<Record<string, unknown>> {
+  const { index, sort, min, max, isForward = !Object.values(sort).includes(-1) } = range;
+  const isSorted = layout.sharded || !isForward;
   return {
     hint: layout.indexes.get(index),
     ...(isSorted && { sort }),

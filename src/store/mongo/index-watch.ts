@@ -32,9 +32,11 @@ export interface IndexWatchOptions {
   readonly every?: Every | undefined;
 }
 
+/** What has changed about an index of a layout, as the end of a sentence. Null: nothing. */
+export type LookAtIndex = (layout: Layout, index: IndexPaths) => Promise<string | null>;
+
 /**
- * Checks repeatedly whether a collection is still what its layout says: the collection itself, and the index that a
- * read uses. Anyone who may write to the database can replace an index by a partial one of the same name, or add a row
+ * Checks repeatedly whether a collection is still what its layout says, and the index that a read uses. Anyone who may write to the database can replace an index by a partial one of the same name, or add a row
  * that makes the index multikey. Reads then miss rows or return them twice, without an error.
  */
 export class IndexWatch {
@@ -43,16 +45,25 @@ export class IndexWatch {
   readonly #looks: Looks<IndexPaths>;
   readonly #now: () => number;
   readonly #stop: () => void;
+  readonly #discovers: boolean;
+  readonly #whatChanged: LookAtIndex;
   /** When a layout with faults was last checked again. */
   #mendedAt = -Infinity;
 
+  /**
+   * `look` is given for a collection whose indexes are discovered. All of them are then read again at every interval.
+   * Default: looks at the indexes that the setup names.
+   */
   constructor(
     connection: MongoConnection,
     setup: Setup,
     { now = () => performance.now(), every = everyReally }: IndexWatchOptions,
+    look?: LookAtIndex,
   ) {
     this.#connection = connection;
     this.#setup = setup;
+    this.#discovers = look !== undefined;
+    this.#whatChanged = look ?? ((layout, index) => this.#changeOfNamed(layout, index));
     this.#now = now;
     this.#looks = new Looks((index) => this.#look(index), now);
     this.#stop = every(INTERVAL_MS, () => this.#lookAtAll());
@@ -68,7 +79,8 @@ export class IndexWatch {
    */
   async layoutFor(index: IndexPaths, signal: AbortSignal): Promise<Layout> {
     const layout = await this.#layout(signal);
-    const fault = layout.faults.get(index);
+    const isGone = this.#discovers && !layout.specs.has(index);
+    const fault = layout.faults.get(index) ?? (isGone ? 'its indexes have changed' : undefined);
     if (fault === undefined) return layout;
     throw unfit(this.#setup.collection, fault);
   }
@@ -132,7 +144,8 @@ export class IndexWatch {
    */
   async present(): Promise<Identity | undefined> {
     await this.#looks.fresh(BY_KEY).catch((error: unknown) => {
-      if (!isOfOther(error)) throw error; // if it is another collection, the setup looks again now
+      const isOther = error instanceof AppError && serverCodeOf(error.cause) === CODES.otherIdentity;
+      if (!isOther) throw error; // if it is another collection, the setup looks again now
     });
     return (await this.#setup.layout()).identity;
   }
@@ -171,6 +184,7 @@ export class IndexWatch {
     const { collection } = this.#setup;
     const layout = await this.#setup.layout();
     if (layout.faults.get(index) !== undefined) return; // known: reads are refused
+    if (this.#discovers && !layout.specs.has(index)) return;
     const fault = await this.#whatChanged(layout, index).catch((error: unknown) => {
       throw faultOf(error, this.#setup, {});
     });
@@ -180,7 +194,7 @@ export class IndexWatch {
   }
 
   /** What no longer matches a layout. Null when all matches. */
-  async #whatChanged(layout: Layout, index: IndexPaths): Promise<string | null> {
+  async #changeOfNamed(layout: Layout, index: IndexPaths): Promise<string | null> {
     const { collection } = this.#setup;
     const probing = this.#probe(layout, index);
     if (index === BY_KEY) return probing;
@@ -211,6 +225,7 @@ export class IndexWatch {
   }
 
   #lookAtAll(): void {
+    if (this.#discovers) this.#setup.forget();
     // The setup reports what a look finds. Reads report a server that is unavailable.
     this.#layout()
       .then(() => Promise.all(this.#setup.indexes.map((index) => this.#looks.fresh(index))))
@@ -224,10 +239,6 @@ function unfit(collection: string, fault: string): AppError {
     `This request requires an index of '${collection}' that cannot be used now. The log of the server tells the operator what to do.`,
     new Error(fault),
   );
-}
-
-function isOfOther(error: unknown): boolean {
-  return error instanceof AppError && serverCodeOf(error.cause) === CODES.otherIdentity;
 }
 
 function told(error: unknown): unknown {

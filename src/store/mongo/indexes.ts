@@ -139,8 +139,13 @@ const STAGES = ['winningPlan', 'queryPlan', 'inputStage', 'inputStages', 'thenSt
  * Whether a stage of a plan reads a multikey index. Only stages are searched: names and bounds may contain any text.
  */
 export function hasMultikeyStage(plan: unknown): boolean {
-  if (Array.isArray(plan)) return plan.some(hasMultikeyStage);
-  if (typeof plan !== 'object' || plan === null) return false;
+  return stagesOf(plan).some(({ isMultiKey }) => isMultiKey === true);
+}
+
+/** All stages of a query plan, as `explain` returns it, and the documents that lead to them. */
+export function stagesOf(plan: unknown): readonly Readonly<Record<string, unknown>>[] {
+  if (Array.isArray(plan)) return plan.flatMap(stagesOf);
+  if (typeof plan !== 'object' || plan === null) return [];
   const stage = plan as Readonly<Record<string, unknown>>;
-  return stage.isMultiKey === true || STAGES.some((name) => hasMultikeyStage(stage[name]));
+  return [stage, ...STAGES.flatMap((name) => stagesOf(stage[name]))];
 }

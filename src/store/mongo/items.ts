@@ -157,8 +157,8 @@ export class MongoItems implements ItemStore {
       const before = builder.rows;
       const limit = this.#limit(builder, range);
       const [, ...lower] = ranges;
-      if (toSkip > 0 && lower.length > 0 && range.stretch) {
-        const before = await this.#counter.inStretch(plan, range.stretch, layout, signal, { limit: toSkip });
+      if (toSkip > 0 && lower.length > 0) {
+        const before = await this.#countIn(range, plan, toSkip, layout, signal);
         if (before < toSkip) {
           toSkip -= before;
           ranges = lower;
@@ -167,7 +167,7 @@ export class MongoItems implements ItemStore {
       }
       const reply = await this.#finder.range(range, limit, toSkip, layout, signal);
       toSkip = 0;
-      const { rows, left } = builder.take(reply, range.bookmark);
+      const { rows, left } = builder.take(reply, range.bookmark, range.isLoose ? plan.direction : undefined);
       if ((left || reply.cut) && builder.isFull) return true;
       if (left || reply.cut || rows === limit) {
         const rest = rangesOf(plan, builder.last ?? after, layout.clustered);
@@ -179,6 +179,12 @@ export class MongoItems implements ItemStore {
       ranges = lower;
     }
     return false;
+  }
+
+  /** The number of rows in a range, at most `limit`. */
+  #countIn(range: Range, plan: Plan, limit: number, layout: Layout, signal: AbortSignal): Promise<number> {
+    if (range.stretch) return this.#counter.inStretch(plan, range.stretch, layout, signal, { limit });
+    return this.#finder.countUpTo(range, limit, layout, signal);
   }
 
   /**

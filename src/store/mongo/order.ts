@@ -1,4 +1,5 @@
 import {
+  BSONRegExp,
   Binary,
   Code,
   Decimal128,
@@ -25,7 +26,7 @@ export function compareKeys(a: RowKey, b: RowKey, { sort }: Ordered): number | n
 
 /**
  * Returns a negative number, 0 or a positive number when one value is before, equal to or after another in
- * BSON's order. Null when one has a type that no _id has, or when its place cannot be determined.
+ * BSON's order. Null when one has a type that is not compared here, or when its place cannot be determined.
  */
 export function compareIds(a: unknown, b: unknown): number | null {
   const [left, right] = [rankOf(a), rankOf(b)];
@@ -34,11 +35,12 @@ export function compareIds(a: unknown, b: unknown): number | null {
   return order === null || Number.isNaN(order) ? null : order; // a date beyond JavaScript's range, or invalid UTF-8
 }
 
-/** The rank of a value's type. Null for a type that no _id has. Timestamp is checked first because its class extends Long. */
+/** The rank of a value's type. Null for a type that is not compared here. Timestamp is checked first because its class extends Long. */
 function rankOf(value: unknown): number | null {
   if (value === null) return BSON_RANK.null;
   if (typeof value === 'string') return BSON_RANK.string;
   if (typeof value === 'boolean') return BSON_RANK.boolean;
+  if (typeof value === 'number') return BSON_RANK.number;
   if (value instanceof Timestamp) return BSON_RANK.timestamp;
   if ([Int32, Double, Long, Decimal128].some((type) => value instanceof type)) return BSON_RANK.number;
   if (value instanceof Binary) return BSON_RANK.binary;
@@ -48,6 +50,7 @@ function rankOf(value: unknown): number | null {
   if (value instanceof MinKey) return BSON_RANK.minKey;
   if (value instanceof MaxKey) return BSON_RANK.maxKey;
   if (Array.isArray(value)) return BSON_RANK.array;
+  if (value instanceof BSONRegExp) return BSON_RANK.regularExpression;
   return isDocument(value) ? BSON_RANK.document : null;
 }
 
@@ -66,6 +69,8 @@ function compareValues(a: unknown, b: unknown): number | null {
   if (a instanceof Timestamp && b instanceof Timestamp) return a.t - b.t || a.i - b.i;
   if (a instanceof Code && b instanceof Code)
     return compareTexts(a.code, b.code) || compareDocuments(a.scope ?? {}, b.scope ?? {});
+  if (a instanceof BSONRegExp && b instanceof BSONRegExp)
+    return compareTexts(a.pattern, b.pattern) || compareTexts(a.options, b.options);
   if (typeof a === 'boolean' || a === null) return Number(a) - Number(b);
   if (a instanceof MinKey || a instanceof MaxKey) return 0;
   if ((Array.isArray(a) && Array.isArray(b)) || (isDocument(a) && isDocument(b)))

@@ -1,8 +1,10 @@
 import { KEY, keyPaths, type Bookmark } from '../bookmark.ts';
 import { MaxKey, MinKey } from '../bson.ts';
 import { compareNumbers } from '../number.ts';
+import type { Index } from '../indexes.ts';
 import { stretchesOf, type End, type Stretch } from '../number-range.ts';
 import { bracketsBelow } from './descending-ids.ts';
+import { indexRanges, type IndexedPlan } from './index-ranges.ts';
 import { commandKey } from './key.ts';
 import { compareIds } from './order.ts';
 import type { When } from './reply.ts';
@@ -18,6 +20,14 @@ export function joinPaths(paths: readonly string[]): IndexPaths {
 
 export function splitPaths(index: IndexPaths): readonly string[] {
   return index.split('\0');
+}
+
+/**
+ * An index that a plan names, with everything that plans conclude from it. No joined paths begin with NUL. When another
+ * index gets its name, that is another one.
+ */
+export function namedIndex({ name, keys, isUnique }: Index): IndexPaths {
+  return `\0${JSON.stringify([name, keys.map(({ path, sign }) => [path, sign]), isUnique])}` as IndexPaths;
 }
 
 /** The index of the key. Every collection has it. */
@@ -40,10 +50,18 @@ export interface Range extends When {
   readonly floor?: { readonly value: unknown };
   /** The stretch of prices that this range covers, when the plan has a price range. */
   readonly stretch?: Stretch;
+  /** Whether the range is read in the order of its index. Absent: it is when `sort` is ascending. */
+  readonly isForward?: boolean;
+  /**
+   * The index may lack the key of rows, so the first row is left out when it is not beyond the bookmark, even if it is
+   * another row.
+   */
+  readonly isLoose?: boolean;
 }
 
 /** The index a plan runs on. */
 export function indexOf(plan: Plan): IndexPaths {
+  if (plan.index) return namedIndex(plan.index);
   return joinPaths([...(plan.equals ?? []).map(({ path }) => path), ...keyPaths(plan)]);
 }
 
@@ -55,14 +73,13 @@ export function indexOf(plan: Plan): IndexPaths {
  */
 export function rangesOf(plan: Plan, after: Bookmark | null, clustered: boolean): readonly Range[] {
   const index = indexOf(plan);
+  if (isIndexed(plan)) {
+    if (!isByKey(plan)) return indexRanges(plan, after, { index, ...whenOf(plan) });
+    const { index: byKey, ...same } = plan;
+    return rangesOf(same, after, clustered).map((range) => ({ ...range, index: namedIndex(byKey) }));
+  }
   const sort = Object.fromEntries(splitPaths(index).map((path) => [path, plan.direction]));
-  const { at: time, since, identity } = plan;
-  const when = {
-    ...(time !== undefined && { at: time }),
-    ...(since !== undefined && { since }),
-    ...(identity !== undefined && { identity }),
-  };
-  const base = { index, sort, ...when };
+  const base = { index, sort, ...whenOf(plan) };
   if (index === BY_KEY && plan.direction === -1 && clustered && after) {
     const type = after[4] ?? 0; // a bookmark in id order is one element: 4 bytes of length, type, name
     return bracketsBelow(commandKey(after)._id, type).map((bracket) => ({ ...base, ...bracket }));
@@ -83,6 +100,25 @@ export function rangesOf(plan: Plan, after: Bookmark | null, clustered: boolean)
   const side = key ? sideOf(key, plan) : 'before';
   if (side === 'inside') return [behind(whole, plan, at, after)];
   return side === 'before' ? [whole] : [];
+}
+
+function isIndexed(plan: Plan): plan is IndexedPlan {
+  return plan.index !== undefined;
+}
+
+/** Whether a plan walks the index of the key alone. That index differs where the collection is clustered. */
+function isByKey({ index, range, equals = [] }: IndexedPlan): boolean {
+  const [first, second] = index.keys;
+  return !range && equals.length === 0 && first?.path === KEY && first.sign === 1 && !second;
+}
+
+/** The time and the collection that a plan's reads state. */
+export function whenOf({ at, since, identity }: Plan): When {
+  return {
+    ...(at !== undefined && { at }),
+    ...(since !== undefined && { since }),
+    ...(identity !== undefined && { identity }),
+  };
 }
 
 /** The rest of a range, after the bookmark that lies in it. */
@@ -134,7 +170,7 @@ function highest(plan: Plan): Values | undefined {
   if (!last) return undefined;
   const isText = typeof last.value === 'string';
   const rest = keyPaths(plan).map((path) => [path, isText ? new MinKey() : new MaxKey()] as const);
-  const next = isText ? { [last.path]: `${last.value}\0` } : {};
+  const next = typeof last.value === 'string' ? { [last.path]: `${last.value}\0` } : {};
   return { ...valuesOf(plan), ...next, ...Object.fromEntries(rest) };
 }
 

@@ -7,7 +7,8 @@ import type { MongoConnection } from './connection.ts';
 import type { Counter } from './count.ts';
 import { faultOf } from './faults.ts';
 import type { Finder } from './find.ts';
-import { rangesOf, valuesOf } from './plan.ts';
+import { rangesOf } from './plan.ts';
+import { conditionsOf } from './predicates.ts';
 import type { Setup } from './setup.ts';
 
 /**
@@ -79,11 +80,11 @@ export class Splitter {
   /** Takes quantiles of a sample. The server sorts it, in the order of the index, and sends only the quantiles. */
   async #bySample(plan: Plan, parts: number, layout: Layout, signal: AbortSignal): Promise<Bookmark[]> {
     const { identity = layout.identity } = plan;
-    const equals = Object.entries(valuesOf(plan)).map(([path, value]) => [path, { $eq: value }]);
+    const { equals = [] } = plan;
     const at = { $floor: { $multiply: ['$$part', { $divide: [{ $size: '$ids' }, parts] }] } };
     const pipeline = [
       { $sample: { size: Math.max(FEWEST_SAMPLES, parts * SAMPLES_A_PART) } },
-      ...(equals.length === 0 ? [] : [{ $match: Object.fromEntries(equals) as Record<string, unknown> }]),
+      ...(equals.length === 0 ? [] : [{ $match: conditionsOf(equals) }]),
       { $project: { _id: 1 } },
       { $sort: { _id: 1 } },
       { $group: { _id: null, ids: { $push: '$_id' } } },

@@ -1,0 +1,105 @@
+import type { Document } from 'mongodb';
+import type { Index, IndexKey } from '../indexes.ts';
+import type { MongoConnection } from './connection.ts';
+import { CODES, serverCodeOf } from './errors.ts';
+import { stagesOf } from './indexes.ts';
+
+/** An index as `listIndexes` describes it. */
+export interface IndexSpec extends Document {
+  readonly name: string;
+  readonly key: Readonly<Record<string, unknown>>;
+}
+
+/** An index, and whether the server still builds it. */
+export interface Listed {
+  readonly spec: IndexSpec;
+  readonly isBuilding: boolean;
+}
+
+/** Only reads of rows wait for a member to catch up. A secondary might not know yet what was just created. */
+const FRESH = { readPreference: 'primaryPreferred' } as const;
+
+/** The options that keep an index from holding every row exactly once in BSON's order, and why. */
+const UNFIT: readonly { readonly option: string; readonly reason: string }[] = [
+  { option: 'partialFilterExpression', reason: 'it is partial, so it lacks rows' },
+  { option: 'sparse', reason: 'it is sparse' },
+  { option: 'hidden', reason: 'it is hidden' },
+  { option: 'collation', reason: 'it has a collation, so its order of texts is another' },
+];
+
+/** Lists all indexes of a collection. Rejects as MongoConnection.run does. */
+export async function listIndexes(
+  connection: MongoConnection,
+  collection: string,
+): Promise<readonly Listed[]> {
+  const command = { listIndexes: collection, includeIndexBuildInfo: true, cursor: { batchSize: 1_000 } };
+  const { cursor } = await connection.run(command, FRESH);
+  return (cursor as { firstBatch: Document[] }).firstBatch.map((one) => ({
+    spec: (one.spec ?? one) as IndexSpec,
+    isBuilding: one.indexBuildInfo !== undefined,
+  }));
+}
+
+/** What plans may use of a listed index. Asks for a query plan, which alone tells whether rows have arrays there. */
+export async function indexFrom(
+  connection: MongoConnection,
+  collection: string,
+  { spec, isBuilding }: Listed,
+): Promise<Index> {
+  const { name, key } = spec;
+  const keys = Object.entries(key).map(([path, sign]): IndexKey => ({
+    path,
+    sign: Number(sign) < 0 ? -1 : 1,
+  }));
+  const isKey = keys.length === 1 && keys[0]?.path === '_id';
+  const index = { name, keys, isUnique: spec.unique === true || isKey };
+  const refused = isBuilding
+    ? 'it is still being built'
+    : (whyUnfit(spec) ?? (isKey ? undefined : await arraysIn(connection, collection, name)));
+  return refused === undefined ? index : { ...index, refused };
+}
+
+function whyUnfit({ key, ...spec }: IndexSpec): string | undefined {
+  const option = UNFIT.find((one) => Boolean(spec[one.option]));
+  if (option) return option.reason;
+  for (const [path, kind] of Object.entries(key)) {
+    if (path.split('.').includes('$**')) return 'it is a wildcard index';
+    if (typeof kind === 'string') return `it is a ${kind} index`;
+    if (Number.isNaN(Number(kind)) || Number(kind) === 0) return 'its order is not known';
+    if (path.split('.').some((part) => /^\d+$/.test(part)))
+      return `${path} has a number in its path, which may be a place in an array`;
+  }
+  return undefined;
+}
+
+/** Why arrays make an index unfit. Undefined: no row has, or had, an array in its fields. */
+export async function arraysIn(
+  connection: MongoConnection,
+  collection: string,
+  hint: string,
+): Promise<string | undefined> {
+  const fields = await multikeyFields(connection, collection, hint);
+  if (fields === 'unreadable') return 'the server does not read it now';
+  if (fields === null) return undefined;
+  const where = fields.length > 0 ? ` in ${fields.join(' and ')}` : '';
+  // Multikey is sticky: an index stays multikey after the array is gone.
+  return `some row has, or had, an array${where}: take the arrays out, then drop the index and create it again`;
+}
+
+/** The paths of arrays that a multikey index has seen. Null: the index is not multikey. */
+async function multikeyFields(
+  connection: MongoConnection,
+  collection: string,
+  hint: string,
+): Promise<readonly string[] | null | 'unreadable'> {
+  const command = { find: collection, hint, limit: 1 };
+  try {
+    const plan = await connection.run({ explain: command, verbosity: 'queryPlanner' }, FRESH);
+    const stage = stagesOf(plan.queryPlanner).find(({ isMultiKey }) => isMultiKey === true);
+    if (!stage) return null;
+    return [...new Set(Object.values((stage.multiKeyPaths ?? {}) as Record<string, string[]>).flat())];
+  } catch (error) {
+    if (serverCodeOf(error) === CODES.badValue) return 'unreadable'; // it was dropped, hidden or is being built
+    throw error;
+  }
+}

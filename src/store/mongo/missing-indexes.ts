@@ -1,0 +1,72 @@
+import { KEY } from '../bookmark.ts';
+import type { SetupTask } from './collection.ts';
+import type { MongoConnection } from './connection.ts';
+import { CODES, serverCodeOf } from './errors.ts';
+import type { Listed } from './index-list.ts';
+
+/**
+ * Creates the wanted indexes that are missing, each with the key at its end, and logs each. An index with the same
+ * fields in other directions counts as present. Returns whether it created any. Where the task does not allow it, it
+ * only warns: the rest of the collection is served. Rejects as MongoConnection.run does.
+ */
+export async function createMissing(
+  connection: MongoConnection,
+  { collection, manage, onWarning, onNotice }: SetupTask,
+  wanted: readonly (readonly string[])[],
+  listed: readonly Listed[],
+): Promise<boolean> {
+  const present = listed.map(({ spec }) => Object.keys(spec.key).join('\0'));
+  const missing = wanted
+    .map((fields) => (fields.includes(KEY) ? fields : [...fields, KEY]))
+    .filter((fields) => !present.includes(fields.join('\0')));
+  if (missing.length === 0) return false;
+  const name = `${connection.database}.${collection}`;
+  if (!manage) {
+    for (const fields of missing)
+      onWarning(
+        `The collection '${name}' lacks the index ${shown(fields)}, and MONGODB_MANAGE_INDEXES=false forbids the server to create it.`,
+      );
+    return false;
+  }
+  for (const fields of missing) {
+    try {
+      await connection.run(
+        {
+          createIndexes: collection,
+          indexes: [specOf(fields)],
+          writeConcern: { w: 'majority', wtimeout: 60_000 },
+        },
+        { readPreference: 'primary', unlimited: true },
+      );
+    } catch (error) {
+      if (!REFUSALS.has(serverCodeOf(error))) throw error;
+      onWarning(
+        `The collection '${name}' lacks the index ${shown(fields)}, and MongoDB did not create it: ${String(error)}`,
+      );
+      continue;
+    }
+    onNotice?.(`The server has created the index ${shown(fields)} of '${name}'.`);
+  }
+  return true;
+}
+
+/** MongoDB will not create the index, however often it is asked. */
+const REFUSALS: ReadonlySet<number | undefined> = new Set([
+  CODES.unauthorized,
+  67, // CannotCreateIndex
+  85, // IndexOptionsConflict
+  86, // IndexKeySpecsConflict
+  171, // CannotIndexParallelArrays
+  10334, // BSONObjectTooLarge
+]);
+
+function specOf(fields: readonly string[]) {
+  return {
+    key: Object.fromEntries(fields.map((path) => [path, 1])),
+    name: fields.map((path) => `${path}_1`).join('_'),
+  };
+}
+
+function shown(fields: readonly string[]): string {
+  return JSON.stringify(specOf(fields).key);
+}

@@ -1,0 +1,78 @@
+import type { Document } from 'mongodb';
+import { AppError } from '../../errors.ts';
+import type { Slots } from '../slots.ts';
+import type { Collection, Declaration, Found } from '../store.ts';
+import type { MongoConnection } from './connection.ts';
+import { OWN_COLLECTIONS, changeOf, setUpExisting, whyRefused } from './discovery.ts';
+import { MongoRefusal } from './errors.ts';
+import { Finder } from './find.ts';
+import { IndexWatch, type IndexWatchOptions } from './index-watch.ts';
+import { MongoItems } from './items.ts';
+import type { FindWay } from './reply.ts';
+import { MongoCollection } from './resource.ts';
+import { Setup } from './setup.ts';
+
+/** What opening a collection requires of the store. */
+export interface CollectionParts {
+  /** The connection to the collection's database, and the way its rows are read. */
+  readonly connection: MongoConnection;
+  readonly way: FindWay;
+  /** The name of the database that the server keeps its own collections in. */
+  readonly ownDatabase: string;
+  readonly slots: Slots;
+  readonly manage: boolean;
+  readonly watch: IndexWatchOptions;
+  readonly onWarning: (message: string) => void;
+  readonly onNotice: ((message: string) => void) | undefined;
+}
+
+/** A collection that is open, and what must be closed with the store. */
+export interface OpenCollection {
+  readonly rows: Collection;
+  readonly setup: Setup;
+  readonly watch: IndexWatch;
+}
+
+/** See Store.open. Rejects with MongoRefusal when the collection cannot be served. */
+export async function openCollection(
+  { collection, indexes }: Declaration,
+  { connection, way, ownDatabase, slots, watch: timing, ...options }: CollectionParts,
+): Promise<OpenCollection> {
+  const own = whyOwn(connection.database === ownDatabase, collection);
+  if (own !== undefined) throw new MongoRefusal(`The collection '${collection}' is not served: ${own}.`);
+  const setup = new Setup(connection, { ...options, collection, indexes: [] }, setUpExisting(indexes));
+  try {
+    await setup.start();
+  } catch (error) {
+    if (!(error instanceof AppError)) throw error;
+    options.onWarning(
+      `The collection '${collection}' is not available yet, and requests for it get 503 until it is: ${String(error.cause)}`,
+    );
+  }
+  const finder = new Finder(way, setup);
+  const watch = new IndexWatch(connection, setup, timing, (layout, index) =>
+    changeOf(connection, collection, layout, index),
+  );
+  const rows = new MongoItems(connection, setup, watch, finder, slots);
+  return { rows: new MongoCollection(rows, setup, watch, finder, slots), setup, watch };
+}
+
+/** See Store.list. */
+export async function listCollections(connection: MongoConnection): Promise<readonly Found[]> {
+  const { database } = connection;
+  const command = { listCollections: 1, cursor: { batchSize: 100_000 } };
+  const { cursor } = await connection.run(command, { readPreference: 'primaryPreferred' });
+  return (cursor as { firstBatch: Document[] }).firstBatch
+    .map((one): Found => {
+      const collection = String(one.name);
+      const refused = whyOwn(true, collection) ?? whyRefused(database, one);
+      return { database, collection, ...(refused !== undefined && { refused }) };
+    })
+    .sort((a, b) => (a.collection < b.collection ? -1 : 1));
+}
+
+function whyOwn(isOwnDatabase: boolean, collection: string): string | undefined {
+  return isOwnDatabase && OWN_COLLECTIONS.includes(collection)
+    ? 'this server keeps its own records there'
+    : undefined;
+}

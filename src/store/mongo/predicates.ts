@@ -1,0 +1,39 @@
+import { MaxKey, MinKey } from '../bson.ts';
+import type { Equality } from '../store.ts';
+import type { ValueRange } from '../value-range.ts';
+import { lowestOf } from './type-brackets.ts';
+
+export type Condition = Readonly<Record<string, unknown>>;
+
+/** The query conditions that rows with these values meet, by path. */
+export function conditionsOf(equals: readonly Equality[]): Condition {
+  return Object.fromEntries(equals.map(({ path, value }) => [path, conditionOf(value)]));
+}
+
+/**
+ * The condition of one value. An index holds null and missing as one key, and the deprecated undefined as another, but
+ * `$eq: null` matches all three.
+ */
+export function conditionOf(value: unknown): Condition {
+  return value === null ? { $eq: null, $not: { $type: 'undefined' } } : { $eq: value };
+}
+
+/**
+ * The condition of a range. The server compares within the bracket of the operand's type. NaN is in no range, as it
+ * only compares with itself.
+ */
+export function rangeCondition({ bracket, low, high }: ValueRange): Condition {
+  const isOpen = !low && !high;
+  return {
+    ...(low && { [low.isInclusive ? '$gte' : '$gt']: low.value }),
+    ...(high && { [high.isInclusive ? '$lte' : '$lt']: high.value }),
+    ...(isOpen && bracketCondition(bracket)),
+  };
+}
+
+/** The condition of every value of a type bracket. NaN is left out. */
+export function bracketCondition(bracket: number): Condition {
+  const lowest = lowestOf(bracket);
+  if (lowest === null) return conditionOf(null);
+  return lowest instanceof MinKey || lowest instanceof MaxKey ? { $eq: lowest } : { $gte: lowest };
+}

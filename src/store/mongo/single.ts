@@ -1,0 +1,75 @@
+import type { Batch } from '../batch.ts';
+import { keyOf, makeBookmark, valueBookmarkOf, bookmarkOf } from '../bookmark.ts';
+import { documentAt, endOfDocument } from '../bson-array.ts';
+import type { Slots } from '../slots.ts';
+import type { Equality, From, Size } from '../store.ts';
+import { isValueRange, type ValueRange } from '../value-range.ts';
+import { BatchBuilder } from './batch-builder.ts';
+import type { Layout } from './collection.ts';
+import type { Finder } from './find.ts';
+import type { IndexedPlan } from './index-ranges.ts';
+import { commandKey } from './key.ts';
+import { compareIds, compareKeys } from './order.ts';
+import { indexOf, whenOf } from './plan.ts';
+import { conditionsOf } from './predicates.ts';
+import { isOfBracket } from './type-brackets.ts';
+
+/**
+ * The server finds at most the row that is meant, one with the deprecated undefined in place of null, and one with an
+ * array, which no index over arrays holds.
+ */
+const MOST_FOUND = 4;
+
+/**
+ * Reads a plan whose equalities name at most one row: they have every field of a unique index. The server finds the row
+ * by that index. The other conditions of the plan are checked here, as an index would: by exact value and type.
+ */
+export async function readSingle(
+  plan: IndexedPlan,
+  { after, skip = 0 }: From,
+  size: Size,
+  { finder, slots, layout }: { readonly finder: Finder; readonly slots: Slots; readonly layout: Layout },
+  signal: AbortSignal,
+): Promise<Batch> {
+  const { equals = [], index, range } = plan;
+  const ofIndex = equals.filter(({ path }) => index.keys.some((key) => key.path === path));
+  const asked = { index: indexOf(plan), sort: {}, filter: conditionsOf(ofIndex), ...whenOf(plan) };
+  const reply = await finder.range(asked, MOST_FOUND, 0, layout, signal);
+  const bytes = reply.slot.bytes(reply.start + reply.length);
+  const bookmark = after && commandKey(after);
+  const isMeant = (row: Uint8Array): boolean => {
+    if (!equals.every((equality) => hasValue(row, equality))) return false;
+    const key = keyOf(bookmarkOf(row, plan));
+    if (bookmark && !((compareKeys(key, bookmark, plan) ?? 0) * plan.direction > 0)) return false;
+    return !range || !isValueRange(range) || isWithin(valueAt(row, plan.sort), range);
+  };
+  let [start, length] = [reply.start, 0];
+  for (let row = reply.start; row < bytes.length && skip === 0;) {
+    const document = documentAt(bytes, row);
+    const end = endOfDocument(bytes, document);
+    if (isMeant(bytes.subarray(document, end))) [start, length] = [row, end - row];
+    row = end;
+  }
+  const builder = new BatchBuilder(plan, size);
+  builder.take({ ...reply, start, length });
+  return builder.toBatch(slots, false);
+}
+
+function valueAt(row: Uint8Array, path: string): unknown {
+  return (keyOf(valueBookmarkOf(row, path)) as Readonly<Record<string, unknown>>)[path];
+}
+
+function hasValue(row: Uint8Array, { path, value }: Equality): boolean {
+  return compareIds(valueAt(row, path), keyOf(makeBookmark({ _id: value }))._id) === 0;
+}
+
+function isWithin(value: unknown, { bracket, low, high }: ValueRange): boolean {
+  if (!isOfBracket(value, bracket)) return false;
+  const toLow = low ? compareIds(value, low.value) : 1;
+  const toHigh = high ? compareIds(value, high.value) : -1;
+  if (toLow === null || toHigh === null) return false;
+  return (
+    (toLow > 0 || (toLow === 0 && !!low?.isInclusive)) &&
+    (toHigh < 0 || (toHigh === 0 && !!high?.isInclusive))
+  );
+}

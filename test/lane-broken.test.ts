@@ -61,9 +61,11 @@ async function openLane(
   members.update({ type: second ? 'ReplicaSetWithPrimary' : 'Single', servers });
   const nothing = () => Promise.resolve();
   const driver: FindWay = { find: () => Promise.reject(TO_DRIVER), settle: nothing, close: nothing };
-  const tail = new CommandTail(session, { $db: 'a' });
+  const tailFor = ($db: string) => new CommandTail(session, { $db });
   const onWarning = () => undefined;
-  const lane = new Lane({ members, session, tail, driver, database: 'a', memberTimeoutMs: 200, onWarning });
+  const lane = new Lane({
+    ...{ members, session, tailFor, driver, database: 'a', memberTimeoutMs: 200, onWarning },
+  });
   t.after(() => lane.close());
   return { lane, slots, members, session };
 }

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { asNumberRange } from '../src/store/value-range.ts';
 import { test } from 'node:test';
 import type { Collection, Document } from 'mongodb';
 import {
@@ -95,7 +96,8 @@ async function sorted(items: Collection, plan: Plan): Promise<string[]> {
   return rows.filter((row) => isInRange(row, plan)).map((row) => row.toString('hex'));
 }
 
-function isInRange(row: Buffer, { range }: Plan): boolean {
+function isInRange(row: Buffer, plan: Plan): boolean {
+  const range = asNumberRange(plan.range);
   if (!range) return true;
   const { price } = BSON.deserialize(row, { promoteValues: false }) as { price: unknown };
   const digits = [Int32, Long, Double, Decimal128].some((type) => price instanceof type)

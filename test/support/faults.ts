@@ -45,6 +45,9 @@ export class Faults {
     const { name, exports, files } = store;
     return {
       ...{ name, exports, files, items: this.port(store.items), users: this.port(store.users) },
+      open: async (declaration) => this.port(await store.open(declaration)),
+      list: () => store.list(),
+      declared: () => store.declared(),
       ping: () => store.ping(),
       close: () => store.close(),
     };

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { asNumberRange } from '../../src/store/value-range.ts';
 import { BSON, Binary, Decimal128, Double, Int32, Long, ObjectId, UUID } from '../../src/store/bson.ts';
 import type { Ordered } from '../../src/store/bookmark.ts';
 import type { Plan } from '../../src/store/store.ts';
@@ -84,7 +85,7 @@ export function categoryOf({ equals = [] }: Plan): string | undefined {
  */
 export function expectedItems(items: readonly Item[], plan: Plan): Item[] {
   const wanted = categoryOf(plan);
-  const { low, high } = plan.range ?? {};
+  const { low, high } = asNumberRange(plan.range) ?? {};
   return items
     .filter(({ category }) => wanted === undefined || category === wanted)
     .filter(({ price }) => low === undefined || compareDigits(shown(price), low) >= 0)

@@ -36,6 +36,9 @@ export class Barrier {
   tap(store: Store): Store {
     const { items } = store;
     return {
+      open: (declaration) => store.open(declaration),
+      list: () => store.list(),
+      declared: () => store.declared(),
       ...{ name: store.name, users: store.users, exports: store.exports, files: store.files },
       items: {
         get: (...call) => items.get(...call),

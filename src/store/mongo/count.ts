@@ -5,7 +5,7 @@ import { UUID } from '../bson.ts';
 import { CODES, serverCodeOf } from './errors.ts';
 import { faultOf } from './faults.ts';
 import { stretchesOf, type Stretch } from '../number-range.ts';
-import { indexOf, typeFilter, type IndexPaths } from './plan.ts';
+import { BY_KEY, indexOf, typeFilter, type IndexPaths } from './plan.ts';
 import type { Setup } from './setup.ts';
 import type { Count, CountMode, Plan } from '../store.ts';
 import { isValueRange } from '../value-range.ts';
@@ -35,7 +35,7 @@ export class Counter {
   async count(plan: Plan, mode: CountMode, layout: Layout, signal: AbortSignal): Promise<Count> {
     try {
       const count = await this.#count(plan, mode, layout, signal);
-      await this.#checkIdentity(plan.identity ?? layout.identity, signal);
+      await this.#checkIdentity(plan.identity ?? layout.identity, layout.indexes.get(BY_KEY), signal);
       return count;
     } catch (error) {
       throw faultOf(error, this.#setup, plan);
@@ -46,9 +46,13 @@ export class Counter {
    * The server counts 0 rows in a missing collection, and `count` accepts no `collectionUUID`. So a read of one row
    * after the count checks the identity.
    */
-  async #checkIdentity(identity: string | undefined, signal: AbortSignal): Promise<void> {
+  async #checkIdentity(
+    identity: string | undefined,
+    hint: string | undefined,
+    signal: AbortSignal,
+  ): Promise<void> {
     if (identity === undefined) return;
-    const one = { find: this.#setup.collection, projection: { _id: 1 }, limit: 1, singleBatch: true };
+    const one = { find: this.#setup.collection, hint, projection: { _id: 1 }, limit: 1, singleBatch: true };
     await this.#connection.run({ ...one, collectionUUID: new UUID(identity) }, { signal });
   }
 

@@ -7,7 +7,10 @@ import { LmdbWriter } from '../src/store/lmdb/write.ts';
 test('a row without an outcome is an internal error, not a skipped row', async () => {
   const tables = new Tables(() => ({}) as Database);
   const forgetful = { run: () => Promise.resolve([] as never) };
-  const writer = new LmdbWriter(tables, forgetful);
+  const writer = new LmdbWriter(tables, forgetful, {
+    isLoading: () => false,
+    untilFree: () => Promise.resolve(),
+  });
   const row = BSON.serialize({ _id: 'a', category: 'b', price: 1 });
   await assert.rejects(writer.insert([row], 'skip'), TypeError);
 });

@@ -9,7 +9,7 @@ import type { FileImport, ImportCommand } from './arguments.ts';
 import { importItems, ImportStopped, type ImportResult } from './import.ts';
 import { BrokenSource, type Rows } from './row.ts';
 import { SAMPLE_ROWS, sampleItems } from './sample.ts';
-import { openSource, readRows } from './source.ts';
+import { openSource, readRows, STDIN } from './source.ts';
 import { generateItems } from './synthetic.ts';
 
 export { IMPORT_HELP, parseImportArguments } from './arguments.ts';
@@ -46,6 +46,8 @@ interface Progress {
   stop(): void;
 }
 
+type ImportTarget = Pick<ItemStore, 'insert' | 'load'>;
+
 export interface ImportIo extends Console {
   readonly stdin: Readable;
   /** Aborted when the user interrupts. */
@@ -63,7 +65,7 @@ interface Source extends Rows {
  */
 export async function runImport(
   command: ImportCommand,
-  store: Pick<ItemStore, 'insert'>,
+  store: ImportTarget,
   io: ImportIo,
 ): Promise<0 | 1 | 2> {
   let progress: Progress | undefined;
@@ -81,15 +83,16 @@ export async function runImport(
 }
 
 function importRows(
-  { onConflict }: ImportCommand,
-  store: Pick<ItemStore, 'insert'>,
+  command: ImportCommand,
+  store: ImportTarget,
   { rows, unit }: Source,
   progress: Progress,
   signal: AbortSignal,
 ): Promise<ImportResult> {
   let listed = 0;
+  const { onConflict } = command;
   return importItems({
-    store,
+    store: isEndless(command) ? { insert: (...call) => store.insert(...call) } : store,
     source: rows,
     onConflict,
     signal,
@@ -100,6 +103,11 @@ function importRows(
       listed++;
     },
   });
+}
+
+/** Standard input may never end, and the rows of a load appear at its end. */
+function isEndless(command: ImportCommand): boolean {
+  return command.kind === 'file' && command.file === STDIN;
 }
 
 async function openRows(command: ImportCommand, io: ImportIo): Promise<Source> {

@@ -1,4 +1,4 @@
-import type { InsertResult, ItemStore, OnConflict } from '../store/store.ts';
+import type { InsertResult, ItemStore, Load, OnConflict } from '../store/store.ts';
 import { BrokenSource, type SourceRow } from './row.ts';
 
 /** A batch is written when it reaches this many rows or bytes. */
@@ -24,7 +24,8 @@ export interface ImportResult {
 }
 
 export interface ImportOptions {
-  readonly store: Pick<ItemStore, 'insert'>;
+  /** With `load`, an empty collection is filled by it. Its rows then appear when the source has ended. */
+  readonly store: Pick<ItemStore, 'insert' | 'load'>;
   readonly source: AsyncIterable<SourceRow>;
   readonly onConflict: OnConflict;
   /** No further batch is sent after this is aborted. */
@@ -63,12 +64,20 @@ export async function importItems(options: ImportOptions): Promise<ImportResult>
     count.failed++;
     options.report(at, reason);
   };
-  const writer = new BatchWriter(options, ({ written, skipped, refused }, positions) => {
+  const addTo = (written: number, skipped: number): void => {
     count.written += written;
     count.skipped += skipped;
-    for (const { index, reason } of refused) fail(positions[index] ?? 0, reason);
     options.progress(count);
+  };
+  const batches = () =>
+    new BatchWriter(options, ({ written, skipped, refused }, positions) => {
+      for (const { index, reason } of refused) fail(positions[index] ?? 0, reason);
+      addTo(written, skipped);
+    });
+  const load = await options.store.load?.(options.onConflict, fail).catch((cause: unknown) => {
+    throw new ImportStopped(count, cause);
   });
+  const writer = load ? new LoadWriter(load, addTo) : batches();
   try {
     for await (const row of options.source) {
       options.signal.throwIfAborted();
@@ -91,17 +100,23 @@ export async function importItems(options: ImportOptions): Promise<ImportResult>
  * Waits for pending inserts, so that the counts are final. When the source broke, also writes the rows before
  * that. Resolves with the error to report.
  */
-async function settle(writer: BatchWriter, cause: unknown): Promise<unknown> {
-  if (!(cause instanceof BrokenSource)) {
-    await writer.settle();
-    return cause;
-  }
+async function settle(writer: Writer, cause: unknown): Promise<unknown> {
   try {
-    await writer.finish();
+    await (cause instanceof BrokenSource ? writer.finish() : writer.settle());
     return cause;
   } catch (error) {
     return error; // the store failed as well, which is the more serious error
   }
+}
+
+/** Writes the rows of a run. */
+interface Writer {
+  /** Adds a row. When it returns a promise, the next row waits for that. */
+  add(at: number, item: Uint8Array): void | Promise<void>;
+  /** Writes the remaining rows. Resolves when every row is durable or refused. */
+  finish(): Promise<void>;
+  /** Ends the run early. Resolves when the rows that were sent are durable or refused. */
+  settle(): Promise<void>;
 }
 
 /** Rows for one insert, and their positions in the source. */
@@ -120,7 +135,7 @@ class Batch {
  * at a time, so that a later row replaces an earlier one. It holds one batch more, which is being filled. After
  * the store has failed once, nothing more is written and every call rejects with its error.
  */
-class BatchWriter {
+class BatchWriter implements Writer {
   readonly #options: ImportOptions;
   readonly #onWritten: (result: InsertResult, positions: readonly number[]) => void;
   readonly #parallel: number;
@@ -181,5 +196,37 @@ class BatchWriter {
 
   #throwFailure(): void {
     if (this.#failure) throw this.#failure.error;
+  }
+}
+
+/** Gives rows to a load. */
+class LoadWriter implements Writer {
+  readonly #load: Load;
+  readonly #onWritten: (written: number, skipped: number) => void;
+  #hasEnded = false;
+
+  constructor(load: Load, onWritten: (written: number, skipped: number) => void) {
+    this.#load = load;
+    this.#onWritten = onWritten;
+  }
+
+  add(at: number, item: Uint8Array): void | Promise<void> {
+    return this.#load.add(item, at);
+  }
+
+  async finish(): Promise<void> {
+    this.#hasEnded = true;
+    try {
+      const { written, skipped } = await this.#load.finish();
+      this.#onWritten(written, skipped);
+    } catch (error) {
+      await this.#load.abandon().catch(() => undefined); // the store undoes it when it is opened next
+      throw error;
+    }
+  }
+
+  /** Keeps the rows so far, as the other writer does. */
+  async settle(): Promise<void> {
+    if (!this.#hasEnded) await this.finish();
   }
 }

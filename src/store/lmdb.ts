@@ -6,14 +6,18 @@ import { Directory } from './directory.ts';
 import type { FileStore } from './files.ts';
 import { Commits } from './lmdb/commits.ts';
 import { commitFault, storeFault } from './lmdb/errors.ts';
+import { checkFormat, FORMAT_KEY } from './lmdb/format.ts';
 import { hearFailures, isPanic } from './lmdb/failures.ts';
 import { assertOpenable } from './lmdb/openable.ts';
+import { itemsTarget } from './lmdb/load/items.ts';
+import { Loads } from './lmdb/load/loads.ts';
+import { LoadMark } from './lmdb/load/mark.ts';
 import { LmdbReader } from './lmdb/read.ts';
-import { NAMES, Tables } from './lmdb/tables.ts';
+import { Tables } from './lmdb/tables.ts';
 import type { Database } from './lmdb/tables.ts';
 import { FairScheduler } from './lmdb/fair-scheduler.ts';
 import { LmdbChanges } from './lmdb/changes.ts';
-import { FORMAT_KEY, FORMATS, LmdbWriter, itemCount } from './lmdb/write.ts';
+import { LmdbWriter, itemCount } from './lmdb/write.ts';
 import type { Bookmark } from './bookmark.ts';
 import type { Slots } from './slots.ts';
 import type { Collection, Count, CountMode, Declaration, Found, ItemStore, Plan } from './store.ts';
@@ -64,7 +68,9 @@ export async function openLmdb(options: LmdbOptions): Promise<Store> {
   try {
     checkFormat(root, path);
     const tables = new Tables((name, shape) => root.openDB({ name, ...shape }) as unknown as Database);
-    return new LmdbStore(root, tables, options);
+    const store = new LmdbStore(root, tables, options);
+    await store.recover();
+    return store;
   } catch (error) {
     await root.close();
     throw error;
@@ -80,6 +86,7 @@ class LmdbStore implements Store {
   readonly #root: RootDatabase;
   readonly #tables: Tables;
   readonly #writer: LmdbWriter;
+  readonly #loads: Loads;
   readonly #changes: readonly LmdbChanges[];
   readonly #now: () => number;
   readonly #onLost: (error: StoreLostError) => void;
@@ -99,10 +106,20 @@ class LmdbStore implements Store {
       onLost: (failure) => this.#lose(failure),
     });
     hearFailures(root, (failure) => commits.failed(failure));
-    this.#writer = new LmdbWriter(tables, commits, transactionRows);
+    const mark = new LoadMark(tables.meta, 'items');
+    const loads = new Loads({
+      ...{ target: itemsTarget(tables), mark, commits, begin: () => this.#begin() },
+      directory: join(directory, 'load'),
+    });
+    this.#loads = loads;
+    const gate = { isLoading: () => mark.isSet, untilFree: () => loads.untilFree() };
+    this.#writer = new LmdbWriter(tables, commits, gate, transactionRows);
     const scheduler = new FairScheduler();
     const readerFor = (rows: 'items' | 'users' | 'exports') =>
-      new LmdbReader(tables, rows, slots, scheduler, () => this.#begin());
+      new LmdbReader(tables, rows, slots, scheduler, () => {
+        this.#begin();
+        return rows !== 'items' || !mark.isSet;
+      });
     const items = readerFor('items');
     this.items = {
       ...this.#portOf(items),
@@ -113,6 +130,7 @@ class LmdbStore implements Store {
       // is open.
       pointInTime: () => Promise.resolve(null),
       insert: (...call) => this.#writer.insert(...call),
+      load: (...call) => loads.load(...call),
     };
     const [users, records] = [
       new LmdbChanges(tables.users, commits),
@@ -121,6 +139,11 @@ class LmdbStore implements Store {
     this.#changes = [users, records];
     this.users = { ...this.#portOf(readerFor('users')), change: (...call) => users.change(...call) };
     this.exports = { ...this.#portOf(readerFor('exports')), change: (...call) => records.change(...call) };
+  }
+
+  /** Undoes a load whose process has ended. To be called before the first read. */
+  async recover(): Promise<void> {
+    if (!(await this.#loads.recover())) this.#loads.watch();
   }
 
   /** The number of all items is kept up to date by writes. Items of a filter are counted on request. */
@@ -237,24 +260,4 @@ function openFile(path: string): RootDatabase {
   } catch (error) {
     throw new Error(`${path} cannot be opened as the embedded store: ${reasonOf(error)}`, { cause: error });
   }
-}
-
-/**
- * Stamps a new file with the format. Throws an Error when the file belongs to another program or has an unknown
- * format.
- */
-function checkFormat(root: RootDatabase, path: string): void {
-  const names = [...root.getKeys({})].map((name) => String(name).replace(/\0$/, '')); // names are C strings
-  if (names.length > 0 && !names.includes(NAMES.meta))
-    throw new Error(
-      `${path} is an LMDB file of another program (its databases are ${names.join(', ')}): set another DATA_DIR`,
-    );
-  const meta = root.openDB<Uint8Array>({ name: NAMES.meta, encoding: 'binary', keyEncoding: 'binary' });
-  root.transactionSync(() => {
-    if (!meta.getBinary(FORMAT_KEY)) meta.putSync(FORMAT_KEY, Buffer.from(FORMATS.first));
-  });
-  const found = String(meta.getBinary(FORMAT_KEY));
-  const known: readonly string[] = Object.values(FORMATS);
-  if (!known.includes(found))
-    throw new Error(`${path} has the format "${found}", this version reads "${known.join('" and "')}"`);
 }

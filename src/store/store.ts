@@ -169,6 +169,37 @@ export interface ItemStore extends RowReader {
   pointInTime(signal: AbortSignal): Promise<PointInTime | null>;
   /** Writes BSON documents. Resolves when they are durable (w:majority; flushed). */
   insert(rows: readonly Uint8Array[], onConflict: OnConflict): Promise<InsertResult>;
+  /**
+   * Begins to fill an empty collection faster than `insert` does. Resolves with null when it has rows, or when another
+   * process is filling it. Missing: the store has no faster way.
+   */
+  load?(onConflict: OnConflict, refuse: Refuse): Promise<Load | null>;
+}
+
+/** Called for each row that a store refuses, with the number that the caller gave it, and the reason. */
+export type Refuse = (at: number, reason: string) => void;
+
+export interface LoadResult {
+  /** Number of rows inserted or replaced. They are durable. */
+  readonly written: number;
+  /** Number of rows left out because an earlier one has their id (`skip`). */
+  readonly skipped: number;
+}
+
+/**
+ * Fills an empty collection. Its rows appear all at once, with all their index entries, when `finish` resolves. Until
+ * then everybody finds it empty. When the process ends before, it is empty again.
+ */
+export interface Load {
+  /**
+   * Adds a BSON document, which must not change until the load has ended. `at` is its place in the source: higher than
+   * those before it. When it returns a promise, the next row must wait for that. Rejects as `insert` does.
+   */
+  add(row: Uint8Array, at: number): void | Promise<void>;
+  /** Resolves when all rows are durable and visible. Rejects as `insert` does; only `abandon` may follow then. */
+  finish(): Promise<LoadResult>;
+  /** Takes out all rows. */
+  abandon(): Promise<void>;
 }
 
 /**

@@ -65,6 +65,12 @@ export function openRaw(directory: string) {
       const count = itemCount(meta);
       return count === keyed.length ? faults : [...faults, `counted ${count} of ${keyed.length} rows`];
     },
+    /** In a transaction: writes a row without its index entries, as a load begins. */
+    putRow: (document: Uint8Array): void => {
+      const row = keyRow(document);
+      if (!isKeyed(row)) throw new Error(row);
+      items.putSync(row.id, Buffer.from(document));
+    },
     remove: async (_id: unknown): Promise<void> => {
       const key = keyOfId(makeBookmark({ _id }));
       if (!key) return;

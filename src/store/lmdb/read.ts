@@ -33,19 +33,20 @@ export class LmdbReader {
   readonly #walker: RangeWalker;
   readonly #slots: Slots;
   readonly #scheduler: FairScheduler;
-  readonly #begin: () => void;
+  readonly #begin: () => boolean;
   readonly #expected = new RowSize();
 
   /**
    * `rows` is the table that holds the rows themselves. Only items also have indexes. `begin` is called at the start
-   * of each look. It throws when the store can no longer be read.
+   * of each look. It throws when the store can no longer be read, and returns false while the rows are being loaded:
+   * then there are none yet.
    */
   constructor(
     tables: Tables,
     rows: 'items' | 'users' | 'exports',
     slots: Slots,
     scheduler: FairScheduler,
-    begin: () => void,
+    begin: () => boolean,
   ) {
     this.#begin = begin;
     this.#tables = tables;
@@ -75,7 +76,7 @@ export class LmdbReader {
     signal.throwIfAborted();
     const key = keyOfId(id);
     if (!key) return null;
-    this.#begin();
+    if (!this.#begin()) return null;
     return await Promise.resolve(
       this.#fill(ONE_ROW, (filler) => {
         this.#tables.sink = filler;
@@ -147,8 +148,9 @@ export class LmdbReader {
   }
 
   #look(plan: Plan, ranges: readonly Range[], skip: number, size: Size): Batch {
-    this.#begin();
+    const isThere = this.#begin();
     return this.#fill(size, (filler) => {
+      if (!isThere) return batchOf(filler, plan, false);
       // Skipped rows are all in the first range: see mustPass.
       const more = ranges.some((range, n) => this.#walker.copyRows(range, n === 0 ? skip : 0, filler));
       this.#expected.learn(filler.rows, filler.length);
@@ -158,8 +160,7 @@ export class LmdbReader {
 
   /** The key `skip` entries after the range's start. Null when the range has fewer. */
   #keyBehind(range: Range, skip: number): Key | null {
-    this.#begin();
-    return this.#walker.keyBehind(range, skip);
+    return this.#begin() ? this.#walker.keyBehind(range, skip) : null;
   }
 
   /** Calls `make` with a slot to fill. Releases the slot when `make` returns no batch. */

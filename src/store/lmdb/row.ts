@@ -1,10 +1,11 @@
-import { Decimal128, onDemand } from '../bson.ts';
+import { Decimal128 } from '../bson.ts';
 import type { Bookmark } from '../bookmark.ts';
 import { AppError } from '../../errors.ts';
 import { BSON_TYPE } from '../bson-types.ts';
+import { fieldsOf } from './fields.ts';
 import { NUMBER_KEY_BYTES, joinKeys, keyOfValue, numberOf, stringKey } from './keys.ts';
 import type { Key, Value } from './keys.ts';
-import { reasonOf } from '../../thrown.ts';
+import type { IndexName } from './tables.ts';
 
 /**
  * The longest id and category that this store accepts, in bytes. The longest key, (category, price, id), then has
@@ -15,15 +16,50 @@ const LONGEST_STRING = 256;
 const LARGEST_ROW = 16 * 1024 * 1024;
 
 /** A row to be written: the document and the keys under which it is found. */
-export interface KeyedRow {
+export class KeyedRow {
   readonly document: Uint8Array;
   readonly id: Key;
-  readonly byPrice: Key;
-  readonly byCategory: Key;
-  readonly byCategoryPrice: Key;
+  readonly #category: Key;
+  readonly #price: Key;
+
+  constructor(document: Uint8Array, id: Key, category: Key, price: Key) {
+    this.document = document;
+    this.id = id;
+    this.#category = category;
+    this.#price = price;
+  }
+
+  get byPrice(): Key {
+    return joinKeys(...this.partsOf('byPrice'));
+  }
+
+  get byCategory(): Key {
+    return joinKeys(...this.partsOf('byCategory'));
+  }
+
+  get byCategoryPrice(): Key {
+    return joinKeys(...this.partsOf('byCategoryPrice'));
+  }
+
+  /** The keys that the entry of an index consists of. */
+  partsOf(index: IndexName): readonly Key[] {
+    switch (index) {
+      case 'byPrice':
+        return [this.#price, this.id];
+      case 'byCategory':
+        return [this.#category, this.id];
+      case 'byCategoryPrice':
+        return [this.#category, this.#price, this.id];
+    }
+  }
+
   /** Whether its price has a key that does not exist in files of format 1. */
-  readonly hasDecimalKey: boolean;
+  get hasDecimalKey(): boolean {
+    return this.#price.length > NUMBER_KEY_BYTES;
+  }
 }
+
+const FIELDS = ['_id', 'category', 'price'];
 
 /**
  * A row with its keys. Returns a text instead, with what was expected and what was found, when the store refuses the
@@ -31,7 +67,7 @@ export interface KeyedRow {
  */
 export function keyRow(document: Uint8Array): KeyedRow | string {
   if (document.length > LARGEST_ROW) return `a row has at most ${LARGEST_ROW} bytes, got ${document.length}`;
-  const values = fieldsOf(document, ['_id', 'category', 'price']);
+  const values = fieldsOf(document, FIELDS);
   if (typeof values === 'string') return values;
   const id = idKey(values[0]);
   if (typeof id === 'string') return id;
@@ -39,14 +75,7 @@ export function keyRow(document: Uint8Array): KeyedRow | string {
   if (typeof category === 'string') return category;
   const price = priceKey(values[2]);
   if (typeof price === 'string') return price;
-  return {
-    document,
-    id,
-    byPrice: joinKeys(price, id),
-    byCategory: joinKeys(category, id),
-    byCategoryPrice: joinKeys(category, price, id),
-    hasDecimalKey: price.length > NUMBER_KEY_BYTES,
-  };
+  return new KeyedRow(document, id, category, price);
 }
 
 /** The key of a plan's category. */
@@ -131,24 +160,4 @@ function tooLong({ type, bytes }: Value): string | null {
   const length = bytes.length - 5; // a BSON string: 4 bytes of length, the text, NUL
   if (type !== BSON_TYPE.string || length <= LONGEST_STRING) return null;
   return `has ${length} bytes, expected at most ${LONGEST_STRING}`;
-}
-
-/** The values of the named fields (the first of each name). A text instead when the bytes are not a BSON document. */
-function fieldsOf(document: Uint8Array, names: readonly string[]): (Value | undefined)[] | string {
-  let elements;
-  try {
-    elements = onDemand.parseToElements(document);
-  } catch (error) {
-    return `the bytes are not a BSON document: ${reasonOf(error)}`;
-  }
-  // Bytes after the document would go unnoticed here, and would break a batch that contains them.
-  const size = new DataView(document.buffer, document.byteOffset).getInt32(0, true);
-  if (size !== document.length) return `the BSON document says ${size} bytes, got ${document.length}`;
-  const buffer = Buffer.from(document.buffer, document.byteOffset, document.length);
-  const values: (Value | undefined)[] = names.map(() => undefined);
-  for (const [type, nameAt, nameLength, at, length] of elements) {
-    const index = names.indexOf(buffer.toString('latin1', nameAt, nameAt + nameLength));
-    if (index >= 0) values[index] ??= { type, bytes: document.subarray(at, at + length) };
-  }
-  return values;
 }

@@ -27,8 +27,16 @@ export interface Database {
   /** A copy of the value. Undefined when there is no such key. */
   getBinary(key: Key): Uint8Array | undefined;
   /** Must be called in a write transaction. False when `noOverwrite` kept an existing value. */
-  putSync(key: Key, value: Uint8Array, options?: { readonly noOverwrite: boolean }): boolean;
+  putSync(key: Key | KeyScratch, value: Uint8Array, options?: PutOptions): boolean;
   removeSync(key: Key): boolean;
+  /** Removes all entries. Must be called in a write transaction. */
+  clearSync(): void;
+}
+
+export interface PutOptions {
+  readonly noOverwrite?: boolean;
+  /** The key is above all others of the table. Its place is then not looked up, and pages are left full. */
+  readonly append?: boolean;
 }
 
 export interface RangeOptions {

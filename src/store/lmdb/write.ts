@@ -1,4 +1,5 @@
 import type { Commits } from './commits.ts';
+import { FORMAT_KEY, FORMATS } from './format.ts';
 import { LmdbInsert } from './insert.ts';
 import type { Outcome, Step } from './insert.ts';
 import { keyRow } from './row.ts';
@@ -15,15 +16,14 @@ const TRANSACTION_BYTES = 4 * 1024 * 1024;
 const INDEXES: readonly IndexName[] = ['byPrice', 'byCategory', 'byCategoryPrice'];
 const IF_NEW = { noOverwrite: true };
 const NO_VALUE = new Uint8Array(0);
-const COUNT_KEY = Buffer.from('items');
+export const COUNT_KEY = Buffer.from('items');
 
-/** The key of the file's own format. */
-export const FORMAT_KEY = Buffer.from('format');
-/**
- * The formats of a file. A new one is needed when keys or databases change their meaning. A file has the first format
- * until a price has a Decimal128's key, which programs that know only the first format would misread.
- */
-export const FORMATS = { first: 'sluice items 1', decimals: 'sluice items 2' } as const;
+/** Tells of loads of the set, which nobody else may write to meanwhile. */
+export interface LoadGate {
+  isLoading(): boolean;
+  /** Resolves when nobody is loading the set. */
+  untilFree(): Promise<void>;
+}
 
 /**
  * Writes rows in bounded transactions. Each is on disk before the next one begins. Rows of inserts that wait share a
@@ -35,14 +35,21 @@ export const FORMATS = { first: 'sluice items 1', decimals: 'sluice items 2' } a
 export class LmdbWriter {
   readonly #tables: Tables;
   readonly #commits: Pick<Commits, 'run'>;
+  readonly #gate: LoadGate;
   readonly #transactionRows: number;
   #queue: LmdbInsert[] = [];
   #running: Promise<void> = Promise.resolve();
 
   /** `transactionRows`: rows per transaction, 512 by default. */
-  constructor(tables: Tables, commits: Pick<Commits, 'run'>, transactionRows: number = TRANSACTION_ROWS) {
+  constructor(
+    tables: Tables,
+    commits: Pick<Commits, 'run'>,
+    gate: LoadGate,
+    transactionRows: number = TRANSACTION_ROWS,
+  ) {
     this.#tables = tables;
     this.#commits = commits;
+    this.#gate = gate;
     this.#transactionRows = transactionRows;
   }
 
@@ -64,7 +71,13 @@ export class LmdbWriter {
     while (this.#queue.length > 0) {
       const steps = this.#nextSteps();
       try {
-        const outcomes = await this.#commits.run(() => this.#writeAll(steps));
+        const outcomes = await this.#commits.run(() =>
+          this.#gate.isLoading() ? null : this.#writeAll(steps),
+        );
+        if (outcomes === null) {
+          await this.#gate.untilFree();
+          continue;
+        }
         if (outcomes.length !== steps.length) throw new TypeError('a row without an outcome');
         for (const [at, outcome] of outcomes.entries()) steps[at]?.insert.note(steps[at].index, outcome);
       } catch (error) {

@@ -1,0 +1,241 @@
+import type { Commits } from '../commits.ts';
+import { compareKeys, type Key } from '../keys.ts';
+import type { Database } from '../tables.ts';
+import type { Load, LoadResult, OnConflict, Refuse } from '../../store.ts';
+import { RENEW_MS, type LoadMark } from './mark.ts';
+import { SortedEntries } from './entries.ts';
+import { SortedRuns, type Merged } from './runs.ts';
+import { ENTRY_HEAD_BYTES, keyLength, valueLength } from './sort.ts';
+
+/** A transaction holds the file's only write lock: the most rows and bytes in one, about 0.1 s. */
+const TRANSACTION_ROWS = 20_000;
+const TRANSACTION_BYTES = 8 * 1024 * 1024;
+const TRANSACTION_ENTRIES = 100_000;
+/** Memory for rows that are out of order, and for the entries of all indexes. Bytes. */
+const ROW_RUN_BYTES = 16 * 1024 * 1024;
+const INDEX_RUN_BYTES = 32 * 1024 * 1024;
+
+const APPEND = { append: true };
+const IF_NEW = { noOverwrite: true };
+
+/** A row with its key, and the keys that its entry in each index consists of. */
+export interface LoadedRow {
+  readonly id: Key;
+  readonly document: Uint8Array;
+  readonly entries: readonly (readonly Key[])[];
+}
+
+/** The set that a load fills. */
+export interface LoadTarget {
+  readonly rows: Database;
+  /** The table of each index. Indexes that share a table have keys that begin with the place in this list. */
+  readonly indexes: readonly Database[];
+  /** A row with its keys, or why the store refuses it. */
+  keyed(document: Uint8Array): LoadedRow | string;
+  isEmpty(): boolean;
+  /** A transaction: the load begins. */
+  begin(): void;
+  /** A transaction: makes the set whole with so many rows. */
+  complete(rows: number): void;
+  /** A transaction: takes out all rows and entries. */
+  clear(): void;
+}
+
+export interface LoadOptions {
+  readonly target: LoadTarget;
+  /** The mark of the set, which this process has set. */
+  readonly mark: LoadMark;
+  readonly commits: Pick<Commits, 'run'>;
+  /** For temporary files. */
+  readonly directory: string;
+  readonly onConflict: OnConflict;
+  readonly refuse: Refuse;
+}
+
+/**
+ * Fills an empty set. Rows in ascending order of id are appended as they come. The others wait in sorted runs for all
+ * rows to come. The entries of each index are sorted and appended at the end. All this happens under the mark of the
+ * set, so nobody sees any of it before the last transaction.
+ */
+export class LmdbLoad implements Load {
+  readonly #options: LoadOptions;
+  readonly #indexes: readonly SortedEntries[];
+  readonly #others: SortedRuns;
+  readonly #renewal: NodeJS.Timeout;
+  #rows: LoadedRow[] = [];
+  #bytes = 0;
+  #last: Key | null = null;
+  /** The transaction under way. Never rejects: see `#failure`. */
+  #writing: Promise<void> = Promise.resolve();
+  #failure: { readonly error: unknown } | null = null;
+  /** Rows in the set. */
+  #added = 0;
+  /** Rows that replaced an earlier one. */
+  #replaced = 0;
+  #skipped = 0;
+
+  constructor(options: LoadOptions) {
+    const { target, directory } = options;
+    this.#options = options;
+    this.#others = new SortedRuns(directory, ROW_RUN_BYTES);
+    const runBytes = Math.floor(INDEX_RUN_BYTES / Math.max(1, target.indexes.length));
+    this.#indexes = target.indexes.map((table) => new SortedEntries(table, directory, runBytes));
+    // A process with a slow source must not look as if it had ended.
+    this.#renewal = setInterval(() => this.#start(() => undefined), RENEW_MS);
+    this.#renewal.unref();
+  }
+
+  /** See Load. */
+  add(document: Uint8Array, at: number): void | Promise<void> {
+    try {
+      return this.#add(document, at);
+    } catch (error) {
+      this.#failure ??= { error }; // a temporary file could not be written
+      throw error;
+    }
+  }
+
+  #add(document: Uint8Array, at: number): void | Promise<void> {
+    const row = this.#options.target.keyed(document);
+    if (typeof row === 'string') {
+      this.#options.refuse(at, row);
+    } else if (this.#last && compareKeys(row.id, this.#last) <= 0) {
+      this.#others.add([row.id, orderOf(at)], document);
+    } else {
+      this.#last = row.id;
+      this.#rows.push(row);
+      this.#bytes += document.length;
+      if (this.#rows.length >= TRANSACTION_ROWS || this.#bytes >= TRANSACTION_BYTES) return this.#append();
+    }
+  }
+
+  /** See Load. */
+  async finish(): Promise<LoadResult> {
+    await this.#append();
+    const others = this.#others.merged();
+    while (await this.#inTransaction(() => this.#addOthers(others)));
+    this.#others.close();
+    for (const index of this.#indexes) {
+      while (await this.#inTransaction(() => index.append(TRANSACTION_ENTRIES)));
+      index.close();
+    }
+    clearInterval(this.#renewal);
+    await this.#inTransaction(() => {
+      this.#options.target.complete(this.#added);
+      this.#options.mark.remove();
+    });
+    return { written: this.#added + this.#replaced, skipped: this.#skipped };
+  }
+
+  /** See Load. */
+  async abandon(): Promise<void> {
+    clearInterval(this.#renewal);
+    for (const runs of [this.#others, ...this.#indexes]) runs.close();
+    await this.#writing;
+    this.#failure = null;
+    await this.#inTransaction(() => {
+      this.#options.target.clear();
+      this.#options.mark.remove();
+    });
+  }
+
+  /** Starts to write the rows that wait. Resolves when those before them are on disk, so that reading goes on beside. */
+  async #append(): Promise<void> {
+    const rows = this.#rows;
+    this.#rows = [];
+    this.#bytes = 0;
+    for (const { entries } of rows) this.#link(entries);
+    await this.#writing;
+    this.#throwFailure();
+    this.#added += rows.length;
+    this.#start(() => {
+      for (const { id, document } of rows) this.#options.target.rows.putSync(id, document, APPEND);
+    });
+  }
+
+  /** In a transaction: writes the next of the rows that came out of order. False when there are no more. */
+  #addOthers(others: Iterator<Merged, void>): boolean {
+    let bytes = 0;
+    for (let rows = 0; rows < TRANSACTION_ROWS && bytes < TRANSACTION_BYTES; rows++) {
+      const next = others.next();
+      if (next.done === true) return false;
+      const { id, at, document } = otherOf(next.value);
+      bytes += document.length;
+      this.#addOther(id, at, document);
+    }
+    return true;
+  }
+
+  #addOther(id: Key, at: number, document: Uint8Array): void {
+    const { target, onConflict, refuse } = this.#options;
+    if (target.rows.putSync(id, document, IF_NEW)) {
+      this.#added++;
+      this.#link(entriesOf(target, document));
+    } else if (onConflict === 'skip') {
+      this.#skipped++;
+    } else if (onConflict === 'fail') {
+      refuse(at, 'an item with its _id exists');
+    } else {
+      const before = target.rows.getBinary(id);
+      if (!before) throw new Error('a row that exists cannot be read');
+      for (const [index, parts] of entriesOf(target, before).entries()) this.#indexes[index]?.remove(parts);
+      target.rows.putSync(id, document);
+      this.#replaced++;
+      this.#link(entriesOf(target, document));
+    }
+  }
+
+  #link(entries: LoadedRow['entries']): void {
+    for (let index = 0; index < entries.length; index++) {
+      const parts = entries[index];
+      if (parts) this.#indexes[index]?.add(parts);
+    }
+  }
+
+  /** Runs a transaction under the mark, after those before it. */
+  async #inTransaction<T>(action: () => T): Promise<T> {
+    await this.#writing;
+    this.#throwFailure();
+    return this.#options.commits.run(() => {
+      this.#options.mark.renew();
+      return action();
+    });
+  }
+
+  /** The same, beside what follows. The next call that waits for it rejects when it fails. */
+  #start(action: () => void): void {
+    this.#writing = this.#inTransaction(action).catch((error: unknown) => {
+      this.#failure ??= { error };
+    });
+  }
+
+  #throwFailure(): void {
+    if (this.#failure) throw this.#failure.error;
+  }
+}
+
+function entriesOf(target: LoadTarget, document: Uint8Array): LoadedRow['entries'] {
+  const row = target.keyed(document);
+  if (typeof row === 'string') throw new Error(`a stored row cannot be read: ${row}`);
+  return row.entries;
+}
+
+const ORDER_BYTES = 8;
+
+/** The place of a row in its source, as the end of its key in a run: rows of one id stay in their order. */
+function orderOf(at: number): Key {
+  const bytes = new Uint8Array(ORDER_BYTES);
+  new DataView(bytes.buffer).setBigUint64(0, BigInt(at));
+  return bytes;
+}
+
+/** A row of a run, copied. */
+function otherOf(entry: Merged): { readonly id: Key; readonly at: number; readonly document: Uint8Array } {
+  const keyAt = entry.at + ENTRY_HEAD_BYTES;
+  const valueAt = keyAt + keyLength(entry, entry.at);
+  return {
+    id: entry.bytes.slice(keyAt, valueAt - ORDER_BYTES),
+    at: Number(entry.view.getBigUint64(valueAt - ORDER_BYTES)),
+    document: entry.bytes.slice(valueAt, valueAt + valueLength(entry, entry.at)),
+  };
+}

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { javascriptTranscoder } from '../src/rows/javascript.ts';
+import { pathFault, Selection } from '../src/rows/selection.ts';
 import { createTranscoder } from '../src/rows/transcoder.ts';
 import { BSON } from '../src/store/bson.ts';
 import { Slots } from '../src/store/slots.ts';
@@ -12,7 +13,7 @@ const { transcoder } = createTranscoder(slots);
 
 function lines(documents: readonly object[], fields: readonly string[], each = transcoder): unknown[] {
   const batch = batchOf(slots, arrayBody(documents.map((document) => BSON.serialize(document))));
-  const encoder = each.encoder('lines', fields);
+  const encoder = each.encoder('lines', new Selection({ fields }));
   try {
     const text = decode(Array.from(encoder.encode(batch, 256), (chunk) => Buffer.from(chunk)));
     return text
@@ -61,7 +62,9 @@ test('wasm and JavaScript agree for any rows and any names, and write no other f
       fc.array(row, { minLength: 1, maxLength: 5 }),
       fc.array(key, { maxLength: 8 }),
       (rows, chosen) => {
-        const names = [...chosen, ...Object.keys(rows[0] ?? {}).slice(0, 3)];
+        const names = [...chosen, ...Object.keys(rows[0] ?? {}).slice(0, 3)].filter(
+          (name) => !pathFault(name),
+        );
         const shown = lines(rows, names);
         assert.deepEqual(shown, lines(rows, names, javascriptTranscoder));
         for (const item of shown) {

@@ -6,6 +6,7 @@
  * is asserted. Needs a mongod, as the bench does.
  */
 import assert from 'node:assert/strict';
+import { Selection } from '../../src/rows/selection.ts';
 import { createTranscoder } from '../../src/rows/transcoder.ts';
 import { chain, FIRST_BATCH } from '../../src/stream/chain.ts';
 import { MongoConnection } from '../../src/store/mongo/connection.ts';
@@ -27,7 +28,7 @@ import { printMachine } from './turns.ts';
 
 const ROUNDS = 5;
 const CHUNK_BYTES = 16_000;
-const FIELDS = ['id', 'price'];
+const FIELDS = new Selection({ fields: ['id', 'price'] });
 const PLANS: Readonly<Record<string, Plan>> = {
   'in order of id': { sort: '_id', direction: 1 },
   'in order of price': { sort: 'price', direction: 1 },

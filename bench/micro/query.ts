@@ -23,7 +23,7 @@ assert.deepEqual(full.plan, {
   equals: [{ path: 'category', value: 'garden tools' }],
   range: { low: '1.5', high: '99' },
 });
-assert.deepEqual(full.fields, ['name', 'price']);
+assert.deepEqual(full.selection.fields, ['name', 'price']);
 assert.equal(full.skip, 20);
 
 printMachine();

@@ -33,12 +33,16 @@ export const EXPORT_BODY = named(
       max_price: Type.Optional(bound),
       fields: Type.Optional(
         Type.Array(
-          Type.String({ minLength: 1, maxLength: MAX_KEY_BYTES, description: 'the name of a field' }),
+          Type.String({
+            minLength: 1,
+            maxLength: MAX_KEY_BYTES,
+            description: 'the name of a field, or a path such as a.b',
+          }),
           {
             minItems: 1,
             maxItems: MAX_FIELDS,
             uniqueItems: true,
-            description: `1 to ${MAX_FIELDS} different field names`,
+            description: `1 to ${MAX_FIELDS} different names or paths of fields`,
           },
         ),
       ),

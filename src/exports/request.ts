@@ -7,6 +7,7 @@ import { bodyCheck, invalidBody } from '../input/validate.ts';
 import { BOUND, isBound } from '../items/number.ts';
 import { MAX_KEY_BYTES, readWanted, sortOf } from '../items/query.ts';
 import { formatOfType, type StreamType } from '../rows/formats.ts';
+import { pathFault } from '../rows/selection.ts';
 import { assertFits } from '../items/stream-form.ts';
 import { readStreamQuery } from '../items/stream-query.ts';
 import type { BodyFault } from '../errors.ts';
@@ -32,6 +33,14 @@ export function requestOfBody(json: JsonBody): ExportRequest {
   const faults: BodyFault[] = names
     .filter(([, name]) => Buffer.byteLength(name ?? '') > MAX_KEY_BYTES)
     .map(([place]) => ({ pointer: `/${place}`, detail: `expected at most ${MAX_KEY_BYTES} bytes of UTF-8` }));
+  for (const [n, path] of (body.fields ?? []).entries()) {
+    const fault = pathFault(path);
+    if (fault)
+      faults.push({
+        pointer: `/fields/${n}`,
+        detail: `expected the name or path of a field; ${quote(path)} ${fault}`,
+      });
+  }
   if (safe !== undefined && format !== 'csv')
     faults.push({ pointer: '/safe', detail: `expected only with format csv; the format is ${format}` });
   for (const [name, digits] of Object.entries(bounds))

@@ -1,4 +1,5 @@
 import { AppError } from '../errors.ts';
+import { pathFault } from '../rows/selection.ts';
 import { quote, type Query } from './query.ts';
 
 /**
@@ -87,23 +88,33 @@ export function text(name: string, maximumBytes: number): Parameter<string> {
   );
 }
 
+/** A name of a field, or several separated by dots. */
+const PATH = '[^,.\\u0000]+(\\.[^,.\\u0000]+)*';
+
 /**
- * Names separated by commas: each has 1 to `maximumBytes` bytes of UTF-8, none occurs twice, and there are at most
- * `most`.
+ * Paths of fields separated by commas: each has 1 to `maximumBytes` bytes of UTF-8 and no empty name between its dots,
+ * none occurs twice, and there are at most `most`.
  */
-export function names(name: string, most: number, maximumBytes: number): Parameter<readonly string[]> {
+export function paths(name: string, most: number, maximumBytes: number): Parameter<readonly string[]> {
   const schema = {
     type: 'array',
-    items: { type: 'string', minLength: 1, maxLength: maximumBytes, pattern: '^[^,]+$' },
+    items: { type: 'string', minLength: 1, maxLength: maximumBytes, pattern: `^${PATH}$` },
     minItems: 1,
     maxItems: most,
     uniqueItems: true,
   };
-  return parameter(name, `1 to ${most} different names separated by commas`, schema, (value) => {
-    const list = value.split(',');
-    const sound = list.every((entry) => entry !== '' && Buffer.byteLength(entry) <= maximumBytes);
-    return sound && list.length <= most && new Set(list).size === list.length ? list : undefined;
-  });
+  return parameter(
+    name,
+    `1 to ${most} different names or paths (a.b) of fields separated by commas, each of at most ${maximumBytes} bytes`,
+    schema,
+    (value) => {
+      const list = value.split(',');
+      const sound = list.every(
+        (entry) => pathFault(entry) === undefined && Buffer.byteLength(entry) <= maximumBytes,
+      );
+      return sound && list.length <= most && new Set(list).size === list.length ? list : undefined;
+    },
+  );
 }
 
 /** A parameter of any form. `parse` returns undefined for a text that does not match `expected`. */

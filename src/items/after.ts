@@ -2,6 +2,7 @@ import { AppError } from '../errors.ts';
 import { documented, text } from '../input/parameter.ts';
 import { quote } from '../input/query.ts';
 import { itemToJson } from '../rows/item.ts';
+import { Selection } from '../rows/selection.ts';
 import { documentOf } from '../store/batch.ts';
 import { bookmarkOf, KEY, keyOf, makeBookmark, type Bookmark } from '../store/bookmark.ts';
 import type { ItemStore, Plan } from '../store/store.ts';
@@ -14,6 +15,8 @@ export const afterParameter = documented(
   text('after', MAX_KEY_BYTES + 64),
   'Continue after the row with this id, or with this `price,id` in price order, as its JSON shows them. The row may have been deleted or changed since.',
 );
+
+const PRICE = new Selection({ fields: ['price'] });
 
 interface Options {
   readonly items: ItemStore;
@@ -57,7 +60,7 @@ function split(given: string, plan: Plan): { readonly id: string; readonly price
 
 /** Whether a row's JSON has exactly this price. */
 function shows(row: Uint8Array, price: string): boolean {
-  return itemToJson(row, new Set(['price'])).endsWith(`,"price":${price}}`);
+  return itemToJson(row, PRICE).endsWith(`,"price":${price}}`);
 }
 
 function makeKey(price: string, id: Bookmark, like: unknown): Bookmark {

@@ -1,4 +1,5 @@
 import { MOST_COLUMNS, SAMPLED_ROWS } from '../rows/csv-cell.ts';
+import { EVERYTHING, type Selection } from '../rows/selection.ts';
 import { rowsOf, type Batch } from '../store/batch.ts';
 import { onDemand } from '../store/bson.ts';
 import type { ItemStore, Plan } from '../store/store.ts';
@@ -11,7 +12,8 @@ const ALWAYS = ['id', 'category', 'price'];
 /**
  * Resolves to the columns of a stream without `fields`: id, category, price, then the fields of its first 1,000 rows
  * (or `most`, if that is less) in order of first appearance. If one of these rows has its own field `id`, then `_id`
- * (the key) comes before `id`. `first` is the stream's first batch. It remains the caller's.
+ * (the key) comes before `id`. `first` is the stream's first batch. It remains the caller's. Fields that `selection` hides
+ * have no columns.
  */
 export async function columnsOfRows(
   items: Pick<ItemStore, 'read'>,
@@ -19,8 +21,9 @@ export async function columnsOfRows(
   first: Batch,
   most: number,
   signal: AbortSignal,
+  selection: Selection = EVERYTHING,
 ): Promise<readonly string[]> {
-  const columns: Columns = { names: new Set(ALWAYS), hasOwnId: false };
+  const columns: Columns = { names: new Set(ALWAYS), hasOwnId: false, selection };
   const wanted = Math.min(SAMPLED_ROWS, most);
   let seen = first.rows;
   collect(first, columns);
@@ -45,6 +48,7 @@ export async function columnsOfRows(
 interface Columns {
   readonly names: Set<string>;
   hasOwnId: boolean;
+  readonly selection: Selection;
 }
 
 function collect(batch: Batch, columns: Columns): void {
@@ -52,6 +56,7 @@ function collect(batch: Batch, columns: Columns): void {
     const bytes = Buffer.from(row.buffer, row.byteOffset, row.length);
     for (const [, nameAt, length] of onDemand.parseToElements(row)) {
       const name = bytes.toString('utf8', nameAt, nameAt + length);
+      if (name !== '_id' && !columns.selection.showsField(name)) continue;
       if (name === 'id') columns.hasOwnId = true;
       else if (name !== '_id' && columns.names.size < MOST_COLUMNS) columns.names.add(name);
     }

@@ -1,5 +1,5 @@
 import { AppError } from '../errors.ts';
-import { documented, names, oneOf, parameter, text, type Parameter } from '../input/parameter.ts';
+import { documented, oneOf, parameter, paths, text, type Parameter } from '../input/parameter.ts';
 import type { Query } from '../input/query.ts';
 import type { PlanParameters } from '../pages/query.ts';
 import { KEY } from '../store/bookmark.ts';
@@ -33,8 +33,8 @@ const maxPrice = documented(
   'The highest price, inclusive. The rules of `min_price` apply.',
 );
 const fields = documented(
-  names('fields', MAX_FIELDS, MAX_KEY_BYTES),
-  'Return only these top-level fields, separated by commas. The key is always included.',
+  paths('fields', MAX_FIELDS, MAX_KEY_BYTES),
+  'Return only these fields, separated by commas. `a.b` is the member `b` of `a`, or of each element when `a` is an array. The key is always included.',
   { example: 'price,color' },
 );
 

@@ -3,6 +3,7 @@ import type { Query } from '../input/query.ts';
 import { csvHeader } from '../rows/csv-cell.ts';
 import type { RowEncoder, Transcoder } from '../rows/rows.ts';
 import { columnsOfFields } from '../rows/csv-cell.ts';
+import { EVERYTHING, type Selection } from '../rows/selection.ts';
 import { FORMS, formatOfType, type StreamType } from '../rows/formats.ts';
 import { formatParameter, type StreamQuery } from './stream-query.ts';
 
@@ -31,8 +32,9 @@ export async function streamForm(
   columns: () => Promise<readonly string[]>,
 ): Promise<StreamForm> {
   const { layout } = FORMS[formatOfType(type)];
-  if (layout === 'table') return tableForm(query, transcoder, await columnsOf(query, columns));
-  const encoder = () => transcoder.encoder(layout, query.fields);
+  const selection = EVERYTHING.pick(query.fields);
+  if (layout === 'table') return tableForm(query, selection, transcoder, await columnsOf(query, columns));
+  const encoder = () => transcoder.encoder(layout, selection);
   const [head, tail] = layout === 'array' ? ['[', ']\n'] : ['', ''];
   return { contentType: type, head, tail, encoder };
 }
@@ -44,13 +46,18 @@ async function columnsOf(
   return fields ? columnsOfFields(fields) : columns();
 }
 
-function tableForm(query: FormQuery, transcoder: Transcoder, columns: readonly string[]): StreamForm {
+function tableForm(
+  query: FormQuery,
+  selection: Selection,
+  transcoder: Transcoder,
+  columns: readonly string[],
+): StreamForm {
   const { safe = false, header = 'present' } = query;
   return {
     contentType: `${FORMS.csv.contentType}; header=${header}`, // RFC 4180, 3
     head: header === 'present' ? csvHeader(columns, safe) : '',
     tail: '',
-    encoder: () => transcoder.table(columns, safe),
+    encoder: () => transcoder.table(columns, safe, selection),
   };
 }
 

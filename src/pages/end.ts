@@ -1,5 +1,6 @@
 import { AppError } from '../errors.ts';
 import { itemToJson } from '../rows/item.ts';
+import { Selection } from '../rows/selection.ts';
 import { headEndingWith, lastBookmark, rowsOf, type Batch } from '../store/batch.ts';
 import { bookmarkOf, type Bookmark } from '../store/bookmark.ts';
 import { planBehind } from '../stream/chain.ts';
@@ -8,6 +9,8 @@ import type { PageQuery } from './query.ts';
 
 /** Where a page ends. */
 export type PageEnd = Pick<Batch, 'last' | 'more' | 'identity'>;
+
+const KEY_ALONE = new Selection({ fields: [] });
 
 /** The number of characters of an id that a problem shows. */
 const SHOWN_ID = 80;
@@ -39,7 +42,7 @@ export function fittingRows(batch: Batch, query: PageQuery): Batch | null {
 /** The error of a page that cannot end at any of these rows. */
 export function sortValueTooLong(batch: Batch): AppError {
   const [first] = rowsOf(batch);
-  const id = first ? itemToJson(first, new Set()).slice(0, SHOWN_ID) : '';
+  const id = first ? itemToJson(first, KEY_ALONE).slice(0, SHOWN_ID) : '';
   return new AppError(
     'sort-value-too-long',
     `No cursor can continue after these rows, the first of which is ${id}...: their ids or sort values are too long. A larger limit may help. Pages by offset and the stream return these rows.`,

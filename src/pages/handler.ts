@@ -54,7 +54,7 @@ export function pageHandler({
 
     request.notes.rows = first.rows;
     const info = pageInfo(query, first, total);
-    const encoder = await orRelease(first, () => transcoder.encoder('array', query.fields));
+    const encoder = await orRelease(first, () => transcoder.encoder('array', query.selection));
     const body = collect(first, encoder, PAGE_HEAD, pageTail(info));
     const link = pageLinks(request.path, new URLSearchParams([...parameters]), query, info, limits.maxOffset);
     const etag = `W/"${fingerprint(body.bytes)}"`;
@@ -95,7 +95,7 @@ function largePage(
   };
   const run: StreamBody['run'] = async (sink) => {
     const tail = () => pageTail(pageInfo(query, end, total));
-    const encoder = await orRelease(first, () => transcoder.encoder('array', query.fields));
+    const encoder = await orRelease(first, () => transcoder.encoder('array', query.selection));
     await pump({ first: batches() }, encoder, { head: PAGE_HEAD, tail }, sink);
   };
   return { status: 200, headers, body: { kind: 'stream', run } };

@@ -1,6 +1,7 @@
 import { AppError } from '../errors.ts';
 import { documented, integer, oneOf, text, type Parameter } from '../input/parameter.ts';
 import type { Query } from '../input/query.ts';
+import { EVERYTHING, type Selection } from '../rows/selection.ts';
 import type { CountMode, Plan } from '../store/store.ts';
 import { MAX_CURSOR_BYTES } from './cursor.ts';
 
@@ -37,7 +38,7 @@ export interface PlanParameters {
   readonly collection: string;
   readonly parameters: readonly Parameter<unknown>[];
   readonly read: (query: Query) => Plan;
-  /** The top-level fields asked for. undefined: all. */
+  /** The paths of the fields asked for. undefined: all. */
   readonly fields: (query: Query) => readonly string[] | undefined;
 }
 
@@ -51,7 +52,7 @@ export type PageStart =
 export interface PageQuery {
   readonly collection: string;
   readonly plan: Plan;
-  readonly fields: readonly string[] | undefined;
+  readonly selection: Selection;
   readonly limit: number;
   /** How the total is counted. null: not at all. */
   readonly count: CountMode | null;
@@ -107,7 +108,7 @@ export function pageQuery(limits: PageLimits, plan: PlanParameters): (query: Que
     return {
       collection: plan.collection,
       plan: plan.read(query),
-      fields: plan.fields(query),
+      selection: EVERYTHING.pick(plan.fields(query)),
       limit: rows,
       count: readCount(query),
       start,

@@ -1,11 +1,18 @@
-import { columnsOfFields, csvHeader, csvLine, MOST_COLUMNS, SAMPLED_ROWS } from '../rows/csv-cell.ts';
+import {
+  columnsOfFields,
+  csvHeader,
+  csvLine,
+  MOST_COLUMNS,
+  SAMPLED_ROWS,
+  storedNames,
+} from '../rows/csv-cell.ts';
 import type { Format } from '../rows/formats.ts';
 import { clipped } from '../terminal/text.ts';
+import { membersOf, valueAt } from './json-text.ts';
 import { Refused } from './retry.ts';
 
 const LF = 0x0a;
 const COMMA = 0x2c;
-const QUOTE = '"';
 const MIB = 1024 * 1024;
 /** The maximum size of the sampled rows, in bytes. They wait in memory until the columns are known. */
 const MOST_SAMPLED = 64 * MIB;
@@ -50,9 +57,10 @@ async function* asTable(
   try {
     const sample = given ? [] : await sampleOf(lines);
     const columns = given ?? columnsFound(sample);
+    const cellsOf = given ? cellsByPath(given) : cellsByName(columns);
     yield Buffer.from(csvHeader(columns, false));
-    yield table(sample, columns);
-    for await (const more of lines) yield table(more, columns);
+    yield table(sample, cellsOf);
+    for await (const more of lines) yield table(more, cellsOf);
   } finally {
     await lines.return();
   }
@@ -85,18 +93,31 @@ async function* linesOf(rows: Bytes): AsyncGenerator<string[], void, undefined> 
   }
 }
 
-function table(lines: readonly string[], columns: readonly string[]): Buffer {
-  const keyColumn = columns.includes('_id') ? '_id' : 'id';
-  const written = lines.map((line) =>
-    understood(line, () => {
-      const values = valuesOf(line, keyColumn);
-      return csvLine(
-        columns.map((name) => values.get(name)),
-        false,
-      );
-    }),
-  );
+/** Returns the JSON texts of a row's values in each column. undefined: the row has no such value. */
+type CellsOf = (line: string) => readonly (string | undefined)[];
+
+function table(lines: readonly string[], cellsOf: CellsOf): Buffer {
+  const written = lines.map((line) => understood(line, () => csvLine(cellsOf(line), false)));
   return Buffer.from(written.join(''));
+}
+
+function cellsByName(columns: readonly string[]): CellsOf {
+  const keyColumn = columns.includes('_id') ? '_id' : 'id';
+  return (line) => {
+    const values = valuesOf(line, keyColumn);
+    return columns.map((name) => values.get(name));
+  };
+}
+
+/** The columns are the fields that the URL asks for. A field with dots is also a path, as on the server. */
+function cellsByPath(columns: readonly string[]): CellsOf {
+  if (!columns.some((column) => column.includes('.'))) return cellsByName(columns);
+  const paths = storedNames(columns, true);
+  return (line) => {
+    const [key, ...others] = [...membersOf(line)];
+    const stored = key ? ([['_id', key[1]], ...others] as const) : []; // whatever its name in this row
+    return paths.map((path) => valueAt(stored, path));
+  };
 }
 
 /** Calls `read`. Throws Refused when the row cannot be parsed. */
@@ -135,50 +156,4 @@ function columnsFound(lines: readonly string[]): readonly string[] {
     }
   }
   return hasOwnId ? ['_id', ...columns] : [...columns];
-}
-
-/**
- * The top-level members of a row as the server writes it (one JSON object without whitespace between its
- * parts). Yields names and the JSON texts of the values, so that numbers keep all their digits. Throws
- * SyntaxError for a row that ends too early or too late.
- */
-function* membersOf(row: string): Generator<readonly [name: string, json: string], void, undefined> {
-  let at = 1; // after {
-  while (row[at] === QUOTE) {
-    const nameEnd = stringEnd(row, at);
-    const valueEnd = endOfValue(row, nameEnd + 1); // after :
-    yield [JSON.parse(row.slice(at, nameEnd)) as string, row.slice(nameEnd + 1, valueEnd)];
-    at = valueEnd + 1; // after , or }
-  }
-  if (at < 2 || at !== row.length || row.at(-1) !== '}')
-    throw new SyntaxError('the row ends too early or too late');
-}
-
-function endOfValue(text: string, at: number): number {
-  const first = text[at];
-  if (first === QUOTE) return stringEnd(text, at);
-  if (first === '{' || first === '[') return endOfNested(text, at);
-  const comma = text.indexOf(',', at);
-  return comma === -1 ? text.length - 1 : comma;
-}
-
-function endOfNested(text: string, begin: number): number {
-  let depth = 0;
-  for (let at = begin; at < text.length; at++) {
-    const character = text[at];
-    if (character === QUOTE) at = stringEnd(text, at) - 1;
-    else if (character === '{' || character === '[') depth++;
-    else if ((character === '}' || character === ']') && --depth === 0) return at + 1;
-  }
-  return text.length;
-}
-
-/** The index after the closing quote of the string that begins at `at`. */
-function stringEnd(text: string, at: number): number {
-  for (let end = text.indexOf(QUOTE, at + 1); end !== -1; end = text.indexOf(QUOTE, end + 1)) {
-    let backslashes = 0;
-    while (text[end - 1 - backslashes] === '\\') backslashes++;
-    if (backslashes % 2 === 0) return end + 1;
-  }
-  return text.length;
 }

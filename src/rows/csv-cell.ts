@@ -10,6 +10,8 @@
  * `safe` puts an apostrophe before text that begins with = + - @ (also those of full width), TAB, CR or LF, so that no
  * spreadsheet takes it for a formula (https://owasp.org/www-community/attacks/CSV_Injection). Numbers stay numbers.
  */
+import { uncovered } from './selection.ts';
+
 const LINE_END = '\r\n';
 
 /** The number of rows that are sampled for the columns of a table without `fields`, and its maximum number of columns. */
@@ -17,12 +19,14 @@ export const SAMPLED_ROWS = 1_000;
 export const MOST_COLUMNS = 1_000;
 
 /**
- * The columns of the fields that the client asked for, in their order. If `_id` is among them, it is the key, and `id`
+ * The columns of the fields that the client asked for, in their order. A field below another one has no column of its
+ * own. A nested field is a column named by its path, and its cell has the value at the end of the path. Where the path
+ * leads to an array, the cell has the array, and of its elements what the rest of the path selects. If `_id` is among them, it is the key, and `id`
  * is the rows' own field. Otherwise the key is `id`, which comes first unless it was asked for. Only the names decide,
  * so the pieces of a set can be joined.
  */
 export function columnsOfFields(fields: readonly string[]): readonly string[] {
-  const names = [...new Set(fields)];
+  const names = uncovered(fields);
   return names.includes('_id') || names.includes('id') ? names : ['id', ...names];
 }
 
@@ -37,11 +41,13 @@ export function csvLine(values: readonly (string | undefined)[], safe: boolean):
 }
 
 /**
- * The names under which a row stores its columns. `id` is the key, which is stored as `_id`. In a table with a column
- * `_id`, that column is the key of every row, and `id` is the rows' own field.
+ * The names under which a row stores its columns. `id` is the key, which is stored as `_id`, and the path `id.a` is a
+ * part of it. In a table with a column `_id`, that column is the key of every row, and `id` is the rows' own field.
  */
-export function storedNames(columns: readonly string[]): readonly string[] {
-  return columns.includes('_id') ? columns : columns.map((name) => (name === 'id' ? '_id' : name));
+export function storedNames(columns: readonly string[], arePaths: boolean): readonly string[] {
+  if (columns.includes('_id')) return columns;
+  const isOfKey = (name: string) => name === 'id' || (arePaths && name.startsWith('id.'));
+  return columns.map((name) => (isOfKey(name) ? `_${name}` : name));
 }
 
 function cell(json: string | undefined, safe: boolean): string {

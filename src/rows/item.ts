@@ -1,8 +1,11 @@
-import { Decimal128, onDemand } from '../store/bson.ts';
+import { Decimal128 } from '../store/bson.ts';
 import { BSON_TYPE } from '../store/bson-types.ts';
+import { elementsAt, isNested, type Element } from './elements.ts';
 import { extendedJson } from './extended.ts';
 import { Type } from '../schema.ts';
+import { EVERYTHING, type Selection } from './selection.ts';
 import { serializerOf } from './serializers.ts';
+import { View } from './view.ts';
 
 /**
  * Serializes an object in the form that toJson makes of a row: its key first, then all other fields in the object's
@@ -15,8 +18,6 @@ function fieldsAfter(key: KeyName): (fields: Readonly<Record<string, unknown>>) 
   return serializerOf(Type.Unsafe<Readonly<Record<string, unknown>>>(schema));
 }
 
-/** MongoDB stores 180 levels and refuses 181 (measured on 6.0.5), so every row that a server can hold is written. */
-const DEEPEST = 180;
 const FARTHEST_DATE = 8_640_000_000_000_000n;
 
 /**
@@ -31,19 +32,29 @@ const FARTHEST_DATE = 8_640_000_000_000_000n;
  * - The rest (Timestamp, regular expression, code, symbol, DBPointer, MinKey, MaxKey, dates beyond JavaScript's):
  *   relaxed Extended JSON.
  *
- * With `shown`, only these top-level fields and the key are written. Throws when the bytes are not a sound document,
- * have no `_id`, or nest deeper than 180 levels.
+ * Only the key and what is selected are written. Throws when the bytes are not a sound document, have no `_id`, or what
+ * is written nests deeper than 180 levels.
  */
-export function itemToJson(row: Uint8Array, shown?: ReadonlySet<string>): string {
-  return new ItemReader(row).toJson(shown);
+export function itemToJson(row: Uint8Array, selection: Selection = EVERYTHING): string {
+  return new ItemReader(row).toJson(selection.view);
+}
+
+/** The columns of a table: where each row has their values. */
+export interface Columns {
+  /** The names of top-level fields as rows store them, or paths that begin with such a name; as byte strings (view.ts). */
+  readonly names: readonly string[];
+  readonly arePaths: boolean;
+  /** What of these values may be shown. The key is always shown whole. */
+  readonly policy: View;
 }
 
 /**
- * The JSON texts of an item's top-level values, by their stored names. Of several fields with the same name the first
- * one counts. Undefined where the item has no such field. Throws as itemToJson does.
+ * The JSON texts of an item's values in these columns. Of several fields with the same name, or on the same path, the
+ * first one counts. Undefined where the item has none. A path that leads to an array gives the array, and of its
+ * elements what the rest of the path selects. Throws as itemToJson does.
  */
-export function itemValues(row: Uint8Array, names: readonly string[]): (string | undefined)[] {
-  return new ItemReader(row).values(names);
+export function itemValues(row: Uint8Array, columns: Columns): (string | undefined)[] {
+  return new ItemReader(row).values(columns);
 }
 
 /**
@@ -61,29 +72,49 @@ class ItemReader {
 
   constructor(row: Uint8Array) {
     this.#bytes = Buffer.from(row.buffer, row.byteOffset, row.byteLength);
+    if (this.#bytes.readInt32LE(0) !== row.length) throw new Error('The document has another length');
   }
 
-  toJson(shown: ReadonlySet<string> | undefined): string {
-    this.#checkLength();
-    const elements = this.#elements(0, 1);
+  toJson(view: View): string {
+    const elements = elementsAt(this.#bytes, 0, 1);
     const hasOwnId = elements.some((element) => this.#name(element) === 'id');
     const keyName = hasOwnId ? '_id' : 'id';
-    return this.#serialize(this.#item(elements, keyName, shown), keyName);
+    return this.#serialize(this.#item(elements, keyName, view), keyName);
   }
 
-  values(names: readonly string[]): (string | undefined)[] {
-    this.#checkLength();
-    const elements = this.#elements(0, 1);
+  values({ names, arePaths, policy }: Columns): (string | undefined)[] {
+    const elements = elementsAt(this.#bytes, 0, 1);
     if (!elements.some((element) => this.#name(element) === '_id'))
       throw new Error('The document has no _id');
     return names.map((name) => {
-      const element = elements.find((candidate) => this.#name(candidate) === name);
-      return element && this.#serialize({ id: this.#value(element, 1) }).slice('{"id":'.length, -1);
+      const found = arePaths ? this.#find(elements, name, policy, 1) : this.#field(elements, name, policy);
+      return found && this.#serialize({ id: this.#value(...found) }).slice('{"id":'.length, -1);
     });
   }
 
-  #checkLength(): void {
-    if (this.#bytes.readInt32LE(0) !== this.#bytes.length) throw new Error('The document has another length');
+  /** The first field of this name, as the arguments of `#value`. */
+  #field(elements: readonly Element[], name: string, policy: View): Found | undefined {
+    const element = elements.find((candidate) => this.#key(candidate) === name);
+    const view = element && (name === '_id' ? View.open : this.#viewOf(element, policy));
+    return element && view ? [element, 1, view] : undefined;
+  }
+
+  /** The first value on this path, as the arguments of `#value`. */
+  #find(elements: readonly Element[], path: string, policy: View, depth: number): Found | undefined {
+    for (const element of elements) {
+      const key = this.#key(element);
+      if (key !== path && !path.startsWith(`${key}.`)) continue;
+      const view = depth === 1 && key === '_id' ? View.open : this.#viewOf(element, policy);
+      if (!view) continue;
+      if (key === path) return [element, depth, view];
+      const [type, , , at] = element;
+      const rest = path.slice(key.length + 1);
+      if (type === BSON_TYPE.array) return [element, depth, view.only(rest)];
+      const below = type === BSON_TYPE.document ? elementsAt(this.#bytes, at, depth + 1) : [];
+      const found = this.#find(below, rest, view, depth + 1);
+      if (found) return found;
+    }
+    return undefined;
   }
 
   #serialize(fields: Record<string, unknown>, keyName: KeyName = 'id'): string {
@@ -93,64 +124,38 @@ class ItemReader {
     return text.replace(standIns, (_, digits: string | undefined) => digits ?? '"');
   }
 
-  #item(
-    elements: readonly Element[],
-    keyName: KeyName,
-    shown: ReadonlySet<string> | undefined,
-  ): Record<string, unknown> {
+  #item(elements: readonly Element[], keyName: KeyName, view: View): Record<string, unknown> {
     const fields = Object.create(null) as Record<string, unknown>;
     const id = elements.find((element) => this.#name(element) === '_id');
     if (!id) throw new Error('The document has no _id');
-    fields[keyName] = this.#value(id, 1);
-    for (const element of elements) {
-      const name = this.#name(element);
-      if (name === '_id' || shown?.has(name) === false) continue;
-      this.#set(fields, name, this.#value(element, 1));
-    }
+    fields[keyName] = this.#value(id, 1, View.open);
+    for (const element of elements)
+      if (this.#name(element) !== '_id') this.#setShown(fields, element, 1, view);
     return fields;
   }
 
-  #document(at: number, depth: number): Record<string, unknown> {
+  #document(at: number, depth: number, view: View): Record<string, unknown> {
     const fields = Object.create(null) as Record<string, unknown>;
-    for (const element of this.#elements(at, depth)) {
-      this.#set(fields, this.#name(element), this.#value(element, depth));
-    }
+    for (const element of elementsAt(this.#bytes, at, depth)) this.#setShown(fields, element, depth, view);
     return fields;
   }
 
-  #elements(at: number, depth: number): Element[] {
-    if (depth > DEEPEST) throw new Error(`The document is nested more than ${DEEPEST} levels deep`);
-    const elements = [...onDemand.parseToElements(this.#bytes, at)];
-    for (const element of elements) this.#check(element);
-    return elements;
+  #array(at: number, depth: number, view: View): unknown[] {
+    const elements = elementsAt(this.#bytes, at, depth);
+    const shown = view.isPartial ? elements.filter(isNested) : elements;
+    return shown.map((element) => this.#value(element, depth, view));
   }
 
-  /**
-   * Checks what parseToElements does not: it ensures that each value ends inside its document, but not that the value
-   * is sound.
-   */
-  #check([type, , , at, length]: Element): void {
-    const bytes = this.#bytes;
-    switch (type) {
-      case BSON_TYPE.string:
-      case BSON_TYPE.code:
-      case BSON_TYPE.symbol:
-      case BSON_TYPE.dbPointer: {
-        const end = at + length - (type === BSON_TYPE.dbPointer ? 12 : 0);
-        if (end - at < 5 || bytes[end - 1] !== 0) throw new Error('A string does not end where it says');
-        return;
-      }
-      case BSON_TYPE.document:
-      case BSON_TYPE.array:
-        if (length < 5 || bytes[at + length - 1] !== 0)
-          throw new Error('A document does not end where it says');
-        return;
-      case BSON_TYPE.binary:
-        // The old subtype 2 repeats the length inside the value.
-        if (bytes[at + 4] === 2 && (length < 9 || bytes.readInt32LE(at + 5) !== length - 9)) {
-          throw new Error('A binary value has another length inside');
-        }
-    }
+  #setShown(fields: Record<string, unknown>, element: Element, depth: number, view: View): void {
+    const below = this.#viewOf(element, view);
+    if (below) this.#set(fields, this.#name(element), this.#value(element, depth, below));
+  }
+
+  /** The view of an element's value. null when it is not shown. */
+  #viewOf(element: Element, view: View): View | null {
+    if (view === View.open) return view;
+    const below = view.field(this.#key(element));
+    return below?.isPartial && !isNested(element) ? null : below;
   }
 
   #set(fields: Record<string, unknown>, name: string, value: unknown): void {
@@ -162,7 +167,12 @@ class ItemReader {
     return this.#text(at, at + length);
   }
 
-  #value([type, , , at, length]: Element, depth: number): unknown {
+  /** The name as a byte string, in which broken UTF-8 stays as it is. */
+  #key([, at, length]: Element): string {
+    return this.#bytes.toString('latin1', at, at + length);
+  }
+
+  #value([type, , , at, length]: Element, depth: number, view: View): unknown {
     const bytes = this.#bytes;
     switch (type) {
       case BSON_TYPE.double: {
@@ -172,9 +182,9 @@ class ItemReader {
       case BSON_TYPE.string:
         return this.#text(at + 4, at + length - 1);
       case BSON_TYPE.document:
-        return this.#document(at, depth + 1);
+        return this.#document(at, depth + 1, view);
       case BSON_TYPE.array:
-        return this.#elements(at, depth + 1).map((element) => this.#value(element, depth + 1));
+        return this.#array(at, depth + 1, view);
       case BSON_TYPE.binary:
         return this.#binary(at, length);
       case BSON_TYPE.undefined:
@@ -230,7 +240,8 @@ class ItemReader {
 /** The name under which a document's key is shown. */
 type KeyName = 'id' | '_id';
 
-type Element = readonly [type: number, nameAt: number, nameLength: number, at: number, length: number];
+/** An element, its depth in the row, and what of it is shown. */
+type Found = readonly [element: Element, depth: number, view: View];
 
 function date(milliseconds: bigint): unknown {
   const isFar = milliseconds > FARTHEST_DATE || milliseconds < -FARTHEST_DATE;

@@ -4,24 +4,34 @@ import { BSON_TYPE } from '../store/bson-types.ts';
 import { csvLine, storedNames } from './csv-cell.ts';
 import { itemToJson, itemValues } from './item.ts';
 import type { Framing, RowEncoder, Transcoder } from './rows.ts';
+import { EVERYTHING, type Selection } from './selection.ts';
+import { byteString } from './view.ts';
 
 /** The transcoder for runtimes without wasm: the same bytes, about twenty times slower. */
 export const javascriptTranscoder: Transcoder = {
   name: 'javascript',
-  encoder: (framing, fields) => new JavaScriptEncoder(jsonWriter(framing, fields)),
-  table: (columns, safe) => new JavaScriptEncoder((row) => csvRow(row, columns, safe)),
+  encoder: (framing, selection) => new JavaScriptEncoder(jsonWriter(framing, selection)),
+  table: (columns, safe, selection) => new JavaScriptEncoder(csvWriter(columns, safe, selection)),
 };
 
-/** Converts an item (one BSON document) to a line of CSV, see csv-cell.ts. Throws as itemToJson does. */
-export function csvRow(row: Uint8Array, columns: readonly string[], safe: boolean): string {
-  return csvLine(itemValues(row, storedNames(columns)), safe);
+/**
+ * Returns a function that converts an item (one BSON document) to a line of CSV, see csv-cell.ts. It throws as itemToJson
+ * does. `columns` and `selection`: see Transcoder.table.
+ */
+export function csvWriter(
+  columns: readonly string[],
+  safe: boolean,
+  { fields, policyView: policy }: Selection = EVERYTHING,
+): (row: Uint8Array) => string {
+  const arePaths = fields !== undefined;
+  const names = storedNames(columns, arePaths).map(byteString);
+  return (row) => csvLine(itemValues(row, { names, arePaths, policy }), safe);
 }
 
-function jsonWriter(framing: Framing, fields: readonly string[] | undefined): (row: Uint8Array) => string {
-  const shown = fields && new Set(fields);
+function jsonWriter(framing: Framing, selection: Selection | undefined): (row: Uint8Array) => string {
   let comma = '';
   return (row) => {
-    const json = itemToJson(row, shown);
+    const json = itemToJson(row, selection);
     if (framing === 'lines') return `${json}\n`;
     const text = comma + json;
     comma = ',';

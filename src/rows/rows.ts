@@ -1,4 +1,5 @@
 import type { Batch } from '../store/batch.ts';
+import type { Selection } from './selection.ts';
 
 /** What separates rows: `lines` ends each with LF (NDJSON), `array` puts a comma before each but the first. */
 export type Framing = 'lines' | 'array';
@@ -10,15 +11,16 @@ export type Framing = 'lines' | 'array';
 export interface Transcoder {
   readonly name: 'wasm' | 'javascript';
   /**
-   * Creates an encoder for one sequence of batches: one page, one stream, one file. With `fields`, only these top-level
-   * fields and the key are written. Without it, all fields are written.
+   * Creates an encoder for one sequence of batches: one page, one stream, one file. Of each row, the key and what is
+   * selected are written. Without a selection, all fields are written.
    */
-  encoder(framing: Framing, fields?: readonly string[]): RowEncoder;
+  encoder(framing: Framing, selection?: Selection): RowEncoder;
   /**
    * Creates an encoder that writes the rows as CSV: a line for each row, a cell for each of `columns`. See csv-cell.ts for
-   * the form.
+   * the form. With a selection that has `fields`, the columns are those fields (columnsOfFields): each is a path. Without
+   * `fields`, each is the name of a top-level field, dots included.
    */
-  table(columns: readonly string[], safe: boolean): RowEncoder;
+  table(columns: readonly string[], safe: boolean, selection?: Selection): RowEncoder;
 }
 
 export interface RowEncoder {

@@ -1,10 +1,10 @@
 import type { Batch } from '../store/batch.ts';
 import type { Slot, Slots } from '../store/slots.ts';
 import { javascriptTranscoder } from './javascript.ts';
-import { storedNames } from './csv-cell.ts';
 import { Machine } from './machine.ts';
 import type { Spill } from './machine.ts';
-import type { Framing, RowEncoder, Transcoder } from './rows.ts';
+import { rowPass, tablePass, type Pass } from './passes.ts';
+import type { RowEncoder, Transcoder } from './rows.ts';
 import { reasonOf } from '../thrown.ts';
 
 const SMALLEST_CHUNK = 256;
@@ -32,67 +32,11 @@ export function createTranscoder(slots: Slots): { transcoder: Transcoder; fallba
   }
   const transcoder: Transcoder = {
     name: 'wasm',
-    encoder: (framing, fields) => new WasmEncoder(machine, rowPass(machine, framing, fields)),
-    table: (columns, safe) => new WasmEncoder(machine, tablePass(machine, columns, safe)),
+    encoder: (framing, selection) => new WasmEncoder(machine, rowPass(machine, framing, selection)),
+    table: (columns, safe, selection) =>
+      new WasmEncoder(machine, tablePass(machine, columns, safe, selection)),
   };
   return { transcoder, fallback: null };
-}
-
-/** One of the module's two ways to write rows, with its state and its functions. */
-interface Pass {
-  /** The size of its state in bytes. */
-  readonly size: number;
-  open(state: Slot): void;
-  readonly begin: (state: number, at: number, end: number) => void;
-  readonly run: (state: number, out: number, limit: number) => number;
-  readonly finished: (state: number) => number;
-  readonly endHere: (state: number) => number;
-  readonly rowsDone: (state: number) => number;
-}
-
-/** Rows as JSON: a State, followed by the names of the fields. */
-function rowPass({ wasm }: Machine, framing: Framing, fields: readonly string[] | undefined): Pass {
-  const size = wasm.STATE_SIZE.value;
-  const names = fields ? nameList(fields) : new Uint8Array(0);
-  return {
-    size: size + names.length,
-    open(state) {
-      state.bytes().set(names, size);
-      wasm.open(state.address, framing === 'array' ? 1 : 0, fields ? state.address + size : 0);
-    },
-    begin: wasm.begin,
-    run: wasm.run,
-    finished: wasm.finished,
-    endHere: wasm.endHere,
-    rowsDone: wasm.rowsDone,
-  };
-}
-
-/** Rows as CSV: a Table, followed by its cells and the names of the columns. */
-function tablePass({ wasm }: Machine, columns: readonly string[], safe: boolean): Pass {
-  const names = storedNames(columns).map((name) => Buffer.from(name));
-  const cellsAt = wasm.TABLE_SIZE.value;
-  const namesAt = cellsAt + columns.length * wasm.CELL_SIZE.value;
-  return {
-    size: names.reduce((sum, name) => sum + name.length, namesAt) + 16, // names are read 16 bytes at a time
-    open(state) {
-      const view = new DataView(state.bytes().buffer, state.address, state.capacity);
-      let at = namesAt;
-      for (const [column, name] of names.entries()) {
-        const cell = cellsAt + column * wasm.CELL_SIZE.value;
-        view.setUint32(cell, state.address + at, true);
-        view.setUint32(cell + 4, name.length, true);
-        state.bytes().set(name, at);
-        at += name.length;
-      }
-      wasm.tableOpen(state.address, columns.length, safe ? 1 : 0);
-    },
-    begin: wasm.tableBegin,
-    run: wasm.tableRun,
-    finished: wasm.tableFinished,
-    endHere: wasm.tableEndHere,
-    rowsDone: wasm.tableRowsDone,
-  };
 }
 
 class WasmEncoder implements RowEncoder {
@@ -151,17 +95,4 @@ class WasmEncoder implements RowEncoder {
     const row = this.#pass.rowsDone(this.#state) + 1;
     return new Error(`Row ${row} of the batch ${FAULTS[-code] ?? `failed with code ${code}`}`);
   }
-}
-
-/** Encodes names in the form that isAmong in bson.as.ts reads. */
-function nameList(names: readonly string[]): Buffer {
-  const count = Buffer.alloc(4);
-  count.writeUInt32LE(names.length);
-  const entries = names.map((name) => {
-    const bytes = Buffer.from(name);
-    const length = Buffer.alloc(2);
-    length.writeUInt16LE(bytes.length);
-    return Buffer.concat([length, bytes]);
-  });
-  return Buffer.concat([count, ...entries]);
 }

@@ -17,6 +17,8 @@ let compiled: WebAssembly.Module | undefined;
 export interface TranscodeExports {
   readonly STATE_SIZE: { readonly value: number };
   open(state: number, commas: number, fields: number): void;
+  readonly SELECTION_SIZE: { readonly value: number };
+  select(state: number, selection: number, fields: number, policy: number, hides: number): void;
   readonly begin: (state: number, at: number, end: number) => void;
   readonly run: (state: number, out: number, limit: number) => number;
   readonly finished: (state: number) => number;
@@ -24,7 +26,16 @@ export interface TranscodeExports {
   readonly rowsDone: (state: number) => number;
   readonly TABLE_SIZE: { readonly value: number };
   readonly CELL_SIZE: { readonly value: number };
+  readonly PLACE_SIZE: { readonly value: number };
   tableOpen(table: number, columns: number, safe: number): void;
+  tableSelect(
+    table: number,
+    selection: number,
+    places: number,
+    policy: number,
+    hides: number,
+    arePaths: number,
+  ): void;
   readonly tableBegin: (table: number, at: number, end: number) => void;
   readonly tableRun: (table: number, out: number, limit: number) => number;
   readonly tableFinished: (table: number) => number;

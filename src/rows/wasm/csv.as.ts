@@ -3,12 +3,14 @@
 // writes it into a scratch, and its quotes are doubled from there. csv-cell.ts describes the form, and tests check that
 // both agree. Bounds and steps are those of transcode.as.ts.
 import {
-  BINARY, BOOLEAN, DATE, DECIMAL, DOCUMENT, DOUBLE, INT32, INT64, NULL, OBJECT_ID, STRING, UNDEFINED, findId, findNul, valueEnd,
+  ARRAY, BINARY, BOOLEAN, DATE, DECIMAL, DOCUMENT, DOUBLE, INT32, INT64, NULL, OBJECT_ID, STRING, UNDEFINED, findId, findNul, valueEnd,
 } from "./bson.as";
 import { base64Reached, writeBase64, writeObjectId, writeUuid } from "./binary.as";
 import { hasSpecial, quotedReached, writeQuoted, writeRaw } from "./csv-text.as";
 import { writeDate } from "./dates.as";
 import { writeDecimal128, writeDouble, writeI64 } from "./numbers.as";
+import { MEMBERS, NOWHERE, Place, WHOLE, findPath, findPolicy } from "./csv-path.as";
+import { Selection, openSelection, restoreView, setFields } from "./select.as";
 import { BASE64, MARGIN, NONE, NO_ID, STATE_SIZE, SPILL, State, TEXT, UNSOUND, beginValue, isValueWritten, step } from "./transcode.as";
 
 /** A column (16 bytes may be read from its name on), and where the current row has its value. `type` 0: nowhere. */
@@ -40,6 +42,11 @@ const SCRATCH_SIZE: usize = 1024;
   quoted: i32;
   /** Whether text that a spreadsheet would take for a formula is made harmless. */
   safe: i32;
+  /** What is shown of the rows (a Selection), and one Place (csv-path.as.ts) for each column. 0: everything is shown. */
+  selection: usize;
+  places: usize;
+  /** Whether the columns are paths, not names. */
+  arePaths: i32;
   rows: i32;
 }
 
@@ -65,6 +72,26 @@ export function tableOpen(t: Table, columns: i32, safe: i32): void {
   t.columns = columns;
   t.column = -1;
   t.safe = safe;
+}
+
+/**
+ * Initializes the Selection of a Table that `tableOpen` has initialized, and the Places of its columns. `policy`,
+ * `hides`: see openSelection. `arePaths`: the Places already have the paths of their columns.
+ */
+export function tableSelect(t: Table, selection: usize, places: usize, policy: usize, hides: i32, arePaths: i32): void {
+  const s = changetype<Selection>(selection);
+  openSelection(s, 0, policy, hides);
+  t.selection = selection;
+  t.places = places;
+  t.arePaths = arePaths;
+  jsonOf(t).selection = selection;
+  if (arePaths != 0) return;
+  for (let i = 0; i < t.columns; i++) findPolicy(s, placeOf(t, i), cellOf(t, i).name, cellOf(t, i).length);
+}
+
+// @ts-ignore: decorator
+@inline function placeOf(t: Table, column: i32): Place {
+  return changetype<Place>(t.places + <usize>column * offsetof<Place>());
 }
 
 export function tableBegin(t: Table, at: usize, end: usize): void {
@@ -147,6 +174,7 @@ function findCells(t: Table): i32 {
   o += 4;
   if (findId(o, last) == 0) return NO_ID;
   const columns = t.columns;
+  if (t.arePaths != 0) return findValues(t, o, last);
   for (let i = 0; i < columns; i++) cellOf(t, i).type = 0;
   let expected = 0; // most rows have their fields in the order of the columns
   while (o < last) {
@@ -188,9 +216,26 @@ function findCells(t: Table): i32 {
   return o == last ? 0 : UNSOUND;
 }
 
+/** As findCells, for columns that are paths, in the row whose elements are at [o, last). */
+function findValues(t: Table, o: usize, last: usize): i32 {
+  const s = changetype<Selection>(t.selection);
+  for (let i = 0; i < t.columns; i++) {
+    const place = placeOf(t, i);
+    const cell = cellOf(t, i);
+    setFields(s, place.path);
+    const found = findPath(s, place, o, last, 1);
+    if (found < 0) return found;
+    cell.type = found == NOWHERE ? 0 : found;
+    cell.at = place.at;
+    cell.end = place.end;
+  }
+  return 0;
+}
+
 /** Writes a cell, or writes its beginning and leaves the rest as a piece. 0 when its value is not sound. */
 function writeCell(t: Table, cell: Cell, p: usize, stop: usize): usize {
   const o = cell.at;
+  if (t.selection != 0 && !isShown(t, cell)) return p;
   switch (cell.type) {
     case 0: case NULL: case UNDEFINED: return p;
     case STRING: return beginText(t, o + 4, cell.end - 1, p, stop);
@@ -219,13 +264,32 @@ function writeCell(t: Table, cell: Cell, p: usize, stop: usize): usize {
       return beginBase64(t, subtype == 2 ? o + 9 : o + 5, cell.end, p);
     }
   }
-  beginValue(jsonOf(t), cell.type, o, cell.end, t.next - 1);
+  beginJson(t, cell);
   t.piece = SPILL;
   t.quoted = 1;
   t.pieceAt = 0;
   t.pieceEnd = 0;
   store<u8>(p, 34);
   return p + 1;
+}
+
+/** Whether the policy shows the value of a cell whose column is a name. That of a path was looked at already. */
+function isShown(t: Table, cell: Cell): bool {
+  const place = placeOf(t, t.column);
+  if (t.arePaths != 0) return true;
+  return place.shows == WHOLE || (place.shows == MEMBERS && (cell.type == DOCUMENT || cell.type == ARRAY));
+}
+
+function beginJson(t: Table, cell: Cell): void {
+  let depth: usize = 1;
+  if (t.selection != 0) {
+    const place = placeOf(t, t.column);
+    const s = changetype<Selection>(t.selection);
+    depth = place.depth;
+    setFields(s, place.path);
+    restoreView(s, depth + 1, changetype<usize>(place) + offsetof<Place>("view"));
+  }
+  beginValue(jsonOf(t), cell.type, cell.at, cell.end, t.next - 1, depth);
 }
 
 /**

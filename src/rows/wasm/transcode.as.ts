@@ -7,6 +7,9 @@
 // of the output, it saves its few variables in a State and returns. The next call continues exactly there. So output is
 // bounded whatever a row holds, and any number of passes interleave, each with its own State.
 //
+// What is selected: the names of top-level fields alone are a list of names (`fields`). Any other selection is a
+// Selection (select.as.ts). Documents deeper than `watch` are written without a look at either.
+//
 // Reading: every length is checked against the end of its document before anything after it is read. 16 bytes are
 // loaded at once only where they lie inside the batch. Strings and keys end in a NUL that was checked before. Every
 // loop treats NUL as a special character, so none of them runs past its text.
@@ -21,6 +24,7 @@ import {
 import { base64Reached, writeBase64, writeObjectId, writeUuid } from "./binary.as";
 import { writeDate } from "./dates.as";
 import { writeDecimal128, writeDouble, writeI64, writeNull } from "./numbers.as";
+import { Selection, isElementShown, isFieldShown, isRestricted, openSelection, showAll } from "./select.as";
 import { notPlainAscii, textReached, writeText } from "./text.as";
 
 /** Keeps the Extended JSON of the value of BSON type `type` at [at, end) for `hostSpilled`. Returns its length. */
@@ -29,7 +33,7 @@ import { notPlainAscii, textReached, writeText } from "./text.as";
 @external("host", "spilled") declare function hostSpilled(out: usize, length: usize): void;
 
 /** The deepest nesting, with the row itself as level 1: the most that MongoDB stores (6.0.5 refuses 181). */
-const MAX_DEPTH: usize = 180;
+export const MAX_DEPTH: usize = 180;
 /**
  * More than a step writes, including what vector stores write beyond their text: a comma, a quoted key of 15 bytes and
  * a colon make 19, and the longest values (a date as Extended JSON, a Decimal128) make 48. A text that has to stop has
@@ -62,9 +66,13 @@ export const MARGIN: usize = 96;
   begun: i32;
   /** The top-level fields to show beside the id (see isAmong), or 0 for all. */
   fields: usize;
+  /** What to show beside the id instead, or 0. */
+  selection: usize;
+  /** The deepest level on the way to the current document of which something is left out, at least 1. */
+  watch: usize;
   /** The number of rows of this batch that are written whole. */
   rows: i32;
-  /** The depth at which writing ends: 0 for rows, 1 for a single value of a row. */
+  /** The depth at which writing ends: 0 for rows, that of its document for a single value. */
   floor: usize;
   /**
    * `keyAt`: where the row begins in this call's output while its key may still become `_id`, otherwise 0. `first`: the
@@ -96,6 +104,12 @@ export function open(s: State, commas: i32, fields: usize): void {
   s.fields = fields;
 }
 
+/** Initializes the Selection of a State that `open` has initialized. See openSelection. */
+export function select(s: State, selection: usize, fields: usize, policy: usize, hides: i32): void {
+  openSelection(changetype<Selection>(selection), fields, policy, hides);
+  s.selection = selection;
+}
+
 /** Starts with the rows at [at, end). */
 export function begin(s: State, at: usize, end: usize): void {
   s.at = at;
@@ -106,24 +120,27 @@ export function begin(s: State, at: usize, end: usize): void {
   s.resume = 0;
   s.rows = 0;
   s.floor = 0;
+  s.watch = 1;
 }
 
 /**
- * Starts with the value of this type at [at, end), in a row whose terminator is at `last`. The pass writes this value
- * alone.
+ * Starts with the value of this type at [at, end), in a document `depth` levels deep (1: the row) of a row whose
+ * terminator is at `last`. The pass writes this value alone. If there is a Selection, its view of `depth + 1` is that of
+ * the value.
  */
-export function beginValue(s: State, type: i32, at: usize, end: usize, last: usize): void {
+export function beginValue(s: State, type: i32, at: usize, end: usize, last: usize, depth: usize): void {
   begin(s, at, end);
   s.type = type;
   s.last = last;
-  s.depth = 1;
-  s.floor = 1;
+  s.depth = depth;
+  s.floor = depth;
+  s.watch = depth;
   s.comma = 0;
 }
 
 /** Whether the value of beginValue is written. */
 export function isValueWritten(s: State): bool {
-  return s.depth == 1 && s.type == 0 && s.piece == NONE;
+  return s.depth == s.floor && s.type == 0 && s.piece == NONE;
 }
 
 /** Whether all rows are written. */
@@ -168,7 +185,9 @@ export function step(s: State, out: usize, limit: usize): i32 {
   let type = s.type;
   let piece = s.piece;
   let pieceEnd = s.pieceEnd;
+  let watch = s.watch;
   const floor = s.floor;
+  const selection = changetype<Selection>(s.selection);
   s.keyAt = 0;
 
   while (p <= stop) {
@@ -198,6 +217,7 @@ export function step(s: State, out: usize, limit: usize): i32 {
         p += 6;
         depth = 1;
         array = 0;
+        if (s.selection != 0) showAll(selection, 1);
       } else {
         if (depth == 1 && s.resume != 0) {
           o = s.resume;
@@ -218,6 +238,7 @@ export function step(s: State, out: usize, limit: usize): i32 {
             last = parent & 0x7fffffff;
             array = parent >> 31;
             comma = 1;
+            if (watch > depth) watch = depth;
           }
           continue;
         }
@@ -226,6 +247,12 @@ export function step(s: State, out: usize, limit: usize): i32 {
         if (array) {
           o = findNul(o, last) + 1;
           if (o == 1) return UNSOUND;
+          if (depth <= watch && !isElementShown(selection, depth, type)) {
+            o = valueEnd(type, o, last);
+            if (o == 0) return UNSOUND;
+            type = 0;
+            continue;
+          }
           p += comma;
         } else {
           // A short and plain key is written here. Other keys are pieces.
@@ -238,14 +265,20 @@ export function step(s: State, out: usize, limit: usize): i32 {
           const isWhole = length < 16 && load<u8>(o + length) == 0;
           const nul = isWhole ? o + length : findNul(o, last);
           if (nul == 0 || nul >= last) return UNSOUND;
-          if (depth == 1 && (isNamedId(o, nul - o) || (s.fields != 0 && !isAmong(s.fields, o, nul - o)))) {
-            const isOwn = nul - o == 2 && isNamedId(o, 2);
-            if (isOwn && s.keyAt != 0) {
-              p = nameKey(s, p);
-              store<u8>(p, 44);
-              store<u16>(p + comma, 0x6469, 1);
+          if (depth <= watch) {
+            const size = nul - o;
+            let isShown = s.selection == 0
+              ? s.fields == 0 || isAmong(s.fields, o, size)
+              : isFieldShown(selection, depth, type, o, size);
+            if (depth == 1 && isNamedId(o, size)) {
+              if (size == 3) isShown = false; // the key is written already
+              else if (s.keyAt != 0) {
+                p = nameKey(s, p);
+                store<u8>(p, 44);
+                store<u16>(p + comma, 0x6469, 1);
+              }
             }
-            if (!isOwn || (s.fields != 0 && !isAmong(s.fields, o, 2))) {
+            if (!isShown) {
               o = valueEnd(type, nul + 1, last);
               if (o == 0) return UNSOUND;
               type = 0;
@@ -296,6 +329,7 @@ export function step(s: State, out: usize, limit: usize): i32 {
         case DOCUMENT: case ARRAY:
           if (depth == MAX_DEPTH) return TOO_DEEP;
           store<u32>(level(s, depth), <u32>last | (<u32>array << 31));
+          if (depth <= watch && s.selection != 0 && isRestricted(selection, depth + 1)) watch = depth + 1;
           depth++;
           array = <usize>(type == ARRAY);
           store<u8>(p++, array ? 91 : 123);
@@ -349,6 +383,7 @@ export function step(s: State, out: usize, limit: usize): i32 {
 
   s.at = o;
   s.depth = depth;
+  s.watch = watch;
   s.last = last;
   s.array = array;
   s.comma = comma;

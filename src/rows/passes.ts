@@ -1,0 +1,191 @@
+import type { Slot } from '../store/slots.ts';
+import { storedNames } from './csv-cell.ts';
+import type { Machine } from './machine.ts';
+import type { Framing } from './rows.ts';
+import { EVERYTHING, type Selection } from './selection.ts';
+import type { TranscodeExports } from './wasm.ts';
+
+/** One of the module's two ways to write rows, with its state and its functions. */
+export interface Pass {
+  /** The size of its state in bytes. */
+  readonly size: number;
+  open(state: Slot): void;
+  readonly begin: (state: number, at: number, end: number) => void;
+  readonly run: (state: number, out: number, limit: number) => number;
+  readonly finished: (state: number) => number;
+  readonly endHere: (state: number) => number;
+  readonly rowsDone: (state: number) => number;
+}
+
+/** Rows as JSON: a State, followed by the names of top-level fields, or by a Selection and its lists of paths. */
+export function rowPass({ wasm }: Machine, framing: Framing, selection: Selection = EVERYTHING): Pass {
+  const layout = new Layout(wasm.STATE_SIZE.value);
+  const commas = framing === 'array' ? 1 : 0;
+  const open = selection.isFlat ? openNames() : openPaths();
+  return {
+    size: layout.size,
+    open(state) {
+      layout.fill(state);
+      open(state.address);
+    },
+    begin: wasm.begin,
+    run: wasm.run,
+    finished: wasm.finished,
+    endHere: wasm.endHere,
+    rowsDone: wasm.rowsDone,
+  };
+
+  function openNames(): (address: number) => void {
+    const names = selection.fields && layout.add(nameList(selection.fields));
+    return (address) => wasm.open(address, commas, pointer(address, names));
+  }
+
+  function openPaths(): (address: number) => void {
+    const selectionAt = layout.reserve(wasm.SELECTION_SIZE.value);
+    const fields = selection.fields && layout.add(pathList(selection.fields));
+    const policy = addPolicy(layout, selection);
+    return (address) => {
+      wasm.open(address, commas, 0);
+      const lists = [pointer(address, fields), pointer(address, policy.at), policy.hides] as const;
+      wasm.select(address, address + selectionAt, ...lists);
+    };
+  }
+}
+
+/**
+ * Rows as CSV: a Table, followed by its cells and the names of the columns. If paths or a policy apply, also by a
+ * Selection, a Place for each column, and lists of paths.
+ */
+export function tablePass(
+  { wasm }: Machine,
+  columns: readonly string[],
+  safe: boolean,
+  selection: Selection = EVERYTHING,
+): Pass {
+  const layout = new Layout(wasm.TABLE_SIZE.value);
+  const names = storedNames(columns, selection.fields !== undefined);
+  const cells = layout.reserve(columns.length * wasm.CELL_SIZE.value);
+  const entries = names.map((name) => [layout.add(Buffer.from(name)), Buffer.byteLength(name)] as const);
+  const select = selection.isFlat ? undefined : addPlaces(layout, names, selection, wasm);
+  layout.reserve(16); // names are read 16 bytes at a time
+  return {
+    size: layout.size,
+    open(state) {
+      layout.fill(state);
+      const { address } = state;
+      const view = new DataView(state.bytes().buffer, address, state.capacity);
+      for (const [column, [at, length]] of entries.entries()) {
+        const cell = cells + column * wasm.CELL_SIZE.value;
+        view.setUint32(cell, address + at, true);
+        view.setUint32(cell + 4, length, true);
+      }
+      wasm.tableOpen(address, columns.length, safe ? 1 : 0);
+      select?.(address, view);
+    },
+    begin: wasm.tableBegin,
+    run: wasm.tableRun,
+    finished: wasm.tableFinished,
+    endHere: wasm.tableEndHere,
+    rowsDone: wasm.tableRowsDone,
+  };
+}
+
+function addPlaces(
+  layout: Layout,
+  names: readonly string[],
+  selection: Selection,
+  wasm: TranscodeExports,
+): (address: number, view: DataView) => void {
+  const selectionAt = layout.reserve(wasm.SELECTION_SIZE.value);
+  const places = layout.reserve(names.length * wasm.PLACE_SIZE.value);
+  const arePaths = selection.fields !== undefined;
+  const paths = arePaths ? names.map((path) => layout.add(pathList([path]))) : [];
+  const policy = addPolicy(layout, selection);
+  return (address, view) => {
+    for (const [column, path] of paths.entries())
+      view.setUint32(places + column * wasm.PLACE_SIZE.value, address + path, true);
+    const lists = [pointer(address, policy.at), policy.hides] as const;
+    wasm.tableSelect(address, address + selectionAt, address + places, ...lists, arePaths ? 1 : 0);
+  };
+}
+
+function addPolicy(layout: Layout, { policy }: Selection): { at: number | undefined; hides: number } {
+  return { at: policy && layout.add(pathList(policy.paths)), hides: policy?.kind === 'hide' ? 1 : 0 };
+}
+
+/** The address of what lies at this offset from `address`. 0: there is nothing. */
+function pointer(address: number, offset: number | undefined): number {
+  return offset === undefined ? 0 : address + offset;
+}
+
+/** What follows a state in its slot, by offsets from the beginning of the slot. */
+class Layout {
+  #size: number;
+  readonly #pieces: (readonly [at: number, bytes: Uint8Array])[] = [];
+
+  /** `size`: that of the state, which comes first. */
+  constructor(size: number) {
+    this.#size = size;
+  }
+
+  get size(): number {
+    return this.#size;
+  }
+
+  /** Returns the offset of this many bytes, which begin at a multiple of 8. */
+  reserve(bytes: number): number {
+    const at = Math.ceil(this.#size / 8) * 8;
+    this.#size = at + bytes;
+    return at;
+  }
+
+  add(bytes: Uint8Array): number {
+    const at = this.#size;
+    this.#size += bytes.length;
+    this.#pieces.push([at, bytes]);
+    return at;
+  }
+
+  fill(slot: Slot): void {
+    for (const [at, bytes] of this.#pieces) slot.bytes().set(bytes, at);
+  }
+}
+
+/** Encodes names in the form that isAmong in bson.as.ts reads. */
+function nameList(names: readonly string[]): Buffer {
+  const count = Buffer.alloc(4);
+  count.writeUInt32LE(names.length);
+  const entries = names.map((name) => {
+    const bytes = Buffer.from(name);
+    const length = Buffer.alloc(2);
+    length.writeUInt16LE(bytes.length);
+    return Buffer.concat([length, bytes]);
+  });
+  return Buffer.concat([count, ...entries]);
+}
+
+/**
+ * Encodes paths in the form that select.as.ts reads. An empty list becomes one of a path that no field has, because a
+ * list without paths shows everything there.
+ */
+function pathList(paths: readonly string[]): Buffer {
+  const inOrder =
+    paths.length > 0 ? paths.map((path) => Buffer.from(path)).sort(comparePaths) : [Buffer.of(0)];
+  const head = Buffer.alloc(4 + 8 * inOrder.length);
+  head.writeUInt32LE(inOrder.length);
+  let at = head.length;
+  for (const [i, path] of inOrder.entries()) {
+    head.writeUInt32LE(at, 4 + 8 * i);
+    head.writeUInt32LE(path.length, 8 + 8 * i);
+    at += path.length;
+  }
+  return Buffer.concat([head, ...inOrder]);
+}
+
+/** An order in which the paths below a field are neighbours: that of their names one after the other. */
+function comparePaths(a: Buffer, b: Buffer): number {
+  const nameByName = (path: Buffer) => path.map((byte) => (byte === DOT ? 0 : byte)); // no name contains 0
+  return Buffer.compare(nameByName(a), nameByName(b));
+}
+
+const DOT = 0x2e;

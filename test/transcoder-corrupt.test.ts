@@ -2,6 +2,9 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { javascriptTranscoder } from '../src/rows/javascript.ts';
+import { columnsOfFields } from '../src/rows/csv-cell.ts';
+import type { RowEncoder } from '../src/rows/rows.ts';
+import { policyFault, Selection } from '../src/rows/selection.ts';
 import { createTranscoder } from '../src/rows/transcoder.ts';
 import type { Batch } from '../src/store/batch.ts';
 import { Slots } from '../src/store/slots.ts';
@@ -47,10 +50,14 @@ function batchAtTheEnd(body: Uint8Array): Batch {
   return { slot, start: 0, length: body.length, rows: 1, last: null, more: false, release: () => undefined };
 }
 
+type Maker = (transcoder: typeof wasm) => RowEncoder;
+
 /** The text of this batch. Null when it is refused by an error, which must not be a trap. */
-function read(transcoder: typeof wasm, body: Uint8Array, chunkBytes: number): string | null {
+function read(transcoder: typeof wasm, body: Uint8Array, chunkBytes: number, make?: Maker): string | null {
   try {
-    return Buffer.concat(chunksOf(transcoder, batchAtTheEnd(body), chunkBytes)).toString('latin1');
+    return Buffer.concat(chunksOf(transcoder, batchAtTheEnd(body), chunkBytes, 'lines', make)).toString(
+      'latin1',
+    );
   } catch (error) {
     assert.ok(error instanceof Error, String(error));
     assert.notEqual(error.constructor.name, 'RuntimeError', `trap: ${error.message}`);
@@ -59,9 +66,9 @@ function read(transcoder: typeof wasm, body: Uint8Array, chunkBytes: number): st
 }
 
 /** Asserts that both transcoders refuse these bytes or return the same. Returns whether they refused. */
-function isRefused(body: Uint8Array, chunkBytes = 256): boolean {
-  const text = read(wasm, body, chunkBytes);
-  assert.equal(text, read(javascriptTranscoder, body, chunkBytes), Buffer.from(body).toString('hex'));
+function isRefused(body: Uint8Array, chunkBytes = 256, make?: Maker): boolean {
+  const text = read(wasm, body, chunkBytes, make);
+  assert.equal(text, read(javascriptTranscoder, body, chunkBytes, make), Buffer.from(body).toString('hex'));
   return text === null;
 }
 
@@ -211,6 +218,83 @@ test('random bytes never hang, trap or differ', () => {
     isRefused(framed);
   });
   fc.assert(property, { numRuns: LONG ? 500_000 : 1500 });
+});
+
+/** Selections that descend into `o`, `p` and `_id` of the rows above, and skip parts of them. */
+const SELECTED: readonly Maker[] = [
+  (each) => each.encoder('lines', new Selection({ fields: ['o.a.b', 'p.a', 'text', '_id'] })),
+  (each) => each.encoder('array', new Selection({ hide: ['o.a.b', 'p.x', 'text', 'scoped'] })),
+  (each) =>
+    each.encoder('lines', new Selection({ show: ['o.a', 'p', 'oid', 'code.x'], fields: ['o.a.b', 'p'] })),
+  (each) => {
+    const fields = ['_id.x', 'o.a.b', 'o.a.c', 'p.a', 'bin', 'd.e'];
+    return each.table(fields, true, new Selection({ fields, hide: ['o.a.b.c', 'p.x'] }));
+  },
+  (each) => each.table(['id', 'o', 'p', 'code'], false, new Selection({ show: ['o.a', 'p.x'] })),
+];
+
+test('selections refuse damaged rows or read them alike: any byte changed, any document cut', () => {
+  const parsed = rows.filter((bytes) => /[op]\0|_id\0.*z\0/s.test(bytes.toString('latin1')));
+  let refused = 0;
+  const each = (body: Uint8Array) => {
+    for (const make of SELECTED) if (isRefused(body, 256, make)) refused++;
+  };
+  for (const bytes of parsed) {
+    const body = arrayBody([bytes, rows[0] ?? bytes]);
+    for (let at = 0; at < body.length; at++) {
+      const original = body[at] ?? 0;
+      for (const changed of [0, 3, 4, 0xff, original ^ 1, original + 1, original - 1]) {
+        body[at] = changed;
+        each(body);
+      }
+      body[at] = original;
+    }
+    for (let length = 5; length < bytes.length; length++) {
+      const cut = Buffer.from(bytes.subarray(0, length));
+      cut.writeInt32LE(length);
+      cut[length - 1] = 0;
+      each(arrayBody([cut]));
+    }
+  }
+  assert.ok(refused > 1000, `${refused} refused`);
+});
+
+test('random rows with random damage never hang, trap or differ under random selections', () => {
+  const damage = fc.array(fc.tuple(fc.nat(), fc.integer({ min: 0, max: 255 })), { maxLength: 4 });
+  const name = fc.constantFrom(
+    'a',
+    'id',
+    '_id',
+    'price',
+    '1',
+    'a.a',
+    'a.price',
+    '_id.a',
+    'id.a',
+    '1.0',
+    'constructor.a',
+  );
+  const names = fc.uniqueArray(name, { minLength: 1, maxLength: 5 });
+  const property = fc.property(
+    anyRow,
+    damage,
+    names,
+    fc.nat(3),
+    fc.nat(2),
+    (bytes, changes, paths, kind, form) => {
+      const body = arrayBody([bytes]);
+      for (const [at, value] of changes) body[at % body.length] = value;
+      const hidden = paths.filter((path) => policyFault(path) === undefined);
+      const fields = kind === 3 ? undefined : paths;
+      const policies = [{}, { hide: hidden.slice(1) }, { show: paths.slice(1) }, { hide: hidden }];
+      const selection = new Selection({ fields, ...policies[kind] });
+      const columns = fields ? columnsOfFields(fields) : ['id', 'a', 'price', '1'];
+      isRefused(body, 256, (each) =>
+        form === 0 ? each.table(columns, false, selection) : each.encoder('lines', selection),
+      );
+    },
+  );
+  fc.assert(property, { numRuns: LONG ? 500_000 : 3000 });
 });
 
 test('an encoder that met a bad row still writes good ones', () => {

@@ -41,7 +41,7 @@ export function itemToJson(row: Uint8Array, selection: Selection = EVERYTHING): 
 
 /** The columns of a table: where each row has their values. */
 export interface Columns {
-  /** The names of top-level fields as rows store them, or paths that begin with such a name; as byte strings (view.ts). */
+  /** Names of top-level fields as rows store them, or paths that begin with one; as byte strings (view.ts). */
   readonly names: readonly string[];
   readonly arePaths: boolean;
   /** What of these values may be shown. The key is always shown whole. */
@@ -77,8 +77,7 @@ class ItemReader {
 
   toJson(view: View): string {
     const elements = elementsAt(this.#bytes, 0, 1);
-    const hasOwnId = elements.some((element) => this.#name(element) === 'id');
-    const keyName = hasOwnId ? '_id' : 'id';
+    const keyName = elements.some((element) => this.#name(element) === 'id') ? '_id' : 'id';
     return this.#serialize(this.#item(elements, keyName, view), keyName);
   }
 
@@ -92,14 +91,14 @@ class ItemReader {
     });
   }
 
-  /** The first field of this name, as the arguments of `#value`. */
+  /** The first field of this name. */
   #field(elements: readonly Element[], name: string, policy: View): Found | undefined {
     const element = elements.find((candidate) => this.#key(candidate) === name);
     const view = element && (name === '_id' ? View.open : this.#viewOf(element, policy));
     return element && view ? [element, 1, view] : undefined;
   }
 
-  /** The first value on this path, as the arguments of `#value`. */
+  /** The first value on this path. */
   #find(elements: readonly Element[], path: string, policy: View, depth: number): Found | undefined {
     for (const element of elements) {
       const key = this.#key(element);
@@ -240,7 +239,7 @@ class ItemReader {
 /** The name under which a document's key is shown. */
 type KeyName = 'id' | '_id';
 
-/** An element, its depth in the row, and what of it is shown. */
+/** The arguments of `#value`. */
 type Found = readonly [element: Element, depth: number, view: View];
 
 function date(milliseconds: bigint): unknown {

@@ -1,4 +1,4 @@
-import type { Framing, Transcoder } from '../../src/rows/rows.ts';
+import type { Framing, RowEncoder, Transcoder } from '../../src/rows/rows.ts';
 import type { Batch } from '../../src/store/batch.ts';
 import type { Slots } from '../../src/store/slots.ts';
 
@@ -21,8 +21,9 @@ export function chunksOf(
   batch: Batch,
   chunkBytes = 16_000,
   framing: Framing = 'lines',
+  make: (transcoder: Transcoder) => RowEncoder = (each) => each.encoder(framing),
 ): Buffer[] {
-  const encoder = transcoder.encoder(framing);
+  const encoder = make(transcoder);
   try {
     return Array.from(encoder.encode(batch, chunkBytes), (chunk) => Buffer.from(chunk));
   } finally {

@@ -11,7 +11,7 @@ import { writeDate } from "./dates.as";
 import { writeDecimal128, writeDouble, writeI64 } from "./numbers.as";
 import { MEMBERS, NOWHERE, Place, WHOLE, findPath, findPolicy } from "./csv-path.as";
 import { Selection, openSelection, restoreView, setFields } from "./select.as";
-import { BASE64, MARGIN, NONE, NO_ID, STATE_SIZE, SPILL, State, TEXT, UNSOUND, beginValue, isValueWritten, step } from "./transcode.as";
+import { BASE64, MARGIN, NONE, NO_ID, STATE_SIZE, SPILL, State, TEXT, UNSOUND, beginValue, isValueWritten, step, useSelection } from "./transcode.as";
 
 /** A column (16 bytes may be read from its name on), and where the current row has its value. `type` 0: nowhere. */
 @unmanaged class Cell {
@@ -84,7 +84,7 @@ export function tableSelect(t: Table, selection: usize, places: usize, policy: u
   t.selection = selection;
   t.places = places;
   t.arePaths = arePaths;
-  jsonOf(t).selection = selection;
+  useSelection(jsonOf(t), selection);
   if (arePaths != 0) return;
   for (let i = 0; i < t.columns; i++) findPolicy(s, placeOf(t, i), cellOf(t, i).name, cellOf(t, i).length);
 }

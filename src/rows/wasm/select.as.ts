@@ -93,11 +93,12 @@ export function restoreView(s: Selection, depth: usize, from: usize): void {
  * If so, the view of `depth + 1` is that of its value.
  */
 export function isFieldShown(s: Selection, depth: usize, type: i32, key: usize, length: usize): bool {
+  if (!pick(s.fields, fieldsAt(s, depth), fieldsAt(s, depth + 1), key, length)) return false;
   const policy = policyAt(s, depth + 1);
-  const isShown = pick(s.fields, fieldsAt(s, depth), fieldsAt(s, depth + 1), key, length) && (s.hides != 0
+  const isSpared = s.hides != 0
     ? spare(s.policy, policyAt(s, depth), policy, key, length)
-    : pick(s.policy, policyAt(s, depth), policy, key, length));
-  return isShown && (isNested(type) || !isPartial(s, depth + 1));
+    : pick(s.policy, policyAt(s, depth), policy, key, length);
+  return isSpared && (isNested(type) || !isPartial(s, depth + 1));
 }
 
 /** As isFieldShown, for the key of a column's path in a row's `_id`, which no policy hides. */
@@ -127,13 +128,16 @@ function pick(list: usize, from: Range, to: Range, key: usize, length: usize): b
   clear(to);
   if (!isActive(from)) return true;
   const used = <usize>from.used;
-  for (let i = from.low; i < from.high; i++) {
+  const first = load<u8>(key);
+  for (let i = from.low, high = from.high; i < high; i++) {
+    const path = textOf(list, i) + used;
     const size = sizeOf(list, i) - used;
-    if (size == length && memory.compare(textOf(list, i) + used, key, length) == 0) {
+    if (load<u8>(path) != first || size < length || memory.compare(path, key, length) != 0) continue;
+    if (size == length) {
       clear(to);
       return true;
     }
-    if (isBelow(textOf(list, i) + used, size, key, length)) extend(to, i, used + length + 1);
+    if (load<u8>(path + length) == DOT) extend(to, i, used + length + 1);
   }
   return isActive(to);
 }
@@ -142,20 +146,16 @@ function pick(list: usize, from: Range, to: Range, key: usize, length: usize): b
 function spare(list: usize, from: Range, to: Range, key: usize, length: usize): bool {
   clear(to);
   const used = <usize>from.used;
-  for (let i = from.low; i < from.high; i++) {
-    const size = sizeOf(list, i) - used;
+  const first = load<u8>(key);
+  for (let i = from.low, high = from.high; i < high; i++) {
     const path = textOf(list, i) + used;
-    const isIt = size == length && memory.compare(path, key, length) == 0;
-    if (isIt || isBelow(key, length, path, size)) return false;
-    if (isBelow(path, size, key, length)) extend(to, i, used + length + 1);
+    if (load<u8>(path) != first) continue; // no path is empty, and the first byte of an empty key is its terminator
+    const size = sizeOf(list, i) - used;
+    if (memory.compare(path, key, min(size, length)) != 0) continue;
+    if (size == length || (size < length && load<u8>(key + size) == DOT)) return false;
+    if (size > length && load<u8>(path + length) == DOT) extend(to, i, used + length + 1);
   }
   return true;
-}
-
-/** Whether the text at `at` begins with this name and a dot. */
-// @ts-ignore: decorator
-@inline function isBelow(at: usize, size: usize, name: usize, length: usize): bool {
-  return size > length && load<u8>(at + length) == DOT && memory.compare(at, name, length) == 0;
 }
 
 // @ts-ignore: decorator
@@ -172,7 +172,6 @@ function spare(list: usize, from: Range, to: Range, key: usize, length: usize): 
 @inline function clear(range: Range): void {
   range.low = 0;
   range.high = 0;
-  range.used = 0;
 }
 
 // @ts-ignore: decorator

@@ -64,10 +64,9 @@ export const MARGIN: usize = 96;
    */
   commas: i32;
   begun: i32;
-  /** The top-level fields to show beside the id (see isAmong), or 0 for all. */
-  fields: usize;
-  /** What to show beside the id instead, or 0. */
-  selection: usize;
+  /** What to show beside the id: top-level fields by name (see isAmong), or a Selection, or 0 for all. */
+  filter: usize;
+  isSelection: i32;
   /** The deepest level on the way to the current document of which something is left out, at least 1. */
   watch: usize;
   /** The number of rows of this batch that are written whole. */
@@ -97,17 +96,36 @@ export const NONE = 0, KEY = 1, TEXT = 2, BASE64 = 3, SPILL = 4;
 // What `run` returns when a row is not sound. transcoder.ts has the messages.
 export const UNSOUND = -1, TOO_DEEP = -2, NO_ID = -3;
 
-/** Initializes the State of a new encoder. `commas`, `fields`: see State. */
-export function open(s: State, commas: i32, fields: usize): void {
+/** Initializes the State of a new encoder. `commas`: see State. `names`: the top-level fields to show, or 0 for all. */
+export function open(s: State, commas: i32, names: usize): void {
   memory.fill(changetype<usize>(s), 0, STATE_SIZE);
   s.commas = commas;
-  s.fields = fields;
+  s.filter = names;
 }
 
 /** Initializes the Selection of a State that `open` has initialized. See openSelection. */
 export function select(s: State, selection: usize, fields: usize, policy: usize, hides: i32): void {
   openSelection(changetype<Selection>(selection), fields, policy, hides);
-  s.selection = selection;
+  useSelection(s, selection);
+}
+
+/** Makes a Selection that is open already that of a State. */
+export function useSelection(s: State, selection: usize): void {
+  s.filter = selection;
+  s.isSelection = 1;
+}
+
+/** Whether a field is shown, in a document that is not deeper than `watch`. */
+// @ts-ignore: decorator
+@inline function isShown<Filter>(s: State, depth: usize, type: i32, key: usize, size: usize): bool {
+  if (isReference<Filter>()) return isFieldShown(selectionOf(s), depth, type, key, size);
+  return s.filter == 0 || isAmong(s.filter, key, size);
+}
+
+/** The Selection of a State that has one. */
+// @ts-ignore: decorator
+@inline function selectionOf(s: State): Selection {
+  return changetype<Selection>(s.filter);
 }
 
 /** Starts with the rows at [at, end). */
@@ -174,6 +192,14 @@ export function run(s: State, out: usize, limit: usize): i32 {
 
 /** As `run`, but when it ends inside a row that it began, the name of the key is still open. */
 export function step(s: State, out: usize, limit: usize): i32 {
+  return s.isSelection != 0 ? write<Selection>(s, out, limit) : write<usize>(s, out, limit);
+}
+
+/**
+ * `step`, compiled twice, because a look for a Selection in each document, array and key costs 5 % of the time of all
+ * other rows. `Filter` says what `s.filter` is: a Selection (a reference), or the address of names (usize).
+ */
+function write<Filter>(s: State, out: usize, limit: usize): i32 {
   const stop = limit - MARGIN;
   const end = s.end;
   let p = out;
@@ -185,9 +211,8 @@ export function step(s: State, out: usize, limit: usize): i32 {
   let type = s.type;
   let piece = s.piece;
   let pieceEnd = s.pieceEnd;
-  let watch = s.watch;
+  let watch: usize = isReference<Filter>() ? s.watch : 1;
   const floor = s.floor;
-  const selection = changetype<Selection>(s.selection);
   s.keyAt = 0;
 
   while (p <= stop) {
@@ -217,7 +242,7 @@ export function step(s: State, out: usize, limit: usize): i32 {
         p += 6;
         depth = 1;
         array = 0;
-        if (s.selection != 0) showAll(selection, 1);
+        if (isReference<Filter>()) showAll(selectionOf(s), 1);
       } else {
         if (depth == 1 && s.resume != 0) {
           o = s.resume;
@@ -238,7 +263,7 @@ export function step(s: State, out: usize, limit: usize): i32 {
             last = parent & 0x7fffffff;
             array = parent >> 31;
             comma = 1;
-            if (watch > depth) watch = depth;
+            if (isReference<Filter>() && watch > depth) watch = depth;
           }
           continue;
         }
@@ -247,7 +272,7 @@ export function step(s: State, out: usize, limit: usize): i32 {
         if (array) {
           o = findNul(o, last) + 1;
           if (o == 1) return UNSOUND;
-          if (depth <= watch && !isElementShown(selection, depth, type)) {
+          if (isReference<Filter>() && depth <= watch && !isElementShown(selectionOf(s), depth, type)) {
             o = valueEnd(type, o, last);
             if (o == 0) return UNSOUND;
             type = 0;
@@ -265,20 +290,15 @@ export function step(s: State, out: usize, limit: usize): i32 {
           const isWhole = length < 16 && load<u8>(o + length) == 0;
           const nul = isWhole ? o + length : findNul(o, last);
           if (nul == 0 || nul >= last) return UNSOUND;
-          if (depth <= watch) {
-            const size = nul - o;
-            let isShown = s.selection == 0
-              ? s.fields == 0 || isAmong(s.fields, o, size)
-              : isFieldShown(selection, depth, type, o, size);
-            if (depth == 1 && isNamedId(o, size)) {
-              if (size == 3) isShown = false; // the key is written already
-              else if (s.keyAt != 0) {
-                p = nameKey(s, p);
-                store<u8>(p, 44);
-                store<u16>(p + comma, 0x6469, 1);
-              }
+          const size = nul - o;
+          if (depth <= watch && ((depth == 1 && isNamedId(o, size)) || !isShown<Filter>(s, depth, type, o, size))) {
+            const isOwn = depth == 1 && size == 2 && isNamedId(o, 2);
+            if (isOwn && s.keyAt != 0) {
+              p = nameKey(s, p);
+              store<u8>(p, 44);
+              store<u16>(p + comma, 0x6469, 1);
             }
-            if (!isShown) {
+            if (!isOwn || !isShown<Filter>(s, depth, type, o, 2)) {
               o = valueEnd(type, nul + 1, last);
               if (o == 0) return UNSOUND;
               type = 0;
@@ -329,7 +349,7 @@ export function step(s: State, out: usize, limit: usize): i32 {
         case DOCUMENT: case ARRAY:
           if (depth == MAX_DEPTH) return TOO_DEEP;
           store<u32>(level(s, depth), <u32>last | (<u32>array << 31));
-          if (depth <= watch && s.selection != 0 && isRestricted(selection, depth + 1)) watch = depth + 1;
+          if (isReference<Filter>() && depth <= watch && isRestricted(selectionOf(s), depth + 1)) watch = depth + 1;
           depth++;
           array = <usize>(type == ARRAY);
           store<u8>(p++, array ? 91 : 123);
@@ -383,7 +403,7 @@ export function step(s: State, out: usize, limit: usize): i32 {
 
   s.at = o;
   s.depth = depth;
-  s.watch = watch;
+  if (isReference<Filter>()) s.watch = watch;
   s.last = last;
   s.array = array;
   s.comma = comma;

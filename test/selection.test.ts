@@ -133,7 +133,7 @@ test('a table has no hidden value, and no column of a hidden field', async (t) =
   const hide = new Selection({ hide: ['card', 'internal.note', 'lines.cost'] });
   const batch = batchOf(slots, arrayBody([bytes]));
   const none = { read: () => Promise.reject(new Error('one batch is enough')) };
-  const plan = { order: 'id', direction: 1 } as const;
+  const plan = { sort: '_id', direction: 1 } as const;
   const columns = await columnsOfRows(none, plan, batch, 1, t.signal, hide);
   const all = await columnsOfRows(none, plan, batch, 1, t.signal);
   const shown = await columnsOfRows(none, plan, batch, 1, t.signal, new Selection({ show: ['lines.sku'] }));

@@ -4,6 +4,7 @@ import type { RootDatabase } from 'lmdb';
 import { snapshotUnsupported, StoreLostError, storeUnavailable } from '../errors.ts';
 import { Directory } from './directory.ts';
 import type { FileStore } from './files.ts';
+import { clearItems } from './lmdb/clear.ts';
 import { Commits } from './lmdb/commits.ts';
 import { commitFault, storeFault } from './lmdb/errors.ts';
 import { checkFormat, FORMAT_KEY } from './lmdb/format.ts';
@@ -131,6 +132,7 @@ class LmdbStore implements Store {
       pointInTime: () => Promise.resolve(null),
       insert: (...call) => this.#writer.insert(...call),
       load: (...call) => loads.load(...call),
+      clear: (signal) => clearItems(tables, commits, gate, signal, transactionRows),
     };
     const [users, records] = [
       new LmdbChanges(tables.users, commits),

@@ -170,6 +170,13 @@ export interface ItemStore extends RowReader {
   /** Writes BSON documents. Resolves when they are durable (w:majority; flushed). */
   insert(rows: readonly Uint8Array[], onConflict: OnConflict): Promise<InsertResult>;
   /**
+   * Removes every row. Resolves with the number of rows removed when that is durable. Where collections have an
+   * identity, the collection is replaced at once by an empty one with the same options and indexes: chains that read
+   * the old one reject with `collection-replaced`. The embedded store removes rows in bounded transactions, so readers
+   * may see a part of them meanwhile. When it rejects, some rows may have been removed.
+   */
+  clear(signal: AbortSignal): Promise<Count>;
+  /**
    * Begins to fill an empty collection faster than `insert` does. Resolves with null when it has rows, or when another
    * process is filling it. Missing: the store has no faster way.
    */

@@ -30,6 +30,7 @@ function timedItems(items: ItemStore, meter: Meter): ItemStore {
     identity: (...call) => items.identity(...call),
     pointInTime: (...call) => items.pointInTime(...call),
     insert: timed('insert', (...call: Parameters<ItemStore['insert']>) => items.insert(...call)),
+    clear: (...call) => items.clear(...call),
   };
 }
 

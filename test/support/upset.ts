@@ -48,6 +48,7 @@ export class Barrier {
         split: (...call) => items.split(...call),
         pointInTime: (...call) => items.pointInTime(...call),
         insert: (...call) => items.insert(...call),
+        clear: (...call) => items.clear(...call),
         read: async (plan, from, size, signal) => {
           await this.#pass(plan, from);
           return items.read(plan, from, { ...size, rows: Math.min(size.rows, BATCH_ROWS) }, signal);

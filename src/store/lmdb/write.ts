@@ -10,10 +10,10 @@ import type { InsertResult, OnConflict } from '../store.ts';
 /**
  * The most rows and bytes in one transaction. It holds the event loop for about 10 ms, and the file's only write lock.
  */
-const TRANSACTION_ROWS = 512;
-const TRANSACTION_BYTES = 4 * 1024 * 1024;
+export const TRANSACTION_ROWS = 512;
+export const TRANSACTION_BYTES = 4 * 1024 * 1024;
 
-const INDEXES: readonly IndexName[] = ['byPrice', 'byCategory', 'byCategoryPrice'];
+export const INDEXES: readonly IndexName[] = ['byPrice', 'byCategory', 'byCategoryPrice'];
 const IF_NEW = { noOverwrite: true };
 const NO_VALUE = new Uint8Array(0);
 export const COUNT_KEY = Buffer.from('items');

@@ -4,6 +4,7 @@ import type { Bookmark } from '../bookmark.ts';
 import { collectionReplaced, storeUnfit } from '../../errors.ts';
 import type { Layout } from './collection.ts';
 import type { MongoConnection } from './connection.ts';
+import { replaceByEmpty } from './clear.ts';
 import { Counter } from './count.ts';
 import type { Finder } from './find.ts';
 import { BatchBuilder } from './batch-builder.ts';
@@ -129,6 +130,24 @@ export class MongoItems implements ItemStore {
     const result = await insertRows(this.#connection, this.#setup.collection, rows, onConflict);
     if ((await this.#watch.present()) !== identity) throw collectionReplaced();
     return result;
+  }
+
+  async clear(signal: AbortSignal): Promise<Count> {
+    const layout = await this.#setup.layout(signal);
+    const { collection } = this.#setup;
+    if (layout.sharded)
+      throw storeUnfit(`The collection '${collection}' may be sharded. Such a collection is not replaced.`);
+    const all = { order: 'id', direction: 1 } as const;
+    const exact = await this.count(all, 'exact', signal);
+    const count = exact.is === 'exact' ? exact : await this.count(all, 'estimated', signal);
+    signal.throwIfAborted();
+    try {
+      await replaceByEmpty(this.#connection, collection);
+    } finally {
+      this.#setup.forget(layout);
+      this.#writtenTo = undefined; // the next rows go into the new collection
+    }
+    return count;
   }
 
   /** Every read must continue beyond its bookmark. Otherwise its index does not hold each row exactly once. */

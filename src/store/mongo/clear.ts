@@ -1,0 +1,80 @@
+import type { Document } from 'mongodb';
+import { CODES, MongoRefusal, serverCodeOf, translate } from './errors.ts';
+import { describeCollection } from './collection.ts';
+import type { MongoConnection } from './connection.ts';
+
+const MAJORITY = { w: 'majority', wtimeout: 60_000 };
+const ON_PRIMARY = { readPreference: 'primary' } as const;
+
+/**
+ * Replaces a collection by an empty one with the same options and indexes. An empty collection is made beside it and
+ * renamed over it, so that readers find either the old collection or the new one, and never none. Rejects with
+ * MongoRefusal when the collection cannot be replaced, and then leaves it as it is.
+ */
+export async function replaceByEmpty(connection: MongoConnection, collection: string): Promise<void> {
+  const description = await describeCollection(connection, collection);
+  if (!description) throw new MongoRefusal(`The collection '${collection}' is missing.`);
+  const empty = `${collection}.sluice-empty`;
+  await removeLeftover(connection, empty);
+  const indexes = await secondaryIndexes(connection, collection);
+  await connection.run(
+    { create: empty, ...(description.options as Document), writeConcern: MAJORITY },
+    ON_PRIMARY,
+  );
+  try {
+    if (indexes.length > 0)
+      await connection.run({ createIndexes: empty, indexes, writeConcern: MAJORITY }, ON_PRIMARY);
+    await rename(connection, empty, collection);
+  } catch (error) {
+    await drop(connection, empty).catch(() => undefined); // the next attempt removes it, and this error says more
+    throw error;
+  }
+}
+
+/** An import that was killed at the wrong moment leaves the empty collection. One with documents is not ours. */
+async function removeLeftover(connection: MongoConnection, name: string): Promise<void> {
+  if (!(await describeCollection(connection, name))) return;
+  const { cursor } = await connection.run({ find: name, limit: 1, projection: { _id: 1 } }, ON_PRIMARY);
+  if ((cursor as { firstBatch: Document[] }).firstBatch.length > 0)
+    throw new MongoRefusal(
+      `The collection '${name}' has documents, but its name is needed to empty the other one. Rename or drop it.`,
+    );
+  await drop(connection, name);
+}
+
+async function drop(connection: MongoConnection, name: string): Promise<void> {
+  try {
+    await connection.run({ drop: name, writeConcern: MAJORITY }, ON_PRIMARY);
+  } catch (error) {
+    if (serverCodeOf(error) !== CODES.namespaceNotFound) throw error; // it was renamed, or is gone
+  }
+}
+
+/** The indexes that a new collection does not have by itself. */
+async function secondaryIndexes(
+  connection: MongoConnection,
+  collection: string,
+): Promise<readonly Document[]> {
+  const { cursor } = await connection.run(
+    { listIndexes: collection, cursor: { batchSize: 1_000 } },
+    ON_PRIMARY,
+  );
+  return (cursor as { firstBatch: Document[] }).firstBatch
+    .filter(({ key, clustered }) => clustered !== true && Object.keys(key as object).join() !== '_id')
+    .map((index) => Object.fromEntries(Object.entries(index).filter(([option]) => option !== 'ns')));
+}
+
+async function rename(connection: MongoConnection, from: string, to: string): Promise<void> {
+  const { client, database } = connection;
+  const command = {
+    renameCollection: `${database}.${from}`,
+    to: `${database}.${to}`,
+    dropTarget: true,
+    writeConcern: MAJORITY,
+  };
+  try {
+    await client.db('admin').command(command);
+  } catch (error) {
+    throw translate(error);
+  }
+}

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { readRows } from '../src/import/source.ts';
+import { readRows } from '../src/import/reading.ts';
 import { formatOfName, type Format } from '../src/rows/formats.ts';
 import { BrokenSource } from '../src/import/row.ts';
-import { COLUMNS, read } from './support/import-reading.ts';
+import { read, readingOf } from './support/import-reading.ts';
 
 const GOOD = '{"id":"g","category":"c","price":1}';
 test('A .json file with one object per line is read as lines', async () => {
@@ -28,7 +28,7 @@ test('A source gives the same rows wherever its chunks end', async () => {
     assert.equal(whole.error, undefined);
     assert.ok(whole.items.length > 0 && whole.bad.length > 0);
     for (let cut = 1; cut < content.length; cut++) {
-      const { rows } = await readRows(twoPieces(content, cut), format, COLUMNS);
+      const { rows } = await readRows(twoPieces(content, cut), readingOf(format));
       const got: string[] = [];
       for await (const row of rows) got.push('problem' in row ? `${row.at}: ${row.problem}` : 'item');
       assert.deepEqual(
@@ -56,7 +56,7 @@ async function* longLine(before: string, bytes: number, after: string): AsyncGen
 
 test('An NDJSON line over 16 MB is refused, and the next line is read', async () => {
   const content = longLine(`${GOOD}\n{"a":"`, 17 << 20, `"}\n${GOOD}\n`);
-  const { rows } = await readRows(content, 'ndjson', COLUMNS);
+  const { rows } = await readRows(content, readingOf('ndjson'));
   const got: string[] = [];
   for await (const row of rows) got.push('problem' in row ? `${row.at}: ${row.problem}` : `${row.at}`);
   assert.deepEqual(got, ['1', '2: the line is longer than 16 MB', '3']);
@@ -68,7 +68,7 @@ test('A CSV row or an array element over 16 MB ends the run', async () => {
     ['json', `[${GOOD},{"a":"`, /row 2 is longer than 16 MB/],
   ];
   for (const [format, before, expected] of contents) {
-    const { rows } = await readRows(longLine(before, 20 << 20, ''), format, COLUMNS);
+    const { rows } = await readRows(longLine(before, 20 << 20, ''), readingOf(format));
     let good = 0;
     await assert.rejects(
       async () => {

@@ -14,6 +14,7 @@ import { ImportStore } from './support/import-store.ts';
 
 const NEVER = new AbortController().signal;
 const CSV = 'id,category,price\n1,a,1.5\n2,b,2\n';
+const COLUMN_LINES = 'columns:\n  id: _id, number\n  category: category, string\n  price: price, number\n';
 const BY_DEFAULT = { category: 'category', price: 'price', id: null };
 
 /** Takes what is written; `isTTY` and `columns` as a terminal has them. */
@@ -51,13 +52,15 @@ interface Run {
 
 async function run({ argv, store = new ImportStore(), stdin = '', isTTY = false, signal = NEVER }: Run) {
   const stderr = new Screen(isTTY);
-  const io = { stdin: Readable.from([Buffer.from(stdin)]), stderr, isTTY, signal };
+  const io = { stdin: Readable.from([Buffer.from(stdin)]), stderr, isTTY, place: 'the test', signal };
   const code = await runImport(parseImportArguments(argv), store, io);
   return { code, store, text: stderr.text };
 }
 
 test('The arguments give a command, with defaults for what is missing', () => {
-  const file = { kind: 'file', file: 'a.csv', format: 'csv', columns: BY_DEFAULT, onConflict: 'fail' };
+  const reading = { columns: BY_DEFAULT, types: new Map(), delimiter: null, hasDecimalComma: false };
+  const stored = { onConflict: 'fail', drop: 'no' };
+  const file = { kind: 'file', file: 'a.csv', format: 'csv', ...reading, ...stored };
   const commands: [argv: string[], command: object][] = [
     [['a.csv'], file],
     [['-', '--format', 'ndjson'], { ...file, file: '-', format: 'ndjson' }],
@@ -66,12 +69,24 @@ test('The arguments give a command, with defaults for what is missing', () => {
       ['--category', 'cut', '--price', 'p', '--id', 'sku', '--on-conflict', 'replace', 'a.csv'],
       { ...file, columns: { category: 'cut', price: 'p', id: 'sku' }, onConflict: 'replace' },
     ],
-    [['--generate', '1000'], { kind: 'generate', count: 1_000, seed: 1, onConflict: 'skip' }],
+    [
+      ['a.csv', '--type', 'a, b=c=string,price=decimal', '--delimiter', 'tab', '--decimal-comma', '--drop'],
+      {
+        ...file,
+        types: new Map([
+          ['a, b=c', 'string'],
+          ['price', 'decimal'],
+        ]),
+        ...{ delimiter: '\t', hasDecimalComma: true, drop: 'ask' },
+      },
+    ],
+    [['a.csv', '--delimiter', ';', '--drop', '--yes'], { ...file, delimiter: ';', drop: 'yes' }],
+    [['--generate', '1000'], { kind: 'generate', count: 1_000, seed: 1, onConflict: 'skip', drop: 'no' }],
     [
       ['--generate', '5', '--seed', '0', '--on-conflict', 'fail'],
-      { kind: 'generate', count: 5, seed: 0, onConflict: 'fail' },
+      { kind: 'generate', count: 5, seed: 0, ...stored },
     ],
-    [['--sample'], { kind: 'sample', onConflict: 'skip' }],
+    [['--sample'], { kind: 'sample', onConflict: 'skip', drop: 'no' }],
   ];
   for (const [argv, command] of commands)
     assert.deepEqual(parseImportArguments(argv), command, argv.join(' '));
@@ -95,6 +110,18 @@ test('A wrong argument is refused with what was expected and what was given', ()
     [['--sample', '--seed', '1'], /--seed applies only to --generate/],
     [['--generate', '5', '--format', 'csv'], /--format applies only to FILE/],
     [['--sample', '--id', 'x'], /--id applies only to FILE/],
+    [['--sample', '--type', 'a=string'], /--type applies only to FILE/],
+    [['a.json', '--delimiter', ';'], /--delimiter applies only to CSV files/],
+    [['a.ndjson', '--decimal-comma'], /--decimal-comma applies only to CSV files/],
+    [['a.csv', '--yes'], /--yes applies only to --drop/],
+    [['a.csv', '--type', 'zip'], /--type takes NAME=KIND,\.\.\. with kinds string, number, .*; got "zip"/],
+    [['a.csv', '--type', 'a=date,zip=text'], /with kinds .*; got "zip=text"/],
+    [['a.csv', '--type', 'a=date,a=string'], /--type declares "a" twice/],
+    [['a.csv', '--type', ''], /it got an empty string/],
+    ...['', ';;', 'é', '"', '\n'].map((name): [string[], RegExp] => [
+      ['a.csv', '--delimiter', name],
+      /--delimiter takes one ASCII character, or tab, and no quote; got "/,
+    ]),
     [['--generate', '0'], /--generate must be an integer from 1 to 1000000000; got "0"/],
     [['--generate', '1e6'], /--generate must be an integer/],
     [['--generate', '5', '--seed', '4294967296'], /--seed must be an integer from 0 to 4294967295/],
@@ -118,6 +145,11 @@ test('The help lists every option', () => {
     '--category',
     '--price',
     '--id',
+    '--type',
+    '--delimiter',
+    '--decimal-comma',
+    '--drop',
+    '--yes',
     '--on-conflict',
     '--generate',
     '--seed',
@@ -136,7 +168,7 @@ async function fileWith(t: TestContext, name: string, content: string | Buffer):
 test('A file without bad rows is imported with exit code 0 and a summary', async (t) => {
   const { code, store, text } = await run({ argv: [await fileWith(t, 'items.csv.gz', gzipSync(CSV))] });
   assert.equal(code, 0);
-  assert.equal(text, 'the import finished: 2 rows read, 2 written\n');
+  assert.equal(text, `${COLUMN_LINES}the import finished: 2 rows read, 2 written\n`);
   assert.deepEqual(store.documents, [
     { _id: 1, category: 'a', price: 1.5 },
     { _id: 2, category: 'b', price: 2 },
@@ -160,6 +192,7 @@ test('Bad rows are listed with their lines and give exit code 1, and the other r
     'line 4: the row has no category: the cell in column "category" is empty\n' +
       'line 5: the price is "x"; expected a finite number\n' +
       'line 6: an item with its _id exists\n' +
+      COLUMN_LINES +
       'the import finished: 6 rows read, 3 written, 3 failed\n',
   );
 });

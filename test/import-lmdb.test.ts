@@ -15,7 +15,7 @@ const DIAMONDS = join(import.meta.dirname, '../src/import/sample/diamonds.csv.br
 
 async function importInto(items: ItemStore, argv: readonly string[]): Promise<string> {
   const stderr = new PassThrough({ encoding: 'utf8' });
-  const io = { stdin: Readable.from([]), stderr, isTTY: false, signal: NEVER };
+  const io = { stdin: Readable.from([]), stderr, isTTY: false, place: 'here', signal: NEVER };
   const code = await runImport(parseImportArguments(argv), items, io);
   const text = String(stderr.read());
   assert.equal(code, 0, text);

@@ -54,7 +54,12 @@ async function textOf(server: TestServer, path: string): Promise<string> {
 }
 
 async function imported(server: TestServer, content: string, format: string): Promise<void> {
-  const io = { stdin: Readable.from([Buffer.from(content)]), stderr: new Kept(), isTTY: false };
+  const io = {
+    stdin: Readable.from([Buffer.from(content)]),
+    stderr: new Kept(),
+    isTTY: false,
+    place: 'here',
+  };
   const command = parseImportArguments(['-', '--format', format]);
   const code = await runImport(command, server.store.items, { ...io, signal: new AbortController().signal });
   assert.equal(code, 0, io.stderr.bytes.toString());

@@ -1,6 +1,8 @@
 import type { OnConflict } from '../store/store.ts';
-import type { Columns } from './item.ts';
-import { FORMATS, formatOfName, type Format } from '../rows/formats.ts';
+import { FORMATS, formatOfName } from '../rows/formats.ts';
+import { delimiterNamed } from './delimiter.ts';
+import { KINDS, type Kind, type Types } from './kinds.ts';
+import type { Reading } from './reading.ts';
 import { STDIN } from './source.ts';
 import { MAX_COUNT, MAX_SEED } from './synthetic.ts';
 import { integer, oneOf, readArguments, UsageError } from '../terminal/arguments.ts';
@@ -8,9 +10,10 @@ import { quoted } from '../terminal/text.ts';
 
 export const IMPORT_HELP = `Usage:
   sluice import FILE|- [--format csv|ndjson|json] [--category COLUMN] [--price COLUMN] [--id COLUMN]
-                       [--on-conflict skip|replace|fail]
-  sluice import --generate N [--seed S] [--on-conflict skip|replace|fail]
-  sluice import --sample [--on-conflict skip|replace|fail]
+                       [--type NAME=KIND,...] [--delimiter C] [--decimal-comma]
+                       [--on-conflict skip|replace|fail] [--drop [--yes]]
+  sluice import --generate N [--seed S] [--on-conflict skip|replace|fail] [--drop [--yes]]
+  sluice import --sample [--on-conflict skip|replace|fail] [--drop [--yes]]
 
 Writes items into the store that the settings name (MONGODB_URI if it is set, otherwise DATA_DIR).
 
@@ -32,11 +35,35 @@ How a file is read:
 
   A column that becomes another field does not keep its own name. It replaces any column that already has the name of
   that field.
-  A CSV cell becomes a number if the number keeps every digit: 12, -0.30 and 1e-05 become numbers, 007 and 1e5 remain
-  text. An empty cell becomes no field.
+
+CSV files:
+  --delimiter C      The character between cells, or tab. Default: the one of comma, semicolon and tab that the header
+                     row contains outside of quotes.
+  --decimal-comma    Numbers are written as 1.234,56 or 1234,56.
+  --type NAME=KIND,...
+                     What a column is: string, number, decimal (a Decimal128), date, date-utc, boolean, objectid, uuid
+                     or json. A cell that is not of that kind makes its row bad.
+
+  A column becomes numbers if every cell is a number as JSON writes it: 12, -0.30, 1e-05. A cell such as 01234, +5 or
+  1e5 makes the whole column text. Dates, true and false stay text without --type. An empty cell becomes no field.
+  A date is 2024-12-31 (midnight UTC) or 2024-12-31T23:59:59Z, with a zone. With date-utc it needs none.
+  A column customer.country becomes the field country of the document customer.
+  The import reads a file twice: first the kinds of its columns, then its rows. From a pipe the first 16 MiB decide. A
+  later row with a cell of another kind is bad, and the message says which --type accepts it.
+  At the end the import prints what each column became.
+
+JSON and NDJSON files:
+  --type PATH=KIND,...
+                     A string in the field at this path, such as address.zip, becomes this kind.
+
   JSON may contain Extended JSON ($oid, $date, $numberLong, ...), as mongoexport writes it.
-  Numbers keep all their digits. A number becomes an Int64 or a Decimal128 (34 digits at most) if a double would lose
-  some of its digits.
+  Numbers keep all their digits, in CSV files too. A number becomes an Int64 or a Decimal128 (34 digits at most) if a
+  double would lose some of its digits.
+
+Rows that are already in the store:
+  --drop             Removes all items before the import, once the first rows of the source were read. Asks on a
+                     terminal.
+  --yes              Removes them without a question. Required where nobody can answer.
 
 Rows whose id is already in the store:
   --on-conflict fail     The import reports the row and counts it as failed (default for FILE).
@@ -53,25 +80,27 @@ Exit codes: 0 every row is stored, 1 some rows are not stored or the import stop
 /** The parsed command line of `sluice import`. */
 export type ImportCommand = FileImport | GenerateImport | SampleImport;
 
-export interface FileImport {
+/** What happens to the rows that are in the store. */
+interface Stored {
+  readonly onConflict: OnConflict;
+  /** Whether all rows are removed first: after a question, or without one. */
+  readonly drop: 'no' | 'ask' | 'yes';
+}
+
+export interface FileImport extends Stored, Reading {
   readonly kind: 'file';
   /** A path, or `-` for stdin. */
   readonly file: string;
-  readonly format: Format;
-  readonly columns: Columns;
-  readonly onConflict: OnConflict;
 }
 
-interface GenerateImport {
+interface GenerateImport extends Stored {
   readonly kind: 'generate';
   readonly count: number;
   readonly seed: number;
-  readonly onConflict: OnConflict;
 }
 
-interface SampleImport {
+interface SampleImport extends Stored {
   readonly kind: 'sample';
-  readonly onConflict: OnConflict;
 }
 
 const ON_CONFLICT = ['skip', 'replace', 'fail'] as const satisfies readonly OnConflict[];
@@ -80,7 +109,12 @@ const OPTIONS = {
   category: { type: 'string' },
   price: { type: 'string' },
   id: { type: 'string' },
+  type: { type: 'string' },
+  delimiter: { type: 'string' },
+  'decimal-comma': { type: 'boolean' },
   'on-conflict': { type: 'string' },
+  drop: { type: 'boolean' },
+  yes: { type: 'boolean' },
   generate: { type: 'string' },
   seed: { type: 'string' },
   sample: { type: 'boolean' },
@@ -88,7 +122,9 @@ const OPTIONS = {
 type Values = ReturnType<typeof readArguments<typeof OPTIONS>>['values'];
 
 /** Options that apply only to files. */
-const FILE_ONLY = ['format', 'category', 'price', 'id'] as const;
+const FILE_ONLY = ['format', 'category', 'price', 'id', 'type', 'delimiter', 'decimal-comma'] as const;
+/** Options that apply only to CSV files. */
+const CSV_ONLY = ['delimiter', 'decimal-comma'] as const;
 
 /** Parses the arguments of `sluice import`. Throws UsageError, which names the first wrong argument. */
 export function parseImportArguments(argv: readonly string[]): ImportCommand {
@@ -103,18 +139,23 @@ export function parseImportArguments(argv: readonly string[]): ImportCommand {
   if (values.generate === undefined) refuse(values, ['seed'], '--generate');
   if (file === undefined) refuse(values, FILE_ONLY, 'FILE');
 
-  const onConflict = oneOf('--on-conflict', values['on-conflict'], ON_CONFLICT);
-  if (file !== undefined) return fileImport(file, values, onConflict ?? 'fail');
-  if (values.generate === undefined) return { kind: 'sample', onConflict: onConflict ?? 'skip' };
+  if (values.drop === undefined) refuse(values, ['yes'], '--drop');
+
+  const onConflict =
+    oneOf('--on-conflict', values['on-conflict'], ON_CONFLICT) ?? (file === undefined ? 'skip' : 'fail');
+  const drop = !values.drop ? 'no' : values.yes ? 'yes' : 'ask';
+  const stored = { onConflict, drop } as const;
+  if (file !== undefined) return { kind: 'file', file, ...readingOf(file, values), ...stored };
+  if (values.generate === undefined) return { kind: 'sample', ...stored };
   return {
     kind: 'generate',
     count: integer('--generate', values.generate, 1, MAX_COUNT),
     seed: integer('--seed', values.seed ?? '1', 0, MAX_SEED),
-    onConflict: onConflict ?? 'skip',
+    ...stored,
   };
 }
 
-function fileImport(file: string, values: Values, onConflict: OnConflict): FileImport {
+function readingOf(file: string, values: Values): Reading {
   const format = oneOf('--format', values.format, FORMATS) ?? formatOfName(file);
   if (format === null) {
     const reason =
@@ -128,7 +169,33 @@ function fileImport(file: string, values: Values, onConflict: OnConflict): FileI
     price: column('--price', values.price) ?? 'price',
     id: column('--id', values.id) ?? null,
   };
-  return { kind: 'file', file, format, columns, onConflict };
+  if (format !== 'csv') refuse(values, CSV_ONLY, 'CSV files');
+  return {
+    ...{ format, columns },
+    types: values.type === undefined ? new Map<string, Kind>() : typesOf(values.type),
+    delimiter: values.delimiter === undefined ? null : delimiterNamed(values.delimiter),
+    hasDecimalComma: values['decimal-comma'] ?? false,
+  };
+}
+
+/** The declared kinds: `zip=string,createdAt=date`. A name may itself contain commas and equals signs. */
+function typesOf(text: string): Types {
+  const types = new Map<string, Kind>();
+  const form = new RegExp(`(.+?)=(${KINDS.join('|')})(?:,|$)`, 'sy');
+  let at = 0;
+  while (at < text.length) {
+    form.lastIndex = at;
+    const [all = '', name = '', kind] = form.exec(text) ?? [];
+    if (all === '')
+      throw new UsageError(
+        `--type takes NAME=KIND,... with kinds ${KINDS.join(', ')}; got ${quoted(text.slice(at))}`,
+      );
+    if (types.has(name)) throw new UsageError(`--type declares ${quoted(name)} twice`);
+    types.set(name, kind as Kind);
+    at += all.length;
+  }
+  if (types.size === 0) throw new UsageError('--type takes NAME=KIND,...; it got an empty string');
+  return types;
 }
 
 function refuse(values: Values, names: readonly (keyof Values)[], source: string): void {

@@ -1,4 +1,3 @@
-import type { Readable } from 'node:stream';
 import { AppError } from '../errors.ts';
 import type { ItemStore } from '../store/store.ts';
 import { reasonOf } from '../thrown.ts';
@@ -7,9 +6,11 @@ import { startBar } from '../terminal/bar.ts';
 import { counted, printable } from '../terminal/text.ts';
 import type { FileImport, ImportCommand } from './arguments.ts';
 import { importItems, ImportStopped, type ImportResult } from './import.ts';
-import { BrokenSource, type Rows } from './row.ts';
+import { checkDrop, Declined, dropItems, itemsOf, type DropIo } from './drop.ts';
+import { readRows } from './reading.ts';
+import { BrokenSource, type Rows, type SourceRow } from './row.ts';
 import { SAMPLE_ROWS, sampleItems } from './sample.ts';
-import { openSource, readRows, STDIN } from './source.ts';
+import { openSource, STDIN, type OpenedSource } from './source.ts';
 import { generateItems } from './synthetic.ts';
 
 export { IMPORT_HELP, parseImportArguments } from './arguments.ts';
@@ -46,10 +47,7 @@ interface Progress {
   stop(): void;
 }
 
-type ImportTarget = Pick<ItemStore, 'insert' | 'load'>;
-
-export interface ImportIo extends Console {
-  readonly stdin: Readable;
+export interface ImportIo extends Console, DropIo {
   /** Aborted when the user interrupts. */
   readonly signal: AbortSignal;
 }
@@ -57,7 +55,11 @@ export interface ImportIo extends Console {
 /** The opened source of an import. */
 interface Source extends Rows {
   readonly extent: Extent;
+  readonly close?: () => void;
 }
+
+/** The part of a store that an import uses. */
+export type ImportedStore = Pick<ItemStore, 'insert' | 'load' | 'count' | 'clear'>;
 
 /**
  * Runs an import and reports the result on stderr. Resolves with the exit code: 0 when every row is in the
@@ -65,26 +67,43 @@ interface Source extends Rows {
  */
 export async function runImport(
   command: ImportCommand,
-  store: ImportTarget,
+  store: ImportedStore,
   io: ImportIo,
 ): Promise<0 | 1 | 2> {
   let progress: Progress | undefined;
+  let source: Source | undefined;
   try {
-    const source = await openRows(command, io);
+    checkDrop(command, io);
+    source = await openRows(command, io);
+    const rows = command.drop === 'no' ? source.rows : await dropBefore(source.rows, command, store, io);
     progress = createProgress(io, source.extent);
-    const result = await importRows(command, store, source, progress, io.signal);
+    const result = await importRows(command, store, { ...source, rows }, progress, io.signal);
     progress.stop();
+    for (const line of source.describe?.() ?? []) progress.line(line);
     progress.line(`the import finished: ${summary(result)}`);
     return result.failed > 0 ? 1 : 0;
   } catch (error) {
     progress?.stop();
     return reportFailure(error, io);
+  } finally {
+    source?.close?.();
   }
+}
+
+async function dropBefore(
+  source: AsyncIterable<SourceRow>,
+  command: ImportCommand,
+  store: ImportedStore,
+  io: ImportIo,
+): Promise<AsyncIterable<SourceRow>> {
+  const { rows, removed } = await dropItems(source, command, store, io);
+  io.stderr.write(`removed ${itemsOf(removed)} from ${printable(io.place)}\n`);
+  return rows;
 }
 
 function importRows(
   command: ImportCommand,
-  store: ImportTarget,
+  store: ImportedStore,
   { rows, unit }: Source,
   progress: Progress,
   signal: AbortSignal,
@@ -125,13 +144,33 @@ async function openRows(command: ImportCommand, io: ImportIo): Promise<Source> {
   }
 }
 
-async function openFileRows(
-  { file, format, columns }: FileImport,
-  { stdin, signal }: ImportIo,
-): Promise<Source> {
-  const opened = await openSource(file, stdin, signal);
-  const rows = await readRows(opened.bytes, format, columns);
-  return { ...rows, extent: { total: opened.size, position: () => opened.position() } };
+async function openFileRows(command: FileImport, io: ImportIo): Promise<Source> {
+  const { file } = command;
+  const opened = await openSource(file, io.stdin, io.signal);
+  const again = async () => withBar(await openSource(file, io.stdin, io.signal), io);
+  const close = () => opened.close();
+  try {
+    const rows = await readRows(opened.bytes, command, opened.size === null ? null : again);
+    return { ...rows, close, extent: { total: opened.size, position: () => opened.position() } };
+  } catch (error) {
+    close();
+    throw error;
+  }
+}
+
+/** The bytes of a file, with a bar on a terminal while they are read. Closes the file when the reader stops. */
+async function* withBar(opened: OpenedSource, { stderr, isTTY }: Console): AsyncGenerator<Buffer> {
+  const format = '{bar} {percentage}% | reading the columns | {eta_formatted} left';
+  const bar = isTTY ? startBar(stderr, format, opened.size ?? 0, {}) : null;
+  try {
+    for await (const chunk of opened.bytes) {
+      bar?.update(opened.position(), {});
+      yield chunk;
+    }
+  } finally {
+    bar?.stop();
+    opened.close();
+  }
 }
 
 function extentOfRows(total: number): Extent {
@@ -150,6 +189,10 @@ function summary({ read, written, skipped, failed }: ImportResult): string {
  * outside a run is thrown again.
  */
 function reportFailure(error: unknown, { stderr, signal }: ImportIo): 1 | 2 {
+  if (error instanceof Declined) {
+    stderr.write('no items were removed, and none were imported\n');
+    return 1;
+  }
   const cause = error instanceof ImportStopped ? error.cause : error;
   const interrupted = signal.aborted && cause === signal.reason;
   const expected = interrupted || [UsageError, BrokenSource, AppError].some((type) => cause instanceof type);

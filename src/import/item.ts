@@ -1,10 +1,10 @@
 import { MAX_KEY_BYTES } from '../items/query.ts';
 import { Binary, BSON, Decimal128, Double, Int32, Long, ObjectId } from '../store/bson.ts';
-import { UsageError } from '../terminal/arguments.ts';
 import { quoted } from '../terminal/text.ts';
-import { cellValue, priceOfCell, TooManyDigits } from './numbers.ts';
-import { BadRow, BrokenSource } from './row.ts';
-import { checkName, nameFault, storedValue, tooManyDigits } from './values.ts';
+import type { FieldTypes } from './field-types.ts';
+import type { Fields } from './paths.ts';
+import { BadRow } from './row.ts';
+import { checkName, storedValue } from './values.ts';
 
 /** MongoDB's limit for one document. */
 const MAX_ITEM_BYTES = 16 * 1024 * 1024;
@@ -25,19 +25,10 @@ export interface Columns {
 }
 
 /**
- * The fields of an item, `_id` first. It is a Map because an object would move names like `2024` to the
- * front.
- */
-export type Fields = Map<string, unknown>;
-
-/** Makes the item of one CSV row, as BSON. Throws BadRow when the row cannot become an item. */
-export type ItemOfCells = (cells: readonly string[]) => Uint8Array;
-
-/**
  * The item of a JSON row, as BSON: its top-level fields in their order, mapped fields under their new names,
- * `_id` first. Throws BadRow when the row cannot become an item.
+ * `_id` first. `types` gives values the kinds that were declared. Throws BadRow when the row cannot become an item.
  */
-export function itemOfObject(row: unknown, columns: Columns): Uint8Array {
+export function itemOfObject(row: unknown, columns: Columns, types: FieldTypes): Uint8Array {
   if (row === null || typeof row !== 'object' || Array.isArray(row)) {
     throw new BadRow('the row is not a JSON object');
   }
@@ -50,7 +41,7 @@ export function itemOfObject(row: unknown, columns: Columns): Uint8Array {
   fields.set('_id', undefined); // reserves the first place
   for (const [name, value] of Object.entries(object)) {
     checkName(name);
-    const stored = storedField(name, value);
+    const stored = types.apply(name, storedField(name, value));
     if (name === idColumn) fields.set('_id', stored);
     if (name === columns.category) fields.set('category', stored);
     if (name === columns.price) fields.set('price', stored);
@@ -73,90 +64,18 @@ function storedField(name: string, value: unknown): unknown {
 }
 
 /**
- * Returns the function that turns the rows under this header into items. Each cell becomes a field under its
- * column's name, with numbers as numbers (see numbers.ts). An empty cell becomes no field. Throws UsageError
- * when a mapped column is not in the header, and BrokenSource when the header's names cannot be field names.
- */
-export function itemsUnderHeader(header: readonly string[], columns: Columns): ItemOfCells {
-  checkHeader(header);
-  const idColumn = columns.id ?? ['_id', 'id'].find((name) => header.includes(name)) ?? null;
-  const at = (name: string, option: string): number => columnAt(header, name, option);
-  const categoryAt = at(columns.category, '--category');
-  const priceAt = at(columns.price, '--price');
-  const readId = idColumn === null ? () => new ObjectId() : idReader(at(idColumn, '--id'));
-  const kept = header.map((name) => keepsItsName(name, idColumn, columns));
-
-  return (cells) => {
-    const fields: Fields = new Map();
-    fields.set('_id', readId(cells));
-    for (const [index, cell] of cells.entries()) {
-      if (index === categoryAt) fields.set('category', categoryOf(cell, columns.category));
-      if (index === priceAt) fields.set('price', priceOf(cell, columns.price));
-      if (kept[index] && cell !== '') fields.set(header[index] ?? '', cellValue(cell));
-    }
-    return encodeItem(fields);
-  };
-}
-
-function checkHeader(header: readonly string[]): void {
-  const seen = new Set<string>();
-  for (const [index, name] of header.entries()) {
-    if (name === '') throw new BrokenSource(`column ${index + 1} has no name in the header row`);
-    const fault = seen.has(name) ? 'appears twice' : nameFault(name);
-    if (fault !== null) throw new BrokenSource(`the column name ${quoted(name)} in the header row ${fault}`);
-    seen.add(name);
-  }
-}
-
-function columnAt(header: readonly string[], name: string, option: string): number {
-  const index = header.indexOf(name);
-  if (index >= 0) return index;
-  const known = header.map((column) => quoted(column)).join(', ');
-  throw new UsageError(
-    `the file has no column ${quoted(name)}; name one with ${option}. The columns are: ${known}`,
-  );
-}
-
-/**
- * All ids of one file are of one kind, integers or texts, as the first one is. A URL would find only some ids
- * of a mix (`8`, `007`), since the text in a URL is read as the one type that a collection's ids have.
- */
-function idReader(index: number): (cells: readonly string[]) => string | number | Long {
-  let integers: boolean | null = null;
-  return (cells) => {
-    const cell = cells[index] ?? '';
-    if (cell === '') throw new BadRow('the id is empty');
-    const value = cellValue(cell);
-    const integer = value instanceof Long || Number.isSafeInteger(value) ? (value as number | Long) : null;
-    integers ??= integer !== null;
-    if (!integers) return cell;
-    if (integer === null) throw new BadRow(`the id ${quoted(cell)} is not an integer, but the first id is`);
-    return integer;
-  };
-}
-
-function categoryOf(cell: string, column: string): string {
-  if (cell === '') throw new BadRow(`the row has no category: the cell in column ${quoted(column)} is empty`);
-  return cell;
-}
-
-function priceOf(cell: string, column: string): number | Long | Decimal128 {
-  if (cell === '') throw new BadRow(`the row has no price: the cell in column ${quoted(column)} is empty`);
-  const price = priceOfCell(cell);
-  if (price === null) throw new BadRow(`the price is ${quoted(cell)}; expected a finite number`);
-  if (price instanceof TooManyDigits)
-    throw new BadRow(`column ${quoted(column)}: ${tooManyDigits(cell).message}`);
-  return price;
-}
-
-/**
  * Whether a column stays a field under its own name. It does not when it was mapped to another field, or when
- * a mapped column took its name.
+ * a mapped column took its name, or that of the document `outer` that it would be in.
  */
-function keepsItsName(name: string, idColumn: string | null, columns: Columns): boolean {
+export function keepsItsName(
+  name: string,
+  idColumn: string | null,
+  columns: Columns,
+  outer: string = name,
+): boolean {
   if (name === columns.category || name === columns.price || name === idColumn) return false;
-  if (name === '_id' || name === 'category' || name === 'price') return false;
-  return !(name === 'id' && columns.id !== null && columns.id !== '_id');
+  if (outer === '_id' || outer === 'category' || outer === 'price') return false;
+  return !(outer === 'id' && columns.id !== null && columns.id !== '_id');
 }
 
 /**

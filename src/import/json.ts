@@ -2,7 +2,6 @@ import { isUtf8 } from 'node:buffer';
 import { Assembler } from 'stream-json/assembler.js';
 import { jsonParser, type Token, type TokenSource } from 'stream-json/parser.js';
 import { quoted } from '../terminal/text.ts';
-import { itemOfObject, type Columns } from './item.ts';
 import { jsonNumber } from './numbers.ts';
 import { BadRow, BrokenSource, LONGEST_ROW, sourceRow, type SourceRow } from './row.ts';
 
@@ -17,11 +16,11 @@ const BYTE_ORDER_MARK = '\ufeff';
 /**
  * Reads one JSON array of objects, one element at a time. `at` is the number of the element. A syntax error
  * in the JSON ends the run (BrokenSource), because the elements after it cannot be told apart. The elements
- * before it are imported.
+ * before it are imported. `itemOf` makes the item of an element's value, or throws BadRow.
  */
 export async function* readJsonArray(
   source: AsyncIterable<Buffer>,
-  columns: Columns,
+  itemOf: (row: unknown) => Uint8Array,
 ): AsyncGenerator<SourceRow> {
   const array = new ArrayElements();
   const decoder = new Utf8Decoder();
@@ -33,7 +32,7 @@ export async function* readJsonArray(
     isDamaged ||= !isValid;
     for (const element of array.push(text)) {
       const damaged = isDamaged;
-      yield sourceRow(array.count, () => itemOf(element, damaged, columns));
+      yield sourceRow(array.count, () => itemOf(checked(element, damaged)));
       isDamaged = !isValid;
       bytes = 0;
     }
@@ -42,10 +41,11 @@ export async function* readJsonArray(
   if (!array.hasEnded) throw new BrokenSource(`the JSON array is cut off after row ${array.count}`);
 }
 
-function itemOf({ value, duplicate }: Element, isDamaged: boolean, columns: Columns): Uint8Array {
+/** The value of an element. Throws BadRow when it was damaged, or would lose one of two values of a name. */
+function checked({ value, duplicate }: Element, isDamaged: boolean): unknown {
   if (isDamaged && JSON.stringify(value).includes('\ufffd')) throw new BadRow('the row is not valid UTF-8');
   if (duplicate !== null) throw duplicateName(duplicate);
-  return itemOfObject(value, columns);
+  return value;
 }
 
 /**

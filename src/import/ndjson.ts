@@ -1,5 +1,4 @@
 import { isUtf8 } from 'node:buffer';
-import { itemOfObject, type Columns } from './item.ts';
 import { parseExact } from './json.ts';
 import { keepsDigits } from './numbers.ts';
 import { BadRow, LONGEST_ROW, sourceRow, type SourceRow } from './row.ts';
@@ -17,37 +16,40 @@ const BLANK = /^[ \t\r]*$/;
  */
 const LONG_NUMBER = /[:,[\s](-?(?:\d[\d.]{15,}(?:[eE][+-]?\d+)?|\d[\d.]*[eE]-\d{3,}))(?=\s*[,}\]])/g;
 
-/** Reads newline-delimited JSON, one object per line. Blank lines are ignored. `at` is the line number. */
+/**
+ * Reads newline-delimited JSON, one object per line. Blank lines are ignored. `at` is the line number. `itemOf` makes
+ * the item of a line's value, or throws BadRow.
+ */
 export async function* readNdjson(
   source: AsyncIterable<Buffer>,
-  columns: Columns,
+  itemOf: (row: unknown) => Uint8Array,
 ): AsyncGenerator<SourceRow> {
   for await (const lines of linesOf(source)) {
     for (const line of lines) {
-      const row = rowOf(line, columns);
+      const row = rowOf(line, itemOf);
       if (row) yield row;
     }
   }
 }
 
 /** null for a blank line. */
-function rowOf({ at, bytes }: Line, columns: Columns): SourceRow | null {
+function rowOf({ at, bytes }: Line, itemOf: (row: unknown) => Uint8Array): SourceRow | null {
   if (!bytes) return { at, problem: 'the line is longer than 16 MB' };
   const decoded = bytes.toString('utf8');
   const text = at === 1 && decoded.startsWith(BYTE_ORDER_MARK) ? decoded.slice(1) : decoded;
   if (BLANK.test(text)) return null;
   return sourceRow(at, () => {
     if (text.includes('\ufffd') && !isUtf8(bytes)) throw new BadRow('the row is not valid UTF-8');
-    return itemOfObject(parseLine(text), columns);
+    return itemOf(parseLine(text, 'the line'));
   });
 }
 
 /**
- * Parses a line. Throws BadRow when it is not JSON, or when an object gives a name twice. The exact parser is
- * slow, so it is used only when JSON.parse would lose something.
+ * Parses a JSON text; `what` names it in errors. Throws BadRow when it is not JSON, or when an object gives a name
+ * twice. The exact parser is slow, so it is used only when JSON.parse would lose something.
  */
-function parseLine(text: string): unknown {
-  const value = parseJson(text);
+export function parseLine(text: string, what: string): unknown {
+  const value = parseJson(text, what);
   const isWhole = keepsNumbers(text) && namesKept(value, MAX_DEPTH) === namesWritten(text);
   return isWhole ? value : parseExact(text);
 }
@@ -61,11 +63,11 @@ function keepsNumbers(text: string): boolean {
   return true;
 }
 
-function parseJson(text: string): unknown {
+function parseJson(text: string, what: string): unknown {
   try {
     return JSON.parse(text);
   } catch (error) {
-    if (error instanceof SyntaxError) throw new BadRow(`the line is not valid JSON: ${error.message}`);
+    if (error instanceof SyntaxError) throw new BadRow(`${what} is not valid JSON: ${error.message}`);
     throw error;
   }
 }

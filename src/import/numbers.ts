@@ -4,6 +4,8 @@ import { DECIMAL_DIGITS, parseDecimal, shownValue, toDecimal128 } from '../store
 const PLAIN = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:e[+-]\d+)?$/;
 const PRICE = /^[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$/;
 const INTEGER = /^-?\d+$/;
+/** A number with a decimal comma. Points may separate its thousands, and then separate all of them. */
+const WITH_COMMA = /^[+-]?(?:[1-9]\d{0,2}(?:\.\d{3})+|\d*)(?:,\d*)?(?:[eE][+-]?\d+)?$/;
 const MAX_INT64_LENGTH = '-9223372036854775808'.length;
 /**
  * A double distinguishes all decimals of 15 digits, so texts of this length without an exponent keep all
@@ -47,15 +49,36 @@ export function cellValue(text: string): number | Long | Decimal128 | string {
  * its digits. null when the cell holds no such number.
  */
 export function priceOfCell(text: string): ReturnType<typeof jsonNumber> | null {
+  const number = plainNumber(text);
+  return number === null || !Number.isFinite(Number(number)) ? null : jsonNumber(number);
+}
+
+/**
+ * The number in a cell, in any notation, as a Decimal128 with all its digits and its trailing zeros. null when the cell
+ * holds no number.
+ */
+export function decimalOf(text: string): Decimal128 | TooManyDigits | null {
+  const number = plainNumber(text);
+  return number === null ? null : exactDecimal(number);
+}
+
+/**
+ * A number with a decimal comma (`1.234,56`, `1234,56`) with a decimal point and without points between thousands. null
+ * when the text is not written so: the points of `1.5` and `1.2345` do not separate thousands.
+ */
+export function withDecimalPoint(text: string): string | null {
   const trimmed = text.trim();
-  if (!PRICE.test(trimmed) || !Number.isFinite(Number(trimmed))) return null;
-  // `+5`, `.5` and `5.` become `5`, `0.5` and `5`.
-  return jsonNumber(
-    trimmed
-      .replace(/^\+/, '')
-      .replace(/^-?(?=\.)/, '$&0')
-      .replace(/\.(?!\d)/, ''),
-  );
+  return WITH_COMMA.test(trimmed) ? text.replaceAll('.', '').replace(',', '.') : null;
+}
+
+/** A number in any notation: `+5`, `.5` and `5.` become `5`, `0.5` and `5`. null when the text is no number. */
+function plainNumber(text: string): string | null {
+  const trimmed = text.trim();
+  if (!PRICE.test(trimmed)) return null;
+  return trimmed
+    .replace(/^\+/, '')
+    .replace(/^-?(?=\.)/, '$&0')
+    .replace(/\.(?!\d)/, '');
 }
 
 /**

@@ -9,6 +9,8 @@ export type SourceRow =
 export interface Rows {
   readonly unit: 'line' | 'row';
   readonly rows: AsyncIterable<SourceRow>;
+  /** Lines for the end of an import, such as what each column became. */
+  readonly describe?: () => readonly string[];
 }
 
 /**

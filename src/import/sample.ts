@@ -4,8 +4,9 @@ import { makeBookmark } from '../store/bookmark.ts';
 import { BSON } from '../store/bson.ts';
 import type { ItemStore } from '../store/store.ts';
 import { readCsv } from './csv.ts';
-import { encodeItem, type Fields } from './item.ts';
+import { encodeItem } from './item.ts';
 import { cellValue } from './numbers.ts';
+import type { Fields } from './paths.ts';
 import type { SourceRow } from './row.ts';
 import { openSource } from './source.ts';
 

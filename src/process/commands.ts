@@ -7,6 +7,7 @@ import { parsePullArguments, PULL_HELP, REAL_CLOCK, runPull } from '../pull/comm
 import type { Signals } from './signals.ts';
 import { settingsHelp } from '../settings.ts';
 import { openStore } from '../store/open.ts';
+import { placeOf } from '../store/place.ts';
 import { Slots } from '../store/slots.ts';
 import { createLog, type Logger } from '../telemetry/log.ts';
 import { UsageError } from '../terminal/arguments.ts';
@@ -119,6 +120,7 @@ async function importItems(argv: readonly string[]): Promise<number> {
       stdin: process.stdin,
       stderr: process.stderr,
       isTTY: process.stderr.isTTY,
+      place: placeOf(config),
       signal,
     });
   } finally {

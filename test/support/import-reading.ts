@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { readRows } from '../../src/import/source.ts';
+import { readRows, type Reading } from '../../src/import/reading.ts';
 import type { Format } from '../../src/rows/formats.ts';
 import type { Columns } from '../../src/import/item.ts';
 import { BSON, type Document } from '../../src/store/bson.ts';
@@ -12,7 +12,15 @@ export interface Outcome {
   readonly items: Document[];
   readonly bad: string[];
   readonly unit: string;
+  /** What the import says at its end. */
+  readonly described: readonly string[];
   readonly error?: Error;
+}
+
+/** How a file of this format is read by default. */
+export function readingOf(format: Format, changes: Partial<Reading> = {}): Reading {
+  const types = new Map();
+  return { format, columns: COLUMNS, types, delimiter: null, hasDecimalComma: false, ...changes };
 }
 
 export async function* inChunks(content: Buffer, size: number): AsyncGenerator<Buffer> {
@@ -21,24 +29,32 @@ export async function* inChunks(content: Buffer, size: number): AsyncGenerator<B
   }
 }
 
-/** Reads a whole content in chunks of `chunk` bytes. */
+interface Options extends Partial<Reading> {
+  /** Bytes in a chunk. */
+  readonly chunk?: number;
+  /** Whether the content is a file, which can be read again, and not a pipe. */
+  readonly isFile?: boolean;
+}
+
+/** Reads a whole content in chunks. */
 export async function read(
   content: string | Buffer,
   format: Format,
-  { columns = COLUMNS, chunk = 65_536 }: { columns?: Columns; chunk?: number } = {},
+  { chunk = 65_536, isFile = false, ...changes }: Options = {},
 ): Promise<Outcome> {
-  const outcome: { items: Document[]; bad: string[]; unit: string; error?: Error } = {
-    items: [],
-    bad: [],
-    unit: '',
+  const outcome: { -readonly [Name in keyof Outcome]: Outcome[Name] } = {
+    ...{ items: [], bad: [], unit: '', described: [] },
   };
+  const bytes = () => inChunks(Buffer.from(content), chunk);
   try {
-    const { rows, unit } = await readRows(inChunks(Buffer.from(content), chunk), format, columns);
+    const again = isFile ? () => Promise.resolve(bytes()) : null;
+    const { rows, unit, describe } = await readRows(bytes(), readingOf(format, changes), again);
     outcome.unit = unit;
     for await (const row of rows) {
       if ('problem' in row) outcome.bad.push(`${row.at}: ${row.problem}`);
       else outcome.items.push(BSON.deserialize(row.item, { promoteLongs: false }));
     }
+    outcome.described = describe?.() ?? [];
   } catch (error) {
     if (!(error instanceof Error)) throw error;
     outcome.error = error;

@@ -137,7 +137,7 @@ export class MongoItems implements ItemStore {
     const { collection } = this.#setup;
     if (layout.sharded)
       throw storeUnfit(`The collection '${collection}' may be sharded. Such a collection is not replaced.`);
-    const all = { order: 'id', direction: 1 } as const;
+    const all = { sort: KEY, direction: 1 } as const;
     const exact = await this.count(all, 'exact', signal);
     const count = exact.is === 'exact' ? exact : await this.count(all, 'estimated', signal);
     signal.throwIfAborted();

@@ -1,0 +1,86 @@
+import type { Readable } from 'node:stream';
+import { KEY } from '../store/bookmark.ts';
+import type { Count, ItemStore } from '../store/store.ts';
+import { UsageError } from '../terminal/arguments.ts';
+import { askYesNo } from '../terminal/ask.ts';
+import { counted, printable } from '../terminal/text.ts';
+import type { ImportCommand } from './arguments.ts';
+import { rejoin } from './peek.ts';
+import { BrokenSource, type SourceRow } from './row.ts';
+import { STDIN } from './source.ts';
+
+/** The rows that are read before anything is removed, to find one that can be imported. */
+const MOST_ROWS = 1_000;
+
+/** What an import with --drop needs. */
+export interface DropIo {
+  readonly stdin: Readable & { readonly isTTY?: boolean };
+  readonly stderr: NodeJS.WritableStream;
+  /** Whether stderr is a terminal. */
+  readonly isTTY: boolean;
+  /** The store as its operator knows it. */
+  readonly place: string;
+  readonly signal: AbortSignal;
+}
+
+/** The stored rows stay, and nothing is imported: the answer to the question was no. */
+export class Declined extends Error {
+  override readonly name = 'Declined';
+}
+
+/** Throws UsageError when a command has a question that nobody can answer. */
+export function checkDrop(command: ImportCommand, { stdin, isTTY }: DropIo): void {
+  if (command.drop !== 'ask') return;
+  const isInput = command.kind === 'file' && command.file === STDIN;
+  if (isTTY && stdin.isTTY && !isInput) return;
+  const reason = isInput ? 'standard input is the file' : 'there is no terminal to ask on';
+  throw new UsageError(`--drop removes all items; confirm it with --yes, because ${reason}`);
+}
+
+/**
+ * Removes all items, once it is known that the source has a row to import instead. Resolves with all rows of the source
+ * and the number of items removed. Rejects before anything is removed: with BrokenSource when none of the first rows
+ * can be imported, and with Declined when the user says no.
+ */
+export async function dropItems(
+  rows: AsyncIterable<SourceRow>,
+  command: ImportCommand,
+  store: Pick<ItemStore, 'count' | 'clear'>,
+  io: DropIo,
+): Promise<{ readonly rows: AsyncIterable<SourceRow>; readonly removed: Count }> {
+  const iterator = rows[Symbol.asyncIterator]();
+  const first: SourceRow[] = [];
+  while (!first.some((row) => 'item' in row)) {
+    const next = first.length < MOST_ROWS ? await iterator.next() : null;
+    if (!next || next.done) throw nothingToImport(first);
+    first.push(next.value);
+  }
+  if (command.drop === 'ask') await confirm(store, io);
+  const removed = await store.clear(io.signal);
+  return { rows: rejoin(first, iterator), removed };
+}
+
+function nothingToImport(rows: readonly SourceRow[]): BrokenSource {
+  const [bad] = rows;
+  const reason = bad && 'problem' in bad ? `. The first one, ${bad.at}: ${bad.problem}` : '';
+  const found = bad
+    ? `none of its first ${counted(rows.length)} rows can be imported`
+    : 'the source has no rows';
+  return new BrokenSource(`no items were removed, because ${found}${reason}`);
+}
+
+async function confirm(
+  store: Pick<ItemStore, 'count'>,
+  { stdin, stderr, place, signal }: DropIo,
+): Promise<void> {
+  const count = await store.count({ sort: KEY, direction: 1 }, 'estimated', signal);
+  if (count.rows === 0 && count.is === 'exact') return;
+  const question = `Remove ${itemsOf(count)} from ${printable(place)} before the import? (y/N) `;
+  if (!(await askYesNo(question, stdin, stderr, signal))) throw new Declined();
+}
+
+/** A number of items as a text. */
+export function itemsOf({ rows, is }: Count): string {
+  const prefix = is === 'exact' ? '' : is === 'estimated' ? 'about ' : 'at least ';
+  return `${prefix}${counted(rows)} ${rows === 1 ? 'item' : 'items'}`;
+}

@@ -1,0 +1,74 @@
+import type { Format } from '../rows/formats.ts';
+import { quoted } from '../terminal/text.ts';
+import { FieldTypes } from './field-types.ts';
+import { itemOfObject, type Columns } from './item.ts';
+import { readJsonArray } from './json.ts';
+import type { Types } from './kinds.ts';
+import { readNdjson } from './ndjson.ts';
+import { peek } from './peek.ts';
+import { readTable, type Again } from './read-table.ts';
+import { BrokenSource, type Rows } from './row.ts';
+
+/** The length of the longest byte order mark, plus one. Bytes. */
+const MARK_BYTES = 4;
+
+/** How the content of a file is read. */
+export interface Reading {
+  readonly format: Format;
+  readonly columns: Columns;
+  readonly types: Types;
+  /** What separates the cells of a CSV file. null: its header row tells. */
+  readonly delimiter: string | null;
+  /** Whether a CSV file has its numbers as 1.234,56. */
+  readonly hasDecimalComma: boolean;
+}
+
+/**
+ * The rows of a file's decompressed content. `json` stands for an array, or for one object per line:
+ * mongoexport writes the latter to files ending in .json, so the first byte that is not blank decides. `again` opens the
+ * same content once more (see readTable).
+ */
+export async function readRows(
+  content: AsyncIterable<Buffer>,
+  reading: Reading,
+  again: Again | null = null,
+): Promise<Rows> {
+  const { head, bytes } = await peek(
+    content,
+    (seen) => seen.length >= MARK_BYTES && firstCharacter(seen) !== '',
+  );
+  refuseUtf16(head);
+  if (reading.format === 'csv') return readTable(bytes, reading, again);
+  const types = new FieldTypes(reading.types);
+  const itemOf = (row: unknown): Uint8Array => itemOfObject(row, reading.columns, types);
+  const rows: Pick<Rows, 'unit' | 'rows'> =
+    reading.format === 'json'
+      ? arrayOrLines(head, bytes, itemOf)
+      : { unit: 'line', rows: readNdjson(bytes, itemOf) };
+  return {
+    ...rows,
+    describe: () => types.unseen.map((name) => `no row has the field ${quoted(name)} of --type`),
+  };
+}
+
+function arrayOrLines(
+  head: Buffer,
+  bytes: AsyncIterable<Buffer>,
+  itemOf: (row: unknown) => Uint8Array,
+): Pick<Rows, 'unit' | 'rows'> {
+  const first = firstCharacter(head);
+  if (first === '[') return { unit: 'row', rows: readJsonArray(bytes, itemOf) };
+  if (first === '{') return { unit: 'line', rows: readNdjson(bytes, itemOf) };
+  const found = first === '' ? 'is empty' : `begins with ${quoted(first)}`;
+  throw new BrokenSource(`the file ${found}; expected a JSON array, or one JSON object per line`);
+}
+
+/** The first character after blanks and a UTF-8 byte order mark. Empty when none has come so far. */
+function firstCharacter(head: Buffer): string {
+  return head.toString('latin1').replace('\u00ef\u00bb\u00bf', '').trimStart().slice(0, 1);
+}
+
+function refuseUtf16(head: Buffer): void {
+  const mark = head.subarray(0, 2).toString('hex');
+  if (mark === 'fffe' || mark === 'feff') throw new BrokenSource('the file is UTF-16; expected UTF-8');
+}

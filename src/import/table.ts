@@ -1,0 +1,104 @@
+import { UsageError } from '../terminal/arguments.ts';
+import { quoted } from '../terminal/text.ts';
+import { keepsItsName, type Columns } from './item.ts';
+import type { Kind, Types } from './kinds.ts';
+import { pathOf, type Path } from './paths.ts';
+import { BrokenSource } from './row.ts';
+import { MAX_DEPTH, nameFault } from './values.ts';
+
+/** A field that a column becomes, and the rule for its values. `field` is one without rules of its own. */
+export interface Target {
+  readonly role: 'id' | 'category' | 'price' | 'field';
+  readonly path: Path;
+}
+
+/** A column of a CSV file. */
+export interface Column {
+  readonly name: string;
+  /** What the column becomes. Empty: another column takes its place. */
+  readonly targets: readonly Target[];
+  /** The kind that the user declared. null: its cells decide. */
+  readonly declared: Kind | null;
+}
+
+/** The kinds that a field with rules may be declared as. */
+const ALLOWED: Readonly<Record<Exclude<Target['role'], 'field'>, readonly Kind[]>> = {
+  id: ['string', 'number', 'objectid', 'uuid'],
+  category: ['string'],
+  price: ['number', 'decimal'],
+};
+
+/**
+ * The columns under a header. Throws UsageError when a column that the command names is not there or cannot be what the
+ * command says, and BrokenSource when the header's names cannot be field names.
+ */
+export function tableOf(header: readonly string[], columns: Columns, types: Types): readonly Column[] {
+  checkHeader(header);
+  const idColumn = columns.id ?? ['_id', 'id'].find((name) => header.includes(name)) ?? null;
+  requireColumn(header, columns.category, '--category');
+  requireColumn(header, columns.price, '--price');
+  if (idColumn !== null) requireColumn(header, idColumn, '--id');
+  for (const name of types.keys()) requireColumn(header, name, '--type');
+  const table = header.map((name): Column => {
+    const targets: Target[] = [];
+    if (name === idColumn) targets.push({ role: 'id', path: ['_id'] });
+    if (name === columns.category) targets.push({ role: 'category', path: ['category'] });
+    if (name === columns.price) targets.push({ role: 'price', path: ['price'] });
+    const path = pathOf(name);
+    if (keepsItsName(name, idColumn, columns, path[0])) targets.push({ role: 'field', path });
+    return { name, targets, declared: types.get(name) ?? null };
+  });
+  checkPaths(table);
+  for (const column of table) checkDeclared(column);
+  return table;
+}
+
+function checkHeader(header: readonly string[]): void {
+  const seen = new Set<string>();
+  for (const [index, name] of header.entries()) {
+    if (name === '') throw new BrokenSource(`column ${index + 1} has no name in the header row`);
+    const fault = seen.has(name) ? 'appears twice' : faultOfName(name);
+    if (fault !== null) throw new BrokenSource(`the column name ${quoted(name)} in the header row ${fault}`);
+    seen.add(name);
+  }
+}
+
+function faultOfName(name: string): string | null {
+  const path = pathOf(name);
+  if (path.length >= MAX_DEPTH) return `is nested deeper than ${MAX_DEPTH} levels`;
+  return path.map(nameFault).find((fault) => fault !== null) ?? null;
+}
+
+function requireColumn(header: readonly string[], name: string, option: string): void {
+  if (header.includes(name)) return;
+  const known = header.map((column) => quoted(column)).join(', ');
+  throw new UsageError(
+    `the file has no column ${quoted(name)}; name one with ${option}. The columns are: ${known}`,
+  );
+}
+
+/** A field cannot be a value and a document with other columns at the same time. */
+function checkPaths(table: readonly Column[]): void {
+  const own = table.flatMap(({ name, targets }) =>
+    targets.filter(({ role }) => role === 'field').map(({ path }) => ({ name, path })),
+  );
+  const names = new Map(own.map(({ name, path }) => [path.join('.'), name]));
+  for (const { name, path } of own) {
+    for (let level = 1; level < path.length; level++) {
+      const other = names.get(path.slice(0, level).join('.'));
+      if (other !== undefined)
+        throw new BrokenSource(
+          `the header row has the columns ${quoted(other)} and ${quoted(name)}, but a field cannot be a value and a document`,
+        );
+    }
+  }
+}
+
+function checkDeclared({ name, targets, declared }: Column): void {
+  for (const { role } of targets) {
+    if (role === 'field' || declared === null || ALLOWED[role].includes(declared)) continue;
+    throw new UsageError(
+      `--type ${name}=${declared}: the column is the item's ${role}, which can be ${ALLOWED[role].join(', ')}`,
+    );
+  }
+}

@@ -291,8 +291,9 @@ function write<Filter>(s: State, out: usize, limit: usize): i32 {
           const nul = isWhole ? o + length : findNul(o, last);
           if (nul == 0 || nul >= last) return UNSOUND;
           const size = nul - o;
-          if (depth <= watch && ((depth == 1 && isNamedId(o, size)) || !isShown<Filter>(s, depth, type, o, size))) {
-            const isOwn = depth == 1 && size == 2 && isNamedId(o, 2);
+          const isTop = depth == 1;
+          if ((isReference<Filter>() ? depth <= watch : isTop) && ((isTop && isNamedId(o, size)) || !isShown<Filter>(s, depth, type, o, size))) {
+            const isOwn = isTop && size == 2 && isNamedId(o, 2);
             if (isOwn && s.keyAt != 0) {
               p = nameKey(s, p);
               store<u8>(p, 44);

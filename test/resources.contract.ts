@@ -87,8 +87,8 @@ function randomQuery(
     return { path, value: isAskable(value) ? value : 'nowhere' };
   });
   const equals = [...values].sort(() => random() - 0.5);
-  const direction = random() < 0.5 ? 1 : -1;
-  const sort = random() < 0.9 ? { path: paths[count] ?? '_id', direction: direction as 1 | -1 } : undefined;
+  const direction: 1 | -1 = random() < 0.5 ? 1 : -1;
+  const sort = random() < 0.9 ? { path: paths[count] ?? '_id', direction } : undefined;
   const range = random() < 0.4 && sort ? randomRange(random, documents, sort.path) : undefined;
   return {
     asked: {
@@ -240,7 +240,7 @@ async function checkValues(
   let after = await collection.nextValue(index, equals, null, NEVER);
   for (; after; after = await collection.nextValue(index, equals, after, NEVER)) {
     assert.ok(found.length < distinct.length, `${at}: ${path} has more values than rows have`);
-    found.push((BSON.deserialize(after, EXACT) as Document)[path]);
+    found.push(BSON.deserialize(after, EXACT)[path]);
   }
   assert.equal(found.length, distinct.length, `${at}: values of ${path} by ${index.name}`);
   for (const [n, value] of distinct.entries())
@@ -284,5 +284,5 @@ function isWithin(value: unknown, { bracket, low, high }: ValueRange): boolean {
 }
 
 function idOf(row: Uint8Array): string {
-  return EJSON.stringify((BSON.deserialize(row, EXACT) as Document)._id, { relaxed: false });
+  return EJSON.stringify(BSON.deserialize(row, EXACT)._id, { relaxed: false });
 }

@@ -3,7 +3,9 @@ import { test, type TestContext } from 'node:test';
 import { Int32, MaxKey, MinKey } from 'bson';
 import type { Db, MongoClient } from 'mongodb';
 import { AppError } from '../src/errors.ts';
+import { MongoConnection } from '../src/store/mongo/connection.ts';
 import { MongoRefusal } from '../src/store/mongo/errors.ts';
+import { indexFrom } from '../src/store/mongo/index-list.ts';
 import { connectMongo, type MongoOptions } from '../src/store/mongo.ts';
 import { Slots } from '../src/store/slots.ts';
 import type { Index } from '../src/store/indexes.ts';
@@ -13,6 +15,7 @@ import { WAYS, testClient } from './support/mongo.ts';
 import { NEVER, PLENTY, readRows } from './support/reading.ts';
 
 interface Opened {
+  readonly uri: string;
   readonly client: MongoClient;
   readonly db: Db;
   readonly store: Store;
@@ -36,7 +39,7 @@ async function openBeside(t: TestContext, options: Partial<MongoOptions> = {}): 
     ...options,
   });
   t.after(() => store.close());
-  return { client, db: client.db(), store, notices, warnings };
+  return { uri, client, db: client.db(), store, notices, warnings };
 }
 
 const ROWS = { name: 'rows', collection: 'rows', indexes: [] };
@@ -323,6 +326,19 @@ test('an index that was replaced under its name ends a walk, and is read again',
   assert.equal((await refusedOf(rows)).by, 'it is partial, so it lacks rows');
   await table.dropIndex('by');
   await assert.rejects(rows.read(plan, {}, { rows: 5, bytes: PLENTY }, NEVER), AppError);
+});
+
+test('an index that is still being built is refused', async (t) => {
+  const open = await openBeside(t);
+  if (!open) return;
+  const spec = { name: 'by', key: { a: 1, _id: 1 } };
+  const connection = new MongoConnection(open.uri);
+  t.after(() => connection.close());
+  const { refused } = await indexFrom(connection, 'rows', { spec, isBuilding: true });
+  assert.equal(refused, 'it is still being built');
+  await open.db.createCollection('rows');
+  const gone = await indexFrom(connection, 'rows', { spec, isBuilding: false });
+  assert.equal(gone.refused, 'the server does not read it now');
 });
 
 test('the indexes are read again every minute', async (t) => {

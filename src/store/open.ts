@@ -13,6 +13,11 @@ export interface OpenOptions {
    */
   readonly bulk?: boolean;
   /**
+   * Whether the start makes sure of the collections that the server keeps for itself. False: nothing is created in
+   * MongoDB before its first use. Default: true.
+   */
+  readonly own?: boolean;
+  /**
    * Called once when this process can never use the store again. The process must exit at once. Only an embedded store
    * is ever lost.
    */
@@ -30,7 +35,7 @@ export async function openStore(
   config: StoreSettings,
   slots: Slots,
   log: Log,
-  { bulk = false, onLost }: OpenOptions = {},
+  { bulk = false, own = true, onLost }: OpenOptions = {},
 ): Promise<Store> {
   // Only the adapter in use is loaded: the MongoDB driver alone takes a third of the start-up time.
   if (config.MONGODB_URI === undefined) {
@@ -47,6 +52,7 @@ export async function openStore(
     uri: config.MONGODB_URI,
     slots,
     manageIndexes: config.MONGODB_MANAGE_INDEXES,
+    own,
     onWarning: (message) => log.warn({}, message),
     onNotice: (message) => log.info({}, message),
   });

@@ -79,6 +79,7 @@ export const CODES = {
   validation: 121,
   otherIdentity: 361,
   duplicateKey: 11000,
+  unknownField: 40415,
   clusteredBounds: 6137402,
 } as const;
 

@@ -32,8 +32,14 @@ export async function listIndexes(
   connection: MongoConnection,
   collection: string,
 ): Promise<readonly Listed[]> {
-  const command = { listIndexes: collection, includeIndexBuildInfo: true, cursor: { batchSize: 1_000 } };
-  const { cursor } = await connection.run(command, FRESH);
+  const plain = { listIndexes: collection, cursor: { batchSize: 1_000 } };
+  const { cursor } = await connection
+    .run({ ...plain, includeIndexBuildInfo: true }, FRESH)
+    .catch((error: unknown) => {
+      // An older server does not tell which indexes it still builds. It explains no plan by them.
+      if (serverCodeOf(error) !== CODES.unknownField) throw error;
+      return connection.run(plain, FRESH);
+    });
   return (cursor as { firstBatch: Document[] }).firstBatch.map((one) => ({
     spec: (one.spec ?? one) as IndexSpec,
     isBuilding: one.indexBuildInfo !== undefined,

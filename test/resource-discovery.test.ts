@@ -294,6 +294,10 @@ for (const place of ['s', 'e', 'n.x'])
         /some row has, or had, an array in (s|e|n): take the arrays out/,
       );
       await assert.rejects(rows.read(plan, {}, { rows: 1, bytes: 1 }, NEVER), { code: 'store-unfit' });
+      assert.match(
+        open.warnings.at(-1) ?? '',
+        new RegExp(`The index 'by' of '.*${name}' is not used: some row`),
+      );
       await table.drop();
     }
   });

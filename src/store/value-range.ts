@@ -2,7 +2,7 @@ import type { NumberRange } from './number-range.ts';
 
 /**
  * Values of one type bracket between bounds: all numbers, all strings, all dates, ... Rows without the value, and rows
- * whose value is of another bracket, are left out.
+ * whose value is of another bracket, are left out. NaN is in no range.
  */
 export interface ValueRange {
   /** The BSON type that stands for its bracket: numbers 0x10 (int32), strings 0x02, dates 0x09, ... */

@@ -4,7 +4,7 @@ import type { Index } from '../indexes.ts';
 import { describeCollection, type Layout, type SetupTask } from './collection.ts';
 import type { MongoConnection } from './connection.ts';
 import { MongoRefusal } from './errors.ts';
-import { indexFrom, listIndexes, type Listed } from './index-list.ts';
+import { hasArrays, indexFrom, listIndexes, type Listed } from './index-list.ts';
 import { createMissing } from './missing-indexes.ts';
 import { joinPaths, namedIndex, type IndexPaths } from './plan.ts';
 
@@ -34,6 +34,8 @@ export function setUpExisting(wanted: readonly (readonly string[])[]) {
       ? await listIndexes(connection, collection)
       : before;
     const found = await Promise.all(listed.map((one) => indexFrom(connection, collection, one)));
+    for (const index of found.filter(hasArrays))
+      task.onWarning(`The index '${index.name}' of '${name}' is not used: ${index.refused ?? ''}.`);
     const { uuid } = (existing.info ?? {}) as { readonly uuid?: Binary };
     const layout: Layout = {
       clustered: listed.some(({ spec }) => spec.clustered === true),

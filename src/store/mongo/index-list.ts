@@ -78,6 +78,14 @@ function whyUnfit({ key, ...spec }: IndexSpec): string | undefined {
   return undefined;
 }
 
+/** How the reason begins that an operator can remove. */
+const ARRAYS = 'some row has, or had, an array';
+
+/** Whether an index is refused because of arrays. They may arrive while it is used. */
+export function hasArrays({ refused }: Index): boolean {
+  return refused?.startsWith(ARRAYS) === true;
+}
+
 /** Why arrays make an index unfit. Undefined: no row has, or had, an array in its fields. */
 export async function arraysIn(
   connection: MongoConnection,
@@ -89,7 +97,7 @@ export async function arraysIn(
   if (fields === null) return undefined;
   const where = fields.length > 0 ? ` in ${fields.join(' and ')}` : '';
   // Multikey is sticky: an index stays multikey after the array is gone.
-  return `some row has, or had, an array${where}: take the arrays out, then drop the index and create it again`;
+  return `${ARRAYS}${where}: take the arrays out, then drop the index and create it again`;
 }
 
 /** The paths of arrays that a multikey index has seen. Null: the index is not multikey. */

@@ -77,7 +77,7 @@ export class Metrics {
   readonly #storeSeconds = new HistogramFamily(
     {
       name: 'sluice_store_seconds',
-      help: 'Seconds that the store took to respond, by operation: read, get, count, split, insert, change',
+      help: 'Seconds that the store took to respond, by operation: read, get, count, split, insert, change, holds, values',
     },
     STORE_BUCKETS,
   );

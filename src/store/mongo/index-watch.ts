@@ -36,8 +36,8 @@ export interface IndexWatchOptions {
 export type LookAtIndex = (layout: Layout, index: IndexPaths) => Promise<string | null>;
 
 /**
- * Checks repeatedly whether a collection is still what its layout says, and the index that a read uses. Anyone who may write to the database can replace an index by a partial one of the same name, or add a row
- * that makes the index multikey. Reads then miss rows or return them twice, without an error.
+ * Checks repeatedly whether a collection and the index of a read are still what the layout says. Anyone who may write
+ * can replace an index by a partial one of its name, or make it multikey. Reads then miss or repeat rows silently.
  */
 export class IndexWatch {
   readonly #connection: MongoConnection;

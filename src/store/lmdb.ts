@@ -6,6 +6,7 @@ import { Directory } from './directory.ts';
 import type { FileStore } from './files.ts';
 import { clearItems } from './lmdb/clear.ts';
 import { Commits } from './lmdb/commits.ts';
+import { ItemCounts } from './lmdb/count-items.ts';
 import { commitFault, storeFault } from './lmdb/errors.ts';
 import { checkFormat, FORMAT_KEY } from './lmdb/format.ts';
 import { hearFailures, isPanic } from './lmdb/failures.ts';
@@ -18,10 +19,10 @@ import { Tables } from './lmdb/tables.ts';
 import type { Database } from './lmdb/tables.ts';
 import { FairScheduler } from './lmdb/fair-scheduler.ts';
 import { LmdbChanges } from './lmdb/changes.ts';
-import { LmdbWriter, itemCount } from './lmdb/write.ts';
-import type { Bookmark } from './bookmark.ts';
+import { LmdbResources } from './lmdb/rows/resources.ts';
+import { LmdbWriter } from './lmdb/write.ts';
 import type { Slots } from './slots.ts';
-import type { Collection, Count, CountMode, Declaration, Found, ItemStore, Plan } from './store.ts';
+import type { Collection, Declaration, Found, ItemStore } from './store.ts';
 import type { RecordStore, RowReader, Store } from './store.ts';
 import { reasonOf } from '../thrown.ts';
 
@@ -36,9 +37,6 @@ const MAP_BYTES = 64 * 2 ** 30;
 const HAS_SPARE_ADDRESSES = process.platform !== 'win32' && !['arm', 'ia32'].includes(process.arch);
 /** One for each process and thread that reads at a time. The default of 126 is less than WORKERS may need. */
 const MOST_READERS = 512;
-
-/** How long counting may take, in milliseconds. 100,000 index entries take about 8 ms. */
-const COUNT_LIMIT_MS: Readonly<Record<CountMode, number>> = { estimated: 20, exact: 2_000 };
 
 export interface LmdbOptions {
   /** The directory of the store's file. It is created when missing. */
@@ -88,6 +86,7 @@ class LmdbStore implements Store {
   readonly #tables: Tables;
   readonly #writer: LmdbWriter;
   readonly #loads: Loads;
+  readonly #resources: LmdbResources;
   readonly #changes: readonly LmdbChanges[];
   readonly #now: () => number;
   readonly #onLost: (error: StoreLostError) => void;
@@ -121,11 +120,14 @@ class LmdbStore implements Store {
         this.#begin();
         return rows !== 'items' || !mark.isSet;
       });
+    const shared = { tables, commits, slots, scheduler, transactionRows };
+    this.#resources = new LmdbResources({ ...shared, begin: () => this.#begin(), now: this.#now });
     const items = readerFor('items');
+    const counts = new ItemCounts(tables, items, () => this.#begin(), this.#now);
     this.items = {
       ...this.#portOf(items),
-      count: (...call) => this.#told(this.#count(items, ...call)),
-      split: (...call) => this.#told(this.#split(items, ...call)),
+      count: (...call) => this.#told(counts.count(...call)),
+      split: (...call) => this.#told(counts.split(...call)),
       identity: () => Promise.resolve(undefined),
       // An open transaction would keep its state, and so prevent the reuse of every page: the file would grow while it
       // is open.
@@ -148,32 +150,16 @@ class LmdbStore implements Store {
     if (!(await this.#loads.recover())) this.#loads.watch();
   }
 
-  /** The number of all items is kept up to date by writes. Items of a filter are counted on request. */
-  async #count(items: LmdbReader, plan: Plan, mode: CountMode, signal: AbortSignal): Promise<Count> {
-    signal.throwIfAborted();
-    this.#begin();
-    if (!plan.equals?.length && !plan.range && !plan.ids)
-      return { rows: itemCount(this.#tables.meta), is: 'exact' };
-    const end = this.#now() + COUNT_LIMIT_MS[mode];
-    return items.count(plan, () => this.#now() >= end, signal);
-  }
-
-  open({ collection }: Declaration): Promise<Collection> {
-    return Promise.reject(new TypeError(`the embedded store has no collection ${collection}`));
+  open(declaration: Declaration): Promise<Collection> {
+    return this.#told(this.#resources.open(declaration));
   }
 
   list(): Promise<readonly Found[]> {
-    return Promise.resolve([]);
+    return this.#told(Promise.resolve().then(() => this.#resources.list()));
   }
 
   declared(): Promise<readonly Declaration[]> {
-    return Promise.resolve([]);
-  }
-
-  async #split(items: LmdbReader, plan: Plan, parts: number, signal: AbortSignal): Promise<Bookmark[]> {
-    if (parts === 1) return [];
-    const { rows } = await this.#count(items, plan, 'exact', signal);
-    return items.split(plan, parts, rows, signal);
+    return this.#told(Promise.resolve().then(() => this.#resources.declared()));
   }
 
   async ping(): Promise<readonly string[]> {
@@ -185,6 +171,7 @@ class LmdbStore implements Store {
   async close(): Promise<void> {
     if (!this.#isOpen) return;
     await this.#writer.idle();
+    await this.#resources.close();
     await Promise.all(this.#changes.map((changes) => changes.idle()));
     if (this.#lost) return;
     await this.ping(); // throws when the store is lost by now: its environment would not answer either

@@ -49,6 +49,7 @@ export function openRaw(directory: string) {
   return {
     root,
     meta,
+    table,
     count: () => itemCount(meta),
     rows: () => [...items.getRange({})].map(({ value }) => value),
     /** The faults of the file: rows missing from an index, index entries without a row, wrong counts. */

@@ -20,9 +20,11 @@ import { asNumberRange } from '../value-range.ts';
  * Where the rows of a plan are in the file: between `start` and `end`, both exclusive, in the direction of reading.
  */
 export interface Range {
-  readonly table: 'items' | IndexName;
+  readonly table: 'items' | IndexName | 'rows' | 'entries';
   /** Number of bytes in the table's keys before the id. A price may have a longer key: see keys.ts. */
   readonly prefix: number;
+  /** For `entries`: so many values follow the prefix, and then comes the id. */
+  readonly values?: number;
   readonly start: Key;
   readonly end: Key;
   readonly reverse: boolean;

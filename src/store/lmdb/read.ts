@@ -7,7 +7,7 @@ import type { Range } from './range.ts';
 import type { Key } from './keys.ts';
 import { keyOfId } from './row.ts';
 import type { Database, Tables } from './tables.ts';
-import { RangeWalker } from './walk.ts';
+import { RangeWalker, type Walker } from './walk.ts';
 import type { FairScheduler } from './fair-scheduler.ts';
 import type { Slots } from '../slots.ts';
 import type { Count, From, Plan, Size } from '../store.ts';
@@ -22,6 +22,14 @@ const LOOKED_AT_ONCE = 2_000;
 const ONE_ROW: Size = { rows: 1, bytes: 1 };
 const BY_ID: Ordered = { sort: KEY };
 
+/** What differs between the items and the rows of a resource. */
+export interface ReaderShape {
+  readonly walker: Walker;
+  readonly rangesOf: (plan: Plan, after: From['after']) => readonly Range[];
+  /** Null when no row can have the id. */
+  readonly keyOfId: (id: Bookmark) => Key | null;
+}
+
 /**
  * Reads batches. A look (positioning, copying the rows into a slot, closing the cursor) is one synchronous piece of
  * work. No cursor or transaction lives across an await: it would keep every page of its snapshot from reuse and make
@@ -30,11 +38,14 @@ const BY_ID: Ordered = { sort: KEY };
 export class LmdbReader {
   readonly #tables: Tables;
   readonly #rows: Database;
-  readonly #walker: RangeWalker;
+  readonly #walker: Walker;
   readonly #slots: Slots;
   readonly #scheduler: FairScheduler;
   readonly #begin: () => boolean;
   readonly #expected = new RowSize();
+
+  readonly #rangesOf: ReaderShape['rangesOf'];
+  readonly #keyOfId: ReaderShape['keyOfId'];
 
   /**
    * `rows` is the table that holds the rows themselves. Only items also have indexes. `begin` is called at the start
@@ -43,15 +54,18 @@ export class LmdbReader {
    */
   constructor(
     tables: Tables,
-    rows: 'items' | 'users' | 'exports',
+    rows: 'items' | 'users' | 'exports' | 'rows',
     slots: Slots,
     scheduler: FairScheduler,
     begin: () => boolean,
+    shape: ReaderShape = { walker: new RangeWalker(tables, tables[rows]), rangesOf, keyOfId },
   ) {
     this.#begin = begin;
     this.#tables = tables;
     this.#rows = tables[rows];
-    this.#walker = new RangeWalker(tables, this.#rows);
+    this.#walker = shape.walker;
+    this.#rangesOf = shape.rangesOf;
+    this.#keyOfId = shape.keyOfId;
     this.#slots = slots;
     this.#scheduler = scheduler;
   }
@@ -61,7 +75,7 @@ export class LmdbReader {
     if (from.after && from.skip)
       throw new TypeError('a read begins after a row or after so many rows, not both');
     signal.throwIfAborted();
-    let ranges = rangesOf(plan, from.after);
+    let ranges = this.#rangesOf(plan, from.after);
     let skip = from.skip ?? 0;
     for (let first = ranges[0]; first && mustPass(first, ranges.length, skip); first = ranges[0]) {
       const { rows, rest } = await this.#pass(first, skip, signal);
@@ -71,10 +85,15 @@ export class LmdbReader {
     return await this.#scheduler.take(() => this.#look(plan, ranges, skip, size), signal, size.patient);
   }
 
+  /** The first rows of a range. Its bookmark is that of the order of ids. */
+  readRange(range: Range, size: Size, signal: AbortSignal): Promise<Batch> {
+    return this.#scheduler.take(() => this.#look(BY_ID, [range], 0, size), signal);
+  }
+
   /** See ItemStore.get. A lookup takes some microseconds, so it does not wait for a turn. */
   async get(id: Bookmark, signal: AbortSignal): Promise<Batch | null> {
     signal.throwIfAborted();
-    const key = keyOfId(id);
+    const key = this.#keyOfId(id);
     if (!key) return null;
     if (!this.#begin()) return null;
     return await Promise.resolve(
@@ -88,7 +107,7 @@ export class LmdbReader {
   /** The number of rows of a plan, counted in the index. Stops with `atLeast` once `isLate` returns true. */
   async count(plan: Plan, isLate: () => boolean, signal: AbortSignal): Promise<Count> {
     let rows = 0;
-    for (const range of rangesOf(plan, undefined)) {
+    for (const range of this.#rangesOf(plan, undefined)) {
       const passed = await this.#pass(range, Infinity, signal, isLate);
       rows += passed.rows;
       if (passed.rest) return { rows, is: 'atLeast' };
@@ -128,7 +147,7 @@ export class LmdbReader {
   /** See ItemStore.split. `rows` is the size of the plan. Counts keys: parts are equal except for later changes. */
   async split(plan: Plan, parts: number, rows: number, signal: AbortSignal): Promise<Bookmark[]> {
     const ids: Bookmark[] = [];
-    let range = rangesOf(plan, undefined)[0] ?? null;
+    let range = this.#rangesOf(plan, undefined)[0] ?? null;
     let at = 0;
     for (let part = 1; part < parts; part++) {
       for (let left = Math.floor((part * rows) / parts) - at; range && left > 0;) {
@@ -147,7 +166,7 @@ export class LmdbReader {
     return ids;
   }
 
-  #look(plan: Plan, ranges: readonly Range[], skip: number, size: Size): Batch {
+  #look(plan: Ordered, ranges: readonly Range[], skip: number, size: Size): Batch {
     const isThere = this.#begin();
     return this.#fill(size, (filler) => {
       if (!isThere) return batchOf(filler, plan, false);

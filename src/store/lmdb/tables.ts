@@ -13,6 +13,10 @@ export const NAMES = {
   users: 'users',
   /** id -> BSON document */
   exports: 'exports',
+  /** resource, id -> BSON document: see rows/keyed.ts */
+  rows: 'rows',
+  /** Indexes of resources: resource, index, values, id */
+  entries: 'entries of rows',
   /** The file's format and the number of items. */
   meta: 'meta',
 } as const;
@@ -117,6 +121,8 @@ export class Tables {
   readonly byCategoryPrice: Database;
   readonly users: Database;
   readonly exports: Database;
+  readonly rows: Database;
+  readonly entries: Database;
   readonly meta: Database;
   /** Receives the rows read from `items`, `users` and `exports`. */
   sink: RowSink | null = null;
@@ -150,6 +156,8 @@ export class Tables {
     this.items = open(NAMES.items, { keyEncoder, encoder });
     this.users = open(NAMES.users, { keyEncoder, encoder });
     this.exports = open(NAMES.exports, { keyEncoder, encoder });
+    this.rows = open(NAMES.rows, { keyEncoder, encoder });
+    this.entries = open(NAMES.entries, { keyEncoder });
     this.byPrice = open(NAMES.byPrice, { keyEncoder });
     this.byCategory = open(NAMES.byCategory, { keyEncoder });
     this.byCategoryPrice = open(NAMES.byCategoryPrice, { keyEncoder });

@@ -68,8 +68,7 @@ export const NULL_KEY: Key = Uint8Array.of(5);
 /** The key of a value. Throws a TypeError for bytes that are not a value of their type. */
 export function keyOfAny(value: Value): Key {
   const { type, bytes } = value;
-  const rank = RANKS[type];
-  if (rank === undefined) throw new TypeError(`BSON has no type ${type}`);
+  const rank = rankOf(type);
   switch (type) {
     case BSON_TYPE.symbol:
       return stringKey(bytes.subarray(4, -1));
@@ -97,6 +96,13 @@ export function keyOfAny(value: Value): Key {
   const key = keyOfValue(value);
   if (!key) throw new TypeError(`a value of BSON type ${type} has ${bytes.length} bytes`);
   return key;
+}
+
+/** The rank of the values of a BSON type, with which their keys begin. */
+export function rankOf(type: number): number {
+  const rank = RANKS[type];
+  if (rank === undefined) throw new TypeError(`BSON has no type ${type}`);
+  return rank;
 }
 
 /**

@@ -4,11 +4,19 @@ import type { Range } from './range.ts';
 import { isPricedInDoubles } from './row.ts';
 import type { Database, RowSink, Tables } from './tables.ts';
 
+/** Walks the rows of ranges. */
+export interface Walker {
+  /** Copies rows until the filler is full or the range ends. Returns whether rows follow the last one. */
+  copyRows(range: Range, skip: number, filler: Filler): boolean;
+  /** The key `skip` entries after the range's start. Null when the range has fewer. */
+  keyBehind(range: Range, skip: number): Key | null;
+}
+
 /**
  * Walks the entries of ranges. Every call is one synchronous piece of work inside a look (see LmdbReader), and closes
  * its cursor.
  */
-export class RangeWalker {
+export class RangeWalker implements Walker {
   readonly #tables: Tables;
   readonly #rows: Database;
 
@@ -82,7 +90,7 @@ export class RangeWalker {
 
   #steps({ table, start, end, reverse }: Range, offset: number, values: boolean): Iterator<unknown> {
     const options = { start, end, reverse, exclusiveStart: true, offset, values };
-    const source = table === 'items' ? this.#rows : this.#tables[table];
+    const source = table === 'items' || table === 'rows' ? this.#rows : this.#tables[table];
     return source.getRange(options)[Symbol.iterator]();
   }
 }

@@ -1,0 +1,144 @@
+import type { Commits } from '../commits.ts';
+import type { Key } from '../keys.ts';
+import type { Tables } from '../tables.ts';
+import type { InsertResult, OnConflict } from '../../store.ts';
+import { countBytes } from '../write.ts';
+import { keyRow, rowsPrefix, type KeyedRow } from './keyed.ts';
+import type { IndexRecord, ResourceRecord, Resources } from './record.ts';
+
+/** The most rows and bytes in one transaction, as for items. */
+const TRANSACTION_ROWS = 512;
+const TRANSACTION_BYTES = 4 * 1024 * 1024;
+const IF_NEW = { noOverwrite: true };
+const NO_VALUE = new Uint8Array(0);
+
+/** Writes the rows of a resource, with their index entries and their number, in bounded transactions. */
+export class ResourceWriter {
+  readonly #tables: Tables;
+  readonly #resources: Resources;
+  readonly #collection: string;
+  readonly #commits: Pick<Commits, 'run'>;
+  readonly #transactionRows: number;
+
+  constructor(
+    tables: Tables,
+    resources: Resources,
+    collection: string,
+    commits: Pick<Commits, 'run'>,
+    transactionRows = TRANSACTION_ROWS,
+  ) {
+    this.#tables = tables;
+    this.#resources = resources;
+    this.#collection = collection;
+    this.#commits = commits;
+    this.#transactionRows = transactionRows;
+  }
+
+  /** See ItemStore.insert. */
+  async insert(documents: readonly Uint8Array[], onConflict: OnConflict): Promise<InsertResult> {
+    const result = { written: 0, skipped: 0, refused: [] as { index: number; reason: string }[] };
+    for (let at = 0; at < documents.length;) {
+      const chunk = this.#chunkAt(documents, at);
+      const outcomes = await this.#commits.run(() => this.#writeAll(chunk, onConflict));
+      for (const [n, outcome] of outcomes.entries()) {
+        if (outcome === 'written') result.written++;
+        else if (outcome === 'skipped') result.skipped++;
+        else result.refused.push({ index: at + n, reason: outcome.refused });
+      }
+      at += chunk.length;
+    }
+    return result;
+  }
+
+  #chunkAt(documents: readonly Uint8Array[], at: number): readonly Uint8Array[] {
+    let end = at;
+    for (let bytes = 0; end < documents.length && end - at < this.#transactionRows; end++) {
+      if (bytes >= TRANSACTION_BYTES) break;
+      bytes += documents[end]?.length ?? 0;
+    }
+    return documents.slice(at, end);
+  }
+
+  /** In a transaction. The record is read in it, because another process may have added an index. */
+  #writeAll(documents: readonly Uint8Array[], onConflict: OnConflict): Outcome[] {
+    let record = recordOf(this.#resources, this.#collection);
+    let added = 0;
+    const outcomes = documents.map((document): Outcome => {
+      const row = keyRow(document, record);
+      if (typeof row === 'string') return { refused: row };
+      const before = this.#put(row, onConflict);
+      if (before === 'skipped') return 'skipped';
+      if (before === 'refused') return { refused: 'a row with its _id exists' };
+      if (before === 'added') added++;
+      else this.#unlink(before, row, record);
+      for (const entry of row.entries) if (entry) this.#tables.entries.putSync(entry, NO_VALUE);
+      if (row.spoils.length > 0) record = spoil(this.#resources, record, row.spoils);
+      return 'written';
+    });
+    if (added > 0) addToCount(this.#tables, record, added);
+    return outcomes;
+  }
+
+  /** Writes a row. The document that it replaces, or what happened else. */
+  #put(row: KeyedRow, onConflict: OnConflict): Uint8Array | 'added' | 'skipped' | 'refused' {
+    const { rows } = this.#tables;
+    if (rows.putSync(row.key, row.document, IF_NEW)) return 'added';
+    if (onConflict === 'skip') return 'skipped';
+    if (onConflict === 'fail') return 'refused';
+    const before = rows.getBinary(row.key);
+    if (!before) throw new Error('a row that exists cannot be read');
+    const document = Uint8Array.from(before);
+    rows.putSync(row.key, row.document);
+    return document;
+  }
+
+  /** Removes the entries that a replaced row had. Those of an index in building may not be there yet. */
+  #unlink(document: Uint8Array, row: KeyedRow, record: ResourceRecord): void {
+    const before = keyRow(document, record);
+    if (typeof before === 'string') return; // it was too long for an index that came later, which is unusable
+    for (const [at, entry] of before.entries.entries()) {
+      const now = row.entries[at];
+      if (entry && !(now && Buffer.compare(entry, now) === 0)) this.#tables.entries.removeSync(entry);
+    }
+  }
+}
+
+type Outcome = 'written' | 'skipped' | { readonly refused: string };
+
+/** The record of a collection that was opened, and so exists. */
+export function recordOf(resources: Resources, collection: string): ResourceRecord {
+  const record = resources.record(collection);
+  if (!record) throw new Error(`the embedded store has no collection ${collection}`);
+  return record;
+}
+
+/** In a transaction: marks indexes as unusable, for good. */
+export function spoil(
+  resources: Resources,
+  record: ResourceRecord,
+  spoils: KeyedRow['spoils'],
+): ResourceRecord {
+  const reasons = new Map(spoils.map(({ index, reason }) => [index, reason]));
+  const indexes = record.indexes.map((index, at): IndexRecord => {
+    const reason = reasons.get(at);
+    return reason === undefined || index.spoilt !== undefined ? index : { ...index, spoilt: reason };
+  });
+  const changed = { ...record, indexes };
+  resources.put(changed);
+  return changed;
+}
+
+/** The number of rows of a resource, as counted by the transactions that wrote them. */
+export function countOf({ meta }: Pick<Tables, 'meta'>, record: ResourceRecord): number {
+  const bytes = meta.getBinary(countKey(record));
+  return bytes ? new DataView(bytes.buffer, bytes.byteOffset).getFloat64(0) : 0;
+}
+
+/** In a transaction. */
+export function addToCount(tables: Pick<Tables, 'meta'>, record: ResourceRecord, added: number): void {
+  tables.meta.putSync(countKey(record), countBytes(countOf(tables, record) + added));
+}
+
+function countKey(record: ResourceRecord): Key {
+  return Buffer.concat([Buffer.from('rows '), rowsPrefix(record)]);
+}

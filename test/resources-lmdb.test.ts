@@ -1,0 +1,55 @@
+import assert from 'node:assert/strict';
+import type { TestContext } from 'node:test';
+import { BSON, type Document } from 'bson';
+import { openLmdb } from '../src/store/lmdb.ts';
+import { Slots } from '../src/store/slots.ts';
+import type { Store } from '../src/store/store.ts';
+import { resourcesContract } from './resources.contract.ts';
+import { testDirectory } from './support/lmdb.ts';
+
+/** One store for all random collections of a test. */
+const opened = new WeakMap<TestContext, Promise<{ readonly store: Store; readonly slots: Slots }>>();
+let made = 0;
+
+resourcesContract(
+  'lmdb',
+  { first: 0, count: Number(process.env.COLLECTIONS ?? (process.env.LONG ? 3_000 : 60)) },
+  async (t, random) => {
+    const opening = opened.get(t) ?? openStore(t);
+    opened.set(t, opening);
+    const { store, slots } = await opening;
+    const collection = `rows.${made++}`;
+    const indexes = random.indexes
+      .map(({ key }) => key.map(([path]) => path))
+      .map((paths) => beforeKey(paths));
+    const rows = await store.open({
+      name: 'rows',
+      collection,
+      indexes: indexes.filter(({ length }) => length > 0),
+    });
+    const documents = random.documents as Document[];
+    if (documents.length === 1) documents.push({ _id: 'short', a: null });
+    const { refused } = await rows.insert(
+      documents.map((document) => BSON.serialize(document)),
+      'fail',
+    );
+    for (const { index, reason } of [...refused].reverse()) {
+      assert.match(reason, /^the key of .* has \d+ bytes, expected at most 1978$/);
+      documents.splice(index, 1);
+    }
+    return { collection: rows, slots, check: () => Promise.resolve() };
+  },
+);
+
+/** The fields of an index before the key of the row, each once. */
+function beforeKey(paths: readonly string[]): readonly string[] {
+  const end = paths.indexOf('_id');
+  return [...new Set(end < 0 ? paths : paths.slice(0, end))];
+}
+
+async function openStore(t: TestContext): Promise<{ store: Store; slots: Slots }> {
+  const slots = new Slots();
+  const store = await openLmdb({ directory: await testDirectory(t), slots });
+  t.after(() => store.close());
+  return { store, slots };
+}

@@ -12,7 +12,7 @@ import { openRaw, testDirectory } from './support/lmdb.ts';
 import { NEVER, PLENTY, readRows } from './support/reading.ts';
 
 /** In two transactions of rows. */
-const COUNT = 26_000;
+const COUNT = 13_000;
 const BY_ID = { sort: '_id', direction: 1 } as const;
 /** It begins, writes rows twice, those out of order, and three indexes, and ends. A slow one renews its mark, too. */
 const LEAST_TRANSACTIONS = 8;

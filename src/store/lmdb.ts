@@ -19,6 +19,7 @@ import { Tables } from './lmdb/tables.ts';
 import type { Database } from './lmdb/tables.ts';
 import { FairScheduler } from './lmdb/fair-scheduler.ts';
 import { LmdbChanges } from './lmdb/changes.ts';
+import { toldCollection } from './lmdb/rows/collection.ts';
 import { LmdbResources } from './lmdb/rows/resources.ts';
 import { LmdbWriter } from './lmdb/write.ts';
 import type { Slots } from './slots.ts';
@@ -29,10 +30,7 @@ import { reasonOf } from '../thrown.ts';
 /** The store's file. lmdb keeps `items.mdb-lock` beside it. */
 export const FILE = 'items.mdb';
 
-/**
- * Address space to reserve. It takes neither memory nor disk. A file up to this size is mapped only once. A larger
- * file makes lmdb map it again when needed.
- */
+/** Address space to reserve: neither memory nor disk. Only a larger file makes lmdb map it again when needed. */
 const MAP_BYTES = 64 * 2 ** 30;
 const HAS_SPARE_ADDRESSES = process.platform !== 'win32' && !['arm', 'ia32'].includes(process.arch);
 /** One for each process and thread that reads at a time. The default of 126 is less than WORKERS may need. */
@@ -151,7 +149,9 @@ class LmdbStore implements Store {
   }
 
   open(declaration: Declaration): Promise<Collection> {
-    return this.#told(this.#resources.open(declaration));
+    return this.#told(this.#resources.open(declaration)).then((rows) =>
+      toldCollection(rows, (work) => this.#told(work)),
+    );
   }
 
   list(): Promise<readonly Found[]> {

@@ -8,7 +8,7 @@ import { SortedRuns, type Merged } from './runs.ts';
 import { ENTRY_HEAD_BYTES, keyLength, valueLength } from './sort.ts';
 
 /** A transaction holds the file's only write lock: the most rows and bytes in one, about 0.1 s. */
-const TRANSACTION_ROWS = 20_000;
+const TRANSACTION_ROWS = 10_000;
 const TRANSACTION_BYTES = 8 * 1024 * 1024;
 const TRANSACTION_ENTRIES = 100_000;
 /** Memory for rows that are out of order, and for the entries of all indexes. Bytes. */
@@ -62,7 +62,7 @@ export class LmdbLoad implements Load {
   readonly #indexes: readonly SortedEntries[];
   readonly #others: SortedRuns;
   readonly #renewal: NodeJS.Timeout;
-  #rows: LoadedRow[] = [];
+  #rows: Pick<LoadedRow, 'id' | 'document'>[] = [];
   #bytes = 0;
   #last: Key | null = null;
   /** The transaction under way. Never rejects: see `#failure`. */
@@ -103,7 +103,9 @@ export class LmdbLoad implements Load {
       this.#others.add([row.id, orderOf(at)], document);
     } else {
       this.#last = row.id;
-      this.#rows.push(row);
+      // Linked at once, so that few objects live until the transaction: collecting them would cost more than writing.
+      this.#link(row.entries);
+      this.#rows.push({ id: row.id, document });
       this.#bytes += document.length;
       if (this.#rows.length >= TRANSACTION_ROWS || this.#bytes >= TRANSACTION_BYTES) return this.#append();
     }
@@ -144,7 +146,6 @@ export class LmdbLoad implements Load {
     const rows = this.#rows;
     this.#rows = [];
     this.#bytes = 0;
-    for (const { entries } of rows) this.#link(entries);
     await this.#writing;
     this.#throwFailure();
     this.#added += rows.length;

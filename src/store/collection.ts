@@ -1,9 +1,9 @@
 import type { Bookmark } from './bookmark.ts';
 import type { Index } from './indexes.ts';
-import type { Equality, ItemStore } from './store.ts';
+import type { Equality, RowStore } from './store.ts';
 
 /** The rows of a resource. */
-export interface Collection extends ItemStore {
+export interface Collection extends RowStore {
   /**
    * Every index of the collection, also those that no plan may use, with the reason. At most a minute old. Read again
    * when the store refused a hint.

@@ -140,11 +140,8 @@ export interface RowReader {
 /** The part of a reader that a chain uses. */
 export type ChainReader = Pick<RowReader, 'read' | 'confirm'>;
 
-/**
- * The items: rows with `_id`, `category` (string) and `price` (finite number). Implementations: mongo.ts, lmdb.ts.
- * test/store.contract.ts runs on both.
- */
-export interface ItemStore extends RowReader {
+/** Rows that can be read in any order that their indexes have, counted, split and added to. */
+export interface RowStore extends RowReader {
   /**
    * The identity of the collection that has the name now. Undefined where collections have no identity. Rejects as
    * reads do.
@@ -169,6 +166,13 @@ export interface ItemStore extends RowReader {
   pointInTime(signal: AbortSignal): Promise<PointInTime | null>;
   /** Writes BSON documents. Resolves when they are durable (w:majority; flushed). */
   insert(rows: readonly Uint8Array[], onConflict: OnConflict): Promise<InsertResult>;
+}
+
+/**
+ * The items: rows with `_id`, `category` (string) and `price` (finite number). Implementations: mongo.ts, lmdb.ts.
+ * test/store.contract.ts runs on both.
+ */
+export interface ItemStore extends RowStore {
   /**
    * Removes every row. Resolves with the number of rows removed when that is durable. Where collections have an
    * identity, the collection is replaced at once by an empty one with the same options and indexes: chains that read

@@ -1,6 +1,6 @@
 import { AppError } from '../errors.ts';
 import type { Batch } from '../store/batch.ts';
-import type { Collection, ItemStore, RowReader, Store, RecordStore } from '../store/store.ts';
+import type { Collection, ItemStore, RecordStore, RowReader, RowStore, Store } from '../store/store.ts';
 import type { Metrics } from './metrics.ts';
 
 type Meter = Pick<Metrics, 'storeOperation' | 'batchRead'>;
@@ -22,22 +22,26 @@ export function timedStore(store: Store, meter: Meter): Store {
 }
 
 function timedItems(items: ItemStore, meter: Meter): ItemStore {
+  const load = items.load?.bind(items);
+  return { ...timedRows(items, meter), clear: (...call) => items.clear(...call), ...(load && { load }) };
+}
+
+function timedRows(rows: RowStore, meter: Meter): RowStore {
   const timed = timer(meter);
   return {
-    ...timedReads(items, meter),
-    count: timed('count', (...call: Parameters<ItemStore['count']>) => items.count(...call)),
-    split: timed('split', (...call: Parameters<ItemStore['split']>) => items.split(...call)),
-    identity: (...call) => items.identity(...call),
-    pointInTime: (...call) => items.pointInTime(...call),
-    insert: timed('insert', (...call: Parameters<ItemStore['insert']>) => items.insert(...call)),
-    clear: (...call) => items.clear(...call),
+    ...timedReads(rows, meter),
+    count: timed('count', (...call: Parameters<RowStore['count']>) => rows.count(...call)),
+    split: timed('split', (...call: Parameters<RowStore['split']>) => rows.split(...call)),
+    identity: (...call) => rows.identity(...call),
+    pointInTime: (...call) => rows.pointInTime(...call),
+    insert: timed('insert', (...call: Parameters<RowStore['insert']>) => rows.insert(...call)),
   };
 }
 
 function timedCollection(rows: Collection, meter: Meter): Collection {
   const timed = timer(meter);
   return {
-    ...timedItems(rows, meter),
+    ...timedRows(rows, meter),
     indexes: (...call) => rows.indexes(...call),
     holds: timed('holds', (...call: Parameters<Collection['holds']>) => rows.holds(...call)),
     nextValue: timed('values', (...call: Parameters<Collection['nextValue']>) => rows.nextValue(...call)),

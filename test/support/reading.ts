@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import type { Batch } from '../../src/store/batch.ts';
 import { bookmarkOf } from '../../src/store/bookmark.ts';
 import type { Bookmark } from '../../src/store/bookmark.ts';
-import type { From, ItemStore, Plan, Size } from '../../src/store/store.ts';
+import type { From, RowStore, Plan, Size } from '../../src/store/store.ts';
 import type { Item } from './items.ts';
 
 export const NEVER = new AbortController().signal;
@@ -19,7 +19,7 @@ export interface Read {
  * Reads one batch and checks what holds for every batch: its rows are whole, their number is correct, and the
  * bookmark belongs to the last row.
  */
-export async function readRows(items: ItemStore, plan: Plan, from: From, size: Size): Promise<Read> {
+export async function readRows(items: RowStore, plan: Plan, from: From, size: Size): Promise<Read> {
   const batch = await items.read(plan, from, size, NEVER);
   const { last, more } = batch;
   const rows = takeRows(batch);
@@ -54,7 +54,7 @@ export function takeRows(batch: Batch): Buffer[] {
  * exact at every step.
  */
 export async function assertChain(
-  items: ItemStore,
+  items: RowStore,
   plan: Plan,
   from: From,
   size: Size,

@@ -29,7 +29,7 @@ export interface Range {
   readonly end: Key;
   readonly reverse: boolean;
   /** Only rows whose price is a double, or only the others. undefined: all rows. */
-  readonly only: Stretch['only'] | undefined;
+  readonly only?: Stretch['only'] | undefined;
 }
 
 /**
@@ -57,7 +57,7 @@ export function rangesOf(plan: Plan, after: From['after']): readonly Range[] {
 interface Bounds {
   readonly low: Key;
   readonly high: Key;
-  readonly only: Stretch['only'] | undefined;
+  readonly only?: Stretch['only'] | undefined;
 }
 
 function boundsOf(plan: Plan, category: Key): Bounds[] {

@@ -83,10 +83,6 @@ export class MongoCollection implements Collection {
     return this.#rows.insert(rows, onConflict);
   }
 
-  clear(signal: AbortSignal): Promise<Count> {
-    return this.#rows.clear(signal);
-  }
-
   async indexes(signal: AbortSignal): Promise<readonly Index[]> {
     return (await this.#setup.layout(signal)).found ?? [];
   }

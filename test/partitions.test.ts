@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { decodePart, encodePart } from '../src/items/part.ts';
+import { decodePart, encodePart } from '../src/streams/part.ts';
 import { AppError } from '../src/errors.ts';
 import { makeBookmark } from '../src/store/bookmark.ts';
 import { BSON, Long, MinKey, ObjectId } from '../src/store/bson.ts';

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { columnsOfRows } from '../src/items/columns.ts';
+import { columnsOfRows } from '../src/streams/columns.ts';
 import { csvHeader } from '../src/rows/csv-cell.ts';
 import { itemToJson } from '../src/rows/item.ts';
 import { javascriptTranscoder } from '../src/rows/javascript.ts';
-import { pathFault, policyFault, Selection, type SelectionPaths } from '../src/rows/selection.ts';
+import { EVERYTHING, pathFault, policyFault, Selection, type SelectionPaths } from '../src/rows/selection.ts';
 import { createTranscoder } from '../src/rows/transcoder.ts';
 import { BSON, type Document } from '../src/store/bson.ts';
 import { Slots } from '../src/store/slots.ts';
@@ -134,9 +134,17 @@ test('a table has no hidden value, and no column of a hidden field', async (t) =
   const batch = batchOf(slots, arrayBody([bytes]));
   const none = { read: () => Promise.reject(new Error('one batch is enough')) };
   const plan = { sort: '_id', direction: 1 } as const;
-  const columns = await columnsOfRows(none, plan, batch, 1, t.signal, hide);
-  const all = await columnsOfRows(none, plan, batch, 1, t.signal);
-  const shown = await columnsOfRows(none, plan, batch, 1, t.signal, new Selection({ show: ['lines.sku'] }));
+  const wanted = { always: ['id', 'category', 'price'], most: 1 };
+  const columns = await columnsOfRows(none, plan, batch, wanted, t.signal, hide);
+  const all = await columnsOfRows(none, plan, batch, wanted, t.signal, EVERYTHING);
+  const shown = await columnsOfRows(
+    none,
+    plan,
+    batch,
+    wanted,
+    t.signal,
+    new Selection({ show: ['lines.sku'] }),
+  );
   batch.release();
   assert.equal(csvHeader(columns, false), 'id,category,price,lines,internal,total\r\n');
   assert.equal(csvHeader(all, false), 'id,category,price,card,lines,internal.note,internal,total\r\n');

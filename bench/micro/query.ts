@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { parseQuery } from '../../src/input/query.ts';
 import { ITEM_PLAN } from '../../src/items/query.ts';
-import { readStreamQuery, STREAM_PARAMETERS } from '../../src/items/stream-query.ts';
+import { readStreamQuery, streamParameters } from '../../src/streams/query.ts';
 import { pageParameters, pageQuery } from '../../src/pages/query.ts';
 import { printMachine, takeTurns } from './turns.ts';
 
@@ -10,8 +10,15 @@ const turns = Number(process.argv[2]) || 20_000; // --micro is not a number
 const limits = { maxLimit: 1000, maxOffset: 1_000_000 };
 const pageNames = pageParameters(limits, ITEM_PLAN, true).map(({ name }) => name);
 const page = pageQuery(limits, ITEM_PLAN);
-const readPage = (raw: string) => page(parseQuery(raw, pageNames));
-const readStream = (raw: string) => readStreamQuery(parseQuery(raw, STREAM_PARAMETERS));
+const streamNames = streamParameters(ITEM_PLAN).map(({ name }) => name);
+const readPage = (raw: string) => {
+  const query = parseQuery(raw, pageNames);
+  return { ...page(query), plan: ITEM_PLAN.read(query) };
+};
+const readStream = (raw: string) => {
+  const query = parseQuery(raw, streamNames);
+  return { ...readStreamQuery(query, ITEM_PLAN), plan: ITEM_PLAN.read(query) };
+};
 
 const FULL =
   'limit=100&sort=price_desc&category=garden%20tools&min_price=1.5&max_price=99&fields=name,price&offset=20';

@@ -1,6 +1,6 @@
 import { MAX_FIELDS, MAX_KEY_BYTES, SORTS } from '../items/query.ts';
 import { FORMATS } from '../rows/formats.ts';
-import { BOUND } from '../items/number.ts';
+import { BOUND } from '../streams/number.ts';
 import { named, Type, type Static } from '../schema.ts';
 
 export const COMPRESSIONS = ['none', 'gzip', 'br'] as const;

@@ -4,12 +4,12 @@ import type { Input } from '../http/route.ts';
 import type { JsonBody } from '../input/body-json.ts';
 import { quote } from '../input/query.ts';
 import { bodyCheck, invalidBody } from '../input/validate.ts';
-import { BOUND, isBound } from '../items/number.ts';
-import { MAX_KEY_BYTES, readWanted, sortOf } from '../items/query.ts';
+import { BOUND, isBound } from '../streams/number.ts';
+import { ITEM_PLAN, MAX_KEY_BYTES, readWanted, sortOf } from '../items/query.ts';
 import { formatOfType, type StreamType } from '../rows/formats.ts';
 import { pathFault } from '../rows/selection.ts';
-import { assertFits } from '../items/stream-form.ts';
-import { readStreamQuery } from '../items/stream-query.ts';
+import { assertFits } from '../streams/form.ts';
+import { readStreamQuery } from '../streams/query.ts';
 import type { BodyFault } from '../errors.ts';
 import { EXPORT_BODY, type ExportOrder } from './export.ts';
 import type { ExportRequest } from './job.ts';
@@ -77,7 +77,7 @@ function withFiniteBounds(json: JsonBody): JsonBody {
 export function asynchronousRequest({ request, query: parameters, type }: Input): ExportRequest | null {
   if (request.method !== 'GET' || !prefers(request, 'respond-async')) return null;
   if (OF_STREAMS.some((name) => parameters.has(name))) return null;
-  const query = readStreamQuery(parameters);
+  const query = readStreamQuery(parameters, ITEM_PLAN);
   assertFits(query, type as StreamType);
   const { category, min_price, max_price } = readWanted(parameters);
   return {

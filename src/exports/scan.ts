@@ -1,8 +1,9 @@
 import { AppError } from '../errors.ts';
-import { columnsOfRows } from '../items/columns.ts';
-import { planOf } from '../items/query.ts';
+import { columnsOfRows } from '../streams/columns.ts';
+import { FIRST_COLUMNS, planOf } from '../items/query.ts';
+import { EVERYTHING } from '../rows/selection.ts';
 import { FORMS } from '../rows/formats.ts';
-import { streamForm, type StreamForm } from '../items/stream-form.ts';
+import { streamForm, type StreamForm } from '../streams/form.ts';
 import type { Transcoder } from '../rows/rows.ts';
 import { orRelease, type Batch } from '../store/batch.ts';
 import { chain, FIRST_BATCH, planBehind } from '../stream/chain.ts';
@@ -166,7 +167,14 @@ export class Scan {
     const { format, fields, safe } = this.#job.request;
     const query = { fields, safe, header: undefined };
     return streamForm(FORMS[format].types[0], query, transcoder, async () => {
-      this.#columns ??= await columnsOfRows(items, planBehind(plan, first), first, Infinity, signal);
+      this.#columns ??= await columnsOfRows(
+        items,
+        planBehind(plan, first),
+        first,
+        { always: FIRST_COLUMNS, most: Infinity },
+        signal,
+        EVERYTHING,
+      );
       return this.#columns;
     });
   }

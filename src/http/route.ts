@@ -28,6 +28,8 @@ export interface Route<B extends TSchema = TSchema> extends Demand {
   readonly parameters?: Readonly<Record<string, Schema>>;
   /** All parameters that the query may have. Others are refused. */
   readonly query?: readonly Parameter<unknown>[];
+  /** Whether the query may also have a parameter of this name: it asks for a field of the rows. */
+  readonly isField?: (name: string) => boolean;
   /** The request headers that the operation reads. */
   readonly headers?: readonly (keyof typeof REQUEST_HEADERS)[];
   readonly body?: RouteBody<B>;

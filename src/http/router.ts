@@ -72,7 +72,7 @@ function compile(route: Route): Compiled {
   const acceptable = route.produces ? mediaTypeNegotiator(route.produces) : () => '';
   return {
     route,
-    readQuery: (request) => parseQuery(request.query, names),
+    readQuery: (request) => parseQuery(request.query, names, route.isField),
     chooseType: (request, query) => route.typeAsked?.(query) ?? acceptable(request),
     checkBody: route.body ? bodyCheck(route.body.schema) : null,
   };

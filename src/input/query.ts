@@ -5,10 +5,14 @@ export type Query = ReadonlyMap<string, string>;
 
 /**
  * Parses a raw query (without `?`) strictly as application/x-www-form-urlencoded in UTF-8. Nothing is ignored. Throws
- * an AppError of status 400 that names the parameter: `unknown-parameter` when the name is not in `known`,
- * `duplicate-parameter`, or `invalid-parameter` for a bad %-escape or bad UTF-8.
+ * an AppError of status 400 that names the parameter: `unknown-parameter` when the name is neither in
+ * `known` nor a field, `duplicate-parameter`, or `invalid-parameter` for a bad %-escape or bad UTF-8.
  */
-export function parseQuery(raw: string, known: readonly string[]): Query {
+export function parseQuery(
+  raw: string,
+  known: readonly string[],
+  isField: (name: string) => boolean = () => false,
+): Query {
   const query = new Map<string, string>();
   if (raw === '') return query;
   for (const pair of raw.split('&')) {
@@ -16,7 +20,7 @@ export function parseQuery(raw: string, known: readonly string[]): Query {
     const equals = pair.indexOf('=');
     const name = decode(equals < 0 ? pair : pair.slice(0, equals), null);
     const value = equals < 0 ? '' : decode(pair.slice(equals + 1), name);
-    if (!known.includes(name)) throw unknown(name, known);
+    if (!known.includes(name) && !isField(name)) throw unknown(name, known);
     if (query.has(name)) {
       throw new AppError('duplicate-parameter', `${name} may be given only once; got ${quote(value)} too.`, {
         parameter: name,

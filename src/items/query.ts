@@ -4,10 +4,11 @@ import type { Query } from '../input/query.ts';
 import type { PlanParameters } from '../pages/query.ts';
 import { KEY } from '../store/bookmark.ts';
 import type { Plan } from '../store/store.ts';
-import { BOUND, isBound } from './number.ts';
+import { MAX_ID_BYTES } from '../streams/id.ts';
+import { BOUND, isBound } from '../streams/number.ts';
 
 /** id and category are at most this long, in bytes of UTF-8. */
-export const MAX_KEY_BYTES = 256;
+export const MAX_KEY_BYTES = MAX_ID_BYTES;
 
 export const MAX_FIELDS = 100;
 
@@ -90,10 +91,13 @@ export function readWanted(query: Query): Wanted {
   };
 }
 
+/** Every item has these, so they are the first columns of a table. */
+export const FIRST_COLUMNS = ['id', 'category', 'price'];
+
 /** How items are chosen and ordered. It is the same for pages and streams. */
-export const ITEM_PLAN: PlanParameters = {
+export const ITEM_PLAN = {
   collection: 'items',
   parameters: [category, sort, minPrice, maxPrice, fields],
-  read: (query) => planOf(readWanted(query)),
-  fields: (query) => fields.read(query),
-};
+  read: (query: Query) => planOf(readWanted(query)),
+  fields: (query: Query) => fields.read(query),
+} satisfies PlanParameters;

@@ -1,21 +1,17 @@
-import { AppError } from '../errors.ts';
-import { quote } from '../input/query.ts';
-import { json } from '../http/reply.ts';
-import { JSON_TYPE, jsonAnswer, STORE_PROBLEMS, type Route } from '../http/route.ts';
+import type { Route } from '../http/route.ts';
 import { pageRoute } from '../pages/route.ts';
 import type { PageLimits } from '../pages/query.ts';
-import { fingerprint } from '../rows/fingerprint.ts';
-import { itemToJson } from '../rows/item.ts';
 import type { Transcoder } from '../rows/rows.ts';
-import { documentOf, type Batch } from '../store/batch.ts';
-import type { Bookmark } from '../store/bookmark.ts';
 import type { StreamReader } from '../store/readers.ts';
 import type { ItemStore } from '../store/store.ts';
-import { candidateIds, idTypeLookup, parseId, type DetectedIdType, type IdType } from './id.ts';
+import { idTypeLookup, type IdType } from '../streams/id.ts';
+import { partitionsRoute } from '../streams/partitions.ts';
+import { rowRoute } from '../streams/row.ts';
+import { streamRoute } from '../streams/stream.ts';
+import type { RowsTold } from '../streams/told.ts';
+import { ITEM_AFTER } from './after.ts';
 import { ITEM } from './item.ts';
-import { listPartitions } from './partitions.ts';
-import { ITEM_PLAN } from './query.ts';
-import { streamItems } from './stream.ts';
+import { FIRST_COLUMNS, ITEM_PLAN } from './query.ts';
 
 export interface ItemOptions {
   readonly items: ItemStore;
@@ -30,19 +26,35 @@ export interface ItemOptions {
   readonly cacheControl: string;
 }
 
+const ITEMS: RowsTold = {
+  path: '/items',
+  tag: 'Items',
+  noun: { one: 'item', many: 'items' },
+  schema: ITEM,
+};
+
+/** Parameters that need another order than that of ids, which partitions are in. */
+const ORDERED = ['sort', 'min_price', 'max_price'];
+
 /** The routes of items. */
-export function itemRoutes(options: ItemOptions) {
-  const idType = idTypeLookup(options.items, options.idType);
+export function itemRoutes({ items: rows, idType: onlyType, ...options }: ItemOptions) {
+  const shared = { ...options, rows, plan: ITEM_PLAN, onlyType, idType: idTypeLookup(rows, onlyType) };
   return {
-    list: listItems(options),
-    stream: streamItems({ ...options, idType }),
-    partitions: listPartitions(options.items),
-    get: getItem(options, idType),
+    list: listItems(shared),
+    stream: streamRoute(
+      { ...ITEMS, id: 'streamItems', examples: STREAM_EXAMPLES },
+      { ...shared, columns: FIRST_COLUMNS, after: ITEM_AFTER },
+    ),
+    partitions: partitionsRoute(
+      { ...ITEMS, id: 'listPartitions', example: PARTITIONS_EXAMPLE },
+      { ...shared, ordered: ORDERED },
+    ),
+    get: rowRoute({ ...ITEMS, id: 'getItem', example: ITEM_EXAMPLE, exampleIds: ['d00001'] }, shared),
   } satisfies Record<string, Route>;
 }
 
-function listItems(options: ItemOptions): Route {
-  const { items } = options;
+function listItems(options: Omit<Parameters<typeof pageRoute>[1], 'count'> & { rows: ItemStore }): Route {
+  const { rows } = options;
   return pageRoute(
     {
       path: '/items',
@@ -65,87 +77,49 @@ function listItems(options: ItemOptions): Route {
         },
       },
     },
-    { ...options, rows: items, count: (...call) => items.count(...call), plan: ITEM_PLAN },
+    { ...options, count: (...call) => rows.count(...call) },
   );
 }
 
-/** GET /items/{id}. */
-function getItem(
-  { items, cacheControl, idType: set }: ItemOptions,
-  idType: (signal: AbortSignal) => Promise<DetectedIdType>,
-): Route {
-  return {
-    method: 'GET',
-    path: '/items/{id}',
-    access: 'keyed',
-    cost: 'page',
-    id: 'getItem',
-    tag: 'Items',
-    summary: 'Get an item',
-    description:
-      'If the id equals the path of another resource, such as `stream`, percent-encode its first letter.',
-    parameters: {
-      id: {
-        type: 'string',
-        minLength: 1,
-        description: 'the id of the item, as its JSON shows it',
-        examples: ['d00001'],
-      },
-    },
-    headers: ['If-None-Match'],
-    answers: {
-      200: jsonAnswer('The item', ITEM, ['ETag', 'Cache-Control'], {
-        request: '/items/d00003',
-        answer: {
-          id: 'd00003',
-          name: '0.23 ct Good cut diamond, color E, clarity VS1',
-          category: 'Good',
-          price: 327,
-          carat: 0.23,
-          color: 'E',
-          clarity: 'VS1',
-          depth: 56.9,
-          table: 65,
-          x: 4.05,
-          y: 4.07,
-          z: 2.31,
-        },
-      }),
-      304: {
-        description: 'The client already has this state of the item: its ETag is in If-None-Match',
-        headers: ['ETag'],
-      },
-    },
-    problems: ['invalid-url', 'not-found', 'invalid-header', 'precondition-failed', ...STORE_PROBLEMS],
-    produces: [JSON_TYPE],
-    handler: async ({ request, parameters: { id = '' } }) => {
-      const only = set && parseId(id, set);
-      const keys = set ? (only ? [only] : []) : candidateIds(id, await idType(request.signal));
-      const batch = await firstOf(keys, items, request.signal);
-      if (!batch) throw new AppError('not-found', `No item has the id ${quote(id)}.`);
-      try {
-        const text = itemToJson(documentOf(batch));
-        request.notes.rows = 1;
-        return json(200, text, {
-          etag: `"${fingerprint(Buffer.from(text))}"`,
-          'cache-control': cacheControl,
-        });
-      } finally {
-        batch.release();
-      }
-    },
-  };
-}
+const STREAM_EXAMPLES = {
+  lines: {
+    request: '/items/stream?fields=price&limit=2&after=d53938',
+    answer: '{"id":"d53939","price":2757}\n{"id":"d53940","price":2757}\n',
+  },
+  array: {
+    request: '/items/stream?format=json&fields=price&limit=1',
+    answer: [{ id: 'd00001', price: 326 }],
+  },
+  table: {
+    request: '/items/stream?format=csv&fields=price,color&limit=1',
+    answer: 'id,price,color\r\nd00001,326,E\r\n',
+  },
+};
 
-/** The first of these rows that exists. Null when none does. */
-async function firstOf(
-  ids: readonly Bookmark[],
-  items: ItemStore,
-  signal: AbortSignal,
-): Promise<Batch | null> {
-  for (const id of ids) {
-    const batch = await items.get(id, signal);
-    if (batch) return batch;
-  }
-  return null;
-}
+const PARTITIONS_EXAMPLE = {
+  request: '/items/partitions?n=2&fields=price',
+  answer: {
+    partitions: [
+      { url: '/items/stream?part=ARQAAAACdG8ABwAAAGQyNjk3MQAAVyW-iA&fields=price' },
+      { url: '/items/stream?part=ARYAAAACZnJvbQAHAAAAZDI2OTcxAADvOAW_&fields=price' },
+    ],
+  },
+};
+
+const ITEM_EXAMPLE = {
+  request: '/items/d00003',
+  answer: {
+    id: 'd00003',
+    name: '0.23 ct Good cut diamond, color E, clarity VS1',
+    category: 'Good',
+    price: 327,
+    carat: 0.23,
+    color: 'E',
+    clarity: 'VS1',
+    depth: 56.9,
+    table: 65,
+    x: 4.05,
+    y: 4.07,
+    z: 2.31,
+  },
+};

@@ -38,7 +38,8 @@ export function pageHandler({
 }: PageOptions): Route['handler'] {
   const readQuery = pageQuery(limits, plan);
   return async ({ request, query: parameters, type }) => {
-    const query = readQuery(parameters);
+    const asked = readQuery(parameters);
+    const query: PageQuery = { ...asked, plan: await plan.read(parameters, request.signal) };
     const total = (query.count && (await count?.(query.plan, query.count, request.signal))) ?? null;
     const read = await rows.read(
       query.plan,

@@ -37,9 +37,12 @@ export interface PlanParameters {
   /** The collection's name. Its cursors do not fit any other collection. */
   readonly collection: string;
   readonly parameters: readonly Parameter<unknown>[];
-  readonly read: (query: Query) => Plan;
+  /** A plan that needs a look at the rows comes later; it ends with the signal's reason when that aborts. */
+  readonly read: (query: Query, signal: AbortSignal) => Plan | Promise<Plan>;
   /** The paths of the fields asked for. undefined: all. */
   readonly fields: (query: Query) => readonly string[] | undefined;
+  /** What of the rows may leave the server. Absent: everything. */
+  readonly shown?: Selection;
 }
 
 /** Where a page begins, in the style that the client chose. */
@@ -49,9 +52,9 @@ export type PageStart =
   | { readonly style: 'offset'; readonly offset: number }
   | { readonly style: 'page'; readonly page: number };
 
-export interface PageQuery {
+/** What the query of a page asks for, without its plan. */
+export interface PageRequest {
   readonly collection: string;
-  readonly plan: Plan;
   readonly selection: Selection;
   readonly limit: number;
   /** How the total is counted. null: not at all. */
@@ -59,6 +62,10 @@ export interface PageQuery {
   readonly start: PageStart;
   /** The number of rows before the page. 0 for cursors, which do not count rows. */
   readonly skip: number;
+}
+
+export interface PageQuery extends PageRequest {
+  readonly plan: Plan;
 }
 
 /** The parameters of a paged collection. `counts` tells whether it can be counted. */
@@ -89,9 +96,9 @@ function limitParameter(maxLimit: number): Parameter<number> {
 }
 
 /**
- * Returns a function that reads the query of a paged collection. AppError `offset-too-deep`, `conflicting-parameters`.
+ * Returns a function that reads the query of a paged collection, without its plan. AppError `offset-too-deep`, `conflicting-parameters`.
  */
-export function pageQuery(limits: PageLimits, plan: PlanParameters): (query: Query) => PageQuery {
+export function pageQuery(limits: PageLimits, plan: PlanParameters): (query: Query) => PageRequest {
   const limit = limitParameter(limits.maxLimit);
   return (query) => {
     const rows = limit.read(query) ?? DEFAULT_LIMIT;
@@ -107,8 +114,7 @@ export function pageQuery(limits: PageLimits, plan: PlanParameters): (query: Que
     }
     return {
       collection: plan.collection,
-      plan: plan.read(query),
-      selection: EVERYTHING.pick(plan.fields(query)),
+      selection: (plan.shown ?? EVERYTHING).pick(plan.fields(query)),
       limit: rows,
       count: readCount(query),
       start,

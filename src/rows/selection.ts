@@ -58,6 +58,7 @@ export class Selection {
 
   /** The selection of a query for these fields of the same resource. undefined: all of its fields. */
   pick(fields: readonly string[] | undefined): Selection {
+    if (!fields) return this;
     const { kind, paths } = this.policy ?? {};
     return new Selection({ fields, ...(kind && { [kind]: paths }) });
   }

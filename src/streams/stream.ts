@@ -2,8 +2,11 @@ import type { StreamBody } from '../engine/edge.ts';
 import { problemDocument } from '../http/problem.ts';
 import { STORE_PROBLEMS, type Route } from '../http/route.ts';
 import { cursorMismatch, cursorThatFits, decodeCursor } from '../pages/cursor.ts';
+import type { PlanParameters } from '../pages/query.ts';
+import { nameOf } from '../schema.ts';
 import { checkMark } from '../pages/mark.ts';
 import type { Transcoder } from '../rows/rows.ts';
+import { EVERYTHING } from '../rows/selection.ts';
 import { noneOf, orRelease, type Batch } from '../store/batch.ts';
 import type { Bookmark } from '../store/bookmark.ts';
 import { chain, chainAfter, firstSize, planBehind } from '../stream/chain.ts';
@@ -14,20 +17,29 @@ import { CHECKPOINT, END, FAILURE } from '../stream/control-lines.ts';
 import { writeBeforeCut } from '../stream/sink.ts';
 import { withHeartbeats } from '../stream/heartbeats.ts';
 import { pump } from '../stream/pump.ts';
-import { readAfter } from './after.ts';
+import { readAfter, type AfterForm } from './after.ts';
 import { columnsOfRows } from './columns.ts';
 import type { DetectedIdType } from './id.ts';
 import { AT_HEADER, timeOf } from './point-in-time.ts';
-import { ITEM_PLAN } from './query.ts';
-import { ITEM } from './item.ts';
 import { STREAM_TYPES, type StreamType } from '../rows/formats.ts';
-import { assertFits, streamForm, typeAsked } from './stream-form.ts';
-import { readStreamQuery, STREAM_QUERY, type StreamQuery } from './stream-query.ts';
+import { assertFits, streamForm, typeAsked } from './form.ts';
+import {
+  readStreamPlan,
+  readStreamQuery,
+  streamParameters,
+  type StreamPlan,
+  type StreamQuery,
+} from './query.ts';
+import { fieldsOf, type RowRoute } from './told.ts';
 
 export interface StreamOptions {
-  readonly items: ItemStore;
+  readonly rows: ItemStore;
   readonly streams: StreamReader;
   readonly transcoder: Transcoder;
+  readonly plan: PlanParameters;
+  /** The columns that every table begins with, the first of them `id`. */
+  readonly columns: readonly string[];
+  readonly after: AfterForm;
   readonly idType: (signal: AbortSignal) => Promise<DetectedIdType>;
   /** A clock in milliseconds. */
   readonly now?: () => number;
@@ -35,52 +47,47 @@ export interface StreamOptions {
   readonly parked?: () => () => void;
 }
 
-/** GET /items/stream: the chain of all batches. Each batch goes out while the next one is being read. */
-export function streamItems(options: StreamOptions): Route {
+/** GET of all rows: the chain of all batches. Each batch goes out while the next one is being read. */
+export function streamRoute(told: RowRoute, options: StreamOptions): Route {
+  const { noun, schema, tag, examples = {} } = told;
+  const { lines, array, table } = examples;
   return {
+    ...fieldsOf(told),
     method: 'GET',
-    path: '/items/stream',
+    path: `${told.path}/stream`,
     access: 'keyed',
     cost: 'stream',
-    id: 'streamItems',
-    tag: 'Items',
-    summary: 'Stream items',
-    description:
-      'Sends all matching items as they become available, never faster than the client reads. A stream that ends cleanly is complete. A stream that fails is cut: the connection closes before the last chunk. Resume with `cursor` or `after`.',
-    query: STREAM_QUERY,
+    id: told.id,
+    tag,
+    summary: `Stream ${noun.many}`,
+    description: `Sends all matching ${noun.many} as they become available, never faster than the client reads. A stream that ends cleanly is complete. A stream that fails is cut: the connection closes before the last chunk. Resume with \`cursor\` or \`after\`.`,
+    query: streamParameters(options.plan),
     answers: {
       200: {
-        description: 'The matching items in the order of `sort`',
+        description: `The matching ${noun.many} in the order of \`sort\``,
         headers: ['Cache-Control'],
         content: {
           'application/x-ndjson': {
             schema: {
               type: 'string',
-              description:
-                'One Item per line, each line ended by LF. With `checkpoints=true`, some lines are a Checkpoint, End or Failure instead.',
+              description: `One ${nameOf(schema) ?? 'row'} per line, each line ended by LF. With \`checkpoints=true\`, some lines are a Checkpoint, End or Failure instead.`,
             },
-            lines: [ITEM, CHECKPOINT, END, FAILURE],
-            example: {
-              request: '/items/stream?fields=price&limit=2&after=d53938',
-              answer: '{"id":"d53939","price":2757}\n{"id":"d53940","price":2757}\n',
-            },
+            lines: [schema, CHECKPOINT, END, FAILURE],
+            ...(lines && { example: lines }),
           },
           'application/jsonl': {
             schema: { type: 'string', description: 'the same as application/x-ndjson' },
           },
           'application/json': {
-            schema: { type: 'array', items: ITEM, description: 'all matching items' },
-            example: {
-              request: '/items/stream?format=json&fields=price&limit=1',
-              answer: [{ id: 'd00001', price: 326 }],
-            },
+            schema: { type: 'array', items: schema, description: `all matching ${noun.many}` },
+            ...(array && { example: array }),
           },
           'text/csv': {
-            schema: { type: 'string', description: 'CSV (RFC 4180) in UTF-8, one item per record' },
-            example: {
-              request: '/items/stream?format=csv&fields=price,color&limit=1',
-              answer: 'id,price,color\r\nd00001,326,E\r\n',
+            schema: {
+              type: 'string',
+              description: `CSV (RFC 4180) in UTF-8, one ${noun.one} per record`,
             },
+            ...(table && { example: table }),
           },
         },
       },
@@ -93,6 +100,7 @@ export function streamItems(options: StreamOptions): Route {
       'snapshot-expired',
       'collection-replaced',
       'too-many-streams',
+      ...(told.problems ?? []),
       ...STORE_PROBLEMS,
     ],
     produces: STREAM_TYPES,
@@ -103,29 +111,32 @@ export function streamItems(options: StreamOptions): Route {
 
 function streamHandler(options: StreamOptions): Route['handler'] {
   const {
-    items,
+    rows,
     streams,
     transcoder,
     now = () => performance.now(),
     parked = () => () => undefined,
   } = options;
   return async ({ request, query: parameters, type: chosen }) => {
-    const query = readStreamQuery(parameters);
+    const query = readStreamQuery(parameters, options.plan);
     const type = chosen as StreamType;
     assertFits(query, type);
     const { limit } = query;
-    const { plan, from } = await beginningOf(query, options, request.signal);
+    const asked = await readStreamPlan(parameters, options.plan, request.signal);
+    const { plan, from } = await beginningOf({ ...query, ...asked }, options, request.signal);
     // The first batch is read before the head is sent, so an unavailable store gives a 503 and not a cut stream.
     const first = await streams.begin(plan, from, firstSize(limit), request.signal);
     const rest = planBehind(plan, first);
-    const columns = () => columnsOfRows(items, rest, first, limit, request.signal);
-    const form = await orRelease(first, () => streamForm(type, query, transcoder, columns));
+    const wanted = { always: options.columns, most: limit };
+    const { shown = EVERYTHING } = options.plan;
+    const columns = () => columnsOfRows(rows, rest, first, wanted, request.signal, shown);
+    const form = await orRelease(first, () => streamForm(type, query, transcoder, columns, shown));
     const run: StreamBody['run'] = async (sink) => {
       const { head, tail } = form;
       const encoder = await orRelease(first, () => form.encoder());
       // While the store is slow, the reader still gets the proof of the rows it has.
-      const spaced = (rows: AsyncIterable<Batch>) =>
-        query.checkpoints ? withHeartbeats(rows, noneOf(first), CHECKPOINT_MS) : rows;
+      const spaced = (read: AsyncIterable<Batch>) =>
+        query.checkpoints ? withHeartbeats(read, noneOf(first), CHECKPOINT_MS) : read;
       const batches = {
         first: spaced(chain(streams, plan, first, limit, sink.signal)),
         observer: { parked, rows: (count: number) => void (request.notes.rows += count) },
@@ -139,7 +150,7 @@ function streamHandler(options: StreamOptions): Route['handler'] {
         await pump(batches, encoder, { head, tail: () => tail }, sink);
         return;
       }
-      const cursorOf = (bookmark: Bookmark) => cursorThatFits(ITEM_PLAN.collection, rest, bookmark);
+      const cursorOf = (bookmark: Bookmark) => cursorThatFits(options.plan.collection, rest, bookmark);
       const start = from.after ? cursorOf(from.after) : null;
       const checked = new CheckpointEncoder(encoder, { plan, cursorOf, start, now });
       try {
@@ -167,13 +178,13 @@ function streamHandler(options: StreamOptions): Route['handler'] {
  * current collection, `cursor-mismatch` when the cursor does not fit the parameters.
  */
 async function beginningOf(
-  { plan: asked, partMark, time, cursor, after }: StreamQuery,
+  { plan: asked, partMark, time, cursor, after }: StreamQuery & StreamPlan,
   options: StreamOptions,
   signal: AbortSignal,
 ): Promise<{ plan: Plan; from: From }> {
   if (cursor !== undefined) {
     const known = typeof time === 'bigint' ? { ...asked, at: time } : asked;
-    const { at, mark, after: bookmark } = decodeCursor(cursor, ITEM_PLAN.collection, known);
+    const { at, mark, after: bookmark } = decodeCursor(cursor, options.plan.collection, known);
     if (time === 'present' && at === undefined)
       throw cursorMismatch(
         'The cursor does not come from a snapshot. Omit consistency=snapshot, or start without a cursor.',
@@ -186,7 +197,7 @@ async function beginningOf(
     return { plan: at === undefined ? plan : { ...plan, at }, from: { after: bookmark } };
   }
   const plan = await marked(asked, [partMark], options, signal);
-  const at = await timeOf(time, options.items, signal);
+  const at = await timeOf(time, options.rows, signal);
   const timed = at === undefined ? plan : { ...plan, at };
   const from = after === undefined ? {} : { after: await readAfter(after, timed, { ...options, signal }) };
   return { plan: timed, from };
@@ -199,11 +210,11 @@ async function beginningOf(
 async function marked(
   plan: Plan,
   marks: readonly (number | undefined)[],
-  { items }: StreamOptions,
+  { rows }: StreamOptions,
   signal: AbortSignal,
 ): Promise<Plan> {
   if (marks.every((mark) => mark === undefined)) return plan;
-  const identity = await items.identity(signal);
+  const identity = await rows.identity(signal);
   for (const mark of marks) checkMark(mark, identity);
   return identity === undefined ? plan : { ...plan, identity };
 }

@@ -31,7 +31,7 @@ const LONGEST_BOUND = 640;
 /** The limit holds two such ids and the rest of the token, in base64. */
 export const partParameter = documented(
   text('part', 2048),
-  'Return only items of this part: a value from GET /items/partitions.',
+  'Return only the rows of this part: a value from the partitions of the collection.',
 );
 
 /** Whether a part can begin or end at this id. */
@@ -80,7 +80,7 @@ function parse(bytes: Uint8Array): Record<string, unknown> {
 function invalid(reason: string, cause?: unknown): AppError {
   return new AppError(
     'invalid-parameter',
-    `The part is not valid: ${reason}. Use a part from GET /items/partitions unchanged.`,
+    `The part is not valid: ${reason}. Use a part from the partitions of the collection unchanged.`,
     { parameter: 'part', cause },
   );
 }

@@ -1,7 +1,9 @@
 import { Binary, Double, Int32, Long, ObjectId, UUID } from '../store/bson.ts';
 import { keyOf, makeBookmark, type Bookmark } from '../store/bookmark.ts';
 import type { Identity, ItemStore, Plan } from '../store/store.ts';
-import { MAX_KEY_BYTES } from './query.ts';
+
+/** A longer text is the id of no row. Bytes of UTF-8. */
+export const MAX_ID_BYTES = 256;
 
 export const ID_TYPES = ['objectid', 'integer', 'uuid', 'string'] as const;
 export type IdType = (typeof ID_TYPES)[number];
@@ -19,37 +21,37 @@ export type DetectedIdType = IdType | 'other' | null;
  * first row's id (for example null), the last row tells.
  */
 export function idTypeLookup(
-  items: ItemStore,
+  rows: ItemStore,
   set: IdType | undefined,
 ): (signal: AbortSignal) => Promise<DetectedIdType> {
   if (set !== undefined) return () => Promise.resolve(set);
   let known: { readonly type: IdType | 'other'; readonly identity: Identity | undefined } | null = null;
   return async (signal) => {
-    const identity = await items.identity(signal);
+    const identity = await rows.identity(signal);
     if (known?.identity === identity && known) return known.type;
-    const type = await detectIdType(items, identity, signal);
+    const type = await detectIdType(rows, identity, signal);
     known = type && { type, identity };
     return type;
   };
 }
 
 async function detectIdType(
-  items: ItemStore,
+  rows: ItemStore,
   identity: Identity | undefined,
   signal: AbortSignal,
 ): Promise<DetectedIdType> {
-  const first = await endIdType(items, identity, 1, signal);
-  return first === 'other' ? endIdType(items, identity, -1, signal) : first;
+  const first = await endIdType(rows, identity, 1, signal);
+  return first === 'other' ? endIdType(rows, identity, -1, signal) : first;
 }
 
 async function endIdType(
-  items: ItemStore,
+  rows: ItemStore,
   identity: Identity | undefined,
   direction: 1 | -1,
   signal: AbortSignal,
 ): Promise<DetectedIdType> {
   const plan: Plan = { sort: '_id', direction, ...(identity !== undefined && { identity }) };
-  const batch = await items.read(plan, {}, { rows: 1, bytes: 1 }, signal);
+  const batch = await rows.read(plan, {}, { rows: 1, bytes: 1 }, signal);
   try {
     return batch.last ? idTypeOf(keyOf(batch.last)._id) : null;
   } finally {
@@ -82,7 +84,7 @@ function parse(text: string, type: IdType): unknown {
     case 'integer':
       return parseInteger(text);
     case 'string':
-      return Buffer.byteLength(text) <= MAX_KEY_BYTES ? text : null;
+      return Buffer.byteLength(text) <= MAX_ID_BYTES ? text : null;
   }
 }
 

@@ -1,39 +1,31 @@
 import { MOST_COLUMNS, SAMPLED_ROWS } from '../rows/csv-cell.ts';
-import { EVERYTHING, type Selection } from '../rows/selection.ts';
+import type { Selection } from '../rows/selection.ts';
 import { rowsOf, type Batch } from '../store/batch.ts';
 import { onDemand } from '../store/bson.ts';
 import type { ItemStore, Plan } from '../store/store.ts';
 
 const BATCH_BYTES = 768 * 1024;
 
-/** Every item has these, so they come first. */
-const ALWAYS = ['id', 'category', 'price'];
-
 /**
- * Resolves to the columns of a stream without `fields`: id, category, price, then the fields of its first 1,000 rows
- * (or `most`, if that is less) in order of first appearance. If one of these rows has its own field `id`, then `_id`
- * (the key) comes before `id`. `first` is the stream's first batch. It remains the caller's. Fields that `selection` hides
- * have no columns.
+ * Resolves to the columns of a stream without `fields`: those that every row has (`always`, `id` first), then the
+ * fields of its first 1,000 rows (or `most`, if that is less) in order of first appearance. If one of these rows has its own field `id`,
+ * then `_id` (the key) comes before `id`. `first` is the stream's first batch. It remains the caller's. Fields that
+ * `selection` hides have no columns.
  */
 export async function columnsOfRows(
-  items: Pick<ItemStore, 'read'>,
+  rows: Pick<ItemStore, 'read'>,
   plan: Plan,
   first: Batch,
-  most: number,
+  { always, most }: { readonly always: readonly string[]; readonly most: number },
   signal: AbortSignal,
-  selection: Selection = EVERYTHING,
+  selection: Selection,
 ): Promise<readonly string[]> {
-  const columns: Columns = { names: new Set(ALWAYS), hasOwnId: false, selection };
+  const columns: Columns = { names: new Set(always), hasOwnId: false, selection };
   const wanted = Math.min(SAMPLED_ROWS, most);
   let seen = first.rows;
   collect(first, columns);
   for (let { last, more } = first; more && last && seen < wanted;) {
-    const batch = await items.read(
-      plan,
-      { after: last },
-      { rows: wanted - seen, bytes: BATCH_BYTES },
-      signal,
-    );
+    const batch = await rows.read(plan, { after: last }, { rows: wanted - seen, bytes: BATCH_BYTES }, signal);
     try {
       collect(batch, columns);
     } finally {

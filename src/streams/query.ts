@@ -1,20 +1,16 @@
 import { AppError } from '../errors.ts';
 import { documented, integer, oneOf, type Parameter } from '../input/parameter.ts';
 import type { Query } from '../input/query.ts';
-import { cursorParameter } from '../pages/query.ts';
+import { cursorParameter, type PlanParameters } from '../pages/query.ts';
 import { KEY } from '../store/bookmark.ts';
 import type { Plan } from '../store/store.ts';
 import { afterParameter } from './after.ts';
 import { FORMATS, type Format } from '../rows/formats.ts';
 import { decodePart, partParameter } from './part.ts';
 import { atParameter, consistencyParameter, readTime, type AskedTime } from './point-in-time.ts';
-import { ITEM_PLAN } from './query.ts';
 
+/** What the query of a stream asks for, without its plan. */
 export interface StreamQuery {
-  /** The plan without its point in time. */
-  readonly plan: Plan;
-  /** The mark of the collection that the part is of, see pages/mark.ts. */
-  readonly partMark: number | undefined;
   readonly time: AskedTime;
   readonly fields: readonly string[] | undefined;
   /** The maximum number of rows. Infinity when the whole set is asked for. */
@@ -64,8 +60,7 @@ const streamLimit = documented(
   },
 );
 
-/** The parameters of GET /items/stream. */
-export const STREAM_QUERY: readonly Parameter<unknown>[] = [
+const OF_STREAMS: readonly Parameter<unknown>[] = [
   streamLimit,
   cursorParameter,
   afterParameter,
@@ -76,23 +71,23 @@ export const STREAM_QUERY: readonly Parameter<unknown>[] = [
   checkpoints,
   safe,
   header,
-  ...ITEM_PLAN.parameters,
 ];
-export const STREAM_PARAMETERS: readonly string[] = STREAM_QUERY.map(({ name }) => name);
+
+/** The parameters of the streams of a collection. */
+export function streamParameters(plan: PlanParameters): readonly Parameter<unknown>[] {
+  return [...OF_STREAMS, ...plan.parameters];
+}
 
 /** Reads the parameters of a stream. AppError `conflicting-parameters` for parameters that exclude each other. */
-export function readStreamQuery(query: Query): StreamQuery {
+export function readStreamQuery(query: Query, plan: Pick<PlanParameters, 'fields'>): StreamQuery {
   if (query.has('cursor') && query.has('after')) {
     throw new AppError('conflicting-parameters', 'Give one of cursor and after, not both.', {
       parameter: 'after',
     });
   }
-  const { plan, partMark } = readPlan(query);
   return {
-    plan,
-    partMark,
     time: readTime(query),
-    fields: ITEM_PLAN.fields(query),
+    fields: plan.fields(query),
     limit: streamLimit.read(query) ?? Infinity,
     cursor: cursorParameter.read(query),
     after: afterParameter.read(query),
@@ -108,16 +103,31 @@ function booleanOf(word: 'true' | 'false' | undefined): boolean | undefined {
   return word === undefined ? undefined : word === 'true';
 }
 
-/** The plan, limited to the ids of the part when there is one. */
-function readPlan(query: Query): Pick<StreamQuery, 'plan' | 'partMark'> {
-  const plan = ITEM_PLAN.read(query);
+/** The plan of a stream without its point in time, and the mark of the collection that its part is of, if it has one. */
+export interface StreamPlan {
+  readonly plan: Plan;
+  /** See pages/mark.ts. */
+  readonly partMark: number | undefined;
+}
+
+/** Reads the plan, limited to the ids of the part when there is one. AppErrors as `PlanParameters.read` throws them. */
+export async function readStreamPlan(
+  query: Query,
+  parameters: Pick<PlanParameters, 'read'>,
+  signal: AbortSignal,
+): Promise<StreamPlan> {
+  const plan = await parameters.read(query, signal);
   const part = partParameter.read(query);
   if (part === undefined) return { plan, partMark: undefined };
-  if (plan.sort !== KEY || plan.direction !== 1) {
-    throw new AppError('conflicting-parameters', 'part is a range of ids: it requires sort=id_asc.', {
-      parameter: 'part',
-    });
-  }
+  assertDivisible(plan, 'part');
   const { ids, mark } = decodePart(part);
   return { plan: { ...plan, ids }, partMark: mark };
+}
+
+/** Parts are ranges of ids, so a plan in another order has none. AppError `conflicting-parameters`. */
+export function assertDivisible(plan: Plan, parameter: string): void {
+  if (plan.sort === KEY && plan.direction === 1 && !plan.range) return;
+  throw new AppError('conflicting-parameters', 'part is a range of ids: it requires sort=id_asc.', {
+    parameter,
+  });
 }

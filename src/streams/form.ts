@@ -5,7 +5,7 @@ import type { RowEncoder, Transcoder } from '../rows/rows.ts';
 import { columnsOfFields } from '../rows/csv-cell.ts';
 import { EVERYTHING, type Selection } from '../rows/selection.ts';
 import { FORMS, formatOfType, type StreamType } from '../rows/formats.ts';
-import { formatParameter, type StreamQuery } from './stream-query.ts';
+import { formatParameter, type StreamQuery } from './query.ts';
 
 /** The parameters that decide how rows are written. */
 type FormQuery = Pick<StreamQuery, 'fields' | 'safe' | 'header'>;
@@ -24,15 +24,16 @@ export function typeAsked(query: Query): StreamType | undefined {
   return format && FORMS[format].types[0];
 }
 
-/** The form of a stream of this type. `columns` is called only for a table without `fields`. */
+/** The form of a stream of this type. `columns` is called only for a table without `fields`. `shown`: what may leave the server. */
 export async function streamForm(
   type: StreamType,
   query: FormQuery,
   transcoder: Transcoder,
   columns: () => Promise<readonly string[]>,
+  shown: Selection = EVERYTHING,
 ): Promise<StreamForm> {
   const { layout } = FORMS[formatOfType(type)];
-  const selection = EVERYTHING.pick(query.fields);
+  const selection = shown.pick(query.fields);
   if (layout === 'table') return tableForm(query, selection, transcoder, await columnsOf(query, columns));
   const encoder = () => transcoder.encoder(layout, selection);
   const [head, tail] = layout === 'array' ? ['[', ']\n'] : ['', ''];

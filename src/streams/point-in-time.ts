@@ -43,11 +43,11 @@ export function readTime(query: Query): AskedTime {
  */
 export async function timeOf(
   asked: AskedTime,
-  items: Pick<ItemStore, 'pointInTime'>,
+  rows: Pick<ItemStore, 'pointInTime'>,
   signal: AbortSignal,
 ): Promise<PointInTime | undefined> {
   if (asked === undefined || asked === 'live') return undefined;
-  const present = await items.pointInTime(signal);
+  const present = await rows.pointInTime(signal);
   if (present === null) throw snapshotUnsupported();
   return asked === 'present' ? present : asked;
 }

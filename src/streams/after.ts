@@ -1,0 +1,101 @@
+import { AppError } from '../errors.ts';
+import { documented, text } from '../input/parameter.ts';
+import { quote } from '../input/query.ts';
+import { itemToJson } from '../rows/item.ts';
+import { Selection } from '../rows/selection.ts';
+import { documentOf } from '../store/batch.ts';
+import { bookmarkOf, KEY, keyOf, makeBookmark, type Bookmark } from '../store/bookmark.ts';
+import type { ItemStore, Plan } from '../store/store.ts';
+import { candidateIds, MAX_ID_BYTES, type DetectedIdType } from './id.ts';
+
+/** The 64 extra bytes hold a price of at most 48 characters (Decimal128) and the comma after it. */
+export const afterParameter = documented(
+  text('after', MAX_ID_BYTES + 64),
+  'Continue after the row with this id, or with this `price,id` in price order, as its JSON shows them. The row may have been deleted or changed since.',
+);
+
+const KEY_ALONE = new Selection({ fields: [] });
+
+/** A row as clients name it: by the value that orders it, if rows are not ordered by id, and by its id. */
+export interface Named {
+  readonly id: string;
+  readonly value: string | null;
+}
+
+/** How the rows of a collection are named in an order other than that of their ids. */
+export interface AfterForm {
+  /** What `after` must be, for error messages. */
+  readonly expected: string;
+  /** Splits a text. Null when it names no row so. AppError when no text can name such a row. */
+  readonly split: (given: string) => Named | null;
+  /** Whether the JSON of a value (`shown`) is the value that a client gave. */
+  readonly isShown: (shown: string, value: string) => boolean;
+  /** The value that a text stands for, as a BSON class. It has the type of `like` if that can show the text. */
+  readonly parse: (value: string, like: unknown) => unknown;
+}
+
+interface Options {
+  readonly rows: ItemStore;
+  readonly after: AfterForm;
+  readonly idType: (signal: AbortSignal) => Promise<DetectedIdType>;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Resolves to the bookmark that `after` stands for. `after` names a row as its JSON shows it: by its id in id order,
+ * else by the value of the sort and the id. The row may no longer exist. A text can be ids of several types, and a
+ * number can have several types that differ (0.1 as a double and as a decimal). The row that exists then decides, or
+ * else the first row of the collection. AppError `invalid-parameter` when no row can be named so.
+ */
+export async function readAfter(given: string, plan: Plan, options: Options): Promise<Bookmark> {
+  const { rows, after, signal } = options;
+  const named = plan.sort === KEY ? { id: given, value: null } : after.split(given);
+  if (!named) throw refused(plan, given, after);
+  const { id, value } = named;
+  const ids = candidateIds(id, await options.idType(signal));
+  for (const candidate of ids) {
+    const batch = await rows.get(candidate, signal);
+    if (!batch) continue;
+    try {
+      const bookmark = bookmarkOf(documentOf(batch), plan);
+      if (value === null || after.isShown(shownValue(bookmark, plan), value)) return bookmark;
+      return bookmarkAt(plan, after.parse(value, keyOf(bookmark)[plan.sort]), candidate); // it has changed since
+    } finally {
+      batch.release();
+    }
+  }
+  const [likeliest] = ids;
+  if (!likeliest) throw refused(plan, given, after);
+  if (value === null) return likeliest;
+  return bookmarkAt(plan, after.parse(value, await firstValue(plan, options)), likeliest);
+}
+
+/** The value that orders a row, as its JSON shows it. */
+function shownValue(bookmark: Bookmark, { sort }: Plan): string {
+  const beforeValue = itemToJson(bookmark, KEY_ALONE).length - 1 + `,${JSON.stringify(sort)}:`.length;
+  return itemToJson(bookmark, new Selection({ fields: [sort] })).slice(beforeValue, -1);
+}
+
+function bookmarkAt({ sort }: Plan, value: unknown, id: Bookmark): Bookmark {
+  return makeBookmark({ [sort]: value, _id: keyOf(id)._id });
+}
+
+/** The value of the sort in the plan's first row: the values of one collection are mostly of one type. */
+async function firstValue(plan: Plan, { rows, signal }: Options): Promise<unknown> {
+  const batch = await rows.read(plan, {}, { rows: 1, bytes: 1 }, signal);
+  try {
+    return batch.last ? keyOf(batch.last)[plan.sort] : null;
+  } finally {
+    batch.release();
+  }
+}
+
+function refused(plan: Plan, given: string, after: AfterForm): AppError {
+  const expected =
+    plan.sort === KEY
+      ? 'the id of a row as its JSON shows it, of a type that ids of this collection have'
+      : after.expected;
+  return new AppError('invalid-parameter', `after must be ${expected}; got ${quote(given)}.`, {
+    parameter: 'after',
+  });
+}

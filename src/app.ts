@@ -8,6 +8,9 @@ import { getProblem } from './http/problem-pages.ts';
 import { createServe, type Observer } from './http/respond.ts';
 import type { Route } from './http/route.ts';
 import { createRouter } from './http/router.ts';
+import { listResources } from './resources/list.ts';
+import type { OpenResource } from './resources/open.ts';
+import { resourceRoutes, type ResourceOptions } from './resources/routes.ts';
 import { itemRoutes, type ItemOptions } from './items/routes.ts';
 import type { DocumentOptions } from './http/openapi/document.ts';
 import { getOpenApi } from './http/openapi/routes.ts';
@@ -18,6 +21,8 @@ import { webRoutes } from './web/routes.ts';
 
 export interface AppOptions {
   readonly items: ItemOptions;
+  /** undefined: none are declared. */
+  readonly resources?: ResourceOptions & { readonly open: readonly OpenResource[] };
   readonly users: UserOptions;
   readonly exports: ExportOptions;
   readonly health: HealthOptions;
@@ -36,6 +41,7 @@ export interface AppOptions {
  * engine calls.
  */
 export function createApp(options: AppOptions): { readonly serve: Serve; readonly routes: readonly Route[] } {
+  const { resources: declared } = options;
   const items = itemRoutes(options.items);
   const users = userRoutes(options.users);
   const exports = exportRoutes(options.exports);
@@ -46,6 +52,8 @@ export function createApp(options: AppOptions): { readonly serve: Serve; readonl
     'GET /items/stream': orExport(items.stream, options.exports),
     'GET /items/partitions': items.partitions,
     'GET /items/{id}': items.get,
+
+    'GET /resources': listResources((declared?.open ?? []).map(({ resource }) => resource)),
 
     'GET /api/users': users.list,
     'POST /api/users': users.create,
@@ -71,7 +79,11 @@ export function createApp(options: AppOptions): { readonly serve: Serve; readonl
     'GET /docs/start.js': reference.start,
     'GET /docs/scalar.js': reference.script,
   });
-  const all = [...routes, ...table({ 'GET /openapi.json': getOpenApi(routes, options.document) })];
+  const ofResources = declared
+    ? declared.open.flatMap(({ resource, indexes }) => resourceRoutes(resource, indexes, declared))
+    : [];
+  const told = [...routes, ...ofResources];
+  const all = [...told, ...table({ 'GET /openapi.json': getOpenApi(told, options.document) })];
   const { observer, admissions, corsOrigin } = options;
   const serve = createServe(createRouter(all), { observer, admissions, cors: createCors(corsOrigin) });
   return { serve, routes: all };

@@ -11,6 +11,7 @@ import {
   type Policy,
 } from './access/policy.ts';
 import { redisUrlFaults } from './redis/url.ts';
+import { readDeclarations, type Declared } from './resources/declarations.ts';
 import type { Static } from './schema.ts';
 import { DURATION, SETTINGS, UNITS } from './settings.ts';
 
@@ -28,6 +29,8 @@ interface Derived {
   readonly streamLimit: number;
   readonly maxMemoryBytes: number;
   readonly cacheDirectory: string;
+  /** The resources that EXPOSE and RESOURCES_FILE declare. */
+  readonly resources: readonly Declared[];
 }
 
 /** Settings as the program uses them, with durations in milliseconds. */
@@ -51,7 +54,13 @@ export function readConfig(environment: NodeJS.ProcessEnv): Config {
   const keys = given.API_KEYS_FILE === undefined ? null : readKeysFile(given.API_KEYS_FILE);
   const proxies = parseTrustedProxies(given.TRUSTED_PROXIES);
   const { settings, faults } = checkForms(given);
-  faults.push(...(keys?.faults ?? []), ...proxies.faults, ...redisUrlFaults(given.REDIS_URL));
+  const declared = readDeclarations(given);
+  faults.push(
+    ...declared.faults,
+    ...(keys?.faults ?? []),
+    ...proxies.faults,
+    ...redisUrlFaults(given.REDIS_URL),
+  );
   if (settings === null || faults.length > 0) throw new ConfigError(faults);
   return {
     ...settings,
@@ -67,6 +76,7 @@ export function readConfig(environment: NodeJS.ProcessEnv): Config {
     EXPORT_TTL: milliseconds(settings.EXPORT_TTL),
     maxMemoryBytes: maxMemoryBytes(settings),
     cacheDirectory: cacheDirectory(environment),
+    resources: declared.resources,
   };
 }
 

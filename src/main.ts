@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createApp } from './app.ts';
-import type { Config } from './config.ts';
+import { ConfigError, type Config } from './config.ts';
 import type { StoreLostError } from './errors.ts';
 import { openExports, type Exports } from './exports/open.ts';
 import { VERSION } from './version.ts';
@@ -11,12 +11,13 @@ import { requestIdOf } from './http/request-id.ts';
 import { openAccess, type Access } from './access/open.ts';
 import type { OverloadProbe } from './access/overload.ts';
 import type { Transcoder } from './rows/rows.ts';
+import { openResources, ResourceFaults, type OpenResource } from './resources/open.ts';
 import { createTranscoder } from './rows/transcoder.ts';
 import { createReaders, type StreamReader } from './store/readers.ts';
 import { RETRY_MS } from './store/retrying-reader.ts';
 import { openStore } from './store/open.ts';
 import { Slots } from './store/slots.ts';
-import type { Store } from './store/store.ts';
+import type { Collection, Store } from './store/store.ts';
 import type { Logger } from './telemetry/log.ts';
 import { Metrics, type MetricValues } from './telemetry/metrics.ts';
 import { requestLog } from './telemetry/request-log.ts';
@@ -98,6 +99,7 @@ async function start(config: Config, log: Logger, options: ServerOptions, closes
   const { metrics, slots } = parts;
   const { retryMs = RETRY_MS, leaseMs } = options;
   const { streams } = createReaders(store.items, slots, { retryMs, onRetry: metrics.retried });
+  const resources = await openDeclared(parts, store);
   const exports = await openExports(config, { store, streams, transcoder, log, leaseMs });
   closes.push(() => exports.exporter.close());
   metrics.watch({
@@ -107,7 +109,15 @@ async function start(config: Config, log: Logger, options: ServerOptions, closes
     overloaded: () => access.guard.overloaded,
   });
   let isDraining = false;
-  const app = openApp(parts, { store, streams, transcoder, access, exports, isDraining: () => isDraining });
+  const app = openApp(parts, {
+    store,
+    streams,
+    transcoder,
+    access,
+    exports,
+    resources,
+    isDraining: () => isDraining,
+  });
   const { engine, url } = await openEngine(parts, app);
   access.guard.start();
   log.info({ url, engine, store: store.name, transcoder: transcoder.name }, 'listening');
@@ -134,11 +144,27 @@ interface Parts {
 /** Opens the store, and fills it with the bundled catalogue when that is asked for. Closes last. */
 async function openRows({ config, log, options, closes, slots, metrics }: Parts): Promise<Store> {
   const { onStoreLost, tapStore } = options;
-  const opened = await openStore(config, slots, log, { ...(onStoreLost && { onLost: onStoreLost }) });
+  const own = config.resources.length === 0 || config.SAMPLE === 'on';
+  const opened = await openStore(config, slots, log, { own, ...(onStoreLost && { onLost: onStoreLost }) });
   const store = timedStore(tapStore ? tapStore(opened) : opened, metrics);
   closes.push(() => store.close());
   await fillWithSample(store, config, log);
   return store;
+}
+
+/** Opens the resources that the settings and the store declare. Rejects with ConfigError for those that have faults. */
+async function openDeclared(
+  { config, log, options, slots, metrics }: Parts,
+  store: Store,
+): Promise<readonly OpenResource[]> {
+  const { retryMs = RETRY_MS } = options;
+  const streamsOf = (rows: Collection) =>
+    createReaders(rows, slots, { retryMs, onRetry: metrics.retried }).streams;
+  try {
+    return await openResources(config.resources, { store, streamsOf, log });
+  } catch (error) {
+    throw error instanceof ResourceFaults ? new ConfigError(error.faults) : error;
+  }
 }
 
 function openTranscoder({ log, slots }: Parts): Transcoder {
@@ -158,11 +184,12 @@ interface Sources {
   readonly transcoder: Transcoder;
   readonly access: Access;
   readonly exports: Exports;
+  readonly resources: readonly OpenResource[];
   readonly isDraining: () => boolean;
 }
 
 function openApp({ config, log, options, metrics }: Parts, sources: Sources): ReturnType<typeof createApp> {
-  const { store, streams, transcoder, access, exports, isDraining } = sources;
+  const { store, streams, transcoder, access, exports, resources, isDraining } = sources;
   const ownMetrics = () => metrics.values();
   const reading = {
     transcoder,
@@ -178,6 +205,7 @@ function openApp({ config, log, options, metrics }: Parts, sources: Sources): Re
       idType: config.ID_TYPE,
       parked: metrics.parked,
     },
+    resources: { ...reading, parked: metrics.parked, open: resources },
     users: { ...reading, users: store.users, now: Date.now },
     exports: { ...exports, files: store.files, now: () => new Date(), ttlMs: config.EXPORT_TTL },
     health: { store, isDraining },

@@ -36,6 +36,18 @@ export const PROBLEMS = {
     explanation:
       'The request has query parameters that exclude each other. The detail names them. For example, give at most one of offset, page and cursor, and give min_price and max_price only with a price sort.',
   },
+  'not-indexed': {
+    status: 400,
+    title: 'No index answers this query',
+    explanation:
+      'A query may combine filters and an order only where an index of the collection has them in that combination, so that no query ever scans or sorts. The detail lists what can be asked, and the index that would allow this query, or why none can. GET /resources has the whole list.',
+  },
+  'ambiguous-value': {
+    status: 400,
+    title: 'Value of several types',
+    explanation:
+      'The text of a filter can stand for values of several types, and there are rows with more than one of them. The detail has the spellings that say which is meant, such as int:42 and str:42.',
+  },
   'offset-too-deep': {
     status: 400,
     title: 'Offset too large',

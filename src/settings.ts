@@ -31,6 +31,19 @@ export const SETTINGS = Type.Object({
         'MongoDB connection string; database `sluice` unless it names one; unset: the embedded store',
     }),
   ),
+  EXPOSE: Type.Optional(
+    Type.String({
+      minLength: 1,
+      description:
+        'existing collections of MongoDB to serve, read only, separated by commas: `orders,crm.customers`; needs MONGODB_URI',
+    }),
+  ),
+  RESOURCES_FILE: Type.Optional(
+    Type.String({
+      minLength: 1,
+      description: 'JSON file that declares resources: see docs/resources.schema.json',
+    }),
+  ),
   MONGODB_MANAGE_INDEXES: Type.Boolean({
     default: true,
     description:

@@ -43,7 +43,8 @@ test('the tables of parameters equal the code', () => {
     firstColumn('docs/api.md', 'Stream parameters').sort(),
     streamParameters(ITEM_PLAN)
       .map(({ name }) => name)
-      .filter((name) => !plan.includes(name)).sort(),
+      .filter((name) => !plan.includes(name))
+      .sort(),
   );
 });
 

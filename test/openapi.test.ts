@@ -123,6 +123,8 @@ const PROVOKED: Record<ProblemCode, Twist> = {
   'unknown-parameter': query('nope=1'),
   'duplicate-parameter': refusal('duplicate-parameter'),
   'conflicting-parameters': {}, // see CONFLICTS
+  'not-indexed': refusal('not-indexed'),
+  'ambiguous-value': refusal('ambiguous-value'),
   'offset-too-deep': query('offset=100000000'),
   'invalid-cursor': query('cursor=x'),
   'cursor-mismatch': query(`cursor=${OTHER_CURSOR}`),

@@ -7,7 +7,7 @@ import type { Reply, Request } from '../engine/edge.ts';
 import type { Parameter } from '../input/parameter.ts';
 import type { Query } from '../input/query.ts';
 
-export type Tag = 'Items' | 'Exports' | 'Users' | 'Server';
+export type Tag = 'Items' | 'Resources' | 'Exports' | 'Users' | 'Server';
 
 /**
  * One operation: everything known about it, in one value. The router, admission, the log, metrics, OPTIONS,

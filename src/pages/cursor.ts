@@ -4,11 +4,12 @@ import { KEY, keyOf, keyPaths, type Bookmark, type RowKey } from '../store/bookm
 import { compareDecimals, nearestDouble, parseDecimal, shownValue } from '../store/decimal.ts';
 import { compareNumbers } from '../store/number.ts';
 import { stretchesOf, type NumberRange } from '../store/number-range.ts';
-import { asNumberRange } from '../store/value-range.ts';
+import { isValueRange, type ValueBound } from '../store/value-range.ts';
 import type { Equality, Plan, PointInTime } from '../store/store.ts';
 import { crc32 } from '../stream/crc32.ts';
 import { MARK_BYTES, markBytes } from './mark.ts';
 import { decodeToken, encodeToken } from './token.ts';
+import { splitTypes, typesOfToken, valueTypes } from './value-types.ts';
 
 /**
  * Cursor: a bookmark as clients carry it, in a token (see token.ts) of
@@ -18,6 +19,9 @@ import { decodeToken, encodeToken } from './token.ts';
  *     version 3: fingerprint | mark of the collection's identity (4 bytes) | bookmark
  *     version 4: fingerprint | point in time | mark | bookmark
  *
+ * Versions 5 to 8: the types of the plan's values (see value-types.ts), then as in versions 1 to 4. Plans that name their
+ * index have these, all others have versions 1 to 4.
+ *
  * Versions 1 and 2 are for a store whose collections have no identity, and for tokens of earlier releases.
  */
 const PRESENT = 1;
@@ -25,6 +29,8 @@ const PAST = 2;
 const PRESENT_MARKED = 3;
 const PAST_MARKED = 4;
 const VERSIONS = [PRESENT, PAST, PRESENT_MARKED, PAST_MARKED];
+const TYPED = 4;
+const TYPED_VERSIONS = VERSIONS.map((version) => version + TYPED);
 const FINGERPRINT_BYTES = 4;
 const TIME_BYTES = 8;
 /** Characters. With the rest of a URL it is below the limit for that: see http/respond.ts. */
@@ -53,10 +59,17 @@ export function cursorThatFits(collection: string, plan: Plan, bookmark: Bookmar
  */
 export function encodeCursor(collection: string, plan: Plan, bookmark: Bookmark): string {
   const { at, identity } = plan;
-  const head = [fingerprint(collection, plan), ...(at === undefined ? [] : [timeBytes(at)])];
-  if (identity === undefined) return encodeToken(at === undefined ? PRESENT : PAST, ...head, bookmark);
+  const [typed, types] = plan.index ? [TYPED, [valueTypes(plan)]] : [0, []];
+  const head = [...types, fingerprint(collection, plan), ...(at === undefined ? [] : [timeBytes(at)])];
+  if (identity === undefined)
+    return encodeToken(typed + (at === undefined ? PRESENT : PAST), ...head, bookmark);
   const version = at === undefined ? PRESENT_MARKED : PAST_MARKED;
-  return encodeToken(version, ...head, markBytes(identity), bookmark);
+  return encodeToken(typed + version, ...head, markBytes(identity), bookmark);
+}
+
+/** The types of the values that a cursor was made with. Null when it carries none, or is broken. */
+export function typesOfCursor(cursor: string): Uint8Array | null {
+  return typesOfToken(cursor, TYPED_VERSIONS);
 }
 
 function timeBytes(at: PointInTime): Buffer {
@@ -70,9 +83,11 @@ function timeBytes(at: PointInTime): Buffer {
  * in time (`plan.at`; a plan without one accepts any), `invalid-cursor` when it is not a valid cursor of this server.
  */
 export function decodeCursor(cursor: string, collection: string, plan: Plan): Place {
-  const token = decodeToken(cursor, VERSIONS);
+  const token = decodeToken(cursor, plan.index ? TYPED_VERSIONS : VERSIONS);
   if (typeof token === 'string') throw invalid(token);
-  const { version, content } = token;
+  const content = plan.index ? splitTypes(token.content)?.rest : token.content;
+  if (!content) throw invalid('it is too short');
+  const version = plan.index ? token.version - TYPED : token.version;
   const markAt = FINGERPRINT_BYTES + (version === PAST || version === PAST_MARKED ? TIME_BYTES : 0);
   const isMarked = version === PRESENT_MARKED || version === PAST_MARKED;
   const head = markAt + (isMarked ? MARK_BYTES : 0);
@@ -109,8 +124,7 @@ function fingerprint(collection: string, plan: Plan): Buffer {
       plan.sort === KEY ? 'id' : plan.sort, // as in version 0.1
       plan.direction,
       equalsMark(plan.equals ?? []),
-      boundMark(asNumberRange(plan.range)?.low),
-      boundMark(asNumberRange(plan.range)?.high),
+      ...rangeMark(plan.range),
       ...(plan.ids ? [boundText(plan.ids.from), boundText(plan.ids.to)] : []),
     ]),
   );
@@ -128,6 +142,13 @@ function equalsMark(equals: readonly Equality[]): unknown {
   if (others.length === 0 && first.path === 'category' && typeof first.value === 'string') return first.value;
   const sorted = equals.toSorted((a, b) => (a.path < b.path ? -1 : 1));
   return sorted.map(({ path, value }) => [path, EJSON.stringify(value, { relaxed: false })]);
+}
+
+function rangeMark(range: Plan['range']): readonly unknown[] {
+  if (!range || !isValueRange(range)) return [boundMark(range?.low), boundMark(range?.high)];
+  const mark = (bound: ValueBound | undefined) =>
+    bound ? [EJSON.stringify(bound.value, { relaxed: false }), bound.isInclusive] : null;
+  return [range.bracket, mark(range.low), mark(range.high)];
 }
 
 /**
@@ -155,8 +176,9 @@ function check(bookmark: Bookmark, plan: Plan): void {
   const paths = keyPaths(plan);
   if (Object.keys(key).join() !== paths.join()) throw invalid('its key has other fields than the sort');
   if (!paths.every((path) => isKeyValue(key[path]))) throw invalid('its key values are not valid');
-  const range = asNumberRange(plan.range);
-  if (range && outside(key[plan.sort], range)) throw invalid(`its ${plan.sort} is outside the range`);
+  const { range } = plan;
+  if (range && !isValueRange(range) && outside(key[plan.sort], range))
+    throw invalid(`its ${plan.sort} is outside the range`);
 }
 
 function parse(bookmark: Bookmark): RowKey {

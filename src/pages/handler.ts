@@ -5,7 +5,7 @@ import { fingerprint } from '../rows/fingerprint.ts';
 import type { RowEncoder, Transcoder } from '../rows/rows.ts';
 import { orRelease, type Batch } from '../store/batch.ts';
 import { chain } from '../stream/chain.ts';
-import type { Count, From, ItemStore, RowReader } from '../store/store.ts';
+import type { Count, From, RowStore, RowReader } from '../store/store.ts';
 import { pump } from '../stream/pump.ts';
 import { PageBody } from './body.ts';
 import { cursorMismatch, decodeCursor } from './cursor.ts';
@@ -20,7 +20,7 @@ const PAGE_CHUNK_BYTES = 64 * 1024;
 export interface PageOptions {
   readonly rows: RowReader;
   /** Counts the rows of a plan, for `count`. undefined: the collection does not take this parameter. */
-  readonly count?: ItemStore['count'];
+  readonly count?: RowStore['count'];
   readonly transcoder: Transcoder;
   readonly limits: PageLimits;
   readonly plan: PlanParameters;

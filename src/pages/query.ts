@@ -84,7 +84,7 @@ export function pageParameters(
   ];
 }
 
-function limitParameter(maxLimit: number): Parameter<number> {
+export function limitParameter(maxLimit: number): Parameter<number> {
   return documented(
     integer('limit', 1, maxLimit),
     'The largest number of rows on the page. A value above the maximum is refused, not lowered.',

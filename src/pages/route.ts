@@ -18,14 +18,19 @@ const PAGE_PROBLEMS: readonly ProblemCode[] = [
 ];
 
 /** How a paged collection describes itself. */
-export interface PageRoute extends Pick<Route, 'path' | 'id' | 'tag' | 'summary' | 'description'> {
+export interface PageRoute extends Pick<
+  Route,
+  'path' | 'id' | 'tag' | 'summary' | 'description' | 'isField'
+> {
   /** The row's names and schema. The page is named after the row. */
   readonly row: { readonly name: string; readonly plural: string; readonly schema: TSchema };
-  readonly example: Content['example'];
+  readonly example?: Content['example'];
+  /** Problems that reading the plan can meet. */
+  readonly problems?: readonly ProblemCode[];
 }
 
 /** The GET route of a paged collection. */
-export function pageRoute({ row, example, ...told }: PageRoute, options: PageOptions): Route {
+export function pageRoute({ row, example, problems = [], ...told }: PageRoute, options: PageOptions): Route {
   const page = named(
     `${row.name}Page`,
     Type.Object(
@@ -55,7 +60,7 @@ export function pageRoute({ row, example, ...told }: PageRoute, options: PageOpt
         headers: ['ETag'],
       },
     },
-    problems: PAGE_PROBLEMS,
+    problems: [...PAGE_PROBLEMS, ...problems],
     handler: pageHandler(options),
   };
 }

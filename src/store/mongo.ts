@@ -161,8 +161,8 @@ class MongoStore implements Store {
     return opened.rows;
   }
 
-  list(): Promise<readonly Found[]> {
-    return listCollections(this.#connection);
+  list(database = this.#connection.database): Promise<readonly Found[]> {
+    return listCollections(this.#routeTo(database).connection);
   }
 
   /** MongoDB keeps no declarations: the operator's settings have them. */

@@ -13,8 +13,8 @@ export interface OpenOptions {
    */
   readonly bulk?: boolean;
   /**
-   * Whether the start makes sure of the collections that the server keeps for itself. False: nothing is created in
-   * MongoDB before its first use. Default: true.
+   * Whether the start makes sure of items, users and exports. False: nothing is created in MongoDB before its first
+   * write. True by default.
    */
   readonly own?: boolean;
   /**
@@ -51,8 +51,8 @@ export async function openStore(
   return connectMongo({
     uri: config.MONGODB_URI,
     slots,
-    manageIndexes: config.MONGODB_MANAGE_INDEXES,
     own,
+    manageIndexes: config.MONGODB_MANAGE_INDEXES,
     onWarning: (message) => log.warn({}, message),
     onNotice: (message) => log.info({}, message),
   });

@@ -252,8 +252,10 @@ export interface Store {
    * with `store-unavailable`. Rejects with an error for the operator when the collection cannot be served.
    */
   open(declaration: Declaration): Promise<Collection>;
-  /** The collections that the store has, also those that cannot be served. */
-  list(): Promise<readonly Found[]>;
+  /**
+   * The collections of a database that the store has, also those that cannot be served. Absent: of its own database.
+   */
+  list(database?: string): Promise<readonly Found[]>;
   /** The resources whose declarations the store itself keeps. */
   declared(): Promise<readonly Declaration[]>;
   /**

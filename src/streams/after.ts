@@ -5,7 +5,7 @@ import { itemToJson } from '../rows/item.ts';
 import { Selection } from '../rows/selection.ts';
 import { documentOf } from '../store/batch.ts';
 import { bookmarkOf, KEY, keyOf, makeBookmark, type Bookmark } from '../store/bookmark.ts';
-import type { ItemStore, Plan } from '../store/store.ts';
+import type { RowStore, Plan } from '../store/store.ts';
 import { candidateIds, MAX_ID_BYTES, type DetectedIdType } from './id.ts';
 
 /** The 64 extra bytes hold a price of at most 48 characters (Decimal128) and the comma after it. */
@@ -35,7 +35,7 @@ export interface AfterForm {
 }
 
 interface Options {
-  readonly rows: ItemStore;
+  readonly rows: RowStore;
   readonly after: AfterForm;
   readonly idType: (signal: AbortSignal) => Promise<DetectedIdType>;
   readonly signal: AbortSignal;

@@ -2,7 +2,7 @@ import { MOST_COLUMNS, SAMPLED_ROWS } from '../rows/csv-cell.ts';
 import type { Selection } from '../rows/selection.ts';
 import { rowsOf, type Batch } from '../store/batch.ts';
 import { onDemand } from '../store/bson.ts';
-import type { ItemStore, Plan } from '../store/store.ts';
+import type { RowStore, Plan } from '../store/store.ts';
 
 const BATCH_BYTES = 768 * 1024;
 
@@ -13,7 +13,7 @@ const BATCH_BYTES = 768 * 1024;
  * `selection` hides have no columns.
  */
 export async function columnsOfRows(
-  rows: Pick<ItemStore, 'read'>,
+  rows: Pick<RowStore, 'read'>,
   plan: Plan,
   first: Batch,
   { always, most }: { readonly always: readonly string[]; readonly most: number },

@@ -1,6 +1,6 @@
 import { Binary, Double, Int32, Long, ObjectId, UUID } from '../store/bson.ts';
 import { keyOf, makeBookmark, type Bookmark } from '../store/bookmark.ts';
-import type { Identity, ItemStore, Plan } from '../store/store.ts';
+import type { Identity, RowStore, Plan } from '../store/store.ts';
 
 /** A longer text is the id of no row. Bytes of UTF-8. */
 export const MAX_ID_BYTES = 256;
@@ -21,7 +21,7 @@ export type DetectedIdType = IdType | 'other' | null;
  * first row's id (for example null), the last row tells.
  */
 export function idTypeLookup(
-  rows: ItemStore,
+  rows: RowStore,
   set: IdType | undefined,
 ): (signal: AbortSignal) => Promise<DetectedIdType> {
   if (set !== undefined) return () => Promise.resolve(set);
@@ -36,7 +36,7 @@ export function idTypeLookup(
 }
 
 async function detectIdType(
-  rows: ItemStore,
+  rows: RowStore,
   identity: Identity | undefined,
   signal: AbortSignal,
 ): Promise<DetectedIdType> {
@@ -45,7 +45,7 @@ async function detectIdType(
 }
 
 async function endIdType(
-  rows: ItemStore,
+  rows: RowStore,
   identity: Identity | undefined,
   direction: 1 | -1,
   signal: AbortSignal,

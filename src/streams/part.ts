@@ -3,6 +3,7 @@ import { documented, text } from '../input/parameter.ts';
 import { isKeyValue } from '../pages/cursor.ts';
 import { MARK_BYTES, markBytes } from '../pages/mark.ts';
 import { decodeToken, encodeToken } from '../pages/token.ts';
+import { splitTypes, typesOfToken } from '../pages/value-types.ts';
 import { keyOf, makeBookmark, type Bookmark, type Identity } from '../store/bookmark.ts';
 import { BSON } from '../store/bson.ts';
 import { exactValues } from '../store/exact-values.ts';
@@ -13,11 +14,14 @@ import type { IdRange } from '../store/store.ts';
  *
  *     version 1: {from, to} as BSON, each the exact id, or absent where the range is open
  *     version 2: mark of the collection's identity (4 bytes) | {from, to}
+ *     versions 3 and 4: types of the plan's values (see pages/value-types.ts), then as in versions 1 and 2
  *
  * Version 1 is for a store whose collections have no identity, and for tokens of earlier releases.
  */
 const PLAIN = 1;
 const MARKED = 2;
+const TYPED = 2;
+const TYPED_VERSIONS = [PLAIN + TYPED, MARKED + TYPED];
 
 export interface Part {
   readonly ids: IdRange;
@@ -39,18 +43,27 @@ export function isBoundOfPart(id: Bookmark): boolean {
   return id.length <= LONGEST_BOUND && isKeyValue(keyOf(id)._id);
 }
 
-export function encodePart({ from, to }: IdRange, identity?: Identity): string {
+/** `types`: of the plan's values, when a text can stand for several. */
+export function encodePart({ from, to }: IdRange, identity?: Identity, types?: Uint8Array): string {
   const bounds = { ...(from && { from: keyOf(from)._id }), ...(to && { to: keyOf(to)._id }) };
-  if (identity === undefined) return encodeToken(PLAIN, BSON.serialize(bounds));
-  return encodeToken(MARKED, markBytes(identity), BSON.serialize(bounds));
+  const [typed, head] = types ? [TYPED, [types]] : [0, []];
+  if (identity === undefined) return encodeToken(PLAIN + typed, ...head, BSON.serialize(bounds));
+  return encodeToken(MARKED + typed, ...head, markBytes(identity), BSON.serialize(bounds));
+}
+
+/** The types of the values that a part was made with. Null when it carries none, or is broken. */
+export function typesOfPart(part: string): Uint8Array | null {
+  return typesOfToken(part, TYPED_VERSIONS);
 }
 
 /** Decodes a part. AppError `invalid-parameter` when it is not a valid part of this server. */
 export function decodePart(part: string): Part {
-  const token = decodeToken(part, [PLAIN, MARKED]);
+  const token = decodeToken(part, [PLAIN, MARKED, ...TYPED_VERSIONS]);
   if (typeof token === 'string') throw invalid(token);
-  const { version, content } = token;
-  if (version === PLAIN) return { ids: idsOf(content) };
+  const isTyped = TYPED_VERSIONS.includes(token.version);
+  const content = isTyped ? splitTypes(token.content)?.rest : token.content;
+  if (!content) throw invalid('it is too short');
+  if (token.version === PLAIN || token.version === PLAIN + TYPED) return { ids: idsOf(content) };
   if (content.length < MARK_BYTES) throw invalid('it is too short');
   return { ids: idsOf(content.subarray(MARK_BYTES)), mark: content.readUInt32LE(0) };
 }

@@ -2,10 +2,11 @@ import { storeUnavailable } from '../errors.ts';
 import { documented, integer } from '../input/parameter.ts';
 import { json } from '../http/reply.ts';
 import type { PlanParameters } from '../pages/query.ts';
+import { valueTypes } from '../pages/value-types.ts';
 import { JSON_TYPE, jsonAnswer, STORE_PROBLEMS, type Content, type Route } from '../http/route.ts';
 import { named, Type } from '../schema.ts';
 import { serializerOf } from '../rows/serializers.ts';
-import type { ItemStore } from '../store/store.ts';
+import type { RowStore } from '../store/store.ts';
 import { encodePart, isBoundOfPart } from './part.ts';
 import { atParameter, consistencyParameter, timeOf } from './point-in-time.ts';
 import { assertDivisible, readStreamQuery, streamParameters } from './query.ts';
@@ -48,7 +49,7 @@ const PARTITIONS = named(
 const serialize = serializerOf(PARTITIONS);
 
 export interface PartitionOptions {
-  readonly rows: ItemStore;
+  readonly rows: RowStore;
   readonly plan: PlanParameters;
   /** Parameters of the plan that need another order than that of ids. */
   readonly ordered: readonly string[];
@@ -98,10 +99,11 @@ export function partitionsRoute(
       const found = await rows.split(plan, parts.read(given) ?? DEFAULT_PARTS, request.signal);
       if ((await rows.identity(request.signal)) !== identity)
         throw storeUnavailable(new Error('the collection was replaced while it was split into parts'));
+      const types = plan.index && valueTypes(plan);
       const bounds = found.filter(isBoundOfPart); // no part can carry other bounds
       const partitions = [undefined, ...bounds].map((from, n) => {
         const to = bounds[n];
-        const part = encodePart({ ...(from && { from }), ...(to && { to }) }, identity);
+        const part = encodePart({ ...(from && { from }), ...(to && { to }) }, identity, types);
         const shared = [...given].filter(([name]) => !own.includes(name));
         const search = new URLSearchParams([['part', part], ...shared]);
         if (at !== undefined) search.set(atParameter.name, String(at));

@@ -1,7 +1,7 @@
 import { AppError, snapshotUnsupported } from '../errors.ts';
 import { documented, oneOf, unsigned64 } from '../input/parameter.ts';
 import type { Query } from '../input/query.ts';
-import type { ItemStore, PointInTime } from '../store/store.ts';
+import type { RowStore, PointInTime } from '../store/store.ts';
 
 /**
  * The parameters that choose the time of the rows: `consistency=snapshot` is the present, `at` is a time that an
@@ -43,7 +43,7 @@ export function readTime(query: Query): AskedTime {
  */
 export async function timeOf(
   asked: AskedTime,
-  rows: Pick<ItemStore, 'pointInTime'>,
+  rows: Pick<RowStore, 'pointInTime'>,
   signal: AbortSignal,
 ): Promise<PointInTime | undefined> {
   if (asked === undefined || asked === 'live') return undefined;

@@ -4,6 +4,7 @@ import { JSON_TYPE, jsonAnswer, STORE_PROBLEMS, type Content, type Route } from 
 import { quote } from '../input/query.ts';
 import { fingerprint } from '../rows/fingerprint.ts';
 import { itemToJson } from '../rows/item.ts';
+import type { Selection } from '../rows/selection.ts';
 import { documentOf, type Batch } from '../store/batch.ts';
 import type { Bookmark } from '../store/bookmark.ts';
 import type { RowReader } from '../store/store.ts';
@@ -16,6 +17,8 @@ export interface RowOptions {
   /** The only type that texts are read as. undefined: `idType` tells the likeliest. */
   readonly onlyType: IdType | undefined;
   readonly idType: (signal: AbortSignal) => Promise<DetectedIdType>;
+  /** What of the row may leave the server. Absent: everything. */
+  readonly shown?: Selection;
 }
 
 interface RowTold extends RowRoute {
@@ -25,7 +28,7 @@ interface RowTold extends RowRoute {
 }
 
 /** GET of one row by its id. */
-export function rowRoute(told: RowTold, { rows, cacheControl, onlyType, idType }: RowOptions): Route {
+export function rowRoute(told: RowTold, { rows, cacheControl, onlyType, idType, shown }: RowOptions): Route {
   const { noun, exampleIds } = told;
   const article = /^[aeiou]/i.test(noun.one) ? 'an' : 'a';
   return {
@@ -62,7 +65,7 @@ export function rowRoute(told: RowTold, { rows, cacheControl, onlyType, idType }
       const batch = await firstOf(keys, rows, request.signal);
       if (!batch) throw new AppError('not-found', `No ${noun.one} has the id ${quote(id)}.`);
       try {
-        const text = itemToJson(documentOf(batch));
+        const text = itemToJson(documentOf(batch), shown);
         request.notes.rows = 1;
         return json(200, text, {
           etag: `"${fingerprint(Buffer.from(text))}"`,

@@ -11,7 +11,7 @@ import { noneOf, orRelease, type Batch } from '../store/batch.ts';
 import type { Bookmark } from '../store/bookmark.ts';
 import { chain, chainAfter, firstSize, planBehind } from '../stream/chain.ts';
 import type { StreamReader } from '../store/readers.ts';
-import type { From, ItemStore, Plan } from '../store/store.ts';
+import type { From, RowStore, Plan } from '../store/store.ts';
 import { CHECKPOINT_MS, CheckpointEncoder } from '../stream/checkpoints.ts';
 import { CHECKPOINT, END, FAILURE } from '../stream/control-lines.ts';
 import { writeBeforeCut } from '../stream/sink.ts';
@@ -33,7 +33,7 @@ import {
 import { fieldsOf, type RowRoute } from './told.ts';
 
 export interface StreamOptions {
-  readonly rows: ItemStore;
+  readonly rows: RowStore;
   readonly streams: StreamReader;
   readonly transcoder: Transcoder;
   readonly plan: PlanParameters;

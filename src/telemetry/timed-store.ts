@@ -14,7 +14,7 @@ export function timedStore(store: Store, meter: Meter): Store {
     exports: timedRecords(store.exports, meter),
     files: store.files,
     open: async (declaration) => timedCollection(await store.open(declaration), meter),
-    list: () => store.list(),
+    list: (database) => store.list(database),
     declared: () => store.declared(),
     ping: () => store.ping(),
     close: () => store.close(),

@@ -1,0 +1,154 @@
+import { readFileSync } from 'node:fs';
+import { AppError } from '../errors.ts';
+import { parseJson } from '../input/body-json.ts';
+import { bodyCheck } from '../input/validate.ts';
+import { Type, type Static } from '../schema.ts';
+import { reasonOf } from '../thrown.ts';
+import { KINDS, type Kind } from './kinds.ts';
+
+/** A resource's name is the first segment of its URLs. */
+const NAME = '^[A-Za-z0-9][A-Za-z0-9._~-]{0,119}$';
+
+/** First segments of the paths that other routes have. */
+export const TAKEN: readonly string[] = [
+  'items',
+  'api',
+  'exports',
+  'resources',
+  'livez',
+  'readyz',
+  'metrics',
+  'problems',
+  'docs',
+  'explorer',
+  'openapi.json',
+];
+
+const path = (description: string) => Type.String({ minLength: 1, maxLength: 1024, description });
+const paths = (description: string) =>
+  Type.Array(path('the path of a field'), { minItems: 1, uniqueItems: true, description });
+
+const RESOURCE = Type.Object(
+  {
+    collection: Type.Optional(
+      Type.String({
+        minLength: 1,
+        description:
+          'the collection, or DATABASE.COLLECTION; without it, the collection of the name of the resource',
+      }),
+    ),
+    hide: Type.Optional(paths('paths of fields that never leave the server')),
+    show: Type.Optional(paths('paths of the only fields that leave the server; not together with hide')),
+    indexes: Type.Optional(
+      Type.Array(paths('the fields of an index, without _id at its end'), {
+        description: 'indexes that are made when they are missing and MONGODB_MANAGE_INDEXES allows it',
+      }),
+    ),
+    fields: Type.Optional(
+      Type.Record(
+        Type.String(),
+        Type.Unsafe<Kind>({
+          type: 'string',
+          enum: KINDS.filter((kind) => kind !== 'null'),
+          description: `one of ${KINDS.filter((kind) => kind !== 'null').join(', ')}`,
+        }),
+        { description: 'the kinds of values of fields, by path' },
+      ),
+    ),
+  },
+  {
+    additionalProperties: false,
+    description: 'a resource: an object with collection, hide or show, indexes and fields',
+  },
+);
+
+/** The file that RESOURCES_FILE names. docs/resources.schema.json is this schema. */
+export const RESOURCES_FILE_SCHEMA = Type.Object(
+  {
+    $schema: Type.Optional(Type.String({ description: 'a URL of this schema, for editors' })),
+    resources: Type.Record(Type.String(), RESOURCE, {
+      description: 'the resources by name, each an object',
+      propertyNames: {
+        pattern: NAME,
+        description: 'a name of 1 to 120 letters, digits, dots, hyphens, underscores and tildes',
+      },
+    }),
+  },
+  { additionalProperties: false, description: 'an object with resources' },
+);
+const check = bodyCheck(RESOURCES_FILE_SCHEMA);
+
+/** A resource as its operator declared it. */
+export interface Declared extends Static<typeof RESOURCE> {
+  /** Undefined: EXPOSE names the collection, and the resource has the collection's name. */
+  readonly name: string | undefined;
+  readonly collection: string;
+  /** Where it is declared, for faults: a JSON pointer into the file, or an entry of EXPOSE. */
+  readonly place: string;
+}
+
+interface Read {
+  readonly resources: readonly Declared[];
+  readonly faults: readonly string[];
+}
+
+/** Reads the resources that the settings declare, with all faults. */
+export function readDeclarations(given: Readonly<Record<string, string | undefined>>): Read {
+  const { EXPOSE: expose, RESOURCES_FILE: file, MONGODB_URI: uri } = given;
+  const exposed = expose === undefined ? NOTHING : readExpose(expose, uri !== undefined);
+  const filed = file === undefined ? NOTHING : readFile(file);
+  return {
+    resources: [...exposed.resources, ...filed.resources],
+    faults: [...exposed.faults, ...filed.faults],
+  };
+}
+
+const NOTHING: Read = { resources: [], faults: [] };
+
+function readExpose(expose: string, hasMongo: boolean): Read {
+  const names = expose.split(',').map((name) => name.trim());
+  const faults = hasMongo ? [] : ['EXPOSE needs MONGODB_URI: it names collections of MongoDB'];
+  for (const [n, name] of names.entries()) {
+    if (name === '') faults.push('EXPOSE must be names of collections, separated by commas');
+    else if (names.indexOf(name) < n) faults.push(`EXPOSE names ${name} twice`);
+  }
+  return {
+    resources: names.map((collection) => ({ name: undefined, collection, place: `EXPOSE: ${collection}` })),
+    faults,
+  };
+}
+
+function readFile(file: string): Read {
+  const at = (place: string, detail: string) =>
+    `RESOURCES_FILE ${file} ${place === '' ? '/' : place}: ${detail}`;
+  try {
+    const { resources } = check(parseJson(readFileSync(file)));
+    const declared = Object.entries(resources).map(([name, told]) => ({
+      ...told,
+      name,
+      collection: told.collection ?? name,
+      place: at(`/resources/${name}`, '').replace(/: $/, ''),
+    }));
+    const taken = declared.flatMap(({ name }) =>
+      nameFault(name) ? [at(`/resources/${name}`, nameFault(name) ?? '')] : [],
+    );
+    return { resources: declared, faults: taken };
+  } catch (error) {
+    if (error instanceof AppError)
+      return {
+        resources: [],
+        faults: (error.errors ?? [{ pointer: '', detail: error.message }]).map(({ pointer, detail }) =>
+          at(pointer, detail),
+        ),
+      };
+    return { resources: [], faults: [`RESOURCES_FILE cannot be read: ${reasonOf(error)}`] };
+  }
+}
+
+/** Why a resource cannot have a name. Undefined: it can. */
+export function nameFault(name: string): string | undefined {
+  if (TAKEN.includes(name)) return `the name ${name} is taken by a route of the server`;
+  return new RegExp(NAME).test(name)
+    ? undefined
+    : `the name ${JSON.stringify(name)} cannot be a segment of a URL; RESOURCES_FILE can give the collection another name`;
+}

@@ -1,0 +1,129 @@
+import { AppError } from '../errors.ts';
+import { json } from '../http/reply.ts';
+import { JSON_TYPE, jsonAnswer, type Route } from '../http/route.ts';
+import { FORMATS } from '../rows/formats.ts';
+import { named, Type, type Static } from '../schema.ts';
+import { serializerOf } from '../rows/serializers.ts';
+import { askableOf, withoutSuffix } from './not-indexed.ts';
+import { indexesOf, type Resource } from './resource.ts';
+
+const text = (description: string) => Type.String({ description });
+
+const RESOURCES = named(
+  'Resources',
+  Type.Object(
+    {
+      resources: Type.Array(
+        Type.Object(
+          {
+            name: text('the name, the first segment of its URLs'),
+            rows: Type.Optional(Type.Integer({ minimum: 0, description: 'the estimated number of rows' })),
+            unavailable: Type.Optional(text('why the resource cannot be read now')),
+            queries: Type.Array(
+              Type.Object(
+                {
+                  filters: Type.Array(text('a path'), {
+                    description: 'the paths that must each have a value',
+                  }),
+                  sort: Type.Unsafe<string | null>({
+                    type: ['string', 'null'],
+                    description:
+                      'the path of the order, and of a range; null: the filters name one row at most',
+                  }),
+                  index: text('the name of the index that answers'),
+                },
+                { additionalProperties: false, description: 'a form of query' },
+              ),
+              { description: 'what can be asked' },
+            ),
+            missing: Type.Array(
+              Type.Object(
+                {
+                  index: text('the name of an index that orders no rows, because it does not end in `_id`'),
+                  line: text('the line that makes an index that does'),
+                },
+                { additionalProperties: false, description: 'an index that lacks the key' },
+              ),
+              { description: 'indexes that would answer more queries with `_id` at their end' },
+            ),
+            refused: Type.Array(
+              Type.Object(
+                { index: text('the name of the index'), reason: text('why it is not used') },
+                { additionalProperties: false, description: 'an index that is not used' },
+              ),
+              { description: 'indexes that answer no query' },
+            ),
+            formats: Type.Array(text('a format'), { description: 'the formats of streams' }),
+            links: Type.Object(
+              {
+                page: text('a URL'),
+                stream: text('a URL'),
+                partitions: text('a URL'),
+                values: text('a URL'),
+              },
+              { additionalProperties: false, description: 'the URLs of the resource' },
+            ),
+          },
+          { additionalProperties: false, description: 'a resource' },
+        ),
+        { description: 'the resources that the operator declared' },
+      ),
+    },
+    { additionalProperties: false, description: 'the resources and what can be asked of each' },
+  ),
+);
+type Listed = Static<typeof RESOURCES>['resources'][number];
+const serialize = serializerOf(RESOURCES);
+
+/** GET /resources: what can be asked of each resource, and by which index. */
+export function listResources(resources: readonly Resource[]): Route {
+  return {
+    method: 'GET',
+    path: '/resources',
+    access: 'keyed',
+    cost: 'page',
+    id: 'listResources',
+    tag: 'Resources',
+    summary: 'List the resources, and what can be asked of each',
+    produces: [JSON_TYPE],
+    answers: { 200: jsonAnswer('The resources', RESOURCES, ['Cache-Control']) },
+    handler: async ({ request }) => {
+      const listed = await Promise.all(resources.map((one) => describe(one, request.signal)));
+      return json(200, serialize({ resources: listed }), { 'cache-control': 'no-store' });
+    },
+  };
+}
+
+/** What can be asked of a resource now. A resource that the store cannot read now is listed with the reason. */
+async function describe(resource: Resource, signal: AbortSignal): Promise<Listed> {
+  const path = `/${resource.name}`;
+  const known = {
+    name: resource.name,
+    formats: [...FORMATS],
+    links: {
+      page: path,
+      stream: `${path}/stream`,
+      partitions: `${path}/partitions`,
+      values: `${path}/values`,
+    },
+  };
+  try {
+    const indexes = await indexesOf(resource, signal);
+    const { rows } = await resource.rows.count({ sort: '_id', direction: 1 }, 'estimated', signal);
+    return {
+      ...known,
+      rows,
+      queries: askableOf(indexes).map(({ filters, ...form }) => ({ ...form, filters: [...filters] })),
+      missing: withoutSuffix(indexes).map(({ index, fields }) => ({
+        index,
+        line: resource.indexLine(fields),
+      })),
+      refused: indexes.flatMap(({ name: index, refused }) =>
+        refused === undefined ? [] : [{ index, reason: refused }],
+      ),
+    };
+  } catch (error) {
+    if (!(error instanceof AppError)) throw error;
+    return { ...known, unavailable: error.message, queries: [], missing: [], refused: [] };
+  }
+}

@@ -1,0 +1,67 @@
+import { AppError } from '../errors.ts';
+import type { Index } from '../store/indexes.ts';
+import { KEY_PATH, shownPath } from './grammar.ts';
+import type { Refusal } from './planner.ts';
+
+/** A form of query that an index answers. Each filter needs a value, and a range is on the sort only. */
+export interface Askable {
+  readonly filters: readonly string[];
+  /** The path of the sort. null: the filters name one row at most. */
+  readonly sort: string | null;
+  readonly index: string;
+}
+
+/** The most forms that a problem lists. `GET /resources` has all. */
+const MOST_LISTED = 12;
+
+/** What can be asked of these indexes, see chooseIndex. */
+export function askableOf(indexes: readonly Index[]): readonly Askable[] {
+  return indexes
+    .filter(({ refused }) => refused === undefined)
+    .flatMap(({ name, keys, isUnique }): Askable[] => {
+      const paths = keys.map(({ path }) => shownPath(path));
+      const keyAt = keys.findIndex(({ path }) => path === KEY_PATH);
+      const [before, key] = [keys[keyAt - 1], keys[keyAt]];
+      const forms: Askable[] = [];
+      if (isUnique) forms.push({ filters: paths, sort: null, index: name });
+      if (isUnique && keyAt < 0)
+        forms.push({ filters: paths.slice(0, -1), sort: paths.at(-1) ?? null, index: name });
+      if (before && before.sign === key?.sign)
+        forms.push({ filters: paths.slice(0, keyAt - 1), sort: shownPath(before.path), index: name });
+      if (keyAt >= 0) forms.push({ filters: paths.slice(0, keyAt), sort: 'id', index: name });
+      return forms;
+    });
+}
+
+/** Indexes that would order rows if they ended in `_id`, with the fields of the index to add. */
+export function withoutSuffix(
+  indexes: readonly Index[],
+): readonly { readonly index: string; readonly fields: readonly string[] }[] {
+  const usable = indexes.filter(({ refused }) => refused === undefined);
+  const begins = (one: Index, fields: readonly string[]) =>
+    fields.every((path, n) => one.keys[n]?.path === path);
+  return usable
+    .filter(({ keys, isUnique }) => !isUnique && !keys.some(({ path }) => path === KEY_PATH))
+    .map(({ name, keys }) => ({ index: name, fields: [...keys.map(({ path }) => path), KEY_PATH] }))
+    .filter(({ fields }) => !usable.some((one) => begins(one, fields)));
+}
+
+/** The error of a query that no index answers. */
+export function notIndexed(
+  { reason, remedy }: Refusal,
+  indexes: readonly Index[],
+  indexLine: (fields: readonly string[]) => string,
+): AppError {
+  const forms = askableOf(indexes).map(textOf);
+  const listed = [...new Set(forms)].slice(0, MOST_LISTED).join('; ');
+  const would = remedy
+    ? ` This index would allow it, if no row has an array there: ${indexLine(remedy)}`
+    : '';
+  return new AppError('not-indexed', `${reason} Indexes answer: ${listed}.${would}`);
+}
+
+function textOf({ filters, sort }: Askable): string {
+  const wanted = filters.join(', ');
+  if (sort === null) return `${wanted} (one row)`;
+  return wanted === '' ? `sort=${sort}` : `${wanted} with sort=${sort}`;
+}

@@ -1,0 +1,165 @@
+import type { Log } from '../log.ts';
+import type { Index } from '../store/indexes.ts';
+import type { StreamReader } from '../store/readers.ts';
+import type { Collection, Found, Store } from '../store/store.ts';
+import { AppError } from '../errors.ts';
+import { Selection, type SelectionPaths } from '../rows/selection.ts';
+import { reasonOf } from '../thrown.ts';
+import { nameFault, type Declared } from './declarations.ts';
+import { askableOf, withoutSuffix } from './not-indexed.ts';
+import { indexesOf, type Resource } from './resource.ts';
+
+/** All faults of the resources, one sentence each. They need the operator, so the server does not start. */
+export class ResourceFaults extends Error {
+  readonly faults: readonly string[];
+
+  constructor(faults: readonly string[]) {
+    super(faults.join('\n'));
+    this.name = 'ResourceFaults';
+    this.faults = faults;
+  }
+}
+
+export interface OpenResourcesOptions {
+  readonly store: Pick<Store, 'name' | 'open' | 'list' | 'declared'>;
+  /** Makes the reader of streams of a collection. */
+  readonly streamsOf: (rows: Collection) => StreamReader;
+  readonly log: Log;
+}
+
+/** A resource that is open, with the indexes that it had at start. */
+export interface OpenResource {
+  readonly resource: Resource;
+  readonly indexes: readonly Index[];
+}
+
+/** A declaration with the collection that it means. */
+interface Located extends Declared {
+  readonly name: string;
+  /** Undefined: the store's own. */
+  readonly database: string | undefined;
+}
+
+/**
+ * Opens the declared resources, and those that the store itself has declarations of. Rejects with ResourceFaults, which
+ * lists everything that the operator has to mend.
+ */
+export async function openResources(
+  declared: readonly Declared[],
+  options: OpenResourcesOptions,
+): Promise<readonly OpenResource[]> {
+  const kept = (await options.store.declared()).map((one) => ({ ...one, indexes: [], place: one.name }));
+  if (declared.length + kept.length === 0) return [];
+  const own = declared.length > 0 ? await options.store.list() : [];
+  const located = [
+    ...(await Promise.all(declared.map((one) => locate(one, own, options.store)))),
+    ...kept.map((one): Located => ({ ...one, database: one.database })),
+  ];
+  const faults = located.flatMap((one) => (typeof one === 'string' ? [one] : []));
+  const sound = located.filter((one) => typeof one !== 'string');
+  for (const [n, { name, place }] of sound.entries()) {
+    const fault = nameFault(name);
+    if (fault !== undefined) faults.push(`${place}: ${fault}`);
+    if (sound.findIndex((other) => other.name === name) < n)
+      faults.push(`${place}: another resource has the name ${name}, too`);
+  }
+  const opened = await Promise.all(sound.map((one) => openOne(one, own, options)));
+  faults.push(...opened.filter((one) => typeof one === 'string'));
+  if (faults.length > 0) throw new ResourceFaults([...new Set(faults)]);
+  return opened.filter((one) => typeof one !== 'string');
+}
+
+/** A name with dots is a collection of the store's own database first, else DATABASE.COLLECTION. */
+async function locate(
+  declared: Declared,
+  own: readonly Found[],
+  store: Pick<Store, 'list'>,
+): Promise<Located | string> {
+  const { collection, name, place } = declared;
+  const dot = collection.indexOf('.');
+  const isOwn = own.some((one) => one.collection === collection);
+  if (dot <= 0) return { ...declared, name: name ?? collection, database: undefined };
+  const [database, rest] = [collection.slice(0, dot), collection.slice(dot + 1)];
+  const others = await store.list(database);
+  const isOther = others.some((one) => one.collection === rest);
+  if (isOwn && isOther)
+    return `${place}: ${collection} is a collection of the database of MONGODB_URI, and ${rest} is one of the database ${database}; name one of them otherwise`;
+  if (isOwn || !isOther) return { ...declared, name: name ?? collection, database: undefined };
+  return { ...declared, name: name ?? rest, collection: rest, database };
+}
+
+/** Opens a resource and logs what can be asked of it. Resolves with a fault when the collection cannot be served. */
+async function openOne(
+  { name, database, collection, indexes = [], hide, show, fields = {}, place }: Located,
+  own: readonly Found[],
+  { store, streamsOf, log }: OpenResourcesOptions,
+): Promise<OpenResource | string> {
+  const shown = shownOf({ hide, show }, place);
+  if (typeof shown === 'string') return shown;
+  try {
+    const rows = await store.open({ name, collection, indexes, ...(database !== undefined && { database }) });
+    const resource: Resource = {
+      name,
+      rows,
+      streams: streamsOf(rows),
+      shown,
+      kinds: new Map(Object.entries(fields)),
+      indexLine: indexLine(store.name, name, database ?? own[0]?.database, collection),
+    };
+    return { resource, indexes: await tell(resource, log) };
+  } catch (error) {
+    if (error instanceof AppError) throw error;
+    return `${place}: ${reasonOf(error)}`;
+  }
+}
+
+/** What of the rows may leave the server, or why the declaration is at fault. */
+function shownOf(paths: Pick<SelectionPaths, 'hide' | 'show'>, place: string): Selection | string {
+  try {
+    return new Selection(paths);
+  } catch (error) {
+    if (error instanceof RangeError) return `${place}: ${error.message}`;
+    throw error;
+  }
+}
+
+/** Logs one line: what can be asked, and what would allow more. Resolves with the indexes; none while the store is away. */
+async function tell(resource: Resource, log: Log): Promise<readonly Index[]> {
+  try {
+    const indexes = await indexesOf(resource, AbortSignal.timeout(LOOK_MS));
+    log.info(
+      {
+        resource: resource.name,
+        queries: askableOf(indexes).map(({ filters, sort }) => `${filters.join(', ')}|${sort ?? 'one row'}`),
+        refused: indexes.flatMap(({ name, refused }) =>
+          refused === undefined ? [] : [`${name}: ${refused}`],
+        ),
+        missing: withoutSuffix(indexes).map(({ fields }) => resource.indexLine(fields)),
+      },
+      `serving /${resource.name}`,
+    );
+    return indexes;
+  } catch (error) {
+    if (!(error instanceof AppError)) throw error;
+    log.warn({ resource: resource.name, reason: error.message }, `/${resource.name} is not available yet`);
+    return [];
+  }
+}
+
+/** How long the start waits for the indexes of a collection. Milliseconds. */
+const LOOK_MS = 10_000;
+
+function indexLine(
+  store: Store['name'],
+  name: string,
+  database: string | undefined,
+  collection: string,
+): Resource['indexLine'] {
+  if (store === 'lmdb')
+    return (fields) => `sluice index ${name} ${fields.filter((path) => path !== '_id').join(',')}`;
+  const place = database === undefined ? 'db' : `db.getSiblingDB(${JSON.stringify(database)})`;
+  return (fields) => {
+    const keys = fields.map((path) => `${JSON.stringify(path)}:1`).join(',');
+    return `${place}.getCollection(${JSON.stringify(collection)}).createIndex({${keys}})`;
+  };
+}

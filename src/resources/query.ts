@@ -1,0 +1,133 @@
+import { documented, oneOf, parameter, paths, text, type Parameter } from '../input/parameter.ts';
+import type { Query } from '../input/query.ts';
+import { typesOfCursor } from '../pages/cursor.ts';
+import { pageParameters, type PlanParameters } from '../pages/query.ts';
+import type { Plan } from '../store/store.ts';
+import { typesOfPart } from '../streams/part.ts';
+import { streamParameters } from '../streams/query.ts';
+import { readGiven, readSort, type Given } from './grammar.ts';
+import { notIndexed } from './not-indexed.ts';
+import { chooseIndex, isRefusal, type Choice } from './planner.ts';
+import { readEqualities, readRange } from './readings.ts';
+import { indexesOf, type Resource } from './resource.ts';
+
+const MAX_FIELDS = 100;
+const MAX_PATH_BYTES = 1024;
+
+const SORT_FORM = 'a path and _asc or _desc, such as createdAt_desc; id_asc is the order of ids';
+const sort = documented(
+  parameter(
+    'sort',
+    SORT_FORM,
+    { type: 'string', pattern: '^.+_(asc|desc)$' },
+    (given) => readSort(given) ?? undefined,
+  ),
+  'The order of the rows: `PATH_asc` or `PATH_desc`. Rows with equal values are ordered by id in the same direction. Without it: the path of the range, if there is one, else id.',
+);
+const fields = documented(
+  paths('fields', MAX_FIELDS, MAX_PATH_BYTES),
+  'Return only these fields, separated by commas. `a.b` is the member `b` of `a`, or of each element when `a` is an array. The key is always included.',
+);
+const valuesField = documented(text('field', MAX_PATH_BYTES), 'The path whose distinct values are listed.');
+const valuesCount = documented(
+  oneOf('count', ['none', 'exact']),
+  'Add the number of rows of each value, as far as one second allows.',
+  { fallback: 'none' },
+);
+export const VALUES_QUERY = { field: valuesField, count: valuesCount };
+
+/** The parameters that choose and order rows. Fields are parameters, too: see `isField`. */
+const OF_PLANS: readonly Parameter<unknown>[] = [sort, fields];
+
+const DUMMY: PlanParameters = {
+  collection: '',
+  parameters: OF_PLANS,
+  read: () => ({ sort: '_id', direction: 1 }),
+  fields: () => undefined,
+};
+
+/** The names that a field has to be asked for with `.eq`, because a route has a parameter of this name. */
+const LISTED: ReadonlySet<string> = new Set(
+  [
+    ...pageParameters({ maxLimit: 1, maxOffset: 1 }, DUMMY, true),
+    ...streamParameters(DUMMY),
+    ...Object.values(VALUES_QUERY),
+  ]
+    .map(({ name }) => name)
+    .concat('n'),
+);
+
+/** Whether a name that its route does not list asks for a field. */
+export function isField(name: string): boolean {
+  return !LISTED.has(name);
+}
+
+/** What a query asks of the fields of a resource. */
+export function givenOf(query: Query): Given {
+  return readGiven([...query], LISTED);
+}
+
+/**
+ * How the rows of a resource are chosen and ordered: by what its indexes answer. `ofFields`: the fields to document as
+ * parameters.
+ */
+export function resourcePlan(
+  resource: Resource,
+  ofFields: readonly Parameter<unknown>[] = [],
+): PlanParameters {
+  return {
+    collection: resource.name,
+    parameters: [...OF_PLANS, ...ofFields],
+    read: (query, signal) => readPlan(query, resource, signal),
+    fields: (query) => fields.read(query),
+    shown: resource.shown,
+  };
+}
+
+/**
+ * Reads the plan of a query. The equalities and bounds come from the query alone. A cursor or part says only how their
+ * texts were read. AppErrors `not-indexed`, `ambiguous-value`, `invalid-parameter`, `unknown-parameter`,
+ * `duplicate-parameter`, `conflicting-parameters`.
+ */
+async function readPlan(query: Query, resource: Resource, signal: AbortSignal): Promise<Plan> {
+  const given = givenOf(query);
+  const order = sort.read(query);
+  const choice = await choose(given, order, resource, signal);
+  const { index, direction } = choice;
+  const options = { resource, index, types: typesOf(query), signal };
+  const first = choice.equals.filter((path) => given.equals.has(path));
+  const paths = [...first, ...[...given.equals.keys()].filter((path) => !first.includes(path))];
+  const equals = await readEqualities(
+    paths.map((path) => [path, given.equals.get(path) ?? ''] as const),
+    options,
+  );
+  const [range] = given.bounds;
+  return {
+    index,
+    sort: choice.sort,
+    direction,
+    ...(equals.length > 0 && { equals }),
+    ...(range && { range: await readRange(...range, equals, options) }),
+  };
+}
+
+async function choose(
+  { equals, bounds }: Given,
+  order: { readonly path: string; readonly direction: 1 | -1 } | undefined,
+  resource: Resource,
+  signal: AbortSignal,
+): Promise<Choice> {
+  const indexes = await indexesOf(resource, signal);
+  const asked = { equals: [...equals.keys()], ranges: [...bounds.keys()], ...(order && { sort: order }) };
+  const choice = chooseIndex(asked, indexes);
+  if (isRefusal(choice)) throw notIndexed(choice, indexes, resource.indexLine);
+  return choice;
+}
+
+/** The BSON types with which the walk of a cursor or part began. */
+export function typesOf(query: Query): Uint8Array | null {
+  const [cursor, part] = [query.get('cursor'), query.get('part')];
+  return (
+    (cursor === undefined ? null : typesOfCursor(cursor)) ?? (part === undefined ? null : typesOfPart(part))
+  );
+}

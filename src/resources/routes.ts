@@ -1,0 +1,95 @@
+import type { Route } from '../http/route.ts';
+import type { PageLimits } from '../pages/query.ts';
+import { pageRoute } from '../pages/route.ts';
+import type { ProblemCode } from '../problems.ts';
+import type { Transcoder } from '../rows/rows.ts';
+import { named, Type } from '../schema.ts';
+import { idTypeLookup } from '../streams/id.ts';
+import { partitionsRoute } from '../streams/partitions.ts';
+import { rowRoute } from '../streams/row.ts';
+import { streamRoute } from '../streams/stream.ts';
+import { fieldsOf, type RowsTold } from '../streams/told.ts';
+import { RESOURCE_AFTER } from './after.ts';
+import { fieldParameters } from './field-parameters.ts';
+import { isField, resourcePlan } from './query.ts';
+import type { Resource } from './resource.ts';
+import { valuesRoute } from './values.ts';
+import type { Index } from '../store/indexes.ts';
+
+export interface ResourceOptions {
+  readonly transcoder: Transcoder;
+  readonly limits: PageLimits;
+  readonly cacheControl: string;
+  /** See StreamOptions. */
+  readonly parked?: () => () => void;
+}
+
+/** A row of any collection: its key first, then all its fields unchanged. */
+const ROW = named(
+  'Row',
+  Type.Object(
+    {},
+    {
+      additionalProperties: true,
+      description:
+        'a row with all its fields or the requested ones; the first member, `id` or `_id`, is its key',
+    },
+  ),
+);
+
+/** The problems of reading a plan. */
+const PLAN_PROBLEMS: readonly ProblemCode[] = ['not-indexed', 'ambiguous-value'];
+
+/** The routes of one resource. `indexes`: those known at start, for the parameters in /openapi.json. */
+export function resourceRoutes(
+  resource: Resource,
+  indexes: readonly Index[],
+  options: ResourceOptions,
+): readonly Route[] {
+  const { name, rows, streams } = resource;
+  const told: RowsTold = {
+    path: `/${name}`,
+    tag: 'Resources',
+    noun: { one: `row of ${name}`, many: `rows of ${name}` },
+    schema: ROW,
+    isField,
+    problems: PLAN_PROBLEMS,
+  };
+  const ofFields = fieldParameters(indexes);
+  const plan = resourcePlan(resource, ofFields.all);
+  const shared = {
+    ...options,
+    rows,
+    streams,
+    plan,
+    shown: resource.shown,
+    onlyType: undefined,
+    idType: idTypeLookup(rows, undefined),
+  };
+  const id = (verb: string) => `${verb}_${slugOf(name)}`;
+  return [
+    pageRoute(
+      {
+        ...fieldsOf(told),
+        path: told.path,
+        id: id('list'),
+        tag: told.tag,
+        summary: `List rows of ${name}`,
+        description:
+          'Returns a page of rows. Each parameter that is not listed is a filter: the path of a field, with `.gte`, `.gt`, `.lte` or `.lt` behind it for a range. Only combinations that an index answers are allowed.',
+        row: { name: 'Row', plural: 'rows', schema: ROW },
+        problems: PLAN_PROBLEMS,
+      },
+      { ...shared, count: (...call) => rows.count(...call) },
+    ),
+    streamRoute({ ...told, id: id('stream') }, { ...shared, columns: ['id'], after: RESOURCE_AFTER }),
+    partitionsRoute({ ...told, id: id('partition') }, { ...shared, ordered: ['sort', ...ofFields.ranges] }),
+    valuesRoute({ ...told, id: id('values') }, resource, options.limits),
+    rowRoute({ ...told, id: id('get') }, shared),
+  ];
+}
+
+/** A name as generated clients can have it in the name of a function, different for every resource. */
+function slugOf(name: string): string {
+  return name.replace(/[^A-Za-z0-9]/g, (one) => `_${one.charCodeAt(0).toString(16)}_`);
+}

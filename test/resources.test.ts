@@ -363,6 +363,9 @@ test('a collection of another database has its own name', async (t) => {
     refused.detail.includes(`db.getSiblingDB("${database}").getCollection("orders")`),
     refused.detail,
   );
+  assert.deepEqual(await page(server, '/api/users').then(({ data }) => data), []);
+  assert.equal((await server.get('/items')).status, 503);
+  assert.equal((await server.get('/exports')).status, 200);
   const client = testClient(t, opened.uri);
   const created = await client.db(`${database}_own`).listCollections().toArray();
   assert.deepEqual(

@@ -15,6 +15,7 @@ import { Setup } from './mongo/setup.ts';
 import { EXPORTS, setUpRecords, USERS } from './mongo/record-collection.ts';
 import type { RecordKind } from './mongo/record-collection.ts';
 import { MongoRecords } from './mongo/records.ts';
+import { RecordsToCome } from './mongo/records-to-come.ts';
 import { IndexWatch, type IndexWatchOptions } from './mongo/index-watch.ts';
 import type { Slots } from './slots.ts';
 import type { Collection, Declaration, Found, Store } from './store.ts';
@@ -52,11 +53,12 @@ const ITEM_INDEXES = [
  * cannot be used: with MongoRefusal and the reason, or with the driver's error about the URI or the credentials.
  */
 export async function connectMongo(options: MongoOptions): Promise<Store> {
-  const { uri, manageIndexes: manage, onWarning, onNotice } = options;
+  const { uri, manageIndexes: manage, own = true, onWarning, onNotice } = options;
   const connection = new MongoConnection(uri);
   const common = { manage, onWarning, onNotice };
   const setup = new Setup(connection, {
     ...common,
+    manage: manage && own, // a read creates nothing in a database that serves other collections
     collection: ITEMS,
     indexes: ITEM_INDEXES,
     tellsServer: true,
@@ -65,7 +67,6 @@ export async function connectMongo(options: MongoOptions): Promise<Store> {
     new Setup(connection, { ...common, collection: kind.collection, indexes: [] }, setUpRecords(kind));
   const records = { users: recordsOf(USERS), exports: recordsOf(EXPORTS) };
   const ways = waysOf(connection, options); // before connecting: the lane follows what the driver learns about members
-  const { own = true } = options;
   try {
     if (own) await setup.start();
     else await connection.connect();
@@ -132,13 +133,13 @@ class MongoStore implements Store {
     this.files = new GridFs(connection);
     this.#way = typeof ways.lane === 'string' ? ways.driver : ways.lane;
     this.items = new MongoItems(connection, setup, this.#watch, new Finder(this.#way, setup), slots);
-    const recordsOf = (kind: Setup) =>
-      // records are read as items are
-      new MongoRecords(
-        connection,
-        kind,
-        new MongoItems(connection, kind, recordWatch(connection, kind), new Finder(ways.driver, kind), slots),
-      );
+    const recordsOf = (kind: Setup) => {
+      const { collection } = kind;
+      const watch = recordWatch(connection, kind);
+      const rows = new MongoItems(connection, kind, watch, new Finder(ways.driver, kind), slots); // read as items are
+      const read = own ? rows : new RecordsToCome(rows, connection, collection, slots);
+      return new MongoRecords(connection, kind, read);
+    };
     this.users = recordsOf(records.users);
     this.exports = recordsOf(records.exports);
   }

@@ -373,6 +373,15 @@ test('a collection of another database has its own name', async (t) => {
     [],
     'nothing is created in a database that was not asked for',
   );
+  const user = { name: 'Ada', email: 'ada@example.org' };
+  const made = await fetch(`${server.url}/api/users`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify(user),
+  });
+  assert.equal(made.status, 201, 'the first write creates the collection of users');
+  assert.equal((await page(server, '/api/users')).data.length, 1);
+  await client.db(`${database}_own`).dropDatabase();
 });
 
 test('the names that no resource can have are those of the routes', async (t) => {

@@ -150,6 +150,9 @@ test('a file that is removed during a request is not found, and a lost file is a
   const meanwhile: { work: () => Promise<unknown> } = { work: () => Promise.resolve() };
   const tapStore = (store: Store): Store => ({
     ...store,
+    open: (...call) => store.open(...call),
+    list: (...call) => store.list(...call),
+    declared: () => store.declared(),
     ping: () => store.ping(),
     close: () => store.close(),
     files: {

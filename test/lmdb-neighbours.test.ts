@@ -201,6 +201,8 @@ test(`a server goes on serving streams and taking writes while ${KILLS} imports 
     const directory = await testDirectory(t);
     const settings = { MONGODB_URI: '', DATA_DIR: directory, RATE_LIMIT: 'off' };
     const server = await childServer(t, settings);
+    // Imports into an empty store fill it as a whole; lmdb-load-kills.test.ts kills those.
+    await importItems(['--generate', '1', '--seed', '88888'], settings);
     const known = newWriters(WRITERS);
     const acknowledged = new Set<number>();
     const last = Math.min(killed + KILLS_A_DIRECTORY, KILLS);

@@ -23,7 +23,7 @@ const OWN = ['--long', '--all', '--summary'];
  * three minutes at most on two cores.
  */
 const SLOW =
-  /^(addon|bench-.*|build|collection-replaced|docs|engine-(slow|stall)|explorer|exports-.*|failover|faults|fuzz-.*|import-(command|kills|lmdb|sample)|index-changes|lane-broken|leave-stalled|limiter-redis|lmdb-(disk-full|durability|lost|neighbours)|log-format|long-keys|memory|mongo-(away|large|retry|setup)|overload|park|price-range|proxies|pull-.*|queue|readme-clients|redis-away-stop|schemathesis|slow-readers|snapshot|stalled|stop|store-away|stream-cuts|transcoder-(corrupt|random)|users-(durability|race)|workers|writers)\.test\.ts$/;
+  /^(addon|bench-.*|build|collection-replaced|docs|engine-(slow|stall)|explorer|exports-.*|failover|faults|fuzz-.*|import-(columns|command|drop|kills|lmdb|sample|spreadsheet)|index-changes|lane-broken|leave-stalled|limiter-redis|lmdb-(disk-full|durability|load-.*|lost|neighbours)|log-format|long-keys|memory|mongo-(away|large|retry|setup)|overload|park|price-range|proxies|pull-.*|queue|readme-clients|redis-away-stop|resource-discovery|resources-.*|schemathesis|selection-random|slow-readers|snapshot|stalled|stop|store-away|stream-cuts|transcoder-(corrupt|random)|users-(durability|race)|workers|writers)\.test\.ts$/;
 
 /**
  * Time limits in milliseconds. A test that hangs fails, and so does a file that an open handle keeps alive

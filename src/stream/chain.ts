@@ -69,6 +69,7 @@ export async function* chain(
 /** The plan for reads after the first batch of a chain: not older than that batch, and of the same collection. */
 export function planBehind(plan: Plan, { asOf, identity }: Pick<Batch, 'asOf' | 'identity'>): Plan {
   const { since = asOf, identity: own = identity } = plan;
+  if (since === plan.since && own === plan.identity) return plan;
   return { ...plan, ...(since !== undefined && { since }), ...(own !== undefined && { identity: own }) };
 }
 

@@ -1,5 +1,6 @@
 import type { Batch } from '../batch.ts';
 import { KEY, keyOf } from '../bookmark.ts';
+import { BSON_TYPE } from '../bson-types.ts';
 import type { Bookmark } from '../bookmark.ts';
 import { collectionReplaced, storeUnfit } from '../../errors.ts';
 import type { Layout } from './collection.ts';
@@ -153,9 +154,9 @@ export class MongoItems implements ItemStore {
   /** Every read must continue beyond its bookmark. Otherwise its index does not hold each row exactly once. */
   #checkOrder(plan: Plan, after: Bookmark | undefined, last: Bookmark | null): void {
     if (!last) return;
-    const key = keyOf(last);
-    const order = after ? compareKeys(key, keyOf(after), plan) : null;
-    if (!Array.isArray(key[plan.sort]) && (order === null || order * plan.direction > 0)) return;
+    const isArray = last[4] === BSON_TYPE.array; // the type of a document's first value is behind its length
+    const order = after ? compareKeys(keyOf(last), keyOf(after), plan) : null;
+    if (!isArray && (order === null || order * plan.direction > 0)) return;
     this.#setup.forget();
     throw storeUnfit(
       `Rows of '${this.#setup.collection}' were read out of order: their index does not contain each row exactly once.`,

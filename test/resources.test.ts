@@ -285,6 +285,26 @@ test('names that a route has, names given twice and missing collections stop the
   assert.throws(() => readConfig({ EXPOSE: 'orders' }), /EXPOSE needs MONGODB_URI/);
 });
 
+test('a file declares resources of an embedded store that keeps them from an earlier start', async (t) => {
+  const DATA_DIR = await mkdtemp(join(tmpdir(), 'sluice-test-'));
+  t.after(() => removeDirectory(DATA_DIR));
+  const orders = { indexes: [['status']], hide: ['card'] };
+  const settings = { DATA_DIR, RESOURCES_FILE: await resourcesFile(t, { resources: { orders } }) };
+  for (const start of ['first', 'second']) {
+    const server = await serverOn(t, settings);
+    assert.deepEqual((await page(server, '/orders?status=new')).data, [], start);
+    assert.match((await problem(server, '/orders?card=1')).detail, /card/, start);
+    await server.close();
+  }
+  const renamed = await resourcesFile(t, { resources: { sales: { collection: 'orders' } } });
+  const server = await serverOn(t, { DATA_DIR, RESOURCES_FILE: renamed });
+  assert.deepEqual((await page(server, '/sales?status=new')).data, []);
+  assert.equal((await server.get('/orders')).status, 404);
+  await server.close();
+  const kept = await serverOn(t, { DATA_DIR });
+  assert.deepEqual((await page(kept, '/orders?status=new')).data, []);
+});
+
 test('hidden fields leave the server in no format, and no query tells of them', async (t) => {
   const opened = await ordersServer(t);
   if (!opened) return;

@@ -41,14 +41,17 @@ interface Located extends Declared {
 }
 
 /**
- * Opens the declared resources, and those that the store itself has declarations of. Rejects with ResourceFaults, which
- * lists everything that the operator has to mend.
+ * Opens the declared resources, and those that only the store itself has declarations of: what the operator declares
+ * of a collection counts. Rejects with ResourceFaults, which lists everything that the operator has to mend.
  */
 export async function openResources(
   declared: readonly Declared[],
   options: OpenResourcesOptions,
 ): Promise<readonly OpenResource[]> {
-  const kept = (await options.store.declared()).map((one) => ({ ...one, indexes: [], place: one.name }));
+  const named = new Set(declared.map(({ collection }) => collection));
+  const kept = (await options.store.declared())
+    .filter(({ collection }) => !named.has(collection))
+    .map((one) => ({ ...one, indexes: [], place: one.name }));
   if (declared.length + kept.length === 0) return [];
   const own = declared.length > 0 ? await options.store.list() : [];
   const located = [

@@ -232,3 +232,25 @@ test('an index added to a full resource is built meanwhile, goes on after an end
   assert.deepEqual((await idsBy(orders, 'total')).slice(0, 3), [-1, 2_999, 0]);
   assert.equal((await idsBy(orders, 'total')).length, 3_001);
 });
+
+test('an index that cannot be built is told of, and stays unused', async (t) => {
+  const directory = await testDirectory(t);
+  const first = await openLmdb({ directory, slots: new Slots() });
+  const row = BSON.serialize({ _id: 1, customer: { country: 'NL' } });
+  await (await first.open({ ...ORDERS, indexes: [] })).insert([row], 'fail');
+  await first.close();
+  const damaged = Buffer.from(row);
+  damaged.writeUInt8(0x63, damaged.indexOf('country') - 1); // no type of BSON
+  const raw = openRaw(directory);
+  const [key] = [...raw.table('rows').getKeys({})];
+  await raw.table('rows').put(key ?? assert.fail(), damaged);
+  await raw.close();
+
+  let onWarning: (message: string) => void = () => assert.fail('too early');
+  const told = new Promise<string>((resolve) => (onWarning = resolve));
+  const store = await openLmdb({ directory, slots: new Slots(), onWarning });
+  t.after(() => store.close());
+  const orders = await store.open({ ...ORDERS, indexes: [['customer.country']] });
+  assert.match(await told, /^the indexes of orders are not whole: a document in a row cannot be read/);
+  assert.match((await indexNamed(orders, 'customer.country')).refused ?? '', /still being built/);
+});

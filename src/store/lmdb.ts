@@ -50,6 +50,8 @@ export interface LmdbOptions {
    * store.
    */
   readonly onLost?: (error: StoreLostError) => void;
+  /** Told in a sentence what went wrong while nobody waited for it. By default nobody is told. */
+  readonly onWarning?: (message: string) => void;
   /** A clock in milliseconds. */
   readonly now?: () => number;
 }
@@ -93,6 +95,7 @@ class LmdbStore implements Store {
 
   constructor(root: RootDatabase, tables: Tables, options: LmdbOptions) {
     const { directory, slots, transactionRows, onLost, now = () => performance.now() } = options;
+    const onWarning = options.onWarning ?? (() => undefined);
     this.#now = now;
     this.#onLost = onLost ?? (() => undefined);
     this.files = new Directory(join(directory, 'exports'));
@@ -118,7 +121,7 @@ class LmdbStore implements Store {
         this.#begin();
         return rows !== 'items' || !mark.isSet;
       });
-    const shared = { tables, commits, slots, scheduler, transactionRows };
+    const shared = { tables, commits, slots, scheduler, transactionRows, onWarning };
     this.#resources = new LmdbResources({ ...shared, begin: () => this.#begin(), now: this.#now });
     const items = readerFor('items');
     const counts = new ItemCounts(tables, items, () => this.#begin(), this.#now);

@@ -43,6 +43,7 @@ export async function openStore(
     return openLmdb({
       directory: config.DATA_DIR,
       slots,
+      onWarning: (message) => log.warn({}, message),
       ...(bulk && { transactionRows: BULK_ROWS }),
       ...(onLost && { onLost }),
     });

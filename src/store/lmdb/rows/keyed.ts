@@ -7,7 +7,7 @@ import { keyOfAny, NULL_KEY } from '../value-keys.ts';
 import type { IndexRecord, ResourceRecord } from './record.ts';
 
 /** LMDB's limit. Bytes. */
-const LONGEST_KEY = 1_978;
+export const LONGEST_KEY = 1_978;
 const LARGEST_ROW = 16 * 1024 * 1024;
 /** Types that MongoDB refuses as the key of a row, too. */
 const NO_IDS: readonly number[] = [BSON_TYPE.array, BSON_TYPE.undefined, BSON_TYPE.regularExpression];

@@ -1,3 +1,4 @@
+import { reasonOf } from '../../../thrown.ts';
 import type { Commits } from '../commits.ts';
 import type { FairScheduler } from '../fair-scheduler.ts';
 import { joinKeys, type Key } from '../keys.ts';
@@ -10,7 +11,7 @@ import type { Slots } from '../../slots.ts';
 import type { Collection, Declaration, Found } from '../../store.ts';
 import { buildIndexes } from './build.ts';
 import { lmdbCollection } from './collection.ts';
-import { rowsPrefix } from './keyed.ts';
+import { LONGEST_KEY, rowsPrefix } from './keyed.ts';
 import { rangesOf } from './range.ts';
 import { nameOf, Resources, type IndexRecord, type ResourceRecord } from './record.ts';
 import { ResourceWalker } from './walk.ts';
@@ -26,8 +27,8 @@ export interface LmdbResourcesOptions {
   /** Called before each look at the file. Throws when it cannot be read. */
   readonly begin: () => void;
   readonly now: () => number;
-  /** Called when an index could not be built. The next process that opens the collection goes on. */
-  readonly onBuildFailed?: (error: unknown) => void;
+  /** Told in a sentence what went wrong while nobody waited for it. */
+  readonly onWarning: (message: string) => void;
 }
 
 /** The resources of the embedded store, whose declarations it keeps itself. */
@@ -114,9 +115,13 @@ export class LmdbResources {
   }
 
   #build(collection: string): void {
-    const { tables, commits, onBuildFailed = () => undefined } = this.#options;
+    const { tables, commits, onWarning } = this.#options;
     const build = buildIndexes(tables, this.#resources, collection, commits, () => this.#isOpen)
-      .catch(onBuildFailed)
+      .catch((error: unknown) =>
+        onWarning(
+          `the indexes of ${collection} are not whole: ${reasonOf(error)}; the next start goes on building them`,
+        ),
+      )
       .finally(() => this.#builds.delete(build));
     this.#builds.add(build);
   }
@@ -144,5 +149,5 @@ function keyOfRow(prefix: Key, id: Bookmark): Key | null {
   const values = fieldsOf(id, [KEY]);
   if (typeof values === 'string' || !values[0]) return null;
   const key = joinKeys(prefix, keyOfAny(values[0]));
-  return key.length > 1_978 ? null : key;
+  return key.length > LONGEST_KEY ? null : key;
 }

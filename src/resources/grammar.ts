@@ -1,5 +1,6 @@
 import { AppError } from '../errors.ts';
 import { quote, type Query } from '../input/query.ts';
+import { KEY } from '../store/bookmark.ts';
 
 /** The operators that the last segment of a name can be. */
 const OPERATORS = ['eq', 'gte', 'gt', 'lte', 'lt'] as const;
@@ -41,14 +42,11 @@ export interface Bound {
   readonly isInclusive: boolean;
 }
 
-/** The path of a row's key. `id` and `_id` both mean it, whatever other fields a row has. */
-export const KEY_PATH = '_id';
-
 /**
  * Sorts the parameters of a query into those of the route (`listed`), equalities and bounds of fields. One rule for
  * names: a last segment of `eq`, `gte`, `gt`, `lte` or `lt`, of at least two, is the operator, always; else a listed
  * parameter; else an equality of that path. So `limit.eq=5` asks for a field `limit`. Throws AppError
- * `invalid-parameter` for a reserved name, `duplicate-parameter` and `conflicting-parameters` for fields that are
+ * `unknown-parameter` for a reserved name, `duplicate-parameter` and `conflicting-parameters` for fields that are
  * given twice.
  */
 export function readGiven(
@@ -77,12 +75,12 @@ export function readSort(text: string): { readonly path: string; readonly direct
 
 /** `id` and `_id` mean the key. */
 export function keyOr(path: string): string {
-  return path === 'id' ? KEY_PATH : path;
+  return path === 'id' ? KEY : path;
 }
 
 /** The path as clients spell it: the key is `id`. */
 export function shownPath(path: string): string {
-  return path === KEY_PATH ? 'id' : path;
+  return path === KEY ? 'id' : path;
 }
 
 function splitName(name: string): { readonly path: string; readonly operator?: Operator } {

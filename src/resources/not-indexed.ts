@@ -1,6 +1,7 @@
 import { AppError } from '../errors.ts';
+import { KEY } from '../store/bookmark.ts';
 import type { Index } from '../store/indexes.ts';
-import { KEY_PATH, shownPath } from './grammar.ts';
+import { shownPath } from './grammar.ts';
 import type { Refusal } from './planner.ts';
 
 /** A form of query that an index answers. Each filter needs a value, and a range is on the sort only. */
@@ -20,7 +21,7 @@ export function askableOf(indexes: readonly Index[]): readonly Askable[] {
     .filter(({ refused }) => refused === undefined)
     .flatMap(({ name, keys, isUnique }): Askable[] => {
       const paths = keys.map(({ path }) => shownPath(path));
-      const keyAt = keys.findIndex(({ path }) => path === KEY_PATH);
+      const keyAt = keys.findIndex(({ path }) => path === KEY);
       const [before, key] = [keys[keyAt - 1], keys[keyAt]];
       const forms: Askable[] = [];
       if (isUnique) forms.push({ filters: paths, sort: null, index: name });
@@ -41,8 +42,8 @@ export function withoutSuffix(
   const begins = (one: Index, fields: readonly string[]) =>
     fields.every((path, n) => one.keys[n]?.path === path);
   return usable
-    .filter(({ keys, isUnique }) => !isUnique && !keys.some(({ path }) => path === KEY_PATH))
-    .map(({ name, keys }) => ({ index: name, fields: [...keys.map(({ path }) => path), KEY_PATH] }))
+    .filter(({ keys, isUnique }) => !isUnique && !keys.some(({ path }) => path === KEY))
+    .map(({ name, keys }) => ({ index: name, fields: [...keys.map(({ path }) => path), KEY] }))
     .filter(({ fields }) => !usable.some((one) => begins(one, fields)));
 }
 

@@ -1,3 +1,4 @@
+import { KEY } from '../store/bookmark.ts';
 import { MOST_INDEX_FIELDS, MOST_INDEXES, type Index, type IndexKey } from '../store/indexes.ts';
 
 /** A query by its paths. `_id` is the key of a row. */
@@ -32,8 +33,6 @@ export interface Refusal {
   /** The fields of an index that would allow the query. Absent: no index can, for the reason given. */
   readonly remedy?: readonly string[];
 }
-
-const KEY = '_id';
 
 /**
  * Chooses the index that answers a query without a scan and without a sort: one whose fields are the equalities in any

@@ -37,6 +37,11 @@ export interface Database {
   clearSync(): void;
 }
 
+/** Put only when there is no such key. */
+export const IF_NEW: PutOptions = { noOverwrite: true };
+/** The value of an index's entry, whose key says everything. */
+export const NO_VALUE = new Uint8Array(0);
+
 export interface PutOptions {
   readonly noOverwrite?: boolean;
   /** The key is above all others of the table. Its place is then not looked up, and pages are left full. */

@@ -4,7 +4,7 @@ import { LmdbInsert } from './insert.ts';
 import type { Outcome, Step } from './insert.ts';
 import { keyRow } from './row.ts';
 import type { KeyedRow } from './row.ts';
-import type { Database, IndexName, Tables } from './tables.ts';
+import { IF_NEW, NO_VALUE, type Database, type IndexName, type Tables } from './tables.ts';
 import type { InsertResult, OnConflict } from '../store.ts';
 
 /**
@@ -14,8 +14,6 @@ export const TRANSACTION_ROWS = 512;
 export const TRANSACTION_BYTES = 4 * 1024 * 1024;
 
 export const INDEXES: readonly IndexName[] = ['byPrice', 'byCategory', 'byCategoryPrice'];
-const IF_NEW = { noOverwrite: true };
-const NO_VALUE = new Uint8Array(0);
 export const COUNT_KEY = Buffer.from('items');
 
 /** Tells of loads of the set, which nobody else may write to meanwhile. */

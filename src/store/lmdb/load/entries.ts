@@ -1,10 +1,9 @@
 import type { Key } from '../keys.ts';
-import { KeyScratch, type Database } from '../tables.ts';
+import { KeyScratch, NO_VALUE, type Database } from '../tables.ts';
 import { SortedRuns, type Merged } from './runs.ts';
 import { ENTRY_HEAD_BYTES, keyLength, valueLength } from './sort.ts';
 
 const APPEND = { append: true };
-const NO_VALUE = new Uint8Array(0);
 /** The value of an entry in a run that takes back one entry of the same key. */
 const REMOVAL = Uint8Array.of(1);
 

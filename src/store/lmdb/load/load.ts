@@ -1,6 +1,6 @@
 import type { Commits } from '../commits.ts';
 import { compareKeys, type Key } from '../keys.ts';
-import type { Database } from '../tables.ts';
+import { IF_NEW, type Database } from '../tables.ts';
 import type { Load, LoadResult, OnConflict, Refuse } from '../../store.ts';
 import { RENEW_MS, type LoadMark } from './mark.ts';
 import { SortedEntries } from './entries.ts';
@@ -16,7 +16,6 @@ const ROW_RUN_BYTES = 16 * 1024 * 1024;
 const INDEX_RUN_BYTES = 32 * 1024 * 1024;
 
 const APPEND = { append: true };
-const IF_NEW = { noOverwrite: true };
 
 /** A row with its key, and the keys that its entry in each index consists of. */
 export interface LoadedRow {

@@ -1,13 +1,10 @@
 import type { Commits } from '../commits.ts';
 import { HIGHEST, joinKeys, type Key } from '../keys.ts';
-import type { Tables } from '../tables.ts';
+import { NO_VALUE, type Tables } from '../tables.ts';
+import { TRANSACTION_ROWS } from '../write.ts';
 import { keyRow, rowsPrefix, type KeyedRow } from './keyed.ts';
 import type { IndexRecord, Resources } from './record.ts';
 import { recordOf, spoil } from './write.ts';
-
-/** Rows in one transaction: about 10 ms of the event loop. */
-const TRANSACTION_ROWS = 500;
-const NO_VALUE = new Uint8Array(0);
 
 /**
  * Builds the indexes of a collection that were added when it had rows, in bounded transactions. Each stores how far it

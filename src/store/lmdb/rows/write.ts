@@ -1,16 +1,10 @@
 import type { Commits } from '../commits.ts';
 import type { Key } from '../keys.ts';
-import type { Tables } from '../tables.ts';
+import { IF_NEW, NO_VALUE, type Tables } from '../tables.ts';
 import type { InsertResult, OnConflict } from '../../store.ts';
-import { countBytes } from '../write.ts';
+import { countBytes, TRANSACTION_BYTES, TRANSACTION_ROWS } from '../write.ts';
 import { keyRow, rowsPrefix, type KeyedRow } from './keyed.ts';
 import type { IndexRecord, ResourceRecord, Resources } from './record.ts';
-
-/** The most rows and bytes in one transaction, as for items. */
-const TRANSACTION_ROWS = 512;
-const TRANSACTION_BYTES = 4 * 1024 * 1024;
-const IF_NEW = { noOverwrite: true };
-const NO_VALUE = new Uint8Array(0);
 
 /** Writes the rows of a resource, with their index entries and their number, in bounded transactions. */
 export class ResourceWriter {

@@ -2,17 +2,15 @@ import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { createServer, type AddressInfo } from 'node:net';
 import { once } from 'node:events';
-import { join } from 'node:path';
 import { test } from 'node:test';
 import { promisify } from 'node:util';
 import { cannotListen, whyNotListening } from '../src/engine/cannot-listen.ts';
 import { VERSION } from '../src/version.ts';
+import { cli } from './support/child-server.ts';
 import { testEnvironment } from './support/server.ts';
 
-const CLI = join(import.meta.dirname, '../src/process/cli.ts');
-
 async function sluice(argv: readonly string[], env: NodeJS.ProcessEnv = {}) {
-  const run = promisify(execFile)(process.execPath, ['--import', 'tsx', CLI, ...argv], {
+  const run = promisify(execFile)(process.execPath, [await cli(), ...argv], {
     env: { PATH: process.env.PATH, ...env },
     timeout: 60_000,
   });

@@ -1,5 +1,6 @@
 import { referenceRoutes } from './web/reference.ts';
 import { exportRoutes, orExport, type ExportOptions } from './exports/routes.ts';
+import { sourceOf } from './exports/source.ts';
 import { getLiveness, getReadiness, type HealthOptions } from './telemetry/health.ts';
 import type { Admissions } from './access/admission.ts';
 import { createCors } from './http/cors.ts';
@@ -49,7 +50,7 @@ export function createApp(options: AppOptions): { readonly serve: Serve; readonl
   const web = webRoutes();
   const routes = table({
     'GET /items': items.list,
-    'GET /items/stream': orExport(items.stream, options.exports),
+    'GET /items/stream': orExport(items.stream, sourceOf({}, options.exports.sources), options.exports),
     'GET /items/partitions': items.partitions,
     'GET /items/{id}': items.get,
 
@@ -80,7 +81,13 @@ export function createApp(options: AppOptions): { readonly serve: Serve; readonl
     'GET /docs/scalar.js': reference.script,
   });
   const ofResources = declared
-    ? declared.open.flatMap(({ resource, indexes }) => resourceRoutes(resource, indexes, declared))
+    ? declared.open.flatMap(({ resource, indexes }) =>
+        resourceRoutes(resource, indexes, declared).map((route) => {
+          const isStream = route.method === 'GET' && route.path === `/${resource.name}/stream`;
+          const source = sourceOf({ resource: resource.name }, options.exports.sources);
+          return isStream ? orExport(route, source, options.exports) : route;
+        }),
+      )
     : [];
   const told = [...routes, ...ofResources];
   const all = [...told, ...table({ 'GET /openapi.json': getOpenApi(told, options.document) })];

@@ -3,6 +3,7 @@ import { createApp } from './app.ts';
 import { ConfigError, type Config } from './config.ts';
 import type { StoreLostError } from './errors.ts';
 import { openExports, type Exports } from './exports/open.ts';
+import { exportSources } from './exports/sources.ts';
 import { VERSION } from './version.ts';
 import { createEngine } from './engine/engine.ts';
 import type { Serve } from './engine/edge.ts';
@@ -100,7 +101,8 @@ async function start(config: Config, log: Logger, options: ServerOptions, closes
   const { retryMs = RETRY_MS, leaseMs } = options;
   const { streams } = createReaders(store.items, slots, { retryMs, onRetry: metrics.retried });
   const resources = await openDeclared(parts, store);
-  const exports = await openExports(config, { store, streams, transcoder, log, leaseMs });
+  const sources = exportSources(store.items, streams, resources);
+  const exports = await openExports(config, { store, sources, transcoder, log, leaseMs });
   closes.push(() => exports.exporter.close());
   metrics.watch({
     openStreams: () => access.streams.open,

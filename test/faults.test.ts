@@ -7,6 +7,7 @@ import { Exporter } from '../src/exports/exporter.ts';
 import { filesOf, type Job } from '../src/exports/job.ts';
 import { Jobs } from '../src/exports/jobs.ts';
 import { requestOfBody } from '../src/exports/request.ts';
+import { exportSources } from '../src/exports/sources.ts';
 import { parseJson } from '../src/input/body-json.ts';
 import type { Reply } from '../src/engine/edge.ts';
 import type { JobQueue, QueueOptions } from '../src/queue/queue.ts';
@@ -182,7 +183,7 @@ for (const storeName of STORES)
     const jobs = new Jobs({ records: atRecords.port(store.exports), perClient: 1_000, now });
     const own = new Jobs({ records: store.exports, perClient: 1_000, now });
     const exporter: Exporter = new Exporter({
-      ...{ jobs, now, items: store.items, streams: store.items, files: atFiles.files(store.files) },
+      ...{ jobs, now, sources: exportSources(store.items, store.items), files: atFiles.files(store.files) },
       transcoder: createTranscoder(slots).transcoder,
       log: { info: () => undefined, warn: () => undefined, error: () => undefined },
       leaseMs: 10_000,

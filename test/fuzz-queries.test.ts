@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { createApp } from '../src/app.ts';
 import { Jobs } from '../src/exports/jobs.ts';
+import { exportSources } from '../src/exports/sources.ts';
 import type { Reply } from '../src/engine/edge.ts';
 import { newNotes } from '../src/engine/edge.ts';
 import { encodeCursor } from '../src/pages/cursor.ts';
@@ -142,6 +143,7 @@ test(`${RUNS} random queries return the rows that were asked for and no others, 
     },
     users: { ...common, users: store.users, now: Date.now },
     exports: {
+      sources: exportSources(store.items, store.items),
       jobs: new Jobs({ records: store.exports, perClient: 1, now: () => new Date() }),
       files: new Directory('/nowhere'),
       exporter: { ordered: () => Promise.resolve(), dropped: () => undefined },

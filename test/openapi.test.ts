@@ -5,6 +5,7 @@ import { createApp } from '../src/app.ts';
 import { AppError, collectionReplaced, storeUnavailable, storeUnfit } from '../src/errors.ts';
 import type { ProblemCode } from '../src/problems.ts';
 import { Jobs } from '../src/exports/jobs.ts';
+import { exportSources } from '../src/exports/sources.ts';
 import type { Request } from '../src/engine/edge.ts';
 import { newNotes } from '../src/engine/edge.ts';
 import type { Route } from '../src/http/route.ts';
@@ -258,6 +259,7 @@ async function serverOnFakes(t: TestContext) {
     },
     users: { ...common, users: fake.users, now: Date.now },
     exports: {
+      sources: exportSources(fake.items, fake.items),
       jobs: new Jobs({ records: fake.exports, perClient: 100, now: () => new Date() }),
       files: new Directory('/nowhere'),
       exporter: { ordered: () => Promise.resolve(), dropped: () => undefined },

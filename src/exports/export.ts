@@ -16,11 +16,41 @@ const rows = (description: string) => Type.Integer({ minimum: 0, description });
 
 const bound = Type.Number({ description: `${BOUND}; requires a price sort` });
 
-/** The body that orders an export: the parameters of GET /items/stream, and the compression of the file. */
+/** How the rows are written: the same for every resource. */
+const FORM = {
+  fields: Type.Optional(
+    Type.Array(
+      Type.String({
+        minLength: 1,
+        maxLength: MAX_KEY_BYTES,
+        description: 'the name of a field, or a path such as a.b',
+      }),
+      {
+        minItems: 1,
+        maxItems: MAX_FIELDS,
+        uniqueItems: true,
+        description: `1 to ${MAX_FIELDS} different names or paths of fields`,
+      },
+    ),
+  ),
+  format: Type.Optional(oneOf(FORMATS)),
+  compression: Type.Optional(oneOf(COMPRESSIONS)),
+  safe: Type.Optional(
+    Type.Boolean({
+      description:
+        'true or false: whether CSV gets an apostrophe before text that a spreadsheet would run as a formula',
+    }),
+  ),
+};
+
+/** The body that orders an export of items: the parameters of GET /items/stream, and the compression of the file. */
 export const EXPORT_BODY = named(
   'ExportBody',
   Type.Object(
     {
+      resource: Type.Optional(
+        Type.Unsafe<'items'>({ type: 'string', const: 'items', description: 'items, which is the default' }),
+      ),
       category: Type.Optional(
         Type.String({
           minLength: 1,
@@ -31,29 +61,7 @@ export const EXPORT_BODY = named(
       sort: Type.Optional(oneOf(SORTS)),
       min_price: Type.Optional(bound),
       max_price: Type.Optional(bound),
-      fields: Type.Optional(
-        Type.Array(
-          Type.String({
-            minLength: 1,
-            maxLength: MAX_KEY_BYTES,
-            description: 'the name of a field, or a path such as a.b',
-          }),
-          {
-            minItems: 1,
-            maxItems: MAX_FIELDS,
-            uniqueItems: true,
-            description: `1 to ${MAX_FIELDS} different names or paths of fields`,
-          },
-        ),
-      ),
-      format: Type.Optional(oneOf(FORMATS)),
-      compression: Type.Optional(oneOf(COMPRESSIONS)),
-      safe: Type.Optional(
-        Type.Boolean({
-          description:
-            'true or false: whether CSV gets an apostrophe before text that a spreadsheet would run as a formula',
-        }),
-      ),
+      ...FORM,
     },
     { additionalProperties: false, description: 'an object that says which items to export, and how' },
   ),
@@ -65,6 +73,36 @@ export type ExportOrder = Omit<ExportBody, 'min_price' | 'max_price'> & {
   readonly min_price?: string;
   readonly max_price?: string;
 };
+
+/** The body that orders an export of another resource: the names of its stream's query, and the compression. */
+export const RESOURCE_EXPORT_BODY = named(
+  'ResourceExportBody',
+  Type.Object(
+    {
+      resource: Type.String({ description: 'the name of a resource of GET /resources' }),
+      sort: Type.Optional(
+        Type.String({
+          pattern: '^.+_(asc|desc)$',
+          description: 'a path and _asc or _desc, such as createdAt_desc',
+        }),
+      ),
+      ...FORM,
+    },
+    {
+      additionalProperties: Type.Unsafe<string | number | boolean | null>({
+        type: ['string', 'number', 'boolean', 'null'],
+        description: 'a string, a number, true, false or null: the value or bound of a field',
+      }),
+      description: 'an object that says which rows of a resource to export, and how',
+    },
+  ),
+);
+export type ResourceExportBody = Static<typeof RESOURCE_EXPORT_BODY>;
+
+/** The request for an export of another resource as clients see it: each filter is the text that the server read. */
+export interface ResourceOrder extends Omit<ResourceExportBody, 'fields'> {
+  readonly fields?: readonly string[];
+}
 
 const time = (description: string) => Type.String({ format: 'date-time', description });
 
@@ -78,7 +116,7 @@ export const EXPORT = named(
         description: 'the id of the export, the last segment of its URL',
       }),
       state: oneOf(STATES, 'the state of the export; complete, failed and cancelled are final'),
-      request: Type.Composite([EXPORT_BODY], {
+      request: Type.Union([Type.Composite([EXPORT_BODY]), RESOURCE_EXPORT_BODY], {
         description: 'the request for this export, with defaults filled in',
       }),
       consistency: Type.Optional(
@@ -128,7 +166,9 @@ export const EXPORT = named(
   ),
 );
 /** An export whose bounds are strings of digits. The serializer writes them as JSON numbers. */
-export type Export = Omit<Static<typeof EXPORT>, 'request'> & { readonly request: ExportOrder };
+export type Export = Omit<Static<typeof EXPORT>, 'request'> & {
+  readonly request: ExportOrder | ResourceOrder;
+};
 
 export const EXPORT_LIST = named(
   'ExportList',

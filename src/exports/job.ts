@@ -2,8 +2,23 @@ import type { ProblemCode } from '../problems.ts';
 import type { Bookmark, Identity } from '../store/bookmark.ts';
 import type { ExportOrder, State } from './export.ts';
 
-/** An order with every default filled in. */
-export type ExportRequest = ExportOrder & Required<Pick<ExportOrder, 'sort' | 'format' | 'compression'>>;
+/** An order of items with every default filled in. */
+export type ItemsRequest = ExportOrder & Required<Pick<ExportOrder, 'sort' | 'format' | 'compression'>>;
+
+/** An order of another resource with every default filled in. */
+export interface ResourceRequest extends Pick<ExportOrder, 'fields' | 'safe'> {
+  readonly resource: string;
+  /** The filters and bounds: names and texts as in the query of a stream. */
+  readonly filters: readonly (readonly [name: string, text: string])[];
+  readonly sort: string;
+  /** The BSON types that the texts were read as when the export was ordered (see pages/value-types.ts). */
+  readonly types: Uint8Array;
+  readonly format: ItemsRequest['format'];
+  readonly compression: ItemsRequest['compression'];
+}
+
+/** An order as stored. One of items may lack the resource. */
+export type ExportRequest = ItemsRequest | ResourceRequest;
 
 /**
  * The part of the file that is on disk. It ends with a whole segment, and another attempt continues from

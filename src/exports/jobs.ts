@@ -6,7 +6,7 @@ import { chain, FIRST_BATCH } from '../stream/chain.ts';
 import { documentOf, rowsOf } from '../store/batch.ts';
 import type { Plan, RecordStore } from '../store/store.ts';
 import { Turns, TurnsByKey } from '../turns.ts';
-import { isExpired, LeaseLostError, newJob, type ExportRequest, type Job } from './job.ts';
+import { isExpired, LeaseLostError, newJob, type ExportRequest, type ItemsRequest, type Job } from './job.ts';
 import { markerOf, Markers, markersOf, missing, type Marker } from './markers.ts';
 
 const BY_ID: Plan = { sort: '_id', direction: 1 };
@@ -220,13 +220,11 @@ function fromRow(row: Uint8Array): Job {
 
 function jobOf({ _id, ...job }: Readonly<Record<string, unknown>>): Job {
   const stored = { id: _id as string, identity: null, ...job } as Job; // 0.1 wrote no identity
-  return { ...stored, request: { ...stored.request, ...digitsOf(stored.request) } };
+  return { ...stored, request: { ...stored.request, ...digitsOf({ ...stored.request }) } };
 }
 
 /** Version 0.1 stored the bounds of the price as numbers. */
-function digitsOf(
-  request: Readonly<Record<string, unknown>>,
-): Pick<ExportRequest, 'min_price' | 'max_price'> {
+function digitsOf(request: Readonly<Record<string, unknown>>): Pick<ItemsRequest, 'min_price' | 'max_price'> {
   const bounds = ['min_price', 'max_price'].filter((name) => typeof request[name] === 'number');
   return Object.fromEntries(bounds.map((name) => [name, String(request[name])]));
 }

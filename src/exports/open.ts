@@ -2,10 +2,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Log } from '../log.ts';
 import { queueOpener, type QueueSettings } from '../queue/open.ts';
 import type { Transcoder } from '../rows/rows.ts';
-import type { StreamReader } from '../store/readers.ts';
 import type { Store } from '../store/store.ts';
 import { Exporter } from './exporter.ts';
 import { Jobs } from './jobs.ts';
+import type { ExportSources } from './source.ts';
 
 /**
  * A living worker renews its lease. A process that is delayed for longer finds that another worker has taken over its
@@ -20,31 +20,32 @@ export interface ExportSettings extends QueueSettings {
 }
 
 export interface OpenExportsOptions {
-  readonly store: Pick<Store, 'items' | 'files' | 'exports'>;
-  readonly streams: StreamReader;
+  readonly store: Pick<Store, 'files' | 'exports'>;
+  readonly sources: ExportSources;
   readonly transcoder: Transcoder;
   readonly log: Log;
   /** How long an export stays reserved for a worker that has stopped renewing its lease. Milliseconds; 10 s by default. */
   readonly leaseMs?: number | undefined;
 }
 
-/** The exports of a store: their records, and the worker of this process. Closing the worker closes them. */
+/** The exports of a store: what they read, their records, and the worker of this process. Closing the worker closes them. */
 export interface Exports {
+  readonly sources: ExportSources;
   readonly jobs: Jobs;
   readonly exporter: Exporter;
 }
 
 /** Opens what the settings ask for, and starts to work on exports. */
 export async function openExports(settings: ExportSettings, options: OpenExportsOptions): Promise<Exports> {
-  const { store, streams, transcoder, log, leaseMs = LEASE_MS } = options;
-  const { items, files, exports: records } = store;
+  const { store, sources, transcoder, log, leaseMs = LEASE_MS } = options;
+  const { files, exports: records } = store;
   const now = () => new Date();
   const jobs = new Jobs({ records, perClient: settings.EXPORT_LIMIT, now });
   const exporter = new Exporter({
-    ...{ jobs, files, items, streams, transcoder, log, now, leaseMs },
+    ...{ jobs, files, sources, transcoder, log, now, leaseMs },
     pause: (ms, signal) => sleep(ms, undefined, { signal }),
     ttlMs: settings.EXPORT_TTL,
     openQueue: await queueOpener(settings, log, () => jobs.storeId()),
   });
-  return { jobs, exporter };
+  return { sources, jobs, exporter };
 }

@@ -1,8 +1,9 @@
 import { PROBLEMS } from '../problems.ts';
 import { serializerOf } from '../rows/serializers.ts';
 import { Type } from '../schema.ts';
-import { EXPORT, type Export } from './export.ts';
+import { EXPORT, EXPORT_BODY, type Export, type ExportOrder } from './export.ts';
 import type { ExportRequest, Failure, Job } from './job.ts';
+import { ITEMS, resourceOf } from './source.ts';
 
 const SUFFIXES = { none: '', gzip: '.gz', br: '.br' } as const;
 
@@ -13,7 +14,7 @@ export function represent(job: Job): Export {
   return {
     id,
     state,
-    request,
+    request: shownRequest(request),
     ...(time !== 'undecided' && { consistency: time === 'live' ? time : 'snapshot' }),
     progress: { rows, ...(estimatedRows !== null && { estimatedRows }), bytes },
     createdAt: createdAt.toISOString(),
@@ -35,15 +36,31 @@ export function represent(job: Job): Export {
   };
 }
 
+/** A request as clients see it: with the names and values of its body. */
+function shownRequest(request: ExportRequest): Export['request'] {
+  if (!('filters' in request)) return request;
+  const { resource, filters, sort, fields, format, compression, safe } = request;
+  return {
+    resource,
+    ...Object.fromEntries(filters),
+    sort,
+    ...(fields && { fields }),
+    format,
+    compression,
+    ...(safe !== undefined && { safe }),
+  };
+}
+
 /**
  * The file name of a download. It includes the suffix of the compression, since the answer has no content
  * coding.
  */
 export function downloadName(
   id: string,
-  { format, compression }: Pick<ExportRequest, 'format' | 'compression'>,
+  request: Pick<ExportRequest, 'resource' | 'format' | 'compression'>,
 ): string {
-  return `items-${id.slice(0, 8)}.${format}${SUFFIXES[compression]}`;
+  const { format, compression } = request;
+  return `${resourceOf(request)}-${id.slice(0, 8)}.${format}${SUFFIXES[compression]}`;
 }
 
 function problemOf({ code, detail }: Failure): NonNullable<Export['problem']> {
@@ -52,20 +69,27 @@ function problemOf({ code, detail }: Failure): NonNullable<Export['problem']> {
 }
 
 const BOUND_TEXT = Type.Optional(Type.String());
-/** The schema of an export with the bounds of the price as strings. Numbers would lose digits. */
-const EXPORT_TEXT = Type.Object({
+/** The schema of an export of items with the bounds of the price as strings. Numbers would lose digits. */
+const ITEMS_TEXT = Type.Object({
   ...EXPORT.properties,
   request: Type.Composite([
-    Type.Omit(EXPORT.properties.request, ['min_price', 'max_price']),
+    Type.Omit(EXPORT_BODY, ['min_price', 'max_price']),
     Type.Object({ min_price: BOUND_TEXT, max_price: BOUND_TEXT }),
   ]),
 });
-const serialize = serializerOf(EXPORT_TEXT);
+const serializeOfItems = serializerOf(ITEMS_TEXT);
+/** The schema of an export of another resource, whose request may have any names. */
+const serializeOfResource = serializerOf(Type.Object({ ...EXPORT.properties, request: Type.Any() }));
 
 /** The JSON text of an export. The bounds of the price keep all their digits. */
 export function exportToJson(value: Export): string {
+  if (!isOfItems(value)) return serializeOfResource(value);
   // An unescaped `":` follows only a property name, so no value can be mistaken for a bound.
-  return serialize(value).replace(/"(m(?:in|ax)_price)":"([^"]*)"/g, '"$1":$2');
+  return serializeOfItems(value).replace(/"(m(?:in|ax)_price)":"([^"]*)"/g, '"$1":$2');
+}
+
+function isOfItems(value: Export): value is Export & { readonly request: ExportOrder } {
+  return resourceOf(value.request) === ITEMS;
 }
 
 /** The JSON text of a list of exports. */

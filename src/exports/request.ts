@@ -1,48 +1,29 @@
-import { AppError } from '../errors.ts';
-import { prefers } from '../http/prefer.ts';
-import type { Input } from '../http/route.ts';
+import { AppError, type BodyFault } from '../errors.ts';
 import type { JsonBody } from '../input/body-json.ts';
-import { quote } from '../input/query.ts';
+import { quote, type Query } from '../input/query.ts';
 import { bodyCheck, invalidBody } from '../input/validate.ts';
 import { BOUND, isBound } from '../streams/number.ts';
 import { ITEM_PLAN, MAX_KEY_BYTES, readWanted, sortOf } from '../items/query.ts';
 import { formatOfType, type StreamType } from '../rows/formats.ts';
-import { pathFault } from '../rows/selection.ts';
 import { assertFits } from '../streams/form.ts';
 import { readStreamQuery } from '../streams/query.ts';
-import type { BodyFault } from '../errors.ts';
 import { EXPORT_BODY, type ExportOrder } from './export.ts';
-import type { ExportRequest } from './job.ts';
+import { formFaults, tooLong } from './form-faults.ts';
+import type { ItemsRequest } from './job.ts';
 
 const BOUNDS = ['min_price', 'max_price'] as const;
 
-/** Parameters of GET /items/stream that concern only a stream, not a file. */
-const OF_STREAMS = ['limit', 'cursor', 'after', 'part', 'checkpoints', 'header', 'consistency', 'at'];
-
 const checkBody = bodyCheck(EXPORT_BODY);
 
-/** Reads the body of an export order. Throws AppError `invalid-body`, which lists every fault. */
-export function requestOfBody(json: JsonBody): ExportRequest {
+/** Reads the body of an order of items. Throws AppError `invalid-body`, which lists every fault. */
+export function requestOfBody(json: JsonBody): ItemsRequest {
   const bounds = boundsOf(json);
   const body = { ...checkBody(withFiniteBounds(json)), ...bounds } as ExportOrder; // the digits replace every bound
-  const { format = 'ndjson', compression = 'none', safe } = body;
-  const names = [
-    ['category', body.category] as const,
-    ...(body.fields ?? []).map((name, n) => [`fields/${n}`, name] as const),
+  const { format = 'ndjson', compression = 'none', category = '' } = body;
+  const faults: BodyFault[] = [
+    ...(Buffer.byteLength(category) > MAX_KEY_BYTES ? [tooLong('/category')] : []),
+    ...formFaults(body),
   ];
-  const faults: BodyFault[] = names
-    .filter(([, name]) => Buffer.byteLength(name ?? '') > MAX_KEY_BYTES)
-    .map(([place]) => ({ pointer: `/${place}`, detail: `expected at most ${MAX_KEY_BYTES} bytes of UTF-8` }));
-  for (const [n, path] of (body.fields ?? []).entries()) {
-    const fault = pathFault(path);
-    if (fault)
-      faults.push({
-        pointer: `/fields/${n}`,
-        detail: `expected the name or path of a field; ${quote(path)} ${fault}`,
-      });
-  }
-  if (safe !== undefined && format !== 'csv')
-    faults.push({ pointer: '/safe', detail: `expected only with format csv; the format is ${format}` });
   for (const [name, digits] of Object.entries(bounds))
     if (!isBound(digits))
       faults.push({ pointer: `/${name}`, detail: `expected ${BOUND}; got ${quote(digits)}` });
@@ -69,16 +50,10 @@ function withFiniteBounds(json: JsonBody): JsonBody {
   };
 }
 
-/**
- * The export that a request for a stream orders by `Prefer: respond-async` (RFC 7240, 4.1). null when the
- * request does not prefer that, or when it has a parameter that only a stream can fulfil. The server then
- * answers with a stream.
- */
-export function asynchronousRequest({ request, query: parameters, type }: Input): ExportRequest | null {
-  if (request.method !== 'GET' || !prefers(request, 'respond-async')) return null;
-  if (OF_STREAMS.some((name) => parameters.has(name))) return null;
+/** Reads the parameters of GET /items/stream as an order. Throws AppError `conflicting-parameters`. */
+export function requestOfStream(parameters: Query, type: StreamType): ItemsRequest {
   const query = readStreamQuery(parameters, ITEM_PLAN);
-  assertFits(query, type as StreamType);
+  assertFits(query, type);
   const { category, min_price, max_price } = readWanted(parameters);
   return {
     ...(category !== undefined && { category }),
@@ -86,13 +61,13 @@ export function asynchronousRequest({ request, query: parameters, type }: Input)
     ...(min_price !== undefined && { min_price }),
     ...(max_price !== undefined && { max_price }),
     ...(query.fields && { fields: [...query.fields] }),
-    format: formatOfType(type as StreamType),
+    format: formatOfType(type),
     compression: 'none',
     ...(query.safe !== undefined && { safe: query.safe }),
   };
 }
 
-function sortOrFault(body: ExportOrder, faults: BodyFault[]): ExportRequest['sort'] {
+function sortOrFault(body: ExportOrder, faults: BodyFault[]): ItemsRequest['sort'] {
   try {
     return sortOf(body);
   } catch (error) {

@@ -14,16 +14,19 @@ import type { Client } from '../access/admission.ts';
 import { serializerOf } from '../rows/serializers.ts';
 import type { FileStore } from '../store/files.ts';
 import { getExportFile } from './download.ts';
-import { EXPORT, EXPORT_BODY, EXPORT_LIST, REMOVED_EXPORT } from './export.ts';
+import { EXPORT, EXPORT_LIST, REMOVED_EXPORT } from './export.ts';
 import type { Exporter } from './exporter.ts';
 import { cancel, isFinal, type ExportRequest } from './job.ts';
 import { find, ID, LOOK_AGAIN_SECONDS, noSuchExport } from './find.ts';
 import type { Jobs } from './jobs.ts';
+import { PLAN_PROBLEMS } from '../resources/routes.ts';
 import { removeLeftovers } from './file.ts';
 import { exportsToJson, exportToJson, represent } from './represent.ts';
-import { asynchronousRequest, requestOfBody } from './request.ts';
+import { asynchronousRequest, orderSchema, requestOf } from './order.ts';
+import type { ExportSource, ExportSources } from './source.ts';
 
 export interface ExportOptions {
+  readonly sources: ExportSources;
   readonly jobs: Jobs;
   readonly files: FileStore;
   readonly exporter: Pick<Exporter, 'ordered' | 'dropped'>;
@@ -61,20 +64,20 @@ export function exportRoutes(options: ExportOptions) {
 }
 
 /** A stream's route that orders an export instead when the request carries `Prefer: respond-async`. */
-export function orExport(stream: Route, options: ExportOptions): Route {
+export function orExport(stream: Route, source: ExportSource, options: ExportOptions): Route {
   return {
     ...stream,
     headers: [...(stream.headers ?? []), 'Prefer'],
     answers: {
       202: {
         ...ORDERED,
-        description: 'With `Prefer: respond-async`: the server created an export of the matching items',
+        description: 'With `Prefer: respond-async`: the server created an export of the matching rows',
       },
       ...stream.answers,
     },
     problems: [...(stream.problems ?? []), 'too-many-exports', 'insufficient-storage'],
     instead: async (input) => {
-      const wanted = asynchronousRequest(input);
+      const wanted = await asynchronousRequest(input, source);
       if (!wanted) return null;
       const reply = await order(options, input.request, input.client, wanted);
       return { ...reply, headers: { ...reply.headers, 'preference-applied': 'respond-async' } };
@@ -108,16 +111,22 @@ function orderExport(options: ExportOptions): Route {
     id: 'orderExport',
     summary: 'Create an export',
     description:
-      'The server writes the matching items to a file in the background. Request the export until its state is `complete`, `failed` or `cancelled`.',
+      'The server writes the matching rows to a file in the background: those of items, or of the resource that `resource` names. Request the export until its state is `complete`, `failed` or `cancelled`.',
     body: {
       types: [JSON_TYPE],
-      schema: EXPORT_BODY,
+      schema: orderSchema(options.sources),
       example: { category: 'Fair', format: 'csv', compression: 'gzip' },
     },
     answers: { 202: ORDERED },
-    problems: [...BODY_PROBLEMS, 'too-many-exports', 'insufficient-storage', ...STORE_PROBLEMS],
+    problems: [
+      ...BODY_PROBLEMS,
+      ...(options.sources.size > 1 ? PLAN_PROBLEMS : []),
+      'too-many-exports',
+      'insufficient-storage',
+      ...STORE_PROBLEMS,
+    ],
     handler: async ({ request, client, json: read }) =>
-      order(options, request, client, requestOfBody(await read())),
+      order(options, request, client, await requestOf(await read(), options.sources, request.signal)),
   });
 }
 

@@ -1,27 +1,24 @@
 import { AppError } from '../errors.ts';
 import { columnsOfRows } from '../streams/columns.ts';
-import { FIRST_COLUMNS, planOf } from '../items/query.ts';
-import { EVERYTHING } from '../rows/selection.ts';
 import { FORMS } from '../rows/formats.ts';
 import { streamForm, type StreamForm } from '../streams/form.ts';
 import type { Transcoder } from '../rows/rows.ts';
 import { orRelease, type Batch } from '../store/batch.ts';
 import { chain, FIRST_BATCH, planBehind } from '../stream/chain.ts';
 import type { FileStore } from '../store/files.ts';
-import type { ChainReader, Identity, ItemStore, Plan } from '../store/store.ts';
+import type { Identity, Plan } from '../store/store.ts';
 import { prefetch } from '../stream/prefetch.ts';
 import { pieceCodecs } from '../stream/pieces.ts';
 import { ExportFile } from './file.ts';
 import { fileName, type FinishedFile, type Kept, type Progress, type Running, type Time } from './job.ts';
 import { segmentsOf, type Segment } from './segments.ts';
+import { sourceOf, type ExportSource, type ExportSources } from './source.ts';
 
 /** The number of segments in progress: one is encoded or written while another is compressed. */
 const DEPTH = 2;
 
 export interface ScanOptions {
-  readonly items: ItemStore;
-  /** The reader for a scan that has begun. It waits while the store is unavailable. */
-  readonly streams: ChainReader;
+  readonly sources: ExportSources;
   readonly transcoder: Transcoder;
   readonly files: FileStore;
 }
@@ -75,7 +72,9 @@ export class Scan {
   async estimate(signal: AbortSignal): Promise<void> {
     if (this.#estimatedRows !== null) return;
     try {
-      const { rows } = await this.#options.items.count(planOf(this.#job.request), 'estimated', signal);
+      const { request } = this.#job;
+      const source = this.#source();
+      const { rows } = await source.rows.count(await source.planOf(request, signal), 'estimated', signal);
       this.#estimatedRows = rows;
     } catch (error) {
       if (!(error instanceof AppError)) throw error;
@@ -124,14 +123,16 @@ export class Scan {
   }
 
   async *#segments(signal: AbortSignal): AsyncGenerator<Segment, void, undefined> {
-    const { streams } = this.#options;
     const { request } = this.#job;
+    const source = this.#source();
+    const { streams } = source;
     // The collection is determined before the time. The collection at that time is then never another one.
-    const own = await this.#collection(signal);
-    const plan = { ...planOf(request), ...own, ...(await this.#pointInTime(signal)) };
+    const own = await this.#collection(source, signal);
+    const asked = await source.planOf(request, signal);
+    const plan: Plan = { ...asked, ...own, ...(await this.#pointInTime(source, signal)) };
     const kept = this.#kept;
     const first = await streams.read(plan, kept ? { after: kept.bookmark } : {}, FIRST_BATCH, signal);
-    const form = await orRelease(first, () => this.#form(plan, first, signal));
+    const form = await orRelease(first, () => this.#form(source, plan, first, signal));
     const encoder = await orRelease(first, () => form.encoder());
     const head = kept === null ? form.head : request.format === 'json' ? ',' : '';
     try {
@@ -145,8 +146,8 @@ export class Scan {
   }
 
   /** The collection, which is the same for all reads of all attempts. */
-  async #collection(signal: AbortSignal): Promise<Pick<Plan, 'identity'>> {
-    this.#identity ??= (await this.#options.items.identity(signal)) ?? null;
+  async #collection({ rows }: ExportSource, signal: AbortSignal): Promise<Pick<Plan, 'identity'>> {
+    this.#identity ??= (await rows.identity(signal)) ?? null;
     return this.#identity === null ? {} : { identity: this.#identity };
   }
 
@@ -154,28 +155,30 @@ export class Scan {
    * The point in time, which is the same for all reads of all attempts. Empty where the store has no
    * snapshots.
    */
-  async #pointInTime(signal: AbortSignal): Promise<Pick<Plan, 'at'>> {
+  async #pointInTime({ rows }: ExportSource, signal: AbortSignal): Promise<Pick<Plan, 'at'>> {
     if (this.#time === 'undecided') {
-      const present = await this.#options.items.pointInTime(signal);
+      const present = await rows.pointInTime(signal);
       this.#time = present === null ? 'live' : `${present}`;
     }
     return this.#time === 'live' ? {} : { at: BigInt(this.#time) };
   }
 
-  #form(plan: Plan, first: Batch, signal: AbortSignal): Promise<StreamForm> {
-    const { items, transcoder } = this.#options;
+  #form(
+    { rows, columns, shown }: ExportSource,
+    plan: Plan,
+    first: Batch,
+    signal: AbortSignal,
+  ): Promise<StreamForm> {
     const { format, fields, safe } = this.#job.request;
     const query = { fields, safe, header: undefined };
-    return streamForm(FORMS[format].types[0], query, transcoder, async () => {
-      this.#columns ??= await columnsOfRows(
-        items,
-        planBehind(plan, first),
-        first,
-        { always: FIRST_COLUMNS, most: Infinity },
-        signal,
-        EVERYTHING,
-      );
-      return this.#columns;
-    });
+    const wanted = { always: columns, most: Infinity };
+    const columnsOf = async () =>
+      (this.#columns ??= await columnsOfRows(rows, planBehind(plan, first), first, wanted, signal, shown));
+    return streamForm(FORMS[format].types[0], query, this.#options.transcoder, columnsOf, shown);
+  }
+
+  /** Throws AppError `not-found` when the resource is no longer declared. */
+  #source(): ExportSource {
+    return sourceOf(this.#job.request, this.#options.sources);
   }
 }

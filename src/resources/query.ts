@@ -84,17 +84,27 @@ export function resourcePlan(
   };
 }
 
+/** Reads the plan of a query. A cursor or part in it says how its texts are read. AppErrors as readTypedPlan. */
+async function readPlan(query: Query, resource: Resource, signal: AbortSignal): Promise<Plan> {
+  return readTypedPlan(query, typesOf(query), resource, signal);
+}
+
 /**
- * Reads the plan of a query. The equalities and bounds come from the query alone. A cursor or part says only how their
- * texts were read. AppErrors `not-indexed`, `ambiguous-value`, `invalid-parameter`, `unknown-parameter`,
+ * Reads the plan of a query. The equalities and bounds come from the query alone. `types` says only how their texts were
+ * read when the walk began; null: it begins now. AppErrors `not-indexed`, `ambiguous-value`, `invalid-parameter`, `unknown-parameter`,
  * `duplicate-parameter`, `conflicting-parameters`.
  */
-async function readPlan(query: Query, resource: Resource, signal: AbortSignal): Promise<Plan> {
+export async function readTypedPlan(
+  query: Query,
+  types: Uint8Array | null,
+  resource: Resource,
+  signal: AbortSignal,
+): Promise<Plan> {
   const given = givenOf(query);
   const order = sort.read(query);
   const choice = await choose(given, order, resource, signal);
   const { index, direction } = choice;
-  const options = { resource, index, types: typesOf(query), signal };
+  const options = { resource, index, types, signal };
   const first = choice.equals.filter((path) => given.equals.has(path));
   const paths = [...first, ...[...given.equals.keys()].filter((path) => !first.includes(path))];
   const equals = await readEqualities(

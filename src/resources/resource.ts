@@ -18,6 +18,9 @@ export interface Resource {
   readonly indexLine: (fields: readonly string[]) => string;
 }
 
+/** The columns that every table begins with. */
+export const RESOURCE_COLUMNS = ['id'];
+
 /** The indexes of a resource that clients may know of: none that holds a hidden value. */
 export async function indexesOf(
   { rows, shown }: Pick<Resource, 'rows' | 'shown'>,

@@ -12,7 +12,7 @@ import { fieldsOf, type RowsTold } from '../streams/told.ts';
 import { RESOURCE_AFTER } from './after.ts';
 import { fieldParameters } from './field-parameters.ts';
 import { isField, resourcePlan } from './query.ts';
-import type { Resource } from './resource.ts';
+import { RESOURCE_COLUMNS, type Resource } from './resource.ts';
 import { valuesRoute } from './values.ts';
 import type { Index } from '../store/indexes.ts';
 
@@ -38,7 +38,7 @@ const ROW = named(
 );
 
 /** The problems of reading a plan. */
-const PLAN_PROBLEMS: readonly ProblemCode[] = ['not-indexed', 'ambiguous-value'];
+export const PLAN_PROBLEMS: readonly ProblemCode[] = ['not-indexed', 'ambiguous-value'];
 
 /** The routes of one resource. `indexes`: those known at start, for the parameters in /openapi.json. */
 export function resourceRoutes(
@@ -82,7 +82,10 @@ export function resourceRoutes(
       },
       { ...shared, count: (...call) => rows.count(...call) },
     ),
-    streamRoute({ ...told, id: id('stream') }, { ...shared, columns: ['id'], after: RESOURCE_AFTER }),
+    streamRoute(
+      { ...told, id: id('stream') },
+      { ...shared, columns: RESOURCE_COLUMNS, after: RESOURCE_AFTER },
+    ),
     partitionsRoute({ ...told, id: id('partition') }, { ...shared, ordered: ['sort', ...ofFields.ranges] }),
     valuesRoute({ ...told, id: id('values') }, resource, options.limits),
     rowRoute({ ...told, id: id('get') }, shared),

@@ -2,12 +2,14 @@ import { EventEmitter, once } from 'node:events';
 import type { TestContext } from 'node:test';
 import { Exporter } from '../../src/exports/exporter.ts';
 import { Jobs } from '../../src/exports/jobs.ts';
+import { exportSources } from '../../src/exports/sources.ts';
 import type { Work } from '../../src/queue/queue.ts';
+import type { Resource } from '../../src/resources/resource.ts';
 import { createTranscoder } from '../../src/rows/transcoder.ts';
 import type { FileStore } from '../../src/store/files.ts';
 import { openLmdb } from '../../src/store/lmdb.ts';
 import { Slots } from '../../src/store/slots.ts';
-import type { From, Store } from '../../src/store/store.ts';
+import type { ChainReader, From, Store } from '../../src/store/store.ts';
 import { testDirectory } from './lmdb.ts';
 import { openStore } from './mongo.ts';
 import { testMongo } from './mongod.ts';
@@ -49,6 +51,8 @@ export interface Hooks {
   readonly writes?: (piece: number) => void | Promise<void>;
   readonly reads?: (from: From) => void;
   readonly now?: () => Date;
+  /** What can be exported beside items. */
+  readonly resources?: readonly { readonly resource: Resource }[];
 }
 
 /**
@@ -70,15 +74,16 @@ export class Worker {
     this.jobs = new Jobs({ records: store.exports, perClient: 100, now });
     const log = { info: () => undefined, warn: () => undefined, error: () => undefined };
     let work: Work = () => Promise.resolve(null);
-    this.#exporter = new Exporter({
-      ...{ items, now, log, jobs: this.jobs, files: hooked(store.files, hooks) },
-      streams: {
-        confirm: (...call) => items.confirm(...call),
-        read: (plan, from, ...more) => {
-          hooks.reads?.(from);
-          return items.read(plan, from, ...more);
-        },
+    const streams: ChainReader = {
+      confirm: (...call) => items.confirm(...call),
+      read: (plan, from, ...more) => {
+        hooks.reads?.(from);
+        return items.read(plan, from, ...more);
       },
+    };
+    this.#exporter = new Exporter({
+      ...{ now, log, jobs: this.jobs, files: hooked(store.files, hooks) },
+      sources: exportSources(items, streams, hooks.resources),
       transcoder: createTranscoder(slots).transcoder,
       leaseMs: LEASE_MS,
       ttlMs: LEASE_MS * 100,

@@ -1,0 +1,20 @@
+import { RESOURCE_COLUMNS, type Resource } from '../resources/resource.ts';
+import { readTypedPlan } from '../resources/query.ts';
+import type { ExportSource } from './source.ts';
+import { queryOf, requestOfBody, requestOfStream } from './resource-request.ts';
+
+/** A resource as exports read it. */
+export function resourceSource(resource: Resource): ExportSource {
+  return {
+    rows: resource.rows,
+    streams: resource.streams,
+    columns: RESOURCE_COLUMNS,
+    shown: resource.shown,
+    ofBody: (json, signal) => requestOfBody(json, resource, signal),
+    ofStream: (query, type, signal) => requestOfStream(query, type, resource, signal),
+    planOf: (request, signal) => {
+      if (!('filters' in request)) throw new TypeError('an order of items');
+      return readTypedPlan(queryOf(request), request.types, resource, signal);
+    },
+  };
+}

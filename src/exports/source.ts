@@ -1,0 +1,50 @@
+import type { JsonBody } from '../input/body-json.ts';
+import type { Query } from '../input/query.ts';
+import type { StreamType } from '../rows/formats.ts';
+import type { Selection } from '../rows/selection.ts';
+import { AppError } from '../errors.ts';
+import type { ChainReader, Plan, RowStore } from '../store/store.ts';
+import type { ExportRequest } from './job.ts';
+
+/** What exports read: the rows of one resource, and how an order for them is written. */
+export interface ExportSource {
+  readonly rows: RowStore;
+  /** The reader for a scan that has begun. It waits while the store is unavailable. */
+  readonly streams: ChainReader;
+  /** The columns that every table begins with, the first of them `id`. */
+  readonly columns: readonly string[];
+  /** What of the rows may leave the server. */
+  readonly shown: Selection;
+  /** Reads the body of an order. Throws AppError `invalid-body`, and the problems of reading a plan. */
+  readonly ofBody: (json: JsonBody, signal: AbortSignal) => ExportRequest | Promise<ExportRequest>;
+  /** Reads the parameters of a stream as an order. Throws the AppErrors of that stream. */
+  readonly ofStream: (
+    query: Query,
+    type: StreamType,
+    signal: AbortSignal,
+  ) => ExportRequest | Promise<ExportRequest>;
+  /** The plan of a request. It is read again by each attempt, because the indexes may have changed. */
+  readonly planOf: (request: ExportRequest, signal: AbortSignal) => Plan | Promise<Plan>;
+}
+
+/** The sources by the names of their resources. `items` is always one of them. */
+export type ExportSources = ReadonlyMap<string, ExportSource>;
+
+/** The resource of a request. A request without one, as version 0.1 stored them, is for items. */
+export function resourceOf({ resource = ITEMS }: Pick<ExportRequest, 'resource'>): string {
+  return resource;
+}
+
+/** The resource that an order without one means. */
+export const ITEMS = 'items';
+
+/** The source of a request. Throws AppError `not-found` when this server no longer has the resource. */
+export function sourceOf(request: Pick<ExportRequest, 'resource'>, sources: ExportSources): ExportSource {
+  const name = resourceOf(request);
+  const source = sources.get(name);
+  if (source) return source;
+  throw new AppError(
+    'not-found',
+    `The resource ${name} is no longer declared: this server has ${[...sources.keys()].join(', ')}. Declare it again, or order another export.`,
+  );
+}

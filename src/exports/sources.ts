@@ -1,0 +1,17 @@
+import type { Resource } from '../resources/resource.ts';
+import type { ChainReader, RowStore } from '../store/store.ts';
+import { itemsSource } from './items-source.ts';
+import { resourceSource } from './resource-source.ts';
+import { ITEMS, type ExportSources } from './source.ts';
+
+/** What can be exported: items, and each of these resources. */
+export function exportSources(
+  items: RowStore,
+  streams: ChainReader,
+  resources: readonly { readonly resource: Resource }[] = [],
+): ExportSources {
+  return new Map([
+    [ITEMS, itemsSource(items, streams)],
+    ...resources.map(({ resource }) => [resource.name, resourceSource(resource)] as const),
+  ]);
+}

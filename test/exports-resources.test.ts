@@ -1,0 +1,369 @@
+import assert from 'node:assert/strict';
+import { mkdtemp, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test, type TestContext } from 'node:test';
+import type { Export } from '../src/exports/export.ts';
+import type { ExportRequest, Job } from '../src/exports/job.ts';
+import { requestOfBody } from '../src/exports/resource-request.ts';
+import { parseJson } from '../src/input/body-json.ts';
+import { openResources, type OpenResource } from '../src/resources/open.ts';
+import type { Document } from '../src/store/bson.ts';
+import { openLmdb } from '../src/store/lmdb.ts';
+import { createReaders } from '../src/store/readers.ts';
+import { Slots } from '../src/store/slots.ts';
+
+import { removeDirectory } from './support/directory.ts';
+import { LEASE_MS, Worker, type Handle } from './support/export-worker.ts';
+import { awaited, decompressed, fileOf, order, post } from './support/exports.ts';
+import { openStore, testClient } from './support/mongo.ts';
+import { ordersOf } from './support/orders.ts';
+import { withOrders } from './support/orders-store.ts';
+import { testRedis } from './support/redis.ts';
+import { serverOn, type TestServer } from './support/server.ts';
+
+const STORES = ['lmdb', 'mongodb'] as const;
+const FEW = ordersOf(600);
+
+const BEAT_MS = 1_000;
+
+/** The stream of the query that an order stands for. */
+async function streamOf(server: TestServer, body: Readonly<Record<string, unknown>>): Promise<string> {
+  const { resource, compression: _, ...names } = body;
+  const query = new URLSearchParams(
+    Object.entries(names).map(([name, value]): [string, string] => [name, value === null ? 'null:' : String(value)]),
+  );
+  const response = await server.get(`/${String(resource)}/stream?${query.toString()}`);
+  assert.equal(response.status, 200, await response.clone().text());
+  return response.text();
+}
+
+interface Problem {
+  readonly status: number;
+  readonly code: string;
+  readonly detail: string;
+  readonly errors?: { readonly pointer: string; readonly detail: string }[];
+}
+
+async function refusalOf(server: TestServer, body: object): Promise<Problem> {
+  const response = await post(server.url, body);
+  assert.ok(response.status >= 400, `${JSON.stringify(body)} was accepted`);
+  return (await response.json()) as Problem;
+}
+
+for (const store of STORES)
+  test(`${store}: an export of a resource is the stream of the same query as a file`, async (t) => {
+    const settings = await withOrders(t, store, FEW);
+    if (!settings) return;
+    const redis = store === 'mongodb' ? await testRedis(t) : null; // the other queue
+    const server = await serverOn(t, {
+      ...settings,
+      EXPORT_LIMIT: '100',
+      ...(redis && { REDIS_URL: redis.url }),
+    });
+    const orders = [
+      { resource: 'orders' },
+      { resource: 'orders', status: 'größe', sort: 'createdAt_asc', format: 'json', compression: 'gzip' },
+      {
+        resource: 'orders',
+        ...{
+          status: 'paid',
+          sort: 'createdAt_desc',
+          'createdAt.gte': '2026-01-05',
+          'createdAt.lt': '2026-01-20',
+        },
+        ...{ fields: ['customer.country', 'total'], format: 'csv', safe: true, compression: 'br' },
+      },
+      { resource: 'orders', 'total.gte': 500, 'total.lt': 700, format: 'csv' },
+      { resource: 'orders', total: null },
+      { resource: 'orders', status: 'none', sort: 'createdAt_desc' },
+    ];
+    for (const body of orders) {
+      const { id } = await order(server.url, body);
+      const done = await awaited(server.url, id);
+      const text = String(decompressed(await fileOf(server.url, done), done));
+      assert.equal(text, await streamOf(server, body), JSON.stringify(body));
+      assert.match(done.file?.name ?? '', /^orders-[0-9a-f]{8}\./);
+      assert.equal(done.consistency, store === 'lmdb' ? 'live' : 'snapshot');
+    }
+    const [, , third] = orders;
+    const list = (await (await server.get('/exports')).json()) as { data: Export[] };
+    assert.deepEqual(list.data[3]?.request, third, 'a request is shown as it was given');
+    assert.deepEqual(list.data[2]?.request, {
+      ...{ resource: 'orders', 'total.gte': '500', 'total.lt': '700', sort: 'total_asc' },
+      ...{ format: 'csv', compression: 'none' },
+    });
+    const preferred = await server.get('/orders/stream?total.lt=9&fields=total', { Prefer: 'respond-async' });
+    assert.equal(preferred.status, 202);
+    const { id, request } = (await preferred.json()) as Export;
+    assert.deepEqual(request, {
+      ...{ resource: 'orders', 'total.lt': '9', sort: 'total_asc', fields: ['total'] },
+      ...{ format: 'ndjson', compression: 'none' },
+    });
+    const done = await awaited(server.url, id);
+    assert.equal(
+      String(await fileOf(server.url, done)),
+      await streamOf(server, { resource: 'orders', 'total.lt': 9, fields: ['total'] }),
+    );
+    assert.equal(server.slots.taken, 0);
+  });
+
+test('an order that a resource cannot fulfil is refused with its reason', async (t) => {
+  const settings = await withOrders(t, 'lmdb', FEW);
+  if (!settings) return;
+  const server = await serverOn(t, settings);
+  const faults: [body: object, pointer: string, detail: RegExp][] = [
+    [{ resource: 'none' }, '/resource', /expected one of items, orders; got "none"/],
+    [{ resource: 7 }, '/resource', /expected one of items, orders/],
+    [{ resource: 'orders', limit: 7 }, '/limit', /limit\.eq/],
+    [{ resource: 'orders', status: ['new'] }, '/status', /expected a string, a number/],
+    [{ resource: 'orders', total: 'date:soon' }, '/total', /date/],
+    [{ resource: 'orders', 'total.gte': 'int:x' }, '/total.gte', /whole number/],
+    [{ resource: 'orders', 'total.gte': 1, 'total.gt': 1 }, '/total.gt', /two lower bounds/],
+    [{ resource: 'orders', max_time: 7 }, '/max_time', /max_time\.eq/],
+    [{ resource: 'orders', sort: 'total' }, '/sort', /a path and _asc or _desc/],
+    [{ resource: 'orders', safe: true }, '/safe', /format csv/],
+    [{ resource: 'orders', fields: ['a..b'] }, '/fields/0', /name or path of a field/],
+    [{ status: 'new' }, '/status', /unknown field/],
+  ];
+  for (const [body, pointer, detail] of faults) {
+    const { status, code, errors } = await refusalOf(server, body);
+    assert.deepEqual([status, code, errors?.[0]?.pointer], [422, 'invalid-body', pointer]);
+    assert.match(errors?.[0]?.detail ?? '', detail);
+  }
+  const unindexed = await refusalOf(server, { resource: 'orders', status: 'new', sort: 'total_asc' });
+  assert.deepEqual([unindexed.status, unindexed.code], [400, 'not-indexed']);
+  assert.match(unindexed.detail, /sluice index orders status,total/);
+  assert.equal((await post(server.url, { resource: 'items' })).status, 202);
+});
+
+test('a value that may have two types is refused, and an export keeps the type that it began with', async (t) => {
+  const settings = await withOrders(t, 'mongodb', FEW);
+  if (!settings?.MONGODB_URI) return;
+  const uri = settings.MONGODB_URI;
+  const collection = testClient(t, uri).db().collection('orders');
+  await collection.createIndex({ ref: 1, _id: 1 });
+  const handle = await openStore(t, uri);
+  const open = await resourcesOf(handle);
+  const read = (body: object) =>
+    requestOfBody(parseJson(Buffer.from(JSON.stringify(body))), resource(open), t.signal);
+  await assert.rejects(read({ resource: 'orders', ref: 42 }), { code: 'ambiguous-value' });
+  await collection.updateMany({ ref: '42' }, { $set: { ref: 'other' } });
+  const request = await read({ resource: 'orders', ref: 42 });
+  await collection.updateMany({ ref: 'other' }, { $set: { ref: '42' } });
+  const worker = new Worker(handle, { resources: open });
+  const { id } = await worker.jobs.create('ada', request, t.signal);
+  assert.equal(await worker.work(id), null);
+  const job = await worker.jobs.get(id, t.signal);
+  assert.ok(job?.state === 'complete', JSON.stringify(job));
+  assert.equal(job.file.rows, FEW.length / 2);
+  await worker.close();
+});
+
+test('what is hidden is in no export', async (t) => {
+  const settings = await withOrders(t, 'mongodb', FEW);
+  if (!settings?.MONGODB_URI) return;
+  const directory = await mkdtemp(join(tmpdir(), 'sluice-exports-'));
+  t.after(() => removeDirectory(directory));
+  const RESOURCES_FILE = join(directory, 'resources.json');
+  const hide = ['customer.card', 'note'];
+  await writeFile(RESOURCES_FILE, JSON.stringify({ resources: { sales: { collection: 'orders', hide } } }));
+  const { MONGODB_URI } = settings;
+  const server = await serverOn(t, { MONGODB_URI, RESOURCES_FILE, EXPORT_LIMIT: '100' });
+  for (const format of ['ndjson', 'json', 'csv'])
+    for (const fields of [undefined, ['customer', 'note', 'customer.card']]) {
+      const { id } = await order(server.url, { resource: 'sales', format, ...(fields && { fields }) });
+      const done = await awaited(server.url, id);
+      const text = String(await fileOf(server.url, done));
+      assert.match(text, /country/);
+      assert.doesNotMatch(text, /secret|quoted/, `${format} ${String(fields)}`);
+    }
+  const refused = await refusalOf(server, { resource: 'sales', note: 'x' });
+  assert.equal(refused.code, 'not-indexed');
+});
+
+/** The resources of a store, opened as a server does. */
+async function resourcesOf({ store, slots }: Handle): Promise<readonly OpenResource[]> {
+  const log = { info: () => undefined, warn: () => undefined, error: () => undefined };
+  const declared = store.name === 'lmdb' ? [] : [{ name: 'orders', collection: 'orders', place: 'the test' }];
+  const streamsOf: Parameters<typeof openResources>[1]['streamsOf'] = (rows) =>
+    createReaders(rows, slots, { retryMs: 10_000 }).streams;
+  return openResources(declared, { store, streamsOf, log });
+}
+
+function resource([first]: readonly OpenResource[]): OpenResource['resource'] {
+  assert.ok(first);
+  return first.resource;
+}
+
+async function open(t: TestContext, settings: Record<string, string>): Promise<Handle> {
+  if (settings.MONGODB_URI) return openStore(t, settings.MONGODB_URI);
+  const slots = new Slots();
+  const store = await openLmdb({ directory: settings.DATA_DIR ?? '', slots });
+  t.after(() => store.close());
+  return { store, slots };
+}
+
+const PAID = { resource: 'orders', status: 'paid', sort: 'createdAt_desc', fields: ['total'] };
+
+function requestFor(
+  open: readonly OpenResource[],
+  body: object,
+  signal: AbortSignal,
+): Promise<ExportRequest> {
+  return requestOfBody(parseJson(Buffer.from(JSON.stringify(body))), resource(open), signal);
+}
+
+/** The lines of the rows that PAID asks for. */
+function paidLines(rows: readonly Document[]): string {
+  const time = ({ createdAt }: Document) => (createdAt as Date).getTime();
+  return rows
+    .filter(({ status }) => status === 'paid')
+    .sort((a, b) => time(b) - time(a) || (String(a._id) < String(b._id) ? 1 : -1))
+    .map(({ _id, total }) => `${JSON.stringify({ id: String(_id), total: total as number })}\n`)
+    .join('');
+}
+
+async function textOf(worker: Worker, job: Job | null): Promise<string> {
+  assert.ok(job?.state === 'complete', JSON.stringify(job));
+  const chunks: Buffer[] = [];
+  for await (const chunk of worker.files.read(job.file.name, 0, job.file.bytes))
+    chunks.push(Buffer.from(chunk));
+  return Buffer.concat(chunks).toString();
+}
+
+for (const name of STORES)
+  test(`${name}: another worker goes on with the export of a resource behind the rows that a dead one kept`, async (t) => {
+    const rows = ordersOf(30_000);
+    const settings = await withOrders(t, name, rows);
+    if (!settings) return;
+    const [one, other] = [await open(t, settings), await open(t, settings)];
+    let time = Date.now();
+    const now = () => new Date(time);
+    let reached = (): void => undefined;
+    const dead = new Promise<void>((resolve) => (reached = resolve));
+    const dying: Worker = new Worker(one, {
+      now,
+      resources: await resourcesOf(one),
+      writes: async (piece) => {
+        if (piece < 2) return;
+        await dying.beat(BEAT_MS);
+        reached();
+        await new Promise((_, reject) => t.signal.addEventListener('abort', reject)); // never goes on
+      },
+    });
+    const from: unknown[] = [];
+    const next = new Worker(other, {
+      now,
+      resources: await resourcesOf(other),
+      begins: () => void from.push(0),
+    });
+    const request = await requestFor(await resourcesOf(one), PAID, t.signal);
+    const { id } = await dying.jobs.create('ada', request, t.signal);
+    void dying.work(id);
+    await dead;
+    const kept = (await next.jobs.get(id, t.signal))?.kept?.rows ?? 0;
+    assert.ok(kept > 0 && kept < rows.length / 3, `${kept} rows are kept`);
+    time += LEASE_MS;
+    assert.equal(await next.work(id), null);
+    assert.equal(await textOf(next, await next.jobs.get(id, t.signal)), paidLines(rows));
+    await next.close();
+  });
+
+/** Works on a job until nothing is left to do, however long its pauses are. Resolves with the pauses. */
+async function workOn(worker: Worker, id: string, pass: (ms: number) => void): Promise<number[]> {
+  const pauses: number[] = [];
+  for (let wait = await worker.work(id); wait !== null; wait = await worker.work(id)) {
+    pauses.push(wait);
+    pass(wait);
+  }
+  return pauses;
+}
+
+const HARM: Readonly<
+  Record<
+    string,
+    {
+      readonly code: string;
+      readonly detail: RegExp;
+      readonly harm: (
+        rows: ReturnType<ReturnType<ReturnType<typeof testClient>['db']>['collection']>,
+      ) => Promise<unknown>;
+    }
+  >
+> = {
+  'an array arrives in the order': {
+    code: 'not-indexed',
+    detail: /array/,
+    harm: (rows) => rows.updateOne({ status: 'new' }, { $set: { createdAt: [new Date(0), new Date(1)] } }),
+  },
+  'its index is dropped': {
+    code: 'not-indexed',
+    detail: /status with sort=createdAt|createIndex/,
+    harm: (rows) => rows.dropIndex('status_1_createdAt_1__id_1'),
+  },
+  'the collection is replaced': {
+    code: 'collection-replaced',
+    detail: /dropped, renamed or replaced/,
+    harm: async (rows) => {
+      await rows.drop();
+      await rows.insertMany(FEW);
+      await rows.createIndex({ status: 1, createdAt: 1, _id: 1 });
+    },
+  },
+};
+
+for (const [what, { code, detail, harm }] of Object.entries(HARM))
+  test(`an export of a resource fails and never completes when ${what} while it runs`, async (t) => {
+    const settings = await withOrders(t, 'mongodb', ordersOf(45_000));
+    if (!settings?.MONGODB_URI) return;
+    const handle = await openStore(t, settings.MONGODB_URI);
+    const collection = testClient(t, settings.MONGODB_URI).db().collection('orders');
+    let time = Date.now();
+    let isHarmed = false;
+    const worker: Worker = new Worker(handle, {
+      now: () => new Date(time),
+      resources: await resourcesOf(handle),
+      writes: async (piece) => {
+        if (piece !== 1 || isHarmed) return;
+        isHarmed = true;
+        await harm(collection);
+      },
+    });
+    const request = await requestFor(await resourcesOf(handle), PAID, t.signal);
+    const { id } = await worker.jobs.create('ada', request, t.signal);
+    await workOn(worker, id, (ms) => (time += ms));
+    const job = await worker.jobs.get(id, t.signal);
+    assert.ok(isHarmed);
+    assert.ok(job?.state === 'failed', JSON.stringify(job));
+    assert.equal(job.failure.code, code, job.failure.detail);
+    assert.match(job.failure.detail, detail);
+    assert.deepEqual(await worker.files.names(), [], 'nothing is left');
+    assert.equal(handle.slots.taken, 0);
+    await worker.close();
+  });
+
+test('an export whose resource is no longer declared fails with that reason, and waits for a server that has it', async (t) => {
+  const settings = await withOrders(t, 'lmdb', FEW);
+  if (!settings) return;
+  const handle = await open(t, settings);
+  let time = Date.now();
+  const now = () => new Date(time);
+  const has = new Worker(handle, { now, resources: await resourcesOf(handle) });
+  const lacks = new Worker(handle, { now });
+  const request = await requestFor(await resourcesOf(handle), PAID, t.signal);
+  const [lost, kept] = [
+    await has.jobs.create('ada', request, t.signal),
+    await has.jobs.create('ada', request, t.signal),
+  ];
+  assert.deepEqual(await workOn(lacks, lost.id, (ms) => (time += ms)), [1_000, 2_000, 4_000, 8_000]);
+  const failed = await lacks.jobs.get(lost.id, t.signal);
+  assert.ok(failed?.state === 'failed');
+  assert.equal(failed.failure.code, 'not-found');
+  assert.match(failed.failure.detail, /resource orders is no longer declared/);
+  assert.equal(await lacks.work(kept.id), 1_000);
+  time += 1_000;
+  assert.equal(await has.work(kept.id), null);
+  assert.equal(await textOf(has, await has.jobs.get(kept.id, t.signal)), paidLines(FEW));
+  await Promise.all([has.close(), lacks.close()]);
+});

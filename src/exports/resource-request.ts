@@ -10,13 +10,15 @@ import type { Resource } from '../resources/resource.ts';
 import { formatOfType, type StreamType } from '../rows/formats.ts';
 import { assertFits } from '../streams/form.ts';
 import { readStreamQuery } from '../streams/query.ts';
-import { RESOURCE_EXPORT_BODY, type ResourceExportBody } from './export.ts';
+import { RESOURCE_EXPORT_BODY } from './export.ts';
 import { formFaults } from './form-faults.ts';
 import type { ResourceRequest } from './job.ts';
 
 const checkBody = bodyCheck(RESOURCE_EXPORT_BODY);
 
 type Filters = ResourceRequest['filters'];
+/** The value of a filter, as the schema allows it. */
+type Value = string | number | boolean | null;
 
 /**
  * Reads the body of an order of a resource. Its members have the names of the stream's query, each with the text that
@@ -33,7 +35,8 @@ export async function requestOfBody(
   const names = Object.keys(body).filter((name) => !(name in RESOURCE_EXPORT_BODY.properties));
   const faults = [...formFaults(body), ...names.filter((name) => !canBeField(name)).map(notOfExports)];
   if (faults.length > 0) throw invalidBody(faults);
-  const filters = names.map((name) => [name, textOf(name, body, json)] as const);
+  const values = body as Readonly<Record<string, unknown>>;
+  const filters = names.map((name) => [name, textOf(name, values[name] as Value, json)] as const);
   try {
     const chosen = await choose(filters, body.sort, resource, signal);
     return {
@@ -101,8 +104,7 @@ function notOfExports(name: string): BodyFault {
 }
 
 /** The text of a filter in a query. The digits of a number are those of the body. */
-function textOf(name: string, body: ResourceExportBody, { numbers }: JsonBody): string {
-  const value = (body as Readonly<Record<string, unknown>>)[name];
+function textOf(name: string, value: Value, { numbers }: JsonBody): string {
   if (value === null) return 'null:';
   return typeof value === 'number' ? (numbers.get(pointer([name])) ?? String(value)) : String(value);
 }

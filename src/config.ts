@@ -13,7 +13,7 @@ import {
 import { redisUrlFaults } from './redis/url.ts';
 import { readDeclarations, type Declared } from './resources/declarations.ts';
 import type { Static } from './schema.ts';
-import { DURATION, SETTINGS, UNITS } from './settings.ts';
+import { DURATION, PREFIX_FORM, SETTINGS, UNITS } from './settings.ts';
 
 type Durations =
   'MAX_LOOP_DELAY' | 'MAX_WAIT' | 'STALL_TIMEOUT' | 'DRAIN_DELAY' | 'STREAM_GRACE' | 'EXPORT_TTL';
@@ -95,6 +95,7 @@ const FORMS: Readonly<Record<string, string>> = {
   [DURATION]: 'must be a duration such as "20 s", "5 min" or "24 h"',
   [RATE_LIMIT_FORM]: 'must be a rate such as "60000/min", "100/s", or "off"',
   [STREAM_LIMIT_FORM]: 'must be an integer of at least 1, or "off"',
+  [PREFIX_FORM]: 'must be 1 to 60 letters, digits, underscores and hyphens',
 };
 
 interface SchemaFault {

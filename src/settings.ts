@@ -6,6 +6,9 @@ import { Type } from './schema.ts';
 export const UNITS = { ms: 1, s: 1000, min: 60_000, h: 3_600_000 } as const;
 export const DURATION = '^\\d{1,9} ?(ms|s|min|h)$';
 
+/** The beginning of a collection's name. */
+export const PREFIX_FORM = '^[A-Za-z0-9_-]{1,60}$';
+
 const duration = (fallback: string, description: string) =>
   Type.String({ pattern: DURATION, default: fallback, description });
 const integer = (minimum: number, maximum: number, fallback: number, description: string) =>
@@ -49,6 +52,13 @@ export const SETTINGS = Type.Object({
     description:
       'true: create the collection, validator and indexes when missing; false: only check them and report what is missing',
   }),
+  MONGODB_PREFIX: Type.Optional(
+    Type.String({
+      pattern: PREFIX_FORM,
+      description:
+        'beginning of the names of the collections that the server keeps for itself: `users`, `exports`, `exports.files`, `exports.chunks`',
+    }),
+  ),
   DATA_DIR: Type.String({
     minLength: 1,
     default: './data',

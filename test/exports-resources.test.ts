@@ -3,6 +3,7 @@ import { mkdtemp, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
+import { pino } from 'pino';
 import type { Export } from '../src/exports/export.ts';
 import type { ExportRequest, Job } from '../src/exports/job.ts';
 import { requestOfBody } from '../src/exports/resource-request.ts';
@@ -370,4 +371,32 @@ test('an export whose resource is no longer declared fails with that reason, and
   assert.equal(await has.work(kept.id), null);
   assert.equal(await textOf(has, await has.jobs.get(kept.id, t.signal)), paidLines(FEW));
   await Promise.all([has.close(), lacks.close()]);
+});
+
+test('the first export creates its collections, under the prefix, and the log has a line for each', async (t) => {
+  const settings = await withOrders(t, 'mongodb', FEW);
+  if (!settings?.MONGODB_URI) return;
+  const db = testClient(t, settings.MONGODB_URI).db();
+  await db.collection('users').insertOne({ name: 'of the application' });
+  const names = async () => (await db.listCollections().toArray()).map(({ name }) => name).toSorted();
+  const lines: string[] = [];
+  const log = pino({ level: 'info' }, { write: (line) => void lines.push(line) });
+  const server = await serverOn(t, { ...settings, EXPOSE: 'orders,users', MONGODB_PREFIX: 'own_' }, { log });
+  assert.deepEqual(((await (await server.get('/exports')).json()) as { data: Export[] }).data, []);
+  assert.equal((await server.get('/users')).status, 200, "a collection of the application's own");
+  assert.deepEqual(((await (await server.get('/api/users')).json()) as { data: Export[] }).data, []);
+  assert.deepEqual(await names(), ['orders', 'users'], 'nothing is created by reads');
+  const { id } = await order(server.url, { resource: 'orders' });
+  await fileOf(server.url, await awaited(server.url, id));
+  const created = ['own_exports', 'own_exports.chunks', 'own_exports.files'];
+  assert.deepEqual(await names(), ['orders', ...created, 'users'].toSorted());
+  const second = await order(server.url, { resource: 'orders' });
+  await awaited(server.url, second.id);
+  const told = lines.map((line) => String((JSON.parse(line) as { msg: string }).msg));
+  for (const name of created)
+    assert.equal(
+      told.filter((line) => line.includes(`has created the collection '${db.databaseName}.${name}'`)).length,
+      1,
+      name,
+    );
 });

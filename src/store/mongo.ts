@@ -24,11 +24,13 @@ export interface MongoOptions {
   /** The connection string. Its database is used, or `sluice` when it names none. */
   readonly uri: string;
   readonly slots: Slots;
+  /** The beginning of the names of users, exports and their files. Default: none. */
+  readonly prefix?: string | undefined;
   /** Whether to create a missing collection and missing indexes. False: they are only checked. */
   readonly manageIndexes: boolean;
   /**
-   * Whether the start makes sure of items, users and exports. False: nothing is read or created before its first use,
-   * and the store is ready when the collections that were opened are.
+   * Whether the start makes sure of items and users. False: nothing is read or created before its first use, and the
+   * store is ready when the collections that were opened are.
    */
   readonly own?: boolean | undefined;
   /** False: items are also read through the driver. */
@@ -53,7 +55,7 @@ const ITEM_INDEXES = [
  * cannot be used: with MongoRefusal and the reason, or with the driver's error about the URI or the credentials.
  */
 export async function connectMongo(options: MongoOptions): Promise<Store> {
-  const { uri, manageIndexes: manage, own = true, onWarning, onNotice } = options;
+  const { uri, manageIndexes: manage, prefix = '', own = true, onWarning, onNotice } = options;
   const connection = new MongoConnection(uri);
   const common = { manage, onWarning, onNotice };
   const setup = new Setup(connection, {
@@ -64,15 +66,18 @@ export async function connectMongo(options: MongoOptions): Promise<Store> {
     tellsServer: true,
   });
   const recordsOf = (kind: RecordKind) =>
-    new Setup(connection, { ...common, collection: kind.collection, indexes: [] }, setUpRecords(kind));
+    new Setup(
+      connection,
+      { ...common, collection: prefix + kind.collection, indexes: [] },
+      setUpRecords(kind),
+    );
   const records = { users: recordsOf(USERS), exports: recordsOf(EXPORTS) };
   const ways = waysOf(connection, options); // before connecting: the lane follows what the driver learns about members
   try {
     if (own) await setup.start();
     else await connection.connect();
-    // Items do not need records. Each access to a record checks again, and warns there why the collection is unfit.
-    if (own)
-      await Promise.all(Object.values(records).map((record) => record.layout().catch(() => undefined)));
+    // Items do not need users. Each access to a user checks again, and warns there why the collection is unfit.
+    if (own) await records.users.layout(undefined).catch(() => undefined);
   } catch (error) {
     if (!(error instanceof AppError)) {
       await connection.close();
@@ -125,23 +130,23 @@ class MongoStore implements Store {
     options: MongoOptions,
     ways: Ways,
   ) {
-    const { slots, watch = {}, own = true } = options;
+    const { slots, watch = {}, own = true, prefix = '', onNotice } = options;
     this.#connection = connection;
     this.#ways = ways;
     this.#options = options;
     this.#watch = own ? new IndexWatch(connection, setup, watch) : recordWatch(connection, setup);
-    this.files = new GridFs(connection);
+    this.files = new GridFs(connection, { prefix, onNotice });
     this.#way = typeof ways.lane === 'string' ? ways.driver : ways.lane;
     this.items = new MongoItems(connection, setup, this.#watch, new Finder(this.#way, setup), slots);
-    const recordsOf = (kind: Setup) => {
+    const recordsOf = (kind: Setup, exists: boolean) => {
       const { collection } = kind;
       const watch = recordWatch(connection, kind);
       const rows = new MongoItems(connection, kind, watch, new Finder(ways.driver, kind), slots); // read as items are
-      const read = own ? rows : new RecordsToCome(rows, connection, collection, slots);
+      const read = exists ? rows : new RecordsToCome(rows, connection, collection, slots);
       return new MongoRecords(connection, kind, read);
     };
-    this.users = recordsOf(records.users);
-    this.exports = recordsOf(records.exports);
+    this.users = recordsOf(records.users, own);
+    this.exports = recordsOf(records.exports, false); // made by the first export
   }
 
   async ping(): Promise<readonly string[]> {
@@ -153,17 +158,17 @@ class MongoStore implements Store {
   }
 
   async open(declaration: Declaration): Promise<Collection> {
-    const { slots, manageIndexes: manage, onWarning, onNotice, watch = {} } = this.#options;
+    const { slots, manageIndexes: manage, prefix, onWarning, onNotice, watch = {} } = this.#options;
     const { database: ownDatabase } = this.#connection;
     const { database = ownDatabase } = declaration;
-    const parts = { ownDatabase, slots, manage, onWarning, onNotice, watch };
+    const parts = { ownDatabase, prefix, slots, manage, onWarning, onNotice, watch };
     const opened = await openCollection(declaration, { ...parts, ...this.#routeTo(database) });
     this.#open.push(opened);
     return opened.rows;
   }
 
   list(database = this.#connection.database): Promise<readonly Found[]> {
-    return listCollections(this.#routeTo(database).connection);
+    return listCollections(this.#routeTo(database).connection, this.#options.prefix);
   }
 
   /** MongoDB keeps no declarations: the operator's settings have them. */

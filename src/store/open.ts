@@ -27,6 +27,7 @@ export interface OpenOptions {
 export interface StoreSettings {
   readonly MONGODB_URI?: string;
   readonly MONGODB_MANAGE_INDEXES: boolean;
+  readonly MONGODB_PREFIX?: string;
   readonly DATA_DIR: string;
 }
 
@@ -54,6 +55,7 @@ export async function openStore(
     slots,
     own,
     manageIndexes: config.MONGODB_MANAGE_INDEXES,
+    prefix: config.MONGODB_PREFIX,
     onWarning: (message) => log.warn({}, message),
     onNotice: (message) => log.info({}, message),
   });

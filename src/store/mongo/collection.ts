@@ -164,7 +164,7 @@ function checkKind({ type, options = {} }: Document, { collection, onWarning }: 
 /** Creates a collection that is clustered on `_id`. Rejects with MongoRefusal when this is not allowed. */
 async function createCollection(
   connection: MongoConnection,
-  { collection, manage }: SetupOptions,
+  { collection, manage, onNotice }: SetupOptions,
   validator: Document,
 ): Promise<void> {
   if (!manage)
@@ -177,6 +177,7 @@ async function createCollection(
       { create: collection, clusteredIndex, validator, writeConcern: MAJORITY },
       { readPreference: 'primary' },
     );
+    onNotice?.(`The server has created the collection '${connection.database}.${collection}'.`);
   } catch (error) {
     if (serverCodeOf(error) === CODES.namespaceExists) return; // another process created it first
     if (serverCodeOf(error) !== CODES.unauthorized) throw error;
@@ -209,7 +210,7 @@ async function dropIndexes(
 /** Returns whether the indexes were created. */
 async function createIndexes(
   connection: MongoConnection,
-  { collection, manage, isServing }: SetupTask,
+  { collection, manage, isServing, onNotice }: SetupTask,
   missing: readonly IndexPaths[],
 ): Promise<boolean> {
   if (!manage && isServing) return false; // reads that need them are refused
@@ -232,6 +233,7 @@ async function createIndexes(
       { createIndexes: collection, indexes, writeConcern: MAJORITY },
       { readPreference: 'primary', unlimited: true },
     );
+    onNotice?.(`The server has created the indexes ${list} of '${connection.database}.${collection}'.`);
     return true;
   } catch (error) {
     if (serverCodeOf(error) === CODES.unauthorized && isServing) return false;

@@ -11,7 +11,9 @@ import { joinPaths, namedIndex, type IndexPaths } from './plan.ts';
 /** Databases that belong to the server. */
 const RESERVED_DATABASES: readonly string[] = ['admin', 'local', 'config'];
 /** The collections that this server keeps for itself in its own database. */
-export const OWN_COLLECTIONS: readonly string[] = ['users', 'exports', 'exports.files', 'exports.chunks'];
+export function ownCollections(prefix = ''): readonly string[] {
+  return ['users', 'exports', 'exports.files', 'exports.chunks'].map((name) => prefix + name);
+}
 
 /**
  * Makes the setup of a collection that exists: reads what it is and which of its indexes can be used. It creates

@@ -15,8 +15,19 @@ const READ_CHUNKS = 4;
 const NAMES = 10_000;
 /** The next character after a dot in the order of bytes. */
 const BEHIND_DOT = '/';
-const FILES = 'exports.files';
-const CHUNKS = 'exports.chunks';
+
+/** Where the files are, and who is told of what the first file creates. */
+export interface GridFsOptions {
+  /** The beginning of the names of both collections. Default: none. */
+  readonly prefix?: string;
+  readonly onNotice?: ((message: string) => void) | undefined;
+}
+
+/** The names of the two collections. */
+interface Names {
+  readonly files: string;
+  readonly chunks: string;
+}
 
 /**
  * Files in GridFS, so that every process on this MongoDB can continue and serve any of them. Chunks are written as
@@ -25,18 +36,34 @@ const CHUNKS = 'exports.chunks';
  */
 export class GridFs implements FileStore {
   readonly #connection: MongoConnection;
+  readonly #onNotice: GridFsOptions['onNotice'];
+  readonly #names: Names;
 
-  constructor(connection: MongoConnection) {
+  constructor(connection: MongoConnection, { prefix = '', onNotice }: GridFsOptions = {}) {
     this.#connection = connection;
+    this.#onNotice = onNotice;
+    this.#names = { files: `${prefix}exports.files`, chunks: `${prefix}exports.chunks` };
   }
 
   async create(name: string): Promise<FileWriter> {
     check(name);
     await this.remove(name);
     const index = { key: { files_id: 1, n: 1 }, name: 'files_id_1_n_1', unique: true };
-    await this.#connection.run({ createIndexes: CHUNKS, indexes: [index] }, { readPreference: 'primary' });
-    const writer = new Writer(this.#connection, name);
+    const { chunks, files } = this.#names;
+    const made = await this.#connection.run(
+      { createIndexes: chunks, indexes: [index] },
+      { readPreference: 'primary' },
+    );
+    const writer = new Writer(this.#connection, name, this.#names);
     await writer.begin();
+    const isFirst = Object.values((made.raw as Document | undefined) ?? { made }).some(
+      ({ createdCollectionAutomatically: created }: Document) => created === true,
+    );
+    const { database } = this.#connection;
+    for (const collection of isFirst ? [files, chunks] : [])
+      this.#onNotice?.(
+        `The server has created the collection '${database}.${collection}' for files of exports.`,
+      );
     return writer;
   }
 
@@ -45,7 +72,7 @@ export class GridFs implements FileStore {
     for (let at = start; at < end;) {
       const n = Math.floor(at / CHUNK_BYTES);
       const { cursor } = await this.#connection.run({
-        find: CHUNKS,
+        find: this.#names.chunks,
         filter: { files_id: name, n: { $gte: n, $lt: n + READ_CHUNKS } },
         sort: { n: 1 },
         batchSize: READ_CHUNKS,
@@ -75,8 +102,8 @@ export class GridFs implements FileStore {
   async remove(name: string): Promise<void> {
     check(name);
     for (const [collection, filter] of [
-      [FILES, { _id: name }],
-      [CHUNKS, { files_id: name }],
+      [this.#names.files, { _id: name }],
+      [this.#names.chunks, { files_id: name }],
     ] as const)
       await this.#connection.write(
         (documents: Collection, { session, writeConcern }) =>
@@ -102,7 +129,14 @@ export class GridFs implements FileStore {
 
   /** The files of one reply, in order of name. */
   async #files(filter: Document, projection: Document): Promise<Document[]> {
-    const find = { find: FILES, filter, projection, sort: { _id: 1 }, batchSize: NAMES, singleBatch: true };
+    const find = {
+      find: this.#names.files,
+      filter,
+      projection,
+      sort: { _id: 1 },
+      batchSize: NAMES,
+      singleBatch: true,
+    };
     const { cursor } = await this.#connection.run(find, { readPreference: 'primaryPreferred' });
     return (cursor as { firstBatch: Document[] }).firstBatch;
   }
@@ -111,6 +145,7 @@ export class GridFs implements FileStore {
 class Writer implements FileWriter {
   readonly #connection: MongoConnection;
   readonly #name: string;
+  readonly #names: Names;
   /** The bytes of the last chunk, which is not full yet. */
   #rest = Buffer.alloc(0);
   #full = 0;
@@ -120,9 +155,10 @@ class Writer implements FileWriter {
   /** Writes run one after another: a partly filled chunk must not be written after the full one. */
   readonly #turns = new Turns();
 
-  constructor(connection: MongoConnection, name: string) {
+  constructor(connection: MongoConnection, name: string, names: Names) {
     this.#connection = connection;
     this.#name = name;
+    this.#names = names;
   }
 
   begin(): Promise<void> {
@@ -166,12 +202,17 @@ class Writer implements FileWriter {
 
   #saveChunk(data: Uint8Array): Promise<void> {
     const _id = `${this.#name}.${this.#full}`;
-    return this.#put(CHUNKS, { _id, files_id: this.#name, n: this.#full, data: new Binary(data) });
+    return this.#put(this.#names.chunks, {
+      _id,
+      files_id: this.#name,
+      n: this.#full,
+      data: new Binary(data),
+    });
   }
 
   #saveFile(length: number, finished: boolean): Promise<void> {
     const file = { length, chunkSize: CHUNK_BYTES, uploadDate: new Date(), filename: this.#name };
-    return this.#put(FILES, { _id: this.#name, ...file, metadata: { finished } });
+    return this.#put(this.#names.files, { _id: this.#name, ...file, metadata: { finished } });
   }
 
   #put(collection: string, document: Document): Promise<void> {

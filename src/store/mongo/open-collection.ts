@@ -3,7 +3,7 @@ import { AppError } from '../../errors.ts';
 import type { Slots } from '../slots.ts';
 import type { Collection, Declaration, Found } from '../store.ts';
 import type { MongoConnection } from './connection.ts';
-import { OWN_COLLECTIONS, changeOf, setUpExisting, whyRefused } from './discovery.ts';
+import { changeOf, ownCollections, setUpExisting, whyRefused } from './discovery.ts';
 import { MongoRefusal } from './errors.ts';
 import { Finder } from './find.ts';
 import { IndexWatch, type IndexWatchOptions } from './index-watch.ts';
@@ -19,6 +19,8 @@ export interface CollectionParts {
   readonly way: FindWay;
   /** The name of the database that the server keeps its own collections in. */
   readonly ownDatabase: string;
+  /** See MongoOptions. */
+  readonly prefix: string | undefined;
   readonly slots: Slots;
   readonly manage: boolean;
   readonly watch: IndexWatchOptions;
@@ -36,9 +38,9 @@ export interface OpenCollection {
 /** See Store.open. Rejects with MongoRefusal when the collection cannot be served. */
 export async function openCollection(
   { collection, indexes }: Declaration,
-  { connection, way, ownDatabase, slots, watch: timing, ...options }: CollectionParts,
+  { connection, way, ownDatabase, prefix, slots, watch: timing, ...options }: CollectionParts,
 ): Promise<OpenCollection> {
-  const own = whyOwn(connection.database === ownDatabase, collection);
+  const own = connection.database === ownDatabase ? whyOwn(collection, prefix) : undefined;
   if (own !== undefined) throw new MongoRefusal(`The collection '${collection}' is not served: ${own}.`);
   const setup = new Setup(connection, { ...options, collection, indexes: [] }, setUpExisting(indexes));
   try {
@@ -58,21 +60,24 @@ export async function openCollection(
 }
 
 /** See Store.list. */
-export async function listCollections(connection: MongoConnection): Promise<readonly Found[]> {
+export async function listCollections(
+  connection: MongoConnection,
+  prefix?: string,
+): Promise<readonly Found[]> {
   const { database } = connection;
   const command = { listCollections: 1, cursor: { batchSize: 100_000 } };
   const { cursor } = await connection.run(command, { readPreference: 'primaryPreferred' });
   return (cursor as { firstBatch: Document[] }).firstBatch
     .map((one): Found => {
       const collection = String(one.name);
-      const refused = whyOwn(true, collection) ?? whyRefused(database, one);
+      const refused = whyOwn(collection, prefix) ?? whyRefused(database, one);
       return { database, collection, ...(refused !== undefined && { refused }) };
     })
     .sort((a, b) => (a.collection < b.collection ? -1 : 1));
 }
 
-function whyOwn(isOwnDatabase: boolean, collection: string): string | undefined {
-  return isOwnDatabase && OWN_COLLECTIONS.includes(collection)
-    ? 'this server keeps its own records there'
+function whyOwn(collection: string, prefix: string | undefined): string | undefined {
+  return ownCollections(prefix).includes(collection)
+    ? 'this server keeps its own records there, unless MONGODB_PREFIX gives them other names'
     : undefined;
 }

@@ -9,6 +9,7 @@ import { BY_KEY } from './plan.ts';
 
 /** A kind of record: its collection, and the validator that allows only such records. */
 export interface RecordKind {
+  /** What the records are called, and their collection without the operator's prefix. */
   readonly collection: string;
   readonly validator: Document;
 }
@@ -50,10 +51,10 @@ export const EXPORTS: RecordKind = { collection: 'exports', validator: EXPORT };
  * this name. Their documents may contain password hashes and must not be shown to anybody. A collection with other
  * documents is refused (MongoRefusal), unless its validator excludes them or it holds none.
  */
-export function setUpRecords({ validator }: RecordKind) {
+export function setUpRecords({ collection: noun, validator }: RecordKind) {
   return async (connection: MongoConnection, task: SetupTask): Promise<Layout> => {
     const existing = await ensureCollection(connection, task, validator, (description) =>
-      check(connection, description, validator, task),
+      check(connection, description, { noun, wanted: validator }, task),
     );
     // Records are read in order of id only, and the index of _id is always sound.
     return layoutOf(
@@ -68,23 +69,23 @@ export function setUpRecords({ validator }: RecordKind) {
 async function check(
   connection: MongoConnection,
   { type, options = {} }: Document,
-  wanted: Document,
+  { noun, wanted }: { readonly noun: string; readonly wanted: Document },
   { collection, onWarning }: SetupTask,
 ): Promise<void> {
   const { collation, validator } = options as Document;
-  if (type !== 'collection') throw refusal(collection, `it is a ${String(type)}, not a collection`);
-  if (collation) throw refusal(collection, 'it has a collation, which changes its order');
+  if (type !== 'collection') throw refusal(noun, collection, `it is a ${String(type)}, not a collection`);
+  if (collation) throw refusal(noun, collection, 'it has a collation, which changes its order');
   if (isDeepStrictEqual(validator, wanted)) return;
   const find = { find: collection, filter: { $nor: [wanted] }, limit: 1, projection: { _id: 1 } };
   const { cursor } = await connection.run(find, { readPreference: 'primaryPreferred' });
   const [stranger] = (cursor as { firstBatch: Document[] }).firstBatch;
-  if (stranger) throw refusal(collection, `it has documents that are not ${collection} of this server`);
+  if (stranger) throw refusal(noun, collection, `it has documents that are not ${noun} of this server`);
   onWarning(
     `The collection '${collection}' has no such validator, so clients would see documents that other programs insert. Its validator should be ${JSON.stringify(wanted)}`,
   );
 }
 
-function refusal(collection: string, reason: string): MongoRefusal {
-  const subject = collection.charAt(0).toUpperCase() + collection.slice(1);
+function refusal(noun: string, collection: string, reason: string): MongoRefusal {
+  const subject = noun.charAt(0).toUpperCase() + noun.slice(1);
   return new MongoRefusal(`${subject} are not served from the collection '${collection}': ${reason}.`);
 }

@@ -235,6 +235,26 @@ for (const [store, engine] of COMBINATIONS) {
       assert.match(lines, /^{"id":"row-\d+","price":[\d.]+}\n$/);
     });
 
+    test('a page whose links would be too long for a header goes on by its cursor', async (t) => {
+      const server = await testServer(t, store, engine);
+      if (!server) return;
+      const rows = catalogue(9, 'string');
+      await server.insert(rows.map((row) => row.document));
+      for (const count of [10, 20, 50]) {
+        const fields = Array.from({ length: count }, (_, n) => `${'f'.repeat(240)}${n}`).join();
+        const response = await server.get(`/items?limit=4&page=2&fields=${fields}`);
+        assert.equal(response.status, 200, `${count} fields`);
+        const rels = [...(response.headers.get('link') ?? '').matchAll(/rel="(\w+)"/g)].map(([, rel]) => rel);
+        assert.deepEqual(rels, { 10: ['prev', 'next'], 20: ['next'], 50: [] }[count], `${count} fields`);
+        const { page } = (await response.json()) as Page;
+        const { data } = await getPage(server, { fields, cursor: page.nextCursor ?? '' });
+        assert.deepEqual(
+          data.map(({ id }) => id),
+          expectedIds(rows, 'id_asc').slice(8),
+        );
+      }
+    });
+
     test('pages that are read slowly, abandoned or compressed do not affect each other', async (t) => {
       const server = await testServer(t, store, engine);
       if (!server) return;

@@ -59,7 +59,8 @@ export function pageHandler({
     const body = collect(first, encoder, PAGE_HEAD, pageTail(info));
     const link = pageLinks(request.path, new URLSearchParams([...parameters]), query, info, limits.maxOffset);
     const etag = `W/"${fingerprint(body.bytes)}"`;
-    return { ...bytes(200, body.bytes, { ...headers, etag, link }), settled: () => body.release() };
+    const told = { ...headers, etag, ...(link !== '' && { link }) };
+    return { ...bytes(200, body.bytes, told), settled: () => body.release() };
   };
 }
 

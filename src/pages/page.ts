@@ -55,6 +55,8 @@ export function pageInfo(query: PageQuery, end: PageEnd, count: Count | null): P
  * A longer cursor is only in the body, because this server's engines and proxies limit the size of a head. Characters.
  */
 const LONGEST_LINKED = 2048;
+/** The most characters of a Link header, for the same reason. */
+const LONGEST_LINKS = 6000;
 
 /** The text before a page's rows; `pageTail` is the text after them. */
 export const PAGE_HEAD = '{"data":[';
@@ -65,7 +67,8 @@ export function pageTail(info: PageDocument): string {
 
 /**
  * The Link header (RFC 8288) of a page: `first`, `next` while there is more, `prev` for offset and page. References are
- * relative to the request's path. Beyond `maxOffset` rows, `next` continues by cursor.
+ * relative to the request's path. Beyond `maxOffset` rows, `next` continues by cursor. Links that would make the header
+ * too long are left out, `first` before `prev` and `next`; empty when none fits.
  */
 export function pageLinks(
   path: string,
@@ -95,5 +98,16 @@ export function pageLinks(
     else if (info.nextCursor !== null && info.nextCursor.length <= LONGEST_LINKED)
       links.push(link('next', { cursor: info.nextCursor }));
   }
-  return links.join(', ');
+  return fitting(links).join(', ');
+}
+
+/** The links that fit into one header, the last ones first. */
+function fitting(links: readonly string[]): readonly string[] {
+  let room = LONGEST_LINKS;
+  const kept = links.toReversed().filter((link) => {
+    if (link.length > room) return false;
+    room -= link.length;
+    return true;
+  });
+  return kept.reverse();
 }

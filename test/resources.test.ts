@@ -1,15 +1,12 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
-import { mkdtemp, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { Decimal128, ObjectId, type Document } from 'mongodb';
 import { ConfigError, readConfig } from '../src/config.ts';
 import { RESOURCES_FILE_SCHEMA, TAKEN } from '../src/resources/declarations.ts';
-import { removeDirectory } from './support/directory.ts';
 import { testClient } from './support/mongo.ts';
 import { testMongo } from './support/mongod.ts';
+import { resourcesFile } from './support/resources.ts';
 import { serverOn, type TestServer } from './support/server.ts';
 
 const STATUSES = ['new', 'paid', 'sent'];
@@ -418,11 +415,3 @@ test('the published schema of the file is the one that the server checks', () =>
   assert.match(String($schema), /json-schema\.org/);
   assert.deepEqual(schema, JSON.parse(JSON.stringify(RESOURCES_FILE_SCHEMA)));
 });
-
-async function resourcesFile(t: TestContext, content: unknown): Promise<string> {
-  const directory = await mkdtemp(join(tmpdir(), 'sluice-resources-'));
-  t.after(() => removeDirectory(directory));
-  const file = join(directory, 'resources.json');
-  await writeFile(file, JSON.stringify(content));
-  return file;
-}

@@ -17,6 +17,7 @@ import {
   onDemand,
 } from '../src/store/bson.ts';
 import { compareKeys, joinKeys, type Key } from '../src/store/lmdb/keys.ts';
+import { lowerBound, upperBound } from '../src/store/lmdb/rows/longest-key.ts';
 import { endOfKey, keyOfAny } from '../src/store/lmdb/value-keys.ts';
 
 function keyOf(value: unknown): Key {
@@ -125,4 +126,32 @@ test('joined keys are ordered by the first, then the second, and each ends where
     }),
     { numRuns: 5_000 },
   );
+});
+
+test('bounds that are longer than any key part the keys as before', () => {
+  const most = 3;
+  const bytes = [0, 1, 0xfe, 0xff];
+  const keysOf = (length: number): Key[] =>
+    length === 0
+      ? [new Uint8Array(0)]
+      : keysOf(length - 1).flatMap((key) => bytes.map((byte) => joinKeys(key, Uint8Array.of(byte))));
+  const keys = [1, 2, 3].flatMap(keysOf);
+  const longer = [1, 2, 3, 4, 5].flatMap(keysOf).filter((key) => key[0] !== 0xff); // keys begin with a number below that
+  for (const bound of longer) {
+    const [low, high] = [lowerBound(bound, most), upperBound(bound, most)];
+    assert.ok(low.length <= most && high.length <= most);
+    for (const key of keys) {
+      if (compareKeys(key, bound) === 0) continue;
+      assert.equal(
+        compareKeys(key, low) > 0,
+        compareKeys(key, bound) > 0,
+        `${String(key)} above ${String(bound)}`,
+      );
+      assert.equal(
+        compareKeys(key, high) < 0,
+        compareKeys(key, bound) < 0,
+        `${String(key)} below ${String(bound)}`,
+      );
+    }
+  }
 });

@@ -4,10 +4,9 @@ import { KEY } from '../../bookmark.ts';
 import { fieldsOf } from '../fields.ts';
 import { joinKeys, type Key, type Value } from '../keys.ts';
 import { keyOfAny, NULL_KEY } from '../value-keys.ts';
+import { LONGEST_KEY } from './longest-key.ts';
 import type { IndexRecord, ResourceRecord } from './record.ts';
 
-/** LMDB's limit. Bytes. */
-export const LONGEST_KEY = 1_978;
 const LARGEST_ROW = 16 * 1024 * 1024;
 /** Types that MongoDB refuses as the key of a row, too. */
 const NO_IDS: readonly number[] = [BSON_TYPE.array, BSON_TYPE.undefined, BSON_TYPE.regularExpression];

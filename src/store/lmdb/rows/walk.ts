@@ -4,6 +4,7 @@ import type { Range } from '../range.ts';
 import { KeyScratch, type Tables } from '../tables.ts';
 import { endOfKey } from '../value-keys.ts';
 import type { Walker } from '../walk.ts';
+import { lowerBound, upperBound } from './longest-key.ts';
 
 /** Walks the rows of a resource, in the table of all rows or of all entries. As RangeWalker does for items. */
 export class ResourceWalker implements Walker {
@@ -62,7 +63,8 @@ export class ResourceWalker implements Walker {
   }
 
   #steps({ table, start, end, reverse }: Range, offset: number, values: boolean): Iterator<unknown> {
-    const options = { start, end, reverse, exclusiveStart: true, offset, values };
+    const [low, high] = reverse ? [upperBound, lowerBound] : [lowerBound, upperBound];
+    const options = { start: low(start), end: high(end), reverse, exclusiveStart: true, offset, values };
     return this.#tables[table].getRange(options)[Symbol.iterator]();
   }
 }

@@ -6,6 +6,7 @@ import type { Admissions } from './access/admission.ts';
 import { createCors } from './http/cors.ts';
 import type { Serve } from './engine/edge.ts';
 import { getProblem } from './http/problem-pages.ts';
+import { queryRoute } from './http/query-method.ts';
 import { createServe, type Observer } from './http/respond.ts';
 import type { Route } from './http/route.ts';
 import { createRouter } from './http/router.ts';
@@ -50,7 +51,9 @@ export function createApp(options: AppOptions): { readonly serve: Serve; readonl
   const web = webRoutes();
   const routes = table({
     'GET /items': items.list,
+    'QUERY /items': queryRoute(items.list, 'queryItems'),
     'GET /items/stream': orExport(items.stream, sourceOf({}, options.exports.sources), options.exports),
+    'QUERY /items/stream': queryRoute(items.stream, 'queryItemStream'),
     'GET /items/partitions': items.partitions,
     'GET /items/{id}': items.get,
 

@@ -3,6 +3,8 @@ import { acceptHeader, readJsonBody } from '../input/body-json.ts';
 import { conditional } from './conditional.ts';
 import type { Reply, Request } from '../engine/edge.ts';
 import { ranged } from './range.ts';
+import { located } from './query-method.ts';
+import { QUERY_TYPES } from '../input/query-body.ts';
 import { empty } from './reply.ts';
 import type { Client } from '../access/admission.ts';
 import type { Input, Route } from './route.ts';
@@ -17,6 +19,8 @@ export interface Surroundings {
   readonly acquire: () => () => void;
   /** The headers of a reply as sent in the negotiated coding. A 304 repeats them. */
   readonly coded: (reply: Reply) => Reply['headers'];
+  /** Called when the content of a QUERY has arrived: see Admission. */
+  readonly arrived: () => void;
 }
 
 /**
@@ -27,18 +31,20 @@ export async function dispatch(
   request: Request,
   found: Found | null,
   client: Client,
-  { acquire, coded }: Surroundings,
+  { acquire, coded, arrived }: Surroundings,
 ): Promise<Reply> {
   if (!found) throw new AppError('not-found', `No resource has the path ${request.path}.`);
   const compiled = routeOf(found, request);
   if (!compiled) return otherMethod(request, found);
   const { route } = compiled;
-  const input = readInput(request, found, compiled, client);
+  const input = await readInput(request, found, compiled, client);
+  arrived();
   if (route.instead) {
     const early = await route.instead(input);
     if (early) return early;
   }
-  const finish = (reply: Reply) => ranged(request, conditional(request, reply, coded));
+  const finish = (reply: Reply) =>
+    located(request, input.query, ranged(request, conditional(request, reply, coded)));
   if (route.cost === 'stream' || route.cost === 'download')
     return withSlot(acquire, async () => finish(await route.handler(input)));
   return finish(await route.handler(input));
@@ -49,10 +55,10 @@ export function routeOf({ methods }: Found, { method }: Request): Compiled | und
   return methods.get(method === 'HEAD' ? 'GET' : method);
 }
 
-function readInput(request: Request, found: Found, compiled: Compiled, client: Client): Input {
+async function readInput(request: Request, found: Found, compiled: Compiled, client: Client): Promise<Input> {
   const { route, readQuery, chooseType, checkBody } = compiled;
   const parameters = parametersOf(found);
-  const query = readQuery(request);
+  const query = await readQuery(request);
   const json = async () => {
     if (!route.body) throw undeclared(route);
     return readJsonBody(request, route.body.types);
@@ -116,9 +122,13 @@ function otherMethod(request: Request, { methods }: Found): Reply {
   );
 }
 
-/** Accept-Post and Accept-Patch. No such header is defined for the other methods. */
+/** Accept-Post, Accept-Patch and Accept-Query. No such header is defined for the other methods. */
 function bodyHeaders(methods: Found['methods']): Record<string, string> {
   const typesOf = (method: string) => methods.get(method)?.route.body?.types;
   const [post, patch] = [typesOf('POST'), typesOf('PATCH')];
-  return { ...(post && acceptHeader('POST', post)), ...(patch && acceptHeader('PATCH', patch)) };
+  return {
+    ...(post && acceptHeader('POST', post)),
+    ...(patch && acceptHeader('PATCH', patch)),
+    ...(methods.has('QUERY') && acceptHeader('QUERY', QUERY_TYPES)),
+  };
 }

@@ -72,6 +72,7 @@ export function createServe(
       reply = await dispatch(request, found, admission.client, {
         acquire: () => admissions.acquire(admission.client),
         coded: (plain) => codedAs(plain, coding, request).headers,
+        arrived: admission.arrived,
       });
     } catch (error) {
       reply = problem(error, request);

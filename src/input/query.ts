@@ -20,7 +20,7 @@ export function parseQuery(
     const equals = pair.indexOf('=');
     const name = decode(equals < 0 ? pair : pair.slice(0, equals), null);
     const value = equals < 0 ? '' : decode(pair.slice(equals + 1), name);
-    if (!known.includes(name) && !isField(name)) throw unknown(name, known);
+    checkKnown(name, known, isField);
     if (query.has(name)) {
       throw new AppError('duplicate-parameter', `${name} may be given only once; got ${quote(value)} too.`, {
         parameter: name,
@@ -29,6 +29,19 @@ export function parseQuery(
     query.set(name, value);
   }
   return query;
+}
+
+/** Throws AppError `unknown-parameter` for a name that is neither in `known` nor a field. */
+export function checkKnown(
+  name: string,
+  known: readonly string[],
+  isField: (name: string) => boolean = () => false,
+): void {
+  if (known.includes(name) || isField(name)) return;
+  const expected = known.length > 0 ? `Its parameters are ${known.join(', ')}.` : 'It has no parameters.';
+  throw new AppError('unknown-parameter', `${quote(name)} is not a parameter of this resource. ${expected}`, {
+    parameter: name,
+  });
 }
 
 /** Formats a client's text for a message: quoted, escaped, and cut to 80 characters. */
@@ -52,15 +65,4 @@ function malformed(text: string, parameter: string | null): AppError {
   return new AppError('invalid-parameter', `${quote(text)} is not percent-encoded UTF-8.`, {
     parameter: name,
   });
-}
-
-function unknown(name: string, known: readonly string[]): AppError {
-  const expected = known.length > 0 ? `Its parameters are ${known.join(', ')}.` : 'It has no parameters.';
-  return new AppError(
-    'unknown-parameter',
-    `${quote(name)} is not a parameter of this resource. ${expected}`,
-    {
-      parameter: name,
-    },
-  );
 }

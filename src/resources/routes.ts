@@ -1,3 +1,4 @@
+import { queryRoute } from '../http/query-method.ts';
 import type { Route } from '../http/route.ts';
 import type { PageLimits } from '../pages/query.ts';
 import { pageRoute } from '../pages/route.ts';
@@ -11,6 +12,7 @@ import { streamRoute } from '../streams/stream.ts';
 import { fieldsOf, type RowsTold } from '../streams/told.ts';
 import { RESOURCE_AFTER } from './after.ts';
 import { fieldParameters } from './field-parameters.ts';
+import { spellingOf } from './kinds.ts';
 import { isField, resourcePlan } from './query.ts';
 import { RESOURCE_COLUMNS, type Resource } from './resource.ts';
 import { valuesRoute } from './values.ts';
@@ -53,6 +55,7 @@ export function resourceRoutes(
     noun: { one: `row of ${name}`, many: `rows of ${name}` },
     schema: ROW,
     isField,
+    spell: spellingOf,
     problems: PLAN_PROBLEMS,
   };
   const ofFields = fieldParameters(indexes);
@@ -67,25 +70,29 @@ export function resourceRoutes(
     idType: idTypeLookup(rows, undefined),
   };
   const id = (verb: string) => `${verb}_${slugOf(name)}`;
+  const list = pageRoute(
+    {
+      ...fieldsOf(told),
+      path: told.path,
+      id: id('list'),
+      tag: told.tag,
+      summary: `List rows of ${name}`,
+      description:
+        'Returns a page of rows. Each parameter that is not listed is a filter: the path of a field, with `.gte`, `.gt`, `.lte` or `.lt` behind it for a range. Only combinations that an index answers are allowed.',
+      row: { name: 'Row', plural: 'rows', schema: ROW },
+      problems: PLAN_PROBLEMS,
+    },
+    { ...shared, count: (...call) => rows.count(...call) },
+  );
+  const stream = streamRoute(
+    { ...told, id: id('stream') },
+    { ...shared, columns: RESOURCE_COLUMNS, after: RESOURCE_AFTER },
+  );
   return [
-    pageRoute(
-      {
-        ...fieldsOf(told),
-        path: told.path,
-        id: id('list'),
-        tag: told.tag,
-        summary: `List rows of ${name}`,
-        description:
-          'Returns a page of rows. Each parameter that is not listed is a filter: the path of a field, with `.gte`, `.gt`, `.lte` or `.lt` behind it for a range. Only combinations that an index answers are allowed.',
-        row: { name: 'Row', plural: 'rows', schema: ROW },
-        problems: PLAN_PROBLEMS,
-      },
-      { ...shared, count: (...call) => rows.count(...call) },
-    ),
-    streamRoute(
-      { ...told, id: id('stream') },
-      { ...shared, columns: RESOURCE_COLUMNS, after: RESOURCE_AFTER },
-    ),
+    list,
+    queryRoute(list, id('query')),
+    stream,
+    queryRoute(stream, id('queryStream')),
     partitionsRoute({ ...told, id: id('partition') }, { ...shared, ordered: ['sort', ...ofFields.ranges] }),
     valuesRoute({ ...told, id: id('values') }, resource, options.limits),
     rowRoute({ ...told, id: id('get') }, shared),

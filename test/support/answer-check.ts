@@ -4,6 +4,7 @@ import { PROBLEMS } from '../../src/problems.ts';
 import type { Reply, Request, Serve } from '../../src/engine/edge.ts';
 import type { Route } from '../../src/http/route.ts';
 import { createDocument } from '../../src/http/openapi/document.ts';
+import { operationKey } from '../../src/http/openapi/query.ts';
 
 interface Response {
   /** Headers of every answer are given by reference. */
@@ -40,13 +41,13 @@ class Documented {
     const paths = document.paths as Record<string, Record<string, Operation>>;
     this.#operations = Object.fromEntries(
       Object.entries(paths).flatMap(([path, methods]) =>
-        Object.entries(methods).map(([method, operation]) => [`${method.toUpperCase()} ${path}`, operation]),
+        Object.entries(methods).map(([key, operation]) => [`${key} ${path}`, operation]),
       ),
     );
   }
 
   operation(method: string, route: string): Operation | undefined {
-    return this.#operations[`${method} ${route}`];
+    return this.#operations[`${operationKey(method)} ${route}`];
   }
 
   /** The fault of a value by the schema at this path of the document. null when the value is valid. */
@@ -125,7 +126,7 @@ export class AnswerCheck {
     if (value === undefined) return;
     if (type === 'application/problem+json')
       this.seen.add(`${operation.operationId} ${(value as { code: string }).code}`);
-    const place = [method.toLowerCase(), 'responses', String(reply.status), 'content', type, 'schema'];
+    const place = [operationKey(method), 'responses', String(reply.status), 'content', type, 'schema'];
     const fault = this.#document.fault(['paths', route ?? '', ...place], value);
     if (fault !== null) say(fault);
   }

@@ -49,7 +49,7 @@ export const RESPONSE_HEADERS = {
   'Accept-Ranges': text('always `bytes`: range requests are supported'),
   'Repr-Digest': text('the SHA-256 digest of the whole file (RFC 9530)'),
   Link: text('the URLs of the first, next and previous page (RFC 8288)'),
-  Location: text('the URL of the created resource'),
+  Location: text('the URL of the created resource, or of the GET request that repeats a QUERY'),
   'Preference-Applied': text('the preference that the server applied (RFC 7240)'),
   'Retry-After': text('the number of seconds to wait before the next try', { pattern: '^[0-9]+$' }),
 } as const satisfies Record<string, Header>;

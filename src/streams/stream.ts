@@ -19,6 +19,7 @@ import { withHeartbeats } from '../stream/heartbeats.ts';
 import { pump } from '../stream/pump.ts';
 import { readAfter, type AfterForm } from './after.ts';
 import { columnsOfRows } from './columns.ts';
+import { estimator, ROWS_HEADER } from './estimate.ts';
 import type { DetectedIdType } from './id.ts';
 import { AT_HEADER, timeOf } from './point-in-time.ts';
 import { STREAM_TYPES, type StreamType } from '../rows/formats.ts';
@@ -66,6 +67,7 @@ export function streamRoute(told: RowRoute, options: StreamOptions): Route {
       200: {
         description: `The matching ${noun.many} in the order of \`sort\``,
         headers: ['Cache-Control'],
+        sometimes: ['Estimated-Rows'],
         content: {
           'application/x-ndjson': {
             schema: {
@@ -117,6 +119,7 @@ function streamHandler(options: StreamOptions): Route['handler'] {
     now = () => performance.now(),
     parked = () => () => undefined,
   } = options;
+  const estimate = estimator(rows, now);
   return async ({ request, query: parameters, type: chosen }) => {
     const query = readStreamQuery(parameters, options.plan);
     const type = chosen as StreamType;
@@ -124,6 +127,7 @@ function streamHandler(options: StreamOptions): Route['handler'] {
     const { limit } = query;
     const asked = await readStreamPlan(parameters, options.plan, request.signal);
     const { plan, from } = await beginningOf({ ...query, ...asked }, options, request.signal);
+    const estimated = from.after ? null : estimate(plan);
     // The first batch is read before the head is sent, so an unavailable store gives a 503 and not a cut stream.
     const first = await streams.begin(plan, from, firstSize(limit), request.signal);
     const rest = planBehind(plan, first);
@@ -131,6 +135,8 @@ function streamHandler(options: StreamOptions): Route['handler'] {
     const { shown = EVERYTHING } = options.plan;
     const columns = () => columnsOfRows(rows, rest, first, wanted, request.signal, shown);
     const form = await orRelease(first, () => streamForm(type, query, transcoder, columns, shown));
+    const isAll = !first.more || first.rows >= limit;
+    const about = isAll ? first.rows : await orRelease(first, () => estimated);
     const run: StreamBody['run'] = async (sink) => {
       const { head, tail } = form;
       const encoder = await orRelease(first, () => form.encoder());
@@ -166,6 +172,7 @@ function streamHandler(options: StreamOptions): Route['handler'] {
         'content-type': form.contentType,
         'cache-control': 'private, no-cache',
         ...(plan.at !== undefined && { [AT_HEADER]: String(plan.at) }),
+        ...(about !== null && { [ROWS_HEADER]: String(Math.min(about, limit)) }),
       },
       body: { kind: 'stream', run },
     };

@@ -48,6 +48,7 @@ export const RESPONSE_HEADERS = {
   'Content-Range': text('the range of bytes in the body, and the length of the file'),
   'Accept-Ranges': text('always `bytes`: range requests are supported'),
   'Repr-Digest': text('the SHA-256 digest of the whole file (RFC 9530)'),
+  'Estimated-Rows': text('about how many rows the stream has', { pattern: '^[0-9]+$' }),
   Link: text('the URLs of the first, next and previous page (RFC 8288)'),
   Location: text('the URL of the created resource, or of the GET request that repeats a QUERY'),
   'Preference-Applied': text('the preference that the server applied (RFC 7240)'),

@@ -203,16 +203,29 @@ function int64Key(exact: bigint): Key {
 
 function sortable(double: number, remainder: number): Key {
   const key = new Uint8Array(NUMBER_KEY_BYTES);
-  const view = new DataView(key.buffer);
-  key[0] = BSON_RANK.number;
-  if (Number.isNaN(double)) return key;
-  view.setFloat64(1, double + 0); // + 0 turns -0 into 0
-  const first = view.getInt32(1);
-  // IEEE 754 doubles are ordered like sign-and-magnitude integers. Convert them to unsigned integers.
-  view.setInt32(1, first < 0 ? ~first : first ^ 0x8000_0000);
-  if (first < 0) view.setInt32(5, ~view.getInt32(5));
-  view.setUint16(9, 0x8000 + remainder);
+  writeNumberKey(double, remainder, key, 0);
   return key;
+}
+
+/** Eight bytes for conversions of numbers. */
+const EIGHT = new DataView(new ArrayBuffer(8));
+
+/** Writes the key of a double, and of what an int64 is more than it. Returns where it ends. */
+export function writeNumberKey(double: number, remainder: number, target: Uint8Array, at: number): number {
+  const end = at + NUMBER_KEY_BYTES;
+  target[at] = BSON_RANK.number;
+  if (Number.isNaN(double)) {
+    target.fill(0, at + 1, end);
+    return end;
+  }
+  EIGHT.setFloat64(0, double + 0); // + 0 turns -0 into 0
+  // IEEE 754 doubles are ordered like sign-and-magnitude integers. Convert them to unsigned integers.
+  const [first, turned] = EIGHT.getInt8(0) < 0 ? [0xff, 0xff] : [0x80, 0];
+  target[at + 1] = EIGHT.getUint8(0) ^ first;
+  for (let n = 1; n < 8; n++) target[at + 1 + n] = EIGHT.getUint8(n) ^ turned;
+  target[at + 9] = (0x8000 + remainder) >> 8;
+  target[at + 10] = (0x8000 + remainder) & 0xff;
+  return end;
 }
 
 function ranked(rank: number, bytes: Uint8Array): Key {

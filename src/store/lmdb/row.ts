@@ -11,9 +11,9 @@ import type { IndexName } from './tables.ts';
  * The longest id and category that this store accepts, in bytes. The longest key, (category, price, id), then has
  * 1,041 of 1,978 bytes.
  */
-const LONGEST_STRING = 256;
+export const LONGEST_STRING = 256;
 /** MongoDB's limit, so that both stores accept the same rows. Bytes. */
-const LARGEST_ROW = 16 * 1024 * 1024;
+export const LARGEST_ROW = 16 * 1024 * 1024;
 
 /** A row to be written: the document and the keys under which it is found. */
 export class KeyedRow {
@@ -59,7 +59,7 @@ export class KeyedRow {
   }
 }
 
-const FIELDS = ['_id', 'category', 'price'];
+export const FIELDS = ['_id', 'category', 'price'];
 
 /**
  * A row with its keys. Returns a text instead, with what was expected and what was found, when the store refuses the

@@ -1,4 +1,3 @@
-import type { Key } from '../keys.ts';
 import { KeyScratch, NO_VALUE, type Database } from '../tables.ts';
 import { SortedRuns, type Merged } from './runs.ts';
 import { ENTRY_HEAD_BYTES, keyLength, valueLength } from './sort.ts';
@@ -21,15 +20,15 @@ export class SortedEntries {
     this.#runs = new SortedRuns(directory, runBytes);
   }
 
-  /** Adds an entry, whose key consists of these parts. */
-  add(parts: readonly Key[]): void {
-    this.#runs.add(parts, NO_VALUE);
+  /** Adds an entry, whose key is in these bytes. */
+  add(bytes: Uint8Array, from: number, to: number): void {
+    this.#runs.add(bytes, from, to, NO_VALUE);
   }
 
   /** Takes back an entry that was added. */
-  remove(parts: readonly Key[]): void {
+  remove(bytes: Uint8Array, from: number, to: number): void {
     this.#hasRemovals = true;
-    this.#runs.add(parts, REMOVAL);
+    this.#runs.add(bytes, from, to, REMOVAL);
   }
 
   /** In a transaction: appends the next entries, at most `most`. False when there are no more. */

@@ -1,11 +1,13 @@
 import type { Commits } from '../commits.ts';
-import { compareKeys, type Key } from '../keys.ts';
-import { IF_NEW, type Database } from '../tables.ts';
+import { joinKeys, type Key } from '../keys.ts';
+import { IF_NEW, KeyScratch, type Database } from '../tables.ts';
 import type { Load, LoadResult, OnConflict, Refuse } from '../../store.ts';
 import { RENEW_MS, type LoadMark } from './mark.ts';
 import { SortedEntries } from './entries.ts';
+import { RowKeys } from './row-keys.ts';
 import { SortedRuns, type Merged } from './runs.ts';
 import { ENTRY_HEAD_BYTES, keyLength, valueLength } from './sort.ts';
+import { WaitingRows } from './waiting-rows.ts';
 
 /** A transaction holds the file's only write lock: the most rows and bytes in one, about 0.1 s. */
 const TRANSACTION_ROWS = 10_000;
@@ -15,22 +17,16 @@ const TRANSACTION_ENTRIES = 100_000;
 const ROW_RUN_BYTES = 16 * 1024 * 1024;
 const INDEX_RUN_BYTES = 32 * 1024 * 1024;
 
-const APPEND = { append: true };
-
-/** A row with its key, and the keys that its entry in each index consists of. */
-export interface LoadedRow {
-  readonly id: Key;
-  readonly document: Uint8Array;
-  readonly entries: readonly (readonly Key[])[];
-}
 
 /** The set that a load fills. */
 export interface LoadTarget {
   readonly rows: Database;
   /** The table of each index. Indexes that share a table have keys that begin with the place in this list. */
   readonly indexes: readonly Database[];
-  /** A row with its keys, or why the store refuses it. */
-  keyed(document: Uint8Array): LoadedRow | string;
+  /** The number of bytes in front of the id in the keys of rows. */
+  readonly prefix?: number;
+  /** Makes the keys of a row. Returns why the store refuses it, or null. */
+  keyed(document: Uint8Array, keys: RowKeys): string | null;
   isEmpty(): boolean;
   /** A transaction: the load begins. */
   begin(): void;
@@ -61,9 +57,10 @@ export class LmdbLoad implements Load {
   readonly #indexes: readonly SortedEntries[];
   readonly #others: SortedRuns;
   readonly #renewal: NodeJS.Timeout;
-  #rows: Pick<LoadedRow, 'id' | 'document'>[] = [];
-  #bytes = 0;
-  #last: Key | null = null;
+  readonly #keys: RowKeys;
+  #rows = new WaitingRows();
+  /** The key of the last row that was appended. Empty before the first. */
+  readonly #last = new KeyScratch();
   /** The transaction under way. Never rejects: see `#failure`. */
   #writing: Promise<void> = Promise.resolve();
   #failure: { readonly error: unknown } | null = null;
@@ -76,6 +73,7 @@ export class LmdbLoad implements Load {
   constructor(options: LoadOptions) {
     const { target, directory } = options;
     this.#options = options;
+    this.#keys = new RowKeys(target.indexes.length, target.prefix);
     this.#others = new SortedRuns(directory, ROW_RUN_BYTES);
     const runBytes = Math.floor(INDEX_RUN_BYTES / Math.max(1, target.indexes.length));
     this.#indexes = target.indexes.map((table) => new SortedEntries(table, directory, runBytes));
@@ -95,18 +93,19 @@ export class LmdbLoad implements Load {
   }
 
   #add(document: Uint8Array, at: number): void | Promise<void> {
-    const row = this.#options.target.keyed(document);
-    if (typeof row === 'string') {
-      this.#options.refuse(at, row);
-    } else if (this.#last && compareKeys(row.id, this.#last) <= 0) {
-      this.#others.add([row.id, orderOf(at)], document);
+    const keys = this.#keys;
+    const refusal = this.#options.target.keyed(document, keys);
+    if (refusal !== null) {
+      this.#options.refuse(at, refusal);
+    } else if (!isAbove(keys, this.#last)) {
+      const key = joinKeys(keys.id, orderOf(at));
+      this.#others.add(key, 0, key.length, document);
     } else {
-      this.#last = row.id;
-      // Linked at once, so that few objects live until the transaction: collecting them would cost more than writing.
-      this.#link(row.entries);
-      this.#rows.push({ id: row.id, document });
-      this.#bytes += document.length;
-      if (this.#rows.length >= TRANSACTION_ROWS || this.#bytes >= TRANSACTION_BYTES) return this.#append();
+      this.#last.copy(keys.bytes, 0, keys.idEnd);
+      this.#link();
+      this.#rows.add(document, keys.bytes, keys.idEnd);
+      if (this.#rows.count >= TRANSACTION_ROWS || this.#rows.bytes >= TRANSACTION_BYTES)
+        return this.#append();
     }
   }
 
@@ -143,14 +142,11 @@ export class LmdbLoad implements Load {
   /** Starts to write the rows that wait. Resolves when those before them are on disk, so that reading goes on beside. */
   async #append(): Promise<void> {
     const rows = this.#rows;
-    this.#rows = [];
-    this.#bytes = 0;
+    this.#rows = new WaitingRows();
     await this.#writing;
     this.#throwFailure();
-    this.#added += rows.length;
-    this.#start(() => {
-      for (const { id, document } of rows) this.#options.target.rows.putSync(id, document, APPEND);
-    });
+    this.#added += rows.count;
+    this.#start(() => rows.appendTo(this.#options.target.rows));
   }
 
   /** In a transaction: writes the next of the rows that came out of order. False when there are no more. */
@@ -170,7 +166,8 @@ export class LmdbLoad implements Load {
     const { target, onConflict, refuse } = this.#options;
     if (target.rows.putSync(id, document, IF_NEW)) {
       this.#added++;
-      this.#link(entriesOf(target, document));
+      this.#keyAgain(document);
+      this.#link();
     } else if (onConflict === 'skip') {
       this.#skipped++;
     } else if (onConflict === 'fail') {
@@ -178,17 +175,38 @@ export class LmdbLoad implements Load {
     } else {
       const before = target.rows.getBinary(id);
       if (!before) throw new Error('a row that exists cannot be read');
-      for (const [index, parts] of entriesOf(target, before).entries()) this.#indexes[index]?.remove(parts);
+      this.#keyAgain(before);
+      this.#unlink();
       target.rows.putSync(id, document);
       this.#replaced++;
-      this.#link(entriesOf(target, document));
+      this.#keyAgain(document);
+      this.#link();
     }
   }
 
-  #link(entries: LoadedRow['entries']): void {
-    for (let index = 0; index < entries.length; index++) {
-      const parts = entries[index];
-      if (parts) this.#indexes[index]?.add(parts);
+  /** Makes the keys of a row that was keyed before. */
+  #keyAgain(document: Uint8Array): void {
+    const refusal = this.#options.target.keyed(document, this.#keys);
+    if (refusal !== null) throw new Error(`a stored row cannot be read: ${refusal}`);
+  }
+
+  /** Adds the entries of the row that was keyed last. */
+  #link(): void {
+    const { bytes, ends } = this.#keys;
+    let start = this.#keys.idEnd;
+    for (let index = 0; index < ends.length; index++) {
+      const end = ends[index] ?? start;
+      if (end > start) this.#indexes[index]?.add(bytes, start, end);
+      start = end;
+    }
+  }
+
+  /** Takes them back. */
+  #unlink(): void {
+    const { bytes, ends } = this.#keys;
+    for (let index = 0; index < ends.length; index++) {
+      const [start, end] = [this.#keys.startOf(index), ends[index] ?? 0];
+      if (end > start) this.#indexes[index]?.remove(bytes, start, end);
     }
   }
 
@@ -214,10 +232,14 @@ export class LmdbLoad implements Load {
   }
 }
 
-function entriesOf(target: LoadTarget, document: Uint8Array): LoadedRow['entries'] {
-  const row = target.keyed(document);
-  if (typeof row === 'string') throw new Error(`a stored row cannot be read: ${row}`);
-  return row.entries;
+/** Whether the key of a row is above another. LMDB uses the same order. */
+function isAbove({ bytes, idEnd }: RowKeys, last: KeyScratch): boolean {
+  const shorter = Math.min(idEnd, last.length);
+  for (let at = 0; at < shorter; at++) {
+    const difference = (bytes[at] ?? 0) - (last.bytes[at] ?? 0);
+    if (difference !== 0) return difference > 0;
+  }
+  return idEnd > last.length;
 }
 
 const ORDER_BYTES = 8;

@@ -1,7 +1,6 @@
 import { closeSync, mkdirSync, openSync, readSync, rmSync, writeSync } from 'node:fs';
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
-import type { Key } from '../keys.ts';
 import {
   compareEntries,
   ENTRY_HEAD_BYTES,
@@ -53,10 +52,9 @@ export class SortedRuns {
     this.#view = new DataView(this.#bytes.buffer);
   }
 
-  /** Adds an entry, whose key consists of these parts. Throws the errors of the file system. */
-  add(parts: readonly Key[], value: Uint8Array): void {
-    let size = 0;
-    for (const part of parts) size += part.length;
+  /** Adds an entry, whose key is in these bytes. Throws the errors of the file system. */
+  add(key: Uint8Array, from: number, to: number, value: Uint8Array): void {
+    const size = to - from;
     const needed = ENTRY_HEAD_BYTES + size + value.length;
     if (this.#length + needed > this.#bytes.length) this.#makeRoom(needed);
     if (this.#count === this.#offsets.length) this.#offsets = doubled(this.#offsets);
@@ -64,20 +62,18 @@ export class SortedRuns {
     this.#view.setUint16(this.#length, size, true);
     this.#view.setUint32(this.#length + 2, value.length, true);
     let at = this.#length + ENTRY_HEAD_BYTES;
-    for (const part of parts) for (const byte of part) this.#bytes[at++] = byte;
+    const bytes = this.#bytes;
+    for (let n = from; n < to; n++) bytes[at++] = key[n] ?? 0;
     if (value.length > 0) this.#bytes.set(value, at);
     this.#length += needed;
   }
 
   /** The entries in the order of their keys. To be called once, after the last entry. */
-  *merged(): Generator<Merged, void, undefined> {
-    if (this.#file === null) {
-      yield* this.#sorted();
-      return;
-    }
+  merged(): Generator<Merged, void, undefined> {
+    if (this.#file === null) return this.#sorted();
     this.#spill();
     this.#bytes = new Uint8Array(0);
-    yield* merge(this.#readers(this.#file));
+    return merge(this.#readers(this.#file));
   }
 
   /** Frees memory and file. */

@@ -218,6 +218,13 @@ export const PROBLEMS = {
       'The database responds, but a read might skip or repeat rows: the collection is missing or holds other data, an index is missing, partial or multikey, or the server has no permission to read. The log and /readyz tell the operator what to repair. The server then continues by itself.',
     retry: 30, // the least time an operator needs to repair a store
   },
+  'not-ready': {
+    status: 503,
+    title: 'Rows are being loaded',
+    explanation:
+      'An import is filling the empty collection of the embedded store, or replaces all of its rows. The rows appear all at once when it ends, so that nobody takes a part for the whole. Wait as many seconds as Retry-After states.',
+    retry: 5, // nobody knows how long the import takes, so this only sets the pace
+  },
   'insufficient-storage': {
     status: 507,
     title: 'Disk full',

@@ -95,15 +95,28 @@ for (const [name, orderOf] of Object.entries(ORDERS))
       await file.close();
     });
 
-test('nobody sees a row of a load before its end, and then everybody sees all of them', async (t) => {
+/** Every read rejects, so nobody takes a part of the rows, or none, for the whole. */
+async function assertNotReady(items: ItemStore, id: Item['id']): Promise<void> {
+  const inCategoryB = { ...BY_ID, ...inCategory('b') };
+  for (const read of [
+    () => items.read(BY_ID, {}, SIZE, NEVER),
+    () => items.read(BY_ID, { skip: 100_000 }, SIZE, NEVER),
+    () => items.count(BY_ID, 'exact', NEVER),
+    () => items.count(inCategoryB, 'estimated', NEVER),
+    () => items.get(makeBookmark({ _id: id }), NEVER),
+    () => items.split(BY_ID, 4, NEVER),
+  ])
+    await assert.rejects(read, { code: 'not-ready', status: 503 });
+}
+
+test('every read rejects during a load, and then everybody sees all rows', async (t) => {
   const directory = await testDirectory(t);
   const [items, others] = [await openIn(t, directory), await openIn(t, directory)];
   const rows = makeItems(300);
   const { id } = rows[0] ?? assert.fail();
   const load = await loadInto(items, 'fail');
   await addAll(load, rows);
-  for (const reader of [items, others]) await assertEmpty(reader, id);
-  await assertEmpty(await openIn(t, directory), id);
+  for (const reader of [items, others, await openIn(t, directory)]) await assertNotReady(reader, id);
   await load.finish();
   for (const reader of [items, others, await openIn(t, directory)]) await assertWhole(reader, rows);
 });
@@ -131,12 +144,35 @@ test('a write during a load waits for the end of the load, and then keeps the co
     'skip',
   );
   void insert.finally(() => (isWritten = true));
-  await readRows(others, BY_ID, {}, SIZE);
+  await assertNotReady(others, rows[0]?.id ?? assert.fail());
   assert.equal(isWritten, false);
   await load.finish();
   const { written, skipped } = await insert;
   assert.deepEqual([written, skipped], [20, 10]);
   await assertWhole(items, rows);
+});
+
+test('a load that replaces rows begins when another load has ended, and nobody reads between old and new rows', async (t) => {
+  const directory = await testDirectory(t);
+  const [items, others] = [await openIn(t, directory), await openIn(t, directory)];
+  const [before, after] = [makeItems(60), makeItems(100).slice(60)];
+  const first = await loadInto(items, 'fail');
+  await addAll(first, before);
+  let hasBegun = false;
+  const begin = others.load?.('fail', () => assert.fail(), true);
+  void begin?.then(() => (hasBegun = true));
+  await assertNotReady(others, before[0]?.id ?? assert.fail());
+  assert.equal(hasBegun, false);
+  await first.finish();
+  const load = (await begin) ?? assert.fail();
+  assert.deepEqual(load.removed, { rows: 60, is: 'exact' });
+  for (const reader of [items, others]) await assertNotReady(reader, before[0]?.id ?? assert.fail());
+  await addAll(load, after);
+  await load.finish();
+  for (const reader of [items, others]) await assertWhole(reader, after);
+  const file = openRaw(directory);
+  assert.deepEqual([file.count(), file.faults()], [after.length, []]);
+  await file.close();
 });
 
 test('an abandoned load leaves an empty store, which can be loaded again', async (t) => {

@@ -8,7 +8,7 @@ test('a row without an outcome is an internal error, not a skipped row', async (
   const tables = new Tables(() => ({}) as Database);
   const forgetful = { run: () => Promise.resolve([] as never) };
   const writer = new LmdbWriter(tables, forgetful, {
-    isLoading: () => false,
+    isUnderWay: false,
     untilFree: () => Promise.resolve(),
   });
   const row = BSON.serialize({ _id: 'a', category: 'b', price: 1 });

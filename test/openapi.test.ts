@@ -2,7 +2,7 @@ import { Validator } from '@seriousme/openapi-schema-validator';
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { createApp } from '../src/app.ts';
-import { AppError, collectionReplaced, storeUnavailable, storeUnfit } from '../src/errors.ts';
+import { AppError, collectionReplaced, storeUnavailable, notReady, storeUnfit } from '../src/errors.ts';
 import type { ProblemCode } from '../src/problems.ts';
 import { Jobs } from '../src/exports/jobs.ts';
 import { exportSources } from '../src/exports/sources.ts';
@@ -158,6 +158,7 @@ const PROVOKED: Record<ProblemCode, Twist> = {
   overloaded: refusal('overloaded'),
   'store-unavailable': failing(storeUnavailable(new Error('x'))),
   'store-unfit': failing(storeUnfit('x')),
+  'not-ready': failing(notReady()),
   'export-not-complete': refusal('export-not-complete'),
   'range-not-satisfiable': refusal('range-not-satisfiable'),
   'too-many-exports': refusal('too-many-exports'),

@@ -4,6 +4,7 @@ import { test, type TestContext } from 'node:test';
 import { Decimal128, ObjectId, type Document } from 'mongodb';
 import { ConfigError, readConfig } from '../src/config.ts';
 import { RESOURCES_FILE_SCHEMA, TAKEN } from '../src/resources/declarations.ts';
+import { testDirectory } from './support/lmdb.ts';
 import { testClient } from './support/mongo.ts';
 import { testMongo } from './support/mongod.ts';
 import { resourcesFile } from './support/resources.ts';
@@ -283,8 +284,7 @@ test('names that a route has, names given twice and missing collections stop the
 });
 
 test('a file declares resources of an embedded store that keeps them from an earlier start', async (t) => {
-  const DATA_DIR = await mkdtemp(join(tmpdir(), 'sluice-test-'));
-  t.after(() => removeDirectory(DATA_DIR));
+  const DATA_DIR = await testDirectory(t);
   const orders = { indexes: [['status']], hide: ['card'] };
   const settings = { DATA_DIR, RESOURCES_FILE: await resourcesFile(t, { resources: { orders } }) };
   for (const start of ['first', 'second']) {

@@ -1,14 +1,14 @@
 import { AppError } from '../errors.ts';
-import type { ItemStore } from '../store/store.ts';
+import type { Count, ItemStore } from '../store/store.ts';
 import { reasonOf } from '../thrown.ts';
 import { UsageError } from '../terminal/arguments.ts';
 import { startBar } from '../terminal/bar.ts';
 import { counted, printable } from '../terminal/text.ts';
 import type { FileImport, ImportCommand } from './arguments.ts';
-import { importItems, ImportStopped, type ImportResult } from './import.ts';
+import { importItems, ImportStopped, type ImportOptions, type ImportResult } from './import.ts';
 import { checkDrop, Declined, dropItems, itemsOf, type DropIo } from './drop.ts';
 import { readRows } from './reading.ts';
-import { BrokenSource, type Rows, type SourceRow } from './row.ts';
+import { BrokenSource, type Rows } from './row.ts';
 import { SAMPLE_ROWS, sampleItems } from './sample.ts';
 import { openSource, STDIN, type OpenedSource } from './source.ts';
 import { generateItems } from './synthetic.ts';
@@ -67,17 +67,27 @@ export type ImportedStore = Pick<ItemStore, 'insert' | 'load' | 'count' | 'clear
  */
 export async function runImport(
   command: ImportCommand,
-  store: ImportedStore,
+  into: ImportedStore,
   io: ImportIo,
 ): Promise<0 | 1 | 2> {
+  const store = isEndless(command) ? withoutLoad(into) : into;
   let progress: Progress | undefined;
   let source: Source | undefined;
   try {
     checkDrop(command, io);
     source = await openRows(command, io);
-    const rows = command.drop === 'no' ? source.rows : await dropBefore(source.rows, command, store, io);
+    const dropped = command.drop === 'no' ? null : await dropItems(source.rows, command, store, io);
+    const tell = (removed: Count): void => {
+      const line = `removed ${itemsOf(removed)} from ${printable(io.place)}`;
+      if (progress) progress.line(line);
+      else io.stderr.write(`${line}\n`);
+    };
+    if (dropped?.removed) tell(dropped.removed);
+    const rows = dropped?.rows ?? source.rows;
     progress = createProgress(io, source.extent);
-    const result = await importRows(command, store, { ...source, rows }, progress, io.signal);
+    const result = await importRows(command, store, { ...source, rows }, progress, io.signal, {
+      ...(dropped?.removed === null && { onRemoved: tell }),
+    });
     progress.stop();
     for (const line of source.describe?.() ?? []) progress.line(line);
     progress.line(`the import finished: ${summary(result)}`);
@@ -90,28 +100,19 @@ export async function runImport(
   }
 }
 
-async function dropBefore(
-  source: AsyncIterable<SourceRow>,
-  command: ImportCommand,
-  store: ImportedStore,
-  io: ImportIo,
-): Promise<AsyncIterable<SourceRow>> {
-  const { rows, removed } = await dropItems(source, command, store, io);
-  io.stderr.write(`removed ${itemsOf(removed)} from ${printable(io.place)}\n`);
-  return rows;
-}
-
 function importRows(
   command: ImportCommand,
   store: ImportedStore,
   { rows, unit }: Source,
   progress: Progress,
   signal: AbortSignal,
+  replacing: Pick<ImportOptions, 'onRemoved'>,
 ): Promise<ImportResult> {
   let listed = 0;
   const { onConflict } = command;
   return importItems({
-    store: isEndless(command) ? { insert: (...call) => store.insert(...call) } : store,
+    ...replacing,
+    store,
     source: rows,
     onConflict,
     signal,
@@ -127,6 +128,14 @@ function importRows(
 /** Standard input may never end, and the rows of a load appear at its end. */
 function isEndless(command: ImportCommand): boolean {
   return command.kind === 'file' && command.file === STDIN;
+}
+
+function withoutLoad(store: ImportedStore): ImportedStore {
+  return {
+    insert: (...call) => store.insert(...call),
+    count: (...call) => store.count(...call),
+    clear: (...call) => store.clear(...call),
+  };
 }
 
 async function openRows(command: ImportCommand, io: ImportIo): Promise<Source> {

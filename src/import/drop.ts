@@ -39,15 +39,15 @@ export function checkDrop(command: ImportCommand, { stdin, isTTY }: DropIo): voi
 
 /**
  * Removes all items, once it is known that the source has a row to import instead. Resolves with all rows of the source
- * and the number of items removed. Rejects before anything is removed: with BrokenSource when none of the first rows
+ * and the number of items removed, or null when the load of the store is to replace them. Rejects before anything is removed: with BrokenSource when none of the first rows
  * can be imported, and with Declined when the user says no.
  */
 export async function dropItems(
   rows: AsyncIterable<SourceRow>,
   command: ImportCommand,
-  store: Pick<ItemStore, 'count' | 'clear'>,
+  store: Pick<ItemStore, 'count' | 'clear' | 'load'>,
   io: DropIo,
-): Promise<{ readonly rows: AsyncIterable<SourceRow>; readonly removed: Count }> {
+): Promise<{ readonly rows: AsyncIterable<SourceRow>; readonly removed: Count | null }> {
   const iterator = rows[Symbol.asyncIterator]();
   const first: SourceRow[] = [];
   while (!first.some((row) => 'item' in row)) {
@@ -56,7 +56,7 @@ export async function dropItems(
     first.push(next.value);
   }
   if (command.drop === 'ask') await confirm(store, io);
-  const removed = await store.clear(io.signal);
+  const removed = store.load ? null : await store.clear(io.signal);
   return { rows: rejoin(first, iterator), removed };
 }
 

@@ -1,4 +1,4 @@
-import type { InsertResult, ItemStore, Load, OnConflict } from '../store/store.ts';
+import type { Count, InsertResult, ItemStore, Load, OnConflict } from '../store/store.ts';
 import { BrokenSource, type SourceRow } from './row.ts';
 
 /** A batch is written when it reaches this many rows or bytes. */
@@ -28,6 +28,11 @@ export interface ImportOptions {
   readonly store: Pick<ItemStore, 'insert' | 'load'>;
   readonly source: AsyncIterable<SourceRow>;
   readonly onConflict: OnConflict;
+  /**
+   * Present: a load replaces the rows that the store has. Called with their number when it has begun. The store must
+   * have `load`.
+   */
+  readonly onRemoved?: (removed: Count) => void;
   /** No further batch is sent after this is aborted. */
   readonly signal: AbortSignal;
   /** Called from time to time with the counts so far. */
@@ -74,9 +79,12 @@ export async function importItems(options: ImportOptions): Promise<ImportResult>
       for (const { index, reason } of refused) fail(positions[index] ?? 0, reason);
       addTo(written, skipped);
     });
-  const load = await options.store.load?.(options.onConflict, fail).catch((cause: unknown) => {
+  const { onRemoved } = options;
+  const replaces = onRemoved !== undefined;
+  const load = await options.store.load?.(options.onConflict, fail, replaces).catch((cause: unknown) => {
     throw new ImportStopped(count, cause);
   });
+  if (load) onRemoved?.(load.removed);
   const writer = load ? new LoadWriter(load, addTo) : batches();
   try {
     for await (const row of options.source) {

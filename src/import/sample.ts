@@ -1,5 +1,6 @@
 import { Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
+import { AppError } from '../errors.ts';
 import { makeBookmark } from '../store/bookmark.ts';
 import { BSON } from '../store/bson.ts';
 import type { ItemStore } from '../store/store.ts';
@@ -37,7 +38,8 @@ export async function* sampleItems(): AsyncGenerator<SourceRow> {
  * so two processes may load at the same time.
  */
 export async function loadSample(store: Pick<ItemStore, 'read' | 'get' | 'insert'>): Promise<number> {
-  const first = await firstRow(store);
+  const first = await firstRow(store).catch(whenLoading);
+  if (first === 'loading') return 0;
   // Reading the catalogue takes a second, so it is not done at every start.
   if (first !== null && !(await mayBeIncomplete(store, first))) return 0;
   const rows = await collect(sampleItems());
@@ -50,6 +52,12 @@ export async function loadSample(store: Pick<ItemStore, 'read' | 'get' | 'insert
     written += result.written;
   }
   return written;
+}
+
+/** Another process is filling the store. */
+function whenLoading(error: unknown): 'loading' {
+  if (error instanceof AppError && error.code === 'not-ready') return 'loading';
+  throw error;
 }
 
 /**

@@ -113,18 +113,19 @@ class LmdbStore implements Store {
       directory: join(directory, 'load'),
     });
     this.#loads = loads;
-    const gate = { isLoading: () => mark.isSet, untilFree: () => loads.untilFree() };
-    this.#writer = new LmdbWriter(tables, commits, gate, transactionRows);
+    this.#writer = new LmdbWriter(tables, commits, loads, transactionRows);
     const scheduler = new FairScheduler();
+    const beginOf = (rows: 'items' | 'users' | 'exports') => () => {
+      this.#begin();
+      if (rows === 'items') loads.assertWhole();
+    };
     const readerFor = (rows: 'items' | 'users' | 'exports') =>
-      new LmdbReader(tables, rows, slots, scheduler, () => {
-        this.#begin();
-        return rows !== 'items' || !mark.isSet;
-      });
-    const shared = { tables, commits, slots, scheduler, transactionRows, onWarning };
+      new LmdbReader(tables, rows, slots, scheduler, beginOf(rows));
+    const own = { directory: join(directory, 'load'), onWarning };
+    const shared = { tables, commits, slots, scheduler, transactionRows, ...own };
     this.#resources = new LmdbResources({ ...shared, begin: () => this.#begin(), now: this.#now });
     const items = readerFor('items');
-    const counts = new ItemCounts(tables, items, () => this.#begin(), this.#now);
+    const counts = new ItemCounts(tables, items, beginOf('items'), this.#now);
     this.items = {
       ...this.#portOf(items),
       count: (...call) => this.#told(counts.count(...call)),
@@ -135,7 +136,7 @@ class LmdbStore implements Store {
       pointInTime: () => Promise.resolve(null),
       insert: (...call) => this.#writer.insert(...call),
       load: (...call) => loads.load(...call),
-      clear: (signal) => clearItems(tables, commits, gate, signal, transactionRows),
+      clear: (signal) => clearItems(tables, commits, loads, signal, transactionRows),
     };
     const [users, records] = [
       new LmdbChanges(tables.users, commits),

@@ -166,6 +166,12 @@ export interface RowStore extends RowReader {
   pointInTime(signal: AbortSignal): Promise<PointInTime | null>;
   /** Writes BSON documents. Resolves when they are durable (w:majority; flushed). */
   insert(rows: readonly Uint8Array[], onConflict: OnConflict): Promise<InsertResult>;
+  /**
+   * Begins to fill an empty collection faster than `insert` does. Resolves with null when it has rows, or when another
+   * process is filling it. With `replaces`, the rows that it has are removed first, after a load by another process has
+   * ended: never null. Missing: the store has no faster way.
+   */
+  load?(onConflict: OnConflict, refuse: Refuse, replaces?: boolean): Promise<Load | null>;
 }
 
 /**
@@ -180,11 +186,6 @@ export interface ItemStore extends RowStore {
    * may see a part of them meanwhile. When it rejects, some rows may have been removed.
    */
   clear(signal: AbortSignal): Promise<Count>;
-  /**
-   * Begins to fill an empty collection faster than `insert` does. Resolves with null when it has rows, or when another
-   * process is filling it. Missing: the store has no faster way.
-   */
-  load?(onConflict: OnConflict, refuse: Refuse): Promise<Load | null>;
 }
 
 /** Called for each row that a store refuses, with the number that the caller gave it, and the reason. */
@@ -198,10 +199,13 @@ export interface LoadResult {
 }
 
 /**
- * Fills an empty collection. Its rows appear all at once, with all their index entries, when `finish` resolves. Until
- * then everybody finds it empty. When the process ends before, it is empty again.
+ * Fills an empty collection. In the embedded store its rows appear all at once, with all their index entries, when
+ * `finish` resolves; until then every read rejects with `not-ready`. When the process ends before, the collection is
+ * empty.
  */
 export interface Load {
+  /** The rows that were there, of a load that replaces them. */
+  readonly removed: Count;
   /**
    * Adds a BSON document, which must not change until the load has ended. `at` is its place in the source: higher than
    * those before it. When it returns a promise, the next row must wait for that. Rejects as `insert` does.

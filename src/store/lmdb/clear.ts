@@ -23,7 +23,7 @@ export async function clearItems(
   let rows = 0;
   for (;;) {
     signal.throwIfAborted();
-    const removed = await commits.run(() => (gate.isLoading() ? null : removeSome(tables, most)));
+    const removed = await commits.run(() => (gate.isUnderWay ? null : removeSome(tables, most)));
     if (removed === null) {
       await gate.untilFree();
       continue;

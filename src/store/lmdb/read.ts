@@ -41,7 +41,7 @@ export class LmdbReader {
   readonly #walker: Walker;
   readonly #slots: Slots;
   readonly #scheduler: FairScheduler;
-  readonly #begin: () => boolean;
+  readonly #begin: () => void;
   readonly #expected = new RowSize();
 
   readonly #rangesOf: ReaderShape['rangesOf'];
@@ -49,15 +49,14 @@ export class LmdbReader {
 
   /**
    * `rows` is the table that holds the rows themselves. Only items also have indexes. `begin` is called at the start
-   * of each look. It throws when the store can no longer be read, and returns false while the rows are being loaded:
-   * then there are none yet.
+   * of each look. It throws when the store can no longer be read, and while the rows are being loaded.
    */
   constructor(
     tables: Tables,
     rows: 'items' | 'users' | 'exports' | 'rows',
     slots: Slots,
     scheduler: FairScheduler,
-    begin: () => boolean,
+    begin: () => void,
     shape: ReaderShape = { walker: new RangeWalker(tables, tables[rows]), rangesOf, keyOfId },
   ) {
     this.#begin = begin;
@@ -95,7 +94,7 @@ export class LmdbReader {
     signal.throwIfAborted();
     const key = this.#keyOfId(id);
     if (!key) return null;
-    if (!this.#begin()) return null;
+    this.#begin();
     return await Promise.resolve(
       this.#fill(ONE_ROW, (filler) => {
         this.#tables.sink = filler;
@@ -167,9 +166,8 @@ export class LmdbReader {
   }
 
   #look(plan: Ordered, ranges: readonly Range[], skip: number, size: Size): Batch {
-    const isThere = this.#begin();
+    this.#begin();
     return this.#fill(size, (filler) => {
-      if (!isThere) return batchOf(filler, plan, false);
       // Skipped rows are all in the first range: see mustPass.
       const more = ranges.some((range, n) => this.#walker.copyRows(range, n === 0 ? skip : 0, filler));
       this.#expected.learn(filler.rows, filler.length);
@@ -179,7 +177,8 @@ export class LmdbReader {
 
   /** The key `skip` entries after the range's start. Null when the range has fewer. */
   #keyBehind(range: Range, skip: number): Key | null {
-    return this.#begin() ? this.#walker.keyBehind(range, skip) : null;
+    this.#begin();
+    return this.#walker.keyBehind(range, skip);
   }
 
   /** Calls `make` with a slot to fill. Releases the slot when `make` returns no batch. */

@@ -18,7 +18,7 @@ export const COUNT_KEY = Buffer.from('items');
 
 /** Tells of loads of the set, which nobody else may write to meanwhile. */
 export interface LoadGate {
-  isLoading(): boolean;
+  readonly isUnderWay: boolean;
   /** Resolves when nobody is loading the set. */
   untilFree(): Promise<void>;
 }
@@ -70,7 +70,7 @@ export class LmdbWriter {
       const steps = this.#nextSteps();
       try {
         const outcomes = await this.#commits.run(() =>
-          this.#gate.isLoading() ? null : this.#writeAll(steps),
+          this.#gate.isUnderWay ? null : this.#writeAll(steps),
         );
         if (outcomes === null) {
           await this.#gate.untilFree();

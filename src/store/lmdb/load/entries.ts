@@ -1,14 +1,14 @@
 import { KeyScratch, NO_VALUE, type Database } from '../tables.ts';
+import { Appender } from './appender.ts';
 import { SortedRuns, type Merged } from './runs.ts';
 import { ENTRY_HEAD_BYTES, keyLength, valueLength } from './sort.ts';
 
-const APPEND = { append: true };
 /** The value of an entry in a run that takes back one entry of the same key. */
 const REMOVAL = Uint8Array.of(1);
 
-/** Sorts the entries of an index, however many, and appends them to their table, whose keys so far are lower. */
+/** Sorts the entries of an index, however many, and writes them into their table. */
 export class SortedEntries {
-  readonly #table: Database;
+  readonly #table: Appender;
   readonly #runs: SortedRuns;
   readonly #key = new KeyScratch();
   #merged: Iterator<Merged, void> | null = null;
@@ -16,7 +16,7 @@ export class SortedEntries {
   #hasRemovals = false;
 
   constructor(table: Database, directory: string, runBytes: number) {
-    this.#table = table;
+    this.#table = new Appender(table);
     this.#runs = new SortedRuns(directory, runBytes);
   }
 
@@ -39,7 +39,7 @@ export class SortedEntries {
     }
     for (let left = most; left > 0; left--) {
       if (!this.#next()) return false;
-      this.#table.putSync(this.#key, NO_VALUE, APPEND);
+      this.#table.put(this.#key, NO_VALUE);
     }
     return true;
   }

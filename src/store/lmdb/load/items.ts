@@ -24,7 +24,9 @@ export function itemsTarget(tables: Tables): LoadTarget {
   return {
     rows: tables.items,
     indexes: INDEXES.map((index) => tables[index]),
-    isEmpty: () => itemCount(tables.meta) === 0,
+    isUsable: () => true,
+    conflict: 'an item with its _id exists',
+    count: () => itemCount(tables.meta),
     keyed: (document, keys) => {
       if (writer.write(document, keys)) return null;
       const row = keyRow(document);
@@ -35,14 +37,18 @@ export function itemsTarget(tables: Tables): LoadTarget {
       return null;
     },
     // A program that does not know of loads must not take the rows so far for all.
-    begin: () => setFormat(FORMATS.loading),
+    begin: () => {
+      setFormat(FORMATS.loading);
+      tables.meta.putSync(COUNT_KEY, countBytes(0));
+      hasDecimals = false;
+    },
     complete: (rows) => {
-      setFormat(hasDecimals ? FORMATS.decimals : FORMATS.first);
+      setFormat(hasDecimals && rows > 0 ? FORMATS.decimals : FORMATS.first);
       tables.meta.putSync(COUNT_KEY, countBytes(rows));
     },
     clear: () => {
       for (const table of [tables.items, ...INDEXES.map((index) => tables[index])]) table.clearSync();
-      setFormat(FORMATS.first);
+      return false;
     },
   };
 }

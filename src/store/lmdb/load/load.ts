@@ -1,8 +1,9 @@
 import type { Commits } from '../commits.ts';
 import { joinKeys, type Key } from '../keys.ts';
 import { IF_NEW, KeyScratch, type Database } from '../tables.ts';
-import type { Load, LoadResult, OnConflict, Refuse } from '../../store.ts';
+import type { Count, Load, LoadResult, OnConflict, Refuse } from '../../store.ts';
 import { RENEW_MS, type LoadMark } from './mark.ts';
+import { Appender } from './appender.ts';
 import { SortedEntries } from './entries.ts';
 import { RowKeys } from './row-keys.ts';
 import { SortedRuns, type Merged } from './runs.ts';
@@ -21,19 +22,23 @@ const INDEX_RUN_BYTES = 32 * 1024 * 1024;
 /** The set that a load fills. */
 export interface LoadTarget {
   readonly rows: Database;
-  /** The table of each index. Indexes that share a table have keys that begin with the place in this list. */
+  /** The table of each index. Indexes that share a table have keys in the order of this list. Valid after `begin`. */
   readonly indexes: readonly Database[];
   /** The number of bytes in front of the id in the keys of rows. */
   readonly prefix?: number;
   /** Makes the keys of a row. Returns why the store refuses it, or null. */
   keyed(document: Uint8Array, keys: RowKeys): string | null;
-  isEmpty(): boolean;
+  /** Whether the entries of an index are wanted: no plan may use an index that a row has made unusable. */
+  isUsable(index: number): boolean;
+  /** Why a row is refused whose id exists. */
+  readonly conflict: string;
+  count(): number;
   /** A transaction: the load begins. */
   begin(): void;
   /** A transaction: makes the set whole with so many rows. */
   complete(rows: number): void;
-  /** A transaction: takes out all rows and entries. */
-  clear(): void;
+  /** A transaction: takes out rows and entries. Returns whether some are left. */
+  clear(): boolean;
 }
 
 export interface LoadOptions {
@@ -45,6 +50,8 @@ export interface LoadOptions {
   readonly directory: string;
   readonly onConflict: OnConflict;
   readonly refuse: Refuse;
+  /** See Load. */
+  readonly removed: number;
 }
 
 /**
@@ -53,11 +60,13 @@ export interface LoadOptions {
  * set, so nobody sees any of it before the last transaction.
  */
 export class LmdbLoad implements Load {
+  readonly removed: Count;
   readonly #options: LoadOptions;
   readonly #indexes: readonly SortedEntries[];
   readonly #others: SortedRuns;
   readonly #renewal: NodeJS.Timeout;
   readonly #keys: RowKeys;
+  readonly #appended: Appender;
   #rows = new WaitingRows();
   /** The key of the last row that was appended. Empty before the first. */
   readonly #last = new KeyScratch();
@@ -73,6 +82,8 @@ export class LmdbLoad implements Load {
   constructor(options: LoadOptions) {
     const { target, directory } = options;
     this.#options = options;
+    this.removed = { rows: options.removed, is: 'exact' };
+    this.#appended = new Appender(target.rows);
     this.#keys = new RowKeys(target.indexes.length, target.prefix);
     this.#others = new SortedRuns(directory, ROW_RUN_BYTES);
     const runBytes = Math.floor(INDEX_RUN_BYTES / Math.max(1, target.indexes.length));
@@ -115,8 +126,9 @@ export class LmdbLoad implements Load {
     const others = this.#others.merged();
     while (await this.#inTransaction(() => this.#addOthers(others)));
     this.#others.close();
-    for (const index of this.#indexes) {
-      while (await this.#inTransaction(() => index.append(TRANSACTION_ENTRIES)));
+    for (const [at, index] of this.#indexes.entries()) {
+      if (this.#options.target.isUsable(at))
+        while (await this.#inTransaction(() => index.append(TRANSACTION_ENTRIES)));
       index.close();
     }
     clearInterval(this.#renewal);
@@ -133,9 +145,11 @@ export class LmdbLoad implements Load {
     for (const runs of [this.#others, ...this.#indexes]) runs.close();
     await this.#writing;
     this.#failure = null;
+    const { target, mark } = this.#options;
+    while (await this.#inTransaction(() => target.clear()));
     await this.#inTransaction(() => {
-      this.#options.target.clear();
-      this.#options.mark.remove();
+      target.complete(0);
+      mark.remove();
     });
   }
 
@@ -146,7 +160,7 @@ export class LmdbLoad implements Load {
     await this.#writing;
     this.#throwFailure();
     this.#added += rows.count;
-    this.#start(() => rows.appendTo(this.#options.target.rows));
+    this.#start(() => rows.writeTo(this.#appended));
   }
 
   /** In a transaction: writes the next of the rows that came out of order. False when there are no more. */
@@ -171,7 +185,7 @@ export class LmdbLoad implements Load {
     } else if (onConflict === 'skip') {
       this.#skipped++;
     } else if (onConflict === 'fail') {
-      refuse(at, 'an item with its _id exists');
+      refuse(at, target.conflict);
     } else {
       const before = target.rows.getBinary(id);
       if (!before) throw new Error('a row that exists cannot be read');

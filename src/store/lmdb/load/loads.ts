@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { notReady } from '../../../errors.ts';
 import type { Commits } from '../commits.ts';
 import type { Load, OnConflict, Refuse } from '../../store.ts';
 import { LmdbLoad, type LoadTarget } from './load.ts';
@@ -26,17 +27,40 @@ export class Loads {
     this.#options = options;
   }
 
-  /** See ItemStore.load. */
-  async load(onConflict: OnConflict, refuse: Refuse): Promise<Load | null> {
+  /** Whether somebody is loading the set. Its rows are not whole then, and nobody else may write to it. */
+  get isUnderWay(): boolean {
+    return this.#options.mark.isSet;
+  }
+
+  /** Rejects reads while somebody is loading the set: they would find none of its rows, or a part of them. */
+  assertWhole(): void {
+    if (this.#options.mark.isSet) throw notReady();
+  }
+
+  /** See RowStore.load. */
+  async load(onConflict: OnConflict, refuse: Refuse, replaces = false): Promise<Load | null> {
     await this.recover();
     const { target, mark, commits } = this.#options;
-    const isBegun = await commits.run(() => {
-      if (mark.isSet || !target.isEmpty()) return false;
+    const begin = (): number | null => {
+      const rows = target.count();
+      if (mark.isSet || (rows > 0 && !replaces)) return null;
       mark.set();
       target.begin();
-      return true;
-    });
-    return isBegun ? new LmdbLoad({ ...this.#options, onConflict, refuse }) : null;
+      return rows;
+    };
+    let removed = await commits.run(begin);
+    while (removed === null && replaces) {
+      await this.untilFree();
+      removed = await commits.run(begin);
+    }
+    if (removed === null) return null;
+    // What is there is what this load replaces. A load that is killed here leaves an empty set, too.
+    if (removed > 0)
+      await this.#clear(() => {
+        mark.renew();
+        return true;
+      });
+    return new LmdbLoad({ ...this.#options, onConflict, refuse, removed });
   }
 
   /** Undoes a load whose process has ended. Resolves with whether the set is free now: nobody is loading it. */
@@ -45,13 +69,21 @@ export class Loads {
     begin();
     if (!mark.isSet) return true;
     if (mark.isLive) return false;
+    const isMine = (): boolean => mark.isSet && !mark.isLive;
+    await this.#clear(isMine);
     await commits.run(() => {
-      if (!mark.isSet || mark.isLive) return;
-      target.clear();
+      if (!isMine()) return;
+      target.complete(0);
       mark.remove();
     });
     begin();
     return !mark.isSet;
+  }
+
+  /** Takes out all rows. `mayGoOn` is called first in each transaction. */
+  async #clear(mayGoOn: () => boolean): Promise<void> {
+    const { target, commits } = this.#options;
+    while (await commits.run(() => mayGoOn() && target.clear()));
   }
 
   /** Looks again and again until nobody is loading the set: the process that loads it may end. */

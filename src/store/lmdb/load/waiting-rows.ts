@@ -1,7 +1,7 @@
 import type { Key } from '../keys.ts';
-import { KeyScratch, type Database } from '../tables.ts';
+import { KeyScratch } from '../tables.ts';
+import type { Appender } from './appender.ts';
 
-const APPEND = { append: true };
 /** Bytes of keys at first. */
 const FIRST_BYTES = 256 * 1024;
 
@@ -30,14 +30,14 @@ export class WaitingRows {
     this.bytes += document.length;
   }
 
-  /** In a transaction: appends the rows to a table, whose keys so far are lower. */
-  appendTo(table: Database): void {
+  /** In a transaction: writes the rows. */
+  writeTo(table: Appender): void {
     const key = new KeyScratch();
     let start = 0;
     for (const [n, document] of this.#documents.entries()) {
       const end = this.#ends[n] ?? 0;
       key.copy(this.#keys, start, end);
-      table.putSync(key, document, APPEND);
+      table.put(key, document);
       start = end;
     }
   }

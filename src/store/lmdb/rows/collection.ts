@@ -13,6 +13,7 @@ import { keyAt, keyOfNamed, rowsPrefix } from './keyed.ts';
 import { highestId, highOf, isByRows, justBelow, keysOfBookmark } from './range.ts';
 import { lowestId, lowOf, prefixOf } from './range.ts';
 import { BY_KEY, indexOf, nameOf, type ResourceRecord } from './record.ts';
+import type { Loads } from '../load/loads.ts';
 import type { ResourceWriter } from './write.ts';
 
 const ONE: Size = { rows: 1, bytes: 1 };
@@ -25,11 +26,12 @@ export interface CollectionParts {
   readonly rows: () => number;
   readonly reader: LmdbReader;
   readonly writer: ResourceWriter;
+  readonly loads: Loads;
   readonly now: () => number;
 }
 
 /** A resource in the embedded store. */
-export function lmdbCollection({ record, rows, reader, writer, now }: CollectionParts): Collection {
+export function lmdbCollection({ record, rows, reader, writer, loads, now }: CollectionParts): Collection {
   const read = async (plan: Plan, from: From, size: Size, signal: AbortSignal): Promise<Batch> => {
     if (plan.at !== undefined) throw snapshotUnsupported();
     if (isSingle(plan)) return readSingle(reader, record(), plan, from, signal);
@@ -76,6 +78,7 @@ export function lmdbCollection({ record, rows, reader, writer, now }: Collection
     identity: () => Promise.resolve(undefined),
     pointInTime: () => Promise.resolve(null),
     insert: (...call) => writer.insert(...call),
+    load: (...call) => loads.load(...call),
     split: async (plan, parts, signal) => {
       if (parts === 1 || isSingle(plan)) return [];
       const { rows: all } = await count(plan, 'exact', signal);

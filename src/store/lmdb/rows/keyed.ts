@@ -7,9 +7,9 @@ import { keyOfAny, NULL_KEY } from '../value-keys.ts';
 import { LONGEST_KEY } from './longest-key.ts';
 import type { IndexRecord, ResourceRecord } from './record.ts';
 
-const LARGEST_ROW = 16 * 1024 * 1024;
+export const LARGEST_ROW = 16 * 1024 * 1024;
 /** Types that MongoDB refuses as the key of a row, too. */
-const NO_IDS: readonly number[] = [BSON_TYPE.array, BSON_TYPE.undefined, BSON_TYPE.regularExpression];
+export const NO_IDS: readonly number[] = [BSON_TYPE.array, BSON_TYPE.undefined, BSON_TYPE.regularExpression];
 
 /** A row to be written, with the keys of its entries in the indexes that can have one. */
 export interface KeyedRow {

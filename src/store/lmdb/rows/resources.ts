@@ -10,8 +10,11 @@ import { KEY, type Bookmark } from '../../bookmark.ts';
 import type { Slots } from '../../slots.ts';
 import type { Collection, Declaration, Found } from '../../store.ts';
 import { buildIndexes } from './build.ts';
+import { Loads } from '../load/loads.ts';
+import { LoadMark } from '../load/mark.ts';
 import { lmdbCollection } from './collection.ts';
 import { rowsPrefix } from './keyed.ts';
+import { resourceTarget } from './load-target.ts';
 import { LONGEST_KEY } from './longest-key.ts';
 import { rangesOf } from './range.ts';
 import { nameOf, Resources, type IndexRecord, type ResourceRecord } from './record.ts';
@@ -25,6 +28,8 @@ export interface LmdbResourcesOptions {
   readonly scheduler: FairScheduler;
   /** Rows per transaction, 512 by default. */
   readonly transactionRows?: number | undefined;
+  /** For temporary files of loads. */
+  readonly directory: string;
   /** Called before each look at the file. Throws when it cannot be read. */
   readonly begin: () => void;
   readonly now: () => number;
@@ -49,7 +54,9 @@ export class LmdbResources {
     const { collection } = declaration;
     const { tables, commits, slots, scheduler, begin, now, transactionRows } = this.#options;
     begin();
-    await this.#declare(declaration);
+    const loads = this.#loadsOf(collection);
+    await this.#declare(declaration, loads);
+    if (!(await loads.recover())) loads.watch();
     this.#build(collection);
     const record = (): ResourceRecord => {
       begin();
@@ -60,7 +67,7 @@ export class LmdbResources {
       ...([tables, 'rows', slots, scheduler] as const),
       () => {
         begin();
-        return true;
+        loads.assertWhole();
       },
       {
         walker: new ResourceWalker(tables, () => prefix),
@@ -68,8 +75,12 @@ export class LmdbResources {
         keyOfId: (id) => keyOfRow(prefix, id),
       },
     );
-    const writer = new ResourceWriter(tables, this.#resources, collection, commits, transactionRows);
-    return lmdbCollection({ record, rows: () => countOf(tables, record()), reader, writer, now });
+    const writer = new ResourceWriter(tables, this.#resources, collection, commits, loads, transactionRows);
+    const rows = (): number => {
+      loads.assertWhole();
+      return countOf(tables, record());
+    };
+    return lmdbCollection({ record, rows, reader, writer, loads, now });
   }
 
   /** See Store.list. */
@@ -97,22 +108,35 @@ export class LmdbResources {
     await Promise.all(this.#builds);
   }
 
-  /** Stores what the declaration has and the file lacks. */
-  async #declare(declaration: Declaration): Promise<void> {
-    if (missingIndexes(this.#resources.record(declaration.collection), declaration)?.length === 0) return;
-    await this.#options.commits.run(() => {
-      const before = this.#resources.record(declaration.collection);
-      const missing = missingIndexes(before, declaration);
-      if (missing?.length === 0) return;
-      const record = before ?? newRecord(declaration, this.#resources.names().length + 1);
-      const isEmpty = countOf(this.#options.tables, record) === 0;
-      const highest = Math.max(0, ...record.indexes.map(({ number }) => number));
-      const added = (missing ?? declaration.indexes).map((paths, n): IndexRecord => {
-        const builtTo = isEmpty ? null : Buffer.from(rowsPrefix(record)).toString('hex');
-        return { number: highest + 1 + n, paths, builtTo };
-      });
-      this.#resources.put({ ...record, indexes: [...record.indexes, ...added] });
+  #loadsOf(collection: string): Loads {
+    const { tables, commits, begin, directory } = this.#options;
+    const target = resourceTarget(tables, this.#resources, collection);
+    const mark = new LoadMark(tables.meta, `resource ${collection}`);
+    return new Loads({ target, mark, commits, directory, begin });
+  }
+
+  /** Stores what the declaration has and the file lacks. An index that is missing waits for the end of a load. */
+  async #declare(declaration: Declaration, loads: Loads): Promise<void> {
+    while (missingIndexes(this.#resources.record(declaration.collection), declaration)?.length !== 0) {
+      await loads.untilFree();
+      await this.#options.commits.run(() => !loads.isUnderWay && this.#store(declaration));
+      this.#options.begin();
+    }
+  }
+
+  /** In a transaction. */
+  #store(declaration: Declaration): void {
+    const before = this.#resources.record(declaration.collection);
+    const missing = missingIndexes(before, declaration);
+    if (missing?.length === 0) return;
+    const record = before ?? newRecord(declaration, this.#resources.names().length + 1);
+    const isEmpty = countOf(this.#options.tables, record) === 0;
+    const highest = Math.max(0, ...record.indexes.map(({ number }) => number));
+    const added = (missing ?? declaration.indexes).map((paths, n): IndexRecord => {
+      const builtTo = isEmpty ? null : Buffer.from(rowsPrefix(record)).toString('hex');
+      return { number: highest + 1 + n, paths, builtTo };
     });
+    this.#resources.put({ ...record, indexes: [...record.indexes, ...added] });
   }
 
   #build(collection: string): void {

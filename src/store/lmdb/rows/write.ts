@@ -2,9 +2,12 @@ import type { Commits } from '../commits.ts';
 import type { Key } from '../keys.ts';
 import { IF_NEW, NO_VALUE, type Tables } from '../tables.ts';
 import type { InsertResult, OnConflict } from '../../store.ts';
-import { countBytes, TRANSACTION_BYTES, TRANSACTION_ROWS } from '../write.ts';
+import { countBytes, TRANSACTION_BYTES, TRANSACTION_ROWS, type LoadGate } from '../write.ts';
 import { keyRow, rowsPrefix, type KeyedRow } from './keyed.ts';
 import type { IndexRecord, ResourceRecord, Resources } from './record.ts';
+
+/** Why a row is refused whose id exists. */
+export const CONFLICT = 'a row with its _id exists';
 
 /** Writes the rows of a resource, with their index entries and their number, in bounded transactions. */
 export class ResourceWriter {
@@ -12,6 +15,7 @@ export class ResourceWriter {
   readonly #resources: Resources;
   readonly #collection: string;
   readonly #commits: Pick<Commits, 'run'>;
+  readonly #gate: LoadGate;
   readonly #transactionRows: number;
 
   constructor(
@@ -19,12 +23,14 @@ export class ResourceWriter {
     resources: Resources,
     collection: string,
     commits: Pick<Commits, 'run'>,
+    gate: LoadGate,
     transactionRows = TRANSACTION_ROWS,
   ) {
     this.#tables = tables;
     this.#resources = resources;
     this.#collection = collection;
     this.#commits = commits;
+    this.#gate = gate;
     this.#transactionRows = transactionRows;
   }
 
@@ -33,7 +39,13 @@ export class ResourceWriter {
     const result = { written: 0, skipped: 0, refused: [] as { index: number; reason: string }[] };
     for (let at = 0; at < documents.length;) {
       const chunk = this.#chunkAt(documents, at);
-      const outcomes = await this.#commits.run(() => this.#writeAll(chunk, onConflict));
+      const outcomes = await this.#commits.run(() =>
+        this.#gate.isUnderWay ? null : this.#writeAll(chunk, onConflict),
+      );
+      if (outcomes === null) {
+        await this.#gate.untilFree();
+        continue;
+      }
       for (const [n, outcome] of outcomes.entries()) {
         if (outcome === 'written') result.written++;
         else if (outcome === 'skipped') result.skipped++;
@@ -62,14 +74,14 @@ export class ResourceWriter {
       if (typeof row === 'string') return { refused: row };
       const before = this.#put(row, onConflict);
       if (before === 'skipped') return 'skipped';
-      if (before === 'refused') return { refused: 'a row with its _id exists' };
+      if (before === 'refused') return { refused: CONFLICT };
       if (before === 'added') added++;
       else this.#unlink(before, row, record);
       for (const entry of row.entries) if (entry) this.#tables.entries.putSync(entry, NO_VALUE);
       if (row.spoils.length > 0) record = spoil(this.#resources, record, row.spoils);
       return 'written';
     });
-    if (added > 0) addToCount(this.#tables, record, added);
+    if (added > 0) setCount(this.#tables, record, countOf(this.#tables, record) + added);
     return outcomes;
   }
 
@@ -129,8 +141,8 @@ export function countOf({ meta }: Pick<Tables, 'meta'>, record: ResourceRecord):
 }
 
 /** In a transaction. */
-export function addToCount(tables: Pick<Tables, 'meta'>, record: ResourceRecord, added: number): void {
-  tables.meta.putSync(countKey(record), countBytes(countOf(tables, record) + added));
+export function setCount(tables: Pick<Tables, 'meta'>, record: ResourceRecord, rows: number): void {
+  tables.meta.putSync(countKey(record), countBytes(rows));
 }
 
 function countKey(record: ResourceRecord): Key {

@@ -1,0 +1,161 @@
+import { BSON_TYPE } from '../../bson-types.ts';
+import { KEY } from '../../bookmark.ts';
+import { FieldPlaces } from '../fields.ts';
+import { HIGHEST, joinKeys, type Key } from '../keys.ts';
+import { writeCommonKey } from '../load/common-keys.ts';
+import type { LoadTarget } from '../load/load.ts';
+import type { RowKeys } from '../load/row-keys.ts';
+import type { Tables } from '../tables.ts';
+import { keyOfAny, NULL_KEY } from '../value-keys.ts';
+import { entriesPrefix, keyAt, keyRow, LARGEST_ROW, NO_IDS, rowsPrefix } from './keyed.ts';
+import { LONGEST_KEY } from './longest-key.ts';
+import type { IndexRecord, ResourceRecord, Resources } from './record.ts';
+import { CONFLICT, recordOf, setCount, countOf, spoil } from './write.ts';
+
+/** Rows, and entries, that one transaction removes. */
+const REMOVED_AT_ONCE = 10_000;
+
+/** A resource, as the set that a load fills. */
+export function resourceTarget(tables: Tables, resources: Resources, collection: string): LoadTarget {
+  const stored = (): ResourceRecord => recordOf(resources, collection);
+  let record: ResourceRecord = { number: 0, name: '', collection, indexes: [] };
+  let writer: RowKeyWriter | null = null;
+  return {
+    rows: tables.rows,
+    prefix: 4,
+    get indexes() {
+      return record.indexes.map(() => tables.entries);
+    },
+    isUsable: (index) => record.indexes[index]?.spoilt === undefined,
+    conflict: CONFLICT,
+    count: () => countOf(tables, stored()),
+    keyed: (document, keys) => {
+      writer ??= new RowKeyWriter(record);
+      if (writer.write(document, keys)) return null;
+      const row = keyRow(document, record);
+      if (typeof row === 'string') return row;
+      keys.begin(row.key);
+      for (const entry of row.entries) keys.addEntry(...(entry ? [entry] : []));
+      if (row.spoils.length > 0) [record, writer] = [spoiltBy(record, row.spoils), null];
+      return null;
+    },
+    // A load makes the entries of all rows, so no index is in building, and rows that are replaced spoil none.
+    begin: () => {
+      const before = stored();
+      const indexes = before.indexes.map(({ number, paths }): IndexRecord => ({
+        number,
+        paths,
+        builtTo: null,
+      }));
+      [record, writer] = [{ ...before, indexes }, null];
+      resources.put(record);
+      setCount(tables, record, 0);
+    },
+    complete: (rows) => {
+      const spoils = record.indexes.flatMap(({ spoilt }, index) =>
+        spoilt === undefined ? [] : [{ index, reason: spoilt }],
+      );
+      if (rows > 0) spoil(resources, stored(), spoils);
+      setCount(tables, stored(), rows);
+    },
+    clear: () => {
+      const prefix = rowsPrefix(stored());
+      return removeSome(tables, 'rows', prefix) || removeSome(tables, 'entries', prefix);
+    },
+  };
+}
+
+function spoiltBy(
+  record: ResourceRecord,
+  spoils: readonly { readonly index: number; readonly reason: string }[],
+): ResourceRecord {
+  const indexes = [...record.indexes];
+  for (const { index, reason } of spoils) {
+    const one = indexes[index];
+    if (one) indexes[index] = { ...one, spoilt: reason };
+  }
+  return { ...record, indexes };
+}
+
+/** In a transaction: removes the first keys with a prefix. Returns whether there were any. */
+function removeSome(tables: Tables, name: 'rows' | 'entries', prefix: Key): boolean {
+  const keys: Key[] = [];
+  tables.prefix = 0;
+  const range = { start: prefix, end: joinKeys(prefix, HIGHEST), reverse: false };
+  const steps = tables[name].getRange({ ...range, exclusiveStart: true, offset: 0, values: false });
+  for (const iterator = steps[Symbol.iterator](); ;) {
+    if (keys.length < REMOVED_AT_ONCE && iterator.next().done !== true) {
+      keys.push(tables.found.copied());
+      continue;
+    }
+    iterator.return?.();
+    break;
+  }
+  for (const key of keys) tables[name].removeSync(key);
+  return keys.length > 0;
+}
+
+/** Writes the keys of most rows without an object for each. */
+class RowKeyWriter {
+  readonly #prefix: Key;
+  readonly #indexes: readonly { readonly prefix: Key; readonly fields: readonly number[] | null }[];
+  readonly #places: FieldPlaces;
+  readonly #paths: readonly string[];
+  readonly #values = new Uint8Array(2 * LONGEST_KEY);
+
+  constructor(record: ResourceRecord) {
+    this.#prefix = rowsPrefix(record);
+    this.#paths = [...new Set([KEY, ...record.indexes.flatMap(({ paths }) => paths)])];
+    this.#places = new FieldPlaces(this.#paths.map((path) => path.split('.', 1)[0] ?? path));
+    this.#indexes = record.indexes.map((index) => ({
+      prefix: entriesPrefix(record, index),
+      fields: index.spoilt === undefined ? index.paths.map((path) => this.#paths.indexOf(path)) : null,
+    }));
+  }
+
+  /** False for a row that keyRow is needed for: it is refused, or makes an index unusable. */
+  write(document: Uint8Array, keys: RowKeys): boolean {
+    if (document.length > LARGEST_ROW || !this.#places.find(document)) return false;
+    const type = this.#places.types[0] ?? 0;
+    if (type === 0 || NO_IDS.includes(type)) return false;
+    keys.bytes.set(this.#prefix);
+    const idEnd = this.#key(document, 0, keys.bytes, this.#prefix.length);
+    if (idEnd < 0 || idEnd > LONGEST_KEY) return false;
+    keys.beginWritten(idEnd);
+    const longest = LONGEST_KEY - (idEnd - this.#prefix.length);
+    for (const { prefix, fields } of this.#indexes) {
+      if (!fields) {
+        keys.addEntry();
+        continue;
+      }
+      this.#values.set(prefix);
+      let end = prefix.length;
+      for (const field of fields) {
+        end = this.#key(document, field, this.#values, end);
+        if (end < 0 || end > longest) return false;
+      }
+      keys.addEntryOf(this.#values, 0, end);
+    }
+    return true;
+  }
+
+  /** Writes the key of a field. Returns where it ends; -1 for an array. */
+  #key(document: Uint8Array, field: number, target: Uint8Array, at: number): number {
+    const { types, starts, ends } = this.#places;
+    const [type = 0, from = 0, to = 0] = [types[field], starts[field], ends[field]];
+    if (type === 0) return write(NULL_KEY, target, at);
+    if (type === BSON_TYPE.array) return -1;
+    const path = this.#paths[field] ?? '';
+    if (path.includes('.')) {
+      const key = keyAt(document, path);
+      return typeof key === 'string' ? -1 : write(key, target, at);
+    }
+    const end = writeCommonKey(type, document, from, to, target, at);
+    return end >= 0 ? end : write(keyOfAny({ type, bytes: document.subarray(from, to) }), target, at);
+  }
+}
+
+function write(key: Key, target: Uint8Array, at: number): number {
+  for (let n = 0; n < key.length; n++) target[at + n] = key[n] ?? 0;
+  return at + key.length;
+}

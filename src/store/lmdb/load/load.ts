@@ -18,7 +18,6 @@ const TRANSACTION_ENTRIES = 100_000;
 const ROW_RUN_BYTES = 16 * 1024 * 1024;
 const INDEX_RUN_BYTES = 32 * 1024 * 1024;
 
-
 /** The set that a load fills. */
 export interface LoadTarget {
   readonly rows: Database;

@@ -3,7 +3,7 @@ import { HIGHEST, joinKeys, type Key } from '../keys.ts';
 import { NO_VALUE, type Tables } from '../tables.ts';
 import { TRANSACTION_ROWS } from '../write.ts';
 import { keyRow, rowsPrefix, type KeyedRow } from './keyed.ts';
-import type { IndexRecord, Resources } from './record.ts';
+import type { IndexRecord, ResourceRecord, Resources } from './record.ts';
 import { recordOf, spoil } from './write.ts';
 
 /**
@@ -24,7 +24,7 @@ export async function buildIndexes(
 /** In a transaction: adds the entries of the next rows to the first index in building. False when there is none. */
 function buildNext(tables: Tables, resources: Resources, collection: string): boolean {
   const record = recordOf(resources, collection);
-  const at = record.indexes.findIndex(({ builtTo, spoilt }) => builtTo !== null && spoilt === undefined);
+  const at = record.indexes.findIndex(isUnfinished);
   const index = record.indexes[at];
   const from = index?.builtTo ?? null;
   if (!index || from === null) return false;
@@ -46,6 +46,15 @@ function buildNext(tables: Tables, resources: Resources, collection: string): bo
   const indexes = record.indexes.map((one): IndexRecord => (one === index ? { ...index, builtTo } : one));
   resources.put({ ...record, indexes });
   return true;
+}
+
+/** Whether a collection has an index that is not whole yet. */
+export function isBuilding({ indexes }: ResourceRecord): boolean {
+  return indexes.some(isUnfinished);
+}
+
+function isUnfinished({ builtTo, spoilt }: IndexRecord): boolean {
+  return builtTo !== null && spoilt === undefined;
 }
 
 function nextKeys(tables: Tables, start: Key, end: Key): Key[] {

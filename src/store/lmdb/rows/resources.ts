@@ -9,7 +9,7 @@ import { keyOfAny } from '../value-keys.ts';
 import { KEY, type Bookmark } from '../../bookmark.ts';
 import type { Slots } from '../../slots.ts';
 import type { Collection, Declaration, Found } from '../../store.ts';
-import { buildIndexes } from './build.ts';
+import { buildIndexes, isBuilding } from './build.ts';
 import { Loads } from '../load/loads.ts';
 import { LoadMark } from '../load/mark.ts';
 import { lmdbCollection } from './collection.ts';
@@ -140,6 +140,7 @@ export class LmdbResources {
   }
 
   #build(collection: string): void {
+    if (!isBuilding(recordOf(this.#resources, collection))) return; // a start needs no transaction for it
     const { tables, commits, onWarning } = this.#options;
     const build = buildIndexes(tables, this.#resources, collection, commits, () => this.#isOpen)
       .catch((error: unknown) =>

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { AppError } from '../src/errors.ts';
-import { decodeCursor, encodeCursor } from '../src/pages/cursor.ts';
+import { ALWAYS_FITS_BYTES, MAX_CURSOR_BYTES, decodeCursor, encodeCursor } from '../src/pages/cursor.ts';
 import { keyOf, makeBookmark, type Bookmark } from '../src/store/bookmark.ts';
 import { BSON, Binary, Decimal128, Double, Int32, Long, MinKey, ObjectId, UUID } from '../src/store/bson.ts';
 import type { Plan } from '../src/store/store.ts';
@@ -200,4 +200,22 @@ test('a version that is unknown, or that does not fit the payload, is refused', 
       assert.equal(code, version === own ? 'ok' : 'invalid-cursor', `${own} as ${version}`);
     }
   }
+});
+
+test('the longest cursor of a bookmark that always fits is no longer than a cursor may be', () => {
+  const equals = Array.from({ length: 255 }, (_, n) => ({ path: `path ${n}`, value: n }));
+  const index = { name: 'x', keys: [], isUnique: false };
+  const plan: Plan = { ...BY_ID, index, equals, at: 2n ** 64n - 1n, identity: 'f'.repeat(32) };
+  const bookmark = new Uint8Array(ALWAYS_FITS_BYTES) as Bookmark;
+  const { length } = encodeCursor('items', plan, bookmark);
+  assert.equal(length, 11_292, 'as ALWAYS_FITS_BYTES says');
+  assert.ok(length <= MAX_CURSOR_BYTES);
+});
+
+test('a cursor has the identity of its plan, else that of the rows', () => {
+  const bookmark = makeBookmark({ _id: 1 });
+  const [own, other] = ['a'.repeat(32), 'b'.repeat(32)];
+  const plan = { ...BY_ID, identity: own };
+  assert.equal(encodeCursor('items', plan, bookmark, other), encodeCursor('items', plan, bookmark));
+  assert.equal(encodeCursor('items', BY_ID, bookmark, own), encodeCursor('items', plan, bookmark));
 });

@@ -1,6 +1,6 @@
 import { AppError } from '../errors.ts';
 import { BSON, BSONRegExp, EJSON } from '../store/bson.ts';
-import { KEY, keyOf, keyPaths, type Bookmark, type RowKey } from '../store/bookmark.ts';
+import { KEY, keyOf, keyPaths, type Bookmark, type Identity, type RowKey } from '../store/bookmark.ts';
 import { compareDecimals, nearestDouble, parseDecimal, shownValue } from '../store/decimal.ts';
 import { compareNumbers } from '../store/number.ts';
 import { stretchesOf, type NumberRange } from '../store/number-range.ts';
@@ -35,6 +35,12 @@ const FINGERPRINT_BYTES = 4;
 const TIME_BYTES = 8;
 /** Characters. With the rest of a URL it is below the limit for that: see http/respond.ts. */
 export const MAX_CURSOR_BYTES = 12 * 1024;
+/**
+ * The cursor of a bookmark up to this size, in bytes, is never longer than MAX_CURSOR_BYTES. Beside the bookmark a token
+ * has at most 277 bytes: version 1, types 256, fingerprint 4, time 8, mark 4, checksum 4. Base64 makes 4 characters of 3
+ * bytes, so such a cursor has at most 11,292 characters.
+ */
+export const ALWAYS_FITS_BYTES = 8 * 1024;
 
 /**
  * What a cursor carries: the row to continue after, the time of the rows (absent: the present), and their collection.
@@ -47,24 +53,35 @@ export interface Place {
 }
 
 /** As encodeCursor; undefined when the row's key is too long for a cursor that this server takes. */
-export function cursorThatFits(collection: string, plan: Plan, bookmark: Bookmark): string | undefined {
+export function cursorThatFits(
+  collection: string,
+  plan: Plan,
+  bookmark: Bookmark,
+  identity?: Identity,
+): string | undefined {
   if (bookmark.length > MAX_CURSOR_BYTES) return undefined; // a key may have megabytes, so do not encode it first
-  const cursor = encodeCursor(collection, plan, bookmark);
+  const cursor = encodeCursor(collection, plan, bookmark, identity);
   return cursor.length <= MAX_CURSOR_BYTES ? cursor : undefined;
 }
 
 /**
  * The cursor that continues after a bookmark of this plan, at the plan's point in time, in the collection with this
- * name and the plan's identity.
+ * name and the plan's identity. `identity` is that of the collection that was read, for a plan without one.
  */
-export function encodeCursor(collection: string, plan: Plan, bookmark: Bookmark): string {
-  const { at, identity } = plan;
-  const [typed, types] = plan.index ? [TYPED, [valueTypes(plan)]] : [0, []];
-  const head = [...types, fingerprint(collection, plan), ...(at === undefined ? [] : [timeBytes(at)])];
-  if (identity === undefined)
-    return encodeToken(typed + (at === undefined ? PRESENT : PAST), ...head, bookmark);
-  const version = at === undefined ? PRESENT_MARKED : PAST_MARKED;
-  return encodeToken(typed + version, ...head, markBytes(identity), bookmark);
+export function encodeCursor(
+  collection: string,
+  plan: Plan,
+  bookmark: Bookmark,
+  identity?: Identity,
+): string {
+  const { at, identity: own = identity } = plan;
+  const content: Uint8Array[] = plan.index ? [valueTypes(plan)] : [];
+  content.push(fingerprint(collection, plan));
+  if (at !== undefined) content.push(timeBytes(at));
+  if (own !== undefined) content.push(markBytes(own));
+  content.push(bookmark);
+  const [present, past] = own === undefined ? [PRESENT, PAST] : [PRESENT_MARKED, PAST_MARKED];
+  return encodeToken((plan.index ? TYPED : 0) + (at === undefined ? present : past), ...content);
 }
 
 /** The types of the values that a cursor was made with. Null when it carries none, or is broken. */
@@ -73,7 +90,7 @@ export function typesOfCursor(cursor: string): Uint8Array | null {
 }
 
 function timeBytes(at: PointInTime): Buffer {
-  const bytes = Buffer.alloc(TIME_BYTES);
+  const bytes = Buffer.allocUnsafe(TIME_BYTES);
   bytes.writeBigUInt64LE(at);
   return bytes;
 }
@@ -117,7 +134,7 @@ export function cursorMismatch(detail: string): AppError {
 
 /** Everything except the time that decides which rows come in which order, as a CRC-32 of four bytes. */
 function fingerprint(collection: string, plan: Plan): Buffer {
-  const bytes = Buffer.alloc(FINGERPRINT_BYTES);
+  const bytes = Buffer.allocUnsafe(FINGERPRINT_BYTES);
   const number = crc32(
     JSON.stringify([
       collection,

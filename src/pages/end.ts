@@ -3,8 +3,7 @@ import { itemToJson } from '../rows/item.ts';
 import { Selection } from '../rows/selection.ts';
 import { headEndingWith, lastBookmark, rowsOf, type Batch } from '../store/batch.ts';
 import { bookmarkOf, type Bookmark } from '../store/bookmark.ts';
-import { planBehind } from '../stream/chain.ts';
-import { cursorThatFits } from './cursor.ts';
+import { ALWAYS_FITS_BYTES, cursorThatFits } from './cursor.ts';
 import type { PageQuery } from './query.ts';
 
 /** Where a page ends. */
@@ -18,10 +17,10 @@ const SHOWN_ID = 80;
 /** The cursor that continues after a row of the page. Undefined when it would be longer than the server accepts. */
 export function cursorBehind(
   { collection, plan }: PageQuery,
-  end: Pick<Batch, 'identity'>,
+  { identity }: Pick<Batch, 'identity'>,
   last: Bookmark,
 ): string | undefined {
-  return cursorThatFits(collection, planBehind(plan, end), last);
+  return cursorThatFits(collection, plan, last, identity);
 }
 
 /**
@@ -31,11 +30,10 @@ export function cursorBehind(
  */
 export function fittingRows(batch: Batch, query: PageQuery): Batch | null {
   const counts = query.start.style === 'offset' || query.start.style === 'page';
-  if (counts || !batch.more || !batch.last || cursorBehind(query, batch, batch.last) !== undefined)
-    return batch;
-  const head = headEndingWith(batch, (row) => {
-    return cursorBehind(query, batch, bookmarkOf(row, query.plan)) !== undefined;
-  });
+  const hasCursor = (bookmark: Bookmark) =>
+    bookmark.length <= ALWAYS_FITS_BYTES || cursorBehind(query, batch, bookmark) !== undefined;
+  if (counts || !batch.more || !batch.last || hasCursor(batch.last)) return batch;
+  const head = headEndingWith(batch, (row) => hasCursor(bookmarkOf(row, query.plan)));
   return head && { ...head, last: lastBookmark(head, query.plan) };
 }
 

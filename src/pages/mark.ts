@@ -15,7 +15,7 @@ export function markOf(identity: Identity): number {
 
 /** The mark as a token carries it. */
 export function markBytes(identity: Identity): Buffer {
-  const bytes = Buffer.alloc(MARK_BYTES);
+  const bytes = Buffer.allocUnsafe(MARK_BYTES);
   bytes.writeUInt32LE(markOf(identity));
   return bytes;
 }

@@ -13,8 +13,14 @@ const TAIL = 4;
 
 /** Encodes pieces of content as a token. */
 export function encodeToken(version: number, ...content: readonly Uint8Array[]): string {
-  const bytes = Buffer.concat([Buffer.of(version), ...content, Buffer.alloc(TAIL)]);
-  bytes.writeUInt32LE(crc32(bytes.subarray(0, -TAIL)), bytes.length - TAIL);
+  const size = content.reduce((sum, { length }) => sum + length, HEAD + TAIL);
+  const bytes = Buffer.allocUnsafe(size);
+  let at = bytes.writeUInt8(version);
+  for (const piece of content) {
+    bytes.set(piece, at);
+    at += piece.length;
+  }
+  bytes.writeUInt32LE(crc32(bytes.subarray(0, at)), at);
   return bytes.toString('base64url');
 }
 

@@ -1,7 +1,17 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { bookmarkOf, keyOf, keyPaths, makeBookmark } from '../src/store/bookmark.ts';
-import { BSON, Binary, Decimal128, Double, Int32, Long, ObjectId, UUID } from '../src/store/bson.ts';
+import {
+  BSON,
+  BSONRegExp,
+  Binary,
+  Decimal128,
+  Double,
+  Int32,
+  Long,
+  ObjectId,
+  UUID,
+} from '../src/store/bson.ts';
 
 const _id = new ObjectId('0123456789abcdef01234567');
 
@@ -76,4 +86,44 @@ test('a bookmark made from values equals that of the row, and gives them back by
     assert.deepEqual(Object.entries(keyOf(makeBookmark(key))), Object.entries(key));
     assert.deepEqual(Object.keys(key), keyPaths({ sort }));
   }
+});
+
+test('the bookmark of a row with a regular expression, a rare type, has the bytes that the row has', () => {
+  const rare = new BSONRegExp('p', 'i');
+  for (const [row, price] of [
+    [{ rare, price: 5, a: 1, _id }, 5],
+    [{ price: rare, _id }, rare],
+    [{ rare, _id }, null],
+  ] as const)
+    assertBytes(
+      bookmarkOf(BSON.serialize(row), { sort: 'price' }),
+      BSON.serialize({ price, _id }),
+      JSON.stringify(row),
+    );
+});
+
+test('the first of two fields of a name is that of the bookmark', () => {
+  const [one, two] = [BSON.serialize({ p: 1 }), BSON.serialize({ p: 2, _id })];
+  const row = Buffer.concat([Buffer.alloc(4), one.subarray(4, -1), two.subarray(4)]);
+  row.writeInt32LE(row.length);
+  assertBytes(bookmarkOf(row, { sort: 'p' }), BSON.serialize({ p: 1, _id }), '');
+});
+
+test('bytes that are not a BSON document have no bookmark', () => {
+  const row = BSON.serialize({ price: 5, text: 'x', _id });
+  const changed = (at: number, byte: number) => row.map((value, n) => (n === at ? byte : value));
+  const damaged = [
+    ['cut', row.subarray(0, -1)],
+    ['empty', new Uint8Array(0)],
+    ['no NUL at its end', changed(row.length - 1, 1)],
+    ['longer than it is', changed(0, row.length + 1)],
+    ['a type that does not exist', changed(4, 0x55)],
+    ['a text longer than the row', changed(row.lastIndexOf('x'.charCodeAt(0)) - 4, 0x7f)],
+  ] as const;
+  for (const [what, bytes] of damaged)
+    assert.throws(
+      () => bookmarkOf(bytes, { sort: 'price' }),
+      (error) => BSON.BSONError.isBSONError(error),
+      what,
+    );
 });

@@ -1,4 +1,5 @@
-import { BSON, onDemand } from './bson.ts';
+import { BSON } from './bson.ts';
+import { elementsNamed } from './bson-elements.ts';
 import { BSON_TYPE } from './bson-types.ts';
 import { exactValues } from './exact-values.ts';
 
@@ -74,13 +75,11 @@ function elementAt(row: Uint8Array, path: string): Uint8Array {
   let document = row;
   const names = namesOf(path);
   for (const [depth, name] of names.entries()) {
-    const found = [...onDemand.parseToElements(document)].find(([, at, length]) =>
-      nameIs(document, at, length, name),
-    );
+    const [found] = elementsNamed(document, [name]);
     if (!found) return elementOf(BSON_TYPE.null, path, NOTHING);
-    const [type, nameAt, , at, length] = found;
-    const value = document.subarray(at, at + length);
-    if (names.length === 1) return document.subarray(nameAt - 1, at + length);
+    const { type, at, valueAt, end } = found;
+    if (names.length === 1) return document.subarray(at, end);
+    const value = document.subarray(valueAt, end);
     if (depth === names.length - 1 || type === BSON_TYPE.array) return elementOf(type, path, value);
     if (type !== BSON_TYPE.document) return elementOf(BSON_TYPE.null, path, NOTHING);
     document = value;
@@ -92,12 +91,6 @@ const NOTHING = new Uint8Array(0);
 
 function elementOf(type: number, name: string, value: Uint8Array): Uint8Array {
   return Buffer.concat([Uint8Array.of(type), Buffer.from(name), Uint8Array.of(0), value]);
-}
-
-function nameIs(bytes: Uint8Array, at: number, length: number, name: Uint8Array): boolean {
-  if (length !== name.length) return false;
-  for (let i = 0; i < length; i++) if (bytes[at + i] !== name[i]) return false;
-  return true;
 }
 
 /** The names in each path that rows were ordered by, in UTF-8. They are few: those of indexes. */

@@ -16,7 +16,7 @@ export function codedAs(reply: Reply, coding: Coding | 'identity', request: Requ
   const uncoded = { coding: 'identity', headers: reply.headers } as const;
   if (body.kind !== 'bytes' && body.kind !== 'stream') return uncoded;
   if (body.kind === 'stream' && body.length !== undefined) return uncoded; // a file is sent as it is
-  const headers: Reply['headers'] = { ...reply.headers, vary: 'Accept, Accept-Encoding' };
+  const headers: Reply['headers'] = { vary: 'Accept, Accept-Encoding', ...reply.headers }; // replies have no Vary
   const plain =
     coding === 'identity' ||
     /\bno-transform\b/i.test(reply.headers['cache-control'] ?? '') ||
@@ -25,7 +25,7 @@ export function codedAs(reply: Reply, coding: Coding | 'identity', request: Requ
     (body.kind === 'bytes' && body.bytes.length < SMALLEST_COMPRESSED && !refusesIdentity(request));
   if (plain) return { coding: 'identity', headers };
   const etag = headers.etag && { etag: codedTag(headers.etag, coding) };
-  return { coding, headers: { ...headers, 'content-encoding': coding, ...etag } };
+  return { coding, headers: { 'content-encoding': coding, ...headers, ...etag } };
 }
 
 /** Returns the reply as sent: see codedAs. */

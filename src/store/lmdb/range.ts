@@ -92,7 +92,7 @@ const TABLES: ReadonlyMap<string, Range['table']> = new Map([
 ]);
 
 function tableOf({ equals = [], sort }: Plan): Range['table'] {
-  const table = TABLES.get([...equals.map(({ path }) => path), sort].join(' '));
+  const table = TABLES.get(equals.reduceRight((rest, { path }) => `${path} ${rest}`, sort));
   if (!table) throw new TypeError(`items have no index for the order of ${sort}`);
   return table;
 }

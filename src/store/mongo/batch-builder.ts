@@ -23,6 +23,9 @@ interface Part {
   readonly length: number;
 }
 
+/** Which collection and which index rows were read from, as a batch says it. */
+type ReadFrom = { readonly [Name in 'identity' | 'readBy']?: Batch[Name] | undefined };
+
 /** A batch in the making: the rows of one reply, or of several when one did not bring enough. It owns their slots. */
 export class BatchBuilder {
   readonly #plan: Ordered;
@@ -74,15 +77,26 @@ export class BatchBuilder {
   }
 
   /**
-   * The gathered rows as a batch in one slot. That is nearly always the slot of their reply, without a copy. `read`
-   * says which collection and which index they were read from. Ends the builder.
+   * The gathered rows as a batch in one slot. That is nearly always the slot of their reply, without a copy. Ends
+   * the builder.
    */
-  toBatch(slots: Slots, more: boolean, read: Pick<Batch, 'identity' | 'readBy'> = {}): Batch {
+  toBatch(slots: Slots, more: boolean, { identity, readBy }: ReadFrom = {}): Batch {
     const { slot, start, length } = this.#join(slots);
     const release = () => slot.release();
     const { rows, last } = this;
     const asOf = this.#asOf;
-    return { slot, start, length, rows, last, more, ...(asOf !== undefined && { asOf }), ...read, release };
+    return {
+      slot,
+      start,
+      length,
+      rows,
+      last,
+      more,
+      release,
+      ...(asOf !== undefined && { asOf }),
+      ...(identity !== undefined && { identity }),
+      ...(readBy !== undefined && { readBy }),
+    };
   }
 
   /** Discards the gathered rows and releases their slots. */

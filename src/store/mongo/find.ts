@@ -31,12 +31,12 @@ export class Finder {
     const { filter } = range;
     return this.#ask(
       {
-        ...stretchOf(range, layout),
-        ...(filter && { filter }),
-        ...(skip > 0 && { skip }),
         limit,
         // Without batchSize, a reply has 101 rows. With singleBatch, a reply cut at 16 MB looks like the end.
         batchSize: limit,
+        ...stretchOf(range, layout),
+        ...(filter && { filter }),
+        ...(skip > 0 && { skip }),
       },
       layout,
       signal,
@@ -112,15 +112,13 @@ export class Finder {
     signal: AbortSignal,
     asked: When = {},
   ): Promise<Reply> {
-    const { at, since, identity } = asked;
-    const named = identity ?? layout.identity;
-    const when = {
-      ...(at !== undefined && { at }),
-      ...(since !== undefined && { since }),
-      ...(named !== undefined && { identity: named }),
-    };
+    const { at, since, identity = layout.identity } = asked;
     try {
-      return await this.#way.find({ find: this.#setup.collection, ...find }, signal, when);
+      return await this.#way.find({ find: this.#setup.collection, ...find }, signal, {
+        at,
+        since,
+        identity,
+      });
     } catch (error) {
       throw faultOf(error, this.#setup, asked);
     }

@@ -77,10 +77,7 @@ export class MongoItems implements ItemStore {
       if (looking) await looking;
       await this.#watch.check(index, readBy, signal);
       const identity = plan.identity ?? layout.identity;
-      return builder.toBatch(this.#slots, more, {
-        ...(readBy !== undefined && { readBy }),
-        ...(identity !== undefined && { identity }),
-      });
+      return builder.toBatch(this.#slots, more, { readBy, identity });
     } catch (error) {
       builder.release();
       throw error;

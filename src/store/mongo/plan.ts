@@ -62,7 +62,13 @@ export interface Range extends When {
 /** The index a plan runs on. */
 export function indexOf(plan: Plan): IndexPaths {
   if (plan.index) return namedIndex(plan.index);
-  return joinPaths([...(plan.equals ?? []).map(({ path }) => path), ...keyPaths(plan)]);
+  return joinPaths(pathsOf(plan));
+}
+
+/** The paths of the index that a plan without a named index runs on. */
+function pathsOf(plan: Plan): readonly string[] {
+  const paths = keyPaths(plan);
+  return plan.equals ? [...plan.equals.map(({ path }) => path), ...paths] : paths;
 }
 
 /**
@@ -78,7 +84,7 @@ export function rangesOf(plan: Plan, after: Bookmark | null, clustered: boolean)
     const { index: byKey, ...same } = plan;
     return rangesOf(same, after, clustered).map((range) => ({ ...range, index: namedIndex(byKey) }));
   }
-  const sort = Object.fromEntries(splitPaths(index).map((path) => [path, plan.direction]));
+  const sort = Object.fromEntries(pathsOf(plan).map((path) => [path, plan.direction]));
   const base = { index, sort, ...whenOf(plan) };
   if (index === BY_KEY && plan.direction === -1 && clustered && after) {
     const type = after[4] ?? 0; // a bookmark in id order is one element: 4 bytes of length, type, name
@@ -124,7 +130,7 @@ export function whenOf({ at, since, identity }: Plan): When {
 /** The rest of a range, after the bookmark that lies in it. */
 function behind<R extends Range>(range: R, plan: Plan, at: Values | null, after: Bookmark | null): R {
   if (!at || !after) return range;
-  return plan.direction === 1 ? { ...range, min: at, bookmark: after } : { ...range, max: at };
+  return plan.direction === 1 ? { bookmark: after, ...range, min: at } : { ...range, max: at };
 }
 
 /** The range of a stretch of numbers, within the plan's equalities. */

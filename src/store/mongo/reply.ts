@@ -7,7 +7,7 @@ import type { Plan, PointInTime } from '../store.ts';
  * or written before. `identity`: the find fails with error 361 when that collection was dropped or renamed. Without
  * `identity`, a find on a missing collection returns no rows and no error.
  */
-export type When = Pick<Plan, 'at' | 'since' | 'identity'>;
+export type When = { readonly [Name in 'at' | 'since' | 'identity']?: Plan[Name] | undefined };
 
 /**
  * A way to send a find to the server and receive its rows. There are two: through the driver (driver.ts), and directly

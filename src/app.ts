@@ -44,8 +44,8 @@ export interface AppOptions {
  */
 export function createApp(options: AppOptions): { readonly serve: Serve; readonly routes: readonly Route[] } {
   const { resources: declared } = options;
-  const items = itemRoutes(options.items);
-  const users = userRoutes(options.users);
+  const items = ofResource('items', itemRoutes(options.items));
+  const users = ofResource('users', userRoutes(options.users));
   const exports = exportRoutes(options.exports);
   const reference = referenceRoutes();
   const web = webRoutes();
@@ -97,6 +97,15 @@ export function createApp(options: AppOptions): { readonly serve: Serve; readonl
   const { observer, admissions, corsOrigin } = options;
   const serve = createServe(createRouter(all), { observer, admissions, cors: createCors(corsOrigin) });
   return { serve, routes: all };
+}
+
+/** The routes with the name of their resource. */
+function ofResource<K extends string>(
+  resource: string,
+  routes: Readonly<Record<K, Route>>,
+): Readonly<Record<K, Route>> {
+  const named = Object.entries<Route>(routes).map(([key, route]) => [key, { ...route, resource }]);
+  return Object.fromEntries(named) as Record<K, Route>;
 }
 
 /**

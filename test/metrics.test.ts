@@ -10,6 +10,7 @@ import { catalogue } from './support/catalogue.ts';
 import { testDirectory } from './support/lmdb.ts';
 import { samples } from './support/metrics.ts';
 import { RawClient } from './support/raw.ts';
+import { resourceServer } from './support/resources.ts';
 import { serverOn, type EngineName, type TestServer } from './support/server.ts';
 
 async function untilSample(server: TestServer, name: string, value: number): Promise<void> {
@@ -37,14 +38,14 @@ for (const engine of ['uws', 'node'] satisfies EngineName[])
     }
     const found = await samples(server.url);
     const expected = {
-      'sluice_requests_total{route="/items/{id}",method="GET",status="200"}': 1,
-      'sluice_requests_total{route="/items/{id}",method="GET",status="404"}': 2,
+      'sluice_requests_total{route="/items/{id}",resource="items",method="GET",status="200"}': 1,
+      'sluice_requests_total{route="/items/{id}",resource="items",method="GET",status="404"}': 2,
       'sluice_requests_total{route="none",method="GET",status="404"}': 1,
-      'sluice_requests_total{route="/items/stream",method="GET",status="200"}': 1,
-      'sluice_request_duration_seconds_count{route="/items/{id}"}': 3,
-      'sluice_rows_sent_total{route="/items/stream"}': 300,
-      'sluice_rows_sent_total{route="/items"}': 9,
-      'sluice_sent_bytes_total{route="/items/stream"}': bytes,
+      'sluice_requests_total{route="/items/stream",resource="items",method="GET",status="200"}': 1,
+      'sluice_request_duration_seconds_count{route="/items/{id}",resource="items"}': 3,
+      'sluice_rows_sent_total{route="/items/stream",resource="items"}': 300,
+      'sluice_rows_sent_total{route="/items",resource="items"}': 9,
+      'sluice_sent_bytes_total{route="/items/stream",resource="items"}': bytes,
       sluice_store_batches_total: before + 4, // one for the type of ids, two for the stream, one for the page
       'sluice_store_seconds_count{operation="insert"}': 1,
       sluice_requests_in_flight: 1,
@@ -75,7 +76,11 @@ test('a stream whose reader takes nothing is open and stalled, then cut', async 
   client.socket.destroy();
   await untilSample(server, 'sluice_streams_open', 0);
   await untilSample(server, 'sluice_streams_stalled', 0);
-  await untilSample(server, 'sluice_answers_cut_total{route="/items/stream",end="client"}', 1);
+  await untilSample(
+    server,
+    'sluice_answers_cut_total{route="/items/stream",resource="items",end="client"}',
+    1,
+  );
 });
 
 test('exports are counted by state, including those of other processes and earlier runs', async (t) => {
@@ -118,4 +123,38 @@ test('metrics of several processes are added up', async () => {
   assert.match(text, /^sluice_store_rows_total 15$/m);
   assert.match(text, /^sluice_exports{state="queued"} 4$/m, 'both count the same exports');
   assert.match(text, /^sluice_exports{state="failed"} 0$/m);
+});
+
+test('the routes of a resource have its name as a label, and paths below none add no label', async (t) => {
+  const rows = [{ _id: 'a', size: 1 }];
+  const server = await resourceServer(t, 'lmdb', { name: 'orders', rows, indexes: [['size']] });
+  assert.ok(server);
+  const paths = [
+    '/orders',
+    '/orders?size=1',
+    '/orders/stream',
+    '/orders/a',
+    '/orders/b',
+    '/orders/values?field=size',
+  ];
+  for (const path of [...paths, '/nowhere', '/nowhere/stream', '/livez', '/api/users'])
+    await (await server.get(path)).arrayBuffer();
+  await (await fetch(`${server.url}/orders`, { method: 'POST' })).arrayBuffer();
+  const found = await samples(server.url);
+  const labels = [...found.keys()]
+    .filter((name) => name.startsWith('sluice_requests_total'))
+    .map((name) => name.replace('sluice_requests_total', ''));
+  assert.deepEqual(labels.toSorted(), [
+    '{route="/api/users",resource="users",method="GET",status="200"}',
+    '{route="/livez",method="GET",status="200"}',
+    '{route="/orders",resource="orders",method="GET",status="200"}',
+    '{route="/orders",resource="orders",method="POST",status="405"}',
+    '{route="/orders/stream",resource="orders",method="GET",status="200"}',
+    '{route="/orders/values",resource="orders",method="GET",status="200"}',
+    '{route="/orders/{id}",resource="orders",method="GET",status="200"}',
+    '{route="/orders/{id}",resource="orders",method="GET",status="404"}',
+    '{route="none",method="GET",status="404"}',
+  ]);
+  assert.equal(found.get('sluice_rows_sent_total{route="/orders/stream",resource="orders"}'), 1);
+  assert.equal(found.get('sluice_request_duration_seconds_count{route="/orders",resource="orders"}'), 3);
 });

@@ -29,7 +29,7 @@ for (const engine of ['uws', 'node'] satisfies EngineName[])
     assert.deepEqual(new Set(await answers(server, 20)), new Set([200]));
     for (let asked = 0; asked < 6; asked++) {
       const counted = await samples(server.url);
-      const name = 'sluice_requests_total{route="/items",method="GET",status="200"}';
+      const name = 'sluice_requests_total{route="/items",resource="items",method="GET",status="200"}';
       assert.equal(counted.get(name), 20, 'any worker returns the metrics of both');
     }
 

@@ -39,6 +39,8 @@ export interface Request {
 export interface Notes {
   /** The path of the resource, such as `/items/{id}`; null when no resource has the path. */
   route: string | null;
+  /** The name of the resource that the path belongs to: `items`, `users` or a declared one. null: to none. */
+  resource: string | null;
   /** The cost that the route declares: see Cost in access/admission.ts. */
   cost: string;
   /**
@@ -138,5 +140,5 @@ export interface Engine {
 
 /** Creates the notes of a request about which nothing is known yet. */
 export function newNotes(): Notes {
-  return { route: null, cost: 'page', client: '', rows: 0, failure: null };
+  return { route: null, resource: null, cost: 'page', client: '', rows: 0, failure: null };
 }

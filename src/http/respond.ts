@@ -46,6 +46,7 @@ export function createServe(
     const found = router.find(request);
     const route = found && routeOf(found, request)?.route;
     request.notes.route = found?.path ?? null;
+    request.notes.resource = found?.resource ?? null;
     request.notes.cost = route?.cost ?? 'page';
     const admission = await admissions.admit(request, route ?? null);
     try {

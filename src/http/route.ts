@@ -17,6 +17,8 @@ export interface Route<B extends TSchema = TSchema> extends Demand {
   readonly method: 'GET' | 'QUERY' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   /** A literal path. Its last segment, or the one before, may be `{name}`, which matches any non-empty segment. */
   readonly path: string;
+  /** The name of the resource, for metrics. Missing: the path belongs to none. */
+  readonly resource?: string;
   /** The name in generated clients: a verb and its object, such as `listItems`. */
   readonly id: string;
   readonly tag: Tag;

@@ -21,6 +21,8 @@ export interface Compiled {
 /** The resource found under a path, and the segment that matched its `{name}`. */
 export interface Found {
   readonly path: string;
+  /** See Route. */
+  readonly resource: string | null;
   /** By method. GET also answers HEAD. */
   readonly methods: ReadonlyMap<string, Compiled>;
   /** Not decoded yet. */
@@ -40,12 +42,13 @@ export function createRouter(routes: readonly Route[]): Router {
   const literal = new Map<string, Found & Resource>();
   const withParameter = new Map<string, Resource & { readonly name: string }>();
   for (const route of routes) {
-    const { method, path } = route;
+    const { method, path, resource = null } = route;
     const parameter = /^(.*\/)\{(\w+)\}(\/\w+)?$/.exec(path);
     const [, prefix = '', name = '', suffix = ''] = parameter ?? [];
     const methods = parameter
-      ? entry(withParameter, `${prefix}{}${suffix}`, () => ({ path, name, methods: new Map() })).methods
-      : entry(literal, path, () => ({ path, methods: new Map(), segment: null })).methods;
+      ? entry(withParameter, `${prefix}{}${suffix}`, () => ({ path, resource, name, methods: new Map() }))
+          .methods
+      : entry(literal, path, () => ({ path, resource, methods: new Map(), segment: null })).methods;
     methods.set(method, compile(route));
   }
   return {
@@ -55,8 +58,8 @@ export function createRouter(routes: readonly Route[]): Router {
       for (const [prefix, raw, suffix] of splits(request.path)) {
         const found = withParameter.get(`${prefix}{}${suffix}`);
         if (!found || raw === '') continue;
-        const { path, methods, name } = found;
-        return { path, methods, segment: { name, raw } };
+        const { path, resource, methods, name } = found;
+        return { path, resource, methods, segment: { name, raw } };
       }
       return null;
     },
@@ -65,6 +68,7 @@ export function createRouter(routes: readonly Route[]): Router {
 
 interface Resource {
   readonly path: string;
+  readonly resource: string | null;
   readonly methods: Map<string, Compiled>;
 }
 

@@ -96,7 +96,7 @@ export function resourceRoutes(
     partitionsRoute({ ...told, id: id('partition') }, { ...shared, ordered: ['sort', ...ofFields.ranges] }),
     valuesRoute({ ...told, id: id('values') }, resource, options.limits),
     rowRoute({ ...told, id: id('get') }, shared),
-  ];
+  ].map((route) => ({ ...route, resource: name }));
 }
 
 /** A name as generated clients can have it in the name of a function, different for every resource. */

@@ -1,5 +1,6 @@
 import { AggregatorRegistry, collectDefaultMetrics, Gauge, Registry } from 'prom-client';
 import type { Finished } from '../http/respond.ts';
+import { methodOf, placeOf, type Place } from './place.ts';
 import { CounterFamily, HistogramFamily, type Counter, type Histogram } from './counters.ts';
 import { endOf } from './end-reason.ts';
 
@@ -18,7 +19,6 @@ export interface MetricSources {
 /** The values of one process, in the form that prom-client passes between processes. */
 export type MetricValues = object[];
 
-const METHODS = new Set(['GET', 'HEAD', 'QUERY', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']);
 /** Buckets from a page in memory to a stream of a few million rows. Seconds. */
 const REQUEST_BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 120];
 const STORE_BUCKETS = [0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10];
@@ -41,26 +41,26 @@ export class Metrics {
 
   readonly #requests = new CounterFamily({
     name: 'sluice_requests_total',
-    help: 'Finished requests, by route, method and status; status 0: the client disconnected before the response',
+    help: 'Finished requests, by route, resource, method and status; status 0: the client disconnected before the response',
   });
   readonly #cut = new CounterFamily({
     name: 'sluice_answers_cut_total',
-    help: 'Responses cut before their end, by route and cause: client, stalled, store, stop, fault',
+    help: 'Responses cut before their end, by route, resource and cause: client, stalled, store, stop, fault',
   });
   readonly #seconds = new HistogramFamily(
     {
       name: 'sluice_request_duration_seconds',
-      help: 'Seconds from the request to the last byte of its response, by route',
+      help: 'Seconds from the request to the last byte of its response, by route and resource',
     },
     REQUEST_BUCKETS,
   );
   readonly #rows = new CounterFamily({
     name: 'sluice_rows_sent_total',
-    help: 'Rows in finished responses, by route',
+    help: 'Rows in finished responses, by route and resource',
   });
   readonly #bytes = new CounterFamily({
     name: 'sluice_sent_bytes_total',
-    help: 'Body bytes of finished responses after compression, by route',
+    help: 'Body bytes of finished responses after compression, by route and resource',
   });
   readonly #batches = new CounterFamily({
     name: 'sluice_store_batches_total',
@@ -134,16 +134,15 @@ export class Metrics {
 
   readonly finished: Finished = ({ method, notes }, { status, bytes, cut }, ms) => {
     this.#inFlight--;
-    const route = notes.route ?? 'none';
-    const name = METHODS.has(method) ? method : 'other';
-    this.#answersOf(route, name, status).value++;
-    const { seconds, rows, sent } = this.#routeOf(route);
+    const place = placeOf(notes);
+    this.#answersOf(place, methodOf(method), status).value++;
+    const { seconds, rows, sent } = this.#routeOf(place);
     seconds.observe(ms / 1000);
     if (bytes > 0) {
       sent.value += bytes;
       rows.value += notes.rows;
     }
-    if (cut !== null) this.#cutOf(route, endOf(cut)).value++;
+    if (cut !== null) this.#cutOf(place, endOf(cut)).value++;
   };
 
   /** Counts a stream that stalls. The returned function is to be called when the stream continues or ends. */
@@ -198,20 +197,20 @@ export class Metrics {
     });
   }
 
-  #answersOf(route: string, method: string, status: number): Counter {
-    const make = () => this.#requests.labels({ route, method, status: String(status) });
-    return entry(this.#byAnswer, `${route} ${method} ${status}`, make);
+  #answersOf(place: Place, method: string, status: number): Counter {
+    const make = () => this.#requests.labels({ ...place, method, status: String(status) });
+    return entry(this.#byAnswer, `${place.route} ${method} ${status}`, make);
   }
 
-  #cutOf(route: string, end: string): Counter {
-    return entry(this.#byCut, `${route} ${end}`, () => this.#cut.labels({ route, end }));
+  #cutOf(place: Place, end: string): Counter {
+    return entry(this.#byCut, `${place.route} ${end}`, () => this.#cut.labels({ ...place, end }));
   }
 
-  #routeOf(route: string): RouteMetrics {
-    return entry(this.#byRoute, route, () => ({
-      seconds: this.#seconds.labels({ route }),
-      rows: this.#rows.labels({ route }),
-      sent: this.#bytes.labels({ route }),
+  #routeOf(place: Place): RouteMetrics {
+    return entry(this.#byRoute, place.route, () => ({
+      seconds: this.#seconds.labels(place),
+      rows: this.#rows.labels(place),
+      sent: this.#bytes.labels(place),
     }));
   }
 }

@@ -38,3 +38,33 @@ for (const store of STORES)
         }
     }
   });
+
+for (const store of STORES)
+  test(`${store}: a stream goes on after a row with a long sort value, named by its text or by a cursor`, async (t) => {
+    const longest = store === 'lmdb' ? 1_900 : 8_000;
+    const rows = Array.from({ length: 9 }, (_, n) => ({
+      _id: `r${n}`,
+      ref: `${'y'.repeat(longest - 10 * (n % 3))}${n}`,
+    }));
+    const server = await resourceServer(t, store, { name: 'orders', rows, indexes: [['ref']] });
+    if (!server) return;
+    const read = async (query: string) => {
+      const response = await server.get(`/orders/stream?sort=ref_asc${query}`);
+      const text = await response.text();
+      assert.equal(response.status, 200, text);
+      return text;
+    };
+    const whole = (await read('')).split('\n');
+    for (const [n, line] of whole.slice(0, -1).entries()) {
+      const { id, ref } = JSON.parse(line) as { id: string; ref: string };
+      const rest = whole.slice(n + 1).join('\n');
+      for (const after of [`${ref},${id}`, JSON.stringify([ref, id])])
+        assert.equal(await read(`&after=${encodeURIComponent(after)}`), rest, `after row ${n}`);
+      const page: Response = await server.get(`/orders?sort=ref_asc&limit=${n + 1}`);
+      const { nextCursor } = ((await page.json()) as { page: { readonly nextCursor: string } }).page;
+      assert.ok(nextCursor.length > longest);
+      assert.equal(await read(`&cursor=${nextCursor}`), rest, `behind the cursor of row ${n}`);
+    }
+    const tooLong = await server.get(`/orders/stream?sort=ref_asc&after=${'y'.repeat(12_300)},r1`);
+    assert.equal(tooLong.status, 400);
+  });

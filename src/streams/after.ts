@@ -1,16 +1,17 @@
 import { AppError } from '../errors.ts';
 import { documented, text } from '../input/parameter.ts';
 import { quote } from '../input/query.ts';
+import { MAX_CURSOR_BYTES } from '../pages/cursor.ts';
 import { itemToJson } from '../rows/item.ts';
 import { Selection } from '../rows/selection.ts';
 import { documentOf } from '../store/batch.ts';
 import { bookmarkOf, KEY, keyOf, makeBookmark, type Bookmark } from '../store/bookmark.ts';
 import type { RowStore, Plan } from '../store/store.ts';
-import { candidateIds, MAX_ID_BYTES, type DetectedIdType } from './id.ts';
+import { candidateIds, type DetectedIdType } from './id.ts';
 
-/** The 64 extra bytes hold a price of at most 48 characters (Decimal128) and the comma after it. */
+/** A value of a sort may be as long as a cursor can carry it. An id has a limit of its own: see id.ts. */
 export const afterParameter = documented(
-  text('after', MAX_ID_BYTES + 64),
+  text('after', MAX_CURSOR_BYTES),
   'Continue after the row with this id, or with this `price,id` in price order, as its JSON shows them. The row may have been deleted or changed since.',
 );
 

@@ -86,6 +86,8 @@ export function lmdbCollection({ record, rows, reader, writer, loads, now }: Col
     },
     indexes: () => Promise.resolve().then(() => [BY_KEY, ...record().indexes.map(indexOf)]),
     holds: async (index, equals, bracket, signal) => {
+      const plan: Plan = { index, equals, sort: KEY, direction: 1 };
+      if (isSingle(plan)) return (await count(plan, 'exact', signal)).rows > 0;
       const { path } = index.keys[equals.length] ?? { path: KEY };
       const prefix = prefixOf(record(), { equals, sort: path, index });
       const [low, high] = path === KEY ? [lowestId, highestId] : [lowOf, highOf];

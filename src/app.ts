@@ -12,6 +12,7 @@ import type { Route } from './http/route.ts';
 import { createRouter } from './http/router.ts';
 import { listResources } from './resources/list.ts';
 import type { OpenResource } from './resources/open.ts';
+import { listOfItems, listOfUsers } from './resources/own.ts';
 import { resourceRoutes, type ResourceOptions } from './resources/routes.ts';
 import { itemRoutes, type ItemOptions } from './items/routes.ts';
 import type { DocumentOptions } from './http/openapi/document.ts';
@@ -57,7 +58,10 @@ export function createApp(options: AppOptions): { readonly serve: Serve; readonl
     'GET /items/partitions': items.partitions,
     'GET /items/{id}': items.get,
 
-    'GET /resources': listResources((declared?.open ?? []).map(({ resource }) => resource)),
+    'GET /resources': listResources(
+      (declared?.open ?? []).map(({ resource }) => resource),
+      [listOfItems(options.items.items), listOfUsers],
+    ),
 
     'GET /api/users': users.list,
     'POST /api/users': users.create,

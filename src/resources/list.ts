@@ -17,7 +17,12 @@ const RESOURCES = named(
         Type.Object(
           {
             name: text('the name, the first segment of its URLs'),
-            rows: Type.Optional(Type.Integer({ minimum: 0, description: 'the estimated number of rows' })),
+            rows: Type.Optional(
+              Type.Integer({
+                minimum: 0,
+                description: 'the estimated number of rows; missing where the store keeps none',
+              }),
+            ),
             unavailable: Type.Optional(text('why the resource cannot be read now')),
             queries: Type.Array(
               Type.Object(
@@ -57,26 +62,29 @@ const RESOURCES = named(
             links: Type.Object(
               {
                 page: text('a URL'),
-                stream: text('a URL'),
-                partitions: text('a URL'),
-                values: text('a URL'),
+                stream: Type.Optional(text('a URL')),
+                partitions: Type.Optional(text('a URL')),
+                values: Type.Optional(text('a URL')),
               },
               { additionalProperties: false, description: 'the URLs of the resource' },
             ),
           },
           { additionalProperties: false, description: 'a resource' },
         ),
-        { description: 'the resources that the operator declared' },
+        { description: 'the resources that the operator declared, then items and users' },
       ),
     },
     { additionalProperties: false, description: 'the resources and what can be asked of each' },
   ),
 );
-type Listed = Static<typeof RESOURCES>['resources'][number];
+export type Listed = Static<typeof RESOURCES>['resources'][number];
 const serialize = serializerOf(RESOURCES);
 
-/** GET /resources: what can be asked of each resource, and by which index. */
-export function listResources(resources: readonly Resource[]): Route {
+/** Lists one resource now. */
+export type List = (signal: AbortSignal) => Promise<Listed>;
+
+/** GET /resources: what can be asked of each resource, and by which index. `own`: those that are always there. */
+export function listResources(resources: readonly Resource[], own: readonly List[]): Route {
   return {
     method: 'GET',
     path: '/resources',
@@ -88,7 +96,15 @@ export function listResources(resources: readonly Resource[]): Route {
     produces: [JSON_TYPE],
     answers: { 200: jsonAnswer('The resources', RESOURCES, ['Cache-Control']) },
     handler: async ({ request }) => {
-      const listed = await Promise.all(resources.map((one) => describe(one, request.signal)));
+      const all = [
+        ...resources.map(
+          (one): List =>
+            (signal) =>
+              describe(one, signal),
+        ),
+        ...own,
+      ];
+      const listed = await Promise.all(all.map((list) => list(request.signal)));
       return json(200, serialize({ resources: listed }), { 'cache-control': 'no-store' });
     },
   };

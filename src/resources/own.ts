@@ -1,0 +1,38 @@
+import { AppError } from '../errors.ts';
+import { FORMATS } from '../rows/formats.ts';
+import type { RowStore } from '../store/store.ts';
+import type { List } from './list.ts';
+
+/** The orders that items always have, with the default name of the index on MongoDB. */
+const OF_ITEMS = [
+  { filters: [], sort: 'id', index: '_id_' },
+  { filters: [], sort: 'price', index: 'price_1__id_1' },
+  { filters: ['category'], sort: 'id', index: 'category_1__id_1' },
+  { filters: ['category'], sort: 'price', index: 'category_1_price_1__id_1' },
+];
+
+/** Items as GET /resources lists them. */
+export function listOfItems(items: Pick<RowStore, 'count'>): List {
+  const links = { page: '/items', stream: '/items/stream', partitions: '/items/partitions' };
+  const known = { name: 'items', missing: [], refused: [], formats: [...FORMATS], links };
+  return async (signal) => {
+    try {
+      const { rows } = await items.count({ sort: '_id', direction: 1 }, 'estimated', signal);
+      return { ...known, rows, queries: OF_ITEMS };
+    } catch (error) {
+      if (!(error instanceof AppError)) throw error;
+      return { ...known, unavailable: error.message, queries: [] };
+    }
+  };
+}
+
+/** Users as GET /resources lists them: records in order of id. */
+export const listOfUsers: List = () =>
+  Promise.resolve({
+    name: 'users',
+    queries: [{ filters: [], sort: 'id', index: '_id_' }],
+    missing: [],
+    refused: [],
+    formats: [],
+    links: { page: '/api/users' },
+  });

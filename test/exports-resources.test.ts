@@ -392,7 +392,7 @@ test('the first export creates its collections, under the prefix, and the log ha
   assert.deepEqual(await names(), ['orders', ...created, 'users'].toSorted());
   const second = await order(server.url, { resource: 'orders' });
   await awaited(server.url, second.id);
-  const told = lines.map((line) => String((JSON.parse(line) as { msg: string }).msg));
+  const told = lines.map((line) => (JSON.parse(line) as { msg: string }).msg);
   for (const name of created)
     assert.equal(
       told.filter((line) => line.includes(`has created the collection '${db.databaseName}.${name}'`)).length,

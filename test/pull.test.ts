@@ -210,6 +210,12 @@ test('the arguments of a pull become a command', () => {
   };
   const commands: [argv: string[], changes: object][] = [
     [[url, '-o', 'a.ndjson'], {}],
+    [['http://a.example/items', '-o', 'a.ndjson'], {}],
+    [
+      ['http://a.example/api/orders/?status=paid&min_price.gte=5', '-o', 'a.ndjson'],
+      { url: new URL('http://a.example/api/orders/stream?status=paid&min_price.gte=5') },
+    ],
+    [['http://a.example/stream', '-o', 'a.ndjson'], { url: new URL('http://a.example/stream/stream') }],
     [[`${url}?format=csv&checkpoints=true`, '-o', '-'], { output: '-', format: 'csv' }],
     [['-o', 'a.csv', url], { output: 'a.csv', format: 'csv' }],
     [[url, '-o', 'a.csv', '--format', 'json'], { output: 'a.csv', format: 'json' }],
@@ -250,7 +256,7 @@ test('a wrong argument is refused with a message that names it', () => {
     [[url, 'b', '-o', 'a'], /one URL; it also got "b"/],
     [['items', '-o', 'a'], /a URL such as .*; it got "items"/],
     [['ftp://a.example/items/stream', '-o', 'a'], /http or https/],
-    [['http://a.example/items', '-o', 'a'], /of \/items\/stream; it got/],
+    [['http://a.example/', '-o', 'a'], /of \/items\/stream; it got/],
     [['http://key@a.example/items/stream', '-o', 'a'], /no key in the URL; .* --key-file FILE/],
     [
       [`${url}?safe=true`, '-o', 'a'],

@@ -2,6 +2,7 @@ import { integer, oneOf, readArguments, UsageError } from '../terminal/arguments
 import { quoted } from '../terminal/text.ts';
 import { FORMATS, formatOfName, type Format } from '../rows/formats.ts';
 import { COMPRESSIONS, type Compression } from './http.ts';
+import { isOfItems } from './resource.ts';
 
 /** The parsed command line of `sluice pull`. */
 export interface PullCommand {
@@ -35,7 +36,9 @@ const OPTIONS = {
   'retry-for': { type: 'string' },
 } as const;
 /** Parameters that belong to a single part, or that parts cannot have because they are in id order. */
-const NOT_IN_PARTS = ['part', 'cursor', 'after', 'limit', 'min_price', 'max_price'];
+const NOT_IN_PARTS = ['part', 'cursor', 'after', 'limit'];
+/** Parameters of items that need another order than that of ids. For other resources these are fields. */
+const NOT_IN_PARTS_OF_ITEMS = ['min_price', 'max_price'];
 
 /** Parses the arguments of `sluice pull`. Throws UsageError, which names the first wrong argument. */
 export function parsePullArguments(argv: readonly string[]): PullCommand {
@@ -77,8 +80,13 @@ function streamUrl(address: string): URL {
       `pull takes a URL such as http://127.0.0.1:3000/items/stream; it got ${quoted(address)}`,
     );
   const url = new URL(address);
-  if (!/^https?:$/.test(url.protocol) || !url.pathname.endsWith('/items/stream'))
-    throw new UsageError(`pull takes the http or https URL of /items/stream; it got ${quoted(address)}`);
+  const segments = url.pathname.split('/').filter((segment) => segment !== '');
+  if (!/^https?:$/.test(url.protocol) || segments.length === 0)
+    throw new UsageError(
+      `pull takes the http or https URL of a stream, such as that of /items/stream; it got ${quoted(address)}`,
+    );
+  const isStream = segments.length > 1 && segments.at(-1) === 'stream';
+  url.pathname = [...segments, ...(isStream ? [] : ['stream'])].join('/');
   if (url.username !== '' || url.password !== '')
     throw new UsageError('pull takes no key in the URL; write the API key to a file and use --key-file FILE');
   for (const name of ['safe', 'header'])
@@ -103,7 +111,8 @@ function formatOf(option: string | undefined, url: URL, output: string): Format 
 function checkParts(url: URL, output: string): void {
   if (output === STDOUT)
     throw new UsageError('--parallel requires -o FILE, because parts do not arrive in order');
-  const excluded = NOT_IN_PARTS.find((name) => url.searchParams.has(name));
+  const names = [...NOT_IN_PARTS, ...(isOfItems(url) ? NOT_IN_PARTS_OF_ITEMS : [])];
+  const excluded = names.find((name) => url.searchParams.has(name));
   const sort = url.searchParams.get('sort') ?? 'id_asc';
   if (excluded === undefined && sort === 'id_asc') return;
   const what = excluded ?? `sort=${sort}`;
@@ -116,17 +125,18 @@ export const PULL_HELP = `Usage:
   sluice pull URL -o FILE|- [--format ndjson|json|csv] [--parallel N [--split]] [--snapshot]
                   [--compression br|gzip|none] [--key-file FILE] [--retry-for SECONDS] [--restart]
 
-Downloads a set of rows from GET /items/stream and proves that it is complete. When the connection is cut, the pull
-continues where it was. FILE appears only when the set is whole.
+Downloads a set of rows from the stream of a resource and proves that it is complete. When the connection is cut, the
+pull continues where it was. FILE appears only when the set is whole.
 
-  URL                  the URL of the stream with its filters, sort and fields, in quotes:
+  URL                  the URL of a resource or of its stream, with filters, sort and fields, in quotes:
                        'http://127.0.0.1:3000/items/stream?category=Ideal&fields=name,price'
+                       'http://127.0.0.1:3000/orders?status=paid&sort=createdAt_desc'
   -o, --output FILE    the output file. It replaces an existing file when the pull is whole. - is standard output.
   --format FORMAT      ndjson, json (one array) or csv, with the same bytes as format= of the server.
                        Default: format= of the URL, else the extension of FILE, else ndjson
 
-  --parallel N         pulls N ranges of ids at once (1 to 64) and joins them in id order. It requires id order and
-                       takes no filter but category.
+  --parallel N         pulls N ranges of ids at once (1 to 64) and joins them in id order. It requires id order, and
+                       filters that partitions of the resource take: values, not ranges.
   --split              keeps one file for each range: FILE-1, FILE-2 and so on, before the extension
   --snapshot           reads all rows at one point in time. It requires a MongoDB replica set, which keeps that
                        point for some minutes.

@@ -2,11 +2,12 @@ import { readFile } from 'node:fs/promises';
 import { pipeline } from 'node:stream/promises';
 import { counted, printable } from '../terminal/text.ts';
 import { STDOUT, type PullCommand } from './arguments.ts';
-import { formatted } from './formats.ts';
+import { formatted, type Form } from './formats.ts';
 import type { RequestOptions } from './http.ts';
 import { createProgress, summary, type Progress } from './progress.ts';
 import { BEGINNING, type ProvedPlace } from './proof.ts';
 import { DEFAULTS, provedRows, pull, type ProvingOptions } from './pull.ts';
+import { firstColumns } from './resource.ts';
 import { Backoff, Interrupted, Refused, type BackoffOptions, type Clock } from './retry.ts';
 import { getEstimate, getParts } from './side-requests.ts';
 import { Workspace } from './workspace.ts';
@@ -65,8 +66,7 @@ class Run {
   /** Aborted when one part fails for good, since the other parts are then useless. */
   readonly #stop = new AbortController();
   readonly #request: RequestOptions;
-  /** The fields that the URL asks for. null for all fields. */
-  readonly #fields: readonly string[] | null;
+  readonly #form: Form;
   readonly #began: number;
   #cuts = 0;
 
@@ -75,18 +75,20 @@ class Run {
     this.#io = io;
     const signal = AbortSignal.any([io.signal, this.#stop.signal]);
     this.#request = { compression: command.compression, key, idleMs: DEFAULTS.idleMs, signal };
-    this.#fields = command.url.searchParams.get('fields')?.split(',') ?? null;
+    const { url, format } = command;
+    const fields = url.searchParams.get('fields')?.split(',') ?? null;
+    this.#form = { format, fields, first: firstColumns(url) };
     this.#began = io.clock.now();
   }
 
   async toStdout(): Promise<void> {
-    const { url, format } = this.#command;
+    const { url } = this.#command;
     const progress = await this.#startProgress(BEGINNING);
     let last = BEGINNING;
     const rows = this.#rows(url, progress, (place) => (last = place));
     try {
       const { signal } = this.#request;
-      await pipeline(formatted(rows, format, this.#fields), this.#io.stdout, { end: false, signal });
+      await pipeline(formatted(rows, this.#form), this.#io.stdout, { end: false, signal });
     } finally {
       progress.stop();
     }
@@ -94,7 +96,7 @@ class Run {
   }
 
   async toFile(output: string): Promise<void> {
-    const { url, parallel, restart, format, split } = this.#command;
+    const { url, parallel, restart, split } = this.#command;
     const begin = () => (parallel === 1 ? Promise.resolve([url.href]) : this.#parts());
     const workspace = await Workspace.open(output, url.href, { restart, begin });
     try {
@@ -102,8 +104,7 @@ class Run {
     } finally {
       await workspace.close();
     }
-    const form = { format, fields: this.#fields };
-    const names = await workspace.finish(form, split, this.#request.signal);
+    const names = await workspace.finish(this.#form, split, this.#request.signal);
     this.#report(workspace.proved, names);
   }
 

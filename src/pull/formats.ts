@@ -19,18 +19,24 @@ const MOST_SAMPLED = 64 * MIB;
 
 type Bytes = AsyncIterable<Buffer>;
 
-/**
- * Converts proved rows from NDJSON to the requested format. `fields` are the fields that the URL asks for,
- * null for all.
- */
-export function formatted(rows: Bytes, format: Format, fields: readonly string[] | null): Bytes {
+/** The form of an output. */
+export interface Form {
+  readonly format: Format;
+  /** The fields that the URL asks for. null for all fields. */
+  readonly fields: readonly string[] | null;
+  /** The columns that a table of all fields begins with. */
+  readonly first: readonly string[];
+}
+
+/** Converts proved rows from NDJSON to the requested form. */
+export function formatted(rows: Bytes, { format, fields, first }: Form): Bytes {
   switch (format) {
     case 'ndjson':
       return rows;
     case 'json':
       return asArray(rows);
     case 'csv':
-      return asTable(rows, fields && columnsOfFields(fields));
+      return asTable(rows, fields && columnsOfFields(fields), first);
   }
 }
 
@@ -52,11 +58,12 @@ async function* asArray(rows: Bytes): AsyncGenerator<Buffer, void, undefined> {
 async function* asTable(
   rows: Bytes,
   given: readonly string[] | null,
+  first: readonly string[],
 ): AsyncGenerator<Buffer, void, undefined> {
   const lines = linesOf(rows);
   try {
     const sample = given ? [] : await sampleOf(lines);
-    const columns = given ?? columnsFound(sample);
+    const columns = given ?? columnsFound(sample, first);
     const cellsOf = given ? cellsByPath(given) : cellsByName(columns);
     yield Buffer.from(csvHeader(columns, false));
     yield table(sample, cellsOf);
@@ -145,8 +152,8 @@ function valuesOf(line: string, keyColumn: '_id' | 'id'): Map<string, string> {
   return values;
 }
 
-function columnsFound(lines: readonly string[]): readonly string[] {
-  const columns = new Set(['id', 'category', 'price']);
+function columnsFound(lines: readonly string[], first: readonly string[]): readonly string[] {
+  const columns = new Set(first);
   let hasOwnId = false;
   for (const line of lines.slice(0, SAMPLED_ROWS)) {
     for (const [name] of understood(line, () => [...membersOf(line)])) {

@@ -39,7 +39,7 @@ export const DEFAULTS: ProvingOptions = {
 };
 
 /**
- * The rows of an /items/stream URL as NDJSON, in pieces that are proved by rows, bytes and CRC-32. Each row
+ * The rows of a stream's URL as NDJSON, in pieces that are proved by rows, bytes and CRC-32. Each row
  * comes once, in order, however often the connection is cut: the pull requests the rest from the last proof.
  * Returns when the set is whole. Another pull can continue from the place of the last piece (`from`). The
  * pull holds at most one piece: 10,000 rows, 16 MiB or 5 s, whatever comes first, and never more than 128
@@ -67,7 +67,7 @@ interface Void {
 }
 
 /**
- * The rows of an /items/stream URL as they come, the proofs of them, and notices that void them. After a cut
+ * The rows of a stream's URL as they come, the proofs of them, and notices that void them. After a cut
  * it requests the rest from the last proof. Returns when the set is whole. Holds no rows. Rejects as `pull`
  * does.
  */

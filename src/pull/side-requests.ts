@@ -1,18 +1,28 @@
 import { getJson, type RequestOptions } from './http.ts';
 import { Refused } from './retry.ts';
 
-/** Parameters that select the rows. Other parameters say where a stream begins and how it is written. */
-const FILTERS = ['category', 'min_price', 'max_price'];
+/** Parameters that say where a stream begins and how it is written. All others select the rows. */
+const OF_STREAMS = [
+  'cursor',
+  'after',
+  'part',
+  'limit',
+  'fields',
+  'format',
+  'checkpoints',
+  'consistency',
+  'at',
+];
 
 /**
  * The URLs of at most `n` disjoint parts. In their order, the parts together are the rows of the stream.
- * Rejects with Refused when such a stream cannot be partitioned.
+ * Rejects with Refused when such a stream cannot be partitioned, with what the server says about it.
  */
 export async function getParts(stream: URL, n: number, options: RequestOptions): Promise<string[]> {
   const url = sibling(stream, '/partitions');
   url.searchParams.delete('sort'); // the sort is by id, as in every part
   url.searchParams.set('n', String(n));
-  const { partitions } = Object(await getJson(url, options)) as { partitions?: unknown };
+  const { partitions } = Object(await getJson(url, options).catch(withRemedy)) as { partitions?: unknown };
   const found = urlsOf(partitions, stream);
   if (!found || found.length === 0 || found.length > n)
     throw new Refused(`the answer of ${url.pathname} does not hold 1 to ${n} partitions`);
@@ -22,6 +32,12 @@ export async function getParts(stream: URL, n: number, options: RequestOptions):
     next.search = part.search;
     return next.href;
   });
+}
+
+/** A set that has no parts can still be pulled. */
+function withRemedy(error: unknown): never {
+  if (!(error instanceof Refused)) throw error;
+  throw new Refused(`${error.message}; without --parallel, one stream pulls the set`, { cause: error });
 }
 
 /** The URLs of the partitions. null when any of them is not a partition. */
@@ -39,11 +55,7 @@ function urlsOf(partitions: unknown, stream: URL): URL[] | null {
 /** The approximate number of rows of a stream. null when the server cannot tell. */
 export async function getEstimate(stream: URL, options: RequestOptions): Promise<number | null> {
   const url = sibling(stream, '');
-  url.search = '';
-  for (const name of FILTERS) {
-    const value = stream.searchParams.get(name);
-    if (value !== null) url.searchParams.set(name, value);
-  }
+  for (const name of OF_STREAMS) url.searchParams.delete(name);
   url.searchParams.set('fields', 'id');
   url.searchParams.set('limit', '1');
   url.searchParams.set('count', 'estimated');
@@ -56,8 +68,8 @@ export async function getEstimate(stream: URL, options: RequestOptions): Promise
 }
 
 /**
- * The URL of another resource of the same collection: `/items/stream` and `/partitions` make
- * `/items/partitions`.
+ * The URL of another resource of the same collection: `/orders/stream` and `/partitions` make
+ * `/orders/partitions`.
  */
 function sibling(stream: URL, name: string): URL {
   const url = new URL(stream);

@@ -1,6 +1,5 @@
 import { open, readFile, rename, rm, type FileHandle } from 'node:fs/promises';
-import type { Format } from '../rows/formats.ts';
-import { formatted } from './formats.ts';
+import { formatted, type Form } from './formats.ts';
 import { isMissing, PartFile } from './part-file.ts';
 import { sumOf, type ProvedPlace } from './proof.ts';
 import { Refused } from './retry.ts';
@@ -20,13 +19,6 @@ interface Part {
 interface Task {
   readonly url: string;
   readonly parts: readonly string[];
-}
-
-/** The form of an output file. */
-interface Form {
-  readonly format: Format;
-  /** The fields that the URL asks for. null for all fields. */
-  readonly fields: readonly string[] | null;
 }
 
 /**
@@ -116,17 +108,17 @@ export class Workspace {
 async function assemble(
   files: readonly PartFile[],
   output: string,
-  { format, fields }: Form,
+  form: Form,
   signal: AbortSignal,
 ): Promise<void> {
   const [first] = files;
-  if (first && files.length === 1 && format === 'ndjson') {
+  if (first && files.length === 1 && form.format === 'ndjson') {
     for await (const chunk of first.proved()) if (chunk.length > 0) signal.throwIfAborted();
     await rename(first.path, output);
     return;
   }
   const fresh = `${output}.part.whole`;
-  await writeWhole(formatted(joined(files), format, fields), fresh, signal);
+  await writeWhole(formatted(joined(files), form), fresh, signal);
   await rename(fresh, output);
 }
 

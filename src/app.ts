@@ -10,6 +10,7 @@ import { queryRoute } from './http/query-method.ts';
 import { createServe, type Observer } from './http/respond.ts';
 import type { Route } from './http/route.ts';
 import { createRouter } from './http/router.ts';
+import { followingRoutes } from './resources/following.ts';
 import { listResources } from './resources/list.ts';
 import type { OpenResource } from './resources/open.ts';
 import { listOfItems, listOfUsers } from './resources/own.ts';
@@ -87,17 +88,15 @@ export function createApp(options: AppOptions): { readonly serve: Serve; readonl
     'GET /docs/start.js': reference.start,
     'GET /docs/scalar.js': reference.script,
   });
-  const ofResources = declared
-    ? declared.open.flatMap(({ resource, indexes }) =>
-        resourceRoutes(resource, indexes, declared).map((route) => {
-          const isStream = route.method === 'GET' && route.path === `/${resource.name}/stream`;
-          const source = sourceOf({ resource: resource.name }, options.exports.sources);
-          return isStream ? orExport(route, source, options.exports) : route;
-        }),
-      )
-    : [];
-  const told = [...routes, ...ofResources];
-  const all = [...told, ...table({ 'GET /openapi.json': getOpenApi(told, options.document) })];
+  const ofResource = ({ resource, indexes }: OpenResource): readonly Route[] =>
+    (declared ? resourceRoutes(resource, indexes, declared) : []).map((route) => {
+      const isStream = route.method === 'GET' && route.path === `/${resource.name}/stream`;
+      const source = sourceOf({ resource: resource.name }, options.exports.sources);
+      return isStream ? orExport(route, source, options.exports) : route;
+    });
+  const open = declared?.open ?? [];
+  const document = getOpenApi(routes, followingRoutes(open, ofResource), options.document);
+  const all = [...routes, ...open.flatMap(ofResource), ...table({ 'GET /openapi.json': document })];
   const { observer, admissions, corsOrigin } = options;
   const serve = createServe(createRouter(all), { observer, admissions, cors: createCors(corsOrigin) });
   return { serve, routes: all };

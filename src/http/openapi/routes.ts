@@ -3,12 +3,26 @@ import { JSON_TYPE, jsonAnswer, type Route } from '../route.ts';
 import { fingerprint } from '../../rows/fingerprint.ts';
 import { createDocument, type DocumentOptions } from './document.ts';
 
-/** GET /openapi.json: the document of these routes and of this one. It is created on the first request. */
-export function getOpenApi(routes: readonly Route[], options: DocumentOptions): Route {
-  let made: { readonly text: string; readonly etag: string } | null = null;
-  const make = () => {
-    const text = JSON.stringify(createDocument([...routes, own], options));
-    return { text, etag: `"${fingerprint(Buffer.from(text))}"` };
+/** The document, made of these routes. */
+interface Made {
+  readonly of: readonly Route[];
+  readonly text: string;
+  readonly etag: string;
+}
+
+/**
+ * GET /openapi.json: the document of these routes, of those that `following` resolves with at the moment, and of this
+ * one. It is created on the first request, and again when `following` resolves with another array.
+ */
+export function getOpenApi(
+  routes: readonly Route[],
+  following: (signal: AbortSignal) => Promise<readonly Route[]>,
+  options: DocumentOptions,
+): Route {
+  let made: Made | null = null;
+  const make = (of: readonly Route[]): Made => {
+    const text = JSON.stringify(createDocument([...routes, ...of, own], options));
+    return { of, text, etag: `"${fingerprint(Buffer.from(text))}"` };
   };
   const own: Route = {
     method: 'GET',
@@ -31,8 +45,9 @@ export function getOpenApi(routes: readonly Route[], options: DocumentOptions): 
       },
     },
     problems: ['invalid-header', 'precondition-failed'],
-    handler: () => {
-      made ??= make();
+    handler: async ({ request }) => {
+      const of = await following(request.signal);
+      if (made?.of !== of) made = make(of);
       return json(200, made.text, { etag: made.etag, 'cache-control': 'no-cache' });
     },
   };

@@ -9,9 +9,19 @@ import type { Route } from '../http/route.ts';
 const FILES: Readonly<Record<string, string>> = {
   ...Object.fromEntries(
     [
-      ...['explorer', 'exports', 'items', 'metrics', 'page', 'plot', 'rows', 'server', 'stream'].map(
-        (name) => `${name}.js`,
-      ),
+      ...[
+        'explorer',
+        'exports',
+        'items',
+        'metrics',
+        'page',
+        'plot',
+        'resources',
+        'rows',
+        'server',
+        'stream',
+        'table',
+      ].map((name) => `${name}.js`),
       ...['style.css', 'icon.svg'],
     ].map((name) => [name, fileURLToPath(new URL(`./page/${name}`, import.meta.url))]),
   ),
@@ -57,7 +67,8 @@ function pageRoute(page: Uint8Array): Route {
     id: 'getExplorer',
     tag: 'Server',
     summary: 'Get the explorer page',
-    description: 'A web page that shows items, a live stream, metrics of the server, and exports.',
+    description:
+      'A web page that shows items, a live stream, metrics of the server, exports, and the declared resources.',
     headers: ['If-None-Match'],
     produces: ['text/html'],
     answers: {

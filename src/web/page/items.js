@@ -1,7 +1,10 @@
 import { ask, counted, element, on, say, told } from './page.js';
+import { fillTable } from './table.js';
 
-const FIRST = ['id', 'category', 'price'];
-const MOST_COLUMNS = 12;
+const TABLE = {
+  first: ['id', 'category', 'price'],
+  none: 'No item matches this category and price range.',
+};
 
 /** The table of items with its three paging styles. Returns a function that gives the current filter and order. */
 export function showItems() {
@@ -38,7 +41,7 @@ export function showItems() {
     say('items-request', told(url, answer));
     if (!answer.ok) return;
     const { data, page } = answer.body;
-    fill(data);
+    fillTable('items-head', 'items-body', data, TABLE);
     way = { before, here, next: page.hasMore ? nextOf(page, here) : null };
     element('previous').disabled = before.length === 0;
     element('next').disabled = way.next === null;
@@ -87,43 +90,4 @@ async function compare(filter) {
     `after row ${counted(row)}: offset ${byOffset.ms.toFixed(1)} ms, cursor ${byCursor.ms.toFixed(1)} ms, ` +
       (same ? 'the same rows' : 'different rows: items have changed in between'),
   );
-}
-
-function fill(rows) {
-  // A row that has a field `id` shows its key as `_id`.
-  const hasOwnId = rows.some((row) => '_id' in row);
-  const names = new Set(hasOwnId ? ['_id', ...FIRST] : FIRST);
-  for (const row of rows) for (const name of Object.keys(row)) if (names.size < MOST_COLUMNS) names.add(name);
-  const columns = [...names];
-  if (rows.length === 0) {
-    element('items-head').replaceChildren();
-    element('items-body').replaceChildren(rowOf('td', ['No item matches this category and price range.']));
-    return;
-  }
-  element('items-head').replaceChildren(rowOf('th', columns));
-  element('items-body').replaceChildren(
-    ...rows.map((row) =>
-      rowOf(
-        'td',
-        columns.map((name) => (hasOwnId && !('_id' in row) ? withKey(row) : row)[name]),
-      ),
-    ),
-  );
-}
-
-/** A row in a table where other rows show their key as `_id`. */
-function withKey({ id, ...others }) {
-  return { _id: id, ...others };
-}
-
-function rowOf(kind, values) {
-  const row = document.createElement('tr');
-  for (const value of values) {
-    const cell = document.createElement(kind);
-    if (kind === 'th') cell.scope = 'col';
-    if (typeof value === 'number') cell.className = 'number';
-    cell.textContent = typeof value === 'object' ? JSON.stringify(value) : String(value ?? '');
-    row.append(cell);
-  }
-  return row;
 }

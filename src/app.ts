@@ -88,15 +88,15 @@ export function createApp(options: AppOptions): { readonly serve: Serve; readonl
     'GET /docs/start.js': reference.start,
     'GET /docs/scalar.js': reference.script,
   });
-  const ofResource = ({ resource, indexes }: OpenResource): readonly Route[] =>
+  const routesOf = ({ resource, indexes }: OpenResource): readonly Route[] =>
     (declared ? resourceRoutes(resource, indexes, declared) : []).map((route) => {
       const isStream = route.method === 'GET' && route.path === `/${resource.name}/stream`;
       const source = sourceOf({ resource: resource.name }, options.exports.sources);
       return isStream ? orExport(route, source, options.exports) : route;
     });
   const open = declared?.open ?? [];
-  const document = getOpenApi(routes, followingRoutes(open, ofResource), options.document);
-  const all = [...routes, ...open.flatMap(ofResource), ...table({ 'GET /openapi.json': document })];
+  const document = getOpenApi(routes, followingRoutes(open, routesOf), options.document);
+  const all = [...routes, ...open.flatMap(routesOf), ...table({ 'GET /openapi.json': document })];
   const { observer, admissions, corsOrigin } = options;
   const serve = createServe(createRouter(all), { observer, admissions, cors: createCors(corsOrigin) });
   return { serve, routes: all };

@@ -21,6 +21,10 @@ export { IMPORT_HELP, parseImportArguments } from './arguments.ts';
  */
 const MAX_LISTED = 1_000;
 
+const POSTPONED =
+  'the indexes are made after the rows; if this import is killed, run it again with --on-conflict skip or replace, ' +
+  'which makes them first';
+
 /** The number of rows between two lines where no bar can be shown. */
 const LINE_ROWS = 1_000_000;
 
@@ -59,7 +63,7 @@ interface Source extends Rows {
 }
 
 /** The part of a store that an import uses. */
-export type ImportedStore = Pick<ItemStore, 'insert' | 'load' | 'count' | 'clear'>;
+export type ImportedStore = Pick<ItemStore, 'insert' | 'load' | 'postponeIndexes' | 'count' | 'clear'>;
 
 /**
  * Runs an import and reports the result on stderr. Resolves with the exit code: 0 when every row is in the
@@ -117,6 +121,7 @@ function importRows(
     onConflict,
     signal,
     progress: (count) => progress.update(count),
+    onPostponed: () => progress.line(POSTPONED),
     report: (at, reason) => {
       if (listed < MAX_LISTED) progress.line(`${unit} ${at}: ${printable(reason)}`);
       else if (listed === MAX_LISTED) progress.line('further bad rows are counted but not listed');
@@ -130,6 +135,7 @@ function isEndless(command: ImportCommand): boolean {
   return command.kind === 'file' && command.file === STDIN;
 }
 
+/** The same store, without what only an import with an end can use. */
 function withoutLoad(store: ImportedStore): ImportedStore {
   return {
     insert: (...call) => store.insert(...call),

@@ -25,7 +25,7 @@ export interface ImportResult {
 
 export interface ImportOptions {
   /** With `load`, an empty collection is filled by it. Its rows then appear when the source has ended. */
-  readonly store: Pick<ItemStore, 'insert' | 'load'>;
+  readonly store: Pick<ItemStore, 'insert' | 'load' | 'postponeIndexes'>;
   readonly source: AsyncIterable<SourceRow>;
   readonly onConflict: OnConflict;
   /**
@@ -33,6 +33,8 @@ export interface ImportOptions {
    * have `load`.
    */
   readonly onRemoved?: (removed: Count) => void;
+  /** Called when the indexes of the store will be made after the rows. */
+  readonly onPostponed?: () => void;
   /** No further batch is sent after this is aborted. */
   readonly signal: AbortSignal;
   /** Called from time to time with the counts so far. */
@@ -85,6 +87,13 @@ export async function importItems(options: ImportOptions): Promise<ImportResult>
     throw new ImportStopped(count, cause);
   });
   if (load) onRemoved?.(load.removed);
+  let makeIndexes = load ? null : await options.store.postponeIndexes?.();
+  if (makeIndexes) options.onPostponed?.();
+  const makeOnce = async (): Promise<void> => {
+    const make = makeIndexes;
+    makeIndexes = null;
+    await make?.();
+  };
   const writer = load ? new LoadWriter(load, addTo) : batches();
   try {
     for await (const row of options.source) {
@@ -98,19 +107,21 @@ export async function importItems(options: ImportOptions): Promise<ImportResult>
       }
     }
     await writer.finish();
+    await makeOnce();
     return count;
   } catch (cause) {
-    throw new ImportStopped(count, await settle(writer, cause));
+    throw new ImportStopped(count, await settle(writer, cause, makeOnce));
   }
 }
 
 /**
  * Waits for pending inserts, so that the counts are final. When the source broke, also writes the rows before
- * that. Resolves with the error to report.
+ * that. Makes the indexes that were postponed. Resolves with the error to report.
  */
-async function settle(writer: Writer, cause: unknown): Promise<unknown> {
+async function settle(writer: Writer, cause: unknown, makeIndexes: () => Promise<void>): Promise<unknown> {
   try {
     await (cause instanceof BrokenSource ? writer.finish() : writer.settle());
+    await makeIndexes();
     return cause;
   } catch (error) {
     return error; // the store failed as well, which is the more serious error

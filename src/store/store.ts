@@ -172,6 +172,12 @@ export interface RowStore extends RowReader {
    * ended: never null. Missing: the store has no faster way.
    */
   load?(onConflict: OnConflict, refuse: Refuse, replaces?: boolean): Promise<Load | null>;
+  /**
+   * Drops the indexes of an empty collection, so that inserts cost less. Resolves with a function that makes them, to be
+   * called when the rows are there. Null when the collection has rows, or when nobody would make the indexes after a
+   * crash. Reads that need an index reject meanwhile. This process is to read nothing. Missing: the store has no need.
+   */
+  postponeIndexes?(): Promise<(() => Promise<void>) | null>;
 }
 
 /**

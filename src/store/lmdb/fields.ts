@@ -1,4 +1,5 @@
-import { elementsNamed, indexOfName, sizeAt, sizeOfValue, type BsonElement } from '../bson-elements.ts';
+import { elementsNamed, indexOfName, type BsonElement } from '../bson-elements.ts';
+import { sizeAt, sizeOfValue } from '../bson-size.ts';
 import { reasonOf } from '../../thrown.ts';
 import type { Value } from './keys.ts';
 

@@ -145,16 +145,13 @@ export class MongoConnection {
 
   /** Runs a write in a session of its own. The shared session would mix up the numbers of retryable writes. */
   async write<T>(
-    work: (items: Collection, options: BulkWriteOptions) => Promise<T>,
+    work: (items: Collection, options: BulkWriteOptions, db: Db) => Promise<T>,
     collection: string,
   ): Promise<T> {
     const session = this.client.startSession({ causalConsistency: true });
     try {
-      return await work(this.#db.collection(collection), {
-        session,
-        ordered: false,
-        writeConcern: { w: 'majority', journal: true, wtimeoutMS: 60_000 },
-      });
+      const writeConcern = { w: 'majority', journal: true, wtimeoutMS: 60_000 } as const;
+      return await work(this.#db.collection(collection), { session, ordered: false, writeConcern }, this.#db);
     } catch (error) {
       throw translate(error);
     } finally {

@@ -5,6 +5,8 @@ import { reasonOf } from '../../thrown.ts';
 import { BSON, Decimal128, Double, Int32, Long } from '../bson.ts';
 import type { MongoConnection } from './connection.ts';
 import { CODES } from './errors.ts';
+import { isPlainRow } from './plain-row.ts';
+import { canSendRaw, insertRaw, type WriteError } from './raw-insert.ts';
 import type { InsertResult, OnConflict } from '../store.ts';
 
 /**
@@ -13,6 +15,8 @@ import type { InsertResult, OnConflict } from '../store.ts';
  */
 const LARGEST_ROW = 16 * 1024 * 1024;
 const STATEMENT = 1024;
+/** Reads each value as what it is in BSON. */
+const CLASSES = { promoteValues: false, promoteBuffers: false, bsonRegExp: true };
 
 /**
  * Writes rows (BSON documents) in one bulk. Writes every row that can be written and returns the others by index.
@@ -26,9 +30,14 @@ export async function insertRows(
   onConflict: OnConflict,
 ): Promise<InsertResult> {
   const writable: { readonly index: number; readonly document: Document }[] = [];
+  const plain: number[] = [];
   const refused: InsertResult['refused'][number][] = [];
   const largest = LARGEST_ROW - (onConflict === 'replace' ? STATEMENT : 0);
   for (const [index, row] of rows.entries()) {
+    if (onConflict !== 'replace' && canSendRaw && row.length <= largest && isPlainRow(row)) {
+      plain.push(index);
+      continue;
+    }
     const document = readRow(row, largest);
     if (typeof document === 'string') refused.push({ index, reason: document });
     else writable.push({ index, document });
@@ -37,15 +46,27 @@ export async function insertRows(
     onConflict === 'replace' ? replacement(document) : { insertOne: { document } },
   );
   const failures = operations.length > 0 ? await write(connection, collection, operations) : [];
-  let skipped = 0;
-  for (const failure of failures) {
+  const failed = failures.map((failure) => {
     const { index, document } = writable[failure.index] ?? { index: failure.index, document: {} };
+    return { failure, index, document };
+  });
+  const sent = plain.map((index) => rows[index] ?? new Uint8Array());
+  for (const error of sent.length > 0 ? await insertRaw(connection, collection, sent) : []) {
+    const document = BSON.deserialize(sent[error.index] ?? new Uint8Array(), CLASSES);
+    failed.push({ failure: failureOf(error), index: plain[error.index] ?? 0, document });
+  }
+  let skipped = 0;
+  for (const { failure, index, document } of failed) {
     const isTaken = onConflict !== 'replace' && (await isIdTaken(connection, collection, failure, document));
     if (isTaken && onConflict === 'skip') skipped++;
     else refused.push({ index, reason: isTaken ? 'an item with its id exists' : failure.reason });
   }
   refused.sort((a, b) => a.index - b.index);
-  return { written: operations.length - failures.length, skipped, refused };
+  return { written: operations.length + plain.length - failed.length, skipped, refused };
+}
+
+function failureOf({ index, code, errmsg = 'refused' }: WriteError): Failure {
+  return { index, code, reason: `${errmsg} (MongoDB error ${code})` };
 }
 
 /** An operation that the server refused. */
@@ -70,11 +91,9 @@ async function write(
       if (error.result.getWriteConcernError()) throw storeUnavailable(error);
       const failures = [error.writeErrors].flat();
       if (failures.length === 0) throw withinBulk(error);
-      return failures.map(({ index, code, errmsg = 'refused' }) => ({
-        index,
-        code,
-        reason: `${errmsg} (MongoDB error ${code})`,
-      }));
+      return failures.map(({ index, code, errmsg }) =>
+        failureOf({ index, code, ...(errmsg !== undefined && { errmsg }) }),
+      );
     }
   }, collection);
 }
@@ -132,7 +151,7 @@ function readRow(row: Uint8Array, largest: number): Document | string {
   if (row.length > largest) return `a row has at most ${largest} bytes, got ${row.length}`;
   let document: Document;
   try {
-    document = BSON.deserialize(row, { promoteValues: false, promoteBuffers: false, bsonRegExp: true });
+    document = BSON.deserialize(row, CLASSES);
   } catch (error) {
     return `the bytes are no BSON document: ${reasonOf(error)}`;
   }

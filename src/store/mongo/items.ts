@@ -12,8 +12,9 @@ import { BatchBuilder } from './batch-builder.ts';
 import { insertRows } from './insert.ts';
 import { commandKey } from './key.ts';
 import { compareKeys } from './order.ts';
-import { indexOf, rangesOf } from './plan.ts';
+import { indexOf, rangesOf, splitPaths } from './plan.ts';
 import type { Range } from './plan.ts';
+import { postponeIndexes, type MakeIndexes } from './postpone-indexes.ts';
 import type { Setup } from './setup.ts';
 import { presentTime } from './snapshot.ts';
 import { Splitter } from './split.ts';
@@ -128,6 +129,17 @@ export class MongoItems implements ItemStore {
     const result = await insertRows(this.#connection, this.#setup.collection, rows, onConflict);
     if ((await this.#watch.present()) !== identity) throw collectionReplaced();
     return result;
+  }
+
+  /** See RowStore. `wanted`: the paths of the indexes that a start makes when they are missing. */
+  async postponeIndexes(
+    wanted: readonly (readonly string[])[] = this.#setup.indexes.map(splitPaths),
+  ): Promise<MakeIndexes | null> {
+    const { sharded } = await this.#setup.layout();
+    if (sharded || !this.#setup.manages) return null;
+    const make = await postponeIndexes(this.#connection, this.#setup.collection, wanted);
+    if (make) this.#watch.close(); // it would make them at its next look
+    return make;
   }
 
   async clear(signal: AbortSignal): Promise<Count> {

@@ -16,9 +16,7 @@ export async function createMissing(
   listed: readonly Listed[],
 ): Promise<boolean> {
   const present = listed.map(({ spec }) => Object.keys(spec.key).join('\0'));
-  const missing = wanted
-    .map((fields) => (fields.includes(KEY) ? fields : [...fields, KEY]))
-    .filter((fields) => !present.includes(fields.join('\0')));
+  const missing = wanted.map(withKey).filter((fields) => !present.includes(fields.join('\0')));
   if (missing.length === 0) return false;
   const name = `${connection.database}.${collection}`;
   if (!manage) {
@@ -48,6 +46,11 @@ export async function createMissing(
     onNotice?.(`The server has created the index ${shown(fields)} of '${name}'.`);
   }
   return true;
+}
+
+/** The fields of an index with the key at its end. */
+export function withKey(fields: readonly string[]): readonly string[] {
+  return fields.includes(KEY) ? fields : [...fields, KEY];
 }
 
 /** MongoDB will not create the index, however often it is asked. */

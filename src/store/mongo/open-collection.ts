@@ -56,7 +56,7 @@ export async function openCollection(
     changeOf(connection, collection, layout, index),
   );
   const rows = new MongoItems(connection, setup, watch, finder, slots);
-  return { rows: new MongoCollection(rows, setup, watch, finder, slots), setup, watch };
+  return { rows: new MongoCollection(rows, setup, watch, finder, slots, indexes), setup, watch };
 }
 
 /** See Store.list. */

@@ -24,6 +24,8 @@ import { indexOf, namedIndex } from './plan.ts';
 import { bracketCondition, conditionOf, conditionsOf, type Condition } from './predicates.ts';
 import type { Setup } from './setup.ts';
 import { readSingle } from './single.ts';
+import { withKey } from './missing-indexes.ts';
+import type { MakeIndexes } from './postpone-indexes.ts';
 import { bracketsFrom } from './type-brackets.ts';
 
 /** A collection of any shape. Its rows are read as items are, by whichever index a plan names. */
@@ -33,8 +35,18 @@ export class MongoCollection implements Collection {
   readonly #watch: IndexWatch;
   readonly #finder: Finder;
   readonly #slots: Slots;
+  readonly #declared: readonly (readonly string[])[];
 
-  constructor(rows: MongoItems, setup: Setup, watch: IndexWatch, finder: Finder, slots: Slots) {
+  /** `declared`: the paths of the indexes that a start makes when they are missing. */
+  constructor(
+    rows: MongoItems,
+    setup: Setup,
+    watch: IndexWatch,
+    finder: Finder,
+    slots: Slots,
+    declared: readonly (readonly string[])[] = [],
+  ) {
+    this.#declared = declared;
     this.#rows = rows;
     this.#setup = setup;
     this.#watch = watch;
@@ -81,6 +93,10 @@ export class MongoCollection implements Collection {
 
   insert(rows: readonly Uint8Array[], onConflict: OnConflict): Promise<InsertResult> {
     return this.#rows.insert(rows, onConflict);
+  }
+
+  postponeIndexes(): Promise<MakeIndexes | null> {
+    return this.#rows.postponeIndexes(this.#declared.map((fields) => withKey(fields)));
   }
 
   async indexes(signal: AbortSignal): Promise<readonly Index[]> {

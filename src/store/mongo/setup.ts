@@ -71,6 +71,11 @@ export class Setup {
     return this.#state instanceof Promise ? awaitAtMost(SETUP_WAIT_MS, signal, this.#state) : this.#state;
   }
 
+  /** Whether missing indexes are created. */
+  get manages(): boolean {
+    return this.#options.manage;
+  }
+
   /**
    * Call this when the collection has changed (dropped, recreated, an index missing): the next caller looks again.
    * Pass the layout that turned out wrong, so that a layout found since then is kept.

@@ -1,13 +1,13 @@
 import type { Commits } from '../commits.ts';
-import { joinKeys, type Key } from '../keys.ts';
+import type { Key } from '../keys.ts';
 import { IF_NEW, KeyScratch, type Database } from '../tables.ts';
 import type { Count, Load, LoadResult, OnConflict, Refuse } from '../../store.ts';
 import { RENEW_MS, type LoadMark } from './mark.ts';
 import { Appender } from './appender.ts';
 import { SortedEntries } from './entries.ts';
 import { RowKeys } from './row-keys.ts';
+import { otherOf, keyWithOrder } from './other-rows.ts';
 import { SortedRuns, type Merged } from './runs.ts';
-import { ENTRY_HEAD_BYTES, keyLength, valueLength } from './sort.ts';
 import { WaitingRows } from './waiting-rows.ts';
 
 /** A transaction holds the file's only write lock: the most rows and bytes in one, about 0.1 s. */
@@ -107,8 +107,8 @@ export class LmdbLoad implements Load {
     const refusal = this.#options.target.keyed(document, keys);
     if (refusal !== null) {
       this.#options.refuse(at, refusal);
-    } else if (!isAbove(keys, this.#last)) {
-      const key = joinKeys(keys.id, orderOf(at));
+    } else if (!keys.isAbove(this.#last)) {
+      const key = keyWithOrder(keys.id, at);
       this.#others.add(key, 0, key.length, document);
     } else {
       this.#last.copy(keys.bytes, 0, keys.idEnd);
@@ -243,34 +243,4 @@ export class LmdbLoad implements Load {
   #throwFailure(): void {
     if (this.#failure) throw this.#failure.error;
   }
-}
-
-/** Whether the key of a row is above another. LMDB uses the same order. */
-function isAbove({ bytes, idEnd }: RowKeys, last: KeyScratch): boolean {
-  const shorter = Math.min(idEnd, last.length);
-  for (let at = 0; at < shorter; at++) {
-    const difference = (bytes[at] ?? 0) - (last.bytes[at] ?? 0);
-    if (difference !== 0) return difference > 0;
-  }
-  return idEnd > last.length;
-}
-
-const ORDER_BYTES = 8;
-
-/** The place of a row in its source, as the end of its key in a run: rows of one id stay in their order. */
-function orderOf(at: number): Key {
-  const bytes = new Uint8Array(ORDER_BYTES);
-  new DataView(bytes.buffer).setBigUint64(0, BigInt(at));
-  return bytes;
-}
-
-/** A row of a run, copied. */
-function otherOf(entry: Merged): { readonly id: Key; readonly at: number; readonly document: Uint8Array } {
-  const keyAt = entry.at + ENTRY_HEAD_BYTES;
-  const valueAt = keyAt + keyLength(entry, entry.at);
-  return {
-    id: entry.bytes.slice(keyAt, valueAt - ORDER_BYTES),
-    at: Number(entry.view.getBigUint64(valueAt - ORDER_BYTES)),
-    document: entry.bytes.slice(valueAt, valueAt + valueLength(entry, entry.at)),
-  };
 }

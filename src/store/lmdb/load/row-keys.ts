@@ -1,4 +1,5 @@
 import type { Key } from '../keys.ts';
+import type { KeyScratch } from '../tables.ts';
 
 /** LMDB's longest key is shorter. Bytes. */
 const LONGEST_KEY = 2_048;
@@ -29,6 +30,17 @@ export class RowKeys {
   /** The row's key. A copy. */
   get id(): Key {
     return this.bytes.slice(0, this.idEnd);
+  }
+
+  /** Whether the row's key is above another. LMDB uses the same order. */
+  isAbove(last: KeyScratch): boolean {
+    const { bytes, idEnd } = this;
+    const shorter = Math.min(idEnd, last.length);
+    for (let at = 0; at < shorter; at++) {
+      const difference = (bytes[at] ?? 0) - (last.bytes[at] ?? 0);
+      if (difference !== 0) return difference > 0;
+    }
+    return idEnd > last.length;
   }
 
   /** Where the key of an entry begins. */

@@ -90,7 +90,7 @@ test('a server beside an import, and one that starts after the import was killed
     (read) => read.rows.length,
     (error: unknown) => (error instanceof AppError ? error.status : error),
   );
-  assert.ok(looked === 503 || looked === rows.length, `${looked}`);
+  assert.ok(looked === 503 || looked === rows.length, String(looked));
   const started = await openStore(t, opened.uri);
   await assertChain(started.store.items, BY_PRICE, {}, SIZE, expectedItems(rows, BY_PRICE));
   assert.deepEqual(await indexesOf(opened), WANTED);

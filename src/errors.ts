@@ -131,3 +131,8 @@ export function snapshotUnsupported(cause?: unknown): AppError {
     { parameter: 'consistency', cause },
   );
 }
+
+/** What a command asked for cannot be done. The message tells its operator why. */
+export class CommandRefusal extends Error {
+  override readonly name = 'CommandRefusal';
+}

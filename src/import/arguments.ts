@@ -1,5 +1,6 @@
 import type { OnConflict } from '../store/store.ts';
 import { FORMATS, formatOfName } from '../rows/formats.ts';
+import { intoOf } from './into.ts';
 import { delimiterNamed } from './delimiter.ts';
 import { KINDS, type Kind, type Types } from './kinds.ts';
 import type { Reading } from './reading.ts';
@@ -12,10 +13,13 @@ export const IMPORT_HELP = `Usage:
   sluice import FILE|- [--format csv|ndjson|json] [--category COLUMN] [--price COLUMN] [--id COLUMN]
                        [--type NAME=KIND,...] [--delimiter C] [--decimal-comma]
                        [--on-conflict skip|replace|fail] [--drop [--yes]]
+  sluice import FILE|- --into NAME [--index a,b]... (and the options of files)
   sluice import --generate N [--seed S] [--on-conflict skip|replace|fail] [--drop [--yes]]
   sluice import --sample [--on-conflict skip|replace|fail] [--drop [--yes]]
 
 Writes items into the store that the settings name (MONGODB_URI if it is set, otherwise DATA_DIR).
+
+With --into it writes the rows of a resource instead, which GET /NAME serves.
 
 Sources:
   FILE             A file, or - for standard input. gzip and zstd are recognized by their first bytes, Brotli by the
@@ -35,6 +39,12 @@ How a file is read:
 
   A column that becomes another field does not keep its own name. It replaces any column that already has the name of
   that field.
+
+Resources:
+  --into NAME        Writes the rows into the resource NAME, which is made when it is missing. Columns and fields keep
+                     their names; no category or price is needed. The column _id or id is the key of a row. In MongoDB
+                     the resource is the collection NAME.
+  --index a,b        An index that filters by a and sorts by b, or by the key. It ends with the key. May be repeated.
 
 CSV files:
   --delimiter C      The character between cells, or tab. Default: the one of comma, semicolon and tab that the header
@@ -61,7 +71,7 @@ JSON and NDJSON files:
   double would lose some of its digits.
 
 Rows that are already in the store:
-  --drop             Removes all items before the import, once the first rows of the source were read. Asks on a
+  --drop             Removes all items, or rows of the resource, before the import, once the first rows of the source were read. Asks on a
                      terminal.
   --yes              Removes them without a question. Required where nobody can answer.
 
@@ -108,6 +118,8 @@ const OPTIONS = {
   format: { type: 'string' },
   category: { type: 'string' },
   price: { type: 'string' },
+  into: { type: 'string' },
+  index: { type: 'string', multiple: true },
   id: { type: 'string' },
   type: { type: 'string' },
   delimiter: { type: 'string' },
@@ -122,7 +134,18 @@ const OPTIONS = {
 type Values = ReturnType<typeof readArguments<typeof OPTIONS>>['values'];
 
 /** Options that apply only to files. */
-const FILE_ONLY = ['format', 'category', 'price', 'id', 'type', 'delimiter', 'decimal-comma'] as const;
+const FILE_ONLY = [
+  'format',
+  'category',
+  'price',
+  'id',
+  'type',
+  'delimiter',
+  'decimal-comma',
+  'into',
+] as const;
+/** Options that apply only to items. */
+const ITEMS_ONLY = ['category', 'price'] as const;
 /** Options that apply only to CSV files. */
 const CSV_ONLY = ['delimiter', 'decimal-comma'] as const;
 
@@ -139,13 +162,17 @@ export function parseImportArguments(argv: readonly string[]): ImportCommand {
   if (values.generate === undefined) refuse(values, ['seed'], '--generate');
   if (file === undefined) refuse(values, FILE_ONLY, 'FILE');
 
+  if (values.into === undefined) refuse(values, ['index'], '--into');
+  else refuse(values, ITEMS_ONLY, 'items, not to a resource');
   if (values.drop === undefined) refuse(values, ['yes'], '--drop');
 
   const onConflict =
     oneOf('--on-conflict', values['on-conflict'], ON_CONFLICT) ?? (file === undefined ? 'skip' : 'fail');
   const drop = !values.drop ? 'no' : values.yes ? 'yes' : 'ask';
   const stored = { onConflict, drop } as const;
-  if (file !== undefined) return { kind: 'file', file, ...readingOf(file, values), ...stored };
+  const into = values.into === undefined ? null : intoOf(values.into, values.index ?? []);
+  if (file !== undefined)
+    return { kind: 'file', file, ...readingOf(file, values), ...stored, ...(into && { into }) };
   if (values.generate === undefined) return { kind: 'sample', ...stored };
   return {
     kind: 'generate',
@@ -155,7 +182,7 @@ export function parseImportArguments(argv: readonly string[]): ImportCommand {
   };
 }
 
-function readingOf(file: string, values: Values): Reading {
+function readingOf(file: string, values: Values): Omit<Reading, 'into'> {
   const format = oneOf('--format', values.format, FORMATS) ?? formatOfName(file);
   if (format === null) {
     const reason =
@@ -164,9 +191,10 @@ function readingOf(file: string, values: Values): Reading {
         : `the name ${quoted(file)} does not indicate a format`;
     throw new UsageError(`--format is required (one of ${FORMATS.join(', ')}): ${reason}`);
   }
+  const isItem = values.into === undefined;
   const columns = {
-    category: column('--category', values.category) ?? 'category',
-    price: column('--price', values.price) ?? 'price',
+    category: column('--category', values.category) ?? (isItem ? 'category' : null),
+    price: column('--price', values.price) ?? (isItem ? 'price' : null),
     id: column('--id', values.id) ?? null,
   };
   if (format !== 'csv') refuse(values, CSV_ONLY, 'CSV files');

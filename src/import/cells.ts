@@ -1,7 +1,7 @@
 import { ObjectId } from '../store/bson.ts';
 import { quoted } from '../terminal/text.ts';
 import { integerOfCell, numberOfCell, type Guess } from './guess.ts';
-import { encodeItem } from './item.ts';
+import { encodeItem, encodeRow } from './item.ts';
 import { valueOfText, type Kind } from './kinds.ts';
 import { priceOfCell, TooManyDigits, withDecimalPoint } from './numbers.ts';
 import { putAt, type Fields, type Path } from './paths.ts';
@@ -35,6 +35,8 @@ export function itemsOfTable(
     column.targets.map((target) => readerOf(column, target, index, guesses[index] ?? null, hasDecimalComma)),
   );
   const hasId = table.some(({ targets }) => targets.some(({ role }) => role === 'id'));
+  const isItem = table.some(({ targets }) => targets.some(({ role }) => role === 'price'));
+  const encode = isItem ? encodeItem : encodeRow;
   return (cells) => {
     const fields: Fields = new Map();
     fields.set('_id', hasId ? undefined : new ObjectId()); // takes the first place
@@ -43,7 +45,7 @@ export function itemsOfTable(
       if (cell !== '') putAt(fields, path, read(cell));
       else whenEmpty?.();
     }
-    return encodeItem(fields);
+    return encode(fields);
   };
 }
 

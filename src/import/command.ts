@@ -1,4 +1,4 @@
-import { AppError } from '../errors.ts';
+import { AppError, CommandRefusal } from '../errors.ts';
 import type { Count, ItemStore } from '../store/store.ts';
 import { reasonOf } from '../thrown.ts';
 import { UsageError } from '../terminal/arguments.ts';
@@ -6,7 +6,7 @@ import { startBar } from '../terminal/bar.ts';
 import { counted, printable } from '../terminal/text.ts';
 import type { FileImport, ImportCommand } from './arguments.ts';
 import { importItems, ImportStopped, type ImportOptions, type ImportResult } from './import.ts';
-import { checkDrop, Declined, dropItems, itemsOf, type DropIo } from './drop.ts';
+import { checkDrop, Declined, dropItems, nounOf, rowsOf, type DropIo } from './drop.ts';
 import { readRows } from './reading.ts';
 import { BrokenSource, type Rows } from './row.ts';
 import { SAMPLE_ROWS, sampleItems } from './sample.ts';
@@ -82,7 +82,7 @@ export async function runImport(
     source = await openRows(command, io);
     const dropped = command.drop === 'no' ? null : await dropItems(source.rows, command, store, io);
     const tell = (removed: Count): void => {
-      const line = `removed ${itemsOf(removed)} from ${printable(io.place)}`;
+      const line = `removed ${rowsOf(removed, nounOf(command))} from ${printable(io.place)}`;
       if (progress) progress.line(line);
       else io.stderr.write(`${line}\n`);
     };
@@ -98,7 +98,7 @@ export async function runImport(
     return result.failed > 0 ? 1 : 0;
   } catch (error) {
     progress?.stop();
-    return reportFailure(error, io);
+    return reportFailure(error, io, nounOf(command));
   } finally {
     source?.close?.();
   }
@@ -199,18 +199,20 @@ function summary({ read, written, skipped, failed }: ImportResult): string {
   return parts.join(', ');
 }
 
+const EXPECTED = [UsageError, BrokenSource, AppError, CommandRefusal];
+
 /**
  * Writes why the run ended early and what is in the store. Returns the exit code. An unexpected error from
  * outside a run is thrown again.
  */
-function reportFailure(error: unknown, { stderr, signal }: ImportIo): 1 | 2 {
+function reportFailure(error: unknown, { stderr, signal }: ImportIo, noun: string): 1 | 2 {
   if (error instanceof Declined) {
-    stderr.write('no items were removed, and none were imported\n');
+    stderr.write(`no ${noun}s were removed, and none were imported\n`);
     return 1;
   }
   const cause = error instanceof ImportStopped ? error.cause : error;
   const interrupted = signal.aborted && cause === signal.reason;
-  const expected = interrupted || [UsageError, BrokenSource, AppError].some((type) => cause instanceof type);
+  const expected = interrupted || EXPECTED.some((type) => cause instanceof type);
   if (!expected && cause === error) throw error;
   stderr.write(`sluice: ${expected ? messageOf(cause) : traceOf(cause)}\n`);
   if (error instanceof ImportStopped) stderr.write(`the import stopped: ${summary(error.result)}\n`);

@@ -34,7 +34,7 @@ export function checkDrop(command: ImportCommand, { stdin, isTTY }: DropIo): voi
   const isInput = command.kind === 'file' && command.file === STDIN;
   if (isTTY && stdin.isTTY && !isInput) return;
   const reason = isInput ? 'standard input is the file' : 'there is no terminal to ask on';
-  throw new UsageError(`--drop removes all items; confirm it with --yes, because ${reason}`);
+  throw new UsageError(`--drop removes all ${nounOf(command)}s; confirm it with --yes, because ${reason}`);
 }
 
 /**
@@ -52,35 +52,41 @@ export async function dropItems(
   const first: SourceRow[] = [];
   while (!first.some((row) => 'item' in row)) {
     const next = first.length < MOST_ROWS ? await iterator.next() : null;
-    if (!next || next.done) throw nothingToImport(first);
+    if (!next || next.done) throw nothingToImport(first, nounOf(command));
     first.push(next.value);
   }
-  if (command.drop === 'ask') await confirm(store, io);
+  if (command.drop === 'ask') await confirm(store, io, nounOf(command));
   const removed = store.load ? null : await store.clear(io.signal);
   return { rows: rejoin(first, iterator), removed };
 }
 
-function nothingToImport(rows: readonly SourceRow[]): BrokenSource {
+function nothingToImport(rows: readonly SourceRow[], noun: string): BrokenSource {
   const [bad] = rows;
   const reason = bad && 'problem' in bad ? `. The first one, ${bad.at}: ${bad.problem}` : '';
   const found = bad
     ? `none of its first ${counted(rows.length)} rows can be imported`
     : 'the source has no rows';
-  return new BrokenSource(`no items were removed, because ${found}${reason}`);
+  return new BrokenSource(`no ${noun}s were removed, because ${found}${reason}`);
 }
 
 async function confirm(
   store: Pick<ItemStore, 'count'>,
   { stdin, stderr, place, signal }: DropIo,
+  noun: string,
 ): Promise<void> {
   const count = await store.count({ sort: KEY, direction: 1 }, 'estimated', signal);
   if (count.rows === 0 && count.is === 'exact') return;
-  const question = `Remove ${itemsOf(count)} from ${printable(place)} before the import? (y/N) `;
+  const question = `Remove ${rowsOf(count, noun)} from ${printable(place)} before the import? (y/N) `;
   if (!(await askYesNo(question, stdin, stderr, signal))) throw new Declined();
 }
 
-/** A number of items as a text. */
-export function itemsOf({ rows, is }: Count): string {
+/** What an import writes: items, or the rows of a resource. */
+export function nounOf(command: ImportCommand): 'item' | 'row' {
+  return command.kind === 'file' && command.into ? 'row' : 'item';
+}
+
+/** A number of items, or of rows, as a text. */
+export function rowsOf({ rows, is }: Count, noun: string): string {
   const prefix = is === 'exact' ? '' : is === 'estimated' ? 'about ' : 'at least ';
-  return `${prefix}${counted(rows)} ${rows === 1 ? 'item' : 'items'}`;
+  return `${prefix}${counted(rows)} ${noun}${rows === 1 ? '' : 's'}`;
 }

@@ -1,5 +1,6 @@
 import { MAX_KEY_BYTES } from '../items/query.ts';
-import { Binary, BSON, Decimal128, Double, Int32, Long, ObjectId } from '../store/bson.ts';
+import { Binary, BSON, BSONRegExp, Decimal128, Double, Int32, Long, MaxKey, MinKey } from '../store/bson.ts';
+import { ObjectId } from '../store/bson.ts';
 import { quoted } from '../terminal/text.ts';
 import type { FieldTypes } from './field-types.ts';
 import type { Fields } from './paths.ts';
@@ -15,8 +16,9 @@ const MAX_ITEM_BYTES = 16 * 1024 * 1024;
  * field's name.
  */
 export interface Columns {
-  readonly category: string;
-  readonly price: string;
+  /** null, and `price` too: the rows of a resource, whose columns keep their names. */
+  readonly category: string | null;
+  readonly price: string | null;
   /**
    * The column of the id. null: `_id`, else `id`, else a new ObjectId. When it is named, every row must have
    * it.
@@ -48,7 +50,7 @@ export function itemOfObject(row: unknown, columns: Columns, types: FieldTypes):
     if (keepsItsName(name, idColumn, columns)) fields.set(name, stored);
   }
   if (!Object.hasOwn(object, idColumn)) fields.set('_id', new ObjectId());
-  return encodeItem(fields);
+  return columns.price === null ? encodeRow(fields) : encodeItem(fields);
 }
 
 /**
@@ -74,6 +76,7 @@ export function keepsItsName(
   outer: string = name,
 ): boolean {
   if (name === columns.category || name === columns.price || name === idColumn) return false;
+  if (columns.price === null) return outer !== '_id';
   if (outer === '_id' || outer === 'category' || outer === 'price') return false;
   return !(outer === 'id' && columns.id !== null && columns.id !== '_id');
 }
@@ -86,10 +89,24 @@ export function encodeItem(fields: Fields): Uint8Array {
   checkId(fields.get('_id'));
   checkCategory(fields.get('category'));
   checkPrice(fields.get('price'));
-  const item = serialize(fields);
-  if (item.length > MAX_ITEM_BYTES)
-    throw new BadRow(`the item has ${item.length} bytes; the maximum is 16 MB`);
-  return item;
+  return serialized(fields, 'item');
+}
+
+/** Encodes a row of a resource as a BSON document. Throws BadRow when no document can have its id, or it is too large. */
+export function encodeRow(fields: Fields): Uint8Array {
+  const id = fields.get('_id');
+  const isNone = id === null || id === undefined || Array.isArray(id);
+  if (isNone || [BSONRegExp, MinKey, MaxKey].some((type) => id instanceof type))
+    throw new BadRow(`the id is ${described(id)}; expected a value that is not null and no array`);
+  if (typeof id === 'string') checkLength('id', id);
+  return serialized(fields, 'row');
+}
+
+function serialized(fields: Fields, what: string): Uint8Array {
+  const row = serialize(fields);
+  if (row.length > MAX_ITEM_BYTES)
+    throw new BadRow(`the ${what} has ${row.length} bytes; the maximum is 16 MB`);
+  return row;
 }
 
 function serialize(fields: Fields): Uint8Array {

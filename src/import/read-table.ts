@@ -77,10 +77,10 @@ async function decide(
 function tableUnder(
   header: readonly string[],
   delimiter: string,
-  { columns, types }: Reading,
+  { columns, types, into }: Reading,
 ): readonly Column[] {
   try {
-    return tableOf(header, columns, types);
+    return tableOf(header, columns, types, into?.indexes.flat());
   } catch (error) {
     if (!(error instanceof UsageError) || header.length > 1) throw error;
     const shown = delimiter === '\t' ? 'a tab' : delimiter;

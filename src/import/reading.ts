@@ -1,6 +1,7 @@
 import type { Format } from '../rows/formats.ts';
 import { quoted } from '../terminal/text.ts';
 import { FieldTypes } from './field-types.ts';
+import type { Into } from './into.ts';
 import { itemOfObject, type Columns } from './item.ts';
 import { readJsonArray } from './json.ts';
 import type { Types } from './kinds.ts';
@@ -21,6 +22,8 @@ export interface Reading {
   readonly delimiter: string | null;
   /** Whether a CSV file has its numbers as 1.234,56. */
   readonly hasDecimalComma: boolean;
+  /** The resource that the rows become. Absent: they become items. The fields of its indexes must be columns of a CSV file. */
+  readonly into?: Into;
 }
 
 /**

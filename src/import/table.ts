@@ -29,14 +29,19 @@ const ALLOWED: Readonly<Record<Exclude<Target['role'], 'field'>, readonly Kind[]
 };
 
 /**
- * The columns under a header. Throws UsageError when a column that the command names is not there or cannot be what the
+ * The columns under a header. `indexed` are fields that they must give. Throws UsageError when a column that the command names is not there or cannot be what the
  * command says, and BrokenSource when the header's names cannot be field names.
  */
-export function tableOf(header: readonly string[], columns: Columns, types: Types): readonly Column[] {
+export function tableOf(
+  header: readonly string[],
+  columns: Columns,
+  types: Types,
+  indexed: readonly string[] = [],
+): readonly Column[] {
   checkHeader(header);
   const idColumn = columns.id ?? ['_id', 'id'].find((name) => header.includes(name)) ?? null;
-  requireColumn(header, columns.category, '--category');
-  requireColumn(header, columns.price, '--price');
+  if (columns.category !== null) requireColumn(header, columns.category, '--category');
+  if (columns.price !== null) requireColumn(header, columns.price, '--price');
   if (idColumn !== null) requireColumn(header, idColumn, '--id');
   for (const name of types.keys()) requireColumn(header, name, '--type');
   const table = header.map((name): Column => {
@@ -50,6 +55,7 @@ export function tableOf(header: readonly string[], columns: Columns, types: Type
   });
   checkPaths(table);
   for (const column of table) checkDeclared(column);
+  for (const path of indexed) requireField(table, path);
   return table;
 }
 
@@ -75,6 +81,15 @@ function requireColumn(header: readonly string[], name: string, option: string):
   throw new UsageError(
     `the file has no column ${quoted(name)}; name one with ${option}. The columns are: ${known}`,
   );
+}
+
+/** Throws UsageError unless some column becomes the field at a path, or a part of it, or a value that may have it. */
+function requireField(table: readonly Column[], path: string): void {
+  const names = table.flatMap(({ targets }) => targets.map((target) => target.path.join('.')));
+  const holds = (one: string, other: string) => one === other || other.startsWith(`${one}.`);
+  if (names.some((name) => holds(name, path) || holds(path, name))) return;
+  const known = names.map((name) => quoted(name)).join(', ');
+  throw new UsageError(`no column becomes the field ${quoted(path)} of --index. The fields are: ${known}`);
 }
 
 /** A field cannot be a value and a document with other columns at the same time. */

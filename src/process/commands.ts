@@ -1,6 +1,9 @@
 import { ConfigError, readConfig, type Config } from '../config.ts';
 import { StoreLostError } from '../errors.ts';
 import { IMPORT_HELP, parseImportArguments, runImport } from '../import/command.ts';
+import { INDEX_HELP, parseIndexArguments, runIndex } from '../import/index-command.ts';
+import { INIT_HELP, parseInitArguments, runInit } from '../import/init-command.ts';
+import { runResourceImport } from '../import/resource.ts';
 import { kernelWarning } from './kernel.ts';
 import { startServer } from '../main.ts';
 import { parsePullArguments, PULL_HELP, REAL_CLOCK, runPull } from '../pull/command.ts';
@@ -9,6 +12,7 @@ import { settingsHelp } from '../settings.ts';
 import { openStore } from '../store/open.ts';
 import { placeOf } from '../store/place.ts';
 import { Slots } from '../store/slots.ts';
+import type { Store } from '../store/store.ts';
 import { createLog, type Logger } from '../telemetry/log.ts';
 import { UsageError } from '../terminal/arguments.ts';
 import { VERSION } from '../version.ts';
@@ -21,6 +25,10 @@ const HELP = `sluice - serve very large collections from MongoDB as pages and st
 Usage:
   sluice serve             serve items over HTTP
   sluice import FILE|-     import items from a file (also --generate N, --sample)
+  sluice import FILE --into NAME --index a,b
+                           make a resource of your own rows and columns
+  sluice index NAME a,b    add an index to a resource
+  sluice init              print a file of resources, made from the collections of MONGODB_URI
   sluice pull URL -o FILE  download a stream into a file: verify it, and resume it after cuts
   sluice COMMAND --help    show the arguments of a command
   sluice --version         show the version (also -v)
@@ -55,6 +63,12 @@ async function main(argv: readonly string[], signals: Signals): Promise<number> 
       await signals.release();
       if (help) return print(IMPORT_HELP);
       return importItems(rest);
+    case 'index':
+      await signals.release();
+      return help ? print(INDEX_HELP) : addIndex(rest);
+    case 'init':
+      await signals.release();
+      return help ? print(INIT_HELP) : printResources(rest);
     case 'pull':
       await signals.release();
       if (help) return print(PULL_HELP);
@@ -108,21 +122,53 @@ async function startWorkers({ WORKERS, HOST, PORT }: Config, log: Logger): Promi
 
 async function importItems(argv: readonly string[]): Promise<number> {
   const command = parseImportArguments(argv);
+  const into = command.kind === 'file' ? command.into : undefined;
   const config = readConfig(process.env);
+  if (into && into.indexes.length > 0) checkMayIndex(config);
+  const { stdin, stderr } = process;
+  const io = { stdin, stderr, isTTY: stderr.isTTY, place: placeOf(config), signal: interruption() };
+  return withStore(config, !into, (store) =>
+    command.kind === 'file' && into
+      ? runResourceImport({ ...command, into }, config.resources, store, io)
+      : runImport(command, store.items, io),
+  );
+}
+
+async function addIndex(argv: readonly string[]): Promise<number> {
+  const command = parseIndexArguments(argv);
+  const config = readConfig(process.env);
+  checkMayIndex(config);
+  const { stderr } = process;
+  const io = { stderr, isTTY: stderr.isTTY, signal: interruption() };
+  return withStore(config, false, (store) => runIndex(command, config.resources, store, io));
+}
+
+async function printResources(argv: readonly string[]): Promise<number> {
+  parseInitArguments(argv);
+  const { stdout, stderr } = process;
+  const io = { stdout, stderr, signal: interruption() };
+  const config = { ...readConfig(process.env), MONGODB_MANAGE_INDEXES: false };
+  return withStore(config, false, (store) => runInit(store, io));
+}
+
+function checkMayIndex({ MONGODB_URI, MONGODB_MANAGE_INDEXES }: Config): void {
+  if (MONGODB_URI !== undefined && !MONGODB_MANAGE_INDEXES)
+    throw new UsageError('MONGODB_MANAGE_INDEXES=false forbids the indexes that this command would create');
+}
+
+/** Opens the store for a command. `own`: with the items, which are created when they are missing. */
+async function withStore(
+  config: Config,
+  own: boolean,
+  work: (store: Store) => Promise<number>,
+): Promise<number> {
   const log = await createLog({
     ...config,
     LOG_LEVEL: config.LOG_LEVEL === 'info' ? 'warn' : config.LOG_LEVEL,
   });
-  const store = await openStore(config, new Slots(), log, { bulk: true });
-  const signal = interruption();
+  const store = await openStore(config, new Slots(), log, { bulk: true, own });
   try {
-    return await runImport(command, store.items, {
-      stdin: process.stdin,
-      stderr: process.stderr,
-      isTTY: process.stderr.isTTY,
-      place: placeOf(config),
-      signal,
-    });
+    return await work(store);
   } finally {
     await store.close();
   }

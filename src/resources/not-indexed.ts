@@ -53,12 +53,16 @@ export function notIndexed(
   indexes: readonly Index[],
   indexLine: (fields: readonly string[]) => string,
 ): AppError {
-  const forms = askableOf(indexes).map(textOf);
-  const listed = [...new Set(forms)].slice(0, MOST_LISTED).join('; ');
+  const listed = formsOf(indexes).slice(0, MOST_LISTED).join('; ');
   const would = remedy
     ? ` This index would allow it, if no row has an array there: ${indexLine(remedy)}`
     : '';
   return new AppError('not-indexed', `${reason} Indexes answer: ${listed}.${would}`);
+}
+
+/** What can be asked of these indexes, each form once: `status with sort=createdAt`. */
+export function formsOf(indexes: readonly Index[]): readonly string[] {
+  return [...new Set(askableOf(indexes).map(textOf))];
 }
 
 function textOf({ filters, sort }: Askable): string {

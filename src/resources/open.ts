@@ -34,7 +34,7 @@ export interface OpenResource {
 }
 
 /** A declaration with the collection that it means. */
-interface Located extends Declared {
+export interface Located extends Declared {
   readonly name: string;
   /** Undefined: the store's own. */
   readonly database: string | undefined;
@@ -73,7 +73,7 @@ export async function openResources(
 }
 
 /** A name with dots is a collection of the store's own database first, else DATABASE.COLLECTION. */
-async function locate(
+export async function locate(
   declared: Declared,
   own: readonly Found[],
   store: Pick<Store, 'list'>,

@@ -53,7 +53,12 @@ function parsed(document: Uint8Array, names: readonly Uint8Array[]): (BsonElemen
 }
 
 /** The index of the name that stands in these bytes. -1 when it is none of `names`. */
-export function indexOfName(bytes: Uint8Array, at: number, length: number, names: readonly Uint8Array[]): number {
+export function indexOfName(
+  bytes: Uint8Array,
+  at: number,
+  length: number,
+  names: readonly Uint8Array[],
+): number {
   for (let index = 0; index < names.length; index++) {
     const name = names[index];
     if (name?.length !== length) continue;

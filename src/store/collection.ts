@@ -1,6 +1,6 @@
 import type { Bookmark } from './bookmark.ts';
 import type { Index } from './indexes.ts';
-import type { Equality, RowStore } from './store.ts';
+import type { Count, Equality, RowStore } from './store.ts';
 
 /** The rows of a resource. */
 export interface Collection extends RowStore {
@@ -29,6 +29,30 @@ export interface Collection extends RowStore {
     after: Bookmark | null,
     signal: AbortSignal,
   ): Promise<Bookmark | null>;
+}
+
+/** A resource whose rows and indexes the commands of its operator write. */
+export interface OwnedCollection extends Collection {
+  /** Whether indexes are to be added before the rows. Otherwise that is faster after them. */
+  readonly indexesFirst: boolean;
+  /** See ItemStore.clear. Readers never find a part of the rows: chains reject with `collection-replaced`. */
+  clear(signal: AbortSignal): Promise<Count>;
+  /**
+   * Adds an index of these fields and the key, and resolves when it is whole, or cannot be used. Calls `onRows` with
+   * numbers of rows that it has taken in. When it is killed or `signal` is aborted, the store goes on by itself.
+   * Rejects with CommandRefusal when the store refuses the index.
+   */
+  addIndex(
+    paths: readonly string[],
+    onRows: (rows: number) => void,
+    signal: AbortSignal,
+  ): Promise<AddedIndex>;
+}
+
+export interface AddedIndex {
+  readonly index: Index;
+  /** False: it was there before, and whole. */
+  readonly isNew: boolean;
 }
 
 /** A collection that the store found. */

@@ -24,7 +24,7 @@ import { LmdbResources } from './lmdb/rows/resources.ts';
 import { LmdbWriter } from './lmdb/write.ts';
 import type { Slots } from './slots.ts';
 import type { Collection, Declaration, Found, ItemStore } from './store.ts';
-import type { RecordStore, RowReader, Store } from './store.ts';
+import type { OwnedCollection, RecordStore, RowReader, Store } from './store.ts';
 import { reasonOf } from '../thrown.ts';
 
 /** The store's file. lmdb keeps `items.mdb-lock` beside it. */
@@ -150,12 +150,17 @@ class LmdbStore implements Store {
   /** Undoes a load whose process has ended. To be called before the first read. */
   async recover(): Promise<void> {
     if (!(await this.#loads.recover())) this.#loads.watch();
+    this.#resources.sweepLater();
   }
 
   open(declaration: Declaration): Promise<Collection> {
     return this.#told(this.#resources.open(declaration)).then((rows) =>
       toldCollection(rows, (work) => this.#told(work)),
     );
+  }
+
+  make(...call: Parameters<Store['make']>): Promise<OwnedCollection> {
+    return this.#told(this.#resources.make(...call));
   }
 
   list(): Promise<readonly Found[]> {

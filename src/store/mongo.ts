@@ -6,6 +6,7 @@ import { GridFs } from './mongo/files.ts';
 import { Finder } from './mongo/find.ts';
 import { MongoItems } from './mongo/items.ts';
 import { listCollections, openCollection, type OpenCollection } from './mongo/open-collection.ts';
+import { makeCollection } from './mongo/make.ts';
 import { openLane } from './mongo/lane/lane.ts';
 import type { Lane } from './mongo/lane/lane.ts';
 import { whyNoLane } from './mongo/lane/refusal.ts';
@@ -18,7 +19,7 @@ import { MongoRecords } from './mongo/records.ts';
 import { RecordsToCome } from './mongo/records-to-come.ts';
 import { IndexWatch, type IndexWatchOptions } from './mongo/index-watch.ts';
 import type { Slots } from './slots.ts';
-import type { Collection, Declaration, Found, Store } from './store.ts';
+import type { Collection, Declaration, Found, OwnedCollection, Store } from './store.ts';
 
 export interface MongoOptions {
   /** The connection string. Its database is used, or `sluice` when it names none. */
@@ -158,13 +159,24 @@ class MongoStore implements Store {
   }
 
   async open(declaration: Declaration): Promise<Collection> {
+    return (await this.#openCollection(declaration)).rows;
+  }
+
+  async #openCollection(declaration: Declaration): Promise<OpenCollection> {
     const { slots, manageIndexes: manage, prefix, onWarning, onNotice, watch = {} } = this.#options;
     const { database: ownDatabase } = this.#connection;
     const { database = ownDatabase } = declaration;
     const parts = { ownDatabase, prefix, slots, manage, onWarning, onNotice, watch };
     const opened = await openCollection(declaration, { ...parts, ...this.#routeTo(database) });
     this.#open.push(opened);
-    return opened.rows;
+    return opened;
+  }
+
+  async make(declaration: Declaration, tell: (line: string) => void): Promise<OwnedCollection> {
+    const { database = this.#connection.database, collection } = declaration;
+    const { connection } = this.#routeTo(database);
+    const open = () => this.#openCollection({ ...declaration, indexes: [] });
+    return makeCollection(connection, collection, open, tell);
   }
 
   list(database = this.#connection.database): Promise<readonly Found[]> {

@@ -1,12 +1,12 @@
 import type { Batch } from './batch.ts';
 import type { Bookmark, Identity, Ordered, PointInTime } from './bookmark.ts';
-import type { Collection, Declaration, Found } from './collection.ts';
+import type { AddedIndex, Collection, Declaration, Found, OwnedCollection } from './collection.ts';
 import type { FileStore } from './files.ts';
 import type { Index } from './indexes.ts';
 import type { NumberRange } from './number-range.ts';
 import type { ValueRange } from './value-range.ts';
 
-export type { Collection, Declaration, Found, Identity, PointInTime };
+export type { AddedIndex, Collection, Declaration, Found, Identity, OwnedCollection, PointInTime };
 
 /**
  * What to read and in which order: the rows with these values, ordered by the value of one path and then by key, both
@@ -262,6 +262,11 @@ export interface Store {
    * with `store-unavailable`. Rejects with an error for the operator when the collection cannot be served.
    */
   open(declaration: Declaration): Promise<Collection>;
+  /**
+   * Opens a collection for a command that writes it. Makes it when it is missing. Calls `tell` with a line for each
+   * thing that was made. Rejects with CommandRefusal when it cannot be a resource.
+   */
+  make(declaration: Declaration, tell: (line: string) => void): Promise<OwnedCollection>;
   /**
    * The collections of a database that the store has, also those that cannot be served. Absent: of its own database.
    */

@@ -14,6 +14,7 @@ export function timedStore(store: Store, meter: Meter): Store {
     exports: timedRecords(store.exports, meter),
     files: store.files,
     open: async (declaration) => timedCollection(await store.open(declaration), meter),
+    make: (...call) => store.make(...call),
     list: (database) => store.list(database),
     declared: () => store.declared(),
     ping: () => store.ping(),

@@ -13,8 +13,8 @@ type Arguments<T extends Options> = ReturnType<
 >;
 
 /**
- * Reads the options and positional arguments of a command. Throws UsageError for an option that is unknown or
- * given twice.
+ * Reads the options and positional arguments of a command. Throws UsageError for an option that is unknown, or
+ * given twice and not `multiple`.
  */
 export function readArguments<T extends Options>(
   argv: readonly string[],
@@ -30,7 +30,7 @@ export function readArguments<T extends Options>(
     const seen = new Set<string>();
     for (const token of tokens) {
       if (token.kind !== 'option') continue;
-      if (seen.has(token.name)) throw new UsageError(`--${token.name} is given twice`);
+      if (seen.has(token.name) && !options[token.name]?.multiple) throw new UsageError(`--${token.name} is given twice`);
       seen.add(token.name);
     }
     return { values, positionals };

@@ -46,7 +46,8 @@ export class Faults {
     return {
       ...{ name, exports, files, items: this.port(store.items), users: this.port(store.users) },
       open: async (declaration) => this.port(await store.open(declaration)),
-      list: () => store.list(),
+      make: (...call) => store.make(...call),
+    list: () => store.list(),
       declared: () => store.declared(),
       ping: () => store.ping(),
       close: () => store.close(),

@@ -37,7 +37,8 @@ export class Barrier {
     const { items } = store;
     return {
       open: (declaration) => store.open(declaration),
-      list: () => store.list(),
+      make: (...call) => store.make(...call),
+    list: () => store.list(),
       declared: () => store.declared(),
       ...{ name: store.name, users: store.users, exports: store.exports, files: store.files },
       items: {

@@ -28,6 +28,7 @@ export async function insertRows(
   collection: string,
   rows: readonly Uint8Array[],
   onConflict: OnConflict,
+  faultOf: (document: Document) => string | null = itemFault,
 ): Promise<InsertResult> {
   const writable: { readonly index: number; readonly document: Document }[] = [];
   const plain: number[] = [];
@@ -38,7 +39,7 @@ export async function insertRows(
       plain.push(index);
       continue;
     }
-    const document = readRow(row, largest);
+    const document = readRow(row, largest, faultOf);
     if (typeof document === 'string') refused.push({ index, reason: document });
     else writable.push({ index, document });
   }
@@ -59,7 +60,7 @@ export async function insertRows(
   for (const { failure, index, document } of failed) {
     const isTaken = onConflict !== 'replace' && (await isIdTaken(connection, collection, failure, document));
     if (isTaken && onConflict === 'skip') skipped++;
-    else refused.push({ index, reason: isTaken ? 'an item with its id exists' : failure.reason });
+    else refused.push({ index, reason: isTaken ? 'a row with its id exists' : failure.reason });
   }
   refused.sort((a, b) => a.index - b.index);
   return { written: operations.length + plain.length - failed.length, skipped, refused };
@@ -147,7 +148,11 @@ function replacement(document: Document): AnyBulkWriteOperation {
  * A row (a BSON document) in the form that the driver accepts. Returns a text instead, with what was expected and what
  * was found, when the row cannot be an item or would not be written unchanged.
  */
-function readRow(row: Uint8Array, largest: number): Document | string {
+function readRow(
+  row: Uint8Array,
+  largest: number,
+  faultOf: (document: Document) => string | null,
+): Document | string {
   if (row.length > largest) return `a row has at most ${largest} bytes, got ${row.length}`;
   let document: Document;
   try {
@@ -163,7 +168,7 @@ function readRow(row: Uint8Array, largest: number): Document | string {
 }
 
 /** The checks of the collection's validator, also for collections without one. */
-function faultOf({ _id, category, price }: Document): string | null {
+function itemFault({ _id, category, price }: Document): string | null {
   if (_id === undefined) return '_id is missing';
   if (typeof category !== 'string') return 'category is not a string';
   const isNumber = [Int32, Long, Double, Decimal128].some((type) => price instanceof type);
@@ -171,4 +176,9 @@ function faultOf({ _id, category, price }: Document): string | null {
   return Number.isNaN(Number(String(price))) || String(price).includes('Infinity')
     ? `price is ${String(price)}, expected a finite number`
     : null;
+}
+
+/** The check of a row of any shape. */
+export function rowFault({ _id }: Document): string | null {
+  return _id === undefined ? '_id is missing' : null;
 }

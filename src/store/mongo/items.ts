@@ -122,11 +122,15 @@ export class MongoItems implements ItemStore {
    * A write cannot name the identity of its collection, and it creates a collection that is missing. The identity is
    * therefore checked before and after the write.
    */
-  async insert(rows: readonly Uint8Array[], onConflict: OnConflict): Promise<InsertResult> {
+  async insert(
+    rows: readonly Uint8Array[],
+    onConflict: OnConflict,
+    faultOf?: Parameters<typeof insertRows>[4],
+  ): Promise<InsertResult> {
     const identity = await this.#watch.present();
     this.#writtenTo ??= identity;
     if (this.#writtenTo !== identity) throw collectionReplaced();
-    const result = await insertRows(this.#connection, this.#setup.collection, rows, onConflict);
+    const result = await insertRows(this.#connection, this.#setup.collection, rows, onConflict, faultOf);
     if ((await this.#watch.present()) !== identity) throw collectionReplaced();
     return result;
   }

@@ -54,7 +54,7 @@ export function withKey(fields: readonly string[]): readonly string[] {
 }
 
 /** MongoDB will not create the index, however often it is asked. */
-const REFUSALS: ReadonlySet<number | undefined> = new Set([
+export const REFUSALS: ReadonlySet<number | undefined> = new Set([
   CODES.unauthorized,
   67, // CannotCreateIndex
   85, // IndexOptionsConflict
@@ -63,7 +63,8 @@ const REFUSALS: ReadonlySet<number | undefined> = new Set([
   10334, // BSONObjectTooLarge
 ]);
 
-function specOf(fields: readonly string[]) {
+/** An index as the server makes it. */
+export function specOf(fields: readonly string[]) {
   return {
     key: Object.fromEntries(fields.map((path) => [path, 1])),
     name: fields.map((path) => `${path}_1`).join('_'),

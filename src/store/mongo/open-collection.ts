@@ -1,7 +1,7 @@
 import type { Document } from 'mongodb';
 import { AppError } from '../../errors.ts';
 import type { Slots } from '../slots.ts';
-import type { Collection, Declaration, Found } from '../store.ts';
+import type { Declaration, Found } from '../store.ts';
 import type { MongoConnection } from './connection.ts';
 import { changeOf, ownCollections, setUpExisting, whyRefused } from './discovery.ts';
 import { MongoRefusal } from './errors.ts';
@@ -30,7 +30,7 @@ export interface CollectionParts {
 
 /** A collection that is open, and what must be closed with the store. */
 export interface OpenCollection {
-  readonly rows: Collection;
+  readonly rows: MongoCollection;
   readonly setup: Setup;
   readonly watch: IndexWatch;
 }

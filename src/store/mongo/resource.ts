@@ -19,6 +19,7 @@ import type { Finder } from './find.ts';
 import { shapeOf, type IndexedPlan } from './index-ranges.ts';
 import type { IndexWatch } from './index-watch.ts';
 import type { MongoItems } from './items.ts';
+import { rowFault } from './insert.ts';
 import { commandKey } from './key.ts';
 import { indexOf, namedIndex } from './plan.ts';
 import { bracketCondition, conditionOf, conditionsOf, type Condition } from './predicates.ts';
@@ -92,7 +93,11 @@ export class MongoCollection implements Collection {
   }
 
   insert(rows: readonly Uint8Array[], onConflict: OnConflict): Promise<InsertResult> {
-    return this.#rows.insert(rows, onConflict);
+    return this.#rows.insert(rows, onConflict, rowFault);
+  }
+
+  clear(signal: AbortSignal): Promise<Count> {
+    return this.#rows.clear(signal);
   }
 
   postponeIndexes(): Promise<MakeIndexes | null> {

@@ -3,7 +3,7 @@ import { HIGHEST, joinKeys, type Key } from '../keys.ts';
 import { NO_VALUE, type Tables } from '../tables.ts';
 import { TRANSACTION_ROWS } from '../write.ts';
 import { keyRow, rowsPrefix, type KeyedRow } from './keyed.ts';
-import type { IndexRecord, ResourceRecord, Resources } from './record.ts';
+import { isInBuilding, type IndexRecord, type Resources } from './record.ts';
 import { recordOf, spoil } from './write.ts';
 
 /**
@@ -17,19 +17,34 @@ export async function buildIndexes(
   collection: string,
   commits: Pick<Commits, 'run'>,
   isOpen: () => boolean,
+  { transactionRows = TRANSACTION_ROWS, onRows = () => undefined }: BuildOptions = {},
 ): Promise<void> {
-  while (isOpen() && (await commits.run(() => buildNext(tables, resources, collection))));
+  while (isOpen()) {
+    const rows = await commits.run(() => buildNext(tables, resources, collection, transactionRows));
+    if (rows === null) return;
+    onRows(rows);
+  }
 }
 
-/** In a transaction: adds the entries of the next rows to the first index in building. False when there is none. */
-function buildNext(tables: Tables, resources: Resources, collection: string): boolean {
+export interface BuildOptions {
+  /** Rows in one transaction. 500 by default: about 10 ms of the event loop. */
+  readonly transactionRows?: number | undefined;
+  /** Called with the number of rows of each transaction. */
+  readonly onRows?: (rows: number) => void;
+}
+
+/**
+ * In a transaction: adds the entries of the next rows to the first index in building. Returns the number of rows, or
+ * null when there is no such index.
+ */
+function buildNext(tables: Tables, resources: Resources, collection: string, most: number): number | null {
   const record = recordOf(resources, collection);
-  const at = record.indexes.findIndex(isUnfinished);
+  const at = record.indexes.findIndex(isInBuilding);
   const index = record.indexes[at];
   const from = index?.builtTo ?? null;
-  if (!index || from === null) return false;
+  if (!index || from === null) return null;
   const start = Buffer.from(from, 'hex');
-  const keys = nextKeys(tables, start, joinKeys(rowsPrefix(record), HIGHEST));
+  const keys = nextKeys(tables, start, joinKeys(rowsPrefix(record), HIGHEST), most);
   const alone = { ...record, indexes: [index] };
   for (const key of keys) {
     const document = tables.rows.getBinary(key);
@@ -37,33 +52,24 @@ function buildNext(tables: Tables, resources: Resources, collection: string): bo
     const reason = typeof row === 'string' ? `${row} in a row` : row.spoils[0]?.reason;
     if (reason !== undefined) {
       spoil(resources, record, [{ index: at, reason }]);
-      return true;
+      return keys.length;
     }
     for (const entry of (row as KeyedRow).entries) if (entry) tables.entries.putSync(entry, NO_VALUE);
   }
-  const last = keys.length < TRANSACTION_ROWS ? undefined : keys.at(-1);
+  const last = keys.length < most ? undefined : keys.at(-1);
   const builtTo = last ? Buffer.from(last).toString('hex') : null;
   const indexes = record.indexes.map((one): IndexRecord => (one === index ? { ...index, builtTo } : one));
   resources.put({ ...record, indexes });
-  return true;
+  return keys.length;
 }
 
-/** Whether a collection has an index that is not whole yet. */
-export function isBuilding({ indexes }: ResourceRecord): boolean {
-  return indexes.some(isUnfinished);
-}
-
-function isUnfinished({ builtTo, spoilt }: IndexRecord): boolean {
-  return builtTo !== null && spoilt === undefined;
-}
-
-function nextKeys(tables: Tables, start: Key, end: Key): Key[] {
+function nextKeys(tables: Tables, start: Key, end: Key, most: number): Key[] {
   const keys: Key[] = [];
   tables.prefix = 0;
   const options = { start, end, reverse: false, exclusiveStart: true, offset: 0, values: false };
   const steps = tables.rows.getRange(options)[Symbol.iterator]();
   try {
-    while (keys.length < TRANSACTION_ROWS && steps.next().done !== true) keys.push(tables.found.copied());
+    while (keys.length < most && steps.next().done !== true) keys.push(tables.found.copied());
     return keys;
   } finally {
     steps.return?.();

@@ -23,7 +23,7 @@ export interface KeyedRow {
 }
 
 /** The beginning of the keys of a resource's rows. */
-export function rowsPrefix({ number }: ResourceRecord): Key {
+export function rowsPrefix({ number }: Pick<ResourceRecord, 'number'>): Key {
   const prefix = new Uint8Array(4);
   new DataView(prefix.buffer).setUint32(0, number);
   return prefix;

@@ -9,7 +9,8 @@ import type { Tables } from '../tables.ts';
 import { keyOfAny, NULL_KEY } from '../value-keys.ts';
 import { entriesPrefix, keyAt, keyRow, LARGEST_ROW, NO_IDS, rowsPrefix } from './keyed.ts';
 import { LONGEST_KEY } from './longest-key.ts';
-import type { IndexRecord, ResourceRecord, Resources } from './record.ts';
+import { newIdentity } from './clear.ts';
+import { identityOf, type IndexRecord, type ResourceRecord, type Resources } from './record.ts';
 import { CONFLICT, recordOf, setCount, countOf, spoil } from './write.ts';
 
 /** Rows, and entries, that one transaction removes. */
@@ -47,7 +48,9 @@ export function resourceTarget(tables: Tables, resources: Resources, collection:
         paths,
         builtTo: null,
       }));
-      [record, writer] = [{ ...before, indexes }, null];
+      // A stream of the rows that are replaced must not go on in those that come.
+      const identity = countOf(tables, before) > 0 ? newIdentity() : identityOf(before);
+      [record, writer] = [{ ...before, identity, indexes }, null];
       resources.put(record);
       setCount(tables, record, 0);
     },

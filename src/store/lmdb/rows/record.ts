@@ -1,4 +1,4 @@
-import { KEY } from '../../bookmark.ts';
+import { KEY, type Identity } from '../../bookmark.ts';
 import type { Index } from '../../indexes.ts';
 import type { Database } from '../tables.ts';
 
@@ -19,6 +19,8 @@ export interface ResourceRecord {
   readonly number: number;
   readonly name: string;
   readonly collection: string;
+  /** Another one after the rows were removed. Absent in files of earlier versions until then. */
+  readonly identity?: Identity;
   readonly indexes: readonly IndexRecord[];
 }
 
@@ -34,6 +36,16 @@ export function indexOf({ paths, builtTo, spoilt }: IndexRecord): Index {
     isUnique: false,
     ...(refused !== undefined && { refused }),
   };
+}
+
+/** Whether rows still lack entries in an index that is not unusable. */
+export function isInBuilding({ builtTo, spoilt }: IndexRecord): boolean {
+  return builtTo !== null && spoilt === undefined;
+}
+
+/** The identity of a resource's rows. */
+export function identityOf({ identity, number }: ResourceRecord): Identity {
+  return identity ?? number.toString(16).padStart(32, '0');
 }
 
 /** As MongoDB names an index by default. */
@@ -52,8 +64,7 @@ export class Resources {
   }
 
   names(): readonly string[] {
-    const bytes = this.#meta.getBinary(NAMES_KEY);
-    return bytes ? (JSON.parse(Buffer.from(bytes).toString()) as string[]) : [];
+    return (this.#json(NAMES_KEY) ?? []) as string[];
   }
 
   /** Null when the file has no such collection. */
@@ -70,13 +81,40 @@ export class Resources {
   /** In a transaction: stores a record, which may be new. */
   put(record: ResourceRecord): void {
     const names = this.names();
-    if (!names.includes(record.collection))
-      this.#meta.putSync(NAMES_KEY, Buffer.from(JSON.stringify([...names, record.collection])));
-    this.#meta.putSync(keyOf(record.collection), Buffer.from(JSON.stringify(record)));
+    if (!names.includes(record.collection)) this.#putJson(NAMES_KEY, [...names, record.collection]);
+    this.#putJson(keyOf(record.collection), record);
+  }
+
+  /** In a transaction: a number for the keys of rows that was never used before. */
+  takeNumber(): number {
+    const number = Math.max(Number(this.#json(NUMBER_KEY) ?? 0), this.names().length) + 1;
+    this.#putJson(NUMBER_KEY, number);
+    return number;
+  }
+
+  /** Beginnings of keys, in hexadecimal. Nothing leads to their rows and entries, which are to be removed. */
+  waste(): readonly string[] {
+    return (this.#json(WASTE_KEY) ?? []) as string[];
+  }
+
+  /** In a transaction. */
+  putWaste(prefixes: readonly string[]): void {
+    this.#putJson(WASTE_KEY, prefixes);
+  }
+
+  #json(key: Uint8Array): unknown {
+    const bytes = this.#meta.getBinary(key);
+    return bytes && JSON.parse(Buffer.from(bytes).toString());
+  }
+
+  #putJson(key: Uint8Array, value: unknown): void {
+    this.#meta.putSync(key, Buffer.from(JSON.stringify(value)));
   }
 }
 
 const NAMES_KEY = Buffer.from('resources');
+const NUMBER_KEY = Buffer.from('number of resources');
+const WASTE_KEY = Buffer.from('waste of resources');
 
 function keyOf(collection: string): Uint8Array {
   return Buffer.from(`resource ${collection}`);

@@ -8,17 +8,20 @@ import { fieldsOf } from '../fields.ts';
 import { keyOfAny } from '../value-keys.ts';
 import { KEY, type Bookmark } from '../../bookmark.ts';
 import type { Slots } from '../../slots.ts';
-import type { Collection, Declaration, Found } from '../../store.ts';
-import { buildIndexes, isBuilding } from './build.ts';
+import type { AddedIndex, Collection, Count, Declaration, Found, OwnedCollection } from '../../store.ts';
 import { Loads } from '../load/loads.ts';
 import { LoadMark } from '../load/mark.ts';
+import { buildIndexes } from './build.ts';
+import { emptyResource, newIdentity, renewIndex, sweep } from './clear.ts';
 import { lmdbCollection } from './collection.ts';
 import { rowsPrefix } from './keyed.ts';
 import { resourceTarget } from './load-target.ts';
 import { LONGEST_KEY } from './longest-key.ts';
 import { rangesOf } from './range.ts';
-import { nameOf, Resources, type IndexRecord, type ResourceRecord } from './record.ts';
+import { identityOf, indexOf, isInBuilding, nameOf, Resources } from './record.ts';
+import type { IndexRecord, ResourceRecord } from './record.ts';
 import { ResourceWalker } from './walk.ts';
+import { wholeCollection } from './whole.ts';
 import { ResourceWriter, countOf, recordOf } from './write.ts';
 
 export interface LmdbResourcesOptions {
@@ -41,7 +44,8 @@ export interface LmdbResourcesOptions {
 export class LmdbResources {
   readonly #options: LmdbResourcesOptions;
   readonly #resources: Resources;
-  readonly #builds = new Set<Promise<void>>();
+  readonly #builds = new Map<string, Promise<void>>();
+  readonly #sweeping = new Set<Promise<void>>();
   #isOpen = true;
 
   constructor(options: LmdbResourcesOptions) {
@@ -60,9 +64,11 @@ export class LmdbResources {
     this.#build(collection);
     const record = (): ResourceRecord => {
       begin();
-      return recordOf(this.#resources, collection);
+      const found = recordOf(this.#resources, collection);
+      // Another process added an index, and may have been killed since then.
+      if (found.indexes.some(isInBuilding)) this.#build(collection);
+      return found;
     };
-    const prefix = rowsPrefix(record());
     const reader = new LmdbReader(
       ...([tables, 'rows', slots, scheduler] as const),
       () => {
@@ -70,17 +76,88 @@ export class LmdbResources {
         loads.assertWhole();
       },
       {
-        walker: new ResourceWalker(tables, () => prefix),
+        walker: new ResourceWalker(tables),
         rangesOf: (plan, after) => rangesOf(record(), plan, after),
-        keyOfId: (id) => keyOfRow(prefix, id),
+        keyOfId: (id) => keyOfRow(rowsPrefix(record()), id),
       },
     );
     const writer = new ResourceWriter(tables, this.#resources, collection, commits, loads, transactionRows);
-    const rows = (): number => {
+    const count = (): number => {
       loads.assertWhole();
       return countOf(tables, record());
     };
-    return lmdbCollection({ record, rows, reader, writer, loads, now });
+    const rows = lmdbCollection({ record, rows: count, reader, writer, loads, now });
+    return wholeCollection(rows, () => identityOf(record()));
+  }
+
+  /** See Store.make. */
+  async make(declaration: Declaration, tell: (line: string) => void): Promise<OwnedCollection> {
+    const { collection, name } = declaration;
+    const isNew = this.#resources.record(collection) === null;
+    const rows = await this.open({ ...declaration, indexes: [] });
+    if (isNew) tell(`created the resource ${name}`);
+    return {
+      ...rows,
+      indexesFirst: true,
+      clear: (signal) => this.#clear(collection, signal),
+      addIndex: (...call) => this.#addIndex(declaration, ...call),
+    };
+  }
+
+  async #clear(collection: string, signal: AbortSignal): Promise<Count> {
+    const { tables } = this.#options;
+    signal.throwIfAborted();
+    const rows = await this.#afterLoads(this.#loadsOf(collection), () =>
+      emptyResource(tables, this.#resources, collection),
+    );
+    await this.sweep(() => !signal.aborted);
+    signal.throwIfAborted();
+    return { rows, is: 'exact' };
+  }
+
+  /** Frees space in the background. */
+  sweepLater(): void {
+    const sweeping = this.sweep()
+      .catch((error: unknown) => this.#options.onWarning(`removed rows still take space: ${reasonOf(error)}`))
+      .finally(() => this.#sweeping.delete(sweeping));
+    this.#sweeping.add(sweeping);
+  }
+
+  /** Frees the space of removed rows. A process that was killed may have left some. */
+  async sweep(isWanted: () => boolean = () => true): Promise<void> {
+    const { tables, commits, begin } = this.#options;
+    begin();
+    await sweep(tables, this.#resources, commits, () => this.#isOpen && isWanted());
+  }
+
+  /** See OwnedCollection.addIndex. */
+  async #addIndex(
+    declaration: Declaration,
+    paths: readonly string[],
+    onRows: (rows: number) => void,
+    signal: AbortSignal,
+  ): Promise<AddedIndex> {
+    const { tables, commits, begin, transactionRows } = this.#options;
+    const { collection } = declaration;
+    const find = (): IndexRecord | undefined =>
+      recordOf(this.#resources, collection).indexes.find((one) => nameOf(one.paths) === nameOf(paths));
+    begin();
+    const before = find();
+    const loads = this.#loadsOf(collection);
+    if (before?.spoilt === undefined) await this.#declare({ ...declaration, indexes: [paths] }, loads);
+    else
+      await this.#afterLoads(loads, () => {
+        const index = find();
+        if (index?.spoilt !== undefined)
+          renewIndex(this.#resources, recordOf(this.#resources, collection), index);
+      });
+    const goesOn = () => this.#isOpen && !signal.aborted;
+    await buildIndexes(tables, this.#resources, collection, commits, goesOn, { transactionRows, onRows });
+    signal.throwIfAborted();
+    begin();
+    const now = find();
+    if (!now) throw new Error(`the index ${nameOf(paths)} is gone`);
+    return { index: indexOf(now), isNew: before?.spoilt !== undefined || before?.builtTo !== null };
   }
 
   /** See Store.list. */
@@ -105,7 +182,7 @@ export class LmdbResources {
   /** Resolves when nothing is being built. What is unfinished goes on when its collection is opened again. */
   async close(): Promise<void> {
     this.#isOpen = false;
-    await Promise.all(this.#builds);
+    await Promise.all([...this.#builds.values(), ...this.#sweeping]);
   }
 
   #loadsOf(collection: string): Loads {
@@ -115,13 +192,20 @@ export class LmdbResources {
     return new Loads({ target, mark, commits, directory, begin });
   }
 
+  /** Runs a transaction while nobody loads the collection. */
+  async #afterLoads<T>(loads: Loads, action: () => T): Promise<T> {
+    for (;;) {
+      await loads.untilFree();
+      const done = await this.#options.commits.run(() => (loads.isUnderWay ? null : { result: action() }));
+      if (done) return done.result;
+    }
+  }
+
   /** Stores what the declaration has and the file lacks. An index that is missing waits for the end of a load. */
   async #declare(declaration: Declaration, loads: Loads): Promise<void> {
-    while (missingIndexes(this.#resources.record(declaration.collection), declaration)?.length !== 0) {
-      await loads.untilFree();
-      await this.#options.commits.run(() => !loads.isUnderWay && this.#store(declaration));
-      this.#options.begin();
-    }
+    if (missingIndexes(this.#resources.record(declaration.collection), declaration)?.length === 0) return;
+    await this.#afterLoads(loads, () => this.#store(declaration));
+    this.#options.begin();
   }
 
   /** In a transaction. */
@@ -129,7 +213,7 @@ export class LmdbResources {
     const before = this.#resources.record(declaration.collection);
     const missing = missingIndexes(before, declaration);
     if (missing?.length === 0) return;
-    const record = before ?? newRecord(declaration, this.#resources.names().length + 1);
+    const record = before ?? newRecord(declaration, this.#resources.takeNumber());
     const isEmpty = countOf(this.#options.tables, record) === 0;
     const highest = Math.max(0, ...record.indexes.map(({ number }) => number));
     const added = (missing ?? declaration.indexes).map((paths, n): IndexRecord => {
@@ -140,16 +224,17 @@ export class LmdbResources {
   }
 
   #build(collection: string): void {
-    if (!isBuilding(recordOf(this.#resources, collection))) return; // a start needs no transaction for it
+    if (this.#builds.has(collection) || !this.#isOpen) return;
+    if (!recordOf(this.#resources, collection).indexes.some(isInBuilding)) return; // a start needs no transaction
     const { tables, commits, onWarning } = this.#options;
     const build = buildIndexes(tables, this.#resources, collection, commits, () => this.#isOpen)
       .catch((error: unknown) =>
         onWarning(
-          `the indexes of ${collection} are not whole: ${reasonOf(error)}; the next start goes on building them`,
+          `the indexes of ${collection} are not whole yet: ${reasonOf(error)}; a next request tries again`,
         ),
       )
-      .finally(() => this.#builds.delete(build));
-    this.#builds.add(build);
+      .finally(() => this.#builds.delete(collection));
+    this.#builds.set(collection, build);
   }
 }
 
@@ -167,7 +252,7 @@ function missingIndexes(
 }
 
 function newRecord({ name, collection }: Declaration, number: number): ResourceRecord {
-  return { number, name, collection, indexes: [] };
+  return { number, name, collection, identity: newIdentity(), indexes: [] };
 }
 
 /** The key of the row with an id. Null when no row can have it. */

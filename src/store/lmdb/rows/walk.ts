@@ -6,22 +6,22 @@ import { endOfKey } from '../value-keys.ts';
 import type { Walker } from '../walk.ts';
 import { lowerBound, upperBound } from './longest-key.ts';
 
+/** The keys of a resource's rows and entries begin alike. See rowsPrefix. */
+const PREFIX_BYTES = 4;
+
 /** Walks the rows of a resource, in the table of all rows or of all entries. As RangeWalker does for items. */
 export class ResourceWalker implements Walker {
   readonly #tables: Tables;
   readonly #rowKey = new KeyScratch();
-  readonly #rowsPrefix: () => Key;
 
-  /** `rowsPrefix`: the beginning of the keys of the resource's rows. */
-  constructor(tables: Tables, rowsPrefix: () => Key) {
+  constructor(tables: Tables) {
     this.#tables = tables;
-    this.#rowsPrefix = rowsPrefix;
   }
 
   copyRows(range: Range, skip: number, filler: Filler): boolean {
     const { rows, found } = this.#tables;
     const byIndex = range.table === 'entries';
-    const prefix = this.#rowsPrefix();
+    const prefix = range.start.subarray(0, PREFIX_BYTES);
     this.#tables.sink = filler;
     this.#tables.prefix = byIndex ? 0 : null;
     const steps = this.#steps(range, skip, !byIndex);

@@ -145,6 +145,6 @@ export function setCount(tables: Pick<Tables, 'meta'>, record: ResourceRecord, r
   tables.meta.putSync(countKey(record), countBytes(rows));
 }
 
-function countKey(record: ResourceRecord): Key {
+export function countKey(record: ResourceRecord): Key {
   return Buffer.concat([Buffer.from('rows '), rowsPrefix(record)]);
 }

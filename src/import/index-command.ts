@@ -1,0 +1,119 @@
+import { AppError, CommandRefusal } from '../errors.ts';
+import type { Declared } from '../resources/declarations.ts';
+import { formsOf } from '../resources/not-indexed.ts';
+import { KEY } from '../store/bookmark.ts';
+import type { Store } from '../store/store.ts';
+import { readArguments, UsageError } from '../terminal/arguments.ts';
+import { startBar } from '../terminal/bar.ts';
+import { counted, printable, quoted } from '../terminal/text.ts';
+import { findResource } from './find-resource.ts';
+import { fieldsOf } from './into.ts';
+import { indexFor } from './resource.ts';
+
+export const INDEX_HELP = `Usage: sluice index NAME a,b
+
+Adds an index to the resource NAME. Its rows can then be filtered by a and sorted by b, or by the key. The index ends with
+the key by itself. Nested fields are written as customer.country.
+
+The resource is one of the store that the settings name: in the embedded store one that sluice import --into has made, in
+MongoDB the collection NAME, or the one of a resource that EXPOSE or RESOURCES_FILE declares.
+
+The command ends when the index is whole. SIGINT and SIGTERM end it early. In the embedded store a running server, the next
+start or the same command then go on; in MongoDB the same command does.
+
+An index of a field that is an array in some row cannot be used. The command says so. Take the arrays out, then run the
+same command again (in MongoDB drop the index first).
+
+Exit codes: 0 the index can be used, 1 it cannot or is not whole, 2 the command is wrong or the index exists.
+`;
+
+/** The parsed command line of `sluice index`. */
+export interface IndexCommand {
+  readonly name: string;
+  readonly paths: readonly string[];
+}
+
+export interface IndexIo {
+  readonly stderr: NodeJS.WritableStream;
+  readonly isTTY: boolean;
+  readonly signal: AbortSignal;
+}
+
+/** Parses the arguments of `sluice index`. Throws UsageError. */
+export function parseIndexArguments(argv: readonly string[]): IndexCommand {
+  const [name, fields, other] = readArguments(argv, {}).positionals;
+  if (name === undefined || fields === undefined || other !== undefined)
+    throw new UsageError(
+      'index takes a resource and the fields of the index: sluice index orders status,createdAt',
+    );
+  return { name, paths: fieldsOf('index', fields) };
+}
+
+/** Adds the index and says what can be asked now. Resolves with the exit code. */
+export async function runIndex(
+  { name, paths }: IndexCommand,
+  declared: readonly Declared[],
+  store: Pick<Store, 'name' | 'list' | 'make'>,
+  { stderr, isTTY, signal }: IndexIo,
+): Promise<0 | 1 | 2> {
+  const tell = (line: string): void => {
+    stderr.write(`${printable(line)}\n`);
+  };
+  const { declaration, exists } = await findResource(name, declared, store);
+  if (!exists) throw new UsageError(await unknown(name, store));
+  try {
+    const rows = await store.make(declaration, tell);
+    const before = formsOf(await rows.indexes(signal));
+    const { rows: total } = await rows.count({ sort: KEY, direction: 1 }, 'estimated', signal);
+    const progress = startProgress(stderr, isTTY && store.name === 'lmdb', total);
+    const { index, isNew } = await rows.addIndex(paths, progress.add, signal).finally(progress.stop);
+    if (!isNew && index.refused === undefined) {
+      tell(`${name} has the index ${index.name} already`);
+      return 2;
+    }
+    const now = await rows.indexes(signal);
+    const refused = indexFor(now, paths)?.refused ?? index.refused;
+    if (refused !== undefined) {
+      tell(`the index ${index.name} cannot be used: ${refused}`);
+      return 1;
+    }
+    tell(`created the index ${index.name} of ${name}`);
+    const more = formsOf(now).filter((form) => !before.includes(form));
+    tell(`GET /${declaration.name} now also answers: ${more.join('; ') || 'nothing new'}`);
+    return 0;
+  } catch (error) {
+    if (signal.aborted && error === signal.reason) {
+      tell('the index is not whole yet: the same command goes on, and in the embedded store any server does');
+      return 1;
+    }
+    if (!(error instanceof CommandRefusal || error instanceof AppError)) throw error;
+    tell(`sluice: ${error.message}`);
+    return 1;
+  }
+}
+
+async function unknown(name: string, store: Pick<Store, 'list'>): Promise<string> {
+  const names = (await store.list()).filter(({ refused }) => refused === undefined);
+  const known = names.map(({ collection }) => collection).join(', ');
+  return `there is no resource ${quoted(name)}. ${known === '' ? 'The store has none' : `The store has: ${known}`}`;
+}
+
+/** A bar, or a line for each million rows. */
+function startProgress(stderr: NodeJS.WritableStream, hasBar: boolean, total: number) {
+  const bar = hasBar
+    ? startBar(stderr, '{bar} {percentage}% | {rows} rows | {eta_formatted} left', total, { rows: '0' })
+    : null;
+  let done = 0;
+  return {
+    add: (rows: number): void => {
+      const next = done + rows;
+      bar?.update(next, { rows: counted(next) });
+      if (!bar && Math.floor(next / LINE_ROWS) > Math.floor(done / LINE_ROWS))
+        stderr.write(`${counted(next)} rows indexed\n`);
+      done = next;
+    },
+    stop: (): void => bar?.stop(),
+  };
+}
+
+const LINE_ROWS = 1_000_000;

@@ -1,0 +1,135 @@
+import { AppError, CommandRefusal } from '../errors.ts';
+import { nameFault } from '../resources/declarations.ts';
+import { withoutSuffix } from '../resources/not-indexed.ts';
+import { KEY } from '../store/bookmark.ts';
+import type { Index } from '../store/indexes.ts';
+import type { Declaration, Found, Store } from '../store/store.ts';
+import { readArguments, UsageError } from '../terminal/arguments.ts';
+import { printable } from '../terminal/text.ts';
+import { reasonOf } from '../thrown.ts';
+
+export const INIT_HELP = `Usage: sluice init > resources.json
+
+Prints a file for RESOURCES_FILE: the collections of the database of MONGODB_URI that can be served, each with the indexes
+that queries can use. Without MONGODB_URI: the resources of the embedded store. It changes nothing in the store.
+
+Notes on stderr name the collections that cannot be served, and the indexes that only lack _id at their end. Delete from
+the file what is not to be served, and add what is to be hidden: "hide": ["card"].
+
+Exit codes: 0 the file is printed, 1 the store does not answer, 2 the command is wrong.
+`;
+
+/** A resource of the file. */
+interface Entry {
+  readonly name: string;
+  readonly collection?: string;
+  readonly indexes?: readonly (readonly string[])[];
+}
+
+export interface InitIo {
+  readonly stdout: NodeJS.WritableStream;
+  readonly stderr: NodeJS.WritableStream;
+  readonly signal: AbortSignal;
+}
+
+/** Throws UsageError for any argument. */
+export function parseInitArguments(argv: readonly string[]): void {
+  const [first] = readArguments(argv, {}).positionals;
+  if (first !== undefined) throw new UsageError(`init takes no arguments; got ${first}`);
+}
+
+/** Prints a RESOURCES_FILE of what the store has. Resolves with the exit code. */
+export async function runInit(
+  store: Pick<Store, 'name' | 'list' | 'open' | 'declared'>,
+  { stdout, stderr, signal }: InitIo,
+): Promise<0 | 1> {
+  const note = (line: string): void => {
+    stderr.write(`${printable(line)}\n`);
+  };
+  const entries =
+    store.name === 'lmdb' ? ofDeclared(await store.declared()) : await ofCollections(store, note, signal);
+  const resources = Object.fromEntries(entries.map(({ name, ...entry }) => [name, entry]));
+  stdout.write(`${JSON.stringify({ $schema: './resources.schema.json', resources }, null, 2)}\n`);
+  if (entries.length === 0) note('the store has nothing to serve');
+  return 0;
+}
+
+function ofDeclared(declared: readonly Declaration[]): readonly Entry[] {
+  return declared.map(({ name, collection, indexes }) => ({
+    name,
+    ...(collection === name ? {} : { collection }),
+    ...(indexes.length > 0 ? { indexes } : {}),
+  }));
+}
+
+async function ofCollections(
+  store: Pick<Store, 'list' | 'open'>,
+  note: (line: string) => void,
+  signal: AbortSignal,
+): Promise<readonly Entry[]> {
+  const entries: Entry[] = [];
+  for (const found of await store.list()) {
+    const { collection } = found;
+    const indexes = await indexesOf(found, store, note, signal);
+    if (!indexes) continue;
+    const name = nameFor(collection, entries);
+    for (const { index, fields } of withoutSuffix(indexes))
+      note(
+        `${collection}: the index ${index} cannot order rows. To have one made that can, add ${JSON.stringify(fields.slice(0, -1))} to its "indexes"`,
+      );
+    for (const { name: index, refused } of indexes)
+      if (refused !== undefined) note(`${collection}: the index ${index} is not used: ${refused}`);
+    const usable = usableOf(indexes);
+    entries.push({
+      name,
+      ...(name === collection ? {} : { collection }),
+      ...(usable.length > 0 ? { indexes: usable } : {}),
+    });
+  }
+  return entries;
+}
+
+/** The indexes of a collection. Null, after a note with the reason, when it cannot be served. */
+async function indexesOf(
+  { collection, refused }: Found,
+  store: Pick<Store, 'open'>,
+  note: (line: string) => void,
+  signal: AbortSignal,
+): Promise<readonly Index[] | null> {
+  if (refused !== undefined) {
+    note(`${collection} is left out: ${refused}`);
+    return null;
+  }
+  try {
+    const rows = await store.open({ name: collection, collection, indexes: [] });
+    return await rows.indexes(signal);
+  } catch (error) {
+    if (error instanceof AppError && !(error.cause instanceof CommandRefusal)) throw error;
+    note(`${collection} is left out: ${reasonOf(error)}`);
+    return null;
+  }
+}
+
+/** The fields of the indexes that end with the key, or have it before their end, each once. */
+function usableOf(indexes: readonly Index[]): readonly (readonly string[])[] {
+  const lists = indexes
+    .filter(({ refused }) => refused === undefined)
+    .map(({ keys }) => keys.map(({ path }) => path))
+    .filter((paths) => paths.length > 1 && paths.includes(KEY))
+    .map((paths) => (paths.at(-1) === KEY ? paths.slice(0, -1) : paths));
+  return lists.filter((paths, n) => lists.findIndex((other) => other.join('\0') === paths.join('\0')) === n);
+}
+
+/** The name of a collection, or one like it that a URL and the routes of the server allow. */
+function nameFor(collection: string, taken: readonly Entry[]): string {
+  const isFree = (name: string) => nameFault(name) === undefined && !taken.some((one) => one.name === name);
+  if (isFree(collection)) return collection;
+  const base = `${collection
+    .replace(/^[^A-Za-z0-9]+|[^A-Za-z0-9._~-]/g, '-')
+    .replace(/^-+/, '')
+    .slice(0, 100)}-rows`.replace(/^-/, 'c-');
+  for (let n = 1; ; n++) {
+    const name = n === 1 ? base : `${base}-${n}`;
+    if (isFree(name)) return name;
+  }
+}

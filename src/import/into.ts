@@ -1,0 +1,51 @@
+import { nameFault } from '../resources/declarations.ts';
+import { MOST_INDEX_FIELDS } from '../store/indexes.ts';
+import { UsageError } from '../terminal/arguments.ts';
+import { quoted } from '../terminal/text.ts';
+
+/** The resource that an import writes. */
+export interface Into {
+  readonly name: string;
+  /** The fields of the indexes that it is to have, without the key at their ends. */
+  readonly indexes: readonly (readonly string[])[];
+}
+
+/** Reads --into and --index. Throws UsageError. */
+export function intoOf(name: string, indexes: readonly string[]): Into {
+  const taken = name === 'items' ? 'an import without --into writes items' : nameFault(name);
+  if (taken !== undefined) throw new UsageError(`--into: ${taken}`);
+  const fields = indexes.map((text) => fieldsOf('--index', text));
+  const names = fields.map((paths) => paths.join());
+  const twice = names.find((one, n) => names.indexOf(one) < n);
+  if (twice !== undefined) throw new UsageError(`--index ${quoted(twice)} is given twice`);
+  return { name, indexes: fields };
+}
+
+/** The fields of an index as an argument names them, without the key at their end. Throws UsageError. */
+export function fieldsOf(option: string, text: string): readonly string[] {
+  const given = text.split(',').map((path) => path.trim());
+  const paths = ['_id', 'id'].includes(given.at(-1) ?? '') ? given.slice(0, -1) : given;
+  if (paths.length === 0)
+    throw new UsageError(`${option} ${quoted(text)}: every resource has an index of its key`);
+  if (paths.length >= MOST_INDEX_FIELDS)
+    throw new UsageError(
+      `${option}: an index has at most ${MOST_INDEX_FIELDS - 1} fields before the key; got ${paths.length}`,
+    );
+  for (const [n, path] of paths.entries()) {
+    const fault = paths.indexOf(path) < n ? 'is named twice' : pathFault(path);
+    if (fault !== undefined)
+      throw new UsageError(`${option} ${quoted(text)}: the field ${quoted(path)} ${fault}`);
+  }
+  return paths;
+}
+
+function pathFault(path: string): string | undefined {
+  const names = path.split('.');
+  if (path === 'id' || path === '_id') return 'is the key, which ends every index by itself';
+  if (names.includes('')) return 'has an empty name; expected fields such as status,customer.country';
+  if (names.some((name) => /^\d+$/.test(name)))
+    return 'has a number in its path, which may be a place in an array';
+  if (names.some((name) => name.startsWith('$'))) return 'has a name that begins with $';
+  if (path.includes('\0')) return 'contains a NUL character';
+  return undefined;
+}

@@ -1,0 +1,90 @@
+import { CommandRefusal } from '../../errors.ts';
+import type { AddedIndex, OwnedCollection } from '../store.ts';
+import { describeCollection } from './collection.ts';
+import type { MongoConnection } from './connection.ts';
+import { CODES, MongoRefusal, serverCodeOf } from './errors.ts';
+import { indexFrom, listIndexes } from './index-list.ts';
+import { REFUSALS, specOf } from './missing-indexes.ts';
+import type { OpenCollection } from './open-collection.ts';
+import { KEY } from '../bookmark.ts';
+
+const MAJORITY = { w: 'majority', wtimeout: 60_000 };
+
+/** See Store.make. `open` opens the collection once it exists. */
+export async function makeCollection(
+  connection: MongoConnection,
+  collection: string,
+  open: () => Promise<OpenCollection>,
+  tell: (line: string) => void,
+): Promise<OwnedCollection> {
+  await connection.connect();
+  if (await create(connection, collection))
+    tell(`created the collection ${connection.database}.${collection}`);
+  const { rows, setup } = await open().catch((error: unknown) => {
+    throw error instanceof MongoRefusal ? new CommandRefusal(error.message, { cause: error }) : error;
+  });
+  await setup.layout();
+  return {
+    read: (...call) => rows.read(...call),
+    confirm: (...call) => rows.confirm(...call),
+    get: (...call) => rows.get(...call),
+    identity: (...call) => rows.identity(...call),
+    count: (...call) => rows.count(...call),
+    split: (...call) => rows.split(...call),
+    pointInTime: (...call) => rows.pointInTime(...call),
+    insert: (...call) => rows.insert(...call),
+    indexes: async (...call) => {
+      setup.forget(); // the command has just added some
+      return rows.indexes(...call);
+    },
+    holds: (...call) => rows.holds(...call),
+    nextValue: (...call) => rows.nextValue(...call),
+    clear: (...call) => rows.clear(...call),
+    indexesFirst: false,
+    addIndex: (paths, _, signal) => addIndex(connection, collection, paths, signal),
+  };
+}
+
+/** Creates a collection. False when there is one. */
+async function create(connection: MongoConnection, collection: string): Promise<boolean> {
+  if (await describeCollection(connection, collection)) return false;
+  try {
+    await connection.run({ create: collection, writeConcern: MAJORITY }, { readPreference: 'primary' });
+    return true;
+  } catch (error) {
+    if (serverCodeOf(error) === CODES.namespaceExists) return false;
+    throw refusalOf(error, `create the collection ${connection.database}.${collection}`);
+  }
+}
+
+/** See OwnedCollection.addIndex. MongoDB goes on to build an index whose command was killed. */
+async function addIndex(
+  connection: MongoConnection,
+  collection: string,
+  paths: readonly string[],
+  signal: AbortSignal,
+): Promise<AddedIndex> {
+  const fields = [...paths, KEY];
+  const find = async () =>
+    (await listIndexes(connection, collection)).find(
+      ({ spec }) => Object.keys(spec.key).join('\0') === fields.join('\0'),
+    );
+  const before = await find();
+  if (!before || before.isBuilding) {
+    const command = { createIndexes: collection, indexes: [specOf(fields)], writeConcern: MAJORITY };
+    try {
+      await connection.run(command, { readPreference: 'primary', unlimited: true, signal });
+    } catch (error) {
+      throw refusalOf(error, `create the index ${JSON.stringify(specOf(fields).key)}`);
+    }
+  }
+  const listed = await find();
+  if (!listed)
+    throw new CommandRefusal(`The index of ${paths.join(', ')} is gone: it was dropped meanwhile.`);
+  return { index: await indexFrom(connection, collection, listed), isNew: before?.isBuilding !== false };
+}
+
+function refusalOf(error: unknown, what: string): unknown {
+  if (!REFUSALS.has(serverCodeOf(error))) return error;
+  return new CommandRefusal(`MongoDB did not ${what}: ${String(error)}`, { cause: error });
+}

@@ -1,0 +1,31 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { text } from 'node:stream/consumers';
+import { cli } from './child-server.ts';
+
+/** How a command ended, and what it wrote. */
+export interface Ended {
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly said: string;
+}
+
+/** Runs `sluice` with these arguments to its end, as a user does. `during` gets the process once it runs. */
+export async function sluice(
+  args: readonly string[],
+  environment: NodeJS.ProcessEnv,
+  during: (child: ChildProcess) => void = () => undefined,
+): Promise<Ended> {
+  const child = spawn(process.execPath, [await cli(), ...args], {
+    env: { ...process.env, MONGODB_URI: '', SAMPLE: 'off', LOG_LEVEL: 'error', ...environment },
+    stdio: ['ignore', 'pipe', 'pipe'],
+    timeout: 60_000,
+  });
+  during(child);
+  const [stdout, said, [code]] = await Promise.all([
+    text(child.stdout),
+    text(child.stderr),
+    once(child, 'exit') as Promise<[number | null]>,
+  ]);
+  return { code, stdout, said };
+}

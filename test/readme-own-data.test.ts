@@ -5,9 +5,11 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { promisify } from 'node:util';
 import { ObjectId } from 'mongodb';
+import { sluice } from './support/commands.ts';
 import { documentText, ROOT } from './support/documents.ts';
 import { testClient } from './support/mongo.ts';
 import { testMongo } from './support/mongod.ts';
+import { folder } from './support/pulling.ts';
 import { serverOn } from './support/server.ts';
 
 const BLOCKS = /```shell-session\n(\$ [^]*?)```/g;
@@ -45,6 +47,24 @@ test('the commands of the README for an existing collection print what it shows'
   }
   if (process.env.UPDATE_DOCUMENTS) writeFileSync(join(ROOT, 'README.md'), fresh);
   else assert.equal(text, fresh);
+});
+
+test('the command of the README for a file prints what it shows', async (t) => {
+  const text = documentText('README.md');
+  const [, csv = '', command = '', output = ''] =
+    /```csv\n([^]*?)```\n\n```console\nnpm run import -- (.*)\n```\n\n```text\n([^]*?)```/.exec(text) ?? [];
+  const directory = await folder(t);
+  const file = join(directory, 'artikel.csv');
+  writeFileSync(file, csv);
+  const args = command.split(' ').map((one) => (one === 'artikel.csv' ? file : one));
+  const { code, said } = await sluice(['import', ...args], { DATA_DIR: join(directory, 'data') });
+  assert.equal(code, 0, said);
+  if (process.env.UPDATE_DOCUMENTS)
+    writeFileSync(
+      join(ROOT, 'README.md'),
+      documentText('README.md').replace(output, () => said),
+    );
+  else assert.equal(said, output);
 });
 
 async function run(command: string, url: string): Promise<string> {

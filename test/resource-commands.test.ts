@@ -86,7 +86,7 @@ for (const name of ['lmdb', 'mongodb'] satisfies StoreName[])
         sluice(['import', file, '--into', 'orders', ...args], shop.environment);
       assert.equal((await run('--index', 'status,total')).code, 0);
       const again = await run();
-      assert.deepEqual([again.code, /3 failed/.test(again.said)], [1, true], again.said);
+      assert.deepEqual([again.code, again.said.includes('3 failed')], [1, true], again.said);
       await shop.file('orders.ndjson', ORDERS.replace('"new","total":7', '"new","total":8'));
       assert.equal((await run('--on-conflict', 'replace')).code, 0);
       await shop.file('orders.ndjson', '{"_id":4,"status":"new","total":1}\n{"_id":5}\n');
@@ -114,7 +114,7 @@ for (const name of ['lmdb', 'mongodb'] satisfies StoreName[])
       assert.equal(added.code, 0, added.said);
       assert.match(added.said, /now also answers: status with sort=total; status, total with sort=id\n/);
       const twice = await run('index', 'orders', 'status,total,_id');
-      assert.deepEqual([twice.code, /already/.test(twice.said)], [2, true], twice.said);
+      assert.deepEqual([twice.code, twice.said.includes('already')], [2, true], twice.said);
       const arrays = await run('index', 'orders', 'tags');
       assert.deepEqual([arrays.code, /cannot be used: .*array/.test(arrays.said)], [1, true], arrays.said);
       const server = await serve(t, shop, 'orders');
@@ -190,7 +190,7 @@ test('an index of a column that the file lacks is refused before anything is mad
   if (!shop) return;
   const file = await shop.file('a.csv', 'id,status\n1,new\n');
   const { code, said } = await sluice(['import', file, '--into', 'o', '--index', 'statsu'], shop.environment);
-  assert.deepEqual([code, /no column becomes the field "statsu"/.test(said)], [2, true], said);
+  assert.deepEqual([code, said.includes('no column becomes the field "statsu"')], [2, true], said);
   assert.match((await sluice(['init'], shop.environment)).stdout, /"resources": \{\}/);
 });
 

@@ -268,7 +268,10 @@ for (const [store, engine] of COMBINATIONS)
           assert.deepEqual([status, told.get('ratelimit')?.split(';')[1]], [200, `r=${left}`]);
         }
         const found = await samples(server.url);
-        assert.equal(found.get('sluice_requests_total{route="/items",resource="items",method="QUERY",status="200"}'), 5);
+        assert.equal(
+          found.get('sluice_requests_total{route="/items",resource="items",method="QUERY",status="200"}'),
+          5,
+        );
         assert.equal((await ask(server, '/items/stream', {})).status, 200);
         assert.equal((await ask(server, '/items/stream', {})).status, 429);
       });

@@ -30,7 +30,8 @@ export function readArguments<T extends Options>(
     const seen = new Set<string>();
     for (const token of tokens) {
       if (token.kind !== 'option') continue;
-      if (seen.has(token.name) && !options[token.name]?.multiple) throw new UsageError(`--${token.name} is given twice`);
+      if (seen.has(token.name) && !options[token.name]?.multiple)
+        throw new UsageError(`--${token.name} is given twice`);
       seen.add(token.name);
     }
     return { values, positionals };

@@ -47,7 +47,7 @@ export class Faults {
       ...{ name, exports, files, items: this.port(store.items), users: this.port(store.users) },
       open: async (declaration) => this.port(await store.open(declaration)),
       make: (...call) => store.make(...call),
-    list: () => store.list(),
+      list: () => store.list(),
       declared: () => store.declared(),
       ping: () => store.ping(),
       close: () => store.close(),

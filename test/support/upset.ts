@@ -38,7 +38,7 @@ export class Barrier {
     return {
       open: (declaration) => store.open(declaration),
       make: (...call) => store.make(...call),
-    list: () => store.list(),
+      list: () => store.list(),
       declared: () => store.declared(),
       ...{ name: store.name, users: store.users, exports: store.exports, files: store.files },
       items: {

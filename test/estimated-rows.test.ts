@@ -94,5 +94,5 @@ test('an estimate is asked for once in five seconds, and a stream does without o
   patience.abort();
   assert.equal(await late, null);
   answer = () => Promise.reject(new TypeError('a mistake'));
-  await assert.rejects(estimate(whole), /a mistake/);
+  assert.equal(await estimate(whole), null, 'the reads report what is wrong');
 });

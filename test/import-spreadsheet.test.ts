@@ -63,8 +63,10 @@ for (const name of ['lmdb', 'mongodb'] satisfies StoreName[])
         '{"id":"0815","Bezeichnung":"Schraube; \\"lang\\"","category":"Eisen","price":1234.56,"PLZ":"01234","Kunde":{"Land":"DE"},"angelegt":"2024-03-01T00:00:00.000Z"}\n' +
         '{"id":"4711","Bezeichnung":"Mutter","category":"Eisen","price":12.9,"PLZ":"12345","angelegt":"2024-03-02T00:00:00.000Z"}\n';
       assert.deepEqual([first.code, first.rows], [0, expected], first.said);
+      const postponed = /^the indexes are made after the rows; .*\n/;
+      assert.equal(postponed.test(first.said), name === 'mongodb');
       assert.equal(
-        first.said,
+        first.said.replace(postponed, ''),
         'columns:\n' +
           '  Artikel: _id, string ("0815" on line 2 is not a number as JSON writes it)\n' +
           '  Bezeichnung: string\n' +

@@ -88,6 +88,18 @@ test('reads beside a removal find all rows or none, in the order of the key and 
   assert.ok(found.has(0));
 });
 
+/** False for the same error: what is looked for has not happened yet. */
+function isLoading(error: unknown): false {
+  isNotReady(error);
+  return false;
+}
+
+/** Fails for any other error. */
+function isNotReady(error: unknown): true {
+  assert.ok(error instanceof AppError && error.code === 'not-ready', String(error));
+  return true;
+}
+
 test('a removal that is killed has removed all rows or none, and the next process frees their space', async (t) => {
   const { directory, store: beside, rows: orders } = await filled(t);
   const file = join(directory, 'new.ndjson');
@@ -95,11 +107,16 @@ test('a removal that is killed has removed all rows or none, and the next proces
   let isOver = false;
   await sluice(['import', file, '--into', 'orders', '--drop', '--yes'], { DATA_DIR: directory }, (child) => {
     child.once('exit', () => (isOver = true));
-    void until(async () => isOver || (await orders.count(BY_ID, 'exact', NEVER)).rows < ROWS).then(() =>
-      child.kill('SIGKILL'),
-    );
+    const hasBegun = () => orders.count(BY_ID, 'exact', NEVER).then(({ rows }) => rows < ROWS, isNotReady);
+    void until(async () => isOver || (await hasBegun())).then(() => child.kill('SIGKILL'));
   });
-  const { rows: left } = await orders.count(BY_ID, 'exact', NEVER);
+  let left = -1;
+  await until(() =>
+    orders.count(BY_ID, 'exact', NEVER).then(({ rows }) => {
+      left = rows;
+      return true;
+    }, isLoading),
+  );
   assert.ok(left <= 1, `${left} rows`);
   await beside.close();
   const next = await openIn(t, directory);

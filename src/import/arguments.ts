@@ -71,8 +71,8 @@ JSON and NDJSON files:
   double would lose some of its digits.
 
 Rows that are already in the store:
-  --drop             Removes all items, or rows of the resource, before the import, once the first rows of the source were read. Asks on a
-                     terminal.
+  --drop             Removes all items, or rows of the resource, before the import, once the first rows of the
+                     source were read. Asks on a terminal.
   --yes              Removes them without a question. Required where nobody can answer.
 
 Rows whose id is already in the store:

@@ -22,6 +22,7 @@ export interface LoadsOptions {
 /** The loads of a set, by this process and by others. */
 export class Loads {
   readonly #options: LoadsOptions;
+  #recovering: Promise<boolean> | null = null;
 
   constructor(options: LoadsOptions) {
     this.#options = options;
@@ -32,9 +33,18 @@ export class Loads {
     return this.#options.mark.isSet;
   }
 
-  /** Rejects reads while somebody is loading the set: they would find none of its rows, or a part of them. */
+  /**
+   * Rejects reads while somebody is loading the set: they would find none of its rows, or a part of them. When the loading
+   * process has ended, what it left is removed meanwhile.
+   */
   assertWhole(): void {
-    if (this.#options.mark.isSet) throw notReady();
+    const { mark } = this.#options;
+    if (!mark.isSet) return;
+    if (!mark.isLive)
+      this.#recovering ??= this.recover()
+        .catch(() => false) // the disk may be full: the next read tries again
+        .finally(() => (this.#recovering = null));
+    throw notReady();
   }
 
   /** See RowStore.load. */

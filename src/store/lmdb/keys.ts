@@ -220,8 +220,9 @@ export function writeNumberKey(double: number, remainder: number, target: Uint8A
   }
   EIGHT.setFloat64(0, double + 0); // + 0 turns -0 into 0
   // IEEE 754 doubles are ordered like sign-and-magnitude integers. Convert them to unsigned integers.
-  const [first, turned] = EIGHT.getInt8(0) < 0 ? [0xff, 0xff] : [0x80, 0];
-  target[at + 1] = EIGHT.getUint8(0) ^ first;
+  const isNegative = EIGHT.getInt8(0) < 0;
+  const turned = isNegative ? 0xff : 0;
+  target[at + 1] = EIGHT.getUint8(0) ^ (isNegative ? 0xff : 0x80);
   for (let n = 1; n < 8; n++) target[at + 1 + n] = EIGHT.getUint8(n) ^ turned;
   target[at + 9] = (0x8000 + remainder) >> 8;
   target[at + 10] = (0x8000 + remainder) & 0xff;

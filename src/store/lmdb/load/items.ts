@@ -2,13 +2,12 @@ import { BSON_TYPE } from '../../bson-types.ts';
 import { FieldPlaces } from '../fields.ts';
 import { FORMAT_KEY, FORMATS } from '../format.ts';
 import { FIELDS, keyRow, LARGEST_ROW, LONGEST_STRING } from '../row.ts';
-import type { IndexName, Tables } from '../tables.ts';
-import { COUNT_KEY, countBytes, itemCount } from '../write.ts';
+import type { Tables } from '../tables.ts';
+import { COUNT_KEY, countBytes, INDEXES, itemCount } from '../write.ts';
 import { writeCommonKey } from './common-keys.ts';
 import { RowKeys } from './row-keys.ts';
 import type { LoadTarget } from './load.ts';
 
-const INDEXES: readonly IndexName[] = ['byPrice', 'byCategory', 'byCategoryPrice'];
 /** The places of the names in FIELDS. */
 const [ID, CATEGORY, PRICE] = [0, 1, 2] as const;
 /** A BSON string: four bytes of length, the text, NUL. */

@@ -58,19 +58,19 @@ function sweepSome(tables: Tables, resources: Resources): void {
   const prefix = Buffer.from(first, 'hex');
   // A longer prefix is that of one index, which has no rows of its own.
   const isIndex = prefix.length > rowsPrefix({ number: 0 }).length;
-  if (!isIndex && removeSome(tables, 'rows', prefix)) return;
-  if (!removeSome(tables, 'entries', prefix)) resources.putWaste(others);
+  if (!isIndex && removeSome(tables, 'rows', prefix, TRANSACTION_KEYS)) return;
+  if (!removeSome(tables, 'entries', prefix, TRANSACTION_KEYS)) resources.putWaste(others);
 }
 
-/** Removes the first keys with this beginning. Returns whether there were any. */
-function removeSome(tables: Tables, table: 'rows' | 'entries', prefix: Key): boolean {
+/** In a transaction: removes the first keys with this beginning, at most `most`. Returns whether there were any. */
+export function removeSome(tables: Tables, table: 'rows' | 'entries', prefix: Key, most: number): boolean {
   const keys: Key[] = [];
   tables.prefix = 0;
   const range = { start: prefix, end: joinKeys(prefix, HIGHEST), reverse: false };
   const steps = tables[table].getRange({ ...range, exclusiveStart: false, offset: 0, values: false });
   const iterator = steps[Symbol.iterator]();
   try {
-    while (keys.length < TRANSACTION_KEYS && iterator.next().done !== true) keys.push(tables.found.copied());
+    while (keys.length < most && iterator.next().done !== true) keys.push(tables.found.copied());
   } finally {
     iterator.return?.();
   }

@@ -1,7 +1,7 @@
 import { BSON_TYPE } from '../../bson-types.ts';
 import { KEY } from '../../bookmark.ts';
 import { FieldPlaces } from '../fields.ts';
-import { HIGHEST, joinKeys, type Key } from '../keys.ts';
+import type { Key } from '../keys.ts';
 import { writeCommonKey } from '../load/common-keys.ts';
 import type { LoadTarget } from '../load/load.ts';
 import type { RowKeys } from '../load/row-keys.ts';
@@ -9,9 +9,9 @@ import type { Tables } from '../tables.ts';
 import { keyOfAny, NULL_KEY } from '../value-keys.ts';
 import { entriesPrefix, keyAt, keyRow, LARGEST_ROW, NO_IDS, rowsPrefix } from './keyed.ts';
 import { LONGEST_KEY } from './longest-key.ts';
-import { newIdentity } from './clear.ts';
+import { newIdentity, removeSome } from './clear.ts';
 import { identityOf, type IndexRecord, type ResourceRecord, type Resources } from './record.ts';
-import { CONFLICT, recordOf, setCount, countOf, spoil } from './write.ts';
+import { CONFLICT, countOf, recordOf, setCount, spoil, spoiltBy } from './write.ts';
 
 /** Rows, and entries, that one transaction removes. */
 const REMOVED_AT_ONCE = 10_000;
@@ -63,39 +63,12 @@ export function resourceTarget(tables: Tables, resources: Resources, collection:
     },
     clear: () => {
       const prefix = rowsPrefix(stored());
-      return removeSome(tables, 'rows', prefix) || removeSome(tables, 'entries', prefix);
+      return (
+        removeSome(tables, 'rows', prefix, REMOVED_AT_ONCE) ||
+        removeSome(tables, 'entries', prefix, REMOVED_AT_ONCE)
+      );
     },
   };
-}
-
-function spoiltBy(
-  record: ResourceRecord,
-  spoils: readonly { readonly index: number; readonly reason: string }[],
-): ResourceRecord {
-  const indexes = [...record.indexes];
-  for (const { index, reason } of spoils) {
-    const one = indexes[index];
-    if (one) indexes[index] = { ...one, spoilt: reason };
-  }
-  return { ...record, indexes };
-}
-
-/** In a transaction: removes the first keys with a prefix. Returns whether there were any. */
-function removeSome(tables: Tables, name: 'rows' | 'entries', prefix: Key): boolean {
-  const keys: Key[] = [];
-  tables.prefix = 0;
-  const range = { start: prefix, end: joinKeys(prefix, HIGHEST), reverse: false };
-  const steps = tables[name].getRange({ ...range, exclusiveStart: true, offset: 0, values: false });
-  for (const iterator = steps[Symbol.iterator](); ;) {
-    if (keys.length < REMOVED_AT_ONCE && iterator.next().done !== true) {
-      keys.push(tables.found.copied());
-      continue;
-    }
-    iterator.return?.();
-    break;
-  }
-  for (const key of keys) tables[name].removeSync(key);
-  return keys.length > 0;
 }
 
 /** Writes the keys of most rows without an object for each. */

@@ -124,14 +124,19 @@ export function spoil(
   record: ResourceRecord,
   spoils: KeyedRow['spoils'],
 ): ResourceRecord {
+  const changed = spoiltBy(record, spoils);
+  resources.put(changed);
+  return changed;
+}
+
+/** The record with these indexes unusable. The first reason stays. */
+export function spoiltBy(record: ResourceRecord, spoils: KeyedRow['spoils']): ResourceRecord {
   const reasons = new Map(spoils.map(({ index, reason }) => [index, reason]));
   const indexes = record.indexes.map((index, at): IndexRecord => {
     const reason = reasons.get(at);
     return reason === undefined || index.spoilt !== undefined ? index : { ...index, spoilt: reason };
   });
-  const changed = { ...record, indexes };
-  resources.put(changed);
-  return changed;
+  return { ...record, indexes };
 }
 
 /** The number of rows of a resource, as counted by the transactions that wrote them. */

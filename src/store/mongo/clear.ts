@@ -1,9 +1,8 @@
 import type { Document } from 'mongodb';
 import { CODES, MongoRefusal, serverCodeOf, translate } from './errors.ts';
-import { describeCollection } from './collection.ts';
+import { describeCollection, MAJORITY } from './collection.ts';
 import type { MongoConnection } from './connection.ts';
 
-const MAJORITY = { w: 'majority', wtimeout: 60_000 };
 const ON_PRIMARY = { readPreference: 'primary' } as const;
 
 /**

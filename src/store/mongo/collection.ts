@@ -190,7 +190,8 @@ async function createCollection(
   }
 }
 
-const MAJORITY = { w: 'majority', wtimeout: 60_000 };
+/** How a change of collections and indexes is acknowledged. */
+export const MAJORITY = { w: 'majority', wtimeout: 60_000 };
 
 /**
  * Drops new indexes that turned out to be unfit. An index stays multikey once it is, so it would be refused even after

@@ -1,14 +1,12 @@
 import { CommandRefusal } from '../../errors.ts';
 import type { AddedIndex, OwnedCollection } from '../store.ts';
-import { describeCollection } from './collection.ts';
+import { describeCollection, MAJORITY } from './collection.ts';
 import type { MongoConnection } from './connection.ts';
 import { CODES, MongoRefusal, serverCodeOf } from './errors.ts';
 import { indexFrom, listIndexes } from './index-list.ts';
 import { REFUSALS, specOf } from './missing-indexes.ts';
 import type { OpenCollection } from './open-collection.ts';
 import { KEY } from '../bookmark.ts';
-
-const MAJORITY = { w: 'majority', wtimeout: 60_000 };
 
 /** See Store.make. `open` opens the collection once it exists. */
 export async function makeCollection(

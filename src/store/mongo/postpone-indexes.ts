@@ -1,8 +1,8 @@
 import type { Document } from 'mongodb';
+import { MAJORITY } from './collection.ts';
 import type { MongoConnection } from './connection.ts';
 import { CODES, serverCodeOf } from './errors.ts';
 
-const MAJORITY = { w: 'majority', wtimeout: 60_000 };
 const ON_PRIMARY = { readPreference: 'primary' } as const;
 /** What the description of an index without options has. */
 const PLAIN: readonly string[] = ['v', 'key', 'name', 'ns'];

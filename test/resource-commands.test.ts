@@ -112,7 +112,10 @@ for (const name of ['lmdb', 'mongodb'] satisfies StoreName[])
       assert.equal((await run('import', file, '--into', 'orders')).code, 0);
       const added = await run('index', 'orders', 'status,total');
       assert.equal(added.code, 0, added.said);
-      assert.match(added.said, /now also answers: status with sort=total; status, total with sort=id\n/);
+      assert.match(
+        added.said,
+        /now also answers: status with sort=total_asc; status, total with sort=id_asc\n/,
+      );
       const twice = await run('index', 'orders', 'status,total,_id');
       assert.deepEqual([twice.code, twice.said.includes('already')], [2, true], twice.said);
       const arrays = await run('index', 'orders', 'tags');

@@ -60,7 +60,7 @@ export function notIndexed(
   return new AppError('not-indexed', `${reason} Indexes answer: ${listed}.${would}`);
 }
 
-/** What can be asked of these indexes, each form once: `status with sort=createdAt`. */
+/** What can be asked of these indexes, each form once. `_desc` can be asked alike: `status with sort=createdAt_asc`. */
 export function formsOf(indexes: readonly Index[]): readonly string[] {
   return [...new Set(askableOf(indexes).map(textOf))];
 }
@@ -68,5 +68,5 @@ export function formsOf(indexes: readonly Index[]): readonly string[] {
 function textOf({ filters, sort }: Askable): string {
   const wanted = filters.join(', ');
   if (sort === null) return `${wanted} (one row)`;
-  return wanted === '' ? `sort=${sort}` : `${wanted} with sort=${sort}`;
+  return wanted === '' ? `sort=${sort}_asc` : `${wanted} with sort=${sort}_asc`;
 }

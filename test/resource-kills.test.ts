@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { AppError } from '../src/errors.ts';
 import { BSON } from '../src/store/bson.ts';
 import { openLmdb } from '../src/store/lmdb.ts';
@@ -39,7 +40,7 @@ async function until(look: () => boolean | Promise<boolean>): Promise<void> {
   const end = performance.now() + 30_000;
   while (!(await look())) {
     if (performance.now() > end) throw new Error('it did not happen in 30 s');
-    await new Promise((resolve) => setTimeout(resolve, 2));
+    await nextTurn();
   }
 }
 

@@ -33,7 +33,8 @@ export async function requestOfBody(
   const body = checkBody(json);
   const { fields, format = 'ndjson', compression = 'none', safe } = body;
   const names = Object.keys(body).filter((name) => !(name in RESOURCE_EXPORT_BODY.properties));
-  const faults = [...formFaults(body), ...names.filter((name) => !canBeField(name)).map(notOfExports)];
+  // A name of a stream's parameter cannot ask for a field: see resources/grammar.ts.
+  const faults = [...formFaults(body), ...names.filter((name) => !isField(name)).map(notOfExports)];
   if (faults.length > 0) throw invalidBody(faults);
   const values = body as Readonly<Record<string, unknown>>;
   const filters = names.map((name) => [name, textOf(name, values[name] as Value, json)] as const);
@@ -88,11 +89,6 @@ async function choose(
   const plan = await readTypedPlan(given, null, resource, signal);
   const types = valueTypes(plan).subarray(1); // without their number
   return { resource: resource.name, filters, sort: sort ?? `${shownPath(ranged)}_asc`, types };
-}
-
-/** Whether a member can ask for a field. A name of a stream's parameter cannot: see resources/grammar.ts. */
-function canBeField(name: string): boolean {
-  return isField(name);
 }
 
 function notOfExports(name: string): BodyFault {

@@ -39,8 +39,8 @@ export function checkDrop(command: ImportCommand, { stdin, isTTY }: DropIo): voi
 
 /**
  * Removes all items, once it is known that the source has a row to import instead. Resolves with all rows of the source
- * and the number of items removed, or null when the load of the store is to replace them. Rejects before anything is removed: with BrokenSource when none of the first rows
- * can be imported, and with Declined when the user says no.
+ * and the number of items removed, or null when the load of the store is to replace them. Rejects before anything is
+ * removed: with BrokenSource when none of the first rows can be imported, and with Declined when the user says no.
  */
 export async function dropItems(
   rows: AsyncIterable<SourceRow>,

@@ -132,6 +132,20 @@ export function snapshotUnsupported(cause?: unknown): AppError {
   );
 }
 
+/** The error for a place in the history that the store no longer has. */
+export function changesExpired(cause?: unknown): AppError {
+  return new AppError(
+    'changes-expired',
+    'The changes since this cursor are no longer kept. Start again with an empty copy, at the URL in Location.',
+    { parameter: 'since', cause },
+  );
+}
+
+/** The error for a request for changes from a store that does not tell them. `why` is a sentence. */
+export function changesUnsupported(why: string, cause?: unknown): AppError {
+  return new AppError('changes-unsupported', why, { cause });
+}
+
 /** What a command asked for cannot be done. The message tells its operator why. */
 export class CommandRefusal extends Error {
   override readonly name = 'CommandRefusal';

@@ -72,6 +72,12 @@ export const PROBLEMS = {
     explanation:
       'consistency=snapshot and at read all rows as they were at one point in time. Only a MongoDB replica set supports this. The embedded store and a standalone mongod keep only the current state.',
   },
+  'changes-unsupported': {
+    status: 400,
+    title: 'Changes not supported',
+    explanation:
+      'MongoDB tells changes only as a replica set or a sharded cluster, and only of collections, not of views. A standalone mongod becomes a replica set of one member with --replSet.',
+  },
   'invalid-url': {
     status: 400,
     title: 'Malformed URL',
@@ -123,6 +129,12 @@ export const PROBLEMS = {
     title: 'Snapshot expired',
     explanation:
       'MongoDB keeps past states only for some minutes (minSnapshotHistoryWindowInSeconds, 5 minutes by default), and only until its indexes change. Start again with consistency=snapshot, or ask the operator for a longer window.',
+  },
+  'changes-expired': {
+    status: 410,
+    title: 'Changes expired',
+    explanation:
+      'The store no longer has every change since this cursor: the oplog of MongoDB has moved on, or CHANGES_TTL has passed in the embedded store. Start again with an empty copy. The Location header has the URL of the stream to start with.',
   },
   'collection-replaced': {
     status: 410,

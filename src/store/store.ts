@@ -1,4 +1,5 @@
 import type { Batch } from './batch.ts';
+import type { ChangeFeed } from './change-feed.ts';
 import type { Bookmark, Identity, Ordered, PointInTime } from './bookmark.ts';
 import type { AddedIndex, Collection, Declaration, Found, OwnedCollection } from './collection.ts';
 import type { FileStore } from './files.ts';
@@ -164,6 +165,12 @@ export interface RowStore extends RowReader {
    * store keeps no past states (the embedded store, a mongod that is not in a replica set).
    */
   pointInTime(signal: AbortSignal): Promise<PointInTime | null>;
+  /** Tells which rows changed. */
+  readonly changes?: ChangeFeed;
+  /**
+   * Removes the rows with these keys (bookmarks `{_id}`). Resolves with the number of rows removed when that is durable.
+   */
+  remove?(keys: readonly Bookmark[]): Promise<number>;
   /** Writes BSON documents. Resolves when they are durable (w:majority; flushed). */
   insert(rows: readonly Uint8Array[], onConflict: OnConflict): Promise<InsertResult>;
   /**

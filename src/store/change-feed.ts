@@ -1,0 +1,70 @@
+import type { Batch } from './batch.ts';
+import type { Bookmark, Identity, PointInTime } from './bookmark.ts';
+import type { Plan, Size } from './store.ts';
+
+/**
+ * A place in the history of a collection, for the cursors of clients. It says nothing about which collection: whoever
+ * keeps it also keeps the collection's identity, because a store may take the place of another collection for its own.
+ */
+export interface FeedPlace {
+  /** Known to the store only: a resume token or a time (MongoDB), a sequence number (embedded store). */
+  readonly token: Uint8Array;
+  /**
+   * Reads of rows must see at least this time (`Plan.since`), because rows that a reader was told of have it. Absent
+   * where rows have one state only.
+   */
+  readonly seen?: PointInTime;
+}
+
+/** The keys of rows that changed between two places. */
+export interface ChangedKeys {
+  /** Bookmarks `{_id}` of the rows that were inserted, changed or removed, each once. */
+  readonly keys: readonly Bookmark[];
+  /** The place behind them. It also moves on while nothing changes, so that it does not expire. */
+  readonly next: FeedPlace;
+  /** Whether `next` was behind every change that was made before the call. */
+  readonly isUpToDate: boolean;
+}
+
+/** How many changes to read, and how long to wait for the first one. */
+export interface FeedSize {
+  /** The most keys. */
+  readonly most: number;
+  /** Milliseconds. 0: do not wait. When the time is up, the answer has no keys, and its place has moved on. */
+  readonly waitMs: number;
+}
+
+/**
+ * Tells which rows of a collection changed. It tells keys and not what happened: a reader looks the rows up, and gets
+ * their present state. A copy that applies what it gets in the order in which it comes converges.
+ *
+ * Each method rejects with AppError `store-unavailable` when the store does not answer: the same call may be repeated
+ * from the same place. `changes-unsupported` when the collection cannot tell changes (a mongod outside a replica set).
+ * An aborted signal rejects with its reason.
+ */
+export interface ChangeFeed {
+  /**
+   * The present place. Reads that begin afterwards, with `Plan.since` not before `seen`, see every change before it.
+   */
+  now(signal: AbortSignal): Promise<FeedPlace>;
+  /** The place from which the changes after a snapshot follow. */
+  at(time: PointInTime): FeedPlace;
+  /**
+   * The changes after a place. Rejects with `changes-expired` when the store no longer has all of them,
+   * `collection-replaced` when the collection is not the one of `identity`, and `invalid-cursor` when the token is not
+   * one of this store.
+   */
+  read(
+    place: FeedPlace,
+    size: FeedSize,
+    identity: Identity | undefined,
+    signal: AbortSignal,
+  ): Promise<ChangedKeys>;
+  /**
+   * The rows of these keys that exist and have the values of the plan (`equals`), as they are now, not before
+   * `plan.since`, all of them, each once, in any order. A key without a row among them is removed or does not fit. A
+   * row's key may have another type than the key that was told (7 and 7.0). The caller releases each batch. Rejects
+   * with `collection-replaced` when the collection is not that of `plan.identity`.
+   */
+  rows(keys: readonly Bookmark[], plan: Plan, size: Size, signal: AbortSignal): AsyncIterable<Batch>;
+}

@@ -9,37 +9,68 @@ export interface BsonElement {
   readonly end: number;
 }
 
+/** Where elements are in a document, by the place of their name. Used again for each document. */
+export interface ElementPlaces {
+  /** The BSON type, or 0 when the document has no such element. */
+  readonly types: Int32Array;
+  /** Where the bytes of its value begin and end. */
+  readonly starts: Int32Array;
+  readonly ends: Int32Array;
+}
+
+export function elementPlaces(count: number): ElementPlaces {
+  return { types: new Int32Array(count), starts: new Int32Array(count), ends: new Int32Array(count) };
+}
+
 /**
- * The first element of each name, undefined when there is none. Names are in UTF-8. It runs for every row that is
- * written, so it does not list all elements as bson's parser does. Throws a BSONError when the bytes do not begin with a
- * BSON document.
+ * Finds the first element of each name. Names are in UTF-8. It runs for every row that is read or written, so it makes
+ * no objects. False for a document that is damaged, or has a value of a rare type.
+ */
+export function findElements(
+  document: Uint8Array,
+  names: readonly Uint8Array[],
+  { types, starts, ends }: ElementPlaces,
+): boolean {
+  const end = document.length - 1;
+  types.fill(0, 0, names.length);
+  if (end < 4 || document[end] !== 0 || sizeAt(document, 0) !== document.length) return false;
+  let at = 4;
+  while (at < end) {
+    const type = document[at] ?? 0;
+    const name = at + 1;
+    let valueAt = name;
+    while (valueAt < end && document[valueAt] !== 0) valueAt++;
+    valueAt++;
+    const size = sizeOfValue(document, type, valueAt);
+    at = valueAt + size;
+    if (size < 0 || at > end) return false;
+    const index = indexOfName(document, name, valueAt - 1 - name, names);
+    if (index < 0 || types[index] !== 0) continue;
+    types[index] = type;
+    starts[index] = valueAt;
+    ends[index] = at;
+  }
+  return at === end;
+}
+
+/** For `elementsNamed`, which needs the places until it returns. */
+let scratch = elementPlaces(4);
+
+/**
+ * The first element of each name, undefined when there is none. Names are in UTF-8. Throws a BSONError when the bytes do
+ * not begin with a BSON document.
  */
 export function elementsNamed(
   document: Uint8Array,
   names: readonly Uint8Array[],
 ): (BsonElement | undefined)[] {
-  return scan(document, names) ?? parsed(document, names);
-}
-
-/** Null for a document that is damaged, or has a value of a rare type. */
-function scan(document: Uint8Array, names: readonly Uint8Array[]): (BsonElement | undefined)[] | null {
-  const end = document.length - 1;
-  if (end < 4 || document[end] !== 0 || sizeAt(document, 0) !== document.length) return null;
-  const found = new Array<BsonElement | undefined>(names.length).fill(undefined);
-  let next = 4;
-  while (next < end) {
-    const at = next;
-    const type = document[at] ?? 0;
-    let valueAt = at + 1;
-    while (valueAt < end && document[valueAt] !== 0) valueAt++;
-    valueAt++;
-    const size = sizeOfValue(document, type, valueAt);
-    next = valueAt + size;
-    if (size < 0 || next > end) return null;
-    const index = indexOfName(document, at + 1, valueAt - at - 2, names);
-    if (index >= 0) found[index] ??= { type, at, valueAt, end: next };
-  }
-  return next === end ? found : null;
+  if (scratch.types.length < names.length) scratch = elementPlaces(names.length);
+  const { types, starts, ends } = scratch;
+  if (!findElements(document, names, scratch)) return parsed(document, names);
+  return names.map((name, n): BsonElement | undefined => {
+    const [type = 0, valueAt = 0, end = 0] = [types[n], starts[n], ends[n]];
+    return type === 0 ? undefined : { type, at: valueAt - name.length - 2, valueAt, end };
+  });
 }
 
 /** The same for any document. */
@@ -53,12 +84,7 @@ function parsed(document: Uint8Array, names: readonly Uint8Array[]): (BsonElemen
 }
 
 /** The index of the name that stands in these bytes. -1 when it is none of `names`. */
-export function indexOfName(
-  bytes: Uint8Array,
-  at: number,
-  length: number,
-  names: readonly Uint8Array[],
-): number {
+function indexOfName(bytes: Uint8Array, at: number, length: number, names: readonly Uint8Array[]): number {
   for (let index = 0; index < names.length; index++) {
     const name = names[index];
     if (name?.length !== length) continue;

@@ -1,5 +1,11 @@
-import { elementsNamed, indexOfName, type BsonElement } from '../bson-elements.ts';
-import { sizeAt, sizeOfValue } from '../bson-size.ts';
+import {
+  elementPlaces,
+  elementsNamed,
+  findElements,
+  type BsonElement,
+  type ElementPlaces,
+} from '../bson-elements.ts';
+import { sizeAt } from '../bson-size.ts';
 import { reasonOf } from '../../thrown.ts';
 import type { Value } from './keys.ts';
 
@@ -23,8 +29,7 @@ export function fieldsOf(document: Uint8Array, names: readonly string[]): (Value
 }
 
 /** Where the values of some fields are in a document. Used again for each document, so that a row costs no objects. */
-export class FieldPlaces {
-  /** By the place of the name: the BSON type, or 0 when the document has no such field; where its bytes begin and end. */
+export class FieldPlaces implements ElementPlaces {
   readonly types: Int32Array;
   readonly starts: Int32Array;
   readonly ends: Int32Array;
@@ -32,37 +37,12 @@ export class FieldPlaces {
 
   constructor(names: readonly string[]) {
     this.#names = names.map(utf8Of);
-    [this.types, this.starts, this.ends] = [
-      new Int32Array(names.length),
-      new Int32Array(names.length),
-      new Int32Array(names.length),
-    ];
+    ({ types: this.types, starts: this.starts, ends: this.ends } = elementPlaces(names.length));
   }
 
   /** Finds the first field of each name. False for a document that is damaged, or has a value of a rare type. */
   find(document: Uint8Array): boolean {
-    const { types, starts, ends } = this;
-    const names = this.#names;
-    const end = document.length - 1;
-    types.fill(0);
-    if (end < 4 || document[end] !== 0 || sizeAt(document, 0) !== document.length) return false;
-    let at = 4;
-    while (at < end) {
-      const type = document[at] ?? 0;
-      const name = at + 1;
-      let valueAt = name;
-      while (valueAt < end && document[valueAt] !== 0) valueAt++;
-      valueAt++;
-      const size = sizeOfValue(document, type, valueAt);
-      at = valueAt + size;
-      if (size < 0 || at > end) return false;
-      const index = indexOfName(document, name, valueAt - 1 - name, names);
-      if (index < 0 || types[index] !== 0) continue;
-      types[index] = type;
-      starts[index] = valueAt;
-      ends[index] = at;
-    }
-    return at === end;
+    return findElements(document, this.#names, this);
   }
 }
 

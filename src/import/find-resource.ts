@@ -11,7 +11,7 @@ export interface NamedResource {
 }
 
 /** The part of a store that finds resources. */
-export type ResourceFinder = Pick<Store, 'name' | 'list'>;
+export type ResourceFinder = Pick<Store, 'keepsDeclarations' | 'list'>;
 
 /**
  * Finds the resource of a name: one that the settings declare, else the collection of that name (see EXPOSE). Throws
@@ -26,7 +26,7 @@ export async function findResource(
   const plain: Declared = { name: undefined, collection: name, place: name };
   const located = await Promise.all(
     [...declared, plain].map(async (one) =>
-      store.name === 'lmdb'
+      store.keepsDeclarations
         ? { ...one, name: one.name ?? one.collection, database: undefined }
         : locate(one, own, store),
     ),

@@ -53,7 +53,7 @@ export function parseIndexArguments(argv: readonly string[]): IndexCommand {
 export async function runIndex(
   { name, paths }: IndexCommand,
   declared: readonly Declared[],
-  store: Pick<Store, 'name' | 'list' | 'make'>,
+  store: Pick<Store, 'keepsDeclarations' | 'list' | 'make'>,
   { stderr, isTTY, signal }: IndexIo,
 ): Promise<0 | 1 | 2> {
   const tell = (line: string): void => {
@@ -65,7 +65,7 @@ export async function runIndex(
     const rows = await store.make(declaration, tell);
     const before = formsOf(await rows.indexes(signal));
     const { rows: total } = await rows.count({ sort: KEY, direction: 1 }, 'estimated', signal);
-    const progress = startProgress(stderr, isTTY && store.name === 'lmdb', total);
+    const progress = startProgress(stderr, isTTY, total);
     const { index, isNew } = await rows.addIndex(paths, progress.add, signal).finally(progress.stop);
     if (!isNew && index.refused === undefined) {
       tell(`${name} has the index ${index.name} already`);
@@ -98,15 +98,15 @@ async function unknown(name: string, store: Pick<Store, 'list'>): Promise<string
   return `there is no resource ${quoted(name)}. ${known === '' ? 'The store has none' : `The store has: ${known}`}`;
 }
 
-/** A bar, or a line for each million rows. */
+/** A bar, or a line for each million rows. A store that does not tell how far it is has neither. */
 function startProgress(stderr: NodeJS.WritableStream, hasBar: boolean, total: number) {
-  const bar = hasBar
-    ? startBar(stderr, '{bar} {percentage}% | {rows} rows | {eta_formatted} left', total, { rows: '0' })
-    : null;
+  const format = '{bar} {percentage}% | {rows} rows | {eta_formatted} left';
+  let bar: ReturnType<typeof startBar> | null = null;
   let done = 0;
   return {
     add: (rows: number): void => {
       const next = done + rows;
+      if (hasBar) bar ??= startBar(stderr, format, total, { rows: '0' });
       bar?.update(next, { rows: counted(next) });
       if (!bar && Math.floor(next / LINE_ROWS) > Math.floor(done / LINE_ROWS))
         stderr.write(`${counted(next)} rows indexed\n`);

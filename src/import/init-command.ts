@@ -40,14 +40,14 @@ export function parseInitArguments(argv: readonly string[]): void {
 
 /** Prints a RESOURCES_FILE of what the store has. Resolves with the exit code. */
 export async function runInit(
-  store: Pick<Store, 'name' | 'list' | 'open' | 'declared'>,
+  store: Pick<Store, 'keepsDeclarations' | 'list' | 'open' | 'declared'>,
   { stdout, stderr, signal }: InitIo,
 ): Promise<0 | 1> {
   const note = (line: string): void => {
     stderr.write(`${printable(line)}\n`);
   };
   const entries =
-    store.name === 'lmdb' ? ofDeclared(await store.declared()) : await ofCollections(store, note, signal);
+    store.keepsDeclarations ? ofDeclared(await store.declared()) : await ofCollections(store, note, signal);
   const resources = Object.fromEntries(entries.map(({ name, ...entry }) => [name, entry]));
   stdout.write(`${JSON.stringify({ $schema: './resources.schema.json', resources }, null, 2)}\n`);
   if (entries.length === 0) note('the store has nothing to serve');

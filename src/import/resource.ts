@@ -10,7 +10,7 @@ import { findResource, type NamedResource } from './find-resource.ts';
 import type { Into } from './into.ts';
 
 /** The parts of a store that an import of a resource uses. */
-export type ResourceStore = Pick<Store, 'name' | 'list' | 'make'>;
+export type ResourceStore = Pick<Store, 'keepsDeclarations' | 'loads' | 'list' | 'make'>;
 
 /**
  * Imports a file into a resource, makes its indexes, and says what can be asked of it. The resource is made when the
@@ -34,14 +34,14 @@ export async function runResourceImport(
     if (rows.indexesFirst) await (begun.indexed ??= addIndexes(rows, into, tell, io.signal));
     return rows;
   };
-  const code = await runImport(command, storeOf(named, store.name === 'lmdb', open, ready), {
+  const code = await runImport(command, storeOf(named, store.loads, open, ready), {
     ...io,
     place: `${into.name} in ${io.place}`,
   });
   if (!begun.opened || code === 2 || io.signal.aborted) return code;
   const rows = await ready();
   if (!rows.indexesFirst) await addIndexes(rows, into, tell, io.signal);
-  const unusable = await report(rows, into, named, store.name, tell, io.signal);
+  const unusable = await report(rows, into, named, store.keepsDeclarations, tell, io.signal);
   return unusable > 0 ? 1 : code;
 }
 
@@ -77,12 +77,12 @@ async function addIndexes(
   }
 }
 
-/** Says what can be asked, and how it is served. Returns how many of the wanted indexes cannot be used. */
+/** Says what can be asked, and how it is served. `isKept`: every start serves it. Returns how many of the wanted indexes cannot be used. */
 async function report(
   rows: OwnedCollection,
   { name, indexes: wanted }: Into,
   { exists, declaration }: NamedResource,
-  store: Store['name'],
+  isKept: boolean,
   tell: (line: string) => void,
   signal: AbortSignal,
 ): Promise<number> {
@@ -91,7 +91,7 @@ async function report(
   for (const index of states)
     if (index?.refused !== undefined) tell(`the index ${index.name} cannot be used: ${index.refused}`);
   tell(`GET /${declaration.name} answers: ${formsOf(indexes).join('; ')}`);
-  if (store === 'mongodb') tell(`to serve it: EXPOSE=${name} npm start`);
+  if (!isKept) tell(`to serve it: EXPOSE=${name} npm start`);
   else tell(`to serve it: npm start${exists ? '' : ' (a server that runs now must be restarted)'}`);
   return states.filter((index) => !index || index.refused !== undefined).length;
 }

@@ -21,7 +21,7 @@ export class ResourceFaults extends Error {
 }
 
 export interface OpenResourcesOptions {
-  readonly store: Pick<Store, 'name' | 'open' | 'list' | 'declared'>;
+  readonly store: Pick<Store, 'keepsDeclarations' | 'open' | 'list' | 'declared'>;
   /** Makes the reader of streams of a collection. */
   readonly streamsOf: (rows: Collection) => StreamReader;
   readonly log: Log;
@@ -107,7 +107,7 @@ async function openOne(
       streams: streamsOf(rows),
       shown,
       kinds: new Map(Object.entries(fields)),
-      indexLine: indexLine(store.name, name, database ?? own[0]?.database, collection),
+      indexLine: indexLine(store.keepsDeclarations, name, database ?? own[0]?.database, collection),
     };
     return { resource, indexes: await tell(resource, log) };
   } catch (error) {
@@ -153,12 +153,12 @@ async function tell(resource: Resource, log: Log): Promise<readonly Index[]> {
 const LOOK_MS = 10_000;
 
 function indexLine(
-  store: Store['name'],
+  isKept: boolean,
   name: string,
   database: string | undefined,
   collection: string,
 ): Resource['indexLine'] {
-  if (store === 'lmdb')
+  if (isKept)
     return (fields) => `sluice index ${name} ${fields.filter((path) => path !== '_id').join(',')}`;
   const place = database === undefined ? 'db' : `db.getSiblingDB(${JSON.stringify(database)})`;
   return (fields) => {

@@ -78,6 +78,8 @@ export async function openLmdb(options: LmdbOptions): Promise<Store> {
 
 class LmdbStore implements Store {
   readonly name = 'lmdb';
+  readonly keepsDeclarations = true;
+  readonly loads = true;
   readonly items: ItemStore;
   readonly users: RecordStore;
   readonly exports: RecordStore;

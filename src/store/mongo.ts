@@ -112,6 +112,8 @@ function describe({ lane }: Ways): string {
 
 class MongoStore implements Store {
   readonly name = 'mongodb';
+  readonly keepsDeclarations = false;
+  readonly loads = false;
   readonly items: MongoItems;
   readonly users: MongoRecords;
   readonly exports: MongoRecords;

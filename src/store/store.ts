@@ -259,6 +259,13 @@ export interface RecordStore extends RowReader {
 
 export interface Store {
   readonly name: 'mongodb' | 'lmdb';
+  /**
+   * Whether the store itself keeps the declarations of the resources that `make` makes, so that every start serves them
+   * under their names. Otherwise the operator's settings name its collections, see Declaration.
+   */
+  readonly keepsDeclarations: boolean;
+  /** Whether the collections that `make` opens have `load`. */
+  readonly loads: boolean;
   readonly items: ItemStore;
   readonly users: RecordStore;
   readonly exports: RecordStore;

@@ -9,6 +9,8 @@ type Meter = Pick<Metrics, 'storeOperation' | 'batchRead'>;
 export function timedStore(store: Store, meter: Meter): Store {
   return {
     name: store.name,
+    keepsDeclarations: store.keepsDeclarations,
+    loads: store.loads,
     items: timedItems(store.items, meter),
     users: timedRecords(store.users, meter),
     exports: timedRecords(store.exports, meter),

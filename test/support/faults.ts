@@ -42,9 +42,17 @@ export class Faults {
 
   /** Wraps a store so that its items and users fail. */
   store(store: Store): Store {
-    const { name, exports, files } = store;
+    const { name, keepsDeclarations, loads, exports, files } = store;
     return {
-      ...{ name, exports, files, items: this.port(store.items), users: this.port(store.users) },
+      ...{
+        name,
+        keepsDeclarations,
+        loads,
+        exports,
+        files,
+        items: this.port(store.items),
+        users: this.port(store.users),
+      },
       open: async (declaration) => this.port(await store.open(declaration)),
       make: (...call) => store.make(...call),
       list: () => store.list(),

@@ -40,6 +40,8 @@ export class Barrier {
       make: (...call) => store.make(...call),
       list: () => store.list(),
       declared: () => store.declared(),
+      keepsDeclarations: store.keepsDeclarations,
+      loads: store.loads,
       ...{ name: store.name, users: store.users, exports: store.exports, files: store.files },
       items: {
         get: (...call) => items.get(...call),

@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { storeUnavailable } from '../src/errors.ts';
-import type { RowStore } from '../src/store/store.ts';
+import type { Plan, RowStore, Store } from '../src/store/store.ts';
 import { estimator } from '../src/streams/estimate.ts';
+import { testMongo } from './support/mongod.ts';
 import { NEVER } from './support/reading.ts';
 import { resourceServer } from './support/resources.ts';
-import { testServer, type EngineName, type StoreName } from './support/server.ts';
+import { serverOn, testServer, type EngineName, type StoreName } from './support/server.ts';
 
 const COMBINATIONS: [StoreName, EngineName][] = [
   ['lmdb', 'uws'],
@@ -68,18 +69,21 @@ for (const store of ['lmdb', 'mongodb'] satisfies StoreName[])
   });
 
 test('an estimate is asked for once in five seconds, and a stream does without one that fails or takes long', async () => {
-  const hanging: RowStore['count'] = (_plan, _mode, signal) =>
-    new Promise((_, reject) => signal.addEventListener('abort', () => reject(new Error('late'))));
+  const hanging: RowStore['count'] = () => new Promise(() => undefined);
   let now = 0;
   let calls = 0;
   let answer: RowStore['count'] = () => Promise.resolve({ rows: calls, is: 'estimated' });
   const count: RowStore['count'] = (...call) => (calls++, answer(...call));
-  const patience = new AbortController();
-  const estimate = estimator(
+  let hasWaited: () => void = () => assert.fail('nobody waits');
+  const begin = estimator(
     { count },
-    () => now,
-    () => (answer === hanging ? patience.signal : NEVER),
+    {
+      now: () => now,
+      patience: () => NEVER,
+      grace: () => new Promise((resolve) => (hasWaited = () => resolve(null))),
+    },
   );
+  const estimate = (plan: Plan) => begin(plan)();
   const whole = { sort: 'price', direction: -1 } as const;
   assert.equal(await estimate({ ...whole, equals: [{ path: 'a', value: 1 }] }), null);
   assert.equal(calls, 0);
@@ -89,10 +93,69 @@ test('an estimate is asked for once in five seconds, and a stream does without o
   now += 5_000;
   answer = () => Promise.reject(storeUnavailable(new Error('x')));
   assert.equal(await estimate(whole), null);
-  answer = hanging;
-  const late = estimate(whole);
-  patience.abort();
-  assert.equal(await late, null);
   answer = () => Promise.reject(new TypeError('a mistake'));
   assert.equal(await estimate(whole), null, 'the reads report what is wrong');
+  answer = hanging;
+  const before = calls;
+  const late = estimate(whole);
+  hasWaited();
+  assert.equal(await late, null);
+  const next = estimate(whole);
+  hasWaited();
+  assert.equal(await next, null);
+  assert.equal(calls, before + 1, 'streams that begin meanwhile share one count');
 });
+
+for (const store of ['lmdb', 'mongodb'] satisfies StoreName[])
+  test(`${store}: a stream whose estimate hangs begins long before the count is given up`, async (t) => {
+    const uri = store === 'mongodb' ? await testMongo(t) : '';
+    if (uri === null) return;
+    const given: AbortSignal[] = [];
+    const tapStore = (opened: Store): Store => {
+      const count: RowStore['count'] = (_plan, _mode, signal) => {
+        given.push(signal);
+        return new Promise((_, reject) => signal.addEventListener('abort', () => reject(new Error('late'))));
+      };
+      return tapped(opened, count);
+    };
+    const server = await serverOn(t, { MONGODB_URI: uri }, { tapStore });
+    await server.insert(rows);
+    const response = await server.get('/items/stream');
+    assert.deepEqual(
+      given.map(({ aborted }) => aborted),
+      [false],
+      'the count is still under way',
+    );
+    assert.equal(response.headers.get('estimated-rows'), null);
+    assert.equal((await response.text()).split('\n').length - 1, rows.length);
+  });
+
+/** The same store, with another count of items. */
+function tapped(store: Store, count: RowStore['count']): Store {
+  const { items } = store;
+  return {
+    name: store.name,
+    keepsDeclarations: store.keepsDeclarations,
+    loads: store.loads,
+    items: {
+      read: (...call) => items.read(...call),
+      confirm: (...call) => items.confirm(...call),
+      get: (...call) => items.get(...call),
+      identity: (...call) => items.identity(...call),
+      split: (...call) => items.split(...call),
+      pointInTime: (...call) => items.pointInTime(...call),
+      insert: (...call) => items.insert(...call),
+      clear: (...call) => items.clear(...call),
+      count,
+    },
+    users: store.users,
+    exports: store.exports,
+    files: store.files,
+    open: (declaration) => store.open(declaration),
+    make: (...call) => store.make(...call),
+    list: (database) => store.list(database),
+    declared: () => store.declared(),
+    ping: () => store.ping(),
+    close: () => store.close(),
+  };
+}

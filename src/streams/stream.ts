@@ -119,7 +119,7 @@ function streamHandler(options: StreamOptions): Route['handler'] {
     now = () => performance.now(),
     parked = () => () => undefined,
   } = options;
-  const estimate = estimator(rows, now);
+  const estimate = estimator(rows, { now });
   return async ({ request, query: parameters, type: chosen }) => {
     const query = readStreamQuery(parameters, options.plan);
     const type = chosen as StreamType;
@@ -136,7 +136,7 @@ function streamHandler(options: StreamOptions): Route['handler'] {
     const columns = () => columnsOfRows(rows, rest, first, wanted, request.signal, shown);
     const form = await orRelease(first, () => streamForm(type, query, transcoder, columns, shown));
     const isAll = !first.more || first.rows >= limit;
-    const about = isAll ? first.rows : await orRelease(first, () => estimated);
+    const about = isAll ? first.rows : await orRelease(first, () => estimated?.() ?? Promise.resolve(null));
     const run: StreamBody['run'] = async (sink) => {
       const { head, tail } = form;
       const encoder = await orRelease(first, () => form.encoder());

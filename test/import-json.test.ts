@@ -85,7 +85,22 @@ const JSON_FAULTS: [name: string, row: string, reason: RegExp][] = [
   [
     'a $date with month 13',
     '{"category":"c","price":1,"a":{"$date":"2024-13-01T00:00:00Z"}}',
-    /the date is not valid/,
+    /the date is not a day of the calendar/,
+  ],
+  [
+    'a $date on February 30',
+    '{"category":"c","price":1,"a":{"$date":"2024-02-30T00:00:00Z"}}',
+    /the date is not a day of the calendar/,
+  ],
+  [
+    'a $date at 24 hours',
+    '{"category":"c","price":1,"a":{"$date":"2024-02-03T24:00:00Z"}}',
+    /the date is not a time of a day/,
+  ],
+  [
+    'a $date in a zone that does not exist',
+    '{"category":"c","price":1,"a":{"$date":"2024-02-03T00:00:00+25:00"}}',
+    /the date has no valid zone/,
   ],
   [
     'a $date without a time zone',

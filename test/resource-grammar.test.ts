@@ -70,7 +70,14 @@ test('a text has every reading that it allows, and a prefix leaves one', () => {
     'str:655b0b800000000100000000',
   ]);
   assert.deepEqual(spellings('2026-01-31'), ['date:2026-01-31', 'str:2026-01-31']);
-  assert.deepEqual(spellings('2026-02-30'), ['str:2026-02-30']);
+  for (const text of [
+    '2026-02-30',
+    '2025-02-29T10:00:00Z',
+    '2026-01-31T24:00:00Z',
+    '2026-01-31T10:00:00+25:00',
+  ])
+    assert.deepEqual(spellings(text), [`str:${text}`], 'no other day');
+  assert.equal(spellings('date:2026-02-30'), 'date expects a date and time as in 2026-01-31T12:00:00Z');
   assert.deepEqual(spellings('true'), ['bool:true', 'str:true']);
   assert.deepEqual(spellings('str:oid:1'), ['str:oid:1']);
   assert.deepEqual(spellings('null:'), ['null:']);

@@ -1,5 +1,5 @@
 import { counted, printable, quoted } from '../terminal/text.ts';
-import { exactDate } from './dates.ts';
+import { exactDate } from '../input/dates.ts';
 import { cellValue, withDecimalPoint } from './numbers.ts';
 import type { Column } from './table.ts';
 import { Long, type Decimal128 } from '../store/bson.ts';

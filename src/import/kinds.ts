@@ -1,7 +1,7 @@
 import { Decimal128, Double, Int32, Long, ObjectId, UUID } from '../store/bson.ts';
 import { shownValue, toDecimal128 } from '../store/decimal.ts';
 import { quoted } from '../terminal/text.ts';
-import { exactDate } from './dates.ts';
+import { exactDate } from '../input/dates.ts';
 import { parseLine } from './ndjson.ts';
 import { decimalOf, priceOfCell, TooManyDigits, withDecimalPoint } from './numbers.ts';
 import { BadRow } from './row.ts';

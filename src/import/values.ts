@@ -1,3 +1,4 @@
+import { exactDate } from '../input/dates.ts';
 import { Decimal128, Double, EJSON, Int32, Long, ObjectId, UUID } from '../store/bson.ts';
 import { quoted } from '../terminal/text.ts';
 import { TooManyDigits } from './numbers.ts';
@@ -135,8 +136,10 @@ function date(content: unknown): Date {
     content !== null && typeof content === 'object' && '$numberLong' in content
       ? Number(integer(content.$numberLong, 64))
       : content;
+  // JavaScript takes February 30 for March 1, and 24:00 for the next day.
   const value =
-    typeof milliseconds === 'number' ? new Date(milliseconds) : new Date(matching(content, ISO_TIME));
+    typeof milliseconds === 'number' ? new Date(milliseconds) : exactDate(matching(content, ISO_TIME), false);
+  if (typeof value === 'string') throw new TypeError(`the date ${value}`);
   if (Number.isNaN(value.getTime())) throw new TypeError('the date is not valid');
   return value;
 }

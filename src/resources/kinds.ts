@@ -1,3 +1,4 @@
+import { exactDate } from '../input/dates.ts';
 import { Decimal128, Double, Int32, Long, ObjectId, UUID } from '../store/bson.ts';
 import { exactValue, compareDecimals, parseDecimal } from '../store/decimal.ts';
 
@@ -138,12 +139,8 @@ function uuid(text: string): UUID | undefined {
 
 /** A time without a zone is UTC, as in the rows that this server writes. */
 function date(text: string): Date | undefined {
-  if (!DATE.test(text)) return undefined;
-  const hasZone = !text.includes('T') || /(Z|[+-]\d\d:\d\d)$/.test(text);
-  const at = new Date(hasZone ? text : `${text}Z`);
-  const day = new Date(`${text.slice(0, 10)}T00:00:00Z`); // JavaScript takes February 30 for March 2
-  const isDay = !Number.isNaN(day.getTime()) && day.toISOString().startsWith(text.slice(0, 10));
-  return isDay && !Number.isNaN(at.getTime()) ? at : undefined;
+  const read = DATE.test(text) ? exactDate(text, true) : undefined;
+  return typeof read === 'string' ? undefined : read;
 }
 
 function boolean(text: string): boolean | undefined {

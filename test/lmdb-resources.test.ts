@@ -233,7 +233,7 @@ test('an index added to a full resource is built meanwhile, goes on after an end
   assert.equal((await idsBy(orders, 'total')).length, 3_001);
 });
 
-test('an index that cannot be built is told of, and stays unused', async (t) => {
+test('an index that cannot be built is told of, stays unused, and is tried again a minute later', async (t) => {
   const directory = await testDirectory(t);
   const first = await openLmdb({ directory, slots: new Slots() });
   const row = BSON.serialize({ _id: 1, customer: { country: 'NL' } });
@@ -246,11 +246,35 @@ test('an index that cannot be built is told of, and stays unused', async (t) => 
   await raw.table('rows').put(key ?? assert.fail(), damaged);
   await raw.close();
 
-  let onWarning: (message: string) => void = () => assert.fail('too early');
-  const told = new Promise<string>((resolve) => (onWarning = resolve));
-  const store = await openLmdb({ directory, slots: new Slots(), onWarning });
+  const warnings: string[] = [];
+  let hear: () => void = () => assert.fail('too early');
+  const heard = () => new Promise<void>((resolve) => (hear = resolve));
+  const onWarning = (message: string) => {
+    warnings.push(message);
+    hear();
+  };
+  let now = 0;
+  const failed = heard();
+  const store = await openLmdb({ directory, slots: new Slots(), onWarning, now: () => now });
   t.after(() => store.close());
   const orders = await store.open({ ...ORDERS, indexes: [['customer.country']] });
-  assert.match(await told, /^the indexes of orders are not whole yet: a document in a row cannot be read/);
-  assert.match((await indexNamed(orders, 'customer.country')).refused ?? '', /still being built/);
+  await failed;
+  assert.match(
+    warnings[0] ?? '',
+    /^the indexes of orders are not whole yet: a document in a row cannot be read/,
+  );
+  const look = async () =>
+    assert.match((await indexNamed(orders, 'customer.country')).refused ?? '', /still being built/);
+  now += 59_999;
+  for (let n = 0; n < 20; n++) {
+    await look();
+    await nextTurn();
+  }
+  await store.items.insert(bytesOf([{ _id: 1, category: 'a', price: 1 }]), 'fail'); // behind any try
+  assert.equal(warnings.length, 1, 'requests of the next minute do not try again');
+  now += 1;
+  const again = heard();
+  await look();
+  await again;
+  assert.equal(warnings.length, 2);
 });

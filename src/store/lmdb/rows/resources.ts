@@ -1,4 +1,3 @@
-import { reasonOf } from '../../../thrown.ts';
 import type { Commits } from '../commits.ts';
 import type { FairScheduler } from '../fair-scheduler.ts';
 import { joinKeys, type Key } from '../keys.ts';
@@ -12,14 +11,17 @@ import type { AddedIndex, Collection, Count, Declaration, Found, OwnedCollection
 import { Loads } from '../load/loads.ts';
 import { LoadMark } from '../load/mark.ts';
 import { buildIndexes } from './build.ts';
-import { emptyResource, newIdentity, renewIndex, sweep } from './clear.ts';
+import { IndexBuilds } from './builds.ts';
+import { emptyResource, renewIndex } from './clear.ts';
 import { lmdbCollection } from './collection.ts';
+import { missingIndexes, storeDeclaration } from './declare.ts';
 import { rowsPrefix } from './keyed.ts';
 import { resourceTarget } from './load-target.ts';
 import { LONGEST_KEY } from './longest-key.ts';
 import { rangesOf } from './range.ts';
 import { identityOf, indexOf, isInBuilding, nameOf, Resources } from './record.ts';
 import type { IndexRecord, ResourceRecord } from './record.ts';
+import { Sweeper } from './sweeper.ts';
 import { ResourceWalker } from './walk.ts';
 import { wholeCollection } from './whole.ts';
 import { ResourceWriter, countOf, recordOf } from './write.ts';
@@ -44,13 +46,16 @@ export interface LmdbResourcesOptions {
 export class LmdbResources {
   readonly #options: LmdbResourcesOptions;
   readonly #resources: Resources;
-  readonly #builds = new Map<string, Promise<void>>();
-  readonly #sweeping = new Set<Promise<void>>();
+  readonly #builds: IndexBuilds;
+  readonly #sweeper: Sweeper;
   #isOpen = true;
 
   constructor(options: LmdbResourcesOptions) {
     this.#options = options;
-    this.#resources = new Resources(options.tables.meta);
+    const resources = new Resources(options.tables.meta);
+    this.#resources = resources;
+    this.#builds = new IndexBuilds({ ...options, resources });
+    this.#sweeper = new Sweeper({ ...options, resources });
   }
 
   /** See Store.open. Makes the collection and the indexes that are missing. Those of a full one are built meanwhile. */
@@ -61,12 +66,12 @@ export class LmdbResources {
     const loads = this.#loadsOf(collection);
     await this.#declare(declaration, loads);
     if (!(await loads.recover())) loads.watch();
-    this.#build(collection);
+    this.#builds.begin(collection);
     const record = (): ResourceRecord => {
       begin();
       const found = recordOf(this.#resources, collection);
       // Another process added an index, and may have been killed since then.
-      if (found.indexes.some(isInBuilding)) this.#build(collection);
+      if (found.indexes.some(isInBuilding)) this.#builds.begin(collection);
       return found;
     };
     const reader = new LmdbReader(
@@ -110,24 +115,14 @@ export class LmdbResources {
     const rows = await this.#afterLoads(this.#loadsOf(collection), () =>
       emptyResource(tables, this.#resources, collection),
     );
-    await this.sweep(() => !signal.aborted);
+    await this.#sweeper.sweep(() => !signal.aborted);
     signal.throwIfAborted();
     return { rows, is: 'exact' };
   }
 
   /** Frees space in the background. */
   sweepLater(): void {
-    const sweeping = this.sweep()
-      .catch((error: unknown) => this.#options.onWarning(`removed rows still take space: ${reasonOf(error)}`))
-      .finally(() => this.#sweeping.delete(sweeping));
-    this.#sweeping.add(sweeping);
-  }
-
-  /** Frees the space of removed rows. A process that was killed may have left some. */
-  async sweep(isWanted: () => boolean = () => true): Promise<void> {
-    const { tables, commits, begin } = this.#options;
-    begin();
-    await sweep(tables, this.#resources, commits, () => this.#isOpen && isWanted());
+    this.#sweeper.sweepLater();
   }
 
   /** See OwnedCollection.addIndex. */
@@ -182,7 +177,7 @@ export class LmdbResources {
   /** Resolves when nothing is being built. What is unfinished goes on when its collection is opened again. */
   async close(): Promise<void> {
     this.#isOpen = false;
-    await Promise.all([...this.#builds.values(), ...this.#sweeping]);
+    await Promise.all([this.#builds.close(), this.#sweeper.close()]);
   }
 
   #loadsOf(collection: string): Loads {
@@ -204,55 +199,9 @@ export class LmdbResources {
   /** Stores what the declaration has and the file lacks. An index that is missing waits for the end of a load. */
   async #declare(declaration: Declaration, loads: Loads): Promise<void> {
     if (missingIndexes(this.#resources.record(declaration.collection), declaration)?.length === 0) return;
-    await this.#afterLoads(loads, () => this.#store(declaration));
+    await this.#afterLoads(loads, () => storeDeclaration(this.#options.tables, this.#resources, declaration));
     this.#options.begin();
   }
-
-  /** In a transaction. */
-  #store(declaration: Declaration): void {
-    const before = this.#resources.record(declaration.collection);
-    const missing = missingIndexes(before, declaration);
-    if (missing?.length === 0) return;
-    const record = before ?? newRecord(declaration, this.#resources.takeNumber());
-    const isEmpty = countOf(this.#options.tables, record) === 0;
-    const highest = Math.max(0, ...record.indexes.map(({ number }) => number));
-    const added = (missing ?? declaration.indexes).map((paths, n): IndexRecord => {
-      const builtTo = isEmpty ? null : Buffer.from(rowsPrefix(record)).toString('hex');
-      return { number: highest + 1 + n, paths, builtTo };
-    });
-    this.#resources.put({ ...record, indexes: [...record.indexes, ...added] });
-  }
-
-  #build(collection: string): void {
-    if (this.#builds.has(collection) || !this.#isOpen) return;
-    if (!recordOf(this.#resources, collection).indexes.some(isInBuilding)) return; // a start needs no transaction
-    const { tables, commits, onWarning } = this.#options;
-    const build = buildIndexes(tables, this.#resources, collection, commits, () => this.#isOpen)
-      .catch((error: unknown) =>
-        onWarning(
-          `the indexes of ${collection} are not whole yet: ${reasonOf(error)}; a next request tries again`,
-        ),
-      )
-      .finally(() => this.#builds.delete(collection));
-    this.#builds.set(collection, build);
-  }
-}
-
-/** The declared indexes that a record lacks. Null when there is no record. */
-function missingIndexes(
-  record: ResourceRecord | null,
-  { indexes }: Declaration,
-): readonly (readonly string[])[] | null {
-  const known = new Set(record?.indexes.map(({ paths }) => nameOf(paths)));
-  const missing = indexes.filter((paths, n) => {
-    const name = nameOf(paths);
-    return !known.has(name) && indexes.findIndex((other) => nameOf(other) === name) === n;
-  });
-  return record ? missing : null;
-}
-
-function newRecord({ name, collection }: Declaration, number: number): ResourceRecord {
-  return { number, name, collection, identity: newIdentity(), indexes: [] };
 }
 
 /** The key of the row with an id. Null when no row can have it. */

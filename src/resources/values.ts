@@ -3,70 +3,29 @@ import { json } from '../http/reply.ts';
 import { JSON_TYPE, jsonAnswer, STORE_PROBLEMS, type Route } from '../http/route.ts';
 import { cursorThatFits, decodeCursor } from '../pages/cursor.ts';
 import { cursorParameter, DEFAULT_LIMIT, limitParameter, type PageLimits } from '../pages/query.ts';
-import { named, Type } from '../schema.ts';
 import { itemToJson } from '../rows/item.ts';
-import { keyOf, type Bookmark } from '../store/bookmark.ts';
+import type { Query } from '../input/query.ts';
+import type { Bookmark } from '../store/bookmark.ts';
 import type { Index } from '../store/indexes.ts';
-import type { Count, Equality, Plan } from '../store/store.ts';
+import type { Plan } from '../store/store.ts';
 import { fieldsOf, type RowRoute } from '../streams/told.ts';
 import { keyOr, shownPath } from './grammar.ts';
+import { countValues, limitedTime, listValues } from './list-values.ts';
+import type { AskedValues, ValuePlaces, ValuesTiming } from './list-values.ts';
 import { notIndexed } from './not-indexed.ts';
 import { chooseIndex, isRefusal } from './planner.ts';
 import { givenOf, typesOf, VALUES_QUERY } from './query.ts';
 import { readEqualities } from './readings.ts';
 import { indexesOf, type Resource } from './resource.ts';
 import { asKey, valueOf, withKey } from './value-bookmark.ts';
-
-/** The time for all reads of one answer. Milliseconds. */
-const TIME_MS = 1000;
-
-const VALUES = named(
-  'Values',
-  Type.Object(
-    {
-      data: Type.Array(
-        Type.Object(
-          {
-            value: Type.Unknown({ description: 'the value, as rows show it; null: null or missing' }),
-            count: Type.Optional(
-              Type.Union([Type.Integer({ minimum: 0 }), Type.Null()], {
-                description: 'the number of rows with this value; null: the time was up',
-              }),
-            ),
-          },
-          { additionalProperties: false, description: 'a value' },
-        ),
-        { description: 'the distinct values, ascending' },
-      ),
-      page: Type.Object(
-        {
-          limit: Type.Integer({ minimum: 1, description: 'the largest number of values' }),
-          hasMore: Type.Boolean({ description: 'whether more values may follow' }),
-          nextCursor: Type.Unsafe<string | null>({
-            type: ['string', 'null'],
-            description: 'the cursor that continues after the last value',
-          }),
-        },
-        { additionalProperties: false, description: 'how to continue' },
-      ),
-      countsAre: Type.Optional(
-        Type.Unsafe<'exact' | 'partial'>({
-          type: 'string',
-          enum: ['exact', 'partial'],
-          description: 'partial: some counts are null',
-        }),
-      ),
-    },
-    { additionalProperties: false, description: 'a page of distinct values' },
-  ),
-);
+import { VALUES } from './values-schema.ts';
 
 /** GET of the distinct values of a field, by a chain that skips along an index from value to value. */
 export function valuesRoute(
   told: RowRoute,
   resource: Resource,
   { maxLimit }: PageLimits,
-  now: () => number = () => performance.now(),
+  timing?: ValuesTiming,
 ): Route {
   const limit = limitParameter(maxLimit);
   const { field, count } = VALUES_QUERY;
@@ -88,59 +47,65 @@ export function valuesRoute(
       'conflicting-parameters',
       'invalid-cursor',
       'cursor-mismatch',
+      'sort-value-too-long',
       ...(told.problems ?? []),
       ...STORE_PROBLEMS,
     ],
     handler: async ({ request, query }) => {
       const { signal } = request;
-      const end = now() + TIME_MS;
+      const time = limitedTime(timing);
       const most = limit.read(query) ?? DEFAULT_LIMIT;
-      const counts = count.read(query) === 'exact';
-      const path = fieldOf(field.read(query));
-      const given = givenOf(query);
-      if (given.bounds.size > 0)
-        throw new AppError('conflicting-parameters', 'values takes no ranges, only equalities.', {
-          parameter: shownPath([...given.bounds.keys()][0] ?? ''),
-        });
-      const indexes = await indexesOf(resource, signal);
-      const paths = [...given.equals.keys()].filter((one) => one !== path);
-      const index = indexFor(paths, path, indexes);
-      if (!index || paths.length < given.equals.size)
-        throw notIndexed(refusalFor(paths, path, indexes), indexes, resource.indexLine);
-      const inOrder = index.keys.slice(0, paths.length).map((key) => key.path);
-      const texts = inOrder.map((one) => [one, given.equals.get(one) ?? ''] as const);
-      const equals = await readEqualities(texts, { resource, index, types: typesOf(query), signal });
-      const plan: Plan = { index, sort: path, direction: 1, equals };
-      const collection = `${resource.name}/values`;
+      const asked = await readAsked(query, resource, signal);
       const cursor = cursorParameter.read(query);
-      const values: Bookmark[] = [];
-      let after = cursor === undefined ? null : placeOf(decodeCursor(cursor, collection, plan).after);
-      let hasMore = true;
-      while (values.length < most && (values.length === 0 || now() < end)) {
-        const next = await resource.rows.nextValue(index, equals, after, signal);
-        if (!next) {
-          hasMore = false;
-          break;
-        }
-        values.push(next);
-        after = next;
-      }
-      if (hasMore && values.length === most)
-        hasMore = (await resource.rows.nextValue(index, equals, after, signal)) !== null;
-      const counted = counts
-        ? await countsOf(values, plan, resource, indexes, () => now() < end, signal)
-        : null;
-      const data = values.map((value, n) => {
+      const place = placeIn(`${resource.name}/values`, asked.plan);
+      const after = cursor === undefined ? null : place.decode(cursor);
+      const found = await listValues(resource.rows, asked.plan, { after, most, place }, time, signal);
+      const counts =
+        count.read(query) === 'exact'
+          ? await countValues(found.values, asked, resource.rows, time, signal)
+          : null;
+      const data = found.values.map((value, n) => {
         const shown = itemToJson(asKey(value)).slice('{"id":'.length, -1);
-        return `{"value":${shown}${counted ? `,"count":${counted[n] ?? 'null'}` : ''}}`;
+        return `{"value":${shown}${counts ? `,"count":${counts[n] ?? 'null'}` : ''}}`;
       });
-      const nextCursor = after ? (cursorThatFits(collection, plan, withKey(after)) ?? null) : null;
-      const page = JSON.stringify({ limit: most, hasMore, nextCursor: nextCursor ?? cursor ?? null });
-      const are = counted ? `,"countsAre":"${counted.includes(null) ? 'partial' : 'exact'}"` : '';
+      const last = found.values.at(-1) ?? after;
+      const nextCursor = (last && place.encode(last)) ?? null;
+      const page = JSON.stringify({ limit: most, hasMore: found.hasMore, nextCursor });
+      const are = counts ? `,"countsAre":"${counts.includes(null) ? 'partial' : 'exact'}"` : '';
       return json(200, `{"data":[${data.join(',')}],"page":${page}${are}}`, {
         'cache-control': 'private, no-cache',
       });
     },
+  };
+}
+
+/** What a query asks: the values of `plan.sort` behind the equalities. Rejects as the reading of a plan does. */
+async function readAsked(query: Query, resource: Resource, signal: AbortSignal): Promise<AskedValues> {
+  const path = fieldOf(VALUES_QUERY.field.read(query));
+  const given = givenOf(query);
+  if (given.bounds.size > 0)
+    throw new AppError('conflicting-parameters', 'values takes no ranges, only equalities.', {
+      parameter: shownPath([...given.bounds.keys()][0] ?? ''),
+    });
+  const indexes = await indexesOf(resource, signal);
+  const paths = [...given.equals.keys()].filter((one) => one !== path);
+  const index = indexFor(paths, path, indexes);
+  if (!index || paths.length < given.equals.size)
+    throw notIndexed(refusalFor(paths, path, indexes), indexes, resource.indexLine);
+  const inOrder = index.keys.slice(0, paths.length).map((key) => key.path);
+  const texts = inOrder.map((one) => [one, given.equals.get(one) ?? ''] as const);
+  const equals = await readEqualities(texts, { resource, index, types: typesOf(query), signal });
+  return { plan: { index, sort: path, direction: 1, equals }, indexes };
+}
+
+/** The cursors of a list. */
+function placeIn(
+  collection: string,
+  plan: Plan,
+): ValuePlaces & { readonly decode: (cursor: string) => Bookmark } {
+  return {
+    encode: (value) => cursorThatFits(collection, plan, withKey(value)),
+    decode: (cursor) => placeOf(decodeCursor(cursor, collection, plan).after),
   };
 }
 
@@ -183,38 +148,4 @@ function refusalFor(paths: readonly string[], field: string, indexes: readonly I
   const choice = chooseIndex({ equals: paths, ranges: [], sort: { path: field, direction: 1 } }, indexes);
   if (isRefusal(choice)) return choice;
   return { reason: `No index lists the values of ${field} behind these filters.` };
-}
-
-/** The number of rows of each value, null where the time is up or no index counts them. */
-async function countsOf(
-  values: readonly Bookmark[],
-  plan: Plan,
-  { rows }: Resource,
-  indexes: readonly Index[],
-  hasTime: () => boolean,
-  signal: AbortSignal,
-): Promise<readonly (number | null)[]> {
-  const counts: (number | null)[] = [];
-  const paths = [...(plan.equals ?? []).map(({ path }) => path), plan.sort];
-  const behind = plan.index?.keys[paths.length];
-  const byId = chooseIndex({ equals: paths, ranges: [] }, indexes);
-  const choice =
-    isRefusal(byId) && behind
-      ? chooseIndex({ equals: paths, ranges: [], sort: { path: behind.path, direction: 1 } }, indexes)
-      : byId;
-  for (const value of values) {
-    if (isRefusal(choice) || !hasTime()) {
-      counts.push(null);
-      continue;
-    }
-    const all: Equality[] = [
-      ...(plan.equals ?? []),
-      { path: plan.sort, value: keyOf(withKey(value))[plan.sort] },
-    ];
-    const equals = choice.equals.flatMap((path) => all.filter((one) => one.path === path));
-    const { index, sort, direction } = choice;
-    const count: Count = await rows.count({ index, sort, direction, equals }, 'exact', signal);
-    counts.push(count.is === 'exact' ? count.rows : null);
-  }
-  return counts;
 }

@@ -31,6 +31,8 @@ interface Derived {
   readonly cacheDirectory: string;
   /** The resources that EXPOSE and RESOURCES_FILE declare. */
   readonly resources: readonly Declared[];
+  /** Whether RESOURCES_FILE declares the items. */
+  readonly declaresItems: boolean;
 }
 
 /** Settings as the program uses them, with durations in milliseconds. */
@@ -77,6 +79,7 @@ export function readConfig(environment: NodeJS.ProcessEnv): Config {
     maxMemoryBytes: maxMemoryBytes(settings),
     cacheDirectory: cacheDirectory(environment),
     resources: declared.resources,
+    declaresItems: declared.items,
   };
 }
 

@@ -146,7 +146,7 @@ interface Parts {
 /** Opens the store, and fills it with the bundled catalogue when that is asked for. Closes last. */
 async function openRows({ config, log, options, closes, slots, metrics }: Parts): Promise<Store> {
   const { onStoreLost, tapStore } = options;
-  const own = config.resources.length === 0 || config.SAMPLE === 'on';
+  const own = config.resources.length === 0 || config.declaresItems || config.SAMPLE === 'on';
   const opened = await openStore(config, slots, log, { own, ...(onStoreLost && { onLost: onStoreLost }) });
   const store = timedStore(tapStore ? tapStore(opened) : opened, metrics);
   closes.push(() => store.close());

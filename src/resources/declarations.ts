@@ -9,9 +9,12 @@ import { KINDS, type Kind } from './kinds.ts';
 /** A resource's name is the first segment of its URLs. */
 const NAME = '^[A-Za-z0-9][A-Za-z0-9._~-]{0,119}$';
 
+/** The resource that every server has. A file declares it as `{}`. */
+const ITEMS = 'items';
+
 /** First segments of the paths that other routes have. */
 export const TAKEN: readonly string[] = [
-  'items',
+  ITEMS,
   'api',
   'exports',
   'resources',
@@ -67,7 +70,8 @@ export const RESOURCES_FILE_SCHEMA = Type.Object(
   {
     $schema: Type.Optional(Type.String({ description: 'a URL of this schema, for editors' })),
     resources: Type.Record(Type.String(), RESOURCE, {
-      description: 'the resources by name, each an object',
+      description:
+        'the resources by name, each an object; `items`: {} has the server make the collection and the indexes of /items',
       propertyNames: {
         pattern: NAME,
         description: 'a name of 1 to 120 letters, digits, dots, hyphens, underscores and tildes',
@@ -89,6 +93,8 @@ export interface Declared extends Static<typeof RESOURCE> {
 
 interface Read {
   readonly resources: readonly Declared[];
+  /** Whether the file declares the items, whose collection and indexes the server then makes. */
+  readonly items: boolean;
   readonly faults: readonly string[];
 }
 
@@ -99,11 +105,12 @@ export function readDeclarations(given: Readonly<Record<string, string | undefin
   const filed = file === undefined ? NOTHING : readFile(file);
   return {
     resources: [...exposed.resources, ...filed.resources],
+    items: filed.items,
     faults: [...exposed.faults, ...filed.faults],
   };
 }
 
-const NOTHING: Read = { resources: [], faults: [] };
+const NOTHING: Read = { resources: [], items: false, faults: [] };
 
 function readExpose(expose: string, hasMongo: boolean): Read {
   const names = expose.split(',').map((name) => name.trim());
@@ -114,6 +121,7 @@ function readExpose(expose: string, hasMongo: boolean): Read {
   }
   return {
     resources: names.map((collection) => ({ name: undefined, collection, place: `EXPOSE: ${collection}` })),
+    items: false,
     faults,
   };
 }
@@ -125,7 +133,7 @@ function readFile(file: string): Read {
     const body = parseJson(readFileSync(file));
     // A name that begins with $ is refused in documents of users. Here it names the schema, for editors.
     const sound = body.faults.filter(({ pointer }) => pointer !== '/$schema');
-    const { resources } = check({ ...body, faults: sound });
+    const { [ITEMS]: items, ...resources } = check({ ...body, faults: sound }).resources;
     const declared = Object.entries(resources).map(([name, told]) => ({
       ...told,
       name,
@@ -135,16 +143,22 @@ function readFile(file: string): Read {
     const taken = declared.flatMap(({ name }) =>
       nameFault(name) ? [at(`/resources/${name}`, nameFault(name) ?? '')] : [],
     );
-    return { resources: declared, faults: taken };
+    const ofItems = Object.keys(items ?? {}).map((member) =>
+      at(
+        `/resources/${ITEMS}/${member}`,
+        'items has no members: its fields and indexes are those of the server; give another collection another name',
+      ),
+    );
+    return { resources: declared, items: items !== undefined, faults: [...taken, ...ofItems] };
   } catch (error) {
     if (error instanceof AppError)
       return {
-        resources: [],
+        ...NOTHING,
         faults: (error.errors ?? [{ pointer: '', detail: error.message }]).map(({ pointer, detail }) =>
           at(pointer, detail),
         ),
       };
-    return { resources: [], faults: [`RESOURCES_FILE cannot be read: ${reasonOf(error)}`] };
+    return { ...NOTHING, faults: [`RESOURCES_FILE cannot be read: ${reasonOf(error)}`] };
   }
 }
 

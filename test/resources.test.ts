@@ -154,7 +154,34 @@ test('partitions of a filtered set are disjoint and are the set together', async
   }
   assert.deepEqual(ids, rows.filter(({ customer }) => (customer as Document).country === 'DE').map(idOf));
   assert.equal((await problem(server, '/orders/partitions?sort=total_asc')).code, 'unknown-parameter');
-  assert.equal((await problem(server, '/orders/partitions?total.gte=5')).code, 'conflicting-parameters');
+});
+
+test('partitions and parts take equalities, and say so of every range and of another order', async (t) => {
+  const opened = await ordersServer(t);
+  if (!opened) return;
+  const { server, rows } = opened;
+  const lowest = `id.gte=${idOf(rows[3] ?? {})}`;
+  const answer = await server.get('/orders/partitions?n=2&customer.country=DE');
+  const [part = ''] = ((await answer.json()) as { partitions: { url: string }[] }).partitions.map(
+    ({ url }) => new URL(url, server.url).searchParams.get('part') ?? '',
+  );
+  for (const asked of [lowest, 'total.gte=5', 'total.lt=5&sort=total_asc'])
+    for (const path of [`/orders/partitions?n=2`, `/orders/stream?part=${part}`]) {
+      if (path.includes('partitions') && asked.includes('sort=')) continue; // it has no parameter sort
+      const { code, detail } = await problem(server, `${path}&${asked}`);
+      assert.equal(code, 'conflicting-parameters', path + asked);
+      const field = asked.startsWith('id') ? 'id' : 'total';
+      assert.match(
+        detail,
+        new RegExp(`takes? equalities but no range\\. Leave out the bounds of ${field}, `),
+      );
+    }
+  const { code, detail } = await problem(server, `/orders/stream?part=${part}&sort=total_asc`);
+  assert.equal(code, 'conflicting-parameters');
+  assert.match(detail, /requires sort=id_asc/);
+  const alone = await server.get(`/orders/stream?part=${part}&customer.country=DE`);
+  assert.equal(alone.status, 200);
+  await alone.text();
 });
 
 test('a text is read as the type that has rows, and a prefix decides where several have', async (t) => {
@@ -399,6 +426,38 @@ test('a collection of another database has its own name', async (t) => {
   assert.equal(made.status, 201, 'the first write creates the collection of users');
   assert.equal((await page(server, '/api/users')).data.length, 1);
   await client.db(`${database}_own`).dropDatabase();
+});
+
+test('a file that declares items has the server make their collection and indexes, and nothing else does', async (t) => {
+  const opened = await ordersServer(t);
+  if (!opened) return;
+  const db = testClient(t, opened.uri).db();
+  const names = async () => (await db.listCollections().toArray()).map(({ name }) => name);
+  const fileOf = (resources: Record<string, unknown>) => resourcesFile(t, { resources });
+  const without = await serverOn(t, {
+    MONGODB_URI: opened.uri,
+    RESOURCES_FILE: await fileOf({ orders: {} }),
+  });
+  assert.equal((await without.get('/items')).status, 503);
+  assert.ok(!(await names()).includes('items'));
+  const server = await serverOn(t, {
+    MONGODB_URI: opened.uri,
+    RESOURCES_FILE: await fileOf({ items: {}, orders: { hide: ['customer'] } }),
+  });
+  assert.equal((await server.get('/items?sort=price_asc')).status, 200);
+  assert.equal((await server.get('/orders?limit=1')).status, 200);
+  const made = await db.collection('items').indexes();
+  assert.deepEqual(made.map(({ name }) => String(name)).sort(), [
+    '_id_',
+    'category_1__id_1',
+    'category_1_price_1__id_1',
+    'price_1__id_1',
+  ]);
+  const refused = await fileOf({ items: { collection: 'orders', hide: ['a'] } });
+  assert.throws(() => readConfig({ MONGODB_URI: opened.uri, RESOURCES_FILE: refused }), {
+    message:
+      /\/resources\/items\/collection: items has no members.*\n.*\/resources\/items\/hide: items has no members/,
+  });
 });
 
 test('the names that no resource can have are those of the routes', async (t) => {

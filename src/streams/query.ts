@@ -124,9 +124,18 @@ export async function readStreamPlan(
   return { plan: { ...plan, ids }, partMark: mark };
 }
 
-/** Parts are ranges of ids, so a plan in another order has none. AppError `conflicting-parameters`. */
-export function assertDivisible(plan: Plan, parameter: string): void {
-  if (plan.sort === KEY && plan.direction === 1 && !plan.range) return;
+/**
+ * Parts are ranges of ids. So a plan in another order has none, nor has one with a range of its own, also of ids.
+ * Equalities are no hindrance. AppError `conflicting-parameters`.
+ */
+export function assertDivisible({ sort, direction, range }: Plan, parameter: string): void {
+  if (range)
+    throw new AppError(
+      'conflicting-parameters',
+      `A part is a range of ids, so partitions and part take equalities but no range. Leave out the bounds of ${sort === KEY ? 'id' : sort}, or read the range as one stream.`,
+      { parameter },
+    );
+  if (sort === KEY && direction === 1) return;
   throw new AppError('conflicting-parameters', 'part is a range of ids: it requires sort=id_asc.', {
     parameter,
   });

@@ -161,6 +161,59 @@ test('a collection that is dropped and created again with ids of another type is
   assert.equal((await server.get('/items/seven')).status, 200);
 });
 
+test('the first request after a collection was replaced reads the new one, in every form', async (t) => {
+  const shop = await open(t);
+  if (!shop) return;
+  const { server, db } = shop;
+  const forms: [path: string, isRight: (text: string) => boolean][] = [
+    ['/items?limit=1', (text) => text.includes('<next>')],
+    ['/items?sort=price_desc&limit=1', (text) => text.includes('<next>')],
+    ['/items?category=a&offset=3&limit=1', (text) => text.includes('<next>')],
+    ['/items?limit=1&count=exact', (text) => text.includes('"total":7')],
+    ['/items/stream?sort=price_asc', (text) => text.split('<next>').length === 8],
+    ['/items/stream?consistency=snapshot', (text) => text.split('<next>').length === 8],
+    ['/items/1', (text) => text.includes('<next>')],
+    ['/items/partitions?n=2', (text) => text.includes('part=')],
+  ];
+  for (const [path, isRight] of forms) {
+    await fill(db, 'next', 7);
+    await UPSETS['replaced by another one'](db);
+    const response = await server.get(path);
+    const text = await response.text();
+    assert.equal(response.status, 200, `${path}: ${text}`);
+    assert.ok(isRight(text), `${path}: ${text}`);
+  }
+  assert.equal(server.slots.taken, 0);
+});
+
+test('the first request of a resource after its collection was replaced reads the new one', async (t) => {
+  const uri = await testMongo(t);
+  if (uri === null) return;
+  const db = testClient(t, uri).db();
+  const make = async (name: string, of: string) => {
+    await db.collection(name).insertMany([1, 2, 3].map((n) => ({ _id: n as never, n, mail: `m${n}`, of })));
+    await db.collection(name).createIndexes([{ key: { n: 1, _id: 1 } }, { key: { mail: 1 }, unique: true }]);
+  };
+  await make('orders', '<first>');
+  const server = await serverOn(t, { MONGODB_URI: uri, EXPOSE: 'orders' });
+  for (const [n, path] of [
+    '/orders?sort=n_desc',
+    '/orders?mail=m2',
+    '/orders/stream?n.gte=2',
+    '/orders/2',
+    '/orders/values?field=n',
+    '/orders?n.eq=2&count=exact',
+    '/orders/partitions',
+  ].entries()) {
+    await make('next', `<${n}>`);
+    await db.renameCollection('next', 'orders', { dropTarget: true });
+    const response = await server.get(path);
+    const text = await response.text();
+    assert.equal(response.status, 200, `${path}: ${text}`);
+    if (!/values|partitions/.test(path)) assert.ok(text.includes(`<${n}>`), `${path}: ${text}`);
+  }
+});
+
 for (const parallel of [1, 3])
   test(`a pull over ${parallel} connections does not continue in another collection, and says to start over`, async (t) => {
     const shop = await open(t);

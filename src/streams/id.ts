@@ -1,3 +1,4 @@
+import { AppError } from '../errors.ts';
 import { Binary, Double, Int32, Long, ObjectId, UUID } from '../store/bson.ts';
 import { keyOf, makeBookmark, type Bookmark } from '../store/bookmark.ts';
 import type { Identity, RowStore, Plan } from '../store/store.ts';
@@ -26,13 +27,19 @@ export function idTypeLookup(
 ): (signal: AbortSignal) => Promise<DetectedIdType> {
   if (set !== undefined) return () => Promise.resolve(set);
   let known: { readonly type: IdType | 'other'; readonly identity: Identity | undefined } | null = null;
-  return async (signal) => {
+  const look = async (signal: AbortSignal): Promise<DetectedIdType> => {
     const identity = await rows.identity(signal);
     if (known?.identity === identity && known) return known.type;
     const type = await detectIdType(rows, identity, signal);
     known = type && { type, identity };
     return type;
   };
+  return (signal) =>
+    look(signal).catch((error: unknown) => {
+      // The collection was replaced since the last request. The store knows the new one by now.
+      if (error instanceof AppError && error.code === 'collection-replaced') return look(signal);
+      throw error;
+    });
 }
 
 async function detectIdType(

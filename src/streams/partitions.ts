@@ -6,7 +6,7 @@ import { valueTypes } from '../pages/value-types.ts';
 import { JSON_TYPE, jsonAnswer, STORE_PROBLEMS, type Content, type Route } from '../http/route.ts';
 import { named, Type } from '../schema.ts';
 import { serializerOf } from '../rows/serializers.ts';
-import type { RowStore } from '../store/store.ts';
+import type { Plan, RowStore } from '../store/store.ts';
 import { encodePart, isBoundOfPart } from './part.ts';
 import { atParameter, consistencyParameter, timeOf } from './point-in-time.ts';
 import { assertDivisible, readStreamQuery, streamParameters } from './query.ts';
@@ -95,10 +95,13 @@ export function partitionsRoute(
       const plan = await parameters.read(given, request.signal);
       assertDivisible(plan, 'sort');
       const at = await timeOf(time, rows, request.signal);
-      const identity = await rows.identity(request.signal);
-      const found = await rows.split(plan, parts.read(given) ?? DEFAULT_PARTS, request.signal);
-      if ((await rows.identity(request.signal)) !== identity)
+      const most = parts.read(given) ?? DEFAULT_PARTS;
+      // The first try may find that the collection has been replaced since the last request.
+      const cut =
+        (await cutIn(rows, plan, most, request.signal)) ?? (await cutIn(rows, plan, most, request.signal));
+      if (!cut)
         throw storeUnavailable(new Error('the collection was replaced while it was split into parts'));
+      const { identity, found } = cut;
       const types = plan.index && valueTypes(plan);
       const bounds = found.filter(isBoundOfPart); // no part can carry other bounds
       const partitions = [undefined, ...bounds].map((from, n) => {
@@ -112,4 +115,11 @@ export function partitionsRoute(
       return json(200, serialize({ partitions }), { 'cache-control': 'no-store' });
     },
   };
+}
+
+/** The ids at which parts begin, and the collection that they are of. Null when it was replaced meanwhile. */
+async function cutIn(rows: RowStore, plan: Plan, most: number, signal: AbortSignal) {
+  const identity = await rows.identity(signal);
+  const found = await rows.split(plan, most, signal);
+  return (await rows.identity(signal)) === identity ? { identity, found } : null;
 }

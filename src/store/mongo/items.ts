@@ -12,6 +12,7 @@ import { BatchBuilder } from './batch-builder.ts';
 import { insertRows } from './insert.ts';
 import { commandKey } from './key.ts';
 import { compareKeys } from './order.ts';
+import { inPresentCollection } from './outdated.ts';
 import { indexOf, rangesOf, splitPaths } from './plan.ts';
 import type { Range } from './plan.ts';
 import { postponeIndexes, type MakeIndexes } from './postpone-indexes.ts';
@@ -59,7 +60,7 @@ export class MongoItems implements ItemStore {
       throw new TypeError('a read begins after a row or after so many rows, not both');
     signal.throwIfAborted();
     try {
-      return await this.#read(plan, from, size, signal);
+      return await inPresentCollection(plan.identity, signal, () => this.#read(plan, from, size, signal));
     } catch (error) {
       throw await this.#watch.orReplaced(error, plan.identity, signal);
     }
@@ -94,9 +95,11 @@ export class MongoItems implements ItemStore {
   }
 
   async get(id: Bookmark, signal: AbortSignal): Promise<Batch | null> {
-    const layout = await this.#setup.layout(signal);
     const builder = new BatchBuilder({ sort: KEY }, { rows: 1, bytes: Infinity });
-    builder.take(await this.#finder.one(commandKey(id)._id, layout, signal));
+    const found = await inPresentCollection(undefined, signal, async () =>
+      this.#finder.one(commandKey(id)._id, await this.#setup.layout(signal), signal),
+    );
+    builder.take(found);
     return builder.rows > 0 ? builder.toBatch(this.#slots, false) : null;
   }
 
@@ -104,12 +107,16 @@ export class MongoItems implements ItemStore {
     signal.throwIfAborted();
     if (plan.ids)
       throw new TypeError('no query says a range of ids of several types: it is read, not counted');
-    return this.#counter.count(plan, mode, await this.#watch.layoutFor(indexOf(plan), signal), signal);
+    return inPresentCollection(plan.identity, signal, async () =>
+      this.#counter.count(plan, mode, await this.#watch.layoutFor(indexOf(plan), signal), signal),
+    );
   }
 
   async split(plan: Plan, parts: number, signal: AbortSignal): Promise<readonly Bookmark[]> {
     signal.throwIfAborted();
-    return this.#splitter.split(plan, parts, await this.#watch.layoutFor(indexOf(plan), signal), signal);
+    return inPresentCollection(plan.identity, signal, async () =>
+      this.#splitter.split(plan, parts, await this.#watch.layoutFor(indexOf(plan), signal), signal),
+    );
   }
 
   async pointInTime(signal: AbortSignal): Promise<PointInTime | null> {

@@ -26,6 +26,7 @@ import { bracketCondition, conditionOf, conditionsOf, type Condition } from './p
 import type { Setup } from './setup.ts';
 import { readSingle } from './single.ts';
 import { withKey } from './missing-indexes.ts';
+import { inPresentCollection } from './outdated.ts';
 import type { MakeIndexes } from './postpone-indexes.ts';
 import { bracketsFrom } from './type-brackets.ts';
 
@@ -59,7 +60,9 @@ export class MongoCollection implements Collection {
     if (!isSingle(plan)) return this.#rows.read(plan, from, size, signal);
     signal.throwIfAborted();
     try {
-      return await this.#readSingle(plan, from, size, signal);
+      return await inPresentCollection(plan.identity, signal, () =>
+        this.#readSingle(plan, from, size, signal),
+      );
     } catch (error) {
       throw await this.#watch.orReplaced(error, plan.identity, signal);
     }
@@ -161,12 +164,13 @@ export class MongoCollection implements Collection {
     signal: AbortSignal,
   ): Promise<Bookmark | null> {
     const named = namedIndex(index);
-    const layout = await this.#watch.layoutFor(named, signal);
     const sort = Object.fromEntries(
       index.keys.map((key) => [key.path, direction === 1 ? key.sign : (-key.sign as 1 | -1)]),
     );
     const range = { index: named, sort, isForward: direction === 1, filter };
-    const { slot, start, length } = await this.#finder.values(range, path, 1, layout, signal);
+    const { slot, start, length } = await inPresentCollection(undefined, signal, async () =>
+      this.#finder.values(range, path, 1, await this.#watch.layoutFor(named, signal), signal),
+    );
     const bytes = slot.bytes(start + length).subarray(start);
     const found =
       length > 0 ? valueBookmarkOf(bytes.slice(documentAt(bytes, 0), endOfRow(bytes, 0)), path) : null;

@@ -1,0 +1,29 @@
+import { AppError } from '../../errors.ts';
+import type { Identity } from '../bookmark.ts';
+import { CODES, isOtherCollection, serverCodeOf } from './errors.ts';
+
+/**
+ * Runs a read that accepts any collection of the name (no `identity`). When it fails because the collection is no longer
+ * the one that was known, it runs once more, in the collection that is there now: the setup looks again after such an
+ * error.
+ */
+export async function inPresentCollection<T>(
+  identity: Identity | undefined,
+  signal: AbortSignal,
+  read: () => Promise<T>,
+): Promise<T> {
+  try {
+    return await read();
+  } catch (error) {
+    signal.throwIfAborted();
+    if (identity !== undefined || !isOutdated(error)) throw error;
+  }
+  return read();
+}
+
+/** See faultOf. */
+function isOutdated(error: unknown): boolean {
+  if (!(error instanceof AppError) || error.code !== 'store-unavailable') return false;
+  const cause = error.cause instanceof AppError ? error.cause.cause : error.cause;
+  return serverCodeOf(cause) === CODES.otherIdentity || isOtherCollection(cause);
+}

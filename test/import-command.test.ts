@@ -7,7 +7,7 @@ import { test, type TestContext } from 'node:test';
 import { gzipSync } from 'node:zlib';
 import { storeUnavailable } from '../src/errors.ts';
 import { IMPORT_HELP, parseImportArguments, runImport } from '../src/import/command.ts';
-import { createProgress } from '../src/import/command.ts';
+import { createProgress } from '../src/import/progress.ts';
 import { UsageError } from '../src/terminal/arguments.ts';
 import { SAMPLE_ROWS } from '../src/import/sample.ts';
 import { ImportStore } from './support/import-store.ts';

@@ -7,6 +7,7 @@ import { counted, printable } from '../terminal/text.ts';
 import type { FileImport, ImportCommand } from './arguments.ts';
 import { importItems, ImportStopped, type ImportOptions, type ImportResult } from './import.ts';
 import { checkDrop, Declined, dropItems, nounOf, rowsOf, type DropIo } from './drop.ts';
+import { createProgress, extentOfRows, type Console, type Extent, type Progress } from './progress.ts';
 import { readRows } from './reading.ts';
 import { BrokenSource, type Rows } from './row.ts';
 import { SAMPLE_ROWS, sampleItems } from './sample.ts';
@@ -24,32 +25,6 @@ const MAX_LISTED = 1_000;
 const POSTPONED =
   'the indexes are made after the rows; if this import is killed, run it again with --on-conflict skip or replace, ' +
   'which makes them first';
-
-/** The number of rows between two lines where no bar can be shown. */
-const LINE_ROWS = 1_000_000;
-
-/** The output for lines and the bar, and whether it is a terminal. */
-interface Console {
-  readonly stderr: NodeJS.WritableStream;
-  readonly isTTY: boolean;
-}
-
-/** The extent of a run: bytes for a file, rows for generated items. `total` is null when it is unknown. */
-interface Extent {
-  readonly total: number | null;
-  readonly position: (rowsRead: number) => number;
-}
-
-/**
- * Shows the progress of a run: a bar on a terminal, otherwise a line from time to time. The caller must
- * always stop it.
- */
-interface Progress {
-  update(count: ImportResult): void;
-  /** Writes a permanent line above the bar. */
-  line(text: string): void;
-  stop(): void;
-}
 
 export interface ImportIo extends Console, DropIo {
   /** Aborted when the user interrupts. */
@@ -188,10 +163,6 @@ async function* withBar(opened: OpenedSource, { stderr, isTTY }: Console): Async
   }
 }
 
-function extentOfRows(total: number): Extent {
-  return { total, position: (rowsRead) => rowsRead };
-}
-
 function summary({ read, written, skipped, failed }: ImportResult): string {
   const parts = [`${counted(read)} ${read === 1 ? 'row' : 'rows'} read`, `${counted(written)} written`];
   if (skipped > 0) parts.push(`${counted(skipped)} skipped (ids already in the store)`);
@@ -225,35 +196,4 @@ function messageOf(error: unknown): string {
 
 function traceOf(error: unknown): string {
   return (error instanceof Error ? error.stack : undefined) ?? messageOf(error);
-}
-
-export function createProgress({ stderr, isTTY }: Console, extent: Extent): Progress {
-  return isTTY ? bar(stderr, extent) : lines(stderr);
-}
-
-function bar(stderr: NodeJS.WritableStream, { total, position }: Extent): Progress {
-  const format =
-    total === null
-      ? '{rows} rows read, {written} written | {duration_formatted}'
-      : '{bar} {percentage}% | {rows} rows read, {written} written | {eta_formatted} left';
-  const shown = startBar(stderr, format, total ?? 0, { rows: '0', written: '0' });
-  return {
-    update: ({ read, written }) =>
-      shown.update(position(read), { rows: counted(read), written: counted(written) }),
-    line: (text) => shown.line(text),
-    stop: () => shown.stop(),
-  };
-}
-
-function lines(stderr: NodeJS.WritableStream): Progress {
-  let next = LINE_ROWS;
-  return {
-    update: ({ read, written }) => {
-      if (read < next) return;
-      next = (Math.floor(read / LINE_ROWS) + 1) * LINE_ROWS;
-      stderr.write(`${counted(read)} rows read, ${counted(written)} written\n`);
-    },
-    line: (text) => stderr.write(`${text}\n`),
-    stop: () => undefined,
-  };
 }

@@ -1,0 +1,88 @@
+import type { Bookmark, Identity, Ordered, PointInTime } from './bookmark.ts';
+import type { Index } from './indexes.ts';
+import type { NumberRange } from './number-range.ts';
+import type { ValueRange } from './value-range.ts';
+
+/**
+ * What to read and in which order: the rows with these values, ordered by the value of one path and then by key, both
+ * in the same direction. One index has them in this order: the paths of `equals`, then `sort`, then `_id`.
+ */
+export interface Plan extends Ordered {
+  readonly direction: 1 | -1;
+  /**
+   * The index that orders the rows, as `Collection.indexes` listed it. Absent: the ascending index of `equals`, `sort`
+   * and `_id`, whatever its name.
+   */
+  readonly index?: Index;
+  /** The values that rows have, in the order of the index. Absent: rows of any values. */
+  readonly equals?: readonly Equality[];
+  /** Only rows whose value of `sort` lies between bounds. */
+  readonly range?: NumberRange | ValueRange;
+  /** Only rows whose id is in this range. Allowed in ascending order of id only. */
+  readonly ids?: IdRange;
+  /**
+   * Every read of the plan sees the rows as they were at this point in time. Absent: each read sees the current rows.
+   */
+  readonly at?: PointInTime;
+  /**
+   * Without `at`: each read sees the rows as they were at this time or later. Absent: not earlier than anything this
+   * process has seen from the store. A chain sets the time of its first batch (`Batch.asOf`). Its rows need not be
+   * newer than that, and a later time could be unknown to another member of a replica set: the read would wait for it,
+   * without a primary for as long as an election takes.
+   */
+  readonly since?: PointInTime;
+  /**
+   * Every read of the plan sees rows of this collection only. Absent: of the collection that has the name now. A chain
+   * sets the identity of its first batch (`Batch.identity`). Its rows therefore never come from two collections, and a
+   * dropped collection is never mistaken for one whose rows have ended.
+   */
+  readonly identity?: Identity;
+}
+
+/** A value that the rows of a plan have at a path. */
+export interface Equality {
+  readonly path: string;
+  /** As a BSON class (Int32, Double, ...) or a JavaScript value that BSON writes unchanged. null: also missing. */
+  readonly value: unknown;
+}
+
+/**
+ * Ids from `from`, inclusive, to `to`, exclusive. Each is a bookmark `{_id}`; no row needs to have that id. A missing
+ * end is open.
+ */
+export interface IdRange {
+  readonly from?: Bookmark;
+  readonly to?: Bookmark;
+}
+
+/** Where a read begins: at the start, after a row (which may have been deleted), or after a number of rows. */
+export interface From {
+  readonly after?: Bookmark;
+  readonly skip?: number;
+}
+
+/**
+ * The most that one batch may hold. Once a batch has `bytes`, a store may return fewer rows with `more: true`, but
+ * never none.
+ */
+export interface Size {
+  readonly rows: number;
+  readonly bytes: number;
+  /** The read is part of a long chain. Where reads queue, a read that is its client's whole request goes first. */
+  readonly patient?: boolean;
+}
+
+/**
+ * How to count rows. `exact` counts for at most about 2 s. `estimated` costs no more than a few pages, however many
+ * rows there are.
+ */
+export type CountMode = 'estimated' | 'exact';
+
+export interface Count {
+  readonly rows: number;
+  /**
+   * `atLeast`: counting stopped after this many rows. An `estimated` count is a number of rows like these, not a
+   * bound.
+   */
+  readonly is: 'exact' | 'estimated' | 'atLeast';
+}

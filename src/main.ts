@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createApp } from './app.ts';
-import { ConfigError, type Config } from './config.ts';
+import type { Config } from './config.ts';
 import type { StoreLostError } from './errors.ts';
 import { openExports, type Exports } from './exports/open.ts';
 import { exportSources } from './exports/sources.ts';
@@ -12,17 +12,16 @@ import { requestIdOf } from './http/request-id.ts';
 import { openAccess, type Access } from './access/open.ts';
 import type { OverloadProbe } from './access/overload.ts';
 import type { Transcoder } from './rows/rows.ts';
-import { openResources, ResourceFaults, type OpenResource } from './resources/open.ts';
+import { fillWithSample, openDeclared, openTimedStore } from './open-rows.ts';
+import type { OpenResource } from './resources/open.ts';
 import { createTranscoder } from './rows/transcoder.ts';
 import { createReaders, type StreamReader } from './store/readers.ts';
 import { RETRY_MS } from './store/retrying-reader.ts';
-import { openStore } from './store/open.ts';
 import { Slots } from './store/slots.ts';
-import type { Collection, Store } from './store/store.ts';
+import type { Store } from './store/store.ts';
 import type { Logger } from './telemetry/log.ts';
 import { Metrics, type MetricValues } from './telemetry/metrics.ts';
 import { requestLog } from './telemetry/request-log.ts';
-import { timedStore } from './telemetry/timed-store.ts';
 
 /** The largest request body, in bytes. */
 const BODY_LIMIT = 1024 * 1024;
@@ -93,14 +92,16 @@ async function closeAll(closes: readonly Close[]): Promise<void> {
 /** Opens the parts in order. Each part adds to `closes` what closes it again, so they close in the reverse order. */
 async function start(config: Config, log: Logger, options: ServerOptions, closes: Close[]): Promise<Server> {
   const parts: Parts = { config, log, options, closes, slots: new Slots(), metrics: new Metrics() };
-  const store = await openRows(parts);
+  const store = await openTimedStore(parts, options);
+  closes.push(() => store.close());
+  await fillWithSample(store, config, log);
   const transcoder = openTranscoder(parts);
   const access = await openAccess(config, log, options.overloadProbe);
   closes.push(() => access.close());
   const { metrics, slots } = parts;
   const { retryMs = RETRY_MS, leaseMs } = options;
   const { streams } = createReaders(store.items, slots, { retryMs, onRetry: metrics.retried });
-  const resources = await openDeclared(parts, store);
+  const resources = await openDeclared(parts, store, retryMs);
   const sources = exportSources(store.items, streams, resources);
   const exports = await openExports(config, { store, sources, transcoder, log, leaseMs });
   closes.push(() => exports.exporter.close());
@@ -141,32 +142,6 @@ interface Parts {
   readonly closes: Close[];
   readonly slots: Slots;
   readonly metrics: Metrics;
-}
-
-/** Opens the store, and fills it with the bundled catalogue when that is asked for. Closes last. */
-async function openRows({ config, log, options, closes, slots, metrics }: Parts): Promise<Store> {
-  const { onStoreLost, tapStore } = options;
-  const own = config.resources.length === 0 || config.declaresItems || config.SAMPLE === 'on';
-  const opened = await openStore(config, slots, log, { own, ...(onStoreLost && { onLost: onStoreLost }) });
-  const store = timedStore(tapStore ? tapStore(opened) : opened, metrics);
-  closes.push(() => store.close());
-  await fillWithSample(store, config, log);
-  return store;
-}
-
-/** Opens the resources that the settings and the store declare. Rejects with ConfigError for those that have faults. */
-async function openDeclared(
-  { config, log, options, slots, metrics }: Parts,
-  store: Store,
-): Promise<readonly OpenResource[]> {
-  const { retryMs = RETRY_MS } = options;
-  const streamsOf = (rows: Collection) =>
-    createReaders(rows, slots, { retryMs, onRetry: metrics.retried }).streams;
-  try {
-    return await openResources(config.resources, { store, streamsOf, log });
-  } catch (error) {
-    throw error instanceof ResourceFaults ? new ConfigError(error.faults) : error;
-  }
 }
 
 function openTranscoder({ log, slots }: Parts): Transcoder {
@@ -249,14 +224,4 @@ async function openEngine(
   closes.push(() => engine.stop(config.STREAM_GRACE));
   const host = config.HOST.includes(':') ? `[${config.HOST}]` : config.HOST;
   return { engine: engine.name, url: `http://${host}:${port}` };
-}
-
-async function fillWithSample(store: Store, config: Config, log: Logger): Promise<void> {
-  const wanted = config.SAMPLE === 'on' || (config.SAMPLE === 'auto' && store.name === 'lmdb');
-  if (!wanted) return;
-  const { loadSample } = await import('./import/sample.ts');
-  const started = performance.now();
-  const rows = await loadSample(store.items);
-  if (rows > 0)
-    log.info({ rows, ms: Math.round(performance.now() - started) }, 'loaded the bundled catalogue');
 }

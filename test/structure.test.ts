@@ -100,6 +100,7 @@ const LAYERS: readonly (readonly string[])[] = [
   ['pull'],
   ['settings.ts'],
   ['config.ts', 'app.ts'],
+  ['open-rows.ts'],
   ['main.ts'],
   ['process'],
 ];

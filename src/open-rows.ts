@@ -1,0 +1,60 @@
+import { ConfigError, type Config } from './config.ts';
+import type { StoreLostError } from './errors.ts';
+import { openResources, ResourceFaults, type OpenResource } from './resources/open.ts';
+import { openStore } from './store/open.ts';
+import { createReaders } from './store/readers.ts';
+import type { Slots } from './store/slots.ts';
+import type { Collection, Store } from './store/store.ts';
+import type { Logger } from './telemetry/log.ts';
+import type { Metrics } from './telemetry/metrics.ts';
+import { timedStore } from './telemetry/timed-store.ts';
+
+/** What the rows of a server are opened with. */
+interface RowsParts {
+  readonly config: Config;
+  readonly log: Logger;
+  readonly slots: Slots;
+  readonly metrics: Metrics;
+}
+
+/** See ServerOptions. */
+interface StoreHooks {
+  readonly onStoreLost?: (error: StoreLostError) => void;
+  readonly tapStore?: (store: Store) => Store;
+}
+
+/** Opens the store, whose operations the metrics then time. */
+export async function openTimedStore(
+  { config, log, slots, metrics }: RowsParts,
+  { onStoreLost, tapStore }: StoreHooks,
+): Promise<Store> {
+  const own = config.resources.length === 0 || config.declaresItems || config.SAMPLE === 'on';
+  const opened = await openStore(config, slots, log, { own, ...(onStoreLost && { onLost: onStoreLost }) });
+  return timedStore(tapStore ? tapStore(opened) : opened, metrics);
+}
+
+/** Fills the items with the bundled catalogue when that is asked for. */
+export async function fillWithSample(store: Store, config: Config, log: Logger): Promise<void> {
+  const wanted = config.SAMPLE === 'on' || (config.SAMPLE === 'auto' && store.name === 'lmdb');
+  if (!wanted) return;
+  const { loadSample } = await import('./import/sample.ts');
+  const started = performance.now();
+  const rows = await loadSample(store.items);
+  if (rows > 0)
+    log.info({ rows, ms: Math.round(performance.now() - started) }, 'loaded the bundled catalogue');
+}
+
+/** Opens the resources that the settings and the store declare. Rejects with ConfigError for those that have faults. */
+export async function openDeclared(
+  { config, log, slots, metrics }: RowsParts,
+  store: Store,
+  retryMs: number,
+): Promise<readonly OpenResource[]> {
+  const streamsOf = (rows: Collection) =>
+    createReaders(rows, slots, { retryMs, onRetry: metrics.retried }).streams;
+  try {
+    return await openResources(config.resources, { store, streamsOf, log });
+  } catch (error) {
+    throw error instanceof ResourceFaults ? new ConfigError(error.faults) : error;
+  }
+}

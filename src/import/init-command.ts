@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { AppError, CommandRefusal } from '../errors.ts';
 import { nameFault } from '../resources/declarations.ts';
 import { withoutSuffix } from '../resources/not-indexed.ts';
@@ -46,12 +47,22 @@ export async function runInit(
   const note = (line: string): void => {
     stderr.write(`${printable(line)}\n`);
   };
-  const entries =
-    store.keepsDeclarations ? ofDeclared(await store.declared()) : await ofCollections(store, note, signal);
+  const entries = store.keepsDeclarations
+    ? ofDeclared(await store.declared())
+    : await ofCollections(store, note, signal);
   const resources = Object.fromEntries(entries.map(({ name, ...entry }) => [name, entry]));
-  stdout.write(`${JSON.stringify({ $schema: './resources.schema.json', resources }, null, 2)}\n`);
+  stdout.write(`${JSON.stringify({ ...schemaLine(), resources }, null, 2)}\n`);
   if (entries.length === 0) note('the store has nothing to serve');
   return 0;
+}
+
+/**
+ * Names the schema that this package has, by an absolute URL: an editor then checks the file wherever it is stored.
+ * Without a schema in the package: no line.
+ */
+function schemaLine(): { readonly $schema?: string } {
+  const schema = new URL('../../docs/resources.schema.json', import.meta.url);
+  return existsSync(schema) ? { $schema: schema.href } : {};
 }
 
 function ofDeclared(declared: readonly Declaration[]): readonly Entry[] {

@@ -1,12 +1,17 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
+import { pino } from 'pino';
 import type { ServerOptions } from '../src/main.ts';
 import { catalogue, expectedIds } from './support/catalogue.ts';
+import { testClient } from './support/mongo.ts';
 import { ownMongod, withDatabase } from './support/mongod.ts';
+import { resourcesFile } from './support/resources.ts';
 import { serverOn } from './support/server.ts';
 
 /** Counted from mongod's next answer, its election included. */
 const RECOVERY_MS = 5_000;
+/** The most that a test waits for mongod's election on a busy machine. */
+const ELECTION_MS = 60_000;
 
 test('a server starts without its MongoDB, reports that, and works again by itself when it is back', async (t) => {
   const mongod = await ownMongod(t);
@@ -52,6 +57,87 @@ test('a server starts without its MongoDB, reports that, and works again by itse
     .slice(0, -1)
     .map((line) => (JSON.parse(line) as { id: string | number }).id);
   assert.deepEqual(ids, expectedIds(rows, 'id_asc'));
+});
+
+test('resources are served once their MongoDB answers, by a server that started without it', async (t) => {
+  const mongod = await ownMongod(t);
+  const member = mongod?.members[0];
+  if (!mongod || !member) return;
+  const uri = withDatabase(mongod.uri, 'shop');
+  const client = testClient(t, uri);
+  const names = ['orders', 'my.notes'];
+  for (const name of names)
+    await client
+      .db()
+      .collection(name)
+      .insertMany([{ n: 1 }, { n: 2 }]);
+  await client.db('crm').collection('customers').createIndex({ name: 1, _id: 1 });
+  await client.db('crm').collection('customers').insertOne({ name: 'Ada' });
+  await client.close();
+  await member.kill();
+
+  const file = await resourcesFile(t, {
+    resources: { notes: { collection: 'my.notes' }, people: { collection: 'crm.customers', hide: ['card'] } },
+  });
+  const server = await serverOn(t, {
+    MONGODB_URI: uri,
+    EXPOSE: 'orders,crm.customers',
+    RESOURCES_FILE: file,
+  });
+  const paths = ['/orders', '/customers', '/notes', '/people', '/orders/stream'];
+  for (const path of paths) {
+    const response = await server.get(path);
+    const { code } = (await response.json()) as { code: string };
+    assert.deepEqual([response.status, code], [503, 'store-unavailable'], path);
+  }
+  assert.equal((await server.get('/readyz')).status, 503);
+  const listed = (await (await server.get('/resources')).json()) as { resources: { unavailable?: string }[] };
+  assert.ok(listed.resources.every(({ unavailable }, n) => n >= 5 || unavailable !== undefined));
+
+  await member.start();
+  const back = performance.now();
+  for (const path of paths) {
+    let response = await server.get(path);
+    while (response.status === 503 && performance.now() - back < ELECTION_MS) {
+      await response.arrayBuffer();
+      response = await server.get(path);
+    }
+    assert.equal(response.status, 200, path);
+    await response.arrayBuffer();
+  }
+  const named = (await (await server.get('/customers?name=Ada')).json()) as { data: unknown[] };
+  assert.equal(named.data.length, 1);
+  const document = (await (await server.get('/openapi.json')).json()) as {
+    paths: Record<string, { get?: { parameters?: { name?: string }[] } }>;
+  };
+  assert.ok(document.paths['/customers']?.get?.parameters?.some(({ name }) => name === 'name.gte'));
+});
+
+test('a name with dots that turns out to mean a collection of another name says that a restart is needed', async (t) => {
+  const mongod = await ownMongod(t);
+  const member = mongod?.members[0];
+  if (!mongod || !member) return;
+  const uri = withDatabase(mongod.uri, 'shop');
+  const client = testClient(t, uri);
+  await client.db().collection('my.notes').insertOne({ n: 1 });
+  await client.close();
+  await member.kill();
+  const lines: string[] = [];
+  const log = pino({ level: 'warn' }, { write: (line: string) => void lines.push(line) });
+  const server = await serverOn(t, { MONGODB_URI: uri, EXPOSE: 'my.notes' }, { log });
+  await member.start();
+  const back = performance.now();
+  const ask = async () => {
+    const response = await server.get('/notes');
+    return `${response.status} ${((await response.json()) as { code: string }).code}`;
+  };
+  let answer = await ask();
+  while (answer === '503 store-unavailable' && performance.now() - back < ELECTION_MS) answer = await ask();
+  assert.equal(answer, '503 store-unfit');
+  assert.ok(
+    lines.some((line) => line.includes('Start the server again: it then serves /my.notes')),
+    lines.join(''),
+  );
 });
 
 /** A server on its own MongoDB, with streams that run until reading stops. */

@@ -1,5 +1,5 @@
 import type { Declared } from '../resources/declarations.ts';
-import { locate } from '../resources/open.ts';
+import { locate } from '../resources/locate.ts';
 import type { Declaration, Store } from '../store/store.ts';
 import { UsageError } from '../terminal/arguments.ts';
 

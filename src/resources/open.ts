@@ -2,10 +2,12 @@ import type { Log } from '../log.ts';
 import type { Index } from '../store/indexes.ts';
 import type { StreamReader } from '../store/readers.ts';
 import type { Collection, Found, Store } from '../store/store.ts';
-import { AppError } from '../errors.ts';
+import { AppError, storeUnfit } from '../errors.ts';
 import { Selection, type SelectionPaths } from '../rows/selection.ts';
 import { reasonOf } from '../thrown.ts';
 import { nameFault, type Declared } from './declarations.ts';
+import { lateCollection } from './late-collection.ts';
+import { locate, type Located } from './locate.ts';
 import { askableOf, withoutSuffix } from './not-indexed.ts';
 import { indexesOf, type Resource } from './resource.ts';
 
@@ -33,13 +35,6 @@ export interface OpenResource {
   readonly indexes: readonly Index[];
 }
 
-/** A declaration with the collection that it means. */
-export interface Located extends Declared {
-  readonly name: string;
-  /** Undefined: the store's own. */
-  readonly database: string | undefined;
-}
-
 /**
  * Opens the declared resources, and those that only the store itself has declarations of: what the operator declares
  * of a collection counts. Rejects with ResourceFaults, which lists everything that the operator has to mend.
@@ -53,7 +48,7 @@ export async function openResources(
     .filter(({ collection }) => !named.has(collection))
     .map((one) => ({ ...one, indexes: [], place: one.name }));
   if (declared.length + kept.length === 0) return [];
-  const own = declared.length > 0 ? await options.store.list() : [];
+  const own = declared.length > 0 ? await listOwn(options.store) : [];
   const located = [
     ...(await Promise.all(declared.map((one) => locate(one, own, options.store)))),
     ...kept.map((one): Located => ({ ...one, database: one.database })),
@@ -72,47 +67,74 @@ export async function openResources(
   return opened.filter((one) => typeof one !== 'string');
 }
 
-/** A name with dots is a collection of the store's own database first, else DATABASE.COLLECTION. */
-export async function locate(
-  declared: Declared,
-  own: readonly Found[],
-  store: Pick<Store, 'list'>,
-): Promise<Located | string> {
-  const { collection, name, place } = declared;
-  const dot = collection.indexOf('.');
-  const isOwn = own.some((one) => one.collection === collection);
-  if (dot <= 0) return { ...declared, name: name ?? collection, database: undefined };
-  const [database, rest] = [collection.slice(0, dot), collection.slice(dot + 1)];
-  const others = await store.list(database);
-  const isOther = others.some((one) => one.collection === rest);
-  if (isOwn && isOther)
-    return `${place}: ${collection} is a collection of the database of MONGODB_URI, and ${rest} is one of the database ${database}; name one of them otherwise`;
-  if (isOwn || !isOther) return { ...declared, name: name ?? collection, database: undefined };
-  return { ...declared, name: name ?? rest, collection: rest, database };
+/** The collections of the store's own database. Null while the store is away. */
+async function listOwn(store: Pick<Store, 'list'>): Promise<readonly Found[] | null> {
+  return store.list().catch((error: unknown) => {
+    if (error instanceof AppError && error.code === 'store-unavailable') return null;
+    throw error;
+  });
 }
 
 /** Opens a resource and logs what can be asked of it. Resolves with a fault when the collection cannot be served. */
 async function openOne(
-  { name, database, collection, indexes = [], hide, show, fields = {}, place }: Located,
-  own: readonly Found[],
-  { store, streamsOf, log }: OpenResourcesOptions,
+  located: Located,
+  own: readonly Found[] | null,
+  options: OpenResourcesOptions,
 ): Promise<OpenResource | string> {
+  const { name, database, collection, indexes = [], hide, show, fields = {}, place, unsure } = located;
+  const { store, streamsOf, log } = options;
   const shown = shownOf({ hide, show }, place);
   if (typeof shown === 'string') return shown;
   try {
-    const rows = await store.open({ name, collection, indexes, ...(database !== undefined && { database }) });
+    const rows = unsure
+      ? lateCollection(() => openLate(located, unsure, options))
+      : await store.open({ name, collection, indexes, ...(database !== undefined && { database }) });
     const resource: Resource = {
       name,
       rows,
       streams: streamsOf(rows),
       shown,
       kinds: new Map(Object.entries(fields)),
-      indexLine: indexLine(store.keepsDeclarations, name, database ?? own[0]?.database, collection),
+      indexLine: indexLine(store.keepsDeclarations, name, database ?? own?.[0]?.database, collection),
     };
-    return { resource, indexes: await tell(resource, log) };
+    if (own) return { resource, indexes: await tell(resource, log) };
+    log.warn({ resource: name }, `/${name} is not available yet: the store is away`);
+    return { resource, indexes: [] };
   } catch (error) {
     if (error instanceof AppError) throw error;
     return `${place}: ${reasonOf(error)}`;
+  }
+}
+
+/**
+ * Opens a collection that was not known at start, because the store was away. What would have stopped the start then
+ * makes the resource unfit, and the log says why.
+ */
+async function openLate(
+  { name, place, indexes = [] }: Located,
+  declared: Declared,
+  { store, log }: OpenResourcesOptions,
+): Promise<Collection> {
+  const refuse = (fault: string): never => {
+    log.warn({ resource: name, reason: fault }, `/${name} cannot be served`);
+    throw storeUnfit(
+      `The resource ${name} cannot be served now. The log of the server tells the operator what to do.`,
+      new Error(fault),
+    );
+  };
+  const found = await locate(declared, await store.list(), store);
+  if (typeof found === 'string') return refuse(found);
+  const { database, collection } = found;
+  if (found.name !== name)
+    return refuse(
+      `${place}: ${collection} is a collection of the database of MONGODB_URI, which was away at start. Start the server again: it then serves /${found.name}`,
+    );
+  try {
+    const rows = await store.open({ name, collection, indexes, ...(database !== undefined && { database }) });
+    log.info({ resource: name }, `serving /${name}`);
+    return rows;
+  } catch (error) {
+    return error instanceof AppError ? Promise.reject(error) : refuse(`${place}: ${reasonOf(error)}`);
   }
 }
 
@@ -158,8 +180,7 @@ function indexLine(
   database: string | undefined,
   collection: string,
 ): Resource['indexLine'] {
-  if (isKept)
-    return (fields) => `sluice index ${name} ${fields.filter((path) => path !== '_id').join(',')}`;
+  if (isKept) return (fields) => `sluice index ${name} ${fields.filter((path) => path !== '_id').join(',')}`;
   const place = database === undefined ? 'db' : `db.getSiblingDB(${JSON.stringify(database)})`;
   return (fields) => {
     const keys = fields.map((path) => `${JSON.stringify(path)}:1`).join(',');

@@ -65,6 +65,7 @@ export async function listCollections(
   prefix?: string,
 ): Promise<readonly Found[]> {
   const { database } = connection;
+  await connection.connect(); // again, if the server was away at the start
   const command = { listCollections: 1, cursor: { batchSize: 100_000 } };
   const { cursor } = await connection.run(command, { readPreference: 'primaryPreferred' });
   return (cursor as { firstBatch: Document[] }).firstBatch

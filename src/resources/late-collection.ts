@@ -1,0 +1,65 @@
+import { changesUnsupported, storeUnavailable } from '../errors.ts';
+import { awaitAtMost } from '../store/deadline.ts';
+import type { ChangeFeed } from '../store/change-feed.ts';
+import type { Collection } from '../store/store.ts';
+
+/** How long a call waits for the collection to be opened. Milliseconds. */
+const OPEN_WAIT_MS = 5_000;
+
+/**
+ * A collection that cannot be opened yet, because the store is away. Each call tries to open it until that succeeds, and
+ * rejects as `open` does; calls that come meanwhile share one attempt.
+ */
+export function lateCollection(open: () => Promise<Collection>): Collection {
+  let opening: Promise<Collection> | null = null;
+  let rows: Collection | null = null;
+  const opened = (signal?: AbortSignal): Promise<Collection> => {
+    opening ??= open().then(
+      (found) => (rows = found),
+      (error: unknown) => {
+        opening = null;
+        throw error;
+      },
+    );
+    return awaitAtMost(OPEN_WAIT_MS, signal, opening);
+  };
+  return {
+    read: async (plan, from, size, signal) => (await opened(signal)).read(plan, from, size, signal),
+    confirm: async (batch, plan, signal) => (await opened(signal)).confirm(batch, plan, signal),
+    get: async (id, signal) => (await opened(signal)).get(id, signal),
+    identity: async (signal) => (await opened(signal)).identity(signal),
+    count: async (plan, mode, signal) => (await opened(signal)).count(plan, mode, signal),
+    split: async (plan, parts, signal) => (await opened(signal)).split(plan, parts, signal),
+    pointInTime: async (signal) => (await opened(signal)).pointInTime(signal),
+    insert: async (rows, onConflict) => (await opened()).insert(rows, onConflict),
+    indexes: async (signal) => (await opened(signal)).indexes(signal),
+    holds: async (index, equals, bracket, signal) =>
+      (await opened(signal)).holds(index, equals, bracket, signal),
+    nextValue: async (index, equals, after, signal) =>
+      (await opened(signal)).nextValue(index, equals, after, signal),
+    changes: lateFeed(opened, () => rows),
+  };
+}
+
+function lateFeed(
+  opened: (signal: AbortSignal) => Promise<Collection>,
+  known: () => Collection | null,
+): ChangeFeed {
+  const feed = async (signal: AbortSignal): Promise<ChangeFeed> => {
+    const { changes } = await opened(signal);
+    if (!changes) throw changesUnsupported('The store of this resource does not tell changes.');
+    return changes;
+  };
+  return {
+    now: async (signal) => (await feed(signal)).now(signal),
+    at: (time) => {
+      const changes = known()?.changes; // whoever has a time has read rows
+      if (!changes) throw storeUnavailable(new Error('the collection is not open yet'));
+      return changes.at(time);
+    },
+    read: async (place, size, identity, signal) => (await feed(signal)).read(place, size, identity, signal),
+    rows: async function* (keys, plan, size, signal) {
+      yield* (await feed(signal)).rows(keys, plan, size, signal);
+    },
+  };
+}

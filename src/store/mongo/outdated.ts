@@ -2,23 +2,26 @@ import { AppError } from '../../errors.ts';
 import type { Identity } from '../bookmark.ts';
 import { CODES, isOtherCollection, serverCodeOf } from './errors.ts';
 
+/** The second read may meet a look at the indexes that began in the old collection. */
+const MOST_READS = 3;
+
 /**
  * Runs a read that accepts any collection of the name (no `identity`). When it fails because the collection is no longer
- * the one that was known, it runs once more, in the collection that is there now: the setup looks again after such an
- * error.
+ * the one that was known, it runs again, in the collection that is there now: the setup looks again after such an error.
  */
 export async function inPresentCollection<T>(
   identity: Identity | undefined,
   signal: AbortSignal,
   read: () => Promise<T>,
 ): Promise<T> {
-  try {
-    return await read();
-  } catch (error) {
-    signal.throwIfAborted();
-    if (identity !== undefined || !isOutdated(error)) throw error;
+  for (let reads = 1; ; reads++) {
+    try {
+      return await read();
+    } catch (error) {
+      signal.throwIfAborted();
+      if (identity !== undefined || reads === MOST_READS || !isOutdated(error)) throw error;
+    }
   }
-  return read();
 }
 
 /** See faultOf. */

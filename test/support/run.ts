@@ -46,7 +46,7 @@ const SLOW = [
   'log-format',
   'long-keys',
   'memory',
-  'mongo-(away|large|load|plain-collection|retry|setup)',
+  'mongo-(away|large|load|load-kills|odd-values|plain-collection|retry|setup)',
   'not-ready',
   'overload',
   'own-id',

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { BSONRegExp } from 'mongodb';
+import { BSONRegExp, Collection } from 'mongodb';
 import { BSON, Decimal128, Double, Int32, Long, type Document } from '../src/store/bson.ts';
 import type { OnConflict } from '../src/store/store.ts';
 import { testMongoStore } from './support/mongo.ts';
@@ -60,6 +60,33 @@ test('rows are written unchanged, with any types and names', async (t) => {
     );
     stored.rewind();
   }
+});
+
+test('rows of a resource are sent as bytes, and those with rare values are written as well', async (t) => {
+  const opened = await testMongoStore(t);
+  if (!opened) return;
+  const orders = await opened.store.make(
+    { name: 'orders', collection: 'orders', indexes: [] },
+    () => undefined,
+  );
+  const bulkWrite = t.mock.method(Collection.prototype, 'bulkWrite');
+  const plain = [
+    { _id: 1, total: 2.5, customer: { country: 'no' } },
+    { _id: 'b', tags: ['x'] },
+  ].map((row) => BSON.serialize(row));
+  assert.deepEqual(await orders.insert(plain, 'fail'), { written: 2, skipped: 0, refused: [] });
+  assert.equal(bulkWrite.mock.callCount(), 0);
+  assert.deepEqual(await orders.insert(plain, 'skip'), { written: 0, skipped: 2, refused: [] });
+  const rare = [{ _id: 3, pattern: new BSONRegExp('a', 'i') }, { total: 1 }, { _id: [4] }].map((row) =>
+    BSON.serialize(row),
+  );
+  const { written, refused } = await orders.insert([...rare, ...plain], 'fail');
+  assert.equal(written, 1);
+  assert.deepEqual(
+    refused.map(({ index }) => index),
+    [1, 2, 3, 4],
+  );
+  assert.equal(await opened.client.db().collection('orders').countDocuments(), 3);
 });
 
 test('a row that would not be written unchanged is refused', async (t) => {

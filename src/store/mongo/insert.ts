@@ -5,7 +5,7 @@ import { reasonOf } from '../../thrown.ts';
 import { BSON, Decimal128, Double, Int32, Long } from '../bson.ts';
 import type { MongoConnection } from './connection.ts';
 import { CODES } from './errors.ts';
-import { isPlainRow } from './plain-row.ts';
+import { isPlainItem, isPlainRow } from './plain-row.ts';
 import { canSendRaw, insertRaw, type WriteError } from './raw-insert.ts';
 import type { InsertResult, OnConflict } from '../store.ts';
 
@@ -28,18 +28,18 @@ export async function insertRows(
   collection: string,
   rows: readonly Uint8Array[],
   onConflict: OnConflict,
-  faultOf: (document: Document) => string | null = itemFault,
+  shape: RowShape = ITEMS,
 ): Promise<InsertResult> {
   const writable: { readonly index: number; readonly document: Document }[] = [];
   const plain: number[] = [];
   const refused: InsertResult['refused'][number][] = [];
   const largest = LARGEST_ROW - (onConflict === 'replace' ? STATEMENT : 0);
   for (const [index, row] of rows.entries()) {
-    if (onConflict !== 'replace' && canSendRaw && row.length <= largest && isPlainRow(row)) {
+    if (onConflict !== 'replace' && canSendRaw && row.length <= largest && shape.isPlain(row)) {
       plain.push(index);
       continue;
     }
-    const document = readRow(row, largest, faultOf);
+    const document = readRow(row, largest, shape.faultOf);
     if (typeof document === 'string') refused.push({ index, reason: document });
     else writable.push({ index, document });
   }
@@ -178,7 +178,18 @@ function itemFault({ _id, category, price }: Document): string | null {
     : null;
 }
 
-/** The check of a row of any shape. */
-export function rowFault({ _id }: Document): string | null {
+function rowFault({ _id }: Document): string | null {
   return _id === undefined ? '_id is missing' : null;
 }
+
+/** What the rows of a collection must be. */
+export interface RowShape {
+  /** Whether a row is certainly good, and its bytes can be sent as they are. */
+  readonly isPlain: (row: Uint8Array) => boolean;
+  /** Why a document is no such row, or null. */
+  readonly faultOf: (document: Document) => string | null;
+}
+
+const ITEMS: RowShape = { isPlain: isPlainItem, faultOf: itemFault };
+/** Rows with any fields. */
+export const ANY_ROWS: RowShape = { isPlain: isPlainRow, faultOf: rowFault };

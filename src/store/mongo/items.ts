@@ -9,7 +9,7 @@ import { replaceByEmpty } from './clear.ts';
 import { Counter } from './count.ts';
 import type { Finder } from './find.ts';
 import { BatchBuilder } from './batch-builder.ts';
-import { insertRows } from './insert.ts';
+import { insertRows, type RowShape } from './insert.ts';
 import { commandKey } from './key.ts';
 import { compareKeys } from './order.ts';
 import { inPresentCollection } from './outdated.ts';
@@ -129,15 +129,11 @@ export class MongoItems implements ItemStore {
    * A write cannot name the identity of its collection, and it creates a collection that is missing. The identity is
    * therefore checked before and after the write.
    */
-  async insert(
-    rows: readonly Uint8Array[],
-    onConflict: OnConflict,
-    faultOf?: Parameters<typeof insertRows>[4],
-  ): Promise<InsertResult> {
+  async insert(rows: readonly Uint8Array[], onConflict: OnConflict, shape?: RowShape): Promise<InsertResult> {
     const identity = await this.#watch.present();
     this.#writtenTo ??= identity;
     if (this.#writtenTo !== identity) throw collectionReplaced();
-    const result = await insertRows(this.#connection, this.#setup.collection, rows, onConflict, faultOf);
+    const result = await insertRows(this.#connection, this.#setup.collection, rows, onConflict, shape);
     if ((await this.#watch.present()) !== identity) throw collectionReplaced();
     return result;
   }

@@ -19,25 +19,38 @@ const MOST_NAMES = 64;
 const NUMBERS: readonly number[] = [BSON_TYPE.double, BSON_TYPE.int32, BSON_TYPE.int64, BSON_TYPE.decimal128];
 
 /**
- * Whether a row can be sent as it is: its bytes are a BSON document that MongoDB stores unchanged, with an `_id` and, as
- * an item, a category and a finite price. Rows for which this is false may still be good; the driver's way tells.
+ * Whether an item can be sent as it is: its bytes are a BSON document that MongoDB stores unchanged, with an `_id`, a
+ * category and a finite price. Rows for which this is false may still be good; the driver's way tells.
  */
-export function isPlainRow(row: Uint8Array): boolean {
-  if (row.length < 5 || sizeAt(row, 0) !== row.length) return false;
-  const found = { id: 0, category: 0, price: 0, priceAt: 0 };
-  const isPlain = arePlain(row, 0, row.length, 1, (type, name, end, at) => {
-    if (isName(row, name, end, '_id')) found.id = type;
-    else if (isName(row, name, end, 'category')) found.category = type;
+export function isPlainItem(row: Uint8Array): boolean {
+  const found = { category: 0, price: 0, priceAt: 0 };
+  const isPlain = isPlainWith(row, (type, name, end, at) => {
+    if (isName(row, name, end, 'category')) found.category = type;
     else if (isName(row, name, end, 'price')) [found.price, found.priceAt] = [type, at];
-    else return row[name] !== 0x24; // a name that begins with $ has rules of its own
-    return true;
   });
-  if (!isPlain || found.id === 0 || found.id === BSON_TYPE.array) return false;
-  if (found.category !== BSON_TYPE.string || !NUMBERS.includes(found.price)) return false;
+  if (!isPlain || found.category !== BSON_TYPE.string || !NUMBERS.includes(found.price)) return false;
   if (found.price === BSON_TYPE.decimal128) return false;
   return found.price !== BSON_TYPE.double || isFiniteDouble(row, found.priceAt);
 }
 
+/** The same for a row of any shape. */
+export function isPlainRow(row: Uint8Array): boolean {
+  return isPlainWith(row, null);
+}
+
+/** Whether a row is plain and has an `_id`. `see` is told of each other top-level field. */
+function isPlainWith(row: Uint8Array, see: Tell | null): boolean {
+  if (row.length < 5 || sizeAt(row, 0) !== row.length) return false;
+  let id = 0;
+  const isPlain = arePlain(row, 0, row.length, 1, (type, name, end, at) => {
+    if (isName(row, name, end, '_id')) id = type;
+    else see?.(type, name, end, at);
+    return row[name] !== 0x24; // a name that begins with $ has rules of its own
+  });
+  return isPlain && id !== 0 && id !== BSON_TYPE.array;
+}
+
+type Tell = (type: number, nameAt: number, nameEnd: number, at: number) => void;
 type See = (type: number, nameAt: number, nameEnd: number, at: number) => boolean;
 
 /** Whether the members of the document at `from` are plain, and `see` accepts each of the outermost. */

@@ -19,7 +19,7 @@ import type { Finder } from './find.ts';
 import { shapeOf, type IndexedPlan } from './index-ranges.ts';
 import type { IndexWatch } from './index-watch.ts';
 import type { MongoItems } from './items.ts';
-import { rowFault } from './insert.ts';
+import { ANY_ROWS } from './insert.ts';
 import { commandKey } from './key.ts';
 import { indexOf, namedIndex } from './plan.ts';
 import { bracketCondition, conditionOf, conditionsOf, type Condition } from './predicates.ts';
@@ -96,7 +96,7 @@ export class MongoCollection implements Collection {
   }
 
   insert(rows: readonly Uint8Array[], onConflict: OnConflict): Promise<InsertResult> {
-    return this.#rows.insert(rows, onConflict, rowFault);
+    return this.#rows.insert(rows, onConflict, ANY_ROWS);
   }
 
   clear(signal: AbortSignal): Promise<Count> {

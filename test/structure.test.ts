@@ -19,7 +19,7 @@ const OWNERS: [library: string, files: RegExp][] = [
   ['negotiator', /^http\/negotiate\.ts$/],
   ['pino', /^telemetry\/log\.ts$/],
   ['env-schema', /^config\.ts$/],
-  ['csv-parse', /^import\/csv\.ts$/],
+  ['csv-parse', /^import\/csv-parser\.ts$/],
   ['stream-json', /^import\/json\.ts$/],
   ['cli-progress', /^terminal\/bar\.ts$/],
   ['ioredis', /^redis\/connect\.ts$/],

@@ -1,5 +1,7 @@
 import { counted, printable, quoted } from '../terminal/text.ts';
 import { exactDate } from '../input/dates.ts';
+import type { CsvScanner } from './direct/csv-scanner.ts';
+import { simpleNumber } from './direct/simple-values.ts';
 import { cellValue, withDecimalPoint } from './numbers.ts';
 import type { Column } from './table.ts';
 import { Long, type Decimal128 } from '../store/bson.ts';
@@ -54,21 +56,30 @@ export class Guesses {
 
   /** Takes a row into account. Its first line is `line`. */
   add(cells: readonly string[], line: number): void {
-    let hasText = false;
+    for (const index of this.#open) this.#see(index, cells[index] ?? '', line);
+  }
+
+  /** Takes a row into account. Most numbers are recognized by their bytes. */
+  addScanned(record: CsvScanner): void {
+    const { bytes, starts, ends, line } = record;
     for (const index of this.#open) {
       const column = this.#columns[index];
-      const cell = cells[index] ?? '';
-      if (!column || cell === '') continue;
-      const number = column.isId ? integerOfCell(cell) : numberOfCell(cell, this.#hasDecimalComma);
-      if (number !== null) {
-        column.kind = 'number';
-        continue;
-      }
-      column.kind = 'string';
-      column.because = { cell, line };
-      hasText = true;
+      const [from = 0, to = 0] = [starts[index], ends[index]];
+      if (!column || from === to) continue;
+      const number = this.#hasDecimalComma && !column.isId ? NaN : simpleNumber(bytes, from, to);
+      if (column.isId ? Number.isSafeInteger(number) : !Number.isNaN(number)) column.kind = 'number';
+      else this.#see(index, record.text(index), line);
     }
-    if (hasText) this.#open = this.#open.filter((index) => this.#columns[index]?.kind !== 'string');
+  }
+
+  #see(index: number, cell: string, line: number): void {
+    const column = this.#columns[index];
+    if (!column || cell === '') return;
+    const number = column.isId ? integerOfCell(cell) : numberOfCell(cell, this.#hasDecimalComma);
+    column.kind = number === null ? 'string' : 'number';
+    if (number !== null) return;
+    column.because = { cell, line };
+    this.#open = this.#open.filter((other) => other !== index); // the loop over the former list goes on
   }
 
   /** The kind of each column so far. null for a column that is declared, or is no field with a kind of its own. */

@@ -109,7 +109,8 @@ function serialized(fields: Fields, what: string): Uint8Array {
   return row;
 }
 
-function serialize(fields: Fields): Uint8Array {
+/** The fields as a BSON document. Throws BadRow when bson cannot write them. */
+export function serialize(fields: Fields): Uint8Array {
   try {
     return BSON.serialize(fields);
   } catch (error) {

@@ -16,13 +16,20 @@ const BLANK = /^[ \t\r]*$/;
  */
 const LONG_NUMBER = /[:,[\s](-?(?:\d[\d.]{15,}(?:[eE][+-]?\d+)?|\d[\d.]*[eE]-\d{3,}))(?=\s*[,}\]])/g;
 
+/** Makes the items of lines. */
+export interface ItemOfLine {
+  /** The item of a line's value. Throws BadRow. */
+  readonly general: (row: unknown) => Uint8Array;
+  /** The same item from the bytes of the line, several times faster. null: the general way must read the line. */
+  readonly direct: ((line: Uint8Array) => Uint8Array | null) | null;
+}
+
 /**
- * Reads newline-delimited JSON, one object per line. Blank lines are ignored. `at` is the line number. `itemOf` makes
- * the item of a line's value, or throws BadRow.
+ * Reads newline-delimited JSON, one object per line. Blank lines are ignored. `at` is the line number.
  */
 export async function* readNdjson(
   source: AsyncIterable<Buffer>,
-  itemOf: (row: unknown) => Uint8Array,
+  itemOf: ItemOfLine,
 ): AsyncGenerator<SourceRow> {
   for await (const lines of linesOf(source)) {
     for (const line of lines) {
@@ -33,14 +40,16 @@ export async function* readNdjson(
 }
 
 /** null for a blank line. */
-function rowOf({ at, bytes }: Line, itemOf: (row: unknown) => Uint8Array): SourceRow | null {
+function rowOf({ at, bytes }: Line, { general, direct }: ItemOfLine): SourceRow | null {
   if (!bytes) return { at, problem: 'the line is longer than 16 MB' };
+  const item = direct?.(bytes);
+  if (item) return { at, item };
   const decoded = bytes.toString('utf8');
   const text = at === 1 && decoded.startsWith(BYTE_ORDER_MARK) ? decoded.slice(1) : decoded;
   if (BLANK.test(text)) return null;
   return sourceRow(at, () => {
     if (text.includes('\ufffd') && !isUtf8(bytes)) throw new BadRow('the row is not valid UTF-8');
-    return itemOf(parseLine(text, 'the line'));
+    return general(parseLine(text, 'the line'));
   });
 }
 

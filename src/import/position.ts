@@ -17,7 +17,12 @@ export class Position {
   #chunks: Buffer[] = [];
   #start = 0;
   #end = 0;
-  #line = 1;
+  #line: number;
+
+  /** `line`: the line on which the source begins. */
+  constructor(line = 1) {
+    this.#line = line;
+  }
 
   /** The number of bytes so far that belong to no row yet. */
   get pending(): number {
@@ -53,6 +58,11 @@ export class Position {
   /** Takes all remaining bytes. */
   takeAll(): RawRow {
     return this.take(this.#end);
+  }
+
+  /** Takes all remaining bytes, without counting their lines. */
+  takeRest(): Buffer {
+    return this.#cut(this.pending);
   }
 
   #cut(length: number): Buffer {

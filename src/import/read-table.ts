@@ -2,7 +2,7 @@ import { UsageError } from '../terminal/arguments.ts';
 import { itemsOfTable } from './cells.ts';
 import { readCsv, readLines } from './csv.ts';
 import { delimiterOf, headerRow } from './delimiter.ts';
-import { describeColumns, Guesses, type Guess } from './guess.ts';
+import { describeColumns, Guesses } from './guess.ts';
 import { peek, readAhead } from './peek.ts';
 import type { Reading } from './reading.ts';
 import { BrokenSource, type Rows } from './row.ts';
@@ -21,7 +21,7 @@ export type Again = () => Promise<AsyncIterable<Buffer>>;
 interface Decided {
   readonly header: readonly string[];
   readonly table: readonly Column[];
-  readonly guesses: readonly (Guess | null)[];
+  readonly lines: Guesses;
 }
 
 /**
@@ -44,7 +44,8 @@ export async function readTable(
   const decided = first
     ? await decide(from(first.chunks), delimiter, reading, first.isCut)
     : await decide((await again?.()) ?? bytes, delimiter, reading, false);
-  const { table, guesses } = decided;
+  const { table } = decided;
+  const guesses = decided.lines.take();
   const underHeader = (header: readonly string[]) => {
     if (header.join('\0') === decided.header.join('\0'))
       return itemsOfTable(table, guesses, reading.hasDecimalComma);
@@ -57,20 +58,16 @@ export async function readTable(
   };
 }
 
-async function decide(
+function decide(
   content: AsyncIterable<Buffer>,
   delimiter: string,
   reading: Reading,
   isCut: boolean,
 ): Promise<Decided> {
-  const { header, rows } = await readLines(content, delimiter, isCut);
-  const table = tableUnder(header, delimiter, reading);
-  const guesses = new Guesses(table, reading.hasDecimalComma);
-  for await (const lines of rows) {
-    for (const { cells, line } of lines) guesses.add(cells, line);
-    if (guesses.areFinal) break;
-  }
-  return { header, table, guesses: guesses.take() };
+  return readLines(content, delimiter, isCut, (header) => {
+    const table = tableUnder(header, delimiter, reading);
+    return { header, table, lines: new Guesses(table, reading.hasDecimalComma) };
+  });
 }
 
 /** The table under a header. A wrong delimiter shows as a column that is missing. */

@@ -1,11 +1,12 @@
 import type { Format } from '../rows/formats.ts';
 import { quoted } from '../terminal/text.ts';
+import { JsonLines } from './direct/json-lines.ts';
 import { FieldTypes } from './field-types.ts';
 import type { Into } from './into.ts';
 import { itemOfObject, type Columns } from './item.ts';
 import { readJsonArray } from './json.ts';
 import type { Types } from './kinds.ts';
-import { readNdjson } from './ndjson.ts';
+import { readNdjson, type ItemOfLine } from './ndjson.ts';
 import { peek } from './peek.ts';
 import { readTable, type Again } from './read-table.ts';
 import { BrokenSource, type Rows } from './row.ts';
@@ -43,7 +44,11 @@ export async function readRows(
   refuseUtf16(head);
   if (reading.format === 'csv') return readTable(bytes, reading, again);
   const types = new FieldTypes(reading.types);
-  const itemOf = (row: unknown): Uint8Array => itemOfObject(row, reading.columns, types);
+  const lines = reading.types.size === 0 ? JsonLines.under(reading.columns) : null;
+  const itemOf: ItemOfLine = {
+    general: (row) => itemOfObject(row, reading.columns, types),
+    direct: lines && ((line) => lines.itemOf(line)),
+  };
   const rows: Pick<Rows, 'unit' | 'rows'> =
     reading.format === 'json'
       ? arrayOrLines(head, bytes, itemOf)
@@ -57,10 +62,10 @@ export async function readRows(
 function arrayOrLines(
   head: Buffer,
   bytes: AsyncIterable<Buffer>,
-  itemOf: (row: unknown) => Uint8Array,
+  itemOf: ItemOfLine,
 ): Pick<Rows, 'unit' | 'rows'> {
   const first = firstCharacter(head);
-  if (first === '[') return { unit: 'row', rows: readJsonArray(bytes, itemOf) };
+  if (first === '[') return { unit: 'row', rows: readJsonArray(bytes, itemOf.general) };
   if (first === '{') return { unit: 'line', rows: readNdjson(bytes, itemOf) };
   const found = first === '' ? 'is empty' : `begins with ${quoted(first)}`;
   throw new BrokenSource(`the file ${found}; expected a JSON array, or one JSON object per line`);

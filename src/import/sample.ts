@@ -28,7 +28,10 @@ export async function* sampleItems(): AsyncGenerator<SourceRow> {
   let number = 0;
   yield* readCsv(bytes, (header) => {
     const at = new Map(header.map((name, index) => [name, index]));
-    return (cells) => diamond(++number, (name) => cells[at.get(name) ?? -1] ?? '');
+    return {
+      general: (cells) => diamond(++number, (name) => cells[at.get(name) ?? -1] ?? ''),
+      direct: null,
+    };
   });
 }
 

@@ -206,7 +206,7 @@ for (const [who, mark] of [
     const items = await openIn(t, directory);
     await assertEmpty(items, rows[0]?.id ?? assert.fail());
     assert.deepEqual([file.count(), file.faults(), file.rows()], [0, [], []]);
-    assert.equal(String(file.meta.getBinary(FORMAT_KEY)), FORMATS.first);
+    assert.equal(String(file.meta.getBinary(FORMAT_KEY)), FORMATS.changes);
     await file.close();
     await items.insert(
       rows.map(({ bytes }) => bytes),

@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import { open } from 'lmdb';
 import type { RootDatabase } from 'lmdb';
 import { snapshotUnsupported, StoreLostError, storeUnavailable } from '../errors.ts';
+import type { Bookmark } from './bookmark.ts';
 import { Directory } from './directory.ts';
 import type { FileStore } from './files.ts';
 import { clearItems } from './lmdb/clear.ts';
@@ -18,10 +19,15 @@ import { LmdbReader } from './lmdb/read.ts';
 import { Tables } from './lmdb/tables.ts';
 import type { Database } from './lmdb/tables.ts';
 import { FairScheduler } from './lmdb/fair-scheduler.ts';
+import { LmdbFeeds } from './lmdb/feed/feeds.ts';
+import { ChangeLog, ITEMS } from './lmdb/feed/log.ts';
+import { removeItems } from './lmdb/remove-items.ts';
+import { removeRows } from './lmdb/remove.ts';
+import { keyOfId } from './lmdb/row.ts';
 import { LmdbChanges } from './lmdb/changes.ts';
 import { toldCollection } from './lmdb/rows/collection.ts';
 import { LmdbResources } from './lmdb/rows/resources.ts';
-import { LmdbWriter } from './lmdb/write.ts';
+import { itemCount, LmdbWriter } from './lmdb/write.ts';
 import type { Slots } from './slots.ts';
 import type { Collection, Declaration, Found, ItemStore } from './store.ts';
 import type { OwnedCollection, RecordStore, RowReader, Store } from './store.ts';
@@ -35,6 +41,7 @@ const MAP_BYTES = 64 * 2 ** 30;
 const HAS_SPARE_ADDRESSES = process.platform !== 'win32' && !['arm', 'ia32'].includes(process.arch);
 /** One for each process and thread that reads at a time. The default of 126 is less than WORKERS may need. */
 const MOST_READERS = 512;
+const CHANGES_TTL_MS = 7 * 24 * 60 * 60_000;
 
 export interface LmdbOptions {
   /** The directory of the store's file. It is created when missing. */
@@ -54,6 +61,10 @@ export interface LmdbOptions {
   readonly onWarning?: (message: string) => void;
   /** A clock in milliseconds. */
   readonly now?: () => number;
+  /** A clock in milliseconds since 1970. */
+  readonly wallClock?: () => number;
+  /** How long changes are kept for readers of the feed, in milliseconds. 7 days by default. */
+  readonly changesTtlMs?: number;
 }
 
 /**
@@ -90,6 +101,8 @@ class LmdbStore implements Store {
   readonly #loads: Loads;
   readonly #resources: LmdbResources;
   readonly #changes: readonly LmdbChanges[];
+  readonly #feeds: LmdbFeeds;
+  readonly #commits: Commits;
   readonly #now: () => number;
   readonly #onLost: (error: StoreLostError) => void;
   #isOpen = true;
@@ -99,6 +112,10 @@ class LmdbStore implements Store {
     const { directory, slots, transactionRows, onLost, now = () => performance.now() } = options;
     const onWarning = options.onWarning ?? (() => undefined);
     this.#now = now;
+    const log = new ChangeLog(tables, {
+      ttlMs: options.changesTtlMs ?? CHANGES_TTL_MS,
+      now: options.wallClock ?? Date.now,
+    });
     this.#onLost = onLost ?? (() => undefined);
     this.files = new Directory(join(directory, 'exports'));
     this.#root = root;
@@ -107,15 +124,17 @@ class LmdbStore implements Store {
       check: () => this.#check(),
       faultOf: async (error) => this.#lossBy(error) ?? (await commitFault(error, directory)),
       onLost: (failure) => this.#lose(failure),
+      onCommitted: () => this.#feeds.committed(),
     });
+    this.#commits = commits;
     hearFailures(root, (failure) => commits.failed(failure));
     const mark = new LoadMark(tables.meta, 'items');
     const loads = new Loads({
-      ...{ target: itemsTarget(tables), mark, commits, begin: () => this.#begin() },
+      ...{ target: itemsTarget(tables, log), mark, commits, begin: () => this.#begin() },
       directory: join(directory, 'load'),
     });
     this.#loads = loads;
-    this.#writer = new LmdbWriter(tables, commits, loads, transactionRows);
+    this.#writer = new LmdbWriter(tables, commits, loads, log, transactionRows);
     const scheduler = new FairScheduler();
     const beginOf = (rows: 'items' | 'users' | 'exports') => () => {
       this.#begin();
@@ -123,9 +142,25 @@ class LmdbStore implements Store {
     };
     const readerFor = (rows: 'items' | 'users' | 'exports') =>
       new LmdbReader(tables, rows, slots, scheduler, beginOf(rows));
-    const own = { directory: join(directory, 'load'), onWarning };
-    const shared = { tables, commits, slots, scheduler, transactionRows, ...own };
-    this.#resources = new LmdbResources({ ...shared, begin: () => this.#begin(), now: this.#now });
+    const shared = { tables, slots, scheduler, begin: () => this.#begin(), now: this.#now, onWarning };
+    const told = <T>(work: Promise<T>): Promise<T> => this.#told(work);
+    this.#feeds = new LmdbFeeds({ ...shared, log, told });
+    const own = { commits, feeds: this.#feeds, transactionRows, directory: join(directory, 'load') };
+    this.#resources = new LmdbResources({ ...shared, ...own });
+    const itemSet = {
+      rows: tables.items,
+      present: () => {
+        this.#begin();
+        return { number: ITEMS };
+      },
+      assertWhole: () => loads.assertWhole(),
+      keyOfId,
+      checkPlan: () => undefined,
+    };
+    const removing = {
+      ...{ commits, gate: loads, transactionRows },
+      removeAll: (keys: readonly Bookmark[]) => removeItems(tables, log, keys),
+    };
     const items = readerFor('items');
     const counts = new ItemCounts(tables, items, beginOf('items'), this.#now);
     this.items = {
@@ -138,7 +173,9 @@ class LmdbStore implements Store {
       pointInTime: () => Promise.resolve(null),
       insert: (...call) => this.#writer.insert(...call),
       load: (...call) => loads.load(...call),
-      clear: (signal) => clearItems(tables, commits, loads, signal, transactionRows),
+      clear: (signal) => clearItems(tables, commits, loads, log, signal, transactionRows),
+      remove: (keys) => removeRows(keys, removing),
+      changes: this.#feeds.of(itemSet),
     };
     const [users, records] = [
       new LmdbChanges(tables.users, commits),
@@ -153,6 +190,8 @@ class LmdbStore implements Store {
   async recover(): Promise<void> {
     if (!(await this.#loads.recover())) this.#loads.watch();
     this.#resources.sweepLater();
+    const items = () => ({ set: ITEMS, rows: itemCount(this.#tables.meta) });
+    this.#feeds.pruneLater(() => [items(), ...this.#resources.logs()], this.#commits);
   }
 
   open(declaration: Declaration): Promise<Collection> {
@@ -183,10 +222,12 @@ class LmdbStore implements Store {
     if (!this.#isOpen) return;
     await this.#writer.idle();
     await this.#resources.close();
+    await this.#feeds.stop();
     await Promise.all(this.#changes.map((changes) => changes.idle()));
     if (this.#lost) return;
     await this.ping(); // throws when the store is lost by now: its environment would not answer either
     this.#isOpen = false;
+    this.#feeds.close();
     await this.#root.close();
   }
 
@@ -215,6 +256,7 @@ class LmdbStore implements Store {
   #lose(cause: Error): void {
     if (this.#lost) return;
     this.#lost = new StoreLostError(cause);
+    this.#feeds.close();
     this.#onLost(this.#lost);
   }
 

@@ -1,5 +1,6 @@
 import type { Count } from '../store.ts';
 import type { Commits } from './commits.ts';
+import { ITEMS, type ChangeLog } from './feed/log.ts';
 import { HIGHEST, LOWEST } from './keys.ts';
 import { keyRow } from './row.ts';
 import type { KeyedRow } from './row.ts';
@@ -11,19 +12,20 @@ const ALL = { start: LOWEST, end: HIGHEST, reverse: false, exclusiveStart: true,
 
 /**
  * Removes every item and its index entries, in transactions of at most `most` rows. Each leaves a whole store. Rows that
- * others insert meanwhile are removed too. Waits for a load by another process. Rejects with the signal's reason between two transactions.
+ * others insert meanwhile are removed too. Each transaction lets all places in the log of changes expire. Waits for a load by another process. Rejects with the signal's reason between two transactions.
  */
 export async function clearItems(
   tables: Tables,
   commits: Pick<Commits, 'run'>,
   gate: LoadGate,
+  log: ChangeLog,
   signal: AbortSignal,
   most: number = TRANSACTION_ROWS,
 ): Promise<Count> {
   let rows = 0;
   for (;;) {
     signal.throwIfAborted();
-    const removed = await commits.run(() => (gate.isUnderWay ? null : removeSome(tables, most)));
+    const removed = await commits.run(() => (gate.isUnderWay ? null : removeSome(tables, log, most)));
     if (removed === null) {
       await gate.untilFree();
       continue;
@@ -34,13 +36,15 @@ export async function clearItems(
 }
 
 /** Removes the first rows. Must run in a write transaction. Returns how many rows were removed. */
-function removeSome(tables: Tables, most: number): number {
+function removeSome(tables: Tables, log: ChangeLog, most: number): number {
   const rows = firstRows(tables, most);
   for (const row of rows) {
     tables.items.removeSync(row.id);
     for (const index of INDEXES) tables[index].removeSync(row[index]);
   }
-  if (rows.length > 0) tables.meta.putSync(COUNT_KEY, countBytes(itemCount(tables.meta) - rows.length));
+  if (rows.length === 0) return 0;
+  tables.meta.putSync(COUNT_KEY, countBytes(itemCount(tables.meta) - rows.length));
+  log.raiseFloor(ITEMS);
   return rows.length;
 }
 

@@ -17,6 +17,8 @@ export interface CommitOptions {
   readonly faultOf: (error: unknown) => Promise<unknown>;
   /** Called when a transaction could not begin: lmdb then keeps its lock, and no other transaction ever begins. */
   readonly onLost: (failure: LmdbFailure) => void;
+  /** Called after each transaction. */
+  readonly onCommitted?: () => void;
 }
 
 /** The transaction under way. */
@@ -67,7 +69,9 @@ export class Commits {
   async #commit<T>(action: () => T): Promise<T> {
     try {
       this.#options.check();
-      return await this.#attempt(action);
+      const result = await this.#attempt(action);
+      this.#options.onCommitted?.();
+      return result;
     } catch (error) {
       throw await this.#options.faultOf(this.#underWay?.failure ?? error);
     } finally {

@@ -3,7 +3,7 @@ import type { Bookmark } from '../bookmark.ts';
 import { AppError } from '../../errors.ts';
 import { BSON_TYPE } from '../bson-types.ts';
 import { fieldsOf } from './fields.ts';
-import { NUMBER_KEY_BYTES, joinKeys, keyOfValue, numberOf, stringKey } from './keys.ts';
+import { joinKeys, keyOfValue, numberOf, stringKey } from './keys.ts';
 import type { Key, Value } from './keys.ts';
 import type { IndexName } from './tables.ts';
 
@@ -18,12 +18,15 @@ export const LARGEST_ROW = 16 * 1024 * 1024;
 /** A row to be written: the document and the keys under which it is found. */
 export class KeyedRow {
   readonly document: Uint8Array;
+  /** The value of `_id` as it is in the document. */
+  readonly idValue: Value;
   readonly id: Key;
   readonly #category: Key;
   readonly #price: Key;
 
-  constructor(document: Uint8Array, id: Key, category: Key, price: Key) {
+  constructor(document: Uint8Array, idValue: Value, id: Key, category: Key, price: Key) {
     this.document = document;
+    this.idValue = idValue;
     this.id = id;
     this.#category = category;
     this.#price = price;
@@ -52,11 +55,6 @@ export class KeyedRow {
         return [this.#category, this.#price, this.id];
     }
   }
-
-  /** Whether its price has a key that does not exist in files of format 1. */
-  get hasDecimalKey(): boolean {
-    return this.#price.length > NUMBER_KEY_BYTES;
-  }
 }
 
 export const FIELDS = ['_id', 'category', 'price'];
@@ -69,13 +67,15 @@ export function keyRow(document: Uint8Array): KeyedRow | string {
   if (document.length > LARGEST_ROW) return `a row has at most ${LARGEST_ROW} bytes, got ${document.length}`;
   const values = fieldsOf(document, FIELDS);
   if (typeof values === 'string') return values;
-  const id = idKey(values[0]);
+  const [idValue] = values;
+  const id = idKey(idValue);
   if (typeof id === 'string') return id;
+  if (!idValue) return MISSING_ID;
   const category = categoryKey(values[1]);
   if (typeof category === 'string') return category;
   const price = priceKey(values[2]);
   if (typeof price === 'string') return price;
-  return new KeyedRow(document, id, category, price);
+  return new KeyedRow(document, idValue, id, category, price);
 }
 
 /** The key of a plan's category. */
@@ -115,8 +115,10 @@ const EXPECTED = {
   price: 'a finite number',
 } as const;
 
+const MISSING_ID = `_id is missing, expected ${EXPECTED._id}`;
+
 function idKey(value: Value | undefined): Key | string {
-  if (!value) return `_id is missing, expected ${EXPECTED._id}`;
+  if (!value) return MISSING_ID;
   const long = tooLong(value);
   if (long !== null) return `_id ${long}`;
   if (value.type === BSON_TYPE.double && !Number.isInteger(numberOf(value)))

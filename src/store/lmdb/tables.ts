@@ -17,6 +17,8 @@ export const NAMES = {
   rows: 'rows',
   /** Indexes of resources: resource, index, values, id */
   entries: 'entries of rows',
+  /** set, sequence number -> changed ids: see feed/record.ts */
+  changes: 'changes',
   /** The file's format and the number of items. */
   meta: 'meta',
 } as const;
@@ -128,8 +130,9 @@ export class Tables {
   readonly exports: Database;
   readonly rows: Database;
   readonly entries: Database;
+  readonly changes: Database;
   readonly meta: Database;
-  /** Receives the rows read from `items`, `users` and `exports`. */
+  /** Receives the rows read from `items`, `users`, `exports` and `rows`, and the records read from `changes`. */
   sink: RowSink | null = null;
   /** Number of bytes of a key before the part that `found` keeps. Null when keys are not needed. */
   prefix: number | null = null;
@@ -163,6 +166,7 @@ export class Tables {
     this.exports = open(NAMES.exports, { keyEncoder, encoder });
     this.rows = open(NAMES.rows, { keyEncoder, encoder });
     this.entries = open(NAMES.entries, { keyEncoder });
+    this.changes = open(NAMES.changes, { keyEncoder, encoder });
     this.byPrice = open(NAMES.byPrice, { keyEncoder });
     this.byCategory = open(NAMES.byCategory, { keyEncoder });
     this.byCategoryPrice = open(NAMES.byCategoryPrice, { keyEncoder });

@@ -1,5 +1,5 @@
 import type { Commits } from './commits.ts';
-import { FORMAT_KEY, FORMATS } from './format.ts';
+import { ITEMS, type ChangeLog } from './feed/log.ts';
 import { LmdbInsert } from './insert.ts';
 import type { Outcome, Step } from './insert.ts';
 import { keyRow } from './row.ts';
@@ -34,6 +34,7 @@ export class LmdbWriter {
   readonly #tables: Tables;
   readonly #commits: Pick<Commits, 'run'>;
   readonly #gate: LoadGate;
+  readonly #log: ChangeLog;
   readonly #transactionRows: number;
   #queue: LmdbInsert[] = [];
   #running: Promise<void> = Promise.resolve();
@@ -43,11 +44,13 @@ export class LmdbWriter {
     tables: Tables,
     commits: Pick<Commits, 'run'>,
     gate: LoadGate,
+    log: ChangeLog,
     transactionRows: number = TRANSACTION_ROWS,
   ) {
     this.#tables = tables;
     this.#commits = commits;
     this.#gate = gate;
+    this.#log = log;
     this.#transactionRows = transactionRows;
   }
 
@@ -99,37 +102,33 @@ export class LmdbWriter {
 
   #writeAll(steps: readonly Step[]): Outcome[] {
     let added = 0;
+    const changes = this.#log.begin(ITEMS);
     const outcomes = steps.map(({ row, insert }): Outcome => {
       if (this.#tables.items.putSync(row.id, row.document, IF_NEW)) {
         added++;
+        changes.add(row.idValue);
       } else {
         if (insert.onConflict === 'skip') return 'skipped';
         if (insert.onConflict === 'fail') return 'refused';
-        this.#unlink(row);
+        changes.addReplacement(row.idValue, this.#unlink(row).idValue);
         this.#tables.items.putSync(row.id, row.document);
       }
       for (const index of INDEXES) this.#tables[index].putSync(row[index], NO_VALUE);
       return 'written';
     });
-    if (steps.some(({ row }) => row.hasDecimalKey)) this.#markDecimals();
     if (added > 0) this.#tables.meta.putSync(COUNT_KEY, countBytes(itemCount(this.#tables.meta) + added));
+    changes.end(() => itemCount(this.#tables.meta));
     return outcomes;
   }
 
-  #markDecimals(): void {
-    const { meta } = this.#tables;
-    const format = Buffer.from(FORMATS.decimals);
-    if (Buffer.compare(meta.getBinary(FORMAT_KEY) ?? NO_VALUE, format) !== 0)
-      meta.putSync(FORMAT_KEY, format);
-  }
-
-  /** Removes the changed index entries of a row that is about to be replaced. */
-  #unlink(row: KeyedRow): void {
+  /** Removes the changed index entries of a row that is about to be replaced. Returns that row. */
+  #unlink(row: KeyedRow): KeyedRow {
     const document = this.#tables.items.getBinary(row.id);
     const old = document && keyRow(document);
     if (!old || typeof old === 'string') throw new Error(`a stored row cannot be read: ${old ?? 'missing'}`);
     for (const index of INDEXES)
       if (Buffer.compare(old[index], row[index]) !== 0) this.#tables[index].removeSync(old[index]);
+    return old;
   }
 }
 

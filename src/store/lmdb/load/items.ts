@@ -1,6 +1,6 @@
 import { BSON_TYPE } from '../../bson-types.ts';
+import { ITEMS, type ChangeLog } from '../feed/log.ts';
 import { FieldPlaces } from '../fields.ts';
-import { FORMAT_KEY, FORMATS } from '../format.ts';
 import { FIELDS, keyRow, LARGEST_ROW, LONGEST_STRING } from '../row.ts';
 import type { Tables } from '../tables.ts';
 import { COUNT_KEY, countBytes, INDEXES, itemCount } from '../write.ts';
@@ -14,11 +14,7 @@ const [ID, CATEGORY, PRICE] = [0, 1, 2] as const;
 const STRING_FRAME = 5;
 
 /** The items, as the set that a load fills. */
-export function itemsTarget(tables: Tables): LoadTarget {
-  let hasDecimals = false;
-  const setFormat = (format: string): void => {
-    tables.meta.putSync(FORMAT_KEY, Buffer.from(format));
-  };
+export function itemsTarget(tables: Tables, log: ChangeLog): LoadTarget {
   const writer = new ItemKeyWriter();
   return {
     rows: tables.items,
@@ -30,19 +26,15 @@ export function itemsTarget(tables: Tables): LoadTarget {
       if (writer.write(document, keys)) return null;
       const row = keyRow(document);
       if (typeof row === 'string') return row;
-      hasDecimals ||= row.hasDecimalKey;
       keys.begin(row.id);
       for (const index of INDEXES) keys.addEntry(...row.partsOf(index));
       return null;
     },
-    // A program that does not know of loads must not take the rows so far for all.
     begin: () => {
-      setFormat(FORMATS.loading);
       tables.meta.putSync(COUNT_KEY, countBytes(0));
-      hasDecimals = false;
+      log.raiseFloor(ITEMS);
     },
     complete: (rows) => {
-      setFormat(hasDecimals && rows > 0 ? FORMATS.decimals : FORMATS.first);
       tables.meta.putSync(COUNT_KEY, countBytes(rows));
     },
     clear: () => {

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { Commits } from '../commits.ts';
+import type { ChangeLog } from '../feed/log.ts';
 import { HIGHEST, joinKeys, type Key } from '../keys.ts';
 import type { Tables } from '../tables.ts';
 import { entriesPrefix, rowsPrefix } from './keyed.ts';
@@ -13,10 +14,16 @@ const TRANSACTION_KEYS = 5_000;
  * In a transaction: removes all rows of a resource at once. Its record gets another number and identity, so nothing
  * leads to the rows any more, and a chain of reads notices. `sweep` frees their space. Returns how many there were.
  */
-export function emptyResource(tables: Tables, resources: Resources, collection: string): number {
+export function emptyResource(
+  tables: Tables,
+  resources: Resources,
+  collection: string,
+  log: ChangeLog,
+): number {
   const record = recordOf(resources, collection);
   const rows = countOf(tables, record);
   tables.meta.removeSync(countKey(record));
+  log.forget(record.number);
   resources.putWaste([...resources.waste(), hexOf(rowsPrefix(record))]);
   resources.put({
     ...record,
@@ -40,7 +47,7 @@ export function renewIndex(resources: Resources, record: ResourceRecord, index: 
 }
 
 /**
- * Frees the space of rows and entries that nothing leads to, in bounded transactions. A kill leaves the rest to the next
+ * Frees the space of rows, entries and changes that nothing leads to, in bounded transactions. A kill leaves the rest to the next
  * process that opens the file. Resolves when there is none left, or when `isWanted` returns false.
  */
 export async function sweep(
@@ -59,11 +66,17 @@ function sweepSome(tables: Tables, resources: Resources): void {
   // A longer prefix is that of one index, which has no rows of its own.
   const isIndex = prefix.length > rowsPrefix({ number: 0 }).length;
   if (!isIndex && removeSome(tables, 'rows', prefix, TRANSACTION_KEYS)) return;
+  if (!isIndex && removeSome(tables, 'changes', prefix, TRANSACTION_KEYS)) return;
   if (!removeSome(tables, 'entries', prefix, TRANSACTION_KEYS)) resources.putWaste(others);
 }
 
 /** In a transaction: removes the first keys with this beginning, at most `most`. Returns whether there were any. */
-export function removeSome(tables: Tables, table: 'rows' | 'entries', prefix: Key, most: number): boolean {
+export function removeSome(
+  tables: Tables,
+  table: 'rows' | 'entries' | 'changes',
+  prefix: Key,
+  most: number,
+): boolean {
   const keys: Key[] = [];
   tables.prefix = 0;
   const range = { start: prefix, end: joinKeys(prefix, HIGHEST), reverse: false };

@@ -171,7 +171,7 @@ async function readSingle(
 }
 
 /** Rejects a read by an index that is unusable. */
-function checkUsable(record: ResourceRecord, plan: Plan): void {
+export function checkUsable(record: ResourceRecord, plan: Plan): void {
   if (isByRows(plan) || isSingle(plan)) return;
   const name = readByOf(plan);
   const index = record.indexes.find(({ paths }) => nameOf(paths) === name);

@@ -1,6 +1,6 @@
 import { BSON } from '../../bson.ts';
 import { BSON_TYPE } from '../../bson-types.ts';
-import { KEY } from '../../bookmark.ts';
+import { KEY, type Bookmark } from '../../bookmark.ts';
 import { fieldsOf } from '../fields.ts';
 import { joinKeys, type Key, type Value } from '../keys.ts';
 import { keyOfAny, NULL_KEY } from '../value-keys.ts';
@@ -14,6 +14,8 @@ export const NO_IDS: readonly number[] = [BSON_TYPE.array, BSON_TYPE.undefined, 
 /** A row to be written, with the keys of its entries in the indexes that can have one. */
 export interface KeyedRow {
   readonly document: Uint8Array;
+  /** The value of `_id` as it is in the document. */
+  readonly id: Value;
   /** The key of the row in the table of rows. */
   readonly key: Key;
   /** In the order of the resource's indexes. Undefined: the index has no entry of the row. */
@@ -60,7 +62,15 @@ export function keyRow(document: Uint8Array, resource: ResourceRecord): KeyedRow
     if (entry.length > LONGEST_KEY) return tooLong(index.paths.join(', '), entry);
     entries.push(entry);
   }
-  return { document, key, entries, spoils };
+  return { document, id, key, entries, spoils };
+}
+
+/** The key of the row with an id. Null when no row can have it. */
+export function keyOfRow(prefix: Key, id: Bookmark): Key | null {
+  const values = fieldsOf(id, [KEY]);
+  if (typeof values === 'string' || !values[0]) return null;
+  const key = joinKeys(prefix, keyOfAny(values[0]));
+  return key.length > LONGEST_KEY ? null : key;
 }
 
 /** The key of the value at a path; the path itself when there is an array on it. */

@@ -1,5 +1,6 @@
 import { BSON_TYPE } from '../../bson-types.ts';
 import { KEY } from '../../bookmark.ts';
+import type { ChangeLog } from '../feed/log.ts';
 import { FieldPlaces } from '../fields.ts';
 import type { Key } from '../keys.ts';
 import { writeCommonKey } from '../load/common-keys.ts';
@@ -17,7 +18,12 @@ import { CONFLICT, countOf, recordOf, setCount, spoil, spoiltBy } from './write.
 const REMOVED_AT_ONCE = 10_000;
 
 /** A resource, as the set that a load fills. */
-export function resourceTarget(tables: Tables, resources: Resources, collection: string): LoadTarget {
+export function resourceTarget(
+  tables: Tables,
+  resources: Resources,
+  collection: string,
+  log: ChangeLog,
+): LoadTarget {
   const stored = (): ResourceRecord => recordOf(resources, collection);
   let record: ResourceRecord = { number: 0, name: '', collection, indexes: [] };
   let writer: RowKeyWriter | null = null;
@@ -53,6 +59,7 @@ export function resourceTarget(tables: Tables, resources: Resources, collection:
       [record, writer] = [{ ...before, identity, indexes }, null];
       resources.put(record);
       setCount(tables, record, 0);
+      log.raiseFloor(record.number);
     },
     complete: (rows) => {
       const spoils = record.indexes.flatMap(({ spoilt }, index) =>

@@ -1,26 +1,27 @@
 import type { Commits } from '../commits.ts';
 import type { FairScheduler } from '../fair-scheduler.ts';
-import { joinKeys, type Key } from '../keys.ts';
+import type { LmdbFeed, PresentSet } from '../feed/feed.ts';
+import type { LmdbFeeds, LoggedSet } from '../feed/feeds.ts';
 import { LmdbReader } from '../read.ts';
+import { removeRows } from '../remove.ts';
 import type { Tables } from '../tables.ts';
-import { fieldsOf } from '../fields.ts';
-import { keyOfAny } from '../value-keys.ts';
-import { KEY, type Bookmark } from '../../bookmark.ts';
 import type { Slots } from '../../slots.ts';
+import type { Bookmark } from '../../bookmark.ts';
 import type { AddedIndex, Collection, Count, Declaration, Found, OwnedCollection } from '../../store.ts';
+import type { Plan } from '../../store.ts';
 import { Loads } from '../load/loads.ts';
 import { LoadMark } from '../load/mark.ts';
 import { buildIndexes } from './build.ts';
 import { IndexBuilds } from './builds.ts';
 import { emptyResource, renewIndex } from './clear.ts';
-import { lmdbCollection } from './collection.ts';
+import { checkUsable, lmdbCollection } from './collection.ts';
 import { missingIndexes, storeDeclaration } from './declare.ts';
-import { rowsPrefix } from './keyed.ts';
+import { keyOfRow, rowsPrefix } from './keyed.ts';
 import { resourceTarget } from './load-target.ts';
-import { LONGEST_KEY } from './longest-key.ts';
 import { rangesOf } from './range.ts';
 import { identityOf, indexOf, isInBuilding, nameOf, Resources } from './record.ts';
 import type { IndexRecord, ResourceRecord } from './record.ts';
+import { removeFromResource } from './remove.ts';
 import { Sweeper } from './sweeper.ts';
 import { ResourceWalker } from './walk.ts';
 import { wholeCollection } from './whole.ts';
@@ -31,6 +32,7 @@ export interface LmdbResourcesOptions {
   readonly commits: Commits;
   readonly slots: Slots;
   readonly scheduler: FairScheduler;
+  readonly feeds: LmdbFeeds;
   /** Rows per transaction, 512 by default. */
   readonly transactionRows?: number | undefined;
   /** For temporary files of loads. */
@@ -61,7 +63,8 @@ export class LmdbResources {
   /** See Store.open. Makes the collection and the indexes that are missing. Those of a full one are built meanwhile. */
   async open(declaration: Declaration): Promise<Collection> {
     const { collection } = declaration;
-    const { tables, commits, slots, scheduler, begin, now, transactionRows } = this.#options;
+    const { tables, commits, slots, scheduler, begin, now, feeds, transactionRows } = this.#options;
+    const { log } = feeds;
     begin();
     const loads = this.#loadsOf(collection);
     await this.#declare(declaration, loads);
@@ -86,13 +89,46 @@ export class LmdbResources {
         keyOfId: (id) => keyOfRow(rowsPrefix(record()), id),
       },
     );
-    const writer = new ResourceWriter(tables, this.#resources, collection, commits, loads, transactionRows);
+    const writer = new ResourceWriter(tables, this.#resources, collection, commits, loads, log, transactionRows);
     const count = (): number => {
       loads.assertWhole();
       return countOf(tables, record());
     };
-    const rows = lmdbCollection({ record, rows: count, reader, writer, loads, now });
+    const removing = {
+      ...{ commits, gate: loads, transactionRows },
+      removeAll: (keys: readonly Bookmark[]) =>
+        removeFromResource(tables, this.#resources, collection, log, keys),
+    };
+    const rows = {
+      ...lmdbCollection({ record, rows: count, reader, writer, loads, now }),
+      remove: (keys: readonly Bookmark[]) => removeRows(keys, removing),
+      changes: this.#feedOf(collection, loads),
+    };
     return wholeCollection(rows, () => identityOf(record()));
+  }
+
+  #feedOf(collection: string, loads: Loads): LmdbFeed {
+    const { tables, begin, feeds } = this.#options;
+    const set = {
+      rows: tables.rows,
+      present: () => {
+        begin();
+        const record = recordOf(this.#resources, collection);
+        return { number: record.number, identity: identityOf(record) };
+      },
+      assertWhole: () => loads.assertWhole(),
+      keyOfId: (id: Bookmark, { number }: PresentSet) => keyOfRow(rowsPrefix({ number }), id),
+      checkPlan: (plan: Plan) => checkUsable(recordOf(this.#resources, collection), plan),
+    };
+    return feeds.of(set);
+  }
+
+  /** The collections that have a log of changes: its number, and the number of rows. */
+  logs(): readonly LoggedSet[] {
+    return this.#resources.names().map((name) => {
+      const record = recordOf(this.#resources, name);
+      return { set: record.number, rows: countOf(this.#options.tables, record) };
+    });
   }
 
   /** See Store.make. */
@@ -110,10 +146,10 @@ export class LmdbResources {
   }
 
   async #clear(collection: string, signal: AbortSignal): Promise<Count> {
-    const { tables } = this.#options;
+    const { tables, feeds } = this.#options;
     signal.throwIfAborted();
     const rows = await this.#afterLoads(this.#loadsOf(collection), () =>
-      emptyResource(tables, this.#resources, collection),
+      emptyResource(tables, this.#resources, collection, feeds.log),
     );
     await this.#sweeper.sweep(() => !signal.aborted);
     signal.throwIfAborted();
@@ -181,8 +217,8 @@ export class LmdbResources {
   }
 
   #loadsOf(collection: string): Loads {
-    const { tables, commits, begin, directory } = this.#options;
-    const target = resourceTarget(tables, this.#resources, collection);
+    const { tables, commits, begin, directory, feeds } = this.#options;
+    const target = resourceTarget(tables, this.#resources, collection, feeds.log);
     const mark = new LoadMark(tables.meta, `resource ${collection}`);
     return new Loads({ target, mark, commits, directory, begin });
   }
@@ -202,12 +238,4 @@ export class LmdbResources {
     await this.#afterLoads(loads, () => storeDeclaration(this.#options.tables, this.#resources, declaration));
     this.#options.begin();
   }
-}
-
-/** The key of the row with an id. Null when no row can have it. */
-function keyOfRow(prefix: Key, id: Bookmark): Key | null {
-  const values = fieldsOf(id, [KEY]);
-  if (typeof values === 'string' || !values[0]) return null;
-  const key = joinKeys(prefix, keyOfAny(values[0]));
-  return key.length > LONGEST_KEY ? null : key;
 }

@@ -1,5 +1,8 @@
 import type { Commits } from '../commits.ts';
-import type { Key } from '../keys.ts';
+import type { ChangeLog } from '../feed/log.ts';
+import { fieldsOf } from '../fields.ts';
+import { KEY } from '../../bookmark.ts';
+import type { Key, Value } from '../keys.ts';
 import { IF_NEW, NO_VALUE, type Tables } from '../tables.ts';
 import type { InsertResult, OnConflict } from '../../store.ts';
 import { countBytes, TRANSACTION_BYTES, TRANSACTION_ROWS, type LoadGate } from '../write.ts';
@@ -16,6 +19,7 @@ export class ResourceWriter {
   readonly #collection: string;
   readonly #commits: Pick<Commits, 'run'>;
   readonly #gate: LoadGate;
+  readonly #log: ChangeLog;
   readonly #transactionRows: number;
 
   constructor(
@@ -24,6 +28,7 @@ export class ResourceWriter {
     collection: string,
     commits: Pick<Commits, 'run'>,
     gate: LoadGate,
+    log: ChangeLog,
     transactionRows = TRANSACTION_ROWS,
   ) {
     this.#tables = tables;
@@ -31,6 +36,7 @@ export class ResourceWriter {
     this.#collection = collection;
     this.#commits = commits;
     this.#gate = gate;
+    this.#log = log;
     this.#transactionRows = transactionRows;
   }
 
@@ -68,6 +74,7 @@ export class ResourceWriter {
   /** In a transaction. The record is read in it, because another process may have added an index. */
   #writeAll(documents: readonly Uint8Array[], onConflict: OnConflict): Outcome[] {
     let record = recordOf(this.#resources, this.#collection);
+    const changes = this.#log.begin(record.number);
     let added = 0;
     const outcomes = documents.map((document): Outcome => {
       const row = keyRow(document, record);
@@ -75,13 +82,18 @@ export class ResourceWriter {
       const before = this.#put(row, onConflict);
       if (before === 'skipped') return 'skipped';
       if (before === 'refused') return { refused: CONFLICT };
-      if (before === 'added') added++;
-      else this.#unlink(before, row, record);
+      if (before === 'added') {
+        added++;
+        changes.add(row.id);
+      } else {
+        changes.addReplacement(row.id, this.#unlink(before, row, record));
+      }
       for (const entry of row.entries) if (entry) this.#tables.entries.putSync(entry, NO_VALUE);
       if (row.spoils.length > 0) record = spoil(this.#resources, record, row.spoils);
       return 'written';
     });
     if (added > 0) setCount(this.#tables, record, countOf(this.#tables, record) + added);
+    changes.end(() => countOf(this.#tables, record));
     return outcomes;
   }
 
@@ -98,18 +110,30 @@ export class ResourceWriter {
     return document;
   }
 
-  /** Removes the entries that a replaced row had. Those of an index in building may not be there yet. */
-  #unlink(document: Uint8Array, row: KeyedRow, record: ResourceRecord): void {
+  /**
+   * Removes the entries that a replaced row had. Those of an index in building may not be there yet. Returns the value of
+   * its `_id`.
+   */
+  #unlink(document: Uint8Array, row: KeyedRow, record: ResourceRecord): Value {
     const before = keyRow(document, record);
-    if (typeof before === 'string') return; // it was too long for an index that came later, which is unusable
+    if (typeof before === 'string') return idOf(document); // it was too long for an index that came later, which is unusable
     for (const [at, entry] of before.entries.entries()) {
       const now = row.entries[at];
       if (entry && !(now && Buffer.compare(entry, now) === 0)) this.#tables.entries.removeSync(entry);
     }
+    return before.id;
   }
 }
 
 type Outcome = 'written' | 'skipped' | { readonly refused: string };
+
+/** The value of the `_id` of a stored row. */
+export function idOf(document: Uint8Array): Value {
+  const fields = fieldsOf(document, [KEY]);
+  const id = typeof fields === 'string' ? undefined : fields[0];
+  if (!id) throw new Error('a stored row has no _id');
+  return id;
+}
 
 /** The record of a collection that was opened, and so exists. */
 export function recordOf(resources: Resources, collection: string): ResourceRecord {

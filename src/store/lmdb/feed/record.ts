@@ -1,0 +1,85 @@
+import type { Bookmark } from '../../bookmark.ts';
+import type { Value } from '../keys.ts';
+
+/**
+ * A record of the log holds the ids that one transaction changed, or a part of them:
+ *
+ * | bytes | |
+ * |---|---|
+ * | 8 | when it was written, in milliseconds since 1970 |
+ * | 2 | the number of its ids |
+ * | for each id 1, 2, n | the BSON type, the length and the bytes of the value |
+ *
+ * Each id has a sequence number. The key of the record has the number of its last id, and the ids before it have the
+ * numbers before that one.
+ */
+const HEAD_BYTES = 10;
+const COUNT_AT = 8;
+const ID_HEAD_BYTES = 3;
+/** A reader that stops inside a record reads it again, so records are short. */
+const MOST_IDS = 1_000;
+const MOST_BYTES = 32 * 1024;
+
+/** Collects ids in the form of a record. It is used again for each record, so that a row costs no objects. */
+export class IdList {
+  count = 0;
+  #bytes = new Uint8Array(2 * MOST_BYTES);
+  #view = new DataView(this.#bytes.buffer);
+  #length = HEAD_BYTES;
+
+  get isFull(): boolean {
+    return this.count >= MOST_IDS || this.#length >= MOST_BYTES;
+  }
+
+  begin(): void {
+    this.count = 0;
+    this.#length = HEAD_BYTES;
+  }
+
+  /** Adds the value of an `_id`. Its key has at most 1,978 bytes, and the value is never much longer. */
+  add({ type, bytes }: Value): void {
+    let at = this.#length;
+    this.#bytes[at] = type;
+    this.#view.setUint16(at + 1, bytes.length);
+    at += ID_HEAD_BYTES;
+    for (let n = 0; n < bytes.length; n++) this.#bytes[at + n] = bytes[n] ?? 0; // short: `set` costs more
+    this.#length = at + bytes.length;
+    this.count++;
+  }
+
+  /** The record. A copy. `time`: in milliseconds since 1970. */
+  recordAt(time: number): Uint8Array {
+    this.#view.setFloat64(0, time);
+    this.#view.setUint16(COUNT_AT, this.count);
+    return this.#bytes.slice(0, this.#length);
+  }
+}
+
+/** When a record was written, and how many ids it has. */
+export function headOf(record: Uint8Array): { readonly time: number; readonly count: number } {
+  const view = new DataView(record.buffer, record.byteOffset, HEAD_BYTES);
+  return { time: view.getFloat64(0), count: view.getUint16(COUNT_AT) };
+}
+
+/** The ids of a record, in the order of their sequence numbers, as bookmarks `{_id}`. */
+export function* idsOf(record: Uint8Array): Generator<Bookmark, void, undefined> {
+  const view = new DataView(record.buffer, record.byteOffset);
+  for (let at = HEAD_BYTES; at < record.length;) {
+    const length = view.getUint16(at + 1);
+    const start = at + ID_HEAD_BYTES;
+    at = start + length;
+    yield bookmarkOfId(record[start - ID_HEAD_BYTES] ?? 0, record.subarray(start, at));
+  }
+}
+
+/** "_id" and NUL. */
+const NAME = Uint8Array.of(0x5f, 0x69, 0x64, 0);
+
+function bookmarkOfId(type: number, value: Uint8Array): Bookmark {
+  const bytes = new Uint8Array(4 + 1 + NAME.length + value.length + 1);
+  new DataView(bytes.buffer).setInt32(0, bytes.length, true);
+  bytes[4] = type;
+  bytes.set(NAME, 5);
+  bytes.set(value, 5 + NAME.length);
+  return bytes as Bookmark;
+}

@@ -16,19 +16,23 @@ import type { Value } from '../keys.ts';
 const HEAD_BYTES = 10;
 const COUNT_AT = 8;
 const ID_HEAD_BYTES = 3;
-/** A reader that stops inside a record reads it again, so records are short. */
-const MOST_IDS = 1_000;
-const MOST_BYTES = 32 * 1024;
+/**
+ * A record is ended before it has so many bytes, if its last id is not long: LMDB stores two of them in a page. Larger
+ * ones would take whole pages side by side, which LMDB has to look for.
+ */
+const MOST_BYTES = 1_800;
+/** The value of an `_id` has no more bytes than a few times those of its key, which has at most 1,978. */
+const LARGEST_BYTES = 64 * 1024;
 
 /** Collects ids in the form of a record. It is used again for each record, so that a row costs no objects. */
 export class IdList {
   count = 0;
-  #bytes = new Uint8Array(2 * MOST_BYTES);
+  #bytes = new Uint8Array(LARGEST_BYTES);
   #view = new DataView(this.#bytes.buffer);
   #length = HEAD_BYTES;
 
   get isFull(): boolean {
-    return this.count >= MOST_IDS || this.#length >= MOST_BYTES;
+    return this.#length >= MOST_BYTES;
   }
 
   begin(): void {
@@ -36,7 +40,7 @@ export class IdList {
     this.#length = HEAD_BYTES;
   }
 
-  /** Adds the value of an `_id`. Its key has at most 1,978 bytes, and the value is never much longer. */
+  /** Adds the value of an `_id`. */
   add({ type, bytes }: Value): void {
     let at = this.#length;
     this.#bytes[at] = type;

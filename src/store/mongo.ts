@@ -2,6 +2,9 @@ import { AppError } from '../errors.ts';
 import { KEY } from './bookmark.ts';
 import { MongoConnection } from './mongo/connection.ts';
 import { DriverWay } from './mongo/driver.ts';
+import { MongoFeed } from './mongo/feed/feed.ts';
+import { LookUp } from './mongo/feed/look-up.ts';
+import { DatabaseStream } from './mongo/feed/stream.ts';
 import { GridFs } from './mongo/files.ts';
 import { Finder } from './mongo/find.ts';
 import { MongoItems } from './mongo/items.ts';
@@ -125,6 +128,8 @@ class MongoStore implements Store {
   readonly #ways: Ways;
   readonly #options: MongoOptions;
   readonly #open: OpenCollection[] = [];
+  /** The changes of each database, by its name. */
+  readonly #streams = new Map<string, DatabaseStream>();
 
   constructor(
     connection: MongoConnection,
@@ -140,7 +145,11 @@ class MongoStore implements Store {
     this.#watch = own ? new IndexWatch(connection, setup, watch) : recordWatch(connection, setup);
     this.files = new GridFs(connection, { prefix, onNotice });
     this.#way = typeof ways.lane === 'string' ? ways.driver : ways.lane;
-    this.items = new MongoItems(connection, setup, this.#watch, new Finder(this.#way, setup), slots);
+    const finder = new Finder(this.#way, setup);
+    const lookUp = new LookUp({ watch: this.#watch, finder, slots });
+    const stream = this.#streamOf(connection);
+    const changes = new MongoFeed({ connection, setup, watch: this.#watch, lookUp, stream });
+    this.items = new MongoItems(connection, setup, this.#watch, finder, slots, changes);
     const recordsOf = (kind: Setup, exists: boolean) => {
       const { collection } = kind;
       const watch = recordWatch(connection, kind);
@@ -169,7 +178,9 @@ class MongoStore implements Store {
     const { database: ownDatabase } = this.#connection;
     const { database = ownDatabase } = declaration;
     const parts = { ownDatabase, prefix, slots, manage, onWarning, onNotice, watch };
-    const opened = await openCollection(declaration, { ...parts, ...this.#routeTo(database) });
+    const route = this.#routeTo(database);
+    const stream = this.#streamOf(route.connection);
+    const opened = await openCollection(declaration, { ...parts, ...route, stream });
     this.#open.push(opened);
     return opened;
   }
@@ -198,9 +209,17 @@ class MongoStore implements Store {
     return { connection, way: typeof lane === 'string' ? driver : lane.in(database, driver) };
   }
 
+  #streamOf(connection: MongoConnection): DatabaseStream {
+    const { database } = connection;
+    const stream = this.#streams.get(database) ?? new DatabaseStream(connection);
+    this.#streams.set(database, stream);
+    return stream;
+  }
+
   async close(): Promise<void> {
     this.#watch.close();
     for (const { watch } of this.#open) watch.close();
+    await Promise.all([...this.#streams.values()].map((stream) => stream.close()));
     await this.#way.close();
     await this.#connection.close();
   }

@@ -143,6 +143,23 @@ export class MongoConnection {
     }
   }
 
+  /**
+   * Runs a command of a cursor once and leaves nested documents of the reply as bytes. All commands of a cursor go to
+   * the primary, while there is one, in one session. Rejects with the signal's reason or as the driver does.
+   */
+  onCursor(command: Document, limitMs: number, signal: AbortSignal): Promise<Document> {
+    catchUp(this.#timeless, this.session);
+    const { mode } = this.client.readPreference;
+    return withDeadline(limitMs, signal, (end) =>
+      this.#db.command(command, {
+        raw: true,
+        session: this.#timeless,
+        readPreference: mode === 'primary' ? mode : 'primaryPreferred',
+        signal: end,
+      }),
+    );
+  }
+
   /** Runs a write in a session of its own. The shared session would mix up the numbers of retryable writes. */
   async write<T>(
     work: (items: Collection, options: BulkWriteOptions, db: Db) => Promise<T>,

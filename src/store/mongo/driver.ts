@@ -28,7 +28,7 @@ export class DriverWay implements FindWay {
     const reply = await this.#run(command, signal, when);
     const cursor = reply.cursor as Uint8Array;
     const { start, length, id } = readCursor(cursor);
-    if (id !== 0n) this.#kill(command.find, id);
+    if (id !== 0n) this.#kill(command.find ?? command.aggregate, id);
     const slot = this.#slots.take(length);
     slot.bytes(length).set(cursor.subarray(start, start + length));
     const time = reply.operationTime as Timestamp | undefined;

@@ -5,6 +5,7 @@ import type { Bookmark } from '../bookmark.ts';
 import { collectionReplaced, storeUnfit } from '../../errors.ts';
 import type { Layout } from './collection.ts';
 import type { MongoConnection } from './connection.ts';
+import type { ChangeFeed } from '../change-feed.ts';
 import { replaceByEmpty } from './clear.ts';
 import { Counter } from './count.ts';
 import type { Finder } from './find.ts';
@@ -15,6 +16,7 @@ import { compareKeys } from './order.ts';
 import { inPresentCollection } from './outdated.ts';
 import { indexOf, rangesOf, splitPaths } from './plan.ts';
 import type { Range } from './plan.ts';
+import { removeRows } from './remove.ts';
 import { postponeIndexes, type MakeIndexes } from './postpone-indexes.ts';
 import type { Setup } from './setup.ts';
 import { presentTime } from './snapshot.ts';
@@ -29,6 +31,7 @@ const MARGIN = 1.1;
 
 /** The items of a MongoDB collection. They are read by finds with index bounds, and the replies are not parsed. */
 export class MongoItems implements ItemStore {
+  readonly changes?: ChangeFeed;
   readonly #connection: MongoConnection;
   readonly #setup: Setup;
   readonly #watch: IndexWatch;
@@ -41,7 +44,15 @@ export class MongoItems implements ItemStore {
   /** The collection that the first rows were written into. An import does not continue in another collection. */
   #writtenTo: Identity | undefined;
 
-  constructor(connection: MongoConnection, setup: Setup, watch: IndexWatch, finder: Finder, slots: Slots) {
+  constructor(
+    connection: MongoConnection,
+    setup: Setup,
+    watch: IndexWatch,
+    finder: Finder,
+    slots: Slots,
+    changes?: ChangeFeed,
+  ) {
+    if (changes) this.changes = changes;
     this.#connection = connection;
     this.#setup = setup;
     this.#watch = watch;
@@ -51,10 +62,7 @@ export class MongoItems implements ItemStore {
     this.#splitter = new Splitter(connection, setup, this.#counter, finder);
   }
 
-  /**
-   * Nearly always one find. More when a reply hit its limit of 16 MB, or when rows were smaller than the recent
-   * average.
-   */
+  /** Nearly always one find. More when a reply hit its limit of 16 MB, or rows were smaller than the recent average. */
   async read(plan: Plan, from: From, size: Size, signal: AbortSignal): Promise<Batch> {
     if (from.after && from.skip)
       throw new TypeError('a read begins after a row or after so many rows, not both');
@@ -136,6 +144,10 @@ export class MongoItems implements ItemStore {
     const result = await insertRows(this.#connection, this.#setup.collection, rows, onConflict, shape);
     if ((await this.#watch.present()) !== identity) throw collectionReplaced();
     return result;
+  }
+
+  remove(keys: readonly Bookmark[]): Promise<number> {
+    return removeRows(this.#connection, this.#setup.collection, this.#watch, keys);
   }
 
   /** See RowStore. `wanted`: the paths of the indexes that a start makes when they are missing. */

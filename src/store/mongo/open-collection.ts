@@ -3,6 +3,9 @@ import { AppError } from '../../errors.ts';
 import type { Slots } from '../slots.ts';
 import type { Declaration, Found } from '../store.ts';
 import type { MongoConnection } from './connection.ts';
+import { MongoFeed } from './feed/feed.ts';
+import { LookUp } from './feed/look-up.ts';
+import type { DatabaseStream } from './feed/stream.ts';
 import { changeOf, ownCollections, setUpExisting, whyRefused } from './discovery.ts';
 import { MongoRefusal } from './errors.ts';
 import { Finder } from './find.ts';
@@ -17,6 +20,8 @@ export interface CollectionParts {
   /** The connection to the collection's database, and the way its rows are read. */
   readonly connection: MongoConnection;
   readonly way: FindWay;
+  /** The changes of that database. */
+  readonly stream: DatabaseStream;
   /** The name of the database that the server keeps its own collections in. */
   readonly ownDatabase: string;
   /** See MongoOptions. */
@@ -38,7 +43,7 @@ export interface OpenCollection {
 /** See Store.open. Rejects with MongoRefusal when the collection cannot be served. */
 export async function openCollection(
   { collection, indexes }: Declaration,
-  { connection, way, ownDatabase, prefix, slots, watch: timing, ...options }: CollectionParts,
+  { connection, way, stream, ownDatabase, prefix, slots, watch: timing, ...options }: CollectionParts,
 ): Promise<OpenCollection> {
   const own = connection.database === ownDatabase ? whyOwn(collection, prefix) : undefined;
   if (own !== undefined) throw new MongoRefusal(`The collection '${collection}' is not served: ${own}.`);
@@ -55,7 +60,9 @@ export async function openCollection(
   const watch = new IndexWatch(connection, setup, timing, (layout, index) =>
     changeOf(connection, collection, layout, index),
   );
-  const rows = new MongoItems(connection, setup, watch, finder, slots);
+  const lookUp = new LookUp({ watch, finder, slots });
+  const changes = new MongoFeed({ connection, setup, watch, lookUp, stream });
+  const rows = new MongoItems(connection, setup, watch, finder, slots, changes);
   return { rows: new MongoCollection(rows, setup, watch, finder, slots, indexes), setup, watch };
 }
 

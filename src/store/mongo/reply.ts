@@ -15,8 +15,8 @@ export type When = { readonly [Name in 'at' | 'since' | 'identity']?: Plan[Name]
  */
 export interface FindWay {
   /**
-   * Sends a find command, and repeats it when the connection or the member was lost. The command holds bounds and size
-   * only; the way adds read concern, session and time limit. Rejects with the signal's reason, with
+   * Sends a find, or an aggregate, and repeats it when the connection or the member was lost. The command holds bounds
+   * and size only; the way adds read concern, session and time limit. Rejects with the signal's reason, with
    * `store-unavailable`, or with MongoServerError when the command itself is at fault.
    */
   find(command: Readonly<Record<string, unknown>>, signal: AbortSignal, when?: When): Promise<Reply>;

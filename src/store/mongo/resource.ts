@@ -2,6 +2,7 @@ import type { Batch } from '../batch.ts';
 import { KEY, valueBookmarkOf, type Bookmark, type Identity, type PointInTime } from '../bookmark.ts';
 import { documentAt, endOfRow } from '../bson-array.ts';
 import type { Index } from '../indexes.ts';
+import type { ChangeFeed } from '../change-feed.ts';
 import type { Slots } from '../slots.ts';
 import type {
   Collection,
@@ -32,6 +33,7 @@ import { bracketsFrom } from './type-brackets.ts';
 
 /** A collection of any shape. Its rows are read as items are, by whichever index a plan names. */
 export class MongoCollection implements Collection {
+  readonly changes?: ChangeFeed;
   readonly #rows: MongoItems;
   readonly #setup: Setup;
   readonly #watch: IndexWatch;
@@ -48,6 +50,7 @@ export class MongoCollection implements Collection {
     slots: Slots,
     declared: readonly (readonly string[])[] = [],
   ) {
+    if (rows.changes) this.changes = rows.changes;
     this.#declared = declared;
     this.#rows = rows;
     this.#setup = setup;
@@ -97,6 +100,10 @@ export class MongoCollection implements Collection {
 
   insert(rows: readonly Uint8Array[], onConflict: OnConflict): Promise<InsertResult> {
     return this.#rows.insert(rows, onConflict, ANY_ROWS);
+  }
+
+  remove(keys: readonly Bookmark[]): Promise<number> {
+    return this.#rows.remove(keys);
   }
 
   clear(signal: AbortSignal): Promise<Count> {

@@ -134,7 +134,7 @@ export class Lane implements FindWay {
     try {
       const answer = readAnswer(message, session);
       if (answer.cursor === 0n) pool.give(connection);
-      else this.#kill(pool, connection, command.find, answer.cursor);
+      else this.#kill(pool, connection, command.find ?? command.aggregate, answer.cursor);
       return answer;
     } catch (error) {
       if (error instanceof LaneBroken) connection.end(error);

@@ -1,0 +1,67 @@
+import type { Timestamp } from 'mongodb';
+import { changesUnsupported } from '../../../errors.ts';
+import type { PointInTime } from '../../bookmark.ts';
+import { UUID } from '../../bson.ts';
+import { awaitAtMost } from '../../deadline.ts';
+import { COMMAND_LIMIT_MS, type MongoConnection } from '../connection.ts';
+import { faultOf } from '../faults.ts';
+import { Looks } from '../looks.ts';
+import type { Setup } from '../setup.ts';
+import { pointInTimeOf } from '../snapshot.ts';
+import { STANDALONE } from './faults.ts';
+import { notOfThisStore } from './place.ts';
+
+/** The time of a collection's history. Callers that ask at the same time share one question. */
+export class FeedClock {
+  readonly #connection: MongoConnection;
+  readonly #setup: Setup;
+  readonly #looks = new Looks<''>(
+    () => this.#ask(),
+    () => performance.now(),
+  );
+  #time: PointInTime = 0n;
+
+  constructor(connection: MongoConnection, setup: Setup) {
+    this.#connection = connection;
+    this.#setup = setup;
+  }
+
+  /**
+   * The time of a read of the collection that begins now or later: a majority has every change up to it. Rejects with
+   * `changes-unsupported` where there is no such time, with the server's error 361 in an AppError when the collection
+   * was replaced, else as MongoConnection.run does.
+   */
+  async present(signal: AbortSignal): Promise<PointInTime> {
+    await awaitAtMost(COMMAND_LIMIT_MS, signal, this.#looks.fresh(''));
+    return this.#time;
+  }
+
+  /**
+   * Rejects with `invalid-cursor` when a time is beyond the clock of the deployment. mongod would accept it, and leave
+   * out every change before it. A change stream may be one tick ahead of the clock.
+   */
+  async refuseFuture(time: PointInTime, signal: AbortSignal): Promise<void> {
+    if (time <= this.#known + 1n) return;
+    // Another process may have heard of a later time. The primary knows every time that a change can have.
+    await this.#connection.run({ hello: 1 }, { signal, readPreference: 'primary' });
+    if (time > this.#known + 1n) throw notOfThisStore();
+  }
+
+  get #known(): PointInTime {
+    const { clusterTime } = this.#connection.session.clusterTime ?? {};
+    return clusterTime ? pointInTimeOf(clusterTime) : 0n;
+  }
+
+  async #ask(): Promise<void> {
+    const { identity } = await this.#setup.layout();
+    const find = { find: this.#setup.collection, projection: { _id: 1 }, limit: 1, singleBatch: true };
+    const named = identity === undefined ? find : { ...find, collectionUUID: new UUID(identity) };
+    try {
+      const { operationTime } = await this.#connection.run(named);
+      if (!operationTime) throw changesUnsupported(STANDALONE);
+      this.#time = pointInTimeOf(operationTime as Timestamp);
+    } catch (error) {
+      throw faultOf(error, this.#setup, {});
+    }
+  }
+}

@@ -1,0 +1,119 @@
+import { Long } from '../../bson.ts';
+import { COMMAND_LIMIT_MS } from '../connection.ts';
+import type { MongoConnection } from '../connection.ts';
+import { readEvents, stagesFor, type ChangeEvent, type EventReply } from './events.ts';
+import { isShort, placeOfTime, startingAt, type Place } from './place.ts';
+
+/** What a stream has told since the last time. */
+export interface Told {
+  readonly events: readonly ChangeEvent[];
+  /** Every event before this place has been told. It can be given to clients. */
+  readonly behind: Place;
+  /** Whether the server found no more events when it told these. */
+  readonly isDrained: boolean;
+  /** The server has ended the stream, as it does behind the end of the database. */
+  readonly hasEnded: boolean;
+}
+
+/** Which events to read, from which place, and how many at a time. */
+export interface StreamRequest {
+  readonly collections: readonly string[];
+  readonly from: Place;
+  readonly batch: number;
+}
+
+/** The collection that commands about cursors of a whole database name. */
+const WHOLE_DATABASE = '$cmd.aggregate';
+
+/**
+ * A change stream of a database: keys of rows only. The driver's own class is not used because it decodes ids to
+ * JavaScript objects, which do not keep every BSON value. `close` it in the end.
+ */
+export class EventCursor {
+  readonly #connection: MongoConnection;
+  readonly #request: StreamRequest;
+  #id: bigint;
+  #first: EventReply | null;
+  #behind: Place;
+  /** The events at the end of what was told, when the place behind them cannot be given to clients. */
+  #held: readonly ChangeEvent[] = [];
+
+  private constructor(connection: MongoConnection, request: StreamRequest, first: EventReply) {
+    this.#connection = connection;
+    this.#request = request;
+    this.#behind = request.from;
+    this.#first = first;
+    this.#id = first.cursor;
+  }
+
+  /** Opens a stream. Rejects with the signal's reason or with the driver's errors. */
+  static async open(
+    connection: MongoConnection,
+    request: StreamRequest,
+    signal: AbortSignal,
+  ): Promise<EventCursor> {
+    const { collections, from, batch } = request;
+    const $changeStream = startingAt(from);
+    const command = {
+      aggregate: 1,
+      pipeline: [{ $changeStream }, ...stagesFor(collections)],
+      cursor: { batchSize: batch },
+      readConcern: { level: 'majority' },
+      maxTimeMS: COMMAND_LIMIT_MS,
+    };
+    const { cursor } = await connection.onCursor(command, COMMAND_LIMIT_MS, signal);
+    return new EventCursor(connection, request, readEvents(cursor as Uint8Array));
+  }
+
+  /** Waits for events, for at most `waitMs` milliseconds. Rejects as `open` does. */
+  async next(waitMs: number, signal: AbortSignal): Promise<Told> {
+    const first = this.#first;
+    this.#first = null;
+    return this.#toldBy(first ?? (await this.#more(waitMs, signal)));
+  }
+
+  /** Closes the server's cursor. Resolves also when that fails: the server then closes it by itself after a while. */
+  async close(): Promise<void> {
+    const id = this.#id;
+    this.#id = 0n;
+    if (id === 0n) return;
+    const command = { killCursors: WHOLE_DATABASE, cursors: [Long.fromBigInt(id)] };
+    await this.#connection.run(command).catch(() => undefined); // no member has it any more, or none answers
+  }
+
+  async #more(waitMs: number, signal: AbortSignal): Promise<EventReply> {
+    const command = {
+      getMore: Long.fromBigInt(this.#id),
+      collection: WHOLE_DATABASE,
+      batchSize: this.#request.batch,
+      maxTimeMS: waitMs, // for getMore of such a cursor: how long to wait for an event
+    };
+    const { cursor } = await this.#connection.onCursor(command, waitMs + COMMAND_LIMIT_MS, signal);
+    const reply = readEvents(cursor as Uint8Array);
+    this.#id = reply.cursor;
+    return reply;
+  }
+
+  /**
+   * When the place behind the last event is too long for clients, the events of its time are held back until that time
+   * is over, because all events of a transaction have one time. Then a time is the place, and nothing is told twice.
+   */
+  #toldBy({ events: came, behind, cursor }: EventReply): Told {
+    const state = { isDrained: came.length === 0, hasEnded: cursor === 0n };
+    const all = this.#held.length > 0 ? [...this.#held, ...came] : came;
+    const last = all.at(-1);
+    if (!last || isShort(behind)) return { ...this.#tell(all, behind), ...state };
+    // The server keeps the place behind its last event while nothing else happens.
+    if (state.isDrained) return { ...this.#tell(all, placeOfTime(last.time + 1n)), ...state };
+    const over = all.filter(({ time }) => time < last.time);
+    const told = this.#tell(over, over.length > 0 ? placeOfTime(last.time) : this.#behind);
+    this.#held = all.slice(over.length);
+    return { ...told, ...state };
+  }
+
+  #tell(events: readonly ChangeEvent[], behind: Place): Pick<Told, 'events' | 'behind'> {
+    this.#held = [];
+    this.#behind = behind;
+    return { events, behind };
+  }
+}

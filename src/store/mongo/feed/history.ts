@@ -1,0 +1,65 @@
+import { collectionReplaced } from '../../../errors.ts';
+import type { PointInTime } from '../../bookmark.ts';
+import type { MongoConnection } from '../connection.ts';
+import { EventCursor } from './cursor.ts';
+import { isPassing } from './faults.ts';
+import { hasReached, type Telling } from './telling.ts';
+
+/** How long to look for a change before telling that there was none so far. Milliseconds. */
+const LONGEST_MS = 1_000;
+/** How often a cursor is opened again when it failed and nothing came since. */
+const ATTEMPTS = 3;
+/** Events in a reply. Keys take some 200 bytes each. */
+const [FEWEST, MOST] = [100, 5_000];
+
+/** Which history to read: that of a collection up to a time. */
+export interface HistoryRequest {
+  readonly connection: MongoConnection;
+  readonly collection: string;
+  readonly until: PointInTime;
+  readonly most: number;
+}
+
+/**
+ * Adds the events from a reader's place on to `telling`, by a cursor of its own. Ends when the keys are enough, when
+ * everything up to `until` was told, or when reading foreign changes takes long. Resolves with whether everything was
+ * told. Rejects with `collection-replaced`, the signal's reason or the driver's errors.
+ */
+export async function readHistory(
+  telling: Telling,
+  request: HistoryRequest,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const end = performance.now() + LONGEST_MS;
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await readOnce(telling, request, end, signal);
+    } catch (error) {
+      signal.throwIfAborted();
+      if (telling.count > 0 && isPassing(error)) return false; // what was told is whole
+      if (attempt === ATTEMPTS || !isPassing(error)) throw error;
+    }
+  }
+}
+
+async function readOnce(
+  telling: Telling,
+  { connection, collection, until, most }: HistoryRequest,
+  end: number,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const batch = Math.min(Math.max(most, FEWEST), MOST);
+  const request = { collections: [collection], from: telling.next, batch };
+  const cursor = await EventCursor.open(connection, request, signal);
+  try {
+    for (;;) {
+      const { events, behind, isDrained, hasEnded } = await cursor.next(0, signal);
+      if (!telling.add(events, 0, behind)) return false;
+      if (hasEnded) throw collectionReplaced(); // the database was dropped
+      if (hasReached(behind, isDrained, until)) return true;
+      if (performance.now() > end) return false;
+    }
+  } finally {
+    await cursor.close();
+  }
+}

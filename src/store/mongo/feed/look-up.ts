@@ -1,0 +1,130 @@
+import type { Batch } from '../../batch.ts';
+import type { Bookmark } from '../../bookmark.ts';
+import { AppError, storeUnfit } from '../../../errors.ts';
+import type { Slots } from '../../slots.ts';
+import type { Equality, Plan, Size } from '../../store.ts';
+import { BatchBuilder } from '../batch-builder.ts';
+import type { Layout } from '../collection.ts';
+import type { Finder } from '../find.ts';
+import type { IndexWatch } from '../index-watch.ts';
+import { commandKey } from '../key.ts';
+import { indexOf, whenOf } from '../plan.ts';
+import { conditionOf, type Condition } from '../predicates.ts';
+import type { Reply } from '../reply.ts';
+import { feedFault } from './faults.ts';
+
+/** The most keys in a command, and the most bytes of them. */
+const MOST_KEYS = 1_000;
+const MOST_KEYS_CLUSTERED = 100;
+const MOST_KEY_BYTES = 1024 * 1024;
+
+/** Looks up the rows of keys. */
+export class LookUp {
+  readonly #watch: IndexWatch;
+  readonly #finder: Finder;
+  readonly #slots: Slots;
+  /** Recent average size of a row, in bytes, so that a find asks for about as much as a batch may hold. */
+  #rowBytes = 1_024;
+
+  constructor(parts: {
+    readonly watch: IndexWatch;
+    readonly finder: Finder;
+    readonly slots: Slots;
+  }) {
+    this.#watch = parts.watch;
+    this.#finder = parts.finder;
+    this.#slots = parts.slots;
+  }
+
+  /** See ChangeFeed.rows. */
+  async *rows(
+    keys: readonly Bookmark[],
+    plan: Plan,
+    size: Size,
+    signal: AbortSignal,
+  ): AsyncGenerator<Batch, void, undefined> {
+    signal.throwIfAborted();
+    const index = indexOf(plan);
+    try {
+      const layout = await this.#watch.layoutFor(index, signal);
+      const readBy = layout.specs.get(index);
+      const identity = plan.identity ?? layout.identity;
+      for (let rest = keys; rest.length > 0;) {
+        const looking = this.#watch.recent(index);
+        const { reply, taken } = await this.#find(rest, plan, size, layout, signal);
+        rest = rest.slice(taken);
+        const builder = new BatchBuilder(plan, { rows: Infinity, bytes: Infinity });
+        builder.take(reply);
+        try {
+          if (looking) await looking;
+          await this.#watch.check(index, readBy, signal);
+        } catch (error) {
+          builder.release();
+          throw error;
+        }
+        if (builder.rows > 0) this.#rowBytes += (builder.bytes / builder.rows - this.#rowBytes) / 4;
+        if (builder.rows > 0) yield builder.toBatch(this.#slots, false, { readBy, identity });
+      }
+    } catch (error) {
+      signal.throwIfAborted();
+      throw await this.#watch.orReplaced(feedFault(error), plan.identity, signal);
+    }
+  }
+
+  /**
+   * The rows of the first keys, all of them: a reply that was cut would make its other rows look removed. It is asked
+   * for again with half of the keys.
+   */
+  async #find(
+    keys: readonly Bookmark[],
+    plan: Plan,
+    size: Size,
+    layout: Layout,
+    signal: AbortSignal,
+  ): Promise<{ readonly reply: Reply; readonly taken: number }> {
+    const conditions = plan.equals?.flatMap(conditionsOf) ?? [];
+    const most = layout.clustered ? MOST_KEYS_CLUSTERED : MOST_KEYS;
+    for (let taken = this.#fitting(keys, most, size); ; taken = taken >> 1) {
+      const ids = keys.slice(0, taken).map(idOf);
+      const asked = [ids, conditions, layout, signal, whenOf(plan)] as const;
+      const reply = await (layout.clustered ? this.#finder.byEachId(...asked) : this.#finder.byIds(...asked));
+      if (!reply.cut) return { reply, taken };
+      reply.slot.release();
+      if (taken === 1) throw new TypeError('a reply with one row was cut');
+    }
+  }
+
+  /** How many of the first keys to look up at once. */
+  #fitting(keys: readonly Bookmark[], mostKeys: number, { rows, bytes }: Size): number {
+    const most = Math.max(1, Math.min(rows, mostKeys, Math.floor(bytes / this.#rowBytes), keys.length));
+    let size = 0;
+    for (let n = 0; n < most; n++) {
+      size += keys[n]?.length ?? 0;
+      if (size > MOST_KEY_BYTES) return Math.max(1, n);
+    }
+    return most;
+  }
+}
+
+/** The id of a key as a command carries it. A key that no command can carry is a fault of the collection. */
+function idOf(key: Bookmark): unknown {
+  try {
+    return commandKey(key)._id;
+  } catch (error) {
+    if (!(error instanceof AppError)) throw error;
+    throw storeUnfit('A row that changed has an _id that no MongoDB command can carry exactly.', error);
+  }
+}
+
+/**
+ * The conditions of a value as an index means it that no array is part of: null is also missing, and an array on the
+ * way, which a query would look into, is another value.
+ */
+function conditionsOf({ path, value }: Equality): readonly Condition[] {
+  const names = path.split('.');
+  const ways = names.map((_, n) => names.slice(0, n + 1).join('.'));
+  return [
+    { [path]: conditionOf(value) },
+    ...ways.map((way) => ({ [way]: { $not: { $type: 'array' } } })),
+  ];
+}

@@ -1,0 +1,154 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Timestamp } from 'mongodb';
+import { changesUnsupported } from '../../../errors.ts';
+import type { MongoConnection } from '../connection.ts';
+import { pointInTimeOf } from '../snapshot.ts';
+import { EventCursor } from './cursor.ts';
+import { isLost, isPassing, STANDALONE } from './faults.ts';
+import { placeOfTime, type Place } from './place.ts';
+import { Window } from './window.ts';
+
+/** How long the server waits for an event before it tells that there was none. Milliseconds. */
+const WAIT_MS = 500;
+/** How long the stream stays open for a collection without readers, which come back between two answers. Milliseconds. */
+const LINGER_MS = 30_000;
+const BATCH = 1_000;
+/** Pauses after failures, in milliseconds. They double. */
+const [FIRST_PAUSE_MS, LONGEST_PAUSE_MS] = [50, 1_000];
+
+/**
+ * The change stream of a database that all readers of its collections share, however many they are: every stream makes
+ * the server read its whole history of changes. It is open while there are readers. When it fails, it is opened again
+ * at its last place.
+ *
+ * | state | next state |
+ * |---|---|
+ * | idle | running at the first `join` |
+ * | running | idle when no window has had readers for LINGER_MS, at `close`, or at an error that does not pass |
+ */
+export class DatabaseStream {
+  readonly #connection: MongoConnection;
+  readonly #windows = new Map<string, Window>();
+  /** Every event before it is in the windows that had begun. Null: no stream was opened yet. */
+  behind: Place | null = null;
+  /** Whether the server had no more events when it told the last ones. */
+  isDrained = false;
+  /** Why the stream ended although there were readers. The next `join` tries again. */
+  failure: unknown = null;
+  #running: Promise<void> | null = null;
+  readonly #closing = new AbortController();
+
+  constructor(connection: MongoConnection) {
+    this.#connection = connection;
+  }
+
+  /** The window of a collection, for a reader that waits. `leave` it in the end. */
+  join(collection: string): Window {
+    const window = this.#windows.get(collection) ?? new Window(collection);
+    this.#windows.set(collection, window);
+    window.readers++;
+    if (!this.#running && !this.#closing.signal.aborted) this.#start();
+    return window;
+  }
+
+  leave(window: Window): void {
+    window.readers--;
+    window.leftAt = performance.now();
+  }
+
+  /** The window of a collection, if there is one. */
+  peek(collection: string): Window | undefined {
+    return this.#windows.get(collection);
+  }
+
+  /** Ends the stream. Readers that wait look again, and find the store closed. */
+  async close(): Promise<void> {
+    this.#closing.abort(new Error('the store was closed'));
+    for (const window of this.#windows.values()) window.wake();
+    await this.#running;
+  }
+
+  #start(): void {
+    this.failure = null;
+    this.#running = this.#run().finally(() => {
+      this.#running = null;
+      if (this.failure === null && this.#isWanted()) this.#start(); // a reader has joined at the last moment
+    });
+  }
+
+  async #run(): Promise<void> {
+    const { signal } = this.#closing;
+    let pause = FIRST_PAUSE_MS;
+    while (this.#isWanted()) {
+      try {
+        await this.#follow(() => (pause = FIRST_PAUSE_MS));
+      } catch (error) {
+        if (signal.aborted) break;
+        if (isLost(error)) this.behind = null;
+        else if (!isPassing(error)) {
+          this.#fail(error);
+          break;
+        }
+        await sleep(pause, undefined, { signal }).catch(() => undefined); // `close` ends it
+        pause = Math.min(2 * pause, LONGEST_PAUSE_MS);
+      }
+    }
+    this.behind = null;
+    for (const window of this.#windows.values()) window.start = null;
+  }
+
+  /** Reads one cursor until it fails or other collections are wanted. */
+  async #follow(onSuccess: () => void): Promise<void> {
+    const { signal } = this.#closing;
+    const from = this.behind ?? (await this.#present());
+    const collections = [...this.#windows.keys()];
+    const cursor = await EventCursor.open(this.#connection, { collections, from, batch: BATCH }, signal);
+    try {
+      for (const window of this.#windows.values()) {
+        if (window.start && this.behind) continue;
+        if (!collections.includes(window.collection)) continue;
+        window.begin(from);
+        window.wake();
+      }
+      this.behind ??= from;
+      while (this.#isWanted() && this.#areThese(collections)) {
+        const { events, behind, isDrained, hasEnded } = await cursor.next(WAIT_MS, signal);
+        onSuccess();
+        this.behind = behind;
+        this.isDrained = isDrained;
+        if (events.length > 0) for (const window of this.#windows.values()) window.add(events);
+        if (!hasEnded) continue;
+        this.behind = null; // the database was dropped: its windows begin anew
+        return;
+      }
+    } finally {
+      await cursor.close();
+    }
+  }
+
+  async #present(): Promise<Place> {
+    const { operationTime } = await this.#connection.run({ hello: 1 });
+    if (!operationTime) throw changesUnsupported(STANDALONE);
+    return placeOfTime(pointInTimeOf(operationTime as Timestamp));
+  }
+
+  /** Whether there are readers, or were a moment ago. Forgets the windows of others. */
+  #isWanted(): boolean {
+    if (this.#closing.signal.aborted) return false;
+    const since = performance.now() - LINGER_MS;
+    for (const [collection, { readers, leftAt }] of this.#windows)
+      if (readers === 0 && leftAt < since) this.#windows.delete(collection);
+    return this.#windows.size > 0;
+  }
+
+  #areThese(collections: readonly string[]): boolean {
+    return (
+      this.#windows.size === collections.length && collections.every((name) => this.#windows.has(name))
+    );
+  }
+
+  #fail(error: unknown): void {
+    this.failure = error;
+    for (const window of this.#windows.values()) window.wake();
+  }
+}

@@ -1,0 +1,85 @@
+import { collectionReplaced } from '../../../errors.ts';
+import type { Bookmark, PointInTime } from '../../bookmark.ts';
+import type { ChangeEvent } from './events.ts';
+import { isShort, placeOfTime, timeOf, type Place } from './place.ts';
+
+/** The keys of events in the making of an answer to a reader: each key once, at most so many. */
+export class Telling {
+  readonly #most: number;
+  /** By their bytes. */
+  readonly #keys = new Map<string, Bookmark>();
+  #next: Place;
+  #seen: PointInTime | undefined;
+  #last: ChangeEvent | null = null;
+
+  /** `from`: the reader's place. `seen`: the time of the last event that the reader was told of before. */
+  constructor(most: number, from: Place, seen: PointInTime | undefined) {
+    this.#most = most;
+    this.#next = from;
+    this.#seen = seen;
+  }
+
+  get keys(): readonly Bookmark[] {
+    return [...this.#keys.values()];
+  }
+
+  get count(): number {
+    return this.#keys.size;
+  }
+
+  /** The place behind what was told. */
+  get next(): Place {
+    return this.#next;
+  }
+
+  /** The latest time of the events that were told. */
+  get seen(): PointInTime | undefined {
+    return this.#seen;
+  }
+
+  /**
+   * Adds events, from the one at `begin` on. Returns false when the keys are enough before all of them are told;
+   * otherwise the place is then `behind`. It may tell more keys than asked for, up to the end of a transaction, where
+   * no place between its events can be given to a client. Throws `collection-replaced` when an event is the end of the
+   * collection, also when that one is not reached: the rows of the keys before it are gone.
+   */
+  add(events: readonly ChangeEvent[], begin: number, behind: Place): boolean {
+    const added = begin > 0 ? events.slice(begin) : events;
+    if (added.some(({ key }) => key === null)) throw collectionReplaced();
+    for (const event of added) {
+      const cut = this.#keys.size >= this.#most ? this.#placeBefore(event) : null;
+      if (cut) {
+        this.#next = cut;
+        return false;
+      }
+      this.#tell(event);
+    }
+    this.#next = behind;
+    this.#last = null; // the place behind is one that can be given
+    return true;
+  }
+
+  #tell(event: ChangeEvent): void {
+    const { key, time } = event;
+    if (key) this.#keys.set(Buffer.from(key).toString('latin1'), key);
+    if (this.#seen === undefined || time > this.#seen) this.#seen = time;
+    this.#last = event;
+  }
+
+  /** A place between the last event that was told and the next one. Null: none can be given to clients. */
+  #placeBefore({ time }: ChangeEvent): Place | null {
+    const last = this.#last;
+    if (!last) return this.#next;
+    if (isShort(last.place)) return last.place;
+    return last.time < time ? placeOfTime(last.time + 1n) : null;
+  }
+}
+
+/**
+ * Whether a stream that has told every event before a place has told every event up to a time. Events of one
+ * transaction have one time, so reaching that time is not enough while the server had events to tell.
+ */
+export function hasReached(behind: Place, isDrained: boolean, time: PointInTime): boolean {
+  const reached = timeOf(behind);
+  return reached > time || (reached === time && isDrained);
+}

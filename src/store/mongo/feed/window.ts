@@ -1,0 +1,111 @@
+import type { PointInTime } from '../../bookmark.ts';
+import type { ChangeEvent } from './events.ts';
+import { isBefore, type Place } from './place.ts';
+import { Telling } from './telling.ts';
+
+/** The most events of a collection that are kept for readers, and the most bytes of their keys and places. */
+const MOST_EVENTS = 20_000;
+const MOST_BYTES = 8 * 1024 * 1024;
+
+/** The recent events of a collection, and the readers that wait for the next one. */
+export class Window {
+  readonly collection: string;
+  /** The events behind this place are here. Null: the stream has not begun yet. */
+  start: Place | null = null;
+  /** Readers that use the window now. */
+  readers = 0;
+  /** When the last reader left: performance.now(). */
+  leftAt = 0;
+  #events: ChangeEvent[] = [];
+  #bytes = 0;
+  readonly #waiting = new Set<() => void>();
+
+  constructor(collection: string) {
+    this.collection = collection;
+  }
+
+  /** Begins anew at a place, without events. */
+  begin(start: Place): void {
+    this.start = start;
+    [this.#events, this.#bytes] = [[], 0];
+  }
+
+  /** Adds the events of this collection. The oldest ones leave when they become too many. Wakes the readers if any came. */
+  add(events: readonly ChangeEvent[]): void {
+    const own = events.filter(({ collections }) => !collections || collections.includes(this.collection));
+    if (own.length === 0) return;
+    for (const event of own) {
+      this.#events.push(event);
+      this.#bytes += sizeOf(event);
+    }
+    while (this.#events.length > MOST_EVENTS || (this.#bytes > MOST_BYTES && this.#events.length > 1))
+      this.#dropOldest();
+    this.wake();
+  }
+
+  /** Wakes all readers, so that they look again. */
+  wake(): void {
+    const waiting = [...this.#waiting];
+    this.#waiting.clear();
+    for (const wake of waiting) wake();
+  }
+
+  /**
+   * What follows a reader's place, when that is inside the window, and whether it is all up to `behind`, the place of
+   * the stream. Null: the place is not inside.
+   */
+  tell(
+    from: Place,
+    seen: PointInTime | undefined,
+    most: number,
+    behind: Place,
+  ): { readonly telling: Telling; readonly isWhole: boolean } | null {
+    if (!this.start || isBefore(from, this.start)) return null;
+    const telling = new Telling(most, from, seen);
+    // A reader that has read its own history may be ahead of the stream.
+    const isWhole = telling.add(this.#events, this.#indexBehind(from), isBefore(from, behind) ? behind : from);
+    return { telling, isWhole };
+  }
+
+  /** Resolves when something has changed, or after `ms` milliseconds. Rejects with the signal's reason. */
+  changed(ms: number, signal: AbortSignal): Promise<void> {
+    signal.throwIfAborted();
+    return new Promise((resolve, reject) => {
+      const settle = (then: () => void) => () => {
+        clearTimeout(timer);
+        signal.removeEventListener('abort', abort);
+        this.#waiting.delete(wake);
+        then();
+      };
+      const wake = settle(resolve);
+      const abort = settle(() => {
+        reject(signal.reason as Error);
+      });
+      const timer = setTimeout(wake, ms);
+      signal.addEventListener('abort', abort);
+      this.#waiting.add(wake);
+    });
+  }
+
+  /** The index of the first event behind a place. */
+  #indexBehind(place: Place): number {
+    let [low, high] = [0, this.#events.length];
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      const event = this.#events[middle];
+      if (event && isBefore(place, event.place)) high = middle;
+      else low = middle + 1;
+    }
+    return low;
+  }
+
+  #dropOldest(): void {
+    const dropped = this.#events.splice(0, Math.ceil(this.#events.length / 2));
+    for (const event of dropped) this.#bytes -= sizeOf(event);
+    this.start = dropped.at(-1)?.place ?? this.start;
+  }
+}
+
+function sizeOf({ key, place }: ChangeEvent): number {
+  return (key?.length ?? 0) + place.hex.length;
+}

@@ -120,7 +120,7 @@ test('a pull asks a server that refuses only once, and cuts a silent connection'
         response.writeHead(status, { 'content-type': 'application/problem+json' }).end(problem),
     ]);
     const pulling = pull(url, { clock: INSTANT }).next();
-    await assert.rejects(pulling, new Refused(`the server answered ${status}: so it is`));
+    await assert.rejects(pulling, new Refused(`the server answered ${status}: so it is`, { status }));
     assert.equal(asked.length, 1);
   }
   const { url } = await scriptedServer(t, [

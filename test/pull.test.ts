@@ -207,6 +207,8 @@ test('the arguments of a pull become a command', () => {
     keyFile: null,
     restart: false,
     retryForMs: 300_000,
+    follow: false,
+    into: null,
   };
   const commands: [argv: string[], changes: object][] = [
     [[url, '-o', 'a.ndjson'], {}],
@@ -243,6 +245,8 @@ test('the arguments of a pull become a command', () => {
         retryForMs: 5000,
       },
     ],
+    [[url, '-o', 'a', '--follow'], { output: 'a', follow: true }],
+    [[url, '--into', 'a.db', '--follow'], { output: 'a.db', into: 'a.db', follow: true }],
   ];
   for (const [argv, changes] of commands)
     assert.deepEqual(parsePullArguments(argv), { ...command, ...changes }, argv.join(' '));
@@ -252,7 +256,7 @@ test('a wrong argument is refused with a message that names it', () => {
   const url = 'http://a.example/items/stream';
   const wrong: [argv: string[], message: RegExp][] = [
     [['-o', 'a'], /the URL of a stream; it got none/],
-    [[url], /-o FILE, or -o - for standard output; it got neither/],
+    [[url], /-o FILE, -o - for standard output, or --into FILE\.sqlite; it got none of them/],
     [[url, 'b', '-o', 'a'], /one URL; it also got "b"/],
     [['items', '-o', 'a'], /a URL such as .*; it got "items"/],
     [['ftp://a.example/items/stream', '-o', 'a'], /http or https/],
@@ -275,6 +279,10 @@ test('a wrong argument is refused with a message that names it', () => {
     [[url, '-o', 'a', '--compression', 'zip'], /--compression must be one of br, gzip, none/],
     [[url, '-o', 'a', '--retry-for', 'ever'], /--retry-for must be an integer/],
     [[url, '-o', 'a', '-o', 'b'], /--output is given twice/],
+    [[url, '-o', 'a', '--into', 'b'], /one of -o and --into; it got both/],
+    [[url, '--into', 'a', '--parallel', '2'], /--into does not support --parallel/],
+    [[url, '-o', 'a.csv', '--follow'], /--follow does not support the format csv/],
+    [[`${url}?limit=5`, '-o', 'a', '--follow'], /--follow keeps whole sets; it does not support "limit"/],
     [[url, '-o', 'a', '--fast'], /'--fast'/],
   ];
   for (const [argv, message] of wrong) {

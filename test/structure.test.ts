@@ -28,6 +28,7 @@ const OWNERS: [library: string, files: RegExp][] = [
   ['prom-client', /^telemetry\/metrics\.ts$/],
   ['uuid', /^users\/id\.ts$/],
   ['bullmq', /^queue\/bullmq\.ts$/],
+  ['libsql', /^pull\/sqlite\.ts$/],
   ['p-queue', /^turns\.ts$/],
   ['rate-limiter-flexible', /^access\/redis\.ts$/],
 ];

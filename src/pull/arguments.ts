@@ -20,6 +20,10 @@ export interface PullCommand {
   /** Whether the remains of an earlier run are discarded. */
   readonly restart: boolean;
   readonly retryForMs: number;
+  /** Whether the copy is kept up to date until the user interrupts. */
+  readonly follow: boolean;
+  /** A SQLite file that becomes a copy of the set. Null: the output is `output`. */
+  readonly into: string | null;
 }
 
 export const STDOUT = '-';
@@ -34,11 +38,16 @@ const OPTIONS = {
   'key-file': { type: 'string' },
   restart: { type: 'boolean' },
   'retry-for': { type: 'string' },
+  follow: { type: 'boolean' },
+  into: { type: 'string' },
 } as const;
 /** Parameters that belong to a single part, or that parts cannot have because they are in id order. */
 const NOT_IN_PARTS = ['part', 'cursor', 'after', 'limit'];
 /** Parameters of items that need another order than that of ids. For other resources these are fields. */
 const NOT_IN_PARTS_OF_ITEMS = ['min_price', 'max_price'];
+
+/** Parameters of streams that do not select rows of a copy. */
+const NOT_IN_COPIES = [...NOT_IN_PARTS, 'sort', 'consistency', 'at', 'follow', 'since', 'max_time'];
 
 /** Parses the arguments of `sluice pull`. Throws UsageError, which names the first wrong argument. */
 export function parsePullArguments(argv: readonly string[]): PullCommand {
@@ -46,12 +55,21 @@ export function parsePullArguments(argv: readonly string[]): PullCommand {
   const [address, second] = positionals;
   if (address === undefined) throw new UsageError('pull takes the URL of a stream; it got none');
   if (second !== undefined) throw new UsageError(`pull takes one URL; it also got ${quoted(second)}`);
-  const output = values.output ?? '';
-  if (output === '') throw new UsageError('pull takes -o FILE, or -o - for standard output; it got neither');
+  const into = values.into ?? null;
+  if (into !== null && values.output !== undefined)
+    throw new UsageError('pull takes one of -o and --into; it got both');
+  const output = into ?? values.output ?? '';
+  if (output === '')
+    throw new UsageError(
+      'pull takes -o FILE, -o - for standard output, or --into FILE.sqlite; it got none of them',
+    );
   if (/\.(gz|br|zst)$/i.test(output))
     throw new UsageError(`pull does not compress its output; use -o - | gzip > ${quoted(output)}`);
   const url = streamUrl(address);
+  const follow = values.follow ?? false;
+  const alone = follow ? '--follow' : into !== null ? '--into' : null;
   const format = formatOf(values.format, url, output);
+  if (alone !== null) checkCopy(alone, url, values, format);
   const parallel = integer('--parallel', values.parallel ?? '1', 1, MOST_PARTS);
   const split = values.split ?? false;
   if (parallel > 1) checkParts(url, output);
@@ -70,8 +88,25 @@ export function parsePullArguments(argv: readonly string[]): PullCommand {
     compression: oneOf('--compression', values.compression, COMPRESSIONS) ?? 'br',
     keyFile: values['key-file'] ?? null,
     restart: values.restart ?? false,
+    follow,
+    into,
     retryForMs: integer('--retry-for', values['retry-for'] ?? '300', 0, 1_000_000) * 1000,
   };
+}
+
+/** A copy holds whole rows in order of their changes. `option` is what asks for one. */
+function checkCopy(
+  option: string,
+  url: URL,
+  values: { readonly parallel?: string; readonly snapshot?: boolean },
+  format: Format,
+): void {
+  for (const name of ['parallel', 'snapshot'] as const)
+    if (values[name] !== undefined) throw new UsageError(`${option} does not support --${name}`);
+  if (format !== 'ndjson') throw new UsageError(`${option} does not support the format ${format}`);
+  const excluded = NOT_IN_COPIES.find((name) => url.searchParams.has(name));
+  if (excluded !== undefined)
+    throw new UsageError(`${option} keeps whole sets; it does not support ${quoted(excluded)} in the URL`);
 }
 
 function streamUrl(address: string): URL {
@@ -124,6 +159,8 @@ function checkParts(url: URL, output: string): void {
 export const PULL_HELP = `Usage:
   sluice pull URL -o FILE|- [--format ndjson|json|csv] [--parallel N [--split]] [--snapshot]
                   [--compression br|gzip|none] [--key-file FILE] [--retry-for SECONDS] [--restart]
+  sluice pull URL --into FILE.sqlite [--follow]
+  sluice pull URL -o FILE|- --follow
 
 Downloads a set of rows from the stream of a resource and proves that it is complete. When the connection is cut, the
 pull continues where it was. FILE appears only when the set is whole.
@@ -140,6 +177,11 @@ pull continues where it was. FILE appears only when the set is whole.
   --split              keeps one file for each range: FILE-1, FILE-2 and so on, before the extension
   --snapshot           reads all rows at one point in time. It requires a MongoDB replica set, which keeps that
                        point for some minutes.
+  --into FILE          keeps a copy of the set in a table of a SQLite file: all rows at first, and only what has changed
+                       when it is run again. The table has the resource's name and the columns id, row (JSON) and one
+                       for each field. The package libsql must be installed.
+  --follow             goes on with the changes of the set until it is interrupted. -o FILE then grows by a line for
+                       each change: the row as it is now, or {"removed":{"id":...}}. It must be NDJSON.
   --compression NAME   the compression of the transfer: br (default), gzip or none
   --key-file FILE      a file whose first line is the API key
 
@@ -157,6 +199,10 @@ rows between two checkpoints in memory.
 Resuming: run the same command again after a failure. FILE.part keeps the rows, and FILE.part.state keeps the proofs. A
 pull of another URL into the same FILE is refused. A pull to standard output always starts from the first row, and its
 output is whole only when the exit code is 0.
+
+Copies: lines are written when a checkpoint has proved them, in one transaction with the place behind them. Kill it
+anywhere and run it again. If the server no longer has all changes since that place, --into starts again with an empty
+table, and -o FILE --follow stops and asks for --restart. FILE.state keeps the place of FILE.
 
 Exit codes: 0 the set is whole and proved, 1 it is not, 2 wrong usage.
 `;

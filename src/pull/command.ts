@@ -1,32 +1,13 @@
 import { readFile } from 'node:fs/promises';
-import { pipeline } from 'node:stream/promises';
-import { counted, printable } from '../terminal/text.ts';
+import { printable } from '../terminal/text.ts';
 import { STDOUT, type PullCommand } from './arguments.ts';
-import { formatted, type Form } from './formats.ts';
-import type { RequestOptions } from './http.ts';
-import { createProgress, summary, type Progress } from './progress.ts';
-import { BEGINNING, type ProvedPlace } from './proof.ts';
-import { DEFAULTS, provedRows, pull, type ProvingOptions } from './pull.ts';
-import { firstColumns } from './resource.ts';
-import { Backoff, Interrupted, Refused, type BackoffOptions, type Clock } from './retry.ts';
-import { getEstimate, getParts } from './side-requests.ts';
-import { Workspace } from './workspace.ts';
+import { openCopy } from './copy.ts';
+import { Interrupted, Refused } from './retry.ts';
+import { Run, type PullIo } from './run.ts';
 
 export { parsePullArguments, PULL_HELP, type PullCommand } from './arguments.ts';
 export { REAL_CLOCK } from './retry.ts';
-
-export interface PullIo {
-  readonly stdout: NodeJS.WritableStream;
-  readonly stderr: NodeJS.WritableStream;
-  /** Whether stderr is a terminal. */
-  readonly isTTY: boolean;
-  /** Aborted when the user interrupts. */
-  readonly signal: AbortSignal;
-  readonly clock: Clock;
-}
-
-/** How long the pull waits for the estimated number of rows. Milliseconds. */
-const ESTIMATE_MS = 10_000;
+export type { PullIo } from './run.ts';
 
 /**
  * Runs a pull and reports the result on stderr. Resolves with the exit code: 0 when the set is whole and
@@ -36,7 +17,9 @@ export async function runPull(command: PullCommand, io: PullIo): Promise<0 | 1> 
   const { output, keyFile } = command;
   try {
     const run = new Run(command, io, keyFile === null ? null : await readKey(keyFile));
-    await (output === STDOUT ? run.toStdout() : run.toFile(output));
+    const copy = await openCopy(command, io.stdout);
+    if (copy) await run.keep(copy);
+    else await (output === STDOUT ? run.toStdout() : run.toFile(output));
     return 0;
   } catch (error) {
     const reason = io.signal.aborted ? 'interrupted' : expectedReason(error);
@@ -57,141 +40,4 @@ function expectedReason(error: unknown): string {
   const isExpected = error instanceof Interrupted || error instanceof Refused;
   if (error instanceof Error && (isExpected || 'code' in error)) return error.message;
   throw error;
-}
-
-/** One run: the state that its parts share. */
-class Run {
-  readonly #command: PullCommand;
-  readonly #io: PullIo;
-  /** Aborted when one part fails for good, since the other parts are then useless. */
-  readonly #stop = new AbortController();
-  readonly #request: RequestOptions;
-  readonly #form: Form;
-  readonly #began: number;
-  #cuts = 0;
-
-  constructor(command: PullCommand, io: PullIo, key: string | null) {
-    this.#command = command;
-    this.#io = io;
-    const signal = AbortSignal.any([io.signal, this.#stop.signal]);
-    this.#request = { compression: command.compression, key, idleMs: DEFAULTS.idleMs, signal };
-    const { url, format } = command;
-    const fields = url.searchParams.get('fields')?.split(',') ?? null;
-    this.#form = { format, fields, first: firstColumns(url) };
-    this.#began = io.clock.now();
-  }
-
-  async toStdout(): Promise<void> {
-    const { url } = this.#command;
-    const progress = await this.#startProgress(BEGINNING);
-    let last = BEGINNING;
-    const rows = this.#rows(url, progress, (place) => (last = place));
-    try {
-      const { signal } = this.#request;
-      await pipeline(formatted(rows, this.#form), this.#io.stdout, { end: false, signal });
-    } finally {
-      progress.stop();
-    }
-    this.#report(last, ['standard output']);
-  }
-
-  async toFile(output: string): Promise<void> {
-    const { url, parallel, restart, split } = this.#command;
-    const begin = () => (parallel === 1 ? Promise.resolve([url.href]) : this.#parts());
-    const workspace = await Workspace.open(output, url.href, { restart, begin });
-    try {
-      await this.#pullParts(workspace);
-    } finally {
-      await workspace.close();
-    }
-    const names = await workspace.finish(this.#form, split, this.#request.signal);
-    this.#report(workspace.proved, names);
-  }
-
-  async #pullParts(workspace: Workspace): Promise<void> {
-    const before = workspace.proved;
-    const progress = await this.#startProgress(before);
-    if (before.rows > 0) progress.line(`continuing after ${counted(before.rows)} rows`);
-    const parts = workspace.parts.map(async ({ url, file, prove }) => {
-      const from = { from: file.place, firstRow: await file.firstRow() };
-      for await (const step of provedRows(new URL(url), { ...this.#options(progress), ...from })) {
-        if (step.kind === 'rows') await file.append(step.bytes);
-        else if (step.kind === 'void') await file.takeBack();
-        else {
-          await prove(step.place);
-          progress.update(workspace.proved);
-        }
-      }
-    });
-    try {
-      await Promise.all(parts);
-    } catch (error) {
-      this.#stop.abort(error);
-      await Promise.allSettled(parts);
-      throw error;
-    } finally {
-      progress.stop();
-    }
-  }
-
-  /** Proved rows, in order. `passed` receives the place after each proved piece. */
-  async *#rows(
-    url: URL,
-    progress: Progress,
-    passed: (place: ProvedPlace) => void,
-  ): AsyncGenerator<Buffer, void, undefined> {
-    for await (const { chunks, place } of pull(url, this.#options(progress))) {
-      yield* chunks;
-      passed(place);
-      progress.update(place);
-    }
-  }
-
-  #options(progress: Progress): ProvingOptions {
-    return { ...DEFAULTS, ...this.#request, ...this.#patience((text) => progress.line(text)) };
-  }
-
-  /** How long a request is repeated, and how its failures are shown. */
-  #patience(tell: (text: string) => void): BackoffOptions {
-    const { idleMs, signal } = this.#request;
-    const onInterrupted = ({ message }: Interrupted, waitMs: number) => {
-      this.#cuts++;
-      tell(`${printable(message)}; retrying in ${(waitMs / 1000).toFixed(1)} s`);
-    };
-    const { clock } = this.#io;
-    return { clock, retryForMs: this.#command.retryForMs, idleMs, signal, onInterrupted };
-  }
-
-  #parts(): Promise<readonly string[]> {
-    const { url, parallel } = this.#command;
-    const backoff = new Backoff(this.#patience((text) => this.#io.stderr.write(`${text}\n`)));
-    return backoff.run((signal) => getParts(url, parallel, { ...this.#request, signal }));
-  }
-
-  async #startProgress(before: ProvedPlace): Promise<Progress> {
-    const { stderr, isTTY, clock } = this.#io;
-    const total = await this.#estimate();
-    return createProgress({ stderr, isTTY, total, before, now: () => clock.now() });
-  }
-
-  /** The estimate is only shown. A server that does not provide one is pulled from all the same. */
-  async #estimate(): Promise<number | null> {
-    const { signal } = this.#request;
-    const once = { retryForMs: 0, idleMs: ESTIMATE_MS, onInterrupted: () => undefined };
-    const backoff = new Backoff({ clock: this.#io.clock, signal, ...once });
-    try {
-      return await backoff.run((limited) =>
-        getEstimate(this.#command.url, { ...this.#request, signal: limited }),
-      );
-    } catch (error) {
-      signal.throwIfAborted();
-      if (error instanceof Refused || error instanceof Interrupted) return null;
-      throw error;
-    }
-  }
-
-  #report(place: ProvedPlace, names: readonly string[]): void {
-    const ms = this.#io.clock.now() - this.#began;
-    this.#io.stderr.write(`${summary({ place, cuts: this.#cuts, ms, names })}\n`);
-  }
 }

@@ -2,11 +2,15 @@ import { clipped } from '../terminal/text.ts';
 import { Interrupted, Refused } from './retry.ts';
 
 const LF = 0x0a;
+/** The beginning of a line that says that a row was removed, or no longer has the values of the filter. */
+export const REMOVAL_BEGINNING = '{"removed":';
 /**
  * The beginnings of a row's line. No control line begins like this. The key comes first, as `_id` when the
  * row has a field `id` of its own.
  */
-const ROW_BEGINNINGS = ['{"id":', '{"_id":'].map((begin) => Buffer.from(begin));
+export const ROW_BEGINNINGS = ['{"id":', '{"_id":'].map((begin) => Buffer.from(begin));
+/** The same for a feed of changes, where the removal of a row is proved like a row. */
+export const CHANGE_BEGINNINGS = [...ROW_BEGINNINGS, Buffer.from(REMOVAL_BEGINNING)];
 const MIB = 1024 * 1024;
 
 /**
@@ -33,6 +37,10 @@ export interface Tally {
   /** The bytes of these rows, including each LF. */
   readonly bytes: number;
   readonly crc32: number;
+  /** Of a feed: whether the reader has everything that the set had when this line was written. */
+  readonly upToDate: boolean;
+  /** Of an end: whether the answer ended before the rows did. The rest follows the cursor. */
+  readonly more: boolean;
 }
 
 type ControlLine =
@@ -59,6 +67,12 @@ export class LineReader {
   #begun = NOTHING;
   /** The bytes of the current row so far. 0 at the beginning of a line. */
   #rowBytes = 0;
+  readonly #beginnings: readonly Buffer[];
+
+  /** `beginnings`: those of lines that are rows. */
+  constructor(beginnings: readonly Buffer[] = ROW_BEGINNINGS) {
+    this.#beginnings = beginnings;
+  }
 
   *read(chunk: Buffer): Generator<RowBytes | ControlLine, void, undefined> {
     let [run, rows] = [0, 0]; // the start of row bytes in this chunk, and the number of rows that end in it
@@ -66,7 +80,7 @@ export class LineReader {
       const lf = chunk.indexOf(LF, at);
       const isWhole = lf !== -1;
       const end = isWhole ? lf + 1 : chunk.length;
-      if (this.#rowBytes === 0 && (this.#begun.length > 0 || !isRow(chunk, at))) {
+      if (this.#rowBytes === 0 && (this.#begun.length > 0 || !this.#isRow(chunk, at))) {
         if (at > run) yield { kind: 'rows', bytes: chunk.subarray(run, at), rows };
         const part = this.#begin(chunk.subarray(at, end), isWhole);
         if (part) yield part;
@@ -87,7 +101,7 @@ export class LineReader {
   #begin(bytes: Buffer, isWhole: boolean): RowBytes | ControlLine | null {
     const line = Buffer.concat([this.#begun, bytes]);
     this.#begun = NOTHING;
-    if (isRow(line, 0)) {
+    if (this.#isRow(line, 0)) {
       this.#growRow(line.length);
       if (isWhole) this.#rowBytes = 0;
       return { kind: 'rows', bytes: line, rows: isWhole ? 1 : 0 };
@@ -101,15 +115,15 @@ export class LineReader {
     return null;
   }
 
+  #isRow(bytes: Buffer, at: number): boolean {
+    return this.#beginnings.some((begin) => startsWith(bytes, at, begin));
+  }
+
   #growRow(bytes: number): void {
     this.#rowBytes += bytes;
     if (this.#rowBytes > LONGEST_ROW)
       throw new Refused(`the server sent a row of more than ${LONGEST_ROW / MIB} MiB`);
   }
-}
-
-function isRow(bytes: Buffer, at: number): boolean {
-  return ROW_BEGINNINGS.some((begin) => startsWith(bytes, at, begin));
 }
 
 function startsWith(bytes: Buffer, at: number, begin: Buffer): boolean {
@@ -139,12 +153,15 @@ function asTallied(kind: 'checkpoint' | 'end', value: unknown): ControlLine | nu
     rows,
     bytes,
     crc32,
+    upToDate = false,
+    more = false,
   } = (value ?? {}) as Readonly<Record<string, unknown>>;
   if (!isCount(rows) || !isCount(bytes)) return null;
   if (typeof crc32 !== 'string' || !/^[0-9a-f]{8}$/.test(crc32)) return null;
   if (cursor !== null && (typeof cursor !== 'string' || cursor.length > LONGEST_CURSOR)) return null;
   if (cursor === null && kind === 'checkpoint' && rows > 0) return null; // otherwise these rows would come again
-  return { kind, tally: { cursor, rows, bytes, crc32: parseInt(crc32, 16) } };
+  const sums = { rows, bytes, crc32: parseInt(crc32, 16) };
+  return { kind, tally: { cursor, ...sums, upToDate: upToDate === true, more: more === true } };
 }
 
 function isCount(value: unknown): value is number {

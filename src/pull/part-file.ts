@@ -33,7 +33,11 @@ export class PartFile {
    * byte. Anything after that place is removed.
    */
   static async open(path: string, places: readonly ProvedPlace[]): Promise<PartFile> {
-    const place = await lastTruePlace(path, places);
+    return PartFile.at(path, await lastTruePlace(path, places));
+  }
+
+  /** Opens the file at a place that it matches. Anything after it is removed. */
+  static async at(path: string, place: ProvedPlace): Promise<PartFile> {
     const handle = await open(path, 'a');
     await truncate(path, place.bytes);
     return new PartFile(path, handle, place);
@@ -91,6 +95,11 @@ export class PartFile {
       throw new Refused(`${this.path} does not hold what was written to it: another pull may be using it`);
   }
 
+  /** Resolves when what was proved is on disk. */
+  async sync(): Promise<void> {
+    await this.#handle.datasync();
+  }
+
   /** Closes the file after everything is synchronized to disk. */
   async close(): Promise<void> {
     try {
@@ -110,7 +119,8 @@ export class PartFile {
   }
 }
 
-async function lastTruePlace(path: string, places: readonly ProvedPlace[]): Promise<ProvedPlace> {
+/** The last of these places, in their order, up to which a file matches the proofs byte for byte. */
+export async function lastTruePlace(path: string, places: readonly ProvedPlace[]): Promise<ProvedPlace> {
   let found = BEGINNING;
   let [at, crc] = [0, 0];
   for (const place of places) {

@@ -93,6 +93,20 @@ export function summary({ place, cuts, ms, names }: Outcome): string {
   return `pulled and proved ${set}, ${run}: ${names.join(', ')}`;
 }
 
+/** The report on a copy that was brought up to date. */
+export function followSummary({
+  before,
+  place,
+  name,
+}: {
+  readonly before: Count;
+  readonly place: Count;
+  readonly name: string;
+}): string {
+  const lines = place.rows - before.rows;
+  return `proved ${counted(Math.max(0, lines))} lines of rows and removals: ${name}`;
+}
+
 function sizeOf(bytes: number): string {
   return bytes < 1e9 ? `${(bytes / 1e6).toFixed(1)} MB` : `${(bytes / 1e9).toFixed(2)} GB`;
 }

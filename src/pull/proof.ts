@@ -38,6 +38,9 @@ export interface Proof {
   readonly place: ProvedPlace;
   /** The beginning of the first row of this answer. Empty when the answer has none. */
   readonly firstRow: string;
+  /** See Tally. */
+  readonly upToDate: boolean;
+  readonly more: boolean;
 }
 
 const MIB = 1024 * 1024;
@@ -60,8 +63,8 @@ const LF = 0x0a;
 export async function* readAnswer(
   content: AsyncIterable<Buffer>,
   from: ProvedPlace,
+  lines = new LineReader(),
 ): AsyncGenerator<RowBytes | Proof, void, undefined> {
-  const lines = new LineReader();
   const first = new FirstRow();
   let proved = { rows: 0, bytes: 0 };
   let seen = { rows: 0, bytes: 0, crc32: 0 };
@@ -83,15 +86,18 @@ export async function* readAnswer(
       }
       if (line.kind === 'error') throw failureOf(line.status, `the server gave up: ${clipped(line.detail)}`);
       checkTally(line.tally, seen);
-      const ended = line.kind === 'end';
+      const isEnd = line.kind === 'end';
+      const ended = isEnd && !line.tally.more;
       yield {
         kind: 'proof',
         rows: seen.rows - proved.rows,
         bytes: seen.bytes - proved.bytes,
         place: placeAfter(from, line.tally, ended),
         firstRow: first.text,
+        upToDate: line.tally.upToDate,
+        more: isEnd && !ended,
       };
-      if (ended) return;
+      if (isEnd) return;
       proved = seen;
     }
   }
@@ -111,7 +117,7 @@ class FirstRow {
   }
 }
 
-function checkTally(stated: Tally, seen: Omit<Tally, 'cursor'>): void {
+function checkTally(stated: Tally, seen: Pick<Tally, 'rows' | 'bytes' | 'crc32'>): void {
   const wrong = (['rows', 'bytes', 'crc32'] as const).find((name) => stated[name] !== seen[name]);
   if (wrong === undefined) return;
   throw new Interrupted(

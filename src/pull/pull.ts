@@ -1,6 +1,7 @@
-import { getContent, type RequestOptions } from './http.ts';
+import { answerOf } from './answer.ts';
+import type { RequestOptions } from './http.ts';
 import type { RowBytes } from './lines.ts';
-import { BEGINNING, readAnswer, type Proof, type ProvedPlace } from './proof.ts';
+import { BEGINNING, type Proof, type ProvedPlace } from './proof.ts';
 import { Backoff, Interrupted, REAL_CLOCK, Refused, type BackoffOptions } from './retry.ts';
 
 export { BEGINNING, type ProvedPlace } from './proof.ts';
@@ -62,7 +63,7 @@ export async function* pull(
 }
 
 /** The rows since the last proof are void: the answer was cut before the next proof. */
-interface Void {
+export interface Void {
   readonly kind: 'void';
 }
 
@@ -80,52 +81,26 @@ export async function* provedRows(
   let { from: place, firstRow } = options;
   while (!isWhole(place, limit)) {
     let isVoid = false;
+    let goesOn = false;
     try {
       const from = place;
-      for await (const step of answerFrom(from, url, backoff, options)) {
+      for await (const step of answerOf(urlFrom(url, from), from, backoff, options)) {
         isVoid = step.kind === 'rows';
         if (step.kind === 'proof') {
           checkProof(step, { from, last: place, firstRow, limit });
           if (from.rows === 0) firstRow = step.firstRow;
           if (step.rows > 0) backoff.reset();
+          goesOn = step.more && step.place.rows > from.rows;
           place = step.place;
           if (step.rows === 0 && !place.ended) continue; // these rows were proved before
         }
         yield step;
       }
-      if (!isWhole(place, limit)) throw new Interrupted('the connection was cut');
+      if (!isWhole(place, limit) && !goesOn) throw new Interrupted('the connection was cut');
     } catch (error) {
       await backoff.after(error);
       if (isVoid) yield { kind: 'void' };
     }
-  }
-}
-
-/** The rows and proofs of one answer. The time until each chunk arrives counts as waiting. */
-async function* answerFrom(
-  from: ProvedPlace,
-  url: URL,
-  backoff: Backoff,
-  options: ProvingOptions,
-): AsyncGenerator<RowBytes | Proof, void, undefined> {
-  const signal = backoff.begin();
-  const request = () => getContent(urlFrom(url, from), 'application/x-ndjson', { ...options, signal });
-  yield* readAnswer(waitedFor(await backoff.wait(request), backoff), from);
-}
-
-async function* waitedFor(
-  content: AsyncIterable<Buffer>,
-  backoff: Backoff,
-): AsyncGenerator<Buffer, void, undefined> {
-  const chunks = content[Symbol.asyncIterator]();
-  try {
-    for (;;) {
-      const next = await backoff.wait(() => chunks.next());
-      if (next.done) return;
-      yield next.value;
-    }
-  } finally {
-    await chunks.return?.();
   }
 }
 

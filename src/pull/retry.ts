@@ -18,6 +18,13 @@ export class Interrupted extends Error {
  */
 export class Refused extends Error {
   override readonly name = 'Refused';
+  /** The status of the server's answer, if it was that. */
+  readonly status: number | undefined;
+
+  constructor(message: string, options: ErrorOptions & { readonly status?: number } = {}) {
+    super(message, options);
+    this.status = options.status;
+  }
 }
 
 /**
@@ -28,7 +35,9 @@ const RETRYABLE: ReadonlySet<number> = new Set([408, 425, 429, 500, 502, 503, 50
 
 /** The failure for an answer with this status, or for a problem document with it. */
 export function failureOf(status: number, message: string, retryAfterMs = 0): Interrupted | Refused {
-  return RETRYABLE.has(status) ? new Interrupted(message, { retryAfterMs }) : new Refused(message);
+  return RETRYABLE.has(status)
+    ? new Interrupted(message, { retryAfterMs })
+    : new Refused(message, { status });
 }
 
 /** Time and randomness, passed in so that tests never wait. */

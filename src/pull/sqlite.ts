@@ -1,0 +1,213 @@
+import Database from 'libsql';
+import { MOST_COLUMNS, SAMPLED_ROWS } from '../rows/csv-cell.ts';
+import type { Copy } from './copy.ts';
+import { membersOf } from './json-text.ts';
+import { REMOVAL_BEGINNING } from './lines.ts';
+import { BEGINNING, type ProvedPlace } from './proof.ts';
+import { Refused } from './retry.ts';
+import { reasonOf } from '../thrown.ts';
+
+/** The table that says of each other table what it is a copy of, and how far. */
+const PULLS = 'sluice_pulls';
+/** How long to wait for another program that writes the file. Milliseconds. */
+const BUSY_MS = 10_000;
+/** Columns that the table has itself. SQLite does not distinguish cases. */
+const OWN_COLUMNS = new Set(['id', 'row', 'rowid', 'oid', '_rowid_']);
+
+/**
+ * A table of a SQLite file as a copy of a set: `id`, `row` (the whole row as JSON), and a virtual column for each field.
+ * Rows and place change in one transaction, so a kill leaves the copy at a place that it knows.
+ */
+export class SqliteCopy implements Copy {
+  readonly name: string;
+  #place: ProvedPlace;
+  readonly #database: Database.Database;
+  readonly #table: string;
+  readonly #href: string;
+  readonly #fields: readonly string[] | null;
+  #held: Buffer[] = [];
+  #hasColumns: boolean;
+  #isVoid = false;
+
+  private constructor(database: Database.Database, path: string, url: URL, place: ProvedPlace) {
+    this.#database = database;
+    this.#table = tableOf(url);
+    this.name = `${path}, table ${this.#table}`;
+    this.#href = url.href;
+    this.#fields = url.searchParams.get('fields')?.split(',') ?? null;
+    this.#place = place;
+    this.#hasColumns = columnsIn(database, this.#table).length > 2;
+  }
+
+  /** Throws Refused when the table is a copy of something else. */
+  static open(path: string, url: URL, restart: boolean): SqliteCopy {
+    const database = openDatabase(path);
+    try {
+      database.exec(`CREATE TABLE IF NOT EXISTS ${PULLS} (name TEXT PRIMARY KEY, url TEXT, place TEXT)`);
+      const table = tableOf(url);
+      if (restart) {
+        database.exec(`DROP TABLE IF EXISTS ${quoted(table)}`);
+        database.prepare(`DELETE FROM ${PULLS} WHERE name = ?`).run(table);
+      }
+      const known = database.prepare(`SELECT url, place FROM ${PULLS} WHERE name = ?`).get(table) as
+        { readonly url: string; readonly place: string } | undefined;
+      if (known && known.url !== url.href)
+        throw new Refused(`the table ${table} of ${path} is a copy of ${known.url}: --restart replaces it`);
+      if (!known && columnsIn(database, table).length > 0)
+        throw new Refused(`${path} has a table ${table} that is not a copy: --restart replaces it`);
+      const place = known ? (JSON.parse(known.place) as ProvedPlace) : BEGINNING;
+      return new SqliteCopy(database, path, url, place);
+    } catch (error) {
+      database.close();
+      throw error;
+    }
+  }
+
+  get place(): ProvedPlace {
+    return this.#place;
+  }
+
+  add(bytes: Buffer): void {
+    this.#held.push(Buffer.from(bytes));
+  }
+
+  prove(place: ProvedPlace): Promise<void> {
+    const lines = Buffer.concat(this.#held).toString('utf8').split('\n').slice(0, -1);
+    this.#held = [];
+    this.#inTransaction(() => this.#apply(lines, place));
+    this.#place = place;
+    this.#isVoid = false;
+    return Promise.resolve();
+  }
+
+  takeBack(): Promise<void> {
+    this.#held = [];
+    return Promise.resolve();
+  }
+
+  /** The rows go with the next proof. */
+  restart(): Promise<void> {
+    this.#held = [];
+    this.#isVoid = true;
+    return Promise.resolve();
+  }
+
+  close(): Promise<void> {
+    this.#database.close();
+    return Promise.resolve();
+  }
+
+  #apply(lines: readonly string[], place: ProvedPlace): void {
+    const database = this.#database;
+    const table = quoted(this.#table);
+    database.exec(
+      `CREATE TABLE IF NOT EXISTS ${table} (id PRIMARY KEY NOT NULL, row TEXT NOT NULL) WITHOUT ROWID`,
+    );
+    if (this.#isVoid) database.exec(`DELETE FROM ${table}`);
+    if (!this.#hasColumns) this.#addColumns(lines);
+    const put = database.prepare(`INSERT OR REPLACE INTO ${table} (id, row) VALUES (?, ?)`);
+    const remove = database.prepare(`DELETE FROM ${table} WHERE id = ?`);
+    for (const line of lines) {
+      if (line.startsWith(REMOVAL_BEGINNING)) remove.run(keyOf(memberOf(line)));
+      else put.run(keyOf(line), line);
+    }
+    database
+      .prepare(`INSERT OR REPLACE INTO ${PULLS} (name, url, place) VALUES (?, ?, ?)`)
+      .run(this.#table, this.#href, JSON.stringify(place));
+  }
+
+  /** Adds a virtual column for each field that the URL asks for, or else that the first rows have. */
+  #addColumns(lines: readonly string[]): void {
+    const rows = lines.filter((line) => !line.startsWith(REMOVAL_BEGINNING)).slice(0, SAMPLED_ROWS);
+    if (rows.length === 0) return;
+    const names = this.#fields ?? rows.flatMap((row) => [...membersOf(row)].slice(1).map(([name]) => name));
+    const known = new Set(OWN_COLUMNS);
+    for (const name of names) {
+      const folded = name.toLowerCase();
+      if (known.has(folded) || name === '' || name.includes('"') || name.includes('\0')) continue;
+      if (known.size >= MOST_COLUMNS) break;
+      known.add(folded);
+      const value = pathsOf(name).map((path) => `json_extract(row, ${text(path)})`);
+      const expression = value.length === 1 ? value[0] : `coalesce(${value.join(', ')})`;
+      this.#database.exec(
+        `ALTER TABLE ${quoted(this.#table)} ADD COLUMN ${quoted(name)} GENERATED ALWAYS AS (${expression}) VIRTUAL`,
+      );
+    }
+    this.#hasColumns = true;
+  }
+
+  #inTransaction(action: () => void): void {
+    this.#database.exec('BEGIN IMMEDIATE');
+    try {
+      action();
+      this.#database.exec('COMMIT');
+    } catch (error) {
+      this.#database.exec('ROLLBACK');
+      throw error;
+    }
+  }
+}
+
+function openDatabase(path: string): Database.Database {
+  const database = new Database(path);
+  try {
+    database.exec('PRAGMA journal_mode = WAL'); // other programs may read meanwhile
+    database.exec('PRAGMA synchronous = NORMAL');
+    database.exec(`PRAGMA busy_timeout = ${BUSY_MS}`);
+    return database;
+  } catch (error) {
+    database.close();
+    throw new Refused(`${path} cannot be used as a SQLite file: ${reasonOf(error)}`, { cause: error });
+  }
+}
+
+/** The resource's name. */
+function tableOf(url: URL): string {
+  return decodeURIComponent(url.pathname.split('/').at(-2) ?? 'rows');
+}
+
+function columnsIn(database: Database.Database, table: string): readonly unknown[] {
+  return database.prepare(`SELECT name FROM pragma_table_xinfo(${text(table)})`).all();
+}
+
+/** The places of a field in a row: under its own name, and, with dots in it, under the names of its path. */
+function pathsOf(name: string): readonly string[] {
+  const whole = `$."${name}"`;
+  return name.includes('.')
+    ? [
+        whole,
+        `$.${name
+          .split('.')
+          .map((part) => `"${part}"`)
+          .join('.')}`,
+      ]
+    : [whole];
+}
+
+/** The JSON text of the first member. */
+function memberOf(object: string): string {
+  const first = membersOf(object).next();
+  if (first.done === true) throw new SyntaxError('a line has no members');
+  return first.value[1];
+}
+
+/**
+ * The id of a row as SQLite keeps it: text as text, a number as a number where that keeps all digits, and anything else
+ * as a blob with its JSON. So two ids are equal only if their JSON is.
+ */
+function keyOf(row: string): string | bigint | number | Buffer {
+  const json = memberOf(row);
+  if (json.startsWith('"')) return JSON.parse(json) as string;
+  if (/^-?[1-9]\d{0,17}$|^0$/.test(json)) return BigInt(json);
+  if (/^-?\d/.test(json) && String(Number(json)) === json && !Number.isInteger(Number(json)))
+    return Number(json);
+  return Buffer.from(json);
+}
+
+function quoted(name: string): string {
+  return `"${name.replaceAll('"', '""')}"`;
+}
+
+function text(value: string): string {
+  return `'${value.replaceAll("'", "''")}'`;
+}

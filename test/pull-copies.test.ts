@@ -1,0 +1,210 @@
+import assert from 'node:assert/strict';
+import { readFile, writeFile } from 'node:fs/promises';
+import type { RequestListener } from 'node:http';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import Database from 'libsql';
+import { crc32 } from '../src/stream/crc32.ts';
+import { folder, NDJSON, runPullOf, scriptedServer, streamOnly } from './support/pulling.ts';
+
+/** The lines of a feed, with the control line that proves them. */
+function proved(lines: string, cursor: string, extra: { upToDate?: boolean; more?: boolean } = {}): string {
+  const count = lines.split('\n').length - 1;
+  const sums = { rows: count, bytes: Buffer.byteLength(lines), crc32: hex(lines) };
+  const kind = extra.more === undefined ? 'checkpoint' : 'end';
+  return `${lines}${JSON.stringify({ [kind]: { cursor, ...sums, ...extra } })}\n`;
+}
+
+function hex(lines: string): string {
+  return crc32(Buffer.from(lines)).toString(16).padStart(8, '0');
+}
+
+/** An answer with this body. It stays open when it is not cut. */
+function answer(body: string, cut = true): RequestListener {
+  return streamOnly((_, response) => {
+    response.writeHead(200, NDJSON);
+    response.write(body, () => cut && response.destroy());
+  });
+}
+
+const START = proved('', 's0');
+/** The answer to the request for the number of rows, which a new copy sends first. */
+const noEstimate = streamOnly((_, response) => response.destroy());
+const gone = streamOnly((_, response) =>
+  response
+    .writeHead(410, { 'content-type': 'application/problem+json' })
+    .end('{"status":410,"detail":"The changes since this cursor are no longer kept."}'),
+);
+
+/** The ids and rows of a table, in order of id. */
+function rowsOf(path: string, table = 'items'): unknown[][] {
+  const database = new Database(path, { readonly: true });
+  try {
+    const rows = database.prepare(`SELECT id, row FROM "${table}" ORDER BY typeof(id), id`).raw().all();
+    return rows as unknown[][];
+  } finally {
+    database.close();
+  }
+}
+
+test('a copy in SQLite applies rows and removals in their order, and only what is proved', async (t) => {
+  const file = join(await folder(t), 'copy.sqlite');
+  const first =
+    '{"id":"a","n":1}\n{"id":2,"n":2}\n{"id":2.5}\n{"id":{"x":1}}\n{"removed":{"id":"a"}}\n{"id":"b","n":3}\n';
+  const { url, asked } = await scriptedServer(t, [
+    noEstimate,
+    answer(START + proved(first, 's1') + '{"id":"unproved"}\n'),
+    answer(proved('{"removed":{"id":2}}\n{"id":"b","n":4}\n', 's2', { upToDate: true }), false),
+  ]);
+  const { code, text } = await runPullOf([`${url}?category=x`, '--into', file]);
+  assert.equal(code, 0, text);
+  assert.match(text, /proved 8 lines of rows and removals: .*copy\.sqlite, table items/);
+  assert.deepEqual(rowsOf(file), [
+    [Buffer.from('{"x":1}'), '{"id":{"x":1}}'],
+    [2.5, '{"id":2.5}'],
+    ['b', '{"id":"b","n":4}'],
+  ]);
+  const streams = asked.filter((path) => path.startsWith('/items/stream'));
+  assert.deepEqual(streams, [
+    '/items/stream?category=x&follow=true',
+    '/items/stream?category=x&follow=true&cursor=s1',
+  ]);
+});
+
+test('the table has a column for each field, and for each one that the URL asks for', async (t) => {
+  const file = join(await folder(t), 'copy.sqlite');
+  const rows = '{"id":1,"name":"a \\"b\\"","deep":{"x":7},"ROW":1}\n{"id":2,"name":null}\n';
+  const { url } = await scriptedServer(t, [
+    noEstimate,
+    answer(START + proved(rows, 's1', { upToDate: true }), false),
+  ]);
+  assert.equal((await runPullOf([url, '--into', file])).code, 0);
+  const orders = url.replace('items', 'orders');
+  const other = await scriptedServer(t, [
+    (_, response) => {
+      response.writeHead(200, NDJSON).write(START + proved(rows, 's1', { upToDate: true }));
+    },
+  ]);
+  const asked = `${other.url.replace('/items/', '/orders/')}?fields=name,deep.x`;
+  assert.equal((await runPullOf([asked, '--into', file])).code, 0, orders);
+  const database = new Database(file, { readonly: true });
+  t.after(() => database.close());
+  assert.deepEqual(database.prepare('SELECT name, deep FROM items ORDER BY id').raw().all(), [
+    ['a "b"', '{"x":7}'],
+    [null, null],
+  ]);
+  assert.deepEqual(database.prepare('SELECT "deep.x" FROM orders ORDER BY id').raw().all(), [[7], [null]]);
+});
+
+test('a copy that is run again continues, and begins anew with an empty table when the changes are gone', async (t) => {
+  const file = join(await folder(t), 'copy.sqlite');
+  const { url, asked } = await scriptedServer(t, [
+    noEstimate,
+    answer(START + proved('{"id":1}\n{"id":2}\n', 's1', { upToDate: true }), false),
+    gone,
+    answer(START + proved('{"id":2}\n{"id":3}\n', 's2', { upToDate: true }), false),
+  ]);
+  const begun = await runPullOf([url, '--into', file]);
+  assert.equal(begun.code, 0, begun.text);
+  const { code, text } = await runPullOf([url, '--into', file]);
+  assert.equal(code, 0, text);
+  assert.match(text, /no longer kept.*; starting again with an empty copy/);
+  assert.deepEqual(
+    rowsOf(file).map(([id]) => id),
+    [2, 3],
+  );
+  assert.ok(asked.includes('/items/stream?follow=true&cursor=s1'));
+});
+
+test('a table of something else is refused, and --restart replaces it', async (t) => {
+  const file = join(await folder(t), 'copy.sqlite');
+  const { url } = await scriptedServer(t, [
+    noEstimate,
+    answer(START + proved('{"id":1}\n', 's1', { upToDate: true }), false),
+  ]);
+  const database = new Database(file);
+  database.exec('CREATE TABLE items (mine TEXT)');
+  database.close();
+  const refused = await runPullOf([url, '--into', file]);
+  assert.equal(refused.code, 1);
+  assert.match(refused.text, /has a table items that is not a copy: --restart replaces it/);
+  assert.equal((await runPullOf([url, '--into', file, '--restart'])).code, 0);
+  const other = await runPullOf([`${url}?category=x`, '--into', file]);
+  assert.match(other.text, /is a copy of .*: --restart replaces it/);
+  const text = join(await folder(t), 'text.sqlite');
+  await writeFile(text, 'this is no database, but a text that is long enough to be read as one'.repeat(20));
+  const wrong = await runPullOf([url, '--into', text]);
+  assert.match(wrong.text, /cannot be used as a SQLite file/);
+});
+
+test('a followed file grows by proved lines, and continues where an earlier run was', async (t) => {
+  const file = join(await folder(t), 'items.ndjson');
+  const stop = new AbortController();
+  const { url, asked } = await scriptedServer(t, [
+    noEstimate,
+    answer(START + proved('{"id":1}\n{"id":2}\n', 's1') + '{"id":3}\n'),
+    answer(proved('{"removed":{"id":1}}\n', 's2', { upToDate: true }), false),
+  ]);
+  const seen = (said: string) => said.includes('up to date') && stop.abort();
+  const run = await runPullOf([url, '-o', file, '--follow'], { signal: stop.signal, seen });
+  assert.equal(run.code, 0, run.text);
+  const first = '{"id":1}\n{"id":2}\n{"removed":{"id":1}}\n';
+  assert.equal(await readFile(file, 'utf8'), first);
+  await writeFile(file, `${first}{"id":"half`); // as a kill leaves it
+  const again = new AbortController();
+  const more = await scriptedServer(t, [
+    answer(proved('{"id":4}\n', 's3', { more: true }), true),
+    answer(proved('{"id":5}\n', 's4', { upToDate: true }), false),
+  ]);
+  const state = JSON.parse(await readFile(`${file}.state`, 'utf8')) as { url: string };
+  await writeFile(`${file}.state`, JSON.stringify({ ...state, url: more.url }));
+  const next = await runPullOf([more.url, '-o', file, '--follow'], {
+    signal: again.signal,
+    seen: (said) => said.includes('up to date') && again.abort(),
+  });
+  assert.equal(next.code, 0, next.text);
+  assert.doesNotMatch(next.text, /cut/, 'an answer that says that more follows is no failure');
+  assert.equal(await readFile(file, 'utf8'), `${first}{"id":4}\n{"id":5}\n`);
+  assert.ok(asked.includes('/items/stream?follow=true&cursor=s1'));
+  assert.ok(more.asked.includes('/items/stream?follow=true&cursor=s2'));
+});
+
+test('a file that is not that of an earlier run is refused and stays as it is', async (t) => {
+  const file = join(await folder(t), 'items.ndjson');
+  const { url } = await scriptedServer(t, [noEstimate, answer(START + proved('{"id":1}\n', 's1'), false)]);
+  await writeFile(file, 'precious');
+  const refused = await runPullOf([url, '-o', file, '--follow']);
+  assert.match(refused.text, /exists and is not the file of a followed set: --restart replaces it/);
+  assert.equal(await readFile(file, 'utf8'), 'precious');
+  const lines = '{"id":1}\n';
+  const place = { cursor: 's1', rows: 1, bytes: 9, crc32: crc32(Buffer.from(lines)), ended: false };
+  await writeFile(`${file}.state`, JSON.stringify({ version: 1, url, place }));
+  await writeFile(file, '{"id":2}\n');
+  const changed = await runPullOf([url, '-o', file, '--follow']);
+  assert.match(changed.text, /is not what the earlier run wrote: --restart begins it anew/);
+  assert.equal(await readFile(file, 'utf8'), '{"id":2}\n');
+});
+
+test('a followed file whose changes are gone stops, and says what to do', async (t) => {
+  const file = join(await folder(t), 'items.ndjson');
+  const { url } = await scriptedServer(t, [noEstimate, answer(START + proved('{"id":1}\n', 's1')), gone]);
+  const { code, text } = await runPullOf([url, '-o', file, '--follow']);
+  assert.equal(code, 1);
+  assert.match(text, /can no longer be brought up to date: --restart begins it anew/);
+  assert.equal(await readFile(file, 'utf8'), '{"id":1}\n');
+});
+
+test('standard output gets the proved lines of a followed set', async (t) => {
+  const stop = new AbortController();
+  const { url } = await scriptedServer(t, [
+    noEstimate,
+    answer(START + proved('{"id":1}\n', 's1') + '{"id":2}\n'),
+    answer(proved('{"id":2}\n{"removed":{"id":1}}\n', 's2', { upToDate: true }), false),
+  ]);
+  const { code, out, text } = await runPullOf([url, '-o', '-', '--follow'], {
+    signal: stop.signal,
+    seen: (said) => said.includes('up to date') && stop.abort(),
+  });
+  assert.equal(code, 0, text);
+  assert.equal(out.toString(), '{"id":1}\n{"id":2}\n{"removed":{"id":1}}\n');
+});

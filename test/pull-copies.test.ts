@@ -9,8 +9,13 @@ import { folder, NDJSON, runPullOf, scriptedServer, streamOnly } from './support
 
 /** The lines of a feed, with the control line that proves them. */
 function proved(lines: string, cursor: string, extra: { upToDate?: boolean; more?: boolean } = {}): string {
-  const count = lines.split('\n').length - 1;
-  const sums = { rows: count, bytes: Buffer.byteLength(lines), crc32: hex(lines) };
+  const removed = lines.split('{"removed"').length - 1;
+  const sums = {
+    rows: lines.split('\n').length - 1 - removed,
+    removed,
+    bytes: Buffer.byteLength(lines),
+    crc32: hex(lines),
+  };
   const kind = extra.more === undefined ? 'checkpoint' : 'end';
   return `${lines}${JSON.stringify({ [kind]: { cursor, ...sums, ...extra } })}\n`;
 }

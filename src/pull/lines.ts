@@ -33,6 +33,7 @@ const NOTHING = Buffer.alloc(0);
 export interface Tally {
   /** Continues after these rows. null when there is no row, or when the last key is too long for a cursor. */
   readonly cursor: string | null;
+  /** Of a feed: rows and removals. */
   readonly rows: number;
   /** The bytes of these rows, including each LF. */
   readonly bytes: number;
@@ -151,16 +152,17 @@ function asTallied(kind: 'checkpoint' | 'end', value: unknown): ControlLine | nu
   const {
     cursor = kind === 'end' ? null : undefined, // an end has no cursor when its last key is too long for one
     rows,
+    removed = 0,
     bytes,
     crc32,
     upToDate = false,
     more = false,
   } = (value ?? {}) as Readonly<Record<string, unknown>>;
-  if (!isCount(rows) || !isCount(bytes)) return null;
+  if (!isCount(rows) || !isCount(removed) || !isCount(bytes)) return null;
   if (typeof crc32 !== 'string' || !/^[0-9a-f]{8}$/.test(crc32)) return null;
   if (cursor !== null && (typeof cursor !== 'string' || cursor.length > LONGEST_CURSOR)) return null;
   if (cursor === null && kind === 'checkpoint' && rows > 0) return null; // otherwise these rows would come again
-  const sums = { rows, bytes, crc32: parseInt(crc32, 16) };
+  const sums = { rows: rows + removed, bytes, crc32: parseInt(crc32, 16) };
   return { kind, tally: { cursor, ...sums, upToDate: upToDate === true, more: more === true } };
 }
 

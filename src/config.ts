@@ -16,7 +16,13 @@ import type { Static } from './schema.ts';
 import { DURATION, PREFIX_FORM, SETTINGS, UNITS } from './settings.ts';
 
 type Durations =
-  'MAX_LOOP_DELAY' | 'MAX_WAIT' | 'STALL_TIMEOUT' | 'DRAIN_DELAY' | 'STREAM_GRACE' | 'EXPORT_TTL';
+  | 'MAX_LOOP_DELAY'
+  | 'MAX_WAIT'
+  | 'STALL_TIMEOUT'
+  | 'DRAIN_DELAY'
+  | 'STREAM_GRACE'
+  | 'EXPORT_TTL'
+  | 'CHANGES_TTL';
 
 /** Values derived from the texts of the settings. */
 interface Derived {
@@ -76,6 +82,7 @@ export function readConfig(environment: NodeJS.ProcessEnv): Config {
     DRAIN_DELAY: milliseconds(settings.DRAIN_DELAY),
     STREAM_GRACE: milliseconds(settings.STREAM_GRACE),
     EXPORT_TTL: milliseconds(settings.EXPORT_TTL),
+    CHANGES_TTL: milliseconds(settings.CHANGES_TTL),
     maxMemoryBytes: maxMemoryBytes(settings),
     cacheDirectory: cacheDirectory(environment),
     resources: declared.resources,

@@ -145,6 +145,7 @@ export const SETTINGS = Type.Object({
   EXPORT_TTL: duration('24 h', 'keep a finished export and its file for this long'),
   EXPORT_CONCURRENCY: integer(1, 64, 2, 'exports that one process runs at a time'),
   EXPORT_LIMIT: integer(1, 100_000, 20, 'exports per client, including finished ones'),
+  CHANGES_TTL: duration('168 h', 'keep the changes of rows in the embedded store for this long'),
   HTTP_ENGINE: choice(
     ['auto', 'uws', 'node'],
     'auto',

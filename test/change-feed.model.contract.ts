@@ -8,9 +8,9 @@ import { compareBson } from './support/bson-order.ts';
 import { Follower, nameOf } from './support/following.ts';
 import { below, oneOf, randomFrom, type Random } from './support/random-collection.ts';
 
-const HISTORIES = Number(process.env.HISTORIES ?? (process.env.LONG ? 10_000 : 24));
+const HISTORIES = Number(process.env.HISTORIES ?? (process.env.LONG ? 5_000 : 12));
 /** Histories of one test, so that a failure names its seed soon. */
-const GROUP = Math.max(8, HISTORIES / 40);
+const GROUP = Math.max(6, HISTORIES / 40);
 const STEPS = 50;
 const FOLLOWERS = 4;
 
@@ -46,7 +46,9 @@ async function runHistory(opened: OpenFeed, seed: number): Promise<void> {
   for (const [n, follower] of followers.entries()) {
     await follower.finish();
     const { equals } = plans[n] ?? assert.fail();
-    const expected = writer.rows().filter((row) => equals?.every(({ path, value }) => row[path] === value) ?? true);
+    const expected = writer
+      .rows()
+      .filter((row) => equals?.every(({ path, value }) => row[path] === value) ?? true);
     assertSame(follower.copy, expected, `seed ${seed}, follower ${n}`);
   }
   await writer.clear();
@@ -86,7 +88,9 @@ class RandomWriter {
   async #put(ids: readonly unknown[]): Promise<void> {
     const { rows, field, values } = this.#opened;
     // A row of another type of number is another row to a client: 7 must go before 7.0 comes.
-    const others = ids.filter((id) => this.#model.some((row) => isEqual(row._id, id) && !isSame(row._id, id)));
+    const others = ids.filter((id) =>
+      this.#model.some((row) => isEqual(row._id, id) && !isSame(row._id, id)),
+    );
     if (others.length > 0) await this.#remove(others);
     const distinct = ids.filter((id, n) => ids.findIndex((other) => isEqual(other, id)) === n);
     const made = distinct.map((_id): Row => ({
@@ -125,8 +129,11 @@ function isSame(a: unknown, b: unknown): boolean {
 
 function assertSame(copy: ReadonlyMap<string, Buffer>, expected: readonly Row[], told: string): void {
   const wanted = new Map(expected.map((row) => [nameOf(BSON.serialize(row)), BSON.serialize(row)]));
-  const shown = (row: Uint8Array | undefined) => (row ? BSON.EJSON.stringify(BSON.deserialize(row)) : 'nothing');
+  const shown = (row: Uint8Array | undefined) =>
+    row ? BSON.EJSON.stringify(BSON.deserialize(row)) : 'nothing';
   for (const [name, row] of wanted)
-    if (!copy.get(name)?.equals(row)) assert.fail(`${told}: ${shown(row)} is ${shown(copy.get(name))} in the copy`);
-  for (const [name, row] of copy) if (!wanted.has(name)) assert.fail(`${told}: ${shown(row)} stayed in the copy`);
+    if (!copy.get(name)?.equals(row))
+      assert.fail(`${told}: ${shown(row)} is ${shown(copy.get(name))} in the copy`);
+  for (const [name, row] of copy)
+    if (!wanted.has(name)) assert.fail(`${told}: ${shown(row)} stayed in the copy`);
 }

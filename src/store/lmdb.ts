@@ -2,32 +2,23 @@ import { join } from 'node:path';
 import { open } from 'lmdb';
 import type { RootDatabase } from 'lmdb';
 import { snapshotUnsupported, StoreLostError, storeUnavailable } from '../errors.ts';
-import type { Bookmark } from './bookmark.ts';
 import { Directory } from './directory.ts';
 import type { FileStore } from './files.ts';
-import { clearItems } from './lmdb/clear.ts';
 import { Commits } from './lmdb/commits.ts';
-import { ItemCounts } from './lmdb/count-items.ts';
 import { commitFault, storeFault } from './lmdb/errors.ts';
 import { checkFormat, FORMAT_KEY } from './lmdb/format.ts';
 import { hearFailures, isPanic } from './lmdb/failures.ts';
 import { assertOpenable } from './lmdb/openable.ts';
-import { itemsTarget } from './lmdb/load/items.ts';
-import { Loads } from './lmdb/load/loads.ts';
-import { LoadMark } from './lmdb/load/mark.ts';
+import { LmdbItems } from './lmdb/items.ts';
 import { LmdbReader } from './lmdb/read.ts';
 import { Tables } from './lmdb/tables.ts';
 import type { Database } from './lmdb/tables.ts';
 import { FairScheduler } from './lmdb/fair-scheduler.ts';
 import { LmdbFeeds } from './lmdb/feed/feeds.ts';
-import { ChangeLog, ITEMS } from './lmdb/feed/log.ts';
-import { removeItems } from './lmdb/remove-items.ts';
-import { removeRows } from './lmdb/remove.ts';
-import { keyOfId } from './lmdb/row.ts';
+import { ChangeLog } from './lmdb/feed/log.ts';
 import { LmdbChanges } from './lmdb/changes.ts';
 import { toldCollection } from './lmdb/rows/collection.ts';
 import { LmdbResources } from './lmdb/rows/resources.ts';
-import { itemCount, LmdbWriter } from './lmdb/write.ts';
 import type { Slots } from './slots.ts';
 import type { Collection, Declaration, Found, ItemStore } from './store.ts';
 import type { OwnedCollection, RecordStore, RowReader, Store } from './store.ts';
@@ -65,6 +56,8 @@ export interface LmdbOptions {
   readonly wallClock?: () => number;
   /** How long changes are kept for readers of the feed, in milliseconds. 7 days by default. */
   readonly changesTtlMs?: number;
+  /** The most changes that are kept of a set with few rows, 1,000,000 by default. */
+  readonly mostChanges?: number;
 }
 
 /**
@@ -97,8 +90,7 @@ class LmdbStore implements Store {
   readonly files: FileStore;
   readonly #root: RootDatabase;
   readonly #tables: Tables;
-  readonly #writer: LmdbWriter;
-  readonly #loads: Loads;
+  readonly #items: LmdbItems;
   readonly #resources: LmdbResources;
   readonly #changes: readonly LmdbChanges[];
   readonly #feeds: LmdbFeeds;
@@ -115,6 +107,7 @@ class LmdbStore implements Store {
     const log = new ChangeLog(tables, {
       ttlMs: options.changesTtlMs ?? CHANGES_TTL_MS,
       now: options.wallClock ?? Date.now,
+      mostIds: options.mostChanges,
     });
     this.#onLost = onLost ?? (() => undefined);
     this.files = new Directory(join(directory, 'exports'));
@@ -128,55 +121,16 @@ class LmdbStore implements Store {
     });
     this.#commits = commits;
     hearFailures(root, (failure) => commits.failed(failure));
-    const mark = new LoadMark(tables.meta, 'items');
-    const loads = new Loads({
-      ...{ target: itemsTarget(tables, log), mark, commits, begin: () => this.#begin() },
-      directory: join(directory, 'load'),
-    });
-    this.#loads = loads;
-    this.#writer = new LmdbWriter(tables, commits, loads, log, transactionRows);
     const scheduler = new FairScheduler();
-    const beginOf = (rows: 'items' | 'users' | 'exports') => () => {
-      this.#begin();
-      if (rows === 'items') loads.assertWhole();
-    };
-    const readerFor = (rows: 'items' | 'users' | 'exports') =>
-      new LmdbReader(tables, rows, slots, scheduler, beginOf(rows));
-    const shared = { tables, slots, scheduler, begin: () => this.#begin(), now: this.#now, onWarning };
     const told = <T>(work: Promise<T>): Promise<T> => this.#told(work);
+    const begin = (): void => this.#begin();
+    const shared = { tables, slots, scheduler, begin, now: this.#now, onWarning };
     this.#feeds = new LmdbFeeds({ ...shared, log, told });
-    const own = { commits, feeds: this.#feeds, transactionRows, directory: join(directory, 'load') };
-    this.#resources = new LmdbResources({ ...shared, ...own });
-    const itemSet = {
-      rows: tables.items,
-      present: () => {
-        this.#begin();
-        return { number: ITEMS };
-      },
-      assertWhole: () => loads.assertWhole(),
-      keyOfId,
-      checkPlan: () => undefined,
-    };
-    const removing = {
-      ...{ commits, gate: loads, transactionRows },
-      removeAll: (keys: readonly Bookmark[]) => removeItems(tables, log, keys),
-    };
-    const items = readerFor('items');
-    const counts = new ItemCounts(tables, items, beginOf('items'), this.#now);
-    this.items = {
-      ...this.#portOf(items),
-      count: (...call) => this.#told(counts.count(...call)),
-      split: (...call) => this.#told(counts.split(...call)),
-      identity: () => Promise.resolve(undefined),
-      // An open transaction would keep its state, and so prevent the reuse of every page: the file would grow while it
-      // is open.
-      pointInTime: () => Promise.resolve(null),
-      insert: (...call) => this.#writer.insert(...call),
-      load: (...call) => loads.load(...call),
-      clear: (signal) => clearItems(tables, commits, loads, log, signal, transactionRows),
-      remove: (keys) => removeRows(keys, removing),
-      changes: this.#feeds.of(itemSet),
-    };
+    const writing = { ...shared, commits, feeds: this.#feeds, transactionRows };
+    this.#resources = new LmdbResources({ ...writing, directory: join(directory, 'load') });
+    this.#items = new LmdbItems({ ...writing, directory, told, portOf: (reader) => this.#portOf(reader) });
+    this.items = this.#items.port;
+    const readerFor = (rows: 'users' | 'exports') => new LmdbReader(tables, rows, slots, scheduler, begin);
     const [users, records] = [
       new LmdbChanges(tables.users, commits),
       new LmdbChanges(tables.exports, commits),
@@ -188,10 +142,9 @@ class LmdbStore implements Store {
 
   /** Undoes a load whose process has ended. To be called before the first read. */
   async recover(): Promise<void> {
-    if (!(await this.#loads.recover())) this.#loads.watch();
+    await this.#items.recover();
     this.#resources.sweepLater();
-    const items = () => ({ set: ITEMS, rows: itemCount(this.#tables.meta) });
-    this.#feeds.pruneLater(() => [items(), ...this.#resources.logs()], this.#commits);
+    this.#feeds.pruneLater(() => [this.#items.logged, ...this.#resources.logs()], this.#commits);
   }
 
   open(declaration: Declaration): Promise<Collection> {
@@ -220,7 +173,7 @@ class LmdbStore implements Store {
   /** Completes the writes already requested. A lost store is not closed: its environment would no longer answer. */
   async close(): Promise<void> {
     if (!this.#isOpen) return;
-    await this.#writer.idle();
+    await this.#items.idle();
     await this.#resources.close();
     await this.#feeds.stop();
     await Promise.all(this.#changes.map((changes) => changes.idle()));

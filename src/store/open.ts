@@ -29,6 +29,8 @@ export interface StoreSettings {
   readonly MONGODB_MANAGE_INDEXES: boolean;
   readonly MONGODB_PREFIX?: string;
   readonly DATA_DIR: string;
+  /** How long the embedded store keeps changes, in milliseconds. 7 days by default. */
+  readonly CHANGES_TTL?: number;
 }
 
 /** Opens the store that the settings name: MongoDB when MONGODB_URI is set, else the embedded store. */
@@ -45,6 +47,7 @@ export async function openStore(
       directory: config.DATA_DIR,
       slots,
       onWarning: (message) => log.warn({}, message),
+      ...(config.CHANGES_TTL !== undefined && { changesTtlMs: config.CHANGES_TTL }),
       ...(bulk && { transactionRows: BULK_ROWS }),
       ...(onLost && { onLost }),
     });

@@ -26,7 +26,8 @@ export async function lookedUp(
   rows = 1_000,
 ): Promise<Buffer[]> {
   const found: Buffer[] = [];
-  for await (const batch of feed.rows(keys, plan, { rows, bytes: PLENTY }, NEVER)) found.push(...takeRows(batch));
+  for await (const batch of feed.rows(keys, plan, { rows, bytes: PLENTY }, NEVER))
+    found.push(...takeRows(batch));
   return found;
 }
 

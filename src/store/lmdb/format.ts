@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { EPOCH_KEY } from './feed/log.ts';
+import { EPOCH_KEY } from './feed/log-keys.ts';
 import { NAMES, type Database } from './tables.ts';
 
 /** The key of the file's own format. */

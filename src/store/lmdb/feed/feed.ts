@@ -85,7 +85,11 @@ export class LmdbFeed implements ChangeFeed {
       lastAtCall ??= last;
       const left = end - now();
       if (keys.length > 0 || left <= 0)
-        return { keys, next: { token: tokenOf({ ...place, sequence: next }) }, isUpToDate: next >= lastAtCall };
+        return {
+          keys,
+          next: { token: tokenOf({ ...place, sequence: next }) },
+          isUpToDate: next >= lastAtCall,
+        };
       await told(watch.wait(this.#version, version, left, signal));
     }
   }

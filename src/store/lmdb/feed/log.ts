@@ -1,6 +1,8 @@
 import type { Bookmark } from '../../bookmark.ts';
-import { HIGHEST, joinKeys, type Key, type Value } from '../keys.ts';
-import type { KeyScratch, Tables } from '../tables.ts';
+import { HIGHEST, joinKeys, type Key } from '../keys.ts';
+import type { Tables } from '../tables.ts';
+import { LogEntry } from './log-entry.ts';
+import { EPOCH_KEY, numberOf, recordKey, setKey, stateKey } from './log-keys.ts';
 import { headOf, IdList, idsOf } from './record.ts';
 
 /** The number of the items in the log. Resources have numbers from 1 on. */
@@ -10,14 +12,10 @@ const PRUNED_AT_ONCE = 32;
 /** Ids that one look reads: about 2 ms. */
 const READ_AT_ONCE = 10_000;
 /**
- * The most ids that the log of a set has. A set of more rows may have twice as many ids as rows: a reader that is
+ * The most ids that the log of a set has. Where twice the number of its rows is more, that many: a reader that is
  * further behind has less to read when it begins anew.
  */
 const MOST_IDS = 1_000_000;
-
-const SEQUENCE_BYTES = 8;
-/** The key of the random bytes that tell the log of this file from that of every other file. */
-export const EPOCH_KEY = Buffer.from('changes');
 
 /** The log of a set. Sequence numbers begin with 1. */
 export interface LogState {
@@ -42,6 +40,8 @@ export interface ChangeLogOptions {
   readonly ttlMs: number;
   /** A clock in milliseconds since 1970. */
   readonly now: () => number;
+  /** The most ids in the log of a small set, 1,000,000 by default. */
+  readonly mostIds?: number | undefined;
 }
 
 /**
@@ -149,7 +149,7 @@ export class ChangeLog {
     most = PRUNED_AT_ONCE,
   ): Pick<LogState, 'floor' | 'ids'> & { readonly keys: readonly Key[] } {
     const oldest = this.#options.now() - this.#options.ttlMs;
-    const mostIds = Math.max(MOST_IDS, 2 * rows);
+    const mostIds = Math.max(this.#options.mostIds ?? MOST_IDS, 2 * rows);
     const keys: Key[] = [];
     let [pruned, left] = [floor, ids];
     this.#walk(set, 0, (end, record) => {
@@ -194,71 +194,3 @@ export class ChangeLog {
     this.#tables.meta.putSync(stateKey(set), bytes);
   }
 }
-
-interface LogEntryOptions {
-  readonly put: (record: Uint8Array, count: number) => void;
-  readonly now: () => number;
-  readonly end: (rows: number) => void;
-}
-
-/** The changes of one transaction. */
-export class LogEntry {
-  readonly #list: IdList;
-  readonly #options: LogEntryOptions;
-  #isEmpty = true;
-
-  constructor(list: IdList, options: LogEntryOptions) {
-    this.#list = list;
-    this.#options = options;
-    list.begin();
-  }
-
-  /** Notes that a row was written or removed. `id`: the value of its `_id`. */
-  add(id: Value): void {
-    this.#list.add(id);
-    if (this.#list.isFull) this.#flush();
-  }
-
-  /** Notes that a row took the place of another one, whose `_id` may be of another type: 7 and 7.0 are one row. */
-  addReplacement(id: Value, before: Value): void {
-    if (id.type !== before.type || Buffer.compare(id.bytes, before.bytes) !== 0) this.add(before);
-    this.add(id);
-  }
-
-  /** Writes what was noted. `rows` returns the number of rows of the set. */
-  end(rows: () => number): void {
-    if (this.#list.count > 0) this.#flush();
-    if (!this.#isEmpty) this.#options.end(rows());
-  }
-
-  #flush(): void {
-    this.#options.put(this.#list.recordAt(this.#options.now()), this.#list.count);
-    this.#list.begin();
-    this.#isEmpty = false;
-  }
-}
-
-/** The beginning of the keys of a set's records. Equal to that of the rows of a resource with this number. */
-function setKey(set: number): Key {
-  const key = new Uint8Array(4);
-  new DataView(key.buffer).setUint32(0, set);
-  return key;
-}
-
-function recordKey(set: number, sequence: number): Key {
-  const key = new Uint8Array(4 + SEQUENCE_BYTES);
-  const view = new DataView(key.buffer);
-  view.setUint32(0, set);
-  view.setBigUint64(4, BigInt(sequence));
-  return key;
-}
-
-function numberOf({ bytes, length }: KeyScratch): number {
-  return Number(new DataView(bytes.buffer, bytes.byteOffset + length - SEQUENCE_BYTES).getBigUint64(0));
-}
-
-function stateKey(set: number): Key {
-  return joinKeys(STATE, setKey(set));
-}
-
-const STATE = Buffer.from('changes of ');

@@ -31,6 +31,7 @@ export class LogWatch {
    */
   wait(version: LogVersion, seen: string, ms: number, signal: AbortSignal): Promise<void> {
     return new Promise((resolve, reject) => {
+      signal.throwIfAborted();
       if (version() !== seen) {
         resolve();
         return;
@@ -43,7 +44,7 @@ export class LogWatch {
         },
         fail: (reason) => {
           leave();
-          reject(reason as Error);
+          reject(reason);
         },
       };
       const abort = (): void => waiter.fail(signal.reason);

@@ -23,8 +23,7 @@ export function removeFromResource(
     const row = keyRow(found, record);
     tables.rows.removeSync(key);
     // A row that is too long for an index that came later has made it unusable.
-    if (typeof row !== 'string')
-      for (const entry of row.entries) if (entry) tables.entries.removeSync(entry);
+    if (typeof row !== 'string') for (const entry of row.entries) if (entry) tables.entries.removeSync(entry);
     changes.add(idOf(found));
     removed++;
   }

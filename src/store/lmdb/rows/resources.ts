@@ -1,21 +1,19 @@
 import type { Commits } from '../commits.ts';
 import type { FairScheduler } from '../fair-scheduler.ts';
-import type { LmdbFeed, PresentSet } from '../feed/feed.ts';
 import type { LmdbFeeds, LoggedSet } from '../feed/feeds.ts';
 import { LmdbReader } from '../read.ts';
 import { removeRows } from '../remove.ts';
 import type { Tables } from '../tables.ts';
 import type { Slots } from '../../slots.ts';
-import type { Bookmark } from '../../bookmark.ts';
 import type { AddedIndex, Collection, Count, Declaration, Found, OwnedCollection } from '../../store.ts';
-import type { Plan } from '../../store.ts';
 import { Loads } from '../load/loads.ts';
 import { LoadMark } from '../load/mark.ts';
 import { buildIndexes } from './build.ts';
 import { IndexBuilds } from './builds.ts';
 import { emptyResource, renewIndex } from './clear.ts';
-import { checkUsable, lmdbCollection } from './collection.ts';
+import { lmdbCollection } from './collection.ts';
 import { missingIndexes, storeDeclaration } from './declare.ts';
+import { resourceFeedSet } from './feed-set.ts';
 import { keyOfRow, rowsPrefix } from './keyed.ts';
 import { resourceTarget } from './load-target.ts';
 import { rangesOf } from './range.ts';
@@ -89,38 +87,29 @@ export class LmdbResources {
         keyOfId: (id) => keyOfRow(rowsPrefix(record()), id),
       },
     );
-    const writer = new ResourceWriter(tables, this.#resources, collection, commits, loads, log, transactionRows);
+    const writer = new ResourceWriter(
+      tables,
+      this.#resources,
+      collection,
+      commits,
+      loads,
+      log,
+      transactionRows,
+    );
     const count = (): number => {
       loads.assertWhole();
       return countOf(tables, record());
     };
-    const removing = {
-      ...{ commits, gate: loads, transactionRows },
-      removeAll: (keys: readonly Bookmark[]) =>
-        removeFromResource(tables, this.#resources, collection, log, keys),
-    };
-    const rows = {
+    const rows: Collection = {
       ...lmdbCollection({ record, rows: count, reader, writer, loads, now }),
-      remove: (keys: readonly Bookmark[]) => removeRows(keys, removing),
-      changes: this.#feedOf(collection, loads),
+      remove: (keys) =>
+        removeRows(keys, {
+          ...{ commits, gate: loads, transactionRows },
+          removeAll: (some) => removeFromResource(tables, this.#resources, collection, log, some),
+        }),
+      changes: feeds.of(resourceFeedSet(tables, this.#resources, collection, loads, begin)),
     };
     return wholeCollection(rows, () => identityOf(record()));
-  }
-
-  #feedOf(collection: string, loads: Loads): LmdbFeed {
-    const { tables, begin, feeds } = this.#options;
-    const set = {
-      rows: tables.rows,
-      present: () => {
-        begin();
-        const record = recordOf(this.#resources, collection);
-        return { number: record.number, identity: identityOf(record) };
-      },
-      assertWhole: () => loads.assertWhole(),
-      keyOfId: (id: Bookmark, { number }: PresentSet) => keyOfRow(rowsPrefix({ number }), id),
-      checkPlan: (plan: Plan) => checkUsable(recordOf(this.#resources, collection), plan),
-    };
-    return feeds.of(set);
   }
 
   /** The collections that have a log of changes: its number, and the number of rows. */

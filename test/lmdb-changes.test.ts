@@ -103,10 +103,11 @@ for (const [name, setOf] of Object.entries(SETS)) {
     await write(written, ['the last']);
     await first.close();
     assert.equal(await recordsIn(directory), 100);
-    const store = await openIn(t, directory, { wallClock: () => Date.now() + 8 * DAY });
-    const rows = await setOf(store);
+    const later = { wallClock: () => Date.now() + 8 * DAY };
+    const second = await openLmdb({ directory, slots: new Slots(), ...later });
+    const pruned = await setOf(second);
     const isKept = () =>
-      since(rows, place).then(
+      since(pruned, place).then(
         () => true,
         (error: unknown) => {
           assert.equal((error as AppError).code, 'changes-expired');
@@ -114,7 +115,9 @@ for (const [name, setOf] of Object.entries(SETS)) {
         },
       );
     while (await isKept()) await nextTurn();
+    await second.close();
     assert.equal(await recordsIn(directory), 0);
+    const rows = await setOf(await openIn(t, directory, later));
     const present = await feedOf(rows).now(NEVER);
     await write(rows, ['new']);
     assert.deepEqual(await since(rows, present), ['new']);

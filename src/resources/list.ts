@@ -64,7 +64,9 @@ const RESOURCES = named(
                 page: text('a URL'),
                 stream: Type.Optional(text('a URL')),
                 partitions: Type.Optional(text('a URL')),
-                values: Type.Optional(text('a URL')),
+                values: Type.Optional(
+                  text('the URL of the distinct values of one field; `field` can name others'),
+                ),
               },
               { additionalProperties: false, description: 'the URLs of the resource' },
             ),
@@ -120,16 +122,19 @@ async function describe(resource: Resource, signal: AbortSignal): Promise<Listed
       page: path,
       stream: `${path}/stream`,
       partitions: `${path}/partitions`,
-      values: `${path}/values`,
     },
   };
   try {
     const indexes = await indexesOf(resource, signal);
     const { rows } = await resource.rows.count({ sort: '_id', direction: 1 }, 'estimated', signal);
+    const forms = askableOf(indexes);
+    const listed = forms.find(({ filters, sort }) => filters.length === 0 && sort !== null && sort !== 'id');
+    const values = listed && { values: `${path}/values?field=${encodeURIComponent(listed.sort ?? '')}` };
     return {
       ...known,
+      links: { ...known.links, ...values },
       rows,
-      queries: askableOf(indexes).map(({ filters, ...form }) => ({ ...form, filters: [...filters] })),
+      queries: forms.map(({ filters, ...form }) => ({ ...form, filters: [...filters] })),
       missing: withoutSuffix(indexes).map(({ index, fields }) => ({
         index,
         line: resource.indexLine(fields),

@@ -133,3 +133,17 @@ test('the index that a refusal names allows the query', () => {
   }
   assert.ok(named > 500, 'many queries were refused first');
 });
+
+test('no index is proposed over a path where another index has met arrays', () => {
+  const among = [BY_KEY, index('tags', { refused: 'it is multikey', arrays: ['tags'] })];
+  const refusedFor = (equals: readonly string[]) => {
+    const choice = chooseIndex({ equals, ranges: [] }, among);
+    return isRefusal(choice) ? choice : assert.fail('it is answered');
+  };
+  for (const path of ['tags', 'tags.name']) {
+    const { reason, remedy } = refusedFor(['status', path]);
+    assert.match(reason, new RegExp(`^No index over ${path} can answer .* as the index tags shows`));
+    assert.equal(remedy, undefined);
+  }
+  assert.deepEqual(refusedFor(['tagsOf']).remedy, ['tagsOf', '_id']);
+});

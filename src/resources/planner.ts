@@ -121,11 +121,22 @@ function refusalOf(
   const refused = among.find((index) => index.refused !== undefined && isSame(pathsOf(index), remedy));
   if (refused)
     return { reason: `The index ${refused.name} has these fields, but it is not used: ${refused.refused}.` };
+  const path = remedy.find((one) => arraysAt(one, among));
+  const spoilt = path === undefined ? undefined : arraysAt(path, among);
+  if (spoilt)
+    return {
+      reason: `No index over ${path} can answer a query: some row has, or had, an array there, as the index ${spoilt.name} shows. Take the arrays out, then drop that index and create it again.`,
+    };
   if (among.length >= MOST_INDEXES)
     return {
       reason: `The collection has ${among.length} indexes, and it can have no more than ${MOST_INDEXES}.`,
     };
   return { reason: 'No index answers this query.', remedy };
+}
+
+/** An index that has met an array at a path, or on the way to it. */
+function arraysAt(path: string, among: readonly Index[]): Index | undefined {
+  return among.find(({ arrays = [] }) => arrays.some((one) => `${path}.`.startsWith(`${one}.`)));
 }
 
 function isSame(paths: readonly string[], others: readonly string[]): boolean {

@@ -59,10 +59,10 @@ export async function indexFrom(
   }));
   const isKey = keys.length === 1 && keys[0]?.path === '_id';
   const index = { name, keys, isUnique: spec.unique === true || isKey };
-  const refused = isBuilding
-    ? 'it is still being built'
-    : (whyUnfit(spec) ?? (isKey ? undefined : await arraysIn(connection, collection, name)));
-  return refused === undefined ? index : { ...index, refused };
+  const unfit = isBuilding ? 'it is still being built' : whyUnfit(spec);
+  if (unfit !== undefined) return { ...index, refused: unfit };
+  const found = isKey ? undefined : await arraysIn(connection, collection, name);
+  return found ? { ...index, ...found } : index;
 }
 
 function whyUnfit({ key, ...spec }: IndexSpec): string | undefined {
@@ -86,18 +86,19 @@ export function hasArrays({ refused }: Index): boolean {
   return refused?.startsWith(ARRAYS) === true;
 }
 
-/** Why arrays make an index unfit. Undefined: no row has, or had, an array in its fields. */
+/** Why arrays make an index unfit, and where they are. Undefined: no row has, or had, an array in its fields. */
 export async function arraysIn(
   connection: MongoConnection,
   collection: string,
   hint: string,
-): Promise<string | undefined> {
+): Promise<Required<Pick<Index, 'refused' | 'arrays'>> | undefined> {
   const fields = await multikeyFields(connection, collection, hint);
-  if (fields === 'unreadable') return 'the server does not read it now';
+  if (fields === 'unreadable') return { refused: 'the server does not read it now', arrays: [] };
   if (fields === null) return undefined;
   const where = fields.length > 0 ? ` in ${fields.join(' and ')}` : '';
   // Multikey is sticky: an index stays multikey after the array is gone.
-  return `${ARRAYS}${where}: take the arrays out, then drop the index and create it again`;
+  const refused = `${ARRAYS}${where}: take the arrays out, then drop the index and create it again`;
+  return { refused, arrays: fields };
 }
 
 /** The paths of arrays that a multikey index has seen. Null: the index is not multikey. */

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test, type TestContext } from 'node:test';
 import { Decimal128, ObjectId, type Document } from 'mongodb';
+import { pino } from 'pino';
 import { ConfigError, readConfig } from '../src/config.ts';
 import { RESOURCES_FILE_SCHEMA, TAKEN } from '../src/resources/declarations.ts';
 import { testDirectory } from './support/lmdb.ts';
@@ -434,11 +435,15 @@ test('a file that declares items has the server make their collection and indexe
   const db = testClient(t, opened.uri).db();
   const names = async () => (await db.listCollections().toArray()).map(({ name }) => name);
   const fileOf = (resources: Record<string, unknown>) => resourcesFile(t, { resources });
-  const without = await serverOn(t, {
-    MONGODB_URI: opened.uri,
-    RESOURCES_FILE: await fileOf({ orders: {} }),
-  });
+  const lines: string[] = [];
+  const log = pino({ level: 'warn' }, { write: (line: string) => void lines.push(line) });
+  const ofOrders = { MONGODB_URI: opened.uri, RESOURCES_FILE: await fileOf({ orders: {} }) };
+  const without = await serverOn(t, ofOrders, { log });
   assert.equal((await without.get('/items')).status, 503);
+  assert.ok(
+    lines.some((line) => line.includes('only when that is asked for')),
+    lines.join(''),
+  );
   assert.ok(!(await names()).includes('items'));
   const server = await serverOn(t, {
     MONGODB_URI: opened.uri,

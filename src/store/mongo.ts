@@ -47,6 +47,8 @@ export interface MongoOptions {
 }
 
 const ITEMS = 'items';
+const NOT_ASKED =
+  'the server creates it only when that is asked for: by "items": {} in RESOURCES_FILE, SAMPLE=on or sluice import';
 const ITEM_INDEXES = [
   ['price', KEY],
   ['category', KEY],
@@ -65,6 +67,7 @@ export async function connectMongo(options: MongoOptions): Promise<Store> {
   const setup = new Setup(connection, {
     ...common,
     manage: manage && own, // a read creates nothing in a database that serves other collections
+    ...(!own && { unmanaged: NOT_ASKED }),
     collection: ITEMS,
     indexes: ITEM_INDEXES,
     tellsServer: true,

@@ -34,6 +34,8 @@ export interface SetupOptions {
   readonly indexes: readonly IndexPaths[];
   /** Whether to create what is missing. False: it is only reported. */
   readonly manage: boolean;
+  /** Why nothing is created, as the end of a sentence. Default: the setting that forbids it. */
+  readonly unmanaged?: string;
   readonly onWarning: (message: string) => void;
   readonly onNotice?: ((message: string) => void) | undefined;
   /** Whether setup also warns about the kind of server. */
@@ -164,13 +166,15 @@ function checkKind({ type, options = {} }: Document, { collection, onWarning }: 
 /** Creates a collection that is clustered on `_id`. Rejects with MongoRefusal when this is not allowed. */
 async function createCollection(
   connection: MongoConnection,
-  { collection, manage, onNotice }: SetupOptions,
+  {
+    collection,
+    manage,
+    unmanaged = 'MONGODB_MANAGE_INDEXES=false forbids the server to create it',
+    onNotice,
+  }: SetupOptions,
   validator: Document,
 ): Promise<void> {
-  if (!manage)
-    throw new MongoRefusal(
-      `The collection '${collection}' is missing, and MONGODB_MANAGE_INDEXES=false forbids the server to create it.`,
-    );
+  if (!manage) throw new MongoRefusal(`The collection '${collection}' is missing, and ${unmanaged}.`);
   const clusteredIndex = { key: { _id: 1 }, unique: true };
   try {
     await connection.run(

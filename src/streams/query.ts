@@ -133,7 +133,7 @@ export function assertDivisible({ sort, direction, range }: Plan, parameter: str
     throw new AppError(
       'conflicting-parameters',
       `A part is a range of ids, so partitions and part take equalities but no range. Leave out the bounds of ${sort === KEY ? 'id' : sort}, or read the range as one stream.`,
-      { parameter },
+      { parameter: sort === KEY ? 'id' : sort },
     );
   if (sort === KEY && direction === 1) return;
   throw new AppError('conflicting-parameters', 'part is a range of ids: it requires sort=id_asc.', {

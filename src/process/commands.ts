@@ -162,10 +162,8 @@ async function withStore(
   own: boolean,
   work: (store: Store) => Promise<number>,
 ): Promise<number> {
-  const log = await createLog({
-    ...config,
-    LOG_LEVEL: config.LOG_LEVEL === 'info' ? 'warn' : config.LOG_LEVEL,
-  });
+  const level = config.LOG_LEVEL === 'info' ? 'warn' : config.LOG_LEVEL;
+  const log = await createLog({ ...config, LOG_LEVEL: level }, 2); // init prints a file to standard output
   const store = await openStore(config, new Slots(), log, { bulk: true, own });
   try {
     return await work(store);

@@ -155,7 +155,7 @@ function readFile(file: string): Read {
       return {
         ...NOTHING,
         faults: (error.errors ?? [{ pointer: '', detail: error.message }]).map(({ pointer, detail }) =>
-          at(pointer, detail),
+          at(pointer, detail.replace(/^The request body/, 'The file')),
         ),
       };
     return { ...NOTHING, faults: [`RESOURCES_FILE cannot be read: ${reasonOf(error)}`] };

@@ -17,14 +17,15 @@ export interface LogSettings {
   readonly LOG_FORMAT: 'auto' | 'json' | 'pretty';
 }
 
-/**
- * Creates the log on standard output. Each entry is a line of JSON, or a line for people (see LOG_FORMAT).
- */
-export async function createLog(config: LogSettings): Promise<Logger> {
+/** The file descriptor of a log: standard output, or standard error for commands that print their result. */
+type LogOutput = 1 | 2;
+
+/** Creates the log. Each entry is a line of JSON, or a line for people (see LOG_FORMAT). */
+export async function createLog(config: LogSettings, dest: LogOutput = 1): Promise<Logger> {
   const { LOG_LEVEL: level, LOG_FORMAT: format } = config;
   const options = { level, serializers: { err: (error: unknown) => loggableError(error) } };
-  const output = pino.destination({ dest: 1, sync: false, maxWrite: WHOLE_WRITE, maxLength: WAITING_LOG });
-  if (format === 'json' || (format === 'auto' && !isatty(1))) return pino(options, output);
+  const output = pino.destination({ dest, sync: false, maxWrite: WHOLE_WRITE, maxLength: WAITING_LOG });
+  if (format === 'json' || (format === 'auto' && !isatty(dest))) return pino(options, output);
   const { prettyLine } = await import('./pretty.ts');
   return pino(options, { write: (line: string) => output.write(prettyLine(line)) });
 }

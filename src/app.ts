@@ -55,7 +55,8 @@ export function createApp(options: AppOptions): { readonly serve: Serve; readonl
     'GET /items': items.list,
     'QUERY /items': queryRoute(items.list, 'queryItems'),
     'GET /items/stream': orExport(items.stream, sourceOf({}, options.exports.sources), options.exports),
-    'QUERY /items/stream': queryRoute(items.stream, 'queryItemStream'),
+    'QUERY /items/stream': items.queryStream,
+    'GET /items/changes': items.changes,
     'GET /items/partitions': items.partitions,
     'GET /items/{id}': items.get,
 

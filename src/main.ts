@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createApp } from './app.ts';
 import type { Config } from './config.ts';
@@ -7,6 +8,7 @@ import { exportSources } from './exports/sources.ts';
 import { VERSION } from './version.ts';
 import { createEngine } from './engine/engine.ts';
 import type { Serve } from './engine/edge.ts';
+import { StoppedError } from './engine/stall-timer.ts';
 import type { Route } from './http/route.ts';
 import { requestIdOf } from './http/request-id.ts';
 import { openAccess, type Access } from './access/open.ts';
@@ -112,6 +114,9 @@ async function start(config: Config, log: Logger, options: ServerOptions, closes
     overloaded: () => access.guard.overloaded,
   });
   let isDraining = false;
+  const stopping = new AbortController();
+  // One listener for each open feed.
+  setMaxListeners(0, stopping.signal);
   const app = openApp(parts, {
     store,
     streams,
@@ -120,8 +125,10 @@ async function start(config: Config, log: Logger, options: ServerOptions, closes
     exports,
     resources,
     isDraining: () => isDraining,
+    stopping: stopping.signal,
   });
   const { engine, url } = await openEngine(parts, app);
+  closes.push(() => stopping.abort(new StoppedError()));
   access.guard.start();
   log.info({ url, engine, store: store.name, transcoder: transcoder.name }, 'listening');
 
@@ -163,15 +170,18 @@ interface Sources {
   readonly exports: Exports;
   readonly resources: readonly OpenResource[];
   readonly isDraining: () => boolean;
+  readonly stopping: AbortSignal;
 }
 
 function openApp({ config, log, options, metrics }: Parts, sources: Sources): ReturnType<typeof createApp> {
-  const { store, streams, transcoder, access, exports, resources, isDraining } = sources;
+  const { store, streams, transcoder, access, exports, resources, isDraining, stopping } = sources;
   const ownMetrics = () => metrics.values();
   const reading = {
     transcoder,
     limits: { maxLimit: config.MAX_LIMIT, maxOffset: config.MAX_OFFSET },
     cacheControl: config.CACHE_CONTROL,
+    parked: metrics.parked,
+    stopping,
   };
   const logged = requestLog(log);
   return createApp({
@@ -180,9 +190,8 @@ function openApp({ config, log, options, metrics }: Parts, sources: Sources): Re
       items: store.items,
       streams,
       idType: config.ID_TYPE,
-      parked: metrics.parked,
     },
-    resources: { ...reading, parked: metrics.parked, open: resources },
+    resources: { ...reading, open: resources },
     users: { ...reading, users: store.users, now: Date.now },
     exports: { ...exports, files: store.files, now: () => new Date(), ttlMs: config.EXPORT_TTL },
     health: { store, isDraining },

@@ -2,7 +2,15 @@ import { Validator } from '@seriousme/openapi-schema-validator';
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { createApp } from '../src/app.ts';
-import { AppError, collectionReplaced, storeUnavailable, notReady, storeUnfit } from '../src/errors.ts';
+import {
+  AppError,
+  changesExpired,
+  changesUnsupported,
+  collectionReplaced,
+  storeUnavailable,
+  notReady,
+  storeUnfit,
+} from '../src/errors.ts';
 import type { ProblemCode } from '../src/problems.ts';
 import { Jobs } from '../src/exports/jobs.ts';
 import { exportSources } from '../src/exports/sources.ts';
@@ -135,6 +143,8 @@ const PROVOKED: Record<ProblemCode, Twist> = {
   'invalid-cursor': query('cursor=x'),
   'cursor-mismatch': query(`cursor=${OTHER_CURSOR}`),
   'snapshot-unsupported': query('consistency=snapshot'),
+  'changes-unsupported': failing(changesUnsupported('x')),
+  'changes-expired': failing(changesExpired()),
   'snapshot-expired': failing(new AppError('snapshot-expired', 'x')),
   'collection-replaced': failing(collectionReplaced()),
   'invalid-url': { request: { path: '/%zz' } },

@@ -96,6 +96,7 @@ const LAYERS: readonly (readonly string[])[] = [
   ['http'],
   ['pages', 'telemetry', 'web'],
   ['streams'],
+  ['changes'],
   ['items', 'users', 'resources'],
   ['exports', 'import'],
   ['pull'],

@@ -10,7 +10,18 @@ import type { ExportRequest } from './job.ts';
 import { ITEMS, type ExportSource, type ExportSources } from './source.ts';
 
 /** Parameters of a stream that concern only a stream, not a file. */
-const OF_STREAMS = ['limit', 'cursor', 'after', 'part', 'checkpoints', 'header', 'consistency', 'at'];
+const OF_STREAMS = [
+  'limit',
+  'cursor',
+  'after',
+  'part',
+  'checkpoints',
+  'max_time',
+  'follow',
+  'header',
+  'consistency',
+  'at',
+];
 
 /** The body of an order, for /openapi.json. */
 export function orderSchema(sources: ExportSources): TSchema {

@@ -1,3 +1,5 @@
+import { orFollow, changesRoute } from '../changes/routes.ts';
+import { queryRoute } from '../http/query-method.ts';
 import type { Route } from '../http/route.ts';
 import { pageRoute } from '../pages/route.ts';
 import type { PageLimits } from '../pages/query.ts';
@@ -22,6 +24,8 @@ export interface ItemOptions {
   readonly idType: IdType | undefined;
   /** See StreamOptions. */
   readonly parked?: () => () => void;
+  /** See FeedOptions. */
+  readonly stopping?: AbortSignal;
   /** Cache-Control of pages and items. */
   readonly cacheControl: string;
 }
@@ -39,12 +43,15 @@ const ORDERED = ['sort', 'min_price', 'max_price'];
 /** The routes of items. */
 export function itemRoutes({ items: rows, idType: onlyType, ...options }: ItemOptions) {
   const shared = { ...options, rows, plan: ITEM_PLAN, onlyType, idType: idTypeLookup(rows, onlyType) };
+  const stream = streamRoute(
+    { ...ITEMS, id: 'streamItems', examples: STREAM_EXAMPLES },
+    { ...shared, columns: FIRST_COLUMNS, after: ITEM_AFTER },
+  );
   return {
     list: listItems(shared),
-    stream: streamRoute(
-      { ...ITEMS, id: 'streamItems', examples: STREAM_EXAMPLES },
-      { ...shared, columns: FIRST_COLUMNS, after: ITEM_AFTER },
-    ),
+    stream: orFollow(stream, ITEMS, shared),
+    queryStream: queryRoute(stream, 'queryItemStream'),
+    changes: changesRoute({ ...ITEMS, id: 'listItemChanges' }, { ...shared, ordered: ORDERED }),
     partitions: partitionsRoute(
       { ...ITEMS, id: 'listPartitions', example: PARTITIONS_EXAMPLE },
       { ...shared, ordered: ORDERED },

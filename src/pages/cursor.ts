@@ -133,7 +133,7 @@ export function cursorMismatch(detail: string): AppError {
 }
 
 /** Everything except the time that decides which rows come in which order, as a CRC-32 of four bytes. */
-function fingerprint(collection: string, plan: Plan): Buffer {
+export function fingerprint(collection: string, plan: Plan): Buffer {
   const bytes = Buffer.allocUnsafe(FINGERPRINT_BYTES);
   const number = crc32(
     JSON.stringify([

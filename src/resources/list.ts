@@ -67,6 +67,7 @@ const RESOURCES = named(
                 values: Type.Optional(
                   text('the URL of the distinct values of one field; `field` can name others'),
                 ),
+                changes: Type.Optional(text('a URL; missing where the store does not tell changes')),
               },
               { additionalProperties: false, description: 'the URLs of the resource' },
             ),
@@ -122,6 +123,7 @@ async function describe(resource: Resource, signal: AbortSignal): Promise<Listed
       page: path,
       stream: `${path}/stream`,
       partitions: `${path}/partitions`,
+        ...(resource.rows.changes && { changes: `${path}/changes` }),
     },
   };
   try {

@@ -12,8 +12,13 @@ const OF_ITEMS = [
 ];
 
 /** Items as GET /resources lists them. */
-export function listOfItems(items: Pick<RowStore, 'count'>): List {
-  const links = { page: '/items', stream: '/items/stream', partitions: '/items/partitions' };
+export function listOfItems(items: Pick<RowStore, 'count' | 'changes'>): List {
+  const links = {
+    page: '/items',
+    stream: '/items/stream',
+    partitions: '/items/partitions',
+    ...(items.changes && { changes: '/items/changes' }),
+  };
   const known = { name: 'items', missing: [], refused: [], formats: [...FORMATS], links };
   return async (signal) => {
     try {

@@ -1,3 +1,5 @@
+import { typesOfFeedCursor } from '../changes/cursor.ts';
+import { changesParameters, followParameter } from '../changes/query.ts';
 import { documented, oneOf, parameter, paths, text, type Parameter } from '../input/parameter.ts';
 import type { Query } from '../input/query.ts';
 import { typesOfCursor } from '../pages/cursor.ts';
@@ -51,6 +53,8 @@ const LISTED: ReadonlySet<string> = new Set(
   [
     ...pageParameters({ maxLimit: 1, maxOffset: 1 }, DUMMY, true),
     ...streamParameters(DUMMY),
+    ...changesParameters(DUMMY, []),
+    followParameter,
     ...Object.values(VALUES_QUERY),
   ]
     .map(({ name }) => name)
@@ -134,10 +138,13 @@ async function choose(
   return choice;
 }
 
-/** The BSON types with which the walk of a cursor or part began. */
+/** The BSON types with which the walk of a cursor or part, or the feed of a cursor, began. */
 export function typesOf(query: Query): Uint8Array | null {
   const [cursor, part] = [query.get('cursor'), query.get('part')];
+  const feed = query.get('since') ?? cursor;
   return (
-    (cursor === undefined ? null : typesOfCursor(cursor)) ?? (part === undefined ? null : typesOfPart(part))
+    (cursor === undefined ? null : typesOfCursor(cursor)) ??
+    (part === undefined ? null : typesOfPart(part)) ??
+    (feed === undefined ? null : typesOfFeedCursor(feed))
   );
 }

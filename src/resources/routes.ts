@@ -1,3 +1,4 @@
+import { changesRoute, orFollow } from '../changes/routes.ts';
 import { queryRoute } from '../http/query-method.ts';
 import type { Route } from '../http/route.ts';
 import type { PageLimits } from '../pages/query.ts';
@@ -24,6 +25,8 @@ export interface ResourceOptions {
   readonly cacheControl: string;
   /** See StreamOptions. */
   readonly parked?: () => () => void;
+  /** See FeedOptions. */
+  readonly stopping?: AbortSignal;
 }
 
 /** A row of any collection: its key first, then all its fields unchanged. */
@@ -69,6 +72,7 @@ export function resourceRoutes(
     onlyType: undefined,
     idType: idTypeLookup(rows, undefined),
   };
+  const ordered = ['sort', ...ofFields.ranges];
   const id = (verb: string) => `${verb}_${slugOf(name)}`;
   const list = pageRoute(
     {
@@ -91,9 +95,10 @@ export function resourceRoutes(
   return [
     list,
     queryRoute(list, id('query')),
-    stream,
+    orFollow(stream, told, shared),
     queryRoute(stream, id('queryStream')),
-    partitionsRoute({ ...told, id: id('partition') }, { ...shared, ordered: ['sort', ...ofFields.ranges] }),
+    changesRoute({ ...told, id: id('changes') }, { ...shared, ordered }),
+    partitionsRoute({ ...told, id: id('partition') }, { ...shared, ordered }),
     valuesRoute({ ...told, id: id('values') }, resource, options.limits),
     rowRoute({ ...told, id: id('get') }, shared),
   ].map((route) => ({ ...route, resource: name }));

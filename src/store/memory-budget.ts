@@ -23,9 +23,7 @@ export function memoryBudget(rows: ChainReader, slots: Pick<Slots, 'held'>): Cha
   return {
     confirm: (...call) => rows.confirm(...call),
     async read(plan, from, size, signal) {
-      const taken = slots.held + asked;
-      const share = SHARES.find(({ below }) => taken < below)?.bytes ?? 0;
-      const bytes = Math.min(size.bytes, share);
+      const bytes = Math.min(size.bytes, shareOf(slots.held + asked));
       asked += bytes;
       try {
         return await rows.read(plan, from, { ...size, bytes }, signal);
@@ -34,4 +32,9 @@ export function memoryBudget(rows: ChainReader, slots: Pick<Slots, 'held'>): Cha
       }
     },
   };
+}
+
+/** The largest batch, in bytes, while all batches take this much memory. */
+export function shareOf(taken: number): number {
+  return SHARES.find(({ below }) => taken < below)?.bytes ?? 0;
 }

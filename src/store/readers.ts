@@ -1,7 +1,8 @@
 import { memoryBudget } from './memory-budget.ts';
+import { retryingFeed, type FeedReader } from './retrying-feed.ts';
 import { retryingReader, type RetryOptions } from './retrying-reader.ts';
 import type { Slots } from './slots.ts';
-import type { ChainReader, RowReader } from './store.ts';
+import type { ChainReader, RowReader, RowStore } from './store.ts';
 
 /**
  * Reads long chains within the memory budget that all chains share. Retries when the store is unavailable for a while.
@@ -12,6 +13,8 @@ export interface StreamReader extends ChainReader {
    * unavailable.
    */
   readonly begin: RowReader['read'];
+  /** Reads the changes of the collection. Missing: the store does not tell them. */
+  readonly changes?: FeedReader;
 }
 
 /** The readers of one collection: `pages` for single answers, `streams` for long chains. */
@@ -25,7 +28,7 @@ export interface Readers<R extends RowReader> {
  * Makes the readers of a collection. All reads of streams go through the memory budget, and all except `begin` are
  * retried.
  */
-export function createReaders<R extends RowReader>(
+export function createReaders<R extends RowReader & Pick<RowStore, 'changes'>>(
   rows: R,
   slots: Pick<Slots, 'held'>,
   options: RetryOptions,
@@ -33,6 +36,10 @@ export function createReaders<R extends RowReader>(
   const budgeted = memoryBudget(rows, slots);
   return {
     pages: rows,
-    streams: { ...retryingReader(budgeted, options), begin: (...call) => budgeted.read(...call) },
+    streams: {
+      ...retryingReader(budgeted, options),
+      begin: (...call) => budgeted.read(...call),
+      ...(rows.changes && { changes: retryingFeed(rows.changes, slots, options) }),
+    },
   };
 }

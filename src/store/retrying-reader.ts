@@ -27,12 +27,30 @@ export interface RetryOptions {
  * `store-unavailable`, or hangs, is retried from the same bookmark, so no row is lost or repeated. Pauses between
  * retries grow from 50 ms to 1 s. After `retryMs` in total it rejects as the wrapped reader does.
  */
-export function retryingReader(
-  rows: ChainReader,
-  { retryMs, onRetry, now = () => performance.now(), pause = sleepFor }: RetryOptions,
-): ChainReader {
-  const last = async <T>(signal: AbortSignal, ask: (limited: AbortSignal) => Promise<T>): Promise<T> => {
-    const end = now() + retryMs;
+export function retryingReader(rows: ChainReader, options: RetryOptions): ChainReader {
+  const last = retrying(options);
+  return {
+    read: (plan, from, size, signal) => last(signal, (limited) => rows.read(plan, from, size, limited)),
+    confirm: (batch, plan, signal) => last(signal, (limited) => rows.confirm(batch, plan, limited)),
+  };
+}
+
+/**
+ * Returns a function that asks a store again while it is unavailable or hangs. `waitMs`: how long the store may take
+ * beside, because it was told to wait.
+ */
+export function retrying({
+  retryMs,
+  onRetry,
+  now = () => performance.now(),
+  pause = sleepFor,
+}: RetryOptions): <T>(
+  signal: AbortSignal,
+  ask: (limited: AbortSignal) => Promise<T>,
+  waitMs?: number,
+) => Promise<T> {
+  return async (signal, ask, waitMs = 0) => {
+    const end = now() + retryMs + waitMs;
     for (let wait = FIRST_PAUSE_MS; ; wait = Math.min(2 * wait, LONGEST_PAUSE_MS)) {
       try {
         return await withDeadline(end - now(), signal, ask);
@@ -42,10 +60,6 @@ export function retryingReader(
       await pause(wait, signal);
       onRetry?.();
     }
-  };
-  return {
-    read: (plan, from, size, signal) => last(signal, (limited) => rows.read(plan, from, size, limited)),
-    confirm: (batch, plan, signal) => last(signal, (limited) => rows.confirm(batch, plan, limited)),
   };
 }
 

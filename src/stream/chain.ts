@@ -13,6 +13,9 @@ const MOST_ROWS = 16_384;
 /** The size of a stream's first batch: small, so that the first row leaves at once. Later reads let others go first. */
 export const FIRST_BATCH: Size = { rows: 250, bytes: TARGET_BYTES };
 
+/** The size of the first batch of a chain that goes on where another one ended. */
+export const NEXT_BATCH: Size = { rows: MOST_ROWS, bytes: TARGET_BYTES, patient: true };
+
 /** The size of the first batch of a chain of at most `rows` rows. */
 export function firstSize(rows: number): Size {
   return { ...FIRST_BATCH, rows: Math.min(FIRST_BATCH.rows, rows) };

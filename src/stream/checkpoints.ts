@@ -3,7 +3,7 @@ import type { RowEncoder } from '../rows/rows.ts';
 import { headOf, lastBookmark, sliceOf, type Batch } from '../store/batch.ts';
 import type { Bookmark } from '../store/bookmark.ts';
 import type { Plan } from '../store/store.ts';
-import { controlLines, type Tally } from './control-lines.ts';
+import { controlLines, type ControlForm, type Sums } from './control-lines.ts';
 import { crc32 } from './crc32.ts';
 
 /** While rows come, a checkpoint follows the last one after at most this many rows or milliseconds. */
@@ -27,18 +27,23 @@ export interface CheckpointOptions {
   readonly cursorOf: (bookmark: Bookmark) => string | undefined;
   /**
    * The cursor of the stream's start, which is valid until a row has come. Null: the stream starts at its beginning.
-   * Undefined: it is too long.
+   * Undefined: it is too long. A function: it moves on without rows.
    */
-  readonly start: string | null | undefined;
+  readonly start: string | null | undefined | (() => string);
   /** A clock in milliseconds. */
   readonly now: () => number;
+  /** When the stream is to end before its rows do, at a checkpoint, on the same clock. Absent: never. */
+  readonly endAt?: number;
+  /** How checkpoints and ends are written. Absent: as those of a stream of rows. */
+  readonly form?: ControlForm;
 }
 
 /**
  * Puts checkpoints between the lines of another encoder. A checkpoint is a control line that says where the rows before
  * it end (the cursor after the last one), how many they are, and the bytes and CRC-32 of their lines, all since the
  * stream's start. A batch without rows requests a checkpoint if rows have come since the last one. After a
- * row without a cursor the checkpoint waits for the next row that has one.
+ * row without a cursor the checkpoint waits for the next row that has one. Lines that are not rows can be put between
+ * them (`say`). They count as rows do, in all but the number of rows.
  */
 export class CheckpointEncoder implements RowEncoder {
   readonly #lines: RowEncoder;
@@ -48,7 +53,13 @@ export class CheckpointEncoder implements RowEncoder {
   #bytes = 0;
   #crc = 0;
   #endsInRow = false;
-  #checked: { readonly rows: number; readonly bytes: number; readonly at: number };
+  /** Rows and lines that were said. */
+  #lineCount = 0;
+  /** Lines to say before the next rows. */
+  #said: string[] = [];
+  #isWanted = false;
+  #isOver = false;
+  #checked: { readonly lines: number; readonly bytes: number; readonly at: number };
   #sliceRows = FIRST_SLICE_ROWS;
   /** Whether a checkpoint was due after a row without a cursor. Rows are then passed on one by one. */
   #isOverdue = false;
@@ -59,14 +70,14 @@ export class CheckpointEncoder implements RowEncoder {
   constructor(lines: RowEncoder, options: CheckpointOptions) {
     this.#lines = lines;
     this.#options = options;
-    this.#checked = { rows: 0, bytes: 0, at: options.now() };
+    this.#checked = { lines: 0, bytes: 0, at: options.now() };
   }
 
   *encode(batch: Batch, chunkBytes: number): Generator<Uint8Array, void, undefined> {
     this.#end = batch.length;
-    if (batch.rows === 0 && this.#rows > this.#checked.rows) yield* this.#checkpoint(this.#options.now());
-    for (let at = 0; at < this.#end;) {
-      const most = Math.min(this.#sliceRows, CHECKPOINT_ROWS - (this.#rows - this.#checked.rows));
+    if (batch.rows === 0) yield* this.#encodeNone();
+    for (let at = 0; at < this.#end && !this.#isOver;) {
+      const most = Math.max(1, Math.min(this.#sliceRows, CHECKPOINT_ROWS - this.#unchecked));
       const wanted = sliceOf(batch, at, this.#isOverdue ? 1 : most);
       const begun = this.#options.now();
       this.#sliceAt = at;
@@ -74,17 +85,13 @@ export class CheckpointEncoder implements RowEncoder {
       const slice = at + wanted.length > this.#end ? headOf(wanted, this.#end - at) : wanted;
       at += slice.length;
       this.#rows += slice.rows;
+      this.#lineCount += slice.rows;
       const now = this.#options.now();
       this.#sliceRows = rowsOfSlice(slice.rows, now - begun, this.#sliceRows);
-      const unchecked = this.#rows - this.#checked.rows;
       // A checkpoint at a batch's end is preferred when the next batch would exceed the number, because finding a row
       // inside a batch means walking to it.
       const isDue =
-        this.#isOverdue ||
-        unchecked >= CHECKPOINT_ROWS ||
-        (at === batch.length && unchecked + batch.rows > CHECKPOINT_ROWS) ||
-        this.#bytes - this.#checked.bytes >= CHECKPOINT_BYTES ||
-        now - this.#checked.at >= DUE_MS;
+        this.#isDue(now) || (at === batch.length && this.#unchecked + batch.rows > CHECKPOINT_ROWS);
       if (at === batch.length) this.#last = batch.last;
       else if (isDue || at === this.#end) this.#last = lastBookmark(slice, this.#options.plan);
       if (isDue) yield* this.#checkpoint(now);
@@ -100,10 +107,40 @@ export class CheckpointEncoder implements RowEncoder {
     this.#lines.close();
   }
 
-  /** The line that says that all rows were written. */
+  /** The rows written. */
+  get rows(): number {
+    return this.#rows;
+  }
+
+  /** Rows and other lines since the last checkpoint, and when that was. */
+  get sinceCheckpoint(): { readonly lines: number; readonly at: number } {
+    return { lines: this.#unchecked, at: this.#checked.at };
+  }
+
+  /** Whether the time to end has come. The last rows are followed by a checkpoint then, and no more are written. */
+  get isOver(): boolean {
+    return this.#isOver;
+  }
+
+  /** Puts a line, LF included, before the next rows. A batch without rows writes it. */
+  say(line: string): void {
+    this.#said.push(line);
+  }
+
+  /** Requests a checkpoint of the next batch without rows. */
+  want(): void {
+    this.#isWanted = true;
+  }
+
+  /** The line that says that all rows were written, or that the time to end has come. */
   end(): string {
     const cursor = this.#cursor();
-    return controlLines.end({ ...(cursor !== undefined && { cursor }), ...this.#sums() });
+    const { form = controlLines } = this.#options;
+    return form.end({
+      ...(cursor !== undefined && { cursor }),
+      ...this.#sums(),
+      ...(this.#isOver && { more: true }),
+    });
   }
 
   /** The line that says why no more rows come. It is on a line of its own, even when a row was cut. */
@@ -111,28 +148,64 @@ export class CheckpointEncoder implements RowEncoder {
     return `${this.#endsInRow ? '\n' : ''}${controlLines.failure(problem)}`;
   }
 
+  *#encodeNone(): Generator<Uint8Array, void, undefined> {
+    const isHeartbeat = this.#said.length === 0;
+    for (const line of this.#said.splice(0)) {
+      this.#lineCount += 1;
+      yield this.#counted(Buffer.from(line));
+    }
+    const now = this.#options.now();
+    if (this.#isWanted || this.#isDue(now) || (isHeartbeat && this.#unchecked > 0))
+      yield* this.#checkpoint(now);
+  }
+
+  get #unchecked(): number {
+    return this.#lineCount - this.#checked.lines;
+  }
+
+  #isDue(now: number): boolean {
+    return (
+      this.#mustEnd(now) ||
+      this.#isOverdue ||
+      this.#unchecked >= CHECKPOINT_ROWS ||
+      this.#bytes - this.#checked.bytes >= CHECKPOINT_BYTES ||
+      (this.#unchecked > 0 && now - this.#checked.at >= DUE_MS)
+    );
+  }
+
+  #mustEnd(now: number): boolean {
+    return this.#options.endAt !== undefined && now >= this.#options.endAt;
+  }
+
   *#checkpoint(now: number): Generator<Uint8Array, void, undefined> {
     const cursor = this.#cursor();
     this.#isOverdue = cursor === undefined;
     if (cursor === undefined) return;
-    this.#checked = { rows: this.#rows, bytes: this.#bytes, at: now };
-    yield Buffer.from(controlLines.checkpoint({ cursor, ...this.#sums() }));
+    this.#isWanted = false;
+    this.#isOver = this.#mustEnd(now);
+    this.#checked = { lines: this.#lineCount, bytes: this.#bytes, at: now };
+    const { form = controlLines } = this.#options;
+    yield Buffer.from(form.checkpoint({ cursor, ...this.#sums() }));
   }
 
   *#encodeLines(slice: Batch, chunkBytes: number): Generator<Uint8Array, void, undefined> {
-    for (const chunk of this.#lines.encode(slice, chunkBytes)) {
-      this.#crc = crc32(chunk, this.#crc);
-      this.#bytes += chunk.length;
-      this.#endsInRow = chunk[chunk.length - 1] !== LF;
-      yield chunk;
-    }
+    for (const chunk of this.#lines.encode(slice, chunkBytes)) yield this.#counted(chunk);
+  }
+
+  #counted(chunk: Uint8Array): Uint8Array {
+    this.#crc = crc32(chunk, this.#crc);
+    this.#bytes += chunk.length;
+    this.#endsInRow = chunk[chunk.length - 1] !== LF;
+    return chunk;
   }
 
   #cursor(): string | null | undefined {
-    return this.#last ? this.#options.cursorOf(this.#last) : this.#options.start;
+    const { cursorOf, start } = this.#options;
+    if (this.#last) return cursorOf(this.#last);
+    return typeof start === 'function' ? start() : start;
   }
 
-  #sums(): Omit<Tally, 'cursor'> {
+  #sums(): Sums {
     return {
       rows: this.#rows,
       bytes: this.#bytes,
@@ -142,7 +215,7 @@ export class CheckpointEncoder implements RowEncoder {
 }
 
 /** How many rows take a reader about SLICE_MS, when `rows` took it `ms`. At most four times as many as before. */
-function rowsOfSlice(rows: number, ms: number, before: number): number {
+export function rowsOfSlice(rows: number, ms: number, before: number): number {
   const wanted = ms > 0 ? Math.floor((rows * SLICE_MS) / ms) : CHECKPOINT_ROWS;
   return Math.min(Math.max(1, wanted), 4 * Math.max(rows, before), CHECKPOINT_ROWS);
 }

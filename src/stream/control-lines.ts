@@ -8,6 +8,9 @@ const shut = (description: string) => ({ additionalProperties: false, descriptio
 const cursor = (description: string) => Type.Unsafe<string | null>({ type: ['string', 'null'], description });
 const CURSOR =
   'the cursor that continues after the last row; null: no row was sent, and the stream started at the beginning';
+export const MORE = Type.Boolean({
+  description: 'true: the time of the request ended before the rows did. Continue with the cursor',
+});
 const SUMS = {
   rows: count('the number of rows since the start of this response'),
   bytes: count('the number of bytes in the lines of these rows, including LF'),
@@ -23,18 +26,36 @@ const END_TALLY = named(
     {
       cursor: Type.Optional(cursor(`${CURSOR}; absent: the key of the last row is too long for a cursor`)),
       ...SUMS,
+      changes: Type.Optional(
+        Type.String({
+          description:
+            'the cursor from which the changes since this stream began follow: see /{resource}/changes',
+        }),
+      ),
+      more: Type.Optional(MORE),
     },
-    shut('what the complete stream has sent'),
+    shut('what the stream has sent'),
   ),
 );
 export type Tally = Readonly<Static<typeof TALLY>>;
 export type EndTally = Readonly<Static<typeof END_TALLY>>;
+/** What a stream has sent so far. */
+export type Sums = Omit<Tally, 'cursor'>;
+
+/** How a kind of stream writes its control lines, LF included. */
+export interface ControlForm {
+  readonly checkpoint: (tally: Tally) => string;
+  readonly end: (tally: EndTally) => string;
+}
 
 export const CHECKPOINT = named(
   'Checkpoint',
   Type.Object({ checkpoint: TALLY }, shut('a control line between rows')),
 );
-export const END = named('End', Type.Object({ end: END_TALLY }, shut('the last line of a complete stream')));
+export const END = named(
+  'End',
+  Type.Object({ end: END_TALLY }, shut('the last line of a stream that was not cut')),
+);
 export const FAILURE = named(
   'Failure',
   Type.Object({ error: PROBLEM }, shut('the last line of a stream that failed and is then cut')),
@@ -42,8 +63,9 @@ export const FAILURE = named(
 
 const checkpoint = serializerOf(CHECKPOINT);
 // fast-json-stringify writes optional members last. Each form has its own serializer, so that it keeps its order.
-const end = serializerOf(Type.Object({ end: TALLY }));
-const endWithoutCursor = serializerOf(Type.Object({ end: Type.Object(SUMS) }));
+const { changes, more } = END_TALLY.properties;
+const end = serializerOf(Type.Object({ end: Type.Object({ ...TALLY.properties, changes, more }) }));
+const endWithoutCursor = serializerOf(Type.Object({ end: Type.Object({ ...SUMS, changes, more }) }));
 const failure = serializerOf(FAILURE);
 
 /** The control lines of a stream with checkpoints, LF included. */

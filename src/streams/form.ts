@@ -67,6 +67,8 @@ export function assertFits(query: StreamQuery, type: StreamType): void {
   const { layout } = FORMS[formatOfType(type)];
   if (query.checkpoints && layout !== 'lines')
     throw conflict('checkpoints', `requires format=ndjson; the format is ${type}.`);
+  if (query.maxMs !== Infinity && !query.checkpoints)
+    throw conflict('max_time', 'requires checkpoints=true: the response ends at one of them.');
   if (query.safe !== undefined && layout !== 'table')
     throw conflict('safe', `requires format=csv; the format is ${type}.`);
   if (query.header !== undefined && layout !== 'table')

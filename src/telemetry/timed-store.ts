@@ -31,6 +31,7 @@ function timedItems(items: ItemStore, meter: Meter): ItemStore {
 
 function timedRows(rows: RowStore, meter: Meter): RowStore {
   const timed = timer(meter);
+  const remove = rows.remove?.bind(rows);
   return {
     ...timedReads(rows, meter),
     count: timed('count', (...call: Parameters<RowStore['count']>) => rows.count(...call)),
@@ -38,6 +39,8 @@ function timedRows(rows: RowStore, meter: Meter): RowStore {
     identity: (...call) => rows.identity(...call),
     pointInTime: (...call) => rows.pointInTime(...call),
     insert: timed('insert', (...call: Parameters<RowStore['insert']>) => rows.insert(...call)),
+    ...(remove && { remove: timed('remove', remove) }),
+    ...(rows.changes && { changes: rows.changes }),
   };
 }
 

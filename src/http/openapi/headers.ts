@@ -26,6 +26,7 @@ export const REQUEST_HEADERS = {
     },
   ),
   Range: text('the range of bytes to return (RFC 9110, section 14)', { examples: ['bytes=0-99'] }),
+  'Last-Event-ID': text('the cursor of the last event with an id: see `since` (HTML, section 9.2)'),
   'If-Range': text('return the range only if the file has this ETag, otherwise the whole file', {
     examples: ['"5f0c2d9be1a47386"'],
   }),
@@ -49,8 +50,15 @@ export const RESPONSE_HEADERS = {
   'Accept-Ranges': text('always `bytes`: range requests are supported'),
   'Repr-Digest': text('the SHA-256 digest of the whole file (RFC 9530)'),
   'Estimated-Rows': text('about how many rows the stream has', { pattern: '^[0-9]+$' }),
+  'Changes-From': text(
+    'the cursor from which the changes since this response began follow: `since` of /{resource}/changes',
+  ),
+  Incremental: text('always `?1`: the content is of use before its end (RFC 10036)', { enum: ['?1'] }),
+  'X-Accel-Buffering': text('always `no`: the same for nginx', { enum: ['no'] }),
   Link: text('the URLs of the first, next and previous page (RFC 8288)'),
-  Location: text('the URL of the created resource, or of the GET request that repeats a QUERY'),
+  Location: text(
+    'the URL of the created resource, of the GET request that repeats a QUERY, or of the stream to begin anew with',
+  ),
   'Preference-Applied': text('the preference that the server applied (RFC 7240)'),
   'Retry-After': text('the number of seconds to wait before the next try', { pattern: '^[0-9]+$' }),
 } as const satisfies Record<string, Header>;

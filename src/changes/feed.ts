@@ -1,0 +1,188 @@
+import type { Reply, Request } from '../engine/edge.ts';
+import { AppError, changesUnsupported } from '../errors.ts';
+import { problemDocument } from '../http/problem.ts';
+import type { Input } from '../http/route.ts';
+import type { Query } from '../input/query.ts';
+import { cursorMismatch } from '../pages/cursor.ts';
+import type { PlanParameters } from '../pages/query.ts';
+import { EVERYTHING } from '../rows/selection.ts';
+import type { Transcoder } from '../rows/rows.ts';
+import type { ChangeFeed } from '../store/change-feed.ts';
+import type { StreamReader } from '../store/readers.ts';
+import type { FeedReader } from '../store/retrying-feed.ts';
+import type { Plan, RowStore } from '../store/store.ts';
+import { FIRST_BATCH } from '../stream/chain.ts';
+import { pump } from '../stream/pump.ts';
+import { writeBeforeCut } from '../stream/sink.ts';
+import { INCREMENTAL } from '../streams/incremental.ts';
+import { endAtOf } from '../streams/max-time.ts';
+import { decodeFeedCursor, type FeedCursor } from './cursor.ts';
+import { EVENT_STREAM, EventEncoder } from './events.ts';
+import { assertUnordered, type FeedQuery } from './query.ts';
+import { BY_ID, FeedRun } from './run.ts';
+
+export interface FeedOptions {
+  readonly rows: RowStore;
+  readonly streams: StreamReader;
+  readonly transcoder: Transcoder;
+  readonly plan: PlanParameters;
+  /** A clock in milliseconds. */
+  readonly now?: () => number;
+  /** See StreamOptions. */
+  readonly parked?: () => () => void;
+  /** Aborted when the server stops. Feeds then end at a checkpoint. */
+  readonly stopping?: AbortSignal;
+}
+
+const NEVER = new AbortController().signal;
+/** The parameters of a feed that the stream to begin anew with does not have. */
+const OF_FEEDS = ['since', 'cursor', 'limit', 'wait', 'follow', 'max_time', 'checkpoints', 'format'];
+
+/** What a feed is to send, and where it starts. */
+export interface Asked {
+  readonly query: FeedQuery;
+  /** Whether a feed without a cursor begins with all rows. */
+  readonly walks: boolean;
+  /** The path of the resource. */
+  readonly path: string;
+}
+
+/** Answers with a feed. AppErrors before the first line: the problems of cursors, of plans and of the store. */
+export async function feedReply(input: Input, asked: Asked, options: FeedOptions): Promise<Reply> {
+  try {
+    return await begin(input, asked, options);
+  } catch (error) {
+    throw withLocation(error, `${asked.path}/stream?${beginAnew(input.query)}`);
+  }
+}
+
+async function begin({ request, query, type }: Input, asked: Asked, options: FeedOptions): Promise<Reply> {
+  const { plan: parameters, transcoder, streams, now = () => performance.now() } = options;
+  const { feed, changes } = feedOf(options);
+  const wanted = asked.query;
+  const plan = await parameters.read(withCursor(query, wanted, asked.walks), request.signal);
+  assertUnordered(plan);
+  const from = await startOf(asked, plan, feed, options, request.signal);
+  const endAt = endAtOf(wanted.maxMs, now);
+  const { shown = EVERYTHING } = parameters;
+  const first = await firstOf(from, plan, wanted, options, changes, request.signal);
+  const run = new FeedRun(transcoder.encoder('lines', shown.pick(parameters.fields(query))), {
+    collection: parameters.collection,
+    plan,
+    rows: streams,
+    changes,
+    from,
+    end: {
+      ...wanted,
+      opens: wanted.follows || wanted.waitMs > 0 || wanted.cursor === undefined,
+      ...(endAt !== undefined && { endAt }),
+    },
+    now,
+    stopping: options.stopping ?? NEVER,
+  });
+  run.begin(first);
+  return {
+    status: 200,
+    headers: { 'content-type': type, 'cache-control': 'private, no-cache', ...INCREMENTAL },
+    body: { kind: 'stream', run: (sink) => send(run, sink, request, type, options) },
+  };
+}
+
+type Sink = Parameters<Extract<Reply['body'], { kind: 'stream' }>['run']>[0];
+
+async function send(
+  run: FeedRun,
+  sink: Sink,
+  request: Request,
+  type: string,
+  { parked = () => () => undefined }: FeedOptions,
+): Promise<void> {
+  const { encoder: lines } = run;
+  const events = type === EVENT_STREAM ? new EventEncoder(lines) : null;
+  const framed = (text: string) => (events ? events.events(Buffer.from(text)).toString() : text);
+  try {
+    await pump(
+      {
+        first: run.batches(sink.signal),
+        again: { plan: BY_ID, after: (row) => run.after(row, sink.signal) },
+        observer: { parked, rows: () => void (request.notes.rows = lines.rows) },
+      },
+      events ?? lines,
+      { head: '', tail: () => framed(lines.end()) },
+      sink,
+    );
+  } catch (error) {
+    await writeBeforeCut(sink, framed(lines.error(problemDocument(error, request))));
+    throw error;
+  }
+}
+
+/** The feed of a store. AppError `changes-unsupported` when it has none. */
+function feedOf({ rows, streams }: FeedOptions): { readonly feed: ChangeFeed; readonly changes: FeedReader } {
+  if (!rows.changes || !streams.changes) throw changesUnsupported('This store does not tell changes.');
+  return { feed: rows.changes, changes: streams.changes };
+}
+
+/** The query with its cursor where the plan looks for it: it has the types of the filter's values. */
+function withCursor(query: Query, { cursor, cursorIn }: FeedQuery, walks: boolean): Query {
+  if (cursor === undefined || cursorIn !== 'Last-Event-ID') return query;
+  return new Map([...query, [walks ? 'cursor' : 'since', cursor]]);
+}
+
+async function startOf(
+  { query: { cursor, cursorIn }, walks }: Asked,
+  plan: Plan,
+  feed: ChangeFeed,
+  { rows, plan: { collection } }: FeedOptions,
+  signal: AbortSignal,
+): Promise<FeedCursor> {
+  if (cursor !== undefined) {
+    const from = decodeFeedCursor(cursor, collection, plan, cursorIn);
+    if (from.walk === 'over' || walks) return from;
+    throw cursorMismatch(
+      'The cursor belongs to a stream with follow=true that has not sent all rows. Continue that with cursor.',
+    );
+  }
+  // The identity comes first. When the collection is replaced between the two, the cursor is void and not wrong.
+  const identity = await rows.identity(signal);
+  return { identity, place: await feed.now(signal), walk: walks ? null : 'over' };
+}
+
+/**
+ * Reads before the answer begins, so that what is wrong is told in its status. From now on there is nothing to read yet:
+ * the first line is a checkpoint, because a reader without one could not continue.
+ */
+async function firstOf(
+  { place, walk, identity }: FeedCursor,
+  plan: Plan,
+  { cursor, limit }: FeedQuery,
+  { streams }: FeedOptions,
+  changes: FeedReader,
+  signal: AbortSignal,
+) {
+  if (walk === 'over' && cursor === undefined) return { keys: [], next: place, isUpToDate: true };
+  if (walk === 'over')
+    return changes.read(place, { most: Math.min(limit, FIRST_BATCH.rows), waitMs: 0 }, identity, signal);
+  const bound = {
+    ...plan,
+    ...(place.seen !== undefined && { since: place.seen }),
+    ...(identity !== undefined && { identity }),
+  };
+  return streams.begin(bound, walk ? { after: walk } : {}, FIRST_BATCH, signal);
+}
+
+function beginAnew(query: Query): string {
+  const kept = [...query].filter(([name]) => !OF_FEEDS.includes(name));
+  return new URLSearchParams([['follow', 'true'], ...kept]).toString();
+}
+
+/** The error with the URL of the stream to begin anew with, when its cursor has become useless. */
+function withLocation(error: unknown, location: string): unknown {
+  if (!(error instanceof AppError) || error.status !== 410) return error;
+  const { code, message, parameter, headers, cause } = error;
+  return new AppError(code, message, {
+    headers: { ...headers, location },
+    cause,
+    ...(parameter !== undefined && { parameter }),
+  });
+}

@@ -1,0 +1,115 @@
+import { AppError } from '../errors.ts';
+import { documented, integer, oneOf, text, type Parameter } from '../input/parameter.ts';
+import type { Query } from '../input/query.ts';
+import { MAX_CURSOR_BYTES } from '../pages/cursor.ts';
+import type { PlanParameters } from '../pages/query.ts';
+import { KEY } from '../store/bookmark.ts';
+import type { Plan } from '../store/store.ts';
+import { booleanOf, maxTimeParameter } from '../streams/query.ts';
+
+const LONGEST_WAIT = 60;
+
+const since = documented(
+  text('since', MAX_CURSOR_BYTES),
+  'Return what changed after this place: the `cursor` of a checkpoint or an end, or the value of `Changes-From`. Without it, the response has one checkpoint, which means from now on.',
+);
+const limit = documented(
+  integer('limit', 1),
+  'The largest number of changes. Without it, the response has all.',
+);
+const wait = documented(
+  integer('wait', 0, LONGEST_WAIT),
+  'When nothing has changed, wait so many seconds for the first change.',
+);
+const follow = documented(
+  oneOf('follow', ['true', 'false']),
+  'Stay open, and send changes as they come. With `Accept: text/event-stream` always.',
+  { fallback: 'false' },
+);
+/** `follow` of streams. */
+export const followParameter = documented(
+  oneOf('follow', ['true', 'false']),
+  'NDJSON only: after the rows, send what changes, and stay open. Adds checkpoints. Requires the order of ids.',
+  { fallback: 'false' },
+);
+
+const OF_CHANGES: readonly Parameter<unknown>[] = [since, limit, wait, follow, maxTimeParameter];
+
+/** Parameters of a stream that does not follow. */
+const NOT_FOLLOWED = ['limit', 'after', 'part', 'consistency', 'at', 'safe', 'header'];
+
+/** The parameters of the changes of a collection. `ordered`: those of its plan that need another order than that of ids. */
+export function changesParameters(
+  plan: Pick<PlanParameters, 'parameters'>,
+  ordered: readonly string[],
+): readonly Parameter<unknown>[] {
+  return [...OF_CHANGES, ...plan.parameters.filter(({ name }) => !ordered.includes(name))];
+}
+
+/** What a request for changes asks for, without its plan. */
+export interface FeedQuery {
+  /** Undefined: from now on. */
+  readonly cursor: string | undefined;
+  /** The parameter or header that the cursor came in. */
+  readonly cursorIn: string;
+  readonly follows: boolean;
+  readonly waitMs: number;
+  readonly limit: number;
+  /** See StreamQuery. */
+  readonly maxMs: number;
+}
+
+/**
+ * Reads the parameters of changes. `lastEventId`: where an EventSource that connects again was, which is later than the
+ * place in its URL. AppError `conflicting-parameters`.
+ */
+export function readChangesQuery(
+  query: Query,
+  isEvents: boolean,
+  lastEventId: string | undefined,
+): FeedQuery {
+  const asked = booleanOf(follow.read(query));
+  if (isEvents && asked === false) throw conflict('follow', 'must be true with Accept: text/event-stream.');
+  const follows = isEvents || (asked ?? false);
+  const isAgain = isEvents && lastEventId !== undefined && lastEventId !== '';
+  const cursor = isAgain ? lastEventId : since.read(query);
+  for (const { name } of [wait, limit]) {
+    if (!query.has(name)) continue;
+    if (follows) throw conflict(name, 'excludes follow: such a response does not end by itself.');
+    if (cursor === undefined) throw conflict(name, 'requires since.');
+  }
+  return {
+    cursor,
+    cursorIn: isAgain ? 'Last-Event-ID' : 'since',
+    follows,
+    waitMs: 1000 * (wait.read(query) ?? 0),
+    limit: limit.read(query) ?? Infinity,
+    maxMs: maxMsOf(query),
+  };
+}
+
+/** Reads the parameters of a stream that follows. AppError `conflicting-parameters` for those that do not fit that. */
+export function readFollowQuery(query: Query, cursor: string | undefined, type: string): FeedQuery {
+  const other = NOT_FOLLOWED.find((name) => query.has(name));
+  if (other !== undefined) throw conflict(other, 'excludes follow=true.');
+  if (query.get('checkpoints') === 'false') throw conflict('checkpoints', 'must be true with follow=true.');
+  if (!NDJSON.includes(type)) throw conflict('follow', `requires format=ndjson; the format is ${type}.`);
+  return { cursor, cursorIn: 'cursor', follows: true, waitMs: 0, limit: Infinity, maxMs: maxMsOf(query) };
+}
+
+export const NDJSON: readonly string[] = ['application/x-ndjson', 'application/jsonl'];
+
+function maxMsOf(query: Query): number {
+  return 1000 * (maxTimeParameter.read(query) ?? Infinity);
+}
+
+/** Changes have no order but their own: AppError `conflicting-parameters` for another one, and for a range. */
+export function assertUnordered(plan: Plan): void {
+  if (plan.range) throw conflict(plan.sort, 'has a range. Changes can be filtered by values only.');
+  if (plan.sort !== KEY || plan.direction !== 1)
+    throw conflict('sort', 'must be id_asc: changes have no other order.');
+}
+
+function conflict(parameter: string, why: string): AppError {
+  return new AppError('conflicting-parameters', `${parameter} ${why}`, { parameter });
+}

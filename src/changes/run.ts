@@ -1,0 +1,313 @@
+import type { RowEncoder } from '../rows/rows.ts';
+import { KEY, type Bookmark } from '../store/bookmark.ts';
+import type { Batch } from '../store/batch.ts';
+import type { ChangedKeys, FeedPlace } from '../store/change-feed.ts';
+import type { FeedReader } from '../store/retrying-feed.ts';
+import { textOf } from '../store/retrying-feed.ts';
+import type { ChainReader, Plan, Size } from '../store/store.ts';
+import { chain, FIRST_BATCH, NEXT_BATCH } from '../stream/chain.ts';
+import { CheckpointEncoder, rowsOfSlice } from '../stream/checkpoints.ts';
+import { encodeFeedCursor, type FeedCursor, type WalkPlace } from './cursor.ts';
+import { feedLines, removedLine } from './lines.ts';
+import { isCertainlyBeyond } from './order.ts';
+import { EMPTY, piecesOf } from './pieces.ts';
+import { abortedByEither } from './wait.ts';
+
+/** A feed that has nothing to tell sends a checkpoint after this time. Proxies close what is silent for a minute. */
+const IDLE_MS = 15_000;
+/** What was sent is followed by a checkpoint within this time, when nothing more comes. */
+const SETTLE_MS = 1_000;
+/** A checkpoint after so many lines costs nothing, where the place has just moved on. */
+const MANY_LINES = 5_000;
+const MOST_KEYS = 1_000;
+const FIRST_KEYS = 250;
+/** A walk reads on for this long before it looks for changes, and looks for them this long, or so often. */
+const LEG_MS = 250;
+const LEG_ROWS = 20_000;
+const DRAIN_MS = 250;
+const DRAIN_READS = 4;
+const LOOK_UP: Size = { rows: MOST_KEYS, bytes: FIRST_BATCH.bytes, patient: true };
+
+/** When a feed ends of itself. */
+export interface FeedEnd {
+  /** Whether a checkpoint comes before the feed waits, or walks. */
+  readonly opens: boolean;
+  /** Whether it goes on when it has caught up. */
+  readonly follows: boolean;
+  /** How long it waits for the first change when there is none. Milliseconds. */
+  readonly waitMs: number;
+  /** The most keys. */
+  readonly limit: number;
+  /** When it ends at the next checkpoint in any case, on the clock of `now`. */
+  readonly endAt?: number;
+}
+
+export interface FeedOptions {
+  readonly collection: string;
+  /** In order of id, with nothing but equalities. */
+  readonly plan: Plan;
+  readonly rows: ChainReader;
+  readonly changes: FeedReader;
+  readonly from: FeedCursor;
+  readonly end: FeedEnd;
+  /** A clock in milliseconds. */
+  readonly now: () => number;
+  /** Aborted when the server stops. */
+  readonly stopping: AbortSignal;
+}
+
+/**
+ * What one answer tells of a set: first, if its cursor is of a walk, the rows in order of id, with what changes on the
+ * way; then the changes. A copy that applies rows and removals in this order converges. Rows are looked up when their
+ * keys have changed, so each comes in its present state.
+ *
+ * A source of batches for the pump. What was not written when a reader stalled is looked up again.
+ */
+export class FeedRun {
+  readonly encoder: CheckpointEncoder;
+  readonly #options: FeedOptions;
+  readonly #waitEnd: number;
+  #place: FeedPlace;
+  #walk: WalkPlace;
+  #cursor: string;
+  /** What was read: keys to look up, and the place behind them. */
+  #changed: ChangedKeys | null = null;
+  #pending = new Map<string, Bookmark>();
+  /** What the pump has now: rows of the walk, or rows with these ids. */
+  #sending: 'walk' | readonly Bookmark[] | null = null;
+  #firstBatch: Batch | null = null;
+  /** Whether a checkpoint is due in any case: before what may wait, and where a reader has no place yet. */
+  #isOpening: boolean;
+  #isUpToDate = false;
+  #isCutShort = false;
+  #removed = 0;
+  #given = 0;
+  #most = FIRST_KEYS;
+  #drains = { left: 0, until: 0 };
+
+  constructor(lines: RowEncoder, options: FeedOptions) {
+    const { plan, from, end, now } = options;
+    this.#options = options;
+    this.#place = from.place;
+    this.#walk = from.walk;
+    this.#cursor = encodeFeedCursor(options.collection, plan, from) ?? '';
+    this.#waitEnd = now() + end.waitMs;
+    this.#isOpening = end.opens;
+    this.encoder = new CheckpointEncoder(lines, {
+      plan,
+      cursorOf: (last) => this.#cursorAfter(last),
+      start: () => this.#cursorAfter(null),
+      now,
+      ...(end.endAt !== undefined && { endAt: end.endAt }),
+      form: feedLines(() => ({
+        removed: this.#removed,
+        isUpToDate: this.#isUpToDate,
+        cursor: this.#cursorAfter(null),
+        isCutShort: this.#isCutShort,
+      })),
+    });
+  }
+
+  /** What was read before the answer began, so that what is wrong with the store is told in its status. */
+  begin(first: Batch | ChangedKeys): void {
+    if ('keys' in first) this.#take(first);
+    else this.#firstBatch = first;
+  }
+
+  async *batches(signal: AbortSignal): AsyncGenerator<Batch, void, undefined> {
+    try {
+      for (;;) {
+        yield* this.#deliver(signal);
+        yield* this.#checkpoint();
+        if (this.encoder.isOver) return;
+        if (this.#isDone()) {
+          if (this.#isCutShort) yield* this.#wanted();
+          return;
+        }
+        if (this.#walk !== 'over' && this.#isDrained()) yield* this.#leg(signal);
+        else await this.#read(signal);
+      }
+    } finally {
+      this.#firstBatch?.release();
+      this.#firstBatch = null;
+    }
+  }
+
+  /** The batches after a row of the batch that the pump had: its reader stalled there. */
+  after(row: Bookmark, signal: AbortSignal): AsyncGenerator<Batch, void, undefined> {
+    if (this.#sending === 'walk') this.#walk = row;
+    else if (this.#sending) this.#delivered(this.#sending, row);
+    this.#sending = null;
+    return this.batches(signal);
+  }
+
+  /** Continues after a place only if it fits: an earlier place is always right, too. */
+  #cursorAfter(last: Bookmark | null): string {
+    const { collection, plan, from } = this.#options;
+    const walk = this.#sending === 'walk' && last ? last : this.#walk;
+    const place = { place: this.#place, walk, identity: from.identity };
+    return (this.#cursor = encodeFeedCursor(collection, plan, place) ?? this.#cursor);
+  }
+
+  *#checkpoint(): Generator<Batch, void, undefined> {
+    const { lines, at } = this.encoder.sinceCheckpoint;
+    const ms = this.#options.now() - at;
+    const isDue = lines >= MANY_LINES || ms >= (lines > 0 && this.#isUpToDate ? SETTLE_MS : IDLE_MS);
+    if (isDue || this.#isOpening || this.#timeLeft() <= 0) yield* this.#wanted();
+    this.#isOpening = false;
+  }
+
+  *#wanted(): Generator<Batch, void, undefined> {
+    this.encoder.want();
+    yield EMPTY;
+  }
+
+  #timeLeft(): number {
+    const { end, now } = this.#options;
+    return (end.endAt ?? Infinity) - now();
+  }
+
+  #isDone(): boolean {
+    const { end, now, stopping } = this.#options;
+    if (end.follows) return (this.#isCutShort = stopping.aborted);
+    if (this.#given >= end.limit) return true;
+    return this.#isUpToDate && (this.#given > 0 || now() >= this.#waitEnd || stopping.aborted);
+  }
+
+  /** Rows in order of id, for a while. Rows that change meanwhile come afterwards. */
+  async *#leg(signal: AbortSignal): AsyncGenerator<Batch, void, undefined> {
+    const { rows, now } = this.#options;
+    const plan = this.#planSince(this.#place);
+    const from = this.#walk && this.#walk !== 'over' ? { after: this.#walk } : {};
+    const first = this.#firstBatch ?? (await rows.read(plan, from, NEXT_BATCH, signal));
+    this.#firstBatch = null;
+    const until = now() + LEG_MS;
+    for await (const batch of chain(rows, plan, first, LEG_ROWS, signal)) {
+      const { last, more } = batch;
+      this.#sending = 'walk';
+      yield batch;
+      if (this.encoder.isOver) return; // the rest of the batch was not written
+      this.#sending = null;
+      this.#walk = more ? last : 'over';
+      if (now() >= until) break;
+    }
+    this.#drains = { left: DRAIN_READS, until: now() + DRAIN_MS };
+  }
+
+  #isDrained(): boolean {
+    return this.#drains.left <= 0 || this.#options.now() >= this.#drains.until;
+  }
+
+  async #read(signal: AbortSignal): Promise<void> {
+    const { changes, end, from, stopping } = this.#options;
+    const waitMs = Math.max(0, this.#waitMs());
+    const most = Math.min(this.#most, end.limit - this.#given);
+    const changed = await abortedByEither(signal, waitMs > 0 ? stopping : null, (either) =>
+      changes.read(this.#place, { most, waitMs }, from.identity, either),
+    );
+    this.#drains.left -= 1;
+    if (changed) this.#take(changed);
+  }
+
+  /** How long a read may wait for the next change: to the next checkpoint, while there is nothing to do. */
+  #waitMs(): number {
+    const { end, now } = this.#options;
+    if (!this.#isUpToDate) return 0;
+    const { lines, at } = this.encoder.sinceCheckpoint;
+    const dueIn = at + (lines > 0 ? SETTLE_MS : IDLE_MS) - now();
+    return Math.min(dueIn, this.#timeLeft(), end.follows ? Infinity : this.#waitEnd - now());
+  }
+
+  #take(changed: ChangedKeys): void {
+    this.#changed = changed;
+    this.#given += changed.keys.length;
+    this.#pending = new Map(changed.keys.map((key) => [textOf(key), key]));
+    this.#isUpToDate = false;
+  }
+
+  /** The rows and removals of the keys that were read. The place is then behind them. */
+  async *#deliver(signal: AbortSignal): AsyncGenerator<Batch, void, undefined> {
+    const { now } = this.#options;
+    const changed = this.#changed;
+    if (!changed) return;
+    const [begun, count] = [now(), this.#pending.size];
+    while (this.#pending.size > 0) {
+      const ofOtherType = yield* this.#lookUp(changed.next, signal);
+      if (this.encoder.isOver) return;
+      for (const id of this.#pending.values()) this.encoder.say(removedLine(id));
+      this.#removed += this.#pending.size;
+      const isRemoved = this.#pending.size > 0;
+      this.#pending = ofOtherType;
+      if (isRemoved) yield EMPTY;
+    }
+    if (count > 0) this.#most = Math.min(MOST_KEYS, rowsOfSlice(count, now() - begun, this.#most));
+    this.#place = changed.next;
+    this.#isUpToDate = changed.isUpToDate && this.#walk === 'over';
+    if (changed.isUpToDate) this.#drains.left = 0;
+    this.#changed = null;
+  }
+
+  /**
+   * The rows of pending keys, which are pending no longer. Returns the ids of rows that have the key in another type (7
+   * and 7.0): the key is removed, and these rows come after that.
+   */
+  async *#lookUp(
+    next: FeedPlace,
+    signal: AbortSignal,
+  ): AsyncGenerator<Batch, Map<string, Bookmark>, undefined> {
+    const ofOtherType = new Map<string, Bookmark>();
+    const isNow = (id: Bookmark): boolean => {
+      const text = textOf(id);
+      if (this.#isToCome(id)) {
+        this.#pending.delete(text);
+        return false;
+      }
+      if (!this.#pending.has(text)) ofOtherType.set(text, id);
+      return this.#pending.has(text);
+    };
+    const keys = [...this.#pending.values()];
+    for await (const batch of this.#options.changes.rows(keys, this.#planSince(next), LOOK_UP, signal)) {
+      try {
+        for (const piece of piecesOf(batch, isNow)) {
+          this.#sending = piece.ids;
+          yield piece.batch;
+          if (this.encoder.isOver) break;
+          this.#delivered(piece.ids);
+          this.#sending = null;
+        }
+      } finally {
+        batch.release();
+      }
+      if (this.encoder.isOver) break;
+    }
+    return ofOtherType;
+  }
+
+  /** Whether the walk will certainly meet a row. Only rows are left out for that: removals never are. */
+  #isToCome(id: Bookmark): boolean {
+    if (this.#walk === 'over') return false;
+    return this.#walk === null || isCertainlyBeyond(id, this.#walk);
+  }
+
+  #delivered(ids: readonly Bookmark[], last?: Bookmark): void {
+    const end = last && textOf(last);
+    for (const id of ids) {
+      const text = textOf(id);
+      this.#pending.delete(text);
+      if (text === end) return;
+    }
+  }
+
+  /** Every read sees all that was told before: see changes of `FeedPlace.seen`. */
+  #planSince({ seen }: FeedPlace): Plan {
+    const { plan, from } = this.#options;
+    return {
+      ...plan,
+      ...(seen !== undefined && { since: seen }),
+      ...(from.identity !== undefined && { identity: from.identity }),
+    };
+  }
+}
+
+/** The order that a feed's batches have for the pump: what continues after a row needs its id alone. */
+export const BY_ID = { sort: KEY };

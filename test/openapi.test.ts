@@ -182,7 +182,19 @@ const CONFLICTS: Record<string, string> = {
   streamItems: 'cursor=a&after=b',
   queryItems: 'offset=1&page=1',
   queryItemStream: 'cursor=a&after=b',
+  listItemChanges: 'limit=1',
 };
+
+/** Codes that the changes of items are provoked to by another parameter. The second cursor is of another filter. */
+const OF_CHANGES: Partial<Record<ProblemCode, Twist>> = {
+  'invalid-cursor': query('since=x'),
+  'cursor-mismatch': query('since=CQECALaVrzoVAEz7Z7rH4tz-ZgAAAAAAAAAAAAAACPwULOk'),
+};
+
+function twistFor({ id }: Route, code: ProblemCode): Twist {
+  if (code === 'conflicting-parameters') return query(CONFLICTS[id] ?? '');
+  return (id === 'listItemChanges' && OF_CHANGES[code]) || PROVOKED[code];
+}
 
 /** A twist for a QUERY, whose parameters are its content. */
 function queried(twist: Twist): Twist {
@@ -209,10 +221,7 @@ test('every status and problem of the document occurs, and answers are as docume
     for (const [name, twist] of Object.entries(ANSWERED))
       if (name.startsWith(`${route.id} `)) await server.ask(route, twist);
     for (const code of [...problemsByStatus(route, OPTIONS).values()].flat())
-      await server.ask(
-        route,
-        code === 'conflicting-parameters' ? query(CONFLICTS[route.id] ?? '') : PROVOKED[code],
-      );
+      await server.ask(route, twistFor(route, code));
   }
   const exported = await seenOfAnExport(t);
   assert.deepEqual(server.check.faults, []);

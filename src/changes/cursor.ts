@@ -108,6 +108,7 @@ export function decodeFeedCursor(
   if (!reader.take(FINGERPRINT_BYTES).equals(fingerprint(collection, filterOf(plan))))
     throw cursorMismatch(
       'The cursor belongs to another collection or filter. Repeat those of the request that it came from.',
+      parameter,
     );
   const seen = has(FLAGS.seen) ? reader.take(8).readBigUInt64LE() : undefined;
   const identity = has(FLAGS.identity)

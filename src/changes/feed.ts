@@ -141,6 +141,7 @@ async function startOf(
     if (from.walk === 'over' || walks) return from;
     throw cursorMismatch(
       'The cursor belongs to a stream with follow=true that has not sent all rows. Continue that with cursor.',
+      cursorIn,
     );
   }
   // The identity comes first. When the collection is replaced between the two, the cursor is void and not wrong.

@@ -1,3 +1,4 @@
+import { changesFrom } from '../changes/from.ts';
 import { orFollow, changesRoute } from '../changes/routes.ts';
 import { queryRoute } from '../http/query-method.ts';
 import type { Route } from '../http/route.ts';
@@ -42,7 +43,14 @@ const ORDERED = ['sort', 'min_price', 'max_price'];
 
 /** The routes of items. */
 export function itemRoutes({ items: rows, idType: onlyType, ...options }: ItemOptions) {
-  const shared = { ...options, rows, plan: ITEM_PLAN, onlyType, idType: idTypeLookup(rows, onlyType) };
+  const shared = {
+    ...options,
+    rows,
+    plan: ITEM_PLAN,
+    onlyType,
+    idType: idTypeLookup(rows, onlyType),
+    changesFrom: changesFrom(rows, ITEM_PLAN.collection),
+  };
   const stream = streamRoute(
     { ...ITEMS, id: 'streamItems', examples: STREAM_EXAMPLES },
     { ...shared, columns: FIRST_COLUMNS, after: ITEM_AFTER },

@@ -128,8 +128,8 @@ export function decodeCursor(cursor: string, collection: string, plan: Plan): Pl
 }
 
 /** The error for a sound cursor that was made for something else than the request asks for. */
-export function cursorMismatch(detail: string): AppError {
-  return new AppError('cursor-mismatch', detail, { parameter: 'cursor' });
+export function cursorMismatch(detail: string, parameter = 'cursor'): AppError {
+  return new AppError('cursor-mismatch', detail, { parameter });
 }
 
 /** Everything except the time that decides which rows come in which order, as a CRC-32 of four bytes. */

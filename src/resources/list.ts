@@ -123,7 +123,7 @@ async function describe(resource: Resource, signal: AbortSignal): Promise<Listed
       page: path,
       stream: `${path}/stream`,
       partitions: `${path}/partitions`,
-        ...(resource.rows.changes && { changes: `${path}/changes` }),
+      ...(resource.rows.changes && { changes: `${path}/changes` }),
     },
   };
   try {

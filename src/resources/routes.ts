@@ -1,3 +1,4 @@
+import { changesFrom } from '../changes/from.ts';
 import { changesRoute, orFollow } from '../changes/routes.ts';
 import { queryRoute } from '../http/query-method.ts';
 import type { Route } from '../http/route.ts';
@@ -71,6 +72,7 @@ export function resourceRoutes(
     shown: resource.shown,
     onlyType: undefined,
     idType: idTypeLookup(rows, undefined),
+    changesFrom: changesFrom(rows, name),
   };
   const ordered = ['sort', ...ofFields.ranges];
   const id = (verb: string) => `${verb}_${slugOf(name)}`;

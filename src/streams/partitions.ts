@@ -6,7 +6,8 @@ import { valueTypes } from '../pages/value-types.ts';
 import { JSON_TYPE, jsonAnswer, STORE_PROBLEMS, type Content, type Route } from '../http/route.ts';
 import { named, Type } from '../schema.ts';
 import { serializerOf } from '../rows/serializers.ts';
-import type { Plan, RowStore } from '../store/store.ts';
+import type { Identity, Plan, RowStore } from '../store/store.ts';
+import { headersOf, type ChangesFrom } from './changes-from.ts';
 import { encodePart, isBoundOfPart } from './part.ts';
 import { atParameter, consistencyParameter, timeOf } from './point-in-time.ts';
 import { assertDivisible, readStreamQuery, streamParameters } from './query.ts';
@@ -53,6 +54,8 @@ export interface PartitionOptions {
   readonly plan: PlanParameters;
   /** Parameters of the plan that need another order than that of ids. */
   readonly ordered: readonly string[];
+  /** See StreamOptions. */
+  readonly changesFrom?: ChangesFrom;
 }
 
 /**
@@ -62,7 +65,7 @@ export interface PartitionOptions {
  */
 export function partitionsRoute(
   told: RowRoute & { readonly example?: Content['example'] },
-  { rows, plan: parameters, ordered }: PartitionOptions,
+  { rows, plan: parameters, ordered, changesFrom }: PartitionOptions,
 ): Route {
   const left = [...NOT_SHARED, ...ordered];
   const query = [parts, ...streamParameters(parameters).filter(({ name }) => !left.includes(name))];
@@ -81,7 +84,10 @@ export function partitionsRoute(
     query,
     produces: [JSON_TYPE],
     answers: {
-      200: jsonAnswer('The parts, in order of id', PARTITIONS, ['Cache-Control'], told.example),
+      200: {
+        ...jsonAnswer('The parts, in order of id', PARTITIONS, ['Cache-Control'], told.example),
+        sometimes: ['Changes-From'],
+      },
     },
     problems: [
       'conflicting-parameters',
@@ -96,12 +102,19 @@ export function partitionsRoute(
       assertDivisible(plan, 'sort');
       const at = await timeOf(time, rows, request.signal);
       const most = parts.read(given) ?? DEFAULT_PARTS;
+      const place = (identity: Identity | undefined) => {
+        const time = at !== undefined && { at };
+        return changesFrom?.(
+          { ...plan, ...time, ...(identity !== undefined && { identity }) },
+          request.signal,
+        );
+      };
+      const cutOnce = () => cutIn(rows, plan, most, place, request.signal);
       // The first try may find that the collection has been replaced since the last request.
-      const cut =
-        (await cutIn(rows, plan, most, request.signal)) ?? (await cutIn(rows, plan, most, request.signal));
+      const cut = (await cutOnce()) ?? (await cutOnce());
       if (!cut)
         throw storeUnavailable(new Error('the collection was replaced while it was split into parts'));
-      const { identity, found } = cut;
+      const { identity, changes, found } = cut;
       const types = plan.index && valueTypes(plan);
       const bounds = found.filter(isBoundOfPart); // no part can carry other bounds
       const partitions = [undefined, ...bounds].map((from, n) => {
@@ -112,14 +125,24 @@ export function partitionsRoute(
         if (at !== undefined) search.set(atParameter.name, String(at));
         return { url: `${told.path}/stream?${search.toString()}` };
       });
-      return json(200, serialize({ partitions }), { 'cache-control': 'no-store' });
+      return json(200, serialize({ partitions }), { 'cache-control': 'no-store', ...headersOf(changes) });
     },
   };
 }
 
-/** The ids at which parts begin, and the collection that they are of. Null when it was replaced meanwhile. */
-async function cutIn(rows: RowStore, plan: Plan, most: number, signal: AbortSignal) {
+/**
+ * The ids at which parts begin, the collection that they are of, and the place from which its changes follow. Null when it
+ * was replaced meanwhile.
+ */
+async function cutIn(
+  rows: RowStore,
+  plan: Plan,
+  most: number,
+  place: (identity: Identity | undefined) => ReturnType<ChangesFrom> | undefined,
+  signal: AbortSignal,
+) {
   const identity = await rows.identity(signal);
+  const changes = (await place(identity)) ?? null;
   const found = await rows.split(plan, most, signal);
-  return (await rows.identity(signal)) === identity ? { identity, found } : null;
+  return (await rows.identity(signal)) === identity ? { identity, changes, found } : null;
 }

@@ -1,36 +1,33 @@
 import type { StreamBody } from '../engine/edge.ts';
 import { problemDocument } from '../http/problem.ts';
 import { STORE_PROBLEMS, type Route } from '../http/route.ts';
-import { cursorMismatch, cursorThatFits, decodeCursor } from '../pages/cursor.ts';
+import { cursorThatFits } from '../pages/cursor.ts';
 import type { PlanParameters } from '../pages/query.ts';
 import { nameOf } from '../schema.ts';
-import { checkMark } from '../pages/mark.ts';
 import type { Transcoder } from '../rows/rows.ts';
 import { EVERYTHING } from '../rows/selection.ts';
 import { noneOf, orRelease, type Batch } from '../store/batch.ts';
 import type { Bookmark } from '../store/bookmark.ts';
 import { chain, chainAfter, firstSize, planBehind } from '../stream/chain.ts';
 import type { StreamReader } from '../store/readers.ts';
-import type { From, RowStore, Plan } from '../store/store.ts';
+import type { RowStore } from '../store/store.ts';
 import { CHECKPOINT_MS, CheckpointEncoder } from '../stream/checkpoints.ts';
-import { CHECKPOINT, END, FAILURE } from '../stream/control-lines.ts';
+import { CHECKPOINT, controlLines, END, FAILURE, type ControlForm } from '../stream/control-lines.ts';
 import { writeBeforeCut } from '../stream/sink.ts';
 import { withHeartbeats } from '../stream/heartbeats.ts';
 import { pump } from '../stream/pump.ts';
-import { readAfter, type AfterForm } from './after.ts';
+import type { AfterForm } from './after.ts';
+import { beginningOf } from './beginning.ts';
+import { headersOf, type ChangesFrom, type ChangesStart } from './changes-from.ts';
 import { columnsOfRows } from './columns.ts';
 import { estimator, ROWS_HEADER } from './estimate.ts';
 import type { DetectedIdType } from './id.ts';
-import { AT_HEADER, timeOf } from './point-in-time.ts';
+import { INCREMENTAL } from './incremental.ts';
+import { endAtOf } from './max-time.ts';
+import { AT_HEADER } from './point-in-time.ts';
 import { STREAM_TYPES, type StreamType } from '../rows/formats.ts';
 import { assertFits, streamForm, typeAsked } from './form.ts';
-import {
-  readStreamPlan,
-  readStreamQuery,
-  streamParameters,
-  type StreamPlan,
-  type StreamQuery,
-} from './query.ts';
+import { readStreamPlan, readStreamQuery, streamParameters } from './query.ts';
 import { fieldsOf, type RowRoute } from './told.ts';
 
 export interface StreamOptions {
@@ -46,6 +43,8 @@ export interface StreamOptions {
   readonly now?: () => number;
   /** Called when a stream stalls. The returned function is called when the stream goes on or ends. */
   readonly parked?: () => () => void;
+  /** Missing: streams do not tell from where changes follow. */
+  readonly changesFrom?: ChangesFrom;
 }
 
 /** GET of all rows: the chain of all batches. Each batch goes out while the next one is being read. */
@@ -66,8 +65,8 @@ export function streamRoute(told: RowRoute, options: StreamOptions): Route {
     answers: {
       200: {
         description: `The matching ${noun.many} in the order of \`sort\``,
-        headers: ['Cache-Control'],
-        sometimes: ['Estimated-Rows'],
+        headers: ['Cache-Control', 'Incremental', 'X-Accel-Buffering'],
+        sometimes: ['Estimated-Rows', 'Changes-From'],
         content: {
           'application/x-ndjson': {
             schema: {
@@ -126,43 +125,52 @@ function streamHandler(options: StreamOptions): Route['handler'] {
     assertFits(query, type);
     const { limit } = query;
     const asked = await readStreamPlan(parameters, options.plan, request.signal);
-    const { plan, from } = await beginningOf({ ...query, ...asked }, options, request.signal);
+    const endAt = endAtOf(query.maxMs, now);
+    const { plan: wanted, from } = await beginningOf({ ...query, ...asked }, options, request.signal);
+    const isWhole = !query.isPiece && limit === Infinity;
+    const changes = (isWhole && (await options.changesFrom?.(wanted, request.signal))) || null;
+    const plan = { ...wanted, ...changes?.bounds };
     const estimated = from.after ? null : estimate(plan);
     // The first batch is read before the head is sent, so an unavailable store gives a 503 and not a cut stream.
     const first = await streams.begin(plan, from, firstSize(limit), request.signal);
     const rest = planBehind(plan, first);
-    const wanted = { always: options.columns, most: limit };
+    const sampled = { always: options.columns, most: limit };
     const { shown = EVERYTHING } = options.plan;
-    const columns = () => columnsOfRows(rows, rest, first, wanted, request.signal, shown);
+    const columns = () => columnsOfRows(rows, rest, first, sampled, request.signal, shown);
     const form = await orRelease(first, () => streamForm(type, query, transcoder, columns, shown));
     const isAll = !first.more || first.rows >= limit;
     const about = isAll ? first.rows : await orRelease(first, () => estimated?.() ?? Promise.resolve(null));
     const run: StreamBody['run'] = async (sink) => {
       const { head, tail } = form;
       const encoder = await orRelease(first, () => form.encoder());
+      const { collection } = options.plan;
+      const cursorOf = (bookmark: Bookmark) => cursorThatFits(collection, rest, bookmark);
+      const start = from.after ? cursorOf(from.after) : null;
+      const checked = query.checkpoints
+        ? new CheckpointEncoder(encoder, {
+            ...{ plan, cursorOf, start, now, form: linesWith(changes) },
+            ...(endAt !== undefined && { endAt }),
+          })
+        : null;
       // While the store is slow, the reader still gets the proof of the rows it has.
       const spaced = (read: AsyncIterable<Batch>) =>
-        query.checkpoints ? withHeartbeats(read, noneOf(first), CHECKPOINT_MS) : read;
+        checked ? whileOpen(withHeartbeats(read, noneOf(first), heartbeatOf(query.maxMs)), checked) : read;
+      const written = (count: number) => {
+        request.notes.rows = checked ? checked.rows : request.notes.rows + count;
+      };
       const batches = {
         first: spaced(chain(streams, plan, first, limit, sink.signal)),
-        observer: { parked, rows: (count: number) => void (request.notes.rows += count) },
+        observer: { parked, rows: written },
         again: {
           plan,
           after: (bookmark: Bookmark, given: number) =>
             spaced(chainAfter(streams, rest, bookmark, limit - given, sink.signal)),
         },
       };
-      if (!query.checkpoints) {
-        await pump(batches, encoder, { head, tail: () => tail }, sink);
-        return;
-      }
-      const cursorOf = (bookmark: Bookmark) => cursorThatFits(options.plan.collection, rest, bookmark);
-      const start = from.after ? cursorOf(from.after) : null;
-      const checked = new CheckpointEncoder(encoder, { plan, cursorOf, start, now });
       try {
-        await pump(batches, checked, { head, tail: () => checked.end() }, sink);
+        await pump(batches, checked ?? encoder, { head, tail: () => checked?.end() ?? tail }, sink);
       } catch (error) {
-        await writeBeforeCut(sink, checked.error(problemDocument(error, request)));
+        if (checked) await writeBeforeCut(sink, checked.error(problemDocument(error, request)));
         throw error;
       }
     };
@@ -171,6 +179,8 @@ function streamHandler(options: StreamOptions): Route['handler'] {
       headers: {
         'content-type': form.contentType,
         'cache-control': 'private, no-cache',
+        ...INCREMENTAL,
+        ...headersOf(changes),
         ...(plan.at !== undefined && { [AT_HEADER]: String(plan.at) }),
         ...(about !== null && { [ROWS_HEADER]: String(Math.min(about, limit)) }),
       },
@@ -179,49 +189,24 @@ function streamHandler(options: StreamOptions): Route['handler'] {
   };
 }
 
-/**
- * Where a stream begins: after the row of a cursor, after the row that `after` shows, or at its first row. Also at what
- * time, and in which collection if a cursor or part names one. AppError `collection-replaced` when that is not the
- * current collection, `cursor-mismatch` when the cursor does not fit the parameters.
- */
-async function beginningOf(
-  { plan: asked, partMark, time, cursor, after }: StreamQuery & StreamPlan,
-  options: StreamOptions,
-  signal: AbortSignal,
-): Promise<{ plan: Plan; from: From }> {
-  if (cursor !== undefined) {
-    const known = typeof time === 'bigint' ? { ...asked, at: time } : asked;
-    const { at, mark, after: bookmark } = decodeCursor(cursor, options.plan.collection, known);
-    if (time === 'present' && at === undefined)
-      throw cursorMismatch(
-        'The cursor does not come from a snapshot. Omit consistency=snapshot, or start without a cursor.',
-      );
-    if (time === 'live' && at !== undefined)
-      throw cursorMismatch(
-        'The cursor comes from a snapshot. Omit consistency=live, or start without a cursor.',
-      );
-    const plan = await marked(asked, [partMark, mark], options, signal);
-    return { plan: at === undefined ? plan : { ...plan, at }, from: { after: bookmark } };
-  }
-  const plan = await marked(asked, [partMark], options, signal);
-  const at = await timeOf(time, options.rows, signal);
-  const timed = at === undefined ? plan : { ...plan, at };
-  const from = after === undefined ? {} : { after: await readAfter(after, timed, { ...options, signal }) };
-  return { plan: timed, from };
+/** The control lines of a stream, whose end tells from where its changes follow. */
+function linesWith(changes: ChangesStart | null): ControlForm {
+  if (!changes) return controlLines;
+  return { ...controlLines, end: (tally) => controlLines.end({ ...tally, changes: changes.cursor }) };
 }
 
-/**
- * The plan, bound to the collection of these marks. Without a mark, the first read decides on the collection. AppError
- * `collection-replaced` when a mark is of another collection.
- */
-async function marked(
-  plan: Plan,
-  marks: readonly (number | undefined)[],
-  { rows }: StreamOptions,
-  signal: AbortSignal,
-): Promise<Plan> {
-  if (marks.every((mark) => mark === undefined)) return plan;
-  const identity = await rows.identity(signal);
-  for (const mark of marks) checkMark(mark, identity);
-  return identity === undefined ? plan : { ...plan, identity };
+/** A stream that must end in time looks at the clock more often. Milliseconds. */
+function heartbeatOf(maxMs: number): number {
+  return Math.min(CHECKPOINT_MS, maxMs / 10);
+}
+
+/** The batches until the time of their stream is up. */
+async function* whileOpen(
+  batches: AsyncIterable<Batch>,
+  encoder: Pick<CheckpointEncoder, 'isOver'>,
+): AsyncGenerator<Batch, void, undefined> {
+  for await (const batch of batches) {
+    yield batch;
+    if (encoder.isOver) return;
+  }
 }

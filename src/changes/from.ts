@@ -1,0 +1,32 @@
+import { AppError } from '../errors.ts';
+import type { ChangesFrom } from '../streams/changes-from.ts';
+import type { RowStore } from '../store/store.ts';
+import { encodeFeedCursor } from './cursor.ts';
+
+/**
+ * Tells from where the changes of a set follow that is about to be read. Null where nobody could ask for them: the store
+ * does not tell changes, or the set has a range.
+ */
+export function changesFrom(rows: Pick<RowStore, 'changes' | 'identity'>, collection: string): ChangesFrom {
+  return async (plan, signal) => {
+    const feed = rows.changes;
+    if (!feed || plan.range || plan.ids) return null;
+    const identity = plan.identity ?? (await rows.identity(signal));
+    try {
+      const place = plan.at === undefined ? await feed.now(signal) : feed.at(plan.at);
+      const cursor = encodeFeedCursor(collection, plan, { place, walk: 'over', identity });
+      if (cursor === undefined) return null;
+      return {
+        cursor,
+        // Rows read after this have every change before the place.
+        bounds: {
+          ...(identity !== undefined && { identity }),
+          ...(plan.at === undefined && place.seen !== undefined && { since: place.seen }),
+        },
+      };
+    } catch (error) {
+      if (error instanceof AppError && error.code === 'changes-unsupported') return null;
+      throw error;
+    }
+  };
+}

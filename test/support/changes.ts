@@ -55,7 +55,8 @@ export function isProblem(code: string) {
 
 /** The change streams of a database that the server keeps open, also those that wait for events at this moment. */
 export async function openStreams(client: MongoClient): Promise<readonly Document[]> {
-  const ns = `${client.db().databaseName}.$cmd.aggregate`;
+  // While such a cursor is read, its namespace is DATABASE.$cmd.
+  const ns = { $in: ['$cmd', '$cmd.aggregate'].map((name) => `${client.db().databaseName}.${name}`) };
   const found = await client
     .db('admin')
     .aggregate([{ $currentOp: { idleCursors: true, allUsers: true } }, { $match: { ns } }])

@@ -47,7 +47,7 @@ const SLOW = [
   'log-format',
   'long-keys',
   'memory',
-  'mongo-(away|large|load|load-kills|odd-values|plain-collection|retry|setup)',
+  'mongo-(away|changes-faults|large|load|load-kills|odd-values|plain-collection|retry|setup)',
   'not-ready',
   'overload',
   'own-id',

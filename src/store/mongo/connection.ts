@@ -144,19 +144,14 @@ export class MongoConnection {
   }
 
   /**
-   * Runs a command of a cursor once and leaves nested documents of the reply as bytes. All commands of a cursor go to
-   * the primary, while there is one, in one session. Rejects with the signal's reason or as the driver does.
+   * Runs a command of a cursor once, and leaves nested documents as bytes. All commands of a cursor go to the primary,
+   * while there is one, in one session. Rejects with the signal's reason or as the driver does.
    */
   onCursor(command: Document, limitMs: number, signal: AbortSignal): Promise<Document> {
     catchUp(this.#timeless, this.session);
-    const { mode } = this.client.readPreference;
+    const readPreference = this.client.readPreference.mode === 'primary' ? 'primary' : 'primaryPreferred';
     return withDeadline(limitMs, signal, (end) =>
-      this.#db.command(command, {
-        raw: true,
-        session: this.#timeless,
-        readPreference: mode === 'primary' ? mode : 'primaryPreferred',
-        signal: end,
-      }),
+      this.#db.command(command, { raw: true, session: this.#timeless, readPreference, signal: end }),
     );
   }
 

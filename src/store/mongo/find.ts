@@ -151,12 +151,7 @@ export class Finder {
     return reply.length > 0;
   }
 
-  #ask(
-    find: Record<string, unknown>,
-    layout: Layout,
-    signal: AbortSignal,
-    asked?: When,
-  ): Promise<Reply> {
+  #ask(find: Record<string, unknown>, layout: Layout, signal: AbortSignal, asked?: When): Promise<Reply> {
     return this.#send({ find: this.#setup.collection, ...find }, layout, signal, asked);
   }
 

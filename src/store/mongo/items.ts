@@ -133,10 +133,7 @@ export class MongoItems implements ItemStore {
     return presentTime(this.#connection, this.#setup.collection, signal);
   }
 
-  /**
-   * A write cannot name the identity of its collection, and it creates a collection that is missing. The identity is
-   * therefore checked before and after the write.
-   */
+  /** A write cannot name the identity of its collection, and creates a missing one: it is checked before and after. */
   async insert(rows: readonly Uint8Array[], onConflict: OnConflict, shape?: RowShape): Promise<InsertResult> {
     const identity = await this.#watch.present();
     this.#writtenTo ??= identity;
@@ -235,9 +232,7 @@ export class MongoItems implements ItemStore {
     return this.#finder.countUpTo(range, limit, layout, signal);
   }
 
-  /**
-   * One row more than requested, which tells whether more follow. Another one when the bookmark's own row comes first.
-   */
+  /** One row more than requested tells whether more follow. Another one when the bookmark's own row comes first. */
   #limit({ rows, bytes, missing }: BatchBuilder, { bookmark }: Range): number {
     const rowBytes = rows > 0 ? bytes / rows : this.#rowBytes;
     const enough = Math.max(0, Math.ceil((missing.bytes / rowBytes) * MARGIN));

@@ -21,7 +21,9 @@ export async function removeRows(
 ): Promise<number> {
   const identity = await watch.present();
   // One condition each: `$in` on the key of a clustered collection reads all rows between the lowest and the highest.
-  const operations = keys.map((key) => ({ deleteOne: { filter: { _id: { $eq: commandKey(key)._id as never } } } }));
+  const operations = keys.map((key) => ({
+    deleteOne: { filter: { _id: { $eq: commandKey(key)._id as never } } },
+  }));
   let removed = 0;
   for (let at = 0; at < operations.length; at += MOST) {
     const part = operations.slice(at, at + MOST);

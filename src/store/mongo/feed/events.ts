@@ -62,7 +62,11 @@ export function readEvents(cursor: Uint8Array): EventReply {
     row = endOfDocument(rows, document);
     events.push(readEvent(rows.subarray(document, row)));
   }
-  return { events, behind: readToken(valueOf(cursor, behind)), cursor: viewOf(cursor, id).getBigInt64(0, true) };
+  return {
+    events,
+    behind: readToken(valueOf(cursor, behind)),
+    cursor: viewOf(cursor, id).getBigInt64(0, true),
+  };
 }
 
 function readEvent(event: Uint8Array): ChangeEvent {

@@ -1,5 +1,11 @@
 import { MongoCompatibilityError, MongoServerError } from 'mongodb';
-import { AppError, changesExpired, changesUnsupported, storeUnavailable, storeUnfit } from '../../../errors.ts';
+import {
+  AppError,
+  changesExpired,
+  changesUnsupported,
+  storeUnavailable,
+  storeUnfit,
+} from '../../../errors.ts';
 import { CODES, mayRetry, serverCodeOf, translate } from '../errors.ts';
 import { notOfThisStore } from './place.ts';
 

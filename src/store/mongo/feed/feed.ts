@@ -101,7 +101,7 @@ export class MongoFeed implements ChangeFeed {
       const left = end - performance.now();
       if (told && left > 0) {
         await window.changed(left, signal);
-        if (stream.failure !== null) throw stream.failure;
+        stream.refuseFailed();
         continue;
       }
       if (told && this.#isReached(asked)) return this.#answer(told.telling, told.isWhole, asked);

@@ -1,7 +1,7 @@
 import type { Batch } from '../../batch.ts';
 import type { Bookmark } from '../../bookmark.ts';
 import { AppError, storeUnfit } from '../../../errors.ts';
-import type { Slots } from '../../slots.ts';
+import type { Slot, Slots } from '../../slots.ts';
 import type { Equality, Plan, Size } from '../../store.ts';
 import { BatchBuilder } from '../batch-builder.ts';
 import type { Layout } from '../collection.ts';
@@ -11,6 +11,7 @@ import { commandKey } from '../key.ts';
 import { indexOf, whenOf } from '../plan.ts';
 import { conditionOf, type Condition } from '../predicates.ts';
 import type { Reply } from '../reply.ts';
+import { distinctKeys } from './distinct.ts';
 import { feedFault } from './faults.ts';
 
 /** The most keys in a command, and the most bytes of them. */
@@ -26,11 +27,7 @@ export class LookUp {
   /** Recent average size of a row, in bytes, so that a find asks for about as much as a batch may hold. */
   #rowBytes = 1_024;
 
-  constructor(parts: {
-    readonly watch: IndexWatch;
-    readonly finder: Finder;
-    readonly slots: Slots;
-  }) {
+  constructor(parts: { readonly watch: IndexWatch; readonly finder: Finder; readonly slots: Slots }) {
     this.#watch = parts.watch;
     this.#finder = parts.finder;
     this.#slots = parts.slots;
@@ -49,25 +46,37 @@ export class LookUp {
       const layout = await this.#watch.layoutFor(index, signal);
       const readBy = layout.specs.get(index);
       const identity = plan.identity ?? layout.identity;
-      for (let rest = keys; rest.length > 0;) {
+      for (let rest = distinctKeys(keys); rest.length > 0;) {
         const looking = this.#watch.recent(index);
         const { reply, taken } = await this.#find(rest, plan, size, layout, signal);
         rest = rest.slice(taken);
-        const builder = new BatchBuilder(plan, { rows: Infinity, bytes: Infinity });
-        builder.take(reply);
         try {
           if (looking) await looking;
           await this.#watch.check(index, readBy, signal);
-        } catch (error) {
-          builder.release();
-          throw error;
+          yield* this.#batchesOf(reply, plan, size, { readBy, identity });
+        } finally {
+          reply.slot.release();
         }
-        if (builder.rows > 0) this.#rowBytes += (builder.bytes / builder.rows - this.#rowBytes) / 4;
-        if (builder.rows > 0) yield builder.toBatch(this.#slots, false, { readBy, identity });
       }
     } catch (error) {
       signal.throwIfAborted();
       throw await this.#watch.orReplaced(feedFault(error), plan.identity, signal);
+    }
+  }
+
+  /** The rows of a reply, in batches that share its slot. The caller also releases the slot. */
+  *#batchesOf(
+    { slot, start, length, ...rest }: Reply & { readonly slot: SharedSlot },
+    plan: Plan,
+    size: Size,
+    from: Parameters<BatchBuilder['toBatch']>[2],
+  ): Generator<Batch, void, undefined> {
+    for (let taken = 0; taken < length;) {
+      const builder = new BatchBuilder(plan, size);
+      builder.take({ ...rest, slot: slot.share(), start: start + taken, length: length - taken });
+      taken += builder.bytes;
+      this.#rowBytes += (builder.bytes / builder.rows - this.#rowBytes) / 4;
+      yield builder.toBatch(this.#slots, false, from);
     }
   }
 
@@ -81,14 +90,14 @@ export class LookUp {
     size: Size,
     layout: Layout,
     signal: AbortSignal,
-  ): Promise<{ readonly reply: Reply; readonly taken: number }> {
+  ): Promise<{ readonly reply: Reply & { readonly slot: SharedSlot }; readonly taken: number }> {
     const conditions = plan.equals?.flatMap(conditionsOf) ?? [];
     const most = layout.clustered ? MOST_KEYS_CLUSTERED : MOST_KEYS;
     for (let taken = this.#fitting(keys, most, size); ; taken = taken >> 1) {
       const ids = keys.slice(0, taken).map(idOf);
       const asked = [ids, conditions, layout, signal, whenOf(plan)] as const;
       const reply = await (layout.clustered ? this.#finder.byEachId(...asked) : this.#finder.byIds(...asked));
-      if (!reply.cut) return { reply, taken };
+      if (!reply.cut) return { reply: { ...reply, slot: shared(reply.slot) }, taken };
       reply.slot.release();
       if (taken === 1) throw new TypeError('a reply with one row was cut');
     }
@@ -104,6 +113,24 @@ export class LookUp {
     }
     return most;
   }
+}
+
+/** A slot that is released when everyone who shares it has released it. */
+interface SharedSlot extends Slot {
+  share(): Slot;
+}
+
+function shared(slot: Slot): SharedSlot {
+  let holders = 1;
+  const release = () => {
+    holders--;
+    if (holders === 0) slot.release();
+  };
+  const share = () => {
+    holders++;
+    return { ...slot, release };
+  };
+  return { ...slot, release, share };
 }
 
 /** The id of a key as a command carries it. A key that no command can carry is a fault of the collection. */
@@ -123,8 +150,5 @@ function idOf(key: Bookmark): unknown {
 function conditionsOf({ path, value }: Equality): readonly Condition[] {
   const names = path.split('.');
   const ways = names.map((_, n) => names.slice(0, n + 1).join('.'));
-  return [
-    { [path]: conditionOf(value) },
-    ...ways.map((way) => ({ [way]: { $not: { $type: 'array' } } })),
-  ];
+  return [{ [path]: conditionOf(value) }, ...ways.map((way) => ({ [way]: { $not: { $type: 'array' } } }))];
 }

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Timestamp } from 'mongodb';
-import { changesUnsupported } from '../../../errors.ts';
+import { changesUnsupported, storeUnavailable } from '../../../errors.ts';
 import type { MongoConnection } from '../connection.ts';
 import { pointInTimeOf } from '../snapshot.ts';
 import { EventCursor } from './cursor.ts';
@@ -34,7 +34,7 @@ export class DatabaseStream {
   /** Whether the server had no more events when it told the last ones. */
   isDrained = false;
   /** Why the stream ended although there were readers. The next `join` tries again. */
-  failure: unknown = null;
+  #failure: Error | null = null;
   #running: Promise<void> | null = null;
   readonly #closing = new AbortController();
 
@@ -56,23 +56,29 @@ export class DatabaseStream {
     window.leftAt = performance.now();
   }
 
+  /** Throws the error that ended the stream. */
+  refuseFailed(): void {
+    if (this.#failure) throw this.#failure;
+  }
+
   /** The window of a collection, if there is one. */
   peek(collection: string): Window | undefined {
     return this.#windows.get(collection);
   }
 
-  /** Ends the stream. Readers that wait look again, and find the store closed. */
+  /** Ends the stream, and rejects the readers that wait with `store-unavailable`. */
   async close(): Promise<void> {
-    this.#closing.abort(new Error('the store was closed'));
-    for (const window of this.#windows.values()) window.wake();
+    const closed = new Error('the store was closed');
+    this.#closing.abort(closed);
+    this.#fail(storeUnavailable(closed));
     await this.#running;
   }
 
   #start(): void {
-    this.failure = null;
+    this.#failure = null;
     this.#running = this.#run().finally(() => {
       this.#running = null;
-      if (this.failure === null && this.#isWanted()) this.#start(); // a reader has joined at the last moment
+      if (!this.#failure && this.#isWanted()) this.#start(); // a reader has joined at the last moment
     });
   }
 
@@ -126,10 +132,11 @@ export class DatabaseStream {
     }
   }
 
+  /** The place behind everything so far: the last change may be the end of the database, which ends every stream. */
   async #present(): Promise<Place> {
     const { operationTime } = await this.#connection.run({ hello: 1 });
     if (!operationTime) throw changesUnsupported(STANDALONE);
-    return placeOfTime(pointInTimeOf(operationTime as Timestamp));
+    return placeOfTime(pointInTimeOf(operationTime as Timestamp) + 1n);
   }
 
   /** Whether there are readers, or were a moment ago. Forgets the windows of others. */
@@ -142,13 +149,11 @@ export class DatabaseStream {
   }
 
   #areThese(collections: readonly string[]): boolean {
-    return (
-      this.#windows.size === collections.length && collections.every((name) => this.#windows.has(name))
-    );
+    return this.#windows.size === collections.length && collections.every((name) => this.#windows.has(name));
   }
 
   #fail(error: unknown): void {
-    this.failure = error;
+    this.#failure = error instanceof Error ? error : new Error(String(error));
     for (const window of this.#windows.values()) window.wake();
   }
 }

@@ -63,7 +63,11 @@ export class Window {
     if (!this.start || isBefore(from, this.start)) return null;
     const telling = new Telling(most, from, seen);
     // A reader that has read its own history may be ahead of the stream.
-    const isWhole = telling.add(this.#events, this.#indexBehind(from), isBefore(from, behind) ? behind : from);
+    const isWhole = telling.add(
+      this.#events,
+      this.#indexBehind(from),
+      isBefore(from, behind) ? behind : from,
+    );
     return { telling, isWhole };
   }
 

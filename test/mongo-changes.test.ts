@@ -127,6 +127,11 @@ test('a transaction is told in pieces and is not at its end before its last chan
   const { pieces, keys } = await keysSince(feed, place, 1);
   assert.deepEqual(idsOf(keys), ['a', 'b', 'c', 'd', 'e', 'f']);
   assert.ok(pieces >= 6, `${pieces} pieces`);
+  // One reply of the server has only a part of these.
+  const before = await feed.now(NEVER);
+  const many = Array.from({ length: 150 }, (_, n) => `many ${n}`);
+  await transact(many);
+  assert.deepEqual(idsOf((await keysSince(feed, before, 100)).keys), many);
   // No place between these changes fits into a cursor, and none of them is told twice.
   const after = await feed.now(NEVER);
   const long = ['a', 'b', 'c'].map((text) => text.repeat(2_000));
@@ -352,6 +357,27 @@ test('a place that this store did not give is refused', async (t) => {
   await refused(Buffer.concat([next.token, randomBytes(2_000)]));
   await refused(next.token.slice(0, -3));
   await refused(Uint8Array.from(next.token, (byte, n) => (n === next.token.length - 5 ? byte ^ 0x40 : byte)));
+  // Whatever the server says about a token, it is the token's fault.
+  for (const bytes of [
+    '',
+    '2c',
+    '2b04',
+    '2b042c0100',
+    '2b042c0100296e5a1004',
+    '2b7f2c01',
+    '295a',
+    '46',
+    '3c5a',
+    '01',
+    'ff',
+  ])
+    for (const end of ['', '04', '0004']) {
+      const made = Buffer.from(
+        `${Buffer.from(next.token.slice(0, 11)).toString('hex')}${bytes}${end}`,
+        'hex',
+      );
+      if (made.length > 11) await refused(made);
+    }
   const future = (place.seen ?? 0n) + (60n << 32n);
   await refused(feed.at(future).token);
   await assert.rejects(ask(feed, { token: place.token, seen: future }), cursor);

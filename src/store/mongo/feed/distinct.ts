@@ -32,7 +32,7 @@ function textOf(key: Bookmark): string {
 
 /** Numbers as doubles. Other values as JSON. */
 function roughly(value: unknown): string {
-  if (value instanceof Timestamp) return value.toString();
+  if (value instanceof Timestamp) return String(value.toBigInt());
   if (value instanceof Int32 || value instanceof Double) return String(value.value);
   if (value instanceof Long || value instanceof Decimal128) return String(Number(value.toString()));
   if (Array.isArray(value)) return `[${value.map(roughly).join()}]`;

@@ -7,7 +7,7 @@ import {
   storeUnfit,
 } from '../../../errors.ts';
 import { CODES, mayRetry, serverCodeOf, translate } from '../errors.ts';
-import { notOfThisStore } from './place.ts';
+import { isTime, notOfThisStore, type Place } from './place.ts';
 
 /** The history since a place is gone, or cannot be read from there. */
 const EXPIRED: ReadonlySet<number> = new Set([
@@ -64,6 +64,16 @@ export function feedFault(error: unknown): unknown {
   if (code === CODES.unauthorized)
     return storeUnfit('The database does not permit this server to read its changes.', error);
   return isPassing(error) ? storeUnavailable(error) : translate(error);
+}
+
+/**
+ * The error of a stream that did not open at a client's place. Tokens are parsed by many functions of the server, each
+ * with codes of its own. A server error that nothing else explains therefore means that the token is none.
+ */
+export function placeFault(error: unknown, place: Place): unknown {
+  if (isPassing(error)) return error;
+  const fault = feedFault(error);
+  return fault instanceof MongoServerError && !isTime(place) ? notOfThisStore(fault) : fault;
 }
 
 /** Whether a stream cannot go on from its place, but a new one can begin at the present. */

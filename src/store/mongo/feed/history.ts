@@ -2,7 +2,7 @@ import { collectionReplaced } from '../../../errors.ts';
 import type { PointInTime } from '../../bookmark.ts';
 import type { MongoConnection } from '../connection.ts';
 import { EventCursor } from './cursor.ts';
-import { isPassing } from './faults.ts';
+import { isPassing, placeFault } from './faults.ts';
 import { hasReached, type Telling } from './telling.ts';
 
 /** How long to look for a change before telling that there was none so far. Milliseconds. */
@@ -50,7 +50,9 @@ async function readOnce(
 ): Promise<boolean> {
   const batch = Math.min(Math.max(most, FEWEST), MOST);
   const request = { collections: [collection], from: telling.next, batch };
-  const cursor = await EventCursor.open(connection, request, signal);
+  const cursor = await EventCursor.open(connection, request, signal).catch((error: unknown) => {
+    throw placeFault(error, request.from);
+  });
   try {
     for (;;) {
       const { events, behind, isDrained, hasEnded } = await cursor.next(0, signal);

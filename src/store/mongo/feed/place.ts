@@ -48,17 +48,23 @@ export function isShort({ hex, typeBits }: Place): boolean {
   return hex.length / 2 + (typeBits?.length ?? 0) <= LONGEST_TOKEN;
 }
 
+/** Whether a place is a time. */
+export function isTime({ hex }: Place): boolean {
+  return hex.length === TIME_DIGITS;
+}
+
 /** The options of a change stream that begins at a place. */
 export function startingAt(place: Place): Document {
-  if (place.hex.length === TIME_DIGITS) return { startAtOperationTime: new Timestamp(timeOf(place)) };
+  if (isTime(place)) return { startAtOperationTime: new Timestamp(timeOf(place)) };
   const { hex: _data, typeBits } = place;
   return { resumeAfter: { _data, ...(typeBits && { _typeBits: new Binary(typeBits) }) } };
 }
 
 /** A place as the token of a FeedPlace: a byte that tells the kind, then a time, or the type bits and the token. */
-export function encodePlace({ hex, typeBits = new Uint8Array() }: Place): Uint8Array {
+export function encodePlace(place: Place): Uint8Array {
+  const { hex, typeBits = new Uint8Array() } = place;
   const bytes = Buffer.from(hex, 'hex');
-  if (hex.length === TIME_DIGITS) return Buffer.concat([Uint8Array.of(OF_TIME), bytes.subarray(1)]);
+  if (isTime(place)) return Buffer.concat([Uint8Array.of(OF_TIME), bytes.subarray(1)]);
   return Buffer.concat([Uint8Array.of(OF_TOKEN, typeBits.length), typeBits, bytes]);
 }
 

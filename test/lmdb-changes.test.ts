@@ -290,23 +290,23 @@ test('a resource that is dropped is another collection to its readers, and leave
 });
 
 test('a reader that waits costs one look at the log for all of them, and none while nobody waits', async () => {
-  let [looks, version] = [0, 'first'];
+  const log = { looks: 0, version: 'first' };
   const versionOf = (): string => {
-    looks++;
-    return version;
+    log.looks++;
+    return log.version;
   };
   const watch = new LogWatch(5);
   const waiting = Array.from({ length: 1_000 }, () => watch.wait(versionOf, 'first', 60_000, ownSignal()));
-  assert.equal(looks, 1_000);
-  while (looks < 1_003) await nextTurn();
-  version = 'second';
+  assert.equal(log.looks, 1_000);
+  while (Number(log.looks) < 1_003) await nextTurn();
+  log.version = 'second';
   await Promise.all(waiting);
-  const after = looks;
+  const after = log.looks;
   watch.committed();
   await watch.wait(() => 'other', 'seen', 60_000, ownSignal());
   for (let turn = 0; turn < 20; turn++) await nextTurn();
   await new Promise((resolve) => setTimeout(resolve, 20));
-  assert.equal(looks, after);
+  assert.equal(log.looks, after);
   await watch.wait(versionOf, 'second', 1, ownSignal());
 });
 
@@ -332,12 +332,11 @@ test('a follower has every item that a process wrote which was killed, and what 
     let steps = 0;
     const ended = once(child, 'exit');
     child.stdout.setEncoding('utf8').on('data', (text: string) => (told += text));
-    let hasEnded = false;
-    void ended.then(() => (hasEnded = true));
-    while (!hasEnded) {
+    while (child.exitCode === null && child.signalCode === null) {
       await follower.step();
       if (told !== '' && ++steps === 40 && isKilled) child.kill('SIGKILL');
     }
+    await ended;
     assert.equal(child.signalCode, isKilled ? 'SIGKILL' : null);
     await follower.finish();
     const { rows } = await readRows(items, BY_ID, {}, { rows: 1_000_000, bytes: PLENTY });

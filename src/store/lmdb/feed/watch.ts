@@ -7,8 +7,11 @@ export type LogVersion = () => string;
 interface Waiter {
   /** The version that it knows. */
   readonly seen: string;
-  readonly wake: () => void;
-  readonly fail: (reason: unknown) => void;
+  readonly end: (failure: Failure | null) => void;
+}
+
+interface Failure {
+  readonly error: unknown;
 }
 
 /**
@@ -29,34 +32,25 @@ export class LogWatch {
    * Resolves when the version of a log is no longer the one that was seen, or after so many milliseconds. Rejects with
    * the signal's reason, and with the error of `version`.
    */
-  wait(version: LogVersion, seen: string, ms: number, signal: AbortSignal): Promise<void> {
-    return new Promise((resolve, reject) => {
-      signal.throwIfAborted();
-      if (version() !== seen) {
-        resolve();
-        return;
-      }
+  async wait(version: LogVersion, seen: string, ms: number, signal: AbortSignal): Promise<void> {
+    signal.throwIfAborted();
+    if (version() !== seen) return;
+    const failure = await new Promise<Failure | null>((resolve) => {
       const waiter: Waiter = {
         seen,
-        wake: () => {
-          leave();
-          resolve();
-        },
-        fail: (reason) => {
-          leave();
-          reject(reason);
+        end: (outcome) => {
+          clearTimeout(timer);
+          signal.removeEventListener('abort', abort);
+          this.#remove(version, waiter);
+          resolve(outcome);
         },
       };
-      const abort = (): void => waiter.fail(signal.reason);
-      const timer = setTimeout(waiter.wake, ms);
-      const leave = (): void => {
-        clearTimeout(timer);
-        signal.removeEventListener('abort', abort);
-        this.#remove(version, waiter);
-      };
+      const abort = (): void => waiter.end({ error: signal.reason });
+      const timer = setTimeout(() => waiter.end(null), ms);
       signal.addEventListener('abort', abort);
       this.#add(version, waiter);
     });
+    if (failure) throw failure.error;
   }
 
   /** To be called after each transaction of this process. */
@@ -71,16 +65,16 @@ export class LogWatch {
 
   /** Wakes everybody. What they look at next tells them that the store is closed. */
   close(): void {
-    for (const waiters of [...this.#waiting.values()]) for (const { wake } of [...waiters]) wake();
+    for (const waiters of [...this.#waiting.values()]) for (const { end } of [...waiters]) end(null);
   }
 
   #look(): void {
     for (const [version, waiters] of [...this.#waiting]) {
       try {
         const now = version();
-        for (const { seen, wake } of [...waiters]) if (seen !== now) wake();
+        for (const { seen, end } of [...waiters]) if (seen !== now) end(null);
       } catch (error) {
-        for (const { fail } of [...waiters]) fail(error);
+        for (const { end } of [...waiters]) end({ error });
       }
     }
   }

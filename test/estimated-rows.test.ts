@@ -107,25 +107,19 @@ test('an estimate is asked for once in five seconds, and a stream does without o
 });
 
 for (const store of ['lmdb', 'mongodb'] satisfies StoreName[])
-  test(`${store}: a stream whose estimate hangs begins long before the count is given up`, async (t) => {
+  test(`${store}: a stream begins also when its estimate never comes`, async (t) => {
     const uri = store === 'mongodb' ? await testMongo(t) : '';
     if (uri === null) return;
-    const given: AbortSignal[] = [];
-    const tapStore = (opened: Store): Store => {
-      const count: RowStore['count'] = (_plan, _mode, signal) => {
-        given.push(signal);
-        return new Promise((_, reject) => signal.addEventListener('abort', () => reject(new Error('late'))));
-      };
-      return tapped(opened, count);
+    let counts = 0;
+    const count: RowStore['count'] = () => {
+      counts++;
+      return new Promise(() => undefined); // not even when it is given up
     };
+    const tapStore = (opened: Store): Store => tapped(opened, count);
     const server = await serverOn(t, { MONGODB_URI: uri }, { tapStore });
     await server.insert(rows);
     const response = await server.get('/items/stream');
-    assert.deepEqual(
-      given.map(({ aborted }) => aborted),
-      [false],
-      'the count is still under way',
-    );
+    assert.equal(counts, 1);
     assert.equal(response.headers.get('estimated-rows'), null);
     assert.equal((await response.text()).split('\n').length - 1, rows.length);
   });

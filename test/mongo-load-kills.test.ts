@@ -46,8 +46,7 @@ async function begin(t: TestContext, name: string): Promise<Killed | null> {
 
 /** The moments at which an import is killed. */
 const MOMENTS: Record<string, (rows: Collection, index: string) => Promise<boolean>> = {
-  'its first rows are there': async (rows) => (await rows.estimatedDocumentCount()) > 0,
-  'half of its rows are there': async (rows) => (await rows.estimatedDocumentCount()) >= ROWS / 2,
+  'a part of its rows is there': async (rows) => (await rows.estimatedDocumentCount()) > 0,
   'its indexes are being made': async (rows, index) => {
     if ((await rows.estimatedDocumentCount()) < ROWS) return false;
     return (await rows.indexes()).some(({ name }) => name === index);

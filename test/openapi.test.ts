@@ -193,7 +193,7 @@ const OF_CHANGES: Partial<Record<ProblemCode, Twist>> = {
 
 function twistFor({ id }: Route, code: ProblemCode): Twist {
   if (code === 'conflicting-parameters') return query(CONFLICTS[id] ?? '');
-  return (id === 'listItemChanges' && OF_CHANGES[code]) || PROVOKED[code];
+  return (id === 'listItemChanges' ? OF_CHANGES[code] : undefined) ?? PROVOKED[code];
 }
 
 /** A twist for a QUERY, whose parameters are its content. */

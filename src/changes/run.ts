@@ -248,24 +248,25 @@ export class FeedRun {
   }
 
   /**
-   * The rows of pending keys, which are pending no longer. Returns the ids of rows that have the key in another type (7
-   * and 7.0): the key is removed, and these rows come after that.
+   * The rows of pending keys, which are pending no longer. Returns the ids of rows whose key has been there in another
+   * type (7 and 7.0): that key is removed, and these rows come after that, because both keys look the same.
    */
   async *#lookUp(
     next: FeedPlace,
     signal: AbortSignal,
   ): AsyncGenerator<Batch, Map<string, Bookmark>, undefined> {
+    const keys = [...this.#pending.values()];
     const ofOtherType = new Map<string, Bookmark>();
+    const shown = countShown(keys);
     const isNow = (id: Bookmark): boolean => {
       const text = textOf(id);
-      if (this.#isToCome(id)) {
-        this.#pending.delete(text);
-        return false;
-      }
-      if (!this.#pending.has(text)) ofOtherType.set(text, id);
-      return this.#pending.has(text);
+      const isKnown = this.#pending.has(text);
+      const isAlone = !isShownAlike(id) || (shown.get(removedLine(id)) ?? 0) <= 1;
+      if (isKnown && isAlone && !this.#isToCome(id)) return true;
+      this.#pending.delete(text);
+      if (!this.#isToCome(id)) ofOtherType.set(text, id);
+      return false;
     };
-    const keys = [...this.#pending.values()];
     for await (const batch of this.#options.changes.rows(keys, this.#planSince(next), LOOK_UP, signal)) {
       try {
         for (const piece of piecesOf(batch, isNow)) {
@@ -311,3 +312,20 @@ export class FeedRun {
 
 /** The order that a feed's batches have for the pump: what continues after a row needs its id alone. */
 export const BY_ID = { sort: KEY };
+
+/** The types of ids of which two can look the same in JSON: double, document, int, long, decimal. */
+const ALIKE: ReadonlySet<number | undefined> = new Set([0x01, 0x03, 0x10, 0x12, 0x13]);
+
+function isShownAlike(id: Bookmark): boolean {
+  return ALIKE.has(id[4]);
+}
+
+/** How many of these ids have the same JSON. */
+function countShown(ids: readonly Bookmark[]): ReadonlyMap<string, number> {
+  const counts = new Map<string, number>();
+  for (const id of ids.filter(isShownAlike)) {
+    const line = removedLine(id);
+    counts.set(line, (counts.get(line) ?? 0) + 1);
+  }
+  return counts;
+}

@@ -128,7 +128,7 @@ function streamHandler(options: StreamOptions): Route['handler'] {
     const endAt = endAtOf(query.maxMs, now);
     const { plan: wanted, from } = await beginningOf({ ...query, ...asked }, options, request.signal);
     const isWhole = !query.isPiece && limit === Infinity;
-    const changes = (isWhole && (await options.changesFrom?.(wanted, request.signal))) || null;
+    const changes = isWhole ? ((await options.changesFrom?.(wanted, request.signal)) ?? null) : null;
     const plan = { ...wanted, ...changes?.bounds };
     const estimated = from.after ? null : estimate(plan);
     // The first batch is read before the head is sent, so an unavailable store gives a 503 and not a cut stream.
@@ -153,18 +153,21 @@ function streamHandler(options: StreamOptions): Route['handler'] {
           })
         : null;
       // While the store is slow, the reader still gets the proof of the rows it has.
+      const { signal, stop } = stoppable(sink.signal, endAt !== undefined);
       const spaced = (read: AsyncIterable<Batch>) =>
-        checked ? whileOpen(withHeartbeats(read, noneOf(first), heartbeatOf(query.maxMs)), checked) : read;
+        checked
+          ? whileOpen(withHeartbeats(read, noneOf(first), heartbeatOf(query.maxMs)), checked, stop)
+          : read;
       const written = (count: number) => {
         request.notes.rows = checked ? checked.rows : request.notes.rows + count;
       };
       const batches = {
-        first: spaced(chain(streams, plan, first, limit, sink.signal)),
+        first: spaced(chain(streams, plan, first, limit, signal)),
         observer: { parked, rows: written },
         again: {
           plan,
           after: (bookmark: Bookmark, given: number) =>
-            spaced(chainAfter(streams, rest, bookmark, limit - given, sink.signal)),
+            spaced(chainAfter(streams, rest, bookmark, limit - given, signal)),
         },
       };
       try {
@@ -204,9 +207,21 @@ function heartbeatOf(maxMs: number): number {
 async function* whileOpen(
   batches: AsyncIterable<Batch>,
   encoder: Pick<CheckpointEncoder, 'isOver'>,
+  stop: () => void,
 ): AsyncGenerator<Batch, void, undefined> {
   for await (const batch of batches) {
     yield batch;
-    if (encoder.isOver) return;
+    if (!encoder.isOver) continue;
+    stop(); // nobody waits for a slow store then
+    return;
   }
+}
+
+/** A signal that aborts with another one, or when it is stopped. */
+function stoppable(signal: AbortSignal, isNeeded: boolean): { signal: AbortSignal; stop: () => void } {
+  if (!isNeeded) return { signal, stop: () => undefined };
+  const own = new AbortController();
+  if (signal.aborted) own.abort(signal.reason);
+  else signal.addEventListener('abort', () => own.abort(signal.reason), { once: true });
+  return { signal: own.signal, stop: () => own.abort(new Error('the time of the stream is up')) };
 }

@@ -90,7 +90,7 @@ export class DatabaseStream {
         await this.#follow(() => (pause = FIRST_PAUSE_MS));
       } catch (error) {
         if (signal.aborted) break;
-        if (isLost(error)) this.behind = null;
+        if (isLost(error)) this.#forget();
         else if (!isPassing(error)) {
           this.#fail(error);
           break;
@@ -99,8 +99,16 @@ export class DatabaseStream {
         pause = Math.min(2 * pause, LONGEST_PAUSE_MS);
       }
     }
+    this.#forget();
+  }
+
+  /** Forgets all events. Readers that wait look into the history instead, and learn whether that is lost. */
+  #forget(): void {
     this.behind = null;
-    for (const window of this.#windows.values()) window.start = null;
+    for (const window of this.#windows.values()) {
+      window.start = null;
+      window.wake();
+    }
   }
 
   /** Reads one cursor until it fails or other collections are wanted. */

@@ -38,6 +38,8 @@ interface Call {
   readonly end: number;
   /** The time of the collection at the call. */
   readonly asked: PointInTime;
+  /** When that time was known: performance.now(). */
+  readonly askedAt: number;
   readonly signal: AbortSignal;
 }
 
@@ -81,7 +83,8 @@ export class MongoFeed implements ChangeFeed {
       try {
         const asked = await this.#clock.present(signal);
         for (const time of [timeOf(from), seen ?? 0n]) await this.#clock.refuseFuture(time, signal);
-        return await this.#read({ from, seen, size, end, asked, signal }, window);
+        const askedAt = performance.now();
+        return await this.#read({ from, seen, size, end, asked, askedAt, signal }, window);
       } finally {
         if (isWaiting && window) stream.leave(window);
       }
@@ -97,14 +100,14 @@ export class MongoFeed implements ChangeFeed {
     const { stream } = this.#parts;
     for (let { from, seen } = call; ;) {
       const told = window && stream.behind && window.tell(from, seen, size.most, stream.behind);
-      if (told && told.telling.count > 0) return this.#answer(told.telling, told.isWhole, asked);
+      if (told && told.telling.count > 0) return this.#answer(told.telling, told.isWhole, call);
       const left = end - performance.now();
       if (told && left > 0) {
         await window.changed(left, signal);
         stream.refuseFailed();
         continue;
       }
-      if (told && this.#isReached(asked)) return this.#answer(told.telling, told.isWhole, asked);
+      if (told && this.#isReached(call)) return this.#answer(told.telling, told.isWhole, call);
       const telling = new Telling(size.most, from, seen);
       const { connection, setup } = this.#parts;
       const request = { connection, collection: setup.collection, until: asked, most: size.most };
@@ -116,14 +119,17 @@ export class MongoFeed implements ChangeFeed {
     }
   }
 
-  #answer(telling: Telling, isWhole: boolean, asked: PointInTime): ChangedKeys {
-    return { ...answerOf(telling), isUpToDate: isWhole && this.#isReached(asked) };
+  #answer(telling: Telling, isWhole: boolean, call: Call): ChangedKeys {
+    return { ...answerOf(telling), isUpToDate: isWhole && this.#isReached(call) };
   }
 
-  /** Whether the shared stream has told every change up to a time. */
-  #isReached(time: PointInTime): boolean {
-    const { behind, isDrained } = this.#parts.stream;
-    return behind !== null && hasReached(behind, isDrained, time);
+  /**
+   * Whether the shared stream has told every change up to the time of a call. A stream may be one tick ahead of the
+   * clock, so what the server told before that time was known does not count for the time itself.
+   */
+  #isReached({ asked, askedAt }: Call): boolean {
+    const { behind, drainedAt } = this.#parts.stream;
+    return behind !== null && hasReached(behind, drainedAt >= askedAt, asked);
   }
 
   /** Rejects with `collection-replaced` unless the collection that has the name now is the reader's. */

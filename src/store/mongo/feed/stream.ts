@@ -31,8 +31,8 @@ export class DatabaseStream {
   readonly #windows = new Map<string, Window>();
   /** Every event before it is in the windows that had begun. Null: no stream was opened yet. */
   behind: Place | null = null;
-  /** Whether the server had no more events when it told the last ones. */
-  isDrained = false;
+  /** When the server was last asked and had no more events: performance.now(). -Infinity: it had more. */
+  drainedAt = -Infinity;
   /** Why the stream ended although there were readers. The next `join` tries again. */
   #failure: Error | null = null;
   #running: Promise<void> | null = null;
@@ -126,10 +126,11 @@ export class DatabaseStream {
       }
       this.behind ??= from;
       while (this.#isWanted() && this.#areThese(collections)) {
+        const askedAt = performance.now();
         const { events, behind, isDrained, hasEnded } = await cursor.next(WAIT_MS, signal);
         onSuccess();
         this.behind = behind;
-        this.isDrained = isDrained;
+        this.drainedAt = isDrained ? askedAt : -Infinity;
         if (events.length > 0) for (const window of this.#windows.values()) window.add(events);
         if (!hasEnded) continue;
         this.behind = null; // the database was dropped: its windows begin anew

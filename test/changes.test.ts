@@ -154,12 +154,17 @@ for (const [store, engine] of COMBINATIONS) {
         await put(server, ...Array.from({ length: 400 }, (_, n) => anyItem(n % 120)));
         const copy = new Copy(forgets);
         const writer = startWriter(server);
-        for (let cut = 0; cut < CUTS; cut++)
-          await copy.read(server.url + copy.next(`/items/stream?${query}`), {
-            bytes: Math.floor(Math.random() * 6_000),
-            until: ({ isUpToDate }) => isUpToDate,
-          });
-        await writer.stop();
+        try {
+          for (let cut = 0; cut < CUTS; cut++) {
+            const { error } = await copy.read(server.url + copy.next(`/items/stream?${query}`), {
+              bytes: Math.floor(Math.random() * 6_000),
+              until: ({ isUpToDate }) => isUpToDate,
+            });
+            assert.equal(error, null);
+          }
+        } finally {
+          await writer.stop();
+        }
         await catchUp(copy, server, `/items/stream?${query}`);
         assert.deepEqual(sorted(copy.rows), sorted(await rowsAt(`${server.url}/items/stream?${query}`)));
       }

@@ -3,13 +3,13 @@ import { KEY, type Bookmark } from '../store/bookmark.ts';
 import type { Batch } from '../store/batch.ts';
 import type { ChangedKeys, FeedPlace } from '../store/change-feed.ts';
 import type { FeedReader } from '../store/retrying-feed.ts';
-import { textOf } from '../store/retrying-feed.ts';
 import type { ChainReader, Plan, Size } from '../store/store.ts';
 import { chain, FIRST_BATCH, NEXT_BATCH } from '../stream/chain.ts';
 import { CheckpointEncoder, rowsOfSlice } from '../stream/checkpoints.ts';
 import { encodeFeedCursor, type FeedCursor, type WalkPlace } from './cursor.ts';
 import { feedLines, removedLine } from './lines.ts';
 import { isCertainlyBeyond } from './order.ts';
+import { PendingKeys } from './pending.ts';
 import { EMPTY, piecesOf } from './pieces.ts';
 import { abortedByEither } from './wait.ts';
 
@@ -19,6 +19,8 @@ const IDLE_MS = 15_000;
 const SETTLE_MS = 1_000;
 /** A checkpoint after so many lines costs nothing, where the place has just moved on. */
 const MANY_LINES = 5_000;
+/** How long a read waits that is behind although it brings nothing: changes of other sets are passed. */
+const BEHIND_MS = 50;
 const MOST_KEYS = 1_000;
 const FIRST_KEYS = 250;
 /** A walk reads on for this long before it looks for changes, and looks for them this long, or so often. */
@@ -72,7 +74,7 @@ export class FeedRun {
   #cursor: string;
   /** What was read: keys to look up, and the place behind them. */
   #changed: ChangedKeys | null = null;
-  #pending = new Map<string, Bookmark>();
+  readonly #pending = new PendingKeys();
   /** What the pump has now: rows of the walk, or rows with these ids. */
   #sending: 'walk' | readonly Bookmark[] | null = null;
   #firstBatch: Batch | null = null;
@@ -80,6 +82,8 @@ export class FeedRun {
   #isOpening: boolean;
   #isUpToDate = false;
   #isCutShort = false;
+  /** Whether the last read brought nothing. */
+  #isIdle = false;
   #removed = 0;
   #given = 0;
   #most = FIRST_KEYS;
@@ -136,7 +140,7 @@ export class FeedRun {
   /** The batches after a row of the batch that the pump had: its reader stalled there. */
   after(row: Bookmark, signal: AbortSignal): AsyncGenerator<Batch, void, undefined> {
     if (this.#sending === 'walk') this.#walk = row;
-    else if (this.#sending) this.#delivered(this.#sending, row);
+    else if (this.#sending) this.#pending.written(this.#sending, row);
     this.#sending = null;
     return this.batches(signal);
   }
@@ -212,7 +216,7 @@ export class FeedRun {
   /** How long a read may wait for the next change: to the next checkpoint, while there is nothing to do. */
   #waitMs(): number {
     const { end, now } = this.#options;
-    if (!this.#isUpToDate) return 0;
+    if (!this.#isUpToDate) return this.#walk === 'over' && this.#isIdle ? BEHIND_MS : 0;
     const { lines, at } = this.encoder.sinceCheckpoint;
     const dueIn = at + (lines > 0 ? SETTLE_MS : IDLE_MS) - now();
     return Math.min(dueIn, this.#timeLeft(), end.follows ? Infinity : this.#waitEnd - now());
@@ -221,7 +225,8 @@ export class FeedRun {
   #take(changed: ChangedKeys): void {
     this.#changed = changed;
     this.#given += changed.keys.length;
-    this.#pending = new Map(changed.keys.map((key) => [textOf(key), key]));
+    this.#pending.take(changed.keys);
+    this.#isIdle = changed.keys.length === 0;
     this.#isUpToDate = false;
   }
 
@@ -232,13 +237,12 @@ export class FeedRun {
     if (!changed) return;
     const [begun, count] = [now(), this.#pending.size];
     while (this.#pending.size > 0) {
-      const ofOtherType = yield* this.#lookUp(changed.next, signal);
+      yield* this.#lookUp(changed.next, signal);
       if (this.encoder.isOver) return;
-      for (const id of this.#pending.values()) this.encoder.say(removedLine(id));
-      this.#removed += this.#pending.size;
-      const isRemoved = this.#pending.size > 0;
-      this.#pending = ofOtherType;
-      if (isRemoved) yield EMPTY;
+      const removals = this.#pending.removals();
+      for (const id of removals) this.encoder.say(removedLine(id));
+      this.#removed += removals.length;
+      if (removals.length > 0) yield EMPTY;
     }
     if (count > 0) this.#most = Math.min(MOST_KEYS, rowsOfSlice(count, now() - begun, this.#most));
     this.#place = changed.next;
@@ -247,41 +251,22 @@ export class FeedRun {
     this.#changed = null;
   }
 
-  /**
-   * The rows of pending keys, which are pending no longer. Returns the ids of rows whose key has been there in another
-   * type (7 and 7.0): that key is removed, and these rows come after that, because both keys look the same.
-   */
-  async *#lookUp(
-    next: FeedPlace,
-    signal: AbortSignal,
-  ): AsyncGenerator<Batch, Map<string, Bookmark>, undefined> {
-    const keys = [...this.#pending.values()];
-    const ofOtherType = new Map<string, Bookmark>();
-    const shown = countShown(keys);
-    const isNow = (id: Bookmark): boolean => {
-      const text = textOf(id);
-      const isKnown = this.#pending.has(text);
-      const isAlone = !isShownAlike(id) || (shown.get(removedLine(id)) ?? 0) <= 1;
-      if (isKnown && isAlone && !this.#isToCome(id)) return true;
-      this.#pending.delete(text);
-      if (!this.#isToCome(id)) ofOtherType.set(text, id);
-      return false;
-    };
-    for await (const batch of this.#options.changes.rows(keys, this.#planSince(next), LOOK_UP, signal)) {
+  /** The rows of pending keys. */
+  async *#lookUp(next: FeedPlace, signal: AbortSignal): AsyncGenerator<Batch, void, undefined> {
+    const plan = this.#planSince(next);
+    for await (const batch of this.#options.changes.rows(this.#pending.lookUp(), plan, LOOK_UP, signal)) {
       try {
-        for (const piece of piecesOf(batch, isNow)) {
+        for (const piece of piecesOf(batch, (id) => this.#pending.isNow(id, this.#isToCome(id)))) {
           this.#sending = piece.ids;
           yield piece.batch;
-          if (this.encoder.isOver) break;
-          this.#delivered(piece.ids);
+          if (this.encoder.isOver) return;
+          this.#pending.written(piece.ids);
           this.#sending = null;
         }
       } finally {
         batch.release();
       }
-      if (this.encoder.isOver) break;
     }
-    return ofOtherType;
   }
 
   /** Whether the walk will certainly meet a row. Only rows are left out for that: removals never are. */
@@ -290,16 +275,7 @@ export class FeedRun {
     return this.#walk === null || isCertainlyBeyond(id, this.#walk);
   }
 
-  #delivered(ids: readonly Bookmark[], last?: Bookmark): void {
-    const end = last && textOf(last);
-    for (const id of ids) {
-      const text = textOf(id);
-      this.#pending.delete(text);
-      if (text === end) return;
-    }
-  }
-
-  /** Every read sees all that was told before: see changes of `FeedPlace.seen`. */
+  /** Every read sees all that was told before: see `FeedPlace.seen`. */
   #planSince({ seen }: FeedPlace): Plan {
     const { plan, from } = this.#options;
     return {
@@ -312,20 +288,3 @@ export class FeedRun {
 
 /** The order that a feed's batches have for the pump: what continues after a row needs its id alone. */
 export const BY_ID = { sort: KEY };
-
-/** The types of ids of which two can look the same in JSON: double, document, int, long, decimal. */
-const ALIKE: ReadonlySet<number | undefined> = new Set([0x01, 0x03, 0x10, 0x12, 0x13]);
-
-function isShownAlike(id: Bookmark): boolean {
-  return ALIKE.has(id[4]);
-}
-
-/** How many of these ids have the same JSON. */
-function countShown(ids: readonly Bookmark[]): ReadonlyMap<string, number> {
-  const counts = new Map<string, number>();
-  for (const id of ids.filter(isShownAlike)) {
-    const line = removedLine(id);
-    counts.set(line, (counts.get(line) ?? 0) + 1);
-  }
-  return counts;
-}

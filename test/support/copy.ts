@@ -88,6 +88,7 @@ export class Copy {
           });
         message.on('error', () => undefined).on('close', done);
         message.on('data', (chunk: Buffer) => {
+          if (left <= 0) return; // what had come before the connection closed
           text += chunk.subarray(0, left).toString('latin1');
           left -= chunk.length;
           if (status !== 200) return;

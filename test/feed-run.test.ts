@@ -1,0 +1,133 @@
+import assert from 'node:assert/strict';
+import { test, type TestContext } from 'node:test';
+import { BY_ID, FeedRun } from '../src/changes/run.ts';
+import { createTranscoder } from '../src/rows/transcoder.ts';
+import { BSON } from '../src/store/bson.ts';
+import { makeBookmark } from '../src/store/bookmark.ts';
+import { createReaders } from '../src/store/readers.ts';
+import type { FeedReader } from '../src/store/retrying-feed.ts';
+import { pump } from '../src/stream/pump.ts';
+import { testLmdb } from './support/lmdb.ts';
+import { deferred } from './support/raw.ts';
+import { NEVER } from './support/reading.ts';
+
+/** A run on a store with a clock of its own, from the present place. `wrap` changes what it reads by. */
+async function runOn(t: TestContext, wrap: (reader: FeedReader) => FeedReader, now: () => number) {
+  const { store, slots } = await testLmdb(t);
+  const { transcoder } = createTranscoder(slots);
+  const { streams } = createReaders(store.items, slots, { retryMs: 1_000 });
+  const feed = store.items.changes;
+  assert.ok(feed && streams.changes);
+  const place = await feed.now(NEVER);
+  const stop = new AbortController();
+  const run = new FeedRun(transcoder.encoder('lines'), {
+    collection: 'items',
+    plan: { sort: '_id', direction: 1 },
+    rows: streams,
+    changes: wrap(streams.changes),
+    from: { place, walk: 'over', identity: await store.items.identity(NEVER) },
+    end: { opens: true, follows: true, waitMs: 0, limit: Infinity },
+    now,
+    stopping: stop.signal,
+  });
+  run.begin({ keys: [], next: place, isUpToDate: true });
+  return { run, store, slots, stop };
+}
+
+/** Pumps a run into `write`, to its end. */
+async function pumped(run: FeedRun, write: (chunk: Uint8Array) => void | Promise<void>): Promise<void> {
+  const { signal } = new AbortController();
+  const sink = {
+    chunkBytes: 512,
+    signal,
+    write,
+    flush: () => undefined,
+    end: () => undefined,
+    fail: () => undefined,
+  };
+  await pump(
+    {
+      first: run.batches(signal),
+      again: { plan: BY_ID, after: (row) => run.after(row, signal) },
+      parkAfterMs: 0,
+    },
+    run.encoder,
+    { head: '', tail: () => run.encoder.end() },
+    sink,
+  );
+}
+
+test('a feed to which nothing happens sends a checkpoint every 15 seconds, and one within a second of a change', async (t) => {
+  let time = 0;
+  const waits: number[] = [];
+  const { run, store, stop } = await runOn(
+    t,
+    (reader) => ({
+      rows: (...call) => reader.rows(...call),
+      read: async (place, size, identity, signal) => {
+        waits.push(size.waitMs);
+        if (waits.length === 3)
+          await store.items.insert([BSON.serialize({ _id: 'a', category: 'x', price: 1 })], 'fail');
+        if (waits.length === 6) stop.abort();
+        const changed = await reader.read(place, { ...size, waitMs: 0 }, identity, signal);
+        time += changed.keys.length > 0 ? 100 : size.waitMs;
+        return changed;
+      },
+    }),
+    () => time,
+  );
+  const lines: string[] = [];
+  await pumped(run, (chunk) => void lines.push(`${time} ${Buffer.from(chunk).toString().slice(0, 8)}`));
+  assert.deepEqual(waits, [15_000, 15_000, 15_000, 900, 15_000, 15_000]);
+  assert.deepEqual(lines, [
+    '0 {"checkp',
+    '15000 {"checkp',
+    '30000 {"checkp',
+    '30100 {"id":"a',
+    '31000 {"checkp',
+    '46000 {"checkp',
+    '46000 {"checkp', // the server stops
+    '46000 {"end":{',
+  ]);
+});
+
+test('a reader that stalls holds no slot, and gets the rows that it has not read as they are when it goes on', async (t) => {
+  const { run, store, slots, stop } = await runOn(
+    t,
+    (reader) => reader,
+    () => 0,
+  );
+  const rows = Array.from({ length: 40 }, (_, n) => ({
+    _id: `a${String(n).padStart(2, '0')}`,
+    ...{ category: 'x', price: 0, filler: 'x'.repeat(100) },
+  }));
+  await store.items.insert(
+    rows.map((row) => BSON.serialize(row)),
+    'fail',
+  );
+  const [stalled, goOn] = [deferred<void>(), deferred<void>()];
+  let text = '';
+  let isStalled = false;
+  const done = pumped(run, (chunk) => {
+    text += Buffer.from(chunk).toString();
+    if (text.includes('"a39"')) stop.abort();
+    if (isStalled || !text.includes('"a05"')) return undefined;
+    isStalled = true;
+    stalled.resolve();
+    return goOn.promise;
+  });
+  await stalled.promise;
+  while (slots.taken > 0) await new Promise((resolve) => setImmediate(resolve));
+  await store.items.insert([BSON.serialize({ ...rows[20], price: 1 })], 'replace');
+  await store.items.remove?.([makeBookmark({ _id: 'a30' })]);
+  goOn.resolve();
+  await done;
+  const ids = [...text.matchAll(/^\{"id":"(a\d\d)","category":"x","price":(\d)/gm)];
+  assert.deepEqual(
+    ids.map(([, id]) => id),
+    rows.map(({ _id }) => _id).filter((id) => id !== 'a30'),
+  );
+  assert.equal(ids.find(([, id]) => id === 'a20')?.[2], '1');
+  assert.match(text, /^\{"removed":\{"id":"a30"\}\}$/m);
+  assert.equal(slots.taken, 0);
+});

@@ -92,11 +92,21 @@ test('a feed to which nothing happens sends a checkpoint every 15 seconds, and o
 });
 
 test('a reader that stalls holds no slot, and gets the rows that it has not read as they are when it goes on', async (t) => {
-  const { run, store, slots, stop } = await runOn(
-    t,
-    (reader) => reader,
-    () => 0,
-  );
+  let open = 0;
+  const counted = (reader: FeedReader): FeedReader => ({
+    ...reader,
+    async *rows(...call) {
+      for await (const batch of reader.rows(...call)) {
+        open++;
+        const release = () => {
+          open--;
+          batch.release();
+        };
+        yield { ...batch, release };
+      }
+    },
+  });
+  const { run, store, slots, stop } = await runOn(t, counted, () => 0);
   const rows = Array.from({ length: 40 }, (_, n) => ({
     _id: `a${String(n).padStart(2, '0')}`,
     ...{ category: 'x', price: 0, filler: 'x'.repeat(100) },
@@ -105,7 +115,7 @@ test('a reader that stalls holds no slot, and gets the rows that it has not read
     rows.map((row) => BSON.serialize(row)),
     'fail',
   );
-  const [stalled, goOn] = [deferred<void>(), deferred<void>()];
+  const [stalled, goOn] = [deferred(), deferred()];
   let text = '';
   let isStalled = false;
   const done = pumped(run, (chunk) => {
@@ -114,10 +124,10 @@ test('a reader that stalls holds no slot, and gets the rows that it has not read
     if (isStalled || !text.includes('"a05"')) return undefined;
     isStalled = true;
     stalled.resolve();
-    return goOn.promise;
+    return goOn.promise.then(() => undefined);
   });
   await stalled.promise;
-  while (slots.taken > 0) await new Promise((resolve) => setImmediate(resolve));
+  while (open > 0) await new Promise((resolve) => setImmediate(resolve));
   await store.items.insert([BSON.serialize({ ...rows[20], price: 1 })], 'replace');
   await store.items.remove?.([makeBookmark({ _id: 'a30' })]);
   goOn.resolve();

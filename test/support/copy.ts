@@ -100,7 +100,7 @@ export class Copy {
               if (until(this)) return void message.destroy();
             }
           } catch (error) {
-            reject(error as Error);
+            reject(error);
             message.destroy();
           }
           if (left <= 0) message.destroy();

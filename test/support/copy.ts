@@ -100,7 +100,7 @@ export class Copy {
               if (until(this)) return void message.destroy();
             }
           } catch (error) {
-            reject(error);
+            reject(error instanceof Error ? error : new Error(String(error)));
             message.destroy();
           }
           if (left <= 0) message.destroy();

@@ -32,7 +32,10 @@ export async function readEvents(
   return new Promise((resolve, reject) => {
     const request = get(url, { agent: false, headers: { accept: 'text/event-stream', ...headers } });
     request.on('error', reject).on('response', (message) => {
-      if (message.statusCode !== 200) { reject(new Error(`status ${message.statusCode}`)); return; }
+      if (message.statusCode !== 200) {
+        reject(new Error(`status ${message.statusCode}`));
+        return;
+      }
       const done = () => resolve({ events, lastEventId, contentType: message.headers['content-type'] });
       message.on('error', () => undefined).on('close', done);
       const take = async () => {

@@ -144,9 +144,10 @@ async function startOf(
       cursorIn,
     );
   }
-  // The identity comes first. When the collection is replaced between the two, the cursor is void and not wrong.
-  const identity = await rows.identity(signal);
-  return { identity, place: await feed.now(signal), walk: walks ? null : 'over' };
+  // The place comes first. It looks again when the collection was replaced. When that happens between the two, the
+  // cursor is void and not wrong: the end of the old collection follows its place.
+  const place = await feed.now(signal);
+  return { identity: await rows.identity(signal), place, walk: walks ? null : 'over' };
 }
 
 /**

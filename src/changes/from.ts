@@ -11,9 +11,11 @@ export function changesFrom(rows: Pick<RowStore, 'changes' | 'identity'>, collec
   return async (plan, signal) => {
     const feed = rows.changes;
     if (!feed || plan.range || plan.ids) return null;
-    const identity = plan.identity ?? (await rows.identity(signal));
     try {
       const place = plan.at === undefined ? await feed.now(signal) : feed.at(plan.at);
+      // The place comes first. It looks again when the collection was replaced. When that happens between the two, the
+      // cursor is void and not wrong: the end of the old collection follows its place.
+      const identity = plan.identity ?? (await rows.identity(signal));
       const cursor = encodeFeedCursor(collection, plan, { place, walk: 'over', identity });
       if (cursor === undefined) return null;
       return {

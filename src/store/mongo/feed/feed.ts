@@ -5,6 +5,7 @@ import type { ChangedKeys, ChangeFeed, FeedPlace, FeedSize } from '../../change-
 import type { Plan, Size } from '../../store.ts';
 import type { MongoConnection } from '../connection.ts';
 import { faultOf } from '../faults.ts';
+import { inPresentCollection } from '../outdated.ts';
 import type { IndexWatch } from '../index-watch.ts';
 import type { Setup } from '../setup.ts';
 import { FeedClock } from './clock.ts';
@@ -58,7 +59,9 @@ export class MongoFeed implements ChangeFeed {
 
   async now(signal: AbortSignal): Promise<FeedPlace> {
     signal.throwIfAborted();
-    return this.#translated(undefined, signal, async () => this.at(await this.#clock.present(signal)));
+    return inPresentCollection(undefined, signal, () =>
+      this.#translated(undefined, signal, async () => this.at(await this.#clock.present(signal))),
+    );
   }
 
   /** Reads see everything up to this time, so the changes begin one tick later. */

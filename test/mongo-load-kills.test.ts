@@ -3,7 +3,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { test, type TestContext } from 'node:test';
-import type { Collection } from 'mongodb';
+import type { Collection, MongoClient } from 'mongodb';
 import { sluice } from './support/commands.ts';
 import { testClient } from './support/mongo.ts';
 import { testMongo } from './support/mongod.ts';
@@ -28,6 +28,7 @@ async function begin(t: TestContext, name: string): Promise<Killed | null> {
   );
   await writeFile(file, `${lines.join('\n')}\n`);
   const environment = { MONGODB_URI: uri };
+  const client = testClient(t, uri);
   const run: Killed['run'] = async (arguments_, isTime) => {
     let isOver = false;
     const { code, said } = await sluice(['import', file, ...arguments_], environment, (child) => {
@@ -39,9 +40,19 @@ async function begin(t: TestContext, name: string): Promise<Killed | null> {
       })();
     });
     if (!isTime) assert.equal(code, 0, said);
+    await untilQuiet(client);
     return code;
   };
-  return { environment, rows: testClient(t, uri).db().collection(name), run };
+  return { environment, rows: client.db().collection(name), run };
+}
+
+/** Resolves when the server has ended what a killed program asked of the test's database: it goes on with that. */
+async function untilQuiet(client: MongoClient): Promise<void> {
+  const stages = [
+    { $currentOp: { allUsers: true } },
+    { $match: { ns: new RegExp(`^${client.db().databaseName}\\.`) } },
+  ];
+  while ((await client.db('admin').aggregate(stages).toArray()).length > 0) await nextTurn();
 }
 
 /** The moments at which an import is killed. */

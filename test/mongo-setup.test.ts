@@ -158,7 +158,6 @@ test('an index that is dropped while the server runs is created again, and one t
   const read = () => readRows(opened.store.items, { sort: 'price', direction: 1 }, {}, TWO);
   assert.equal((await read()).rows.length, 1);
   await items.dropIndex('price_1__id_1');
-  await assert.rejects(read(), { code: 'store-unavailable' });
   assert.equal((await read()).rows.length, 1);
   await items.dropIndex('price_1__id_1');
   await items.insertOne({ category: 'a', price: [1, 2] });
@@ -179,7 +178,6 @@ test('a plain collection that is replaced by a clustered one is read on', async 
   await db.collection('items').insertOne({ _id: 'a' as never, category: 'a', price: 1 });
   const plan = { sort: '_id', direction: -1 } as const;
   const read = () => readRows(opened.store.items, plan, { after: makeBookmark({ _id: 'b' }) }, TWO);
-  await assert.rejects(read(), { code: 'store-unavailable' });
   assert.equal((await read()).rows.length, 1);
 });
 

@@ -1,4 +1,5 @@
 import { Long } from '../../bson.ts';
+import { awaitAtMost, settlesWithin } from '../../deadline.ts';
 import { COMMAND_LIMIT_MS } from '../connection.ts';
 import type { MongoConnection } from '../connection.ts';
 import { readEvents, stagesFor, type ChangeEvent, type EventReply } from './events.ts';
@@ -22,6 +23,9 @@ export interface StreamRequest {
   readonly batch: number;
 }
 
+const NEVER = new AbortController().signal;
+/** How long a reader that leaves waits for its cursor to be closed. Milliseconds. */
+const CLOSING_MS = 1_000;
 /** The collection that commands about cursors of a whole database name. */
 const WHOLE_DATABASE = '$cmd.aggregate';
 
@@ -61,8 +65,21 @@ export class EventCursor {
       readConcern: { level: 'majority' },
       maxTimeMS: COMMAND_LIMIT_MS,
     };
-    const { cursor } = await connection.onCursor(command, COMMAND_LIMIT_MS, signal);
-    return new EventCursor(connection, request, readEvents(cursor as Uint8Array));
+    signal.throwIfAborted();
+    // The command is not aborted: its reply names the cursor that the server would keep.
+    const opening = connection
+      .onCursor(command, COMMAND_LIMIT_MS, NEVER)
+      .then(({ cursor }) => new EventCursor(connection, request, readEvents(cursor as Uint8Array)));
+    try {
+      return await awaitAtMost(COMMAND_LIMIT_MS, signal, opening);
+    } catch (error) {
+      const closed = opening.then(
+        (unused) => unused.close(),
+        () => undefined, // the caller has the error, or has left
+      );
+      await settlesWithin(closed, CLOSING_MS);
+      throw error;
+    }
   }
 
   /** Waits for events, for at most `waitMs` milliseconds. Rejects as `open` does. */

@@ -3,7 +3,7 @@ import { execFile } from 'node:child_process';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { test } from 'node:test';
+import { describe, test } from 'node:test';
 import { promisify } from 'node:util';
 import { testServer, type StoreName } from './support/server.ts';
 
@@ -20,41 +20,43 @@ const CONFIG = join(import.meta.dirname, 'schemathesis.toml');
 const EXCLUDED = ['--exclude-checks', 'use_after_free,allow_header_conformance'];
 const EXAMPLES = process.env.LONG ? 200 : 15;
 
-for (const store of ['lmdb', 'mongodb'] satisfies StoreName[])
-  test(`schemathesis finds nothing on ${store}, with all of its checks but two`, async (t) => {
-    if (!PROGRAM) {
-      t.skip('SCHEMATHESIS is not set');
-      return;
-    }
-    const settings = { SAMPLE: 'on', RATE_LIMIT: 'off', STREAM_LIMIT: 'off', EXPORT_LIMIT: '100000' };
-    const server = await testServer(t, store, 'uws', settings);
-    if (!server) return;
-    const cwd = await mkdtemp(join(tmpdir(), 'sluice-schemathesis-'));
-    t.after(() => rm(cwd, { recursive: true, force: true }));
-    const url = `${server.url}/openapi.json`;
-    const run = [
-      '--config-file',
-      CONFIG,
-      'run',
-      url,
-      '--checks',
-      'all',
-      ...EXCLUDED,
-      '--seed',
-      '1',
-      '--no-color',
-    ];
-    const options = { cwd, maxBuffer: 64 * 2 ** 20 };
-    const found = await promisify(execFile)(
-      PROGRAM,
-      [...run, '--max-examples', String(EXAMPLES)],
-      options,
-    ).then(
-      ({ stdout }) => ({ failed: false, stdout }),
-      (error: unknown) => ({ failed: true, stdout: (error as { readonly stdout: string }).stdout }),
-    );
-    const report = found.stdout.split('\n').map((line) => line.slice(0, 300));
-    assert.equal(found.failed, false, report.join('\n'));
-    t.diagnostic(report.find((line) => line.includes('generated')) ?? '');
-    assert.equal(server.slots.taken, 0);
-  });
+describe('schemathesis', { concurrency: true }, () => {
+  for (const store of ['lmdb', 'mongodb'] satisfies StoreName[])
+    test(`schemathesis finds nothing on ${store}, with all of its checks but two`, async (t) => {
+      if (!PROGRAM) {
+        t.skip('SCHEMATHESIS is not set');
+        return;
+      }
+      const settings = { SAMPLE: 'on', RATE_LIMIT: 'off', STREAM_LIMIT: 'off', EXPORT_LIMIT: '100000' };
+      const server = await testServer(t, store, 'uws', settings);
+      if (!server) return;
+      const cwd = await mkdtemp(join(tmpdir(), 'sluice-schemathesis-'));
+      t.after(() => rm(cwd, { recursive: true, force: true }));
+      const url = `${server.url}/openapi.json`;
+      const run = [
+        '--config-file',
+        CONFIG,
+        'run',
+        url,
+        '--checks',
+        'all',
+        ...EXCLUDED,
+        '--seed',
+        '1',
+        '--no-color',
+      ];
+      const options = { cwd, maxBuffer: 64 * 2 ** 20 };
+      const found = await promisify(execFile)(
+        PROGRAM,
+        [...run, '--max-examples', String(EXAMPLES)],
+        options,
+      ).then(
+        ({ stdout }) => ({ failed: false, stdout }),
+        (error: unknown) => ({ failed: true, stdout: (error as { readonly stdout: string }).stdout }),
+      );
+      const report = found.stdout.split('\n').map((line) => line.slice(0, 300));
+      assert.equal(found.failed, false, report.join('\n'));
+      t.diagnostic(report.find((line) => line.includes('generated')) ?? '');
+      assert.equal(server.slots.taken, 0);
+    });
+});

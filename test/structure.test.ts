@@ -12,7 +12,7 @@ const sources = readdirSync(join(ROOT, 'src'), { recursive: true, encoding: 'utf
 const OWNERS: [library: string, files: RegExp][] = [
   ['uWebSockets.js', /^engine\/uws\/library\.ts$/],
   ['mongodb', /^store\/mongo(\.ts|\/)/],
-  ['lmdb', /^store\/lmdb\.ts$/],
+  ['lmdb', /^store\/lmdb\/file\.ts$/],
   ['bson', /^store\/bson\.ts$/],
   ['node:zlib', /^(stream\/(compress|crc32|pieces)|import\/source|pull\/http)\.ts$/],
   ['fast-json-stringify', /^rows\/serializers\.ts$/],

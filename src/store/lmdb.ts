@@ -1,6 +1,4 @@
 import { join } from 'node:path';
-import { open } from 'lmdb';
-import type { RootDatabase } from 'lmdb';
 import { snapshotUnsupported, StoreLostError, storeUnavailable } from '../errors.ts';
 import { Directory } from './directory.ts';
 import type { FileStore } from './files.ts';
@@ -10,9 +8,9 @@ import { checkFormat, FORMAT_KEY } from './lmdb/format.ts';
 import { hearFailures, isPanic } from './lmdb/failures.ts';
 import { assertOpenable } from './lmdb/openable.ts';
 import { LmdbItems } from './lmdb/items.ts';
+import { openFile, tablesOf, type LmdbFile } from './lmdb/file.ts';
 import { LmdbReader } from './lmdb/read.ts';
-import { Tables } from './lmdb/tables.ts';
-import type { Database } from './lmdb/tables.ts';
+import type { Tables } from './lmdb/tables.ts';
 import { FairScheduler } from './lmdb/fair-scheduler.ts';
 import { LmdbFeeds } from './lmdb/feed/feeds.ts';
 import { ChangeLog } from './lmdb/feed/log.ts';
@@ -22,16 +20,10 @@ import { LmdbResources } from './lmdb/rows/resources.ts';
 import type { Slots } from './slots.ts';
 import type { Collection, Declaration, Found, ItemStore } from './store.ts';
 import type { OwnedCollection, RecordStore, RowReader, Store } from './store.ts';
-import { reasonOf } from '../thrown.ts';
 
 /** The store's file. lmdb keeps `items.mdb-lock` beside it. */
 export const FILE = 'items.mdb';
 
-/** Address space to reserve: neither memory nor disk. Only a larger file makes lmdb map it again when needed. */
-const MAP_BYTES = 64 * 2 ** 30;
-const HAS_SPARE_ADDRESSES = process.platform !== 'win32' && !['arm', 'ia32'].includes(process.arch);
-/** One for each process and thread that reads at a time. The default of 126 is less than WORKERS may need. */
-const MOST_READERS = 512;
 const CHANGES_TTL_MS = 7 * 24 * 60 * 60_000;
 
 export interface LmdbOptions {
@@ -70,8 +62,7 @@ export async function openLmdb(options: LmdbOptions): Promise<Store> {
   const root = openFile(path);
   try {
     checkFormat(root, path);
-    const tables = new Tables((name, shape) => root.openDB({ name, ...shape }) as unknown as Database);
-    const store = new LmdbStore(root, tables, options);
+    const store = new LmdbStore(root, tablesOf(root), options);
     await store.recover();
     return store;
   } catch (error) {
@@ -88,7 +79,7 @@ class LmdbStore implements Store {
   readonly users: RecordStore;
   readonly exports: RecordStore;
   readonly files: FileStore;
-  readonly #root: RootDatabase;
+  readonly #root: LmdbFile;
   readonly #tables: Tables;
   readonly #items: LmdbItems;
   readonly #resources: LmdbResources;
@@ -100,7 +91,7 @@ class LmdbStore implements Store {
   #isOpen = true;
   #lost: StoreLostError | null = null;
 
-  constructor(root: RootDatabase, tables: Tables, options: LmdbOptions) {
+  constructor(root: LmdbFile, tables: Tables, options: LmdbOptions) {
     const { directory, slots, transactionRows, onLost, now = () => performance.now() } = options;
     const onWarning = options.onWarning ?? (() => undefined);
     this.#now = now;
@@ -230,29 +221,5 @@ class LmdbStore implements Store {
       confirm: () => Promise.resolve(), // indexes are written with the rows and cannot be replaced
       get: (...call) => this.#told(reader.get(...call)),
     };
-  }
-}
-
-function openFile(path: string): RootDatabase {
-  try {
-    return open({
-      path,
-      noSubdir: true,
-      encoding: 'binary',
-      keyEncoding: 'binary',
-      // Windows and 32-bit systems have no address space to spare: there lmdb grows its map step by step.
-      ...(HAS_SPARE_ADDRESSES && { mapSize: MAP_BYTES }),
-      // Transactions are explicit here. With this option, a failed commit also rejects a promise that no code can
-      // reach.
-      eventTurnBatching: false,
-      // With this option, LMDB holds a second lock during a sync. When its owner is killed, the next owner may take
-      // its own transaction for the dead one's, and its environment is lost (`mdb_mutex_failed`). Each commit is
-      // awaited here, so none overlap.
-      overlappingSync: false,
-      maxReaders: MOST_READERS,
-      maxDbs: 16,
-    });
-  } catch (error) {
-    throw new Error(`${path} cannot be opened as the embedded store: ${reasonOf(error)}`, { cause: error });
   }
 }

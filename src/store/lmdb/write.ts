@@ -1,5 +1,5 @@
 import type { Commits } from './commits.ts';
-import { ITEMS, type ChangeLog } from './feed/log.ts';
+import { ITEMS, type ChangeNotes } from './feed/log.ts';
 import { LmdbInsert } from './insert.ts';
 import type { Outcome, Step } from './insert.ts';
 import { keyRow } from './row.ts';
@@ -34,7 +34,7 @@ export class LmdbWriter {
   readonly #tables: Tables;
   readonly #commits: Pick<Commits, 'run'>;
   readonly #gate: LoadGate;
-  readonly #log: ChangeLog;
+  readonly #log: ChangeNotes;
   readonly #transactionRows: number;
   #queue: LmdbInsert[] = [];
   #running: Promise<void> = Promise.resolve();
@@ -44,7 +44,7 @@ export class LmdbWriter {
     tables: Tables,
     commits: Pick<Commits, 'run'>,
     gate: LoadGate,
-    log: ChangeLog,
+    log: ChangeNotes,
     transactionRows: number = TRANSACTION_ROWS,
   ) {
     this.#tables = tables;

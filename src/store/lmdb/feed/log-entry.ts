@@ -1,17 +1,23 @@
 import type { Value } from '../keys.ts';
+import type { LogState } from './log.ts';
 import type { IdList } from './record.ts';
 
 interface LogEntryOptions {
-  readonly put: (record: Uint8Array, count: number) => void;
+  /** Reads the state of the log. */
+  readonly state: () => LogState;
+  /** Writes a record. `last`: the sequence number of its last id. */
+  readonly put: (record: Uint8Array, last: number) => void;
   readonly now: () => number;
-  readonly end: (rows: number) => void;
+  /** Writes the state, which has all records of the transaction. `rows` returns the number of rows of the set. */
+  readonly end: (state: LogState, rows: () => number) => void;
 }
 
 /** The changes of one transaction. */
 export class LogEntry {
   readonly #list: IdList;
   readonly #options: LogEntryOptions;
-  #isEmpty = true;
+  /** Null: nothing was written. */
+  #state: LogState | null = null;
 
   constructor(list: IdList, options: LogEntryOptions) {
     this.#list = list;
@@ -34,12 +40,16 @@ export class LogEntry {
   /** Writes what was noted. `rows` returns the number of rows of the set. */
   end(rows: () => number): void {
     if (this.#list.count > 0) this.#flush();
-    if (!this.#isEmpty) this.#options.end(rows());
+    if (this.#state) this.#options.end(this.#state, rows);
   }
 
   #flush(): void {
-    this.#options.put(this.#list.recordAt(this.#options.now()), this.#list.count);
+    const { state, put, now } = this.#options;
+    const { count } = this.#list;
+    const before = this.#state ?? state();
+    const last = before.last + count;
+    put(this.#list.recordAt(now()), last);
+    this.#state = { ...before, last, ids: before.ids + count };
     this.#list.begin();
-    this.#isEmpty = false;
   }
 }

@@ -1,5 +1,5 @@
 import type { Commits } from '../commits.ts';
-import type { ChangeLog } from '../feed/log.ts';
+import type { ChangeNotes } from '../feed/log.ts';
 import { fieldsOf } from '../fields.ts';
 import { KEY } from '../../bookmark.ts';
 import type { Key, Value } from '../keys.ts';
@@ -19,7 +19,7 @@ export class ResourceWriter {
   readonly #collection: string;
   readonly #commits: Pick<Commits, 'run'>;
   readonly #gate: LoadGate;
-  readonly #log: ChangeLog;
+  readonly #log: ChangeNotes;
   readonly #transactionRows: number;
 
   constructor(
@@ -28,7 +28,7 @@ export class ResourceWriter {
     collection: string,
     commits: Pick<Commits, 'run'>,
     gate: LoadGate,
-    log: ChangeLog,
+    log: ChangeNotes,
     transactionRows = TRANSACTION_ROWS,
   ) {
     this.#tables = tables;

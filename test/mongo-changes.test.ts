@@ -4,7 +4,8 @@ import { test, type TestContext } from 'node:test';
 import type { Collection as DriverCollection, Document } from 'mongodb';
 import { BSON, Binary, Decimal128, Double, Int32, Long, ObjectId, Timestamp } from '../src/store/bson.ts';
 import { keyOf, makeBookmark } from '../src/store/bookmark.ts';
-import type { ChangeFeed } from '../src/store/change-feed.ts';
+import type { AppError } from '../src/errors.ts';
+import type { ChangeFeed, FeedPlace } from '../src/store/change-feed.ts';
 import type { Collection } from '../src/store/store.ts';
 import { feedOf, isProblem, keysSince, lookUp, openStreams, until } from './support/changes.ts';
 import { openStore, testMongoStore, type OpenMongo } from './support/mongo.ts';
@@ -383,6 +384,16 @@ test('a place that this store did not give is refused', async (t) => {
   await assert.rejects(ask(feed, { token: place.token, seen: future }), cursor);
 });
 
+/** Asks without an identity, again while the store is unavailable: it has not seen yet that the collection is another one. */
+async function askAgain(feed: ChangeFeed, place: FeedPlace, waitMs: number) {
+  for (let asked = 1; ; asked++)
+    try {
+      return await ask(feed, place, 10, waitMs);
+    } catch (error) {
+      if (asked === 5 || (error as AppError).code !== 'store-unavailable') throw error;
+    }
+}
+
 const ENDS: readonly (readonly [string, (opened: Opened) => Promise<unknown>])[] = [
   ['is dropped', ({ driver }) => driver.drop()],
   ['is renamed', ({ driver }) => driver.rename('elsewhere')],
@@ -423,6 +434,8 @@ for (const [what, end] of ENDS)
     await ended;
     await assert.rejects(read(0), replaced, 'a reader that comes later');
     await assert.rejects(read(1_000), replaced, 'a reader that comes later and waits');
+    for (const waitMs of [0, 1_000])
+      await assert.rejects(askAgain(feed, place, waitMs), replaced, 'a reader that knows no identity');
     const keys = [makeBookmark({ _id: new Int32(1) })];
     await assert.rejects(lookUp(feed, keys, { sort: '_id', direction: 1, identity }), replaced, 'a look-up');
   });

@@ -32,6 +32,11 @@ export class MongoRefusal extends Error {
   }
 }
 
+/** Whether the store refuses a call because no collection has the name. */
+export function isGone(error: unknown): boolean {
+  return error instanceof AppError && error.cause instanceof MongoRefusal && error.cause.isGone;
+}
+
 /**
  * The member that answered is shutting down or has changed its role. Another member can answer, or the same one a
  * little later.

@@ -4,7 +4,7 @@ import type { Identity } from '../bookmark.ts';
 import { UUID } from '../bson.ts';
 import type { Layout } from './collection.ts';
 import { GRACE_MS, type MongoConnection } from './connection.ts';
-import { CODES, MongoRefusal, serverCodeOf } from './errors.ts';
+import { CODES, isGone, MongoRefusal, serverCodeOf } from './errors.ts';
 import { faultOf } from './faults.ts';
 import { indexFault, indexSpecs, readIndexes } from './indexes.ts';
 import { Looks } from './looks.ts';
@@ -125,9 +125,7 @@ export class IndexWatch {
       const layout = await this.#setup.layout(signal);
       return layout.identity === identity ? error : collectionReplaced(error);
     } catch (reason) {
-      const isGone =
-        reason instanceof AppError && reason.cause instanceof MongoRefusal && reason.cause.isGone;
-      return isGone ? collectionReplaced(error) : error;
+      return isGone(reason) ? collectionReplaced(error) : error;
     }
   }
 

@@ -3,10 +3,11 @@ import {
   AppError,
   changesExpired,
   changesUnsupported,
+  collectionReplaced,
   storeUnavailable,
   storeUnfit,
 } from '../../../errors.ts';
-import { CODES, mayRetry, serverCodeOf, translate } from '../errors.ts';
+import { CODES, isGone, mayRetry, serverCodeOf, translate } from '../errors.ts';
 import { isTime, notOfThisStore, type Place } from './place.ts';
 
 /** The history since a place is gone, or cannot be read from there. */
@@ -79,4 +80,12 @@ export function placeFault(error: unknown, place: Place): unknown {
 /** Whether a stream cannot go on from its place, but a new one can begin at the present. */
 export function isLost(error: unknown): boolean {
   return error instanceof MongoServerError && typeof error.code === 'number' && EXPIRED.has(error.code);
+}
+
+/**
+ * The error for a reader that had a place, and so had a collection: `collection-replaced` when no collection has the
+ * name any more. A reader without a place learns that the collection cannot be served.
+ */
+export function endOf(error: unknown): unknown {
+  return isGone(error) ? collectionReplaced(error) : error;
 }

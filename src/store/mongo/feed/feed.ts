@@ -9,7 +9,7 @@ import { inPresentCollection } from '../outdated.ts';
 import type { IndexWatch } from '../index-watch.ts';
 import type { Setup } from '../setup.ts';
 import { FeedClock } from './clock.ts';
-import { feedFault } from './faults.ts';
+import { endOf, feedFault } from './faults.ts';
 import { readHistory } from './history.ts';
 import type { LookUp } from './look-up.ts';
 import { decodePlace, encodePlace, isBefore, placeOfTime, timeOf, type Place } from './place.ts';
@@ -91,6 +91,8 @@ export class MongoFeed implements ChangeFeed {
       } finally {
         if (isWaiting && window) stream.leave(window);
       }
+    }).catch((error: unknown) => {
+      throw endOf(error);
     });
   }
 

@@ -12,7 +12,7 @@ import { indexOf, whenOf } from '../plan.ts';
 import { conditionOf, type Condition } from '../predicates.ts';
 import type { Reply } from '../reply.ts';
 import { distinctKeys } from './distinct.ts';
-import { feedFault } from './faults.ts';
+import { endOf, feedFault } from './faults.ts';
 
 /** The most keys in a command, and the most bytes of them. */
 const MOST_KEYS = 1_000;
@@ -60,7 +60,7 @@ export class LookUp {
       }
     } catch (error) {
       signal.throwIfAborted();
-      throw await this.#watch.orReplaced(feedFault(error), plan.identity, signal);
+      throw endOf(await this.#watch.orReplaced(feedFault(error), plan.identity, signal));
     }
   }
 

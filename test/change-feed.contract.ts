@@ -5,7 +5,6 @@ import { makeBookmark } from '../src/store/bookmark.ts';
 import type { ChangeFeed, FeedPlace } from '../src/store/change-feed.ts';
 import type { Slots } from '../src/store/slots.ts';
 import type { Plan, RowStore } from '../src/store/store.ts';
-import { changeFeedModelContract } from './change-feed.model.contract.ts';
 import { idIn, lookedUp, nameOf } from './support/following.ts';
 import { NEVER } from './support/reading.ts';
 
@@ -26,12 +25,6 @@ export type OpenFeedForTest = (t: TestContext) => Promise<OpenFeed | null>;
 const BY_ID: Plan = { sort: '_id', direction: 1 };
 /** Longer than any test takes. */
 const LONG_MS = 60_000;
-
-/** Every promise of src/store/change-feed.ts, tested on one implementation. */
-export function changeFeedContract(name: string, open: OpenFeedForTest): void {
-  promises(name, open);
-  changeFeedModelContract(name, open);
-}
 
 /** The ids as text, sorted: a feed may tell keys of one read in any order. */
 function shown(ids: readonly unknown[]): string[] {
@@ -78,7 +71,8 @@ class Opened {
   }
 }
 
-function promises(name: string, open: OpenFeedForTest): void {
+/** Every promise of src/store/change-feed.ts, tested on one implementation. */
+export function changeFeedContract(name: string, open: OpenFeedForTest): void {
   const testOpened = (told: string, body: (set: Opened, opened: OpenFeed) => Promise<void>) =>
     void test(`${name}: ${told}`, async (t) => {
       const opened = await open(t);

@@ -1,139 +1,235 @@
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
-import { BSON, Int32 } from '../src/store/bson.ts';
-import { makeBookmark } from '../src/store/bookmark.ts';
-import type { Plan } from '../src/store/store.ts';
-import type { OpenFeed, OpenFeedForTest } from './change-feed.contract.ts';
-import { compareBson } from './support/bson-order.ts';
-import { Follower, nameOf } from './support/following.ts';
+import { test, type TestContext } from 'node:test';
+import { AppError } from '../src/errors.ts';
+import { Int32 } from '../src/store/bson.ts';
+import type { Slots } from '../src/store/slots.ts';
+import type { Plan, RowStore } from '../src/store/store.ts';
+import { Follower } from './support/following.ts';
+import { assertSame, isEqual, isSame, type ModelRow } from './support/model-rows.ts';
 import { below, oneOf, randomFrom, type Random } from './support/random-collection.ts';
 
-const HISTORIES = Number(process.env.HISTORIES ?? (process.env.LONG ? 5_000 : 12));
-/** Histories of one test, so that a failure names its seed soon. */
-const GROUP = Math.max(6, HISTORIES / 40);
-const STEPS = 50;
-const FOLLOWERS = 4;
+/** A set with writers: one of several in a store, whose histories run beside each other. */
+export interface ModelSet {
+  readonly rows: RowStore;
+  /** A field of strings with an index. */
+  readonly field: string;
+  readonly values: readonly string[];
+  /** Ids of every type that the set takes. Some are numbers of the same value and of other types. */
+  readonly ids: readonly unknown[];
+  /** How long histories are: so many steps, or up to four times as many. */
+  readonly fewestSteps: number;
+  /** Whether a row may take the place of one whose id is an equal number of another type: 7.0 for 7. */
+  readonly replacesOtherTypes: boolean;
+  /** Removes rows, then puts rows, which may replace others. */
+  write(removed: readonly unknown[], put: readonly ModelRow[], random: Random): Promise<void>;
+  /** Another collection, which is empty, takes the place of this one. */
+  replace(random: Random): Promise<void>;
+  /** Resolves when all that was written will be told by reads that begin now. */
+  settle(): Promise<void>;
+}
+
+export interface ModelSets {
+  readonly slots: Slots;
+  readonly sets: readonly ModelSet[];
+}
+
+/** Opens a store and cleans up by `t.after`. Null when the test was skipped with its reason. */
+export type OpenModelSets = (t: TestContext) => Promise<ModelSets | null>;
+
+const HISTORIES = Number(process.env.HISTORIES ?? (process.env.LONG ? 10_000 : 300));
+const FIRST = Number(process.env.SEED ?? 1);
+/** Histories of one test, so that a long run tells how far it is. */
+const GROUP = 1_000;
 
 /** Random writers beside followers that are cut and resumed: each copy equals the set in the end. */
-export function changeFeedModelContract(name: string, open: OpenFeedForTest): void {
-  const first = Number(process.env.SEED ?? 1);
-  for (let begin = first; begin < first + HISTORIES; begin += GROUP)
-    test(`${name}: the copy of each follower equals the set after random writes, cuts and resumes (seeds from ${begin})`, async (t) => {
+export function changeFeedModelContract(name: string, part: number, open: OpenModelSets): void {
+  const histories = Math.ceil(HISTORIES * part);
+  for (let begun = 0; begun < histories; begun += GROUP) {
+    const seeds = Array.from({ length: Math.min(GROUP, histories - begun) }, (_, n) => FIRST + begun + n);
+    test(`${name}: the copies of followers equal the set after ${seeds.length} random histories (from seed ${seeds[0]})`, async (t) => {
       const opened = await open(t);
       if (!opened) return;
-      for (let seed = begin; seed < Math.min(begin + GROUP, first + HISTORIES); seed++)
-        await runHistory(opened, seed);
+      const begin = performance.now();
+      const tally = { writes: 0, replaced: 0, steps: 0, anew: 0, unready: 0 };
+      await Promise.all(
+        opened.sets.map(async (set) => {
+          for (let seed = seeds.shift(); seed !== undefined; seed = seeds.shift())
+            await runHistory(set, seed, tally);
+        }),
+      );
       assert.equal(opened.slots.taken, 0);
+      assert.ok(tally.anew > 0 || histories < 50, 'some followers had to begin anew');
+      t.diagnostic(`${JSON.stringify(tally)}, ${Math.round(performance.now() - begin)} ms`);
     });
+  }
 }
 
-async function runHistory(opened: OpenFeed, seed: number): Promise<void> {
+interface Tally {
+  writes: number;
+  replaced: number;
+  steps: number;
+  /** How often a follower began anew. */
+  anew: number;
+  /** How often a call had to be repeated. */
+  unready: number;
+}
+
+async function runHistory(set: ModelSet, seed: number, tally: Tally): Promise<void> {
   const random = randomFrom(seed);
-  const { rows, field, values } = opened;
-  const writer = new RandomWriter(opened, random);
-  await writer.writeSome(30);
-  const plans: Plan[] = Array.from({ length: FOLLOWERS }, (_, n) => ({
-    ...{ sort: '_id', direction: 1 },
-    ...(n % 2 === 1 && { equals: [{ path: field, value: oneOf(random, values) }] }),
-  }));
-  const followers: Follower[] = [];
-  for (let step = 0; step < STEPS; step++) {
-    const plan = step % 5 === 0 ? plans[followers.length] : undefined;
-    if (plan) followers.push(await Follower.begin(rows, plan, random));
-    if (random() < 0.4) await writer.writeSome(1 + below(random, 4));
-    for (const follower of followers) await follower.step();
+  const writer = new RandomWriter(set, random, tally);
+  const followers = [1, 2].map((n) => new RestartedFollower(set, writer, randomFrom(seed * 3 + n), tally));
+  try {
+    await writer.writeSome(8);
+    const steps = set.fewestSteps + below(random, 3 * set.fewestSteps);
+    for (let step = 0; step < steps; step++) {
+      const acts: (() => Promise<unknown>)[] = followers.map((follower) => () => follower.step());
+      if (random() < 0.6) acts.splice(below(random, acts.length + 1), 0, () => writer.step());
+      if (random() < 0.5) await Promise.all(acts.map((act) => act()));
+      else for (const act of acts) await act();
+    }
+    await set.settle();
+    for (const follower of followers) {
+      const copy = await follower.finish();
+      const expected = writer.rows().filter((row) => follower.includes(row));
+      assertSame(copy, expected);
+    }
+    await writer.clear();
+  } catch (error) {
+    throw new Error(`seed ${seed}: ${String(error)}`, { cause: error });
   }
-  for (const [n, follower] of followers.entries()) {
-    await follower.finish();
-    const { equals } = plans[n] ?? assert.fail();
-    const expected = writer
-      .rows()
-      .filter((row) => equals?.every(({ path, value }) => row[path] === value) ?? true);
-    assertSame(follower.copy, expected, `seed ${seed}, follower ${n}`);
-  }
-  await writer.clear();
 }
-
-type Row = Readonly<Record<string, unknown>> & { readonly _id: unknown };
 
 /** Writes into a set and into a model of it. */
 class RandomWriter {
-  readonly #opened: OpenFeed;
+  readonly #set: ModelSet;
   readonly #random: Random;
-  #model: Row[] = [];
+  readonly #tally: Tally;
+  readonly #ids: readonly unknown[];
+  #model: ModelRow[] = [];
   #written = 0;
+  /** Whether the set may have no collection at this moment. */
+  isReplacing = false;
 
-  constructor(opened: OpenFeed, random: Random) {
-    this.#opened = opened;
+  constructor(set: ModelSet, random: Random, tally: Tally) {
+    this.#set = set;
     this.#random = random;
+    this.#tally = tally;
+    const most = 3 + below(random, 15);
+    this.#ids = Array.from({ length: most }, () => oneOf(random, set.ids));
   }
 
-  rows(): readonly Row[] {
+  rows(): readonly ModelRow[] {
     return this.#model;
+  }
+
+  async step(): Promise<void> {
+    const random = this.#random;
+    if (random() < 0.03) await this.#replace();
+    else await this.writeSome(random() < 0.3 ? 8 : 2);
   }
 
   /** Some writes, which may be of one row. */
   async writeSome(most: number): Promise<void> {
-    const { ids } = this.#opened;
     const random = this.#random;
-    const writes = Array.from({ length: 1 + below(random, most) }, () => oneOf(random, ids));
-    if (random() < 0.35) await this.#remove(writes);
-    else await this.#put(writes);
+    const ids = Array.from({ length: 1 + below(random, most) }, () => oneOf(random, this.#ids));
+    if (random() < 0.35) await this.#write(ids, []);
+    else await this.#put(ids);
   }
 
   async clear(): Promise<void> {
-    await this.#remove(this.#model.map(({ _id }) => _id));
+    await this.#write(
+      this.#model.map(({ _id }) => _id),
+      [],
+    );
+  }
+
+  async #replace(): Promise<void> {
+    this.isReplacing = true;
+    await this.#set.replace(this.#random);
+    this.isReplacing = false;
+    this.#model = [];
+    this.#tally.replaced++;
   }
 
   async #put(ids: readonly unknown[]): Promise<void> {
-    const { rows, field, values } = this.#opened;
-    // A row of another type of number is another row to a client: 7 must go before 7.0 comes.
-    const others = ids.filter((id) =>
-      this.#model.some((row) => isEqual(row._id, id) && !isSame(row._id, id)),
-    );
-    if (others.length > 0) await this.#remove(others);
+    const { field, values } = this.#set;
+    const others = this.#set.replacesOtherTypes
+      ? []
+      : ids.filter((id) => this.#model.some((row) => isEqual(row._id, id) && !isSame(row._id, id)));
     const distinct = ids.filter((id, n) => ids.findIndex((other) => isEqual(other, id)) === n);
-    const made = distinct.map((_id): Row => ({
+    const made = distinct.map((_id): ModelRow => ({
       _id,
       [field]: oneOf(this.#random, values),
       price: new Int32(1),
-      n: this.#written++,
+      n: new Int32(this.#written++),
     }));
-    const { refused } = await rows.insert(
-      made.map((row) => BSON.serialize(row)),
-      'replace',
-    );
-    assert.deepEqual(refused, []);
-    this.#model = [...this.#without(distinct), ...made];
+    await this.#write(others, made);
   }
 
-  async #remove(ids: readonly unknown[]): Promise<void> {
-    const kept = this.#without(ids);
-    const keys = ids.map((_id) => makeBookmark({ _id }));
-    assert.equal(await this.#opened.rows.remove?.(keys), this.#model.length - kept.length);
-    this.#model = kept;
-  }
-
-  #without(ids: readonly unknown[]): Row[] {
-    return this.#model.filter(({ _id }) => !ids.some((id) => isEqual(id, _id)));
+  async #write(removed: readonly unknown[], put: readonly ModelRow[]): Promise<void> {
+    if (removed.length + put.length === 0) return;
+    await this.#set.write(removed, put, this.#random);
+    const gone = [...removed, ...put.map(({ _id }) => _id)];
+    this.#model = [...this.#model.filter(({ _id }) => !gone.some((id) => isEqual(id, _id))), ...put];
+    this.#tally.writes += removed.length + put.length;
   }
 }
 
-function isEqual(a: unknown, b: unknown): boolean {
-  return compareBson(a, b) === 0;
-}
+/** A follower that begins anew when its collection was replaced or its place has expired, and for no other reason. */
+class RestartedFollower {
+  readonly #set: ModelSet;
+  readonly #random: Random;
+  readonly #tally: Tally;
+  readonly #value: string | undefined;
+  readonly #writer: RandomWriter;
+  #follower: Follower | null = null;
 
-function isSame(a: unknown, b: unknown): boolean {
-  return Buffer.compare(makeBookmark({ _id: a }), makeBookmark({ _id: b })) === 0;
-}
+  constructor(set: ModelSet, writer: RandomWriter, random: Random, tally: Tally) {
+    this.#set = set;
+    this.#writer = writer;
+    this.#random = random;
+    this.#tally = tally;
+    this.#value = random() < 0.6 ? oneOf(random, set.values) : undefined;
+  }
 
-function assertSame(copy: ReadonlyMap<string, Buffer>, expected: readonly Row[], told: string): void {
-  const wanted = new Map(expected.map((row) => [nameOf(BSON.serialize(row)), BSON.serialize(row)]));
-  const shown = (row: Uint8Array | undefined) =>
-    row ? BSON.EJSON.stringify(BSON.deserialize(row)) : 'nothing';
-  for (const [name, row] of wanted)
-    if (!copy.get(name)?.equals(row))
-      assert.fail(`${told}: ${shown(row)} is ${shown(copy.get(name))} in the copy`);
-  for (const [name, row] of copy)
-    if (!wanted.has(name)) assert.fail(`${told}: ${shown(row)} stayed in the copy`);
+  includes(row: ModelRow): boolean {
+    return this.#value === undefined || row[this.#set.field] === this.#value;
+  }
+
+  async step(): Promise<void> {
+    await this.#try((follower) => follower.step());
+    this.#tally.steps++;
+  }
+
+  /** The copy when the feed is up to date. */
+  async finish(): Promise<ReadonlyMap<string, Buffer>> {
+    for (let tries = 1; !(await this.#try((follower) => follower.finish())); tries++)
+      assert.ok(tries < 1_000, 'a follower comes to its end');
+    return this.#follower?.copy ?? assert.fail();
+  }
+
+  /** Returns whether it went well. */
+  async #try(act: (follower: Follower) => Promise<void>): Promise<boolean> {
+    const { rows, field } = this.#set;
+    const equals = this.#value === undefined ? {} : { equals: [{ path: field, value: this.#value }] };
+    const plan: Plan = { sort: '_id', direction: 1, ...equals };
+    const wasReplacing = this.#writer.isReplacing;
+    const mayBeGone = () => wasReplacing || this.#writer.isReplacing;
+    try {
+      this.#follower ??= await Follower.begin(rows, plan, this.#random);
+      await act(this.#follower);
+      return true;
+    } catch (error) {
+      if (!(error instanceof AppError)) throw error;
+      if (error.code === 'collection-replaced' || error.code === 'changes-expired') {
+        this.#follower = null;
+        this.#tally.anew++;
+      } else if (error.code === 'store-unfit' && mayBeGone() && this.#follower === null) {
+        this.#tally.unready++;
+      } else if (error.code === 'store-unavailable') {
+        this.#tally.unready++; // the same can be asked for again
+      } else throw error;
+      return false;
+    }
+  }
 }

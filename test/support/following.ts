@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict';
 import type { Bookmark } from '../../src/store/bookmark.ts';
 import { bookmarkOf } from '../../src/store/bookmark.ts';
 import { BSON } from '../../src/store/bson.ts';
@@ -50,6 +51,7 @@ export class Follower {
   readonly #feed: ChangeFeed;
   readonly #plan: Plan;
   readonly #random: Random;
+  readonly #signal = new AbortController().signal;
   #at: Checkpoint;
   #saved: Checkpoint;
 
@@ -74,45 +76,81 @@ export class Follower {
   /** Takes a random step: a piece of the walk, some changes, a checkpoint, or a cut and a resume. */
   async step(): Promise<void> {
     const choice = this.#random();
-    if (choice < 0.35) await this.#walk(1 + below(this.#random, 6));
+    if (choice < 0.35) await this.#walk(1 + below(this.#random, 4));
     else if (choice < 0.75) await this.drain(1 + below(this.#random, 8));
-    else if (choice < 0.9) this.#saved = { ...this.#at, copy: new Map(this.copy) };
+    else if (choice < 0.87) this.#checkpoint();
     else this.#resume();
+  }
+
+  get isWalking(): boolean {
+    return this.#at.isWalking;
+  }
+
+  /** Takes a piece of the walk and some changes, and then a checkpoint. */
+  async advance(rows: number): Promise<void> {
+    await this.#walk(rows);
+    await this.drain(1_000);
+    this.#checkpoint();
   }
 
   /** Ends the walk and applies changes until the feed is up to date. */
   async finish(): Promise<void> {
-    while (this.#at.isWalking) await this.#walk(7);
-    while (!(await this.drain(1 + below(this.#random, 20))));
+    for (let moves = 0; ; moves++) {
+      assert.ok(moves < 10_000, 'a follower comes to its end');
+      if (this.#at.isWalking) await this.#walk(7);
+      else if (await this.drain(1 + below(this.#random, 20))) return;
+      this.#checkpoint();
+    }
   }
 
   /** Applies the changes of some keys. Resolves with whether the feed is up to date. */
   async drain(most: number): Promise<boolean> {
     const { feed, walked, isWalking } = this.#at;
-    const changed = await this.#feed.read(feed, { most, waitMs: 0 }, this.#plan.identity, NEVER);
-    await this.apply(changed, (id) => {
+    // A read that waits uses what readers share.
+    const waitMs = this.#random() < 0.3 ? 1 : 0;
+    const changed = await this.#feed.read(feed, { most, waitMs }, this.#plan.identity, this.#signal);
+    const lines = await this.#linesOf(changed, (id) => {
       if (!isWalking) return true;
       return walked !== null && compareBson(id, idIn(walked)) <= 0;
     });
+    if (!this.#receives(lines)) return false;
     this.#at = { ...this.#at, feed: changed.next };
     return changed.isUpToDate;
   }
 
-  async apply({ keys }: ChangedKeys, isWanted: (id: unknown) => boolean): Promise<void> {
-    const rows = await lookedUp(this.#feed, keys, this.#plan, 1 + below(this.#random, 9));
+  /** What the server tells of keys: first what is gone, and then the rows that are wanted. */
+  async #linesOf({ keys, next }: ChangedKeys, isWanted: (id: unknown) => boolean): Promise<readonly Line[]> {
+    const rows = await lookedUp(this.#feed, keys, this.#planAt(next), 1 + below(this.#random, 9));
     const found = new Set(rows.map(nameOf));
-    for (const key of keys) if (!found.has(nameOf(key))) this.copy.delete(nameOf(key));
-    for (const row of rows) if (isWanted(idIn(row))) this.copy.set(nameOf(row), row);
+    const gone = keys.map(nameOf).filter((name) => !found.has(name));
+    const told = rows.filter((row) => isWanted(idIn(row))).map((row): Line => [nameOf(row), row]);
+    return [...gone.map((name): Line => [name, null]), ...told];
   }
 
-  async #walk(rows: number): Promise<void> {
+  async #walk(most: number): Promise<void> {
     if (!this.#at.isWalking) return;
-    const { walked } = this.#at;
+    const { walked, feed } = this.#at;
     const from = walked ? { after: walked } : {};
-    const batch = await this.#store.read(this.#plan, from, { rows, bytes: PLENTY }, NEVER);
+    const size = { rows: most, bytes: PLENTY };
+    const batch = await this.#store.read(this.#planAt(feed), from, size, NEVER);
     const { last, more } = batch;
-    for (const row of takeRows(batch)) this.copy.set(nameOf(row), row);
+    if (!this.#receives(takeRows(batch).map((row): Line => [nameOf(row), row]))) return;
     this.#at = { ...this.#at, walked: last ?? walked, isWalking: more };
+  }
+
+  /** Applies lines. Now and then the client is cut at one of them, and false is returned. */
+  #receives(lines: readonly Line[]): boolean {
+    const end = this.#random() < 0.12 ? below(this.#random, lines.length + 1) : Infinity;
+    for (const [name, row] of lines.slice(0, end))
+      if (row) this.copy.set(name, row);
+      else this.copy.delete(name);
+    if (end === Infinity) return true;
+    this.#resume();
+    return false;
+  }
+
+  #checkpoint(): void {
+    this.#saved = { ...this.#at, copy: new Map(this.copy) };
   }
 
   /** The client was cut. It resumes at its last checkpoint, and may keep what came after that. */
@@ -120,4 +158,12 @@ export class Follower {
     this.#at = this.#saved;
     if (this.#random() < 0.5) this.copy = new Map(this.#saved.copy);
   }
+
+  /** Every read sees what the follower was told of before. */
+  #planAt({ seen }: FeedPlace): Plan {
+    return seen === undefined ? this.#plan : { ...this.#plan, since: seen };
+  }
 }
+
+/** The name of a row, and the row. Null: it is gone. */
+type Line = readonly [name: string, row: Buffer | null];

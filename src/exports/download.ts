@@ -3,6 +3,7 @@ import type { Reply } from '../engine/edge.ts';
 import { STORE_PROBLEMS, type Route } from '../http/route.ts';
 import { FORMS } from '../rows/formats.ts';
 import { FileGoneError, type FileStore } from '../store/files.ts';
+import { CHANGES_HEADER } from '../streams/changes-from.ts';
 import { find, ID, LOOK_AGAIN_SECONDS } from './find.ts';
 import { isFinal, type Complete, type Job } from './job.ts';
 import type { Jobs } from './jobs.ts';
@@ -55,10 +56,16 @@ export function getExportFile(path: string, { jobs, files }: DownloadOptions): R
     parameters: ID,
     headers: ['Range', 'If-Range', 'If-None-Match'],
     answers: {
-      200: { description: 'The whole file', headers: FILE_HEADERS, content: FILE },
+      200: {
+        description: 'The whole file',
+        headers: FILE_HEADERS,
+        sometimes: ['Changes-From'],
+        content: FILE,
+      },
       206: {
         description: 'The requested range of the file',
         headers: [...FILE_HEADERS, 'Content-Range'],
+        sometimes: ['Changes-From'],
         content: FILE,
       },
       304: {
@@ -102,7 +109,7 @@ export function getExportFile(path: string, { jobs, files }: DownloadOptions): R
   };
 }
 
-function headersOf({ id, request, file }: Complete): Reply['headers'] {
+function headersOf({ id, request, file, changes }: Complete): Reply['headers'] {
   const { format, compression } = request;
   const digest = Buffer.from(file.sha256, 'hex').toString('base64');
   return {
@@ -110,6 +117,7 @@ function headersOf({ id, request, file }: Complete): Reply['headers'] {
     'content-disposition': `attachment; filename="${downloadName(id, request)}"`,
     'cache-control': 'private, no-transform',
     etag: `"${file.sha256}"`,
+    ...(changes && { [CHANGES_HEADER]: changes.cursor }),
     'repr-digest': `sha-256=:${digest}:`, // RFC 9530: the digest of the whole file, even with a range
   };
 }

@@ -149,6 +149,12 @@ export const EXPORT = named(
           { description: 'the complete file' },
         ),
       ),
+      changes: Type.Optional(
+        Type.String({
+          description:
+            'the cursor from which the changes of the exported rows follow; absent until the export is complete, and where changes are not told',
+        }),
+      ),
       problem: Type.Optional(
         Type.Object(
           {

@@ -1,4 +1,5 @@
-import { FIRST_COLUMNS, planOf } from '../items/query.ts';
+import { changesFrom } from '../changes/from.ts';
+import { FIRST_COLUMNS, ITEM_PLAN, planOf } from '../items/query.ts';
 import { EVERYTHING } from '../rows/selection.ts';
 import type { ChainReader, RowStore } from '../store/store.ts';
 import { requestOfBody, requestOfStream } from './request.ts';
@@ -9,6 +10,7 @@ export function itemsSource(rows: RowStore, streams: ChainReader): ExportSource 
   return {
     rows,
     streams,
+    changesFrom: changesFrom(rows, ITEM_PLAN.collection),
     columns: FIRST_COLUMNS,
     shown: EVERYTHING,
     ofBody: requestOfBody,

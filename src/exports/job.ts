@@ -62,6 +62,14 @@ export interface Failure {
  */
 export type Time = 'undecided' | 'live' | `${bigint}`;
 
+/** A place in the history of a set, as a record holds it. */
+export interface StoredStart {
+  /** As clients carry it. */
+  readonly cursor: string;
+  /** The time that reads must see, as digits. null: the store has no such time, or the rows are a snapshot. */
+  readonly since: `${bigint}` | null;
+}
+
 interface Common {
   /** 128 random bits in hexadecimal digits. */
   readonly id: string;
@@ -75,6 +83,11 @@ interface Common {
    * begins, and in a store whose collections have no identity.
    */
   readonly identity: Identity | null;
+  /**
+   * From where the changes of the rows follow: a place before the first read of the first row in the file. null until
+   * the work begins, and where changes are not told.
+   */
+  readonly changes: StoredStart | null;
   readonly estimatedRows: number | null;
   /**
    * The columns of a CSV file, once they are known. They must not change when another attempt continues the
@@ -87,7 +100,7 @@ interface Common {
 }
 
 /** What an attempt has determined and written so far. */
-export type Progress = Pick<Common, 'time' | 'identity' | 'estimatedRows' | 'columns' | 'kept'>;
+export type Progress = Pick<Common, 'time' | 'identity' | 'changes' | 'estimatedRows' | 'columns' | 'kept'>;
 
 interface Final {
   readonly finishedAt: Date;
@@ -132,6 +145,7 @@ export function newJob(id: string, client: string, request: ExportRequest, now: 
     createdAt: now,
     time: 'undecided',
     identity: null,
+    changes: null,
     estimatedRows: null,
     columns: null,
     kept: null,
@@ -225,6 +239,7 @@ function ownedBy(job: Job, token: string): Running {
 }
 
 function common(job: Job): Common {
-  const { id, client, request, createdAt, time, identity, estimatedRows, columns, kept, failures } = job;
-  return { id, client, request, createdAt, time, identity, estimatedRows, columns, kept, failures };
+  const { id, client, request, createdAt, time, identity, changes, estimatedRows, columns, kept, failures } =
+    job;
+  return { id, client, request, createdAt, time, identity, changes, estimatedRows, columns, kept, failures };
 }

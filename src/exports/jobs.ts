@@ -219,7 +219,7 @@ function fromRow(row: Uint8Array): Job {
 }
 
 function jobOf({ _id, ...job }: Readonly<Record<string, unknown>>): Job {
-  const stored = { id: _id as string, identity: null, ...job } as Job; // 0.1 wrote no identity
+  const stored = { id: _id as string, identity: null, changes: null, ...job } as Job; // 0.1 wrote neither
   return { ...stored, request: { ...stored.request, ...digitsOf({ ...stored.request }) } };
 }
 

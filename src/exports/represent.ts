@@ -32,6 +32,7 @@ export function represent(job: Job): Export {
         crc32: job.file.crc32.toString(16).padStart(8, '0'),
       },
     }),
+    ...(job.state === 'complete' && job.changes && { changes: job.changes.cursor }),
     ...(job.state === 'failed' && { problem: problemOf(job.failure) }),
   };
 }

@@ -1,3 +1,4 @@
+import { changesFrom } from '../changes/from.ts';
 import { RESOURCE_COLUMNS, type Resource } from '../resources/resource.ts';
 import { readTypedPlan } from '../resources/query.ts';
 import type { ExportSource } from './source.ts';
@@ -8,6 +9,7 @@ export function resourceSource(resource: Resource): ExportSource {
   return {
     rows: resource.rows,
     streams: resource.streams,
+    changesFrom: changesFrom(resource.rows, resource.name),
     columns: RESOURCE_COLUMNS,
     shown: resource.shown,
     ofBody: (json, signal) => requestOfBody(json, resource, signal),

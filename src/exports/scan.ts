@@ -10,7 +10,15 @@ import type { Identity, Plan } from '../store/store.ts';
 import { prefetch } from '../stream/prefetch.ts';
 import { pieceCodecs } from '../stream/pieces.ts';
 import { ExportFile } from './file.ts';
-import { fileName, type FinishedFile, type Kept, type Progress, type Running, type Time } from './job.ts';
+import {
+  fileName,
+  type FinishedFile,
+  type Kept,
+  type Progress,
+  type Running,
+  type StoredStart,
+  type Time,
+} from './job.ts';
 import { segmentsOf, type Segment } from './segments.ts';
 import { sourceOf, type ExportSource, type ExportSources } from './source.ts';
 
@@ -36,6 +44,7 @@ export class Scan {
   #kept: Kept | null;
   #time: Time;
   #identity: Identity | null;
+  #changes: StoredStart | null;
   #estimatedRows: number | null;
 
   constructor(job: Running, options: ScanOptions) {
@@ -45,6 +54,7 @@ export class Scan {
     this.#kept = job.kept;
     this.#time = job.time;
     this.#identity = job.identity;
+    this.#changes = job.changes;
     this.#estimatedRows = job.estimatedRows;
   }
 
@@ -59,6 +69,7 @@ export class Scan {
     return {
       time: this.#time,
       identity: this.#identity,
+      changes: this.#changes,
       estimatedRows: this.#estimatedRows,
       columns: this.#columns,
       kept: this.#kept,
@@ -129,8 +140,9 @@ export class Scan {
     // The collection is determined before the time. The collection at that time is then never another one.
     const own = await this.#collection(source, signal);
     const asked = await source.planOf(request, signal);
-    const plan: Plan = { ...asked, ...own, ...(await this.#pointInTime(source, signal)) };
+    const timed: Plan = { ...asked, ...own, ...(await this.#pointInTime(source, signal)) };
     const kept = this.#kept;
+    const plan = { ...timed, ...(await this.#start(source, timed, signal)) };
     const first = await streams.read(plan, kept ? { after: kept.bookmark } : {}, FIRST_BATCH, signal);
     const form = await orRelease(first, () => this.#form(source, plan, first, signal));
     const encoder = await orRelease(first, () => form.encoder());
@@ -161,6 +173,20 @@ export class Scan {
       this.#time = present === null ? 'live' : `${present}`;
     }
     return this.#time === 'live' ? {} : { at: BigInt(this.#time) };
+  }
+
+  /**
+   * Decides from where changes follow, before the first row is read. Rows that an earlier attempt kept were read after
+   * the place that it chose, so that place remains. What a plan needs to see every change before the place.
+   */
+  async #start({ changesFrom }: ExportSource, plan: Plan, signal: AbortSignal): Promise<Pick<Plan, 'since'>> {
+    if (this.#kept === null) {
+      const start = await changesFrom(plan, signal);
+      const { since } = start?.bounds ?? {};
+      this.#changes = start && { cursor: start.cursor, since: since === undefined ? null : `${since}` };
+    }
+    const since = plan.at === undefined ? this.#changes?.since : null;
+    return typeof since === 'string' ? { since: BigInt(since) } : {};
   }
 
   #form(

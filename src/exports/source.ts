@@ -3,6 +3,7 @@ import type { Query } from '../input/query.ts';
 import type { StreamType } from '../rows/formats.ts';
 import type { Selection } from '../rows/selection.ts';
 import { AppError } from '../errors.ts';
+import type { ChangesFrom } from '../streams/changes-from.ts';
 import type { ChainReader, Plan, RowStore } from '../store/store.ts';
 import type { ExportRequest } from './job.ts';
 
@@ -11,6 +12,7 @@ export interface ExportSource {
   readonly rows: RowStore;
   /** The reader for a scan that has begun. It waits while the store is unavailable. */
   readonly streams: ChainReader;
+  readonly changesFrom: ChangesFrom;
   /** The columns that every table begins with, the first of them `id`. */
   readonly columns: readonly string[];
   /** What of the rows may leave the server. */

@@ -9,7 +9,7 @@ import { createTranscoder } from '../../src/rows/transcoder.ts';
 import type { FileStore } from '../../src/store/files.ts';
 import { openLmdb } from '../../src/store/lmdb.ts';
 import { Slots } from '../../src/store/slots.ts';
-import type { ChainReader, From, Store } from '../../src/store/store.ts';
+import type { ChainReader, From, Plan, Store } from '../../src/store/store.ts';
 import { testDirectory } from './lmdb.ts';
 import { openStore } from './mongo.ts';
 import { testMongo } from './mongod.ts';
@@ -49,7 +49,7 @@ export interface Hooks {
   readonly begins?: (name: string) => void | Promise<void>;
   /** Called before the bytes of a piece are written to the file. Pieces are counted from 1 in each file. */
   readonly writes?: (piece: number) => void | Promise<void>;
-  readonly reads?: (from: From) => void;
+  readonly reads?: (from: From, plan: Plan) => void;
   readonly now?: () => Date;
   /** What can be exported beside items. */
   readonly resources?: readonly { readonly resource: Resource }[];
@@ -77,7 +77,7 @@ export class Worker {
     const streams: ChainReader = {
       confirm: (...call) => items.confirm(...call),
       read: (plan, from, ...more) => {
-        hooks.reads?.(from);
+        hooks.reads?.(from, plan);
         return items.read(plan, from, ...more);
       },
     };

@@ -189,15 +189,19 @@ test('arbitrary bytes as a cursor cause no error other than invalid-cursor', () 
 
 test('a version that is unknown, or that does not fit the payload, is refused', () => {
   for (const [plan, own] of [
-    [BY_ID, 1],
-    [{ ...BY_ID, at: 5n }, 2],
+    [BY_ID, [1]],
+    [{ ...BY_ID, at: 5n }, [2, 10]], // a point in time, and the earliest time of reads
   ] as const) {
     const bytes = Buffer.from(encodeCursor('items', plan, makeBookmark({ _id: 1 })), 'base64url');
     for (let version = 0; version < 256; version++) {
       bytes.writeUInt8(version, 0);
       bytes.writeUInt32LE(crc32(bytes.subarray(0, -4)), bytes.length - 4);
       const code = codeOf(bytes.toString('base64url'), BY_ID);
-      assert.equal(code, version === own ? 'ok' : 'invalid-cursor', `${own} as ${version}`);
+      assert.equal(
+        code,
+        own.some((one) => one === version) ? 'ok' : 'invalid-cursor',
+        `${own[0]} as ${version}`,
+      );
     }
   }
 });

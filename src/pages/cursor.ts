@@ -7,7 +7,8 @@ import { stretchesOf, type NumberRange } from '../store/number-range.ts';
 import { isValueRange, type ValueBound } from '../store/value-range.ts';
 import type { Equality, Plan, PointInTime } from '../store/store.ts';
 import { crc32 } from '../stream/crc32.ts';
-import { MARK_BYTES, markBytes } from './mark.ts';
+import { headOf, PLAIN_VERSIONS, splitHead, TYPED_VERSIONS } from './cursor-head.ts';
+import { markBytes } from './mark.ts';
 import { decodeToken, encodeToken } from './token.ts';
 import { splitTypes, typesOfToken, valueTypes } from './value-types.ts';
 
@@ -19,20 +20,14 @@ import { splitTypes, typesOfToken, valueTypes } from './value-types.ts';
  *     version 3: fingerprint | mark of the collection's identity (4 bytes) | bookmark
  *     version 4: fingerprint | point in time | mark | bookmark
  *
- * Versions 5 to 8: the types of the plan's values (see value-types.ts), then as in versions 1 to 4. Plans that name their
- * index have these, all others have versions 1 to 4.
+ *     versions 10 and 11: as 2 and 4, but the time is the earliest that reads may see (Plan.since)
  *
- * Versions 1 and 2 are for a store whose collections have no identity, and for tokens of earlier releases.
+ * Versions 5 to 8, 12 and 13: the types of the plan's values (see value-types.ts), then as in versions 1 to 4, 10 and 11.
+ * Plans that name their index have these. Version 9 is the cursor of a feed (see changes/cursor.ts).
+ *
+ * Versions 1, 2 and 10 are for a store whose collections have no identity, and for tokens of earlier releases.
  */
-const PRESENT = 1;
-const PAST = 2;
-const PRESENT_MARKED = 3;
-const PAST_MARKED = 4;
-const VERSIONS = [PRESENT, PAST, PRESENT_MARKED, PAST_MARKED];
-const TYPED = 4;
-const TYPED_VERSIONS = VERSIONS.map((version) => version + TYPED);
 const FINGERPRINT_BYTES = 4;
-const TIME_BYTES = 8;
 /** Characters. With the rest of a URL it is below the limit for that: see http/respond.ts. */
 export const MAX_CURSOR_BYTES = 12 * 1024;
 /**
@@ -48,6 +43,8 @@ export const ALWAYS_FITS_BYTES = 8 * 1024;
 export interface Place {
   readonly after: Bookmark;
   readonly at?: PointInTime;
+  /** The earliest time that reads may see: see Plan. */
+  readonly since?: PointInTime;
   /** See mark.ts. A page continues in any collection of the name, a stream only in the same one. */
   readonly mark?: number;
 }
@@ -74,14 +71,13 @@ export function encodeCursor(
   bookmark: Bookmark,
   identity?: Identity,
 ): string {
-  const { at, identity: own = identity } = plan;
+  const { identity: own = identity } = plan;
+  const { version, time } = headOf(plan, own !== undefined);
   const content: Uint8Array[] = plan.index ? [valueTypes(plan)] : [];
-  content.push(fingerprint(collection, plan));
-  if (at !== undefined) content.push(timeBytes(at));
+  content.push(fingerprint(collection, plan), ...time);
   if (own !== undefined) content.push(markBytes(own));
   content.push(bookmark);
-  const [present, past] = own === undefined ? [PRESENT, PAST] : [PRESENT_MARKED, PAST_MARKED];
-  return encodeToken((plan.index ? TYPED : 0) + (at === undefined ? present : past), ...content);
+  return encodeToken(version, ...content);
 }
 
 /** The types of the values that a cursor was made with. Null when it carries none, or is broken. */
@@ -89,42 +85,30 @@ export function typesOfCursor(cursor: string): Uint8Array | null {
   return typesOfToken(cursor, TYPED_VERSIONS);
 }
 
-function timeBytes(at: PointInTime): Buffer {
-  const bytes = Buffer.allocUnsafe(TIME_BYTES);
-  bytes.writeBigUInt64LE(at);
-  return bytes;
-}
-
 /**
  * Decodes a cursor. AppError `cursor-mismatch` when it was made for another collection, sort, filter, range, or point
  * in time (`plan.at`; a plan without one accepts any), `invalid-cursor` when it is not a valid cursor of this server.
  */
 export function decodeCursor(cursor: string, collection: string, plan: Plan): Place {
-  const token = decodeToken(cursor, plan.index ? TYPED_VERSIONS : VERSIONS);
+  const token = decodeToken(cursor, plan.index ? TYPED_VERSIONS : PLAIN_VERSIONS);
   if (typeof token === 'string') throw invalid(token);
   const content = plan.index ? splitTypes(token.content)?.rest : token.content;
   if (!content) throw invalid('it is too short');
-  const version = plan.index ? token.version - TYPED : token.version;
-  const markAt = FINGERPRINT_BYTES + (version === PAST || version === PAST_MARKED ? TIME_BYTES : 0);
-  const isMarked = version === PRESENT_MARKED || version === PAST_MARKED;
-  const head = markAt + (isMarked ? MARK_BYTES : 0);
-  if (content.length < head) throw invalid('it is too short');
+  if (content.length < FINGERPRINT_BYTES) throw invalid('it is too short');
+  const head = splitHead(token.version, content.subarray(FINGERPRINT_BYTES));
+  if (!head) throw invalid('it is too short');
   if (!content.subarray(0, FINGERPRINT_BYTES).equals(fingerprint(collection, plan)))
     throw cursorMismatch(
       'The cursor belongs to another collection, sort, filter or range. Repeat those of the request that it came from.',
     );
-  const after = new Uint8Array(content.subarray(head)) as Bookmark;
+  const after = new Uint8Array(head.rest) as Bookmark;
   check(after, plan);
-  const at = markAt > FINGERPRINT_BYTES ? content.readBigUInt64LE(FINGERPRINT_BYTES) : undefined;
-  if (plan.at !== undefined && plan.at !== at)
+  const { times, mark } = head;
+  if (plan.at !== undefined && plan.at !== times.at)
     throw cursorMismatch(
       'The cursor belongs to another point in time than at. Omit at, or repeat its value.',
     );
-  return {
-    after,
-    ...(at !== undefined && { at }),
-    ...(isMarked && { mark: content.readUInt32LE(markAt) }),
-  };
+  return { after, ...times, ...(mark !== undefined && { mark }) };
 }
 
 /** The error for a sound cursor that was made for something else than the request asks for. */
@@ -232,7 +216,7 @@ function outside(number: unknown, range: NumberRange): boolean {
 function invalid(reason: string, cause?: unknown): AppError {
   return new AppError(
     'invalid-cursor',
-    `The cursor is not valid: ${reason}. Use the nextCursor of a page unchanged.`,
+    `The cursor is not valid: ${reason}. Use the cursor of a page, a checkpoint or an end unchanged.`,
     {
       parameter: 'cursor',
       cause,

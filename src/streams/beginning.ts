@@ -26,7 +26,7 @@ export async function beginningOf(
 ): Promise<{ plan: Plan; from: From }> {
   if (cursor !== undefined) {
     const known = typeof time === 'bigint' ? { ...asked, at: time } : asked;
-    const { at, mark, after: bookmark } = decodeCursor(cursor, options.plan.collection, known);
+    const { at, since, mark, after: bookmark } = decodeCursor(cursor, options.plan.collection, known);
     if (time === 'present' && at === undefined)
       throw cursorMismatch(
         'The cursor does not come from a snapshot. Omit consistency=snapshot, or start without a cursor.',
@@ -36,7 +36,9 @@ export async function beginningOf(
         'The cursor comes from a snapshot. Omit consistency=live, or start without a cursor.',
       );
     const plan = await marked(asked, [partMark, mark], options, signal);
-    return { plan: at === undefined ? plan : { ...plan, at }, from: { after: bookmark } };
+    // A member that lags must not miss what changes do not tell again (Changes-From of the stream that was cut).
+    const bound = since !== undefined && (asked.since === undefined || since > asked.since) ? { since } : {};
+    return { plan: at === undefined ? { ...plan, ...bound } : { ...plan, at }, from: { after: bookmark } };
   }
   const plan = await marked(asked, [partMark], options, signal);
   const at = await timeOf(time, options.rows, signal);

@@ -116,10 +116,11 @@ export function partitionsRoute(
         throw storeUnavailable(new Error('the collection was replaced while it was split into parts'));
       const { identity, changes, found } = cut;
       const types = plan.index && valueTypes(plan);
+      const since = changes?.bounds.since;
       const bounds = found.filter(isBoundOfPart); // no part can carry other bounds
       const partitions = [undefined, ...bounds].map((from, n) => {
         const to = bounds[n];
-        const part = encodePart({ ...(from && { from }), ...(to && { to }) }, identity, types);
+        const part = encodePart({ ...(from && { from }), ...(to && { to }) }, { identity, types, since });
         const shared = [...given].filter(([name]) => !own.includes(name));
         const search = new URLSearchParams([['part', part], ...shared]);
         if (at !== undefined) search.set(atParameter.name, String(at));

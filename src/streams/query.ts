@@ -130,8 +130,8 @@ export async function readStreamPlan(
   const part = partParameter.read(query);
   if (part === undefined) return { plan, partMark: undefined };
   assertDivisible(plan, 'part');
-  const { ids, mark } = decodePart(part);
-  return { plan: { ...plan, ids }, partMark: mark };
+  const { ids, mark, since } = decodePart(part);
+  return { plan: { ...plan, ids, ...(since !== undefined && { since }) }, partMark: mark };
 }
 
 /**

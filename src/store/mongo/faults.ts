@@ -8,7 +8,7 @@ import type { Setup } from './setup.ts';
  * from its layout, the setup forgets the layout. The third argument is taken from the plan: without an `identity`, the
  * read accepts any collection of that name.
  */
-export function faultOf(error: unknown, setup: Setup, { at, identity }: When): unknown {
+export function faultOf(error: unknown, setup: Setup, { at, since, identity }: When): unknown {
   const cause = error instanceof AppError ? error.cause : error;
   const code = serverCodeOf(cause);
   if (code === CODES.otherIdentity) {
@@ -19,6 +19,9 @@ export function faultOf(error: unknown, setup: Setup, { at, identity }: When): u
     setup.forget();
     return storeUnfit('The database does not permit this server to read the requested data.', error);
   }
+  // A member that has just connected may not have heard of a time that a cursor carries. It will soon.
+  if (at === undefined && since !== undefined && code === CODES.invalidOptions)
+    return storeUnavailable(error);
   const isOther = isOtherCollection(cause);
   const told = at === undefined ? error : snapshotFault(error);
   if (isOther || code === CODES.namespaceNotFound || told !== error) setup.forget();

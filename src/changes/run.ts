@@ -2,61 +2,18 @@ import type { RowEncoder } from '../rows/rows.ts';
 import { KEY, type Bookmark } from '../store/bookmark.ts';
 import type { Batch } from '../store/batch.ts';
 import type { ChangedKeys, FeedPlace } from '../store/change-feed.ts';
-import type { FeedReader } from '../store/retrying-feed.ts';
-import type { ChainReader, Plan, Size } from '../store/store.ts';
-import { chain, FIRST_BATCH, NEXT_BATCH } from '../stream/chain.ts';
+import type { Plan } from '../store/store.ts';
+import { chain, NEXT_BATCH } from '../stream/chain.ts';
 import { CheckpointEncoder, rowsOfSlice } from '../stream/checkpoints.ts';
-import { encodeFeedCursor, type FeedCursor, type WalkPlace } from './cursor.ts';
+import { encodeFeedCursor, type WalkPlace } from './cursor.ts';
+import { inTime } from './in-time.ts';
 import { feedLines, removedLine } from './lines.ts';
 import { isCertainlyBeyond } from './order.ts';
+import { FIRST_KEYS, LEG_MS, LEG_ROWS, LOOK_UP, MOST_KEYS, Pace } from './pace.ts';
 import { PendingKeys } from './pending.ts';
 import { EMPTY, piecesOf } from './pieces.ts';
+import type { FeedOptions } from './run-options.ts';
 import { abortedByEither } from './wait.ts';
-
-/** A feed that has nothing to tell sends a checkpoint after this time. Proxies close what is silent for a minute. */
-const IDLE_MS = 15_000;
-/** What was sent is followed by a checkpoint within this time, when nothing more comes. */
-const SETTLE_MS = 1_000;
-/** A checkpoint after so many lines costs nothing, where the place has just moved on. */
-const MANY_LINES = 5_000;
-/** How long a read waits that is behind although it brings nothing: changes of other sets are passed. */
-const BEHIND_MS = 50;
-const MOST_KEYS = 1_000;
-const FIRST_KEYS = 250;
-/** A walk reads on for this long before it looks for changes, and looks for them this long, or so often. */
-const LEG_MS = 250;
-const LEG_ROWS = 20_000;
-const DRAIN_MS = 250;
-const DRAIN_READS = 4;
-const LOOK_UP: Size = { rows: MOST_KEYS, bytes: FIRST_BATCH.bytes, patient: true };
-
-/** When a feed ends of itself. */
-export interface FeedEnd {
-  /** Whether a checkpoint comes before the feed waits, or walks. */
-  readonly opens: boolean;
-  /** Whether it goes on when it has caught up. */
-  readonly follows: boolean;
-  /** How long it waits for the first change when there is none. Milliseconds. */
-  readonly waitMs: number;
-  /** The most keys. */
-  readonly limit: number;
-  /** When it ends at the next checkpoint in any case, on the clock of `now`. */
-  readonly endAt?: number;
-}
-
-export interface FeedOptions {
-  readonly collection: string;
-  /** In order of id, with nothing but equalities. */
-  readonly plan: Plan;
-  readonly rows: ChainReader;
-  readonly changes: FeedReader;
-  readonly from: FeedCursor;
-  readonly end: FeedEnd;
-  /** A clock in milliseconds. */
-  readonly now: () => number;
-  /** Aborted when the server stops. */
-  readonly stopping: AbortSignal;
-}
 
 /**
  * What one answer tells of a set: first, if its cursor is of a walk, the rows in order of id, with what changes on the
@@ -68,7 +25,7 @@ export interface FeedOptions {
 export class FeedRun {
   readonly encoder: CheckpointEncoder;
   readonly #options: FeedOptions;
-  readonly #waitEnd: number;
+  readonly #pace: Pace;
   #place: FeedPlace;
   #walk: WalkPlace;
   #cursor: string;
@@ -87,7 +44,6 @@ export class FeedRun {
   #removed = 0;
   #given = 0;
   #most = FIRST_KEYS;
-  #drains = { left: 0, until: 0 };
 
   constructor(lines: RowEncoder, options: FeedOptions) {
     const { plan, from, end, now } = options;
@@ -95,7 +51,7 @@ export class FeedRun {
     this.#place = from.place;
     this.#walk = from.walk;
     this.#cursor = encodeFeedCursor(options.collection, plan, from) ?? '';
-    this.#waitEnd = now() + end.waitMs;
+    this.#pace = new Pace(options, () => this.encoder.sinceCheckpoint);
     this.#isOpening = end.opens;
     this.encoder = new CheckpointEncoder(lines, {
       plan,
@@ -118,7 +74,22 @@ export class FeedRun {
     else this.#firstBatch = first;
   }
 
-  async *batches(signal: AbortSignal): AsyncGenerator<Batch, void, undefined> {
+  /** The batches to their end. Also while a read of the store hangs, they end when the time of the answer is up. */
+  batches(signal: AbortSignal): AsyncGenerator<Batch, void, undefined> {
+    return inTime(
+      (limited) => this.#batches(limited),
+      this.#options,
+      signal,
+      () => {
+        this.#isUpToDate = false;
+        this.#isCutShort = true;
+        this.encoder.want();
+        return EMPTY;
+      },
+    );
+  }
+
+  async *#batches(signal: AbortSignal): AsyncGenerator<Batch, void, undefined> {
     try {
       for (;;) {
         yield* this.#deliver(signal);
@@ -128,7 +99,7 @@ export class FeedRun {
           if (this.#isCutShort) yield* this.#wanted();
           return;
         }
-        if (this.#walk !== 'over' && this.#isDrained()) yield* this.#leg(signal);
+        if (this.#walk !== 'over' && this.#pace.isDrained) yield* this.#leg(signal);
         else await this.#read(signal);
       }
     } finally {
@@ -154,10 +125,7 @@ export class FeedRun {
   }
 
   *#checkpoint(): Generator<Batch, void, undefined> {
-    const { lines, at } = this.encoder.sinceCheckpoint;
-    const ms = this.#options.now() - at;
-    const isDue = lines >= MANY_LINES || ms >= (lines > 0 && this.#isUpToDate ? SETTLE_MS : IDLE_MS);
-    if (isDue || this.#isOpening || this.#timeLeft() <= 0) yield* this.#wanted();
+    if (this.#isOpening || this.#pace.isCheckpointDue(this.#isUpToDate)) yield* this.#wanted();
     this.#isOpening = false;
   }
 
@@ -166,16 +134,11 @@ export class FeedRun {
     yield EMPTY;
   }
 
-  #timeLeft(): number {
-    const { end, now } = this.#options;
-    return (end.endAt ?? Infinity) - now();
-  }
-
   #isDone(): boolean {
-    const { end, now, stopping } = this.#options;
+    const { end, stopping } = this.#options;
     if (end.follows) return (this.#isCutShort = stopping.aborted);
     if (this.#given >= end.limit) return true;
-    return this.#isUpToDate && (this.#given > 0 || now() >= this.#waitEnd || stopping.aborted);
+    return this.#isUpToDate && (this.#given > 0 || this.#pace.hasWaited || stopping.aborted);
   }
 
   /** Rows in order of id, for a while. Rows that change meanwhile come afterwards. */
@@ -195,31 +158,22 @@ export class FeedRun {
       this.#walk = more ? last : 'over';
       if (now() >= until) break;
     }
-    this.#drains = { left: DRAIN_READS, until: now() + DRAIN_MS };
-  }
-
-  #isDrained(): boolean {
-    return this.#drains.left <= 0 || this.#options.now() >= this.#drains.until;
+    this.#pace.drain();
   }
 
   async #read(signal: AbortSignal): Promise<void> {
     const { changes, end, from, stopping } = this.#options;
-    const waitMs = Math.max(0, this.#waitMs());
+    const waitMs = this.#pace.waitMs({
+      isUpToDate: this.#isUpToDate,
+      isWalking: this.#walk !== 'over',
+      isIdle: this.#isIdle,
+    });
     const most = Math.min(this.#most, end.limit - this.#given);
     const changed = await abortedByEither(signal, waitMs > 0 ? stopping : null, (either) =>
       changes.read(this.#place, { most, waitMs }, from.identity, either),
     );
-    this.#drains.left -= 1;
+    this.#pace.drained({ isAll: false });
     if (changed) this.#take(changed);
-  }
-
-  /** How long a read may wait for the next change: to the next checkpoint, while there is nothing to do. */
-  #waitMs(): number {
-    const { end, now } = this.#options;
-    if (!this.#isUpToDate) return this.#walk === 'over' && this.#isIdle ? BEHIND_MS : 0;
-    const { lines, at } = this.encoder.sinceCheckpoint;
-    const dueIn = at + (lines > 0 ? SETTLE_MS : IDLE_MS) - now();
-    return Math.min(dueIn, this.#timeLeft(), end.follows ? Infinity : this.#waitEnd - now());
   }
 
   #take(changed: ChangedKeys): void {
@@ -247,7 +201,7 @@ export class FeedRun {
     if (count > 0) this.#most = Math.min(MOST_KEYS, rowsOfSlice(count, now() - begun, this.#most));
     this.#place = changed.next;
     this.#isUpToDate = changed.isUpToDate && this.#walk === 'over';
-    if (changed.isUpToDate) this.#drains.left = 0;
+    if (changed.isUpToDate) this.#pace.drained({ isAll: true });
     this.#changed = null;
   }
 

@@ -6,11 +6,8 @@ interface Problem {
 }
 
 /**
- * The closed list of problems that a client can meet. Each code has an HTTP status, a title (RFC 9457), and an
- * explanation for authors of clients: why the problem occurs and what to do about it. `retry`: the value of
- * Retry-After, in seconds, unless the error knows a better one. A client's mistake is an AppError with one of these
- * codes. A mistake of ours is a TypeError or similar that nobody catches before the edge, which answers it with
- * `internal`.
+ * The closed list of problems that a client can meet: the HTTP status, a title (RFC 9457), and what an author of clients
+ * should do. `retry`: seconds for Retry-After, unless the error knows better. Our own mistake is a TypeError or similar.
  */
 export const PROBLEMS = {
   'invalid-parameter': {
@@ -58,13 +55,13 @@ export const PROBLEMS = {
     status: 400,
     title: 'Invalid cursor',
     explanation:
-      'The server did not issue this cursor, or the cursor was changed on the way. Use the nextCursor of a page unchanged.',
+      'The server did not issue this cursor, or the cursor was changed on the way. Use the cursor of a page, a checkpoint, an end or Changes-From unchanged.',
   },
   'cursor-mismatch': {
     status: 400,
     title: 'Cursor of another sort or filter',
     explanation:
-      'A cursor is valid only with the sort, category and price range of the page that it came from. Repeat them. The cursor of a snapshot is valid only at its own point in time, and only in a stream.',
+      'A cursor is valid only with the collection, sort, filter and range of the request that it came from. Repeat them. The cursor of a snapshot is valid only at its own point in time, and only in a stream. A cursor of changes is bound to collection and filter.',
   },
   'snapshot-unsupported': {
     status: 400,

@@ -58,6 +58,8 @@ export interface ServerOptions {
   readonly leaseMs?: number;
   /** See EngineOptions. 1 s by default. */
   readonly quietMs?: number;
+  /** See the options of FeedRun. */
+  readonly heartbeatMs?: number;
   /** Listens on a port that other processes share in the same way. */
   readonly sharedPort?: boolean;
   /** What the overload guard measures. */
@@ -182,6 +184,7 @@ function openApp({ config, log, options, metrics }: Parts, sources: Sources): Re
     cacheControl: config.CACHE_CONTROL,
     parked: metrics.parked,
     stopping,
+    ...(options.heartbeatMs !== undefined && { heartbeatMs: options.heartbeatMs }),
   };
   const logged = requestLog(log);
   return createApp({

@@ -1,19 +1,12 @@
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { connect } from 'node:net';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { catalogue } from './support/catalogue.ts';
 import { allOf, type Case } from './support/corpus/case.ts';
 import { CORPUS } from './support/corpus/corpus.ts';
 import { samples } from './support/metrics.ts';
-import { documentText } from './support/documents.ts';
-import { freePort } from './support/free-port.ts';
 import { program } from './support/programs.ts';
+import { PROXIES, startProxy } from './support/proxies.ts';
 import { RawClient } from './support/raw.ts';
 import { serverOn } from './support/server.ts';
 
@@ -21,29 +14,6 @@ import { serverOn } from './support/server.ts';
 const ENOUGH_MS = 1_000;
 
 const ATTACKS = process.env.LONG ? CORPUS : CORPUS.filter((one) => one.class === 'smuggling');
-
-/** A proxy with its sample in docs/ops: its program, the text around the sample, and its start in the foreground. */
-const PROXIES = {
-  nginx: {
-    sample: 'docs/ops/nginx.conf',
-    programs: ['nginx', '/usr/sbin/nginx'],
-    version: ['-v'],
-    wrap: (sample: string, folder: string) =>
-      `pid ${folder}/pid; error_log stderr crit; events {} http { access_log off;\n` +
-      ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi']
-        .map((name) => `${name}_temp_path ${folder}/${name};`)
-        .join(' ') +
-      `\n${sample}}\n`,
-    run: (file: string, folder: string) => ['-p', folder, '-c', file, '-g', 'daemon off;'],
-  },
-  haproxy: {
-    sample: 'docs/ops/haproxy.cfg',
-    programs: ['haproxy', '/usr/sbin/haproxy'],
-    version: ['-v'],
-    wrap: (sample: string) => sample,
-    run: (file: string) => ['-db', '-f', file],
-  },
-} as const;
 
 for (const name of ['nginx', 'haproxy'] as const)
   test(`${name} with its sample configuration: streams whole and unbuffered, cuts seen, clients known, nothing smuggled`, async (t) => {
@@ -126,46 +96,4 @@ async function sendThrough(t: TestContext, port: number, one: Case): Promise<voi
   ]);
   enough.abort();
   client.socket.destroy();
-}
-
-/** Starts the proxy before the server at this port. Resolves with the proxy's port once it accepts connections. */
-async function startProxy(
-  t: TestContext,
-  name: keyof typeof PROXIES,
-  found: string,
-  upstream: string,
-): Promise<number> {
-  const folder = await mkdtemp(join(tmpdir(), 'sluice-proxy-'));
-  const port = await freePort();
-  const { sample, wrap, run } = PROXIES[name];
-  const text = wrap(
-    documentText(sample).replaceAll(':3000', `:${upstream}`).replaceAll('8080', String(port)),
-    folder,
-  );
-  const file = join(folder, 'conf');
-  await writeFile(file, text);
-  const child = spawn(found, run(file, folder), { stdio: ['ignore', 'inherit', 'inherit'] });
-  t.after(async () => {
-    if (child.exitCode === null) {
-      const gone = once(child, 'exit');
-      child.kill('SIGTERM');
-      await gone;
-    }
-    await rm(folder, { recursive: true, force: true });
-  });
-  while (!(await takesConnections(port))) {
-    assert.equal(child.exitCode, null, `${name} runs`);
-    await new Promise(setImmediate);
-  }
-  return port;
-}
-
-function takesConnections(port: number): Promise<boolean> {
-  return new Promise((resolve) => {
-    const socket = connect(port, '127.0.0.1', () => {
-      socket.destroy();
-      resolve(true);
-    });
-    socket.on('error', () => resolve(false));
-  });
 }

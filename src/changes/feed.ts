@@ -32,6 +32,8 @@ export interface FeedOptions {
   readonly parked?: () => () => void;
   /** Aborted when the server stops. Feeds then end at a checkpoint. */
   readonly stopping?: AbortSignal;
+  /** See the options of FeedRun. */
+  readonly heartbeatMs?: number;
 }
 
 const NEVER = new AbortController().signal;
@@ -79,6 +81,7 @@ async function begin({ request, query, type }: Input, asked: Asked, options: Fee
     },
     now,
     stopping: options.stopping ?? NEVER,
+    ...(options.heartbeatMs !== undefined && { heartbeatMs: options.heartbeatMs }),
   });
   run.begin(first);
   return {

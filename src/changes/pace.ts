@@ -2,8 +2,8 @@ import { FIRST_BATCH } from '../stream/chain.ts';
 import type { Size } from '../store/store.ts';
 import type { FeedOptions } from './run-options.ts';
 
-/** A feed that has nothing to tell sends a checkpoint after this time. Proxies close what is silent for a minute. */
-const IDLE_MS = 15_000;
+/** The default of `heartbeatMs`. Proxies close what is silent for a minute. */
+const HEARTBEAT_MS = 15_000;
 /** What was sent is followed by a checkpoint within this time, when nothing more comes. */
 const SETTLE_MS = 1_000;
 /** A checkpoint after so many lines costs nothing, where the place has just moved on. */
@@ -22,23 +22,27 @@ export const LOOK_UP: Size = { rows: MOST_KEYS, bytes: FIRST_BATCH.bytes, patien
 /** What was written since the last checkpoint, and when that was. */
 type Since = () => { readonly lines: number; readonly at: number };
 
+type PaceOptions = Pick<FeedOptions, 'end' | 'now' | 'heartbeatMs'>;
+
 /** When a feed writes checkpoints, how long it waits for changes, and how long a walk looks for them. */
 export class Pace {
-  readonly #options: Pick<FeedOptions, 'end' | 'now'>;
+  readonly #options: PaceOptions;
   readonly #since: Since;
   readonly #waitEnd: number;
+  readonly #heartbeatMs: number;
   #drains = { left: 0, until: 0 };
 
-  constructor(options: Pick<FeedOptions, 'end' | 'now'>, since: Since) {
+  constructor(options: PaceOptions, since: Since) {
     this.#options = options;
     this.#since = since;
     this.#waitEnd = options.now() + options.end.waitMs;
+    this.#heartbeatMs = options.heartbeatMs ?? HEARTBEAT_MS;
   }
 
   isCheckpointDue(isUpToDate: boolean): boolean {
     const { lines, at } = this.#since();
     const ms = this.#options.now() - at;
-    const isDue = lines >= MANY_LINES || ms >= (lines > 0 && isUpToDate ? SETTLE_MS : IDLE_MS);
+    const isDue = lines >= MANY_LINES || ms >= (lines > 0 && isUpToDate ? SETTLE_MS : this.#heartbeatMs);
     return isDue || this.#timeLeft() <= 0;
   }
 
@@ -56,7 +60,7 @@ export class Pace {
     const { end, now } = this.#options;
     if (!state.isUpToDate) return !state.isWalking && state.isIdle ? BEHIND_MS : 0;
     const { lines, at } = this.#since();
-    const dueIn = at + (lines > 0 ? SETTLE_MS : IDLE_MS) - now();
+    const dueIn = at + (lines > 0 ? SETTLE_MS : this.#heartbeatMs) - now();
     return Math.max(0, Math.min(dueIn, this.#timeLeft(), end.follows ? Infinity : this.#waitEnd - now()));
   }
 

@@ -28,4 +28,6 @@ export interface FeedOptions {
   readonly now: () => number;
   /** Aborted when the server stops. */
   readonly stopping: AbortSignal;
+  /** A feed that has nothing to tell sends a checkpoint after this time. Milliseconds; 15 s by default. */
+  readonly heartbeatMs?: number;
 }

@@ -27,6 +27,7 @@ export interface ItemOptions {
   readonly parked?: () => () => void;
   /** See FeedOptions. */
   readonly stopping?: AbortSignal;
+  readonly heartbeatMs?: number;
   /** Cache-Control of pages and items. */
   readonly cacheControl: string;
 }

@@ -28,6 +28,7 @@ export interface ResourceOptions {
   readonly parked?: () => () => void;
   /** See FeedOptions. */
   readonly stopping?: AbortSignal;
+  readonly heartbeatMs?: number;
 }
 
 /** A row of any collection: its key first, then all its fields unchanged. */

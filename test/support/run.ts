@@ -55,7 +55,7 @@ const SLOW = [
   'package',
   'park',
   'price-range',
-  'proxies',
+  'proxies(-follow)?',
   'pull(-.*)?',
   'query-method',
   'queue',

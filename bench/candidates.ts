@@ -20,8 +20,14 @@ interface Candidate {
   readonly upstream?: true;
 }
 
-/** Limits on clients are off. They would stop a load that comes from one address. */
-const UNLIMITED = { PORT: '0', SAMPLE: 'off', RATE_LIMIT: 'off', STREAM_LIMIT: 'off', LOG_LEVEL: 'info' };
+/**
+ * Limits on clients are off, which would stop a load that comes from one address, and so is the guard that refuses
+ * requests to a server that is too busy.
+ */
+const UNLIMITED = {
+  ...{ PORT: '0', SAMPLE: 'off', LOG_LEVEL: 'info' },
+  ...{ RATE_LIMIT: 'off', STREAM_LIMIT: 'off', MAX_LOOP_DELAY: '1 h', MAX_WAIT: '1 h' },
+};
 /** The rate of the limited candidates, in requests per minute. */
 const RATE = 100;
 
@@ -45,6 +51,8 @@ export const CANDIDATES = {
     says: 'the same bytes out of memory',
     upstream: true,
   },
+  'bare puts': { role: 'limit', file: 'limits/puts.ts', says: 'lmdb: rows in order of id, without indexes' },
+  'bare insertMany': { role: 'limit', file: 'limits/insert-many.ts', says: 'the driver, indexes last' },
   fastify: { role: 'peer', file: 'peers/fastify.ts', says: 'batches of 1,000, fast-json-stringify' },
   'fastify + compress': {
     role: 'peer',
@@ -62,6 +70,11 @@ export const CANDIDATES = {
     file: 'peers/fastify.ts',
     says: '@fastify/rate-limit',
     environment: { RATE_LIMIT: String(RATE) },
+  },
+  'fastify + watch': {
+    role: 'peer',
+    file: 'peers/fastify.ts',
+    says: "the driver's change stream with updateLookup, a line each",
   },
   'fastify raw': {
     role: 'peer',

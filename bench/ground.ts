@@ -1,9 +1,10 @@
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir, totalmem } from 'node:os';
 import { join } from 'node:path';
 import { MongoClient } from 'mongodb';
 import { startMongod, withDatabase } from '../test/support/mongod.ts';
 import type { Ground } from './kinds/kind.ts';
+import { ORDER_INDEXES, writeOrders } from './orders.ts';
 import { runToEnd } from './process.ts';
 import type { StoreName } from './results.ts';
 
@@ -13,8 +14,6 @@ const CACHE_GB = Math.max(0.5, Math.min(4, Math.floor(totalmem() / 2 ** 30 / 4))
 
 /** A store with items, which are the same every time. */
 export interface OpenGround extends Ground {
-  /** The environment that makes a program use the store. */
-  readonly environment: Readonly<Record<string, string>>;
   close(): Promise<void>;
 }
 
@@ -39,36 +38,49 @@ export async function openDatabaseServer(): Promise<DatabaseServer> {
   return { uri, version, stop: async () => own?.stop() };
 }
 
-export async function openGround(
-  store: StoreName,
-  rows: number,
-  server: DatabaseServer | null,
-): Promise<OpenGround> {
-  return store === 'lmdb' || !server ? embedded(rows) : onServer(rows, server.uri);
+/** What a ground is to have: items, and perhaps as many orders. */
+export interface Wanted {
+  readonly store: StoreName;
+  readonly rows: number;
+  readonly withOrders: boolean;
 }
 
-async function embedded(rows: number): Promise<OpenGround> {
+export async function openGround(wanted: Wanted, server: DatabaseServer | null): Promise<OpenGround> {
+  return wanted.store === 'lmdb' || !server ? embedded(wanted) : onServer(wanted, server.uri);
+}
+
+async function embedded({ rows, withOrders }: Wanted): Promise<OpenGround> {
   const directory = await mkdtemp(join(tmpdir(), 'sluice-bench-'));
   const environment = { DATA_DIR: directory };
   await seed(rows, environment);
+  if (withOrders) await seedOrders(rows, environment);
   return {
     store: 'lmdb',
     rows,
     mongodPid: null,
     environment,
     openCursors: () => Promise.resolve(0),
+    changeStreams: () => Promise.resolve(0),
     close: () => rm(directory, { recursive: true, force: true }),
   };
 }
 
-async function onServer(rows: number, server: string): Promise<OpenGround> {
+async function onServer({ rows, withOrders }: Wanted, server: string): Promise<OpenGround> {
   const uri = withDatabase(server, `sluice_bench_${rows}`);
   // The items stay for the next run on this server: ten million take a quarter of an hour.
-  const items = await withClient(uri, (client) => client.db().collection('items').estimatedDocumentCount());
-  if (items !== rows) {
+  const count = (name: string) =>
+    withClient(uri, (client) => client.db().collection(name).estimatedDocumentCount());
+  if ((await count('items')) !== rows) {
     await withClient(uri, (client) => client.db().dropDatabase()); // remains of an interrupted run
     await seed(rows, { MONGODB_URI: uri });
   }
+  if (withOrders && (await count('orders')) !== rows) {
+    await withClient(uri, (client) => client.db().collection('orders').drop());
+    await seedOrders(rows, { MONGODB_URI: uri });
+  }
+  const directory = await mkdtemp(join(tmpdir(), 'sluice-bench-'));
+  const resources = join(directory, 'resources.json');
+  await writeFile(resources, JSON.stringify({ resources: { items: {}, orders: {} } }));
   const status = async () =>
     (await withClient(uri, (client) => client.db('admin').command({ serverStatus: 1 }))) as {
       pid: number;
@@ -79,9 +91,11 @@ async function onServer(rows: number, server: string): Promise<OpenGround> {
     store: 'mongodb',
     rows,
     mongodPid: isLocal ? (await status()).pid : null,
-    environment: { MONGODB_URI: uri },
+    environment: { MONGODB_URI: uri, ...(withOrders && { RESOURCES_FILE: resources }) },
     openCursors: async () => (await status()).metrics.cursor.open.total,
+    changeStreams: () => withClient(uri, countChangeStreams),
     close: async () => {
+      await rm(directory, { recursive: true, force: true });
       await withClient(uri, (client) => client.db().collection('users').deleteMany({}));
     },
   };
@@ -89,6 +103,31 @@ async function onServer(rows: number, server: string): Promise<OpenGround> {
 
 async function seed(rows: number, environment: Readonly<Record<string, string>>): Promise<void> {
   await runToEnd({ file: CLI, args: ['import', '--generate', String(rows), '--seed', '1'], environment });
+}
+
+/** Makes the orders: a file, and its import. */
+async function seedOrders(rows: number, environment: Readonly<Record<string, string>>): Promise<void> {
+  const directory = await mkdtemp(join(tmpdir(), 'sluice-bench-orders-'));
+  try {
+    const file = join(directory, 'orders.ndjson');
+    await writeOrders(file, rows);
+    const indexes = ORDER_INDEXES.flatMap((index) => ['--index', index]);
+    await runToEnd({ file: CLI, args: ['import', file, '--into', 'orders', ...indexes], environment });
+  } finally {
+    await rm(directory, { recursive: true, force: true });
+  }
+}
+
+/** The cursors of change streams that the clients of a server have open, also those that wait at this moment. */
+async function countChangeStreams(client: MongoClient): Promise<number> {
+  const cursors = await client
+    .db('admin')
+    .aggregate([
+      { $currentOp: { allUsers: true, idleCursors: true } },
+      { $match: { cursor: { $exists: true } } },
+    ])
+    .toArray();
+  return cursors.filter((operation) => JSON.stringify(operation).includes('$changeStream')).length;
 }
 
 async function withClient<T>(uri: string, work: (client: MongoClient) => Promise<T>): Promise<T> {

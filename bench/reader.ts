@@ -25,18 +25,17 @@ export interface Verified {
 }
 
 const READ_BYTES = 256 * 1024;
-const BRACE = 0x7b;
+const [OPEN, CLOSE] = [0x7b, 0x7d];
 
 /**
  * Reads a stream as fast as it comes. Rejects on any status but 200, on another coding than requested, and on
- * a cut. `onPiece` receives the body. A piece is valid until `onPiece` returns. The connection is cut after
- * `enoughBytes`.
+ * a cut. `onPiece` receives the body. A piece is valid until `onPiece` returns. Once `isEnough`, the connection is cut.
  */
 export async function readStream(
   url: string,
   encoding: Encoding,
   onPiece: (piece: Uint8Array) => void = () => undefined,
-  enoughBytes = Infinity,
+  isEnough: (bytes: number, piece: Uint8Array) => boolean = () => false,
 ): Promise<StreamReading> {
   const { host, hostname, port, pathname, search } = new URL(url);
   const started = performance.now();
@@ -44,6 +43,7 @@ export async function readStream(
   return new Promise((resolve, reject) => {
     let bytes = 0;
     let firstByteSeconds = 0;
+    let isOver = false;
     const body = new HttpBody((piece) => {
       if (bytes === 0) {
         assertHead(url, body, encoding);
@@ -51,6 +51,7 @@ export async function readStream(
       }
       bytes += piece.length;
       onPiece(piece);
+      isOver ||= isEnough(bytes, piece);
     });
     const finish = (error?: Error) => {
       socket.destroy();
@@ -61,7 +62,7 @@ export async function readStream(
       try {
         body.push(Buffer.from(buffer.buffer, buffer.byteOffset, length));
         if (body.ended && bytes === 0) assertHead(url, body, encoding);
-        if (body.ended || bytes >= enoughBytes) finish();
+        if (body.ended || isOver) finish();
       } catch (error) {
         finish(error instanceof Error ? error : new Error(String(error)));
       }
@@ -84,17 +85,20 @@ function assertHead(url: string, { status, head }: HttpBody, encoding: Encoding)
 }
 
 /**
- * Reads a stream to its end and resolves with its content. Rows are counted by their opening braces, since
- * generated items are flat.
+ * Reads a stream to its end and resolves with its content. Rows are counted by their braces, since the generated texts
+ * have none.
  */
 export async function verifyStream(url: string, encoding: Encoding): Promise<Verified> {
   const hash = createHash('md5');
   let rows = 0;
+  let depth = 0;
   let bytes = 0;
   const take = (piece: Uint8Array): void => {
     hash.update(piece);
     bytes += piece.length;
-    for (let at = piece.indexOf(BRACE); at >= 0; at = piece.indexOf(BRACE, at + 1)) rows++;
+    for (const byte of piece)
+      if (byte === OPEN && depth++ === 0) rows++;
+      else if (byte === CLOSE) depth--;
   };
   const decoder = decoderOf(encoding);
   if (decoder === null) {

@@ -1,8 +1,12 @@
 import type { OpenGround } from './ground.ts';
 import type { Effort, Kind, Proof, Subject } from './kinds/kind.ts';
 import { besideStreams } from './kinds/beside-streams.ts';
+import { changeEvents } from './kinds/change-events.ts';
 import { clients } from './kinds/clients.ts';
 import { exports } from './kinds/exports.ts';
+import { followWalk } from './kinds/follow-walk.ts';
+import { followers } from './kinds/followers.ts';
+import { imports } from './kinds/imports.ts';
 import { requests } from './kinds/requests.ts';
 import { slowReader } from './kinds/slow-reader.ts';
 import { stalled } from './kinds/stalled.ts';
@@ -24,8 +28,12 @@ const KINDS: { readonly [K in Measurement['kind']]: KindOf<Extract<Measurement, 
   requests,
   exports,
   users,
+  followers,
+  imports,
   stalled,
   'beside-streams': besideStreams,
+  'change-events': changeEvents,
+  'follow-walk': followWalk,
   'slow-reader': slowReader,
   'cold-start': coldStart,
   'first-row': firstRow,

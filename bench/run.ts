@@ -73,7 +73,8 @@ interface Run {
 async function runStage(run: Run, { store, rows, scenarios }: Stage): Promise<void> {
   const { server, revision, options, failures } = run;
   progress(`${store}: ${rows} items`);
-  const ground = await openGround(store, rows, server);
+  const withOrders = scenarios.some(({ needs }) => needs === 'orders');
+  const ground = await openGround({ store, rows, withOrders }, server);
   const lineup = new Lineup(ground, revision);
   const effort = { seconds: options.seconds, share: options.set === 'quick' ? 0.1 : 1 };
   try {

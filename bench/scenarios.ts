@@ -1,3 +1,4 @@
+import { changes, imports, orders } from './scenarios/orders.ts';
 import { others } from './scenarios/others.ts';
 import { connections, depths, pages } from './scenarios/pages.ts';
 import type { Scenario } from './scenarios/scenario.ts';
@@ -5,5 +6,15 @@ import { sizes, streams } from './scenarios/streams.ts';
 
 /** Every scenario for a store with `rows` items: everything that `npm run bench` can measure. */
 export function createScenarios(rows: number): readonly Scenario[] {
-  return [...streams(rows), ...pages(rows), ...depths(rows), ...connections(), ...sizes(rows), ...others()];
+  return [
+    ...streams(rows),
+    ...pages(rows),
+    ...orders(),
+    ...depths(rows),
+    ...connections(),
+    ...sizes(rows),
+    ...changes(),
+    ...imports(),
+    ...others(),
+  ];
 }

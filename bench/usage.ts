@@ -54,6 +54,12 @@ export function cpuSeconds(pid: number | null): number {
   return children.reduce((sum, child) => sum + cpuSeconds(Number(child)), own);
 }
 
+/** The CPU seconds of the processes that this one has started and that have ended, user and system. */
+export function childrenSeconds(): number {
+  const fields = proc(process.pid, 'stat').split(') ')[1]?.split(' ') ?? [];
+  return (Number(fields[13] ?? 0) + Number(fields[14] ?? 0)) / TICKS;
+}
+
 /** Resets VmHWM (proc(5), clear_refs). */
 function resetPeak(pid: number): void {
   if (process.platform === 'linux') writeFileSync(`/proc/${pid}/clear_refs`, '5');

@@ -23,8 +23,12 @@ export interface Ground {
   /** The number of items in the store. */
   readonly rows: number;
   readonly mongodPid: number | null;
+  /** The environment that makes a program use the store. */
+  readonly environment: Readonly<Record<string, string>>;
   /** The number of cursors open in mongod. 0 with the embedded store. */
   openCursors(): Promise<number>;
+  /** How many of them are change streams. */
+  changeStreams(): Promise<number>;
 }
 
 export interface Job<Scenario> {

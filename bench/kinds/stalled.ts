@@ -2,9 +2,10 @@ import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { load } from '../load.ts';
 import type { Round } from '../results.ts';
-import { cpuSeconds, memoryOf, startUsage } from '../usage.ts';
+import { memoryOf, startUsage } from '../usage.ts';
 import { withFresh } from './fresh.ts';
 import { pidsOf, urlOf, type Job, type Kind } from './kind.ts';
+import { untilAtRest } from './rest.ts';
 
 /** Readers that begin a stream and take nothing more, while other clients request pages. Counts pages. */
 export interface StalledScenario {
@@ -19,12 +20,6 @@ export interface StalledScenario {
 const AT_ONCE = 50;
 /** A reader that is refused more often than this gives up. */
 const MOST_REFUSALS = 20;
-/**
- * A server is at rest when it has used less than `share` of a core for `intervalMs`. The wait lasts at most
- * `longestMs`.
- */
-const REST = { share: 0.1, intervalMs: 500, longestMs: 60_000 };
-
 export const stalled: Kind<StalledScenario> = {
   async check(job) {
     const { stream, page } = job.scenario;
@@ -79,19 +74,6 @@ async function stallAll(url: URL, count: number): Promise<Socket[]> {
     readers.push(...(await Promise.all(some)));
   }
   return readers;
-}
-
-/**
- * Waits until the server is at rest. It first has to produce some megabytes for each reader, which the kernel
- * takes.
- */
-async function untilAtRest(pid: number): Promise<void> {
-  const { share, intervalMs, longestMs } = REST;
-  for (let waited = 0; waited < longestMs; waited += intervalMs) {
-    const before = cpuSeconds(pid);
-    await new Promise((resolve) => setTimeout(resolve, intervalMs));
-    if ((cpuSeconds(pid) - before) * 1000 < share * intervalMs) return;
-  }
 }
 
 /**

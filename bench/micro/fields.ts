@@ -35,7 +35,8 @@ const PLANS: Readonly<Record<string, Plan>> = {
 };
 
 const server = await openDatabaseServer();
-const ground = await openGround('mongodb', Number(process.argv[2]) || 300_000, server);
+const rows = Number(process.argv[2]) || 300_000;
+const ground = await openGround({ store: 'mongodb', rows, withOrders: false }, server);
 const mongodPid = ground.mongodPid ?? assert.fail('the CPU of a mongod elsewhere cannot be seen');
 const connection = new MongoConnection(ground.environment.MONGODB_URI ?? '');
 const slots = new Slots();

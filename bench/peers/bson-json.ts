@@ -1,3 +1,5 @@
+import { Decimal128 } from 'mongodb';
+
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 const COMMA = 0x2c;
@@ -100,6 +102,9 @@ export class JsonBytes {
       case 0x12:
         this.text(String(row.readBigInt64LE(at)));
         return at + 8;
+      case 0x13:
+        this.text(new Decimal128(row.subarray(at, at + 16)).toString());
+        return at + 16;
       default:
         throw new RangeError(`no JSON form for BSON type ${type}`);
     }

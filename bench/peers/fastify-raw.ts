@@ -3,23 +3,39 @@
  * transcoder in JavaScript turns them into JSON bytes. No row becomes an object.
  */
 import { Readable } from 'node:stream';
-import Fastify from 'fastify';
+import Fastify, { type FastifyReply } from 'fastify';
 import { JsonBytes } from './bson-json.ts';
+import { cursorAfterOrder, findOrders, type OrderQuery, type StoredOrder } from './orders.ts';
 import { announce, cursorAfter, findAll, findPage, type ItemQuery, type StoredItem } from './items.ts';
-import { BSON } from 'mongodb';
+import { BSON, type FindCursor } from 'mongodb';
 
-const BATCH_ROWS = 1000;
+const RAW = { batchSize: 1000, raw: true };
 
 const app = Fastify();
 
 app.get<{ Querystring: ItemQuery }>('/items/stream', ({ query }, reply) =>
-  reply.type('application/x-ndjson').send(Readable.from(lines(query), { objectMode: false })),
+  reply.type('application/x-ndjson').send(Readable.from(lines(findAll(query, RAW)), { objectMode: false })),
+);
+
+app.get<{ Querystring: OrderQuery }>('/orders/stream', ({ query }, reply) =>
+  reply
+    .type('application/x-ndjson')
+    .send(Readable.from(lines(findOrders(query, RAW)), { objectMode: false })),
 );
 
 app.get<{ Querystring: ItemQuery }>('/items', async ({ query }, reply) => {
   const rows = (await findPage(query, { raw: true }).toArray()) as unknown as Buffer[];
   const last = rows.at(-1);
-  const cursor = cursorAfter(last && (BSON.deserialize(last) as StoredItem));
+  return sendPage(reply, rows, cursorAfter(last && (BSON.deserialize(last) as StoredItem)));
+});
+
+app.get<{ Querystring: OrderQuery }>('/orders', async ({ query }, reply) => {
+  const rows = (await findOrders(query, { raw: true }).toArray()) as unknown as Buffer[];
+  const last = rows.at(-1);
+  return sendPage(reply, rows, cursorAfterOrder(last && (BSON.deserialize(last) as StoredOrder)));
+});
+
+function sendPage(reply: FastifyReply, rows: readonly Buffer[], cursor: string | null) {
   const out = new JsonBytes(rows);
   out.text('{"data":[');
   for (const [index, row] of rows.entries()) {
@@ -28,10 +44,9 @@ app.get<{ Querystring: ItemQuery }>('/items', async ({ query }, reply) => {
   }
   out.text(`],"page":{"nextCursor":${JSON.stringify(cursor)}}}`);
   return reply.type('application/json; charset=utf-8').send(out.bytes());
-});
+}
 
-async function* lines(query: ItemQuery): AsyncGenerator<Buffer> {
-  const cursor = findAll(query, { batchSize: BATCH_ROWS, raw: true });
+async function* lines(cursor: Pick<FindCursor, 'hasNext' | 'readBufferedDocuments'>): AsyncGenerator<Buffer> {
   while (await cursor.hasNext()) {
     const rows = cursor.readBufferedDocuments() as unknown as Buffer[];
     const out = new JsonBytes(rows);

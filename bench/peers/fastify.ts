@@ -12,6 +12,7 @@ import compress, { type FastifyCompressOptions } from '@fastify/compress';
 import rateLimit from '@fastify/rate-limit';
 import build from 'fast-json-stringify';
 import Fastify from 'fastify';
+import { orderRoutes } from './fastify-orders.ts';
 import { userRoutes } from './fastify-users.ts';
 import { announce, cursorAfter, findAll, findPage, ITEM_SCHEMA, shown, type ItemQuery } from './items.ts';
 
@@ -24,6 +25,7 @@ await app.register(compress, compression(process.env.COMPRESS_QUALITY));
 if (process.env.RATE_LIMIT !== undefined)
   await app.register(rateLimit, { max: Number(process.env.RATE_LIMIT), timeWindow: '1 minute' });
 await app.register(userRoutes);
+await app.register(orderRoutes);
 
 app.get<{ Querystring: ItemQuery }>('/items/stream', (request, reply) => {
   const { query } = request;

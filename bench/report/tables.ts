@@ -25,6 +25,8 @@ const TITLES: Readonly<Record<string, string>> = {
   depth: 'Pages after many rows: cursor against offset',
   connections: 'Pages on different numbers of connections',
   memory: 'A slow reader',
+  changes: 'Changes: followers, and streams that follow',
+  imports: 'Imports of files into an empty store',
   others: 'Users, limits, starts, exports, stalled readers',
 };
 
@@ -47,6 +49,21 @@ function columnsOf(group: string): readonly Column[] {
       ['above idle, MB', figure('overIdleMB')],
     ];
   if (group === 'streams' || group === 'sizes') return [CANDIDATE, SPEED, SPREAD, VERSUS, CPU, CORES, PEAK];
+  if (group === 'imports') return [CANDIDATE, SPEED, SPREAD, VERSUS, CPU, CORES];
+  if (group === 'changes')
+    return [
+      CANDIDATE,
+      SPEED,
+      SPREAD,
+      VERSUS,
+      P99,
+      ['p99 alone, ms', figure('aloneP99Ms')],
+      ['a change to all followers, ms', figure('allMs')],
+      ['KiB per follower', figure('kibPerFollower')],
+      ['change streams', figure('changeStreams')],
+      ["mongod's CPU, µs a change", figure('mongodMicroseconds')],
+      ['of the plain stream', figure('ofPlain')],
+    ];
   if (group === 'others')
     return [
       CANDIDATE,
@@ -88,7 +105,7 @@ const MEDIAN_TIME: Column = [
   (series) => milliseconds(medianOf(series, ({ latency }) => latency?.p50)),
 ];
 const P99: Column = ['p99, ms', (series) => milliseconds(medianOf(series, ({ latency }) => latency?.p99))];
-const COUNTS_ROWS: readonly string[] = ['stream', 'partitions', 'pull'];
+const COUNTS_ROWS: readonly string[] = ['stream', 'partitions', 'pull', 'imports'];
 const CPU: Column = [
   "server's CPU",
   (series, { kind }) =>

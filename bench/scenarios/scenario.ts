@@ -1,4 +1,8 @@
 import type { CandidateName } from '../candidates.ts';
+import type { ChangeEventsScenario } from '../kinds/change-events.ts';
+import type { FollowWalkScenario } from '../kinds/follow-walk.ts';
+import type { FollowersScenario } from '../kinds/followers.ts';
+import type { ImportsScenario } from '../kinds/imports.ts';
 import type { BesideStreamsScenario } from '../kinds/beside-streams.ts';
 import type { ClientsScenario } from '../kinds/clients.ts';
 import type { PartitionsScenario } from '../kinds/partitions.ts';
@@ -20,7 +24,8 @@ export interface Placed {
   readonly name: string;
   readonly shows: string;
   /** The table or plot that shows the scenario. */
-  readonly group: 'streams' | 'pages' | 'depth' | 'connections' | 'sizes' | 'memory' | 'others';
+  readonly group:
+    'streams' | 'pages' | 'depth' | 'connections' | 'sizes' | 'memory' | 'changes' | 'imports' | 'others';
   /** The position on the plot's axis. */
   readonly x?: number | string;
   /** The smallest set that includes the scenario. */
@@ -31,6 +36,8 @@ export interface Placed {
   readonly scale?: number;
   /** The duration of a round, as a multiple of the run's. */
   readonly effort?: number;
+  /** What the store must have beside the items. */
+  readonly needs?: 'orders';
 }
 
 export type Measurement =
@@ -40,6 +47,10 @@ export type Measurement =
   | PullScenario
   | RequestsScenario
   | UsersScenario
+  | FollowersScenario
+  | ChangeEventsScenario
+  | FollowWalkScenario
+  | ImportsScenario
   | ExportsScenario
   | StalledScenario
   | BesideStreamsScenario

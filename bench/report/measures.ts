@@ -1,0 +1,79 @@
+import { medianOf, perSecond, type Results, type Round, type Series } from '../results.ts';
+
+/** A figure of a run. NaN when its scenario was not in the run. */
+export type Measured = (results: Results) => number;
+
+function find({ scenarios }: Results, name: string, candidate: string, store: string): Series | undefined {
+  const scenario = scenarios.find((each) => each.name === name && each.store === store);
+  return scenario?.series.find((each) => each.candidate === candidate);
+}
+
+export function ratio(name: string, other: string): Measured {
+  return (results) =>
+    medianOf(find(results, name, 'sluice', 'mongodb'), perSecond) /
+    medianOf(find(results, name, other, 'mongodb'), perSecond);
+}
+
+export function pick(name: string, value: (round: Round) => number | undefined, store = 'mongodb'): Measured {
+  return (results) => medianOf(find(results, name, 'sluice', store), value);
+}
+
+function p99(results: Results, name: string): number {
+  return medianOf(find(results, name, 'sluice', 'mongodb'), ({ latency }) => latency?.p99);
+}
+
+export function deepAgainstFirst(results: Results): number {
+  return p99(results, 'cursor-900000') / p99(results, 'cursor-0');
+}
+
+/** The scenario with the largest number of readers in the run. */
+function mostStalled({ scenarios }: Results): string {
+  const names = scenarios
+    .filter(({ kind, store }) => kind === 'stalled' && store === 'mongodb')
+    .map(({ name }) => name);
+  return names.at(-1) ?? '';
+}
+
+export function stalled(figure: string): Measured {
+  return (results) => pick(mostStalled(results), ({ figures }) => figures?.[figure])(results);
+}
+
+export function besideStalled(results: Results): number {
+  return p99(results, mostStalled(results)) / stalled('aloneP99Ms')(results);
+}
+
+export function besideStreams(store: string): Measured {
+  return pick('pages-beside-streams', againstAlone, store);
+}
+
+export function againstAlone({ latency, figures }: Round): number | undefined {
+  return latency && figures?.aloneP99Ms && latency.p99 / figures.aloneP99Ms;
+}
+
+export function worstOfExports(value: (round: Round) => number | undefined): Measured {
+  return ({ scenarios }) => {
+    const all = scenarios.filter(({ kind }) => kind === 'exports').flatMap(({ series }) => series);
+    const values = all.map((series) => medianOf(series, value)).filter((middle) => !Number.isNaN(middle));
+    return values.length > 0 ? Math.max(...values) : NaN;
+  };
+}
+
+/** The time of a single change to all followers, of the largest number of idle ones in the run, the worse store. */
+export function toAllFollowers(results: Results): number {
+  const idle = ['changes-idle-5000', 'changes-idle-2000'];
+  const scenarios = results.scenarios.filter(({ name }) => idle.includes(name));
+  const most = idle.find((wanted) => scenarios.some(({ name }) => name === wanted)) ?? '';
+  const of = (store: string) => pick(most, ({ figures }) => figures?.allMs, store)(results);
+  const values = ['mongodb', 'lmdb'].map(of).filter((value) => !Number.isNaN(value));
+  return values.length > 0 ? Math.max(...values) : NaN;
+}
+
+/** mongod's CPU time for a change of a follower of sluice, against a follower of the driver's own change stream. */
+export function cpuOfChanges(results: Results): number {
+  const of = (candidate: string) =>
+    medianOf(
+      find(results, 'changes-events', candidate, 'mongodb'),
+      ({ figures }) => figures?.mongodMicroseconds,
+    );
+  return of('sluice') / of('fastify + watch');
+}

@@ -1,28 +1,31 @@
 /**
  * node bench/copy.ts URL
  *
- * Follows a feed of rows in lines of NDJSON, and keeps the last line of each row. A line of stdin that begins with `=` is
- * the URL of a stream, and is answered with whether the copy has the lines of that stream for its rows. Another line is a
- * text to look for, and is answered at once. An empty line is answered when a row with the text has come: with the time,
- * in milliseconds since 1970, and the number of rows that have come.
+ * Follows a feed of rows in lines of NDJSON, and keeps the last line of each row. A line of stdin that is not a URL is a
+ * text to look for, and is answered at once. An empty line is answered when a row with the text has come. Rows that change
+ * at about the same time come in any order, so the copy may be whole only somewhat later: the URL of a stream is answered
+ * when the copy has exactly the rows of that stream.
  */
 import { createInterface } from 'node:readline';
+import { setTimeout as pause } from 'node:timers/promises';
 import { readStream } from './reader.ts';
 
 const [url = ''] = process.argv.slice(2);
-/** A text that does not come for so long is an error. */
+/** What does not come for so long is an error. */
 const MOST_MS = 60_000;
+const LOOK_AGAIN_MS = 20;
 const LF = 0x0a;
 const ROW = '{"id":"';
 const ID_LENGTH = 24;
 
 const copy = new Map<string, string>();
-const state = { lines: 0, wanted: null as string | null, found: (): void => undefined };
+const state = { at: 0, lines: 0, wanted: null as string | null, found: (): void => undefined };
 
 function take(line: string): void {
   if (!line.startsWith(ROW)) return;
   copy.set(line.slice(ROW.length, ROW.length + ID_LENGTH), line);
   state.lines++;
+  state.at = performance.timeOrigin + performance.now();
   if (state.wanted === null || !line.includes(state.wanted)) return;
   state.wanted = null;
   state.found();
@@ -49,12 +52,20 @@ async function compare(stream: string): Promise<object> {
     'identity',
     splitter((line) => present.set(line.slice(ROW.length, ROW.length + ID_LENGTH), line)),
   );
-  const isEqual = [...copy].every(([id, line]) => present.get(id) === line);
-  return { isEqual, rows: copy.size };
+  const isWhole = () => [...present].every(([id, line]) => copy.get(id) === line);
+  const started = performance.now();
+  while (!isWhole()) {
+    if (performance.now() - started > MOST_MS)
+      throw new Error(
+        `${url}: a copy of ${copy.size} rows differs from the ${present.size} rows of ${stream}`,
+      );
+    await pause(LOOK_AGAIN_MS);
+  }
+  return { at: state.at, lines: state.lines, rows: present.size };
 }
 
 async function answer(text: string): Promise<object> {
-  if (text.startsWith('=')) return compare(text.slice(1));
+  if (text.startsWith('http')) return compare(text);
   if (text !== '') {
     state.wanted = text;
     return { text };
@@ -67,7 +78,7 @@ async function answer(text: string): Promise<object> {
     };
     if (state.wanted === null) state.found();
   });
-  return { at: performance.timeOrigin + performance.now(), lines: state.lines };
+  return { lines: state.lines };
 }
 
 await new Promise<void>((begun) => {

@@ -1,7 +1,8 @@
 /**
  * node bench/writer.ts ROWS
  *
- * Changes the field `note` of the first ROWS orders, in turn. Each line of stdin is a WriteOrder, and is answered with a
+ * Changes the field `note` of the first ROWS orders, in turn, and at last that of the next one. A reader of changes gets
+ * rows as they are when it reads them, so only a row that nothing else changes tells that it has all changes before. Each line of stdin is a WriteOrder, and is answered with a
  * Written. It writes into the store of the environment: into MongoDB by the driver, and into the embedded store by
  * sluice's own adapter, because only that may write it.
  */
@@ -63,7 +64,7 @@ async function run({ updates, perSecond, mark }: WriteOrder): Promise<Written> {
     else await write(new Map(Array.from({ length: most }, () => [next % rows, `n${next++}`])));
     done += Math.max(0, most);
   }
-  await write(new Map([[0, mark]]));
+  await write(new Map([[rows, mark]]));
   return { began, updates, seconds: (performance.now() - started) / 1000 };
 }
 

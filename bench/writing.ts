@@ -7,7 +7,7 @@ export interface WriteOrder {
   readonly updates: number;
   /** The most updates in a second. */
   readonly perSecond: number;
-  /** The note of the first order after all updates. */
+  /** The note of the order behind those that change, after all updates. */
   readonly mark: string;
 }
 

@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { createServer, type AddressInfo } from 'node:net';
 import { test, type TestContext } from 'node:test';
 import { gzipSync } from 'node:zlib';
+import { Finder } from '../bench/finder.ts';
 import { HttpBody } from '../bench/http-body.ts';
 import { readStream, verifyStream } from '../bench/reader.ts';
 
@@ -60,6 +61,24 @@ test('the bytes and rows of a stream are counted after decoding', async (t) => {
   const url = await answering(t, Buffer.concat([Buffer.from(head), packed]));
   assert.deepEqual(await verifyStream(url, 'gzip'), wanted);
   assert.equal((await readStream(url, 'gzip')).bytes, packed.length);
+});
+
+test('rows with nested documents count once, however they are split', async (t) => {
+  const text = '{"id":"a","of":{"x":{}},"all":[{},{"y":1}]}\n{"id":"b"}\n';
+  const head = `${OK}Content-Length: ${text.length}\r\n\r\n`;
+  assert.equal((await verifyStream(await answering(t, head + text), 'identity')).rows, 2);
+});
+
+test('a text is found in the piece in which it ends, however it is split', () => {
+  const bytes = Buffer.from('aab"mark-1"aab"mark-12"');
+  const end = bytes.indexOf('12"') + 2;
+  for (let size = 1; size <= bytes.length; size++) {
+    const finder = new Finder('"mark-12"');
+    const found: number[] = [];
+    for (let at = 0; at < bytes.length; at += size)
+      if (finder.isIn(bytes.subarray(at, at + size))) found.push(at);
+    assert.deepEqual(found, [end - (end % size)], `pieces of ${size} bytes`);
+  }
 });
 
 test('a cut, another status and another coding are refused', async (t) => {

@@ -12,8 +12,15 @@ import { deferred } from './support/raw.ts';
 import { NEVER } from './support/reading.ts';
 
 /** A run on a store with a clock of its own, from the present place. `wrap` changes what it reads by. */
-async function runOn(t: TestContext, wrap: (reader: FeedReader) => FeedReader, now: () => number) {
+async function runOn(
+  t: TestContext,
+  wrap: (reader: FeedReader) => FeedReader,
+  now: () => number,
+  walk: 'begun' | 'over' = 'over',
+) {
   const { store, slots } = await testLmdb(t);
+  if (walk === 'begun')
+    await store.items.insert([BSON.serialize({ _id: 'a', category: 'x', price: 1 })], 'fail');
   const { transcoder } = createTranscoder(slots);
   const { streams } = createReaders(store.items, slots, { retryMs: 1_000 });
   const feed = store.items.changes;
@@ -25,12 +32,12 @@ async function runOn(t: TestContext, wrap: (reader: FeedReader) => FeedReader, n
     plan: { sort: '_id', direction: 1 },
     rows: streams,
     changes: wrap(streams.changes),
-    from: { place, walk: 'over', identity: await store.items.identity(NEVER) },
+    from: { place, walk: walk === 'over' ? walk : null, identity: await store.items.identity(NEVER) },
     end: { opens: true, follows: true, waitMs: 0, limit: Infinity },
     now,
     stopping: stop.signal,
   });
-  run.begin({ keys: [], next: place, isUpToDate: true });
+  if (walk === 'over') run.begin({ keys: [], next: place, isUpToDate: true });
   return { run, store, slots, stop };
 }
 
@@ -89,6 +96,29 @@ test('a feed to which nothing happens sends a checkpoint every 15 seconds, and o
     '46000 {"checkp', // the server stops
     '46000 {"end":{',
   ]);
+});
+
+test('a copy is told within a second of its last row that it is up to date', async (t) => {
+  let time = 0;
+  const { run, stop } = await runOn(
+    t,
+    (reader) => ({
+      rows: (...call) => reader.rows(...call),
+      read: async (place, size, identity, signal) => {
+        time += size.waitMs;
+        return reader.read(place, { ...size, waitMs: 0 }, identity, signal);
+      },
+    }),
+    () => time,
+    'begun',
+  );
+  let toldAt = Infinity;
+  await pumped(run, (chunk) => {
+    if (!Buffer.from(chunk).includes('"upToDate":true')) return;
+    toldAt = Math.min(toldAt, time);
+    stop.abort();
+  });
+  assert.ok(toldAt <= 1_000, `it was told after ${toldAt} ms`);
 });
 
 test('a reader that stalls holds no slot, and gets the rows that it has not read as they are when it goes on', async (t) => {

@@ -30,6 +30,8 @@ export class Pace {
   readonly #since: Since;
   readonly #waitEnd: number;
   readonly #heartbeatMs: number;
+  /** Whether the last checkpoint said that the reader is up to date. */
+  #isTold = false;
   #drains = { left: 0, until: 0 };
 
   constructor(options: PaceOptions, since: Since) {
@@ -42,8 +44,13 @@ export class Pace {
   isCheckpointDue(isUpToDate: boolean): boolean {
     const { lines, at } = this.#since();
     const ms = this.#options.now() - at;
-    const isDue = lines >= MANY_LINES || ms >= (lines > 0 && isUpToDate ? SETTLE_MS : this.#heartbeatMs);
-    return isDue || this.#timeLeft() <= 0;
+    const most = isUpToDate ? this.#quietMs(lines) : this.#heartbeatMs;
+    return lines >= MANY_LINES || ms >= most || this.#timeLeft() <= 0;
+  }
+
+  /** A checkpoint was written, which said whether the reader is up to date. */
+  told(isUpToDate: boolean): void {
+    this.#isTold = isUpToDate;
   }
 
   /** Whether a reader that waits for the first change has waited long enough. */
@@ -60,7 +67,7 @@ export class Pace {
     const { end, now } = this.#options;
     if (!state.isUpToDate) return !state.isWalking && state.isIdle ? BEHIND_MS : 0;
     const { lines, at } = this.#since();
-    const dueIn = at + (lines > 0 ? SETTLE_MS : this.#heartbeatMs) - now();
+    const dueIn = at + this.#quietMs(lines) - now();
     return Math.max(0, Math.min(dueIn, this.#timeLeft(), end.follows ? Infinity : this.#waitEnd - now()));
   }
 
@@ -76,6 +83,11 @@ export class Pace {
 
   get isDrained(): boolean {
     return this.#drains.left <= 0 || this.#options.now() >= this.#drains.until;
+  }
+
+  /** How long a reader that is up to date waits for a checkpoint. It is soon told that it is. */
+  #quietMs(lines: number): number {
+    return lines > 0 || !this.#isTold ? SETTLE_MS : this.#heartbeatMs;
   }
 
   #timeLeft(): number {

@@ -7,7 +7,7 @@ import { chain, NEXT_BATCH } from '../stream/chain.ts';
 import { CheckpointEncoder, rowsOfSlice } from '../stream/checkpoints.ts';
 import { encodeFeedCursor, type WalkPlace } from './cursor.ts';
 import { inTime } from './in-time.ts';
-import { feedLines, removedLine } from './lines.ts';
+import { feedLines, removedLine, type FeedState } from './lines.ts';
 import { isCertainlyBeyond } from './order.ts';
 import { FIRST_KEYS, LEG_MS, LEG_ROWS, LOOK_UP, MOST_KEYS, Pace } from './pace.ts';
 import { PendingKeys } from './pending.ts';
@@ -59,13 +59,19 @@ export class FeedRun {
       start: () => this.#cursorAfter(null),
       now,
       ...(end.endAt !== undefined && { endAt: end.endAt }),
-      form: feedLines(() => ({
-        removed: this.#removed,
-        isUpToDate: this.#isUpToDate,
-        cursor: this.#cursorAfter(null),
-        isCutShort: this.#isCutShort,
-      })),
+      form: feedLines(() => this.#state()),
     });
+  }
+
+  /** For a control line that is about to be written. */
+  #state(): FeedState {
+    this.#pace.told(this.#isUpToDate);
+    return {
+      removed: this.#removed,
+      isUpToDate: this.#isUpToDate,
+      cursor: this.#cursorAfter(null),
+      isCutShort: this.#isCutShort,
+    };
   }
 
   /** What was read before the answer began, so that what is wrong with the store is told in its status. */

@@ -1,0 +1,98 @@
+"""Reads whole sets of rows from a sluice server over HTTP, and proves that they are whole.
+
+    import sluice
+
+    for row in sluice.rows("http://127.0.0.1:3000/items?category=Ideal"):
+        print(row["id"], row["price"])
+
+    frame = sluice.rows("http://127.0.0.1:3000/items", parallel=4).to_polars()
+    sluice.mirror("http://127.0.0.1:3000/items", "items.sqlite")
+
+A set that ends without an error is whole. Cut connections go on behind the last proved row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from os import PathLike
+
+__version__ = "0.2.0"
+
+from ._changes import Change, Changes, changes_since
+from ._errors import Gone, Interrupted, Refused, SluiceError
+from ._mirror import mirror as _mirror
+from ._proof import Place
+from ._retry import Options
+from ._rows import Rows
+
+__all__ = [
+    "Change",
+    "Changes",
+    "Gone",
+    "Interrupted",
+    "Place",
+    "Refused",
+    "Rows",
+    "SluiceError",
+    "changes",
+    "mirror",
+    "rows",
+]
+
+
+def rows(
+    url: str,
+    *,
+    parallel: int = 1,
+    key: str | None = None,
+    compression: str = "gzip",
+    timeout: float = 60.0,
+    retry_for: float = 300.0,
+) -> Rows:
+    """The rows of a resource: an iterator of dicts, in the order of the URL's `sort`.
+
+    `url`: that of a resource or of its stream, with filters, `fields` and `sort`. `parallel`: how many connections read
+    parts of the set at the same time. The order of the rows is then that of their arrival. `key`: an API key.
+    `compression`: of the transfer, `gzip` or `identity`. `timeout`: seconds without data after which a connection is
+    closed. `retry_for`: seconds without another proved row after which the iteration raises Interrupted.
+    """
+    return Rows(url, Options(key, compression, timeout, retry_for), parallel)
+
+
+def changes(
+    url: str,
+    since: str | None = None,
+    *,
+    follow: bool = False,
+    key: str | None = None,
+    compression: str = "gzip",
+    timeout: float = 60.0,
+    retry_for: float = 300.0,
+) -> Iterator[Changes]:
+    """What changed in a resource since a cursor, in batches, each with the cursor behind it.
+
+    Ends as soon as it is up to date, or goes on for ever with `follow`. Without `since` it begins now: its first batch
+    is empty and has the first cursor. Raises Gone when the server no longer has these changes: then read the whole set
+    again.
+    """
+    return changes_since(url, since, Options(key, compression, timeout, retry_for), follow)
+
+
+def mirror(
+    url: str,
+    path: str | PathLike[str],
+    *,
+    follow: bool = False,
+    restart: bool = False,
+    key: str | None = None,
+    compression: str = "gzip",
+    timeout: float = 60.0,
+    retry_for: float = 300.0,
+) -> Place:
+    """Makes or updates a copy of a resource: a table of the SQLite file `path`, named as the resource.
+
+    The table has the columns `id`, `row` (the row as JSON) and one for each field. A copy that exists gets only what
+    has changed. Kill it anywhere and run it again. With `follow` it goes on for ever. `restart` replaces the table,
+    whatever it is a copy of. `sluice pull --into` keeps the same tables.
+    """
+    return _mirror(url, path, Options(key, compression, timeout, retry_for), follow, restart)

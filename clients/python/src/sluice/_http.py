@@ -1,0 +1,194 @@
+"""One GET: its headers, and the bytes of its answer as they come."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import ssl
+import threading
+import zlib
+from collections.abc import Iterator
+from types import TracebackType
+from urllib.parse import urlsplit
+
+from . import __version__
+from ._errors import Interrupted, Refused, failure_of
+from ._retry import Backoff, Options
+
+_CHUNK = 256 * 1024
+_LONGEST_JSON = 4 * 1024 * 1024
+_GZIP = 16 + zlib.MAX_WBITS
+
+
+class Answer:
+    """The answer to one GET, with status 200. Use it in a `with` block, which closes the connection.
+
+    Raises Interrupted when another attempt may succeed, otherwise Refused.
+    """
+
+    def __init__(self, url: str, accept: str, options: Options, backoff: Backoff) -> None:
+        self._backoff = backoff
+        self._timeout = options.timeout
+        self._connection = _connection_to(url, options.timeout)
+        try:
+            self._response = self._request(url, accept, options)
+            self._check(accept)
+        except BaseException:
+            self.close()
+            raise
+
+    def __enter__(self) -> Answer:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self._connection.close()
+
+    def header(self, name: str) -> str | None:
+        return self._response.getheader(name)
+
+    def chunks(self) -> Iterator[bytes]:
+        """The decoded bytes, as far as they came. Ends with the answer. Raises Interrupted when it is cut."""
+        coding = self.header("content-encoding") or "identity"
+        if coding == "identity":
+            yield from self._received()
+        elif coding == "gzip":
+            yield from self._decompressed()
+        else:
+            raise Refused(f"the server answered with the content coding {coding!r}")
+
+    def json(self) -> object:
+        """The whole answer, as JSON."""
+        body = bytearray()
+        for chunk in self.chunks():
+            body += chunk
+            if len(body) > _LONGEST_JSON:
+                raise Refused("the answer is too long")
+        try:
+            return json.loads(body)
+        except ValueError:
+            raise Interrupted("the answer is incomplete or not JSON") from None
+
+    def _request(self, url: str, accept: str, options: Options) -> http.client.HTTPResponse:
+        headers = {
+            "Accept": accept,
+            "Accept-Encoding": options.compression,
+            "User-Agent": f"sluice-client/{__version__}",
+        }
+        if options.key is not None:
+            headers["Authorization"] = f"Bearer {options.key}"
+        parts = urlsplit(url)
+        with self._backoff.waiting() as left, _translated():
+            self._connection.timeout = min(left, self._timeout)
+            self._connection.connect()
+            # A head that comes byte by byte would reset the timeout of the socket each time.
+            with _closing_after(left, self._connection):
+                self._connection.request("GET", f"{parts.path}?{parts.query}", headers=headers)
+                return self._connection.getresponse()
+
+    def _check(self, accept: str) -> None:
+        status = self._response.status
+        if 300 <= status < 400:
+            raise Refused(f"the server answered {status}; redirects are not followed", status)
+        kind = (self.header("content-type") or "").split(";")[0]
+        if status != 200:
+            raise failure_of(status, f"the server answered {status}{self._detail(kind)}", self._retry_after())
+        if kind == "":
+            raise Interrupted("the answer was cut in its head")
+        if kind != accept:
+            raise Refused(f"the server answered with {kind}, not with {accept}")
+
+    def _detail(self, kind: str) -> str:
+        if kind != "application/problem+json":
+            return ""
+        problem = self.json()
+        detail = problem.get("detail") if isinstance(problem, dict) else None
+        return f": {detail[:1000]}" if isinstance(detail, str) else ""
+
+    def _retry_after(self) -> float:
+        value = self.header("retry-after") or ""
+        return float(value) if value.isascii() and value.isdigit() else 0.0
+
+    def _received(self) -> Iterator[bytes]:
+        while True:
+            with self._backoff.waiting() as left, _translated():
+                if self._connection.sock is not None:
+                    self._connection.sock.settimeout(min(left, self._timeout))
+                chunk = self._response.read1(_CHUNK)
+            if not chunk:
+                return
+            yield chunk
+
+    def _decompressed(self) -> Iterator[bytes]:
+        decoder = zlib.decompressobj(_GZIP)
+        for chunk in self._received():
+            rest = chunk
+            while rest:
+                try:
+                    data = decoder.decompress(rest, _CHUNK)  # a bomb cannot fill the memory
+                except zlib.error as error:
+                    raise Interrupted(f"the answer cannot be decompressed: {error}") from None
+                if data:
+                    yield data
+                rest = decoder.unconsumed_tail
+        while data := decoder.flush(_CHUNK):
+            yield data
+        if not decoder.eof:
+            raise Interrupted("the compressed answer was cut")
+
+
+def _connection_to(url: str, timeout: float) -> http.client.HTTPConnection:
+    parts = urlsplit(url)
+    if parts.username is not None or parts.password is not None:
+        raise ValueError("give the API key as key=, not in the URL")
+    if parts.hostname is None or parts.scheme not in ("http", "https"):
+        raise ValueError(f"{url!r} is not an http or https URL")
+    if parts.scheme == "http":
+        return http.client.HTTPConnection(parts.hostname, parts.port, timeout=timeout)
+    return http.client.HTTPSConnection(
+        parts.hostname, parts.port, timeout=timeout, context=ssl.create_default_context()
+    )
+
+
+class _translated:
+    """Failures of the connection become Interrupted."""
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        if isinstance(error, TimeoutError):
+            raise Interrupted("the server sent nothing in time") from error
+        if isinstance(error, OSError | http.client.HTTPException | ValueError | AttributeError):
+            # ValueError and AttributeError: http.client reads on in a connection that the time limit has closed.
+            raise Interrupted(f"the connection was cut: {error!r}") from error
+
+
+class _closing_after:
+    """Shuts a connection down when a block takes longer than a number of seconds."""
+
+    def __init__(self, seconds: float, connection: http.client.HTTPConnection) -> None:
+        self._timer = threading.Timer(seconds, self._close)
+        self._timer.daemon = True
+        self._connection = connection
+        self._is_late = False
+
+    def __enter__(self) -> None:
+        self._timer.start()
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self._timer.cancel()
+        if self._is_late:  # http.client takes a head that is cut for a whole one
+            raise TimeoutError
+
+    def _close(self) -> None:
+        self._is_late = True
+        sock = self._connection.sock
+        if sock is None:
+            return
+        try:
+            sock.shutdown(2)
+        except OSError:
+            return  # it is closed already

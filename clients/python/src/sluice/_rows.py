@@ -1,0 +1,113 @@
+"""A set of rows, read whole."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urljoin, urlsplit
+
+from ._errors import Refused
+from ._http import Answer
+from ._parallel import interleaved
+from ._retry import Backoff, Options
+from ._stream import stream_of
+from ._url import url_of, with_query
+
+if TYPE_CHECKING:
+    import pandas
+    import polars
+    import pyarrow
+
+_MOST_PARTS = 64
+
+
+class Rows:
+    """The rows of a resource. Iterate it, or ask for all of them as a table. Each iteration requests them anew.
+
+    An iteration that ends has given all rows, each exactly once: every row was proved by a count and a CRC-32 before it
+    was given, and a connection that is cut goes on behind the last proved row. Otherwise it raises Interrupted or
+    Refused.
+    """
+
+    def __init__(self, url: str, options: Options, parallel: int) -> None:
+        if not 1 <= parallel <= _MOST_PARTS:
+            raise ValueError(f"parallel is 1 to {_MOST_PARTS}, not {parallel}")
+        self._url = url_of(url, "stream")
+        self._options = options
+        self._parallel = parallel
+        self._changes_from: str | None = None
+
+    @property
+    def changes_from(self) -> str | None:
+        """The cursor from which the changes of this set follow, after an iteration has ended.
+
+        None for a set that begins or ends inside, has a range, or whose server has no changes.
+        """
+        return self._changes_from
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        for lines in self._lines():
+            for line in lines:
+                yield json.loads(line)
+
+    def lines(self) -> Iterator[bytes]:
+        """The rows as the server writes them: one JSON text each, without its LF."""
+        for lines in self._lines():
+            yield from lines
+
+    def to_arrow(self) -> pyarrow.Table:
+        """All rows as a table of Arrow. Needs pyarrow."""
+        from ._arrow import table_of
+
+        return table_of(self._streams(), self._options)
+
+    def to_polars(self) -> polars.DataFrame:
+        """All rows as a data frame of polars. Needs pyarrow and polars."""
+        import polars
+
+        frame = polars.from_arrow(self.to_arrow())
+        assert isinstance(frame, polars.DataFrame)
+        return frame
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """All rows as a data frame of pandas, with its columns of Arrow types. Needs pyarrow and pandas."""
+        import pandas
+
+        return self.to_arrow().to_pandas(types_mapper=pandas.ArrowDtype)
+
+    def _lines(self) -> Iterator[list[bytes]]:
+        self._changes_from = None
+        streams = self._streams()
+        if len(streams) > 1:
+            return interleaved([_lines_of(url, self._options) for url in streams])
+        return self._whole(streams[0])
+
+    def _whole(self, url: str) -> Iterator[list[bytes]]:
+        for piece in stream_of(url, self._options):
+            yield piece.lines
+            self._changes_from = piece.changes or self._changes_from
+
+    def _streams(self) -> list[str]:
+        """The URLs of the streams that are together the set."""
+        if self._parallel == 1:
+            return [self._url]
+        return self._parts()
+
+    def _parts(self) -> list[str]:
+        url = with_query(url_of(self._url, "partitions"), {"n": str(self._parallel), "sort": None})
+        backoff = Backoff(self._options)
+        with Answer(url, "application/json", self._options, backoff) as answer:
+            self._changes_from = answer.header("changes-from")
+            content = answer.json()
+        parts = content.get("partitions") if isinstance(content, dict) else None
+        if not isinstance(parts, list) or not 1 <= len(parts) <= self._parallel:
+            raise Refused("the answer does not hold partitions")
+        # Behind a proxy, the stream may have another path than the server knows.
+        queries = [urlsplit(urljoin(url, part["url"])).query for part in parts]
+        return [urlsplit(self._url)._replace(query=query).geturl() for query in queries]
+
+
+def _lines_of(url: str, options: Options) -> Iterator[list[bytes]]:
+    for piece in stream_of(url, options):
+        yield piece.lines

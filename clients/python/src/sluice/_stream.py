@@ -1,0 +1,80 @@
+"""A stream that goes on after each cut, from its last proved place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ._errors import Interrupted, Refused
+from ._http import Answer
+from ._proof import BEGINNING, CHANGES, ROWS, Piece, Place, proved
+from ._retry import Backoff, Options
+from ._url import parameter, with_query
+
+_NDJSON = "application/x-ndjson"
+
+
+def stream_of(url: str, options: Options, start: Place = BEGINNING) -> Iterator[Piece]:
+    """All pieces of a stream behind `start`, until its end.
+
+    Raises Interrupted when nothing more was proved for `retry_for` seconds, and Refused when another attempt is
+    useless.
+    """
+    place = start
+    backoff = Backoff(options)
+    while not place.ended:
+        at = _continued(url, place)
+        if at is None:
+            return
+        before = place
+        try:
+            for piece in _pieces(at, place, ROWS, options, backoff):
+                place = piece.place
+                if place.rows > before.rows:
+                    backoff.reset()
+                yield piece
+            if not place.ended and place.cursor == before.cursor:
+                raise Interrupted("the server ended the stream without a row")
+        except Interrupted as failure:
+            backoff.after(failure)
+
+
+def feed_of(url: str, options: Options, start: Place, cursor_name: str) -> Iterator[Piece]:
+    """The pieces of a feed of changes, for ever. `cursor_name`: the parameter that a place goes into.
+
+    Raises as `stream_of` does, and Gone when the server no longer has the changes behind the last place.
+    """
+    place = start
+    backoff = Backoff(options)
+    while True:
+        try:
+            goes_on = False
+            for piece in _pieces(with_query(url, {cursor_name: place.cursor}), place, CHANGES, options, backoff):
+                if piece.place.cursor is None:
+                    raise Refused("the server sent a place without a cursor")
+                backoff.reset()  # places come also while nothing changes
+                goes_on = piece.more and piece.place.cursor != place.cursor
+                place = piece.place
+                yield piece
+            if not goes_on:
+                raise Interrupted("the server ended the feed")
+        except Interrupted as failure:
+            backoff.after(failure)
+
+
+def _pieces(
+    url: str, place: Place, beginnings: tuple[bytes, ...], options: Options, backoff: Backoff
+) -> Iterator[Piece]:
+    with Answer(url, _NDJSON, options, backoff) as answer:
+        yield from proved(answer.chunks(), place, beginnings)
+
+
+def _continued(url: str, place: Place) -> str | None:
+    """The URL of the rest of a stream. None when its limit is reached."""
+    url = with_query(url, {"format": "ndjson", "checkpoints": "true"})
+    if place.cursor is None:
+        return url
+    limit = parameter(url, "limit")
+    left = None if limit is None else int(limit) - place.rows
+    if left is not None and left <= 0:
+        return None
+    return with_query(url, {"cursor": place.cursor, "after": None, "limit": None if left is None else str(left)})

@@ -1,0 +1,42 @@
+"""The URLs of a resource."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from urllib.parse import parse_qsl, unquote, urlencode, urlsplit, urlunsplit
+
+_PAGES_OF = ("stream", "changes", "partitions")
+# How the answer is written. The client decides that itself.
+_FORMS = ("format", "checkpoints", "safe", "header")
+
+
+def url_of(address: str, kind: str) -> str:
+    """The URL of the stream, changes or partitions of a resource, whichever of its URLs is given."""
+    parts = urlsplit(address)
+    segments = [segment for segment in parts.path.split("/") if segment]
+    if not segments:
+        raise ValueError(f"{address!r} is not the URL of a resource, such as http://127.0.0.1:3000/items")
+    if len(segments) > 1 and segments[-1] in _PAGES_OF:
+        segments.pop()
+    query = [(name, value) for name, value in _query(address) if name not in _FORMS]
+    return urlunsplit(parts._replace(path="/".join(["", *segments, kind]), query=urlencode(query), fragment=""))
+
+
+def with_query(url: str, changes: Mapping[str, str | None]) -> str:
+    """The URL with these parameters. None takes a parameter away."""
+    query = [(name, value) for name, value in _query(url) if name not in changes]
+    query += [(name, value) for name, value in changes.items() if value is not None]
+    return urlunsplit(urlsplit(url)._replace(query=urlencode(query)))
+
+
+def parameter(url: str, name: str) -> str | None:
+    return next((value for key, value in _query(url) if key == name), None)
+
+
+def resource_of(url: str) -> str:
+    """The name of the resource of a stream."""
+    return unquote(urlsplit(url).path.split("/")[-2])
+
+
+def _query(url: str) -> list[tuple[str, str]]:
+    return parse_qsl(urlsplit(url).query, keep_blank_values=True)

@@ -1,0 +1,161 @@
+"""A real server on the sample catalogue, and a proxy in front of it that cuts connections."""
+
+from __future__ import annotations
+
+import os
+import socket
+import socketserver
+import subprocess
+import threading
+import time
+import urllib.request
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+REPOSITORY = Path(__file__).parents[3]
+
+
+def _free_port() -> int:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return int(listener.getsockname()[1])
+
+
+@pytest.fixture(scope="session")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The URL of a server with the sample catalogue, on the embedded store."""
+    given = os.environ.get("SLUICE_URL")
+    if given:
+        yield given
+        return
+    folder = tmp_path_factory.mktemp("server")
+    port = _free_port()
+    settings = {"PORT": str(port), "DATA_DIR": str(folder / "data"), "RATE_LIMIT": "off", "STREAM_LIMIT": "off"}
+    with (folder / "log").open("wb") as log:
+        process = subprocess.Popen(
+            ["node", "src/start.mjs", "serve"],
+            cwd=REPOSITORY,
+            env={**os.environ, **settings},
+            stdout=log,
+            stderr=log,
+        )
+    url = f"http://127.0.0.1:{port}"
+    try:
+        _wait_until_ready(url, process, folder / "log")
+        yield url
+    finally:
+        process.terminate()
+        process.wait(30)
+
+
+def _wait_until_ready(url: str, process: subprocess.Popen[bytes], log: Path) -> None:
+    until = time.monotonic() + 90
+    while True:
+        try:
+            with urllib.request.urlopen(f"{url}/readyz", timeout=5):
+                return
+        except OSError:
+            if process.poll() is not None or time.monotonic() > until:
+                pytest.fail(f"the server does not start: {log.read_text()}")
+            time.sleep(0.1)  # there is no event to wait for in another process
+
+
+class Cutter(socketserver.ThreadingTCPServer):
+    """Forwards to a server, and cuts connection n after `after(n)` bytes of its answer. None cuts nothing."""
+
+    allow_reuse_address = True
+    daemon_threads = True
+
+    def __init__(self, target: str, after: Callable[[int], int | None]) -> None:
+        host, port = target.removeprefix("http://").split(":")
+        self._target = (host, int(port))
+        self._after = after
+        self._lock = threading.Lock()
+        self.connections = 0
+        super().__init__(("127.0.0.1", 0), socketserver.BaseRequestHandler)
+        self.url = f"http://127.0.0.1:{self.server_address[1]}"
+
+    def finish_request(self, request: object, client_address: object) -> None:
+        assert isinstance(request, socket.socket)
+        with self._lock:
+            left = self._after(self.connections)
+            self.connections += 1
+        with socket.create_connection(self._target) as upstream:
+            threading.Thread(target=_forward, args=(request, upstream), daemon=True).start()
+            while data := upstream.recv(65536):
+                request.sendall(data if left is None else data[:left])
+                if left is not None and (left := left - len(data)) <= 0:
+                    return
+
+
+def _forward(source: socket.socket, target: socket.socket) -> None:
+    try:
+        while data := source.recv(65536):
+            target.sendall(data)
+    except OSError:
+        return  # either side has gone
+
+
+@pytest.fixture
+def cutter(server: str) -> Iterator[Callable[[Callable[[int], int | None]], Cutter]]:
+    """Starts proxies that cut."""
+    started: list[Cutter] = []
+
+    def start(after: Callable[[int], int | None]) -> Cutter:
+        proxy = Cutter(server, after)
+        proxy.handle_error = lambda request, client_address: None  # type: ignore[method-assign,assignment]
+        threading.Thread(target=proxy.serve_forever, daemon=True).start()
+        started.append(proxy)
+        return proxy
+
+    yield start
+    for proxy in started:
+        proxy.shutdown()
+        proxy.server_close()
+
+
+@pytest.fixture
+def answers() -> Iterator[Callable[..., str]]:
+    """Serves raw bytes: one answer for each connection, the last one again for all others. Returns a URL."""
+    listeners: list[socket.socket] = []
+
+    def start(*texts: bytes, hold: bool = False, drip: float = 0) -> str:
+        listener = socket.create_server(("127.0.0.1", 0))
+        listeners.append(listener)
+        threading.Thread(target=_answer, args=(listener, list(texts), hold, drip), daemon=True).start()
+        return f"http://127.0.0.1:{listener.getsockname()[1]}"
+
+    yield start
+    for listener in listeners:
+        listener.close()
+
+
+def _answer(listener: socket.socket, texts: list[bytes], hold: bool, drip: float) -> None:
+    held: list[socket.socket] = []
+    while True:
+        try:
+            connection, _ = listener.accept()
+        except OSError:
+            return  # the test is over
+        connection.recv(65536)
+        text = texts.pop(0) if len(texts) > 1 else texts[0]
+        if drip > 0:
+            _drip(connection, text, drip)
+        else:
+            connection.sendall(text)
+        if hold:
+            held.append(connection)
+        else:
+            connection.close()
+
+
+def _drip(connection: socket.socket, text: bytes, seconds: float) -> None:
+    """Sends a byte, and then the next one after some seconds, as a hostile server does."""
+    try:
+        for at in range(len(text)):
+            connection.sendall(text[at : at + 1])
+            time.sleep(seconds)
+    except OSError:
+        return  # the client has left

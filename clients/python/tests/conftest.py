@@ -105,7 +105,7 @@ def cutter(server: str) -> Iterator[Callable[[Callable[[int], int | None]], Cutt
 
     def start(after: Callable[[int], int | None]) -> Cutter:
         proxy = Cutter(server, after)
-        proxy.handle_error = lambda request, client_address: None  # type: ignore[method-assign,assignment]
+        proxy.handle_error = lambda request, client_address: None  # type: ignore[method-assign]
         threading.Thread(target=proxy.serve_forever, daemon=True).start()
         started.append(proxy)
         return proxy

@@ -1,0 +1,40 @@
+"""Every recipe of docs/clients.md prints what the document says."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from .conftest import REPOSITORY
+
+_BLOCK = re.compile(r"```(python|sh|js)\n(.*?)```\n\n```text\n(.*?)```", re.DOTALL)
+_DOCUMENT = (REPOSITORY / "docs" / "clients.md").read_text()
+_RECIPES = [(language, code, printed) for language, code, printed in _BLOCK.findall(_DOCUMENT)]
+
+
+def test_each_recipe_shows_what_it_prints() -> None:
+    assert len(_RECIPES) == len(re.findall(r"^```(?:python|sh|js)$", _DOCUMENT, re.MULTILINE)) > 8
+
+
+@pytest.mark.parametrize(("language", "code", "printed"), _RECIPES, ids=[code.split("\n")[0] for _, code, _ in _RECIPES])
+def test_a_recipe_prints_what_the_document_says(
+    server: str, tmp_path: Path, language: str, code: str, printed: str
+) -> None:
+    program = code.replace("http://127.0.0.1:3000", server)
+    if language == "js":
+        # The package under its own name, as where it is installed.
+        program = program.replace("'sluice/pull'", f"'{(REPOSITORY / 'dist' / 'pull' / 'pull.js').as_uri()}'")
+    arguments = {
+        "python": [sys.executable, "-c", program],
+        "sh": ["sh", "-c", program],
+        "js": ["node", "--input-type=module", "-e", program],
+    }[language]
+    environment = {**os.environ, "HOME": str(tmp_path), "DLT_TELEMETRY": "0", "RUNTIME__DLTHUB_TELEMETRY": "false"}
+    done = subprocess.run(arguments, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == printed

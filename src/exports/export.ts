@@ -1,5 +1,5 @@
 import { MAX_FIELDS, MAX_KEY_BYTES, SORTS } from '../items/query.ts';
-import { FORMATS } from '../rows/formats.ts';
+import { TEXT_FORMATS } from '../rows/formats.ts';
 import { BOUND } from '../streams/number.ts';
 import { named, Type, type Static } from '../schema.ts';
 
@@ -33,7 +33,7 @@ const FORM = {
       },
     ),
   ),
-  format: Type.Optional(oneOf(FORMATS)),
+  format: Type.Optional(oneOf(TEXT_FORMATS)),
   compression: Type.Optional(oneOf(COMPRESSIONS)),
   safe: Type.Optional(
     Type.Boolean({

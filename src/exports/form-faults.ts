@@ -1,4 +1,5 @@
-import type { BodyFault } from '../errors.ts';
+import { formatOfType, TEXT_FORMATS, type StreamType, type TextFormat } from '../rows/formats.ts';
+import { AppError, type BodyFault } from '../errors.ts';
 import { quote } from '../input/query.ts';
 import { MAX_KEY_BYTES } from '../items/query.ts';
 import { pathFault } from '../rows/selection.ts';
@@ -29,4 +30,13 @@ export function formFaults({
 /** The fault of a text that is too long at this place of a body. */
 export function tooLong(pointer: string): BodyFault {
   return { pointer, detail: `expected at most ${MAX_KEY_BYTES} bytes of UTF-8` };
+}
+
+/** The format of an export that a stream of this type asks for. AppError `conflicting-parameters` where exports have none. */
+export function exportFormat(type: StreamType): TextFormat {
+  const format = TEXT_FORMATS.find((known) => known === formatOfType(type));
+  if (format) return format;
+  throw new AppError('conflicting-parameters', `An export is ${TEXT_FORMATS.join(', ')}, not ${type}.`, {
+    parameter: 'format',
+  });
 }

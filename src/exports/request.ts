@@ -4,11 +4,11 @@ import { quote, type Query } from '../input/query.ts';
 import { bodyCheck, invalidBody } from '../input/validate.ts';
 import { BOUND, isBound } from '../streams/number.ts';
 import { ITEM_PLAN, MAX_KEY_BYTES, readWanted, sortOf } from '../items/query.ts';
-import { formatOfType, type StreamType } from '../rows/formats.ts';
+import type { StreamType } from '../rows/formats.ts';
 import { assertFits } from '../streams/form.ts';
 import { readStreamQuery } from '../streams/query.ts';
 import { EXPORT_BODY, type ExportOrder } from './export.ts';
-import { formFaults, tooLong } from './form-faults.ts';
+import { exportFormat, formFaults, tooLong } from './form-faults.ts';
 import type { ItemsRequest } from './job.ts';
 
 const BOUNDS = ['min_price', 'max_price'] as const;
@@ -61,7 +61,7 @@ export function requestOfStream(parameters: Query, type: StreamType): ItemsReque
     ...(min_price !== undefined && { min_price }),
     ...(max_price !== undefined && { max_price }),
     ...(query.fields && { fields: [...query.fields] }),
-    format: formatOfType(type),
+    format: exportFormat(type),
     compression: 'none',
     ...(query.safe !== undefined && { safe: query.safe }),
   };

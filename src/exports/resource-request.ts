@@ -7,11 +7,11 @@ import { valueTypes } from '../pages/value-types.ts';
 import { shownPath } from '../resources/grammar.ts';
 import { givenOf, isField, readTypedPlan, resourcePlan } from '../resources/query.ts';
 import type { Resource } from '../resources/resource.ts';
-import { formatOfType, type StreamType } from '../rows/formats.ts';
+import type { StreamType } from '../rows/formats.ts';
 import { assertFits } from '../streams/form.ts';
 import { readStreamQuery } from '../streams/query.ts';
 import { RESOURCE_EXPORT_BODY } from './export.ts';
-import { formFaults } from './form-faults.ts';
+import { exportFormat, formFaults } from './form-faults.ts';
 import type { ResourceRequest } from './job.ts';
 
 const checkBody = bodyCheck(RESOURCE_EXPORT_BODY);
@@ -66,7 +66,7 @@ export async function requestOfStream(
   return {
     ...chosen,
     ...(fields && { fields: [...fields] }),
-    format: formatOfType(type),
+    format: exportFormat(type),
     compression: 'none',
     ...(safe !== undefined && { safe }),
   };

@@ -1,5 +1,5 @@
 import type { OnConflict } from '../store/store.ts';
-import { FORMATS, formatOfName } from '../rows/formats.ts';
+import { TEXT_FORMATS, formatOfName } from '../rows/formats.ts';
 import { intoOf } from './into.ts';
 import { delimiterNamed } from './delimiter.ts';
 import { KINDS, type Kind, type Types } from './kinds.ts';
@@ -183,13 +183,13 @@ export function parseImportArguments(argv: readonly string[]): ImportCommand {
 }
 
 function readingOf(file: string, values: Values): Omit<Reading, 'into'> {
-  const format = oneOf('--format', values.format, FORMATS) ?? formatOfName(file);
+  const format = oneOf('--format', values.format, TEXT_FORMATS) ?? formatOfName(file);
   if (format === null) {
     const reason =
       file === STDIN
         ? 'standard input has no file name'
         : `the name ${quoted(file)} does not indicate a format`;
-    throw new UsageError(`--format is required (one of ${FORMATS.join(', ')}): ${reason}`);
+    throw new UsageError(`--format is required (one of ${TEXT_FORMATS.join(', ')}): ${reason}`);
   }
   const isItem = values.into === undefined;
   const columns = {

@@ -1,6 +1,6 @@
 import { integer, oneOf, readArguments, UsageError } from '../terminal/arguments.ts';
 import { quoted } from '../terminal/text.ts';
-import { FORMATS, formatOfName, type Format } from '../rows/formats.ts';
+import { TEXT_FORMATS, formatOfName, type TextFormat } from '../rows/formats.ts';
 import { COMPRESSIONS, type Compression } from './http.ts';
 import { isOfItems } from './resource.ts';
 
@@ -9,7 +9,7 @@ export interface PullCommand {
   readonly url: URL;
   /** A path, or `-` for standard output. */
   readonly output: string;
-  readonly format: Format;
+  readonly format: TextFormat;
   /** The number of connections. Each pulls its own part of the set. */
   readonly parallel: number;
   /** Whether each part becomes a file of its own. */
@@ -99,7 +99,7 @@ function checkCopy(
   option: string,
   url: URL,
   values: { readonly parallel?: string; readonly snapshot?: boolean },
-  format: Format,
+  format: TextFormat,
 ): void {
   for (const name of ['parallel', 'snapshot'] as const)
     if (values[name] !== undefined) throw new UsageError(`${option} does not support --${name}`);
@@ -134,9 +134,9 @@ function streamUrl(address: string): URL {
  * The format: from the option, else from the URL, else from the file's extension. The parameters `format` and
  * `checkpoints` are removed from the URL, since the transfer is always NDJSON with checkpoints.
  */
-function formatOf(option: string | undefined, url: URL, output: string): Format {
-  const asked = oneOf('format in the URL', url.searchParams.get('format') ?? undefined, FORMATS);
-  const given = oneOf('--format', option, FORMATS);
+function formatOf(option: string | undefined, url: URL, output: string): TextFormat {
+  const asked = oneOf('format in the URL', url.searchParams.get('format') ?? undefined, TEXT_FORMATS);
+  const given = oneOf('--format', option, TEXT_FORMATS);
   if (asked && given && asked !== given)
     throw new UsageError(`--format ${given} and format=${asked} in the URL contradict each other`);
   for (const name of ['format', 'checkpoints']) url.searchParams.delete(name);

@@ -6,7 +6,7 @@ import {
   SAMPLED_ROWS,
   storedNames,
 } from '../rows/csv-cell.ts';
-import type { Format } from '../rows/formats.ts';
+import type { TextFormat } from '../rows/formats.ts';
 import { clipped } from '../terminal/text.ts';
 import { membersOf, valueAt } from './json-text.ts';
 import { Refused } from './retry.ts';
@@ -21,7 +21,7 @@ type Bytes = AsyncIterable<Buffer>;
 
 /** The form of an output. */
 export interface Form {
-  readonly format: Format;
+  readonly format: TextFormat;
   /** The fields that the URL asks for. null for all fields. */
   readonly fields: readonly string[] | null;
   /** The columns that a table of all fields begins with. */

@@ -1,7 +1,10 @@
+/** The Arrow IPC streaming format. */
+export const ARROW_TYPE = 'application/vnd.apache.arrow.stream';
+
 /**
  * The formats in which rows are written. A format's name is also the extension of its files. `types` are the media
  * types that ask for it, the preferred one first; `contentType` is what answers carry; `layout` is how rows follow one
- * another (see Framing; `table` is CSV).
+ * another (see Framing; `table` is CSV, `batches` is Arrow).
  */
 export const FORMS = {
   ndjson: {
@@ -11,15 +14,21 @@ export const FORMS = {
   },
   json: { types: ['application/json'], contentType: 'application/json', layout: 'array' },
   csv: { types: ['text/csv'], contentType: 'text/csv; charset=utf-8', layout: 'table' },
+  arrow: { types: [ARROW_TYPE], contentType: ARROW_TYPE, layout: 'batches' },
 } as const;
 
 export type Format = keyof typeof FORMS;
 export const FORMATS = Object.keys(FORMS) as readonly Format[];
+/** The formats of text, in which files are imported, exported and pulled. */
+export const TEXT_FORMATS = ['ndjson', 'json', 'csv'] as const satisfies readonly Format[];
+export type TextFormat = (typeof TEXT_FORMATS)[number];
 
 /** A media type that a stream can have. */
 export type StreamType = (typeof FORMS)[Format]['types'][number];
 /** All media types of streams, the preferred one first. */
 export const STREAM_TYPES: readonly StreamType[] = FORMATS.flatMap((format) => FORMS[format].types);
+/** The media types of the formats of text. */
+export const TEXT_TYPES: readonly StreamType[] = TEXT_FORMATS.flatMap((format) => FORMS[format].types);
 
 /** The format that a media type asks for. */
 export function formatOfType(type: StreamType): Format {
@@ -29,10 +38,10 @@ export function formatOfType(type: StreamType): Format {
 }
 
 /** The extensions of files, beside the names of the formats. */
-const EXTENSIONS: Readonly<Record<string, Format>> = { jsonl: 'ndjson' };
+const EXTENSIONS: Readonly<Record<string, TextFormat>> = { jsonl: 'ndjson' };
 
 /** The format that a file's name indicates. null when it indicates none. */
-export function formatOfName(file: string): Format | null {
+export function formatOfName(file: string): TextFormat | null {
   const extension = /\.([a-z]+)(?:\.(?:gz|br|zst))?$/i.exec(file)?.[1]?.toLowerCase() ?? '';
-  return EXTENSIONS[extension] ?? FORMATS.find((format) => format === extension) ?? null;
+  return EXTENSIONS[extension] ?? TEXT_FORMATS.find((format) => format === extension) ?? null;
 }

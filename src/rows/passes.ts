@@ -52,10 +52,7 @@ export function rowPass({ wasm }: Machine, framing: Framing, selection: Selectio
   }
 }
 
-/**
- * Rows as CSV: a Table, followed by its cells and the names of the columns. If paths or a policy apply, also by a
- * Selection, a Place for each column, and lists of paths.
- */
+/** Rows as CSV: a Table, and what belongs to it. */
 export function tablePass(
   { wasm }: Machine,
   columns: readonly string[],
@@ -63,15 +60,72 @@ export function tablePass(
   selection: Selection = EVERYTHING,
 ): Pass {
   const layout = new Layout(wasm.TABLE_SIZE.value);
-  const names = storedNames(columns, selection.fields !== undefined);
-  const cells = layout.reserve(columns.length * wasm.CELL_SIZE.value);
-  const entries = names.map((name) => [layout.add(Buffer.from(name)), Buffer.byteLength(name)] as const);
-  const select = selection.isFlat ? undefined : addPlaces(layout, names, selection, wasm);
-  layout.reserve(16); // names are read 16 bytes at a time
+  const table = addTable(layout, wasm, columns, selection);
   return {
     size: layout.size,
     open(state) {
       layout.fill(state);
+      table.open(state, safe);
+    },
+    begin: wasm.tableBegin,
+    run: wasm.tableRun,
+    finished: wasm.tableFinished,
+    endHere: wasm.tableEndHere,
+    rowsDone: wasm.tableRowsDone,
+  };
+}
+
+/** The state of an encoder of Arrow: a Table, followed by the kinds of its columns and an Arrow. */
+export interface ArrowState {
+  readonly size: number;
+  /** Where the Arrow lies, from the beginning of the state. Its Parts follow it. */
+  readonly arrowAt: number;
+  open(state: Slot): void;
+}
+
+/** See arrow.as.ts. `keepsRest`: fields without a column are kept. `hasRest`: there is a column `_rest`. */
+export function arrowState(
+  { wasm }: Machine,
+  columns: readonly string[],
+  kinds: Uint8Array,
+  { keepsRest, hasRest }: { readonly keepsRest: boolean; readonly hasRest: boolean },
+  selection: Selection,
+): ArrowState {
+  const layout = new Layout(wasm.TABLE_SIZE.value);
+  const table = addTable(layout, wasm, columns, selection);
+  const kindsAt = layout.add(kinds);
+  const arrowAt = layout.reserve(wasm.ARROW_SIZE.value + (columns.length + 1) * wasm.PART_SIZE.value);
+  return {
+    size: layout.size,
+    arrowAt,
+    open(state) {
+      layout.fill(state);
+      table.open(state, false);
+      const { address } = state;
+      wasm.arrowOpen(address + arrowAt, address, address + kindsAt, Number(keepsRest), Number(hasRest));
+    },
+  };
+}
+
+/**
+ * Adds to a Table its cells and the names of its columns, and if paths or a policy apply, a Selection, a Place for each
+ * column, and lists of paths.
+ */
+function addTable(
+  layout: Layout,
+  wasm: TranscodeExports,
+  columns: readonly string[],
+  selection: Selection,
+): { open: (state: Slot, safe: boolean) => void } {
+  const names = storedNames(columns, selection.fields !== undefined);
+  const cells = layout.reserve(columns.length * wasm.CELL_SIZE.value);
+  const entries = names.map(
+    (name) => [layout.add(Buffer.from(`${name}\0`)), Buffer.byteLength(name)] as const,
+  );
+  const select = selection.isFlat ? undefined : addPlaces(layout, names, selection, wasm);
+  layout.reserve(16); // names are read 16 bytes at a time
+  return {
+    open(state, safe) {
       const { address } = state;
       const view = new DataView(state.bytes().buffer, address, state.capacity);
       for (const [column, [at, length]] of entries.entries()) {
@@ -82,11 +136,6 @@ export function tablePass(
       wasm.tableOpen(address, columns.length, safe ? 1 : 0);
       select?.(address, view);
     },
-    begin: wasm.tableBegin,
-    run: wasm.tableRun,
-    finished: wasm.tableFinished,
-    endHere: wasm.tableEndHere,
-    rowsDone: wasm.tableRowsDone,
   };
 }
 

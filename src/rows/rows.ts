@@ -1,4 +1,5 @@
 import type { Batch } from '../store/batch.ts';
+import type { ArrowTable, ArrowWriter } from './arrow/writer.ts';
 import type { Selection } from './selection.ts';
 
 /** What separates rows: `lines` ends each with LF (NDJSON), `array` puts a comma before each but the first. */
@@ -21,6 +22,8 @@ export interface Transcoder {
    * `fields`, each is the name of a top-level field, dots included.
    */
   table(columns: readonly string[], safe: boolean, selection?: Selection): RowEncoder;
+  /** Creates a writer of tables of Arrow. Absent where wasm cannot run. */
+  readonly arrow?: (table: ArrowTable, selection: Selection) => ArrowWriter;
 }
 
 export interface RowEncoder {

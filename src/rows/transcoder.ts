@@ -1,5 +1,6 @@
 import type { Batch } from '../store/batch.ts';
 import type { Slot, Slots } from '../store/slots.ts';
+import { ArrowWriter } from './arrow/writer.ts';
 import { javascriptTranscoder } from './javascript.ts';
 import { Machine } from './machine.ts';
 import type { Spill } from './machine.ts';
@@ -35,6 +36,7 @@ export function createTranscoder(slots: Slots): { transcoder: Transcoder; fallba
     encoder: (framing, selection) => new WasmEncoder(machine, rowPass(machine, framing, selection)),
     table: (columns, safe, selection) =>
       new WasmEncoder(machine, tablePass(machine, columns, safe, selection)),
+    arrow: (table, selection) => new ArrowWriter(machine, table, selection),
   };
   return { transcoder, fallback: null };
 }

@@ -36,11 +36,18 @@ export interface TranscodeExports {
     hides: number,
     arePaths: number,
   ): void;
+  tableAt(table: number): number;
   readonly tableBegin: (table: number, at: number, end: number) => void;
   readonly tableRun: (table: number, out: number, limit: number) => number;
   readonly tableFinished: (table: number) => number;
   readonly tableEndHere: (table: number) => number;
   readonly tableRowsDone: (table: number) => number;
+  readonly ARROW_SIZE: { readonly value: number };
+  readonly PART_SIZE: { readonly value: number };
+  notesSize(rows: number, columns: number): number;
+  arrowOpen(arrow: number, table: number, kinds: number, keepsRest: number, hasRest: number): void;
+  arrowFind(arrow: number, notes: number, most: number, bytes: number): number;
+  arrowWrite(arrow: number, out: number, limit: number): number;
   hashBegin(seed: bigint): void;
   hashBlocks(at: number, length: number): void;
   hashEnd(at: number, length: number): bigint;

@@ -4,10 +4,10 @@ import type { Bookmark, Ordered } from '../store/bookmark.ts';
 import { settlesWithin } from '../store/deadline.ts';
 import type { Sink } from './sink.ts';
 
-/** The text before the first row and after the last. `tail` is called once all rows are written. */
+/** What goes before the first row and after the last. `tail` is called once all rows are written. */
 export interface Frame {
-  readonly head: string;
-  readonly tail: () => string;
+  readonly head: string | Uint8Array;
+  readonly tail: () => string | Uint8Array;
 }
 
 /** The rows to pump, in batches. */
@@ -67,7 +67,7 @@ export async function pump(rows: Rows, encoder: RowEncoder, frame: Frame, sink: 
       if (parked.rest.length > 0) await sink.write(parked.rest);
       parked = rows.again ? await run.write(rows.again.after(parked.after, run.rows)) : null;
     }
-    await writeText(sink, frame.tail());
+    await writeFrame(sink, frame.tail());
     return run.rows;
   } finally {
     encoder.close();
@@ -97,7 +97,7 @@ class Run {
   async write(batches: AsyncIterable<Batch>): Promise<Parked | null> {
     for await (const batch of batches) {
       try {
-        if (!this.#headWritten) await writeText(this.#sink, this.#frame.head);
+        if (!this.#headWritten) await writeFrame(this.#sink, this.#frame.head);
         this.#headWritten = true;
         const parked = await this.#writeBatch(batch);
         if (parked) return parked;
@@ -171,6 +171,6 @@ async function parkedUntil(blocked: Promise<void>, observer: PumpObserver | unde
   }
 }
 
-async function writeText(sink: Sink, text: string): Promise<void> {
-  if (text !== '') await sink.write(Buffer.from(text));
+async function writeFrame(sink: Sink, content: string | Uint8Array): Promise<void> {
+  if (content.length > 0) await sink.write(typeof content === 'string' ? Buffer.from(content) : content);
 }

@@ -33,6 +33,7 @@ export async function streamForm(
   shown: Selection = EVERYTHING,
 ): Promise<StreamForm> {
   const { layout } = FORMS[formatOfType(type)];
+  if (layout === 'batches') throw new TypeError('Arrow has a form of its own');
   const selection = shown.pick(query.fields);
   if (layout === 'table') return tableForm(query, selection, transcoder, await columnsOf(query, columns));
   const encoder = () => transcoder.encoder(layout, selection);
@@ -65,9 +66,14 @@ function tableForm(
 /** No parameter is silently ignored: AppError `conflicting-parameters` for a parameter that does not fit the form. */
 export function assertFits(query: StreamQuery, type: StreamType): void {
   const { layout } = FORMS[formatOfType(type)];
+  const { columns, isStrict } = query.arrow;
+  if (layout === 'batches' && query.isPiece && !columns)
+    throw conflict('columns', 'is required with cursor, after or part: pieces are joined by their columns.');
+  if (layout !== 'batches' && (columns !== undefined || isStrict))
+    throw conflict(columns ? 'columns' : 'schema', `requires format=arrow; the format is ${type}.`);
   if (query.checkpoints && layout !== 'lines')
     throw conflict('checkpoints', `requires format=ndjson; the format is ${type}.`);
-  if (query.maxMs !== Infinity && !query.checkpoints)
+  if (query.maxMs !== Infinity && !query.checkpoints && layout !== 'batches')
     throw conflict('max_time', 'requires checkpoints=true: the response ends at one of them.');
   if (query.safe !== undefined && layout !== 'table')
     throw conflict('safe', `requires format=csv; the format is ${type}.`);

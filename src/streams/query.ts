@@ -5,6 +5,7 @@ import { cursorParameter, type PlanParameters } from '../pages/query.ts';
 import { KEY } from '../store/bookmark.ts';
 import type { Plan } from '../store/store.ts';
 import { afterParameter } from './after.ts';
+import { columnsParameter, readArrowQuery, schemaParameter, type ArrowQuery } from './arrow-form.ts';
 import { FORMATS, type Format } from '../rows/formats.ts';
 import { decodePart, partParameter } from './part.ts';
 import { atParameter, consistencyParameter, readTime, type AskedTime } from './point-in-time.ts';
@@ -30,6 +31,7 @@ export interface StreamQuery {
   /** CSV only: whether text is made harmless for spreadsheets, and whether the first line has the columns' names. */
   readonly safe: boolean | undefined;
   readonly header: 'present' | 'absent' | undefined;
+  readonly arrow: ArrowQuery;
   /** undefined: the Accept header decides. */
   readonly format: Format | undefined;
 }
@@ -65,7 +67,7 @@ const streamLimit = documented(
 /** `max_time` of streams and feeds. Seconds. */
 export const maxTimeParameter = documented(
   integer('max_time', 1, 86_400),
-  'NDJSON with checkpoints only: end the response at a checkpoint before it has taken so many seconds. The end line then has `more` and the cursor to continue with.',
+  'NDJSON with checkpoints, and Arrow, only: end the response at a checkpoint before it has taken so many seconds. The end line then has `more` and the cursor to continue with.',
 );
 
 const OF_STREAMS: readonly Parameter<unknown>[] = [
@@ -80,6 +82,8 @@ const OF_STREAMS: readonly Parameter<unknown>[] = [
   maxTimeParameter,
   safe,
   header,
+  columnsParameter,
+  schemaParameter,
 ];
 
 /** The parameters of the streams of a collection. */
@@ -105,6 +109,7 @@ export function readStreamQuery(query: Query, plan: Pick<PlanParameters, 'fields
     maxMs: 1000 * (maxTimeParameter.read(query) ?? Infinity),
     safe: booleanOf(safe.read(query)),
     header: header.read(query),
+    arrow: readArrowQuery(query),
     format: formatParameter.read(query),
   };
 }

@@ -11,22 +11,25 @@ import type { Bookmark } from '../store/bookmark.ts';
 import { chain, chainAfter, firstSize, planBehind } from '../stream/chain.ts';
 import type { StreamReader } from '../store/readers.ts';
 import type { RowStore } from '../store/store.ts';
-import { CHECKPOINT_MS, CheckpointEncoder } from '../stream/checkpoints.ts';
-import { CHECKPOINT, controlLines, END, FAILURE, type ControlForm } from '../stream/control-lines.ts';
+import { CHECKPOINT_MS } from '../stream/checkpoints.ts';
+import { CHECKPOINT, END, FAILURE } from '../stream/control-lines.ts';
 import { writeBeforeCut } from '../stream/sink.ts';
 import { withHeartbeats } from '../stream/heartbeats.ts';
 import { pump } from '../stream/pump.ts';
 import type { AfterForm } from './after.ts';
 import { beginningOf } from './beginning.ts';
-import { headersOf, type ChangesFrom, type ChangesStart } from './changes-from.ts';
+import { arrowColumns } from './arrow-columns.ts';
+import { arrowForm, arrowTable } from './arrow-form.ts';
+import { headersOf, type ChangesFrom } from './changes-from.ts';
 import { columnsOfRows } from './columns.ts';
 import { estimator, ROWS_HEADER } from './estimate.ts';
 import type { DetectedIdType } from './id.ts';
 import { INCREMENTAL } from './incremental.ts';
 import { endAtOf } from './max-time.ts';
 import { AT_HEADER } from './point-in-time.ts';
-import { STREAM_TYPES, type StreamType } from '../rows/formats.ts';
-import { assertFits, streamForm, typeAsked } from './form.ts';
+import { ARROW_TYPE, STREAM_TYPES, type StreamType } from '../rows/formats.ts';
+import { encoderOf, type ArrowForm, type ProvingEncoder } from './proving.ts';
+import { assertFits, streamForm, typeAsked, type StreamForm } from './form.ts';
 import { readStreamPlan, readStreamQuery, streamParameters } from './query.ts';
 import { fieldsOf, type RowRoute } from './told.ts';
 
@@ -90,6 +93,13 @@ export function streamRoute(told: RowRoute, options: StreamOptions): Route {
             },
             ...(table && { example: table }),
           },
+          [ARROW_TYPE]: {
+            schema: {
+              type: 'string',
+              description:
+                'a table in the Arrow IPC streaming format. Each record batch has a Tally in its metadata `sluice.checkpoint`, the last one an EndTally in `sluice.end`',
+            },
+          },
         },
       },
     },
@@ -137,29 +147,37 @@ function streamHandler(options: StreamOptions): Route['handler'] {
     const sampled = { always: options.columns, most: limit };
     const { shown = EVERYTHING } = options.plan;
     const columns = () => columnsOfRows(rows, rest, first, sampled, request.signal, shown);
-    const form = await orRelease(first, () => streamForm(type, query, transcoder, columns, shown));
+    const sample = { always: options.columns, fields: query.fields, shown };
+    const table =
+      type === ARROW_TYPE
+        ? await orRelease(first, () =>
+            arrowTable(query.arrow, query.fields, () => arrowColumns(rows, rest, sample, request.signal)),
+          )
+        : null;
+    const form = await orRelease<ArrowForm | StreamForm>(first, () =>
+      table
+        ? arrowForm(table, transcoder, shown.pick(query.fields))
+        : streamForm(type, query, transcoder, columns, shown),
+    );
     const isAll = !first.more || first.rows >= limit;
     const about = isAll ? first.rows : await orRelease(first, () => estimated?.() ?? Promise.resolve(null));
     const run: StreamBody['run'] = async (sink) => {
       const { head, tail } = form;
-      const encoder = await orRelease(first, () => form.encoder());
       const { collection } = options.plan;
       const cursorOf = (bookmark: Bookmark) => cursorThatFits(collection, rest, bookmark);
       const start = from.after ? cursorOf(from.after) : null;
-      const checked = query.checkpoints
-        ? new CheckpointEncoder(encoder, {
-            ...{ plan, cursorOf, start, now, form: linesWith(changes) },
-            ...(endAt !== undefined && { endAt }),
-          })
-        : null;
+      const proof = { plan, cursorOf, start, now, ...(endAt !== undefined && { endAt }) };
+      const { encoder, proving } = await orRelease(first, () =>
+        encoderOf(form, query.checkpoints, changes, proof),
+      );
       // While the store is slow, the reader still gets the proof of the rows it has.
       const { signal, stop } = stoppable(sink.signal, endAt !== undefined);
       const spaced = (read: AsyncIterable<Batch>) =>
-        checked
-          ? whileOpen(withHeartbeats(read, noneOf(first), heartbeatOf(query.maxMs)), checked, stop)
+        proving
+          ? whileOpen(withHeartbeats(read, noneOf(first), heartbeatOf(query.maxMs)), proving, stop)
           : read;
       const written = (count: number) => {
-        request.notes.rows = checked ? checked.rows : request.notes.rows + count;
+        request.notes.rows = proving ? proving.rows : request.notes.rows + count;
       };
       const batches = {
         first: spaced(chain(streams, plan, first, limit, signal)),
@@ -171,9 +189,10 @@ function streamHandler(options: StreamOptions): Route['handler'] {
         },
       };
       try {
-        await pump(batches, checked ?? encoder, { head, tail: () => checked?.end() ?? tail }, sink);
+        await pump(batches, encoder, { head, tail: () => proving?.end() ?? tail }, sink);
       } catch (error) {
-        if (checked) await writeBeforeCut(sink, checked.error(problemDocument(error, request)));
+        const told = proving?.error?.(problemDocument(error, request));
+        if (told !== undefined) await writeBeforeCut(sink, told);
         throw error;
       }
     };
@@ -192,12 +211,6 @@ function streamHandler(options: StreamOptions): Route['handler'] {
   };
 }
 
-/** The control lines of a stream, whose end tells from where its changes follow. */
-function linesWith(changes: ChangesStart | null): ControlForm {
-  if (!changes) return controlLines;
-  return { ...controlLines, end: (tally) => controlLines.end({ ...tally, changes: changes.cursor }) };
-}
-
 /** A stream that must end in time looks at the clock more often. Milliseconds. */
 function heartbeatOf(maxMs: number): number {
   return Math.min(CHECKPOINT_MS, maxMs / 10);
@@ -206,7 +219,7 @@ function heartbeatOf(maxMs: number): number {
 /** The batches until the time of their stream is up. */
 async function* whileOpen(
   batches: AsyncIterable<Batch>,
-  encoder: Pick<CheckpointEncoder, 'isOver'>,
+  encoder: Pick<ProvingEncoder, 'isOver'>,
   stop: () => void,
 ): AsyncGenerator<Batch, void, undefined> {
   for await (const batch of batches) {

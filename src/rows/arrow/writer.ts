@@ -1,0 +1,180 @@
+import { documentAt, endOfDocument } from '../../store/bson-array.ts';
+import type { Batch } from '../../store/batch.ts';
+import type { Slot } from '../../store/slots.ts';
+import { itemToJson } from '../item.ts';
+import type { Machine, Spill } from '../machine.ts';
+import { arrowState, type ArrowState } from '../passes.ts';
+import { Selection } from '../selection.ts';
+import { KINDS, type Column } from './columns.ts';
+import type { Part } from './messages.ts';
+
+/**
+ * A record batch ends with the row at which it has this many bytes of BSON. A stalled reader holds the rest of one, so
+ * they are smaller than those of a file.
+ */
+const BATCH_BYTES = 256 * 1024;
+const MOST_ROWS = 16_384;
+/** A record batch of many columns has fewer rows: its notes take five bytes for each cell. */
+const MOST_CELLS = 400_000;
+const [FULL, UNFIT] = [-4, -5];
+const KEY_ALONE = new Selection({ fields: [] });
+/** The messages of faults, by the negative of their code in transcode.as.ts and arrow.as.ts. */
+const FAULTS: Readonly<Record<number, string>> = {
+  1: 'is not a sound BSON document',
+  2: 'is nested more than 180 levels deep',
+  3: 'has no _id, or is not a sound BSON document',
+  5: 'has a value that fits no column of its schema',
+};
+
+/** How rows become a table of Arrow. */
+export interface ArrowTable {
+  readonly columns: readonly Column[];
+  /** Whether fields without a column are kept, in `_rest`. Otherwise they were not asked for. */
+  readonly keepsRest: boolean;
+  /** Whether there is a column `_rest`. Without it, a value that would stand there is a fault. */
+  readonly hasRest: boolean;
+}
+
+/** The body of a record batch. It is valid until the next one is made. */
+export interface ArrowBody {
+  readonly rows: number;
+  /** How many bytes of the rows' batch are in this and all bodies before it. */
+  readonly end: number;
+  /** The last row: a BSON document, as a view that is valid until an await or the next step. */
+  readonly last: Uint8Array;
+  readonly parts: readonly Part[];
+  readonly length: number;
+  /** The bytes, as a view that is valid until an await or the next step of any encoder. */
+  bytes(): Uint8Array;
+}
+
+/** Writes batches of rows as bodies of record batches, through the wasm machine. */
+export class ArrowWriter {
+  readonly #machine: Machine;
+  readonly #table: ArrowTable;
+  readonly #state: ArrowState;
+  readonly #spill: Spill = { bytes: new Uint8Array() };
+  readonly #most: number;
+  #slot: Slot | null;
+  /** What the current body needs. */
+  #held: Slot[] = [];
+  #batch: Batch | null = null;
+  #at = 0;
+
+  constructor(machine: Machine, table: ArrowTable, selection: Selection) {
+    this.#machine = machine;
+    this.#table = table;
+    const names = table.columns.map(({ name }) => name);
+    const kinds = Uint8Array.from(table.columns, ({ kind }) => KINDS.indexOf(kind));
+    this.#state = arrowState(machine, names, kinds, table, selection);
+    this.#most = 8 * Math.max(1, Math.floor(Math.min(MOST_ROWS, MOST_CELLS / names.length) / 8));
+    this.#slot = machine.slots.take(this.#state.size);
+    machine.enter();
+    this.#state.open(this.#slot);
+  }
+
+  /** Starts with a batch of at least one row, which must stay until its last body was used. */
+  begin(batch: Batch): void {
+    const start = batch.slot.address + batch.start;
+    this.#batch = batch;
+    this.#at = 0;
+    this.#machine.wasm.tableBegin(this.#address, start, start + batch.length);
+  }
+
+  /** The next body. Null when all rows of the batch are written. Throws when a row is not sound, or fits no column. */
+  next(): ArrowBody | null {
+    this.free();
+    const batch = this.#batch;
+    if (!batch || this.#at === batch.length) return null;
+    const { wasm, slots } = this.#machine;
+    const arrow = this.#address + this.#state.arrowAt;
+    const notes = this.#take(wasm.notesSize(this.#most, this.#table.columns.length));
+    const rows = wasm.arrowFind(arrow, notes.address, this.#most, BATCH_BYTES);
+    if (rows < 0) throw this.#fault(batch, rows);
+    const from = batch.slot.address + batch.start;
+    const read = wasm.tableAt(this.#address) - from;
+    const lastAt = new DataView(slots.memory.buffer).getUint32(notes.address + 4 * (rows - 1), true);
+    const { body, length } = this.#write(
+      arrow,
+      2 * (read - this.#at) + 16 * rows * this.#table.columns.length,
+    );
+    this.#at = read;
+    const last = batch.slot.bytes(batch.start + batch.length).subarray(lastAt - batch.slot.address);
+    const begin = documentAt(last, 0);
+    return {
+      rows,
+      end: read,
+      last: last.subarray(begin, endOfDocument(last, begin)),
+      parts: this.#parts(arrow),
+      length,
+      bytes: () => body.bytes(length),
+    };
+  }
+
+  /** Releases what the last body held. */
+  free(): void {
+    for (const slot of this.#held.splice(0)) slot.release();
+  }
+
+  close(): void {
+    if (!this.#slot) throw new TypeError('writer closed twice');
+    this.free();
+    this.#slot.release();
+    this.#slot = null;
+    this.#batch = null;
+    this.#spill.bytes = new Uint8Array();
+    this.#machine.leave();
+  }
+
+  get #address(): number {
+    if (!this.#slot) throw new TypeError('writer used after close');
+    return this.#slot.address;
+  }
+
+  #take(size: number): Slot {
+    const slot = this.#machine.slots.take(size);
+    this.#held.push(slot);
+    return slot;
+  }
+
+  /** Writes the body, with twice as much room as often as it needs more. */
+  #write(arrow: number, room: number): { readonly body: Slot; readonly length: number } {
+    const body = this.#take(Math.max(4096, room));
+    this.#machine.spill = this.#spill;
+    const length = this.#machine.wasm.arrowWrite(arrow, body.address, body.address + body.capacity);
+    if (length === FULL) {
+      this.#held.pop();
+      body.release();
+      return this.#write(arrow, 2 * body.capacity);
+    }
+    if (length < 0) throw new Error(`A row ${FAULTS[-length] ?? `failed with code ${length}`}`);
+    return { body, length };
+  }
+
+  #parts(arrow: number): readonly Part[] {
+    const { wasm, slots } = this.#machine;
+    const count = this.#table.columns.length + Number(this.#table.hasRest);
+    const view = new DataView(slots.memory.buffer);
+    return Array.from({ length: count }, (_, column) => {
+      const part = arrow + wasm.ARROW_SIZE.value + column * wasm.PART_SIZE.value;
+      const word = (n: number) => view.getUint32(part + 4 * n, true);
+      const buffer = (n: number) => ({ at: word(n), length: word(n + 1) });
+      return {
+        nulls: word(0),
+        buffers: [buffer(1), ...(word(4) > 0 ? [buffer(3)] : []), buffer(5)],
+      };
+    });
+  }
+
+  /** A value that fits no column is in a row that is sound, so its key can be named. */
+  #fault(batch: Batch, code: number): Error {
+    const why = FAULTS[-code] ?? `failed with code ${code}`;
+    if (code !== UNFIT) return new Error(`A row ${why}`);
+    const at = this.#machine.wasm.tableAt(this.#address) - batch.slot.address;
+    const rows = batch.slot.bytes(batch.start + batch.length).subarray(at);
+    const begin = documentAt(rows, 0);
+    return new Error(
+      `The row ${itemToJson(rows.slice(begin, endOfDocument(rows, begin)), KEY_ALONE)} ${why}`,
+    );
+  }
+}

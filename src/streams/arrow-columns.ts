@@ -1,0 +1,176 @@
+import { Binary, Decimal128 } from '../store/bson.ts';
+import type { Column, ColumnKind } from '../rows/arrow/columns.ts';
+import { REST } from '../rows/arrow/columns.ts';
+import { columnsOfFields, MOST_COLUMNS, storedNames } from '../rows/csv-cell.ts';
+import { elementsAt, type Element } from '../rows/elements.ts';
+import type { Selection } from '../rows/selection.ts';
+import { rowsOf, type Batch } from '../store/batch.ts';
+import { KEY } from '../store/bookmark.ts';
+import { BSON_TYPE } from '../store/bson-types.ts';
+import type { From, Plan, RowStore } from '../store/store.ts';
+
+/** Rows are sampled at so many places inside a set, and at its two ends. */
+const PLACES = 8;
+const ROWS_AT_PLACE = 100;
+const BATCH_BYTES = 768 * 1024;
+
+export interface ColumnsWanted {
+  /** The columns that every row has, `id` first. */
+  readonly always: readonly string[];
+  /** The fields asked for. Undefined: all. */
+  readonly fields: readonly string[] | undefined;
+  /** What may leave the server. */
+  readonly shown: Selection;
+}
+
+/**
+ * The columns of a table of Arrow: those of `fields`, or else the fields of about 1,000 rows from all over the set. Their
+ * kinds are those of the values in these rows. A column with values of several kinds, or without any, is JSON. A value
+ * that turns up later and does not fit is not lost: it stands in `_rest`.
+ */
+export async function arrowColumns(
+  rows: Pick<RowStore, 'read' | 'split'>,
+  plan: Plan,
+  { always, fields, shown }: ColumnsWanted,
+  signal: AbortSignal,
+): Promise<readonly Column[]> {
+  const seen = new Seen(fields ? columnsOfFields(fields) : null, always, shown);
+  for await (const batch of sampled(rows, plan, signal)) {
+    try {
+      for (const row of rowsOf(batch)) seen.add(Buffer.from(row.buffer, row.byteOffset, row.length));
+    } finally {
+      batch.release();
+    }
+  }
+  return seen.columns();
+}
+
+async function* sampled(
+  rows: Pick<RowStore, 'read' | 'split'>,
+  plan: Plan,
+  signal: AbortSignal,
+): AsyncGenerator<Batch, void, undefined> {
+  const size = { rows: ROWS_AT_PLACE, bytes: BATCH_BYTES };
+  const from = (after: From['after']) => rows.read(plan, after ? { after } : {}, size, signal);
+  const first = await from(undefined);
+  const isAll = !first.more;
+  yield first;
+  if (isAll) return;
+  yield await rows.read({ ...plan, direction: plan.direction === 1 ? -1 : 1 }, {}, size, signal);
+  if (plan.sort !== KEY || plan.direction !== 1 || plan.range) return;
+  for (const bound of await rows.split(plan, PLACES, signal)) yield await from(bound);
+}
+
+/** What the sampled rows have in their columns. */
+class Seen {
+  /** The names of columns by the order in which they came, as rows store them, with the kinds of their values. */
+  readonly #kinds = new Map<string, Set<ColumnKind>>();
+  readonly #names: readonly string[] | null;
+  readonly #always: readonly string[];
+  readonly #shown: Selection;
+  #hasOwnId = false;
+
+  constructor(names: readonly string[] | null, always: readonly string[], shown: Selection) {
+    this.#names = names;
+    this.#always = always;
+    this.#shown = shown;
+    this.#kinds.set(KEY, new Set());
+    for (const name of names ? storedNames(names, true) : always.slice(1)) this.#kinds.set(name, new Set());
+  }
+
+  add(row: Buffer): void {
+    const elements = elementsAt(row, 0, 1);
+    if (this.#names) {
+      for (const [path, kinds] of this.#kinds) note(kinds, row, valueAt(row, elements, path, 1));
+      return;
+    }
+    for (const element of elements) {
+      const name = nameOf(row, element);
+      if (name === REST || (name !== KEY && !this.#shown.showsField(name))) continue;
+      if (name === 'id') this.#hasOwnId = true;
+      const known = this.#kinds.get(name);
+      if (known) note(known, row, element);
+      else if (this.#kinds.size < MOST_COLUMNS) this.#kinds.set(name, note(new Set(), row, element));
+    }
+  }
+
+  columns(): readonly Column[] {
+    const kindOf = (name: string) => kindOfAll(this.#kinds.get(name) ?? new Set());
+    if (this.#names) {
+      const stored = storedNames(this.#names, true);
+      return this.#names.map((name, at) => ({ name, kind: kindOf(stored[at] ?? name) }));
+    }
+    const own = [...this.#kinds.keys()].filter((name) => name !== KEY);
+    const key = this.#hasOwnId ? KEY : (this.#always[0] ?? 'id');
+    return [{ name: key, kind: kindOf(KEY) }, ...own.map((name) => ({ name, kind: kindOf(name) }))];
+  }
+}
+
+/** The first value on a path, below the elements of a document. An array on the way is the value itself. */
+function valueAt(
+  row: Buffer,
+  elements: readonly Element[],
+  path: string,
+  depth: number,
+): Element | undefined {
+  for (const element of elements) {
+    const name = nameOf(row, element);
+    if (name === path) return element;
+    if (!path.startsWith(`${name}.`)) continue;
+    if (element[0] === BSON_TYPE.array) return element;
+    if (element[0] !== BSON_TYPE.document) continue;
+    const found = valueAt(
+      row,
+      elementsAt(row, element[3], depth + 1),
+      path.slice(name.length + 1),
+      depth + 1,
+    );
+    if (found) return found;
+  }
+  return undefined;
+}
+
+function nameOf(row: Buffer, [, at, length]: Element): string {
+  return row.toString('utf8', at, at + length);
+}
+
+/** Adds the kind of a value, unless it is null. */
+function note(kinds: Set<ColumnKind>, row: Buffer, element: Element | undefined): Set<ColumnKind> {
+  const kind = element && kindOfValue(row, element);
+  if (kind) kinds.add(kind);
+  return kinds;
+}
+
+function kindOfAll(kinds: ReadonlySet<ColumnKind>): ColumnKind {
+  const [first = 'json', ...others] = kinds;
+  if (others.length === 0) return first;
+  const areNumbers = [...kinds].every((kind) => kind === 'integer' || kind === 'double');
+  return areNumbers ? 'double' : 'json';
+}
+
+function kindOfValue(row: Buffer, [type, , , at, length]: Element): ColumnKind | null {
+  switch (type) {
+    case BSON_TYPE.null:
+    case BSON_TYPE.undefined:
+      return null;
+    case BSON_TYPE.string:
+      return 'text';
+    case BSON_TYPE.objectId:
+      return 'objectId';
+    case BSON_TYPE.int32:
+    case BSON_TYPE.int64:
+      return 'integer';
+    case BSON_TYPE.double:
+      return 'double';
+    case BSON_TYPE.boolean:
+      return 'boolean';
+    case BSON_TYPE.date:
+      return 'date';
+    case BSON_TYPE.decimal128:
+      return /\d/.test(new Decimal128(row.subarray(at, at + 16)).toString()) ? 'decimal' : 'json';
+    case BSON_TYPE.binary:
+      return row[at + 4] === Binary.SUBTYPE_UUID && length === 21 ? 'uuid' : 'binary';
+    default:
+      return 'json';
+  }
+}

@@ -1,0 +1,77 @@
+import { AppError } from '../errors.ts';
+import { documented, oneOf, text, type Parameter } from '../input/parameter.ts';
+import type { Query } from '../input/query.ts';
+import { columnsOfText, KINDS, type Column } from '../rows/arrow/columns.ts';
+import { columnsOfFields } from '../rows/csv-cell.ts';
+import type { ArrowTable } from '../rows/arrow/writer.ts';
+import { ARROW_TYPE } from '../rows/formats.ts';
+import type { Transcoder } from '../rows/rows.ts';
+import type { Selection } from '../rows/selection.ts';
+import { ArrowEncoder } from '../stream/arrow-encoder.ts';
+import type { ArrowForm } from './proving.ts';
+
+const MOST_COLUMNS_TEXT = 7_000;
+
+export const schemaParameter = documented(
+  oneOf('schema', ['strict']),
+  'Arrow only: `strict` cuts the stream at a value that fits no column. Without it, such values stand in the column `_rest`.',
+);
+
+export const columnsParameter: Parameter<string> = documented(
+  text('columns', MOST_COLUMNS_TEXT),
+  `Arrow only: the columns and their kinds, such as \`id:text,price:integer\`. A stream tells its own in the metadata \`sluice.columns\` of its schema. The kinds are ${KINDS.join(', ')}. Required with cursor, after and part, so that pieces can be joined.`,
+);
+
+/** What the query of a stream asks for in Arrow. */
+export interface ArrowQuery {
+  readonly columns: readonly Column[] | undefined;
+  readonly isStrict: boolean;
+}
+
+/** AppError `invalid-parameter` for columns that are none. */
+export function readArrowQuery(query: Query): ArrowQuery {
+  const given = columnsParameter.read(query);
+  const columns = given === undefined ? undefined : columnsOfText(given);
+  if (given !== undefined && !columns)
+    throw new AppError(
+      'invalid-parameter',
+      `columns is a list of names and kinds, such as id:text,price:integer. The kinds are ${KINDS.join(', ')}.`,
+      { parameter: 'columns' },
+    );
+  return { columns, isStrict: schemaParameter.read(query) === 'strict' };
+}
+
+/**
+ * The table of a stream. `sample` finds columns where the query names none. AppError `conflicting-parameters` when the
+ * names in `columns` are not those of `fields`.
+ */
+export async function arrowTable(
+  { columns, isStrict }: ArrowQuery,
+  fields: readonly string[] | undefined,
+  sample: () => Promise<readonly Column[]>,
+): Promise<ArrowTable> {
+  const wanted = fields && columnsOfFields(fields);
+  const isOther = wanted && columns && wanted.join('\0') !== columns.map(({ name }) => name).join('\0');
+  if (isOther)
+    throw new AppError('conflicting-parameters', 'columns and fields name different columns.', {
+      parameter: 'columns',
+    });
+  return { columns: columns ?? (await sample()), keepsRest: !fields, hasRest: !isStrict };
+}
+
+/** The form of a stream in Arrow. AppError `conflicting-parameters` where the server cannot write it. */
+export function arrowForm(table: ArrowTable, { arrow }: Transcoder, selection: Selection): ArrowForm {
+  if (!arrow)
+    throw new AppError(
+      'conflicting-parameters',
+      'format=arrow requires WebAssembly, which this server cannot run.',
+      { parameter: 'format' },
+    );
+  return {
+    contentType: ARROW_TYPE,
+    head: ArrowEncoder.head(table),
+    tail: '',
+    table,
+    writer: () => arrow(table, selection),
+  };
+}

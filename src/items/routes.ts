@@ -63,7 +63,7 @@ export function itemRoutes({ items: rows, idType: onlyType, ...options }: ItemOp
     changes: changesRoute({ ...ITEMS, id: 'listItemChanges' }, { ...shared, ordered: ORDERED }),
     partitions: partitionsRoute(
       { ...ITEMS, id: 'listPartitions', example: PARTITIONS_EXAMPLE },
-      { ...shared, ordered: ORDERED },
+      { ...shared, columns: FIRST_COLUMNS, ordered: ORDERED },
     ),
     get: rowRoute({ ...ITEMS, id: 'getItem', example: ITEM_EXAMPLE, exampleIds: ['d00001'] }, shared),
   } satisfies Record<string, Route>;

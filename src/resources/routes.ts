@@ -101,7 +101,7 @@ export function resourceRoutes(
     orFollow(stream, told, shared),
     queryRoute(stream, id('queryStream')),
     changesRoute({ ...told, id: id('changes') }, { ...shared, ordered }),
-    partitionsRoute({ ...told, id: id('partition') }, { ...shared, ordered }),
+    partitionsRoute({ ...told, id: id('partition') }, { ...shared, columns: RESOURCE_COLUMNS, ordered }),
     valuesRoute({ ...told, id: id('values') }, resource, options.limits),
     rowRoute({ ...told, id: id('get') }, shared),
   ].map((route) => ({ ...route, resource: name }));

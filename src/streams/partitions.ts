@@ -7,6 +7,10 @@ import { JSON_TYPE, jsonAnswer, STORE_PROBLEMS, type Content, type Route } from 
 import { named, Type } from '../schema.ts';
 import { serializerOf } from '../rows/serializers.ts';
 import type { Identity, Plan, RowStore } from '../store/store.ts';
+import { EVERYTHING } from '../rows/selection.ts';
+import { columnsText } from '../rows/arrow/columns.ts';
+import { arrowColumns } from './arrow-columns.ts';
+import { columnsParameter } from './arrow-form.ts';
 import { headersOf, type ChangesFrom } from './changes-from.ts';
 import { encodePart, isBoundOfPart } from './part.ts';
 import { atParameter, consistencyParameter, timeOf } from './point-in-time.ts';
@@ -55,6 +59,7 @@ export interface PartitionOptions {
   /** Parameters of the plan that need another order than that of ids. */
   readonly ordered: readonly string[];
   /** See StreamOptions. */
+  readonly columns: readonly string[];
   readonly changesFrom?: ChangesFrom;
 }
 
@@ -65,7 +70,7 @@ export interface PartitionOptions {
  */
 export function partitionsRoute(
   told: RowRoute & { readonly example?: Content['example'] },
-  { rows, plan: parameters, ordered, changesFrom }: PartitionOptions,
+  { rows, plan: parameters, ordered, columns, changesFrom }: PartitionOptions,
 ): Route {
   const left = [...NOT_SHARED, ...ordered];
   const query = [parts, ...streamParameters(parameters).filter(({ name }) => !left.includes(name))];
@@ -97,7 +102,7 @@ export function partitionsRoute(
       ...STORE_PROBLEMS,
     ],
     handler: async ({ request, query: given }) => {
-      const { time } = readStreamQuery(given, parameters);
+      const { time, format, fields, arrow } = readStreamQuery(given, parameters);
       const plan = await parameters.read(given, request.signal);
       assertDivisible(plan, 'sort');
       const at = await timeOf(time, rows, request.signal);
@@ -117,6 +122,11 @@ export function partitionsRoute(
       const { identity, changes, found } = cut;
       const types = plan.index && valueTypes(plan);
       const since = changes?.bounds.since;
+      const { shown = EVERYTHING } = parameters;
+      const sampled =
+        format === 'arrow' && !arrow.columns
+          ? await arrowColumns(rows, plan, { always: columns, fields, shown }, request.signal)
+          : null;
       const bounds = found.filter(isBoundOfPart); // no part can carry other bounds
       const partitions = [undefined, ...bounds].map((from, n) => {
         const to = bounds[n];
@@ -124,6 +134,7 @@ export function partitionsRoute(
         const shared = [...given].filter(([name]) => !own.includes(name));
         const search = new URLSearchParams([['part', part], ...shared]);
         if (at !== undefined) search.set(atParameter.name, String(at));
+        if (sampled) search.set(columnsParameter.name, columnsText(sampled)); // all parts have the same schema
         return { url: `${told.path}/stream?${search.toString()}` };
       });
       return json(200, serialize({ partitions }), { 'cache-control': 'no-store', ...headersOf(changes) });

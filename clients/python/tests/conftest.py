@@ -10,6 +10,7 @@ import threading
 import time
 import urllib.request
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -30,14 +31,20 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     if given:
         yield given
         return
-    folder = tmp_path_factory.mktemp("server")
+    with start_server(tmp_path_factory.mktemp("server"), {}) as url:
+        yield url
+
+
+@contextmanager
+def start_server(folder: Path, settings: dict[str, str]) -> Iterator[str]:
+    """Runs a server with its data in a folder, and yields its URL."""
     port = _free_port()
-    settings = {"PORT": str(port), "DATA_DIR": str(folder / "data"), "RATE_LIMIT": "off", "STREAM_LIMIT": "off"}
+    own = {"PORT": str(port), "DATA_DIR": str(folder / "data"), "RATE_LIMIT": "off", "STREAM_LIMIT": "off"}
     with (folder / "log").open("wb") as log:
         process = subprocess.Popen(
             ["node", "src/start.mjs", "serve"],
             cwd=REPOSITORY,
-            env={**os.environ, **settings},
+            env={**os.environ, **own, **settings},
             stdout=log,
             stderr=log,
         )

@@ -21,7 +21,7 @@ def test_each_recipe_shows_what_it_prints() -> None:
     assert len(_RECIPES) == len(re.findall(r"^```(?:python|sh|js)$", _DOCUMENT, re.MULTILINE)) > 8
 
 
-@pytest.mark.parametrize(("language", "code", "printed"), _RECIPES, ids=[code.split("\n")[0] for _, code, _ in _RECIPES])
+@pytest.mark.parametrize(("language", "code", "printed"), _RECIPES, ids=[code[:30] for _, code, _ in _RECIPES])
 def test_a_recipe_prints_what_the_document_says(
     server: str, tmp_path: Path, language: str, code: str, printed: str
 ) -> None:
@@ -34,7 +34,12 @@ def test_a_recipe_prints_what_the_document_says(
         "sh": ["sh", "-c", program],
         "js": ["node", "--input-type=module", "-e", program],
     }[language]
-    environment = {**os.environ, "HOME": str(tmp_path), "DLT_TELEMETRY": "0", "RUNTIME__DLTHUB_TELEMETRY": "false"}
+    environment = {
+        **os.environ,
+        "DLT_DATA_DIR": str(tmp_path),
+        "DLT_TELEMETRY": "0",
+        "RUNTIME__DLTHUB_TELEMETRY": "false",
+    }
     done = subprocess.run(arguments, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     assert done.stdout == printed

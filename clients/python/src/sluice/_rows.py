@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     import polars
     import pyarrow
 
+    from ._arrow import Batch
+
 _MOST_PARTS = 64
 
 
@@ -60,7 +62,13 @@ class Rows:
         """All rows as a table of Arrow. Needs pyarrow."""
         from ._arrow import table_of
 
-        return table_of(self._streams(), self._options)
+        return table_of(self._arrow())
+
+    def batches(self) -> Iterator[pyarrow.RecordBatch]:
+        """All rows as record batches of Arrow, as they come. Needs pyarrow."""
+        for item in self._arrow():
+            if item.batch is not None:
+                yield item.batch
 
     def to_polars(self) -> polars.DataFrame:
         """All rows as a data frame of polars. Needs pyarrow and polars."""
@@ -76,6 +84,16 @@ class Rows:
 
         return self.to_arrow().to_pandas(types_mapper=pandas.ArrowDtype)
 
+    def _arrow(self) -> Iterator[Batch]:
+        from ._arrow import batches_of
+
+        self._changes_from = None
+        urls = self._streams("arrow")
+        for item in batches_of(urls, self._options):
+            yield item
+            if len(urls) == 1:
+                self._changes_from = item.changes or self._changes_from
+
     def _lines(self) -> Iterator[list[bytes]]:
         self._changes_from = None
         streams = self._streams()
@@ -88,14 +106,14 @@ class Rows:
             yield piece.lines
             self._changes_from = piece.changes or self._changes_from
 
-    def _streams(self) -> list[str]:
+    def _streams(self, form: str = "ndjson") -> list[str]:
         """The URLs of the streams that are together the set."""
         if self._parallel == 1:
             return [self._url]
-        return self._parts()
+        return self._parts(form)
 
-    def _parts(self) -> list[str]:
-        url = with_query(url_of(self._url, "partitions"), {"n": str(self._parallel), "sort": None})
+    def _parts(self, form: str) -> list[str]:
+        url = with_query(url_of(self._url, "partitions"), {"n": str(self._parallel), "sort": None, "format": form})
         backoff = Backoff(self._options)
         with Answer(url, "application/json", self._options, backoff) as answer:
             self._changes_from = answer.header("changes-from")

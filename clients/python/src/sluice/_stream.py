@@ -8,9 +8,10 @@ from ._errors import Interrupted, Refused
 from ._http import Answer
 from ._proof import BEGINNING, CHANGES, ROWS, Piece, Place, proved
 from ._retry import Backoff, Options
-from ._url import parameter, with_query
+from ._url import rest_of, with_query
 
 _NDJSON = "application/x-ndjson"
+_WITH_CHECKPOINTS = {"format": "ndjson", "checkpoints": "true"}
 
 
 def stream_of(url: str, options: Options, start: Place = BEGINNING) -> Iterator[Piece]:
@@ -22,7 +23,7 @@ def stream_of(url: str, options: Options, start: Place = BEGINNING) -> Iterator[
     place = start
     backoff = Backoff(options)
     while not place.ended:
-        at = _continued(url, place)
+        at = rest_of(with_query(url, _WITH_CHECKPOINTS), place.cursor, place.rows)
         if at is None:
             return
         before = place
@@ -66,15 +67,3 @@ def _pieces(
 ) -> Iterator[Piece]:
     with Answer(url, _NDJSON, options, backoff) as answer:
         yield from proved(answer.chunks(), place, beginnings)
-
-
-def _continued(url: str, place: Place) -> str | None:
-    """The URL of the rest of a stream. None when its limit is reached."""
-    url = with_query(url, {"format": "ndjson", "checkpoints": "true"})
-    if place.cursor is None:
-        return url
-    limit = parameter(url, "limit")
-    left = None if limit is None else int(limit) - place.rows
-    if left is not None and left <= 0:
-        return None
-    return with_query(url, {"cursor": place.cursor, "after": None, "limit": None if left is None else str(left)})

@@ -7,7 +7,7 @@ from urllib.parse import parse_qsl, unquote, urlencode, urlsplit, urlunsplit
 
 _PAGES_OF = ("stream", "changes", "partitions")
 # How the answer is written. The client decides that itself.
-_FORMS = ("format", "checkpoints", "safe", "header")
+_FORMS = ("format", "checkpoints", "safe", "header", "columns", "schema")
 
 
 def url_of(address: str, kind: str) -> str:
@@ -27,6 +27,17 @@ def with_query(url: str, changes: Mapping[str, str | None]) -> str:
     query = [(name, value) for name, value in _query(url) if name not in changes]
     query += [(name, value) for name, value in changes.items() if value is not None]
     return urlunsplit(urlsplit(url)._replace(query=urlencode(query)))
+
+
+def rest_of(url: str, cursor: str | None, rows: int) -> str | None:
+    """The URL of what follows a cursor in a stream that has given so many rows. None when its limit is reached."""
+    if cursor is None:
+        return url
+    limit = parameter(url, "limit")
+    left = None if limit is None else int(limit) - rows
+    if left is not None and left <= 0:
+        return None
+    return with_query(url, {"cursor": cursor, "after": None, "limit": None if left is None else str(left)})
 
 
 def parameter(url: str, name: str) -> str | None:

@@ -3,12 +3,12 @@
     import dlt
     from sluice.dlt import sluice_source
 
-    pipeline = dlt.pipeline("shop", destination="duckdb", dataset_name="shop")
+    pipeline = dlt.pipeline("shop", destination="duckdb", dataset_name="sales")
     pipeline.run(sluice_source("http://127.0.0.1:3000", ["items"]))
 
-The first run replaces each table. Its state then has the cursor from which the changes of the resource follow. Each later
-run merges the changes by key: rows as they are now, and removals. When the server no longer has them, the run replaces the
-table again.
+The first run replaces each table. Its state then has the cursor from which the changes of the resource follow. Each
+later run merges the changes by key: rows as they are now, and removals. When the server no longer has them, the run
+replaces the table again.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import dlt
+import pyarrow
 from dlt.extract import DltResource
 
 from . import rows
@@ -31,7 +32,7 @@ _REMOVED = "sluice_removed"
 _CURSOR = "changes_from"
 
 
-@dlt.source(name="sluice")
+@dlt.source(name="sluice")  # type: ignore[untyped-decorator]
 def sluice_source(
     url: str, resources: Sequence[str], *, parallel: int = 4, key: str | None = None
 ) -> Iterator[DltResource]:
@@ -67,9 +68,15 @@ def _whole(url: str, parallel: int, key: str | None, state: dict[str, Any]) -> I
     found = rows(url, parallel=parallel, key=key)
     hints = dlt.mark.make_hints(write_disposition="replace")
     for batch in found.batches():
-        yield dlt.mark.with_hints(batch, hints)
+        yield dlt.mark.with_hints(_plain(batch), hints)
     if found.changes_from is not None:
         state[_CURSOR] = found.changes_from
+
+
+def _plain(batch: pyarrow.RecordBatch) -> pyarrow.Table:
+    """The columns of JSON as text: dlt does not know their type."""
+    columns = [column.storage if isinstance(column, pyarrow.ExtensionArray) else column for column in batch.columns]
+    return pyarrow.table(columns, names=batch.schema.names)
 
 
 def _changed(url: str, cursor: str, state: dict[str, Any], options: Options) -> Iterator[Any]:

@@ -13,8 +13,9 @@ import type { ArrowForm } from './proving.ts';
 const MOST_COLUMNS_TEXT = 7_000;
 
 export const schemaParameter = documented(
-  oneOf('schema', ['strict']),
-  'Arrow only: `strict` cuts the stream at a value that fits no column. Without it, such values stand in the column `_rest`.',
+  oneOf('schema', ['open', 'strict']),
+  '`strict` (Arrow only) cuts the stream at a value that fits no column. With `open`, such values stand in the column `_rest`.',
+  { fallback: 'open' },
 );
 
 export const columnsParameter: Parameter<string> = documented(

@@ -1,0 +1,115 @@
+import assert from 'node:assert/strict';
+import { test, type TestContext } from 'node:test';
+import { crc32 } from 'node:zlib';
+import { pino } from 'pino';
+import { arrowMessages } from './support/arrow.ts';
+import { serverOn, testServer, type StoreName } from './support/server.ts';
+
+const ROWS = 5_000;
+
+interface Proof {
+  readonly cursor: string;
+  readonly rows: number;
+  readonly bytes: number;
+  readonly crc32: string;
+  readonly changes?: string;
+}
+
+async function serve(t: TestContext, store: StoreName) {
+  const server = await testServer(t, store, 'uws');
+  if (!server) return null;
+  await server.insert(
+    Array.from({ length: ROWS }, (_, n) => ({
+      _id: `i${String(n).padStart(5, '0')}`,
+      category: n % 2 === 0 ? 'even' : 'odd',
+      price: n,
+      note: 'x'.repeat(n % 300),
+    })),
+  );
+  return server;
+}
+
+/** The columns of a stream, and the proofs of its record batches, the last of which is its end. */
+async function read(url: string) {
+  const response = await fetch(url);
+  assert.equal(response.status, 200, await response.clone().text());
+  assert.equal(response.headers.get('content-type'), 'application/vnd.apache.arrow.stream');
+  const [schema, ...batches] = arrowMessages(Buffer.from(await response.arrayBuffer()));
+  const columns = schema?.metadata.get('sluice.columns') ?? '';
+  const proofs = batches.map(({ metadata, body }, n) => {
+    const name = n === batches.length - 1 ? 'sluice.end' : 'sluice.checkpoint';
+    return { body, proof: JSON.parse(metadata.get(name) ?? '') as Proof };
+  });
+  return { columns, proofs, changesFrom: response.headers.get('changes-from') };
+}
+
+function withColumns(url: string, columns: string, cursor: string): string {
+  return `${url}&${new URLSearchParams({ columns, cursor }).toString()}`;
+}
+
+for (const store of ['lmdb', 'mongodb'] satisfies StoreName[]) {
+  test(`each record batch proves all rows up to its end (${store})`, async (t) => {
+    const server = await serve(t, store);
+    if (!server) return;
+    const { columns, proofs, changesFrom } = await read(`${server.url}/items/stream?format=arrow`);
+    assert.equal(columns, 'id:text,category:text,price:integer,note:text');
+    assert.ok(proofs.length > 3);
+    let [bytes, crc] = [0, 0];
+    for (const { body, proof } of proofs) {
+      bytes += body.length;
+      crc = crc32(body, crc);
+      assert.deepEqual([proof.bytes, proof.crc32], [bytes, crc.toString(16).padStart(8, '0')]);
+    }
+    const end = proofs.at(-1)?.proof;
+    assert.equal(end?.rows, ROWS);
+    assert.equal(end.changes ?? null, changesFrom);
+  });
+
+  test(`a table continues after any record batch, with the same columns (${store})`, async (t) => {
+    const server = await serve(t, store);
+    if (!server) return;
+    const url = `${server.url}/items/stream?format=arrow&category=odd&sort=price_desc`;
+    const { columns, proofs } = await read(url);
+    for (const { proof } of proofs) {
+      const rest = await read(withColumns(url, columns, proof.cursor));
+      assert.equal(rest.columns, columns);
+      assert.equal(rest.proofs.at(-1)?.proof.rows, ROWS / 2 - proof.rows);
+    }
+    const refused = await fetch(`${url}&cursor=${proofs[0]?.proof.cursor ?? ''}`);
+    assert.equal(refused.status, 400);
+    assert.match(await refused.text(), /columns is required with cursor/);
+  });
+
+  test(`parts have the same columns, and are together the table (${store})`, async (t) => {
+    const server = await serve(t, store);
+    if (!server) return;
+    const answer = await fetch(`${server.url}/items/partitions?format=arrow&n=3&fields=price`);
+    const { partitions } = (await answer.json()) as { partitions: readonly { readonly url: string }[] };
+    const parts = await Promise.all(partitions.map(({ url }) => read(server.url + url)));
+    assert.deepEqual(new Set(parts.map(({ columns }) => columns)), new Set(['id:text,price:integer']));
+    const rows = parts.map(({ proofs }) => proofs.at(-1)?.proof.rows ?? 0);
+    assert.equal(rows.length, 3);
+    assert.equal(
+      rows.reduce((a, b) => a + b),
+      ROWS,
+    );
+  });
+}
+
+test('a strict table is cut at a value that fits no column, and the log names its row', async (t) => {
+  const log: string[] = [];
+  const server = await serverOn(
+    t,
+    { HTTP_ENGINE: 'uws', LOG_LEVEL: 'warn' },
+    { log: pino({ level: 'warn' }, { write: (line) => void log.push(line) }) },
+  );
+  await server.insert([
+    { _id: 'a', category: 'x', price: 1 },
+    { _id: 'odd', category: 'x', price: 1.5 },
+  ]);
+  const query = 'format=arrow&schema=strict&columns=id:text,category:text,price:integer';
+  await assert.rejects(fetch(`${server.url}/items/stream?${query}`).then((answer) => answer.arrayBuffer()));
+  assert.match(log.join(''), /odd.*fits no column/);
+  const open = await read(`${server.url}/items/stream?${query.replace('strict', 'open')}`);
+  assert.equal(open.proofs.at(-1)?.proof.rows, 2);
+});

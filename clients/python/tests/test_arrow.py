@@ -122,15 +122,11 @@ def as_json(kind: str, value: Any) -> Any:
 
 def is_same(kind: str, found: Any, wanted: Any) -> bool:
     if kind == "integer":
-        return (
-            isinstance(wanted, Number) and int(float(wanted)) == int(found)
-            if "." in str(wanted)
-            else str(found) == str(wanted)
-        )
+        return isinstance(wanted, Number) and str(found) == str(wanted)
     if kind == "double":
         return isinstance(wanted, Number) and bool(float(wanted) == found)
     if kind == "date":
-        return bool(isinstance(wanted, Number) and float(wanted) == found)
+        return bool(milliseconds_of(wanted) == found)
     return bool(found == wanted)
 
 

@@ -14,8 +14,8 @@ import type { Part } from './messages.ts';
  */
 const BATCH_BYTES = 256 * 1024;
 const MOST_ROWS = 16_384;
-/** A record batch of many columns has fewer rows: its notes take five bytes for each cell. */
-const MOST_CELLS = 400_000;
+/** A record batch of many columns has fewer rows: its notes take nine bytes for each cell. */
+const MOST_CELLS = 250_000;
 const [FULL, UNFIT] = [-4, -5];
 const KEY_ALONE = new Selection({ fields: [] });
 /** The messages of faults, by the negative of their code in transcode.as.ts and arrow.as.ts. */

@@ -52,9 +52,12 @@ const LARGEST_EXACT: i64 = 9007199254740992;
 export const ARROW_SIZE: i32 = offsetof<Arrow>();
 export const PART_SIZE: i32 = offsetof<Part>();
 
-/** The notes of a row: where its elements begin and end, and whether it has a rest. Then for each column: type, place. */
+/**
+ * The notes of a row: where its elements begin and end, and whether it has a rest. Then for each column the type of its
+ * value, and its place, or the value itself where all values of the column have 8 bytes.
+ */
 export function notesSize(rows: usize, columns: usize): usize {
-  return rows * (9 + 5 * columns);
+  return 9 * rows * (1 + columns);
 }
 
 export function arrowOpen(a: Arrow, table: usize, kinds: usize, keepsRest: i32, hasRest: i32): void {
@@ -70,11 +73,11 @@ export function arrowOpen(a: Arrow, table: usize, kinds: usize, keepsRest: i32, 
 @inline function lasts(a: Arrow): usize { return a.notes + (a.most << 2); }
 // @ts-ignore: decorator
 @inline function rests(a: Arrow): usize { return a.notes + (a.most << 3); }
-/** The places of the values of a column, a word each, and behind them their types, a byte each. */
+/** The places or values of a column, 8 bytes each, and behind them their types, a byte each. */
 // @ts-ignore: decorator
-@inline function places(a: Arrow, column: usize): usize { return a.notes + a.most * (9 + 5 * column); }
+@inline function places(a: Arrow, column: usize): usize { return a.notes + 9 * a.most * (1 + column); }
 // @ts-ignore: decorator
-@inline function types(a: Arrow, column: usize): usize { return places(a, column) + (a.most << 2); }
+@inline function types(a: Arrow, column: usize): usize { return places(a, column) + (a.most << 3); }
 
 /**
  * Reads rows from where the Table stands, at most `most` (a multiple of 8) and until they have `bytes` bytes, but one at
@@ -84,6 +87,7 @@ export function arrowFind(a: Arrow, notes: usize, most: usize, bytes: usize): i3
   const t = changetype<Table>(a.table);
   const columns = <usize>t.columns;
   const until = t.at + bytes;
+  const hasSelection = t.selection != 0;
   a.notes = notes;
   a.most = most;
   let row: usize = 0;
@@ -93,21 +97,21 @@ export function arrowFind(a: Arrow, notes: usize, most: usize, bytes: usize): i3
     const first = findNul(t.at + 1, t.end) + 5;
     const last = t.next - 1;
     let hasRest = a.keepsRest != 0 && t.hasRest != 0;
-    if (hasRest && t.selection != 0) hasRest = hasShownRest(t, first, last);
+    if (hasRest && hasSelection) hasRest = hasShownRest(t, first, last);
     if (hasRest && a.hasRest == 0) return UNFIT;
     for (let column: usize = 0; column < columns; column++) {
       const cell = cellOf(t, <i32>column);
+      const kind = <i32>load<u8>(a.kinds + column);
       let type = cell.type;
-      if (type != 0) {
-        if (type == NULL || type == UNDEFINED || (t.selection != 0 && !isShown(t, cell, <i32>column))) type = 0;
-        else if (!fits(<i32>load<u8>(a.kinds + column), type, cell.at, cell.end)) {
-          if (a.hasRest == 0) return UNFIT;
-          hasRest = true;
-          type = 0;
-        }
+      if (type == NULL || type == UNDEFINED || (hasSelection && type != 0 && !isShown(t, cell, <i32>column))) type = 0;
+      if (type != 0 && !fits(kind, type, cell.at, cell.end)) {
+        if (a.hasRest == 0) return UNFIT;
+        hasRest = true;
+        type = 0;
       }
-      store<u8>(types(a, column) + row, <u8>type);
-      store<u32>(places(a, column) + (row << 2), cell.at);
+      const at = places(a, column);
+      store<u8>(at + (a.most << 3) + row, <u8>type);
+      store<u64>(at + (row << 3), kind < INTEGER || kind > TIME ? <u64>cell.at : valueOf(kind, type, cell.at));
     }
     store<u32>(begins(a) + (row << 2), t.at);
     store<u32>(lasts(a) + (row << 2), last);
@@ -118,6 +122,18 @@ export function arrowFind(a: Arrow, notes: usize, most: usize, bytes: usize): i3
   }
   a.rows = row;
   return <i32>row;
+}
+
+/** The 8 bytes of a value in a column of numbers or times; 1 or 0 in a column of flags. */
+function valueOf(kind: i32, type: i32, at: usize): u64 {
+  switch (type) {
+    case 0: return 0;
+    case INT32: return kind == FLOAT ? reinterpret<u64>(<f64>load<i32>(at)) : <u64><i64>load<i32>(at);
+    case INT64: return kind == FLOAT ? reinterpret<u64>(<f64>load<i64>(at)) : load<u64>(at);
+    case DOUBLE: return kind == FLOAT ? load<u64>(at) : <u64><i64>load<f64>(at);
+    case BOOLEAN: return <u64>(load<u8>(at) != 0);
+  }
+  return load<u64>(at); // a date
 }
 
 /** Whether a value can stand in a column of this kind without loss. */
@@ -199,56 +215,42 @@ function aligned(p: usize): usize {
 
 /** Writes a bit for each row, unless all are set. `flags`: a byte for each row, 0 where the value is null. */
 function writeValidity(part: Part, flags: usize, rows: usize, out: usize, p: usize): usize {
-  let nulls: u32 = 0;
-  for (let row: usize = 0; row < rows; row++) nulls += <u32>(load<u8>(flags + row) == 0);
-  part.nulls = nulls;
+  let set: usize = 0;
+  let row: usize = 0;
+  for (; row + 16 <= rows; row += 16) set += <usize>popcnt(bitsOf(flags + row));
+  for (; row < rows; row++) set += <usize>(load<u8>(flags + row) != 0);
+  part.nulls = <u32>(rows - set);
   part.validityAt = <u32>(p - out);
-  part.validityLength = nulls == 0 ? 0 : <u32>(rows + 7) >> 3;
-  return nulls == 0 ? p : writeBits(flags, rows, p);
-}
-
-function writeBits(flags: usize, rows: usize, p: usize): usize {
-  for (let row: usize = 0; row < rows; row += 8) {
+  part.validityLength = set == rows ? 0 : <u32>(rows + 7) >> 3;
+  if (set == rows) return p;
+  row = 0;
+  for (; row + 16 <= rows; row += 16, p += 2) store<u16>(p, <u16>bitsOf(flags + row));
+  for (; row < rows; row += 8) {
     let bits: u8 = 0;
-    const left = min<usize>(8, rows - row);
-    for (let i: usize = 0; i < left; i++) bits |= <u8>(load<u8>(flags + row + i) != 0) << <u8>i;
+    for (let i: usize = 0, left = min<usize>(8, rows - row); i < left; i++) bits |= <u8>(load<u8>(flags + row + i) != 0) << <u8>i;
     store<u8>(p++, bits);
   }
   return aligned(p);
 }
 
+/** A bit for each of 16 bytes that is not 0. */
+// @ts-ignore: decorator
+@inline function bitsOf(at: usize): i32 {
+  return i8x16.bitmask(i8x16.ne(v128.load(at), i8x16.splat(0)));
+}
+
 /** Writes the values of a column of numbers, times or flags. Nulls are 0. */
 function writeNumbers(a: Arrow, column: usize, kind: i32, p: usize): usize {
   const rows = a.rows;
-  const typeAt = types(a, column);
-  const placeAt = places(a, column);
-  if (kind == FLAG) {
-    memory.fill(p, 0, (rows + 7) >> 3);
-    for (let row: usize = 0; row < rows; row++) {
-      if (load<u8>(typeAt + row) == 0) continue;
-      const byte = p + (row >> 3);
-      store<u8>(byte, load<u8>(byte) | <u8>(load<u8>(<usize>load<u32>(placeAt + (row << 2))) != 0) << <u8>(row & 7));
-    }
-    return p + ((rows + 7) >> 3);
+  const values = places(a, column);
+  if (kind != FLAG) {
+    memory.copy(p, values, rows << 3);
+    return p + (rows << 3);
   }
-  for (let row: usize = 0; row < rows; row++, p += 8) {
-    const o = <usize>load<u32>(placeAt + (row << 2));
-    switch (<i32>load<u8>(typeAt + row)) {
-      case 0: store<u64>(p, 0); break;
-      case INT32:
-        if (kind == FLOAT) store<f64>(p, <f64>load<i32>(o));
-        else store<i64>(p, <i64>load<i32>(o));
-        break;
-      case INT64:
-        if (kind == FLOAT) store<f64>(p, <f64>load<i64>(o));
-        else store<i64>(p, load<i64>(o));
-        break;
-      case DOUBLE:
-        if (kind == FLOAT) store<f64>(p, load<f64>(o));
-        else store<i64>(p, <i64>load<f64>(o));
-        break;
-      default: store<i64>(p, load<i64>(o)); // a date
-    }
+  for (let row: usize = 0; row < rows; row += 8) {
+    let bits: u8 = 0;
+    for (let i: usize = 0, left = min<usize>(8, rows - row); i < left; i++) bits |= load<u8>(values + ((row + i) << 3)) << <u8>i;
+    store<u8>(p++, bits);
   }
   return p;
 }
@@ -268,7 +270,7 @@ function writeTexts(a: Arrow, column: usize, kind: i32, offsets: usize, data: us
       if (p == 0) return 0;
       continue;
     }
-    const o = <usize>load<u32>(places(a, column) + (row << 2));
+    const o = <usize>load<u32>(places(a, column) + (row << 3));
     if (kind == JSON) {
       beginCell(a, <i32>column, row, type, o);
       p = writeJson(t, p, limit);

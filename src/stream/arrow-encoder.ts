@@ -53,14 +53,14 @@ export class ArrowEncoder implements RowEncoder {
   *encode(batch: Batch, chunkBytes: number): Generator<Uint8Array, void, undefined> {
     this.#isCut = false;
     this.#lookAtClock();
-    if (batch.rows === 0 || this.#isOver) return;
+    if (batch.rows === 0) return;
     this.#writer.begin(batch);
     for (let body = this.#writer.next(); body; body = this.#writer.next()) {
       yield* inChunks(this.#headOf(batch, body), chunkBytes);
       for (let at = 0; at < body.length; at += chunkBytes)
         yield body.bytes().subarray(at, Math.min(body.length, at + chunkBytes));
       this.#lookAtClock();
-      if (this.#isCut || this.#isOver) break;
+      if (this.#mustStop) break;
     }
     this.#writer.free();
   }
@@ -100,6 +100,10 @@ export class ArrowEncoder implements RowEncoder {
       return { nulls: 0, buffers: Array.from({ length: isFixed ? 2 : 3 }, () => ({ at: 0, length: 0 })) };
     });
     return Buffer.concat([batchMessage(0, parts, 0, { [END]: JSON.stringify(tally) }), END_OF_STREAM]);
+  }
+
+  get #mustStop(): boolean {
+    return this.#isCut || this.#isOver;
   }
 
   #lookAtClock(): void {

@@ -45,7 +45,7 @@ export interface ArrowBody {
   readonly parts: readonly Part[];
   readonly length: number;
   /** The bytes, as a view that is valid until an await or the next step of any encoder. */
-  bytes(): Uint8Array;
+  readonly bytes: () => Uint8Array;
 }
 
 /** Writes batches of rows as bodies of record batches, through the wasm machine. */

@@ -1,10 +1,10 @@
 /**
- * npm test -- [--all | --long] [--summary] [WORD...] [options of node --test]
+ * npm test -- [--all | --slow | --long] [--summary] [WORD...] [options of node --test]
  *
  * Runs the tests of test/*.test.ts on one mongod that is started before and stopped after. Without an option it leaves out
- * what takes long: see SLOW. --all runs everything (npm run test:all). --long sets LONG=1, for tests that take minutes or
- * hours, and adds test/*.long.test.ts. With words it runs every file whose name has one of them. --summary does not list
- * what passed.
+ * what takes long: see SLOW. --slow runs what it leaves out, and --all everything (npm run test:all). --long sets LONG=1,
+ * for tests that take minutes or hours, and adds test/*.long.test.ts. With words it runs every file whose name has one of
+ * them. --summary does not list what passed.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -16,7 +16,7 @@ import { findMongod } from './find-mongod.ts';
 import { startSharedMongod } from './mongod.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
-const OWN = ['--long', '--all', '--summary'];
+const OWN = ['--long', '--all', '--slow', '--summary'];
 
 /**
  * Files that kill servers, drive browsers and proxies, fill disks, or go through many random cases: `npm test` is to take
@@ -24,6 +24,7 @@ const OWN = ['--long', '--all', '--summary'];
  */
 const SLOW = [
   'addon',
+  'arrow',
   'bench-.*',
   'build',
   'change-feed(-model)?',
@@ -98,6 +99,7 @@ if (files.length === 0) throw new Error(`no test file has ${words.join(' or ')} 
 await buildProgram();
 /** Whether a file runs when none is named. */
 function isInSet(name: string): boolean {
+  if (given.includes('--slow')) return isSlow.test(name);
   return given.includes('--all') || given.includes('--long') || !isSlow.test(name);
 }
 

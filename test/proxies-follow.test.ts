@@ -6,8 +6,8 @@ import { RawClient } from './support/raw.ts';
 import { serverOn } from './support/server.ts';
 
 /** A proxy closes what is silent for so long, and a feed to which nothing happens sends a checkpoint so often. */
-const SILENCE_MS = 1_000;
-const HEARTBEAT_MS = 400;
+const SILENCE_MS = 4_000;
+const HEARTBEAT_MS = 500;
 /** How many checkpoints a feed sends while it is idle for longer than the proxies' limit. */
 const CHECKPOINTS = 1 + Math.ceil((1.3 * SILENCE_MS) / HEARTBEAT_MS);
 

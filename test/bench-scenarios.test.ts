@@ -6,7 +6,7 @@ import { readOptions } from '../bench/options.ts';
 import { JsonBytes } from '../bench/peers/bson-json.ts';
 import { createScenarios } from '../bench/scenarios.ts';
 import { COMPRESSIONS } from '../src/exports/export.ts';
-import { FORMATS } from '../src/rows/formats.ts';
+import { TEXT_FORMATS } from '../src/rows/formats.ts';
 import { BSON, Long, ObjectId } from '../src/store/bson.ts';
 
 const scenarios = createScenarios(1_000_000);
@@ -45,7 +45,7 @@ test('an export of each format in each compression is measured alone', () => {
   const measured = scenarios.flatMap((one) => (one.kind === 'exports' && !one.beside ? [one.body] : []));
   assert.deepEqual(
     measured.map(({ format, compression }) => `${format} ${compression}`),
-    FORMATS.flatMap((format) => COMPRESSIONS.map((compression) => `${format} ${compression}`)),
+    TEXT_FORMATS.flatMap((format) => COMPRESSIONS.map((compression) => `${format} ${compression}`)),
   );
 });
 

@@ -7,7 +7,7 @@ import { parse } from 'csv-parse/sync';
 import { COMPRESSIONS, type Export } from '../src/exports/export.ts';
 import { ExportFile } from '../src/exports/file.ts';
 import { Jobs } from '../src/exports/jobs.ts';
-import { FORMATS } from '../src/rows/formats.ts';
+import { TEXT_FORMATS } from '../src/rows/formats.ts';
 import { makeBookmark } from '../src/store/bookmark.ts';
 import { BSON } from '../src/store/bson.ts';
 import { crc32 } from '../src/stream/crc32.ts';
@@ -29,7 +29,7 @@ for (const store of ['lmdb', 'mongodb'] as const)
     if (!server) return;
     await server.insert(ROWS);
     const queries = [
-      ...FORMATS.flatMap((format) => COMPRESSIONS.map((compression) => ({ format, compression }))),
+      ...TEXT_FORMATS.flatMap((format) => COMPRESSIONS.map((compression) => ({ format, compression }))),
       {
         sort: 'price_desc',
         min_price: 3,

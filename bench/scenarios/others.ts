@@ -1,5 +1,5 @@
 import { COMPRESSIONS } from '../../src/exports/export.ts';
-import { FORMATS } from '../../src/rows/formats.ts';
+import { TEXT_FORMATS } from '../../src/rows/formats.ts';
 import { PAGE, PAGE_BY_PRICE, PAIR, STREAM, type Scenario } from './scenario.ts';
 
 export function others(): Scenario[] {
@@ -99,7 +99,7 @@ function exports(): Scenario[] {
     ['json', 'br'],
   ] as const;
   const exported = { kind: 'exports', group: 'others' } as const;
-  const alone = FORMATS.flatMap((format) =>
+  const alone = TEXT_FORMATS.flatMap((format) =>
     COMPRESSIONS.map((compression) => [format, compression] as const),
   );
   return [

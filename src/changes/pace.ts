@@ -87,7 +87,8 @@ export class Pace {
 
   /** How long a reader that is up to date waits for a checkpoint. It is soon told that it is. */
   #quietMs(lines: number): number {
-    return lines > 0 || !this.#isTold ? SETTLE_MS : this.#heartbeatMs;
+    const hasNews = lines > 0 || !this.#isTold;
+    return hasNews ? Math.min(SETTLE_MS, this.#heartbeatMs) : this.#heartbeatMs;
   }
 
   #timeLeft(): number {

@@ -119,7 +119,8 @@ export function changeFeedContract(name: string, open: OpenFeedForTest): void {
     for (const most of [1, 2, 7, 1_000]) {
       const { ids: told, next } = await set.allSince(place, most);
       assert.deepEqual([...new Set(told)].sort(), shown([...written, ...ids.slice(0, 5)]));
-      assert.deepEqual(await set.allSince(next, most), { ids: [], next });
+      // The place itself may move: writes of other collections move it, too.
+      assert.deepEqual((await set.allSince(next, most)).ids, []);
     }
   });
 

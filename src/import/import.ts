@@ -6,9 +6,7 @@ const BATCH_ROWS = 2_000;
 const BATCH_BYTES = 4 * 1024 * 1024;
 /** The number of concurrent inserts. One is written to disk while the next one is in transit. */
 const PARALLEL = 2;
-/**
- * The number of rows between two calls of `progress` while no batch is written (during a series of bad rows).
- */
+/** The number of rows between two calls of `progress` while no batch is written (during a series of bad rows). */
 const PROGRESS_ROWS = 4_096;
 
 /** The counts of an import. When the run was completed, `read` is the sum of the others. */

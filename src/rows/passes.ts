@@ -83,7 +83,7 @@ export interface ArrowState {
   open(state: Slot): void;
 }
 
-/** See arrow.as.ts. `keepsRest`: fields without a column are kept. `hasRest`: there is a column `_rest`. */
+/** See arrow-rows.as.ts. `keepsRest`: fields without a column are kept. `hasRest`: there is a column `_rest`. */
 export function arrowState(
   { wasm }: Machine,
   columns: readonly string[],

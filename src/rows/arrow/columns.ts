@@ -1,6 +1,6 @@
 /**
- * The kinds of columns, as `columns` names them, in the order of their numbers in arrow.as.ts. `json` has any value, as
- * JSON text.
+ * The kinds of columns, as `columns` names them, in the order of their numbers in arrow-rows.as.ts. `json` has any
+ * value, as JSON text.
  */
 export const KINDS = [
   'text',

@@ -18,7 +18,7 @@ const MOST_ROWS = 16_384;
 const MOST_CELLS = 250_000;
 const [FULL, UNFIT] = [-4, -5];
 const KEY_ALONE = new Selection({ fields: [] });
-/** The messages of faults, by the negative of their code in transcode.as.ts and arrow.as.ts. */
+/** The messages of faults, by the negative of their code in transcode.as.ts, arrow-rows.as.ts and arrow-json.as.ts. */
 const FAULTS: Readonly<Record<number, string>> = {
   1: 'is not a sound BSON document',
   2: 'is nested more than 180 levels deep',

@@ -5,6 +5,7 @@ export { STATE_SIZE, begin, endHere, finished, open, rowsDone, run, select } fro
 export { SELECTION_SIZE } from "./select.as";
 export { CELL_SIZE, TABLE_SIZE, tableAt, tableBegin, tableEndHere, tableFinished, tableOpen, tableRowsDone, tableSelect } from "./table.as";
 export { tableRun } from "./csv.as";
-export { ARROW_SIZE, PART_SIZE, arrowFind, arrowOpen, arrowWrite, notesSize } from "./arrow.as";
+export { PART_SIZE, arrowWrite } from "./arrow.as";
+export { ARROW_SIZE, arrowFind, arrowOpen, notesSize } from "./arrow-rows.as";
 export { PLACE_SIZE } from "./csv-path.as";
 export { hashBegin, hashBlocks, hashEnd } from "./hash.as";

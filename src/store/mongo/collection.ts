@@ -1,8 +1,7 @@
-import type { Document } from 'mongodb';
+import type { Binary, Document } from 'mongodb';
 import { storeUnavailable } from '../../errors.ts';
 import type { MongoConnection } from './connection.ts';
 import type { Identity } from '../bookmark.ts';
-import type { Binary } from 'mongodb';
 import type { Index } from '../indexes.ts';
 import { CODES, MongoRefusal, serverCodeOf } from './errors.ts';
 import { indexFaults, indexNames, indexSpecs, missingIndexes, readIndexes } from './indexes.ts';

@@ -1,7 +1,6 @@
 import type { Batch } from '../batch.ts';
-import { KEY, keyOf } from '../bookmark.ts';
+import { KEY, keyOf, type Bookmark } from '../bookmark.ts';
 import { BSON_TYPE } from '../bson-types.ts';
-import type { Bookmark } from '../bookmark.ts';
 import { collectionReplaced, storeUnfit } from '../../errors.ts';
 import type { Layout } from './collection.ts';
 import type { MongoConnection } from './connection.ts';
@@ -14,8 +13,7 @@ import { insertRows, type RowShape } from './insert.ts';
 import { commandKey } from './key.ts';
 import { compareKeys } from './order.ts';
 import { inPresentCollection } from './outdated.ts';
-import { indexOf, rangesOf, splitPaths } from './plan.ts';
-import type { Range } from './plan.ts';
+import { indexOf, rangesOf, splitPaths, type Range } from './plan.ts';
 import { removeRows } from './remove.ts';
 import { postponeIndexes, type MakeIndexes } from './postpone-indexes.ts';
 import type { Setup } from './setup.ts';

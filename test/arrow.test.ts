@@ -3,6 +3,7 @@ import { test, type TestContext } from 'node:test';
 import { crc32 } from 'node:zlib';
 import { pino } from 'pino';
 import { arrowMessages, arrowRows } from './support/arrow.ts';
+import { resourcesFile, resourceServer } from './support/resources.ts';
 import { serverOn, testServer, type StoreName } from './support/server.ts';
 
 const ROWS = 5_000;
@@ -135,3 +136,38 @@ test('a strict table is cut at a value that fits no column, and the log names it
   const open = await read(`${server.url}/items/stream?${query.replace('strict', 'open')}`);
   assert.equal(open.proofs.at(-1)?.proof.rows, 2);
 });
+
+for (const store of ['lmdb', 'mongodb'] satisfies StoreName[])
+  test(`declared kinds are those of columns, and make \`columns\` dispensable in pieces (${store})`, async (t) => {
+    const fields = { id: 'string', total: 'number', at: 'date', note: 'string' };
+    const RESOURCES_FILE = await resourcesFile(t, { resources: { sales: { fields, collection: 'sales' } } });
+    const rows = Array.from({ length: 40 }, (_, n) => ({
+      ...{ _id: `s${String(n).padStart(2, '0')}`, total: n, at: new Date(n), other: n },
+      note: n === 7 ? 7 : `note ${n}`,
+    }));
+    // Without EXPOSE: the file names the collection.
+    const server = await resourceServer(
+      t,
+      store,
+      { name: 'sales', rows, indexes: [] },
+      { RESOURCES_FILE, EXPOSE: '' },
+    );
+    if (!server) return;
+    const url = `${server.url}/sales/stream?format=arrow`;
+    const sampled = await read(url);
+    assert.equal(sampled.columns, 'id:text,total:double,at:date,other:integer,note:text');
+    const whole = await read(`${url}&fields=total,note`);
+    assert.equal(whole.columns, 'id:text,total:double,note:text');
+    const piece = arrowMessages(await bytesOf(`${url}&fields=total,note&after=s36`));
+    assert.equal(piece[0]?.metadata.get('sluice.columns'), whole.columns);
+    assert.deepEqual(arrowRows(piece.slice(1), ['text', 'double', 'text', 'json']), [
+      ['s37', 37, 'note 37', null],
+      ['s38', 38, 'note 38', null],
+      ['s39', 39, 'note 39', null],
+    ]);
+    const misfit = arrowMessages(await bytesOf(`${url}&fields=note&after=s06&limit=1`));
+    assert.deepEqual(arrowRows(misfit.slice(1), ['text', 'text', 'json']), [['s07', null, '{"note":7}']]);
+    const refused = await fetch(`${url}&fields=total,other&after=s36`);
+    assert.equal(refused.status, 400, 'the kind of other is not declared');
+    assert.match(await refused.text(), /columns is required/);
+  });

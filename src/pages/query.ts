@@ -1,6 +1,7 @@
 import { AppError } from '../errors.ts';
 import { documented, integer, oneOf, text, type Parameter } from '../input/parameter.ts';
 import type { Query } from '../input/query.ts';
+import type { DeclaredKinds } from '../rows/arrow/columns.ts';
 import { EVERYTHING, type Selection } from '../rows/selection.ts';
 import type { CountMode, Plan } from '../store/store.ts';
 import { MAX_CURSOR_BYTES } from './cursor.ts';
@@ -43,6 +44,8 @@ export interface PlanParameters {
   readonly fields: (query: Query) => readonly string[] | undefined;
   /** What of the rows may leave the server. Absent: everything. */
   readonly shown?: Selection;
+  /** The kinds of columns that the operator declared. */
+  readonly kinds?: DeclaredKinds;
 }
 
 /** Where a page begins, in the style that the client chose. */

@@ -1,10 +1,29 @@
 import { exactDate } from '../input/dates.ts';
+import type { ColumnKind, DeclaredKinds } from '../rows/arrow/columns.ts';
+import { KEY } from '../store/bookmark.ts';
 import { Decimal128, Double, Int32, Long, ObjectId, UUID } from '../store/bson.ts';
 import { exactValue, compareDecimals, parseDecimal } from '../store/decimal.ts';
 
 /** The kinds of values that a text in a query can stand for. */
 export const KINDS = ['string', 'number', 'decimal', 'objectid', 'date', 'uuid', 'boolean', 'null'] as const;
 export type Kind = (typeof KINDS)[number];
+
+/** The columns of declared kinds. A number may have a fraction. */
+const COLUMNS: Readonly<Record<Kind, ColumnKind>> = {
+  string: 'text',
+  number: 'double',
+  decimal: 'decimal',
+  objectid: 'objectId',
+  date: 'date',
+  uuid: 'uuid',
+  boolean: 'boolean',
+  null: 'json',
+};
+
+/** The kinds of the columns of Arrow that declared kinds of fields have. `id` and `_id` mean the key. */
+export function columnKinds(declared: ReadonlyMap<string, Kind>): DeclaredKinds {
+  return new Map([...declared].map(([path, kind]) => [path === 'id' ? KEY : path, COLUMNS[kind]]));
+}
 
 /** A value that a text stands for. */
 export interface Reading {

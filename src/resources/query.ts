@@ -8,6 +8,7 @@ import type { Plan } from '../store/store.ts';
 import { typesOfPart } from '../streams/part.ts';
 import { streamParameters } from '../streams/query.ts';
 import { readGiven, readSort, type Given } from './grammar.ts';
+import { columnKinds } from './kinds.ts';
 import { notIndexed } from './not-indexed.ts';
 import { chooseIndex, isRefusal, type Choice } from './planner.ts';
 import { readEqualities, readRange } from './readings.ts';
@@ -85,6 +86,7 @@ export function resourcePlan(
     read: (query, signal) => readPlan(query, resource, signal),
     fields: (query) => fields.read(query),
     shown: resource.shown,
+    kinds: columnKinds(resource.kinds),
   };
 }
 

@@ -1,5 +1,5 @@
 import { Binary, Decimal128 } from '../store/bson.ts';
-import type { Column, ColumnKind } from '../rows/arrow/columns.ts';
+import type { Column, ColumnKind, DeclaredKinds } from '../rows/arrow/columns.ts';
 import { REST } from '../rows/arrow/columns.ts';
 import { columnsOfFields, MOST_COLUMNS, storedNames } from '../rows/csv-cell.ts';
 import { elementsAt, type Element } from '../rows/elements.ts';
@@ -21,19 +21,37 @@ export interface ColumnsWanted {
   readonly fields: readonly string[] | undefined;
   /** What may leave the server. */
   readonly shown: Selection;
+  readonly kinds: DeclaredKinds | undefined;
+}
+
+/** The columns of these fields, when the kinds of all of them are declared. No row has to be read for them then. */
+export function declaredColumns(
+  fields: readonly string[] | undefined,
+  kinds: DeclaredKinds | undefined,
+): readonly Column[] | undefined {
+  if (!fields || !kinds) return undefined;
+  const names = columnsOfFields(fields);
+  const stored = storedNames(names, true);
+  const columns = names.flatMap((name, at): Column[] => {
+    const kind = kinds.get(stored[at] ?? name);
+    return kind ? [{ name, kind }] : [];
+  });
+  return columns.length === names.length ? columns : undefined;
 }
 
 /**
  * The columns of a table of Arrow: those of `fields`, or else the fields of about 1,000 rows from all over the set. Their
- * kinds are those of the values in these rows. A column with values of several kinds, or without any, is JSON. A value
+ * kinds are those that are declared, or else those of the values in these rows. A column with values of several kinds, or without any, is JSON. A value
  * that turns up later and does not fit is not lost: it stands in `_rest`.
  */
 export async function arrowColumns(
   rows: Pick<RowStore, 'read' | 'split'>,
   plan: Plan,
-  { always, fields, shown }: ColumnsWanted,
+  { always, fields, shown, kinds }: ColumnsWanted,
   signal: AbortSignal,
 ): Promise<readonly Column[]> {
+  const declared = declaredColumns(fields, kinds);
+  if (declared) return declared;
   const seen = new Seen(fields ? columnsOfFields(fields) : null, always, shown);
   for await (const batch of sampled(rows, plan, signal)) {
     try {
@@ -42,7 +60,7 @@ export async function arrowColumns(
       batch.release();
     }
   }
-  return seen.columns();
+  return seen.columns(kinds);
 }
 
 async function* sampled(
@@ -94,8 +112,8 @@ class Seen {
     }
   }
 
-  columns(): readonly Column[] {
-    const kindOf = (name: string) => kindOfAll(this.#kinds.get(name) ?? new Set());
+  columns(declared: DeclaredKinds | undefined): readonly Column[] {
+    const kindOf = (name: string) => declared?.get(name) ?? kindOfAll(this.#kinds.get(name) ?? new Set());
     if (this.#names) {
       const stored = storedNames(this.#names, true);
       return this.#names.map((name, at) => ({ name, kind: kindOf(stored[at] ?? name) }));

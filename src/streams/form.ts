@@ -66,8 +66,8 @@ function tableForm(
 /** No parameter is silently ignored: AppError `conflicting-parameters` for a parameter that does not fit the form. */
 export function assertFits(query: StreamQuery, type: StreamType): void {
   const { layout } = FORMS[formatOfType(type)];
-  const { columns, isStrict } = query.arrow;
-  if (layout === 'batches' && query.isPiece && !columns)
+  const { columns, isStrict, isDeclared } = query.arrow;
+  if (layout === 'batches' && query.isPiece && !columns && !isDeclared)
     throw conflict('columns', 'is required with cursor, after or part: pieces are joined by their columns.');
   if (layout !== 'batches' && (columns !== undefined || isStrict))
     throw conflict(columns ? 'columns' : 'schema', `requires format=arrow; the format is ${type}.`);

@@ -122,10 +122,10 @@ export function partitionsRoute(
       const { identity, changes, found } = cut;
       const types = plan.index && valueTypes(plan);
       const since = changes?.bounds.since;
-      const { shown = EVERYTHING } = parameters;
+      const { shown = EVERYTHING, kinds } = parameters;
       const sampled =
         format === 'arrow' && !arrow.columns
-          ? await arrowColumns(rows, plan, { always: columns, fields, shown }, request.signal)
+          ? await arrowColumns(rows, plan, { always: columns, fields, shown, kinds }, request.signal)
           : null;
       const bounds = found.filter(isBoundOfPart); // no part can carry other bounds
       const partitions = [undefined, ...bounds].map((from, n) => {

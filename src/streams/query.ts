@@ -92,15 +92,16 @@ export function streamParameters(plan: PlanParameters): readonly Parameter<unkno
 }
 
 /** Reads the parameters of a stream. AppError `conflicting-parameters` for parameters that exclude each other. */
-export function readStreamQuery(query: Query, plan: Pick<PlanParameters, 'fields'>): StreamQuery {
+export function readStreamQuery(query: Query, plan: Pick<PlanParameters, 'fields' | 'kinds'>): StreamQuery {
   if (query.has('cursor') && query.has('after')) {
     throw new AppError('conflicting-parameters', 'Give one of cursor and after, not both.', {
       parameter: 'after',
     });
   }
+  const fields = plan.fields(query);
   return {
     time: readTime(query),
-    fields: plan.fields(query),
+    fields,
     limit: streamLimit.read(query) ?? Infinity,
     cursor: cursorParameter.read(query),
     after: afterParameter.read(query),
@@ -109,7 +110,7 @@ export function readStreamQuery(query: Query, plan: Pick<PlanParameters, 'fields
     maxMs: 1000 * (maxTimeParameter.read(query) ?? Infinity),
     safe: booleanOf(safe.read(query)),
     header: header.read(query),
-    arrow: readArrowQuery(query),
+    arrow: readArrowQuery(query, fields, plan.kinds),
     format: formatParameter.read(query),
   };
 }

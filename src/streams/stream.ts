@@ -145,9 +145,9 @@ function streamHandler(options: StreamOptions): Route['handler'] {
     const first = await streams.begin(plan, from, firstSize(limit), request.signal);
     const rest = planBehind(plan, first);
     const sampled = { always: options.columns, most: limit };
-    const { shown = EVERYTHING } = options.plan;
+    const { shown = EVERYTHING, kinds } = options.plan;
     const columns = () => columnsOfRows(rows, rest, first, sampled, request.signal, shown);
-    const sample = { always: options.columns, fields: query.fields, shown };
+    const sample = { always: options.columns, fields: query.fields, shown, kinds };
     const table =
       type === ARROW_TYPE
         ? await orRelease(first, () =>

@@ -23,6 +23,9 @@ export interface Column {
   readonly kind: ColumnKind;
 }
 
+/** The kinds that columns of paths have, whatever values there are. The key is `_id`. */
+export type DeclaredKinds = ReadonlyMap<string, ColumnKind>;
+
 /** The last column: an object of the values that do not fit their column, and of fields without a column. */
 export const REST = '_rest';
 

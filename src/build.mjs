@@ -25,7 +25,7 @@ const STAMP = join(DIST, '.built');
 
 const WASM = 'rows/wasm/transcode.wasm';
 const SCALAR = 'web/scalar.js';
-const ASSETS = [WASM, SCALAR, 'import/sample', 'web/page'];
+const ASSETS = [WASM, SCALAR, 'import/sample', 'web/page', 'exports/parquet/thread.mjs'];
 
 const WASM_FLAGS = [
   '-O3',

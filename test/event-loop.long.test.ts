@@ -47,6 +47,8 @@ const REQUESTS: readonly (readonly [
   ['a user', send('PUT', '/api/users/ada', '{"name":"Ada","email":"ada@example.org"}'), 200],
   ['a user of 1 MiB', send('PUT', '/api/users/ada', LARGE_BODY), 422],
   ['an export', send('POST', '/exports', '{"category":"Fair","compression":"br"}'), 202],
+  ['an export in Arrow', send('POST', '/exports', '{"format":"arrow"}'), 202],
+  ['an export in Parquet', send('POST', '/exports', '{"format":"parquet"}'), 202],
 ];
 
 for (const store of ['lmdb', 'mongodb'] satisfies StoreName[])

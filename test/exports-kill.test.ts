@@ -34,6 +34,8 @@ const ORDERS: readonly Order[] = [
   { format: 'csv', compression: 'br' },
   { format: 'json', compression: 'gzip', sort: 'price_desc' },
   { format: 'ndjson', compression: 'none' },
+  { format: 'arrow', compression: 'gzip' },
+  { format: 'parquet', compression: 'none' },
 ];
 const OF_A_RESOURCE = {
   ...{ resource: 'orders', status: 'paid', sort: 'createdAt_desc' },

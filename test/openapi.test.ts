@@ -300,6 +300,7 @@ async function serverOnFakes(t: TestContext) {
       jobs: new Jobs({ records: fake.exports, perClient: 100, now: () => new Date() }),
       files: new Directory('/nowhere'),
       exporter: { ordered: () => Promise.resolve(), dropped: () => undefined },
+      refusal: () => null,
       now: () => new Date(),
       ttlMs: 1,
     },

@@ -29,16 +29,19 @@ const OWNERS: [library: string, files: RegExp][] = [
   ['uuid', /^users\/id\.ts$/],
   ['bullmq', /^queue\/bullmq\.ts$/],
   ['libsql', /^pull\/sqlite\.ts$/],
+  ['parquet-wasm', /^exports\/parquet\/thread\.mjs$/],
   ['p-queue', /^turns\.ts$/],
   ['rate-limiter-flexible', /^access\/redis\.ts$/],
 ];
 
 test('each library is imported in one place', () => {
+  const thread = 'exports/parquet/thread.mjs';
+  const programs = [...sources, { path: thread, text: readFileSync(join(ROOT, 'src', thread), 'utf8') }];
   for (const [library, files] of OWNERS) {
     const pattern = new RegExp(
       `(from|import|require)\\s*\\(?\\s*'${library.replaceAll('.', '\\.')}(/[^']*)?'`,
     );
-    const importers = sources.filter(({ text }) => pattern.test(text)).map(({ path }) => path);
+    const importers = programs.filter(({ text }) => pattern.test(text)).map(({ path }) => path);
     assert.ok(importers.length > 0, `${library} is not imported at all: drop the dependency`);
     assert.deepEqual(
       importers.filter((path) => !files.test(path)),

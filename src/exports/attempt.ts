@@ -15,6 +15,7 @@ import {
   type Running,
 } from './job.ts';
 import type { Jobs } from './jobs.ts';
+import { UnfitRowError } from '../rows/arrow/writer.ts';
 import { removeLeftovers } from './file.ts';
 import type { Log } from '../log.ts';
 import { Scan, type ScanOptions } from './scan.ts';
@@ -28,7 +29,11 @@ const BEATS_A_LEASE = 4;
 /** A job fails for good after this many failures without progress. */
 const MOST_FAILURES = 5;
 /** Failures that every further attempt would meet again. */
-const LASTING_FAILURES: ReadonlySet<string> = new Set(['insufficient-storage', 'collection-replaced']);
+const LASTING_FAILURES: ReadonlySet<string> = new Set([
+  'insufficient-storage',
+  'collection-replaced',
+  'invalid-body',
+]);
 const FIRST_BACKOFF_MS = 1_000;
 const LONGEST_BACKOFF_MS = 60_000;
 
@@ -230,5 +235,10 @@ function isUnavailable(error: unknown): boolean {
 /** The failure that clients see. It tells nothing about internal errors. */
 function failureOf(error: unknown): Failure {
   if (error instanceof AppError) return { code: error.code, detail: error.message };
+  if (error instanceof UnfitRowError)
+    return {
+      code: 'invalid-body',
+      detail: `${error.message}. Order it without schema strict, or with other columns.`,
+    };
   return { code: 'internal', detail: 'The server failed and has logged the cause.' };
 }

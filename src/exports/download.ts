@@ -1,7 +1,7 @@
 import { AppError } from '../errors.ts';
 import type { Reply } from '../engine/edge.ts';
 import { STORE_PROBLEMS, type Route } from '../http/route.ts';
-import { FORMS } from '../rows/formats.ts';
+import { ARROW_TYPE, FILES, PARQUET_TYPE } from '../rows/formats.ts';
 import { FileGoneError, type FileStore } from '../store/files.ts';
 import { CHANGES_HEADER } from '../streams/changes-from.ts';
 import { find, ID, LOOK_AGAIN_SECONDS } from './find.ts';
@@ -35,6 +35,8 @@ const FILE = {
   'application/x-ndjson': BYTES,
   'application/json': { schema: { description: 'all rows as an array' } },
   'text/csv': BYTES,
+  [ARROW_TYPE]: BYTES,
+  [PARQUET_TYPE]: BYTES,
   'application/gzip': BYTES,
   'application/octet-stream': BYTES,
 };
@@ -113,7 +115,7 @@ function headersOf({ id, request, file, changes }: Complete): Reply['headers'] {
   const { format, compression } = request;
   const digest = Buffer.from(file.sha256, 'hex').toString('base64');
   return {
-    'content-type': compression === 'none' ? FORMS[format].contentType : COMPRESSED_TYPES[compression],
+    'content-type': compression === 'none' ? FILES[format].contentType : COMPRESSED_TYPES[compression],
     'content-disposition': `attachment; filename="${downloadName(id, request)}"`,
     'cache-control': 'private, no-transform',
     etag: `"${file.sha256}"`,

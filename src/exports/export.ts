@@ -1,5 +1,6 @@
 import { MAX_FIELDS, MAX_KEY_BYTES, SORTS } from '../items/query.ts';
-import { TEXT_FORMATS } from '../rows/formats.ts';
+import { EXPORT_FORMATS } from '../rows/formats.ts';
+import { MOST_COLUMNS_TEXT, SCHEMAS } from '../streams/arrow-form.ts';
 import { BOUND } from '../streams/number.ts';
 import { named, Type, type Static } from '../schema.ts';
 
@@ -33,13 +34,27 @@ const FORM = {
       },
     ),
   ),
-  format: Type.Optional(oneOf(TEXT_FORMATS)),
+  format: Type.Optional(oneOf(EXPORT_FORMATS)),
   compression: Type.Optional(oneOf(COMPRESSIONS)),
   safe: Type.Optional(
     Type.Boolean({
       description:
         'true or false: whether CSV gets an apostrophe before text that a spreadsheet would run as a formula',
     }),
+  ),
+  columns: Type.Optional(
+    Type.String({
+      minLength: 1,
+      maxLength: MOST_COLUMNS_TEXT,
+      description:
+        'the columns of a table of Arrow or Parquet and their kinds, such as id:text,price:integer; without it, those of a sample',
+    }),
+  ),
+  schema: Type.Optional(
+    oneOf(
+      SCHEMAS,
+      'open or strict: whether values of a table of Arrow or Parquet that fit no column stand in the column `_rest`, or make the export fail',
+    ),
   ),
 };
 

@@ -1,12 +1,13 @@
 import type { ProblemCode } from '../problems.ts';
 import type { Bookmark, Identity } from '../store/bookmark.ts';
+import type { BodySums } from '../stream/arrow-encoder.ts';
 import type { ExportOrder, State } from './export.ts';
 
 /** An order of items with every default filled in. */
 export type ItemsRequest = ExportOrder & Required<Pick<ExportOrder, 'sort' | 'format' | 'compression'>>;
 
 /** An order of another resource with every default filled in. */
-export interface ResourceRequest extends Pick<ExportOrder, 'fields' | 'safe'> {
+export interface ResourceRequest extends Pick<ExportOrder, 'fields' | 'safe' | 'columns' | 'schema'> {
   readonly resource: string;
   /** The filters and bounds: names and texts as in the query of a stream. */
   readonly filters: readonly (readonly [name: string, text: string])[];
@@ -32,6 +33,8 @@ export interface Kept {
   readonly rows: number;
   /** The bookmark of the last row. */
   readonly bookmark: Bookmark;
+  /** Arrow only: what the proof of the next record batch goes on from. */
+  readonly bodies?: BodySums;
 }
 
 /**
@@ -90,8 +93,8 @@ interface Common {
   readonly changes: StoredStart | null;
   readonly estimatedRows: number | null;
   /**
-   * The columns of a CSV file, once they are known. They must not change when another attempt continues the
-   * work.
+   * The columns of a table, once they are known: their names (CSV), or each in the form of the parameter `columns`
+   * (Arrow and Parquet). They must not change when another attempt continues the work.
    */
   readonly columns: readonly string[] | null;
   readonly kept: Kept | null;

@@ -1,10 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Log } from '../log.ts';
 import { queueOpener, type QueueSettings } from '../queue/open.ts';
+import { isTable, type ExportFormat } from '../rows/formats.ts';
 import type { Transcoder } from '../rows/rows.ts';
 import type { Store } from '../store/store.ts';
 import { Exporter } from './exporter.ts';
 import { Jobs } from './jobs.ts';
+import { whyNoParquet } from './parquet/row-groups.ts';
 import type { ExportSources } from './source.ts';
 
 /**
@@ -33,6 +35,8 @@ export interface Exports {
   readonly sources: ExportSources;
   readonly jobs: Jobs;
   readonly exporter: Exporter;
+  /** Why this process cannot write a format. Null when it can. */
+  readonly refusal: (format: ExportFormat) => string | null;
 }
 
 /** Opens what the settings ask for, and starts to work on exports. */
@@ -47,5 +51,13 @@ export async function openExports(settings: ExportSettings, options: OpenExports
     ttlMs: settings.EXPORT_TTL,
     openQueue: await queueOpener(settings, log, () => jobs.storeId()),
   });
-  return { sources, jobs, exporter };
+  return { sources, jobs, exporter, refusal: refusalWith(transcoder) };
+}
+
+function refusalWith({ arrow }: Transcoder): Exports['refusal'] {
+  return (format) => {
+    if (isTable(format) && !arrow)
+      return `format ${format} requires WebAssembly, which this server cannot run`;
+    return format === 'parquet' ? whyNoParquet() : null;
+  };
 }

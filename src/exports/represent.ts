@@ -1,4 +1,5 @@
 import { PROBLEMS } from '../problems.ts';
+import { FILES } from '../rows/formats.ts';
 import { serializerOf } from '../rows/serializers.ts';
 import { Type } from '../schema.ts';
 import { EXPORT, EXPORT_BODY, type Export, type ExportOrder } from './export.ts';
@@ -40,7 +41,7 @@ export function represent(job: Job): Export {
 /** A request as clients see it: with the names and values of its body. */
 function shownRequest(request: ExportRequest): Export['request'] {
   if (!('filters' in request)) return request;
-  const { resource, filters, sort, fields, format, compression, safe } = request;
+  const { resource, filters, sort, fields, format, compression, safe, columns, schema } = request;
   return {
     resource,
     ...Object.fromEntries(filters),
@@ -49,6 +50,8 @@ function shownRequest(request: ExportRequest): Export['request'] {
     format,
     compression,
     ...(safe !== undefined && { safe }),
+    ...(columns !== undefined && { columns }),
+    ...(schema && { schema }),
   };
 }
 
@@ -61,7 +64,7 @@ export function downloadName(
   request: Pick<ExportRequest, 'resource' | 'format' | 'compression'>,
 ): string {
   const { format, compression } = request;
-  return `${resourceOf(request)}-${id.slice(0, 8)}.${format}${SUFFIXES[compression]}`;
+  return `${resourceOf(request)}-${id.slice(0, 8)}.${FILES[format].extension}${SUFFIXES[compression]}`;
 }
 
 function problemOf({ code, detail }: Failure): NonNullable<Export['problem']> {

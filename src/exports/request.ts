@@ -4,11 +4,11 @@ import { quote, type Query } from '../input/query.ts';
 import { bodyCheck, invalidBody } from '../input/validate.ts';
 import { BOUND, isBound } from '../streams/number.ts';
 import { ITEM_PLAN, MAX_KEY_BYTES, readWanted, sortOf } from '../items/query.ts';
-import type { StreamType } from '../rows/formats.ts';
+import { formatOfType, type StreamType } from '../rows/formats.ts';
 import { assertFits } from '../streams/form.ts';
 import { readStreamQuery } from '../streams/query.ts';
 import { EXPORT_BODY, type ExportOrder } from './export.ts';
-import { exportFormat, formFaults, tooLong } from './form-faults.ts';
+import { formFaults, tableOf, tooLong } from './form-faults.ts';
 import type { ItemsRequest } from './job.ts';
 
 const BOUNDS = ['min_price', 'max_price'] as const;
@@ -50,7 +50,7 @@ function withFiniteBounds(json: JsonBody): JsonBody {
   };
 }
 
-/** Reads the parameters of GET /items/stream as an order. Throws AppError `conflicting-parameters`. */
+/** Reads the parameters of GET /items/stream as an order. AppErrors as of that stream. */
 export function requestOfStream(parameters: Query, type: StreamType): ItemsRequest {
   const query = readStreamQuery(parameters, ITEM_PLAN);
   assertFits(query, type);
@@ -61,9 +61,10 @@ export function requestOfStream(parameters: Query, type: StreamType): ItemsReque
     ...(min_price !== undefined && { min_price }),
     ...(max_price !== undefined && { max_price }),
     ...(query.fields && { fields: [...query.fields] }),
-    format: exportFormat(type),
+    format: formatOfType(type),
     compression: 'none',
     ...(query.safe !== undefined && { safe: query.safe }),
+    ...tableOf(query),
   };
 }
 

@@ -7,11 +7,11 @@ import { valueTypes } from '../pages/value-types.ts';
 import { shownPath } from '../resources/grammar.ts';
 import { givenOf, isField, readTypedPlan, resourcePlan } from '../resources/query.ts';
 import type { Resource } from '../resources/resource.ts';
-import type { StreamType } from '../rows/formats.ts';
+import { formatOfType, type StreamType } from '../rows/formats.ts';
 import { assertFits } from '../streams/form.ts';
 import { readStreamQuery } from '../streams/query.ts';
 import { RESOURCE_EXPORT_BODY } from './export.ts';
-import { exportFormat, formFaults } from './form-faults.ts';
+import { formFaults, tableOf } from './form-faults.ts';
 import type { ResourceRequest } from './job.ts';
 
 const checkBody = bodyCheck(RESOURCE_EXPORT_BODY);
@@ -31,7 +31,7 @@ export async function requestOfBody(
   signal: AbortSignal,
 ): Promise<ResourceRequest> {
   const body = checkBody(json);
-  const { fields, format = 'ndjson', compression = 'none', safe } = body;
+  const { fields, format = 'ndjson', compression = 'none', safe, columns, schema } = body;
   const names = Object.keys(body).filter((name) => !(name in RESOURCE_EXPORT_BODY.properties));
   // A name of a stream's parameter cannot ask for a field: see resources/grammar.ts.
   const faults = [...formFaults(body), ...names.filter((name) => !isField(name)).map(notOfExports)];
@@ -46,6 +46,8 @@ export async function requestOfBody(
       format,
       compression,
       ...(safe !== undefined && { safe }),
+      ...(columns !== undefined && { columns }),
+      ...(schema && { schema }),
     };
   } catch (error) {
     throw atItsPlace(error, Object.keys(body));
@@ -66,9 +68,10 @@ export async function requestOfStream(
   return {
     ...chosen,
     ...(fields && { fields: [...fields] }),
-    format: exportFormat(type),
+    format: formatOfType(type),
     compression: 'none',
     ...(safe !== undefined && { safe }),
+    ...tableOf({ fields, ...asked }),
   };
 }
 

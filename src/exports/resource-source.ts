@@ -1,5 +1,6 @@
 import { changesFrom } from '../changes/from.ts';
 import { RESOURCE_COLUMNS, type Resource } from '../resources/resource.ts';
+import { columnKinds } from '../resources/kinds.ts';
 import { readTypedPlan } from '../resources/query.ts';
 import type { ExportSource } from './source.ts';
 import { queryOf, requestOfBody, requestOfStream } from './resource-request.ts';
@@ -12,6 +13,7 @@ export function resourceSource(resource: Resource): ExportSource {
     changesFrom: changesFrom(resource.rows, resource.name),
     columns: RESOURCE_COLUMNS,
     shown: resource.shown,
+    kinds: columnKinds(resource.kinds),
     ofBody: (json, signal) => requestOfBody(json, resource, signal),
     ofStream: (query, type, signal) => requestOfStream(query, type, resource, signal),
     planOf: (request, signal) => {

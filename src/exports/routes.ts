@@ -23,6 +23,8 @@ import { PLAN_PROBLEMS } from '../resources/routes.ts';
 import { removeLeftovers } from './file.ts';
 import { exportsToJson, exportToJson, represent } from './represent.ts';
 import { asynchronousRequest, orderSchema, requestOf } from './order.ts';
+import type { ExportFormat } from '../rows/formats.ts';
+import { invalidBody } from '../input/validate.ts';
 import type { ExportSource, ExportSources } from './source.ts';
 
 export interface ExportOptions {
@@ -30,6 +32,8 @@ export interface ExportOptions {
   readonly jobs: Jobs;
   readonly files: FileStore;
   readonly exporter: Pick<Exporter, 'ordered' | 'dropped'>;
+  /** Why this server cannot write a format. Null when it can. */
+  readonly refusal: (format: ExportFormat) => string | null;
   readonly now: () => Date;
   /** How long a finished export is kept, in milliseconds. */
   readonly ttlMs: number;
@@ -78,7 +82,7 @@ export function orExport(stream: Route, source: ExportSource, options: ExportOpt
     problems: [...(stream.problems ?? []), 'too-many-exports', 'insufficient-storage'],
     instead: async (input) => {
       const wanted = await asynchronousRequest(input, source);
-      if (!wanted) return null;
+      if (!wanted || options.refusal(wanted.format) !== null) return null; // the stream says why
       const reply = await order(options, input.request, input.client, wanted);
       return { ...reply, headers: { ...reply.headers, 'preference-applied': 'respond-async' } };
     },
@@ -125,8 +129,12 @@ function orderExport(options: ExportOptions): Route {
       'insufficient-storage',
       ...STORE_PROBLEMS,
     ],
-    handler: async ({ request, client, json: read }) =>
-      order(options, request, client, await requestOf(await read(), options.sources, request.signal)),
+    handler: async ({ request, client, json: read }) => {
+      const wanted = await requestOf(await read(), options.sources, request.signal);
+      const why = options.refusal(wanted.format);
+      if (why !== null) throw invalidBody([{ pointer: '/format', detail: why }]);
+      return order(options, request, client, wanted);
+    },
   });
 }
 

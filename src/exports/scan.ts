@@ -1,15 +1,12 @@
 import { AppError } from '../errors.ts';
-import { columnsOfRows } from '../streams/columns.ts';
-import { FORMS } from '../rows/formats.ts';
-import { streamForm, type StreamForm } from '../streams/form.ts';
 import type { Transcoder } from '../rows/rows.ts';
 import { orRelease, type Batch } from '../store/batch.ts';
-import { chain, FIRST_BATCH, planBehind } from '../stream/chain.ts';
+import { chain, FIRST_BATCH } from '../stream/chain.ts';
 import type { FileStore } from '../store/files.ts';
 import type { Identity, Plan } from '../store/store.ts';
 import { prefetch } from '../stream/prefetch.ts';
-import { pieceCodecs } from '../stream/pieces.ts';
 import { ExportFile } from './file.ts';
+import { fileCodec } from './file-codec.ts';
 import {
   fileName,
   type FinishedFile,
@@ -19,6 +16,8 @@ import {
   type StoredStart,
   type Time,
 } from './job.ts';
+import { rowWriter } from './row-writer.ts';
+import type { SegmentWriter } from './segment-writer.ts';
 import { segmentsOf, type Segment } from './segments.ts';
 import { sourceOf, type ExportSource, type ExportSources } from './source.ts';
 
@@ -98,25 +97,25 @@ export class Scan {
    */
   async run(signal: AbortSignal): Promise<FinishedFile> {
     const file = await this.#begin();
+    const codec = fileCodec(this.#job.request, this.#options.files);
     try {
-      const codec = pieceCodecs[this.#job.request.compression];
       let rows = this.#kept?.rows ?? 0;
       if (rows === 0) await file.write(codec.head);
       const pieces = prefetch(this.#segments(signal), DEPTH, async (segment) => ({
         ...segment,
         piece: await codec.compress(segment.text),
       }));
-      for await (const { piece, rows: added, bookmark } of pieces) {
+      for await (const { piece, rows: added, bookmark, bodies } of pieces) {
         signal.throwIfAborted();
         await file.write(piece);
         rows += added;
         const { name, bytes, crc32 } = file;
-        if (bookmark) this.#kept = { name, bytes, crc32, rows, bookmark };
+        if (bookmark) this.#kept = { name, bytes, crc32, rows, bookmark, ...(bodies && { bodies }) };
       }
-      await file.write(codec.tail);
+      await file.write(await codec.tail(file, { rows, columns: this.#columns }));
       return await file.finish(rows);
     } finally {
-      await file.close();
+      await Promise.all([codec.close(), file.close()]);
     }
   }
 
@@ -144,16 +143,11 @@ export class Scan {
     const kept = this.#kept;
     const plan = { ...timed, ...(await this.#start(source, timed, signal)) };
     const first = await streams.read(plan, kept ? { after: kept.bookmark } : {}, FIRST_BATCH, signal);
-    const form = await orRelease(first, () => this.#form(source, plan, first, signal));
-    const encoder = await orRelease(first, () => form.encoder());
-    const head = kept === null ? form.head : request.format === 'json' ? ',' : '';
+    const writer = await orRelease(first, () => this.#writer(source, plan, first, signal));
     try {
-      yield* segmentsOf(chain(streams, plan, first, Infinity, signal), encoder, plan, {
-        head,
-        tail: form.tail,
-      });
+      yield* segmentsOf(chain(streams, plan, first, Infinity, signal), writer, plan);
     } finally {
-      encoder.close();
+      writer.close();
     }
   }
 
@@ -189,18 +183,16 @@ export class Scan {
     return typeof since === 'string' ? { since: BigInt(since) } : {};
   }
 
-  #form(
-    { rows, columns, shown }: ExportSource,
-    plan: Plan,
-    first: Batch,
-    signal: AbortSignal,
-  ): Promise<StreamForm> {
-    const { format, fields, safe } = this.#job.request;
-    const query = { fields, safe, header: undefined };
-    const wanted = { always: columns, most: Infinity };
-    const columnsOf = async () =>
-      (this.#columns ??= await columnsOfRows(rows, planBehind(plan, first), first, wanted, signal, shown));
-    return streamForm(FORMS[format].types[0], query, this.#options.transcoder, columnsOf, shown);
+  async #writer(source: ExportSource, plan: Plan, first: Batch, signal: AbortSignal): Promise<SegmentWriter> {
+    const { request } = this.#job;
+    const { transcoder } = this.#options;
+    const [kept, known] = [this.#kept, this.#columns];
+    const { writer, columns } = await rowWriter(
+      { request, source, transcoder, plan, first, kept, columns: known },
+      signal,
+    );
+    this.#columns = columns;
+    return writer;
   }
 
   /** Throws AppError `not-found` when the resource is no longer declared. */

@@ -1,12 +1,8 @@
-import type { RowEncoder } from '../rows/rows.ts';
 import { lastBookmark, reach, type Batch } from '../store/batch.ts';
 import type { Bookmark, Ordered } from '../store/bookmark.ts';
+import type { BodySums } from '../stream/arrow-encoder.ts';
+import type { SegmentWriter } from './segment-writer.ts';
 
-/**
- * A segment ends with the row that brings it to this size, in bytes of BSON. Only the rows decide where it
- * ends, not how the batches divide them.
- */
-const SEGMENT_BYTES = 1 << 20;
 /**
  * The encoder yields to the event loop after this many bytes of text. Encoding a whole batch would hold the
  * thread for milliseconds.
@@ -19,40 +15,48 @@ export interface Segment {
   readonly rows: number;
   /** The bookmark of the last row. null for the last segment, which is not full and may still grow. */
   readonly bookmark: Bookmark | null;
+  /** See Kept. */
+  readonly bodies: BodySums | undefined;
 }
 
 /**
- * Cuts the rows of batches into segments. The last segment holds the remaining rows, followed by `tail`. It
- * always comes, even without rows. Every batch is released. The caller closes the encoder.
+ * Cuts the rows of batches into segments. A segment ends with the row that brings it to the writer's size. Only the rows
+ * decide where it ends, not how the batches divide them. The last segment holds the remaining rows. It
+ * always comes, even without rows. Every batch is released. The caller closes the writer.
  */
 export async function* segmentsOf(
   batches: AsyncIterable<Batch>,
-  encoder: RowEncoder,
+  writer: SegmentWriter,
   plan: Ordered,
-  { head, tail }: { readonly head: string; readonly tail: string },
 ): AsyncGenerator<Segment, void, undefined> {
-  let text: Buffer[] = [Buffer.from(head)];
+  let text: Uint8Array[] = [];
   let [rows, bytes] = [0, 0];
+  const add = async (chunks: Iterable<Uint8Array>) => {
+    for (const chunk of chunks) {
+      text.push(Buffer.from(chunk));
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+  };
+  text.push(writer.begin());
   for await (const batch of batches) {
     try {
       for (let at = 0; at < batch.length;) {
-        const slice = reach(batch, at, SEGMENT_BYTES - bytes);
-        for (const chunk of encoder.encode(slice, CHUNK_BYTES)) {
-          text.push(Buffer.from(chunk));
-          await new Promise((resolve) => setImmediate(resolve));
-        }
+        const slice = reach(batch, at, writer.segmentBytes - bytes);
+        await add(writer.write(slice, CHUNK_BYTES));
         at += slice.length;
         rows += slice.rows;
         bytes += slice.documentBytes;
-        if (bytes < SEGMENT_BYTES) continue;
+        if (bytes < writer.segmentBytes) continue;
         const bookmark = at === batch.length && batch.last ? batch.last : lastBookmark(slice, plan);
-        yield { text: Buffer.concat(text), rows, bookmark };
-        text = [];
+        await add(writer.end(false, CHUNK_BYTES));
+        yield { text: Buffer.concat(text), rows, bookmark, bodies: writer.bodies };
+        text = [writer.begin()];
         [rows, bytes] = [0, 0];
       }
     } finally {
       batch.release();
     }
   }
-  yield { text: Buffer.concat([...text, Buffer.from(tail)]), rows, bookmark: null };
+  await add(writer.end(true, CHUNK_BYTES));
+  yield { text: Buffer.concat(text), rows, bookmark: null, bodies: writer.bodies };
 }

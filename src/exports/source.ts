@@ -1,5 +1,6 @@
 import type { JsonBody } from '../input/body-json.ts';
 import type { Query } from '../input/query.ts';
+import type { DeclaredKinds } from '../rows/arrow/columns.ts';
 import type { StreamType } from '../rows/formats.ts';
 import type { Selection } from '../rows/selection.ts';
 import { AppError } from '../errors.ts';
@@ -17,6 +18,8 @@ export interface ExportSource {
   readonly columns: readonly string[];
   /** What of the rows may leave the server. */
   readonly shown: Selection;
+  /** The kinds of columns that the operator declared. */
+  readonly kinds?: DeclaredKinds;
   /** Reads the body of an order. Throws AppError `invalid-body`, and the problems of reading a plan. */
   readonly ofBody: (json: JsonBody, signal: AbortSignal) => ExportRequest | Promise<ExportRequest>;
   /** Reads the parameters of a stream as an order. Throws the AppErrors of that stream. */

@@ -1,10 +1,11 @@
 /** The Arrow IPC streaming format. */
 export const ARROW_TYPE = 'application/vnd.apache.arrow.stream';
+export const PARQUET_TYPE = 'application/vnd.apache.parquet';
 
 /**
- * The formats in which rows are written. A format's name is also the extension of its files. `types` are the media
- * types that ask for it, the preferred one first; `contentType` is what answers carry; `layout` is how rows follow one
- * another (see Framing; `table` is CSV, `batches` is Arrow).
+ * The formats in which rows are streamed. `types` are the media types that ask for it, the preferred one first;
+ * `contentType` is what answers carry; `layout` is how rows follow one another (see Framing; `table` is CSV, `batches`
+ * is Arrow).
  */
 export const FORMS = {
   ndjson: {
@@ -19,9 +20,27 @@ export const FORMS = {
 
 export type Format = keyof typeof FORMS;
 export const FORMATS = Object.keys(FORMS) as readonly Format[];
-/** The formats of text, in which files are imported, exported and pulled. */
+/** The formats of text, in which files are imported and pulled. A format's name is also the extension of its files. */
 export const TEXT_FORMATS = ['ndjson', 'json', 'csv'] as const satisfies readonly Format[];
 export type TextFormat = (typeof TEXT_FORMATS)[number];
+
+/** The formats of the files of exports. Parquet has no stream: readers begin with the end of the file. */
+export type ExportFormat = Format | 'parquet';
+export const EXPORT_FORMATS: readonly ExportFormat[] = [...FORMATS, 'parquet'];
+/** The tables of typed columns, whose columns have kinds. */
+export const TABLE_FORMATS = ['arrow', 'parquet'] as const satisfies readonly ExportFormat[];
+export type TableFormat = (typeof TABLE_FORMATS)[number];
+
+/** The extension of the files of an export, and their media type. */
+export const FILES: Readonly<
+  Record<ExportFormat, { readonly extension: string; readonly contentType: string }>
+> = {
+  ndjson: { extension: 'ndjson', contentType: FORMS.ndjson.contentType },
+  json: { extension: 'json', contentType: FORMS.json.contentType },
+  csv: { extension: 'csv', contentType: FORMS.csv.contentType },
+  arrow: { extension: 'arrows', contentType: ARROW_TYPE },
+  parquet: { extension: 'parquet', contentType: PARQUET_TYPE },
+};
 
 /** A media type that a stream can have. */
 export type StreamType = (typeof FORMS)[Format]['types'][number];
@@ -29,6 +48,10 @@ export type StreamType = (typeof FORMS)[Format]['types'][number];
 export const STREAM_TYPES: readonly StreamType[] = FORMATS.flatMap((format) => FORMS[format].types);
 /** The media types of the formats of text. */
 export const TEXT_TYPES: readonly StreamType[] = TEXT_FORMATS.flatMap((format) => FORMS[format].types);
+
+export function isTable(format: ExportFormat): format is TableFormat {
+  return TABLE_FORMATS.some((table) => table === format);
+}
 
 /** The format that a media type asks for. */
 export function formatOfType(type: StreamType): Format {

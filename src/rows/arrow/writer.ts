@@ -1,4 +1,4 @@
-import { documentAt, endOfDocument } from '../../store/bson-array.ts';
+import { beginRow, documentAt, endOfDocument } from '../../store/bson-array.ts';
 import type { Batch } from '../../store/batch.ts';
 import type { Slot } from '../../store/slots.ts';
 import { itemToJson } from '../item.ts';
@@ -33,6 +33,11 @@ export interface ArrowTable {
   readonly keepsRest: boolean;
   /** Whether there is a column `_rest`. Without it, a value that would stand there is a fault. */
   readonly hasRest: boolean;
+}
+
+/** A row has a value that fits no column, and the table has no `_rest`. */
+export class UnfitRowError extends Error {
+  override readonly name = 'UnfitRowError';
 }
 
 /** The body of a record batch. It is valid until the next one is made. */
@@ -111,6 +116,24 @@ export class ArrowWriter {
     };
   }
 
+  /**
+   * A batch of all rows of other batches, whose bytes these are. It is the same however the rows were divided. The caller
+   * releases it.
+   */
+  gather(parts: readonly Buffer[], rows: number): Batch {
+    const slot = this.#machine.slots.take(parts.reduce((sum, part) => sum + part.length, 0));
+    const whole = Buffer.from(this.#machine.slots.memory.buffer, slot.address, slot.capacity);
+    let length = 0;
+    for (const part of parts)
+      for (let row = 0; row < part.length;) {
+        const document = documentAt(part, row);
+        row = endOfDocument(part, document);
+        length = beginRow(whole, length); // names that rows have in their batch are left out
+        length += part.copy(whole, length, document, row);
+      }
+    return { slot, start: 0, length, rows, last: null, more: true, release: () => slot.release() };
+  }
+
   /** Releases what the last body held. */
   free(): void {
     for (const slot of this.#held.splice(0)) slot.release();
@@ -173,7 +196,7 @@ export class ArrowWriter {
     const at = this.#machine.wasm.tableAt(this.#address) - batch.slot.address;
     const rows = batch.slot.bytes(batch.start + batch.length).subarray(at);
     const begin = documentAt(rows, 0);
-    return new Error(
+    return new UnfitRowError(
       `The row ${itemToJson(rows.slice(begin, endOfDocument(rows, begin)), KEY_ALONE)} ${why}`,
     );
   }

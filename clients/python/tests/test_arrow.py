@@ -16,6 +16,7 @@ from typing import Any
 from urllib.parse import quote, urlencode
 
 import pyarrow
+import pyarrow.parquet
 import pytest
 
 import sluice
@@ -23,6 +24,8 @@ import sluice
 from .conftest import REPOSITORY, Cutter, start_server
 
 DOCUMENTS = 10_000
+# A million documents with LONG=1.
+ROUNDS = 100 if os.environ.get("LONG") else 1
 DECIMALS = ["1.50", "-7", "1E+400", "NaN", "Infinity", "0.1", "12345678901234567890"]
 DATES = [0, -1, 1_700_000_000_123, 8_640_000_000_000_000, -(10**15)]
 KINDS = ["text", "objectId", "uuid", "decimal", "integer", "double", "boolean", "date", "binary", "json"]
@@ -69,11 +72,11 @@ def document(at: random.Random, n: int) -> dict[str, Any]:
     return {"_id": key, **{name: value_of(at) for name in others}}
 
 
-@pytest.fixture(scope="module")
-def odd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+@pytest.fixture(scope="module", params=range(ROUNDS))
+def odd(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Iterator[str]:
     """The URL of a resource with values of all types, whose field `d` and parts of `nested` are hidden."""
     folder = tmp_path_factory.mktemp("odd")
-    at = random.Random(11)
+    at = random.Random(11 + request.param)
     lines = "".join(f"{json.dumps(document(at, n))}\n" for n in range(DOCUMENTS))
     (folder / "odd.ndjson").write_text(lines)
     (folder / "resources.json").write_text(json.dumps({"resources": {"odd": {"hide": ["d", "nested.a"]}}}))
@@ -100,6 +103,18 @@ def rows_of(url: str) -> list[dict[str, Any]]:
 def table_of(url: str) -> pyarrow.Table:
     with urllib.request.urlopen(url) as answer:
         table = pyarrow.ipc.open_stream(answer.read()).read_all()
+    table.validate(full=True)
+    return table
+
+
+def file_of(url: str, form: str) -> pyarrow.Table:
+    """A table that the server has exported."""
+    with urllib.request.urlopen(sluice.export(url, format=form)) as answer:
+        content = answer.read()
+    if form == "arrow":
+        table = pyarrow.ipc.open_stream(content).read_all()
+    else:
+        table = pyarrow.parquet.read_table(pyarrow.BufferReader(content))
     table.validate(full=True)
     return table
 
@@ -220,6 +235,13 @@ def test_tables_with_any_columns_have_every_value(odd: str) -> None:
         names = ["_id", *(name for name in NAMES if name != "d" and at.random() < 0.7)]
         columns = ",".join(f"{quote(name, safe='')}:{at.choice(KINDS)}" for name in names)
         assert_equal(table_of(f"{odd}/stream?{urlencode({'format': 'arrow', 'columns': columns})}"), rows)
+
+
+@pytest.mark.parametrize("form", ["arrow", "parquet"])
+def test_an_exported_table_has_every_value(odd: str, form: str) -> None:
+    assert_equal(file_of(odd, form), rows_of(f"{odd}/stream"))
+    query = "fields=nested.b,a,nested.c"
+    assert_equal(file_of(f"{odd}?{query}", form), rows_of(f"{odd}/stream?{query}"), at_path=True)
 
 
 def test_paths_are_columns(odd: str) -> None:

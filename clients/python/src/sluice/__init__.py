@@ -20,6 +20,7 @@ __version__ = "0.2.0"
 
 from ._changes import Change, Changes, changes_since
 from ._errors import Gone, Interrupted, Refused, SluiceError
+from ._export import export_of
 from ._mirror import mirror as _mirror
 from ._proof import Place
 from ._retry import Options
@@ -35,6 +36,7 @@ __all__ = [
     "Rows",
     "SluiceError",
     "changes",
+    "export",
     "mirror",
     "rows",
 ]
@@ -76,6 +78,23 @@ def changes(
     again.
     """
     return changes_since(url, since, Options(key, compression, timeout, retry_for), follow)
+
+
+def export(
+    url: str,
+    *,
+    format: str = "parquet",
+    key: str | None = None,
+    timeout: float = 60.0,
+    retry_for: float = 300.0,
+) -> str:
+    """Orders a set as a file, waits until the server has written it, and returns the URL of the file.
+
+    `url`: as for `rows`, without a limit. `format`: `parquet`, `arrow`, `ndjson`, `csv` or `json`. The server keeps the
+    file for its EXPORT_TTL, a day by default. Raises Refused when the export fails. A large set may take any time.
+    `retry_for`: how long the server may be away meanwhile, in seconds.
+    """
+    return export_of(url, format, Options(key, "gzip", timeout, retry_for))
 
 
 def mirror(

@@ -1,4 +1,4 @@
-"""One GET: its headers, and the bytes of its answer as they come."""
+"""One request: the headers of its answer, and the bytes as they come."""
 
 from __future__ import annotations
 
@@ -21,18 +21,19 @@ _GZIP = 16 + zlib.MAX_WBITS
 
 
 class Answer:
-    """The answer to one GET, with status 200. Use it in a `with` block, which closes the connection.
+    """The answer to one GET, with status 200, or to one POST of JSON, with status 202. Use it in a `with` block, which
+    closes the connection.
 
     Raises Interrupted when another attempt may succeed, otherwise Refused.
     """
 
-    def __init__(self, url: str, accept: str, options: Options, backoff: Backoff) -> None:
+    def __init__(self, url: str, accept: str, options: Options, backoff: Backoff, body: bytes | None = None) -> None:
         self._backoff = backoff
         self._timeout = options.timeout
         self._connection = _connection_to(url, options.timeout)
         try:
-            self._response = self._request(url, accept, options)
-            self._check(accept)
+            self._response = self._request(url, accept, options, body)
+            self._check(accept, 200 if body is None else 202)
         except BaseException:
             self.close()
             raise
@@ -71,7 +72,7 @@ class Answer:
         except ValueError:
             raise Interrupted("the answer is incomplete or not JSON") from None
 
-    def _request(self, url: str, accept: str, options: Options) -> http.client.HTTPResponse:
+    def _request(self, url: str, accept: str, options: Options, body: bytes | None) -> http.client.HTTPResponse:
         headers = {
             "Accept": accept,
             "Accept-Encoding": options.compression,
@@ -79,21 +80,25 @@ class Answer:
         }
         if options.key is not None:
             headers["Authorization"] = f"Bearer {options.key}"
+        if body is not None:
+            headers["Content-Type"] = "application/json"
         parts = urlsplit(url)
         with self._backoff.waiting() as left, _translated():
             self._connection.timeout = min(left, self._timeout)
             self._connection.connect()
             # A head that comes byte by byte would reset the timeout of the socket each time.
             with _closing_after(left, self._connection):
-                self._connection.request("GET", f"{parts.path}?{parts.query}", headers=headers)
+                method = "GET" if body is None else "POST"
+                target = f"{parts.path}?{parts.query}" if parts.query else parts.path
+                self._connection.request(method, target, body, headers)
                 return self._connection.getresponse()
 
-    def _check(self, accept: str) -> None:
+    def _check(self, accept: str, wanted: int) -> None:
         status = self._response.status
         if 300 <= status < 400:
             raise Refused(f"the server answered {status}; redirects are not followed", status)
         kind = (self.header("content-type") or "").split(";")[0]
-        if status != 200:
+        if status != wanted:
             raise failure_of(status, f"the server answered {status}{self._detail(kind)}", self._retry_after())
         if kind == "":
             raise Interrupted("the answer was cut in its head")

@@ -1,0 +1,76 @@
+"""A set as a file that the server writes."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping
+from urllib.parse import parse_qsl, urlsplit, urlunsplit
+
+from ._errors import Interrupted, Refused
+from ._http import Answer
+from ._retry import Backoff, Options
+from ._url import resource_of, url_of
+
+_JSON = "application/json"
+# The interval at which an export is looked at: in seconds, longer and longer.
+_FIRST_PAUSE = 0.1
+_LONGEST_PAUSE = 2.0
+# Parameters of items whose values are numbers in JSON.
+_NUMBERS = ("min_price", "max_price")
+
+
+def export_of(address: str, form: str, options: Options) -> str:
+    """The URL of the file. See `export`."""
+    stream = url_of(address, "stream")
+    parts = urlsplit(stream)
+    # Behind a proxy, the resource may have another path than the server knows, and so have its exports.
+    exports = "/".join([*parts.path.split("/")[:-2], "exports"])
+    root = urlunsplit(parts._replace(path=exports, query=""))
+    backoff = Backoff(options)
+    export = _asked(root, options, backoff, _order(stream, form))
+    url = f"{root}/{export['id']}"
+    pause = _FIRST_PAUSE
+    while export.get("state") in ("queued", "running"):
+        time.sleep(pause)
+        pause = min(_LONGEST_PAUSE, pause * 1.5)
+        export = _asked(url, options, backoff, None)
+    if export.get("state") != "complete":
+        problem = export.get("problem")
+        detail = problem.get("detail") if isinstance(problem, dict) else None
+        raise Refused(f"the export is {export.get('state')}: {detail}")
+    return f"{url}/file"
+
+
+def _order(stream: str, form: str) -> bytes:
+    members = {"resource": json.dumps(resource_of(stream)), "format": json.dumps(form)}
+    for name, value in parse_qsl(urlsplit(stream).query, keep_blank_values=True):
+        if name == "fields":
+            members[name] = json.dumps(value.split(","))
+        elif name in _NUMBERS and _is_number(value):
+            members[name] = value  # with all its digits
+        else:
+            members[name] = json.dumps(value)
+    return ("{" + ",".join(f"{json.dumps(name)}:{value}" for name, value in members.items()) + "}").encode()
+
+
+def _is_number(text: str) -> bool:
+    try:
+        return isinstance(json.loads(text), int | float)
+    except ValueError:
+        return False
+
+
+def _asked(url: str, options: Options, backoff: Backoff, body: bytes | None) -> Mapping[str, object]:
+    """The export at this URL, or the one that this order makes. An order that is lost is sent again."""
+    while True:
+        try:
+            with Answer(url, _JSON, options, backoff, body) as answer:
+                export = answer.json()
+        except Interrupted as failure:
+            backoff.after(failure)
+            continue
+        if not isinstance(export, dict) or not isinstance(export.get("id"), str):
+            raise Refused("the answer is no export")
+        backoff.reset()
+        return export

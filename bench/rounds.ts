@@ -6,6 +6,7 @@ import { clients } from './kinds/clients.ts';
 import { exports } from './kinds/exports.ts';
 import { followWalk } from './kinds/follow-walk.ts';
 import { followers } from './kinds/followers.ts';
+import { frames } from './kinds/frames.ts';
 import { imports } from './kinds/imports.ts';
 import { requests } from './kinds/requests.ts';
 import { slowReader } from './kinds/slow-reader.ts';
@@ -29,6 +30,7 @@ const KINDS: { readonly [K in Measurement['kind']]: KindOf<Extract<Measurement, 
   exports,
   users,
   followers,
+  frames,
   imports,
   stalled,
   'beside-streams': besideStreams,
@@ -44,6 +46,12 @@ const KINDS: { readonly [K in Measurement['kind']]: KindOf<Extract<Measurement, 
  * of a run.
  */
 const ENOUGH_SECONDS = 30;
+
+/** What this machine lacks to measure a scenario. null: nothing. */
+export function missingFor(scenario: Scenario): Promise<string | null> {
+  const kind = KINDS[scenario.kind] as Kind<Scenario>;
+  return kind.missing?.(scenario) ?? Promise.resolve(null);
+}
 
 /**
  * Measures a scenario. The answers are compared first, which warms the subjects up. Then the subjects

@@ -17,7 +17,7 @@ import { publish } from './report/publish.ts';
 import { reportText } from './report/text.ts';
 import type { Results, ScenarioResult, StoreName } from './results.ts';
 import { checkOut, compare } from './revision.ts';
-import { runScenario } from './rounds.ts';
+import { missingFor, runScenario } from './rounds.ts';
 import type { Scenario } from './scenarios/scenario.ts';
 import { createScenarios } from './scenarios.ts';
 
@@ -80,6 +80,11 @@ async function runStage(run: Run, { store, rows, scenarios }: Stage): Promise<vo
   try {
     for (const scenario of scenarios) {
       if (run.isEnding) break;
+      const missing = await missingFor(scenario);
+      if (missing !== null) {
+        progress(`${store}: ${scenario.name}: skipped: ${missing}`);
+        continue;
+      }
       const subjects = await lineup.of(candidates(scenario, store, options));
       progress(`${store}: ${scenario.name}: ${scenario.shows}`);
       try {

@@ -5,8 +5,8 @@ import { CANDIDATES, programOf, type CandidateName } from '../bench/candidates.t
 import { readOptions } from '../bench/options.ts';
 import { JsonBytes } from '../bench/peers/bson-json.ts';
 import { createScenarios } from '../bench/scenarios.ts';
-import { COMPRESSIONS } from '../src/exports/export.ts';
-import { TEXT_FORMATS } from '../src/rows/formats.ts';
+import { compressionsOf } from '../src/exports/form-faults.ts';
+import { EXPORT_FORMATS } from '../src/rows/formats.ts';
 import { BSON, Long, ObjectId } from '../src/store/bson.ts';
 
 const scenarios = createScenarios(1_000_000);
@@ -45,7 +45,9 @@ test('an export of each format in each compression is measured alone', () => {
   const measured = scenarios.flatMap((one) => (one.kind === 'exports' && !one.beside ? [one.body] : []));
   assert.deepEqual(
     measured.map(({ format, compression }) => `${format} ${compression}`),
-    TEXT_FORMATS.flatMap((format) => COMPRESSIONS.map((compression) => `${format} ${compression}`)),
+    EXPORT_FORMATS.flatMap((format) =>
+      compressionsOf(format).map((compression) => `${format} ${compression}`),
+    ),
   );
 });
 

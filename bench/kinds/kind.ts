@@ -48,6 +48,8 @@ export interface Proof {
 
 /** One way to measure. The scenarios of a kind differ only in their data. */
 export interface Kind<Scenario> {
+  /** What this machine lacks to measure a scenario. null: nothing. */
+  missing?(scenario: Scenario): Promise<string | null>;
   /**
    * Resolves with a subject's answer, or with null for a limit that gives no answer. Also warms the subject
    * up.

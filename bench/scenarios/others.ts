@@ -1,5 +1,5 @@
-import { COMPRESSIONS } from '../../src/exports/export.ts';
-import { TEXT_FORMATS } from '../../src/rows/formats.ts';
+import { compressionsOf } from '../../src/exports/form-faults.ts';
+import { EXPORT_FORMATS } from '../../src/rows/formats.ts';
 import { PAGE, PAGE_BY_PRICE, PAIR, STREAM, type Scenario } from './scenario.ts';
 
 export function others(): Scenario[] {
@@ -42,6 +42,7 @@ export function others(): Scenario[] {
       on: { mongodb: PAIR, lmdb: ['sluice'] },
     },
     ...exports(),
+    ...frames(),
     ...(
       [
         [100, 'quick'],
@@ -88,7 +89,7 @@ export function others(): Scenario[] {
 }
 
 /**
- * Each format in each compression. Three have pages beside them, on both stores. The others show the cost of
+ * Each format in each compression. Four have pages beside them, on both stores. The others show the cost of
  * the work itself, which does not depend on the source of the rows. Compression takes long, and an eighth of
  * the rows is enough to measure it.
  */
@@ -97,10 +98,11 @@ function exports(): Scenario[] {
     ['ndjson', 'none'],
     ['csv', 'gzip'],
     ['json', 'br'],
+    ['parquet', 'none'],
   ] as const;
   const exported = { kind: 'exports', group: 'others' } as const;
-  const alone = TEXT_FORMATS.flatMap((format) =>
-    COMPRESSIONS.map((compression) => [format, compression] as const),
+  const alone = EXPORT_FORMATS.flatMap((format) =>
+    compressionsOf(format).map((compression) => [format, compression] as const),
   );
   return [
     ...withPages.map(([format, compression], n): Scenario => ({
@@ -123,4 +125,20 @@ function exports(): Scenario[] {
       on: { lmdb: ['sluice'] },
     })),
   ];
+}
+
+/** All items into data frames, in each format, and by a client of MongoDB that makes tables of Arrow itself. */
+function frames(): Scenario[] {
+  return (['polars', 'pandas'] as const).flatMap((into) =>
+    (['ndjson', 'csv', 'arrow', 'pymongoarrow'] as const).map((from): Scenario => ({
+      ...{ kind: 'frames', group: 'others', into, from },
+      name: `frames-${into}-${from}`,
+      shows:
+        from === 'pymongoarrow'
+          ? `all items into ${into}, straight from MongoDB with pymongoarrow`
+          : `all items into ${into}, as ${from}`,
+      set: into === 'polars' && from === 'arrow' ? 'quick' : 'default',
+      on: from === 'pymongoarrow' ? { mongodb: ['sluice'] } : { mongodb: ['sluice'], lmdb: ['sluice'] },
+    })),
+  );
 }

@@ -2,6 +2,7 @@ import type { CandidateName } from '../candidates.ts';
 import type { ChangeEventsScenario } from '../kinds/change-events.ts';
 import type { FollowWalkScenario } from '../kinds/follow-walk.ts';
 import type { FollowersScenario } from '../kinds/followers.ts';
+import type { FramesScenario } from '../kinds/frames.ts';
 import type { ImportsScenario } from '../kinds/imports.ts';
 import type { BesideStreamsScenario } from '../kinds/beside-streams.ts';
 import type { ClientsScenario } from '../kinds/clients.ts';
@@ -48,6 +49,7 @@ export type Measurement =
   | RequestsScenario
   | UsersScenario
   | FollowersScenario
+  | FramesScenario
   | ChangeEventsScenario
   | FollowWalkScenario
   | ImportsScenario

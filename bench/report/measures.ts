@@ -50,9 +50,15 @@ export function againstAlone({ latency, figures }: Round): number | undefined {
   return latency && figures?.aloneP99Ms && latency.p99 / figures.aloneP99Ms;
 }
 
-export function worstOfExports(value: (round: Round) => number | undefined): Measured {
+/** The worst figure of all exports, or of those in one format or not. */
+export function worstOfExports(
+  value: (round: Round) => number | undefined,
+  isMeant: (name: string) => boolean = () => true,
+): Measured {
   return ({ scenarios }) => {
-    const all = scenarios.filter(({ kind }) => kind === 'exports').flatMap(({ series }) => series);
+    const all = scenarios
+      .filter(({ kind, name }) => kind === 'exports' && isMeant(name))
+      .flatMap(({ series }) => series);
     const values = all.map((series) => medianOf(series, value)).filter((middle) => !Number.isNaN(middle));
     return values.length > 0 ? Math.max(...values) : NaN;
   };

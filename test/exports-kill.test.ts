@@ -33,9 +33,7 @@ interface Order {
 const ORDERS: readonly Order[] = [
   { format: 'csv', compression: 'br' },
   { format: 'json', compression: 'gzip', sort: 'price_desc' },
-  { format: 'ndjson', compression: 'none' },
-  { format: 'arrow', compression: 'gzip' },
-  { format: 'parquet', compression: 'none' },
+  { format: 'arrow', compression: 'none' },
 ];
 const OF_A_RESOURCE = {
   ...{ resource: 'orders', status: 'paid', sort: 'createdAt_desc' },

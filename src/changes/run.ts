@@ -213,8 +213,9 @@ export class FeedRun {
 
   /** The rows of pending keys. */
   async *#lookUp(next: FeedPlace, signal: AbortSignal): AsyncGenerator<Batch, void, undefined> {
-    const plan = this.#planSince(next);
-    for await (const batch of this.#options.changes.rows(this.#pending.lookUp(), plan, LOOK_UP, signal)) {
+    const { changes } = this.#options;
+    const [keys, plan] = [this.#pending.lookUp(), this.#planSince(next)];
+    for await (const batch of changes.rows(keys, plan, next, LOOK_UP, signal)) {
       try {
         for (const piece of piecesOf(batch, (id) => this.#pending.isNow(id, this.#isToCome(id)))) {
           this.#sending = piece.ids;
@@ -236,8 +237,7 @@ export class FeedRun {
   }
 
   /** Every read sees all that was told before: see `FeedPlace.seen`. */
-  #planSince({ seen }: FeedPlace): Plan {
-    const { plan, from } = this.#options;
+  #planSince({ seen }: FeedPlace, { plan, from } = this.#options): Plan {
     return {
       ...plan,
       ...(seen !== undefined && { since: seen }),

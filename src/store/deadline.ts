@@ -39,6 +39,11 @@ export function awaitAtMost<T>(
   return withDeadline(ms, signal, (end) => Promise.race([underWay, rejectionOf(end)]));
 }
 
+/** Waits for a promise that is already under way, until it settles or the signal aborts. */
+export function orAborted<T>(signal: AbortSignal, underWay: Promise<T>): Promise<T> {
+  return withDeadline(null, signal, (end) => Promise.race([underWay, rejectionOf(end)]));
+}
+
 function rejectionOf(signal: AbortSignal): Promise<never> {
   return new Promise((_, reject) => {
     signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true });

@@ -1,13 +1,14 @@
 import { rowsOf, type Batch } from './batch.ts';
-import { bookmarkOf, KEY, type Bookmark } from './bookmark.ts';
+import { bookmarkOf, KEY } from './bookmark.ts';
 import type { ChangeFeed } from './change-feed.ts';
 import { shareOf } from './memory-budget.ts';
 import { retrying, type RetryOptions } from './retrying-reader.ts';
+import { SharedFeed, textOf } from './shared-feed.ts';
+import { LeftBehind } from './shared-look-up.ts';
 import type { Slots } from './slots.ts';
-import type { Plan, Size } from './store.ts';
 
 /** Reads changes and their rows for answers that have begun and would rather wait than break off. */
-export type FeedReader = Pick<ChangeFeed, 'read' | 'rows'>;
+export type FeedReader = Pick<SharedFeed, 'read' | 'rows'>;
 
 /**
  * A reader of changes within the memory budget that all streams share. What fails with `store-unavailable`, or hangs, is
@@ -19,12 +20,13 @@ export function retryingFeed(
   options: RetryOptions,
 ): FeedReader {
   const last = retrying(options);
-  async function* rows(keys: readonly Bookmark[], plan: Plan, size: Size, signal: AbortSignal) {
+  const shared = new SharedFeed(feed);
+  const rows: FeedReader['rows'] = async function* (keys, plan, place, size, signal) {
     const left = new Map(keys.map((key) => [textOf(key), key]));
     let underWay: LookUp | null = null;
     const next = async (limited: AbortSignal): Promise<IteratorResult<Batch, unknown>> => {
       const bytes = Math.min(size.bytes, shareOf(slots.held));
-      underWay ??= begin((own) => feed.rows([...left.values()], plan, { ...size, bytes }, own));
+      underWay ??= begin((own) => shared.rows([...left.values()], plan, place, { ...size, bytes }, own));
       const { batches, abort } = underWay;
       const stop = () => abort.abort(limited.reason);
       limited.addEventListener('abort', stop);
@@ -32,6 +34,7 @@ export function retryingFeed(
         return await batches.next();
       } catch (error) {
         underWay = null;
+        if (error instanceof LeftBehind) return await next(limited);
         throw error;
       } finally {
         limited.removeEventListener('abort', stop);
@@ -47,10 +50,10 @@ export function retryingFeed(
     } finally {
       await (underWay as LookUp | null)?.batches.return?.();
     }
-  }
+  };
   return {
     read: (place, size, identity, signal) =>
-      last(signal, (limited) => feed.read(place, size, identity, limited), size.waitMs),
+      last(signal, (limited) => shared.read(place, size, identity, limited), size.waitMs),
     rows,
   };
 }
@@ -64,9 +67,4 @@ interface LookUp {
 function begin(rows: (signal: AbortSignal) => AsyncIterable<Batch>): LookUp {
   const abort = new AbortController();
   return { batches: rows(abort.signal)[Symbol.asyncIterator](), abort };
-}
-
-/** The bytes of a bookmark as a text, for maps. Equal values of different types have different texts. */
-export function textOf(bookmark: Bookmark): string {
-  return Buffer.from(bookmark.buffer, bookmark.byteOffset, bookmark.length).toString('latin1');
 }

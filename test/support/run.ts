@@ -28,7 +28,7 @@ const SLOW = [
   'bench-.*',
   'build',
   'change-feed(-model)?',
-  'changes',
+  'changes(-(clients|model|shared))?',
   'collection-replaced',
   'count',
   'docs',

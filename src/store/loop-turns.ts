@@ -1,0 +1,40 @@
+/** How long those that wait may go on in a row before the process looks at its sockets and timers. Milliseconds. */
+const TURN_MS = 2;
+
+/**
+ * Lets many go on one after another. What each of them does at once then keeps a request waiting for a few of them, and
+ * not for all.
+ */
+export class LoopTurns {
+  readonly #waiting: (() => void)[] = [];
+  #round: Promise<void> | null = null;
+
+  /** Resolves after all earlier calls have, and after what their callers then did at once. */
+  next(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#waiting.push(resolve);
+      if (this.#waiting.length === 1) setImmediate(this.#run);
+    });
+  }
+
+  /** Resolves when those that wait now have gone on: for all calls until then at the same time. */
+  round(): Promise<void> {
+    if (this.#waiting.length === 0) return Promise.resolve();
+    this.#round ??= this.next().then(() => void (this.#round = null));
+    return this.#round;
+  }
+
+  readonly #run = (): void => {
+    const end = performance.now() + TURN_MS;
+    const step = (): void => {
+      if (performance.now() >= end) {
+        setImmediate(this.#run);
+        return;
+      }
+      this.#waiting.shift()?.();
+      // A tick that a microtask asks for comes when all microtasks are done: what was just let go has done its work.
+      if (this.#waiting.length > 0) queueMicrotask(() => process.nextTick(step));
+    };
+    step();
+  };
+}

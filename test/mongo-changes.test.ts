@@ -229,6 +229,23 @@ test('readers that lag behind the shared stream read their history and join it',
   assert.deepEqual(idsOf((await waiting).keys), [5]);
 });
 
+test('many readers that lag at the same time read their histories without a warning', async (t) => {
+  const open = await opened(t);
+  if (!open) return;
+  const { feed, driver } = open;
+  const place = await feed.now(NEVER);
+  await driver.insertOne({ _id: 1 });
+  const warnings: string[] = [];
+  const hear = ({ name }: Error) => void warnings.push(name);
+  process.on('warning', hear);
+  t.after(() => process.off('warning', hear));
+  const reads = Array.from({ length: 30 }, () =>
+    feed.read(place, { most: 10, waitMs: 0 }, undefined, new AbortController().signal),
+  );
+  for (const { keys } of await Promise.all(reads)) assert.deepEqual(idsOf(keys), [1]);
+  assert.deepEqual(warnings, []);
+});
+
 test('a stream that the server ends is opened again where it was', async (t) => {
   const open = await opened(t);
   if (!open) return;

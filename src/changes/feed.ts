@@ -36,7 +36,6 @@ export interface FeedOptions {
   readonly heartbeatMs?: number;
 }
 
-const NEVER = new AbortController().signal;
 /** The parameters of a feed that the stream to begin anew with does not have. */
 const OF_FEEDS = ['since', 'cursor', 'limit', 'wait', 'follow', 'max_time', 'checkpoints', 'format'];
 
@@ -80,7 +79,7 @@ async function begin({ request, query, type }: Input, asked: Asked, options: Fee
       ...(endAt !== undefined && { endAt }),
     },
     now,
-    stopping: options.stopping ?? NEVER,
+    stopping: options.stopping ?? new AbortController().signal,
     ...(options.heartbeatMs !== undefined && { heartbeatMs: options.heartbeatMs }),
   });
   run.begin(first);

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { setMaxListeners } from 'node:events';
 import type { Batch } from '../../src/store/batch.ts';
 import { bookmarkOf } from '../../src/store/bookmark.ts';
 import type { Bookmark } from '../../src/store/bookmark.ts';
@@ -6,6 +7,7 @@ import type { From, RowStore, Plan, Size } from '../../src/store/store.ts';
 import type { Item } from './items.ts';
 
 export const NEVER = new AbortController().signal;
+setMaxListeners(0, NEVER); // a test may wait for many things at the same time
 export const PLENTY = 64 * 1024 * 1024;
 
 /** The copied rows of a batch that was released. */

@@ -147,7 +147,7 @@ export class MongoConnection {
    * Runs a command of a cursor once, and leaves nested documents as bytes. All commands of a cursor go to the primary,
    * while there is one, in one session. Rejects with the signal's reason or as the driver does.
    */
-  onCursor(command: Document, limitMs: number, signal: AbortSignal): Promise<Document> {
+  onCursor(command: Document, limitMs: number, signal: AbortSignal | undefined): Promise<Document> {
     catchUp(this.#timeless, this.session);
     const readPreference = this.client.readPreference.mode === 'primary' ? 'primary' : 'primaryPreferred';
     return withDeadline(limitMs, signal, (end) =>

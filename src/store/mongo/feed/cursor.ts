@@ -23,7 +23,6 @@ export interface StreamRequest {
   readonly batch: number;
 }
 
-const NEVER = new AbortController().signal;
 /** How long a reader that leaves waits for its cursor to be closed. Milliseconds. */
 const CLOSING_MS = 1_000;
 /** The collection that commands about cursors of a whole database name. */
@@ -68,7 +67,7 @@ export class EventCursor {
     signal.throwIfAborted();
     // The command is not aborted: its reply names the cursor that the server would keep.
     const opening = connection
-      .onCursor(command, COMMAND_LIMIT_MS, NEVER)
+      .onCursor(command, COMMAND_LIMIT_MS, undefined)
       .then(({ cursor }) => new EventCursor(connection, request, readEvents(cursor as Uint8Array)));
     try {
       return await awaitAtMost(COMMAND_LIMIT_MS, signal, opening);

@@ -2,14 +2,20 @@ import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { BSON } from '../src/store/bson.ts';
 import { Commits } from '../src/store/lmdb/commits.ts';
+import { FairScheduler } from '../src/store/lmdb/fair-scheduler.ts';
+import { LmdbFeed } from '../src/store/lmdb/feed/feed.ts';
 import { ChangeLog, ITEMS } from '../src/store/lmdb/feed/log.ts';
+import { EPOCH_KEY } from '../src/store/lmdb/feed/log-keys.ts';
 import { walkLog } from '../src/store/lmdb/feed/log-walk.ts';
 import { headOf } from '../src/store/lmdb/feed/record.ts';
+import { LogWatch } from '../src/store/lmdb/feed/watch.ts';
 import { openFile, tablesOf } from '../src/store/lmdb/file.ts';
 import { LmdbWriter } from '../src/store/lmdb/write.ts';
+import { Slots } from '../src/store/slots.ts';
 import { join } from 'node:path';
 import { testDirectory } from './support/lmdb.ts';
 import { below, randomFrom } from './support/random-collection.ts';
+import { NEVER } from './support/reading.ts';
 
 const GATE = { isUnderWay: false, untilFree: () => Promise.resolve() };
 const SPARE = 1 + 1 / 1_024;
@@ -44,7 +50,7 @@ function openLog(
       ids.map((_id) => BSON.serialize({ _id, category: 'a', price: 1 })),
       'replace',
     );
-  return { log, tables, commits, records, write };
+  return { log, tables, commits, records, write, begin: () => file.resetReadTxn() };
 }
 
 test('writes of single rows look at the log only when there is something to remove, and then remove more', async (t) => {
@@ -69,6 +75,49 @@ test('writes of single rows look at the log only when there is something to remo
   assert.ok(looks <= 9, `${looks} looks for 200 records`);
   looks = 0;
   assert.equal(records().length, 200);
+});
+
+test('a hundred readers that wait read the log once for each write that wakes them', async (t) => {
+  const { log, tables, commits, write, begin } = openLog(t, await testDirectory(t), {
+    ttlMs: 1_024_000,
+    now: () => 0,
+  });
+  await commits.run(() => tables.meta.putSync(EPOCH_KEY, Buffer.alloc(8)));
+  await write(0);
+  const watch = new LogWatch();
+  const present = () => {
+    begin();
+    return { number: ITEMS };
+  };
+  const nothing = () => undefined;
+  const set = { rows: tables.items, present, assertWhole: nothing, keyOfId: () => null, checkPlan: nothing };
+  const feed = new LmdbFeed(set, {
+    ...{ tables, log, watch, slots: new Slots(), scheduler: new FairScheduler() },
+    now: () => performance.now(),
+    told: (work) => work,
+  });
+  let place = await feed.now(NEVER);
+  let reads = 0;
+  const read = log.read.bind(log);
+  log.read = (...call) => {
+    reads++;
+    return read(...call);
+  };
+  for (const [n, most] of [250, 1_000, 2].entries()) {
+    reads = 0;
+    const from = place;
+    const waiting = Array.from({ length: 100 }, (_, reader) =>
+      feed.read(from, { most: most + (reader % 2), waitMs: 60_000 }, undefined, new AbortController().signal),
+    );
+    await feed.read(from, { most, waitMs: 0 }, undefined, NEVER); // by now they have all looked
+    await write(2 * n, 2 * n + 1);
+    watch.committed();
+    for (const { keys, next } of await Promise.all(waiting)) {
+      assert.equal(keys.length, 2);
+      place = next;
+    }
+    assert.ok(reads <= 2, `${reads} reads: before the write, and after it`);
+  }
 });
 
 test('a log that several processes write and prune is within its limits, and counts its changes right', async (t) => {

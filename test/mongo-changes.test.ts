@@ -6,6 +6,8 @@ import { BSON, Binary, Decimal128, Double, Int32, Long, ObjectId, Timestamp } fr
 import { keyOf, makeBookmark } from '../src/store/bookmark.ts';
 import type { AppError } from '../src/errors.ts';
 import type { ChangeFeed, FeedPlace } from '../src/store/change-feed.ts';
+import { placeOfTime } from '../src/store/mongo/feed/place.ts';
+import { Window } from '../src/store/mongo/feed/window.ts';
 import type { Collection } from '../src/store/store.ts';
 import { feedOf, isProblem, keysSince, lookUp, openStreams, until } from './support/changes.ts';
 import { openStore, testMongoStore, type OpenMongo } from './support/mongo.ts';
@@ -244,6 +246,30 @@ test('many readers that lag at the same time read their histories without a warn
   );
   for (const { keys } of await Promise.all(reads)) assert.deepEqual(idsOf(keys), [1]);
   assert.deepEqual(warnings, []);
+});
+
+test('readers that ask for the same are told the same, which is put together once', () => {
+  const window = new Window('rows');
+  const place = (n: number) => placeOfTime(BigInt(n));
+  const event = (n: number) => ({
+    ...{ place: place(n), time: BigInt(n) },
+    ...{ collections: ['rows'], key: makeBookmark({ _id: n }) },
+  });
+  window.begin(place(1));
+  window.add([event(2), event(3)]);
+  const told = window.tell(place(1), 1n, 10, place(4));
+  assert.deepEqual([told?.telling.count, told?.isWhole], [2, true]);
+  assert.equal(window.tell(place(1), 1n, 10, place(4)), told);
+  assert.equal(window.tell(place(1), 1n, 3, place(4)), told, 'it has fewer keys than this reader wants');
+  const cut = window.tell(place(1), 1n, 1, place(4));
+  assert.deepEqual([cut?.telling.count, cut?.isWhole], [1, false]);
+  const again = window.tell(place(1), 1n, 10, place(4));
+  assert.deepEqual(again?.telling.keys, told?.telling.keys, 'what was cut for another reader is not whole');
+  assert.deepEqual(window.tell(place(2), 2n, 10, place(4))?.telling.count, 1);
+  window.add([event(5)]);
+  assert.equal(window.tell(place(1), 1n, 10, place(5))?.telling.count, 3);
+  window.begin(place(6));
+  assert.equal(window.tell(place(1), 1n, 10, place(6)), null);
 });
 
 test('a stream that the server ends is opened again where it was', async (t) => {

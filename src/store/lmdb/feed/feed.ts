@@ -8,7 +8,7 @@ import type { FairScheduler } from '../fair-scheduler.ts';
 import { RowSize } from '../filler.ts';
 import type { Key } from '../keys.ts';
 import type { Database, Tables } from '../tables.ts';
-import type { ChangeLog } from './log.ts';
+import type { ChangeLog, LoggedIds } from './log.ts';
 import { RowLookUp } from './look-up.ts';
 import { placeOf, tokenOf, type LogPlace } from './place.ts';
 import type { LogWatch } from './watch.ts';
@@ -46,11 +46,22 @@ export interface LmdbFeedOptions {
   readonly told: <T>(work: Promise<T>) => Promise<T>;
 }
 
+/** What was read of a log: the ids after a number, at most so many, when the log ended with `last`. */
+interface Known {
+  readonly set: number;
+  readonly after: number;
+  readonly last: number;
+  readonly most: number;
+  readonly logged: LoggedIds;
+}
+
 /** The changes of a set of the embedded store. See ChangeFeed. */
 export class LmdbFeed implements ChangeFeed {
   readonly #set: FeedSet;
   readonly #options: LmdbFeedOptions;
   readonly #rowSize = new RowSize();
+  /** What was read last: readers that a transaction wakes together want the same. */
+  #known: Known | null = null;
 
   constructor(set: FeedSet, options: LmdbFeedOptions) {
     this.#set = set;
@@ -80,8 +91,9 @@ export class LmdbFeed implements ChangeFeed {
     const { now, watch, told } = this.#options;
     const end = now() + waitMs;
     let lastAtCall: number | null = null;
-    for (;;) {
-      const { last, keys, next, version } = await this.#look(() => this.#read(place, most, identity), signal);
+    for (let isWoken = false; ; isWoken = true) {
+      const look = () => this.#read(place, most, identity);
+      const { last, keys, next, version } = await this.#look(look, signal, isWoken);
       lastAtCall ??= last;
       const left = end - now();
       if (keys.length > 0 || left <= 0)
@@ -110,8 +122,19 @@ export class LmdbFeed implements ChangeFeed {
     // A place ahead of the log is one of a file that was put back to an earlier state.
     if (epoch !== log.epoch || place.set !== set.number || sequence < floor || sequence > last)
       throw changesExpired();
-    const { ids, next } = log.read(set.number, sequence, most);
+    const { ids, next } = this.#idsAfter({ set: set.number, after: sequence, last, most });
     return { last, keys: ids, next, version: versionOf(set, last) };
+  }
+
+  /** In a look. A log is only added to, so what is read of it is the same while it ends with the same number. */
+  #idsAfter(wanted: Omit<Known, 'logged'>): LoggedIds {
+    const { set, after, last, most } = wanted;
+    const known = this.#known;
+    if (known?.set === set && known.after === after && known.last === last && isEnough(known, most))
+      return known.logged;
+    const logged = this.#options.log.read(set, after, most);
+    this.#known = { ...wanted, logged };
+    return logged;
   }
 
   readonly #version = (): string => {
@@ -123,10 +146,16 @@ export class LmdbFeed implements ChangeFeed {
     return { token: tokenOf({ epoch: this.#options.log.epoch, set: number, sequence }) };
   }
 
-  #look<T>(look: () => T, signal: AbortSignal): Promise<T> {
+  /** `isPatient`: others go first, because a reader was waiting anyway. */
+  #look<T>(look: () => T, signal: AbortSignal, isPatient = false): Promise<T> {
     const { scheduler, told } = this.#options;
-    return told(scheduler.take(look, signal));
+    return told(scheduler.take(look, signal, isPatient));
   }
+}
+
+/** Whether a reader that wants at most `most` ids would read the same. */
+function isEnough({ last, most: before, logged }: Known, most: number): boolean {
+  return most === before || (logged.next === last && logged.ids.length < most);
 }
 
 function versionOf({ number, identity = '' }: PresentSet, last: number): string {

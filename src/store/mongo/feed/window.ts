@@ -7,6 +7,12 @@ import { Telling } from './telling.ts';
 const MOST_EVENTS = 20_000;
 const MOST_BYTES = 8 * 1024 * 1024;
 
+/** What readers are told, and whether it is all that there is. */
+interface Told {
+  readonly telling: Telling;
+  readonly isWhole: boolean;
+}
+
 /** The recent events of a collection, and the readers that wait for the next one. */
 export class Window {
   readonly collection: string;
@@ -18,6 +24,8 @@ export class Window {
   leftAt = 0;
   #events: ChangeEvent[] = [];
   #bytes = 0;
+  /** What was told last, by what it was asked for: readers that an event wakes together ask for the same. */
+  #known: { readonly asked: string; readonly most: number; readonly told: Told } | null = null;
   readonly #waiting = new Set<() => void>();
 
   constructor(collection: string) {
@@ -28,12 +36,14 @@ export class Window {
   begin(start: Place): void {
     this.start = start;
     [this.#events, this.#bytes] = [[], 0];
+    this.#known = null;
   }
 
   /** Adds the events of this collection. The oldest ones leave when they become too many. Wakes the readers if any came. */
   add(events: readonly ChangeEvent[]): void {
     const own = events.filter(({ collections }) => !collections || collections.includes(this.collection));
     if (own.length === 0) return;
+    this.#known = null;
     for (const event of own) {
       this.#events.push(event);
       this.#bytes += sizeOf(event);
@@ -54,13 +64,17 @@ export class Window {
    * What follows a reader's place, when that is inside the window, and whether it is all up to `behind`, the place of
    * the stream. Null: the place is not inside.
    */
-  tell(
-    from: Place,
-    seen: PointInTime | undefined,
-    most: number,
-    behind: Place,
-  ): { readonly telling: Telling; readonly isWhole: boolean } | null {
+  tell(from: Place, seen: PointInTime | undefined, most: number, behind: Place): Told | null {
     if (!this.start || isBefore(from, this.start)) return null;
+    const asked = [from.hex, String(from.typeBits), String(seen), behind.hex].join(' ');
+    const known = this.#known;
+    if (known?.asked === asked && isEnough(known, most)) return known.told;
+    const told = this.#tell(from, seen, most, behind);
+    this.#known = { asked, most, told };
+    return told;
+  }
+
+  #tell(from: Place, seen: PointInTime | undefined, most: number, behind: Place): Told {
     const telling = new Telling(most, from, seen);
     // A reader that has read its own history may be ahead of the stream.
     const isWhole = telling.add(
@@ -108,6 +122,14 @@ export class Window {
     for (const event of dropped) this.#bytes -= sizeOf(event);
     this.start = dropped.at(-1)?.place ?? this.start;
   }
+}
+
+/** Whether a reader that asks for at most `most` keys would be told the same. */
+function isEnough(
+  { most: before, told: { telling, isWhole } }: { readonly most: number; readonly told: Told },
+  most: number,
+): boolean {
+  return most === before || (isWhole && telling.count < most);
 }
 
 function sizeOf({ key, place }: ChangeEvent): number {

@@ -49,7 +49,7 @@ export function changesRoute(
   };
 }
 
-function answerOf({ schema, noun, examples: { lines: example } = {} }: RowRoute): Answer {
+function answerOf({ schema, noun, changeExamples: examples }: RowRoute): Answer {
   const row = nameOf(schema) ?? 'row';
   return {
     description: `The changes of ${noun.many}`,
@@ -61,7 +61,7 @@ function answerOf({ schema, noun, examples: { lines: example } = {} }: RowRoute)
           description: `One ${row} or Removed per line, each line ended by LF. Some lines are a FeedCheckpoint, FeedEnd or Failure instead.`,
         },
         lines: [schema, REMOVED, FEED_CHECKPOINT, FEED_END, FAILURE],
-        ...(example && { example }),
+        ...(examples?.lines && { changing: examples.lines }),
       },
       'application/jsonl': {
         schema: { type: 'string', description: 'the same as application/x-ndjson' },
@@ -72,6 +72,7 @@ function answerOf({ schema, noun, examples: { lines: example } = {} }: RowRoute)
           description:
             'Server-sent events whose data are these lines. Checkpoints are named `checkpoint` and have their cursor as id; the others are `end` and `failure`.',
         },
+        ...(examples?.events && { changing: examples.events }),
       },
     },
   };
@@ -80,7 +81,7 @@ function answerOf({ schema, noun, examples: { lines: example } = {} }: RowRoute)
 /** A stream's route that goes on with the changes of its rows when the query has `follow=true`. */
 export function orFollow(
   stream: Route,
-  told: Pick<RowRoute, 'path' | 'schema'>,
+  told: Pick<RowRoute, 'path' | 'schema' | 'changeExamples'>,
   options: FeedOptions,
 ): Route {
   const { 200: whole, ...others } = stream.answers;
@@ -93,6 +94,7 @@ export function orFollow(
       description: `${String(lines.schema.description)} With \`follow=true\`, other lines are a Removed, FeedCheckpoint, FeedEnd or Failure.`,
     },
     lines: [told.schema, REMOVED, CHECKPOINT, END, FEED_CHECKPOINT, FEED_END, FAILURE],
+    ...(told.changeExamples?.follow && { changing: told.changeExamples.follow }),
   };
   return {
     ...stream,

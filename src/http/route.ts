@@ -97,7 +97,14 @@ export interface Content {
   /** The schemas of the lines, where `schema` can only say that the content is text. */
   readonly lines?: readonly Schema[];
   /** A request, such as `/items?limit=1`, and its answer on the bundled catalogue. A test sends it and compares. */
-  readonly example?: { readonly request: string; readonly answer: unknown };
+  readonly example?: Example;
+  /** Further examples by name, on a set that changes. Their cursors differ from server to server. */
+  readonly changing?: Readonly<Record<string, Example>>;
+}
+
+export interface Example {
+  readonly request: string;
+  readonly answer: unknown;
 }
 
 /** Declares a route whose handler gets the body that its schema describes. */

@@ -13,6 +13,7 @@ import { rowRoute } from '../streams/row.ts';
 import { streamRoute } from '../streams/stream.ts';
 import type { RowsTold } from '../streams/told.ts';
 import { ITEM_AFTER } from './after.ts';
+import { CHANGE_EXAMPLES } from './change-examples.ts';
 import { ITEM } from './item.ts';
 import { FIRST_COLUMNS, ITEM_PLAN } from './query.ts';
 
@@ -58,9 +59,12 @@ export function itemRoutes({ items: rows, idType: onlyType, ...options }: ItemOp
   );
   return {
     list: listItems(shared),
-    stream: orFollow(stream, ITEMS, shared),
+    stream: orFollow(stream, { ...ITEMS, changeExamples: CHANGE_EXAMPLES }, shared),
     queryStream: queryRoute(stream, 'queryItemStream'),
-    changes: changesRoute({ ...ITEMS, id: 'listItemChanges' }, { ...shared, ordered: ORDERED }),
+    changes: changesRoute(
+      { ...ITEMS, id: 'listItemChanges', changeExamples: CHANGE_EXAMPLES },
+      { ...shared, ordered: ORDERED },
+    ),
     partitions: partitionsRoute(
       { ...ITEMS, id: 'listPartitions', example: PARTITIONS_EXAMPLE },
       { ...shared, columns: FIRST_COLUMNS, ordered: ORDERED },

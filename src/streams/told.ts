@@ -1,5 +1,5 @@
 import type { ProblemCode } from '../problems.ts';
-import type { Content, Route } from '../http/route.ts';
+import type { Content, Example, Route } from '../http/route.ts';
 import type { TSchema } from '../schema.ts';
 
 /** What the routes of one collection have in common. */
@@ -19,13 +19,13 @@ export interface RowsTold {
   readonly problems?: readonly ProblemCode[];
 }
 
-type Example = NonNullable<Content['example']>;
-
 /** One route of a collection. */
 export interface RowRoute extends RowsTold {
   readonly id: string;
   /** Examples on the bundled catalogue. */
   readonly examples?: { readonly lines?: Example; readonly array?: Example; readonly table?: Example };
+  /** Examples of changes: as lines, as server-sent events, and of a stream that follows. */
+  readonly changeExamples?: Readonly<Record<'lines' | 'events' | 'follow', Content['changing']>>;
 }
 
 /** The part of a route that lets its query have fields as parameters. */

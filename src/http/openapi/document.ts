@@ -178,18 +178,22 @@ function problemResponse(
 
 function contents(content: NonNullable<Answer['content']>, components: Components): Schema {
   return Object.fromEntries(
-    Object.entries(content).map(([type, { schema, lines = [], example }]) => {
+    Object.entries(content).map(([type, { schema, lines = [], ...told }]) => {
       for (const line of lines) components.referTo(line);
+      const examples = examplesOf(told);
       return [
         type,
-        { schema: components.referTo(schema), ...(example && { examples: namedExample(example) }) },
+        { schema: components.referTo(schema), ...(Object.keys(examples).length > 0 && { examples }) },
       ];
     }),
   );
 }
 
-function namedExample({ request, answer }: NonNullable<Content['example']>): Schema {
-  return { bundled: { summary: `GET ${request}`, value: answer } };
+function examplesOf({ example, changing }: Pick<Content, 'example' | 'changing'>): Schema {
+  const all = Object.entries({ ...(example && { bundled: example }), ...changing });
+  return Object.fromEntries(
+    all.map(([name, { request, answer }]) => [name, { summary: `GET ${request}`, value: answer }]),
+  );
 }
 
 function headers(names: readonly string[]): Schema {

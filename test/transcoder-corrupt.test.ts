@@ -7,6 +7,7 @@ import type { RowEncoder } from '../src/rows/rows.ts';
 import { policyFault, Selection } from '../src/rows/selection.ts';
 import { createTranscoder } from '../src/rows/transcoder.ts';
 import type { Batch } from '../src/store/batch.ts';
+import { BSON_TYPE } from '../src/store/bson-types.ts';
 import { Slots } from '../src/store/slots.ts';
 import { anyRow } from './support/any-row.ts';
 import {
@@ -193,6 +194,24 @@ test('lengths that are wrong by any amount are refused', () => {
         changed.writeInt32LE(length, at);
         isRefused(changed);
       }
+    }
+  }
+});
+
+test('a code with a scope that is too short is refused, also beside the selected fields', () => {
+  const selection = new Selection({ fields: ['_id'] });
+  const forms: readonly Maker[] = [
+    (each) => each.encoder('lines', selection),
+    (each) => each.table(['_id'], false, selection),
+  ];
+  // A length says how many bytes the value has, with its own four. The bytes themselves may end sooner.
+  const value = Buffer.alloc(13);
+  for (let length = 0; length <= value.length; length++) {
+    value.writeInt32LE(length);
+    for (let room = 0; room <= value.length; room++) {
+      const scoped = { type: BSON_TYPE.scopedCode, bytes: value.subarray(0, room) };
+      const body = arrayBody([row(5, [['name', scoped]])]);
+      for (const make of forms) assert.ok(isRefused(body, 256, make), `a length of ${length} in ${room} bytes`);
     }
   }
 });

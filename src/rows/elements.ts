@@ -42,6 +42,10 @@ function check(bytes: Buffer, [type, , , at, length]: Element): void {
       if (length < 5 || bytes[at + length - 1] !== 0)
         throw new Error('A document does not end where it says');
       return;
+    case BSON_TYPE.scopedCode:
+      // Its own length, and the smallest string and the smallest document inside it.
+      if (length < 14) throw new Error('A code with a scope is shorter than any can be');
+      return;
     case BSON_TYPE.binary:
       // The old subtype 2 repeats the length inside the value.
       if (bytes[at + 4] === 2 && (length < 9 || bytes.readInt32LE(at + 5) !== length - 9)) {

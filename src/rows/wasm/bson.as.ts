@@ -49,6 +49,8 @@ function variableEnd(type: i32, at: usize, last: usize): usize {
       size = length + 5;
       break;
     case SCOPED:
+      // Three lengths, and the NUL of an empty string and of an empty document. Shorter values could be read no further.
+      if (length < 14) return 0;
       size = length;
       break;
     default: return 0;

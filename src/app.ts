@@ -32,7 +32,7 @@ export interface AppOptions {
   readonly health: HealthOptions;
   /** Origins whose scripts may read answers: `*`, or a list separated by commas. undefined: none. */
   readonly corsOrigin: string | undefined;
-  readonly admissions: Pick<Admissions, 'admit' | 'acquire'>;
+  readonly admissions: Pick<Admissions, 'admit' | 'acquire' | 'mayGoOn'>;
   /** Writes the request log and updates the metrics. */
   readonly observer: Observer;
   readonly document: DocumentOptions;

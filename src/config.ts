@@ -1,7 +1,8 @@
 import envSchema from 'env-schema';
 import { homedir, tmpdir, totalmem } from 'node:os';
 import { join } from 'node:path';
-import { readKeysFile, type Key } from './access/keys.ts';
+import { readKeysFile } from './access/keys-file.ts';
+import type { Key } from './access/keys.ts';
 import { parseTrustedProxies, type Trusts } from './access/proxies.ts';
 import {
   parseRateLimit,
@@ -68,6 +69,7 @@ export function readConfig(environment: NodeJS.ProcessEnv): Config {
     ...(keys?.faults ?? []),
     ...proxies.faults,
     ...redisUrlFaults(given.REDIS_URL),
+    ...(keys && settings ? cacheFaults(settings) : []),
   );
   if (settings === null || faults.length > 0) throw new ConfigError(faults);
   return {
@@ -91,6 +93,18 @@ export function readConfig(environment: NodeJS.ProcessEnv): Config {
 }
 
 type Settings = Static<typeof SETTINGS>;
+
+/** A shared cache would give the answer to one key to others (RFC 9111, 3.5). */
+function cacheFaults({ CACHE_CONTROL: given }: Settings): string[] {
+  const shared = given
+    .toLowerCase()
+    .split(/[\s,]+/)
+    .find((word) => /^(public|s-maxage)(=|$)/.test(word));
+  if (shared === undefined) return [];
+  return [
+    `CACHE_CONTROL must not have ${shared.replace(/=.*/, '')} with API_KEYS_FILE: answers depend on the key`,
+  ];
+}
 
 function checkForms(given: NodeJS.ProcessEnv): { settings: Settings | null; faults: string[] } {
   try {

@@ -12,6 +12,7 @@ import { StoppedError } from './engine/stall-timer.ts';
 import type { Route } from './http/route.ts';
 import { requestIdOf } from './http/request-id.ts';
 import { openAccess, type Access } from './access/open.ts';
+import type { Key } from './access/keys.ts';
 import type { OverloadProbe } from './access/overload.ts';
 import type { Transcoder } from './rows/rows.ts';
 import { fillWithSample, openDeclared, openTimedStore } from './open-rows.ts';
@@ -23,7 +24,10 @@ import { Slots } from './store/slots.ts';
 import type { Store } from './store/store.ts';
 import type { Logger } from './telemetry/log.ts';
 import { Metrics, type MetricValues } from './telemetry/metrics.ts';
+import { auditLog } from './telemetry/audit.ts';
 import { requestLog } from './telemetry/request-log.ts';
+import { rightsFaults } from './keyed/faults.ts';
+import { watchKeys } from './open-keys.ts';
 
 /** The largest request body, in bytes. */
 const BODY_LIMIT = 1024 * 1024;
@@ -41,6 +45,8 @@ export interface Server {
    * finish or are cut after STREAM_GRACE, exports return to the queue, and the store closes.
    */
   close(): Promise<void>;
+  /** Reads API_KEYS_FILE again, as it also is when it changes. Resolves with whether its keys are now valid. */
+  reloadKeys(): Promise<boolean>;
 }
 
 export interface ServerOptions {
@@ -106,6 +112,10 @@ async function start(config: Config, log: Logger, options: ServerOptions, closes
   const { retryMs = RETRY_MS, leaseMs } = options;
   const { streams } = createReaders(store.items, slots, { retryMs, onRetry: metrics.retried });
   const resources = await openDeclared(parts, store, retryMs);
+  const known = [...resources.map(({ resource }) => resource.name), 'items', 'users'];
+  const check = (keys: readonly Key[]) => Promise.resolve(rightsFaults(keys, known));
+  const watch = await watchKeys({ config, log, check }, access);
+  closes.push(() => watch?.close());
   const sources = exportSources(store.items, streams, resources);
   const exports = await openExports(config, { store, sources, transcoder, log, leaseMs });
   closes.push(() => exports.exporter.close());
@@ -140,7 +150,8 @@ async function start(config: Config, log: Logger, options: ServerOptions, closes
     await closeAll(closes);
   };
   let closed: Promise<void> | null = null;
-  return { url, engine, store, slots, close: () => (closed ??= close()) };
+  const reloadKeys = () => watch?.reload() ?? Promise.resolve(false);
+  return { url, engine, store, slots, close: () => (closed ??= close()), reloadKeys };
 }
 
 /** What every part of a server is opened with. */
@@ -187,6 +198,7 @@ function openApp({ config, log, options, metrics }: Parts, sources: Sources): Re
     ...(options.heartbeatMs !== undefined && { heartbeatMs: options.heartbeatMs }),
   };
   const logged = requestLog(log);
+  const audited = config.apiKeys === null ? null : auditLog(log);
   return createApp({
     items: {
       ...reading,
@@ -205,6 +217,7 @@ function openApp({ config, log, options, metrics }: Parts, sources: Sources): Re
       finished: (...request) => {
         metrics.finished(...request);
         logged(...request);
+        audited?.(...request);
       },
     },
     document: { version: VERSION, withKeys: config.apiKeys !== null, limited: config.rateLimit !== null },

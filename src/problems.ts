@@ -98,6 +98,11 @@ export const PROBLEMS = {
     explanation:
       'The server requires an API key. Send it as "Authorization: Bearer KEY". Only keys that the operator has configured are valid.',
   },
+  forbidden: {
+    status: 403,
+    title: 'Right missing',
+    explanation: 'The API key lacks the right that the detail names. Only the operator can add it.',
+  },
   'not-found': {
     status: 404,
     title: 'Not found',

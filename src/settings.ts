@@ -118,7 +118,7 @@ export const SETTINGS = Type.Object({
     Type.String({
       minLength: 1,
       description:
-        'file with one API key per line: its name and SHA-256; every request then needs `Authorization: Bearer`',
+        'file of API keys, by line or as JSON, read again when it changes; every request then needs `Authorization: Bearer`',
     }),
   ),
   TRUSTED_PROXIES: Type.Optional(

@@ -6,19 +6,23 @@ import { dispatch } from '../src/http/dispatch.ts';
 import { Admissions, type AdmissionOptions, type Demand } from '../src/access/admission.ts';
 import { createClientReader } from '../src/access/client.ts';
 import type { Reply, Request } from '../src/engine/edge.ts';
-import { createAuthenticate } from '../src/access/keys.ts';
+import { createAuthenticate, type Key } from '../src/access/keys.ts';
 import { newNotes } from '../src/engine/edge.ts';
 import type { Route } from '../src/http/route.ts';
 import { createRouter } from '../src/http/router.ts';
 import type { Limiter } from '../src/access/limiter.ts';
 import { createMemoryLimiter } from '../src/access/memory.ts';
+import { ALL_RIGHTS } from '../src/access/rights.ts';
 import { StreamSlots } from '../src/access/stream-slots.ts';
 import type { Sink } from '../src/stream/sink.ts';
 
 const POLICY = { limit: 3, windowSeconds: 60 };
-const KEYS = createAuthenticate(
-  ['alice', 'bob'].map((name) => ({ name, digest: createHash('sha256').update(`${name}-key`).digest() })),
-);
+const KEYS = createAuthenticate(['alice', 'bob'].map(keyOf));
+
+function keyOf(name: string): Key {
+  const digest = createHash('sha256').update(`${name}-key`).digest();
+  return { name, digest, rights: ALL_RIGHTS, expires: Infinity };
+}
 
 function request(overrides: Partial<Request> = {}): Request {
   return {
@@ -138,10 +142,11 @@ test('without a key a client gets open routes, probes and preflights only', asyn
 
 test('a request is authenticated once', async () => {
   let asked = 0;
-  const { admit } = admissions({ authenticate: () => (asked++, 'alice') });
+  const key = keyOf('alice');
+  const { admit } = admissions({ authenticate: () => (asked++, key) });
   const { client } = await admit.admit(request(), STREAM);
   admit.acquire(client);
-  assert.deepEqual([asked, client], [1, { name: 'key:alice', hasKey: true }]);
+  assert.deepEqual([asked, client], [1, { name: 'key:alice', hasKey: true, key, owner: 'key:alice' }]);
 });
 
 test('a probe is never rate limited', async () => {
@@ -181,6 +186,7 @@ function streaming(admit: Admissions, answer: () => Reply | Promise<Reply>) {
       acquire: () => admit.acquire(client),
       coded: ({ headers }) => headers,
       arrived: () => undefined,
+      mayGoOn: () => true,
     });
   };
 }

@@ -201,6 +201,7 @@ const PROVOKED: Record<ProblemCode, Twist> = {
   'invalid-header': { request: { headers: { ...json, 'if-match': 'x' } } },
   'malformed-json': bodyOf('{'),
   unauthorized: refusal('unauthorized'),
+  forbidden: refusal('forbidden'),
   'not-found': { request: { path: '/none' } },
   'method-not-allowed': {},
   'not-acceptable': { request: { headers: { accept: 'image/png', 'accept-encoding': 'identity;q=0, x' } } },
@@ -241,7 +242,8 @@ const OF_CHANGES: Partial<Record<ProblemCode, Twist>> = {
   'cursor-mismatch': query('since=CQECALaVrzoVAEz7Z7rH4tz-ZgAAAAAAAAAAAAAACPwULOk'),
 };
 
-function twistFor({ id }: Route, code: ProblemCode): Twist {
+function twistFor({ id, path }: Route, code: ProblemCode): Twist {
+  if (code === 'not-found' && (id === 'putUser' || !path.includes('{'))) return refusal(code); // for keys that do not open the resource
   if (code === 'conflicting-parameters') return query(CONFLICTS[id] ?? '');
   return (id === 'listItemChanges' ? OF_CHANGES[code] : undefined) ?? PROVOKED[code];
 }
@@ -358,13 +360,14 @@ async function serverOnFakes(t: TestContext) {
     corsOrigin: undefined,
     admissions: {
       admit: () => ({
-        client: { name: 'somebody', hasKey: false },
+        client: { name: 'somebody', hasKey: false, key: null, owner: 'somebody' },
         headers: { ratelimit: 'x', 'ratelimit-policy': 'x' },
         refused: twist.refused ?? null,
         arrived: () => undefined,
         done: () => undefined,
       }),
       acquire: () => () => undefined,
+      mayGoOn: () => true,
     },
     observer: { began: () => undefined, finished: () => undefined },
     document: { version: '0', ...OPTIONS },

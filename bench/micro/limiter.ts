@@ -14,6 +14,7 @@ import { createClientReader } from '../../src/access/client.ts';
 import type { Request } from '../../src/engine/edge.ts';
 import { newNotes } from '../../src/engine/edge.ts';
 import { createAuthenticate } from '../../src/access/keys.ts';
+import { ALL_RIGHTS } from '../../src/access/rights.ts';
 import { parseTrustedProxies } from '../../src/access/proxies.ts';
 import { createMemoryLimiter } from '../../src/access/memory.ts';
 import { limitHeaders } from '../../src/access/policy.ts';
@@ -29,7 +30,7 @@ const policy = { limit: 1_000_000_000, windowSeconds: 3600 };
 const { trusts } = parseTrustedProxies('loopback');
 const key = 'kJ8s0Xv3mB5nQ7rT2wY4zA6cE9fH1gL0';
 const authenticate = createAuthenticate([
-  { name: 'bench', digest: createHash('sha256').update(key).digest() },
+  { name: 'bench', digest: createHash('sha256').update(key).digest(), rights: ALL_RIGHTS, expires: Infinity },
 ]);
 
 function admissions(withKeys: boolean): Admissions {

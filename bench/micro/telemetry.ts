@@ -6,7 +6,7 @@
  */
 import assert from 'node:assert/strict';
 import { pino } from 'pino';
-import type { Ending, Request } from '../../src/engine/edge.ts';
+import { newNotes, type Ending, type Request } from '../../src/engine/edge.ts';
 import { Metrics } from '../../src/telemetry/metrics.ts';
 import { requestLog } from '../../src/telemetry/request-log.ts';
 import { printMachine, takeTurns } from './turns.ts';
@@ -31,7 +31,7 @@ const request: Request = {
   headers: { host: 'localhost', 'x-request-id': '6b1f0b9e-2f5c-4d0e-9b57-0d1f6c1c9a11' },
   address: '192.0.2.7',
   signal: new AbortController().signal,
-  notes: { route: '/items', resource: 'items', cost: 'page', client: '192.0.2.7', rows: 100, failure: null },
+  notes: { ...newNotes(), route: '/items', resource: 'items', client: '192.0.2.7', rows: 100 },
   body: () => Promise.resolve(new Uint8Array(0)),
 };
 const ending: Ending = { status: 200, bytes: 25_000, cut: null };

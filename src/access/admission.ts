@@ -5,7 +5,8 @@ import type { Backlog } from './backlog.ts';
 import type { StreamSlots } from './stream-slots.ts';
 import type { ClientReader } from './client.ts';
 import type { Reply, Request } from '../engine/edge.ts';
-import type { Authenticate } from './keys.ts';
+import type { Authenticate, Begun, Key } from './keys.ts';
+import type { Action } from './rights.ts';
 
 /**
  * Who may send a request. `open`: everybody. `probe`: everybody, at any rate. `keyed`: clients with a valid key,
@@ -23,10 +24,14 @@ export type Access = 'open' | 'probe' | 'keyed';
  */
 export type Cost = 'watch' | 'page' | 'write' | 'stream' | 'download';
 
-/** The access and the cost that a route declares. */
+/**
+ * The access and the cost that a route declares, and the right that a key needs for it. `any`: every key has it. A
+ * keyed route without a right is open only to keys without limits.
+ */
 export interface Demand {
   readonly access: Access;
   readonly cost: Cost;
+  readonly right?: Action | 'any';
 }
 
 /**
@@ -36,6 +41,10 @@ export interface Demand {
 export interface Client {
   readonly name: string;
   readonly hasKey: boolean;
+  /** The key that it sent. null: none, or the route asks for none, or the server requires none. */
+  readonly key: Key | null;
+  /** Whose its exports are: the name, and for a key with limits also its rights. */
+  readonly owner: string;
 }
 
 /** The decision about a request, made before any other work is done for it. */
@@ -59,8 +68,10 @@ export interface AdmissionOptions {
   readonly readClient: ClientReader;
   /** null: no key is required. */
   readonly authenticate: Authenticate | null;
-  /** null: RATE_LIMIT is off. */
-  readonly rate: { readonly policy: Policy; readonly limiter: Limiter } | null;
+  /** Whether an answer that was begun may go on. Missing: keys never change. */
+  readonly allows?: (begun: Begun) => boolean;
+  /** null: RATE_LIMIT is off, and no key can have a limit of its own. `policy` null: RATE_LIMIT is off. */
+  readonly rate: { readonly policy: Policy | null; readonly limiter: Limiter } | null;
   readonly slots: StreamSlots;
   /** Why requests are refused now; null: they are admitted. */
   readonly overload?: () => AppError | null;
@@ -70,6 +81,7 @@ export interface AdmissionOptions {
 
 interface Identity {
   readonly name: string;
+  readonly key: Key | null;
   readonly refused: AppError | null;
 }
 
@@ -80,13 +92,11 @@ const NOTHING = () => undefined;
 /** Decides which requests are admitted: by key, by rate, and by open streams. Each request is authenticated once. */
 export class Admissions {
   readonly #options: AdmissionOptions;
-  readonly #headers: (taken: Taken) => Reply['headers'];
   readonly #done: () => void;
 
   constructor(options: AdmissionOptions) {
     this.#options = options;
     this.#done = () => options.backlog?.done();
-    this.#headers = options.rate === null ? () => ({}) : limitHeaders(options.rate.policy);
   }
 
   /**
@@ -99,27 +109,41 @@ export class Admissions {
     const asked = demand ?? UNROUTED;
     const identity = this.#refuseOverload(asked, this.#identify(request, asked));
     request.notes.client = identity.name;
-    if (rate === null) return this.#admission(request, asked, {}, identity);
-    const taken = rate.limiter.take(identity.name);
-    if (!(taken instanceof Promise)) return this.#decide(request, asked, identity, rate.policy, taken);
-    return taken.then((late) => this.#decide(request, asked, identity, rate.policy, late));
+    request.notes.rights = identity.key?.rights.hash ?? '';
+    const policy = identity.key?.rate ?? rate?.policy ?? null;
+    if (rate === null || policy === null) return this.#admission(request, asked, {}, identity);
+    const taken = rate.limiter.take(identity.name, policy);
+    if (!(taken instanceof Promise)) return this.#decide(request, asked, identity, policy, taken);
+    return taken.then((late) => this.#decide(request, asked, identity, policy, late));
   }
 
   /** See StreamSlots.acquire. */
-  acquire({ name }: Client): () => void {
-    return this.#options.slots.acquire(name);
+  acquire({ name, key }: Client): () => void {
+    return this.#options.slots.acquire(name, key?.streams);
+  }
+
+  /** Whether an answer that a client's key began may go on: see Keyring.allows. */
+  mayGoOn(
+    { key }: Client,
+    { right, resource }: Pick<Demand, 'right'> & { readonly resource?: string },
+  ): boolean {
+    const { allows } = this.#options;
+    if (key === null || allows === undefined) return true;
+    const action = right === undefined || right === 'any' ? null : right;
+    return allows({ key, action, resource: resource ?? null });
   }
 
   #decide(
     request: Request,
     asked: Demand,
-    { name, refused }: Identity,
+    { name, key, refused }: Identity,
     policy: Policy,
     taken: Taken,
   ): Admission {
     const within = taken.allowed || asked.access === 'probe';
-    const told = { name, refused: within ? refused : tooManyRequests(policy, taken) };
-    return this.#admission(request, asked, this.#headers(taken), told);
+    const isOwn = key?.rate !== undefined;
+    const told = { name, key, refused: within ? refused : tooManyRequests(policy, taken, isOwn) };
+    return this.#admission(request, asked, limitHeaders(policy)(taken), told);
   }
 
   /**
@@ -130,9 +154,12 @@ export class Admissions {
     { method }: Request,
     { cost }: Demand,
     headers: Reply['headers'],
-    { name, refused }: Identity,
+    { name, key, refused }: Identity,
   ): Admission {
-    const client = { name, hasKey: this.#options.authenticate !== null };
+    const hash = key?.rights.hash ?? '';
+    // No name of a key has this character.
+    const owner = hash === '' ? name : `${name}#${hash}`;
+    const client = { name, hasKey: this.#options.authenticate !== null, key, owner };
     const idle = { client, headers, refused, arrived: NOTHING, done: NOTHING };
     if (refused !== null || cost === 'stream') return idle;
     if (method === 'QUERY') return { ...idle, ...this.#countedLater() };
@@ -153,25 +180,29 @@ export class Admissions {
     return { arrived, done };
   }
 
-  #refuseOverload({ cost }: Demand, { name, refused }: Identity): Identity {
+  #refuseOverload({ cost }: Demand, { name, key, refused }: Identity): Identity {
     const overload = cost === 'watch' ? null : (this.#options.overload?.() ?? null);
-    return { name, refused: overload ?? refused };
+    return { name, key, refused: overload ?? refused };
   }
 
+  /** An open route is answered without a key, but a valid key may decide on the answer: see openapi/routes.ts. */
   #identify(request: Request, { access }: Demand): Identity {
     const { authenticate, readClient } = this.#options;
-    if (authenticate === null || access !== 'keyed' || isPreflight(request))
-      return { name: readClient(request), refused: null };
+    const { authorization } = request.headers;
+    const needsNone = access === 'probe' || (access === 'open' && authorization === undefined);
+    if (authenticate === null || needsNone || isPreflight(request))
+      return { name: readClient(request), key: null, refused: null };
     try {
-      return { name: KEY_PREFIX + authenticate(request.headers.authorization), refused: null };
+      const key = authenticate(authorization);
+      return { name: KEY_PREFIX + key.name, key, refused: null };
     } catch (error) {
-      if (error instanceof AppError) return { name: readClient(request), refused: error };
-      throw error;
+      if (!(error instanceof AppError)) throw error;
+      return { name: readClient(request), key: null, refused: access === 'open' ? null : error };
     }
   }
 }
 
 /** Browsers send a preflight without credentials (Fetch, 4.8). */
-function isPreflight({ method, headers }: Request): boolean {
+export function isPreflight({ method, headers }: Request): boolean {
   return method === 'OPTIONS' && headers['access-control-request-method'] !== undefined;
 }

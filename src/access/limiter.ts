@@ -1,3 +1,5 @@
+import type { Policy } from './policy.ts';
+
 /**
  * The limiter port: how many requests a client has left. Adapters: memory.ts (one process), redis.ts (all processes
  * that share a Redis).
@@ -12,8 +14,11 @@
  * - Memory is bounded, whatever client names arrive.
  */
 export interface Limiter {
-  /** `client` is the name from access/client.ts, or KEY_PREFIX plus a key's name. */
-  take(client: string): Taken | Promise<Taken>;
+  /**
+   * `client` is the name from access/client.ts, or KEY_PREFIX plus a key's name. `policy`: the limit that applies,
+   * where it is not that of the server.
+   */
+  take(client: string, policy?: Policy): Taken | Promise<Taken>;
   close(): Promise<void>;
 }
 

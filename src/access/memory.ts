@@ -15,7 +15,7 @@ export interface MemoryLimiterOptions {
 
 /** A limiter that answers synchronously. */
 export interface MemoryLimiter extends Limiter {
-  take(client: string): Taken;
+  take(client: string, policy?: Policy): Taken;
 }
 
 /**
@@ -24,14 +24,20 @@ export interface MemoryLimiter extends Limiter {
  * (bench/micro/limiter.ts).
  */
 export function createMemoryLimiter(
-  { limit, windowSeconds }: Policy,
+  own: Policy,
   { now = () => performance.now(), addresses = ADDRESSES }: MemoryLimiterOptions = {},
 ): MemoryLimiter {
-  const byAddress = new Windows(addresses, windowSeconds * 1000);
-  const byKey = new Windows(KEYS, windowSeconds * 1000);
+  const byAddress = new Windows(addresses, own.windowSeconds * 1000);
+  /** By the length of their windows, of which there are three: see policy.ts. */
+  const byKey = new Map<number, Windows>();
+  const ofKeys = (seconds: number) => {
+    const known = byKey.get(seconds) ?? new Windows(KEYS, seconds * 1000);
+    byKey.set(seconds, known);
+    return known;
+  };
   return {
-    take: (client) => {
-      const windows = client.startsWith(KEY_PREFIX) ? byKey : byAddress;
+    take: (client, { limit, windowSeconds } = own) => {
+      const windows = client.startsWith(KEY_PREFIX) ? ofKeys(windowSeconds) : byAddress;
       // Use whole milliseconds: a sum of fractions minus one of them may exceed the window by rounding.
       const time = Math.floor(now());
       const slot = windows.count(client, time);

@@ -1,7 +1,7 @@
 import type { Log } from '../log.ts';
 import { Admissions } from './admission.ts';
 import { createClientReader, type ClientReaderOptions } from './client.ts';
-import { createAuthenticate, type Key } from './keys.ts';
+import { Keyring, type Key } from './keys.ts';
 import type { Limiter } from './limiter.ts';
 import { createMemoryLimiter } from './memory.ts';
 import { OverloadGuard, type OverloadProbe } from './overload.ts';
@@ -27,6 +27,8 @@ export interface AccessSettings {
 export interface Access {
   readonly admissions: Admissions;
   readonly streams: StreamSlots;
+  /** The keys that are valid now. null: no request needs a key. */
+  readonly keyring: Keyring | null;
   /** To be started once the server listens. */
   readonly guard: OverloadGuard;
   close(): Promise<void>;
@@ -42,13 +44,15 @@ export async function openAccess(config: AccessSettings, log: Log, probe?: Overl
     ...(probe && { probe }),
   });
   const limiter = await openLimiter(config, log);
+  const keyring = config.apiKeys && new Keyring(config.apiKeys);
   const admissions = new Admissions({
     readClient: createClientReader({
       trusts: config.trustsProxy,
       onWarning: (message) => log.warn({}, message),
     }),
-    authenticate: config.apiKeys && createAuthenticate(config.apiKeys),
-    rate: config.rateLimit && limiter && { policy: config.rateLimit, limiter },
+    authenticate: keyring && ((authorization) => keyring.authenticate(authorization)),
+    ...(keyring && { allows: (begun) => keyring.allows(begun) }),
+    rate: limiter && { policy: config.rateLimit, limiter },
     slots: streams,
     overload: () => guard.refusal(),
     backlog: guard.backlog,
@@ -56,6 +60,7 @@ export async function openAccess(config: AccessSettings, log: Log, probe?: Overl
   return {
     admissions,
     streams,
+    keyring,
     guard,
     async close() {
       await limiter?.close();
@@ -64,15 +69,19 @@ export async function openAccess(config: AccessSettings, log: Log, probe?: Overl
   };
 }
 
+/** The limit of a limiter that only counts the requests of keys with their own. */
+const NEVER_USED: Policy = { limit: 1_000_000_000, windowSeconds: 60 };
+
 /**
  * Opens the limiter that the settings name. With a Redis URL it loads the Redis adapter; otherwise the limiter is in
- * this process. Resolves with null when RATE_LIMIT is off.
+ * this process. Resolves with null when RATE_LIMIT is off and there are no keys, which may have limits of their own.
  */
 async function openLimiter(
-  { REDIS_URL: url, rateLimit: policy }: AccessSettings,
+  { REDIS_URL: url, rateLimit, apiKeys }: AccessSettings,
   log: Log,
 ): Promise<Limiter | null> {
-  if (policy === null) return null;
+  if (rateLimit === null && apiKeys === null) return null;
+  const policy = rateLimit ?? NEVER_USED;
   if (url === undefined) return createMemoryLimiter(policy);
   const { connectRedisLimiter } = await import('./redis.ts'); // most servers do without this client
   return connectRedisLimiter({ url, policy, log });

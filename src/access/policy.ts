@@ -3,6 +3,8 @@ import type { Taken } from './limiter.ts';
 
 /** Forms of the settings. A window is one whole unit, because the headers support only seconds. */
 export const RATE_LIMIT_FORM = '^(off|[1-9]\\d{0,8}/(s|min|h))$';
+/** The form of the rate of a key. */
+export const OWN_RATE_FORM = '^[1-9]\\d{0,8}/(s|min|h)$';
 export const STREAM_LIMIT_FORM = '^(off|[1-9]\\d{0,5})$';
 
 const WINDOWS: Readonly<Record<string, number>> = { s: 1, min: 60, h: 3600 };
@@ -18,7 +20,11 @@ export interface Policy {
  * settings.
  */
 export function parseRateLimit(text: string): Policy | null {
-  if (text === 'off') return null;
+  return text === 'off' ? null : parseRate(text);
+}
+
+/** Parses a rate. */
+export function parseRate(text: string): Policy {
   const [limit, unit = ''] = text.split('/');
   const windowSeconds = WINDOWS[unit];
   if (windowSeconds === undefined) throw new TypeError(`not a rate limit: ${text}`);
@@ -36,21 +42,32 @@ export type LimitHeaders = (taken: Taken) => Readonly<Record<string, string>>;
  * Creates RateLimit-Policy and RateLimit as draft-ietf-httpapi-ratelimit-headers-10 defines them: structured field
  * lists of strings with parameters. q and r are in requests, w and t in seconds.
  */
-export function limitHeaders({ limit, windowSeconds }: Policy): LimitHeaders {
-  const policy = `"default";q=${limit};w=${windowSeconds}`;
-  return ({ remaining, resetSeconds }) => ({
-    'ratelimit-policy': policy,
+export function limitHeaders(policy: Policy): LimitHeaders {
+  const known = headersOf.get(policy);
+  if (known) return known;
+  const text = `"default";q=${policy.limit};w=${policy.windowSeconds}`;
+  const made: LimitHeaders = ({ remaining, resetSeconds }) => ({
+    'ratelimit-policy': text,
     ratelimit: `"default";r=${remaining};t=${resetSeconds}`,
   });
+  headersOf.set(policy, made);
+  return made;
 }
+
+const headersOf = new WeakMap<Policy, LimitHeaders>();
 
 /**
  * The answer to a request above the limit. Retry-After is not earlier than the reset in RateLimit (draft, section 5).
+ * `isOwn`: the limit is that of the key, not of the server.
  */
-export function tooManyRequests({ limit, windowSeconds }: Policy, { resetSeconds }: Taken): AppError {
+export function tooManyRequests(
+  { limit, windowSeconds }: Policy,
+  { resetSeconds }: Taken,
+  isOwn = false,
+): AppError {
   return new AppError(
     'rate-limited',
-    `RATE_LIMIT allows a client ${limit} requests in ${windowSeconds} s. Try again in ${resetSeconds} s.`,
+    `${isOwn ? 'The key allows' : 'RATE_LIMIT allows a client'} ${limit} requests in ${windowSeconds} s. Try again in ${resetSeconds} s.`,
     { retrySeconds: resetSeconds },
   );
 }

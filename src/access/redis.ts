@@ -45,16 +45,16 @@ export async function connectRedisLimiter(options: RedisLimiterOptions): Promise
 
 class RedisLimiter implements Limiter {
   readonly #redis: RedisConnection;
-  readonly #shared: RateLimiterRedis;
+  /** By their key prefix. */
+  readonly #shared = new Map<string, RateLimiterRedis>();
   readonly #local: MemoryLimiter;
-  readonly #limit: number;
+  readonly #policy: Policy;
   readonly #log: Log;
   readonly #now: () => number;
   #state: State = { kind: 'shared' };
 
   constructor({ url, policy, log, now = () => performance.now() }: RedisLimiterOptions) {
-    const { limit, windowSeconds } = policy;
-    this.#limit = limit;
+    this.#policy = policy;
     this.#log = log;
     this.#now = now;
     this.#local = createMemoryLimiter(policy, { now });
@@ -68,13 +68,15 @@ class RedisLimiter implements Limiter {
       onError: (error) => this.#goAlone(error),
     });
     this.#redis.on('ready', () => this.#askAgain());
-    this.#shared = new RateLimiterRedis({
-      storeClient: this.#redis,
-      // Another policy has another counter: the use of one says nothing about the other.
-      keyPrefix: `sluice:rate:${limit}/${windowSeconds}`,
-      points: limit,
-      duration: windowSeconds,
-    });
+  }
+
+  /** Another policy has another counter: the use of one says nothing about the other. */
+  #sharedBy({ limit, windowSeconds }: Policy): RateLimiterRedis {
+    const keyPrefix = `sluice:rate:${limit}/${windowSeconds}`;
+    const options = { storeClient: this.#redis, keyPrefix, points: limit, duration: windowSeconds };
+    const known = this.#shared.get(keyPrefix) ?? new RateLimiterRedis(options);
+    this.#shared.set(keyPrefix, known);
+    return known;
   }
 
   async connected(): Promise<void> {
@@ -87,10 +89,10 @@ class RedisLimiter implements Limiter {
     );
   }
 
-  take(client: string): Taken | Promise<Taken> {
-    if (this.#state.kind === 'shared') return this.#takeShared(client);
+  take(client: string, policy = this.#policy): Taken | Promise<Taken> {
+    if (this.#state.kind === 'shared') return this.#takeShared(client, policy);
     if (this.#state.kind === 'alone' && this.#now() >= this.#state.askAgainAt) this.#askAgain();
-    return this.#local.take(client);
+    return this.#local.take(client, policy);
   }
 
   close(): Promise<void> {
@@ -99,26 +101,29 @@ class RedisLimiter implements Limiter {
     return Promise.resolve();
   }
 
-  async #takeShared(client: string): Promise<Taken> {
-    const answer = await this.#consume(client);
+  async #takeShared(client: string, policy: Policy): Promise<Taken> {
+    const answer = await this.#consume(client, policy);
     if (answer instanceof RateLimiterRes) {
       const { consumedPoints, msBeforeNext } = answer;
       return {
-        allowed: consumedPoints <= this.#limit,
-        remaining: Math.max(this.#limit - consumedPoints, 0),
+        allowed: consumedPoints <= policy.limit,
+        remaining: Math.max(policy.limit - consumedPoints, 0),
         resetSeconds: Math.max(Math.ceil(msBeforeNext / 1000), 1),
       };
     }
     this.#goAlone(answer.failure);
-    return this.#local.take(client);
+    return this.#local.take(client, policy);
   }
 
   /**
    * The library rejects with a result when the client is above the limit, and with an error when there is no result.
    */
-  async #consume(client: string): Promise<RateLimiterRes | { readonly failure: unknown }> {
+  async #consume(
+    client: string,
+    policy = this.#policy,
+  ): Promise<RateLimiterRes | { readonly failure: unknown }> {
     try {
-      return await this.#shared.consume(client);
+      return await this.#sharedBy(policy).consume(client);
     } catch (rejected) {
       return rejected instanceof RateLimiterRes ? rejected : { failure: rejected };
     }

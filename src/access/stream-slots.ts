@@ -32,14 +32,16 @@ export class StreamSlots {
 
   /**
    * Takes a slot. The returned function gives it back, once, however often it is called. Throws AppError
-   * `too-many-streams` when the client has reached its limit, and `overloaded` when the process has.
+   * `too-many-streams` when the client has reached its limit, and `overloaded` when the process has. `limit`: that of
+   * the client's key, where it has one of its own.
    */
-  acquire(client: string): () => void {
+  acquire(client: string, limit?: number): () => void {
     const own = this.#clients.get(client) ?? 0;
-    if (own >= this.#perClient) {
+    const most = limit ?? this.#perClient;
+    if (own >= most) {
       throw refusal(
         'too-many-streams',
-        `The client has ${this.#perClient} open streams, the most that STREAM_LIMIT allows`,
+        `The client has ${own} open streams, the most that ${limit === undefined ? 'STREAM_LIMIT' : 'its key'} allows`,
       );
     }
     if (this.#opened >= this.#total) {

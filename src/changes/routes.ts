@@ -22,6 +22,7 @@ export function changesRoute(
     path,
     access: 'keyed',
     cost: 'stream',
+    right: 'changes',
     id: told.id,
     tag: told.tag,
     summary: `Get the changes of ${told.noun.many}`,
@@ -99,6 +100,7 @@ export function orFollow(
   return {
     ...stream,
     query: [...(stream.query ?? []), followParameter],
+    alsoNeeds: (query) => (followParameter.read(query) === 'true' ? 'changes' : null),
     answers: { ...others, 200: { ...whole, content: { 'application/x-ndjson': form, ...forms } } },
     problems: [...(stream.problems ?? []), ...FEED_PROBLEMS],
     handler: (input) => {

@@ -48,10 +48,14 @@ export interface Notes {
    * while unknown.
    */
   client: string;
+  /** The hash of the rights of the client's key; empty when it has no limits, or when there is no key. */
+  rights: string;
   /** Rows in the answer so far. */
   rows: number;
   /** The error behind the answer when its status is 5xx. */
   failure: unknown;
+  /** The code of the problem when the request was refused for want of a key or a right; null otherwise. */
+  refusal: string | null;
 }
 
 /** How an answer ended. */
@@ -140,5 +144,5 @@ export interface Engine {
 
 /** Creates the notes of a request about which nothing is known yet. */
 export function newNotes(): Notes {
-  return { route: null, resource: null, cost: 'page', client: '', rows: 0, failure: null };
+  return { route: null, resource: null, cost: 'page', client: '', rights: '', rows: 0, failure: null, refusal: null };
 }

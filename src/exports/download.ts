@@ -51,6 +51,7 @@ export function getExportFile(path: string, { jobs, files }: DownloadOptions): R
     path,
     access: 'keyed',
     cost: 'download',
+    right: 'export',
     id: 'getExportFile',
     tag: 'Exports',
     summary: 'Download the file of a complete export, or a range of it',

@@ -20,7 +20,7 @@ export const ID: Readonly<Record<'id', Schema>> = {
  */
 export async function find(jobs: Jobs, { request, client, parameters: { id = '' } }: Input): Promise<Job> {
   const job = await jobs.get(id, request.signal);
-  if (job && (!client.hasKey || job.client === client.name)) return job;
+  if (job && (!client.hasKey || job.client === client.owner)) return job;
   throw noSuchExport(id);
 }
 

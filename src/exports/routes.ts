@@ -1,5 +1,6 @@
 import type { Reply, Request } from '../engine/edge.ts';
 import { prefers } from '../http/prefer.ts';
+import { refusalOf } from '../http/permit.ts';
 import { empty, json } from '../http/reply.ts';
 import {
   BODY_PROBLEMS,
@@ -25,7 +26,7 @@ import { exportsToJson, exportToJson, represent } from './represent.ts';
 import { asynchronousRequest, orderSchema, requestOf } from './order.ts';
 import type { ExportFormat } from '../rows/formats.ts';
 import { invalidBody } from '../input/validate.ts';
-import type { ExportSource, ExportSources } from './source.ts';
+import { sourcesFor, type ExportSource, type ExportSources } from './source.ts';
 
 export interface ExportOptions {
   readonly sources: ExportSources;
@@ -44,7 +45,7 @@ const ONE = `${PATH}/{id}`;
 const NOT_STORED = { 'cache-control': 'no-store' };
 
 /** What all routes of exports share that answer in JSON, and what the routes of one export share. */
-const SHARED = { access: 'keyed', tag: 'Exports', produces: [JSON_TYPE] } as const;
+const SHARED = { access: 'keyed', right: 'export', tag: 'Exports', produces: [JSON_TYPE] } as const;
 const OF_ONE = { ...SHARED, path: ONE, parameters: ID } as const;
 
 /** The answer to an accepted order. */
@@ -81,6 +82,8 @@ export function orExport(stream: Route, source: ExportSource, options: ExportOpt
     },
     problems: [...(stream.problems ?? []), 'too-many-exports', 'insufficient-storage'],
     instead: async (input) => {
+      // A preference that cannot be met is ignored (RFC 7240, 2): a key without the right gets the stream.
+      if (refusalOf(input.client, SHARED)) return null;
       const wanted = await asynchronousRequest(input, source);
       if (!wanted || options.refusal(wanted.format) !== null) return null; // the stream says why
       const reply = await order(options, input.request, input.client, wanted);
@@ -100,7 +103,7 @@ function listExports({ jobs }: ExportOptions): Route {
     answers: { 200: jsonAnswer('The exports of the client, newest first', EXPORT_LIST, ['Cache-Control']) },
     problems: STORE_PROBLEMS,
     handler: async ({ request, client }) => {
-      const own = await jobs.listOf(client.name, request.signal);
+      const own = await jobs.listOf(client.owner, request.signal);
       return json(200, exportsToJson(own.map(represent)), NOT_STORED);
     },
   };
@@ -130,7 +133,7 @@ function orderExport(options: ExportOptions): Route {
       ...STORE_PROBLEMS,
     ],
     handler: async ({ request, client, json: read }) => {
-      const wanted = await requestOf(await read(), options.sources, request.signal);
+      const wanted = await requestOf(await read(), sourcesFor(client, options.sources), request.signal);
       const why = options.refusal(wanted.format);
       if (why !== null) throw invalidBody([{ pointer: '/format', detail: why }]);
       return order(options, request, client, wanted);
@@ -195,7 +198,7 @@ async function order(
   client: Client,
   wanted: ExportRequest,
 ): Promise<Reply> {
-  const job = await jobs.create(client.name, wanted, request.signal);
+  const job = await jobs.create(client.owner, wanted, request.signal);
   await exporter.ordered(job.id);
   return json(202, exportToJson(represent(job)), {
     ...NOT_STORED,

@@ -3,7 +3,9 @@ import type { Query } from '../input/query.ts';
 import type { DeclaredKinds } from '../rows/arrow/columns.ts';
 import type { StreamType } from '../rows/formats.ts';
 import type { Selection } from '../rows/selection.ts';
+import type { Client } from '../access/admission.ts';
 import { AppError } from '../errors.ts';
+import { mayKnow } from '../http/permit.ts';
 import type { ChangesFrom } from '../streams/changes-from.ts';
 import type { ChainReader, Plan, RowStore } from '../store/store.ts';
 import type { ExportRequest } from './job.ts';
@@ -43,6 +45,12 @@ export function resourceOf({ resource = ITEMS }: Pick<ExportRequest, 'resource'>
 /** The resource that an order without one means. */
 export const ITEMS = 'items';
 
+/** The sources that a client may know of. */
+export function sourcesFor(client: Pick<Client, 'key'>, sources: ExportSources): ExportSources {
+  if (client.key === null) return sources;
+  return new Map([...sources].filter(([name]) => mayKnow(client, name)));
+}
+
 /** The source of a request. Throws AppError `not-found` when this server no longer has the resource. */
 export function sourceOf(request: Pick<ExportRequest, 'resource'>, sources: ExportSources): ExportSource {
   const name = resourceOf(request);
@@ -50,6 +58,6 @@ export function sourceOf(request: Pick<ExportRequest, 'resource'>, sources: Expo
   if (source) return source;
   throw new AppError(
     'not-found',
-    `The resource ${name} is no longer declared: this server has ${[...sources.keys()].join(', ')}. Declare it again, or order another export.`,
+    `The resource ${name} is no longer declared. Declare it again, or order another export.`,
   );
 }

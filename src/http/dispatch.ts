@@ -6,7 +6,8 @@ import { ranged } from './range.ts';
 import { located } from './query-method.ts';
 import { QUERY_TYPES } from '../input/query-body.ts';
 import { empty } from './reply.ts';
-import type { Client } from '../access/admission.ts';
+import { isOfEveryServer, mayKnow, refusalOf, revocable } from './permit.ts';
+import { isPreflight, type Client } from '../access/admission.ts';
 import type { Input, Route } from './route.ts';
 import { parametersOf, type Compiled, type Found } from './router.ts';
 
@@ -21,6 +22,8 @@ export interface Surroundings {
   readonly coded: (reply: Reply) => Reply['headers'];
   /** Called when the content of a QUERY has arrived: see Admission. */
   readonly arrived: () => void;
+  /** Whether an answer by this route that the client's key began may go on. */
+  readonly mayGoOn: (route: Route) => boolean;
 }
 
 /**
@@ -29,25 +32,51 @@ export interface Surroundings {
  */
 export async function dispatch(
   request: Request,
-  found: Found | null,
+  any: Found | null,
   client: Client,
-  { acquire, coded, arrived }: Surroundings,
+  { acquire, coded, arrived, mayGoOn }: Surroundings,
 ): Promise<Reply> {
+  if (isSecretPreflight(request, any, client)) return empty(204, { allow: ROWS_ALLOW });
+  const found = any && mayKnow(client, any.resource) ? any : null;
+  if (any && !found) request.notes.refusal = 'not-found';
   if (!found) throw new AppError('not-found', `No resource has the path ${request.path}.`);
   const compiled = routeOf(found, request);
   if (!compiled) return otherMethod(request, found);
   const { route } = compiled;
+  assertMay(client, route);
   const input = await readInput(request, found, compiled, client);
+  const also = route.alsoNeeds?.(input.query) ?? null;
+  const needed = also === null ? [route] : [route, { ...route, right: also }];
+  for (const one of needed) assertMay(client, one);
   arrived();
   if (route.instead) {
     const early = await route.instead(input);
     if (early) return early;
   }
-  const finish = (reply: Reply) =>
-    located(request, input.query, ranged(request, conditional(request, reply, coded)));
+  const finish = (reply: Reply) => {
+    const whole = located(request, input.query, ranged(request, conditional(request, reply, coded)));
+    return client.key === null ? whole : revocable(whole, () => needed.every(mayGoOn));
+  };
   if (route.cost === 'stream' || route.cost === 'download')
     return withSlot(acquire, async () => finish(await route.handler(input)));
   return finish(await route.handler(input));
+}
+
+function assertMay(client: Client, route: Route): void {
+  const refused = refusalOf(client, route);
+  if (refused) throw refused;
+}
+
+/** The methods of a declared resource. */
+const ROWS_ALLOW = 'GET, HEAD, QUERY, OPTIONS';
+
+/**
+ * A preflight comes without a key, so with keys it must not tell which resources there are: it gets the same answer
+ * wherever a declared resource could be.
+ */
+function isSecretPreflight(request: Request, found: Found | null, { hasKey }: Client): boolean {
+  const isStatic = found !== null && isOfEveryServer(found.resource);
+  return hasKey && !isStatic && isPreflight(request);
 }
 
 /** The route that answers a request to a resource; undefined when the resource does not take the method. */

@@ -37,7 +37,7 @@ export function createServe(
   options: {
     readonly observer: Observer;
     readonly cors: Cors;
-    readonly admissions: Pick<Admissions, 'admit' | 'acquire'>;
+    readonly admissions: Pick<Admissions, 'admit' | 'acquire' | 'mayGoOn'>;
   },
 ): Serve {
   const { observer, cors, admissions } = options;
@@ -74,9 +74,11 @@ export function createServe(
         acquire: () => admissions.acquire(admission.client),
         coded: (plain) => codedAs(plain, coding, request).headers,
         arrived: admission.arrived,
+        mayGoOn: (route) => admissions.mayGoOn(admission.client, route),
       });
     } catch (error) {
       reply = problem(error, request);
+      request.notes.refusal ??= refusedOf(error);
       if (reply.status >= 500) request.notes.failure = error;
     }
     const encoded = await applyCoding(reply, coding ?? 'identity', request);
@@ -86,6 +88,7 @@ export function createServe(
       'x-content-type-options': 'nosniff',
       ...encoded.headers,
       ...admission.headers,
+      ...(admission.client.hasKey && { vary: varyOf(encoded) }),
     };
     return headOnly(request, cors(request, { ...encoded, headers }));
   };
@@ -105,6 +108,17 @@ export function createServe(
       throw error;
     }
   };
+}
+
+/** With keys, what a client gets depends on its key. */
+function varyOf({ headers: { vary } }: Reply): string {
+  return vary === undefined ? 'Authorization' : `${vary}, Authorization`;
+}
+
+/** The code of a refusal for want of a key or a right. null: of none of these. */
+function refusedOf(error: unknown): string | null {
+  if (!(error instanceof AppError)) return null;
+  return error.code === 'unauthorized' || error.code === 'forbidden' ? error.code : null;
 }
 
 /** Reduces a reply to the head that GET would have. A stream releases its resources by running into a closed sink. */

@@ -2,6 +2,7 @@ import type { ProblemCode } from '../problems.ts';
 import type { REQUEST_HEADERS, RESPONSE_HEADERS } from './openapi/headers.ts';
 import type { Schema, Static, TSchema } from '../schema.ts';
 import type { Client, Demand } from '../access/admission.ts';
+import type { Action } from '../access/rights.ts';
 import type { JsonBody } from '../input/body-json.ts';
 import type { Reply, Request } from '../engine/edge.ts';
 import type { Parameter } from '../input/parameter.ts';
@@ -44,6 +45,8 @@ export interface Route<B extends TSchema = TSchema> extends Demand {
   readonly produces?: readonly string[];
   /** The media type that a query parameter asks for. It takes precedence over Accept. */
   readonly typeAsked?: (query: Query) => string | undefined;
+  /** A further right that a key needs for some queries. null: none. */
+  readonly alsoNeeds?: (query: Query) => Action | null;
   /** The answers by status, without problems. */
   readonly answers: Readonly<Record<number, Answer>>;
   /** The problems that the operation can meet beside COMMON_PROBLEMS. */

@@ -47,12 +47,12 @@ export async function readJsonBody(
   return parseJson(bytes);
 }
 
-/** Parses a JSON text as received. Throws AppError `malformed-json` or `invalid-body`. */
-export function parseJson(bytes: Uint8Array): JsonBody {
+/** Parses a JSON text as received. Throws AppError `malformed-json` or `invalid-body`. `mostValues`: see scanJson. */
+export function parseJson(bytes: Uint8Array, mostValues?: number): JsonBody {
   if (bytes.length === 0) throw new AppError('malformed-json', 'The request body is empty; expected JSON.');
   const text = decode(bytes);
   const numbers = new Map<string, string>();
-  const faults = scanJson(text, numbers);
+  const faults = scanJson(text, numbers, mostValues);
   return { value: JSON.parse(text), faults, numbers };
 }
 

@@ -19,11 +19,15 @@ const RESERVED: ReadonlySet<string> = new Set(['__proto__', '_bsontype']);
  * source text of each number by its JSON Pointer, because JSON.parse keeps no more digits than a double has.
  *
  * Throws AppError `malformed-json` with line and column when the text is not JSON, and `invalid-body` when it is
- * nested deeper than 32 levels or has more than 1,000 values. JSON.parse accepts every text for which this function
+ * nested deeper than 32 levels or has more than `mostValues` (1,000) values. JSON.parse accepts every text for which this function
  * returns.
  */
-export function scanJson(text: string, numbers = new Map<string, string>()): BodyFault[] {
-  return new Scanner(text, numbers).scan();
+export function scanJson(
+  text: string,
+  numbers = new Map<string, string>(),
+  mostValues = MOST_VALUES,
+): BodyFault[] {
+  return new Scanner(text, numbers, mostValues).scan();
 }
 
 const NUMBER = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y;
@@ -34,12 +38,14 @@ class Scanner {
   readonly #numbers: Map<string, string>;
   /** The names and indexes that lead to the current value. */
   readonly #path: (string | number)[] = [];
+  readonly #mostValues: number;
   #at = 0;
   #values = 0;
 
-  constructor(text: string, numbers: Map<string, string>) {
+  constructor(text: string, numbers: Map<string, string>, mostValues: number) {
     this.#text = text;
     this.#numbers = numbers;
+    this.#mostValues = mostValues;
   }
 
   scan(): BodyFault[] {
@@ -51,7 +57,7 @@ class Scanner {
   /** Scans a value and the white space around it. */
   #value(expected: string): void {
     this.#space();
-    if (++this.#values > MOST_VALUES) throw this.#refusal(`larger than ${MOST_VALUES} values`);
+    if (++this.#values > this.#mostValues) throw this.#refusal(`larger than ${this.#mostValues} values`);
     const first = this.#text[this.#at];
     if (first === '{') this.#object();
     else if (first === '[') this.#array();

@@ -46,6 +46,7 @@ export function pageRoute({ row, example, problems = [], ...told }: PageRoute, o
     method: 'GET',
     access: 'keyed',
     cost: 'page',
+    right: 'read',
     query: pageParameters(options.limits, options.plan, options.count !== undefined),
     headers: ['If-None-Match'],
     produces: [JSON_TYPE],

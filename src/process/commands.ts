@@ -6,6 +6,7 @@ import { INIT_HELP, parseInitArguments, runInit } from '../import/init-command.t
 import { runResourceImport } from '../import/resource.ts';
 import { kernelWarning } from './kernel.ts';
 import { startServer } from '../main.ts';
+import { KEY_HELP, newKey, parseKeyArguments } from './key-command.ts';
 import { parsePullArguments, PULL_HELP, REAL_CLOCK, runPull } from '../pull/command.ts';
 import type { Signals } from './signals.ts';
 import { settingsHelp } from '../settings.ts';
@@ -29,6 +30,7 @@ Usage:
                            make a resource of your own rows and columns
   sluice index NAME a,b    add an index to a resource
   sluice init              print a file of resources, made from the collections of MONGODB_URI
+  sluice key new --name N  make an API key, and print it once
   sluice pull URL -o FILE  download a stream into a file: verify it, and resume it after cuts
   sluice COMMAND --help    show the arguments of a command
   sluice --version         show the version (also -v)
@@ -42,7 +44,8 @@ Serves items over HTTP. Settings are environment variables:
 
 ${settingsHelp()}
 
-SIGTERM and SIGINT stop the server in order: open responses finish, and streams are cut after STREAM_GRACE.
+SIGTERM and SIGINT stop the server in order: open responses finish, and streams are cut after STREAM_GRACE. SIGHUP reads
+API_KEYS_FILE again, as the server also does when the file changes.
 
 Exit codes: 0 stopped in order, 1 the server cannot listen or the store refuses it, 2 a setting is invalid (the error
 lists all), 3 this process can no longer use the embedded store: restart it (with WORKERS, the server does so itself).
@@ -69,6 +72,9 @@ async function main(argv: readonly string[], signals: Signals): Promise<number> 
     case 'init':
       await signals.release();
       return help ? print(INIT_HELP) : printResources(rest);
+    case 'key':
+      await signals.release();
+      return print(help ? KEY_HELP : newKey(parseKeyArguments(rest)));
     case 'pull':
       await signals.release();
       if (help) return print(PULL_HELP);
@@ -111,12 +117,14 @@ async function startAlone(config: Config, log: Logger): Promise<() => Promise<vo
     ...{ onStoreLost, sharedPort: isWorker },
     ...(isWorker && { gatherMetrics }),
   });
+  if (config.API_KEYS_FILE !== undefined) process.on('SIGHUP', () => void server.reloadKeys());
   tellListening();
   return () => server.close();
 }
 
-async function startWorkers({ WORKERS, HOST, PORT }: Config, log: Logger): Promise<() => Promise<void>> {
+async function startWorkers({ WORKERS, HOST, PORT, API_KEYS_FILE }: Config, log: Logger): Promise<() => Promise<void>> {
   const workers = await Workers.start({ count: WORKERS, host: HOST, port: PORT, log });
+  if (API_KEYS_FILE !== undefined) process.on('SIGHUP', () => workers.signal('SIGHUP'));
   return () => workers.stop();
 }
 

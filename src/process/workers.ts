@@ -87,6 +87,11 @@ export class Workers {
     await Promise.all(ends);
   }
 
+  /** Passes a signal on to all workers. */
+  signal(name: NodeJS.Signals): void {
+    for (const { process } of this.#running) process.kill(name);
+  }
+
   /** Starts a worker, which is replaced when it ends. Resolves when it listens. */
   async #start(port: number): Promise<void> {
     const worker = cluster.fork({ PORT: String(port) });

@@ -1,4 +1,5 @@
 import { AppError } from '../errors.ts';
+import { mayKnow } from '../http/permit.ts';
 import { json } from '../http/reply.ts';
 import { JSON_TYPE, jsonAnswer, type Route } from '../http/route.ts';
 import { FORMATS } from '../rows/formats.ts';
@@ -84,7 +85,10 @@ export type Listed = Static<typeof RESOURCES>['resources'][number];
 const serialize = serializerOf(RESOURCES);
 
 /** Lists one resource now. */
-export type List = (signal: AbortSignal) => Promise<Listed>;
+export interface List {
+  readonly name: string;
+  readonly list: (signal: AbortSignal) => Promise<Listed>;
+}
 
 /** GET /resources: what can be asked of each resource, and by which index. `own`: those that are always there. */
 export function listResources(resources: readonly Resource[], own: readonly List[]): Route {
@@ -93,21 +97,18 @@ export function listResources(resources: readonly Resource[], own: readonly List
     path: '/resources',
     access: 'keyed',
     cost: 'page',
+    right: 'any',
     id: 'listResources',
     tag: 'Resources',
     summary: 'List the resources, and what can be asked of each',
     produces: [JSON_TYPE],
     answers: { 200: jsonAnswer('The resources', RESOURCES, ['Cache-Control']) },
-    handler: async ({ request }) => {
+    handler: async ({ request, client }) => {
       const all = [
-        ...resources.map(
-          (one): List =>
-            (signal) =>
-              describe(one, signal),
-        ),
+        ...resources.map((one): List => ({ name: one.name, list: (signal) => describe(one, signal) })),
         ...own,
-      ];
-      const listed = await Promise.all(all.map((list) => list(request.signal)));
+      ].filter(({ name }) => mayKnow(client, name));
+      const listed = await Promise.all(all.map(({ list }) => list(request.signal)));
       return json(200, serialize({ resources: listed }), { 'cache-control': 'no-store' });
     },
   };

@@ -20,7 +20,7 @@ export function listOfItems(items: Pick<RowStore, 'count' | 'changes'>): List {
     ...(items.changes && { changes: '/items/changes' }),
   };
   const known = { name: 'items', missing: [], refused: [], formats: [...FORMATS], links };
-  return async (signal) => {
+  const list: List['list'] = async (signal) => {
     try {
       const { rows } = await items.count({ sort: '_id', direction: 1 }, 'estimated', signal);
       return { ...known, rows, queries: OF_ITEMS };
@@ -29,15 +29,19 @@ export function listOfItems(items: Pick<RowStore, 'count' | 'changes'>): List {
       return { ...known, unavailable: error.message, queries: [] };
     }
   };
+  return { name: 'items', list };
 }
 
 /** Users as GET /resources lists them: records in order of id. */
-export const listOfUsers: List = () =>
-  Promise.resolve({
-    name: 'users',
-    queries: [{ filters: [], sort: 'id', index: '_id_' }],
-    missing: [],
-    refused: [],
-    formats: [],
-    links: { page: '/api/users' },
-  });
+export const listOfUsers: List = {
+  name: 'users',
+  list: () =>
+    Promise.resolve({
+      name: 'users',
+      queries: [{ filters: [], sort: 'id', index: '_id_' }],
+      missing: [],
+      refused: [],
+      formats: [],
+      links: { page: '/api/users' },
+    }),
+};

@@ -35,6 +35,7 @@ export function valuesRoute(
     path: `${told.path}/values`,
     access: 'keyed',
     cost: 'page',
+    right: 'read',
     id: told.id,
     tag: told.tag,
     summary: `List the distinct values of a field of ${told.noun.many}`,

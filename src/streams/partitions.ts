@@ -81,6 +81,7 @@ export function partitionsRoute(
     path: `${told.path}/partitions`,
     access: 'keyed',
     cost: 'page',
+    right: 'stream',
     id: told.id,
     tag: told.tag,
     summary: 'List disjoint parts of the collection, each with the URL of its stream',

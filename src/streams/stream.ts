@@ -60,6 +60,7 @@ export function streamRoute(told: RowRoute, options: StreamOptions): Route {
     path: `${told.path}/stream`,
     access: 'keyed',
     cost: 'stream',
+    right: 'stream',
     id: told.id,
     tag,
     summary: `Stream ${noun.many}`,

@@ -9,6 +9,7 @@ export function getMetrics(values: () => Promise<readonly MetricValues[]>): Rout
     path: '/metrics',
     access: 'keyed',
     cost: 'watch',
+    right: 'metrics',
     id: 'getMetrics',
     tag: 'Server',
     summary: 'Get metrics',

@@ -60,7 +60,7 @@ const ID = {
 
 /** What all routes of users share, and what those that write share. */
 const SHARED = { access: 'keyed', tag: 'Users', produces: [JSON_TYPE] } as const;
-const WRITE = { ...SHARED, cost: 'write', headers: ['If-Match', 'If-None-Match'] } as const;
+const WRITE = { ...SHARED, cost: 'write', right: 'users:write', headers: ['If-Match', 'If-None-Match'] } as const;
 const ONE_USER = { path: ONE, parameters: ID } as const;
 const WRITE_PROBLEMS: readonly ProblemCode[] = [
   'invalid-header',
@@ -141,6 +141,7 @@ function getOne({ users, cacheControl }: UserOptions): Route {
     ...ONE_USER,
     method: 'GET',
     cost: 'page',
+    right: 'read',
     id: 'getUser',
     summary: 'Get a user',
     headers: ['If-None-Match'],

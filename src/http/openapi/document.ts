@@ -145,11 +145,14 @@ const HEAD_TOO_LARGE: Schema = {
 
 /** The problem codes that an operation can meet, by status. */
 export function problemsByStatus(
-  { problems = [], access }: Pick<Route, 'problems' | 'access'>,
+  { problems = [], access, right, resource }: Pick<Route, 'problems' | 'access' | 'right' | 'resource'>,
   { withKeys, limited }: Pick<DocumentOptions, 'withKeys' | 'limited'>,
 ): Map<number, ProblemCode[]> {
   const codes = new Set([...COMMON_PROBLEMS, ...problems]);
-  if (!withKeys || access !== 'keyed') codes.delete('unauthorized');
+  const isKeyed = withKeys && access === 'keyed';
+  if (!isKeyed) codes.delete('unauthorized');
+  if (isKeyed && right !== 'any') codes.add('forbidden');
+  if (isKeyed && resource !== undefined) codes.add('not-found'); // for keys that do not open it
   if (!limited) codes.delete('rate-limited');
   const byStatus = new Map<number, ProblemCode[]>();
   for (const code of Object.keys(PROBLEMS) as ProblemCode[]) {

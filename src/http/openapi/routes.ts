@@ -1,6 +1,8 @@
 import { json } from '../reply.ts';
 import { JSON_TYPE, jsonAnswer, type Route } from '../route.ts';
 import { fingerprint } from '../../rows/fingerprint.ts';
+import { isOfEveryServer, mayUse } from '../permit.ts';
+import type { Client } from '../../access/admission.ts';
 import { createDocument, type DocumentOptions } from './document.ts';
 
 /** The document, made of these routes. */
@@ -19,9 +21,11 @@ export function getOpenApi(
   following: (signal: AbortSignal) => Promise<readonly Route[]>,
   options: DocumentOptions,
 ): Route {
-  let made: Made | null = null;
-  const make = (of: readonly Route[]): Made => {
-    const text = JSON.stringify(createDocument([...routes, ...of, own], options));
+  /** By the rights of the clients that may see them. */
+  const made = new Map<string, Made>();
+  const make = (of: readonly Route[], client: Client): Made => {
+    const shown = [...routes, ...of, own].filter((one) => isShown(client, one));
+    const text = JSON.stringify(createDocument(shown, options));
     return { of, text, etag: `"${fingerprint(Buffer.from(text))}"` };
   };
   const own: Route = {
@@ -45,11 +49,28 @@ export function getOpenApi(
       },
     },
     problems: ['invalid-header', 'precondition-failed'],
-    handler: async ({ request }) => {
+    handler: async ({ request, client }) => {
       const of = await following(request.signal);
-      if (made?.of !== of) made = make(of);
-      return json(200, made.text, { etag: made.etag, 'cache-control': 'no-cache' });
+      const rights = client.key?.rights.hash ?? NO_KEY;
+      if (made.size >= MOST_KEPT) made.clear();
+      let document = made.get(rights);
+      if (document?.of !== of) made.set(rights, (document = make(of, client)));
+      return json(200, document.text, { etag: document.etag, 'cache-control': 'no-cache' });
     },
   };
   return own;
+}
+
+/** What stands for no key among the hashes of rights. */
+const NO_KEY = '-';
+/** The most documents that are kept. */
+const MOST_KEPT = 100;
+
+/**
+ * Whether the document shows a route to a client. Where keys are required, one without a key sees no declared resource:
+ * their names and fields are for keys.
+ */
+function isShown(client: Client, route: Route): boolean {
+  if (client.key !== null) return mayUse(client, route);
+  return !client.hasKey || isOfEveryServer(route.resource ?? null);
 }

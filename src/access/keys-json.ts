@@ -1,0 +1,158 @@
+import { AppError } from '../errors.ts';
+import { parseJson, type JsonBody } from '../input/body-json.ts';
+import { exactDate } from '../input/dates.ts';
+import { pointer } from '../input/json-scan.ts';
+import { bodyCheck } from '../input/validate.ts';
+import { Type, type Static } from '../schema.ts';
+import { sha256, type Key } from './keys.ts';
+import { OWN_RATE_FORM, parseRate } from './policy.ts';
+import { ACTIONS, rightsOf, type Action } from './rights.ts';
+
+/** Bounds the work for a file of keys. */
+const MOST_VALUES = 1_000_000;
+const DIGEST_OF_NOTHING = sha256('');
+
+const name = Type.String({ minLength: 1, maxLength: 120, description: 'the name of a resource' });
+const path = Type.String({ minLength: 1, maxLength: 1024, description: 'the path of a field' });
+const scalar = Type.Unsafe<string | number | boolean | null>({
+  type: ['string', 'number', 'boolean', 'null'],
+  description: 'a value: a text as in a URL, a number, true, false or null',
+});
+
+const KEY = Type.Object(
+  {
+    name: Type.String({
+      pattern: '^[A-Za-z0-9_.-]{1,64}$',
+      description: 'the name of the client, 1 to 64 characters of A-Z a-z 0-9 . _ -',
+    }),
+    sha256: Type.String({
+      pattern: '^[0-9A-Fa-f]{64}$',
+      description: 'the SHA-256 of the key, 64 hexadecimal digits',
+    }),
+    resources: Type.Optional(
+      Type.Array(name, { uniqueItems: true, description: 'names of resources, each once' }),
+    ),
+    actions: Type.Optional(
+      Type.Array(
+        Type.Unsafe<Action>({ type: 'string', enum: ACTIONS, description: `one of ${ACTIONS.join(', ')}` }),
+        { uniqueItems: true, description: `actions, each once, of ${ACTIONS.join(', ')}` },
+      ),
+    ),
+    where: Type.Optional(
+      Type.Record(
+        Type.String(),
+        Type.Record(Type.String(), scalar, {
+          minProperties: 1,
+          description: 'the values that the rows have, by path, at least one',
+        }),
+        { minProperties: 1, description: 'an object with the values of rows, by resource, at least one' },
+      ),
+    ),
+    hide: Type.Optional(
+      Type.Record(
+        Type.String(),
+        Type.Array(path, { minItems: 1, uniqueItems: true, description: 'paths of fields, each once' }),
+        { minProperties: 1, description: 'an object with the hidden paths, by resource, at least one' },
+      ),
+    ),
+    expires: Type.Optional(
+      Type.String({ description: 'a date and time with a zone, as in 2026-12-31T00:00:00Z' }),
+    ),
+    rate: Type.Optional(Type.String({ pattern: OWN_RATE_FORM, description: 'a rate such as "100/s"' })),
+    streams: Type.Optional(
+      Type.Integer({ minimum: 1, maximum: 999_999, description: 'a number of open streams, at least 1' }),
+    ),
+  },
+  { additionalProperties: false, description: 'a key: an object with name and sha256' },
+);
+
+const FILE = Type.Object(
+  { keys: Type.Array(KEY, { description: 'an array of keys' }) },
+  { additionalProperties: false, description: 'an object with keys' },
+);
+const check = bodyCheck(FILE);
+
+type GivenKey = Static<typeof KEY>;
+
+interface Read {
+  readonly keys: readonly Key[];
+  readonly faults: readonly string[];
+}
+
+/** Parses the JSON form of API_KEYS_FILE. Faults have a JSON pointer each, and never the value at that place. */
+export function parseJsonKeys(text: string): Read {
+  const faults: string[] = [];
+  const fault = (place: string, expected: string) =>
+    faults.push(`API_KEYS_FILE ${place === '' ? '/' : place}: ${expected}`);
+  try {
+    const body = parseJson(Buffer.from(text), MOST_VALUES);
+    const { keys: given } = check(body);
+    const keys = given.map((one, n) =>
+      keyOf(one, n, body, (member, expected) => fault(pointer(['keys', String(n), member]), expected)),
+    );
+    const digests = keys.map(({ digest }) => digest.toString('hex'));
+    for (const [n, digest] of digests.entries()) {
+      const before = digests.indexOf(digest);
+      if (digest === DIGEST_OF_NOTHING) fault(`/keys/${n}/sha256`, 'this is the SHA-256 of an empty key');
+      else if (before < n) fault(`/keys/${n}/sha256`, `/keys/${before} has the same key`);
+    }
+    return { keys, faults };
+  } catch (error) {
+    if (!(error instanceof AppError)) throw error;
+    const told = error.errors ?? [
+      { pointer: '', detail: error.message.replace('The request body', 'The file') },
+    ];
+    for (const { pointer: place, detail } of told) fault(place, detail.replace(/; got .*$/s, ''));
+    return { keys: [], faults };
+  }
+}
+
+function keyOf(
+  given: GivenKey,
+  n: number,
+  body: JsonBody,
+  fault: (member: string, expected: string) => void,
+): Key {
+  const { resources, actions, where, hide, expires, rate, streams } = given;
+  const scoped = { ...where, ...hide };
+  if (resources)
+    for (const resource of Object.keys(scoped))
+      if (!resources.includes(resource))
+        fault(
+          where && Object.hasOwn(where, resource) ? 'where' : 'hide',
+          `${JSON.stringify(resource)} is not among the resources of the key`,
+        );
+  const ends = expires === undefined ? undefined : exactDate(expires, false);
+  if (typeof ends === 'string') fault('expires', `the date ${ends}`);
+  return {
+    name: given.name,
+    digest: Buffer.from(given.sha256.toLowerCase(), 'hex'),
+    rights: rightsOf({ resources, actions, where: where && textsOf(where, n, body), hide }),
+    expires: ends instanceof Date ? ends.getTime() : Infinity,
+    ...(rate !== undefined && { rate: parseRate(rate) }),
+    ...(streams !== undefined && { streams }),
+  };
+}
+
+type Where = NonNullable<GivenKey['where']>;
+
+/** The values as texts with the prefix that fixes their kind, where JSON has kinds of its own. */
+function textsOf(where: Where, n: number, { numbers }: JsonBody): Record<string, Record<string, string>> {
+  const textOf = (value: Where[string][string], place: string): string => {
+    if (typeof value === 'string') return value;
+    if (typeof value === 'boolean') return `bool:${value}`;
+    if (value === null) return 'null:';
+    const digits = numbers.get(place) ?? String(value);
+    return `${/^-?\d+$/.test(digits) ? 'int' : 'num'}:${digits}`;
+  };
+  return mapped(where, (values, resource) =>
+    mapped(values, (value, at) => textOf(value, pointer(['keys', String(n), 'where', resource, at]))),
+  );
+}
+
+function mapped<T, U>(
+  object: Readonly<Record<string, T>>,
+  map: (value: T, name: string) => U,
+): Record<string, U> {
+  return Object.fromEntries(Object.entries(object).map(([name, value]) => [name, map(value, name)]));
+}

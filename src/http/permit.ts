@@ -1,0 +1,69 @@
+import type { Client } from '../access/admission.ts';
+import { forbidden, opens } from '../access/rights.ts';
+import type { Reply } from '../engine/edge.ts';
+import { AppError } from '../errors.ts';
+import type { Sink } from '../stream/sink.ts';
+import type { Route } from './route.ts';
+
+type Permitted = Pick<Route, 'access' | 'right' | 'resource'>;
+
+/**
+ * Whether a client may know of a resource. A key that does not open it gets the very answer of a path that nothing has.
+ * null: what belongs to no resource.
+ */
+export function mayKnow({ key }: Pick<Client, 'key'>, resource: string | null): boolean {
+  return key === null || opens(key.rights, resource);
+}
+
+/** Whether a path is no secret: it belongs to no resource, or to one that every server has. */
+export function isOfEveryServer(resource: string | null): boolean {
+  return resource === null || resource === 'items' || resource === 'users';
+}
+
+/** Why a client may not use a route that it may know of: AppError `forbidden`. null: it may. */
+export function refusalOf(
+  { key }: Pick<Client, 'key'>,
+  { access, right, resource }: Permitted,
+): AppError | null {
+  if (key === null || access !== 'keyed' || key.rights.hash === '' || right === 'any') return null;
+  // A route that names no right is for keys without limits alone.
+  if (right === undefined) return new AppError('forbidden', 'Only a key without limits may do this.');
+  return key.rights.actions.has(right) ? null : forbidden(right, resource ?? null);
+}
+
+/** Whether a client may use a route. */
+export function mayUse(client: Pick<Client, 'key'>, route: Permitted): boolean {
+  return mayKnow(client, route.resource ?? null) && refusalOf(client, route) === null;
+}
+
+/**
+ * The reply, cut at its next piece once `mayGoOn` is false: the key has expired, is no longer accepted, or has lost the
+ * right.
+ */
+export function revocable(reply: Reply, mayGoOn: () => boolean): Reply {
+  const { body } = reply;
+  if (body.kind !== 'stream') return reply;
+  const run: typeof body.run = (sink) => body.run(watched(sink, mayGoOn));
+  return { ...reply, body: { ...body, run } };
+}
+
+/** The key that an answer was begun with lost its right. The answer is cut. */
+export class RevokedError extends AppError {
+  constructor() {
+    super('forbidden', 'The key has expired, was removed, or lost the right to this answer.');
+  }
+}
+
+function watched(sink: Sink, mayGoOn: () => boolean): Sink {
+  return {
+    chunkBytes: sink.chunkBytes,
+    signal: sink.signal,
+    write: (chunk) => {
+      if (!mayGoOn()) throw new RevokedError();
+      return sink.write(chunk);
+    },
+    flush: () => sink.flush(),
+    end: () => sink.end(),
+    fail: (error) => sink.fail(error),
+  };
+}

@@ -1,0 +1,19 @@
+import type { Key } from '../access/keys.ts';
+
+/**
+ * The faults of keys that only a server can tell: names of resources that it does not have. `known`: the names of
+ * those that it has.
+ */
+export function rightsFaults(keys: readonly Key[], known: readonly string[]): readonly string[] {
+  return keys.flatMap(({ name, rights: { resources, scopes } }) => {
+    const named = [...(resources ?? []), ...scopes.keys()];
+    const unknown = [...new Set(named)].filter((one) => !known.includes(one));
+    const at = `API_KEYS_FILE, key ${name}`;
+    return [
+      ...unknown.map(
+        (one) => `${at}: there is no resource ${JSON.stringify(one)}; expected ${known.join(', ')}`,
+      ),
+      ...(scopes.size > 0 ? [`${at}: where and hide are not supported yet`] : []),
+    ];
+  });
+}

@@ -11,11 +11,15 @@ import { createServe, type Observer } from './http/respond.ts';
 import type { Route } from './http/route.ts';
 import { createRouter } from './http/router.ts';
 import { followingRoutes } from './resources/following.ts';
-import { listResources } from './resources/list.ts';
+import { listOfResource, listResources } from './resources/list.ts';
 import type { OpenResource } from './resources/open.ts';
 import { listOfItems, listOfUsers } from './resources/own.ts';
 import { resourceRoutes, type ResourceOptions } from './resources/routes.ts';
+import { scopedIndexes, scopedResource } from './resources/scoped.ts';
 import { itemRoutes, type ItemOptions } from './items/routes.ts';
+import { scopedItems, wholeItems } from './items/scoped.ts';
+import { Scopes, type MakeScope } from './keyed/scopes.ts';
+import type { Scope } from './access/rights.ts';
 import type { DocumentOptions } from './http/openapi/document.ts';
 import { getOpenApi } from './http/openapi/routes.ts';
 import type { MetricValues } from './telemetry/metrics.ts';
@@ -40,12 +44,21 @@ export interface AppOptions {
   readonly metrics: () => Promise<readonly MetricValues[]>;
 }
 
+/** The application. `scopes` makes the routes of keys that open parts of resources. */
+export interface App {
+  readonly serve: Serve;
+  readonly routes: readonly Route[];
+  readonly scopes: Pick<Scopes, 'prepare'>;
+}
+
 /**
  * Creates the application: the table lists every path with the route that answers it. `serve` is the function that an
  * engine calls.
  */
-export function createApp(options: AppOptions): { readonly serve: Serve; readonly routes: readonly Route[] } {
+export function createApp(options: AppOptions): App {
   const { resources: declared } = options;
+  const open = declared?.open ?? [];
+  const scopes: Scopes = new Scopes(scopeMakers(options));
   const items = ofResource('items', itemRoutes(options.items));
   const users = ofResource('users', userRoutes(options.users));
   const exports = exportRoutes(options.exports);
@@ -61,8 +74,12 @@ export function createApp(options: AppOptions): { readonly serve: Serve; readonl
     'GET /items/{id}': items.get,
 
     'GET /resources': listResources(
-      (declared?.open ?? []).map(({ resource }) => resource),
-      [listOfItems(options.items.items), listOfUsers],
+      [
+        ...open.map(({ resource }) => listOfResource(resource)),
+        listOfItems(options.items.items),
+        listOfUsers,
+      ],
+      (list, client) => scopes.listOf(list, client),
     ),
 
     'GET /api/users': users.list,
@@ -89,18 +106,63 @@ export function createApp(options: AppOptions): { readonly serve: Serve; readonl
     'GET /docs/start.js': reference.start,
     'GET /docs/scalar.js': reference.script,
   });
-  const routesOf = ({ resource, indexes }: OpenResource): readonly Route[] =>
-    (declared ? resourceRoutes(resource, indexes, declared) : []).map((route) => {
-      const isStream = route.method === 'GET' && route.path === `/${resource.name}/stream`;
-      const source = sourceOf({ resource: resource.name }, options.exports.sources);
-      return isStream ? orExport(route, source, options.exports) : route;
-    });
-  const open = declared?.open ?? [];
-  const document = getOpenApi(routes, followingRoutes(open, routesOf), options.document);
+  const routesOf = (one: OpenResource): readonly Route[] => routesOfResource(one, options);
+  const document = getOpenApi(routes, followingRoutes(open, routesOf), options.document, (route, client) =>
+    scopes.routeOf(route, client),
+  );
   const all = [...routes, ...open.flatMap(routesOf), ...table({ 'GET /openapi.json': document })];
   const { observer, admissions, corsOrigin } = options;
-  const serve = createServe(createRouter(all), { observer, admissions, cors: createCors(corsOrigin) });
-  return { serve, routes: all };
+  const serve = createServe(createRouter(all), {
+    ...{ observer, admissions, cors: createCors(corsOrigin) },
+    findFor: (request, found, client) => scopes.find(request, found, client),
+  });
+  return { serve, routes: all, scopes };
+}
+
+/** The routes of a declared resource. `scope`: the part of it that this is. */
+function routesOfResource(
+  { resource, indexes }: OpenResource,
+  { resources: declared, exports }: AppOptions,
+  scope?: Scope,
+): readonly Route[] {
+  if (!declared) return [];
+  const source = sourceOf({ resource: resource.name, ...(scope && { scope }) }, exports.sources);
+  return resourceRoutes(resource, indexes, declared).map((route) =>
+    route.method === 'GET' && route.path === `/${resource.name}/stream`
+      ? orExport(route, source, exports)
+      : route,
+  );
+}
+
+/** How the parts of resources are made that keys open. Users have none. */
+function scopeMakers(options: AppOptions): ReadonlyMap<string, MakeScope> {
+  const { items, exports, resources } = options;
+  const ofItems: MakeScope = (scope) => {
+    const source = scopedItems(wholeItems(items.items, items.streams), scope, items.openStreams);
+    const { list, stream, queryStream, changes, partitions, get } = itemRoutes(items, source);
+    const ordering = sourceOf({ scope }, exports.sources);
+    const routes = {
+      ...{ list, query: queryRoute(list, 'queryItems'), queryStream, changes, partitions, get },
+      stream: orExport(stream, ordering, exports),
+    };
+    const category = scope.where.length > 0;
+    return Promise.resolve({
+      routes: Object.values(ofResource('items', routes)),
+      list: listOfItems(source.rows, { category }),
+    });
+  };
+  const makers = (resources?.open ?? []).map(({ resource }) => {
+    const make: MakeScope = async (scope) => {
+      const scoped = scopedResource(resource, scope);
+      const indexes = await scopedIndexes(scoped);
+      return {
+        routes: routesOfResource({ resource: scoped, indexes }, options, scope),
+        list: listOfResource(scoped),
+      };
+    };
+    return [resource.name, make] as const;
+  });
+  return new Map([['items', ofItems], ...makers]);
 }
 
 /** The routes with the name of their resource. */

@@ -12,7 +12,6 @@ import { StoppedError } from './engine/stall-timer.ts';
 import type { Route } from './http/route.ts';
 import { requestIdOf } from './http/request-id.ts';
 import { openAccess, type Access } from './access/open.ts';
-import type { Key } from './access/keys.ts';
 import type { OverloadProbe } from './access/overload.ts';
 import type { Transcoder } from './rows/rows.ts';
 import { fillWithSample, openDeclared, openTimedStore } from './open-rows.ts';
@@ -21,12 +20,11 @@ import { createTranscoder } from './rows/transcoder.ts';
 import { createReaders, type StreamReader } from './store/readers.ts';
 import { RETRY_MS } from './store/retrying-reader.ts';
 import { Slots } from './store/slots.ts';
-import type { Store } from './store/store.ts';
+import type { RowStore, Store } from './store/store.ts';
 import type { Logger } from './telemetry/log.ts';
 import { Metrics, type MetricValues } from './telemetry/metrics.ts';
 import { auditLog } from './telemetry/audit.ts';
 import { requestLog } from './telemetry/request-log.ts';
-import { rightsFaults } from './keyed/faults.ts';
 import { watchKeys } from './open-keys.ts';
 
 /** The largest request body, in bytes. */
@@ -110,13 +108,11 @@ async function start(config: Config, log: Logger, options: ServerOptions, closes
   closes.push(() => access.close());
   const { metrics, slots } = parts;
   const { retryMs = RETRY_MS, leaseMs } = options;
-  const { streams } = createReaders(store.items, slots, { retryMs, onRetry: metrics.retried });
+  const openStreams = (rows: RowStore) =>
+    createReaders(rows, slots, { retryMs, onRetry: metrics.retried }).streams;
+  const streams = openStreams(store.items);
   const resources = await openDeclared(parts, store, retryMs);
-  const known = [...resources.map(({ resource }) => resource.name), 'items', 'users'];
-  const check = (keys: readonly Key[]) => Promise.resolve(rightsFaults(keys, known));
-  const watch = await watchKeys({ config, log, check }, access);
-  closes.push(() => watch?.close());
-  const sources = exportSources(store.items, streams, resources);
+  const sources = exportSources(store.items, streams, resources, openStreams);
   const exports = await openExports(config, { store, sources, transcoder, log, leaseMs });
   closes.push(() => exports.exporter.close());
   metrics.watch({
@@ -132,6 +128,7 @@ async function start(config: Config, log: Logger, options: ServerOptions, closes
   const app = openApp(parts, {
     store,
     streams,
+    openStreams,
     transcoder,
     access,
     exports,
@@ -139,6 +136,8 @@ async function start(config: Config, log: Logger, options: ServerOptions, closes
     isDraining: () => isDraining,
     stopping: stopping.signal,
   });
+  const watch = await watchKeys({ config, log, scopes: app.scopes, resources }, access);
+  closes.push(() => watch?.close());
   const { engine, url } = await openEngine(parts, app);
   closes.push(() => stopping.abort(new StoppedError()));
   access.guard.start();
@@ -178,6 +177,7 @@ function openTranscoder({ log, slots }: Parts): Transcoder {
 interface Sources {
   readonly store: Store;
   readonly streams: StreamReader;
+  readonly openStreams: (rows: RowStore) => StreamReader;
   readonly transcoder: Transcoder;
   readonly access: Access;
   readonly exports: Exports;
@@ -187,7 +187,8 @@ interface Sources {
 }
 
 function openApp({ config, log, options, metrics }: Parts, sources: Sources): ReturnType<typeof createApp> {
-  const { store, streams, transcoder, access, exports, resources, isDraining, stopping } = sources;
+  const { store, streams, openStreams, transcoder, access, exports, resources, isDraining, stopping } =
+    sources;
   const ownMetrics = () => metrics.values();
   const reading = {
     transcoder,
@@ -203,7 +204,7 @@ function openApp({ config, log, options, metrics }: Parts, sources: Sources): Re
     items: {
       ...reading,
       items: store.items,
-      streams,
+      ...{ streams, openStreams },
       idType: config.ID_TYPE,
     },
     resources: { ...reading, open: resources },

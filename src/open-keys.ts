@@ -1,14 +1,17 @@
+import type { App } from './app.ts';
 import type { Access } from './access/open.ts';
 import { KeysWatch } from './access/keys-watch.ts';
 import type { Key } from './access/keys.ts';
 import { ConfigError, type Config } from './config.ts';
+import { rightsFaults } from './keyed/faults.ts';
 import type { Log } from './log.ts';
+import type { OpenResource } from './resources/open.ts';
 
 export interface KeysParts {
   readonly config: Pick<Config, 'API_KEYS_FILE' | 'apiKeys'>;
   readonly log: Log;
-  /** Resolves with the faults of keys that only the server can tell. */
-  readonly check: (keys: readonly Key[]) => Promise<readonly string[]>;
+  readonly scopes: App['scopes'];
+  readonly resources: readonly OpenResource[];
 }
 
 /**
@@ -16,11 +19,16 @@ export interface KeysParts {
  * Resolves with null when no request needs a key.
  */
 export async function watchKeys(
-  { config, log, check }: KeysParts,
+  { config, log, scopes, resources }: KeysParts,
   { keyring }: Pick<Access, 'keyring'>,
 ): Promise<KeysWatch | null> {
   const { API_KEYS_FILE: path, apiKeys } = config;
   if (path === undefined || apiKeys === null || keyring === null) return null;
+  const known = [...resources.map(({ resource }) => resource.name), 'items', 'users'];
+  const check = async (keys: readonly Key[]) => {
+    const faults = rightsFaults(keys, known);
+    return faults.length > 0 ? faults : scopes.prepare(keys);
+  };
   const faults = await check(apiKeys);
   if (faults.length > 0) throw new ConfigError(faults);
   return new KeysWatch({ path, keyring, check, log });

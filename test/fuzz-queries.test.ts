@@ -136,6 +136,7 @@ test(`${RUNS} random queries return the rows that were asked for and no others, 
   const failures: unknown[] = [];
   const { serve } = createApp({
     items: {
+      openStreams: () => assert.fail('no key has a scope'),
       ...common,
       items: store.items,
       streams: createReaders(store.items, slots, { retryMs: 0 }).streams,

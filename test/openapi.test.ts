@@ -341,6 +341,7 @@ async function serverOnFakes(t: TestContext) {
   const common = { transcoder, limits: { maxLimit: 100, maxOffset: 1000 }, cacheControl: 'no-cache' };
   const { serve, routes } = createApp({
     items: {
+      openStreams: () => assert.fail('no key has a scope'),
       ...common,
       items: fake.items,
       streams: createReaders(fake.items, slots, { retryMs: 0 }).streams,

@@ -69,7 +69,7 @@ export class Keyring {
   /** Whether an answer that was begun with a key may go on: the key is still there and still has the right. */
   allows({ key, action, resource }: Begun): boolean {
     const now = this.#byDigest.get(key.digest.toString('hex'));
-    if (now === undefined || now.name !== key.name || this.#now() >= now.expires) return false;
+    if (now?.name !== key.name || this.#now() >= now.expires) return false;
     return now === key || stillAllow(now.rights, key.rights, action, resource);
   }
 }

@@ -1,13 +1,23 @@
+import type { Scope } from '../access/rights.ts';
 import type { ProblemCode } from '../problems.ts';
 import type { Bookmark, Identity } from '../store/bookmark.ts';
 import type { BodySums } from '../stream/arrow-encoder.ts';
 import type { ExportOrder, State } from './export.ts';
 
+/** What an order has beside the choices of its client. */
+interface Ordered {
+  /** The part of the resource that the client's key opens. Absent: all of it. */
+  readonly scope?: Scope;
+}
+
 /** An order of items with every default filled in. */
-export type ItemsRequest = ExportOrder & Required<Pick<ExportOrder, 'sort' | 'format' | 'compression'>>;
+export type ItemsRequest = ExportOrder &
+  Required<Pick<ExportOrder, 'sort' | 'format' | 'compression'>> &
+  Ordered;
 
 /** An order of another resource with every default filled in. */
-export interface ResourceRequest extends Pick<ExportOrder, 'fields' | 'safe' | 'columns' | 'schema'> {
+export interface ResourceRequest
+  extends Pick<ExportOrder, 'fields' | 'safe' | 'columns' | 'schema'>, Ordered {
   readonly resource: string;
   /** The filters and bounds: names and texts as in the query of a stream. */
   readonly filters: readonly (readonly [name: string, text: string])[];

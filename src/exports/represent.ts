@@ -40,7 +40,11 @@ export function represent(job: Job): Export {
 
 /** A request as clients see it: with the names and values of its body. */
 function shownRequest(request: ExportRequest): Export['request'] {
-  if (!('filters' in request)) return request;
+  if (!('filters' in request)) {
+    const shown: ExportOrder & { scope?: unknown } = { ...request };
+    delete shown.scope;
+    return shown;
+  }
   const { resource, filters, sort, fields, format, compression, safe, columns, schema } = request;
   return {
     resource,

@@ -5,6 +5,7 @@ import type { StreamType } from '../rows/formats.ts';
 import type { Selection } from '../rows/selection.ts';
 import type { Client } from '../access/admission.ts';
 import { AppError } from '../errors.ts';
+import { scopeOf, type Scope } from '../access/rights.ts';
 import { mayKnow } from '../http/permit.ts';
 import type { ChangesFrom } from '../streams/changes-from.ts';
 import type { ChainReader, Plan, RowStore } from '../store/store.ts';
@@ -30,6 +31,8 @@ export interface ExportSource {
     type: StreamType,
     signal: AbortSignal,
   ) => ExportRequest | Promise<ExportRequest>;
+  /** The part of the source that a key opens. Its requests carry the scope. Throws ScopeFaults. */
+  readonly scoped: (scope: Scope) => ExportSource;
   /** The plan of a request. It is read again by each attempt, because the indexes may have changed. */
   readonly planOf: (request: ExportRequest, signal: AbortSignal) => Plan | Promise<Plan>;
 }
@@ -47,15 +50,25 @@ export const ITEMS = 'items';
 
 /** The sources that a client may know of. */
 export function sourcesFor(client: Pick<Client, 'key'>, sources: ExportSources): ExportSources {
-  if (client.key === null) return sources;
-  return new Map([...sources].filter(([name]) => mayKnow(client, name)));
+  const { key } = client;
+  if (key === null) return sources;
+  const own = [...sources].filter(([name]) => mayKnow(client, name));
+  return new Map(
+    own.map(([name, source]) => {
+      const scope = scopeOf(key.rights, name);
+      return [name, scope ? source.scoped(scope) : source];
+    }),
+  );
 }
 
 /** The source of a request. Throws AppError `not-found` when this server no longer has the resource. */
-export function sourceOf(request: Pick<ExportRequest, 'resource'>, sources: ExportSources): ExportSource {
+export function sourceOf(
+  request: Pick<ExportRequest, 'resource' | 'scope'>,
+  sources: ExportSources,
+): ExportSource {
   const name = resourceOf(request);
   const source = sources.get(name);
-  if (source) return source;
+  if (source) return request.scope ? source.scoped(request.scope) : source;
   throw new AppError(
     'not-found',
     `The resource ${name} is no longer declared. Declare it again, or order another export.`,

@@ -4,14 +4,15 @@ import { itemsSource } from './items-source.ts';
 import { resourceSource } from './resource-source.ts';
 import { ITEMS, type ExportSources } from './source.ts';
 
-/** What can be exported: items, and each of these resources. */
+/** What can be exported: items, and each of these resources. `openStreams`: reads a part of the items. */
 export function exportSources(
   items: RowStore,
   streams: ChainReader,
   resources: readonly { readonly resource: Resource }[] = [],
+  openStreams: (rows: RowStore) => ChainReader = (rows) => rows,
 ): ExportSources {
   return new Map([
-    [ITEMS, itemsSource(items, streams)],
+    [ITEMS, itemsSource(items, streams, openStreams)],
     ...resources.map(({ resource }) => [resource.name, resourceSource(resource)] as const),
   ]);
 }

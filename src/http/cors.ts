@@ -5,7 +5,7 @@ const PREFLIGHT_SECONDS = 7200;
 
 /** The headers that a script may read beside the few that every script may read. */
 const EXPOSED =
-  'Accept-Query, Estimated-Rows, ETag, Link, Location, Preference-Applied, RateLimit, RateLimit-Policy, Retry-After, Snapshot-At, X-Request-Id';
+  'Accept-Query, Estimated-Rows, ETag, Filtered-By-Key, Link, Location, Preference-Applied, RateLimit, RateLimit-Policy, Retry-After, Snapshot-At, X-Request-Id';
 
 const HEADER_NAMES = /^[\w!#$%&'*+.^`|~-]+(\s*,\s*[\w!#$%&'*+.^`|~-]+)*$/;
 

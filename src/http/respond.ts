@@ -1,6 +1,7 @@
 import { AppError } from '../errors.ts';
 import { codings } from '../stream/compress.ts';
-import type { Admission, Admissions } from '../access/admission.ts';
+import type { Admission, Admissions, Client } from '../access/admission.ts';
+import { scopeOf } from '../access/rights.ts';
 import { applyCoding, codedAs } from './coding.ts';
 import type { Cors } from './cors.ts';
 import { dispatch, routeOf } from './dispatch.ts';
@@ -38,9 +39,11 @@ export function createServe(
     readonly observer: Observer;
     readonly cors: Cors;
     readonly admissions: Pick<Admissions, 'admit' | 'acquire' | 'mayGoOn'>;
+    /** What a client finds under a path in place of what everybody does. Absent: the same. */
+    readonly findFor?: (request: Request, found: Found | null, client: Client) => Found | null;
   },
 ): Serve {
-  const { observer, cors, admissions } = options;
+  const { observer, cors, admissions, findFor = asEverybody } = options;
   const negotiate = encodingNegotiator(codings);
   const answer = async (request: Request): Promise<Reply> => {
     const found = router.find(request);
@@ -70,7 +73,7 @@ export function createServe(
           `Accept-Encoding refuses identity and allows none of ${codings.join(', ')}.`,
         );
       }
-      reply = await dispatch(request, found, admission.client, {
+      reply = await dispatch(request, findFor(request, found, admission.client), admission.client, {
         acquire: () => admissions.acquire(admission.client),
         coded: (plain) => codedAs(plain, coding, request).headers,
         arrived: admission.arrived,
@@ -89,6 +92,7 @@ export function createServe(
       ...encoded.headers,
       ...admission.headers,
       ...(admission.client.hasKey && { vary: varyOf(encoded) }),
+      ...(isFiltered(admission.client, found) && { 'filtered-by-key': 'true' }),
     };
     return headOnly(request, cors(request, { ...encoded, headers }));
   };
@@ -108,6 +112,16 @@ export function createServe(
       throw error;
     }
   };
+}
+
+function asEverybody(_request: Request, found: Found | null): Found | null {
+  return found;
+}
+
+/** Whether a client gets only some rows of the resource that it asks for. */
+function isFiltered({ key }: Client, found: Found | null): boolean {
+  const scope = key && found && scopeOf(key.rights, found.resource);
+  return !!scope && scope.where.length > 0;
 }
 
 /** With keys, what a client gets depends on its key. */

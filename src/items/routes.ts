@@ -6,7 +6,7 @@ import { pageRoute } from '../pages/route.ts';
 import type { PageLimits } from '../pages/query.ts';
 import type { Transcoder } from '../rows/rows.ts';
 import type { StreamReader } from '../store/readers.ts';
-import type { ItemStore } from '../store/store.ts';
+import type { ItemStore, RowStore } from '../store/store.ts';
 import { idTypeLookup, type IdType } from '../streams/id.ts';
 import { partitionsRoute } from '../streams/partitions.ts';
 import { rowRoute } from '../streams/row.ts';
@@ -16,10 +16,13 @@ import { ITEM_AFTER } from './after.ts';
 import { CHANGE_EXAMPLES } from './change-examples.ts';
 import { ITEM } from './item.ts';
 import { FIRST_COLUMNS, ITEM_PLAN } from './query.ts';
+import { wholeItems, type ItemSource } from './scoped.ts';
 
 export interface ItemOptions {
   readonly items: ItemStore;
   readonly streams: StreamReader;
+  /** Makes the reader of streams of a part of the items. */
+  readonly openStreams: (rows: RowStore) => StreamReader;
   readonly transcoder: Transcoder;
   readonly limits: PageLimits;
   /** undefined: detected from the collection. */
@@ -43,12 +46,18 @@ const ITEMS: RowsTold = {
 /** Parameters that need another order than that of ids, which partitions are in. */
 const ORDERED = ['sort', 'min_price', 'max_price'];
 
-/** The routes of items. */
-export function itemRoutes({ items: rows, idType: onlyType, ...options }: ItemOptions) {
+/** The routes of items: of all, or of those that a key opens. */
+export function itemRoutes(
+  { items, idType: onlyType, ...options }: ItemOptions,
+  source: ItemSource = wholeItems(items, options.streams),
+) {
+  const { rows, streams, plan } = source;
   const shared = {
     ...options,
     rows,
-    plan: ITEM_PLAN,
+    streams,
+    plan,
+    ...(plan.shown && { shown: plan.shown }),
     onlyType,
     idType: idTypeLookup(rows, onlyType),
     changesFrom: changesFrom(rows, ITEM_PLAN.collection),
@@ -73,7 +82,7 @@ export function itemRoutes({ items: rows, idType: onlyType, ...options }: ItemOp
   } satisfies Record<string, Route>;
 }
 
-function listItems(options: Omit<Parameters<typeof pageRoute>[1], 'count'> & { rows: ItemStore }): Route {
+function listItems(options: Omit<Parameters<typeof pageRoute>[1], 'count'> & { rows: RowStore }): Route {
   const { rows } = options;
   return pageRoute(
     {

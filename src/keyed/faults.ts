@@ -13,7 +13,6 @@ export function rightsFaults(keys: readonly Key[], known: readonly string[]): re
       ...unknown.map(
         (one) => `${at}: there is no resource ${JSON.stringify(one)}; expected ${known.join(', ')}`,
       ),
-      ...(scopes.size > 0 ? [`${at}: where and hide are not supported yet`] : []),
     ];
   });
 }

@@ -1,16 +1,14 @@
 import { documented, parameter, type Parameter } from '../input/parameter.ts';
-import type { Index } from '../store/indexes.ts';
-import { askableOf } from './not-indexed.ts';
+import type { Askable } from './not-indexed.ts';
 import { isField } from './query.ts';
 
 const RANGE = { gte: 'at least', gt: 'above', lte: 'at most', lt: 'below' } as const;
 
 /** The parameters that ask for indexed fields, as /openapi.json describes them. The plan reads them itself. */
-export function fieldParameters(indexes: readonly Index[]): {
+export function fieldParameters(forms: readonly Askable[]): {
   readonly all: readonly Parameter<unknown>[];
   readonly ranges: readonly string[];
 } {
-  const forms = askableOf(indexes);
   const filters = new Set(forms.flatMap((form) => form.filters));
   const sorts = new Set(forms.flatMap(({ sort }) => (sort === null ? [] : [sort])));
   const equalities = [...filters].map((path) =>

@@ -1,11 +1,14 @@
 import { AppError } from '../errors.ts';
+import type { Client } from '../access/admission.ts';
 import { mayKnow } from '../http/permit.ts';
 import { json } from '../http/reply.ts';
 import { JSON_TYPE, jsonAnswer, type Route } from '../http/route.ts';
 import { FORMATS } from '../rows/formats.ts';
 import { named, Type, type Static } from '../schema.ts';
 import { serializerOf } from '../rows/serializers.ts';
-import { askableOf, withoutSuffix } from './not-indexed.ts';
+import type { Index } from '../store/indexes.ts';
+import type { Count } from '../store/store.ts';
+import { askableOfResource, withoutSuffix } from './not-indexed.ts';
 import { indexesOf, type Resource } from './resource.ts';
 
 const text = (description: string) => Type.String({ description });
@@ -90,8 +93,11 @@ export interface List {
   readonly list: (signal: AbortSignal) => Promise<Listed>;
 }
 
-/** GET /resources: what can be asked of each resource, and by which index. `own`: those that are always there. */
-export function listResources(resources: readonly Resource[], own: readonly List[]): Route {
+/** GET /resources: what can be asked of each resource, and by which index. `listFor`: an entry as a client has it, null where it has none. */
+export function listResources(
+  lists: readonly List[],
+  listFor: (list: List, client: Client) => List | null,
+): Route {
   return {
     method: 'GET',
     path: '/resources',
@@ -104,14 +110,18 @@ export function listResources(resources: readonly Resource[], own: readonly List
     produces: [JSON_TYPE],
     answers: { 200: jsonAnswer('The resources', RESOURCES, ['Cache-Control']) },
     handler: async ({ request, client }) => {
-      const all = [
-        ...resources.map((one): List => ({ name: one.name, list: (signal) => describe(one, signal) })),
-        ...own,
-      ].filter(({ name }) => mayKnow(client, name));
+      const all = lists
+        .filter(({ name }) => mayKnow(client, name))
+        .flatMap((one) => listFor(one, client) ?? []);
       const listed = await Promise.all(all.map(({ list }) => list(request.signal)));
       return json(200, serialize({ resources: listed }), { 'cache-control': 'no-store' });
     },
   };
+}
+
+/** The entry of a resource. */
+export function listOfResource(resource: Resource): List {
+  return { name: resource.name, list: (signal) => describe(resource, signal) };
 }
 
 /** What can be asked of a resource now. A resource that the store cannot read now is listed with the reason. */
@@ -129,25 +139,38 @@ async function describe(resource: Resource, signal: AbortSignal): Promise<Listed
   };
   try {
     const indexes = await indexesOf(resource, signal);
-    const { rows } = await resource.rows.count({ sort: '_id', direction: 1 }, 'estimated', signal);
-    const forms = askableOf(indexes);
+    const { rows, is } = await resource.rows.count({ sort: '_id', direction: 1 }, 'estimated', signal);
+    const forms = askableOfResource(resource, indexes);
     const listed = forms.find(({ filters, sort }) => filters.length === 0 && sort !== null && sort !== 'id');
     const values = listed && { values: `${path}/values?field=${encodeURIComponent(listed.sort ?? '')}` };
     return {
       ...known,
       links: { ...known.links, ...values },
-      rows,
       queries: forms.map(({ filters, ...form }) => ({ ...form, filters: [...filters] })),
-      missing: withoutSuffix(indexes).map(({ index, fields }) => ({
-        index,
-        line: resource.indexLine(fields),
-      })),
-      refused: indexes.flatMap(({ name: index, refused }) =>
-        refused === undefined ? [] : [{ index, reason: refused }],
-      ),
+      ...(resource.scope
+        ? { ...(isOfScope(resource, is) && { rows }), missing: [], refused: [] }
+        : { rows, ...forOperator(resource, indexes) }),
     };
   } catch (error) {
     if (!(error instanceof AppError)) throw error;
     return { ...known, unavailable: error.message, queries: [], missing: [], refused: [] };
   }
+}
+
+/** Whether a count tells of nothing but the rows that a key opens. */
+function isOfScope({ scope }: Resource, is: Count['is']): boolean {
+  return is === 'exact' || scope?.where.length === 0;
+}
+
+/** What an operator can do about indexes. */
+function forOperator(resource: Resource, indexes: readonly Index[]): Pick<Listed, 'missing' | 'refused'> {
+  return {
+    missing: withoutSuffix(indexes).map(({ index, fields }) => ({
+      index,
+      line: resource.indexLine(fields),
+    })),
+    refused: indexes.flatMap(({ name: index, refused }) =>
+      refused === undefined ? [] : [{ index, reason: refused }],
+    ),
+  };
 }

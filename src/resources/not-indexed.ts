@@ -1,8 +1,10 @@
 import { AppError } from '../errors.ts';
 import { KEY } from '../store/bookmark.ts';
 import type { Index } from '../store/indexes.ts';
+import type { Equality } from '../store/store.ts';
 import { shownPath } from './grammar.ts';
 import type { Refusal } from './planner.ts';
+import type { Resource } from './resource.ts';
 
 /** A form of query that an index answers. Each filter needs a value, and a range is on the sort only. */
 export interface Askable {
@@ -47,12 +49,21 @@ export function withoutSuffix(
     .filter(({ fields }) => !usable.some((one) => begins(one, fields)));
 }
 
-/** The error of a query that no index answers. */
+/**
+ * The error of a query that no index answers. To a key that opens a part, it tells only what can be asked of that: the
+ * reason and the index could tell of other rows, and of hidden fields.
+ */
 export function notIndexed(
   { reason, remedy }: Refusal,
   indexes: readonly Index[],
-  indexLine: (fields: readonly string[]) => string,
+  { indexLine, scope }: Pick<Resource, 'indexLine' | 'scope'>,
 ): AppError {
+  if (scope) {
+    const listed = textsOf(formsInScope(askableOf(indexes), scope.where))
+      .slice(0, MOST_LISTED)
+      .join('; ');
+    return new AppError('not-indexed', `No index answers this query. Indexes answer: ${listed}.`);
+  }
   const listed = formsOf(indexes).slice(0, MOST_LISTED).join('; ');
   const would = remedy
     ? ` This index would allow it, if no row has an array there: ${indexLine(remedy)}`
@@ -62,7 +73,31 @@ export function notIndexed(
 
 /** What can be asked of these indexes, each form once. `_desc` can be asked alike: `status with sort=createdAt_asc`. */
 export function formsOf(indexes: readonly Index[]): readonly string[] {
-  return [...new Set(askableOf(indexes).map(textOf))];
+  return textsOf(askableOf(indexes));
+}
+
+function textsOf(forms: readonly Askable[]): readonly string[] {
+  return [...new Set(forms.map(textOf))];
+}
+
+/** The forms of queries of a part, without its own values. They name no index, whose name may tell of hidden fields. */
+export function formsInScope(forms: readonly Askable[], where: readonly Equality[]): readonly Askable[] {
+  const own = where.map(({ path }) => path);
+  return forms
+    .filter(({ filters }) => own.every((path) => filters.includes(path)))
+    .map(({ filters, sort }) => {
+      const left = filters.filter((path) => !own.includes(path));
+      return { filters: left, sort, index: [...left, ...(sort === null ? [] : [sort])].join(', ') };
+    });
+}
+
+/** What can be asked of a resource with these indexes. */
+export function askableOfResource(
+  { scope }: Pick<Resource, 'scope'>,
+  indexes: readonly Index[],
+): readonly Askable[] {
+  const forms = askableOf(indexes);
+  return scope ? formsInScope(forms, scope.where) : forms;
 }
 
 function textOf({ filters, sort }: Askable): string {

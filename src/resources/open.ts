@@ -93,6 +93,7 @@ async function openOne(
       name,
       rows,
       streams: streamsOf(rows),
+      openStreams: streamsOf,
       shown,
       kinds: new Map(Object.entries(fields)),
       indexLine: indexLine(store.keepsDeclarations, name, database ?? own?.[0]?.database, collection),

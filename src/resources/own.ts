@@ -11,8 +11,18 @@ const OF_ITEMS = [
   { filters: ['category'], sort: 'price', index: 'category_1_price_1__id_1' },
 ];
 
-/** Items as GET /resources lists them. */
-export function listOfItems(items: Pick<RowStore, 'count' | 'changes'>): List {
+/**
+ * Items as GET /resources lists them. `category`: whether a key opens one category only. It then has no filter of it,
+ * and no number of rows that is not certainly its own.
+ */
+export function listOfItems(items: Pick<RowStore, 'count' | 'changes'>, { category = false } = {}): List {
+  const queries = category
+    ? OF_ITEMS.filter(({ filters }) => filters.length > 0).map(({ sort }) => ({
+        filters: [],
+        sort,
+        index: sort,
+      }))
+    : OF_ITEMS;
   const links = {
     page: '/items',
     stream: '/items/stream',
@@ -22,8 +32,8 @@ export function listOfItems(items: Pick<RowStore, 'count' | 'changes'>): List {
   const known = { name: 'items', missing: [], refused: [], formats: [...FORMATS], links };
   const list: List['list'] = async (signal) => {
     try {
-      const { rows } = await items.count({ sort: '_id', direction: 1 }, 'estimated', signal);
-      return { ...known, rows, queries: OF_ITEMS };
+      const { rows, is } = await items.count({ sort: '_id', direction: 1 }, 'estimated', signal);
+      return { ...known, ...((!category || is === 'exact') && { rows }), queries };
     } catch (error) {
       if (!(error instanceof AppError)) throw error;
       return { ...known, unavailable: error.message, queries: [] };

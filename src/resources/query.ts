@@ -10,7 +10,8 @@ import { streamParameters } from '../streams/query.ts';
 import { readGiven, readSort, type Given } from './grammar.ts';
 import { columnKinds } from './kinds.ts';
 import { notIndexed } from './not-indexed.ts';
-import { chooseIndex, isRefusal, type Choice } from './planner.ts';
+import { withinScope, type GivenInScope } from './scoped.ts';
+import { chooseIndex, isRefusal, type Choice, type Refusal } from './planner.ts';
 import { readEqualities, readRange } from './readings.ts';
 import { indexesOf, type Resource } from './resource.ts';
 
@@ -106,13 +107,15 @@ export async function readTypedPlan(
   resource: Resource,
   signal: AbortSignal,
 ): Promise<Plan> {
-  const given = givenOf(query);
   const order = sort.read(query);
-  const choice = await choose(given, order, resource, signal);
+  const asked = withinScope(givenOf(query), order?.path, resource);
+  const { given, where, isEmpty } = asked;
+  const choice = await choose(asked, order, resource, signal);
   const { index, direction } = choice;
-  const options = { resource, index, types, signal };
-  const first = choice.equals.filter((path) => given.equals.has(path));
-  const paths = [...first, ...[...given.equals.keys()].filter((path) => !first.includes(path))];
+  const options = { resource, index, types, fixed: where, signal };
+  const named = [...where.map(({ path }) => path), ...given.equals.keys()];
+  const first = choice.equals.filter((path) => named.includes(path));
+  const paths = [...first, ...named.filter((path) => !first.includes(path))];
   const equals = await readEqualities(
     paths.map((path) => [path, given.equals.get(path) ?? ''] as const),
     options,
@@ -124,21 +127,29 @@ export async function readTypedPlan(
     direction,
     ...(equals.length > 0 && { equals }),
     ...(range && { range: await readRange(...range, equals, options) }),
+    ...(isEmpty && { isEmpty }),
   };
 }
 
 async function choose(
-  { equals, bounds }: Given,
+  { given: { equals, bounds }, where, isRefused }: GivenInScope,
   order: { readonly path: string; readonly direction: 1 | -1 } | undefined,
   resource: Resource,
   signal: AbortSignal,
 ): Promise<Choice> {
   const indexes = await indexesOf(resource, signal);
-  const asked = { equals: [...equals.keys()], ranges: [...bounds.keys()], ...(order && { sort: order }) };
-  const choice = chooseIndex(asked, indexes);
-  if (isRefusal(choice)) throw notIndexed(choice, indexes, resource.indexLine);
+  const asked = {
+    equals: [...where.map(({ path }) => path), ...equals.keys()],
+    ranges: [...bounds.keys()],
+    ...(order && { sort: order }),
+  };
+  const choice = isRefused ? UNKNOWN : chooseIndex(asked, indexes);
+  if (isRefusal(choice)) throw notIndexed(choice, indexes, resource);
   return choice;
 }
+
+/** The refusal of a hidden path, which is that of any path without an index. */
+const UNKNOWN: Refusal = { reason: 'No index answers this query.' };
 
 /** The BSON types with which the walk of a cursor or part, or the feed of a cursor, began. */
 export function typesOf(query: Query): Uint8Array | null {

@@ -16,6 +16,8 @@ export interface ReadingOptions {
   readonly index: Index;
   /** The BSON types with which a walk began, see pages/value-types.ts. Null: the walk begins. */
   readonly types: Uint8Array | null;
+  /** Values that are known already, by path. */
+  readonly fixed?: readonly Equality[];
   readonly signal: AbortSignal;
 }
 
@@ -41,10 +43,15 @@ export async function readEqualities(
   given: readonly (readonly [path: string, text: string])[],
   options: ReadingOptions,
 ): Promise<readonly Equality[]> {
-  const { resource, index, types, signal } = options;
+  const { resource, index, types, fixed = [], signal } = options;
   const places = given.map(([path]) => path).toSorted((a, b) => (a < b ? -1 : 1));
   const equals: Equality[] = [];
   for (const [path, text] of given) {
+    const own = fixed.find((one) => one.path === path);
+    if (own) {
+      equals.push(own);
+      continue;
+    }
     const all = candidates(path, text, resource.kinds);
     const type = types?.[places.indexOf(path)];
     const known = all.filter(({ value }) => typeOf(value) === type);
@@ -100,7 +107,7 @@ export async function readRange(
 }
 
 /** The values that a text can stand for at a path. A prefix wins over a declaration. */
-function candidates(path: string, text: string, kinds: ReadonlyMap<string, Kind>): readonly Reading[] {
+export function candidates(path: string, text: string, kinds: ReadonlyMap<string, Kind>): readonly Reading[] {
   if (LOST_PLUS.test(text))
     throw new AppError(
       'invalid-parameter',

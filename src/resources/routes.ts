@@ -15,6 +15,7 @@ import { fieldsOf, type RowsTold } from '../streams/told.ts';
 import { RESOURCE_AFTER } from './after.ts';
 import { fieldParameters } from './field-parameters.ts';
 import { spellingOf } from './kinds.ts';
+import { askableOfResource } from './not-indexed.ts';
 import { isField, resourcePlan } from './query.ts';
 import { RESOURCE_COLUMNS, type Resource } from './resource.ts';
 import { valuesRoute } from './values.ts';
@@ -63,7 +64,7 @@ export function resourceRoutes(
     spell: spellingOf,
     problems: PLAN_PROBLEMS,
   };
-  const ofFields = fieldParameters(indexes);
+  const ofFields = fieldParameters(askableOfResource(resource, indexes));
   const plan = resourcePlan(resource, ofFields.all);
   const shared = {
     ...options,

@@ -13,6 +13,7 @@ import { keyOr, shownPath } from './grammar.ts';
 import { countValues, limitedTime, listValues } from './list-values.ts';
 import type { AskedValues, ValuePlaces, ValuesTiming } from './list-values.ts';
 import { notIndexed } from './not-indexed.ts';
+import { withinScope } from './scoped.ts';
 import { chooseIndex, isRefusal } from './planner.ts';
 import { givenOf, typesOf, VALUES_QUERY } from './query.ts';
 import { readEqualities } from './readings.ts';
@@ -60,7 +61,10 @@ export function valuesRoute(
       const cursor = cursorParameter.read(query);
       const place = placeIn(`${resource.name}/values`, asked.plan);
       const after = cursor === undefined ? null : place.decode(cursor);
-      const found = await listValues(resource.rows, asked.plan, { after, most, place }, time, signal);
+      const options = { after, most, place };
+      const found = asked.isEmpty
+        ? { values: [], hasMore: false }
+        : await listValues(resource.rows, asked.plan, options, time, signal);
       const counts =
         count.read(query) === 'exact'
           ? await countValues(found.values, asked, resource.rows, time, signal)
@@ -81,22 +85,29 @@ export function valuesRoute(
 }
 
 /** What a query asks: the values of `plan.sort` behind the equalities. Rejects as the reading of a plan does. */
-async function readAsked(query: Query, resource: Resource, signal: AbortSignal): Promise<AskedValues> {
+async function readAsked(
+  query: Query,
+  resource: Resource,
+  signal: AbortSignal,
+): Promise<AskedValues & { readonly isEmpty: boolean }> {
   const path = fieldOf(VALUES_QUERY.field.read(query));
-  const given = givenOf(query);
+  const asked = withinScope(givenOf(query), path, resource);
+  const { given, where, isRefused } = asked;
   if (given.bounds.size > 0)
     throw new AppError('conflicting-parameters', 'values takes no ranges, only equalities.', {
       parameter: shownPath([...given.bounds.keys()][0] ?? ''),
     });
   const indexes = await indexesOf(resource, signal);
-  const paths = [...given.equals.keys()].filter((one) => one !== path);
+  const named = [...where.map((one) => one.path), ...given.equals.keys()];
+  const paths = named.filter((one) => one !== path);
   const index = indexFor(paths, path, indexes);
-  if (!index || paths.length < given.equals.size)
-    throw notIndexed(refusalFor(paths, path, indexes), indexes, resource.indexLine);
+  if (!index || isRefused || paths.length < named.length)
+    throw notIndexed(refusalFor(paths, path, indexes), indexes, resource);
   const inOrder = index.keys.slice(0, paths.length).map((key) => key.path);
   const texts = inOrder.map((one) => [one, given.equals.get(one) ?? ''] as const);
-  const equals = await readEqualities(texts, { resource, index, types: typesOf(query), signal });
-  return { plan: { index, sort: path, direction: 1, equals }, indexes };
+  const options = { resource, index, types: typesOf(query), fixed: where, signal };
+  const equals = await readEqualities(texts, options);
+  return { plan: { index, sort: path, direction: 1, equals }, indexes, isEmpty: asked.isEmpty };
 }
 
 /** The cursors of a list. */

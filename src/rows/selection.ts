@@ -63,6 +63,23 @@ export class Selection {
     return new Selection({ fields, ...(kind && { [kind]: paths }) });
   }
 
+  /**
+   * The same without what lies at these paths. Throws RangeError as the constructor does, and where a shown value would
+   * have to be shown in part.
+   */
+  hiding(paths: readonly string[]): Selection {
+    if (paths.length === 0) return this;
+    const { policy, fields } = this;
+    if (policy?.kind !== 'show') return new Selection({ fields, hide: [...(policy?.paths ?? []), ...paths] });
+    for (const path of paths) refuse(path, policyFault(path));
+    const inside = paths.find((path) => policy.paths.some((one) => path !== one && isAtOrBelow(path, one)));
+    if (inside !== undefined) refuse(inside, 'is below a path that `show` names whole');
+    return new Selection({
+      fields,
+      show: policy.paths.filter((one) => !paths.some((path) => isAtOrBelow(one, path))),
+    });
+  }
+
   /** Whether something of the top-level field of this name, dots included, may be shown. For the columns of a table. */
   showsField(name: string): boolean {
     return this.isFlat && !this.fields ? true : this.view.field(byteString(name)) !== null;

@@ -14,17 +14,20 @@ interface Made {
 
 /**
  * GET /openapi.json: the document of these routes, of those that `following` resolves with at the moment, and of this
- * one. It is created on the first request, and again when `following` resolves with another array.
+ * one. It is created on the first request, and again when `following` resolves with another array. Each key sees what it
+ * may use. `routeFor`: a route as a client has it, null where it has none.
  */
 export function getOpenApi(
   routes: readonly Route[],
   following: (signal: AbortSignal) => Promise<readonly Route[]>,
   options: DocumentOptions,
+  routeFor: (route: Route, client: Client) => Route | null = (route) => route,
 ): Route {
   /** By the rights of the clients that may see them. */
   const made = new Map<string, Made>();
   const make = (of: readonly Route[], client: Client): Made => {
-    const shown = [...routes, ...of, own].filter((one) => isShown(client, one));
+    const all = [...routes, ...of, own].flatMap((one) => routeFor(one, client) ?? []);
+    const shown = all.filter((one) => isShown(client, one));
     const text = JSON.stringify(createDocument(shown, options));
     return { of, text, etag: `"${fingerprint(Buffer.from(text))}"` };
   };

@@ -1,0 +1,110 @@
+import { KEY, keyOf, type Bookmark } from './bookmark.ts';
+import { documentOf, orRelease, type Batch } from './batch.ts';
+import { isSameNumber } from './number.ts';
+import type { Collection, Count, CountMode, Equality, From, Plan, RowStore, Size } from './store.ts';
+import { bookmarkOf } from './bookmark.ts';
+
+const ONE: Size = { rows: 1, bytes: 1 };
+const BY_KEY = { sort: KEY, direction: 1 } as const;
+
+/**
+ * A count that the store takes from the size of the whole collection is replaced by this bound: the store has counted
+ * more rows of the part before it estimates (COUNTED in mongo/count.ts).
+ */
+const AT_LEAST: Count = { rows: 10_001, is: 'atLeast' };
+
+/** Adds the values of a part to a plan without any. */
+export type Narrow = (plan: Plan, signal: AbortSignal) => Plan | Promise<Plan>;
+
+/**
+ * The rows of a set that have these values: the part that a key opens. Nothing else of the set can be read through it:
+ * a read whose plan does not begin with the values is a mistake of this server, and fails. It tells no changes, because
+ * those of a store are of all rows.
+ */
+export function scopedRows(rows: RowStore, where: readonly Equality[], narrow: Narrow): RowStore {
+  if (where.length === 0) return withoutChanges(rows);
+  const own = (plan: Plan, signal: AbortSignal): Plan | Promise<Plan> => {
+    if (hasAll(plan.equals, where)) return plan;
+    if (plan.index || plan.equals?.length) throw outside();
+    return narrow(plan, signal);
+  };
+  const read = async (plan: Plan, from: From, size: Size, signal: AbortSignal): Promise<Batch> => {
+    const mine = await own(plan, signal);
+    if (!plan.isEmpty) return rows.read(mine, from, size, signal);
+    const batch = await rows.read(mine, {}, ONE, signal);
+    return { ...batch, rows: 0, length: 0, last: null, more: false, release: () => batch.release() };
+  };
+  return {
+    read,
+    confirm: (batch, plan, signal) => rows.confirm(batch, plan, signal),
+    get: async (id, signal) => {
+      const batch = await read({ ...BY_KEY, ids: { from: id } }, {}, ONE, signal);
+      return orRelease(batch, () => {
+        if (batch.rows > 0 && isOfKey(batch, id)) return batch;
+        batch.release();
+        return null;
+      });
+    },
+    identity: (signal) => rows.identity(signal),
+    count: async (plan, mode: CountMode, signal) => {
+      if (plan.isEmpty) return { rows: 0, is: 'exact' };
+      const count = await rows.count(await own(plan, signal), mode, signal);
+      return count.is === 'estimated' ? AT_LEAST : count;
+    },
+    split: async (plan, parts, signal) =>
+      plan.isEmpty ? [] : rows.split(await own(plan, signal), parts, signal),
+    pointInTime: (signal) => rows.pointInTime(signal),
+    insert: () => Promise.reject(new TypeError('a part of a set is only read')),
+  };
+}
+
+/** The same of a collection. */
+export function scopedCollection(rows: Collection, where: readonly Equality[], narrow: Narrow): Collection {
+  const check = (equals: readonly Equality[]) => {
+    if (!hasAll(equals, where)) throw outside();
+  };
+  return {
+    ...scopedRows(rows, where, narrow),
+    indexes: (signal) => rows.indexes(signal),
+    holds: async (index, equals, bracket, signal) => {
+      check(equals);
+      return rows.holds(index, equals, bracket, signal);
+    },
+    nextValue: async (index, equals, after, signal) => {
+      check(equals);
+      return rows.nextValue(index, equals, after, signal);
+    },
+  };
+}
+
+/** All rows. Their changes would tell that hidden fields changed. */
+function withoutChanges(rows: RowStore): RowStore {
+  return {
+    read: (...call) => rows.read(...call),
+    confirm: (...call) => rows.confirm(...call),
+    get: (...call) => rows.get(...call),
+    identity: (...call) => rows.identity(...call),
+    count: (...call) => rows.count(...call),
+    split: (...call) => rows.split(...call),
+    pointInTime: (...call) => rows.pointInTime(...call),
+    insert: () => Promise.reject(new TypeError('a part of a set is only read')),
+  };
+}
+
+/** Whether a plan has the very values of a part, each path once. */
+function hasAll(equals: readonly Equality[] = [], where: readonly Equality[]): boolean {
+  return where.every(
+    (own) =>
+      equals.filter(({ path }) => path === own.path).every((one) => one === own) && equals.includes(own),
+  );
+}
+
+function outside(): TypeError {
+  return new TypeError('a read outside the part that a key opens');
+}
+
+/** Whether the row of a batch has this key: numbers are the same whatever their type, as they are to the store. */
+function isOfKey(batch: Batch, id: Bookmark): boolean {
+  const found = bookmarkOf(documentOf(batch), BY_KEY);
+  return Buffer.compare(found, id) === 0 || isSameNumber(keyOf(found)._id, keyOf(id)._id);
+}

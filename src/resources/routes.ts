@@ -14,6 +14,7 @@ import { streamRoute } from '../streams/stream.ts';
 import { fieldsOf, type RowsTold } from '../streams/told.ts';
 import { RESOURCE_AFTER } from './after.ts';
 import { fieldParameters } from './field-parameters.ts';
+import { askableOf } from './not-indexed.ts';
 import { spellingOf } from './kinds.ts';
 import { askableOfResource } from './not-indexed.ts';
 import { isField, resourcePlan } from './query.ts';
@@ -103,9 +104,28 @@ export function resourceRoutes(
     queryRoute(stream, id('queryStream')),
     changesRoute({ ...told, id: id('changes') }, { ...shared, ordered }),
     partitionsRoute({ ...told, id: id('partition') }, { ...shared, columns: RESOURCE_COLUMNS, ordered }),
-    valuesRoute({ ...told, id: id('values') }, resource, options.limits),
+    withExample(
+      valuesRoute({ ...told, id: id('values') }, resource, options.limits),
+      'field',
+      listedField(indexes),
+    ),
     rowRoute({ ...told, id: id('get') }, shared),
   ].map((route) => ({ ...route, resource: name }));
+}
+
+/** A field whose values can be listed without a filter, for the request that the reference page fills in. */
+function listedField(indexes: readonly Index[]): string | undefined {
+  const form = askableOf(indexes).find(({ filters, sort }) => filters.length === 0 && sort !== 'id');
+  return form?.sort ?? askableOf(indexes).find(({ filters }) => filters[0] !== 'id')?.filters[0] ?? undefined;
+}
+
+/** A route whose parameter has an example. */
+function withExample(route: Route, parameter: string, example: string | undefined): Route {
+  if (example === undefined) return route;
+  const query = (route.query ?? []).map((one) =>
+    one.name === parameter && one.doc ? { ...one, doc: { ...one.doc, example } } : one,
+  );
+  return { ...route, query };
 }
 
 /** A name as generated clients can have it in the name of a function, different for every resource. */

@@ -10,26 +10,23 @@ const text = (description: string, more: Schema = {}): Header => ({
   schema: { type: 'string', ...more },
 });
 
-/** Request headers that operations declare. */
+/**
+ * Request headers that operations declare. None has an example in its schema: the reference page would fill it in and
+ * send it, and a condition such as `If-Match` then fails.
+ */
 export const REQUEST_HEADERS = {
-  'If-Match': text('make the change only if the resource has one of these ETags', { examples: ['*'] }),
+  'If-Match': text(
+    'make the change only if the resource has one of these ETags, such as `"5f0c2d9be1a47386"`; `*`: only if it exists',
+  ),
   'If-None-Match': text(
     'proceed only if the resource has none of these ETags; `*`: only if it does not exist',
-    {
-      examples: ['"5f0c2d9be1a47386"'],
-    },
   ),
   Prefer: text(
     '`return=minimal`: respond without a body; `respond-async`: create an export instead of a stream (RFC 7240)',
-    {
-      examples: ['return=minimal', 'respond-async'],
-    },
   ),
-  Range: text('the range of bytes to return (RFC 9110, section 14)', { examples: ['bytes=0-99'] }),
+  Range: text('the range of bytes to return, such as `bytes=0-99` (RFC 9110, section 14)'),
   'Last-Event-ID': text('the cursor of the last event with an id: see `since` (HTML, section 9.2)'),
-  'If-Range': text('return the range only if the file has this ETag, otherwise the whole file', {
-    examples: ['"5f0c2d9be1a47386"'],
-  }),
+  'If-Range': text('return the range only if the file has this ETag, otherwise the whole file'),
 } as const satisfies Record<string, Header>;
 
 /** Headers of every answer. */

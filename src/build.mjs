@@ -5,8 +5,8 @@
  *   node src/build.mjs               build
  *   node src/build.mjs --if-stale    build only when a file below src is newer than dist
  *
- * transcode.wasm and Scalar's script are built beside their sources, where tests find them, and copied into
- * dist. Without development dependencies there is no compiler. The script then builds nothing and says so in
+ * transcode.wasm, Scalar's script and the explorer page are built beside their sources, where tests find them, and
+ * copied into dist. Without development dependencies there is no compiler. The script then builds nothing and says so in
  * one line.
  */
 import { spawn } from 'node:child_process';
@@ -25,7 +25,18 @@ const STAMP = join(DIST, '.built');
 
 const WASM = 'rows/wasm/transcode.wasm';
 const SCALAR = 'web/scalar.js';
-const ASSETS = [WASM, SCALAR, 'import/sample', 'web/page', 'exports/parquet/thread.mjs'];
+/** The script and the styles of the explorer page, each made of many files and a library. */
+const PAGE = ['web/explorer.js', 'web/style.css'];
+const ASSETS = [
+  WASM,
+  SCALAR,
+  ...PAGE,
+  'import/sample',
+  'web/page/index.html',
+  'web/page/icon.svg',
+  'exports/parquet/thread.mjs',
+];
+const BUILT = [WASM, SCALAR, ...PAGE];
 
 const WASM_FLAGS = [
   '-O3',
@@ -40,7 +51,7 @@ const WASM_FLAGS = [
   '--noExportMemory',
 ];
 
-const missing = ['typescript', 'assemblyscript', '@scalar/fastify-api-reference'].filter(
+const missing = ['typescript', 'assemblyscript', '@scalar/fastify-api-reference', 'esbuild', 'uplot'].filter(
   (tool) => !existsSync(join(ROOT, 'node_modules', tool)),
 );
 const ifStale = process.argv.includes('--if-stale');
@@ -53,13 +64,15 @@ async function build() {
   const sources = await filesOf('rows/wasm', (name) => name.endsWith('.as.ts'));
   if (await isOlder(join(SRC, WASM), sources)) await buildWasm();
   if (await isOlder(join(SRC, SCALAR), [])) await buildScalar();
+  const pages = await filesOf('web/page', () => true);
+  if (await isOlder(join(SRC, PAGE[0]), pages)) await buildPage();
   await compile();
   for (const asset of ASSETS) await cp(join(SRC, asset), join(DIST, asset), { recursive: true });
   await writeFile(STAMP, '');
 }
 
 async function isStale() {
-  return isOlder(STAMP, await filesOf('.', (name) => name !== WASM && name !== SCALAR));
+  return isOlder(STAMP, await filesOf('.', (name) => !BUILT.includes(name)));
 }
 
 async function compile() {
@@ -87,6 +100,26 @@ async function buildWasm() {
     throw error ?? new Error('the AssemblyScript compiler wrote no transcode.wasm');
   }
   await writeWhole(join(SRC, WASM), wasm);
+}
+
+/**
+ * Bundles the explorer page. Its types are checked by `npm run check`. The notices of libraries stay at the end of
+ * each file.
+ */
+async function buildPage() {
+  const { build: bundle } = await import('esbuild');
+  const { outputFiles } = await bundle({
+    entryPoints: { explorer: join(SRC, 'web/page/main.ts'), style: join(SRC, 'web/page/styles/style.css') },
+    outdir: join(SRC, 'web'),
+    bundle: true,
+    write: false,
+    minify: true,
+    format: 'esm',
+    target: ['chrome120', 'firefox121', 'safari17.4'],
+    legalComments: 'eof',
+    tsconfigRaw: '{}',
+  });
+  for (const { path, contents } of outputFiles.toReversed()) await writeWhole(path, contents);
 }
 
 /**

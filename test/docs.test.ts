@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { chromium } from 'playwright-core';
+import { ordersOf } from './support/orders.ts';
+import { withOrders } from './support/orders-store.ts';
 import { program } from './support/programs.ts';
 import { serverOn } from './support/server.ts';
 
@@ -13,7 +15,8 @@ interface Operation {
 test('/docs shows every operation in a browser, contacts no other host, and sends a request', async (t) => {
   const executablePath = program(t, CHROMIUM, ['--version']);
   if (executablePath === null) return;
-  const server = await serverOn(t, { MONGODB_URI: '', SAMPLE: 'auto' });
+  const orders = await withOrders(t, 'lmdb', ordersOf(30));
+  const server = await serverOn(t, { ...orders, MONGODB_URI: '', SAMPLE: 'auto' });
   const { paths } = (await (await server.get('/openapi.json')).json()) as {
     paths: Record<string, Record<string, Operation>>;
   };
@@ -41,13 +44,13 @@ test('/docs shows every operation in a browser, contacts no other host, and send
     await page.getByText(summary, { exact: true }).first().waitFor({ state: 'attached' });
 
   /** Sends the request that the page fills in by default. */
-  const send = async (tag: string, method: string, path: string) => {
+  const send = async (tag: string, method: string, path: string, pathname = path) => {
     await page.goto('about:blank');
     await page.goto(`${server.url}/docs#tag/${tag}/${method}${path}`);
     const answered = page.waitForResponse(
-      (response) => response.request().method() === method && new URL(response.url()).pathname === path,
+      (response) => response.request().method() === method && new URL(response.url()).pathname === pathname,
     );
-    const name = new RegExp(`test request.*${method} ${path}\\)`, 'i');
+    const name = new RegExp(`test request.*${method} ${path.replace(/[{}]/g, '\\$&')}\\)`, 'i');
     await page.getByRole('button', { name }).first().click();
     await page.getByRole('button', { name: /^send/i }).first().click();
     const response = await answered;
@@ -57,6 +60,15 @@ test('/docs shows every operation in a browser, contacts no other host, and send
   assert.equal(await send('items', 'GET', '/items'), 200);
   assert.equal(await send('items', 'GET', '/items/stream'), 200);
   assert.equal(await send('exports', 'POST', '/exports'), 202);
+  const user = '/api/users/{id}';
+  assert.equal(await send('users', 'PUT', user, '/api/users/ada'), 201, 'no condition is filled in');
+  assert.equal(await send('users', 'GET', user, '/api/users/ada'), 200);
+  assert.equal(await send('users', 'PATCH', user, '/api/users/ada'), 200);
+  assert.equal(await send('users', 'DELETE', user, '/api/users/ada'), 200);
+  assert.equal(await send('resources', 'GET', '/orders/values'), 200, 'a field is filled in');
+  assert.equal(await send('resources', 'GET', '/orders/stream'), 200);
+  await page.getByRole('link', { name: 'Explorer' }).click();
+  await page.getByRole('heading', { name: 'Resources' }).first().waitFor();
   assert.deepEqual(strangers, [], 'no other host is contacted');
   assert.deepEqual(complaints, [], 'the policy refuses nothing, and nothing fails');
 });

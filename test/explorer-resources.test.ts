@@ -1,51 +1,226 @@
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
-import { openChromium, openTab } from './support/chromium.ts';
+import { execFile } from 'node:child_process';
+import { join } from 'node:path';
+import { after, before, describe, test, type TestContext } from 'node:test';
+import { promisify } from 'node:util';
+import type { Browser, Page } from 'playwright-core';
+import { makeBookmark } from '../src/store/bookmark.ts';
+import { BSON } from '../src/store/bson.ts';
+import { openChromium, openTab, type Tab } from './support/chromium.ts';
+import { program } from './support/programs.ts';
 import { ordersOf } from './support/orders.ts';
 import { withOrders } from './support/orders-store.ts';
-import { serverOn } from './support/server.ts';
+import { serverOn, type TestServer } from './support/server.ts';
 
 const ROWS = ordersOf(300);
+const run = promisify(execFile);
 
-test('the explorer page asks a resource what its indexes answer, pages through it, and shows the line of a missing index', async (t) => {
-  const browser = await openChromium(t);
-  const settings = await withOrders(t, 'lmdb', ROWS);
-  if (!browser || !settings) return;
-  const server = await serverOn(t, settings);
-  const { page, errors } = await openTab(browser, { viewport: { width: 360, height: 740 } });
-  await page.goto(server.url);
-  await page.getByRole('link', { name: 'Resources' }).waitFor();
-  const section = page.locator('#resources');
-  await section.locator('select[name=resource]').selectOption('orders');
-  const forms = await section.getByLabel('Query').locator('option').allTextContents();
-  const wanted = forms.find((text) => text.startsWith('status, ordered by createdAt ('));
-  assert.ok(wanted, forms.join('; '));
-  await section.getByLabel('Query').selectOption(wanted);
-  await section.getByLabel('status is').fill('paid');
-  await section.getByLabel('createdAt from').fill('2026-01-10');
-  await section.getByLabel('Direction').selectOption('descending');
-  await section.getByRole('button', { name: 'Ask' }).click();
-  await section.locator('#resource-request').filter({ hasText: '→ 200 in' }).waitFor();
-  const query = 'status=paid&createdAt.gte=2026-01-10&sort=createdAt_desc';
-  const all = (await (await server.get(`/orders?${query}&limit=20`)).json()) as { data: { id: string }[] };
-  const ids = all.data.map(({ id }) => id);
-  const shown = () => section.locator('#resource-body tr td:first-child').allTextContents();
-  assert.deepEqual(await shown(), ids.slice(0, 10));
-  await section.getByRole('button', { name: 'More' }).click();
-  await section.locator('#resource-request').filter({ hasText: 'cursor=' }).waitFor();
-  assert.deepEqual(await shown(), ids.slice(10, 20));
-  const curl = (await section.locator('#resource-curl').textContent()) ?? '';
-  const [, url = ''] = /^curl '(.*)'$/.exec(curl) ?? [];
-  const streamed = await (await fetch(url)).text();
-  assert.equal(streamed, await (await server.get(`/orders/stream?${query}`)).text());
+let server: TestServer;
+let browser: Browser | null;
+const cleanups: (() => void | Promise<void>)[] = [];
+const whole = {
+  after: (cleanup: () => void | Promise<void>) => cleanups.push(cleanup),
+} as unknown as TestContext;
 
-  await section.getByLabel('status is').fill('');
-  assert.deepEqual(errors, [], 'no error in the console');
-  await section.getByRole('button', { name: 'Ask' }).click();
-  await section.locator('#resource-request').filter({ hasText: 'sluice index orders createdAt' }).waitFor();
-  assert.match((await section.locator('#resource-request').textContent()) ?? '', /→ 400 in/);
+before(async () => {
+  const settings = await withOrders(whole, 'lmdb', ROWS);
+  if (settings) server = await serverOn(whole, settings);
+});
+after(async () => {
+  for (const cleanup of cleanups.reverse()) await cleanup();
+});
 
-  assert.equal(await page.evaluate('document.documentElement.scrollWidth'), 360, 'it fits a phone');
-  for (const control of await section.locator('button, input, select, [role=region]').all())
-    assert.match(await control.ariaSnapshot(), /^- \w+ "[^"]+"/);
+/** A tab with a view of orders; null without Chromium. */
+async function orders(
+  t: TestContext,
+  query = '',
+  options: Parameters<typeof openTab>[1] = {},
+): Promise<Tab | null> {
+  const shared: Pick<TestContext, 'after' | 'skip'> = { ...whole, skip: (reason) => t.skip(reason) };
+  browser ??= await openChromium(shared);
+  if (!browser) return null;
+  const tab = await openTab(browser, options);
+  t.after(() => tab.page.close());
+  await tab.page.goto(`${server.url}/#/orders${query}`);
+  await tab.page.waitForSelector('body[data-ready]');
+  return tab;
+}
+
+const said = (page: Page, selector: string, text: RegExp) =>
+  page.locator(selector).filter({ hasText: text }).first().waitFor();
+
+/** The ids of the first rows of the table, once the page has sent a request. */
+async function idsShown(page: Page, request: RegExp, count = 10): Promise<string[]> {
+  await said(page, '#request', request);
+  await page.waitForSelector('#row-0:not(.coming)');
+  const cells = Array.from({ length: count }, (_, n) =>
+    page.locator(`#row-${n}`).getByRole('gridcell').first().textContent(),
+  );
+  return (await Promise.all(cells)).map((text) => text ?? '');
+}
+
+async function idsOf(query: string): Promise<string[]> {
+  const { data } = (await (await server.get(`/orders?${query}`)).json()) as { data: { id: string }[] };
+  return data.map(({ id }) => id);
+}
+
+describe('a resource on the explorer page', () => {
+  test('offers the values of its indexes with their counts, and the filters together as an index has them', async (t) => {
+    const tab = await orders(t, '', { locale: 'en-GB', timezoneId: 'Europe/Amsterdam' });
+    if (!tab) return;
+    const { page, errors } = tab;
+    await said(page, '#data-count', /^300 rows$/);
+    const facet = page.locator('.facet').filter({ hasText: 'status' }).first();
+    await facet.getByRole('button', { name: /^paid ?100$/ }).waitFor();
+    assert.deepEqual(await facet.locator('.value-text').allTextContents(), ['größe', 'new', 'paid'].sort());
+    await facet.getByRole('button', { name: /^paid/ }).click();
+    const ordered = 'status=paid&sort=createdAt_asc'; // the index orders them so, and not by id
+    assert.deepEqual(
+      await idsShown(page, /^GET \/orders\?status=paid&sort=createdAt_asc&limit=100 /),
+      await idsOf(`${ordered}&limit=10`),
+    );
+    const range = page.getByRole('form', { name: 'Range of createdAt' });
+    await range.getByLabel('from').fill('2026-01-10');
+    await page.keyboard.press('Enter');
+    const query = 'status=paid&createdAt.gte=2026-01-10&sort=createdAt_asc';
+    assert.deepEqual(
+      await idsShown(page, /status=paid&createdAt\.gte=2026-01-10&sort=createdAt_asc&limit=100 /),
+      await idsOf(`${query}&limit=10`),
+    );
+    await page.getByRole('button', { name: 'createdAt', exact: true }).click();
+    assert.deepEqual(
+      await idsShown(page, /sort=createdAt_desc&limit=100 /),
+      await idsOf(`${query.replace('asc', 'desc')}&limit=10`),
+    );
+    const dated = page.locator('#row-0 .cell.date');
+    assert.equal(await dated.textContent(), '19 Feb 2026', 'midnight in UTC is a day');
+    assert.deepEqual(errors, [], 'no error in the console');
+  });
+
+  test('says why no index orders a column, with the index that would', async (t) => {
+    const tab = await orders(t, '?status=paid');
+    if (!tab) return;
+    const { page } = tab;
+    await idsShown(page, /status=paid/);
+    await page.getByRole('button', { name: 'total', exact: true }).click();
+    await said(page, '#warning', /^The rows cannot be ordered by total here\. No index answers this query\./);
+    await said(page, '#warning', /sluice index orders status,total/);
+    assert.equal(await page.getByRole('columnheader', { name: 'total' }).getAttribute('aria-sort'), null);
+    await page.goto(`${server.url}/#/orders?createdAt=2026-01-10`);
+    await said(
+      page,
+      '#empty',
+      /^Choose a value of status, too: the index answers createdAt and status only together\.$/,
+    );
+    await page.goto(`${server.url}/#/orders?status=none`);
+    await said(page, '#empty', /^No row matches: status is none\.$/);
+  });
+
+  test('opens a row beside the table, with nested values and all its digits, by click and by keys', async (t) => {
+    const tab = await orders(t);
+    if (!tab) return;
+    const { page } = tab;
+    await idsShown(page, /limit=100/);
+    await page.getByRole('grid').focus();
+    await page.keyboard.press('ArrowDown');
+    await page.keyboard.press('Enter');
+    const detail = page.getByRole('complementary', { name: '000000000000000000000001' });
+    await detail.getByText('card', { exact: true }).waitFor();
+    assert.deepEqual(await detail.locator('details dd').allTextContents(), ['DE', 'secret1']);
+    await detail.getByRole('button', { name: 'Next row' }).click();
+    await page.getByRole('complementary', { name: '000000000000000000000002' }).waitFor();
+    const link = page.getByRole('link', { name: 'Open as JSON' });
+    assert.equal(await link.getAttribute('href'), '/orders/000000000000000000000002');
+    await page.getByRole('button', { name: 'only these' }).first().click();
+    await said(page, '#chips', /status is größe/);
+    assert.equal(await page.locator('#detail').isVisible(), false);
+  });
+
+  test('the programs that it offers read exactly the rows on the screen', async (t) => {
+    const tab = await orders(t, '?status=gr%C3%B6%C3%9Fe&createdAt.gte=2026-01-10&sort=createdAt_desc');
+    if (!tab) return;
+    const { page } = tab;
+    await page.getByRole('button', { name: 'Get all of it' }).click();
+    await said(page, '#take-what', /^The rows of orders where status is größe, createdAt from 2026-01-10\.$/);
+    const path = '/orders/stream?status=gr%C3%B6%C3%9Fe&createdAt.gte=2026-01-10&sort=createdAt_desc';
+    const expected = await (await server.get(path)).text();
+    const code = async (title: string) => {
+      await page.getByRole('tab', { name: title, exact: true }).click();
+      return (await page.textContent('#snippet-code')) ?? '';
+    };
+    const shell = (await code('curl')).replace('-o orders.ndjson', '');
+    assert.equal((await run('sh', ['-c', shell])).stdout, expected, shell);
+    const node = (await code('Node')).replace(
+      'sluice/pull',
+      join(import.meta.dirname, '../dist/pull/pull.js'),
+    );
+    const { stdout } = await run(process.execPath, ['--input-type=module', '-e', node]);
+    assert.equal(stdout, expected, node);
+    const pull = (await code('sluice pull')).replace('-o orders.ndjson', '-o -');
+    const cli = join(import.meta.dirname, '../dist/process/cli.js');
+    const pulled = await run('sh', ['-c', pull.replace('sluice', `"${process.execPath}" "${cli}"`)]);
+    assert.equal(pulled.stdout, expected, pull);
+    for (const title of ['polars', 'DuckDB'])
+      assert.ok((await code(title)).includes(`sluice.rows('${server.url}${path}')`), title);
+    const frames = await code('pandas');
+    await page.keyboard.press('ArrowRight');
+    assert.equal(await page.getByRole('tab', { selected: true }).textContent(), 'polars');
+    const rows = expected
+      .split('\n')
+      .filter((line) => line !== '')
+      .map((line) => JSON.parse(line) as { id: string });
+    const python = program(t, ['python3', '/usr/bin/python3'], ['-c', 'import pandas']);
+    if (python === null) return;
+    const env = { ...process.env, PYTHONPATH: join(import.meta.dirname, '../clients/python/src') };
+    const client = (await code('Python')).replace('print(row)', "print(row['id'])");
+    const ids = rows.map(({ id }) => `${id}\n`).join('');
+    assert.equal((await run(python, ['-c', client], { env })).stdout, ids, client);
+    const counted = frames.replace('print(data)', 'print(len(data))');
+    assert.equal((await run(python, ['-c', counted])).stdout, `${rows.length}\n`, frames);
+  });
+
+  test('marks what changes, appears and goes while Live is on', async (t) => {
+    const tab = await orders(t);
+    if (!tab) return;
+    const { page } = tab;
+    await server.insert([
+      { _id: 'a', category: 'x', price: 1 },
+      { _id: 'b', category: 'x', price: 2 },
+      { _id: 'c', category: 'x', price: 3 },
+    ]);
+    await page.goto(`${server.url}/#/items`);
+    await page.waitForSelector('#row-2:not(.coming)');
+    const following = page.waitForResponse((response) => response.url().includes('follow=true'));
+    await page.getByRole('button', { name: 'Live' }).click();
+    await following;
+    await server.store.items.insert([BSON.serialize({ _id: 'b', category: 'x', price: 20 })], 'replace');
+    await page.waitForSelector('[data-key=b][data-mark=changed]');
+    await server.insert([{ _id: 'bb', category: 'x', price: 5 }]);
+    await page.waitForSelector('[data-key=bb][data-mark=new]');
+    await server.store.items.remove?.([makeBookmark({ _id: 'c' })]);
+    await page.waitForSelector('[data-key=c][data-mark=gone]');
+    await page.waitForSelector('[data-key=c]', { state: 'detached' });
+    await said(page, '#data-count', /^3 rows$/);
+  });
+
+  test('a phone shows one thing at a time, without scrolling sideways', async (t) => {
+    const tab = await orders(t, '', { viewport: { width: 390, height: 740 } });
+    if (!tab) return;
+    const { page } = tab;
+    await page.waitForSelector('#row-0:not(.coming)');
+    const fits = async () => assert.equal(await page.evaluate('document.documentElement.scrollWidth'), 390);
+    await fits();
+    await page.locator('#filter-box > summary').click();
+    await page.getByRole('button', { name: /^paid/ }).click();
+    await said(page, '#chips', /status is paid/);
+    await page.locator('#row-0').click();
+    await page.getByRole('button', { name: 'Close the row' }).click();
+    await page.getByRole('button', { name: 'Get all of it' }).click();
+    await page.getByRole('link', { name: 'Arrow' }).waitFor();
+    await fits();
+    for (const place of ['#/', '#proof/orders', '#server']) {
+      await page.goto(`${server.url}/${place}`);
+      await fits();
+    }
+  });
 });

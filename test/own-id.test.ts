@@ -200,21 +200,22 @@ test('the explorer page shows keys and own ids in separate columns, and counts e
   const server = await otherServer(t);
   await server.insert(documents(8));
   const { page } = await openTab(browser);
-  await page.goto(server.url);
-  await page.waitForSelector('#items-body tr');
-  const head = await page.locator('#items-head th').allTextContents();
+  await page.goto(`${server.url}/#/items`);
+  await page.waitForSelector('#row-7:not(.coming)');
+  const head = await page.locator('.grid-head button').allTextContents();
   assert.deepEqual(head, ['_id', 'id', 'category', 'price', 'nested']);
-  const rows = await page.locator('#items-body tr').all();
-  const cells = await Promise.all(rows.map((row) => row.locator('td').allTextContents()));
+  const rows = await page.locator('.grid-body .grid-row').all();
+  const cells = await Promise.all(rows.map((row) => row.getByRole('gridcell').allTextContents()));
   assert.deepEqual(
     cells.slice(0, 4).map(([_id, id]) => [_id, id]),
     [
       ['k0000', 'own 0'],
       ['k0001', '1'],
       ['k0002', ''],
-      ['k0003', '{"deep":[3]}'],
+      ['k0003', '{deep: [3]}'],
     ],
   );
+  await page.goto(`${server.url}/#proof/items`);
   await page.getByRole('button', { name: 'Start' }).click();
   await page
     .locator('#stream-state')

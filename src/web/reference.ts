@@ -28,7 +28,12 @@ const PAGE = `<!doctype html>
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>sluice: reference</title>
 <link rel="icon" href="data:,">
-<div id="reference"></div>
+<style>
+  .back { display: block; padding: 0.5rem 1rem; font: 0.8125rem/1.5 system-ui, sans-serif; color: #0b57b8; background: #fff; }
+  @media (prefers-color-scheme: dark) { .back { color: #82b4ff; background: #14171a; } }
+</style>
+<a class="back" href="/">\u2190 Explorer: look through the rows</a>
+<main id="reference"></main>
 <script src="/docs/scalar.js"></script>
 <script src="/docs/start.js"></script>
 </html>

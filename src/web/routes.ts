@@ -1,32 +1,14 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { fileURLToPath } from 'node:url';
 import { AppError } from '../errors.ts';
 import { bytes } from '../http/reply.ts';
 import type { Route } from '../http/route.ts';
 
-/** All files of the explorer page and where they are. Nothing comes from other hosts. */
-const FILES: Readonly<Record<string, string>> = {
-  ...Object.fromEntries(
-    [
-      ...[
-        'explorer',
-        'exports',
-        'items',
-        'metrics',
-        'page',
-        'plot',
-        'resources',
-        'rows',
-        'server',
-        'stream',
-        'table',
-      ].map((name) => `${name}.js`),
-      ...['style.css', 'icon.svg'],
-    ].map((name) => [name, fileURLToPath(new URL(`./page/${name}`, import.meta.url))]),
-  ),
-  'uplot.js': fileURLToPath(import.meta.resolve('uplot/dist/uPlot.esm.js')),
-  'uplot.css': fileURLToPath(import.meta.resolve('uplot/dist/uPlot.min.css')),
+/** All files of the explorer page, which the build makes, and where they are. Nothing comes from other hosts. */
+const FILES: Readonly<Record<string, URL>> = {
+  'explorer.js': new URL('./explorer.js', import.meta.url),
+  'style.css': new URL('./style.css', import.meta.url),
+  'icon.svg': new URL('./page/icon.svg', import.meta.url),
 };
 
 const TYPES: Readonly<Record<string, string>> = {
@@ -62,14 +44,14 @@ function pageRoute(page: Uint8Array): Route {
   return {
     method: 'GET',
     path: '/',
-    access: 'keyed',
+    access: 'open',
     cost: 'page',
     right: 'any',
     id: 'getExplorer',
     tag: 'Server',
     summary: 'Get the explorer page',
     description:
-      'A web page that shows items, a live stream, metrics of the server, exports, and the declared resources.',
+      'A web page that shows the rows of every resource, gets all of them, proves a stream, and plots the server. It needs no key: it asks for one, and its requests carry it.',
     headers: ['If-None-Match'],
     produces: ['text/html'],
     answers: {
@@ -99,7 +81,7 @@ function fileRoute(assets: string, version: string, files: ReadonlyMap<string, U
   return {
     method: 'GET',
     path: `${assets}/{file}`,
-    access: 'keyed',
+    access: 'open',
     cost: 'page',
     right: 'any',
     id: 'getExplorerFile',

@@ -33,7 +33,7 @@ const SLOW = [
   'count',
   'docs',
   'engine-(slow|stall)',
-  'explorer(-resources)?',
+  'explorer(-(access|resources|table))?',
   'exports(-.*)?',
   'estimated-rows',
   'failover',

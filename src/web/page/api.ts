@@ -1,0 +1,68 @@
+/** Requests to the server, with the key of this tab. */
+import { parseJson } from './json.ts';
+import { askForKey, currentKey } from './key.ts';
+
+/** An answer other than 2xx. `message` is the detail of its problem. */
+export class Refused extends Error {
+  readonly status: number;
+  readonly code: string;
+
+  constructor(status: number, { detail, code }: Problem) {
+    super(detail ?? `The server answered ${status}.`);
+    this.status = status;
+    this.code = code ?? '';
+  }
+}
+
+export interface Problem {
+  readonly detail?: string;
+  readonly code?: string;
+}
+
+/** An answer with its content and the milliseconds until its last byte. */
+export interface Answer<T> {
+  readonly status: number;
+  readonly body: T;
+  readonly ms: number;
+  readonly headers: Headers;
+}
+
+/**
+ * Sends a request with the key of this tab. When the server wants another key, it asks for one and sends the request
+ * again. Resolves with any answer.
+ */
+export async function send(url: string, options: RequestInit = {}): Promise<Response> {
+  const key = currentKey();
+  const headers = new Headers(options.headers);
+  if (key !== null) headers.set('authorization', `Bearer ${key}`);
+  const response = await fetch(url, { ...options, headers });
+  if (response.status !== 401 || !(await askForKey(key))) return response;
+  return send(url, options);
+}
+
+/** The JSON of an answer. Throws Refused. `T` is what the API reference says of it. */
+export async function ask<T>(url: string, options: RequestInit = {}): Promise<Answer<T>> {
+  const began = performance.now();
+  const response = await send(url, options);
+  const text = await response.text();
+  const ms = performance.now() - began;
+  if (!response.ok) throw new Refused(response.status, problemIn(text));
+  return { status: response.status, body: parseJson(text || 'null') as T, ms, headers: response.headers };
+}
+
+/** The problem in the text of an answer. Proxies answer with other text. */
+export function problemIn(text: string): Problem {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === 'object' && value !== null ? value : {};
+  } catch (error) {
+    if (error instanceof SyntaxError) return {};
+    throw error;
+  }
+}
+
+/** A URL of this server. Spaces are %20, which every client reads alike. */
+export function urlOf(path: string, query: URLSearchParams): string {
+  const text = query.toString().replaceAll('+', '%20');
+  return text === '' ? path : `${path}?${text}`;
+}

@@ -1,0 +1,66 @@
+/** The columns of a table: which there are, what they hold, and how wide they are. */
+import { aligned, fractionOf, kindOf, shown, type Kind } from './cells.ts';
+import { isItems, type Resource } from './resource.ts';
+import type { Json, Row } from './json.ts';
+
+const MOST_COLUMNS = 60;
+/** Fraction digits up to which the points of a column are aligned. */
+const MOST_FRACTION = 6;
+/** Pixels of a letter, of what surrounds a text, and the limits of a column. */
+const [LETTER, AROUND, NARROWEST, WIDEST] = [7.9, 26, 64, 340];
+
+export interface Column {
+  readonly name: string;
+  readonly kind: Kind;
+  /** Whether it has the keys of rows. */
+  readonly isKey: boolean;
+  /** Digits behind the point that numbers are aligned by. */
+  readonly fraction: number;
+  /** Pixels. */
+  readonly width: number;
+}
+
+/** The columns of rows. `before`: those that are there already, which stay where they are. */
+export function columnsOf(
+  resource: Resource,
+  rows: readonly Row[],
+  before: readonly Column[],
+): readonly Column[] {
+  // A row that has a field `id` of its own shows its key as `_id`.
+  const hasOwnId = rows.some((row) => '_id' in row) || before.some(({ name }) => name === '_id');
+  const names = new Set(hasOwnId ? ['_id', 'id'] : ['id']);
+  if (isItems(resource)) names.add('category').add('price');
+  for (const { name } of before) names.add(name);
+  for (const row of rows) for (const name of Object.keys(row)) if (names.size < MOST_COLUMNS) names.add(name);
+  const known = new Map(before.map((column) => [column.name, column]));
+  return [...names].map((name) => {
+    const isKey = name === (hasOwnId ? '_id' : 'id');
+    const column = known.get(name);
+    return column?.isKey === isKey ? column : columnOf(name, isKey, rows, hasOwnId);
+  });
+}
+
+function columnOf(name: string, isKey: boolean, rows: readonly Row[], hasOwnId: boolean): Column {
+  const values = rows.map((row) => cellOf(row, name, hasOwnId));
+  const kinds = values.map(kindOf).filter((kind) => kind !== null);
+  const kind =
+    kinds.find((one) => kinds.filter((other) => other === one).length * 2 > kinds.length) ?? 'text';
+  const texts = values.map((value) => shown(value, isKey));
+  const fraction = kind === 'number' ? Math.min(MOST_FRACTION, Math.max(0, ...texts.map(fractionOf))) : 0;
+  const longest = Math.max(name.length + 2, ...texts.map((text) => aligned(text, fraction).length));
+  const width = Math.round(Math.min(WIDEST, Math.max(NARROWEST, longest * LETTER + AROUND)));
+  return { name, kind, isKey, fraction, width };
+}
+
+/** The value of a row in a column. In a table with a column `_id`, that column has the key of every row. */
+export function cellOf(row: Row, name: string, hasOwnId: boolean): Json | undefined {
+  if (!hasOwnId || '_id' in row) return row[name];
+  if (name === '_id') return row.id;
+  return name === 'id' ? undefined : row[name];
+}
+
+/** The text of a value in its column. */
+export function cellText(value: Json | undefined, { kind, fraction, isKey }: Column): string {
+  const text = shown(value, isKey);
+  return kind === 'number' && kindOf(value) === 'number' ? aligned(text, fraction) : text;
+}

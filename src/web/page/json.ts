@@ -1,0 +1,77 @@
+/** JSON as the server writes it, with all digits of its numbers. */
+
+/** A number that a JavaScript number would round: an Int64 or a Decimal128. */
+export class Digits {
+  readonly text: string;
+
+  constructor(text: string) {
+    this.text = text;
+  }
+}
+
+export type Json = string | number | boolean | null | Digits | readonly Json[] | Members;
+export interface Members {
+  readonly [name: string]: Json;
+}
+export type Row = Members;
+
+/** Parses JSON. Where the browser gives the source of a number, none loses a digit. */
+export function parseJson(text: string): unknown {
+  return JSON.parse(text, exact);
+}
+
+function exact(_name: string, value: unknown, context?: { readonly source?: string }): unknown {
+  if (typeof value !== 'number' || context?.source === undefined) return value;
+  return String(value) === context.source ? value : new Digits(context.source);
+}
+
+export function isMembers(value: Json | undefined): value is Members {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof Digits);
+}
+
+export function isList(value: Json | undefined): value is readonly Json[] {
+  return Array.isArray(value);
+}
+
+/** The JSON of a value, with all its digits. `indent`: the spaces before a member; empty: all in one line. */
+export function jsonText(value: Json, indent = '', at = ''): string {
+  if (value instanceof Digits) return value.text;
+  if (!isList(value) && !isMembers(value)) return JSON.stringify(value);
+  const inner = at + indent;
+  const parts = isList(value)
+    ? value.map((one) => jsonText(one, indent, inner))
+    : Object.entries(value).map(
+        ([name, one]) => `${JSON.stringify(name)}:${indent && ' '}${jsonText(one, indent, inner)}`,
+      );
+  const open = isList(value) ? '[' : '{';
+  const close = isList(value) ? ']' : '}';
+  if (parts.length === 0) return open + close;
+  if (indent === '') return open + parts.join(',') + close;
+  return `${open}\n${parts.map((part) => inner + part).join(',\n')}\n${at}${close}`;
+}
+
+/** The name of the key: `_id` in a row that has a field `id` of its own, else `id`. */
+export function keyName(row: Row): '_id' | 'id' {
+  return '_id' in row ? '_id' : 'id';
+}
+
+/** The key of a row as text, which tells rows apart. */
+export function keyOf(row: Row): string {
+  return textOf(row[keyName(row)] ?? null);
+}
+
+/** A value as plain text: a text as it is, everything else as JSON. */
+export function textOf(value: Json): string {
+  return typeof value === 'string' ? value : jsonText(value);
+}
+
+/** The value at a path. Undefined where there is none. A top-level field may have dots in its name. */
+export function valueAt(row: Row, path: string): Json | undefined {
+  if (path in row) return row[path];
+  let value: Json | undefined = row;
+  for (const name of path.split('.')) {
+    if (!isMembers(value)) return undefined;
+    value = value[name];
+  }
+  return value;
+}

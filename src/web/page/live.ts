@@ -1,0 +1,112 @@
+/** Follows the changes of a resource while its table is shown. */
+import { problemIn, Refused, send, urlOf } from './api.ts';
+import type { Resource } from './resource.ts';
+import { parseJson, type Row } from './json.ts';
+import { linesOf } from './lines.ts';
+import { isAbort, reasonOf } from './text.ts';
+import { filterQuery, type View } from './view.ts';
+
+const AGAIN_MS = 1000;
+
+export interface Changes {
+  /** Rows as they are now. */
+  readonly rows: readonly Row[];
+  /** Rows that are gone, or that no longer match: their keys alone. */
+  readonly removed: readonly Row[];
+}
+
+export interface LiveOptions {
+  readonly resource: Resource;
+  readonly view: View;
+  readonly signal: AbortSignal;
+  readonly changed: (changes: Changes) => void;
+  /** The server no longer has all changes, so everything is to be read again. */
+  readonly lost: () => void;
+  readonly state: (words: string) => void;
+}
+
+/** Follows until the signal aborts. A lost connection goes on where it was. */
+export async function follow(options: LiveOptions): Promise<void> {
+  const { signal, state, lost } = options;
+  let since: string | null = null;
+  while (!signal.aborted) {
+    try {
+      since = await followOnce(options, since);
+    } catch (error) {
+      if (isAbort(error)) return;
+      if (error instanceof Refused && error.status === 410) {
+        since = null;
+        lost();
+      } else if (error instanceof Refused && error.status < 500 && error.status !== 429) throw error;
+      state(`Connecting again: ${reasonOf(error)}`);
+    }
+    await pause(AGAIN_MS, signal);
+  }
+}
+
+/** Resolves with the place that was reached when the connection ends. */
+async function followOnce(
+  { resource, view, signal, changed, state }: LiveOptions,
+  since: string | null,
+): Promise<string | null> {
+  let cursor = since ?? (await nowOf(resource, view, signal));
+  const query = filterQuery(view);
+  query.set('follow', 'true');
+  query.set('since', cursor);
+  const response = await send(urlOf(resource.links.changes ?? '', query), { signal, cache: 'no-store' });
+  if (!response.ok) throw new Refused(response.status, problemIn(await response.text()));
+  state('');
+  try {
+    for await (const lines of linesOf(response)) {
+      const [rows, removed]: [Row[], Row[]] = [[], []];
+      for (const line of lines) {
+        const value = parseJson(line) as Line;
+        if (/^\{"_?id":/.test(line)) rows.push(value as unknown as Row);
+        else if (value.removed) removed.push(value.removed);
+        else if (value.error) throw new Error(value.error.detail);
+        else cursor = (value.checkpoint ?? value.end)?.cursor ?? cursor;
+      }
+      if (rows.length + removed.length > 0) changed({ rows, removed });
+    }
+  } catch (error) {
+    if (isAbort(error)) throw error;
+    state(`Connecting again: ${reasonOf(error)}`);
+  }
+  return cursor;
+}
+
+interface Line {
+  readonly removed?: Row;
+  readonly checkpoint?: { readonly cursor?: string };
+  readonly end?: { readonly cursor?: string };
+  readonly error?: { readonly detail: string };
+}
+
+/** The place from which changes follow now. */
+async function nowOf(resource: Resource, view: View, signal: AbortSignal): Promise<string> {
+  const response = await send(urlOf(resource.links.changes ?? '', filterQuery(view)), {
+    signal,
+    cache: 'no-store',
+  });
+  const text = await response.text();
+  if (!response.ok) throw new Refused(response.status, problemIn(text));
+  const [first = ''] = text.split('\n');
+  const { checkpoint, end } = parseJson(first) as Line;
+  const cursor = (checkpoint ?? end)?.cursor;
+  if (cursor === undefined) throw new Error('The server tells no place to follow from.');
+  return cursor;
+}
+
+function pause(ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(resolve, ms);
+    signal.addEventListener(
+      'abort',
+      () => {
+        clearTimeout(timer);
+        resolve();
+      },
+      { once: true },
+    );
+  });
+}

@@ -1,0 +1,201 @@
+/** A live stream to be stopped and broken: it pauses by not reading, is cut, and goes on after the last proof. */
+import { problemIn, Refused, send, urlOf } from './api.ts';
+import type { Resource } from './resource.ts';
+import { crcText } from './crc32.ts';
+import { element, make, on, say } from './dom.ts';
+import { Pace } from './pace.ts';
+import { plot } from './plot.ts';
+import { RowCounter } from './rows.ts';
+import type { Reading } from './server.ts';
+import { counted, listed, reasonOf, sizeOf } from './text.ts';
+import { viewQuery, wordsOf, type View } from './view.ts';
+
+const EVERY_MS = 250;
+/** How long a cut stream waits before it goes on, so that one sees it; and after how many failures it gives up. */
+const CUT_MS = 1500;
+const MOST_FAILURES = 5;
+/** Seconds that a stream at an easy pace takes, however many rows it has; and its least rows per second. */
+const [EASY_SECONDS, LEAST_RATE] = [15, 500];
+
+type State = 'idle' | 'running' | 'paused' | 'cut' | 'whole' | 'failed';
+
+let shown: { readonly resource: Resource; readonly view: View } | null = null;
+let stop = (): void => undefined;
+
+/** Shows which rows the stream is of. Another stream than before is stopped. */
+export function showProof(resource: Resource, view: View): void {
+  const isSame = shown !== null && streamUrl(shown.resource, shown.view) === streamUrl(resource, view);
+  if (isSame) return;
+  stop();
+  shown = { resource, view };
+  const words = wordsOf(view);
+  say('proof-what', `All rows of ${resource.name}${words === '' ? '' : ` where ${words}`}, as one stream.`);
+}
+
+function streamUrl(resource: Resource, view: View): string {
+  return urlOf(resource.links.stream ?? '', viewQuery(resource, view));
+}
+
+/** Sets up the buttons. `onServer` subscribes to what the server says of itself. */
+export function setUpProof(onServer: (listener: (reading: Reading) => void) => void): void {
+  const rate = plot('plot-rows', 'Rows per second that this page receives');
+  const memory = plot('plot-flat', 'Memory of the server in MB');
+  const [start, pause, cut] = ['start', 'pause', 'cut'].map((id) => element(id, HTMLButtonElement));
+  if (!start || !pause || !cut) throw new TypeError('the page has no buttons for streams');
+  let state: State = 'idle';
+  let counter = new RowCounter();
+  let leave = new AbortController();
+  let goOn = (): void => undefined;
+
+  const become = (next: State, words: string) => {
+    state = next;
+    const isOpen = next === 'running' || next === 'paused' || next === 'cut';
+    start.disabled = isOpen;
+    pause.disabled = cut.disabled = next !== 'running' && next !== 'paused';
+    pause.setAttribute('aria-pressed', String(next === 'paused'));
+    pause.textContent = next === 'paused' ? 'Continue' : 'Pause';
+    element('stream-state').dataset.state = next;
+    say('stream-state', words);
+    showCounts();
+  };
+
+  /** Reads one answer to its end. Throws when it is cut. */
+  const readOnce = async (resource: Resource, view: View, pace: Pace) => {
+    const query = viewQuery(resource, view);
+    query.set('checkpoints', 'true');
+    if (counter.cursor !== null) query.set('cursor', counter.cursor);
+    const url = urlOf(resource.links.stream ?? '', query);
+    say('stream-request', `GET ${url}`);
+    leave = new AbortController();
+    counter.begin();
+    become('running', counter.pieces.length > 1 ? 'running again, after the last proved row' : 'running');
+    const response = await send(url, { signal: leave.signal, cache: 'no-store' });
+    if (!response.ok) throw new Refused(response.status, problemIn(await response.text()));
+    const reader = (response.body ?? new Blob().stream()).getReader();
+    for (;;) {
+      // A paused stream is not read. Buffers fill up, and the server then waits and reads no more from its store.
+      while (isPaused()) await new Promise<void>((resolve) => (goOn = resolve));
+      leave.signal.throwIfAborted();
+      const { done, value } = await reader.read();
+      if (done) break;
+      const before = counter.seen;
+      counter.add(value);
+      await pace.after(counter.seen - before);
+    }
+    if (!counter.ended) throw new Error('the connection ended before the last row');
+  };
+  const isPaused = () => state === 'paused' && !leave.signal.aborted;
+
+  const runAll = async ({ resource, view }: { resource: Resource; view: View }) => {
+    const pace = new Pace(rateOf(resource));
+    const mine = counter;
+    for (let failures = 0; failures < MOST_FAILURES;) {
+      const proved = counter.proved;
+      try {
+        await readOnce(resource, view, pace);
+        become('whole', counter.matches ? 'complete and verified' : 'complete, but the checksums differ');
+        return;
+      } catch (error) {
+        if (counter !== mine) return; // another stream was started
+        if (error instanceof Refused && error.status < 500 && error.status !== 429) throw error;
+        const why = leave.signal.aborted ? 'cut' : `cut: ${reasonOf(error)}`;
+        become('cut', `${why}. It goes on by itself after row ${counted(counter.proved)}`);
+        failures = counter.proved > proved || leave.signal.aborted ? 0 : failures + 1;
+        await new Promise((resolve) => setTimeout(resolve, CUT_MS));
+        if (counter !== mine) return;
+      }
+    }
+    become('failed', 'given up: the connection was cut again and again');
+  };
+
+  const showCounts = () => {
+    say('stream-rows', counted(counter.rows));
+    say('stream-proved', counted(counter.proved));
+    say('stream-bytes', sizeOf(counter.bytes));
+    say('stream-pieces', String(counter.pieces.length));
+    showChecksum(counter);
+    showPieces(counter);
+  };
+
+  on(
+    start,
+    'click',
+    () => {
+      counter = new RowCounter();
+      return shown && runAll(shown);
+    },
+    (text) => become('failed', `not possible: ${text}`),
+  );
+  on(pause, 'click', () => {
+    if (state === 'running') {
+      become('paused', 'paused: this page reads nothing');
+      return;
+    }
+    become('running', 'running');
+    goOn();
+  });
+  on(cut, 'click', () => {
+    leave.abort();
+    goOn();
+  });
+  stop = () => {
+    counter = new RowCounter();
+    leave.abort();
+    goOn();
+    become('idle', 'not started');
+    say('stream-request', '');
+  };
+
+  let last = { at: performance.now(), seen: 0 };
+  setInterval(() => {
+    const now = { at: performance.now(), seen: counter.seen };
+    const rows = (Math.max(0, now.seen - last.seen) * 1000) / (now.at - last.at);
+    last = now;
+    if (state === 'running' || state === 'paused') showCounts();
+    say('stream-rate', counted(rows));
+    if (!document.hidden) rate.push(rows);
+  }, EVERY_MS);
+  onServer(({ rowsRead, streams, stalled, memory: megabytes }) => {
+    say('server-rows', counted(rowsRead));
+    say('server-streams', counted(streams));
+    say('server-stalled', counted(stalled));
+    say('server-memory', `${counted(megabytes)} MB`);
+    memory.push(megabytes);
+  });
+  become('idle', 'not started');
+}
+
+/** The rows per second that the page is to read. */
+function rateOf({ rows = 0 }: Resource): number {
+  if (element('speed', HTMLSelectElement).value === 'full') return Infinity;
+  return Math.max(LEAST_RATE, rows / EASY_SECONDS);
+}
+
+function showChecksum(counter: RowCounter): void {
+  const place = element('checksum');
+  place.dataset.state = counter.matches ? 'good' : counter.ended ? 'bad' : 'open';
+  say('checksum-own', counter.proved > 0 ? crcText(counter.own) : '\u2013');
+  say('checksum-joined', counter.proved > 0 ? crcText(counter.joined) : '\u2013');
+  const pieces = counter.pieces.length === 1 ? 'one piece' : `${counter.pieces.length} pieces joined`;
+  if (counter.matches) say('checksum-words', `They match: ${pieces}, every row once.`);
+  else if (counter.ended) say('checksum-words', 'They differ.');
+  else say('checksum-words', 'Compared when the last row has come.');
+}
+
+/** A bar of the rows that each connection brought. */
+function showPieces({ pieces, ended }: RowCounter): void {
+  const all = shown?.resource.rows ?? 0;
+  const brought = pieces.reduce((sum, rows) => sum + rows, 0);
+  const rest = ended ? 0 : Math.max(0, all - brought);
+  const parts = pieces.map((rows) => {
+    const part = make('span', { class: 'piece' });
+    part.style.flexGrow = String(rows);
+    return part;
+  });
+  const missing = make('span', { class: 'piece-missing' });
+  missing.style.flexGrow = String(rest);
+  const bar = element('pieces');
+  bar.replaceChildren(...parts, missing);
+  const words = pieces.map((rows, n) => `connection ${n + 1}: ${counted(rows)} rows`);
+  bar.setAttribute('aria-label', words.length === 0 ? 'No connection yet' : listed(words));
+}

@@ -1,0 +1,53 @@
+/** A resource of the server, as GET /resources lists it. Nothing here needs a browser. */
+
+/** A form of query that an index answers: a value for each filter, in the order of the index, and an order. */
+export interface Form {
+  readonly filters: readonly string[];
+  /** null: the filters name one row at most. */
+  readonly sort: string | null;
+  readonly index: string;
+}
+
+export interface Resource {
+  readonly name: string;
+  /** About how many rows. Missing where the store keeps no such number. */
+  readonly rows?: number;
+  /** Why the resource cannot be read now. */
+  readonly unavailable?: string;
+  readonly queries: readonly Form[];
+  readonly missing: readonly { readonly index: string; readonly line: string }[];
+  readonly refused: readonly { readonly index: string; readonly reason: string }[];
+  readonly formats: readonly string[];
+  readonly links: {
+    readonly page: string;
+    readonly stream?: string;
+    readonly partitions?: string;
+    readonly values?: string;
+    readonly changes?: string;
+  };
+}
+
+/** Items have fixed parameters of their own: `category`, `min_price` and `max_price`. */
+export function isItems({ links }: Resource): boolean {
+  return links.page === '/items';
+}
+
+/** Users are records without streams, counts and filters. */
+export function isCounted({ links }: Resource): boolean {
+  return links.stream !== undefined;
+}
+
+/** Whether the server lists the values of a field with their counts. */
+export function hasValues(resource: Resource): boolean {
+  return isCounted(resource) && !isItems(resource);
+}
+
+/** Segments behind a resource that are no keys. */
+const TAKEN = new Set(['stream', 'partitions', 'values', 'changes']);
+
+/** The URL of one row. */
+export function rowUrl({ links }: Resource, key: string): string {
+  const code = key.charCodeAt(0).toString(16).toUpperCase();
+  const segment = TAKEN.has(key) ? `%${code}${key.slice(1)}` : encodeURIComponent(key);
+  return `${links.page}/${segment}`;
+}

@@ -1,0 +1,43 @@
+/** The address behind `#`: which part of the page is shown, of which resource, in which view. */
+import { readView, viewQuery, type View } from './view.ts';
+import type { Resource } from './resource.ts';
+import { urlOf } from './api.ts';
+
+export type Part = 'home' | 'data' | 'proof' | 'server';
+
+export interface Place {
+  readonly part: Part;
+  /** The name of the resource. Empty: none is named. */
+  readonly name: string;
+  readonly view: View;
+}
+
+/** Reads `#/`, `#/orders?status=paid`, `#proof/orders?status=paid`, `#proof` or `#server`. */
+export function readPlace(hash: string): Place {
+  const [path, query] = splitOnce(hash.replace(/^#/, ''), '?');
+  const [first, name] = splitOnce(path, '/');
+  const view = readView(new URLSearchParams(query));
+  if (first === 'proof' || first === 'server') return { part: first, name: decoded(name), view };
+  return { part: name === '' ? 'home' : 'data', name: decoded(name), view };
+}
+
+/** The address of a view. */
+export function placeOf(part: 'data' | 'proof', resource: Resource, view: View): string {
+  const path = `#${part === 'data' ? '' : part}/${encodeURIComponent(resource.name)}`;
+  return urlOf(path, viewQuery(resource, view));
+}
+
+function splitOnce(text: string, by: string): [string, string] {
+  const at = text.indexOf(by);
+  return at === -1 ? [text, ''] : [text.slice(0, at), text.slice(at + 1)];
+}
+
+/** A name from an address that anybody may have typed. */
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch (error) {
+    if (error instanceof URIError) return text;
+    throw error;
+  }
+}

@@ -1,0 +1,84 @@
+/** Programs that read all rows of a view, ready to paste. Nothing here needs a browser. */
+
+export interface Wanted {
+  /** The URL of the stream with the filters of the view. It has no quotes and no spaces. */
+  readonly url: string;
+  /** The name of the resource. */
+  readonly name: string;
+  /** Whether the server wants an API key. The programs then read it from SLUICE_KEY or from a file. */
+  readonly withKey: boolean;
+}
+
+export interface Snippet {
+  readonly title: string;
+  readonly language: 'sh' | 'python' | 'js';
+  readonly code: string;
+  /** What the program does when the connection is cut, and what it needs. */
+  readonly note: string;
+}
+
+const CLIENT = 'Needs sluice-client, which is in clients/python.';
+
+export function snippetsFor({ url, name, withKey }: Wanted): readonly Snippet[] {
+  const os = withKey ? 'import os\n' : '';
+  const key = withKey ? ", key=os.environ['SLUICE_KEY']" : '';
+  const client = (rest: string, imports = '') =>
+    `${os}${imports}import sluice\n\n${rest.replace('ROWS', `sluice.rows('${url}'${key})`)}\n`;
+  const header = withKey ? ` \\\n  -H "Authorization: Bearer $SLUICE_KEY"` : '';
+  return [
+    {
+      title: 'curl',
+      language: 'sh',
+      code: `curl -sS --fail --compressed -o ${file(name, 'ndjson')} \\\n  '${url}'${header}\n`,
+      note: 'curl fails when the connection is cut: look at its exit code before you take the file for whole.',
+    },
+    {
+      title: 'sluice pull',
+      language: 'sh',
+      code: `sluice pull '${url}' \\\n  -o ${file(name, 'ndjson')}${withKey ? ' --key-file FILE_WITH_KEY' : ''}\n`,
+      note: 'Goes on where the connection was cut, and proves that the file is whole. In a checkout: npm run pull --',
+    },
+    {
+      title: 'Python',
+      language: 'python',
+      code: client('for row in ROWS:\n    print(row)'),
+      note: `Goes on where the connection was cut. ${CLIENT}`,
+    },
+    {
+      title: 'pandas',
+      language: 'python',
+      code: `${os}import pandas\n\ndata = pandas.read_csv(\n    '${withParameter(url, 'format', 'csv')}'${withKey ? `,\n    storage_options={'Authorization': 'Bearer ' + os.environ['SLUICE_KEY']}` : ''},\n)\nprint(data)\n`,
+      note: 'Raises an error when the connection is cut. Needs pandas alone.',
+    },
+    {
+      title: 'polars',
+      language: 'python',
+      code: client('data = ROWS.to_polars()\nprint(data)'),
+      note: `Arrow brings the types. ${CLIENT} Needs polars and pyarrow, too.`,
+    },
+    {
+      title: 'DuckDB',
+      language: 'python',
+      code: client(
+        "data = ROWS.to_arrow()\nprint(duckdb.sql('SELECT count(*) FROM data'))",
+        'import duckdb\n',
+      ),
+      note: `${CLIENT} Needs duckdb and pyarrow, too.`,
+    },
+    {
+      title: 'Node',
+      language: 'js',
+      code: `import { pull } from 'sluice/pull';\n\nfor await (const { chunks } of pull('${url}'${withKey ? ', { key: process.env.SLUICE_KEY }' : ''}))\n  for (const chunk of chunks) process.stdout.write(chunk);\n`,
+      note: 'Goes on where the connection was cut, and gives only rows that are proved.',
+    },
+  ];
+}
+
+/** A file name that no shell reads otherwise. */
+export function file(name: string, extension: string): string {
+  return `${name.replace(/[^A-Za-z0-9._-]/g, '_')}.${extension}`;
+}
+
+export function withParameter(url: string, name: string, value: string): string {
+  return `${url}${url.includes('?') ? '&' : '?'}${name}=${value}`;
+}

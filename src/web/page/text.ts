@@ -1,0 +1,31 @@
+/** How numbers, sizes and times read on the page: as the browser's language writes them. */
+
+export function counted(number: number): string {
+  return Math.round(number).toLocaleString();
+}
+
+export function sizeOf(bytes: number): string {
+  if (bytes < 1e6) return `${counted(bytes / 1e3)} kB`;
+  if (bytes < 1e9) return `${(bytes / 1e6).toFixed(1)} MB`;
+  return `${(bytes / 1e9).toFixed(2)} GB`;
+}
+
+/** `1 row`, `2 rows`. */
+export function rowsOf(count: number): string {
+  return `${counted(count)} ${count === 1 ? 'row' : 'rows'}`;
+}
+
+/** Names as a sentence lists them: `a`, `a and b`, `a, b and c`. */
+export function listed(names: readonly string[], last = 'and'): string {
+  if (names.length < 2) return names.join('');
+  return `${names.slice(0, -1).join(', ')} ${last} ${names.at(-1) ?? ''}`;
+}
+
+export function reasonOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
+/** Whether an error is only the end of a request that nobody waits for any more. */
+export function isAbort(error: unknown): boolean {
+  return error instanceof DOMException && error.name === 'AbortError';
+}

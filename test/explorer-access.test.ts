@@ -1,0 +1,166 @@
+import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
+import { readFile, writeFile } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import type { Page } from 'playwright-core';
+import { openChromium, openTab } from './support/chromium.ts';
+import { temporaryFolder } from './support/engines.ts';
+import { ordersOf } from './support/orders.ts';
+import { withOrders } from './support/orders-store.ts';
+import { serverOn } from './support/server.ts';
+
+const AXE = createRequire(import.meta.url).resolve('axe-core/axe.min.js');
+
+interface Violation {
+  readonly id: string;
+  readonly impact: string;
+  readonly nodes: readonly { readonly html: string; readonly failureSummary: string }[];
+}
+
+/** The faults of a page that axe calls serious or critical. */
+async function faultsOf(page: Page, without: readonly string[] = []): Promise<string[]> {
+  const rules = Object.fromEntries(without.map((rule) => [rule, { enabled: false }]));
+  const { violations } = await page.evaluate<{ violations: readonly Violation[] }>(
+    `axe.run(document, ${JSON.stringify({ rules, resultTypes: ['violations'] })})`,
+  );
+  return violations
+    .filter(({ impact }) => impact === 'serious' || impact === 'critical')
+    .flatMap(({ id, nodes }) => nodes.map(({ html, failureSummary }) => `${id}: ${html}\n${failureSummary}`));
+}
+
+test('no part of the explorer page has a serious fault of accessibility, at both widths, light and dark', async (t) => {
+  const browser = await openChromium(t);
+  const settings = await withOrders(t, 'lmdb', ordersOf(300));
+  if (!browser || !settings) return;
+  const server = await serverOn(t, settings);
+  const axe = await readFile(AXE, 'utf8');
+  for (const [width, colorScheme] of [
+    [1280, 'light'],
+    [1280, 'dark'],
+    [390, 'light'],
+    [390, 'dark'],
+  ] as const) {
+    const { page } = await openTab(browser, {
+      viewport: { width, height: 800 },
+      colorScheme,
+      bypassCSP: true,
+    });
+    await page.goto(server.url);
+    await page.addScriptTag({ content: axe });
+    const check = async (place: string) =>
+      assert.deepEqual(await faultsOf(page), [], `${place} at ${width} pixels, ${colorScheme}`);
+    const go = (hash: string) => page.evaluate(`location.hash = ${JSON.stringify(hash)}`);
+    await page.waitForSelector('#home-rows tr');
+    await check('the list of resources');
+    await go('/orders?status=paid');
+    await page.waitForSelector('#row-0:not(.coming)');
+    await page.waitForSelector('.value', { state: 'attached' });
+    await check('the rows');
+    await page.locator('#row-0').click();
+    await page.waitForSelector('#detail details');
+    await check('one row');
+    if (width < 500) await page.getByRole('button', { name: 'Close the row' }).click();
+    await page.getByRole('button', { name: 'Get all of it' }).click();
+    await page.waitForSelector('#snippet-code');
+    await check('get all of it');
+    await go('proof/orders');
+    await page.getByLabel('Speed').selectOption('full');
+    await page.getByRole('button', { name: 'Start' }).click();
+    await page.waitForSelector('#checksum[data-state=good]');
+    await check('the proof');
+    await go('server');
+    await page.waitForSelector('#plot-requests canvas');
+    await check('the server');
+    await page.close();
+  }
+});
+
+test('every control works by keyboard alone, and can be seen when it has the focus', async (t) => {
+  const browser = await openChromium(t);
+  const settings = await withOrders(t, 'lmdb', ordersOf(300));
+  if (!browser || !settings) return;
+  const server = await serverOn(t, settings);
+  const { page, errors } = await openTab(browser, { viewport: { width: 1280, height: 800 } });
+  await page.goto(`${server.url}/#/orders`);
+  await page.waitForSelector('#row-0:not(.coming)');
+  await page.waitForSelector('.value');
+  const seen = new Set<string>();
+  for (let tabs = 0; tabs < 80; tabs++) {
+    await page.keyboard.press('Tab');
+    const focused = await page.evaluate<{ name: string; isSeen: boolean } | null>(`(() => {
+      const one = document.activeElement;
+      if (!one || one === document.body) return null;
+      const { outlineStyle, outlineWidth } = getComputedStyle(one);
+      return { name: one.id || one.textContent, isSeen: outlineStyle !== 'none' && outlineWidth !== '0px' };
+    })()`);
+    if (!focused || seen.has(focused.name)) continue;
+    assert.ok(focused.isSeen, `${focused.name} shows that it has the focus`);
+    seen.add(focused.name);
+  }
+  for (const name of [
+    'skip',
+    'Data',
+    'Proof',
+    'API reference',
+    'grid',
+    'jump-to',
+    'live',
+    'take-button',
+    'total',
+  ])
+    assert.ok(seen.has(name), `${name} is reached: ${[...seen].join(', ')}`);
+  await page.getByRole('grid').focus();
+  await page.keyboard.press('PageDown');
+  await page.keyboard.press('Enter');
+  assert.equal(await page.locator('#detail').isVisible(), true);
+  await page.keyboard.press('Escape');
+  assert.equal(await page.locator('#detail').isVisible(), false);
+  await page.getByRole('button', { name: 'Get all of it' }).press('Enter');
+  assert.equal(await page.locator('#take').isVisible(), true);
+  await page.keyboard.press('Escape');
+  assert.equal(await page.evaluate('document.activeElement.id'), 'take-button');
+  for (const control of await page.locator('button:visible, input:visible, select:visible').all())
+    assert.match(await control.ariaSnapshot(), /^- \w+ "[^"]+"/);
+  assert.deepEqual(errors, []);
+});
+
+test('a server with keys gives the page to everybody, and the page asks for a key, which stays in its tab', async (t) => {
+  const browser = await openChromium(t);
+  if (!browser) return;
+  const file = join(await temporaryFolder(t), 'keys');
+  await writeFile(file, `alice ${createHash('sha256').update('alice-key').digest('hex')}\n`);
+  const server = await serverOn(t, { API_KEYS_FILE: file });
+  await server.insert([{ _id: 'a', category: 'x', price: 1 }]);
+  const { page, requests } = await openTab(browser, { acceptDownloads: true });
+  await page.goto(`${server.url}/#/items`);
+  const dialog = page.getByRole('dialog', { name: 'API key' });
+  await dialog.getByText('This server needs an API key.').waitFor();
+  await dialog.getByLabel('Key').fill('not a key');
+  await page.keyboard.press('Enter');
+  await dialog.getByText('The server does not accept this key.').waitFor();
+  await dialog.getByLabel('Key').fill('alice-key');
+  await dialog.getByRole('button', { name: 'Use this key' }).click();
+  await page.waitForSelector('[data-key=a]');
+  await page.getByRole('button', { name: 'Get all of it' }).click();
+  const code = (await page.textContent('#snippet-code')) ?? '';
+  assert.match(code, /-H "Authorization: Bearer \$SLUICE_KEY"/);
+  assert.ok(!(await page.content()).includes('alice-key'), 'the key is nowhere in the page');
+  const saved = page.waitForEvent('download');
+  await page.getByRole('link', { name: 'NDJSON' }).click();
+  const download = await saved;
+  assert.equal(download.suggestedFilename(), 'items.ndjson');
+  assert.equal(await readFile(await download.path(), 'utf8'), '{"id":"a","category":"x","price":1}\n');
+  assert.ok(
+    requests.every((url) => !url.includes('alice-key')),
+    'no URL has the key',
+  );
+  await page.reload();
+  await page.waitForSelector('[data-key=a]');
+  const { page: other } = await openTab(browser);
+  await other.goto(`${server.url}/#/items`);
+  await other.getByText('This server needs an API key.').waitFor();
+  await page.getByRole('button', { name: 'Forget the key' }).click();
+  await page.getByText('This server needs an API key.').waitFor();
+});

@@ -63,11 +63,9 @@ test('/docs shows every operation in a browser, contacts no other host, and send
   const user = '/api/users/{id}';
   assert.equal(await send('users', 'PUT', user, '/api/users/ada'), 201, 'no condition is filled in');
   assert.equal(await send('users', 'GET', user, '/api/users/ada'), 200);
-  assert.equal(await send('users', 'PATCH', user, '/api/users/ada'), 200);
   assert.equal(await send('users', 'DELETE', user, '/api/users/ada'), 200);
   assert.equal(await send('resources', 'GET', '/orders/values'), 200, 'a field is filled in');
-  assert.equal(await send('resources', 'GET', '/orders/stream'), 200);
-  await page.getByRole('link', { name: 'Explorer' }).click();
+  await page.getByRole('link', { name: 'Explorer: look through the rows' }).click();
   await page.getByRole('heading', { name: 'Resources' }).first().waitFor();
   assert.deepEqual(strangers, [], 'no other host is contacted');
   assert.deepEqual(complaints, [], 'the policy refuses nothing, and nothing fails');

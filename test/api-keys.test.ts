@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import fc from 'fast-check';
+import fc from './support/fast-check.ts';
 import { AppError } from '../src/errors.ts';
 import { parseKeys, readKeysFile } from '../src/access/keys-file.ts';
 import { createAuthenticate } from '../src/access/keys.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import fc from 'fast-check';
+import fc from './support/fast-check.ts';
 import { AppError } from '../src/errors.ts';
 import { parseJson } from '../src/input/body-json.ts';
 import { scanJson } from '../src/input/json-scan.ts';

@@ -4,7 +4,7 @@ import { connect, type AddressInfo } from 'node:net';
 import { networkInterfaces, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
-import fc from 'fast-check';
+import fc from './support/fast-check.ts';
 import { createClientReader } from '../src/access/client.ts';
 import type { Request } from '../src/engine/edge.ts';
 import { createEngine } from '../src/engine/engine.ts';

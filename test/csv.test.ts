@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { parse } from 'csv-parse/sync';
-import fc from 'fast-check';
+import fc from './support/fast-check.ts';
 import { csvHeader } from '../src/rows/csv-cell.ts';
 import { itemToJson } from '../src/rows/item.ts';
 import { csvWriter, javascriptTranscoder } from '../src/rows/javascript.ts';

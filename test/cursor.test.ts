@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import fc from 'fast-check';
+import fc from './support/fast-check.ts';
 import { AppError } from '../src/errors.ts';
 import { ALWAYS_FITS_BYTES, MAX_CURSOR_BYTES, decodeCursor, encodeCursor } from '../src/pages/cursor.ts';
 import { keyOf, makeBookmark, type Bookmark } from '../src/store/bookmark.ts';

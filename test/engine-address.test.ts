@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import fc from 'fast-check';
+import fc from './support/fast-check.ts';
 import { addressFromBytes, addressFromText } from '../src/engine/address.ts';
 
 describe("a peer's address", () => {

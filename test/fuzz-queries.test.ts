@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import fc from 'fast-check';
+import fc from './support/fast-check.ts';
 import { createApp } from '../src/app.ts';
 import { Jobs } from '../src/exports/jobs.ts';
 import { exportSources } from '../src/exports/sources.ts';

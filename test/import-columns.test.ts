@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import fc from 'fast-check';
+import fc from './support/fast-check.ts';
 import { cellValue } from '../src/import/numbers.ts';
 import { SAMPLE_BYTES } from '../src/import/read-table.ts';
 import { readRows } from '../src/import/reading.ts';

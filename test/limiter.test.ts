@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { test } from 'node:test';
 import { promisify } from 'node:util';
-import fc from 'fast-check';
+import fc from './support/fast-check.ts';
 import { AppError } from '../src/errors.ts';
 import { createMemoryLimiter } from '../src/access/memory.ts';
 import {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import fc from 'fast-check';
+import fc from './support/fast-check.ts';
 import { Decimal128, Double, Int32, Long } from '../src/store/bson.ts';
 import { compareDigits, compareNumbers, exactDigits, shown, type Price } from './support/items.ts';
 import { isBoundDigits, nearPrices } from './support/prices.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import fc from 'fast-check';
+import fc from './support/fast-check.ts';
 import { bookmarkOf } from '../src/store/bookmark.ts';
 import { Decimal128, Double, Int32, Long, ObjectId } from '../src/store/bson.ts';
 import type { Plan } from '../src/store/store.ts';

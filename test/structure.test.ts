@@ -52,6 +52,13 @@ test('each library is imported in one place', () => {
   }
 });
 
+test('tests import fast-check where its seed is set', () => {
+  const importers = readdirSync(join(ROOT, 'test'), { recursive: true, encoding: 'utf8' })
+    .filter((path) => path.endsWith('.ts'))
+    .filter((path) => /^import .* 'fast-check';$/m.test(readFileSync(join(ROOT, 'test', path), 'utf8')));
+  assert.deepEqual(importers, ['support/fast-check.ts']);
+});
+
 test('only the command line and the settings use the environment and the exit of the process', () => {
   const offenders = sources.filter(
     ({ path, text }) =>

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import fc from 'fast-check';
+import fc from './support/fast-check.ts';
 import { itemToJson } from '../src/rows/item.ts';
 import { javascriptTranscoder } from '../src/rows/javascript.ts';
 import type { Framing, Transcoder } from '../src/rows/rows.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import fc from 'fast-check';
+import fc from './support/fast-check.ts';
 import { javascriptTranscoder } from '../src/rows/javascript.ts';
 import { columnsOfFields } from '../src/rows/csv-cell.ts';
 import type { RowEncoder } from '../src/rows/rows.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import fc from 'fast-check';
+import fc from './support/fast-check.ts';
 import { javascriptTranscoder } from '../src/rows/javascript.ts';
 import { pathFault, Selection } from '../src/rows/selection.ts';
 import { createTranscoder } from '../src/rows/transcoder.ts';

@@ -1,4 +1,4 @@
-import fc from 'fast-check';
+import fc from './fast-check.ts';
 import { Decimal128, Double, Int32, Long } from '../../src/store/bson.ts';
 import { exactDigits, shown, type Price } from './items.ts';
 

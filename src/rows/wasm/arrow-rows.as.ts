@@ -1,8 +1,9 @@
 // The rows of an Arrow record batch, read once: the notes of each cell are its type and where it is. The columns are
 // written from them (arrow.as.ts, arrow-json.as.ts).
-import { BINARY, BOOLEAN, DATE, DECIMAL, DOUBLE, INT32, INT64, NULL, OBJECT_ID, STRING, UNDEFINED, findNul, valueEnd } from "./bson.as";
+import { BINARY, BOOLEAN, DATE, DECIMAL, DOUBLE, INT32, INT64, NULL, OBJECT_ID, STRING, UNDEFINED, findId, findNul, valueEnd } from "./bson.as";
 import { Selection, isFieldShown } from "./select.as";
-import { Table, cellOf, findCells, isShown } from "./table.as";
+import { NO_ID, UNSOUND } from "./transcode.as";
+import { Cell, Table, cellOf, elementsOf, findCells, isShown } from "./table.as";
 
 // The kinds of columns, in the order of KINDS in columns.ts.
 export const TEXT = 0, KEY = 1, UUID = 2, NUMERAL = 3, INTEGER = 4, FLOAT = 5, FLAG = 6, TIME = 7, BYTES = 8, JSON = 9;
@@ -24,6 +25,10 @@ const LARGEST_EXACT: i64 = 9007199254740992;
   notes: usize;
   most: usize;
   rows: usize;
+  /** Counts the rows, to tell the cells of this row from those of others. */
+  turn: i32;
+  /** The cell of the field with which the row before began. */
+  first: usize;
 }
 
 export const ARROW_SIZE: i32 = offsetof<Arrow>();
@@ -41,6 +46,15 @@ export function arrowOpen(a: Arrow, table: usize, kinds: usize, keepsRest: i32, 
   a.kinds = kinds;
   a.keepsRest = keepsRest;
   a.hasRest = hasRest;
+  a.turn = 0;
+  const t = changetype<Table>(table);
+  a.first = changetype<usize>(cellOf(t, 0));
+  for (let column = 0; column < t.columns; column++) {
+    const cell = cellOf(t, column);
+    cell.kind = load<u8>(kinds + <usize>column);
+    cell.turn = 0;
+    cell.following = changetype<usize>(cellOf(t, column + 1 < t.columns ? column + 1 : 0));
+  }
 }
 
 // @ts-ignore: decorator
@@ -61,37 +75,16 @@ export function arrowOpen(a: Arrow, table: usize, kinds: usize, keepsRest: i32, 
  */
 export function arrowFind(a: Arrow, notes: usize, most: usize, bytes: usize): i32 {
   const t = changetype<Table>(a.table);
-  const columns = <usize>t.columns;
   const until = t.at + bytes;
-  const hasSelection = t.selection != 0;
   a.notes = notes;
   a.most = most;
+  for (let i = 0; i < t.columns; i++) cellOf(t, i).notes = places(a, i);
   let row: usize = 0;
   while (row < most && t.at < t.end && (t.at < until || row == 0)) {
-    const fault = findCells(t);
+    const fault = t.selection == 0 ? noteAll(a, t, row) : noteShown(a, t, row);
     if (fault < 0) return fault;
-    const first = findNul(t.at + 1, t.end) + 5;
-    const last = t.next - 1;
-    let hasRest = a.keepsRest != 0 && t.hasRest != 0;
-    if (hasRest && hasSelection) hasRest = hasShownRest(t, first, last);
-    if (hasRest && a.hasRest == 0) return UNFIT;
-    for (let column: usize = 0; column < columns; column++) {
-      const cell = cellOf(t, <i32>column);
-      const kind = <i32>load<u8>(a.kinds + column);
-      let type = cell.type;
-      if (type == NULL || type == UNDEFINED || (hasSelection && type != 0 && !isShown(t, cell, <i32>column))) type = 0;
-      if (type != 0 && !fits(kind, type, cell.at, cell.end)) {
-        if (a.hasRest == 0) return UNFIT;
-        hasRest = true;
-        type = 0;
-      }
-      const at = places(a, column);
-      store<u8>(at + (a.most << 3) + row, <u8>type);
-      store<u64>(at + (row << 3), kind < INTEGER || kind > TIME ? <u64>cell.at : valueOf(kind, type, cell.at));
-    }
     store<u32>(begins(a) + (row << 2), t.at);
-    store<u32>(lasts(a) + (row << 2), last);
-    store<u8>(rests(a) + row, <u8>hasRest);
+    store<u32>(lasts(a) + (row << 2), t.next - 1);
     t.rows++;
     t.at = t.next;
     row++;
@@ -100,10 +93,125 @@ export function arrowFind(a: Arrow, notes: usize, most: usize, bytes: usize): i3
   return <i32>row;
 }
 
+/**
+ * Notes the cells of a row of which everything is shown, in one walk over its fields. Most rows have the same fields in
+ * the same order, so each field is first compared with the column that came next in the row before. Returns 0 or a
+ * negative error.
+ */
+function noteAll(a: Arrow, t: Table, row: usize): i32 {
+  let o = elementsOf(t);
+  if (o == 0) return UNSOUND;
+  const last = t.next - 1;
+  if (findId(o, last) == 0) return NO_ID;
+  const turn = ++a.turn;
+  let missing = t.columns;
+  let hasOthers = false;
+  let isUnfit = false;
+  let expected = changetype<usize>(a) + offsetof<Arrow>("first"); // has the cell that probably comes now
+  while (o < last) {
+    const type = <i32>load<u8>(o);
+    const key = o + 1;
+    let cell = changetype<Cell>(load<usize>(expected));
+    if (!isNamed(cell, key, last)) {
+      cell = cellNamed(t, key, last);
+      if (changetype<usize>(cell) == 0) {
+        const nul = findNul(key, last);
+        o = nul == 0 ? 0 : valueEnd(type, nul + 1, last);
+        if (o == 0) return UNSOUND;
+        hasOthers = true;
+        continue;
+      }
+      store<usize>(expected, changetype<usize>(cell));
+    }
+    expected = changetype<usize>(cell) + offsetof<Cell>("following");
+    const at = key + cell.length + 1;
+    o = valueEnd(type, at, last);
+    if (o == 0) return UNSOUND;
+    if (cell.turn == turn) { // the second field of this name
+      hasOthers = true;
+      continue;
+    }
+    cell.turn = turn;
+    missing--;
+    if (type == NULL || type == UNDEFINED) noteNull(a, cell, row);
+    else if (fits(cell.kind, type, at, o)) note(a, cell, row, type, at);
+    else {
+      noteNull(a, cell, row);
+      isUnfit = true;
+    }
+  }
+  if (o != last) return UNSOUND;
+  for (let column = 0; missing > 0; column++) {
+    const cell = cellOf(t, column);
+    if (cell.turn == turn) continue;
+    noteNull(a, cell, row);
+    missing--;
+  }
+  return noteRest(a, row, isUnfit || (hasOthers && a.keepsRest != 0));
+}
+
+/** As noteAll, for a row of which not everything is shown. */
+function noteShown(a: Arrow, t: Table, row: usize): i32 {
+  const fault = findCells(t);
+  if (fault < 0) return fault;
+  const first = findNul(t.at + 1, t.end) + 5;
+  let hasRest = a.keepsRest != 0 && t.hasRest != 0 && hasShownRest(t, first, t.next - 1);
+  for (let column = 0; column < t.columns; column++) {
+    const cell = cellOf(t, column);
+    const type = cell.type;
+    const isNull = type == 0 || type == NULL || type == UNDEFINED || !isShown(t, cell, column);
+    if (!isNull && fits(cell.kind, type, cell.at, cell.end)) {
+      note(a, cell, row, type, cell.at);
+      continue;
+    }
+    noteNull(a, cell, row);
+    hasRest = hasRest || !isNull;
+  }
+  return noteRest(a, row, hasRest);
+}
+
+/** Notes whether a row has a rest. Returns 0, or an error where there is no column for it. */
+function noteRest(a: Arrow, row: usize, hasRest: bool): i32 {
+  store<u8>(rests(a) + row, <u8>hasRest);
+  return hasRest && a.hasRest == 0 ? UNFIT : 0;
+}
+
+/** Notes the type of a value, and where it is or, in a column of numbers, what it is. */
+// @ts-ignore: decorator
+@inline function note(a: Arrow, cell: Cell, row: usize, type: i32, at: usize): void {
+  const kind = cell.kind;
+  store<u8>(cell.notes + (a.most << 3) + row, <u8>type);
+  store<u64>(cell.notes + (row << 3), kind < INTEGER || kind > TIME ? <u64>at : valueOf(kind, type, at));
+}
+
+// @ts-ignore: decorator
+@inline function noteNull(a: Arrow, cell: Cell, row: usize): void {
+  store<u8>(cell.notes + (a.most << 3) + row, 0);
+  store<u64>(cell.notes + (row << 3), 0);
+}
+
+/** Whether the name of a cell, with its NUL, is what stands at `key`. `last` is the terminator of the document. */
+// @ts-ignore: decorator
+@inline function isNamed(cell: Cell, key: usize, last: usize): bool {
+  const length = cell.length;
+  if (length < 16 && key + 16 <= last) {
+    return (i8x16.bitmask(i8x16.eq(v128.load(key), v128.load(cell.name))) | (-2 << <i32>length)) == -1;
+  }
+  return length < last - key && memory.compare(key, cell.name, length + 1) == 0;
+}
+
+/** The first cell with the name at `key`. Null when there is none. */
+function cellNamed(t: Table, key: usize, last: usize): Cell {
+  for (let column = 0; column < t.columns; column++) {
+    const cell = cellOf(t, column);
+    if (isNamed(cell, key, last)) return cell;
+  }
+  return changetype<Cell>(0);
+}
+
 /** The 8 bytes of a value in a column of numbers or times; 1 or 0 in a column of flags. */
 function valueOf(kind: i32, type: i32, at: usize): u64 {
   switch (type) {
-    case 0: return 0;
     case INT32: return kind == FLOAT ? reinterpret<u64>(<f64>load<i32>(at)) : <u64><i64>load<i32>(at);
     case INT64: return kind == FLOAT ? reinterpret<u64>(<f64>load<i64>(at)) : load<u64>(at);
     case DOUBLE: return kind == FLOAT ? load<u64>(at) : <u64><i64>load<f64>(at);

@@ -11,6 +11,11 @@ import { NONE, NO_ID, STATE_SIZE, State, UNSOUND, beginValue, useSelection } fro
   type: i32;
   at: usize;
   end: usize;
+  /** In a table of Arrow: the kind of the column, its notes, in which row it was last, and what came after it there. */
+  kind: i32;
+  notes: usize;
+  turn: i32;
+  following: usize;
 }
 
 export const CELL_SIZE: i32 = offsetof<Cell>();
@@ -114,17 +119,22 @@ export function tableRowsDone(t: Table): i32 {
   return t.rows;
 }
 
+/** Where the elements of the row at `t.at` begin. They end before `t.next - 1`. 0 when it is not sound. */
+export function elementsOf(t: Table): usize {
+  if (load<u8>(t.at) != DOCUMENT) return 0;
+  const at = findNul(t.at + 1, t.end) + 1;
+  if (at == 1) return 0;
+  const next = valueEnd(DOCUMENT, at, t.end);
+  if (next == 0) return 0;
+  t.next = next;
+  return at + 4;
+}
+
 /** Finds the columns in the row at `t.at`, which is an element of an array, as in `run`. */
 export function findCells(t: Table): i32 {
-  let o = t.at;
-  if (load<u8>(o) != DOCUMENT) return UNSOUND;
-  o = findNul(o + 1, t.end) + 1;
-  if (o == 1) return UNSOUND;
-  const next = valueEnd(DOCUMENT, o, t.end);
-  if (next == 0) return UNSOUND;
-  t.next = next;
-  const last = next - 1;
-  o += 4;
+  let o = elementsOf(t);
+  if (o == 0) return UNSOUND;
+  const last = t.next - 1;
   if (findId(o, last) == 0) return NO_ID;
   const columns = t.columns;
   if (t.arePaths != 0) return findValues(t, o, last);

@@ -4,6 +4,7 @@ import { REST } from '../rows/arrow/columns.ts';
 import { columnsOfFields, MOST_COLUMNS, storedNames } from '../rows/csv-cell.ts';
 import { elementsAt, type Element } from '../rows/elements.ts';
 import type { Selection } from '../rows/selection.ts';
+import { placesBetween } from '../store/between.ts';
 import { rowsOf, type Batch } from '../store/batch.ts';
 import { KEY } from '../store/bookmark.ts';
 import { BSON_TYPE } from '../store/bson-types.ts';
@@ -71,12 +72,16 @@ async function* sampled(
   const size = { rows: ROWS_AT_PLACE, bytes: BATCH_BYTES };
   const from = (after: From['after']) => rows.read(plan, after ? { after } : {}, size, signal);
   const first = await from(undefined);
-  const isAll = !first.more;
+  const [isAll, low] = [!first.more, first.last];
   yield first;
   if (isAll) return;
-  yield await rows.read({ ...plan, direction: plan.direction === 1 ? -1 : 1 }, {}, size, signal);
-  if (plan.sort !== KEY || plan.direction !== 1 || plan.range) return;
-  for (const bound of await rows.split(plan, PLACES, signal)) yield await from(bound);
+  const end = await rows.read({ ...plan, direction: plan.direction === 1 ? -1 : 1 }, {}, size, signal);
+  const high = end.last;
+  yield end;
+  if (plan.sort !== KEY || plan.direction !== 1 || plan.range || !low || !high) return;
+  // A store may count all rows to split them, which is not worth it where places can be calculated.
+  const places = placesBetween(low, high, PLACES) ?? (await rows.split(plan, PLACES, signal));
+  for (const place of places) yield await from(place);
 }
 
 /** What the sampled rows have in their columns. */

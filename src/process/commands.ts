@@ -5,7 +5,6 @@ import { INDEX_HELP, parseIndexArguments, runIndex } from '../import/index-comma
 import { INIT_HELP, parseInitArguments, runInit } from '../import/init-command.ts';
 import { runResourceImport } from '../import/resource.ts';
 import { kernelWarning } from './kernel.ts';
-import { startServer } from '../main.ts';
 import { KEY_HELP, newKey, parseKeyArguments } from './key-command.ts';
 import { parsePullArguments, PULL_HELP, REAL_CLOCK, runPull } from '../pull/command.ts';
 import type { Signals } from './signals.ts';
@@ -113,6 +112,7 @@ async function startAlone(config: Config, log: Logger): Promise<() => Promise<vo
     log.fatal({ err }, 'embedded store lost: this process exits and must be restarted');
     return process.exit(STORE_LOST); // at once: any further use of the store would corrupt memory (see hearFailures)
   };
+  const { startServer } = await import('../main.ts'); // the other commands end before it would be loaded
   const server = await startServer(config, log, {
     ...{ onStoreLost, sharedPort: isWorker },
     ...(isWorker && { gatherMetrics }),

@@ -122,7 +122,10 @@ async function startAlone(config: Config, log: Logger): Promise<() => Promise<vo
   return () => server.close();
 }
 
-async function startWorkers({ WORKERS, HOST, PORT, API_KEYS_FILE }: Config, log: Logger): Promise<() => Promise<void>> {
+async function startWorkers(
+  { WORKERS, HOST, PORT, API_KEYS_FILE }: Config,
+  log: Logger,
+): Promise<() => Promise<void>> {
   const workers = await Workers.start({ count: WORKERS, host: HOST, port: PORT, log });
   if (API_KEYS_FILE !== undefined) process.on('SIGHUP', () => workers.signal('SIGHUP'));
   return () => workers.stop();

@@ -203,7 +203,12 @@ describe('the explorer page', () => {
     assert.ok((await page.locator('.grid-row').count()) < 100, 'only rows in sight are in the page');
     await page.evaluate('document.getElementById("grid").scrollTop = 210000');
     await row(7_001).filter({ hasText: 'row-07000' }).waitFor();
-    assert.ok(requests.some((url) => url.endsWith('&offset=7000')));
+    // Where the first request begins depends on how far the table has scrolled when it is drawn.
+    const offsets = requests.map((url) => Number(new URL(url).searchParams.get('offset') ?? 0));
+    assert.ok(
+      offsets.some((offset) => offset >= 6_500 && offset <= 7_000),
+      `rows in the middle come by number: ${offsets.join(' ')}`,
+    );
     await grid.press('Home');
     await row(1).filter({ hasText: 'row-00000' }).waitFor();
     assert.equal(await grid.getAttribute('aria-rowcount'), '14001');

@@ -14,9 +14,8 @@ import { streamRoute } from '../streams/stream.ts';
 import { fieldsOf, type RowsTold } from '../streams/told.ts';
 import { RESOURCE_AFTER } from './after.ts';
 import { fieldParameters } from './field-parameters.ts';
-import { askableOf } from './not-indexed.ts';
 import { spellingOf } from './kinds.ts';
-import { askableOfResource } from './not-indexed.ts';
+import { askableOfResource, type Askable } from './not-indexed.ts';
 import { isField, resourcePlan } from './query.ts';
 import { RESOURCE_COLUMNS, type Resource } from './resource.ts';
 import { valuesRoute } from './values.ts';
@@ -65,7 +64,8 @@ export function resourceRoutes(
     spell: spellingOf,
     problems: PLAN_PROBLEMS,
   };
-  const ofFields = fieldParameters(askableOfResource(resource, indexes));
+  const forms = askableOfResource(resource, indexes);
+  const ofFields = fieldParameters(forms);
   const plan = resourcePlan(resource, ofFields.all);
   const shared = {
     ...options,
@@ -107,16 +107,16 @@ export function resourceRoutes(
     withExample(
       valuesRoute({ ...told, id: id('values') }, resource, options.limits),
       'field',
-      listedField(indexes),
+      listedField(forms),
     ),
     rowRoute({ ...told, id: id('get') }, shared),
   ].map((route) => ({ ...route, resource: name }));
 }
 
 /** A field whose values can be listed without a filter, for the request that the reference page fills in. */
-function listedField(indexes: readonly Index[]): string | undefined {
-  const form = askableOf(indexes).find(({ filters, sort }) => filters.length === 0 && sort !== 'id');
-  return form?.sort ?? askableOf(indexes).find(({ filters }) => filters[0] !== 'id')?.filters[0] ?? undefined;
+function listedField(forms: readonly Askable[]): string | undefined {
+  const alone = forms.find(({ filters, sort }) => filters.length === 0 && sort !== null && sort !== 'id');
+  return alone?.sort ?? forms.find(({ filters }) => filters[0] !== 'id')?.filters[0];
 }
 
 /** A route whose parameter has an example. */

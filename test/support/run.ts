@@ -23,6 +23,7 @@ const OWN = ['--long', '--all', '--slow', '--summary'];
  * three minutes at most on two cores.
  */
 const SLOW = [
+  'access',
   'addon',
   'arrow',
   'bench-.*',
@@ -43,6 +44,7 @@ const SLOW = [
   'import-(columns|command|drop|kills|lmdb|sample|spreadsheet|stop)',
   'index-changes',
   'lane-(access|broken)',
+  'leaks(-random)?',
   'leave-stalled',
   'limiter-(redis|server)',
   'listening',
@@ -53,6 +55,7 @@ const SLOW = [
   'mongo-(away|change-(feed|model|oplog)|changes(-faults)?|faults|large|load|load-kills|odd-values|plain-collection|retry|setup)',
   'nested-fields',
   'not-ready',
+  'openapi',
   'overload',
   'own-id',
   'package',
@@ -65,7 +68,7 @@ const SLOW = [
   'readme(-clients)?',
   'redis-away-stop',
   'resource-(commands|discovery|kills|list|long-values)',
-  'resources-.*',
+  'resources(-.*)?',
   'schemathesis',
   'selection-random',
   'slow-readers',

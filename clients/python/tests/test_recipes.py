@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
@@ -9,6 +10,8 @@ import sys
 from pathlib import Path
 
 import pytest
+
+import sluice
 
 from .conftest import REPOSITORY
 
@@ -43,3 +46,32 @@ def test_a_recipe_prints_what_the_document_says(
     done = subprocess.run(arguments, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     assert done.stdout == printed
+
+
+_SHOW = "import { snippetsFor } from './src/web/page/snippets.ts'; console.log(JSON.stringify(snippetsFor(%s)));"
+
+
+def test_the_programs_that_the_explorer_page_offers_read_the_rows_of_its_view(server: str, tmp_path: Path) -> None:
+    wanted = {"url": f"{server}/items/stream?category=Ideal", "name": "items", "withKey": False}
+    shown = subprocess.run(
+        ["node", "--import", "tsx", "--input-type=module", "-e", _SHOW % json.dumps(wanted)],
+        cwd=REPOSITORY,
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    )
+    programs = {one["title"]: one["code"] for one in json.loads(shown.stdout) if one["language"] == "python"}
+    assert set(programs) == {"Python", "pandas", "polars", "DuckDB"}
+    rows = sum(1 for _ in sluice.rows(wanted["url"]))
+    assert rows > 10_000
+    printed = {
+        title: subprocess.run(
+            [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True, timeout=120
+        ).stdout
+        for title, code in programs.items()
+    }
+    assert printed["Python"].count("\n") == rows
+    assert f"[{rows} rows x" in printed["pandas"]
+    assert f"shape: ({rows:_}," in printed["polars"]
+    assert re.search(rf"\b{rows}\b", printed["DuckDB"])

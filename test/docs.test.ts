@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { chromium } from 'playwright-core';
+import { addAxe, faultsOf } from './support/axe.ts';
+import { openTab } from './support/chromium.ts';
 import { ordersOf } from './support/orders.ts';
 import { withOrders } from './support/orders-store.ts';
 import { program } from './support/programs.ts';
@@ -12,7 +14,7 @@ interface Operation {
   readonly summary: string;
 }
 
-test('/docs shows every operation in a browser, contacts no other host, and sends a request', async (t) => {
+test('/docs shows every operation in a browser, contacts no other host, sends requests, and has no serious fault of accessibility', async (t) => {
   const executablePath = program(t, CHROMIUM, ['--version']);
   if (executablePath === null) return;
   const orders = await withOrders(t, 'lmdb', ordersOf(30));
@@ -65,10 +67,25 @@ test('/docs shows every operation in a browser, contacts no other host, and send
   assert.equal(await send('users', 'GET', user, '/api/users/ada'), 200);
   assert.equal(await send('users', 'DELETE', user, '/api/users/ada'), 200);
   assert.equal(await send('resources', 'GET', '/orders/values'), 200, 'a field is filled in');
+  assert.equal(await send('items', 'GET', '/items/changes'), 200);
   await page.goto('about:blank'); // the dialog of the last request covers the link
   await page.goto(`${server.url}/docs`);
   await page.getByRole('link', { name: 'Explorer: look through the rows' }).click();
   await page.getByRole('heading', { name: 'Resources' }).first().waitFor();
+  for (const [width, colorScheme] of [
+    [1280, 'light'],
+    [390, 'dark'],
+  ] as const) {
+    const { page: read } = await openTab(browser, {
+      ...{ viewport: { width, height: 800 }, colorScheme, bypassCSP: true },
+    });
+    await read.goto(`${server.url}/docs`);
+    await read.getByRole('heading', { name: 'sluice' }).first().waitFor();
+    await read.locator('ul.endpoints[tabindex]').first().waitFor({ state: 'attached' });
+    await addAxe(read);
+    assert.deepEqual(await faultsOf(read), [], `axe at ${width} pixels, ${colorScheme}`);
+    await read.close();
+  }
   assert.deepEqual(strangers, [], 'no other host is contacted');
   assert.deepEqual(complaints, [], 'the policy refuses nothing, and nothing fails');
 });

@@ -1,48 +1,27 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { readFile, writeFile } from 'node:fs/promises';
-import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import type { Page } from 'playwright-core';
+import { addAxe, faultsOf } from './support/axe.ts';
 import { openChromium, openTab } from './support/chromium.ts';
 import { temporaryFolder } from './support/engines.ts';
 import { ordersOf } from './support/orders.ts';
 import { withOrders } from './support/orders-store.ts';
 import { serverOn } from './support/server.ts';
 
-const AXE = createRequire(import.meta.url).resolve('axe-core/axe.min.js');
-
-interface Violation {
-  readonly id: string;
-  readonly impact: string;
-  readonly nodes: readonly { readonly html: string; readonly failureSummary: string }[];
-}
-
-/** The faults of a page that axe calls serious or critical, of every rule or of those named. */
-async function faultsOf(page: Page, only?: readonly string[]): Promise<string[]> {
-  const options = { resultTypes: ['violations'], ...(only && { runOnly: only }) };
-  const { violations } = await page.evaluate<{ violations: readonly Violation[] }>(
-    `axe.run(document, ${JSON.stringify(options)})`,
-  );
-  return violations
-    .filter(({ impact }) => impact === 'serious' || impact === 'critical')
-    .flatMap(({ id, nodes }) => nodes.map(({ html, failureSummary }) => `${id}: ${html}\n${failureSummary}`));
-}
-
 test('no part of the explorer page has a serious fault of accessibility, at both widths, light and dark', async (t) => {
   const browser = await openChromium(t);
   const settings = await withOrders(t, 'lmdb', ordersOf(300));
   if (!browser || !settings) return;
   const server = await serverOn(t, settings);
-  const axe = await readFile(AXE, 'utf8');
   for (const width of [1280, 390]) {
     const { page } = await openTab(browser, {
       ...{ viewport: { width, height: 800 }, colorScheme: 'light', reducedMotion: 'reduce' },
       bypassCSP: true,
     });
     await page.goto(server.url);
-    await page.addScriptTag({ content: axe });
+    await addAxe(page);
     const check = async (place: string) => {
       assert.deepEqual(await faultsOf(page), [], `${place} at ${width} pixels, light`);
       await page.emulateMedia({ colorScheme: 'dark' });

@@ -31,15 +31,24 @@ const PAGE = `<!doctype html>
 <style>
   .back { display: block; padding: 0.5rem 1rem; font: 0.8125rem/1.5 system-ui, sans-serif; color: #0b57b8; background: #fff; }
   @media (prefers-color-scheme: dark) { .back { color: #82b4ff; background: #14171a; } }
+  /* Scalar's own colours have too little contrast. */
+  :root .light-mode {
+    --scalar-color-2: #4f4f4f; --scalar-color-3: #5c5c5c; --scalar-color-blue: #005b9f; --scalar-color-green: #1c6b2f;
+    --scalar-color-orange: #8a4500; --scalar-color-red: #b3132a; --scalar-color-purple: #5f3bb0; --scalar-color-yellow: #6b5200;
+  }
+  :root .dark-mode { --scalar-color-2: #b8b8b8; --scalar-color-3: #a6a6a6; --scalar-color-red: #ff8080; }
 </style>
-<a class="back" href="/">\u2190 Explorer: look through the rows</a>
-<main id="reference"></main>
+<nav><a class="back" href="/">\u2190 Explorer: look through the rows</a></nav>
+<div id="reference"></div>
 <script src="/docs/scalar.js"></script>
 <script src="/docs/start.js"></script>
 </html>
 `;
 
-/** Every feature that would send requests to another host is off. */
+/**
+ * Every feature that would send requests to another host is off. Buttons that Scalar leaves without a name get one, and
+ * lists that scroll can be reached by keyboard.
+ */
 const START = `Scalar.createApiReference('#reference', {
   url: '/openapi.json',
   withDefaultFonts: false,
@@ -50,6 +59,12 @@ const START = `Scalar.createApiReference('#reference', {
   agent: { disabled: true },
   mcp: { disabled: true },
 });
+const mend = () => {
+  for (const button of document.querySelectorAll('button[class*="copy-button"]:not([aria-label])'))
+    button.setAttribute('aria-label', 'Copy');
+  for (const list of document.querySelectorAll('ul.endpoints:not([tabindex])')) list.tabIndex = 0;
+};
+new MutationObserver(mend).observe(document.body, { childList: true, subtree: true });
 `;
 
 const HTML = 'text/html; charset=utf-8';

@@ -52,7 +52,8 @@ _SHOW = "import { snippetsFor } from './src/web/page/snippets.ts'; console.log(J
 
 
 def test_the_programs_that_the_explorer_page_offers_read_the_rows_of_its_view(server: str, tmp_path: Path) -> None:
-    wanted = {"url": f"{server}/items/stream?category=Ideal", "name": "items", "withKey": False}
+    url = f"{server}/items/stream?category=Ideal"
+    wanted = {"url": url, "name": "items", "withKey": False}
     shown = subprocess.run(
         ["node", "--import", "tsx", "--input-type=module", "-e", _SHOW % json.dumps(wanted)],
         cwd=REPOSITORY,
@@ -63,7 +64,7 @@ def test_the_programs_that_the_explorer_page_offers_read_the_rows_of_its_view(se
     )
     programs = {one["title"]: one["code"] for one in json.loads(shown.stdout) if one["language"] == "python"}
     assert set(programs) == {"Python", "pandas", "polars", "DuckDB"}
-    rows = sum(1 for _ in sluice.rows(wanted["url"]))
+    rows = sum(1 for _ in sluice.rows(url))
     assert rows > 10_000
     printed = {
         title: subprocess.run(

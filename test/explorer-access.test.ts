@@ -4,6 +4,7 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { addAxe, faultsOf } from './support/axe.ts';
+import { keyedServer } from './support/keyed.ts';
 import { openChromium, openTab } from './support/chromium.ts';
 import { temporaryFolder } from './support/engines.ts';
 import { ordersOf } from './support/orders.ts';
@@ -141,4 +142,46 @@ test('a server with keys gives the page to everybody, and the page asks for a ke
   await other.getByText('This server needs an API key.').waitFor();
   await page.getByRole('button', { name: 'Forget the key' }).click();
   await page.getByText('This server needs an API key.').waitFor();
+});
+
+test('a key that opens a part shows that part only, and nothing that it may not do', async (t) => {
+  const browser = await openChromium(t);
+  if (!browser) return;
+  const rows = ['acme', 'acme', 'other'].map((tenant, n) => ({
+    _id: `row-${n}`,
+    tenant,
+    total: n,
+    margin: 7_777,
+  }));
+  const keys = [
+    {
+      name: 'acme',
+      where: { orders: { tenant: 'acme' } },
+      hide: { orders: ['margin'] },
+      actions: ['read', 'stream'],
+    },
+  ];
+  const server = await keyedServer(t, 'lmdb', keys, [
+    { name: 'orders', rows, indexes: [['tenant'], ['tenant', 'total']] },
+  ]);
+  if (!server) return;
+  const { page } = await openTab(browser);
+  await page.goto(server.url);
+  const dialog = page.getByRole('dialog', { name: 'API key' });
+  await dialog.getByLabel('Key').fill('secret-of-acme');
+  await dialog.getByRole('button', { name: 'Use this key' }).click();
+  await page.waitForSelector('#home-rows tr');
+  assert.equal(await page.locator('#home-rows tr').count(), 1, 'one resource is listed');
+  await page.getByRole('link', { name: 'orders' }).first().click();
+  await page.waitForSelector('[data-key=row-1]');
+  assert.equal(await page.locator('[data-key]').count(), 2, 'the rows of others do not exist');
+  await page.getByRole('button', { name: 'Get all of it' }).click();
+  await page.waitForSelector('#snippet-code');
+  const text = await page.content();
+  for (const hidden of ['margin', '7777', 'row-2', 'secret-of-acme'])
+    assert.ok(!text.includes(hidden), hidden);
+  await page.getByRole('button', { name: 'Export', exact: true }).click();
+  await page.getByText('The key lacks the right export').first().waitFor();
+  await page.evaluate("location.hash = 'server'");
+  await page.getByText('Metrics are not available').waitFor();
 });

@@ -19,10 +19,10 @@ import { COLUMNS, inChunks } from './support/import-reading.ts';
 import { below, oneOf, randomFrom, type Random } from './support/random-collection.ts';
 import { NAMES, randomCsv } from './support/random-csv.ts';
 import { RandomLines } from './support/random-json.ts';
+import { SEED } from './support/seed.ts';
 
 const ROUNDS = process.env.LONG === '1' ? 10_000 : 25;
 const LINES = 100;
-const SEED = below(Math.random, 2 ** 31);
 
 const ROWS: Columns = { category: null, price: null, id: null };
 const ALL_COLUMNS: readonly Columns[] = [

@@ -4,10 +4,10 @@ import { BSON, Int32, type Document } from 'bson';
 import { encodeToken } from '../src/pages/token.ts';
 import { keyedServer, type KeyGiven, type Rows } from './support/keyed.ts';
 import { below, oneOf, randomFrom, type Random } from './support/random-collection.ts';
+import { SEED } from './support/seed.ts';
 import type { StoreName } from './support/server.ts';
 
-const SEED = Number(process.env.SEED ?? Date.now() % 100_000);
-const [QUERIES, FORGED] = process.env.LONG ? [5_000, 50_000] : [120, 200];
+const [QUERIES, FORGED] = process.env.LONG === '1' ? [5_000, 50_000] : [120, 200];
 
 const TENANTS = ['acme', 'bolt', 'coil', 'dyne'];
 const REGIONS = [1, 2, 3];

@@ -3,7 +3,7 @@ import type { Access } from './access/open.ts';
 import { KeysWatch } from './access/keys-watch.ts';
 import type { Key } from './access/keys.ts';
 import { ConfigError, type Config } from './config.ts';
-import { rightsFaults } from './keyed/faults.ts';
+import { rightsFaults, rightsWarnings } from './keyed/faults.ts';
 import type { Log } from './log.ts';
 import type { OpenResource } from './resources/open.ts';
 
@@ -27,7 +27,10 @@ export async function watchKeys(
   const known = [...resources.map(({ resource }) => resource.name), 'items', 'users'];
   const check = async (keys: readonly Key[]) => {
     const faults = rightsFaults(keys, known);
-    return faults.length > 0 ? faults : scopes.prepare(keys);
+    if (faults.length > 0) return faults;
+    const more = await scopes.prepare(keys);
+    if (more.length === 0) for (const warning of rightsWarnings(keys)) log.warn({}, warning);
+    return more;
   };
   const faults = await check(apiKeys);
   if (faults.length > 0) throw new ConfigError(faults);

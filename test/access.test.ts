@@ -232,6 +232,57 @@ test('a running stream is cut at its next batch when its key loses the right', a
   for (const cut of [less, gone]) await assert.rejects(readAll([cut]), /terminated/);
 });
 
+test('feeds, downloads and streams of a part are cut when the key expires or its part changes', async (t) => {
+  const text = 'x'.repeat(100_000);
+  const rows = Array.from({ length: 400 }, (_, n) => ({ _id: n, kind: 'a', note: 'n', text }));
+  const clock = { expires: '2999-01-01T00:00:00Z' };
+  const whole = { ...ORDERS, ...clock };
+  const part = { ...whole, where: { orders: { kind: 'a' } }, hide: { orders: ['note'] } };
+  const server = await keyedServer(t, 'lmdb', [whole], [{ name: 'orders', rows, indexes: [['kind']] }]);
+  if (!server) return;
+  const cuts = async (path: string, before: KeyGiven, after: KeyGiven) => {
+    assert.ok(await server.rewrite([before]));
+    const answer = await server.as('shop', path);
+    assert.equal(answer.status, 200, path);
+    const reader = answer.body?.getReader() as Reader | undefined;
+    assert.ok(reader);
+    await reader.read();
+    assert.ok(await server.rewrite([after]));
+    const drain = async () => {
+      while (!(await reader.read()).done);
+    };
+    await assert.rejects(drain(), /terminated/, `${path} ${JSON.stringify(after)}`);
+  };
+  const { id } = await order(server.url, { resource: 'orders' }, bearer('shop'));
+  await awaited(server.url, id, ({ state }) => state === 'complete', bearer('shop'));
+  const expired = { ...whole, expires: '2000-01-01T00:00:00Z' };
+  const file = `/exports/${id}/file`;
+  for (const after of [expired, { name: 'other' }, { ...whole, actions: ['stream'] }, part])
+    await cuts(file, whole, after);
+  const follow = '/orders/stream?follow=true';
+  for (const after of [expired, { name: 'other' }, { ...whole, actions: ['stream'] }, part])
+    await cuts(follow, whole, after);
+  for (const after of [
+    { ...part, expires: expired.expires },
+    { ...part, where: { orders: { kind: 'b' } } },
+    { ...part, hide: { orders: ['note', 'text'] } },
+  ])
+    await cuts('/orders/stream', part, after);
+});
+
+test('a key that names changes of a part is told so in the log when the file is read', async (t) => {
+  const lines: string[] = [];
+  const part = { name: 'shop', where: { orders: { status: 'new' } } };
+  const server = await keyedServer(t, 'lmdb', [part], RESOURCES, {}, { log: logTo(lines) });
+  if (!server) return;
+  assert.doesNotMatch(lines.join(''), /changes of orders/);
+  assert.ok(await server.rewrite([{ ...part, actions: ['read', 'changes'] }]));
+  assert.match(lines.join(''), /key shop: changes of orders are refused, because the key opens a part of it/);
+  const refused = await server.as('shop', '/orders/changes');
+  assert.equal(refused.status, 403);
+  assert.match(await refused.text(), /opens a part of orders/);
+});
+
 test('a file with faults changes nothing, and the log says why', async (t) => {
   const lines: string[] = [];
   const log = logTo(lines);

@@ -20,6 +20,8 @@ export interface Rights {
   readonly actions: ReadonlySet<Action>;
   /** Resources of which the key opens a part only. */
   readonly scopes: ReadonlyMap<string, Scope>;
+  /** Whether the key names the action `changes`. A key that names no actions has it without asking for it. */
+  readonly namesChanges: boolean;
   /** The same for the same rights. Empty: the key opens everything. */
   readonly hash: string;
 }
@@ -56,6 +58,7 @@ export function rightsOf({ resources, actions, where = {}, hide = {} }: RightsGi
     resources: opened && new Set(opened),
     actions: new Set(allowed),
     scopes,
+    namesChanges: actions?.includes('changes') === true,
     hash: isWhole ? '' : createHash('sha256').update(text).digest('hex').slice(0, 32),
   };
 }

@@ -16,3 +16,18 @@ export function rightsFaults(keys: readonly Key[], known: readonly string[]): re
     ];
   });
 }
+
+/**
+ * What a server cannot give these keys although they name it: changes of a resource of which they open a part. One
+ * sentence each, for the log.
+ */
+export function rightsWarnings(keys: readonly Key[]): readonly string[] {
+  return keys.flatMap(({ name, rights: { namesChanges, scopes } }) =>
+    namesChanges
+      ? [...scopes.keys()].map(
+          (resource) =>
+            `API_KEYS_FILE, key ${name}: changes of ${resource} are refused, because the key opens a part of it`,
+        )
+      : [],
+  );
+}

@@ -336,6 +336,14 @@ for (const store of ['lmdb', 'mongodb'] satisfies StoreName[]) {
       const text = await (await server.as('blind', '/openapi.json')).text();
       assert.doesNotMatch(text, /margin|tenant|secrets|cost\.net/);
       assert.ok(names(text).includes('total.gte'));
+      const { paths } = JSON.parse(text) as {
+        paths: Record<string, { get?: { parameters: { name: string; example?: string }[] } }>;
+      };
+      const field = paths['/orders/values']?.get?.parameters.find(({ name }) => name === 'field');
+      assert.ok(
+        names(text).includes(field?.example ?? ''),
+        'the example is a field that the key can ask for',
+      );
       const whole = await (await server.as('all', '/openapi.json')).text();
       assert.match(whole, /margin/);
       assert.match(whole, /secrets/);

@@ -48,7 +48,7 @@ export interface AppOptions {
 export interface App {
   readonly serve: Serve;
   readonly routes: readonly Route[];
-  readonly scopes: Pick<Scopes, 'prepare'>;
+  readonly scopes: Pick<Scopes, 'prepare' | 'has' | 'add'>;
 }
 
 /**

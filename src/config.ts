@@ -11,6 +11,7 @@ import {
   STREAM_LIMIT_FORM,
   type Policy,
 } from './access/policy.ts';
+import { readTokenSettings, type TokenSettings } from './access/token-settings.ts';
 import { redisUrlFaults } from './redis/url.ts';
 import { readDeclarations, type Declared } from './resources/declarations.ts';
 import type { Static } from './schema.ts';
@@ -27,8 +28,12 @@ type Durations =
 
 /** Values derived from the texts of the settings. */
 interface Derived {
-  /** The accepted API keys; null: no key is needed. */
+  /** The accepted API keys; null: there is no API_KEYS_FILE. */
   readonly apiKeys: readonly Key[] | null;
+  /** How tokens are verified; null: none is accepted. */
+  readonly tokens: TokenSettings | null;
+  /** Whether requests need a key or a token. */
+  readonly needsKeys: boolean;
   readonly trustsProxy: Trusts;
   /** null: no limit. */
   readonly rateLimit: Policy | null;
@@ -61,20 +66,25 @@ export function readConfig(environment: NodeJS.ProcessEnv): Config {
   // `NAME= command` and compose files produce empty variables. An empty variable counts as not set.
   const given = Object.fromEntries(Object.entries(environment).filter(([, value]) => value !== ''));
   const keys = given.API_KEYS_FILE === undefined ? null : readKeysFile(given.API_KEYS_FILE);
+  const tokens = readTokenSettings(given);
+  const needsKeys = keys !== null || tokens.settings !== null;
   const proxies = parseTrustedProxies(given.TRUSTED_PROXIES);
   const { settings, faults } = checkForms(given);
   const declared = readDeclarations(given);
   faults.push(
     ...declared.faults,
     ...(keys?.faults ?? []),
+    ...tokens.faults,
     ...proxies.faults,
     ...redisUrlFaults(given.REDIS_URL),
-    ...(keys && settings ? cacheFaults(settings) : []),
+    ...(needsKeys && settings ? cacheFaults(settings, keys ? 'API_KEYS_FILE' : 'JWT_JWKS_URL') : []),
   );
   if (settings === null || faults.length > 0) throw new ConfigError(faults);
   return {
     ...settings,
     apiKeys: keys?.keys ?? null,
+    tokens: tokens.settings,
+    needsKeys,
     trustsProxy: proxies.trusts,
     rateLimit: parseRateLimit(settings.RATE_LIMIT),
     streamLimit: parseStreamLimit(settings.STREAM_LIMIT),
@@ -95,14 +105,14 @@ export function readConfig(environment: NodeJS.ProcessEnv): Config {
 type Settings = Static<typeof SETTINGS>;
 
 /** A shared cache would give the answer to one key to others (RFC 9111, 3.5). */
-function cacheFaults({ CACHE_CONTROL: given }: Settings): string[] {
+function cacheFaults({ CACHE_CONTROL: given }: Settings, setting: string): string[] {
   const shared = given
     .toLowerCase()
     .split(/[\s,]+/)
     .find((word) => /^(public|s-maxage)(=|$)/.test(word));
   if (shared === undefined) return [];
   return [
-    `CACHE_CONTROL must not have ${shared.replace(/=.*/, '')} with API_KEYS_FILE: answers depend on the key`,
+    `CACHE_CONTROL must not have ${shared.replace(/=.*/, '')} with ${setting}: answers depend on the key`,
   ];
 }
 

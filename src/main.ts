@@ -25,7 +25,7 @@ import type { Logger } from './telemetry/log.ts';
 import { Metrics, type MetricValues } from './telemetry/metrics.ts';
 import { auditLog } from './telemetry/audit.ts';
 import { requestLog } from './telemetry/request-log.ts';
-import { watchKeys } from './open-keys.ts';
+import { openGrants, watchKeys } from './open-keys.ts';
 
 /** The largest request body, in bytes. */
 const BODY_LIMIT = 1024 * 1024;
@@ -136,8 +136,10 @@ async function start(config: Config, log: Logger, options: ServerOptions, closes
     isDraining: () => isDraining,
     stopping: stopping.signal,
   });
-  const watch = await watchKeys({ config, log, scopes: app.scopes, resources }, access);
+  const keyed = { config, log, scopes: app.scopes, resources };
+  const watch = await watchKeys(keyed, access);
   closes.push(() => watch?.close());
+  await openGrants(keyed, access);
   const { engine, url } = await openEngine(parts, app);
   closes.push(() => stopping.abort(new StoppedError()));
   access.guard.start();
@@ -199,7 +201,7 @@ function openApp({ config, log, options, metrics }: Parts, sources: Sources): Re
     ...(options.heartbeatMs !== undefined && { heartbeatMs: options.heartbeatMs }),
   };
   const logged = requestLog(log);
-  const audited = config.apiKeys === null ? null : auditLog(log);
+  const audited = config.needsKeys ? auditLog(log) : null;
   return createApp({
     items: {
       ...reading,
@@ -221,7 +223,7 @@ function openApp({ config, log, options, metrics }: Parts, sources: Sources): Re
         audited?.(...request);
       },
     },
-    document: { version: VERSION, withKeys: config.apiKeys !== null, limited: config.rateLimit !== null },
+    document: { version: VERSION, withKeys: config.needsKeys, limited: config.rateLimit !== null },
     metrics: options.gatherMetrics?.(ownMetrics) ?? (async () => [await ownMetrics()]),
   });
 }

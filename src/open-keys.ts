@@ -2,13 +2,14 @@ import type { App } from './app.ts';
 import type { Access } from './access/open.ts';
 import { KeysWatch } from './access/keys-watch.ts';
 import type { Key } from './access/keys.ts';
+import type { GrantMaker } from './access/tokens.ts';
 import { ConfigError, type Config } from './config.ts';
-import { rightsFaults, rightsWarnings } from './keyed/faults.ts';
+import { rightsFaults, rightsWarnings, unknownResources } from './keyed/faults.ts';
 import type { Log } from './log.ts';
 import type { OpenResource } from './resources/open.ts';
 
 export interface KeysParts {
-  readonly config: Pick<Config, 'API_KEYS_FILE' | 'apiKeys'>;
+  readonly config: Pick<Config, 'API_KEYS_FILE' | 'apiKeys' | 'tokens'>;
   readonly log: Log;
   readonly scopes: App['scopes'];
   readonly resources: readonly OpenResource[];
@@ -24,7 +25,7 @@ export async function watchKeys(
 ): Promise<KeysWatch | null> {
   const { API_KEYS_FILE: path, apiKeys } = config;
   if (path === undefined || apiKeys === null || keyring === null) return null;
-  const known = [...resources.map(({ resource }) => resource.name), 'items', 'users'];
+  const known = namesOf(resources);
   const check = async (keys: readonly Key[]) => {
     const faults = rightsFaults(keys, known);
     if (faults.length > 0) return faults;
@@ -35,4 +36,28 @@ export async function watchKeys(
   const faults = await check(apiKeys);
   if (faults.length > 0) throw new ConfigError(faults);
   return new KeysWatch({ path, keyring, check, log });
+}
+
+/** From now on tokens are accepted. Rejects with ConfigError when JWT_DEFAULT has faults. */
+export async function openGrants(
+  { config: { tokens }, scopes, resources }: KeysParts,
+  { grants }: Pick<Access, 'grants'>,
+): Promise<void> {
+  if (tokens === null) return;
+  const known = namesOf(resources);
+  const maker: GrantMaker = {
+    has: (rights) => scopes.has(rights),
+    make: async (rights) => {
+      const unknown = unknownResources(rights, known);
+      if (unknown.length === 0) return scopes.add(rights);
+      return unknown.map((one) => `there is no resource ${JSON.stringify(one)}`);
+    },
+  };
+  const faults = tokens.fallback === null ? [] : await maker.make(tokens.fallback.rights);
+  if (faults.length > 0) throw new ConfigError(faults.map((fault) => `JWT_DEFAULT: ${fault}`));
+  grants.maker = maker;
+}
+
+function namesOf(resources: readonly OpenResource[]): readonly string[] {
+  return [...resources.map(({ resource }) => resource.name), 'items', 'users'];
 }

@@ -218,6 +218,13 @@ export const PROBLEMS = {
       'The server cannot serve more requests in good time. Wait as many seconds as Retry-After states.',
     retry: 2, // the guard measures every 100 ms
   },
+  'key-server-unavailable': {
+    status: 503,
+    title: 'Tokens cannot be verified',
+    explanation:
+      'The server could not fetch the keys that tokens are verified with. The token may be valid. Wait as many seconds as Retry-After states.',
+    retry: 5, // as often as the fetch is tried again
+  },
   'store-unavailable': {
     status: 503,
     title: 'Store unavailable',

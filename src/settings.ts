@@ -121,6 +121,31 @@ export const SETTINGS = Type.Object({
         'file of API keys, by line or as JSON, read again when it changes; every request then needs `Authorization: Bearer`',
     }),
   ),
+  JWT_JWKS_URL: Type.Optional(
+    Type.String({
+      pattern: '^https?://.',
+      description:
+        'URL of a JSON Web Key Set; bearer tokens (JWT) signed with its keys are accepted; needs JWT_ISSUER and JWT_AUDIENCE',
+    }),
+  ),
+  JWT_ISSUER: Type.Optional(
+    Type.String({ minLength: 1, description: 'the `iss` that a token must have, as it is' }),
+  ),
+  JWT_AUDIENCE: Type.Optional(
+    Type.String({ minLength: 1, description: 'the `aud` that a token must have or contain' }),
+  ),
+  JWT_CLAIM: Type.String({
+    minLength: 1,
+    default: 'sluice',
+    description:
+      'claim of a token that has its rights: the members of a key in the JSON form of API_KEYS_FILE',
+  }),
+  JWT_DEFAULT: Type.Optional(
+    Type.String({
+      minLength: 1,
+      description: 'JSON with the rights of tokens without that claim; unset: they have none',
+    }),
+  ),
   TRUSTED_PROXIES: Type.Optional(
     Type.String({
       minLength: 1,

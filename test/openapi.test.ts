@@ -217,6 +217,7 @@ const PROVOKED: Record<ProblemCode, Twist> = {
   'too-many-streams': refusal('too-many-streams'),
   internal: refusal('internal'),
   overloaded: refusal('overloaded'),
+  'key-server-unavailable': refusal('key-server-unavailable'),
   'store-unavailable': failing(storeUnavailable(new Error('x'))),
   'store-unfit': failing(storeUnfit('x')),
   'not-ready': failing(notReady()),

@@ -32,6 +32,7 @@ const OWNERS: [library: string, files: RegExp][] = [
   ['parquet-wasm', /^exports\/parquet\/thread\.mjs$/],
   ['p-queue', /^turns\.ts$/],
   ['rate-limiter-flexible', /^access\/redis\.ts$/],
+  ['jose', /^access\/token-check\.ts$/],
   ['uplot', /^web\/page\/plot\.ts$/],
 ];
 

@@ -1,5 +1,5 @@
 import { AppError } from '../errors.ts';
-import { KEY_PREFIX, type Limiter, type Taken } from './limiter.ts';
+import { KEY_PREFIX, TOKEN_PREFIX, type Limiter, type Taken } from './limiter.ts';
 import { limitHeaders, tooManyRequests, type Policy } from './policy.ts';
 import type { Backlog } from './backlog.ts';
 import type { StreamSlots } from './stream-slots.ts';
@@ -35,7 +35,8 @@ export interface Demand {
 }
 
 /**
- * The client that sent a request: `KEY_PREFIX` plus the key's name, or a network address. `hasKey` tells whether this
+ * The client that sent a request: `KEY_PREFIX` plus the key's name, `TOKEN_PREFIX` plus the subject of a token, or a
+ * network address. `hasKey` tells whether this
  * server requires keys.
  */
 export interface Client {
@@ -43,7 +44,7 @@ export interface Client {
   readonly hasKey: boolean;
   /** The key that it sent. null: none, or the route asks for none, or the server requires none. */
   readonly key: Key | null;
-  /** Whose its exports are: the name, and for a key with limits also its rights. */
+  /** Whose its exports are: the name, for a key with limits also its rights, and for a token also its issuer. */
   readonly owner: string;
 }
 
@@ -105,9 +106,15 @@ export class Admissions {
    * null: there is no route. Never throws or rejects.
    */
   admit(request: Request, demand: Demand | null): Admission | Promise<Admission> {
-    const { rate } = this.#options;
     const asked = demand ?? UNROUTED;
-    const identity = this.#refuseOverload(asked, this.#identify(request, asked));
+    const known = this.#identify(request, asked);
+    if (!(known instanceof Promise)) return this.#count(request, asked, known);
+    return known.then((late) => this.#count(request, asked, late));
+  }
+
+  #count(request: Request, asked: Demand, known: Identity): Admission | Promise<Admission> {
+    const { rate } = this.#options;
+    const identity = this.#refuseOverload(asked, known);
     request.notes.client = identity.name;
     request.notes.rights = identity.key?.rights.hash ?? '';
     const policy = identity.key?.rate ?? rate?.policy ?? null;
@@ -156,9 +163,7 @@ export class Admissions {
     headers: Reply['headers'],
     { name, key, refused }: Identity,
   ): Admission {
-    const hash = key?.rights.hash ?? '';
-    // No name of a key has this character.
-    const owner = hash === '' ? name : `${name}#${hash}`;
+    const owner = key === null ? name : ownerOf(name, key);
     const client = { name, hasKey: this.#options.authenticate !== null, key, owner };
     const idle = { client, headers, refused, arrived: NOTHING, done: NOTHING };
     if (refused !== null || cost === 'stream') return idle;
@@ -186,7 +191,7 @@ export class Admissions {
   }
 
   /** An open route is answered without a key, but a valid key may decide on the answer: see openapi/routes.ts. */
-  #identify(request: Request, { access }: Demand): Identity {
+  #identify(request: Request, { access }: Demand): Identity | Promise<Identity> {
     const { authenticate, readClient } = this.#options;
     const { authorization } = request.headers;
     const needsNone = access === 'probe' || (access === 'open' && authorization === undefined);
@@ -194,12 +199,29 @@ export class Admissions {
       return { name: readClient(request), key: null, refused: null };
     try {
       const key = authenticate(authorization);
-      return { name: KEY_PREFIX + key.name, key, refused: null };
+      if (!(key instanceof Promise)) return identified(key);
+      return key.then(identified, (error: unknown) => this.#unidentified(request, access, error));
     } catch (error) {
-      if (!(error instanceof AppError)) throw error;
-      return { name: readClient(request), key: null, refused: access === 'open' ? null : error };
+      return this.#unidentified(request, access, error);
     }
   }
+
+  #unidentified(request: Request, access: Access, error: unknown): Identity {
+    if (!(error instanceof AppError)) throw error;
+    const name = this.#options.readClient(request);
+    return { name, key: null, refused: access === 'open' ? null : error };
+  }
+}
+
+function identified(key: Key): Identity {
+  const prefix = key.issuer === undefined ? KEY_PREFIX : TOKEN_PREFIX;
+  return { name: prefix + key.name, key, refused: null };
+}
+
+/** The parts are joined by a character that no name has. */
+function ownerOf(name: string, { rights: { hash }, issuer }: Key): string {
+  if (issuer !== undefined) return `${name}#${issuer}#${hash}`;
+  return hash === '' ? name : `${name}#${hash}`;
 }
 
 /** Browsers send a preflight without credentials (Fetch, 4.8). */

@@ -19,6 +19,40 @@ const scalar = Type.Unsafe<string | number | boolean | null>({
   description: 'a value: a text as in a URL, a number, true, false or null',
 });
 
+const resources = Type.Array(name, { uniqueItems: true, description: 'names of resources, each once' });
+const actions = Type.Array(
+  Type.Unsafe<Action>({ type: 'string', enum: ACTIONS, description: `one of ${ACTIONS.join(', ')}` }),
+  { uniqueItems: true, description: `actions, each once, of ${ACTIONS.join(', ')}` },
+);
+const MEMBERS = {
+  resources: Type.Optional(resources),
+  actions: Type.Optional(actions),
+  where: Type.Optional(
+    Type.Record(
+      Type.String(),
+      Type.Record(Type.String(), scalar, {
+        minProperties: 1,
+        description: 'the values that the rows have, by path, at least one',
+      }),
+      { minProperties: 1, description: 'an object with the values of rows, by resource, at least one' },
+    ),
+  ),
+  hide: Type.Optional(
+    Type.Record(
+      Type.String(),
+      Type.Array(path, { minItems: 1, uniqueItems: true, description: 'paths of fields, each once' }),
+      { minProperties: 1, description: 'an object with the hidden paths, by resource, at least one' },
+    ),
+  ),
+  expires: Type.Optional(
+    Type.String({ description: 'a date and time with a zone, as in 2026-12-31T00:00:00Z' }),
+  ),
+  rate: Type.Optional(Type.String({ pattern: OWN_RATE_FORM, description: 'a rate such as "100/s"' })),
+  streams: Type.Optional(
+    Type.Integer({ minimum: 1, maximum: 999_999, description: 'a number of open streams, at least 1' }),
+  ),
+};
+
 const KEY = Type.Object(
   {
     name: Type.String({
@@ -29,41 +63,15 @@ const KEY = Type.Object(
       pattern: '^[0-9A-Fa-f]{64}$',
       description: 'the SHA-256 of the key, 64 hexadecimal digits',
     }),
-    resources: Type.Optional(
-      Type.Array(name, { uniqueItems: true, description: 'names of resources, each once' }),
-    ),
-    actions: Type.Optional(
-      Type.Array(
-        Type.Unsafe<Action>({ type: 'string', enum: ACTIONS, description: `one of ${ACTIONS.join(', ')}` }),
-        { uniqueItems: true, description: `actions, each once, of ${ACTIONS.join(', ')}` },
-      ),
-    ),
-    where: Type.Optional(
-      Type.Record(
-        Type.String(),
-        Type.Record(Type.String(), scalar, {
-          minProperties: 1,
-          description: 'the values that the rows have, by path, at least one',
-        }),
-        { minProperties: 1, description: 'an object with the values of rows, by resource, at least one' },
-      ),
-    ),
-    hide: Type.Optional(
-      Type.Record(
-        Type.String(),
-        Type.Array(path, { minItems: 1, uniqueItems: true, description: 'paths of fields, each once' }),
-        { minProperties: 1, description: 'an object with the hidden paths, by resource, at least one' },
-      ),
-    ),
-    expires: Type.Optional(
-      Type.String({ description: 'a date and time with a zone, as in 2026-12-31T00:00:00Z' }),
-    ),
-    rate: Type.Optional(Type.String({ pattern: OWN_RATE_FORM, description: 'a rate such as "100/s"' })),
-    streams: Type.Optional(
-      Type.Integer({ minimum: 1, maximum: 999_999, description: 'a number of open streams, at least 1' }),
-    ),
+    ...MEMBERS,
   },
   { additionalProperties: false, description: 'a key: an object with name and sha256' },
+);
+
+/** The members that a token's claim has: those of a key, of which it must name resources and actions. */
+export const GRANT = Type.Object(
+  { ...MEMBERS, resources, actions },
+  { additionalProperties: false, description: 'an object with resources and actions' },
 );
 
 const FILE = Type.Object(
@@ -73,6 +81,7 @@ const FILE = Type.Object(
 const check = bodyCheck(FILE);
 
 type GivenKey = Static<typeof KEY>;
+type Given = Omit<GivenKey, 'name' | 'sha256'>;
 
 interface Read {
   readonly keys: readonly Key[];
@@ -87,9 +96,14 @@ export function parseJsonKeys(text: string): Read {
   try {
     const body = parseJson(Buffer.from(text), MOST_VALUES);
     const { keys: given } = check(body);
-    const keys = given.map((one, n) =>
-      keyOf(one, n, body, (member, expected) => fault(pointer(['keys', String(n), member]), expected)),
-    );
+    const keys = given.map((one, n) => {
+      const at = ['keys', String(n)];
+      return {
+        name: one.name,
+        digest: Buffer.from(one.sha256.toLowerCase(), 'hex'),
+        ...grantOf(one, at, body, (member, expected) => fault(pointer([...at, member]), expected)),
+      };
+    });
     const digests = keys.map(({ digest }) => digest.toString('hex'));
     for (const [n, digest] of digests.entries()) {
       const before = digests.indexOf(digest);
@@ -107,12 +121,13 @@ export function parseJsonKeys(text: string): Read {
   }
 }
 
-function keyOf(
-  given: GivenKey,
-  n: number,
-  body: JsonBody,
+/** What a key or a claim at this place of a JSON text grants. `fault` is told of faults that no schema finds. */
+export function grantOf(
+  given: Given,
+  at: readonly string[],
+  body: Pick<JsonBody, 'numbers'>,
   fault: (member: string, expected: string) => void,
-): Key {
+): Omit<Key, 'name' | 'digest'> {
   const { resources, actions, where, hide, expires, rate, streams } = given;
   const scoped = { ...where, ...hide };
   if (resources)
@@ -125,9 +140,7 @@ function keyOf(
   const ends = expires === undefined ? undefined : exactDate(expires, false);
   if (typeof ends === 'string') fault('expires', `the date ${ends}`);
   return {
-    name: given.name,
-    digest: Buffer.from(given.sha256.toLowerCase(), 'hex'),
-    rights: rightsOf({ resources, actions, where: where && textsOf(where, n, body), hide }),
+    rights: rightsOf({ resources, actions, where: where && textsOf(where, at, body), hide }),
     expires: ends instanceof Date ? ends.getTime() : Infinity,
     ...(rate !== undefined && { rate: parseRate(rate) }),
     ...(streams !== undefined && { streams }),
@@ -137,7 +150,11 @@ function keyOf(
 type Where = NonNullable<GivenKey['where']>;
 
 /** The values as texts with the prefix that fixes their kind, where JSON has kinds of its own. */
-function textsOf(where: Where, n: number, { numbers }: JsonBody): Record<string, Record<string, string>> {
+function textsOf(
+  where: Where,
+  at: readonly string[],
+  { numbers }: Pick<JsonBody, 'numbers'>,
+): Record<string, Record<string, string>> {
   const textOf = (value: Where[string][string], place: string): string => {
     if (typeof value === 'string') return value;
     if (typeof value === 'boolean') return `bool:${value}`;
@@ -146,7 +163,7 @@ function textsOf(where: Where, n: number, { numbers }: JsonBody): Record<string,
     return `${/^-?\d+$/.test(digits) ? 'int' : 'num'}:${digits}`;
   };
   return mapped(where, (values, resource) =>
-    mapped(values, (value, at) => textOf(value, pointer(['keys', String(n), 'where', resource, at]))),
+    mapped(values, (value, field) => textOf(value, pointer([...at, 'where', resource, field]))),
   );
 }
 

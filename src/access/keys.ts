@@ -15,13 +15,15 @@ export interface Key {
   readonly rate?: Policy;
   /** Its own limit of open streams. Absent: that of the server. */
   readonly streams?: number;
+  /** For the rights of a token: who issued it, as a short text. Absent: a key of API_KEYS_FILE. */
+  readonly issuer?: string;
 }
 
 /**
  * Returns the key that an Authorization header contains. Throws AppError `unauthorized` when it contains none that is
- * valid now.
+ * valid now. A promise is only for a token that has to be verified first.
  */
-export type Authenticate = (authorization: string | undefined) => Key;
+export type Authenticate = (authorization: string | undefined) => Key | Promise<Key>;
 
 /** What a running answer was begun with: see `Keyring.allows`. */
 export interface Begun {
@@ -50,19 +52,19 @@ export class Keyring {
     this.#byDigest = new Map(keys.map((key) => [key.digest.toString('hex'), key]));
   }
 
-  /** See Authenticate. */
+  /** Returns the key of an Authorization header. Throws AppError `unauthorized`. */
   authenticate(authorization: string | undefined): Key {
-    if (authorization === undefined) throw unauthorized(false);
-    // The scheme in any case, then one key of token68 (RFC 9110, 11.2). Two headers arrive joined by a comma and are
-    // no key.
-    const [, scheme, key] = /^(\S+) *(.*)$/.exec(authorization.trim()) ?? [];
-    if (scheme?.toLowerCase() !== 'bearer') throw unauthorized(false);
-    if (key === undefined || !/^[\w\-.~+/]+=*$/.test(key)) throw unauthorized(true);
-    const digest = sha256(key);
+    const found = this.find(sha256(credentialOf(authorization)));
+    if (!found) throw unauthorized(NOT_VALID);
+    return found;
+  }
+
+  /** Returns the key with this SHA-256; null when there is none. Throws AppError `unauthorized` when it has ended. */
+  find(digest: string): Key | null {
     const found = this.#byDigest.get(digest);
-    if (!found) throw unauthorized(true);
-    if (!timingSafeEqual(found.digest, Buffer.from(digest, 'hex'))) throw unauthorized(true);
-    if (this.#now() >= found.expires) throw unauthorized(true);
+    if (!found) return null;
+    if (!timingSafeEqual(found.digest, Buffer.from(digest, 'hex'))) return null;
+    if (this.#now() >= found.expires) throw unauthorized(NOT_VALID);
     return found;
   }
 
@@ -75,19 +77,30 @@ export class Keyring {
 }
 
 /** The authentication by keys that never change. */
-export function createAuthenticate(keys: readonly Key[]): Authenticate {
+export function createAuthenticate(keys: readonly Key[]): (authorization: string | undefined) => Key {
   const keyring = new Keyring(keys);
   return (authorization) => keyring.authenticate(authorization);
+}
+
+const NOT_VALID = 'The API key in the Authorization header is not valid.';
+const MISSING = 'The Authorization header must be "Bearer" and an API key.';
+
+/** Returns the key or token that an Authorization header contains. Throws AppError `unauthorized`. */
+export function credentialOf(authorization: string | undefined): string {
+  if (authorization === undefined) throw unauthorized(MISSING, false);
+  // The scheme in any case, then one key of token68 (RFC 9110, 11.2). Two headers arrive joined by a comma and are
+  // no key.
+  const [, scheme, key] = /^(\S+) *(.*)$/.exec(authorization.trim()) ?? [];
+  if (scheme?.toLowerCase() !== 'bearer') throw unauthorized(MISSING, false);
+  if (key === undefined || !/^[\w\-.~+/]+=*$/.test(key)) throw unauthorized(NOT_VALID);
+  return key;
 }
 
 /**
  * 401 with the challenge of RFC 6750, section 3. It names an error only when a key was sent. No text contains the
  * key.
  */
-function unauthorized(given: boolean): AppError {
-  const detail = given
-    ? 'The API key in the Authorization header is not valid.'
-    : 'The Authorization header must be "Bearer" and an API key.';
+export function unauthorized(detail: string, given = true): AppError {
   return new AppError('unauthorized', detail, {
     headers: { 'www-authenticate': `Bearer realm="sluice"${given ? ', error="invalid_token"' : ''}` },
   });

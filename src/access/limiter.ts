@@ -15,7 +15,7 @@ import type { Policy } from './policy.ts';
  */
 export interface Limiter {
   /**
-   * `client` is the name from access/client.ts, or KEY_PREFIX plus a key's name. `policy`: the limit that applies,
+   * `client` is the name from access/client.ts, or KEY_PREFIX or TOKEN_PREFIX and a name. `policy`: the limit that applies,
    * where it is not that of the server.
    */
   take(client: string, policy?: Policy): Taken | Promise<Taken>;
@@ -36,3 +36,9 @@ export interface Taken {
  * and a flood of addresses must not displace them. No address begins with this prefix.
  */
 export const KEY_PREFIX = 'key:';
+
+/**
+ * Prefix of the name of a client that sent a token. Their number has no limit, so they displace neither addresses nor
+ * keys.
+ */
+export const TOKEN_PREFIX = 'jwt:';

@@ -1,4 +1,4 @@
-import { KEY_PREFIX, type Limiter, type Taken } from './limiter.ts';
+import { KEY_PREFIX, TOKEN_PREFIX, type Limiter, type Taken } from './limiter.ts';
 import type { Policy } from './policy.ts';
 import { Windows } from './windows.ts';
 
@@ -28,16 +28,15 @@ export function createMemoryLimiter(
   { now = () => performance.now(), addresses = ADDRESSES }: MemoryLimiterOptions = {},
 ): MemoryLimiter {
   const byAddress = new Windows(addresses, own.windowSeconds * 1000);
-  /** By the length of their windows, of which there are three: see policy.ts. */
-  const byKey = new Map<number, Windows>();
-  const ofKeys = (seconds: number) => {
-    const known = byKey.get(seconds) ?? new Windows(KEYS, seconds * 1000);
-    byKey.set(seconds, known);
-    return known;
-  };
+  const ofKeys = windowsByLength(KEYS);
+  const ofTokens = windowsByLength(addresses);
   return {
     take: (client, { limit, windowSeconds } = own) => {
-      const windows = client.startsWith(KEY_PREFIX) ? ofKeys(windowSeconds) : byAddress;
+      const windows = client.startsWith(KEY_PREFIX)
+        ? ofKeys(windowSeconds)
+        : client.startsWith(TOKEN_PREFIX)
+          ? ofTokens(windowSeconds)
+          : byAddress;
       // Use whole milliseconds: a sum of fractions minus one of them may exceed the window by rounding.
       const time = Math.floor(now());
       const slot = windows.count(client, time);
@@ -49,5 +48,15 @@ export function createMemoryLimiter(
       };
     },
     close: () => Promise.resolve(),
+  };
+}
+
+/** Windows by their length in seconds, of which there are three: see policy.ts. */
+function windowsByLength(capacity: number): (seconds: number) => Windows {
+  const bySeconds = new Map<number, Windows>();
+  return (seconds) => {
+    const known = bySeconds.get(seconds) ?? new Windows(capacity, seconds * 1000);
+    bySeconds.set(seconds, known);
+    return known;
   };
 }

@@ -1,12 +1,14 @@
 import type { Log } from '../log.ts';
 import { Admissions } from './admission.ts';
 import { createClientReader, type ClientReaderOptions } from './client.ts';
-import { Keyring, type Key } from './keys.ts';
+import { credentialOf, Keyring, sha256, type Authenticate, type Key } from './keys.ts';
 import type { Limiter } from './limiter.ts';
 import { createMemoryLimiter } from './memory.ts';
 import { OverloadGuard, type OverloadProbe } from './overload.ts';
 import type { Policy } from './policy.ts';
 import { StreamSlots } from './stream-slots.ts';
+import type { TokenSettings } from './token-settings.ts';
+import type { GrantMaker, Tokens } from './tokens.ts';
 
 /** The settings of access. See config.ts for their units. */
 export interface AccessSettings {
@@ -19,16 +21,20 @@ export interface AccessSettings {
   readonly MAX_WAIT: number;
   readonly maxMemoryBytes: number;
   readonly trustsProxy: ClientReaderOptions['trusts'];
-  /** null: no request needs a key. */
+  /** null: there is no API_KEYS_FILE. */
   readonly apiKeys: readonly Key[] | null;
+  /** null: tokens are off. */
+  readonly tokens: TokenSettings | null;
 }
 
 /** What decides which requests are let in: keys, rate limits, stream slots, and the guard against overload. */
 export interface Access {
   readonly admissions: Admissions;
   readonly streams: StreamSlots;
-  /** The keys that are valid now. null: no request needs a key. */
+  /** The keys that are valid now. null: there is no API_KEYS_FILE. */
   readonly keyring: Keyring | null;
+  /** Makes what the rights of tokens need. Until it is set, tokens are refused. */
+  readonly grants: { maker: GrantMaker };
   /** To be started once the server listens. */
   readonly guard: OverloadGuard;
   close(): Promise<void>;
@@ -45,13 +51,18 @@ export async function openAccess(config: AccessSettings, log: Log, probe?: Overl
   });
   const limiter = await openLimiter(config, log);
   const keyring = config.apiKeys && new Keyring(config.apiKeys);
+  const grants = { maker: NOTHING_MADE };
+  const opened = config.tokens && (await openTokens(config.tokens, grants, log));
   const admissions = new Admissions({
     readClient: createClientReader({
       trusts: config.trustsProxy,
       onWarning: (message) => log.warn({}, message),
     }),
-    authenticate: keyring && ((authorization) => keyring.authenticate(authorization)),
-    ...(keyring && { allows: (begun) => keyring.allows(begun) }),
+    authenticate: authenticateBy(keyring, opened?.tokens ?? null),
+    allows: (begun) => {
+      if (begun.key.issuer === undefined) return keyring?.allows(begun) ?? true;
+      return opened?.tokens.isValid(begun.key) ?? false;
+    },
     rate: limiter && { policy: config.rateLimit, limiter },
     slots: streams,
     overload: () => guard.refusal(),
@@ -61,12 +72,56 @@ export async function openAccess(config: AccessSettings, log: Log, probe?: Overl
     admissions,
     streams,
     keyring,
+    grants,
     guard,
     async close() {
+      await opened?.close();
       await limiter?.close();
       guard.close();
     },
   };
+}
+
+/** A server that has made nothing yet knows no resource. */
+const NOTHING_MADE: GrantMaker = {
+  has: () => false,
+  make: () => Promise.resolve(['the server is starting']),
+};
+
+/** The credentials of requests: keys, then tokens. null: no request needs any. */
+function authenticateBy(keyring: Keyring | null, tokens: Tokens | null): Authenticate | null {
+  if (tokens === null) return keyring && ((authorization) => keyring.authenticate(authorization));
+  return (authorization) => {
+    const credential = credentialOf(authorization);
+    const digest = sha256(credential);
+    return keyring?.find(digest) ?? tokens.authenticate(credential, digest);
+  };
+}
+
+interface OpenTokens {
+  readonly tokens: Tokens;
+  readonly close: () => Promise<void>;
+}
+
+/** Opens tokens and fetches the signing keys. A key server that cannot be reached does not stop the start. */
+async function openTokens(
+  settings: TokenSettings,
+  grants: { readonly maker: GrantMaker },
+  log: Log,
+): Promise<OpenTokens> {
+  // Most servers do without these.
+  const [{ Tokens }, { KeyServer }, { readSigningKeys }] = await Promise.all([
+    import('./tokens.ts'),
+    import('./key-server.ts'),
+    import('./token-check.ts'),
+  ]);
+  const keyServer = new KeyServer({ url: settings.url, read: readSigningKeys, log });
+  await keyServer.fetch();
+  const maker: GrantMaker = {
+    has: (rights) => grants.maker.has(rights),
+    make: (rights) => grants.maker.make(rights),
+  };
+  return { tokens: new Tokens({ settings, keyServer, maker }), close: () => keyServer.close() };
 }
 
 /** The limit of a limiter that only counts the requests of keys with their own. */
@@ -77,10 +132,10 @@ const NEVER_USED: Policy = { limit: 1_000_000_000, windowSeconds: 60 };
  * this process. Resolves with null when RATE_LIMIT is off and there are no keys, which may have limits of their own.
  */
 async function openLimiter(
-  { REDIS_URL: url, rateLimit, apiKeys }: AccessSettings,
+  { REDIS_URL: url, rateLimit, apiKeys, tokens }: AccessSettings,
   log: Log,
 ): Promise<Limiter | null> {
-  if (rateLimit === null && apiKeys === null) return null;
+  if (rateLimit === null && apiKeys === null && tokens === null) return null;
   const policy = rateLimit ?? NEVER_USED;
   if (url === undefined) return createMemoryLimiter(policy);
   const { connectRedisLimiter } = await import('./redis.ts'); // most servers do without this client

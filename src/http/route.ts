@@ -121,6 +121,7 @@ export const COMMON_PROBLEMS: readonly ProblemCode[] = [
   'unknown-parameter',
   'duplicate-parameter',
   'unauthorized',
+  'key-server-unavailable',
   'uri-too-long',
   'not-acceptable',
   'rate-limited',

@@ -1,13 +1,13 @@
 import type { Key } from '../access/keys.ts';
+import type { Rights } from '../access/rights.ts';
 
 /**
  * The faults of keys that only a server can tell: names of resources that it does not have. `known`: the names of
  * those that it has.
  */
 export function rightsFaults(keys: readonly Key[], known: readonly string[]): readonly string[] {
-  return keys.flatMap(({ name, rights: { resources, scopes } }) => {
-    const named = [...(resources ?? []), ...scopes.keys()];
-    const unknown = [...new Set(named)].filter((one) => !known.includes(one));
+  return keys.flatMap(({ name, rights }) => {
+    const unknown = unknownResources(rights, known);
     const at = `API_KEYS_FILE, key ${name}`;
     return [
       ...unknown.map(
@@ -30,4 +30,10 @@ export function rightsWarnings(keys: readonly Key[]): readonly string[] {
         )
       : [],
   );
+}
+
+/** The resources that rights name and the server does not have. */
+export function unknownResources({ resources, scopes }: Rights, known: readonly string[]): readonly string[] {
+  const named = new Set([...(resources ?? []), ...scopes.keys()]);
+  return [...named].filter((one) => !known.includes(one));
 }

@@ -24,6 +24,9 @@ interface Own {
   readonly lists: ReadonlyMap<string, List>;
 }
 
+/** The most sets of rights of tokens whose routes are kept. */
+const MOST_OF_TOKENS = 512;
+
 /**
  * The routes of keys that open parts of resources. They are made when the keys are read, once for each set of rights. A
  * key with a scope never meets the routes of the whole resource: where its own are missing, there is nothing.
@@ -33,6 +36,10 @@ export class Scopes {
   /** By the hash of rights: of the keys that were read last, and of those before them. */
   #byRights: ReadonlyMap<string, Own> = new Map();
   #last: ReadonlyMap<string, Own> = new Map();
+  /** By the hash of rights: of tokens, the least recently used first. */
+  readonly #ofTokens = new Map<string, Own>();
+  /** The routes that are being made: tokens with the same rights share them. */
+  readonly #adding = new Map<string, Promise<readonly string[]>>();
 
   /** `makers`: by the names of the resources. */
   constructor(makers: ReadonlyMap<string, MakeScope>) {
@@ -59,6 +66,39 @@ export class Scopes {
     return faults;
   }
 
+  /** Whether the routes of a token with these rights are there. */
+  has({ scopes, hash }: Rights): boolean {
+    if (scopes.size === 0) return true;
+    const own = this.#ofTokens.get(hash);
+    if (own) {
+      this.#ofTokens.delete(hash);
+      this.#ofTokens.set(hash, own);
+    }
+    return own !== undefined;
+  }
+
+  /** Makes the routes of a token with these rights. Resolves with the faults of the rights, one sentence each. */
+  async add(rights: Rights): Promise<readonly string[]> {
+    if (this.has(rights)) return [];
+    const adding = this.#adding.get(rights.hash) ?? this.#add(rights);
+    this.#adding.set(rights.hash, adding);
+    return adding.finally(() => this.#adding.delete(rights.hash));
+  }
+
+  async #add(rights: Rights): Promise<readonly string[]> {
+    const faults: string[] = [];
+    const own = this.#byRights.get(rights.hash) ?? (await this.#make(rights, (fault) => faults.push(fault)));
+    if (faults.length > 0) return faults;
+    this.#ofTokens.set(rights.hash, own);
+    const [oldest] = this.#ofTokens.keys();
+    if (oldest !== undefined && this.#ofTokens.size > MOST_OF_TOKENS) this.#ofTokens.delete(oldest);
+    return faults;
+  }
+
+  #ownOf({ hash }: Rights): Own | undefined {
+    return this.#byRights.get(hash) ?? this.#ofTokens.get(hash);
+  }
+
   async #make({ scopes }: Rights, fault: (text: string) => void): Promise<Own> {
     const routes: Route[] = [];
     const lists = new Map<string, List>();
@@ -81,19 +121,19 @@ export class Scopes {
   /** What a client finds under a path: its own routes where its key opens a part of the resource. */
   find(request: Request, found: Found | null, client: Client): Found | null {
     if (!found || !client.key || !scopeOf(client.key.rights, found.resource)) return found;
-    return this.#byRights.get(client.key.rights.hash)?.router.find(request) ?? null;
+    return this.#ownOf(client.key.rights)?.router.find(request) ?? null;
   }
 
   /** A route as a client has it. Null: it has none. */
   routeOf(route: Route, { key }: Pick<Client, 'key'>): Route | null {
     if (!key || !scopeOf(key.rights, route.resource ?? null)) return route;
-    return this.#byRights.get(key.rights.hash)?.routes.get(nameOf(route)) ?? null;
+    return this.#ownOf(key.rights)?.routes.get(nameOf(route)) ?? null;
   }
 
   /** The entry of a resource in the list that a client gets. Null: none. */
   listOf(list: List, { key }: Pick<Client, 'key'>): List | null {
     if (!key || !scopeOf(key.rights, list.name)) return list;
-    return this.#byRights.get(key.rights.hash)?.lists.get(list.name) ?? null;
+    return this.#ownOf(key.rights)?.lists.get(list.name) ?? null;
   }
 }
 

@@ -66,7 +66,7 @@ export async function serverOn(
   let check = new AnswerCheck([], { withKeys: false, limited: false });
   const tap: ServerOptions['tap'] = (serve, routes) => {
     check = new AnswerCheck(routes, {
-      withKeys: config.apiKeys !== null,
+      withKeys: config.needsKeys,
       limited: config.rateLimit !== null,
     });
     return check.watch(serve);

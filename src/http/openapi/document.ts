@@ -150,7 +150,7 @@ export function problemsByStatus(
 ): Map<number, ProblemCode[]> {
   const codes = new Set([...COMMON_PROBLEMS, ...problems]);
   const isKeyed = withKeys && access === 'keyed';
-  if (!isKeyed) codes.delete('unauthorized');
+  if (!isKeyed) for (const code of ['unauthorized', 'key-server-unavailable'] as const) codes.delete(code);
   if (isKeyed && right !== 'any') codes.add('forbidden');
   if (isKeyed && resource !== undefined) codes.add('not-found'); // for keys that do not open it
   if (!limited) codes.delete('rate-limited');

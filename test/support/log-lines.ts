@@ -1,0 +1,11 @@
+import { Writable } from 'node:stream';
+import { pino, type Logger } from 'pino';
+
+/** A log that adds its lines to an array. */
+export function logTo(lines: string[], level = 'info'): Logger {
+  const write = (line: Buffer, _: unknown, done: () => void) => {
+    lines.push(String(line));
+    done();
+  };
+  return pino({ level }, new Writable({ write }));
+}

@@ -1,0 +1,19 @@
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { ROOT, section, tableRows } from './support/documents.ts';
+
+test('every promise of docs/security.md names a test that exists', () => {
+  const rows = tableRows(section('docs/security.md', 'What a key does not tell'));
+  assert.ok(rows.length > 10);
+  for (const [promise = '', proof = ''] of rows) {
+    const [, file = '', name = ''] = /^`([a-z-]+)`: (.+)$/.exec(proof) ?? [];
+    const text = readFileSync(join(ROOT, 'test', `${file}.test.ts`), 'utf8');
+    const titles = [...text.matchAll(/\btest\(\s*(['"`])(.*?)\1,/g)].map(([, , title = '']) => title);
+    assert.ok(
+      titles.some((title) => title.replace(/^\$\{store\}: | \(seed \$\{SEED\}\)$/g, '') === name),
+      `${promise}: test/${file}.test.ts has no test "${name}"`,
+    );
+  }
+});

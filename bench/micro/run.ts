@@ -1,4 +1,4 @@
-const MICRO = ['cursor', 'query', 'transcode', 'limiter', 'telemetry', 'import', 'changes'] as const;
+const MICRO = ['cursor', 'query', 'transcode', 'limiter', 'keys', 'telemetry', 'import', 'changes'] as const;
 
 /** Runs all micro benches one after the other. Each prints its table. Rejects when a result is wrong. */
 export async function runMicro(): Promise<void> {

@@ -88,12 +88,21 @@ const NOTHING_MADE: GrantMaker = {
   make: () => Promise.resolve(['the server is starting']),
 };
 
-/** The credentials of requests: keys, then tokens. null: no request needs any. */
-function authenticateBy(keyring: Keyring | null, tokens: Tokens | null): Authenticate | null {
+const BEARER = 'Bearer ';
+
+/**
+ * The credentials of requests: keys, then tokens. null: no request needs any. The form of a remembered token is not
+ * checked again, which takes as long as its hash.
+ */
+export function authenticateBy(keyring: Keyring | null, tokens: Tokens | null): Authenticate | null {
   if (tokens === null) return keyring && ((authorization) => keyring.authenticate(authorization));
   return (authorization) => {
+    const given = authorization?.startsWith(BEARER) === true ? authorization.slice(BEARER.length) : '';
+    const digestOfGiven = sha256(given);
+    const remembered = tokens.remembered(digestOfGiven);
+    if (remembered) return remembered;
     const credential = credentialOf(authorization);
-    const digest = sha256(credential);
+    const digest = credential === given ? digestOfGiven : sha256(credential);
     return keyring?.find(digest) ?? tokens.authenticate(credential, digest);
   };
 }

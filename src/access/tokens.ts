@@ -68,13 +68,8 @@ export class Tokens {
    * with AppError `unauthorized`, or `key-server-unavailable`.
    */
   authenticate(token: string, digest: string): Key | Promise<Key> {
-    const { maker } = this.#options;
-    this.#forgetWithKeys();
-    const known = this.#recent.get(digest) ?? this.#older.get(digest);
-    if (known) {
-      if (!this.isValid(known)) throw unauthorized('The token has expired.');
-      if (maker.has(known.rights)) return known;
-    }
+    const known = this.remembered(digest);
+    if (known) return known;
     const pending = this.#pending.get(digest);
     if (pending) return pending;
     if (token.length > LONGEST) throw refusedToken(`A token may have at most ${LONGEST} characters.`);
@@ -82,6 +77,15 @@ export class Tokens {
     const verifying = this.#verify(token, digest).finally(() => this.#pending.delete(digest));
     this.#pending.set(digest, verifying);
     return verifying;
+  }
+
+  /** Returns the key of a token that is remembered; null when it is not. Throws AppError `unauthorized` when it has ended. */
+  remembered(digest: string): Key | null {
+    this.#forgetWithKeys();
+    const known = this.#recent.get(digest) ?? this.#older.get(digest);
+    if (!known) return null;
+    if (!this.isValid(known)) throw unauthorized('The token has expired.');
+    return this.#options.maker.has(known.rights) ? known : null;
   }
 
   /** Whether a token's key has not ended. */

@@ -1,11 +1,13 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
-import { Int32, MaxKey, MinKey } from 'bson';
+import { Int32, MaxKey, MinKey, type UUID } from 'bson';
 import type { Db, MongoClient } from 'mongodb';
 import { AppError } from '../src/errors.ts';
 import { MongoConnection } from '../src/store/mongo/connection.ts';
+import { setUpExisting } from '../src/store/mongo/discovery.ts';
 import { MongoRefusal } from '../src/store/mongo/errors.ts';
 import { indexFrom } from '../src/store/mongo/index-list.ts';
+import { Setup } from '../src/store/mongo/setup.ts';
 import { connectMongo, type MongoOptions } from '../src/store/mongo.ts';
 import { Slots } from '../src/store/slots.ts';
 import type { Index } from '../src/store/indexes.ts';
@@ -343,6 +345,37 @@ test('an index that is still being built is refused', async (t) => {
   await open.db.createCollection('rows');
   const gone = await indexFrom(connection, 'rows', { spec, isBuilding: false });
   assert.equal(gone.refused, 'the server does not read it now');
+});
+
+test('a collection that is replaced while it is looked at is unavailable for now, and found by the next look', async (t) => {
+  const open = await openBeside(t);
+  if (!open) return;
+  await open.db.collection('rows').insertOne({ _id: new Int32(1) as never });
+  const connection = new MongoConnection(open.uri);
+  t.after(() => connection.close());
+  const replace = async () => {
+    await open.db.dropCollection('rows');
+    await open.db.collection('rows').insertOne({ _id: new Int32(2) as never });
+  };
+  let replacing: Promise<void> | undefined;
+  const replaced = new Proxy(connection, {
+    get: (target, name) => {
+      if (name !== 'run') {
+        const value: unknown = Reflect.get(target, name, target);
+        return typeof value === 'function' ? (value.bind(target) as unknown) : value;
+      }
+      return async (...call: Parameters<MongoConnection['run']>) => {
+        if ('find' in call[0]) await (replacing ??= replace());
+        return target.run(...call);
+      };
+    },
+  });
+  const options = { ...ROWS, indexes: [], manage: false, onWarning: () => undefined };
+  const setup = new Setup(replaced, options, setUpExisting([]));
+  await assert.rejects(async () => setup.layout(), { code: 'store-unavailable' });
+  const { identity } = await setup.layout();
+  const [now] = await open.db.listCollections({ name: 'rows' }).toArray();
+  assert.equal(identity, (now as { info?: { uuid?: UUID } }).info?.uuid?.toString('hex').replaceAll('-', ''));
 });
 
 test('the indexes are read again every minute', async (t) => {

@@ -1,4 +1,4 @@
-import { AppError, storeUnfit } from '../../errors.ts';
+import { AppError, storeUnavailable, storeUnfit } from '../../errors.ts';
 import { awaitAtMost } from '../deadline.ts';
 import { setUpCollection } from './collection.ts';
 import type { Layout, SetupOptions, SetupTask } from './collection.ts';
@@ -122,10 +122,14 @@ export class Setup {
   }
 }
 
-/** A permission that the server refuses to this user is for the operator to repair, at the start and later. */
+/**
+ * A permission that the server refuses to this user is for the operator to repair, at the start and later. A collection
+ * that was replaced during the look is found by the next one.
+ */
 function refusalOf(error: unknown, collection: string): unknown {
   const cause = error instanceof AppError ? error.cause : error;
   const code = serverCodeOf(cause);
+  if (code === CODES.otherIdentity) return storeUnavailable(cause);
   if (code !== CODES.unauthorized && code !== CODES.authenticationFailed) return error;
   return new MongoRefusal(`MongoDB refuses this user: ${String(cause)}`, {
     cause,

@@ -211,7 +211,8 @@ test('a code with a scope that is too short is refused, also beside the selected
     for (let room = 0; room <= value.length; room++) {
       const scoped = { type: BSON_TYPE.scopedCode, bytes: value.subarray(0, room) };
       const body = arrayBody([row(5, [['name', scoped]])]);
-      for (const make of forms) assert.ok(isRefused(body, 256, make), `a length of ${length} in ${room} bytes`);
+      for (const make of forms)
+        assert.ok(isRefused(body, 256, make), `a length of ${length} in ${room} bytes`);
     }
   }
 });

@@ -144,5 +144,14 @@ export interface Engine {
 
 /** Creates the notes of a request about which nothing is known yet. */
 export function newNotes(): Notes {
-  return { route: null, resource: null, cost: 'page', client: '', rights: '', rows: 0, failure: null, refusal: null };
+  return {
+    route: null,
+    resource: null,
+    cost: 'page',
+    client: '',
+    rights: '',
+    rows: 0,
+    failure: null,
+    refusal: null,
+  };
 }

@@ -60,7 +60,12 @@ const ID = {
 
 /** What all routes of users share, and what those that write share. */
 const SHARED = { access: 'keyed', tag: 'Users', produces: [JSON_TYPE] } as const;
-const WRITE = { ...SHARED, cost: 'write', right: 'users:write', headers: ['If-Match', 'If-None-Match'] } as const;
+const WRITE = {
+  ...SHARED,
+  cost: 'write',
+  right: 'users:write',
+  headers: ['If-Match', 'If-None-Match'],
+} as const;
 const ONE_USER = { path: ONE, parameters: ID } as const;
 const WRITE_PROBLEMS: readonly ProblemCode[] = [
   'invalid-header',

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { connect } from 'node:net';
 import type { Transform } from 'node:stream';
 import { createBrotliDecompress, createGunzip } from 'node:zlib';
+import { arrowMessages } from '../test/support/arrow.ts';
 import { HttpBody } from './http-body.ts';
 
 export type Encoding = 'identity' | 'gzip' | 'br';
@@ -114,6 +115,15 @@ export async function verifyStream(url: string, encoding: Encoding): Promise<Ver
     await Promise.all([read(), decoded]);
   }
   return { rows, bytes, md5: hash.digest('hex') };
+}
+
+/** Reads a stream of Arrow to its end marker and resolves with its content. */
+export async function verifyArrow(url: string): Promise<Verified> {
+  const pieces: Buffer[] = [];
+  await readStream(url, 'identity', (piece) => void pieces.push(Buffer.from(piece)));
+  const all = Buffer.concat(pieces);
+  const rows = arrowMessages(all).reduce((sum, message) => sum + message.rows, 0);
+  return { rows, bytes: all.length, md5: createHash('md5').update(all).digest('hex') };
 }
 
 function decoderOf(encoding: Encoding): Transform | null {

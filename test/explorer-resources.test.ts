@@ -59,6 +59,17 @@ async function idsShown(page: Page, request: RegExp, count = 10): Promise<string
   return (await Promise.all(cells)).map((text) => text ?? '');
 }
 
+/** Where the numbers of the table have their points, or would have them, in pixels. */
+async function pointsOf(page: Page): Promise<number[]> {
+  return page.evaluate<number[]>(`[...document.querySelectorAll('.grid-body .cell.number')].map((cell) => {
+    const range = document.createRange();
+    const at = cell.textContent.search(/[.\\u2008]/);
+    range.setStart(cell.firstChild, at < 0 ? cell.textContent.length : at);
+    range.collapse(true);
+    return range.getBoundingClientRect().left;
+  })`);
+}
+
 async function idsOf(query: string): Promise<string[]> {
   const { data } = (await (await server.get(`/orders?${query}`)).json()) as { data: { id: string }[] };
   return data.map(({ id }) => id);
@@ -184,17 +195,25 @@ describe('a resource on the explorer page', () => {
     if (!tab) return;
     const { page } = tab;
     await server.insert([
-      { _id: 'a', category: 'x', price: 1 },
+      { _id: 'a', category: 'x', price: 1.5 },
       { _id: 'b', category: 'x', price: 2 },
-      { _id: 'c', category: 'x', price: 3 },
+      { _id: 'c', category: 'x', price: 1030.25 },
     ]);
     await page.goto(`${server.url}/#/items`);
     await page.waitForSelector('#row-2:not(.coming)');
+    const points = await pointsOf(page);
+    assert.equal(points.length, 3);
+    assert.ok(Math.max(...points) - Math.min(...points) < 1, `the points of numbers are at ${points.join(', ')}`);
     const following = page.waitForResponse((response) => response.url().includes('follow=true'));
     await page.getByRole('button', { name: 'Live' }).click();
     await following;
     await server.store.items.insert([BSON.serialize({ _id: 'b', category: 'x', price: 20 })], 'replace');
     await page.waitForSelector('[data-key=b][data-mark=changed]');
+    const motion = () =>
+      page.evaluate<string>("getComputedStyle(document.querySelector('[data-key=b]')).animationName");
+    assert.equal(await motion(), 'mark');
+    await page.emulateMedia({ reducedMotion: 'reduce' });
+    assert.equal(await motion(), 'none', 'for somebody who asked for less motion');
     await server.insert([{ _id: 'bb', category: 'x', price: 5 }]);
     await page.waitForSelector('[data-key=bb][data-mark=new]');
     await server.store.items.remove?.([makeBookmark({ _id: 'c' })]);

@@ -18,6 +18,20 @@ export function pick(name: string, value: (round: Round) => number | undefined, 
   return (results) => medianOf(find(results, name, 'sluice', store), value);
 }
 
+/** How many times the rate of another scenario a scenario reaches. */
+export function against(name: string, other: string, store = 'mongodb'): Measured {
+  return (results) => pick(name, perSecond, store)(results) / pick(other, perSecond, store)(results);
+}
+
+/** The same, on the store where that is less. */
+export function worstAgainst(name: string, other: string): Measured {
+  return (results) => {
+    const ratios = ['mongodb', 'lmdb'].map((store) => against(name, other, store)(results));
+    const known = ratios.filter((each) => !Number.isNaN(each));
+    return known.length > 0 ? Math.min(...known) : NaN;
+  };
+}
+
 function p99(results: Results, name: string): number {
   return medianOf(find(results, name, 'sluice', 'mongodb'), ({ latency }) => latency?.p99);
 }

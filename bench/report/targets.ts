@@ -1,6 +1,7 @@
 import { perSecond, type Results } from '../results.ts';
 import { atLeast, atMost, below, rowsPerSecond, thousandRowsPerSecond } from './bounds.ts';
 import {
+  against,
   againstAlone,
   besideStalled,
   besideStreams,
@@ -10,6 +11,7 @@ import {
   ratio,
   stalled,
   toAllFollowers,
+  worstAgainst,
   worstOfExports,
   type Measured,
 } from './measures.ts';
@@ -119,6 +121,21 @@ const TARGETS: readonly Target[] = [
     figure: 'embedded store, stream by price',
     ...rowsPerSecond(0.5e6),
     measured: pick('stream-price', perSecond, 'lmdb'),
+  },
+  {
+    figure: 'stream as Arrow, rows/s against lines of JSON, the worse store',
+    ...atLeast(1.15),
+    measured: worstAgainst('stream-arrow', 'stream-id'),
+  },
+  {
+    figure: 'a million items into polars as Arrow, rows/s against lines of JSON, the worse store',
+    ...atLeast(1),
+    measured: worstAgainst('frames-polars-arrow', 'frames-polars-ndjson'),
+  },
+  {
+    figure: 'the same, against pymongoarrow straight from MongoDB',
+    ...atLeast(1),
+    measured: against('frames-polars-arrow', 'frames-polars-pymongoarrow'),
   },
   {
     figure: 'time to the first bytes of a stream, p99',

@@ -53,6 +53,15 @@ export function streams(rows: number): Scenario[] {
     },
     {
       ...whole,
+      name: 'stream-arrow',
+      shows: 'the whole set in id order, as Arrow',
+      path: `${STREAM}?format=arrow`,
+      form: 'arrow',
+      set: 'default',
+      on: { mongodb: ['sluice'], lmdb: ['sluice'] },
+    },
+    {
+      ...whole,
       name: 'stream-gzip',
       shows: 'compressed with gzip',
       path: `${STREAM}?limit=${some}`,

@@ -1,5 +1,6 @@
 import type { Batch } from '../store/batch.ts';
 import type { FeedOptions } from './run-options.ts';
+import { whenAborted } from './when-aborted.ts';
 
 /**
  * A feed ends by itself when its time is up, or when the server stops. Only one whose read hangs has not done so this
@@ -27,7 +28,7 @@ export async function* inTime(
   if (left < Infinity) late.after(left + graceOf(left));
   const stop = () => late.after(STOP_GRACE_MS);
   if (stopping.aborted) stop();
-  else stopping.addEventListener('abort', stop);
+  const forget = whenAborted(stopping, stop);
   const source = batches(own.signal);
   let next: Promise<IteratorResult<Batch, void>> | null = null;
   try {
@@ -44,7 +45,7 @@ export async function* inTime(
     }
   } finally {
     signal.removeEventListener('abort', abort);
-    stopping.removeEventListener('abort', stop);
+    forget();
     late.close();
     if (next) own.abort(new Error('the time of the feed is up'));
     next?.then(

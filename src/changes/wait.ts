@@ -1,3 +1,5 @@
+import { whenAborted } from './when-aborted.ts';
+
 /**
  * Resolves as `work` does. Its signal aborts with the reader's, and when the server stops: it then resolves with null.
  * AbortSignal.any is not used, because on Node 20 it leaks on long-lived signals.
@@ -14,7 +16,7 @@ export async function abortedByEither<T>(
   const abort = () => either.abort(signal.reason);
   const stop = () => either.abort(stopping.reason);
   signal.addEventListener('abort', abort);
-  stopping.addEventListener('abort', stop);
+  const forget = whenAborted(stopping, stop);
   try {
     return await work(either.signal);
   } catch (error) {
@@ -23,7 +25,7 @@ export async function abortedByEither<T>(
     throw error;
   } finally {
     signal.removeEventListener('abort', abort);
-    stopping.removeEventListener('abort', stop);
+    forget();
   }
 }
 

@@ -13,7 +13,7 @@ export async function withDeadline<T>(
   signal?.throwIfAborted();
   const controller = new AbortController();
   const onAbort = () => controller.abort(signal?.reason);
-  const onTime = () => controller.abort(storeUnavailable(new Error(`no response within ${ms} ms`)));
+  const onTime = () => controller.abort(tooLate(ms));
   const timer = ms === null ? null : setTimeout(onTime, ms);
   signal?.addEventListener('abort', onAbort);
   try {
@@ -36,18 +36,32 @@ export function awaitAtMost<T>(
   signal: AbortSignal | undefined,
   underWay: Promise<T>,
 ): Promise<T> {
-  return withDeadline(ms, signal, (end) => Promise.race([underWay, rejectionOf(end)]));
+  return awaited(ms, signal, underWay);
 }
 
 /** Waits for a promise that is already under way, until it settles or the signal aborts. */
 export function orAborted<T>(signal: AbortSignal, underWay: Promise<T>): Promise<T> {
-  return withDeadline(null, signal, (end) => Promise.race([underWay, rejectionOf(end)]));
+  return awaited(null, signal, underWay);
 }
 
-function rejectionOf(signal: AbortSignal): Promise<never> {
-  return new Promise((_, reject) => {
-    signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true });
+/** Without a signal of its own: thousands may wait for one promise, and each signal would cost a microsecond. */
+function awaited<T>(ms: number | null, signal: AbortSignal | undefined, underWay: Promise<T>): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const onTime = () => reject(tooLate(ms));
+    const onAbort = () => reject(signal?.reason as Error);
+    const timer = ms === null ? undefined : setTimeout(onTime, ms);
+    if (signal?.aborted) onAbort();
+    else signal?.addEventListener('abort', onAbort);
+    const end = (): void => {
+      clearTimeout(timer);
+      signal?.removeEventListener('abort', onAbort);
+    };
+    void underWay.then(resolve, reject).finally(end);
   });
+}
+
+function tooLate(ms: number | null): Error {
+  return storeUnavailable(new Error(`no response within ${ms} ms`));
 }
 
 /**

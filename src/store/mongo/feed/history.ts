@@ -56,7 +56,7 @@ async function readOnce(
   try {
     for (;;) {
       const { events, behind, isDrained, hasEnded } = await cursor.next(0, signal);
-      if (!telling.add(events, 0, behind)) return false;
+      if (!telling.add(events, behind)) return false;
       if (hasEnded) throw collectionReplaced(); // the database was dropped
       if (hasReached(behind, isDrained, until)) return true;
       if (performance.now() > end) return false;

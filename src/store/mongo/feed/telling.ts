@@ -38,15 +38,14 @@ export class Telling {
   }
 
   /**
-   * Adds events, from the one at `begin` on. Returns false when the keys are enough before all of them are told;
+   * Adds events. Returns false when the keys are enough before all of them are told;
    * otherwise the place is then `behind`. It may tell more keys than asked for, up to the end of a transaction, where
    * no place between its events can be given to a client. Throws `collection-replaced` when an event is the end of the
    * collection, also when that one is not reached: the rows of the keys before it are gone.
    */
-  add(events: readonly ChangeEvent[], begin: number, behind: Place): boolean {
-    const added = begin > 0 ? events.slice(begin) : events;
-    if (added.some(({ key }) => key === null)) throw collectionReplaced();
-    for (const event of added) {
+  add(events: readonly ChangeEvent[], behind: Place): boolean {
+    if (events.some(({ key }) => key === null)) throw collectionReplaced();
+    for (const event of events) {
       const cut = this.#keys.size >= this.#most ? this.#placeBefore(event) : null;
       if (cut) {
         this.#next = cut;

@@ -1,10 +1,11 @@
 import type { PointInTime } from '../../bookmark.ts';
 import type { ChangeEvent } from './events.ts';
+import { LatestEvents } from './latest.ts';
 import { isBefore, type Place } from './place.ts';
 import { Telling } from './telling.ts';
 
-/** The most events of a collection that are kept for readers, and the most bytes of their keys and places. */
-const MOST_EVENTS = 20_000;
+/** The most changed rows of a collection that are kept for readers, and the most bytes of their keys and places. */
+const MOST_ROWS = 20_000;
 const MOST_BYTES = 8 * 1024 * 1024;
 
 /** What readers are told, and whether it is all that there is. */
@@ -13,7 +14,7 @@ interface Told {
   readonly isWhole: boolean;
 }
 
-/** The recent events of a collection, and the readers that wait for the next one. */
+/** The rows of a collection that changed of late, and the readers that wait for the next one. */
 export class Window {
   readonly collection: string;
   /** The events behind this place are here. Null: the stream has not begun yet. */
@@ -22,8 +23,7 @@ export class Window {
   readers = 0;
   /** When the last reader left: performance.now(). */
   leftAt = 0;
-  #events: ChangeEvent[] = [];
-  #bytes = 0;
+  readonly #events = new LatestEvents();
   /** What was told last, by what it was asked for: readers that an event wakes together ask for the same. */
   #known: { readonly asked: string; readonly most: number; readonly told: Told } | null = null;
   readonly #waiting = new Set<() => void>();
@@ -35,7 +35,7 @@ export class Window {
   /** Begins anew at a place, without events. */
   begin(start: Place): void {
     this.start = start;
-    [this.#events, this.#bytes] = [[], 0];
+    this.#events.clear();
     this.#known = null;
   }
 
@@ -44,12 +44,9 @@ export class Window {
     const own = events.filter(({ collections }) => !collections || collections.includes(this.collection));
     if (own.length === 0) return;
     this.#known = null;
-    for (const event of own) {
-      this.#events.push(event);
-      this.#bytes += sizeOf(event);
-    }
-    while (this.#events.length > MOST_EVENTS || (this.#bytes > MOST_BYTES && this.#events.length > 1))
-      this.#dropOldest();
+    for (const event of own) this.#events.add(event);
+    while (this.#events.count > MOST_ROWS || (this.#events.bytes > MOST_BYTES && this.#events.count > 1))
+      this.start = this.#events.dropOldest() ?? this.start;
     this.wake();
   }
 
@@ -77,11 +74,7 @@ export class Window {
   #tell(from: Place, seen: PointInTime | undefined, most: number, behind: Place): Told {
     const telling = new Telling(most, from, seen);
     // A reader that has read its own history may be ahead of the stream.
-    const isWhole = telling.add(
-      this.#events,
-      this.#indexBehind(from),
-      isBefore(from, behind) ? behind : from,
-    );
+    const isWhole = telling.add(this.#events.behind(from), isBefore(from, behind) ? behind : from);
     return { telling, isWhole };
   }
 
@@ -104,24 +97,6 @@ export class Window {
       this.#waiting.add(wake);
     });
   }
-
-  /** The index of the first event behind a place. */
-  #indexBehind(place: Place): number {
-    let [low, high] = [0, this.#events.length];
-    while (low < high) {
-      const middle = (low + high) >> 1;
-      const event = this.#events[middle];
-      if (event && isBefore(place, event.place)) high = middle;
-      else low = middle + 1;
-    }
-    return low;
-  }
-
-  #dropOldest(): void {
-    const dropped = this.#events.splice(0, Math.ceil(this.#events.length / 2));
-    for (const event of dropped) this.#bytes -= sizeOf(event);
-    this.start = dropped.at(-1)?.place ?? this.start;
-  }
 }
 
 /** Whether a reader that asks for at most `most` keys would be told the same. */
@@ -130,8 +105,4 @@ function isEnough(
   most: number,
 ): boolean {
   return most === before || (isWhole && telling.count < most);
-}
-
-function sizeOf({ key, place }: ChangeEvent): number {
-  return (key?.length ?? 0) + place.hex.length;
 }

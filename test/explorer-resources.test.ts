@@ -203,7 +203,10 @@ describe('a resource on the explorer page', () => {
     await page.waitForSelector('#row-2:not(.coming)');
     const points = await pointsOf(page);
     assert.equal(points.length, 3);
-    assert.ok(Math.max(...points) - Math.min(...points) < 1, `the points of numbers are at ${points.join(', ')}`);
+    assert.ok(
+      Math.max(...points) - Math.min(...points) < 1,
+      `the points of numbers are at ${points.join(', ')}`,
+    );
     const following = page.waitForResponse((response) => response.url().includes('follow=true'));
     await page.getByRole('button', { name: 'Live' }).click();
     await following;

@@ -272,7 +272,10 @@ describe('the explorer page', () => {
     await waitText(page, '#server-stalled', /^1$/);
     await rowsStandStill(page);
     const megabytes = async () => Number.parseInt((await page.textContent('#server-memory')) ?? '', 10);
-    const [before, points] = [await megabytes(), Number(await page.getAttribute('#plot-flat', 'data-points'))];
+    const [before, points] = [
+      await megabytes(),
+      Number(await page.getAttribute('#plot-flat', 'data-points')),
+    ];
     await morePoints(page, 'flat', points + 2);
     const grown = (await megabytes()) - before;
     assert.ok(grown < 16, `the memory of the server grew by ${grown} MB while the reader waited`);

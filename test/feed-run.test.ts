@@ -121,6 +121,38 @@ test('a copy is told within a second of its last row that it is up to date', asy
   assert.ok(toldAt <= 1_000, `it was told after ${toldAt} ms`);
 });
 
+for (const [slow, fewest] of [
+  ['store', 250],
+  ['reader', 1],
+] as const)
+  test(`a slow ${slow} ${slow === 'store' ? 'does not make' : 'makes'} a feed read fewer keys at a time`, async (t) => {
+    let time = 0;
+    const sizes: number[] = [];
+    const { run, store, stop } = await runOn(
+      t,
+      (reader) => ({
+        async *rows(...call) {
+          if (slow === 'store') time += 20_000; // it serves a thousand others meanwhile
+          yield* reader.rows(...call);
+        },
+        read: async (place, size, identity, signal) => {
+          sizes.push(size.most);
+          if (sizes.length === 8) stop.abort();
+          await store.items.insert(
+            Array.from({ length: 40 }, (_, n) =>
+              BSON.serialize({ _id: `row ${n}`, category: 'x', price: 1 }),
+            ),
+            'replace',
+          );
+          return reader.read(place, { ...size, waitMs: 0 }, identity, signal);
+        },
+      }),
+      () => time,
+    );
+    await pumped(run, () => void (time += slow === 'reader' ? 2_000 : 0));
+    assert.equal(Math.min(...sizes), fewest, `it asked for ${sizes.join(', ')} keys`);
+  });
+
 test('a reader that stalls holds no slot, and gets the rows that it has not read as they are when it goes on', async (t) => {
   let open = 0;
   const counted = (reader: FeedReader): FeedReader => ({

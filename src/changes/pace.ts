@@ -10,14 +10,12 @@ const SETTLE_MS = 1_000;
 const MANY_LINES = 5_000;
 /** How long a read waits that is behind although it brings nothing: changes of other sets are passed. */
 const BEHIND_MS = 50;
-export const MOST_KEYS = 1_000;
-export const FIRST_KEYS = 250;
 /** A walk reads on for this long before it looks for changes, and looks for them this long, or so often. */
 export const LEG_MS = 250;
 export const LEG_ROWS = 20_000;
 const DRAIN_MS = 250;
 const DRAIN_READS = 4;
-export const LOOK_UP: Size = { rows: MOST_KEYS, bytes: FIRST_BATCH.bytes, patient: true };
+export const LOOK_UP: Size = { rows: 1_000, bytes: FIRST_BATCH.bytes, patient: true };
 
 /** What was written since the last checkpoint, and when that was. */
 type Since = () => { readonly lines: number; readonly at: number };

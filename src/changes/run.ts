@@ -4,14 +4,15 @@ import type { Batch } from '../store/batch.ts';
 import type { ChangedKeys, FeedPlace } from '../store/change-feed.ts';
 import type { Plan } from '../store/store.ts';
 import { chain, NEXT_BATCH } from '../stream/chain.ts';
-import { CheckpointEncoder, rowsOfSlice } from '../stream/checkpoints.ts';
+import { CheckpointEncoder } from '../stream/checkpoints.ts';
 import { encodeFeedCursor, type WalkPlace } from './cursor.ts';
 import { inTime } from './in-time.ts';
 import { feedLines, removedLine, type FeedState } from './lines.ts';
 import { isCertainlyBeyond } from './order.ts';
-import { FIRST_KEYS, LEG_MS, LEG_ROWS, LOOK_UP, MOST_KEYS, Pace } from './pace.ts';
+import { LEG_MS, LEG_ROWS, LOOK_UP, Pace } from './pace.ts';
 import { PendingKeys } from './pending.ts';
 import { EMPTY, piecesOf } from './pieces.ts';
+import { ReadSize } from './read-size.ts';
 import type { FeedOptions } from './run-options.ts';
 import { abortedByEither } from './wait.ts';
 
@@ -43,11 +44,12 @@ export class FeedRun {
   #isIdle = false;
   #removed = 0;
   #given = 0;
-  #most = FIRST_KEYS;
+  readonly #size: ReadSize;
 
   constructor(lines: RowEncoder, options: FeedOptions) {
     const { plan, from, end, now } = options;
     this.#options = options;
+    this.#size = new ReadSize(now);
     this.#place = from.place;
     this.#walk = from.walk;
     this.#cursor = encodeFeedCursor(options.collection, plan, from) ?? '';
@@ -174,7 +176,7 @@ export class FeedRun {
       isWalking: this.#walk !== 'over',
       isIdle: this.#isIdle,
     });
-    const most = Math.min(this.#most, end.limit - this.#given);
+    const most = Math.min(this.#size.most, end.limit - this.#given);
     const changed = await abortedByEither(signal, waitMs > 0 ? stopping : null, (either) =>
       changes.read(this.#place, { most, waitMs }, from.identity, either),
     );
@@ -192,19 +194,17 @@ export class FeedRun {
 
   /** The rows and removals of the keys that were read. The place is then behind them. */
   async *#deliver(signal: AbortSignal): AsyncGenerator<Batch, void, undefined> {
-    const { now } = this.#options;
-    const changed = this.#changed;
+    const [changed, count] = [this.#changed, this.#pending.size];
     if (!changed) return;
-    const [begun, count] = [now(), this.#pending.size];
     while (this.#pending.size > 0) {
       yield* this.#lookUp(changed.next, signal);
       if (this.encoder.isOver) return;
       const removals = this.#pending.removals();
       for (const id of removals) this.encoder.say(removedLine(id));
       this.#removed += removals.length;
-      if (removals.length > 0) yield EMPTY;
+      if (removals.length > 0) yield* this.#size.given(EMPTY);
     }
-    if (count > 0) this.#most = Math.min(MOST_KEYS, rowsOfSlice(count, now() - begun, this.#most));
+    this.#size.delivered(count);
     this.#place = changed.next;
     this.#isUpToDate = changed.isUpToDate && this.#walk === 'over';
     if (changed.isUpToDate) this.#pace.drained({ isAll: true });
@@ -219,7 +219,7 @@ export class FeedRun {
       try {
         for (const piece of piecesOf(batch, (id) => this.#pending.isNow(id, this.#isToCome(id)))) {
           this.#sending = piece.ids;
-          yield piece.batch;
+          yield* this.#size.given(piece.batch);
           if (this.encoder.isOver) return;
           this.#pending.written(piece.ids);
           this.#sending = null;

@@ -1,5 +1,5 @@
 import type { Sink } from '../stream/sink.ts';
-import type { BodyCollector } from './body.ts';
+import type { BodyCollector } from './request-body.ts';
 import { newNotes, type Body, type EngineOptions, type Notes, type Reply, type Request } from './edge.ts';
 import { PROBLEMS } from '../problems.ts';
 import type { StallTimer } from './stall-timer.ts';

@@ -4,7 +4,7 @@ import { orRelease, type Batch } from '../store/batch.ts';
 import { chain, FIRST_BATCH } from '../stream/chain.ts';
 import type { FileStore } from '../store/files.ts';
 import type { Identity, Plan } from '../store/store.ts';
-import { prefetch } from '../stream/prefetch.ts';
+import { prefetch } from './prefetch.ts';
 import { ExportFile } from './file.ts';
 import { fileCodec } from './file-codec.ts';
 import {

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { addressFromText } from '../address.ts';
-import { BodyCollector } from '../body.ts';
+import { BodyCollector } from '../request-body.ts';
 import type { Reply } from '../edge.ts';
 import { Exchange, type Exchanges } from '../exchange.ts';
 import { Head } from '../framing.ts';

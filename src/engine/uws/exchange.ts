@@ -1,6 +1,6 @@
 import { STATUS_CODES } from 'node:http';
 import { addressFromBytes } from '../address.ts';
-import { BodyCollector } from '../body.ts';
+import { BodyCollector } from '../request-body.ts';
 import { CORK_BYTES, corked } from '../cork.ts';
 import type { Reply } from '../edge.ts';
 import { Exchange, type Exchanges } from '../exchange.ts';

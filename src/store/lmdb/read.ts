@@ -32,8 +32,8 @@ export interface ReaderShape {
 
 /**
  * Reads batches. A look (positioning, copying the rows into a slot, closing the cursor) is one synchronous piece of
- * work. No cursor or transaction lives across an await: it would keep every page of its snapshot from reuse and make
- * the file grow.
+ * work. None keeps a cursor or transaction across an await: it would keep every page of its snapshot from reuse and make
+ * the file grow. The library itself resets its transaction by a timer of 0 ms, and keeps closed cursors for reuse.
  */
 export class LmdbReader {
   readonly #tables: Tables;

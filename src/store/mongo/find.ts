@@ -33,7 +33,8 @@ export class Finder {
     return this.#ask(
       {
         limit,
-        // Without batchSize, a reply has 101 rows. With singleBatch, a reply cut at 16 MB looks like the end.
+        // As many as the limit, so that mongod closes the cursor with this reply. Without batchSize, a reply has 101 rows.
+        // With singleBatch, a reply cut at 16 MB looks like the end.
         batchSize: limit,
         ...stretchOf(range, layout),
         ...(filter && { filter }),

@@ -24,6 +24,7 @@ import type { DocumentOptions } from './http/openapi/document.ts';
 import { getOpenApi } from './http/openapi/routes.ts';
 import type { MetricValues } from './telemetry/metrics.ts';
 import { getMetrics } from './telemetry/routes.ts';
+import { UserPart } from './users/part.ts';
 import { userRoutes, type UserOptions } from './users/routes.ts';
 import { webRoutes } from './web/routes.ts';
 
@@ -134,7 +135,7 @@ function routesOfResource(
   );
 }
 
-/** How the parts of resources are made that keys open. Users have none. */
+/** How the parts of resources are made that keys open. */
 function scopeMakers(options: AppOptions): ReadonlyMap<string, MakeScope> {
   const { items, exports, resources } = options;
   const ofItems: MakeScope = (scope) => {
@@ -151,6 +152,11 @@ function scopeMakers(options: AppOptions): ReadonlyMap<string, MakeScope> {
       list: listOfItems(source.rows, { category }),
     });
   };
+  const ofUsers: MakeScope = (scope) =>
+    Promise.resolve({
+      routes: Object.values(ofResource('users', userRoutes(options.users, new UserPart(scope)))),
+      list: listOfUsers,
+    });
   const makers = (resources?.open ?? []).map(({ resource }) => {
     const make: MakeScope = async (scope) => {
       const scoped = scopedResource(resource, scope);
@@ -162,7 +168,7 @@ function scopeMakers(options: AppOptions): ReadonlyMap<string, MakeScope> {
     };
     return [resource.name, make] as const;
   });
-  return new Map([['items', ofItems], ...makers]);
+  return new Map([['items', ofItems], ['users', ofUsers], ...makers]);
 }
 
 /** The routes with the name of their resource. */

@@ -188,7 +188,10 @@ interface Sources {
   readonly stopping: AbortSignal;
 }
 
-function openApp({ config, log, options, metrics }: Parts, sources: Sources): ReturnType<typeof createApp> {
+function openApp(
+  { config, log, options, metrics, slots }: Parts,
+  sources: Sources,
+): ReturnType<typeof createApp> {
   const { store, streams, openStreams, transcoder, access, exports, resources, isDraining, stopping } =
     sources;
   const ownMetrics = () => metrics.values();
@@ -210,7 +213,7 @@ function openApp({ config, log, options, metrics }: Parts, sources: Sources): Re
       idType: config.ID_TYPE,
     },
     resources: { ...reading, open: resources },
-    users: { ...reading, users: store.users, now: Date.now },
+    users: { ...reading, users: store.users, slots, now: Date.now },
     exports: { ...exports, files: store.files, now: () => new Date(), ttlMs: config.EXPORT_TTL },
     health: { store, isDraining },
     corsOrigin: config.CORS_ORIGIN,

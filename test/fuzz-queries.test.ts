@@ -142,7 +142,7 @@ test(`${RUNS} random queries return the rows that were asked for and no others, 
       streams: createReaders(store.items, slots, { retryMs: 0 }).streams,
       idType: undefined,
     },
-    users: { ...common, users: store.users, now: Date.now },
+    users: { ...common, users: store.users, slots, now: Date.now },
     exports: {
       sources: exportSources(store.items, store.items),
       jobs: new Jobs({ records: store.exports, perClient: 1, now: () => new Date() }),

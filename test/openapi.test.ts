@@ -348,7 +348,7 @@ async function serverOnFakes(t: TestContext) {
       streams: createReaders(fake.items, slots, { retryMs: 0 }).streams,
       idType: 'string',
     },
-    users: { ...common, users: fake.users, now: Date.now },
+    users: { ...common, users: fake.users, slots, now: Date.now },
     exports: {
       sources: exportSources(fake.items, fake.items),
       jobs: new Jobs({ records: fake.exports, perClient: 100, now: () => new Date() }),

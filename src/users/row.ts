@@ -1,11 +1,10 @@
 import { fingerprint } from '../rows/fingerprint.ts';
-import { Type } from '../schema.ts';
 import { serializerOf } from '../rows/serializers.ts';
 import { BSON } from '../store/bson.ts';
-import { USER, type User } from './user.ts';
+import { SHOWN_USER, type ShownUser, type User } from './user.ts';
 
 /** Nothing is required here. Required fields would be written first, but lists have the stored order. */
-const serialize = serializerOf(Type.Partial(USER));
+const serialize = serializerOf(SHOWN_USER);
 
 /** A user as a store keeps it, with times as dates. Lists have the fields in this order, too. */
 interface StoredUser {
@@ -43,8 +42,8 @@ export function fromRow(row: Uint8Array): User {
   };
 }
 
-/** A user's representation and its strong tag. The tag changes with every change, because `updatedAt` does. */
-export function represent(user: User): { readonly text: string; readonly etag: string } {
+/** A user's representation, of what of it is shown, and its strong tag. The tag changes with every change, because `updatedAt` does. */
+export function represent(user: ShownUser): { readonly text: string; readonly etag: string } {
   const text = serialize(user);
   return { text, etag: `"${fingerprint(Buffer.from(text))}"` };
 }

@@ -58,6 +58,16 @@ export const USER = named(
 );
 export type User = Static<typeof USER>;
 
+/** A user as a client sees it whose key hides fields. */
+export const SHOWN_USER = named(
+  'ShownUser',
+  Type.Partial(USER, {
+    additionalProperties: false,
+    description: 'a user without the fields that the key hides',
+  }),
+);
+export type ShownUser = Static<typeof SHOWN_USER>;
+
 /** The body that creates or replaces a user: everything that a client may set. */
 export const USER_BODY = named(
   'UserBody',

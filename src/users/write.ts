@@ -4,27 +4,36 @@ import { json } from '../http/reply.ts';
 import type { Changed, RecordStore } from '../store/store.ts';
 import { isUserId, noSuchUser } from './id.ts';
 import { fromRow, represent } from './row.ts';
+import type { UserPart } from './part.ts';
 import type { User } from './user.ts';
 
 /** RFC 9110, 9.3.3: the answer to a write must not be served again. */
 export const NOT_CACHED = { 'cache-control': 'no-store' };
 
 /**
- * Changes a user that exists. AppError `not-found` comes before any precondition: a request that would fail without
- * preconditions fails the same way with them (RFC 9110, 13.2.1).
+ * Changes a user of a part. AppError `not-found`, also for a user outside of the part, comes before any precondition: a
+ * request that would fail without preconditions fails the same way with them (RFC 9110, 13.2.1). The user is in the part
+ * before and after the change, or nothing is written.
  */
 export async function changeExisting(
-  users: RecordStore,
+  { users, part }: WrittenUsers,
   id: string,
   check: Precondition,
   change: (user: User) => Uint8Array | null | 'keep',
 ): Promise<Changed> {
   if (!isUserId(id)) throw noSuchUser(id);
   return users.change(id, (current) => {
-    if (!current) throw noSuchUser(id);
+    if (!current || !part.has(current)) throw noSuchUser(id);
     check(stateOf(current));
-    return change(fromRow(current));
+    const after = change(fromRow(current));
+    return after === null || after === 'keep' ? after : part.checked(after);
   });
+}
+
+/** The users that a client may write. */
+export interface WrittenUsers {
+  readonly users: Pick<RecordStore, 'change'>;
+  readonly part: UserPart;
 }
 
 /** The state that a precondition is checked against. */

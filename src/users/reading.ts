@@ -1,0 +1,113 @@
+import { json } from '../http/reply.ts';
+import { JSON_TYPE, jsonAnswer, STORE_PROBLEMS, type Route } from '../http/route.ts';
+import type { PageLimits, PlanParameters } from '../pages/query.ts';
+import { pageRoute } from '../pages/route.ts';
+import type { Transcoder } from '../rows/rows.ts';
+import { documentOf } from '../store/batch.ts';
+import { makeBookmark } from '../store/bookmark.ts';
+import { filteredRows } from '../store/filtered-rows.ts';
+import type { Slots } from '../store/slots.ts';
+import type { RowReader } from '../store/store.ts';
+import { isUserId, noSuchUser } from './id.ts';
+import type { UserPart } from './part.ts';
+import { fromRow, represent } from './row.ts';
+import { SHOWN_USER, USER } from './user.ts';
+
+/** What the routes that read users have. */
+export interface ReadOptions {
+  /** All users. */
+  readonly users: RowReader;
+  /** Hold the batches of a part. The memory of the transcoder. */
+  readonly slots: Slots;
+  readonly transcoder: Transcoder;
+  readonly limits: PageLimits;
+  /** Cache-Control of pages and users. */
+  readonly cacheControl: string;
+}
+
+export const PATH = '/api/users';
+
+const ID = {
+  id: {
+    type: 'string',
+    pattern: '^[A-Za-z0-9._~-]{1,64}$',
+    not: { enum: ['.', '..'] },
+    description: 'the id of the user',
+    examples: ['ada'],
+  },
+} as const;
+
+/** What all routes of users share, and what those of one user share. */
+export const SHARED = { access: 'keyed', tag: 'Users', produces: [JSON_TYPE] } as const;
+export const ONE_USER = { path: `${PATH}/{id}`, parameters: ID } as const;
+
+/** In order of id, which is the order of creation for ids made by the server. There is no filter. */
+const BY_ID: PlanParameters = {
+  collection: 'users',
+  parameters: [],
+  read: () => ({ sort: '_id', direction: 1 }),
+  fields: () => undefined,
+};
+
+/** The users of a part. */
+function usersOf({ users, slots }: ReadOptions, part: UserPart): RowReader {
+  return part.isWhole ? users : filteredRows(users, slots, (row) => part.has(row));
+}
+
+/** GET of the users of a part. */
+export function listUsers(options: ReadOptions, part: UserPart): Route {
+  const row = part.showsAll
+    ? { name: 'User', plural: 'users', schema: USER }
+    : { name: 'ShownUser', plural: 'users', schema: SHOWN_USER };
+  return pageRoute(
+    {
+      path: PATH,
+      id: 'listUsers',
+      tag: 'Users',
+      summary: 'List users',
+      description:
+        'Returns a page of users in order of id. Ids that the server makes grow with time, so their order is the order of creation.',
+      row,
+      example: {
+        request: '/api/users',
+        answer: { data: [], page: { limit: 50, hasMore: false, nextCursor: null } },
+      },
+    },
+    { ...options, rows: usersOf(options, part), plan: { ...BY_ID, shown: part.shown } },
+  );
+}
+
+/** GET of one user of a part. */
+export function getUser(options: ReadOptions, part: UserPart): Route {
+  const { cacheControl } = options;
+  const users = usersOf(options, part);
+  return {
+    ...SHARED,
+    ...ONE_USER,
+    method: 'GET',
+    cost: 'page',
+    right: 'read',
+    id: 'getUser',
+    summary: 'Get a user',
+    headers: ['If-None-Match'],
+    answers: {
+      200: jsonAnswer('The user', part.showsAll ? USER : SHOWN_USER, ['ETag', 'Cache-Control']),
+      304: {
+        description: 'The client already has this state of the user: its ETag is in If-None-Match',
+        headers: ['ETag'],
+      },
+    },
+    problems: ['invalid-url', 'not-found', 'invalid-header', 'precondition-failed', ...STORE_PROBLEMS],
+    handler: async ({ request, parameters: { id = '' } }) => {
+      const batch = isUserId(id) ? await users.get(makeBookmark({ _id: id }), request.signal) : null;
+      if (!batch) throw noSuchUser(id);
+      try {
+        const { text, etag } = represent(part.show(fromRow(documentOf(batch))));
+        request.notes.rows = 1;
+        return json(200, text, { etag, 'cache-control': cacheControl });
+      } finally {
+        batch.release();
+      }
+    },
+  };
+}

@@ -1,11 +1,10 @@
 import assert from 'node:assert/strict';
-import { Writable } from 'node:stream';
 import { test } from 'node:test';
-import { pino, type Logger } from 'pino';
 import { ConfigError, readConfig } from '../src/config.ts';
 import type { Route } from '../src/http/route.ts';
 import { awaited, order, post } from './support/exports.ts';
 import { bearer, keyedServer, type KeyGiven, type Rows } from './support/keyed.ts';
+import { auditOf, logTo } from './support/log-lines.ts';
 import { testEnvironment } from './support/server.ts';
 
 const ROW = { status: 'new', note: 'x'.repeat(50) };
@@ -33,15 +32,6 @@ async function bare(response: Response): Promise<string> {
 }
 
 type Reader = ReadableStreamDefaultReader<Uint8Array>;
-
-/** A log that adds its lines to an array. */
-function logTo(lines: string[]): Logger {
-  const write = (line: Buffer, _: unknown, done: () => void) => {
-    lines.push(String(line));
-    done();
-  };
-  return pino({ level: 'info' }, new Writable({ write }));
-}
 
 const ORDERS: KeyGiven = { name: 'shop', resources: ['orders'] };
 
@@ -312,19 +302,28 @@ test('the log has a line for each refusal and for each set that was taken', asyn
   for (const path of ['/orders', '/secrets', '/orders/stream?status=new'])
     await (await server.as('shop', path)).text();
   await (await server.as('mallory', '/orders')).text();
-  await order(server.url, { resource: 'orders' }, bearer('shop'));
+  const { id } = await order(server.url, { resource: 'orders' }, bearer('shop'));
+  await awaited(server.url, id, ({ state }) => state === 'complete', bearer('shop'));
+  await (await server.as('shop', `/exports/${id}/file`)).arrayBuffer();
+  await (await server.as('shop', `/exports/${id}/file`, { method: 'HEAD' })).arrayBuffer();
   await server.close();
-  const audit = lines
-    .map((line) => JSON.parse(line) as Record<string, unknown>)
-    .filter(({ msg }) => msg === 'audit')
-    .map(({ audit: what, client, path, code, rows }) => [what, client, path, code ?? rows]);
-  assert.deepEqual(audit, [
-    ['refused', 'key:shop', '/orders', 'forbidden'],
-    ['refused', 'key:shop', '/secrets', 'not-found'],
-    ['exported', 'key:shop', '/orders/stream', 50],
-    ['refused', '127.0.0.1', '/orders', 'unauthorized'],
-    ['ordered', 'key:shop', '/exports', 0],
-  ]);
+  const audit = auditOf(lines);
+  assert.deepEqual(
+    audit.map(({ audit: what, client, path, resource, status, code, rows }) => [
+      ...[what, client, path, resource, status, code ?? rows],
+    ]),
+    [
+      ['refused', 'key:shop', '/orders', 'orders', 403, 'forbidden'],
+      ['refused', 'key:shop', '/secrets', 'secrets', 404, 'not-found'],
+      ['exported', 'key:shop', '/orders/stream', 'orders', 200, 50],
+      ['refused', '127.0.0.1', '/orders', 'orders', 401, 'unauthorized'],
+      ['ordered', 'key:shop', '/exports', 'orders', 202, 0],
+      ['exported', 'key:shop', `/exports/${id}/file`, 'orders', 200, 50],
+    ],
+  );
+  const rights = audit.map((line) => line.rights);
+  assert.match(String(rights[0]), /^[0-9a-f]{32}$/, 'rights are a hash');
+  assert.deepEqual(rights, [rights[0], rights[0], rights[0], undefined, rights[0], rights[0]]);
   assert.doesNotMatch(lines.join(''), /secret-of|status=new/);
 });
 

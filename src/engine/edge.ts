@@ -50,6 +50,8 @@ export interface Notes {
   client: string;
   /** The hash of the rights of the client's key; empty when it has no limits, or when there is no key. */
   rights: string;
+  /** The set of the export that the request ordered, or whose file it gets; null when it is about no export. */
+  exported: { readonly resource: string; readonly rows: number } | null;
   /** Rows in the answer so far. */
   rows: number;
   /** The error behind the answer when its status is 5xx. */
@@ -150,6 +152,7 @@ export function newNotes(): Notes {
     cost: 'page',
     client: '',
     rights: '',
+    exported: null,
     rows: 0,
     failure: null,
     refusal: null,

@@ -5,7 +5,7 @@ import { ARROW_TYPE, FILES, PARQUET_TYPE } from '../rows/formats.ts';
 import { FileGoneError, type FileStore } from '../store/files.ts';
 import { CHANGES_HEADER } from '../streams/changes-from.ts';
 import { find, ID, LOOK_AGAIN_SECONDS } from './find.ts';
-import { isFinal, type Complete, type Job } from './job.ts';
+import { isFinal, resourceOf, type Complete, type Job } from './job.ts';
 import type { Jobs } from './jobs.ts';
 import { downloadName } from './represent.ts';
 
@@ -89,7 +89,8 @@ export function getExportFile(path: string, { jobs, files }: DownloadOptions): R
     handler: async (input) => {
       const job = await find(jobs, input);
       if (job.state !== 'complete') throw notComplete(job);
-      const { name, bytes } = job.file;
+      const { name, bytes, rows } = job.file;
+      input.request.notes.exported = { resource: resourceOf(job.request), rows };
       if ((await files.size(name)) !== bytes) {
         await find(jobs, input); // the export and its file may have been removed meanwhile
         throw new FileGoneError(name);

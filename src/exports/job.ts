@@ -31,6 +31,11 @@ export interface ResourceRequest
 /** An order as stored. One of items may lack the resource. */
 export type ExportRequest = ItemsRequest | ResourceRequest;
 
+/** The name of the resource that is exported. */
+export function resourceOf({ resource = 'items' }: Pick<ExportRequest, 'resource'>): string {
+  return resource;
+}
+
 /**
  * The part of the file that is on disk. It ends with a whole segment, and another attempt continues from
  * there.

@@ -15,7 +15,9 @@ export function auditLog(log: Pick<RequestLogger, 'info'>): Finished {
     const { notes, method, path } = request;
     const what = whatOf(notes, method, status);
     if (what === null) return;
-    const { client, rights, resource, rows, refusal } = notes;
+    const { client, rights, exported, resource, refusal } = notes;
+    const isWholeFile = exported !== null && status === 200;
+    const rows = isWholeFile ? exported.rows : notes.rows;
     log.info(
       {
         audit: what,
@@ -24,7 +26,7 @@ export function auditLog(log: Pick<RequestLogger, 'info'>): Finished {
         ...(rights !== '' && { rights }),
         method,
         path: path.slice(0, LONGEST_PATH),
-        resource,
+        resource: exported?.resource ?? resource,
         status,
         ...(what === 'refused' ? { code: refusal } : { rows, bytes, end: endOf(cut) }),
       },

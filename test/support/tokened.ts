@@ -3,6 +3,7 @@ import type { TestContext } from 'node:test';
 import { jwtSettings, signingPair, testIssuer, type SigningPair, type TestIssuer } from './issuer.ts';
 import { keyedServer, type KeyedServer, type Rows } from './keyed.ts';
 import { logTo } from './log-lines.ts';
+import type { StoreName } from './server.ts';
 
 const RESOURCES: readonly Rows[] = ['orders', 'secrets'].map((name) => ({
   name,
@@ -21,13 +22,24 @@ export interface Tokened {
 }
 
 export async function tokenServer(t: TestContext, more: Record<string, string> = {}): Promise<Tokened> {
+  const opened = await tokenServerOn(t, 'lmdb', more);
+  assert.ok(opened);
+  return opened;
+}
+
+/** The same on a store of this kind. Null, and the test is skipped, without a mongod. */
+export async function tokenServerOn(
+  t: TestContext,
+  store: StoreName,
+  more: Record<string, string> = {},
+): Promise<Tokened | null> {
   const pair = await signingPair('one');
   const issuer = await testIssuer(t, [pair]);
   const lines: string[] = [];
   const settings = { ...jwtSettings(issuer), ...more };
   const keys = [{ name: 'plain' }, { name: 'ada', ...READ }];
-  const server = await keyedServer(t, 'lmdb', keys, RESOURCES, settings, { log: logTo(lines) });
-  assert.ok(server);
+  const server = await keyedServer(t, store, keys, RESOURCES, settings, { log: logTo(lines) });
+  if (!server) return null;
   const ask = (token: string, path = '/orders', options: RequestInit = {}) =>
     fetch(server.url + path, { ...options, headers: { authorization: `Bearer ${token}` } });
   return { server, issuer, pair, ask, lines };

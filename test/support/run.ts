@@ -77,8 +77,9 @@ const SLOW = [
   'stop',
   'store-away',
   'stream-(checkpoints|chunks|csv|cuts|resume)',
+  'tokens-shared',
   'transcoder-(chunks|corrupt|random)',
-  'users-(bad-input|durability|race)',
+  'users-(bad-input|durability|part|race)',
   'workers',
   'writers',
 ];

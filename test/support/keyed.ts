@@ -24,6 +24,8 @@ export interface Rows {
 }
 
 export interface KeyedServer extends TestServer {
+  /** The path of its API_KEYS_FILE. */
+  readonly keysFile: string;
   /** Sends a request as the client of this name. */
   as(name: string, path: string, options?: RequestInit): Promise<Response>;
   /** Writes these keys into the file, and has the server read it. */
@@ -58,6 +60,7 @@ export async function keyedServer(
   );
   return {
     ...server,
+    keysFile: file,
     as: (name, path, { headers, ...more } = {}) =>
       fetch(server.url + path, { ...more, headers: { ...bearer(name), ...(headers as object) } }),
     rewrite: (next) => {

@@ -47,6 +47,8 @@ const WRITE_PROBLEMS: readonly ProblemCode[] = [
   ...STORE_PROBLEMS,
 ];
 
+const NOT_FOUND: readonly ProblemCode[] = ['not-found'];
+
 const WRITTEN_HEADERS = ['ETag', 'Cache-Control', 'Content-Location'] as const;
 const CHANGED: Answer = jsonAnswer('The changed user', USER, WRITTEN_HEADERS);
 const CREATED: Answer = jsonAnswer('The created user', USER, [...WRITTEN_HEADERS, 'Location']);
@@ -107,11 +109,11 @@ function putOne({ users, now, part }: WriteOptions): Route {
     ...ONE_USER,
     method: 'PUT',
     id: 'putUser',
-    summary: 'Replace a user, or create it under this id',
+    summary: part.isWhole ? 'Replace a user, or create it under this id' : 'Replace a user',
     description: 'The body is the whole user: fields that it omits are removed.',
     body: NEW_BODY,
-    answers: { 200: CHANGED, 201: CREATED },
-    problems: ['invalid-url', ...BODY_PROBLEMS, ...WRITE_PROBLEMS],
+    answers: { 200: CHANGED, ...(part.isWhole && { 201: CREATED }) },
+    problems: ['invalid-url', ...(part.isWhole ? [] : NOT_FOUND), ...BODY_PROBLEMS, ...WRITE_PROBLEMS],
     handler: async ({ request, parameters: { id = '' }, body }) => {
       part.checkWritable();
       const check = readPrecondition(request);

@@ -1,6 +1,6 @@
 import type { Batch } from './batch.ts';
 import type { Bookmark, Identity, PointInTime } from './bookmark.ts';
-import type { Plan, Size } from './store.ts';
+import type { Equality, Plan, Size } from './store.ts';
 
 /**
  * A place in the history of a collection, for the cursors of clients. It says nothing about which collection: whoever
@@ -24,6 +24,20 @@ export interface ChangedKeys {
   readonly next: FeedPlace;
   /** Whether `next` was behind every change that was made before the call. */
   readonly isUpToDate: boolean;
+}
+
+/** The keys of rows of a whole collection that changed, and which of these rows were in a part of it. */
+export interface ChangedOfPart extends ChangedKeys {
+  /** The keys (see `textOf`) whose rows had the values of the part before one of these changes. */
+  readonly wereInside: ReadonlySet<string>;
+}
+
+/** The changes of a whole collection, for a reader that may know a part of it only: it leaves out the others. */
+export interface PartFeed extends ChangeFeed {
+  /** See ChangeFeed. No place that it tells names a row. Rejects with `forbidden` when `refusal` has a reason. */
+  read(...call: Parameters<ChangeFeed['read']>): Promise<ChangedOfPart>;
+  /** Why the changes of a part cannot be told at present, in a sentence. Null: they can. */
+  refusal(signal: AbortSignal): Promise<string | null>;
 }
 
 /** How many changes to read, and how long to wait for the first one. */
@@ -67,4 +81,6 @@ export interface ChangeFeed {
    * with `collection-replaced` when the collection is not that of `plan.identity`.
    */
   rows(keys: readonly Bookmark[], plan: Plan, size: Size, signal: AbortSignal): AsyncIterable<Batch>;
+  /** The changes for a reader of the rows with these values. Missing: the store does not know what rows were before. */
+  within?(where: readonly Equality[]): PartFeed;
 }

@@ -2,7 +2,7 @@ import { AppError } from '../errors.ts';
 import { KEY } from './bookmark.ts';
 import { MongoConnection } from './mongo/connection.ts';
 import { DriverWay } from './mongo/driver.ts';
-import { MongoFeed } from './mongo/feed/feed.ts';
+import { MongoFeed, type FeedParts } from './mongo/feed/feed.ts';
 import { LookUp } from './mongo/feed/look-up.ts';
 import { DatabaseStream } from './mongo/feed/stream.ts';
 import { GridFs } from './mongo/files.ts';
@@ -131,7 +131,7 @@ class MongoStore implements Store {
   readonly #ways: Ways;
   readonly #options: MongoOptions;
   readonly #open: OpenCollection[] = [];
-  /** The changes of each database, by its name. */
+  /** The changes of each database, by its name, and those for parts of collections. */
   readonly #streams = new Map<string, DatabaseStream>();
 
   constructor(
@@ -151,7 +151,8 @@ class MongoStore implements Store {
     const finder = new Finder(this.#way, setup);
     const lookUp = new LookUp({ watch: this.#watch, finder, slots });
     const stream = this.#streamOf(connection);
-    const changes = new MongoFeed({ connection, setup, watch: this.#watch, lookUp, stream });
+    const streamWith = this.#streamsWith(connection, setup.collection);
+    const changes = new MongoFeed({ connection, setup, watch: this.#watch, lookUp, stream, streamWith });
     this.items = new MongoItems(connection, setup, this.#watch, finder, slots, changes);
     const recordsOf = (kind: Setup, exists: boolean) => {
       const { collection } = kind;
@@ -183,7 +184,8 @@ class MongoStore implements Store {
     const parts = { ownDatabase, prefix, slots, manage, onWarning, onNotice, watch };
     const route = this.#routeTo(database);
     const stream = this.#streamOf(route.connection);
-    const opened = await openCollection(declaration, { ...parts, ...route, stream });
+    const streamWith = this.#streamsWith(route.connection, declaration.collection);
+    const opened = await openCollection(declaration, { ...parts, ...route, stream, streamWith });
     this.#open.push(opened);
     return opened;
   }
@@ -217,6 +219,16 @@ class MongoStore implements Store {
     const stream = this.#streams.get(database) ?? new DatabaseStream(connection);
     this.#streams.set(database, stream);
     return stream;
+  }
+
+  /** The streams of a collection that also tell what rows were before, by the paths that they show. */
+  #streamsWith(connection: MongoConnection, collection: string): FeedParts['streamWith'] {
+    return (before) => {
+      const name = JSON.stringify([connection.database, collection, ...before]);
+      const stream = this.#streams.get(name) ?? new DatabaseStream(connection, before);
+      this.#streams.set(name, stream);
+      return stream;
+    };
   }
 
   async close(): Promise<void> {

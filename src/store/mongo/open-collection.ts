@@ -3,7 +3,7 @@ import { AppError } from '../../errors.ts';
 import type { Slots } from '../slots.ts';
 import type { Declaration, Found } from '../store.ts';
 import type { MongoConnection } from './connection.ts';
-import { MongoFeed } from './feed/feed.ts';
+import { MongoFeed, type FeedParts } from './feed/feed.ts';
 import { LookUp } from './feed/look-up.ts';
 import type { DatabaseStream } from './feed/stream.ts';
 import { changeOf, ownCollections, setUpExisting, whyRefused } from './discovery.ts';
@@ -22,6 +22,7 @@ export interface CollectionParts {
   readonly way: FindWay;
   /** The changes of that database. */
   readonly stream: DatabaseStream;
+  readonly streamWith: FeedParts['streamWith'];
   /** The name of the database that the server keeps its own collections in. */
   readonly ownDatabase: string;
   /** See MongoOptions. */
@@ -43,7 +44,17 @@ export interface OpenCollection {
 /** See Store.open. Rejects with MongoRefusal when the collection cannot be served. */
 export async function openCollection(
   { collection, indexes }: Declaration,
-  { connection, way, stream, ownDatabase, prefix, slots, watch: timing, ...options }: CollectionParts,
+  {
+    connection,
+    way,
+    stream,
+    streamWith,
+    ownDatabase,
+    prefix,
+    slots,
+    watch: timing,
+    ...options
+  }: CollectionParts,
 ): Promise<OpenCollection> {
   const own = connection.database === ownDatabase ? whyOwn(collection, prefix) : undefined;
   if (own !== undefined) throw new MongoRefusal(`The collection '${collection}' is not served: ${own}.`);
@@ -61,7 +72,7 @@ export async function openCollection(
     changeOf(connection, collection, layout, index),
   );
   const lookUp = new LookUp({ watch, finder, slots });
-  const changes = new MongoFeed({ connection, setup, watch, lookUp, stream });
+  const changes = new MongoFeed({ connection, setup, watch, lookUp, stream, streamWith });
   const rows = new MongoItems(connection, setup, watch, finder, slots, changes);
   return { rows: new MongoCollection(rows, setup, watch, finder, slots, indexes), setup, watch };
 }

@@ -3,7 +3,7 @@ import { awaitAtMost, settlesWithin } from '../../deadline.ts';
 import { COMMAND_LIMIT_MS } from '../connection.ts';
 import type { MongoConnection } from '../connection.ts';
 import { readEvents, stagesFor, type ChangeEvent, type EventReply } from './events.ts';
-import { isShort, placeOfTime, startingAt, type Place } from './place.ts';
+import { isBefore, isShort, placeOfTime, startingAt, timeOf, type Place } from './place.ts';
 
 /** What a stream has told since the last time. */
 export interface Told {
@@ -21,6 +21,11 @@ export interface StreamRequest {
   readonly collections: readonly string[];
   readonly from: Place;
   readonly batch: number;
+  /**
+   * The paths that rows before their change show. Every place that the stream then tells is a time: a token holds the id
+   * of its event, and a reader may not know it.
+   */
+  readonly before?: readonly string[] | undefined;
 }
 
 /** How long a reader that leaves waits for its cursor to be closed. Milliseconds. */
@@ -55,11 +60,14 @@ export class EventCursor {
     request: StreamRequest,
     signal: AbortSignal,
   ): Promise<EventCursor> {
-    const { collections, from, batch } = request;
-    const $changeStream = startingAt(from);
+    const { collections, from, batch, before } = request;
+    const $changeStream = {
+      ...startingAt(from),
+      ...(before && { fullDocumentBeforeChange: 'required' }),
+    };
     const command = {
       aggregate: 1,
-      pipeline: [{ $changeStream }, ...stagesFor(collections)],
+      pipeline: [{ $changeStream }, ...stagesFor(collections, before)],
       cursor: { batchSize: batch },
       readConcern: { level: 'majority' },
       maxTimeMS: COMMAND_LIMIT_MS,
@@ -118,13 +126,21 @@ export class EventCursor {
     const state = { isDrained: came.length === 0, hasEnded: cursor === 0n };
     const all = this.#held.length > 0 ? [...this.#held, ...came] : came;
     const last = all.at(-1);
-    if (!last || isShort(behind)) return { ...this.#tell(all, behind), ...state };
+    if (this.#request.before) {
+      if (!last) return { ...this.#tell(all, this.#timeAt(behind)), ...state };
+    } else if (!last || isShort(behind)) return { ...this.#tell(all, behind), ...state };
     // The server keeps the place behind its last event while nothing else happens.
     if (state.isDrained) return { ...this.#tell(all, placeOfTime(last.time + 1n)), ...state };
     const over = all.filter(({ time }) => time < last.time);
     const told = this.#tell(over, over.length > 0 ? placeOfTime(last.time) : this.#behind);
     this.#held = all.slice(over.length);
     return { ...told, ...state };
+  }
+
+  /** The time of a place, which stands before it, but behind all that was told. */
+  #timeAt(place: Place): Place {
+    const time = placeOfTime(timeOf(place));
+    return isBefore(this.#behind, time) ? time : this.#behind;
   }
 
   #tell(events: readonly ChangeEvent[], behind: Place): Pick<Told, 'events' | 'behind'> {

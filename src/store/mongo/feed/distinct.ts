@@ -16,7 +16,7 @@ export function distinctKeys(keys: readonly Bookmark[]): readonly Bookmark[] {
   for (const key of keys) {
     const text = textOf(key);
     const alike = found.get(text);
-    if (alike?.some((other) => isSame(key, other))) continue;
+    if (alike?.some((other) => isSameKey(key, other))) continue;
     if (alike) alike.push(key);
     else found.set(text, [key]);
     distinct.push(key);
@@ -40,7 +40,8 @@ function roughly(value: unknown): string {
   return JSON.stringify(value);
 }
 
-function isSame(a: Bookmark, b: Bookmark): boolean {
+/** Whether two keys name one row. */
+export function isSameKey(a: Bookmark, b: Bookmark): boolean {
   if (Buffer.compare(a, b) === 0 || (isNaNKey(a) && isNaNKey(b))) return true;
   return compareIds(keyOf(a)._id, keyOf(b)._id) === 0;
 }

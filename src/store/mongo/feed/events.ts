@@ -14,6 +14,8 @@ export interface ChangeEvent {
   readonly collections: readonly string[] | null;
   /** The bookmark `{_id}` of the row. Null: the collections were dropped or renamed, or replaced by another one. */
   readonly key: Bookmark | null;
+  /** The row before the change, with the fields that were asked for. Missing: there was none, or none was asked for. */
+  readonly before?: Uint8Array;
 }
 
 /** The events of one reply, and the server's cursor. */
@@ -36,17 +38,29 @@ const PROJECTION = {
 
 /**
  * The stages that follow $changeStream: the events of these collections. When a collection is renamed to one of these
- * names, it may replace that one. `invalidate` ends a stream.
+ * names, it may replace that one. `invalidate` ends a stream. `before`: the paths that rows before their change show.
  */
-export function stagesFor(collections: readonly string[]): readonly Readonly<Record<string, unknown>>[] {
+export function stagesFor(
+  collections: readonly string[],
+  before: readonly string[] = [],
+): readonly Readonly<Record<string, unknown>>[] {
   const named = { $in: collections };
   const ends = { operationType: { $in: ['dropDatabase', 'invalidate'] } };
-  return [{ $match: { $or: [{ 'ns.coll': named }, { 'to.coll': named }, ends] } }, { $project: PROJECTION }];
+  return [
+    { $match: { $or: [{ 'ns.coll': named }, { 'to.coll': named }, ends] } },
+    { $project: { ...PROJECTION, ...ofBefore(before) } },
+  ];
+}
+
+/** A path includes those below it, and a projection must not name both. */
+function ofBefore(paths: readonly string[]): Readonly<Record<string, 1>> {
+  const outer = paths.filter((path) => !paths.some((other) => path.startsWith(`${other}.`)));
+  return Object.fromEntries(outer.map((path) => [`fullDocumentBeforeChange.${path}`, 1]));
 }
 
 const inUtf8 = (...names: readonly string[]) => names.map((name) => Buffer.from(name));
 const OF_CURSOR = inUtf8('firstBatch', 'nextBatch', 'postBatchResumeToken', 'id');
-const OF_EVENT = inUtf8('_id', 'clusterTime', 'documentKey', 'ns', 'to');
+const OF_EVENT = inUtf8('_id', 'clusterTime', 'documentKey', 'ns', 'to', 'fullDocumentBeforeChange');
 const OF_TOKEN = inUtf8('_data', '_typeBits');
 const OF_NAMESPACE = inUtf8('coll');
 
@@ -70,7 +84,7 @@ export function readEvents(cursor: Uint8Array): EventReply {
 }
 
 function readEvent(event: Uint8Array): ChangeEvent {
-  const [token, time, key, namespace, to] = elementsNamed(event, OF_EVENT);
+  const [token, time, key, namespace, to, before] = elementsNamed(event, OF_EVENT);
   if (!token || !time) throw new TypeError('an event came without a time');
   const names = [namespace, to].flatMap((element) => (element ? nameIn(valueOf(event, element)) : []));
   return {
@@ -79,6 +93,7 @@ function readEvent(event: Uint8Array): ChangeEvent {
     collections: names.length > 0 ? names : null,
     // `documentKey` has become {_id}, which is what a bookmark is. The reply is large, so the key is copied.
     key: key ? (valueOf(event, key).slice() as Bookmark) : null,
+    ...(before?.type === BSON_TYPE.document && { before: valueOf(event, before).slice() }),
   };
 }
 

@@ -12,6 +12,7 @@ import { isTime, notOfThisStore, type Place } from './place.ts';
 
 /** The history since a place is gone, or cannot be read from there. */
 const EXPIRED: ReadonlySet<number> = new Set([
+  47, // NoMatchingDocument: the row before a change is no longer kept, or was not kept
   260, // InvalidResumeToken: the stream ended at this place, or its event is not in the history
   280, // ChangeStreamFatalError
   286, // ChangeStreamHistoryLost

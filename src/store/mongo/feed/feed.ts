@@ -1,8 +1,9 @@
-import { collectionReplaced } from '../../../errors.ts';
+import { AppError, collectionReplaced } from '../../../errors.ts';
 import type { Batch } from '../../batch.ts';
 import type { Bookmark, Identity, PointInTime } from '../../bookmark.ts';
-import type { ChangedKeys, ChangeFeed, FeedPlace, FeedSize } from '../../change-feed.ts';
-import type { Plan, Size } from '../../store.ts';
+import type { ChangedOfPart, FeedPlace, FeedSize, PartFeed } from '../../change-feed.ts';
+import type { Equality, Plan, Size } from '../../store.ts';
+import { describeCollection } from '../collection.ts';
 import type { MongoConnection } from '../connection.ts';
 import { faultOf } from '../faults.ts';
 import { inPresentCollection } from '../outdated.ts';
@@ -11,14 +12,26 @@ import type { Setup } from '../setup.ts';
 import { FeedClock } from './clock.ts';
 import { endOf, feedFault } from './faults.ts';
 import { readHistory } from './history.ts';
+import { insideOf } from './inside.ts';
 import type { LookUp } from './look-up.ts';
-import { decodePlace, encodePlace, isBefore, placeOfTime, timeOf, type Place } from './place.ts';
+import {
+  decodePlace,
+  encodePlace,
+  isBefore,
+  isTime,
+  notOfThisStore,
+  placeOfTime,
+  timeOf,
+  type Place,
+} from './place.ts';
 import type { DatabaseStream } from './stream.ts';
 import { hasReached, Telling } from './telling.ts';
 import type { Window } from './window.ts';
 
 /** How long a reader waits for the shared stream before it looks into the history again. Milliseconds. */
 const LOOK_AGAIN_MS = 500;
+
+const NONE: ReadonlySet<string> = new Set();
 
 /** What the feed of a collection is made of. */
 export interface FeedParts {
@@ -28,6 +41,14 @@ export interface FeedParts {
   readonly lookUp: LookUp;
   /** The stream of the collection's database. */
   readonly stream: DatabaseStream;
+  /** The changes of the collection alone, with these paths of the rows before. */
+  readonly streamWith: (before: readonly string[]) => DatabaseStream;
+}
+
+/** A part of the rows whose readers a feed is for. */
+interface Part {
+  readonly paths: readonly string[];
+  readonly isInside: (row: Uint8Array) => boolean;
 }
 
 /** The call of a reader. */
@@ -48,19 +69,48 @@ interface Call {
  * The changes of a collection in MongoDB. Readers at the present wait on the stream of the database that all share. A
  * reader that lags reads its history by a cursor of its own, until it is at the present.
  */
-export class MongoFeed implements ChangeFeed {
+export class MongoFeed implements PartFeed {
   readonly #parts: FeedParts;
+  readonly #part: Part | undefined;
   readonly #clock: FeedClock;
 
-  constructor(parts: FeedParts) {
+  constructor(parts: FeedParts, part?: Part) {
     this.#parts = parts;
+    this.#part = part;
     this.#clock = new FeedClock(parts.connection, parts.setup);
+  }
+
+  /** See ChangeFeed. All readers of parts by the same paths share one stream, which is open while there are any. */
+  within(where: readonly Equality[]): PartFeed {
+    const paths = [...new Set(where.map(({ path }) => path))].sort();
+    const parts = { ...this.#parts, stream: this.#parts.streamWith(paths) };
+    return new MongoFeed(parts, { paths, isInside: insideOf(where) });
+  }
+
+  async refusal(signal: AbortSignal): Promise<string | null> {
+    const { connection, setup } = this.#parts;
+    const { collection } = setup;
+    signal.throwIfAborted();
+    const { options } = (await describeCollection(connection, collection)) ?? {};
+    const { changeStreamPreAndPostImages: images } = (options ?? {}) as Readonly<Record<string, unknown>>;
+    if ((images as { readonly enabled?: boolean } | undefined)?.enabled === true) return null;
+    return `The collection '${collection}' keeps no pre-images. Its operator enables them by db.runCommand({collMod: ${JSON.stringify(collection)}, changeStreamPreAndPostImages: {enabled: true}}).`;
+  }
+
+  /** Rejects with `forbidden` when the part's changes cannot be told. */
+  async #refusePart(signal: AbortSignal): Promise<void> {
+    const refusal = this.#part ? await this.refusal(signal) : null;
+    if (refusal === null) return;
+    throw new AppError('forbidden', `The key opens a part, whose changes cannot be told. ${refusal}`);
   }
 
   async now(signal: AbortSignal): Promise<FeedPlace> {
     signal.throwIfAborted();
     return inPresentCollection(undefined, signal, () =>
-      this.#translated(undefined, signal, async () => this.at(await this.#clock.present(signal))),
+      this.#translated(undefined, signal, async () => {
+        await this.#refusePart(signal);
+        return this.at(await this.#clock.present(signal));
+      }),
     );
   }
 
@@ -74,12 +124,14 @@ export class MongoFeed implements ChangeFeed {
     size: FeedSize,
     identity: Identity | undefined,
     signal: AbortSignal,
-  ): Promise<ChangedKeys> {
+  ): Promise<ChangedOfPart> {
     signal.throwIfAborted();
     const from = decodePlace(token);
+    if (this.#part && !isTime(from)) throw notOfThisStore();
     const end = performance.now() + size.waitMs;
     return this.#translated(identity, signal, async () => {
       await this.#refuseOther(identity, signal);
+      if (size.waitMs <= 0) await this.#refusePart(signal);
       const { stream, setup } = this.#parts;
       const isWaiting = size.waitMs > 0;
       const window = isWaiting ? stream.join(setup.collection) : stream.peek(setup.collection);
@@ -100,7 +152,7 @@ export class MongoFeed implements ChangeFeed {
     return this.#parts.lookUp.rows(keys, plan, size, signal);
   }
 
-  async #read(call: Call, window: Window | undefined): Promise<ChangedKeys> {
+  async #read(call: Call, window: Window | undefined): Promise<ChangedOfPart> {
     const { size, end, asked, signal } = call;
     const { stream } = this.#parts;
     for (let { from, seen } = call; ;) {
@@ -113,19 +165,35 @@ export class MongoFeed implements ChangeFeed {
         continue;
       }
       if (told && this.#isReached(call)) return this.#answer(told.telling, told.isWhole, call);
-      const telling = new Telling(size.most, from, seen);
+      const telling = new Telling(size.most, from, seen, !this.#part);
       const { connection, setup } = this.#parts;
-      const request = { connection, collection: setup.collection, until: asked, most: size.most };
+      const request = {
+        connection,
+        collection: setup.collection,
+        until: asked,
+        most: size.most,
+        before: this.#part?.paths,
+      };
       const isUpToDate = await readHistory(telling, request, signal);
-      if (telling.count > 0 || left <= 0) return { ...answerOf(telling), isUpToDate };
+      if (telling.count > 0 || left <= 0) return { ...this.#answerOf(telling), isUpToDate };
       ({ next: from, seen } = telling);
       if (window && (!window.start || isBefore(from, window.start)))
         await window.changed(Math.max(0, Math.min(LOOK_AGAIN_MS, end - performance.now())), signal);
     }
   }
 
-  #answer(telling: Telling, isWhole: boolean, call: Call): ChangedKeys {
-    return { ...answerOf(telling), isUpToDate: isWhole && this.#isReached(call) };
+  #answer(telling: Telling, isWhole: boolean, call: Call): ChangedOfPart {
+    return { ...this.#answerOf(telling), isUpToDate: isWhole && this.#isReached(call) };
+  }
+
+  #answerOf({ keys, next, seen, before }: Telling): Omit<ChangedOfPart, 'isUpToDate'> {
+    const part = this.#part;
+    const inside = part ? [...before].filter(([, rows]) => rows.some(part.isInside)) : [];
+    return {
+      keys,
+      next: { token: encodePlace(next), ...(seen !== undefined && { seen }) },
+      wereInside: inside.length > 0 ? new Set(inside.map(([key]) => key)) : NONE,
+    };
   }
 
   /**
@@ -159,8 +227,4 @@ export class MongoFeed implements ChangeFeed {
       throw await watch.orReplaced(fault, identity, signal);
     }
   }
-}
-
-function answerOf({ keys, next, seen }: Telling): Pick<ChangedKeys, 'keys' | 'next'> {
-  return { keys, next: { token: encodePlace(next), ...(seen !== undefined && { seen }) } };
 }

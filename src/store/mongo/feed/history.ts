@@ -18,6 +18,8 @@ export interface HistoryRequest {
   readonly collection: string;
   readonly until: PointInTime;
   readonly most: number;
+  /** See StreamRequest. */
+  readonly before?: readonly string[] | undefined;
 }
 
 /**
@@ -44,12 +46,12 @@ export async function readHistory(
 
 async function readOnce(
   telling: Telling,
-  { connection, collection, until, most }: HistoryRequest,
+  { connection, collection, until, most, before }: HistoryRequest,
   end: number,
   signal: AbortSignal,
 ): Promise<boolean> {
   const batch = Math.min(Math.max(most, FEWEST), MOST);
-  const request = { collections: [collection], from: telling.next, batch };
+  const request = { collections: [collection], from: telling.next, batch, before };
   const cursor = await EventCursor.open(connection, request, signal).catch((error: unknown) => {
     throw placeFault(error, request.from);
   });

@@ -12,7 +12,8 @@ const FEW_REPLACED = 1_000;
 
 /**
  * The latest event of each row, in the order in which they happened. A reader looks a row up, and gets its present state,
- * so it needs to be told of the row only where it changed last. Events without a key are all kept.
+ * so it needs to be told of the row only where it changed last. Events without a key are all kept, and events that tell
+ * what a row was before: each may tell of another part that the row was in.
  */
 export class LatestEvents {
   #entries: Entry[] = [];
@@ -34,7 +35,7 @@ export class LatestEvents {
     const entry = { event, isLatest: true };
     this.#entries.push(entry);
     this.#bytes += sizeOf(event);
-    if (!event.key) return;
+    if (!event.key || event.before) return;
     const name = nameOf(event.key);
     const before = this.#byKey.get(name);
     this.#byKey.set(name, entry);
@@ -58,7 +59,7 @@ export class LatestEvents {
     const dropped = this.#entries.splice(0, Math.ceil(this.#entries.length / 2));
     for (const { event } of dropped) {
       this.#bytes -= sizeOf(event);
-      if (event.key) this.#byKey.delete(nameOf(event.key));
+      if (event.key && !event.before) this.#byKey.delete(nameOf(event.key));
     }
     return dropped.at(-1)?.event.place ?? null;
   }
@@ -90,6 +91,6 @@ function nameOf(key: Uint8Array): string {
   return Buffer.from(key.buffer, key.byteOffset, key.length).toString('latin1');
 }
 
-function sizeOf({ key, place }: ChangeEvent): number {
-  return (key?.length ?? 0) + place.hex.length;
+function sizeOf({ key, place, before }: ChangeEvent): number {
+  return (key?.length ?? 0) + (before?.length ?? 0) + place.hex.length;
 }

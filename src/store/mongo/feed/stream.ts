@@ -28,6 +28,7 @@ const [FIRST_PAUSE_MS, LONGEST_PAUSE_MS] = [50, 1_000];
  */
 export class DatabaseStream {
   readonly #connection: MongoConnection;
+  readonly #before: readonly string[] | undefined;
   readonly #windows = new Map<string, Window>();
   /** Every event before it is in the windows that had begun. Null: no stream was opened yet. */
   behind: Place | null = null;
@@ -38,13 +39,15 @@ export class DatabaseStream {
   #running: Promise<void> | null = null;
   readonly #closing = new AbortController();
 
-  constructor(connection: MongoConnection) {
+  /** `before`: see StreamRequest. */
+  constructor(connection: MongoConnection, before?: readonly string[]) {
     this.#connection = connection;
+    this.#before = before;
   }
 
   /** The window of a collection, for a reader that waits. `leave` it in the end. */
   join(collection: string): Window {
-    const window = this.#windows.get(collection) ?? new Window(collection);
+    const window = this.#windows.get(collection) ?? new Window(collection, !this.#before);
     this.#windows.set(collection, window);
     window.readers++;
     if (!this.#running && !this.#closing.signal.aborted) this.#start();
@@ -116,7 +119,8 @@ export class DatabaseStream {
     const { signal } = this.#closing;
     const from = this.behind ?? (await this.#present());
     const collections = [...this.#windows.keys()];
-    const cursor = await EventCursor.open(this.#connection, { collections, from, batch: BATCH }, signal);
+    const request = { collections, from, batch: BATCH, before: this.#before };
+    const cursor = await EventCursor.open(this.#connection, request, signal);
     try {
       for (const window of this.#windows.values()) {
         if (window.start && this.behind) continue;

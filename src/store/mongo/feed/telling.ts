@@ -1,4 +1,5 @@
 import { collectionReplaced } from '../../../errors.ts';
+import { textOf } from '../../shared-feed.ts';
 import type { Bookmark, PointInTime } from '../../bookmark.ts';
 import type { ChangeEvent } from './events.ts';
 import { isShort, placeOfTime, timeOf, type Place } from './place.ts';
@@ -8,12 +9,19 @@ export class Telling {
   readonly #most: number;
   /** By their bytes. */
   readonly #keys = new Map<string, Bookmark>();
+  /** What the rows were before, by the bytes of their keys. */
+  readonly before = new Map<string, Uint8Array[]>();
+  readonly #givesTokens: boolean;
   #next: Place;
   #seen: PointInTime | undefined;
   #last: ChangeEvent | null = null;
 
-  /** `from`: the reader's place. `seen`: the time of the last event that the reader was told of before. */
-  constructor(most: number, from: Place, seen: PointInTime | undefined) {
+  /**
+   * `from`: the reader's place. `seen`: the time of the last event that the reader was told of before.
+   * `givesTokens`: whether a place may be a token, which holds the id of an event.
+   */
+  constructor(most: number, from: Place, seen: PointInTime | undefined, givesTokens = true) {
+    this.#givesTokens = givesTokens;
     this.#most = most;
     this.#next = from;
     this.#seen = seen;
@@ -59,8 +67,14 @@ export class Telling {
   }
 
   #tell(event: ChangeEvent): void {
-    const { key, time } = event;
-    if (key) this.#keys.set(Buffer.from(key).toString('latin1'), key);
+    const { key, time, before } = event;
+    if (key) {
+      const name = textOf(key);
+      this.#keys.set(name, key);
+      const rows = before && this.before.get(name);
+      if (rows) rows.push(before);
+      else if (before) this.before.set(name, [before]);
+    }
     if (this.#seen === undefined || time > this.#seen) this.#seen = time;
     this.#last = event;
   }
@@ -69,7 +83,7 @@ export class Telling {
   #placeBefore({ time }: ChangeEvent): Place | null {
     const last = this.#last;
     if (!last) return this.#next;
-    if (isShort(last.place)) return last.place;
+    if (this.#givesTokens && isShort(last.place)) return last.place;
     return last.time < time ? placeOfTime(last.time + 1n) : null;
   }
 }

@@ -24,11 +24,13 @@ export class Window {
   /** When the last reader left: performance.now(). */
   leftAt = 0;
   readonly #events = new LatestEvents();
+  readonly #givesTokens: boolean;
   /** What was told last, by what it was asked for: readers that an event wakes together ask for the same. */
   #known: { readonly asked: string; readonly most: number; readonly told: Told } | null = null;
   readonly #waiting = new Set<() => void>();
 
-  constructor(collection: string) {
+  constructor(collection: string, givesTokens = true) {
+    this.#givesTokens = givesTokens;
     this.collection = collection;
   }
 
@@ -72,7 +74,7 @@ export class Window {
   }
 
   #tell(from: Place, seen: PointInTime | undefined, most: number, behind: Place): Told {
-    const telling = new Telling(most, from, seen);
+    const telling = new Telling(most, from, seen, this.#givesTokens);
     // A reader that has read its own history may be ahead of the stream.
     const isWhole = telling.add(this.#events.behind(from), isBefore(from, behind) ? behind : from);
     return { telling, isWhole };

@@ -18,6 +18,7 @@ import { resourceRoutes, type ResourceOptions } from './resources/routes.ts';
 import { scopedIndexes, scopedResource } from './resources/scoped.ts';
 import { itemRoutes, type ItemOptions } from './items/routes.ts';
 import { scopedItems, wholeItems } from './items/scoped.ts';
+import { changesOfPart } from './keyed/changes.ts';
 import { Scopes, type MakeScope } from './keyed/scopes.ts';
 import type { Scope } from './access/rights.ts';
 import type { DocumentOptions } from './http/openapi/document.ts';
@@ -49,7 +50,7 @@ export interface AppOptions {
 export interface App {
   readonly serve: Serve;
   readonly routes: readonly Route[];
-  readonly scopes: Pick<Scopes, 'prepare' | 'has' | 'add'>;
+  readonly scopes: Pick<Scopes, 'prepare' | 'has' | 'add' | 'refusalOf'>;
 }
 
 /**
@@ -138,7 +139,7 @@ function routesOfResource(
 /** How the parts of resources are made that keys open. */
 function scopeMakers(options: AppOptions): ReadonlyMap<string, MakeScope> {
   const { items, exports, resources } = options;
-  const ofItems: MakeScope = (scope) => {
+  const ofItems: MakeScope = async (scope) => {
     const source = scopedItems(wholeItems(items.items, items.streams), scope, items.openStreams);
     const { list, stream, queryStream, changes, partitions, get } = itemRoutes(items, source);
     const ordering = sourceOf({ scope }, exports.sources);
@@ -147,15 +148,17 @@ function scopeMakers(options: AppOptions): ReadonlyMap<string, MakeScope> {
       stream: orExport(stream, ordering, exports),
     };
     const category = scope.where.length > 0;
-    return Promise.resolve({
+    return {
       routes: Object.values(ofResource('items', routes)),
       list: listOfItems(source.rows, { category }),
-    });
+      changes: await changesOfPart(source.rows),
+    };
   };
   const ofUsers: MakeScope = (scope) =>
     Promise.resolve({
       routes: Object.values(ofResource('users', userRoutes(options.users, new UserPart(scope)))),
       list: listOfUsers,
+      changes: { are: false, refusal: null },
     });
   const makers = (resources?.open ?? []).map(({ resource }) => {
     const make: MakeScope = async (scope) => {
@@ -164,6 +167,7 @@ function scopeMakers(options: AppOptions): ReadonlyMap<string, MakeScope> {
       return {
         routes: routesOfResource({ resource: scoped, indexes }, options, scope),
         list: listOfResource(scoped),
+        changes: await changesOfPart(scoped.rows),
       };
     };
     return [resource.name, make] as const;

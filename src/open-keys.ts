@@ -30,7 +30,8 @@ export async function watchKeys(
     const faults = rightsFaults(keys, known);
     if (faults.length > 0) return faults;
     const more = await scopes.prepare(keys);
-    if (more.length === 0) for (const warning of rightsWarnings(keys)) log.warn({}, warning);
+    if (more.length === 0)
+      for (const warning of rightsWarnings(keys, (...of) => scopes.refusalOf(...of))) log.warn({}, warning);
     return more;
   };
   const faults = await check(apiKeys);

@@ -3,6 +3,9 @@ import type { ChangesFrom } from '../streams/changes-from.ts';
 import type { RowStore } from '../store/store.ts';
 import { encodeFeedCursor } from './cursor.ts';
 
+/** Why a set has no changes: the store, or what a key opens of it. */
+const WITHOUT: readonly string[] = ['changes-unsupported', 'forbidden'];
+
 /**
  * Tells from where the changes of a set follow that is about to be read. Null where nobody could ask for them: the store
  * does not tell changes, or the set has a range.
@@ -27,7 +30,7 @@ export function changesFrom(rows: Pick<RowStore, 'changes' | 'identity'>, collec
         },
       };
     } catch (error) {
-      if (error instanceof AppError && error.code === 'changes-unsupported') return null;
+      if (error instanceof AppError && WITHOUT.includes(error.code)) return null;
       throw error;
     }
   };

@@ -19,16 +19,20 @@ export function rightsFaults(keys: readonly Key[], known: readonly string[]): re
 
 /**
  * What a server cannot give these keys although they name it: changes of a resource of which they open a part. One
- * sentence each, for the log.
+ * sentence each, for the log. `why`: the reason for a resource, undefined where it tells them.
  */
-export function rightsWarnings(keys: readonly Key[]): readonly string[] {
-  return keys.flatMap(({ name, rights: { namesChanges, scopes } }) =>
-    namesChanges
-      ? [...scopes.keys()].map(
-          (resource) =>
-            `API_KEYS_FILE, key ${name}: changes of ${resource} are refused, because the key opens a part of it`,
-        )
-      : [],
+export function rightsWarnings(
+  keys: readonly Key[],
+  why: (rights: Rights, resource: string) => string | undefined,
+): readonly string[] {
+  return keys.flatMap(({ name, rights }) =>
+    [...(rights.namesChanges ? rights.scopes.keys() : [])].flatMap((resource) => {
+      const reason = why(rights, resource);
+      const at = `API_KEYS_FILE, key ${name}`;
+      return reason === undefined
+        ? []
+        : [`${at}: changes of ${resource} are refused, because the key opens a part of it. ${reason}`];
+    }),
   );
 }
 

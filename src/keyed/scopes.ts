@@ -12,6 +12,8 @@ import type { List } from '../resources/list.ts';
 export interface ScopedRoutes {
   readonly routes: readonly Route[];
   readonly list: List;
+  /** Why the part's changes are not told, now or ever, in a sentence. Null: they are. */
+  readonly changes: { readonly are: boolean; readonly refusal: string | null };
 }
 
 /** Makes the part of a resource. Rejects with ScopeFaults. */
@@ -22,6 +24,8 @@ interface Own {
   readonly router: Router;
   readonly routes: ReadonlyMap<string, Route>;
   readonly lists: ReadonlyMap<string, List>;
+  /** Why changes of a resource are not told. */
+  readonly refusals: ReadonlyMap<string, string>;
 }
 
 /** The most sets of rights of tokens whose routes are kept. */
@@ -102,12 +106,14 @@ export class Scopes {
   async #make({ scopes }: Rights, fault: (text: string) => void): Promise<Own> {
     const routes: Route[] = [];
     const lists = new Map<string, List>();
+    const refusals = new Map<string, string>();
     for (const [resource, scope] of scopes) {
       try {
         const maker = this.#makers.get(resource);
         if (!maker) throw new ScopeFaults(['it cannot be opened in part']);
         const made = await maker(scope);
-        routes.push(...made.routes.map(withoutChanges));
+        routes.push(...(made.changes.are ? made.routes : made.routes.map(withoutChanges)));
+        if (made.changes.refusal !== null) refusals.set(resource, made.changes.refusal);
         lists.set(resource, made.list);
       } catch (error) {
         if (!(error instanceof ScopeFaults)) throw error;
@@ -115,7 +121,12 @@ export class Scopes {
       }
     }
     const byName = new Map(routes.map((route) => [nameOf(route), route]));
-    return { router: createRouter(routes), routes: byName, lists };
+    return { router: createRouter(routes), routes: byName, lists, refusals };
+  }
+
+  /** Why rights do not tell the changes of a resource. Undefined: they do. */
+  refusalOf(rights: Rights, resource: string): string | undefined {
+    return this.#ownOf(rights)?.refusals.get(resource);
   }
 
   /** What a client finds under a path: its own routes where its key opens a part of the resource. */
@@ -141,7 +152,7 @@ function nameOf({ method, path }: Route): string {
   return `${method} ${path}`;
 }
 
-/** Changes of a store are of all rows and all fields, so a key with a scope gets none. */
+/** Refuses the changes of a part whose store cannot tell them apart from those of the whole. */
 function withoutChanges(route: Route): Route {
   const { resource = '', alsoNeeds } = route;
   const refuse = (): never => {

@@ -57,6 +57,20 @@ function lateFeed(
       if (!changes) throw storeUnavailable(new Error('the collection is not open yet'));
       return changes.at(time);
     },
+    within: (where) => {
+      const part = async (signal: AbortSignal) => {
+        const found = (await feed(signal)).within?.(where);
+        if (!found) throw changesUnsupported('The store does not tell the changes of a part.');
+        return found;
+      };
+      return {
+        ...lateFeed(opened, known),
+        now: async (signal) => (await part(signal)).now(signal),
+        read: async (place, size, identity, signal) =>
+          (await part(signal)).read(place, size, identity, signal),
+        refusal: async (signal) => (await part(signal)).refusal(signal),
+      };
+    },
     read: async (place, size, identity, signal) => (await feed(signal)).read(place, size, identity, signal),
     rows: async function* (keys, plan, size, signal) {
       yield* (await feed(signal)).rows(keys, plan, size, signal);

@@ -1,6 +1,7 @@
 import { KEY, keyOf, type Bookmark } from './bookmark.ts';
 import { documentOf, orRelease, type Batch } from './batch.ts';
 import { isSameNumber } from './number.ts';
+import { ScopedFeed } from './scoped-feed.ts';
 import type { Collection, Count, CountMode, Equality, From, Plan, RowStore, Size } from './store.ts';
 import { bookmarkOf } from './bookmark.ts';
 
@@ -13,15 +14,21 @@ const BY_KEY = { sort: KEY, direction: 1 } as const;
  */
 const AT_LEAST: Count = { rows: 10_001, is: 'atLeast' };
 
+/** Which rows a part has, and whether it leaves out fields. */
+export interface RowsOfPart {
+  readonly where: readonly Equality[];
+  readonly hides: boolean;
+}
+
 /** Adds the values of a part to a plan without any. */
 export type Narrow = (plan: Plan, signal: AbortSignal) => Plan | Promise<Plan>;
 
 /**
  * The rows of a set that have these values: the part that a key opens. Nothing else of the set can be read through it:
- * a read whose plan does not begin with the values is a mistake of this server, and fails. It tells no changes, because
- * those of a store are of all rows.
+ * a read whose plan does not begin with the values is a mistake of this server, and fails. It tells changes where the store
+ * knows what rows were before, unless fields are hidden: a change of these alone would be told.
  */
-export function scopedRows(rows: RowStore, where: readonly Equality[], narrow: Narrow): RowStore {
+export function scopedRows(rows: RowStore, { where, hides }: RowsOfPart, narrow: Narrow): RowStore {
   if (where.length === 0) return withoutChanges(rows);
   const own = (plan: Plan, signal: AbortSignal): Plan | Promise<Plan> => {
     if (hasAll(plan.equals, where)) return plan;
@@ -34,7 +41,12 @@ export function scopedRows(rows: RowStore, where: readonly Equality[], narrow: N
     const batch = await rows.read(mine, {}, ONE, signal);
     return { ...batch, rows: 0, length: 0, last: null, more: false, release: () => batch.release() };
   };
+  const part = hides ? undefined : rows.changes?.within?.(where);
+  const check = ({ equals }: Plan) => {
+    if (!hasAll(equals, where)) throw outside();
+  };
   return {
+    ...(part && { changes: new ScopedFeed(part, where, check) }),
     read,
     confirm: (batch, plan, signal) => rows.confirm(batch, plan, signal),
     get: async (id, signal) => {
@@ -59,12 +71,13 @@ export function scopedRows(rows: RowStore, where: readonly Equality[], narrow: N
 }
 
 /** The same of a collection. */
-export function scopedCollection(rows: Collection, where: readonly Equality[], narrow: Narrow): Collection {
+export function scopedCollection(rows: Collection, part: RowsOfPart, narrow: Narrow): Collection {
+  const { where } = part;
   const check = (equals: readonly Equality[]) => {
     if (!hasAll(equals, where)) throw outside();
   };
   return {
-    ...scopedRows(rows, where, narrow),
+    ...scopedRows(rows, part, narrow),
     indexes: (signal) => rows.indexes(signal),
     holds: async (index, equals, bracket, signal) => {
       check(equals);

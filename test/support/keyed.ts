@@ -26,6 +26,8 @@ export interface Rows {
 export interface KeyedServer extends TestServer {
   /** The path of its API_KEYS_FILE. */
   readonly keysFile: string;
+  /** The URI of its MongoDB. Empty for the embedded store. */
+  readonly mongo: string;
   /** Sends a request as the client of this name. */
   as(name: string, path: string, options?: RequestInit): Promise<Response>;
   /** Writes these keys into the file, and has the server read it. */
@@ -61,6 +63,7 @@ export async function keyedServer(
   return {
     ...server,
     keysFile: file,
+    mongo: place.MONGODB_URI ?? '',
     as: (name, path, { headers, ...more } = {}) =>
       fetch(server.url + path, { ...more, headers: { ...bearer(name), ...(headers as object) } }),
     rewrite: (next) => {

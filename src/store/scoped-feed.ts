@@ -1,0 +1,94 @@
+import { rowsOf } from './batch.ts';
+import { bookmarkOf, KEY, type Bookmark, type Identity } from './bookmark.ts';
+import type { ChangedKeys, ChangedOfPart, ChangeFeed, FeedPlace, FeedSize, PartFeed } from './change-feed.ts';
+import { textOf } from './shared-feed.ts';
+import type { Equality, Plan, Size } from './store.ts';
+
+/** How long one read goes on over foreign changes before it tells that there was none so far. Milliseconds. */
+const LONGEST_MS = 1_000;
+/** Keys that are read at a time, because most of them may be foreign. */
+const FEWEST_KEYS = 500;
+const LOOK_UP: Size = { rows: 1_000, bytes: 1024 * 1024 };
+
+/**
+ * The changes of the rows with these values. A key is told when its row had the values before a change, or has them now.
+ * Nothing tells of the others: a read goes on behind them, within the time that it has.
+ */
+export class ScopedFeed implements ChangeFeed {
+  readonly #part: PartFeed;
+  readonly #where: readonly Equality[];
+  /** Throws when a plan is not within the part. */
+  readonly #check: (plan: Plan) => void;
+
+  constructor(part: PartFeed, where: readonly Equality[], check: (plan: Plan) => void) {
+    this.#part = part;
+    this.#where = where;
+    this.#check = check;
+  }
+
+  now(signal: AbortSignal): Promise<FeedPlace> {
+    return this.#part.now(signal);
+  }
+
+  at(...[time]: Parameters<ChangeFeed['at']>): FeedPlace {
+    return this.#part.at(time);
+  }
+
+  /** See PartFeed. */
+  refusal(signal: AbortSignal): Promise<string | null> {
+    return this.#part.refusal(signal);
+  }
+
+  async read(
+    place: FeedPlace,
+    size: FeedSize,
+    identity: Identity | undefined,
+    signal: AbortSignal,
+  ): Promise<ChangedKeys> {
+    const end = performance.now() + size.waitMs;
+    const longest = Math.max(end, performance.now() + LONGEST_MS);
+    let most = Math.max(size.most, FEWEST_KEYS);
+    for (let from = place; ;) {
+      const waitMs = Math.max(0, end - performance.now());
+      const changed = await this.#part.read(from, { most, waitMs }, identity, signal);
+      const { next, isUpToDate } = changed;
+      const keys = await this.#own(changed, identity, signal);
+      if (keys.length > size.most && most > size.most) {
+        most = size.most; // again from the same place: a place between two keys is the store's to tell
+        continue;
+      }
+      const now = performance.now();
+      if (keys.length > 0 || now >= longest || (isUpToDate && now >= end)) return { keys, next, isUpToDate };
+      from = next;
+    }
+  }
+
+  async *rows(...[keys, plan, size, signal]: Parameters<ChangeFeed['rows']>) {
+    this.#check(plan);
+    if (!plan.isEmpty) yield* this.#part.rows(keys, plan, size, signal);
+  }
+
+  /** The keys of rows that are, or were, in the part. */
+  async #own(
+    { keys, wereInside, next: { seen } }: ChangedOfPart,
+    identity: Identity | undefined,
+    signal: AbortSignal,
+  ): Promise<readonly Bookmark[]> {
+    const others = keys.filter((key) => !wereInside.has(textOf(key)));
+    if (others.length === 0) return keys;
+    const plan: Plan = {
+      ...{ sort: KEY, direction: 1, equals: this.#where },
+      ...(seen !== undefined && { since: seen }),
+      ...(identity !== undefined && { identity }),
+    };
+    const inside = new Set(wereInside);
+    for await (const batch of this.#part.rows(others, plan, LOOK_UP, signal)) {
+      try {
+        for (const row of rowsOf(batch)) inside.add(textOf(bookmarkOf(row, { sort: KEY })));
+      } finally {
+        batch.release();
+      }
+    }
+    return keys.filter((key) => inside.has(textOf(key)));
+  }
+}

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
-import { MongoClient } from 'mongodb';
+import { MongoClient, type Collection } from 'mongodb';
 import { BSON, Int32 } from '../src/store/bson.ts';
 import { makeBookmark } from '../src/store/bookmark.ts';
 import type { ChangeFeed, FeedPlace } from '../src/store/change-feed.ts';
@@ -8,6 +8,7 @@ import { feedOf, isProblem, keysSince, lookUp, openStreams, until } from './supp
 import { ownMongod } from './support/mongod.ts';
 import { openStore, testClient } from './support/mongo.ts';
 import { NEVER } from './support/reading.ts';
+import type { Member } from './support/replica-set.ts';
 
 const idsOf = (keys: Awaited<ReturnType<typeof keysSince>>['keys']) =>
   keys.map((key) => BSON.deserialize(key)._id as number);
@@ -84,28 +85,32 @@ test('changes are told although commands of streams fail for a while', async (t)
   });
 });
 
-test('nothing is lost when the primary steps down under readers', async (t) => {
+test('nothing is lost when the primary steps down, hangs or is killed under readers', async (t) => {
   const set = await ownMongod(t, { members: 3, electionMs: 2_000, cacheGB: 0.25 });
   if (!set) return;
   const { store } = await openStore(t, set.uri);
   const feed = feedOf(store.items);
   const place = await feed.now(NEVER);
-  const writer = new MongoClient(set.uri, { retryWrites: true });
+  const soon = { connectTimeoutMS: 1_000, heartbeatFrequencyMS: 500, socketTimeoutMS: 3_000 };
+  const writer = new MongoClient(set.uri, soon);
   t.after(() => writer.close());
   const rows = writer.db('sluice').collection('items');
   const total = 300;
   const readers = [0, 1, 50].map((waitMs, n) =>
     follow(feed, place, waitMs * 20, [1, 7, 1_000][n] ?? 1, total),
   );
+  const strikes: Readonly<Record<number, (primary: Member) => unknown>> = {
+    50: (primary) =>
+      primary.admin((client) => client.db('admin').command({ replSetStepDown: 3, force: true })),
+    150: (primary) => primary.pause(),
+    250: (primary) => primary.kill(),
+  };
+  let struck: Member | null = null;
   for (let id = 1; id <= total; id++) {
-    if (id % 100 === 50)
-      await (
-        await set.primary()
-      ).admin((client) => client.db('admin').command({ replSetStepDown: 3, force: true }));
-    await rows.insertOne(
-      { _id: new Int32(id) as never, category: 'a', price: 1 },
-      { writeConcern: { w: 'majority' } },
-    );
+    const strike = strikes[id];
+    if (strike) await strike((struck = await set.primary()));
+    if (id === 200) struck?.resume();
+    await write(rows, id);
   }
   const expected = Array.from({ length: total }, (_, n) => n + 1);
   for (const reader of readers)
@@ -116,6 +121,20 @@ test('nothing is lost when the primary steps down under readers', async (t) => {
   const keys = expected.map((n) => makeBookmark({ _id: new Int32(n) }));
   assert.equal((await lookUp(feed, keys)).length, total);
 });
+
+/** Writes a row for a majority, again while the set has no primary. */
+async function write(rows: Collection, id: number): Promise<void> {
+  const row = { _id: new Int32(id) as never, category: 'a', price: 1 };
+  for (let attempt = 1; ; attempt++) {
+    try {
+      // A write whose reply was lost may be rolled back, so it is made again until it is acknowledged.
+      await rows.replaceOne({ _id: row._id }, row, { upsert: true, writeConcern: { w: 'majority' } });
+      return;
+    } catch (error) {
+      if (attempt === 20) throw error;
+    }
+  }
+}
 
 /** Reads until so many rows have been told, again from the last place after each failure that passes. */
 async function follow(

@@ -56,7 +56,12 @@ test('a feed tells the keys of rows that were inserted, changed and removed sinc
   await driver.updateOne({ _id: 2 }, { $set: { color: 'blue' } });
   const read = await ask(feed, none.next);
   assert.deepEqual([idsOf(read.keys), read.isUpToDate], [[4, 2, 1], true], 'each once');
-  assert.deepEqual(await ask(feed, place), read, 'the same from the place before');
+  const again = await ask(feed, place); // its place may be a later one: writes to other collections move it
+  assert.deepEqual(
+    [idsOf(again.keys), again.isUpToDate],
+    [[4, 2, 1], true],
+    'the same from the place before',
+  );
   const rows = await lookUp(feed, read.keys);
   assert.deepEqual(
     new Set(rows.map((row) => BSON.deserialize(row))),

@@ -111,7 +111,9 @@ async function checkCommands(db: Db, name: string, isClustered: boolean): Promis
       docsExamined: docsExamined as number,
       nreturned: nreturned as number,
     });
-    if ((command as Document).find !== undefined) {
+    // In an index, null has the entries of the deprecated type undefined, too. Their rows are read and left out.
+    const isNull = told.includes('{"$type":"undefined"}');
+    if ((command as Document).find !== undefined && !isNull) {
       const most = Number(nreturned) + Number((command as Document).skip ?? 0) + 3;
       assert.ok(Number(keysExamined ?? 0) <= most, `reads entries that it does not return: ${told}`);
       assert.ok(Number(docsExamined ?? 0) <= most, `reads rows that it does not return: ${told}`);

@@ -88,7 +88,7 @@ export class Copy {
           });
         message.on('error', () => undefined).on('close', done);
         message.on('data', (chunk: Buffer) => {
-          if (left <= 0) return; // what had come before the connection closed
+          if (left <= 0) return void message.destroy(); // also when nothing is to be read at all
           text += chunk.subarray(0, left).toString('latin1');
           left -= chunk.length;
           if (status !== 200) return;

@@ -6,7 +6,10 @@ import { KEY } from '../store/bookmark.ts';
 const OPERATORS = ['eq', 'gte', 'gt', 'lte', 'lt'] as const;
 export type Operator = (typeof OPERATORS)[number];
 
-/** Names that parameters to come will have. A field of such a name is asked with `.eq`. */
+/**
+ * Names of parameters to come, and of those that only some requests have. A field of such a name is asked with `.eq`
+ * everywhere. Where a parameter of the name is listed, that is meant.
+ */
 export const RESERVED: readonly string[] = [
   'max_time',
   'follow',

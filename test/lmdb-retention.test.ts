@@ -92,7 +92,7 @@ test('a hundred readers that wait read the log once for each write that wakes th
   const nothing = () => undefined;
   const set = { rows: tables.items, present, assertWhole: nothing, keyOfId: () => null, checkPlan: nothing };
   const feed = new LmdbFeed(set, {
-    ...{ tables, log, watch, slots: new Slots(), scheduler: new FairScheduler() },
+    ...{ tables, log, commits, watch, slots: new Slots(), scheduler: new FairScheduler() },
     now: () => performance.now(),
     told: (work) => work,
   });

@@ -44,7 +44,7 @@ export function scopedItems<S extends ChainReader>(
     const isEmpty = plan.equals?.some(({ value }) => value !== own[0]?.value);
     return { ...plan, equals: own, ...(isEmpty && { isEmpty }) };
   };
-  const mine = scopedRows(rows, { where: own, hides: hide.length > 0 }, within);
+  const mine = scopedRows(rows, { where: own, hide }, within);
   const plan: PlanParameters = { ...ITEM_PLAN, read: (query) => within(ITEM_PLAN.read(query)), shown };
   return { rows: mine, streams: openStreams(mine), plan, within };
 }

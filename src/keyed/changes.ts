@@ -10,11 +10,7 @@ const LOOK_MS = 10_000;
 export async function changesOfPart({
   changes,
 }: Pick<RowStore, 'changes'>): Promise<ScopedRoutes['changes']> {
-  if (!(changes instanceof ScopedFeed))
-    return {
-      are: false,
-      refusal: 'Its store, or a hidden field, does not let changes of a part be told from others.',
-    };
+  if (!(changes instanceof ScopedFeed)) return { are: false, refusal: 'Its store does not tell changes.' };
   const signal = AbortSignal.timeout(LOOK_MS);
   try {
     return { are: true, refusal: await changes.refusal(signal) };

@@ -57,9 +57,9 @@ function lateFeed(
       if (!changes) throw storeUnavailable(new Error('the collection is not open yet'));
       return changes.at(time);
     },
-    within: (where) => {
+    within: (own) => {
       const part = async (signal: AbortSignal) => {
-        const found = (await feed(signal)).within?.(where);
+        const found = (await feed(signal)).within?.(own);
         if (!found) throw changesUnsupported('The store does not tell the changes of a part.');
         return found;
       };

@@ -24,19 +24,15 @@ export function scopedResource(resource: Resource, { where, hide }: Scope): Reso
   const paths = values.map(({ path }) => path);
   if (new Set(paths).size < paths.length) faults.push('where names a path twice');
   if (faults.length > 0) throw new ScopeFaults(faults);
-  const rows = scopedCollection(
-    resource.rows,
-    { where: values, hides: hide.length > 0 },
-    async (plan, signal) => {
-      const choice = chooseIndex(
-        { equals: paths, ranges: [], sort: { path: KEY, direction: plan.direction } },
-        await indexesOf(part, signal),
-      );
-      if (isRefusal(choice)) throw new AppError('not-indexed', 'No index answers this query.');
-      const equals = choice.equals.flatMap((path) => values.filter((one) => one.path === path));
-      return { ...plan, index: choice.index, equals };
-    },
-  );
+  const rows = scopedCollection(resource.rows, { where: values, hide }, async (plan, signal) => {
+    const choice = chooseIndex(
+      { equals: paths, ranges: [], sort: { path: KEY, direction: plan.direction } },
+      await indexesOf(part, signal),
+    );
+    if (isRefusal(choice)) throw new AppError('not-indexed', 'No index answers this query.');
+    const equals = choice.equals.flatMap((path) => values.filter((one) => one.path === path));
+    return { ...plan, index: choice.index, equals };
+  });
   const part: Resource = {
     ...resource,
     rows,

@@ -26,13 +26,24 @@ export interface ChangedKeys {
   readonly isUpToDate: boolean;
 }
 
+/** Which rows of a collection a reader may know, and what of them. */
+export interface Part {
+  /** Its rows have these values. */
+  readonly where: readonly Equality[];
+  /** The paths of the fields that it must not learn of. */
+  readonly hide: readonly string[];
+}
+
 /** The keys of rows of a whole collection that changed, and which of these rows were in a part of it. */
 export interface ChangedOfPart extends ChangedKeys {
   /** The keys (see `textOf`) whose rows had the values of the part before one of these changes. */
   readonly wereInside: ReadonlySet<string>;
 }
 
-/** The changes of a whole collection, for a reader that may know a part of it only: it leaves out the others. */
+/**
+ * The changes of a whole collection, for a reader that may know a part of it only: it leaves out the others. Changes of
+ * hidden fields alone are not told.
+ */
 export interface PartFeed extends ChangeFeed {
   /** See ChangeFeed. No place that it tells names a row. Rejects with `forbidden` when `refusal` has a reason. */
   read(...call: Parameters<ChangeFeed['read']>): Promise<ChangedOfPart>;
@@ -81,6 +92,6 @@ export interface ChangeFeed {
    * with `collection-replaced` when the collection is not that of `plan.identity`.
    */
   rows(keys: readonly Bookmark[], plan: Plan, size: Size, signal: AbortSignal): AsyncIterable<Batch>;
-  /** The changes for a reader of the rows with these values. Missing: the store does not know what rows were before. */
-  within?(where: readonly Equality[]): PartFeed;
+  /** The changes for the readers of a part. Missing: the feed is itself one for such readers. */
+  within?(part: Part): PartFeed;
 }

@@ -85,7 +85,6 @@ class LmdbStore implements Store {
   readonly #resources: LmdbResources;
   readonly #changes: readonly LmdbChanges[];
   readonly #feeds: LmdbFeeds;
-  readonly #commits: Commits;
   readonly #now: () => number;
   readonly #onLost: (error: StoreLostError) => void;
   #isOpen = true;
@@ -110,13 +109,12 @@ class LmdbStore implements Store {
       onLost: (failure) => this.#lose(failure),
       onCommitted: () => this.#feeds.committed(),
     });
-    this.#commits = commits;
     hearFailures(root, (failure) => commits.failed(failure));
     const scheduler = new FairScheduler();
     const told = <T>(work: Promise<T>): Promise<T> => this.#told(work);
     const begin = (): void => this.#begin();
     const shared = { tables, slots, scheduler, begin, now: this.#now, onWarning };
-    this.#feeds = new LmdbFeeds({ ...shared, log, told });
+    this.#feeds = new LmdbFeeds({ ...shared, log, told, commits });
     const writing = { ...shared, commits, feeds: this.#feeds, transactionRows };
     this.#resources = new LmdbResources({ ...writing, directory: join(directory, 'load') });
     this.#items = new LmdbItems({ ...writing, directory, told, portOf: (reader) => this.#portOf(reader) });
@@ -135,7 +133,7 @@ class LmdbStore implements Store {
   async recover(): Promise<void> {
     await this.#items.recover();
     this.#resources.sweepLater();
-    this.#feeds.pruneLater(() => [this.#items.logged, ...this.#resources.logs()], this.#commits);
+    this.#feeds.pruneLater(() => [this.#items.logged, ...this.#resources.logs()]);
   }
 
   open(declaration: Declaration): Promise<Collection> {

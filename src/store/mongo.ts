@@ -221,11 +221,11 @@ class MongoStore implements Store {
     return stream;
   }
 
-  /** The streams of a collection that also tell what rows were before, by the paths that they show. */
+  /** The streams of a collection for the readers of parts, by what these see. */
   #streamsWith(connection: MongoConnection, collection: string): FeedParts['streamWith'] {
-    return (before) => {
-      const name = JSON.stringify([connection.database, collection, ...before]);
-      const stream = this.#streams.get(name) ?? new DatabaseStream(connection, before);
+    return (view) => {
+      const name = JSON.stringify([connection.database, collection, view]);
+      const stream = this.#streams.get(name) ?? new DatabaseStream(connection, view);
       this.#streams.set(name, stream);
       return stream;
     };

@@ -1,6 +1,7 @@
 import { KEY, keyOf, type Bookmark } from './bookmark.ts';
 import { documentOf, orRelease, type Batch } from './batch.ts';
 import { isSameNumber } from './number.ts';
+import type { Part } from './change-feed.ts';
 import { ScopedFeed } from './scoped-feed.ts';
 import type { Collection, Count, CountMode, Equality, From, Plan, RowStore, Size } from './store.ts';
 import { bookmarkOf } from './bookmark.ts';
@@ -14,22 +15,41 @@ const BY_KEY = { sort: KEY, direction: 1 } as const;
  */
 const AT_LEAST: Count = { rows: 10_001, is: 'atLeast' };
 
-/** Which rows a part has, and whether it leaves out fields. */
-export interface RowsOfPart {
-  readonly where: readonly Equality[];
-  readonly hides: boolean;
-}
-
 /** Adds the values of a part to a plan without any. */
 export type Narrow = (plan: Plan, signal: AbortSignal) => Plan | Promise<Plan>;
 
 /**
  * The rows of a set that have these values: the part that a key opens. Nothing else of the set can be read through it:
- * a read whose plan does not begin with the values is a mistake of this server, and fails. It tells changes where the store
- * knows what rows were before, unless fields are hidden: a change of these alone would be told.
+ * a read whose plan does not begin with the values is a mistake of this server, and fails.
  */
-export function scopedRows(rows: RowStore, { where, hides }: RowsOfPart, narrow: Narrow): RowStore {
-  if (where.length === 0) return withoutChanges(rows);
+export function scopedRows(rows: RowStore, part: Part, narrow: Narrow): RowStore {
+  const { where } = part;
+  const changes = rows.changes?.within?.(part);
+  const check = ({ equals }: Plan) => {
+    if (!hasAll(equals, where)) throw outside();
+  };
+  return {
+    ...(where.length === 0 ? readsOf(rows) : narrowedReads(rows, where, narrow)),
+    ...(changes && { changes: new ScopedFeed(changes, where, check) }),
+    identity: (signal) => rows.identity(signal),
+    confirm: (...call) => rows.confirm(...call),
+    pointInTime: (signal) => rows.pointInTime(signal),
+    insert: () => Promise.reject(new TypeError('a part of a set is only read')),
+  };
+}
+
+type Reads = Pick<RowStore, 'read' | 'get' | 'count' | 'split'>;
+
+function readsOf(rows: RowStore): Reads {
+  return {
+    read: (...call) => rows.read(...call),
+    get: (...call) => rows.get(...call),
+    count: (...call) => rows.count(...call),
+    split: (...call) => rows.split(...call),
+  };
+}
+
+function narrowedReads(rows: RowStore, where: readonly Equality[], narrow: Narrow): Reads {
   const own = (plan: Plan, signal: AbortSignal): Plan | Promise<Plan> => {
     if (hasAll(plan.equals, where)) return plan;
     if (plan.index || plan.equals?.length) throw outside();
@@ -41,14 +61,8 @@ export function scopedRows(rows: RowStore, { where, hides }: RowsOfPart, narrow:
     const batch = await rows.read(mine, {}, ONE, signal);
     return { ...batch, rows: 0, length: 0, last: null, more: false, release: () => batch.release() };
   };
-  const part = hides ? undefined : rows.changes?.within?.(where);
-  const check = ({ equals }: Plan) => {
-    if (!hasAll(equals, where)) throw outside();
-  };
   return {
-    ...(part && { changes: new ScopedFeed(part, where, check) }),
     read,
-    confirm: (batch, plan, signal) => rows.confirm(batch, plan, signal),
     get: async (id, signal) => {
       const batch = await read({ ...BY_KEY, ids: { from: id } }, {}, ONE, signal);
       return orRelease(batch, () => {
@@ -57,7 +71,6 @@ export function scopedRows(rows: RowStore, { where, hides }: RowsOfPart, narrow:
         return null;
       });
     },
-    identity: (signal) => rows.identity(signal),
     count: async (plan, mode: CountMode, signal) => {
       if (plan.isEmpty) return { rows: 0, is: 'exact' };
       const count = await rows.count(await own(plan, signal), mode, signal);
@@ -65,13 +78,11 @@ export function scopedRows(rows: RowStore, { where, hides }: RowsOfPart, narrow:
     },
     split: async (plan, parts, signal) =>
       plan.isEmpty ? [] : rows.split(await own(plan, signal), parts, signal),
-    pointInTime: (signal) => rows.pointInTime(signal),
-    insert: () => Promise.reject(new TypeError('a part of a set is only read')),
   };
 }
 
 /** The same of a collection. */
-export function scopedCollection(rows: Collection, part: RowsOfPart, narrow: Narrow): Collection {
+export function scopedCollection(rows: Collection, part: Part, narrow: Narrow): Collection {
   const { where } = part;
   const check = (equals: readonly Equality[]) => {
     if (!hasAll(equals, where)) throw outside();
@@ -87,20 +98,6 @@ export function scopedCollection(rows: Collection, part: RowsOfPart, narrow: Nar
       check(equals);
       return rows.nextValue(index, equals, after, signal);
     },
-  };
-}
-
-/** All rows. Their changes would tell that hidden fields changed. */
-function withoutChanges(rows: RowStore): RowStore {
-  return {
-    read: (...call) => rows.read(...call),
-    confirm: (...call) => rows.confirm(...call),
-    get: (...call) => rows.get(...call),
-    identity: (...call) => rows.identity(...call),
-    count: (...call) => rows.count(...call),
-    split: (...call) => rows.split(...call),
-    pointInTime: (...call) => rows.pointInTime(...call),
-    insert: () => Promise.reject(new TypeError('a part of a set is only read')),
   };
 }
 

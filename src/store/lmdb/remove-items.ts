@@ -16,7 +16,7 @@ export function removeItems(tables: Tables, log: ChangeLog, keys: readonly Bookm
     if (typeof row === 'string') throw new Error(`a stored row cannot be read: ${row}`);
     tables.items.removeSync(row.id);
     for (const index of INDEXES) tables[index].removeSync(row[index]);
-    changes.add(row.idValue);
+    changes.addRemoved(row.idValue, document);
     removed++;
   }
   if (removed > 0) tables.meta.putSync(COUNT_KEY, countBytes(itemCount(tables.meta) - removed));

@@ -106,11 +106,12 @@ export class LmdbWriter {
     const outcomes = steps.map(({ row, insert }): Outcome => {
       if (this.#tables.items.putSync(row.id, row.document, IF_NEW)) {
         added++;
-        changes.add(row.idValue);
+        changes.addNew(row.idValue);
       } else {
         if (insert.onConflict === 'skip') return 'skipped';
         if (insert.onConflict === 'fail') return 'refused';
-        changes.addReplacement(row.idValue, this.#unlink(row).idValue);
+        const old = this.#unlink(row);
+        changes.addReplaced(row.idValue, old.idValue, { before: old.document, after: row.document });
         this.#tables.items.putSync(row.id, row.document);
       }
       for (const index of INDEXES) this.#tables[index].putSync(row[index], NO_VALUE);

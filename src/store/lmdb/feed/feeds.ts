@@ -1,5 +1,4 @@
 import { reasonOf } from '../../../thrown.ts';
-import type { Commits } from '../commits.ts';
 import { LmdbFeed, type FeedSet, type LmdbFeedOptions } from './feed.ts';
 import type { ChangeLog } from './log.ts';
 import { LogWatch } from './watch.ts';
@@ -45,8 +44,8 @@ export class LmdbFeeds {
    * Removes the records that are not to be kept, in the background and in bounded transactions: a process before this one
    * may have left many. A start that finds none needs no transaction.
    */
-  pruneLater(sets: () => readonly LoggedSet[], commits: Pick<Commits, 'run'>): void {
-    this.#pruning = this.#prune(sets, commits).catch((error: unknown) =>
+  pruneLater(sets: () => readonly LoggedSet[]): void {
+    this.#pruning = this.#prune(sets).catch((error: unknown) =>
       this.#options.onWarning(`old changes still take space: ${reasonOf(error)}`),
     );
   }
@@ -62,8 +61,8 @@ export class LmdbFeeds {
     this.#watch.close();
   }
 
-  async #prune(sets: () => readonly LoggedSet[], commits: Pick<Commits, 'run'>): Promise<void> {
-    const { begin, log } = this.#options;
+  async #prune(sets: () => readonly LoggedSet[]): Promise<void> {
+    const { begin, log, commits } = this.#options;
     begin();
     for (const { set, rows } of sets().filter((one) => log.canPrune(one.set, one.rows)))
       while (this.#isOpen && (await commits.run(() => log.prune(set, rows))));

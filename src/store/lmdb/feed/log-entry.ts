@@ -1,12 +1,16 @@
 import type { Value } from '../keys.ts';
+import { beforeOf, type RowChange } from './before.ts';
 import type { LogState } from './log.ts';
 import type { IdList } from './record.ts';
+import type { ViewRecord } from './views.ts';
 
 interface LogEntryOptions {
   /** Reads the state of the log. */
   readonly state: () => LogState;
   /** Writes a record. `last`: the sequence number of its last id. */
   readonly put: (record: Uint8Array, last: number) => void;
+  /** For which the log notes what rows were. */
+  readonly views: readonly ViewRecord[];
   readonly now: () => number;
   /** Writes the state, which has all records of the transaction. `rows` returns the number of rows of the set. */
   readonly end: (state: LogState, rows: () => number) => void;
@@ -25,16 +29,36 @@ export class LogEntry {
     list.begin();
   }
 
-  /** Notes that a row was written or removed. `id`: the value of its `_id`. */
-  add(id: Value): void {
-    this.#list.add(id);
-    if (this.#list.isFull) this.#flush();
+  /** Notes a row that was not there before. `id`: the value of its `_id`. */
+  addNew(id: Value): void {
+    this.#add(id, null);
   }
 
-  /** Notes that a row took the place of another one, whose `_id` may be of another type: 7 and 7.0 are one row. */
-  addReplacement(id: Value, before: Value): void {
-    if (id.type !== before.type || Buffer.compare(id.bytes, before.bytes) !== 0) this.add(before);
-    this.add(id);
+  /** Notes that a row was removed. */
+  addRemoved(id: Value, before: Uint8Array): void {
+    this.#add(id, { before, after: null });
+  }
+
+  /**
+   * Notes that a row took the place of another one. The `_id` of that one may be of another type: 7 and 7.0 are one row.
+   */
+  addReplaced(
+    id: Value,
+    idBefore: Value,
+    { before, after }: { before: Uint8Array; after: Uint8Array },
+  ): void {
+    if (id.type === idBefore.type && Buffer.compare(id.bytes, idBefore.bytes) === 0)
+      this.#add(id, { before, after });
+    else {
+      this.#add(idBefore, { before, after: null });
+      this.#add(id, null);
+    }
+  }
+
+  #add(id: Value, change: RowChange | null): void {
+    const { views } = this.#options;
+    this.#list.add(id, change && views.length > 0 ? beforeOf(views, change) : null);
+    if (this.#list.isFull) this.#flush();
   }
 
   /** Writes what was noted. `rows` returns the number of rows of the set. */

@@ -1,10 +1,13 @@
 import type { Bookmark } from '../../bookmark.ts';
 import type { Tables } from '../tables.ts';
+import { textOf } from '../../shared-feed.ts';
+import { beforeInView } from './before.ts';
 import { LogEntry } from './log-entry.ts';
 import { EPOCH_KEY, recordKey, stateKey } from './log-keys.ts';
 import { walkLog } from './log-walk.ts';
 import { headOf, IdList, idsOf } from './record.ts';
 import { Retention, type RetentionOptions } from './retention.ts';
+import { LogViews } from './views.ts';
 
 /** The number of the items in the log. Resources have numbers from 1 on. */
 export const ITEMS = 0;
@@ -25,14 +28,24 @@ export interface LogState {
 export interface LoggedIds {
   /** Each once. */
   readonly ids: readonly Bookmark[];
+  /** The ids (see `textOf`) of rows that had the values of the part before one of the changes. */
+  readonly wereInside: ReadonlySet<string>;
   /** The number of the last change that was read. */
   readonly next: number;
+}
+
+/** The part that a reader of the log knows. */
+export interface PartOfLog {
+  /** The number of its view. */
+  readonly view: number;
+  /** See `digestOfValues`. */
+  readonly digest: Uint8Array;
 }
 
 /** Where writers note what they change. */
 export interface ChangeNotes {
   /** In a transaction: begins to note changes of a set. To be ended in the same transaction. */
-  begin(set: number): Pick<LogEntry, 'add' | 'addReplacement' | 'end'>;
+  begin(set: number): Pick<LogEntry, 'addNew' | 'addReplaced' | 'end'>;
 }
 
 /**
@@ -44,12 +57,14 @@ export class ChangeLog implements ChangeNotes {
   readonly #tables: Tables;
   readonly #now: () => number;
   readonly #retention: Retention;
+  readonly views: LogViews;
   readonly #list = new IdList();
 
   constructor(tables: Tables, options: RetentionOptions) {
     this.#tables = tables;
     this.#now = options.now;
     this.#retention = new Retention(tables, options);
+    this.views = new LogViews(tables, options);
   }
 
   /** Tells the log of this file from that of every other file. */
@@ -70,6 +85,7 @@ export class ChangeLog implements ChangeNotes {
   begin(set: number): LogEntry {
     return new LogEntry(this.#list, {
       state: () => this.state(set),
+      views: this.views.of(set),
       put: (record, last) => this.#tables.changes.putSync(recordKey(set, last), record),
       now: this.#now,
       end: (state, rows) => {
@@ -90,6 +106,7 @@ export class ChangeLog implements ChangeNotes {
   /** In a transaction: forgets a set that nothing leads to any more. Its records are left for `sweep`. */
   forget(set: number): void {
     this.#retention.forget(set);
+    this.views.forget(set);
     this.#tables.meta.removeSync(stateKey(set));
   }
 
@@ -109,27 +126,36 @@ export class ChangeLog implements ChangeNotes {
     return this.#retention.prunable(set, this.state(set), rows, 1).keys.length > 0;
   }
 
-  /** The ids that changed after a number, at most `most`. Reads a part of the log: `next` tells how far. */
-  read(set: number, after: number, most: number): LoggedIds {
+  /**
+   * The ids that changed after a number, at most `most`, without changes that a part does not show. Reads a piece of the
+   * log: `next` tells how far.
+   */
+  read(set: number, after: number, most: number, part?: PartOfLog): LoggedIds {
     const found = new Map<string, Bookmark>();
+    const wereInside = new Set<string>();
     let next = after;
     let seen = 0;
     const isWhole = walkLog(this.#tables, set, after + 1, (end, record) => {
       if (seen >= READ_AT_ONCE) return false;
       const { count } = headOf(record);
       let sequence = end - count;
-      for (const id of idsOf(record)) {
+      for (const { id, before } of idsOf(record)) {
         sequence++;
         seen++;
         if (sequence <= after) continue;
-        const name = Buffer.from(id).toString('latin1');
-        if (found.size >= most && !found.has(name)) return false;
-        found.set(name, id);
+        const name = textOf(id);
+        const inView = part && before && beforeInView(before, part.view);
+        if (inView?.isSilent !== true) {
+          if (found.size >= most && !found.has(name)) return false;
+          found.set(name, id);
+        }
+        if (inView && !inView.isSilent && Buffer.compare(inView.digest, part.digest) === 0)
+          wereInside.add(name);
         next = sequence;
       }
       return true;
     });
-    return { ids: [...found.values()], next: isWhole ? this.state(set).last : next };
+    return { ids: [...found.values()], wereInside, next: isWhole ? this.state(set).last : next };
   }
 
   /** Removes the oldest records that are not to be kept. Returns the state without them: the same where there are none. */

@@ -10,12 +10,17 @@ import type { Value } from '../keys.ts';
  * | 2 | the number of its ids |
  * | for each id 1, 2, n | the BSON type, the length and the bytes of the value |
  *
+ * What a change says of the row before it (see before.ts) stands before its id in the same way, with the type 0, which
+ * no value has.
+ *
  * Each id has a sequence number. The key of the record has the number of its last id, and the ids before it have the
  * numbers before that one.
  */
 const HEAD_BYTES = 10;
 const COUNT_AT = 8;
 const ID_HEAD_BYTES = 3;
+/** In place of a BSON type. */
+const BEFORE = 0;
 /**
  * A record is ended before it has so many bytes, if its last id is not long: LMDB stores two of them in a page. Larger
  * ones would take whole pages side by side, which LMDB has to look for.
@@ -40,15 +45,20 @@ export class IdList {
     this.#length = HEAD_BYTES;
   }
 
-  /** Adds the value of an `_id`. */
-  add({ type, bytes }: Value): void {
+  /** Adds the value of an `_id`, and what its change says of the row before it. */
+  add(id: Value, before: Uint8Array | null): void {
+    if (before) this.#put({ type: BEFORE, bytes: before });
+    this.#put(id);
+    this.count++;
+  }
+
+  #put({ type, bytes }: Value): void {
     let at = this.#length;
     this.#bytes[at] = type;
     this.#view.setUint16(at + 1, bytes.length);
     at += ID_HEAD_BYTES;
     for (let n = 0; n < bytes.length; n++) this.#bytes[at + n] = bytes[n] ?? 0; // short: `set` costs more
     this.#length = at + bytes.length;
-    this.count++;
   }
 
   /** The record. A copy. `time`: in milliseconds since 1970. */
@@ -65,14 +75,29 @@ export function headOf(record: Uint8Array): { readonly time: number; readonly co
   return { time: view.getFloat64(0), count: view.getUint16(COUNT_AT) };
 }
 
-/** The ids of a record, in the order of their sequence numbers, as bookmarks `{_id}`. */
-export function* idsOf(record: Uint8Array): Generator<Bookmark, void, undefined> {
+/** An id in a record. */
+export interface LoggedId {
+  /** The bookmark `{_id}`. */
+  readonly id: Bookmark;
+  /** See before.ts. Null: there was no row, or nobody asked what it was. */
+  readonly before: Uint8Array | null;
+}
+
+/** The ids of a record, in the order of their sequence numbers. */
+export function* idsOf(record: Uint8Array): Generator<LoggedId, void, undefined> {
   const view = new DataView(record.buffer, record.byteOffset);
+  let before: Uint8Array | null = null;
   for (let at = HEAD_BYTES; at < record.length;) {
-    const length = view.getUint16(at + 1);
+    const type = record[at] ?? 0;
     const start = at + ID_HEAD_BYTES;
-    at = start + length;
-    yield bookmarkOfId(record[start - ID_HEAD_BYTES] ?? 0, record.subarray(start, at));
+    at = start + view.getUint16(at + 1);
+    const value = record.subarray(start, at);
+    if (type === BEFORE) {
+      before = value;
+      continue;
+    }
+    yield { id: bookmarkOfId(type, value), before };
+    before = null;
   }
 }
 

@@ -24,7 +24,7 @@ export function removeFromResource(
     tables.rows.removeSync(key);
     // A row that is too long for an index that came later has made it unusable.
     if (typeof row !== 'string') for (const entry of row.entries) if (entry) tables.entries.removeSync(entry);
-    changes.add(idOf(found));
+    changes.addRemoved(idOf(found), found);
     removed++;
   }
   if (removed > 0) setCount(tables, record, countOf(tables, record) - removed);

@@ -84,9 +84,10 @@ export class ResourceWriter {
       if (before === 'refused') return { refused: CONFLICT };
       if (before === 'added') {
         added++;
-        changes.add(row.id);
+        changes.addNew(row.id);
       } else {
-        changes.addReplacement(row.id, this.#unlink(before, row, record));
+        const idBefore = this.#unlink(before, row, record);
+        changes.addReplaced(row.id, idBefore, { before, after: row.document });
       }
       for (const entry of row.entries) if (entry) this.#tables.entries.putSync(entry, NO_VALUE);
       if (row.spoils.length > 0) record = spoil(this.#resources, record, row.spoils);

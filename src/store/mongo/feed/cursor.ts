@@ -3,6 +3,7 @@ import { awaitAtMost, settlesWithin } from '../../deadline.ts';
 import { COMMAND_LIMIT_MS } from '../connection.ts';
 import type { MongoConnection } from '../connection.ts';
 import { readEvents, stagesFor, type ChangeEvent, type EventReply } from './events.ts';
+import type { View } from '../../part-view.ts';
 import { isBefore, isShort, placeOfTime, startingAt, timeOf, type Place } from './place.ts';
 
 /** What a stream has told since the last time. */
@@ -22,10 +23,10 @@ export interface StreamRequest {
   readonly from: Place;
   readonly batch: number;
   /**
-   * The paths that rows before their change show. Every place that the stream then tells is a time: a token holds the id
-   * of its event, and a reader may not know it.
+   * What the stream's readers see of rows. Changes that it does not show are left out. Every place that the stream then
+   * tells is a time: a token holds the id of its event, and a reader may not know it.
    */
-  readonly before?: readonly string[] | undefined;
+  readonly view?: View | undefined;
 }
 
 /** How long a reader that leaves waits for its cursor to be closed. Milliseconds. */
@@ -60,14 +61,15 @@ export class EventCursor {
     request: StreamRequest,
     signal: AbortSignal,
   ): Promise<EventCursor> {
-    const { collections, from, batch, before } = request;
+    const { collections, from, batch, view } = request;
     const $changeStream = {
       ...startingAt(from),
-      ...(before && { fullDocumentBeforeChange: 'required' }),
+      ...(view && { fullDocumentBeforeChange: 'required' }),
+      ...(view && view.hide.length > 0 && { fullDocument: 'required' }),
     };
     const command = {
       aggregate: 1,
-      pipeline: [{ $changeStream }, ...stagesFor(collections, before)],
+      pipeline: [{ $changeStream }, ...stagesFor(collections, view)],
       cursor: { batchSize: batch },
       readConcern: { level: 'majority' },
       maxTimeMS: COMMAND_LIMIT_MS,
@@ -76,7 +78,9 @@ export class EventCursor {
     // The command is not aborted: its reply names the cursor that the server would keep.
     const opening = connection
       .onCursor(command, COMMAND_LIMIT_MS, undefined)
-      .then(({ cursor }) => new EventCursor(connection, request, readEvents(cursor as Uint8Array)));
+      .then(
+        ({ cursor }) => new EventCursor(connection, request, readEvents(cursor as Uint8Array, view?.hide)),
+      );
     try {
       return await awaitAtMost(COMMAND_LIMIT_MS, signal, opening);
     } catch (error) {
@@ -113,7 +117,7 @@ export class EventCursor {
       maxTimeMS: waitMs, // for getMore of such a cursor: how long to wait for an event
     };
     const { cursor } = await this.#connection.onCursor(command, waitMs + COMMAND_LIMIT_MS, signal);
-    const reply = readEvents(cursor as Uint8Array);
+    const reply = readEvents(cursor as Uint8Array, this.#request.view?.hide);
     this.#id = reply.cursor;
     return reply;
   }
@@ -124,15 +128,17 @@ export class EventCursor {
    */
   #toldBy({ events: came, behind, cursor }: EventReply): Told {
     const state = { isDrained: came.length === 0, hasEnded: cursor === 0n };
-    const all = this.#held.length > 0 ? [...this.#held, ...came] : came;
-    const last = all.at(-1);
-    if (this.#request.before) {
+    const { view } = this.#request;
+    const shown = view ? came.filter(({ isSilent }) => !isSilent) : came;
+    const all = this.#held.length > 0 ? [...this.#held, ...shown] : shown;
+    const last = came.at(-1) ?? all.at(-1); // also one that is not shown lets the time go on
+    if (view) {
       if (!last) return { ...this.#tell(all, this.#timeAt(behind)), ...state };
     } else if (!last || isShort(behind)) return { ...this.#tell(all, behind), ...state };
     // The server keeps the place behind its last event while nothing else happens.
     if (state.isDrained) return { ...this.#tell(all, placeOfTime(last.time + 1n)), ...state };
     const over = all.filter(({ time }) => time < last.time);
-    const told = this.#tell(over, over.length > 0 ? placeOfTime(last.time) : this.#behind);
+    const told = this.#tell(over, this.#timeAt(placeOfTime(last.time)));
     this.#held = all.slice(over.length);
     return { ...told, ...state };
   }

@@ -1,8 +1,10 @@
 import { elementsNamed, type BsonElement } from '../../bson-elements.ts';
 import { BSON } from '../../bson.ts';
 import { BSON_TYPE } from '../../bson-types.ts';
-import type { Bookmark, PointInTime } from '../../bookmark.ts';
+import { KEY, type Bookmark, type PointInTime } from '../../bookmark.ts';
 import { documentAt, endOfDocument } from '../../bson-array.ts';
+import type { View } from '../../part-view.ts';
+import { isSameButHidden } from '../../same-but-hidden.ts';
 import { placeOfToken, type Place } from './place.ts';
 
 /** A change of a row, or the end of collections. */
@@ -16,6 +18,8 @@ export interface ChangeEvent {
   readonly key: Bookmark | null;
   /** The row before the change, with the fields that were asked for. Missing: there was none, or none was asked for. */
   readonly before?: Uint8Array;
+  /** The view that was asked for does not show the change. */
+  readonly isSilent?: true;
 }
 
 /** The events of one reply, and the server's cursor. */
@@ -38,34 +42,43 @@ const PROJECTION = {
 
 /**
  * The stages that follow $changeStream: the events of these collections. When a collection is renamed to one of these
- * names, it may replace that one. `invalidate` ends a stream. `before`: the paths that rows before their change show.
+ * names, it may replace that one. `invalidate` ends a stream. With a view, the events tell what rows were in it.
  */
 export function stagesFor(
   collections: readonly string[],
-  before: readonly string[] = [],
+  view?: View,
 ): readonly Readonly<Record<string, unknown>>[] {
   const named = { $in: collections };
   const ends = { operationType: { $in: ['dropDatabase', 'invalidate'] } };
   return [
     { $match: { $or: [{ 'ns.coll': named }, { 'to.coll': named }, ends] } },
-    { $project: { ...PROJECTION, ...ofBefore(before) } },
+    ...(view ? [{ $set: { before: '$fullDocumentBeforeChange', after: '$fullDocument' } }] : []),
+    { $project: { ...PROJECTION, ...(view && projectionOf(view)) } },
   ];
 }
 
-/** A path includes those below it, and a projection must not name both. */
-function ofBefore(paths: readonly string[]): Readonly<Record<string, 1>> {
-  const outer = paths.filter((path) => !paths.some((other) => path.startsWith(`${other}.`)));
-  return Object.fromEntries(outer.map((path) => [`fullDocumentBeforeChange.${path}`, 1]));
+/** What decides whether a row is in a part, before and after the change; and the whole rows where fields are hidden. */
+function projectionOf({ where, hide }: View): Readonly<Record<string, 1>> {
+  // A path includes those below it, and a projection must not name both.
+  const outer = where.filter((path) => !where.some((other) => path.startsWith(`${other}.`)));
+  const paths = outer.length > 0 ? outer : [KEY];
+  const values = paths.flatMap((path) => [`before.${path}`, `after.${path}`]);
+  const rows = hide.length > 0 ? ['fullDocumentBeforeChange', 'fullDocument'] : [];
+  return Object.fromEntries([...values, ...rows].map((path) => [path, 1]));
 }
 
 const inUtf8 = (...names: readonly string[]) => names.map((name) => Buffer.from(name));
 const OF_CURSOR = inUtf8('firstBatch', 'nextBatch', 'postBatchResumeToken', 'id');
-const OF_EVENT = inUtf8('_id', 'clusterTime', 'documentKey', 'ns', 'to', 'fullDocumentBeforeChange');
+const OF_EVENT = inUtf8('_id', 'clusterTime', 'documentKey', 'ns', 'to', 'before');
+const OF_CHANGE = inUtf8('before', 'after', 'fullDocumentBeforeChange', 'fullDocument');
 const OF_TOKEN = inUtf8('_data', '_typeBits');
 const OF_NAMESPACE = inUtf8('coll');
 
-/** Reads the `cursor` document of a reply to aggregate or getMore. Throws TypeError when it is not one. */
-export function readEvents(cursor: Uint8Array): EventReply {
+/**
+ * Reads the `cursor` document of a reply to aggregate or getMore. `hide`: the hidden paths of the view that was asked for.
+ * Throws TypeError when it is not one.
+ */
+export function readEvents(cursor: Uint8Array, hide: readonly string[] = []): EventReply {
   const [first, next, behind, id] = elementsNamed(cursor, OF_CURSOR);
   const batch = first ?? next;
   if (!batch || !behind || !id) throw new TypeError('a change stream was answered without events or token');
@@ -74,7 +87,7 @@ export function readEvents(cursor: Uint8Array): EventReply {
   for (let row = 0; row < rows.length;) {
     const document = documentAt(rows, row);
     row = endOfDocument(rows, document);
-    events.push(readEvent(rows.subarray(document, row)));
+    events.push(readEvent(rows.subarray(document, row), hide));
   }
   return {
     events,
@@ -83,7 +96,7 @@ export function readEvents(cursor: Uint8Array): EventReply {
   };
 }
 
-function readEvent(event: Uint8Array): ChangeEvent {
+function readEvent(event: Uint8Array, hide: readonly string[]): ChangeEvent {
   const [token, time, key, namespace, to, before] = elementsNamed(event, OF_EVENT);
   if (!token || !time) throw new TypeError('an event came without a time');
   const names = [namespace, to].flatMap((element) => (element ? nameIn(valueOf(event, element)) : []));
@@ -94,7 +107,18 @@ function readEvent(event: Uint8Array): ChangeEvent {
     // `documentKey` has become {_id}, which is what a bookmark is. The reply is large, so the key is copied.
     key: key ? (valueOf(event, key).slice() as Bookmark) : null,
     ...(before?.type === BSON_TYPE.document && { before: valueOf(event, before).slice() }),
+    ...(hide.length > 0 && isSilent(event, hide) && { isSilent: true }),
   };
+}
+
+/** Whether an event changed hidden fields alone, so that the row is still in the same part. */
+function isSilent(event: Uint8Array, hide: readonly string[]): boolean {
+  const values = elementsNamed(event, OF_CHANGE).map((element) =>
+    element?.type === BSON_TYPE.document ? valueOf(event, element) : null,
+  );
+  const [before, after, rowBefore, rowAfter] = values;
+  if (!before || !after || !rowBefore || !rowAfter) return false;
+  return Buffer.compare(before, after) === 0 && isSameButHidden(rowBefore, rowAfter, hide);
 }
 
 function readToken(token: Uint8Array): Place {

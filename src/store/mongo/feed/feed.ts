@@ -1,8 +1,9 @@
 import { AppError, collectionReplaced } from '../../../errors.ts';
 import type { Batch } from '../../batch.ts';
 import type { Bookmark, Identity, PointInTime } from '../../bookmark.ts';
-import type { ChangedOfPart, FeedPlace, FeedSize, PartFeed } from '../../change-feed.ts';
-import type { Equality, Plan, Size } from '../../store.ts';
+import type { ChangedOfPart, FeedPlace, FeedSize, Part, PartFeed } from '../../change-feed.ts';
+import { viewOf, type View } from '../../part-view.ts';
+import type { Plan, Size } from '../../store.ts';
 import { describeCollection } from '../collection.ts';
 import type { MongoConnection } from '../connection.ts';
 import { faultOf } from '../faults.ts';
@@ -41,13 +42,13 @@ export interface FeedParts {
   readonly lookUp: LookUp;
   /** The stream of the collection's database. */
   readonly stream: DatabaseStream;
-  /** The changes of the collection alone, with these paths of the rows before. */
-  readonly streamWith: (before: readonly string[]) => DatabaseStream;
+  /** The changes of the collection alone, as the readers of a part see them. */
+  readonly streamWith: (view: View) => DatabaseStream;
 }
 
-/** A part of the rows whose readers a feed is for. */
-interface Part {
-  readonly paths: readonly string[];
+/** The part whose readers a feed is for. */
+interface OwnPart {
+  readonly view: View;
   readonly isInside: (row: Uint8Array) => boolean;
 }
 
@@ -71,20 +72,20 @@ interface Call {
  */
 export class MongoFeed implements PartFeed {
   readonly #parts: FeedParts;
-  readonly #part: Part | undefined;
+  readonly #part: OwnPart | undefined;
   readonly #clock: FeedClock;
 
-  constructor(parts: FeedParts, part?: Part) {
+  constructor(parts: FeedParts, part?: OwnPart) {
     this.#parts = parts;
     this.#part = part;
     this.#clock = new FeedClock(parts.connection, parts.setup);
   }
 
-  /** See ChangeFeed. All readers of parts by the same paths share one stream, which is open while there are any. */
-  within(where: readonly Equality[]): PartFeed {
-    const paths = [...new Set(where.map(({ path }) => path))].sort();
-    const parts = { ...this.#parts, stream: this.#parts.streamWith(paths) };
-    return new MongoFeed(parts, { paths, isInside: insideOf(where) });
+  /** See ChangeFeed. All readers of parts with the same view share one stream, which is open while there are any. */
+  within(part: Part): PartFeed {
+    const view = viewOf(part);
+    const parts = { ...this.#parts, stream: this.#parts.streamWith(view) };
+    return new MongoFeed(parts, { view, isInside: insideOf(part.where) });
   }
 
   async refusal(signal: AbortSignal): Promise<string | null> {
@@ -172,7 +173,7 @@ export class MongoFeed implements PartFeed {
         collection: setup.collection,
         until: asked,
         most: size.most,
-        before: this.#part?.paths,
+        view: this.#part?.view,
       };
       const isUpToDate = await readHistory(telling, request, signal);
       if (telling.count > 0 || left <= 0) return { ...this.#answerOf(telling), isUpToDate };

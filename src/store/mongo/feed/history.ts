@@ -1,5 +1,6 @@
 import { collectionReplaced } from '../../../errors.ts';
 import type { PointInTime } from '../../bookmark.ts';
+import type { View } from '../../part-view.ts';
 import type { MongoConnection } from '../connection.ts';
 import { EventCursor } from './cursor.ts';
 import { isPassing, placeFault } from './faults.ts';
@@ -19,7 +20,7 @@ export interface HistoryRequest {
   readonly until: PointInTime;
   readonly most: number;
   /** See StreamRequest. */
-  readonly before?: readonly string[] | undefined;
+  readonly view?: View | undefined;
 }
 
 /**
@@ -46,12 +47,12 @@ export async function readHistory(
 
 async function readOnce(
   telling: Telling,
-  { connection, collection, until, most, before }: HistoryRequest,
+  { connection, collection, until, most, view }: HistoryRequest,
   end: number,
   signal: AbortSignal,
 ): Promise<boolean> {
   const batch = Math.min(Math.max(most, FEWEST), MOST);
-  const request = { collections: [collection], from: telling.next, batch, before };
+  const request = { collections: [collection], from: telling.next, batch, view };
   const cursor = await EventCursor.open(connection, request, signal).catch((error: unknown) => {
     throw placeFault(error, request.from);
   });

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Timestamp } from 'mongodb';
 import { changesUnsupported, storeUnavailable } from '../../../errors.ts';
+import type { View } from '../../part-view.ts';
 import type { MongoConnection } from '../connection.ts';
 import { pointInTimeOf } from '../snapshot.ts';
 import { EventCursor } from './cursor.ts';
@@ -28,7 +29,7 @@ const [FIRST_PAUSE_MS, LONGEST_PAUSE_MS] = [50, 1_000];
  */
 export class DatabaseStream {
   readonly #connection: MongoConnection;
-  readonly #before: readonly string[] | undefined;
+  readonly #view: View | undefined;
   readonly #windows = new Map<string, Window>();
   /** Every event before it is in the windows that had begun. Null: no stream was opened yet. */
   behind: Place | null = null;
@@ -39,15 +40,15 @@ export class DatabaseStream {
   #running: Promise<void> | null = null;
   readonly #closing = new AbortController();
 
-  /** `before`: see StreamRequest. */
-  constructor(connection: MongoConnection, before?: readonly string[]) {
+  /** `view`: see StreamRequest. */
+  constructor(connection: MongoConnection, view?: View) {
     this.#connection = connection;
-    this.#before = before;
+    this.#view = view;
   }
 
   /** The window of a collection, for a reader that waits. `leave` it in the end. */
   join(collection: string): Window {
-    const window = this.#windows.get(collection) ?? new Window(collection, !this.#before);
+    const window = this.#windows.get(collection) ?? new Window(collection, !this.#view);
     this.#windows.set(collection, window);
     window.readers++;
     if (!this.#running && !this.#closing.signal.aborted) this.#start();
@@ -119,7 +120,7 @@ export class DatabaseStream {
     const { signal } = this.#closing;
     const from = this.behind ?? (await this.#present());
     const collections = [...this.#windows.keys()];
-    const request = { collections, from, batch: BATCH, before: this.#before };
+    const request = { collections, from, batch: BATCH, view: this.#view };
     const cursor = await EventCursor.open(this.#connection, request, signal);
     try {
       for (const window of this.#windows.values()) {

@@ -1,0 +1,62 @@
+import { onDemand } from './bson.ts';
+import { BSON_TYPE } from './bson-types.ts';
+import { KEY } from './bookmark.ts';
+
+/** A field that is shown, with its bytes, and what is hidden inside it. */
+interface Shown {
+  readonly type: number;
+  readonly name: string;
+  readonly value: Uint8Array;
+  readonly hide: readonly string[];
+}
+
+/**
+ * Whether two states of a row look the same to a reader who does not see what lies at these paths. A path hides as it does
+ * in answers (rows/selection.ts): it goes through arrays, a name may have dots itself, and the key is always seen. Values
+ * that are equal but of different types, such as 7 and 7.0, do not look the same.
+ */
+export function isSameButHidden(before: Uint8Array, after: Uint8Array, hide: readonly string[]): boolean {
+  return isSame(shownFields(before, hide, true), shownFields(after, hide, true));
+}
+
+function isSame(before: readonly Shown[], after: readonly Shown[]): boolean {
+  return (
+    before.length === after.length &&
+    before.every((one, n) => {
+      const other = after[n];
+      return other?.type === one.type && other.name === one.name && isSameValue(one, other);
+    })
+  );
+}
+
+function isSameValue(one: Shown, other: Shown): boolean {
+  if (one.hide.length === 0) return Buffer.compare(one.value, other.value) === 0;
+  const isArray = one.type === BSON_TYPE.array;
+  const membersOf = ({ value, hide }: Shown) => (isArray ? elements(value, hide) : shownFields(value, hide));
+  return isSame(membersOf(one), membersOf(other));
+}
+
+function shownFields(document: Uint8Array, hide: readonly string[], isRow = false): readonly Shown[] {
+  return membersIn(document).flatMap(({ type, name, value }): Shown[] => {
+    if (isRow && name === KEY) return [{ type, name, value, hide: [] }];
+    if (hide.some((path) => name === path || name.startsWith(`${path}.`))) return [];
+    const below = hide.flatMap((path) => (path.startsWith(`${name}.`) ? path.slice(name.length + 1) : []));
+    return [{ type, name, value, hide: isNested(type) ? below : [] }];
+  });
+}
+
+function elements(array: Uint8Array, hide: readonly string[]): readonly Shown[] {
+  return membersIn(array).map((one) => ({ ...one, hide: isNested(one.type) ? hide : [] }));
+}
+
+function membersIn(bytes: Uint8Array): readonly Omit<Shown, 'hide'>[] {
+  return Array.from(onDemand.parseToElements(bytes), ([type, nameAt, nameLength, at, length]) => ({
+    type,
+    name: Buffer.from(bytes.buffer, bytes.byteOffset + nameAt, nameLength).toString(),
+    value: bytes.subarray(at, at + length),
+  }));
+}
+
+function isNested(type: number): boolean {
+  return type === BSON_TYPE.document || type === BSON_TYPE.array;
+}

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { execFile } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { promisify } from 'node:util';
@@ -45,6 +45,51 @@ test('a terminal gets lines for people, without control characters from requests
 test('a pipe gets JSON, unless configured otherwise', async () => {
   assert.equal((JSON.parse(await logged('auto', false)) as { msg: string }).msg, 'request');
   assert.match(await logged('pretty', false), /INFO {2}request path=/);
+});
+
+const START = `
+  import fs from 'node:fs';
+  import { createLog } from ${JSON.stringify(LOG)};
+  const log = await createLog({ LOG_LEVEL: 'info', LOG_FORMAT: 'json' });
+`;
+const inNode = (program: string) => ['--import', 'tsx', '--input-type=module', '-e', START + program];
+
+test('lines are written together, and those that wait when the process ends are written then', async () => {
+  const program = `
+    let writes = 0;
+    const { write } = fs;
+    fs.write = (...call) => (writes++, write(...call));
+    for (let n = 0; n < 100; n++) {
+      log.info({ n }, 'request');
+      await new Promise(setImmediate);
+    }
+    process.on('exit', () => process.stderr.write(String(writes)));
+  `;
+  const { stdout, stderr } = await promisify(execFile)(process.execPath, inNode(program), {
+    timeout: 60_000,
+  });
+  const lines = stdout.trimEnd().split('\n');
+  assert.deepEqual(
+    lines.map((line) => (JSON.parse(line) as { n: number }).n),
+    Array.from({ length: 100 }, (_, n) => n),
+  );
+  assert.ok(Number(stderr) <= 5, `${stderr} writes for ${stdout.length} bytes`);
+});
+
+test('a warning is written at once, with the lines before it, although the process hangs', async (t) => {
+  const program = `
+    log.info('before');
+    log.warn('a warning');
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);
+  `;
+  const child = spawn(process.execPath, inNode(program), { stdio: ['ignore', 'pipe', 'inherit'] });
+  t.after(() => child.kill('SIGKILL'));
+  let text = '';
+  for await (const chunk of child.stdout) {
+    text += String(chunk);
+    if (text.split('\n').length > 2) break;
+  }
+  assert.match(text, /before.*\n.*a warning/);
 });
 
 test('no text reaches the terminal with a control character', () => {

@@ -1,0 +1,32 @@
+/**
+ * node flush-writer.ts DIRECTORY
+ *
+ * Writes to an embedded store in each way, one after another, and prints a line beginning with `acknowledged` for each when
+ * the store has answered.
+ */
+import { writeSync } from 'node:fs';
+import { makeBookmark } from '../../src/store/bookmark.ts';
+import { BSON } from '../../src/store/bson.ts';
+import { openLmdb } from '../../src/store/lmdb.ts';
+import { Slots } from '../../src/store/slots.ts';
+
+const [directory = ''] = process.argv.slice(2);
+const rowOf = (_id: string) => BSON.serialize({ _id, category: 'b', price: 1 });
+
+const store = await openLmdb({ directory, slots: new Slots() });
+const orders = await store.open({ name: 'orders', collection: 'orders', indexes: [['price']] });
+const writes: Readonly<Record<string, () => Promise<unknown>>> = {
+  'an insert': () => store.items.insert([rowOf('a'), rowOf('b')], 'fail'),
+  'a replacement': () => store.items.insert([rowOf('a')], 'replace'),
+  'a user': () => store.users.change('ada', () => rowOf('ada')),
+  'a removed user': () => store.users.change('ada', () => null),
+  'an export': () => store.exports.change('e', () => rowOf('e')),
+  'a removed row': async () => store.items.remove?.([makeBookmark({ _id: 'a' })]),
+  'rows of a resource': () => orders.insert([rowOf('a')], 'fail'),
+  'all rows': () => store.items.clear(new AbortController().signal),
+};
+for (const [name, write] of Object.entries(writes)) {
+  await write();
+  writeSync(1, `acknowledged ${name}\n`);
+}
+await store.close();

@@ -5,7 +5,6 @@ import { test } from 'node:test';
 import type { Batch } from '../src/store/batch.ts';
 import { Double, Int32 } from '../src/store/bson.ts';
 import { FILE, openLmdb } from '../src/store/lmdb.ts';
-import { FairScheduler } from '../src/store/lmdb/fair-scheduler.ts';
 import { Slots } from '../src/store/slots.ts';
 import type { Plan } from '../src/store/store.ts';
 import { expectedItems, inCategory, makeItem, makeItems } from './support/items.ts';
@@ -108,51 +107,6 @@ test('readers that stall do not make the file grow, because they hold nothing be
   const [without, withReaders] = [await sizeWith(0), await sizeWith(25)];
   t.diagnostic(`${without} bytes without readers, ${withReaders} with 500 stalled ones`);
   assert.ok(withReaders <= 1.5 * without);
-});
-
-test('reads take turns in order of arrival, and yield to the event loop after some milliseconds', async () => {
-  let now = 0;
-  const scheduler = new FairScheduler(() => now);
-  const events: string[] = [];
-  const looks = [1, 2, 3, 4].map((n) =>
-    scheduler.take(() => {
-      now += 3; // each takes 3 ms, a turn has 4
-      events.push(`look ${n}`);
-      return n;
-    }, NEVER),
-  );
-  setImmediate(() => {
-    events.push('others');
-    setImmediate(() => events.push('others again'));
-  });
-  assert.deepEqual(await Promise.all(looks), [1, 2, 3, 4]);
-  assert.deepEqual(events.slice(0, 4), ['look 1', 'look 2', 'others', 'look 3']);
-});
-
-test('a page waits for one read of a stream, however many streams wait, and pages do not starve streams', async () => {
-  const scheduler = new FairScheduler();
-  const looked: string[] = [];
-  const take = (name: string, patient: boolean) =>
-    scheduler.take(() => void looked.push(name), NEVER, patient);
-  await Promise.all([
-    ...['s1', 's2', 's3', 's4'].map((name) => take(name, true)),
-    ...['p1', 'p2', 'p3'].map((name) => take(name, false)),
-  ]);
-  assert.deepEqual(looked, ['p1', 's1', 'p2', 's2', 'p3', 's3', 's4']);
-});
-
-test('a read that fails, or whose client left, passes the turn to the next', async () => {
-  const scheduler = new FairScheduler();
-  const leaving = new AbortController();
-  const failing = scheduler.take(() => {
-    throw new RangeError('no memory');
-  }, NEVER);
-  const left = scheduler.take(() => assert.fail('nobody wants it'), leaving.signal);
-  const last = scheduler.take(() => scheduler.take(() => 'nested', NEVER), NEVER);
-  leaving.abort('gone');
-  await assert.rejects(failing, RangeError);
-  await assert.rejects(left, (reason) => reason === 'gone');
-  assert.equal(await last, 'nested');
 });
 
 test('many concurrent chains each get their rows', async (t) => {

@@ -8,6 +8,12 @@ const TURN_MS = 2;
 export class LoopTurns {
   readonly #waiting: (() => void)[] = [];
   #round: Promise<void> | null = null;
+  readonly #now: () => number;
+
+  /** `now` is a clock in milliseconds. */
+  constructor(now: () => number = () => performance.now()) {
+    this.#now = now;
+  }
 
   /** Resolves after all earlier calls have, and after what their callers then did at once. */
   next(): Promise<void> {
@@ -25,9 +31,9 @@ export class LoopTurns {
   }
 
   readonly #run = (): void => {
-    const end = performance.now() + TURN_MS;
+    const end = this.#now() + TURN_MS;
     const step = (): void => {
-      if (performance.now() >= end) {
+      if (this.#now() >= end) {
         setImmediate(this.#run);
         return;
       }

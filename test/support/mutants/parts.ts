@@ -1,0 +1,21 @@
+import { sourcesIn } from './tree.ts';
+
+/** Parts of src/ that faults are put into, with their files. What only MongoDB runs is left out: its tests are slow. */
+export const PARTS: Readonly<Record<string, readonly string[]>> = {
+  stream: sourcesIn('stream'),
+  store: sourcesIn('store', ['store/mongo']),
+  pages: sourcesIn('pages'),
+  access: sourcesIn('access', ['access/redis.ts']),
+  changes: sourcesIn('changes'),
+};
+
+/** The tests that are to notice them: those that end in a few seconds and need neither MongoDB nor Redis. */
+export const TESTS: readonly string[] = [
+  ...['access-file', 'answers', 'api-keys', 'bad-input', 'between', 'bookmark', 'chain', 'changes-since'],
+  ...['checkpoints', 'clear', 'client', 'compress', 'config', 'cursor', 'feed-run', 'files'],
+  ...['filtered-rows', 'keys', 'lasting', 'leaks-changes', 'leaks-changes-forms', 'limiter', 'limiter-admit'],
+  ...['lmdb', 'lmdb-file', 'lmdb-flush', 'lmdb-load', 'lmdb-outcomes', 'lmdb-resources', 'lmdb-rows'],
+  ...['lmdb-views', 'page-queries', 'pages', 'partitions', 'pump'],
+  ...['resource-planner', 'resource-values', 'same-but-hidden', 'shared-feed', 'stream', 'token-keys'],
+  ...['tokens', 'tokens-forged', 'transcoder', 'turns', 'users', 'users-store', 'value-keys', 'watch'],
+];

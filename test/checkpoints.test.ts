@@ -135,3 +135,100 @@ function zeroCrc(bytes: number): number {
   const half = zeroCrc(bytes / 2);
   return crc32Combine(half, half, bytes / 2);
 }
+
+/** An encoder whose clock the test moves, and what it has written. */
+function written(options: { readonly endAt?: number } = {}) {
+  const state = { clock: 0, text: '' };
+  const encoder = new CheckpointEncoder(transcoder.encoder('lines'), {
+    plan: PLAN,
+    cursorOf: (bookmark) => Buffer.from(bookmark).toString('hex'),
+    start: 'start',
+    now: () => state.clock,
+    ...options,
+  });
+  let next = 0;
+  return {
+    encoder,
+    state,
+    /** Encodes a batch of so many rows. `after` is called after each chunk. */
+    encode: (count: number, chunkBytes = 16_000, after: () => void = () => undefined): string => {
+      const rows = Array.from({ length: count }, () => rowOf(next++));
+      const last = rows.at(-1);
+      const body = { ...batchOf(slots, arrayBody(rows), 5), rows: count };
+      const batch = { ...body, last: last ? bookmarkOf(last, PLAN) : null };
+      const before = state.text.length;
+      for (const chunk of encoder.encode(batch, chunkBytes)) {
+        state.text += Buffer.from(chunk).toString();
+        after();
+      }
+      batch.release();
+      return state.text.slice(before);
+    },
+  };
+}
+
+test('a stream whose time is over ends at a checkpoint in the middle of its rows, and says that there are more', () => {
+  const { encoder, state, encode } = written({ endAt: 1000 });
+  encode(10);
+  assert.equal(encoder.isOver, false);
+  encode(5000, 1000, () => (state.clock += 100));
+  assert.equal(encoder.isOver, true);
+  assert.match(state.text, /{"checkpoint":[^\n]*\n$/);
+  const { rows } = verify(state.text.replace('{"checkpoint"', '{"end"'));
+  assert.ok(rows > 10 && rows < 5010, `${rows} rows`);
+  assert.equal(encoder.rows, rows);
+  assert.equal(encode(100), '', 'nothing follows');
+  assert.match(encoder.end(), /"more":true}}\n$/);
+  const other = written({ endAt: 1000 });
+  other.encode(10);
+  assert.doesNotMatch(other.encoder.end(), /more/);
+});
+
+test('a checkpoint comes with a batch without rows when rows have come, or when it is wanted, and only once', () => {
+  const { encoder, encode } = written();
+  assert.equal(encode(0), '');
+  encoder.want();
+  assert.match(encode(0), /^{"checkpoint":{"cursor":"start","rows":0,[^\n]*\n$/);
+  assert.equal(encode(0), '');
+  assert.equal(encode(3).split('\n').length, 3 + 1);
+  assert.deepEqual(encoder.sinceCheckpoint, { lines: 3, at: 0 });
+  assert.match(encode(0), /^{"checkpoint":{[^\n]*"rows":3,[^\n]*\n$/);
+  assert.deepEqual(encoder.sinceCheckpoint, { lines: 0, at: 0 });
+  assert.equal(encode(0), '');
+});
+
+test('lines that are said count as bytes and lines, but not as rows; a checkpoint follows with the next empty batch', () => {
+  const { encoder, state, encode } = written();
+  encoder.say('{"deleted":"a"}\n');
+  assert.equal(encode(0), '{"deleted":"a"}\n');
+  assert.deepEqual(encoder.sinceCheckpoint, { lines: 1, at: 0 });
+  state.clock = 7;
+  const sum = crc32('{"deleted":"a"}\n').toString(16).padStart(8, '0');
+  assert.equal(encode(0), `{"checkpoint":{"cursor":"start","rows":0,"bytes":16,"crc32":"${sum}"}}\n`);
+  assert.deepEqual(encoder.sinceCheckpoint, { lines: 0, at: 7 });
+});
+
+test('an error begins on a line of its own, also when a row is cut', () => {
+  const said = { type: 'x', title: 'x', detail: 'x', instance: '/items', requestId: 'x' };
+  const problem = { ...said, status: 500, code: 'internal' };
+  const { encoder, state, encode } = written();
+  const inRows: string[] = [];
+  encode(100, 999, () => {
+    if (!state.text.endsWith('\n')) inRows.push(encoder.error(problem));
+  });
+  assert.match(inRows[0] ?? '', /^\n{"error":/);
+  assert.match(encoder.error(problem), /^{"error":/);
+});
+
+test('rows behind a cut are neither written nor counted, and the cursor is that of the last one written', () => {
+  const { encoder, state, encode } = written();
+  let isCut = false;
+  encode(500, 999, () => {
+    if (isCut) return;
+    isCut = true;
+    encoder.cut();
+  });
+  const { rows } = verify(state.text + encoder.end());
+  assert.ok(rows > 0 && rows < 250, `${rows} rows`);
+  assert.equal(encoder.rows, rows);
+});

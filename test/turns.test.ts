@@ -174,3 +174,9 @@ test('work of one key waits for work of the same key, and not for that of others
   await Promise.all([held, next]);
   assert.deepEqual(told, ['b', 'a1', 'a2']);
 });
+
+test('a reader that waits alone goes on', async () => {
+  const turns = new LoopTurns();
+  await turns.next();
+  await turns.next();
+});

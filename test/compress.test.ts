@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import * as zlib from 'node:zlib';
 import { codings, compress, compressBytes, type Coding } from '../src/stream/compress.ts';
+import { Compressor } from '../src/stream/compressor.ts';
 import type { Sink } from '../src/stream/sink.ts';
 import { Turns } from '../src/turns.ts';
 import { content, writeContent } from './support/slow-reader.ts';
@@ -360,5 +361,28 @@ describe('work with a concurrency limit', () => {
     assert.equal(ends.length, 4);
     ends.forEach((end) => end());
     assert.deepEqual(await Promise.all(all.slice(1)), [1, 2, 3]);
+  });
+});
+
+describe('the memory of a compressor', () => {
+  it('is released at once when it fails, ends or its sink is aborted, not at the next garbage collection', async () => {
+    const endings: readonly ((compressor: Compressor, sink: Collector) => unknown)[] = [
+      (compressor) => {
+        compressor.fail(new Error('enough'));
+      },
+      (compressor) => compressor.end(),
+      (_, sink) => {
+        sink.fail(new Error('gone'));
+      },
+    ];
+    for (const end of endings) {
+      const sink = new Collector();
+      const transform = zlib.createGzip({ flush: zlib.constants.Z_SYNC_FLUSH });
+      const compressor = new Compressor(transform, sink);
+      await compressor.write(Buffer.from('row'));
+      assert.equal(transform.destroyed, false);
+      await end(compressor, sink);
+      assert.equal(transform.destroyed, true);
+    }
   });
 });

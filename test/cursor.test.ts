@@ -3,6 +3,9 @@ import { test } from 'node:test';
 import fc from './support/fast-check.ts';
 import { AppError } from '../src/errors.ts';
 import { ALWAYS_FITS_BYTES, MAX_CURSOR_BYTES, decodeCursor, encodeCursor } from '../src/pages/cursor.ts';
+import { PLAIN_VERSIONS, TYPED_VERSIONS } from '../src/pages/cursor-head.ts';
+import { encodeToken } from '../src/pages/token.ts';
+import { splitTypes } from '../src/pages/value-types.ts';
 import { keyOf, makeBookmark, type Bookmark } from '../src/store/bookmark.ts';
 import { BSON, Binary, Decimal128, Double, Int32, Long, MinKey, ObjectId, UUID } from '../src/store/bson.ts';
 import type { Plan } from '../src/store/store.ts';
@@ -222,4 +225,27 @@ test('a cursor has the identity of its plan, else that of the rows', () => {
   const plan = { ...BY_ID, identity: own };
   assert.equal(encodeCursor('items', plan, bookmark, other), encodeCursor('items', plan, bookmark));
   assert.equal(encodeCursor('items', BY_ID, bookmark, own), encodeCursor('items', plan, bookmark));
+});
+
+test('a content of any length that is too short for its version is an invalid cursor, and no fault of the server', () => {
+  const typed: Plan = {
+    ...{ sort: 'total', direction: 1 },
+    index: { name: 'total_1__id_1', keys: [{ path: 'total', sign: 1 }], isUnique: false },
+  };
+  for (const [plan, versions] of [
+    [typed, TYPED_VERSIONS],
+    [BY_ID, PLAIN_VERSIONS],
+  ] as const)
+    for (const version of versions)
+      for (let length = 0; length < 16; length++)
+        for (const filled of [0, 1, 255]) {
+          const code = codeOf(encodeToken(version, Buffer.alloc(length, filled)), plan);
+          assert.ok(
+            ['invalid-cursor', 'cursor-mismatch'].includes(code),
+            `version ${version}, ${length} bytes`,
+          );
+        }
+  assert.equal(codeOf(encodeToken(1, Buffer.of(1)), BY_ID), 'invalid-cursor');
+  for (const short of [[], [2, 1]]) assert.equal(splitTypes(Buffer.from(short)), null);
+  assert.deepEqual(splitTypes(Buffer.of(1, 7, 9)), { types: Buffer.of(7), rest: Buffer.of(9) });
 });

@@ -5,6 +5,8 @@ export interface Mutant {
   /** Path in src/. */
   readonly file: string;
   readonly line: number;
+  /** The text of that line. */
+  readonly within: string;
   readonly kind: string;
   readonly start: number;
   readonly end: number;
@@ -40,12 +42,14 @@ const OPERATORS: ReadonlyMap<ts.SyntaxKind, string> = new Map([
 export function mutantsOf(file: string, text: string): Mutant[] {
   const source = ts.createSourceFile(file, text, ts.ScriptTarget.Latest, true);
   const mutants: Mutant[] = [];
+  const lines = text.split('\n');
   const visit = (node: ts.Node): void => {
     if (isWithoutEffect(node)) return;
     for (const [kind, at, mutated] of faultsOf(node, source)) {
       const [start, end] = [at.getStart(source), at.end];
       const line = source.getLineAndCharacterOfPosition(start).line + 1;
-      mutants.push({ file, line, kind, start, end, original: text.slice(start, end), mutated });
+      const within = (lines[line - 1] ?? '').trim();
+      mutants.push({ file, line, within, kind, start, end, original: text.slice(start, end), mutated });
     }
     ts.forEachChild(node, visit);
   };

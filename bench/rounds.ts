@@ -3,6 +3,7 @@ import type { Effort, Kind, Proof, Subject } from './kinds/kind.ts';
 import { besideStreams } from './kinds/beside-streams.ts';
 import { changeEvents } from './kinds/change-events.ts';
 import { clients } from './kinds/clients.ts';
+import { clickhouse } from './kinds/clickhouse.ts';
 import { exports } from './kinds/exports.ts';
 import { followWalk } from './kinds/follow-walk.ts';
 import { followers } from './kinds/followers.ts';
@@ -26,6 +27,7 @@ const KINDS: { readonly [K in Measurement['kind']]: KindOf<Extract<Measurement, 
   pull,
   stream,
   clients,
+  clickhouse,
   requests,
   exports,
   users,

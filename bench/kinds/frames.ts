@@ -1,7 +1,5 @@
-import { execFile } from 'node:child_process';
-import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
+import { missingLibraries, runPython } from '../python.ts';
 import { startUsage } from '../usage.ts';
 import { pidsOf, urlOf, type Job, type Kind } from './kind.ts';
 
@@ -21,20 +19,11 @@ interface Read {
 }
 
 const PROGRAM = join(import.meta.dirname, '../frames.py');
-/** The Python of the client's tests, which has all libraries. */
-const OF_TESTS = join(import.meta.dirname, '../../node_modules/.cache/python/bin/python');
-const python = process.env.PYTHON ?? (existsSync(OF_TESTS) ? OF_TESTS : 'python3');
-const run = promisify(execFile);
 
 export const frames: Kind<FramesScenario> = {
-  async missing({ from, into }) {
+  missing({ from, into }) {
     const libraries = [into, 'pyarrow', ...(from === 'pymongoarrow' ? [from] : [])];
-    try {
-      await run(python, ['-c', `import ${libraries.join(', ')}`]);
-      return null;
-    } catch {
-      return `${python} cannot import ${libraries.join(', ')}`;
-    }
+    return missingLibraries(libraries);
   },
 
   async check(job) {
@@ -58,6 +47,5 @@ async function read(job: Job<FramesScenario>): Promise<Read> {
     from === 'pymongoarrow'
       ? (job.ground.environment.MONGODB_URI ?? '')
       : `${urlOf(job)}/items/stream?format=${from}`;
-  const { stdout } = await run(python, [PROGRAM, source, from, into]);
-  return JSON.parse(stdout) as Read;
+  return (await runPython(PROGRAM, [source, from, into])) as Read;
 }

@@ -1,5 +1,6 @@
 import type { CandidateName } from '../candidates.ts';
 import type { ChangeEventsScenario } from '../kinds/change-events.ts';
+import type { ClickhouseScenario } from '../kinds/clickhouse.ts';
 import type { FollowWalkScenario } from '../kinds/follow-walk.ts';
 import type { FollowersScenario } from '../kinds/followers.ts';
 import type { FramesScenario } from '../kinds/frames.ts';
@@ -50,6 +51,7 @@ export type Measurement =
   | UsersScenario
   | FollowersScenario
   | FramesScenario
+  | ClickhouseScenario
   | ChangeEventsScenario
   | FollowWalkScenario
   | ImportsScenario

@@ -236,13 +236,13 @@ function numbers(seed: number): (below: number) => number {
 }
 
 for (const store of ['lmdb', 'mongodb'] as const)
-  for (const name of ['acme', 'hides'])
-    test(`${store}: a copy that follows a part equals the rows that ${name} sees`, async (t) => {
-      const at = await opened(t, store);
-      if (!at) return;
-      const histories = process.env.LONG === '1' ? 40 : 3;
+  test(`${store}: a copy that follows a part equals the rows of the part`, async (t) => {
+    const at = await opened(t, store);
+    if (!at) return;
+    const histories = process.env.LONG === '1' ? 40 : 3;
+    for (const name of ['acme', 'hides'])
       for (let n = 0; n < histories; n++) await followHistory(at, name, n);
-    });
+  });
 
 async function followHistory({ server, table, writeElsewhere }: Opened, name: string, n: number) {
   const next = numbers(SEED + n);

@@ -44,7 +44,7 @@ export function others(): Scenario[] {
     ...exports(),
     ...frames(),
     ...(['ndjson', 'arrow'] as const).map((form): Scenario => ({
-      ...{ kind: 'clickhouse', group: 'others', form, set: 'full' },
+      ...{ kind: 'clickhouse', group: 'others', form, set: form === 'ndjson' ? 'quick' : 'default' },
       name: `clickhouse-${form}`,
       shows: `all items out of a table of ClickHouse into a pipe, one thread, as ${form}`,
       on: { lmdb: ['sluice'] },

@@ -45,8 +45,11 @@ export class Copy {
   readonly #forgets: boolean;
   #saved = new Map<string, string>();
 
-  constructor(forgets = false) {
+  readonly #headers: Readonly<Record<string, string>>;
+
+  constructor(forgets = false, headers: Readonly<Record<string, string>> = {}) {
     this.#forgets = forgets;
+    this.#headers = headers;
   }
 
   /** The path of the next request: a stream that follows, from the last checkpoint. Without one, the copy is empty. */
@@ -77,7 +80,7 @@ export class Copy {
       }
     };
     return new Promise((resolve, reject) => {
-      const request = get(url, { agent: false });
+      const request = get(url, { agent: false, headers: this.#headers });
       request.on('error', reject);
       request.on('response', (message) => {
         const { statusCode: status = 0, headers } = message;
@@ -138,8 +141,11 @@ export function keyOf(line: string): string {
 }
 
 /** The rows of a stream, by the JSON of their keys. */
-export async function rowsAt(url: string): Promise<Map<string, string>> {
-  const response = await fetch(url);
+export async function rowsAt(
+  url: string,
+  headers: Readonly<Record<string, string>> = {},
+): Promise<Map<string, string>> {
+  const response = await fetch(url, { headers });
   assert.equal(response.status, 200);
   const lines = (await response.text()).split('\n').slice(0, -1);
   return new Map(lines.map((line) => [keyOf(line), line]));

@@ -1,8 +1,11 @@
 import assert from 'node:assert/strict';
 
 /** The samples of /metrics: `name{label="value"}` -> number. */
-export async function samples(url: string | URL): Promise<Map<string, number>> {
-  const response = await fetch(new URL('/metrics', url), { headers: { connection: 'close' } });
+export async function samples(
+  url: string | URL,
+  headers: Readonly<Record<string, string>> = {},
+): Promise<Map<string, number>> {
+  const response = await fetch(new URL('/metrics', url), { headers: { connection: 'close', ...headers } });
   assert.equal(response.headers.get('content-type'), 'text/plain; version=0.0.4; charset=utf-8');
   const lines = (await response.text()).split('\n').filter((line) => line !== '' && !line.startsWith('#'));
   return new Map(

@@ -1,0 +1,56 @@
+import assert from 'node:assert/strict';
+import { awaited, fileOf, order } from '../exports.ts';
+import { usersAt } from '../users.ts';
+
+/** The requests of the clients of the bundled catalogue, repeated, each with its concurrency. */
+export const CLIENTS: readonly (readonly [
+  atOnce: number,
+  client: (url: string, turn: number) => Promise<unknown>,
+])[] = [
+  [4, (url, turn) => read(`${url}/items?limit=100&sort=price_asc&offset=${(turn * 97) % 50_000}`, 'br', 200)],
+  [
+    2,
+    (url, turn) =>
+      read(`${url}/items/d${String(1 + ((turn * 31) % 50_000)).padStart(5, '0')}`, 'identity', 200),
+  ],
+  [
+    2,
+    (url, turn) =>
+      read(
+        `${url}/items/stream?category=Fair${['', '&checkpoints=true', '&format=csv'][turn % 3] ?? ''}`,
+        ['br', 'gzip', 'identity'][turn % 3] ?? '',
+        200,
+      ),
+  ],
+  [2, leave],
+  [2, (url, turn) => read(`${url}/items?limit=${turn}0000&x=1`, 'identity', 400)],
+  [2, writeUsers],
+  [1, exportOne],
+];
+
+async function read(url: string, coding: string, status: number): Promise<void> {
+  const response = await fetch(url, { headers: { 'accept-encoding': coding } });
+  await response.arrayBuffer();
+  assert.equal(response.status, status, url);
+}
+
+async function leave(url: string): Promise<void> {
+  const gone = new AbortController();
+  const response = await fetch(`${url}/items/stream`, { signal: gone.signal });
+  await (response.body as ReadableStream<Uint8Array>).getReader().read();
+  gone.abort();
+}
+
+async function writeUsers(url: string, turn: number): Promise<void> {
+  const users = usersAt(url);
+  const id = `u${turn % 100}`;
+  await users.put(id, { name: `turn ${turn}`, email: 'a@b', metadata: { turn: String(turn) } });
+  await users.send('PATCH', `/api/users/${id}`, { body: { metadata: { more: 'x' } } });
+  if (turn % 5 === 0) await users.send('DELETE', `/api/users/${id}`);
+}
+
+async function exportOne(url: string): Promise<void> {
+  const { id } = await order(url, { category: 'Fair', compression: 'gzip' });
+  await fileOf(url, await awaited(url, id));
+  await fetch(`${url}/exports/${id}`, { method: 'DELETE' });
+}

@@ -11,7 +11,7 @@ const WHOLE_WRITE = 4096;
  * Lines wait until there are so many bytes, or for so many milliseconds. A write for each line costs a busy server a
  * quarter of the CPU of a page.
  */
-const [ENOUGH, LATEST_MS] = [3584, 100];
+const [ENOUGH, LATEST_MS] = [WHOLE_WRITE / 2, 100];
 /** Lines of this level and above do not wait: the process may be about to end. */
 const URGENT = 40;
 /** The maximum amount of log that waits for a slow reader, in bytes. Further lines are dropped. */
@@ -37,25 +37,30 @@ export async function createLog(config: LogSettings, dest: LogOutput = 1): Promi
   return pino(options, { write: (line: string) => output.write(prettyLine(line)) });
 }
 
-/** Writes lines together. What waits is written when the process ends, unless it is killed. */
+/** Writes lines together. The process does not end by itself before those that wait are written. */
 function gathered(dest: LogOutput): DestinationStream {
-  const output = pino.destination({
-    ...{ dest, sync: false, maxWrite: WHOLE_WRITE, maxLength: WAITING_LOG },
-    minLength: ENOUGH,
-  });
-  let timer: NodeJS.Timeout | null = null;
+  const output = pino.destination({ dest, sync: false, maxWrite: WHOLE_WRITE, maxLength: WAITING_LOG });
+  let waiting = '';
+  let timer: NodeJS.Timeout | undefined;
+  const send = (): void => {
+    clearTimeout(timer);
+    timer = undefined;
+    if (waiting !== '') output.write(waiting);
+    waiting = '';
+  };
   const stream = {
     [Symbol.for('pino.metadata')]: true, // pino then tells the level of each line
     lastLevel: 0,
     write: (line: string): void => {
-      output.write(line);
-      if (stream.lastLevel >= URGENT) output.flush();
-      timer ??= setTimeout(() => {
-        timer = null;
-        output.flush();
-      }, LATEST_MS).unref();
+      if (waiting.length + line.length > ENOUGH) send();
+      waiting += line;
+      if (stream.lastLevel >= URGENT || waiting.length > ENOUGH) send();
+      else timer ??= setTimeout(send, LATEST_MS);
     },
-    flush: (done?: (error?: Error | null) => void): void => output.flush(done),
+    flush: (done?: (error?: Error | null) => void): void => {
+      send();
+      output.flush(done);
+    },
   };
   return stream;
 }

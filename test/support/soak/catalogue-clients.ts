@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
+import { setTimeout as pause } from 'node:timers/promises';
 import { awaited, fileOf, order } from '../exports.ts';
 import { usersAt } from '../users.ts';
 
 /** The requests of the clients of the bundled catalogue, repeated, each with its concurrency. */
-export const CLIENTS: readonly (readonly [
+const CLIENTS: readonly (readonly [
   atOnce: number,
   client: (url: string, turn: number) => Promise<unknown>,
 ])[] = [
@@ -53,4 +54,20 @@ async function exportOne(url: string): Promise<void> {
   const { id } = await order(url, { category: 'Fair', compression: 'gzip' });
   await fileOf(url, await awaited(url, id));
   await fetch(`${url}/exports/${id}`, { method: 'DELETE' });
+}
+
+/** Runs all clients against a server until the time is over. Resolves with the number of their turns. */
+export async function runClients(url: string, isOver: () => boolean): Promise<number> {
+  let turns = 0;
+  await Promise.all(
+    CLIENTS.flatMap(([atOnce, client]) =>
+      Array.from({ length: atOnce }, async () => {
+        while (!isOver()) {
+          await client(url, turns++);
+          await pause(10);
+        }
+      }),
+    ),
+  );
+  return turns;
 }

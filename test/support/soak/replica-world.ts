@@ -14,6 +14,7 @@ import type { ReplicaSet } from '../replica-set.ts';
 
 /** Rows that nobody changes: every whole answer about them is known. */
 export const STABLE_ROWS = 20_000;
+export const STABLE_IDS = Array.from({ length: STABLE_ROWS }, (_, n) => `s${String(n).padStart(6, '0')}`);
 /** Keys of rows that writers insert, change and remove. */
 const CHANGING_IDS = 2_000;
 const LOADED_AT_ONCE = 500;
@@ -79,11 +80,21 @@ export class ReplicaWorld {
     void this.#readLog(server);
   }
 
-  /** Takes the key of the part away and gives it back. */
+  /** Takes the key of the part away until no server takes it, and gives it back. */
   async takeKeyAway(): Promise<void> {
     this.giveKeys([ALL]);
-    await pause(2_000);
+    await this.#untilPartGets(401);
     this.giveKeys([ALL, PART]);
+    await this.#untilPartGets(200);
+  }
+
+  async #untilPartGets(status: number): Promise<void> {
+    for (const url of this.urls)
+      await insist(async () => {
+        const answer = await fetch(`${url}/orders?limit=1`, { headers: this.headers(PART.name) });
+        await answer.text();
+        if (answer.status !== status) throw new Error(`${url} answers ${answer.status}, not ${status} yet`);
+      });
   }
 
   giveKeys(keys: readonly KeyGiven[]): void {
@@ -126,9 +137,9 @@ export class ReplicaWorld {
   }
 
   async #fill(): Promise<void> {
-    const stable = Array.from({ length: STABLE_ROWS }, (_, n): Document => {
+    const stable = STABLE_IDS.map((_id, n): Document => {
       const odd = n % 7 === 0 ? { extra: [n, { deep: null }] } : {};
-      return { _id: `s${String(n).padStart(6, '0')}`, group: `g${n % 10}`, n, ...typed(n), ...odd };
+      return { _id, group: `g${n % 10}`, n, ...typed(n), ...odd };
     });
     await this.db.createCollection('orders', { changeStreamPreAndPostImages: { enabled: true } });
     await this.db.collection('stable').insertMany(stable);

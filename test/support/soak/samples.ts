@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict';
 import { readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -5,7 +6,6 @@ import { linePlot } from '../../../bench/report/svg.ts';
 import type { ChildServer } from '../child-server.ts';
 import { samples } from '../metrics.ts';
 
-export const SECONDS = Number(process.env.SOAK_SECONDS ?? 600);
 /** The share of the time for warming up: compilation and the growth of pools. */
 const WARM = 1 / 3;
 const SAMPLE_MS = 2_000;
@@ -50,14 +50,26 @@ function growth(points: readonly Sample[], figure: (sample: Sample) => number): 
   return floor(points.slice(middle)) - floor(points.slice(0, middle));
 }
 
+/** The time since the beginning of a soak. */
+export interface Clock {
+  readonly seconds: () => number;
+  readonly isOver: () => boolean;
+}
+
+export function clockOf(length: number): Clock {
+  const begun = performance.now();
+  const seconds = () => (performance.now() - begun) / 1000;
+  return { seconds, isOver: () => seconds() > length };
+}
+
 /** Samples of a server until the time is over. */
 export async function sampled(
   server: ChildServer,
-  seconds: () => number,
+  { seconds, isOver }: Clock,
   headers: Readonly<Record<string, string>> = {},
 ): Promise<Sample[]> {
   const taken: Sample[] = [];
-  while (seconds() < SECONDS) {
+  while (!isOver()) {
     const metrics = await samples(server.url, headers); // each read of its delays resets them
     const figure = (name: string) => metrics.get(name) ?? NaN;
     taken.push({
@@ -88,14 +100,19 @@ export function draw(folder: string, name: string, taken: readonly Sample[]): vo
   }
 }
 
-/** What a server holds after it has warmed up, and by how much that grows. */
-export function held(all: readonly Sample[]) {
-  const taken = all.filter((one) => one.seconds > SECONDS * WARM);
+/** Asserts that memory and files of a server are flat once it has warmed up. Returns what it held, in words. */
+export function assertFlat(name: string, all: readonly Sample[], most = { files: 5 }): string {
+  const begin = WARM * (all.at(-1)?.seconds ?? 0);
+  const taken = all.filter((one) => one.seconds > begin);
   const memory = taken.map((one) => one.memory);
-  return {
-    memory: [Math.min(...memory), Math.max(...memory)] as const,
-    growth: growth(taken, (one) => one.memory),
-    growthOfHeap: growth(taken, (one) => one.heap),
-    growthOfFiles: growth(taken, (one) => one.files),
-  };
+  const [least, largest] = [Math.min(...memory), Math.max(...memory)];
+  const [more, heap, files] = (['memory', 'heap', 'files'] as const).map((figure) =>
+    growth(taken, (one) => one[figure]),
+  ) as [number, number, number];
+  assert.ok(more < Math.max(8, 0.1 * least), `memory of ${name} grows by ${more} MiB from ${least}`);
+  assert.ok(files < most.files, `${name} has ${files} more files`);
+  return (
+    `${name}: memory ${least.toFixed(0)} to ${largest.toFixed(0)} MiB, its floor growing by ${more.toFixed(1)} MiB, ` +
+    `that of the heap by ${heap.toFixed(1)} MiB, of files by ${files}`
+  );
 }

@@ -75,10 +75,16 @@ test(`${REPLICA_SECONDS} seconds of everything at once on a replica set whose pa
     clients.repeat('reads of a part', clients.part, isOver),
     clients.repeat('exports', clients.export, isOver),
     ...Array.from({ length: WRITERS }, async () => {
-      for (; !isOver(); await pause(20)) await world.write(random, writes++);
+      while (!isOver()) {
+        await world.write(random, writes++);
+        await pause(20);
+      }
     }),
     (async () => {
-      for (; !isOver(); await pause(LOAD_EVERY_MS)) loaded = await world.load();
+      while (!isOver()) {
+        loaded = await world.load();
+        await pause(LOAD_EVERY_MS);
+      }
     })(),
     (async () => {
       for (;;)

@@ -130,7 +130,10 @@ export class ReplicaClients {
 
   readonly parts = async (): Promise<void> => {
     const found = await this.#json<{ partitions: { url: string }[] }>('/stable/partitions?n=4');
-    if (!found) return this.#count('sets of parts', false);
+    if (!found) {
+      this.#count('sets of parts', false);
+      return;
+    }
     const pieces = await Promise.all(
       found.partitions.map(async ({ url }) => {
         const { bytes, whole } = await this.#get(oneOf(this.#random, this.#world.urls) + url);
@@ -155,7 +158,10 @@ export class ReplicaClients {
     const headers = { ...this.#world.headers('all'), 'content-type': 'application/json' };
     const body = JSON.stringify({ resource: 'stable', format: 'ndjson', compression: 'gzip' });
     const ordered = await fetch(`${url}/exports`, { method: 'POST', headers, body });
-    if (ordered.status !== 202) return this.#count('exports', false);
+    if (ordered.status !== 202) {
+      this.#count('exports', false);
+      return;
+    }
     const { id } = (await ordered.json()) as { readonly id: string };
     for (;;) {
       if (isOver()) return;
@@ -176,11 +182,11 @@ export class ReplicaClients {
       const bytes = below(this.#random, 60_000);
       const answer = await copy
         .read(url + copy.next('/orders/stream'), { bytes, until: isOver })
-        .catch((error) => {
+        .catch((error: unknown) => {
           if (error instanceof assert.AssertionError) throw error;
           return null; // no connection
         });
-      assert.ok(!answer || answer.status !== 410, `${name}: ${answer?.problem}`);
+      assert.ok(answer?.status !== 410, `${name}: ${answer?.problem ?? ''}`);
       if (name === 'part')
         for (const row of copy.rows.values()) assert.doesNotMatch(row, /FOREIGN|margin|cost/);
       this.#count(`answers to the follower ${name}`, answer?.status === 200);

@@ -3,7 +3,7 @@ import { PassThrough, Readable } from 'node:stream';
 import { describe, test, type TestContext } from 'node:test';
 import { parseImportArguments, runImport } from '../src/import/command.ts';
 import { BSON } from '../src/store/bson.ts';
-import { placeOf } from '../src/store/place.ts';
+import { placeOf } from '../src/process/store-name.ts';
 import type { ItemStore } from '../src/store/store.ts';
 import { ImportStore } from './support/import-store.ts';
 import { NEVER } from './support/reading.ts';

@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { kernelWarning } from '../src/process/kernel.ts';
+import { kernelWarning } from '../src/process/kernel-warning.ts';
 
 test('the log warns of a kernel that keeps megabytes for each slow reader, and of no other kernel', (t) => {
   const directory = mkdtempSync(join(tmpdir(), 'sluice-test-'));

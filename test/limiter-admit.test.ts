@@ -11,7 +11,7 @@ import { newNotes } from '../src/engine/edge.ts';
 import type { Route } from '../src/http/route.ts';
 import { createRouter } from '../src/http/router.ts';
 import type { Limiter } from '../src/access/limiter.ts';
-import { createMemoryLimiter } from '../src/access/memory.ts';
+import { createMemoryLimiter } from '../src/access/limiter-memory.ts';
 import { ALL_RIGHTS } from '../src/access/rights.ts';
 import { StreamSlots } from '../src/access/stream-slots.ts';
 import type { Sink } from '../src/stream/sink.ts';

@@ -5,7 +5,7 @@ import { test, type TestContext } from 'node:test';
 import { Redis } from 'ioredis';
 import type { Taken } from '../src/access/limiter.ts';
 import { redisUrlFaults } from '../src/redis/url.ts';
-import { connectRedisLimiter } from '../src/access/redis.ts';
+import { connectRedisLimiter } from '../src/access/limiter-redis.ts';
 import { freePort } from './support/free-port.ts';
 import { testRedis } from './support/redis.ts';
 

@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { promisify } from 'node:util';
 import fc from './support/fast-check.ts';
 import { AppError } from '../src/errors.ts';
-import { createMemoryLimiter } from '../src/access/memory.ts';
+import { createMemoryLimiter } from '../src/access/limiter-memory.ts';
 import {
   limitHeaders,
   parseRateLimit,

@@ -10,7 +10,7 @@ import { load } from '../bench/load.ts';
 import { startProcess } from '../bench/process.ts';
 import { BSON } from '../src/store/bson.ts';
 import { openLmdb } from '../src/store/lmdb.ts';
-import { kernelWarning } from '../src/process/kernel.ts';
+import { kernelWarning } from '../src/process/kernel-warning.ts';
 import { Slots } from '../src/store/slots.ts';
 import { childServer, importItems, type ChildServer } from './support/child-server.ts';
 import { testDirectory } from './support/lmdb.ts';

@@ -31,7 +31,7 @@ const OWNERS: [library: string, files: RegExp][] = [
   ['libsql', /^pull\/sqlite\.ts$/],
   ['parquet-wasm', /^exports\/parquet\/thread\.mjs$/],
   ['p-queue', /^turns\.ts$/],
-  ['rate-limiter-flexible', /^access\/redis\.ts$/],
+  ['rate-limiter-flexible', /^access\/limiter-redis\.ts$/],
   ['jose', /^access\/token-check\.ts$/],
   ['uplot', /^web\/page\/plot\.ts$/],
 ];

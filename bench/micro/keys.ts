@@ -10,7 +10,7 @@ import { createHash } from 'node:crypto';
 import { Admissions } from '../../src/access/admission.ts';
 import { createClientReader } from '../../src/access/client.ts';
 import { Keyring, sha256, type Authenticate, type Key } from '../../src/access/keys.ts';
-import { createMemoryLimiter } from '../../src/access/memory.ts';
+import { createMemoryLimiter } from '../../src/access/limiter-memory.ts';
 import { authenticateBy } from '../../src/access/open.ts';
 import { parseTrustedProxies } from '../../src/access/proxies.ts';
 import { ALL_RIGHTS, rightsOf } from '../../src/access/rights.ts';

@@ -16,7 +16,7 @@ import { newNotes } from '../../src/engine/edge.ts';
 import { createAuthenticate } from '../../src/access/keys.ts';
 import { ALL_RIGHTS } from '../../src/access/rights.ts';
 import { parseTrustedProxies } from '../../src/access/proxies.ts';
-import { createMemoryLimiter } from '../../src/access/memory.ts';
+import { createMemoryLimiter } from '../../src/access/limiter-memory.ts';
 import { limitHeaders } from '../../src/access/policy.ts';
 import { StreamSlots } from '../../src/access/stream-slots.ts';
 import { median } from '../results.ts';
@@ -123,7 +123,7 @@ const candidates: Record<string, Candidate> = {
 };
 
 const own = createMemoryLimiter(policy);
-const memory = [await takeMillion('src/access/memory.ts', (client) => own.take(client).remaining)];
+const memory = [await takeMillion('src/access/limiter-memory.ts', (client) => own.take(client).remaining)];
 
 for (const [name, candidate] of Object.entries(candidates)) {
   // The remaining number has nine or ten digits, and t has four: 2^30 requests are not reached here.

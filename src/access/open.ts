@@ -3,7 +3,7 @@ import { Admissions } from './admission.ts';
 import { createClientReader, type ClientReaderOptions } from './client.ts';
 import { credentialOf, Keyring, sha256, type Authenticate, type Key } from './keys.ts';
 import type { Limiter } from './limiter.ts';
-import { createMemoryLimiter } from './memory.ts';
+import { createMemoryLimiter } from './limiter-memory.ts';
 import { OverloadGuard, type OverloadProbe } from './overload.ts';
 import type { Policy } from './policy.ts';
 import { StreamSlots } from './stream-slots.ts';
@@ -147,6 +147,6 @@ async function openLimiter(
   if (rateLimit === null && apiKeys === null && tokens === null) return null;
   const policy = rateLimit ?? NEVER_USED;
   if (url === undefined) return createMemoryLimiter(policy);
-  const { connectRedisLimiter } = await import('./redis.ts'); // most servers do without this client
+  const { connectRedisLimiter } = await import('./limiter-redis.ts'); // most servers do without this client
   return connectRedisLimiter({ url, policy, log });
 }

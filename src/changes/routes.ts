@@ -1,7 +1,7 @@
 import { STORE_PROBLEMS, type Answer, type Route } from '../http/route.ts';
 import { nameOf } from '../schema.ts';
 import { CHECKPOINT, END, FAILURE } from '../stream/control-lines.ts';
-import { fieldsOf, type RowRoute } from '../streams/told.ts';
+import { fieldsOf, type RowRoute } from '../streams/row-route.ts';
 import { EVENT_STREAM } from './events.ts';
 import { feedReply, type FeedOptions } from './feed.ts';
 import { FEED_CHECKPOINT, FEED_END, REMOVED } from './lines.ts';

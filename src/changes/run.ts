@@ -14,7 +14,7 @@ import { PendingKeys } from './pending.ts';
 import { EMPTY, piecesOf } from './pieces.ts';
 import { ReadSize } from './read-size.ts';
 import type { FeedOptions } from './run-options.ts';
-import { abortedByEither } from './wait.ts';
+import { abortedByEither } from './aborted-by-either.ts';
 
 /**
  * What one answer tells of a set: first, if its cursor is of a walk, the rows in order of id, with what changes on the

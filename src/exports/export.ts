@@ -1,7 +1,7 @@
 import { MAX_FIELDS, MAX_KEY_BYTES, SORTS } from '../items/query.ts';
 import { EXPORT_FORMATS } from '../rows/formats.ts';
 import { MOST_COLUMNS_TEXT, SCHEMAS } from '../streams/arrow-form.ts';
-import { BOUND } from '../streams/number.ts';
+import { BOUND } from '../items/price-number.ts';
 import { named, Type, type Static } from '../schema.ts';
 
 export const COMPRESSIONS = ['none', 'gzip', 'br'] as const;

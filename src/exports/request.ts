@@ -2,7 +2,7 @@ import { AppError, type BodyFault } from '../errors.ts';
 import type { JsonBody } from '../input/body-json.ts';
 import { quote, type Query } from '../input/query.ts';
 import { bodyCheck, invalidBody } from '../input/validate.ts';
-import { BOUND, isBound } from '../streams/number.ts';
+import { BOUND, isBound } from '../items/price-number.ts';
 import { ITEM_PLAN, MAX_KEY_BYTES, readWanted, sortOf } from '../items/query.ts';
 import { formatOfType, type StreamType } from '../rows/formats.ts';
 import { assertFits } from '../streams/form.ts';

@@ -1,5 +1,5 @@
 import type { AfterForm } from '../streams/after.ts';
-import { parseNumber } from '../streams/number.ts';
+import { parseNumber } from './price-number.ts';
 
 /** An item is named by `price,id` in price order. An id may contain commas, a price contains none. */
 export const ITEM_AFTER: AfterForm = {

@@ -5,7 +5,7 @@ import type { PlanParameters } from '../pages/query.ts';
 import { KEY } from '../store/bookmark.ts';
 import type { Plan } from '../store/store.ts';
 import { MAX_ID_BYTES } from '../streams/id.ts';
-import { BOUND, isBound } from '../streams/number.ts';
+import { BOUND, isBound } from './price-number.ts';
 
 /** id and category are at most this long, in bytes of UTF-8. */
 export const MAX_KEY_BYTES = MAX_ID_BYTES;

@@ -11,7 +11,7 @@ import { idTypeLookup, type IdType } from '../streams/id.ts';
 import { partitionsRoute } from '../streams/partitions.ts';
 import { rowRoute } from '../streams/row.ts';
 import { streamRoute } from '../streams/stream.ts';
-import type { RowsTold } from '../streams/told.ts';
+import type { RowsTold } from '../streams/row-route.ts';
 import { ITEM_AFTER } from './after.ts';
 import { CHANGE_EXAMPLES } from './change-examples.ts';
 import { ITEM } from './item.ts';

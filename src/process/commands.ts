@@ -4,13 +4,13 @@ import { IMPORT_HELP, parseImportArguments, runImport } from '../import/command.
 import { INDEX_HELP, parseIndexArguments, runIndex } from '../import/index-command.ts';
 import { INIT_HELP, parseInitArguments, runInit } from '../import/init-command.ts';
 import { runResourceImport } from '../import/resource.ts';
-import { kernelWarning } from './kernel.ts';
+import { kernelWarning } from './kernel-warning.ts';
 import { KEY_HELP, newKey, parseKeyArguments } from './key-command.ts';
 import { parsePullArguments, PULL_HELP, REAL_CLOCK, runPull } from '../pull/command.ts';
 import type { Signals } from './signals.ts';
 import { settingsHelp } from '../settings.ts';
 import { openStore } from '../store/open.ts';
-import { placeOf } from '../store/place.ts';
+import { placeOf } from './store-name.ts';
 import { Slots } from '../store/slots.ts';
 import type { Store } from '../store/store.ts';
 import { createLog, type Logger } from '../telemetry/log.ts';

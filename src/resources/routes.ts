@@ -11,7 +11,7 @@ import { idTypeLookup } from '../streams/id.ts';
 import { partitionsRoute } from '../streams/partitions.ts';
 import { rowRoute } from '../streams/row.ts';
 import { streamRoute } from '../streams/stream.ts';
-import { fieldsOf, type RowsTold } from '../streams/told.ts';
+import { fieldsOf, type RowsTold } from '../streams/row-route.ts';
 import { RESOURCE_AFTER } from './after.ts';
 import { fieldParameters } from './field-parameters.ts';
 import { spellingOf } from './kinds.ts';

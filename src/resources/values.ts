@@ -8,7 +8,7 @@ import type { Query } from '../input/query.ts';
 import type { Bookmark } from '../store/bookmark.ts';
 import type { Index } from '../store/indexes.ts';
 import type { Plan } from '../store/store.ts';
-import { fieldsOf, type RowRoute } from '../streams/told.ts';
+import { fieldsOf, type RowRoute } from '../streams/row-route.ts';
 import { keyOr, shownPath } from './grammar.ts';
 import { countValues, limitedTime, listValues } from './list-values.ts';
 import type { AskedValues, ValuePlaces, ValuesTiming } from './list-values.ts';

@@ -15,7 +15,7 @@ import { headersOf, type ChangesFrom } from './changes-from.ts';
 import { encodePart, isBoundOfPart } from './part.ts';
 import { atParameter, consistencyParameter, timeOf } from './point-in-time.ts';
 import { assertDivisible, readStreamQuery, streamParameters } from './query.ts';
-import { fieldsOf, type RowRoute } from './told.ts';
+import { fieldsOf, type RowRoute } from './row-route.ts';
 
 const DEFAULT_PARTS = 8;
 const parts = documented(

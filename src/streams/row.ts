@@ -9,7 +9,7 @@ import { documentOf, type Batch } from '../store/batch.ts';
 import type { Bookmark } from '../store/bookmark.ts';
 import type { RowReader } from '../store/store.ts';
 import { candidateIds, parseId, type DetectedIdType, type IdType } from './id.ts';
-import type { RowRoute } from './told.ts';
+import type { RowRoute } from './row-route.ts';
 
 export interface RowOptions {
   readonly rows: Pick<RowReader, 'get'>;

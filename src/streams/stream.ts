@@ -31,7 +31,7 @@ import { ARROW_TYPE, STREAM_TYPES, type StreamType } from '../rows/formats.ts';
 import { encoderOf, type ArrowForm, type ProvingEncoder } from './proving.ts';
 import { assertFits, streamForm, typeAsked, type StreamForm } from './form.ts';
 import { readStreamPlan, readStreamQuery, streamParameters } from './query.ts';
-import { fieldsOf, type RowRoute } from './told.ts';
+import { fieldsOf, type RowRoute } from './row-route.ts';
 
 export interface StreamOptions {
   readonly rows: RowStore;

@@ -4,7 +4,7 @@
  * be reused first.
  */
 import assert from 'node:assert/strict';
-import { createMemoryLimiter } from '../../src/access/memory.ts';
+import { createMemoryLimiter } from '../../src/access/limiter-memory.ts';
 
 const count = Number(process.argv[2]);
 const limiter = createMemoryLimiter({ limit: 60_000, windowSeconds: 60 }, { now: () => 0 });

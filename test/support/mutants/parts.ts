@@ -5,7 +5,7 @@ export const PARTS: Readonly<Record<string, readonly string[]>> = {
   stream: sourcesIn('stream'),
   store: sourcesIn('store', ['store/mongo']),
   pages: sourcesIn('pages'),
-  access: sourcesIn('access', ['access/redis.ts']),
+  access: sourcesIn('access', ['access/limiter-redis.ts']),
   changes: sourcesIn('changes'),
 };
 

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { RateLimiterRedis, RateLimiterRes } from 'rate-limiter-flexible';
 import { connectRedis, type RedisConnection } from '../redis/connect.ts';
 import type { Limiter, Taken } from './limiter.ts';
-import { createMemoryLimiter, type MemoryLimiter } from './memory.ts';
+import { createMemoryLimiter, type MemoryLimiter } from './limiter-memory.ts';
 import type { Policy } from './policy.ts';
 import type { Log } from '../log.ts';
 import { reasonOf } from '../thrown.ts';

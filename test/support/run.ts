@@ -44,7 +44,7 @@ const SLOW = [
   'import-(columns|command|drop|kills|lmdb|sample|spreadsheet|stop)',
   'index-changes',
   'lane-(access|broken)',
-  'leaks(-(forms|random))?',
+  'leaks(-(changes|changes-forms|forms|random))?',
   'leave-stalled',
   'limiter-(redis|server)',
   'listening',

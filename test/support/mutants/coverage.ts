@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { noting, placeOf, type Place } from './hits.ts';
 import type { Mutant } from './mutate.ts';
+import { OPTIONS } from './parts.ts';
 import type { Tree } from './tree.ts';
 
 /** A test file: how long it takes, and the numbers of the statements that it runs. */
@@ -55,7 +56,7 @@ export class Coverage {
 async function run(tree: Tree, test: string): Promise<Covering> {
   const directory = await tree.directory(`hits/${test}`);
   const started = performance.now();
-  const outcome = await tree.test(test, LIMIT_MS, [], {
+  const outcome = await tree.test(test, LIMIT_MS, OPTIONS[test], {
     HITS: directory,
     NODE_OPTIONS: `--import ${PRELOAD}`,
   });

@@ -9,14 +9,19 @@ export const PARTS: Readonly<Record<string, readonly string[]>> = {
   changes: sourcesIn('changes'),
 };
 
-/** The tests that are to notice them: those that end in a few seconds and need neither MongoDB nor Redis. */
+/** The tests that are to notice them: those that end in a few seconds, or part of them (see OPTIONS), and need neither MongoDB nor Redis. */
 export const TESTS: readonly string[] = `
-  access-file answers api-keys arrow bad-input between bookmark chain change-feed changes-shared changes-since
-  checkpoints clear client compress config cursor feed-run files filtered-rows heartbeats keys lasting leaks-changes
+  access-file answers api-keys arrow bad-input between bookmark chain change-feed changes changes-from changes-shared
+  changes-since checkpoints clear client compress config cursor feed-end feed-run files filtered-rows heartbeats keys lasting leaks-changes
   leaks-changes-forms limiter limiter-admit lmdb lmdb-changes lmdb-file lmdb-flush lmdb-load lmdb-outcomes lmdb-resources
   lmdb-retention lmdb-rows lmdb-views page-queries pages partitions pieces pump resource-planner resource-values
   same-but-hidden shared-feed stream stream-resume token-keys tokens tokens-forged transcoder turns users users-store
-  value-keys watch
+  value-keys walk-order watch
 `
   .trim()
   .split(/\s+/);
+
+/** Options of `node --test` that make the tests of a file few enough, by its name. */
+export const OPTIONS: Readonly<Record<string, readonly string[]>> = {
+  changes: ['--test-name-pattern=changes on lmdb behind uws'],
+};

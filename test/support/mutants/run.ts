@@ -1,5 +1,6 @@
 import type { Coverage } from './coverage.ts';
 import { mutate, mutantsOf, type Mutant } from './mutate.ts';
+import { OPTIONS } from './parts.ts';
 import type { Tree } from './tree.ts';
 
 /** A fault, and the test that noticed it. null: none did. */
@@ -12,7 +13,7 @@ export interface Tried {
 const LEAST_MS = 10_000;
 const LONGER = 4;
 /** Tests of one fault take this long at most, by what they take without it: most are noticed by the first ones. */
-const ALL_MS = 20_000;
+const ALL_MS = 60_000;
 
 /** A sample of the faults of these files, the same for the same seed. */
 export function sample(tree: Tree, files: readonly string[], most: number, seed: number): Mutant[] {
@@ -34,7 +35,7 @@ export async function tryOut(tree: Tree, coverage: Coverage, mutant: Mutant): Pr
     for (const { test, ms } of coverage.testsOf(mutant)) {
       all += ms;
       if (all > ALL_MS) break;
-      const outcome = await tree.test(test, Math.max(LEAST_MS, ms * LONGER));
+      const outcome = await tree.test(test, Math.max(LEAST_MS, ms * LONGER), OPTIONS[test]);
       if (outcome !== 'passed') return { mutant, by: outcome === 'failed' ? test : `${test} (${outcome})` };
     }
     return { mutant, by: null };

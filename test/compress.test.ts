@@ -5,6 +5,8 @@ import { codings, compress, compressBytes, type Coding } from '../src/stream/com
 import { Compressor } from '../src/stream/compressor.ts';
 import type { Sink } from '../src/stream/sink.ts';
 import { Turns } from '../src/turns.ts';
+import { randomFrom } from './support/random-collection.ts';
+import { SEED } from './support/seed.ts';
 import { content, writeContent } from './support/slow-reader.ts';
 
 type Decode = (bytes: Uint8Array, done: (error: Error | null, result: Buffer) => void) => void;
@@ -86,6 +88,28 @@ class Collector implements Sink {
   fail(error: unknown): void {
     this.events.push(error);
     this.controller.abort(error);
+  }
+}
+
+/** A sink that asks to wait after each write, and is told when its writer does not. */
+class Waiting extends Collector {
+  #isWaiting = false;
+
+  override write(chunk: Uint8Array): Promise<void> {
+    assert.ok(!this.#isWaiting, 'it was asked to wait');
+    this.#isWaiting = true;
+    void super.write(chunk);
+    return new Promise((resolve) =>
+      setImmediate(() => {
+        this.#isWaiting = false;
+        resolve();
+      }),
+    );
+  }
+
+  override flush(): void {
+    assert.ok(!this.#isWaiting, 'it was asked to wait');
+    super.flush();
   }
 }
 
@@ -235,6 +259,26 @@ for (const coding of codings) {
       sink.unblock();
       await writing;
       assert.ok((await decode(coding, sink.bytes)).equals(all));
+    });
+
+    it('waits for its sink after each write, however many flushes and timers come meanwhile', async () => {
+      const random = randomFrom(SEED);
+      for (let turn = 0; turn < 20; turn++) {
+        const { due, schedule } = handClock();
+        const sink = new Waiting();
+        const compressor = compress(coding, sink, schedule);
+        const all = content(400_000);
+        for (let at = 0; at < all.length;) {
+          const size = Math.floor(random() ** 3 * 80_000);
+          const written = compressor.write(all.subarray(at, at + size));
+          at += size;
+          if (random() < 0.5) for (const { action } of due.splice(0)) action();
+          await written;
+          if (random() < 0.3) await compressor.flush();
+        }
+        await compressor.end();
+        assert.ok((await decode(coding, sink.bytes)).equals(all));
+      }
     });
 
     it('fails its sink and never ends it when it fails', async () => {

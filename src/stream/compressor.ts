@@ -121,7 +121,7 @@ export class Compressor implements Sink {
   async #submitAfter(busy: Promise<void>): Promise<void> {
     await busy;
     this.#assertUsable();
-    await this.#submit();
+    return this.#submit();
   }
 
   /** Sends everything there is. Called when nothing is under way. */

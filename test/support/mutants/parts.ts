@@ -14,7 +14,7 @@ export const TESTS: readonly string[] = `
   access-file answers api-keys arrow bad-input between bookmark chain change-feed changes changes-from changes-shared
   changes-since checkpoints clear client compress config cursor feed-end feed-run files filtered-rows heartbeats keys lasting leaks-changes
   leaks-changes-forms limiter limiter-admit lmdb lmdb-changes lmdb-file lmdb-flush lmdb-load lmdb-outcomes lmdb-resources
-  lmdb-retention lmdb-rows lmdb-views page-queries pages partitions pieces pump resource-planner resource-values
+  lmdb-retention lmdb-rows lmdb-views page-queries pages partitions pieces pump resource-planner resource-values resources-lmdb
   same-but-hidden shared-feed stream stream-resume token-keys tokens tokens-forged transcoder turns users users-store
   value-keys walk-order watch
 `

@@ -4,7 +4,7 @@ import { KeysWatch } from './access/keys-watch.ts';
 import type { Key } from './access/keys.ts';
 import type { GrantMaker } from './access/tokens.ts';
 import { ConfigError, type Config } from './config.ts';
-import { rightsFaults, rightsWarnings, unknownResources } from './keyed/faults.ts';
+import { rightsFaults, rightsWarnings, unknownResources } from './scopes/faults.ts';
 import type { Log } from './log.ts';
 import type { OpenResource } from './resources/open.ts';
 

@@ -113,7 +113,7 @@ const LAYERS: readonly (readonly string[])[] = [
   ['changes'],
   ['items', 'users', 'resources'],
   ['exports', 'import'],
-  ['keyed'],
+  ['scopes'],
   ['pull'],
   ['settings.ts'],
   ['config.ts', 'app.ts'],

@@ -31,8 +31,11 @@ export interface ResourceRequest
 /** An order as stored. One of items may lack the resource. */
 export type ExportRequest = ItemsRequest | ResourceRequest;
 
+/** The resource that an order without one means, as version 0.1 stored them. */
+export const ITEMS = 'items';
+
 /** The name of the resource that is exported. */
-export function resourceOf({ resource = 'items' }: Pick<ExportRequest, 'resource'>): string {
+export function resourceOf({ resource = ITEMS }: Pick<ExportRequest, 'resource'>): string {
   return resource;
 }
 

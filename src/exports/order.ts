@@ -6,8 +6,8 @@ import { invalidBody } from '../input/validate.ts';
 import type { StreamType } from '../rows/formats.ts';
 import { Type, type TSchema } from '../schema.ts';
 import { EXPORT_BODY, RESOURCE_EXPORT_BODY } from './export.ts';
-import type { ExportRequest } from './job.ts';
-import { ITEMS, type ExportSource, type ExportSources } from './source.ts';
+import { ITEMS, type ExportRequest } from './job.ts';
+import type { ExportSource, ExportSources } from './source.ts';
 
 /** Parameters of a stream that concern only a stream, not a file. */
 const OF_STREAMS = [

@@ -3,8 +3,7 @@ import { FILES } from '../rows/formats.ts';
 import { serializerOf } from '../rows/serializers.ts';
 import { Type } from '../schema.ts';
 import { EXPORT, EXPORT_BODY, type Export, type ExportOrder } from './export.ts';
-import type { ExportRequest, Failure, Job } from './job.ts';
-import { ITEMS, resourceOf } from './source.ts';
+import { ITEMS, resourceOf, type ExportRequest, type Failure, type Job } from './job.ts';
 
 const SUFFIXES = { none: '', gzip: '.gz', br: '.br' } as const;
 

@@ -9,7 +9,7 @@ import { scopeOf, type Scope } from '../access/rights.ts';
 import { mayKnow } from '../http/permit.ts';
 import type { ChangesFrom } from '../streams/changes-from.ts';
 import type { ChainReader, Plan, RowStore } from '../store/store.ts';
-import type { ExportRequest } from './job.ts';
+import { resourceOf, type ExportRequest } from './job.ts';
 
 /** What exports read: the rows of one resource, and how an order for them is written. */
 export interface ExportSource {
@@ -39,14 +39,6 @@ export interface ExportSource {
 
 /** The sources by the names of their resources. `items` is always one of them. */
 export type ExportSources = ReadonlyMap<string, ExportSource>;
-
-/** The resource of a request. A request without one, as version 0.1 stored them, is for items. */
-export function resourceOf({ resource = ITEMS }: Pick<ExportRequest, 'resource'>): string {
-  return resource;
-}
-
-/** The resource that an order without one means. */
-export const ITEMS = 'items';
 
 /** The sources that a client may know of. */
 export function sourcesFor(client: Pick<Client, 'key'>, sources: ExportSources): ExportSources {

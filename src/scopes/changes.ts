@@ -1,7 +1,7 @@
 import { AppError } from '../errors.ts';
 import { ScopedFeed } from '../store/scoped-feed.ts';
 import type { RowStore } from '../store/store.ts';
-import type { ScopedRoutes } from './scopes.ts';
+import type { ScopedRoutes } from './routes.ts';
 
 /** How long reading the keys waits for a store. Milliseconds. */
 const LOOK_MS = 10_000;

@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process';
-import { writeFileSync } from 'node:fs';
+import { renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -97,8 +97,11 @@ export class ReplicaWorld {
       });
   }
 
+  /** Replaces the file of keys at once: no server reads half of it. */
   giveKeys(keys: readonly KeyGiven[]): void {
-    writeFileSync(this.#keysFile, keysText(keys));
+    const next = `${this.#keysFile}.next`;
+    writeFileSync(next, keysText(keys));
+    renameSync(next, this.#keysFile);
   }
 
   /** One random change of an order, made until a majority has acknowledged it. */

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { makeBookmark } from '../src/store/bookmark.ts';
+import { makeBookmark, type Bookmark } from '../src/store/bookmark.ts';
 import type { ChangeEvent } from '../src/store/mongo/feed/events.ts';
 import { LatestEvents } from '../src/store/mongo/feed/latest.ts';
 import { isBefore, placeOfTime } from '../src/store/mongo/feed/place.ts';
@@ -11,7 +11,7 @@ import { SEED } from './support/seed.ts';
 const placeAt = (tick: number) => placeOfTime(BigInt(tick) << 32n);
 
 function eventOf(tick: number, id: number | null): ChangeEvent {
-  const key = id === null ? null : makeBookmark({ _id: id });
+  const key = id === null ? null : (new Uint8Array(makeBookmark({ _id: id })) as Bookmark);
   return { place: placeAt(tick), time: BigInt(tick) << 32n, collections: ['orders'], key };
 }
 
@@ -53,4 +53,28 @@ test('rows that change again and again do not push a slow reader out of the wind
   assert.equal(told.isWhole, true);
   for (let tick = 100_001; tick <= 150_000; tick++) window.add([eventOf(tick, tick)]);
   assert.equal(window.tell(placeAt(1), undefined, 1_000, placeAt(150_001)), null, 'too many other rows came');
+});
+
+test('the events that are kept do not keep the buffer in which they came', () => {
+  const latest = new LatestEvents();
+  const reply = Buffer.alloc(64 * 1024);
+  const inReply = <T extends Uint8Array>(bytes: T): T => {
+    reply.set(bytes);
+    return reply.subarray(0, bytes.length) as Uint8Array as T;
+  };
+  const event = eventOf(1, 7);
+  assert.ok(event.key);
+  const typeBits = Uint8Array.of(1, 2);
+  latest.add({ ...event, key: inReply(event.key), before: inReply(event.key) });
+  latest.add({ ...event, place: { ...event.place, typeBits: inReply(typeBits) } });
+  const kept = latest.behind(placeAt(0));
+  assert.deepEqual(
+    kept.map(({ key, before, place }) =>
+      [key, before, place.typeBits].map((bytes) => bytes?.buffer.byteLength),
+    ),
+    [
+      [event.key.length, event.key.length, undefined],
+      [event.key.length, undefined, typeBits.length],
+    ],
+  );
 });

@@ -32,7 +32,7 @@ export class LatestEvents {
   }
 
   add(event: ChangeEvent): void {
-    const entry = { event, isLatest: true };
+    const entry = { event: owned(event), isLatest: true };
     this.#entries.push(entry);
     this.#bytes += sizeOf(event);
     if (!event.key || event.before) return;
@@ -85,6 +85,21 @@ export class LatestEvents {
     }
     return low;
   }
+}
+
+/** The event with bytes of its own: those of a reply are a few of a socket's buffer of 64 KiB, and would keep all of it. */
+function owned({ place, key, before, ...rest }: ChangeEvent): ChangeEvent {
+  const { hex, typeBits } = place;
+  return {
+    ...rest,
+    place: typeBits ? { hex, typeBits: copyOf(typeBits) } : { hex },
+    key: key && copyOf(key),
+    ...(before && { before: copyOf(before) }),
+  };
+}
+
+function copyOf<T extends Uint8Array>(bytes: T): T {
+  return new Uint8Array(bytes) as T;
 }
 
 function nameOf(key: Uint8Array): string {

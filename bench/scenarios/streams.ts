@@ -138,6 +138,6 @@ export function sizes(rows: number): Scenario[] {
     scale,
     x: Math.round(rows * scale),
     set: scale === 10 ? 'full' : scale === 1 ? 'quick' : 'default',
-    on: { mongodb: ['sluice', 'bare chain'], lmdb: scale === 10 ? [] : ['sluice'] },
+    on: { mongodb: ['sluice', 'bare chain'], lmdb: ['sluice'] },
   }));
 }

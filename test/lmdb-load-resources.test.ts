@@ -3,6 +3,7 @@ import { hostname } from 'node:os';
 import { test, type TestContext } from 'node:test';
 import { BSON, Decimal128, Double, Int32, Long, ObjectId, UUID } from '../src/store/bson.ts';
 import { openLmdb } from '../src/store/lmdb.ts';
+import { FieldPlaces } from '../src/store/lmdb/fields.ts';
 import { Slots } from '../src/store/slots.ts';
 import type { Collection, Load, OnConflict, Store } from '../src/store/store.ts';
 import { openRaw, testDirectory } from './support/lmdb.ts';
@@ -223,3 +224,35 @@ for (const replaced of [false, true])
     await addAll(load, rows);
     assert.equal((await load.finish()).written, rows.length);
   });
+
+/** Sets of indexes whose paths begin with the same field. */
+const BELOW_ONE_FIELD: readonly (readonly string[][])[] = [
+  [['customer.country'], ['customer.city']],
+  [['customer.city', 'customer.country']],
+  [['d.e'], ['d']],
+  [['d'], ['d.e']],
+  [['_id.a'], ['_id.b']],
+];
+
+for (const indexes of BELOW_ONE_FIELD)
+  test(`a load fills each index of paths below one field: ${JSON.stringify(indexes)}`, async (t) => {
+    const rows = [3, 1, 2].map((n) =>
+      BSON.serialize({ _id: { a: n, b: -n }, d: { e: n }, customer: { city: `c${n}`, country: `l${n}` } }),
+    );
+    const contents: unknown[] = [];
+    for (const isLoaded of [true, false]) {
+      const directory = await testDirectory(t);
+      const orders = await (await openIn(t, directory)).open({ ...ORDERS, indexes });
+      if (isLoaded) {
+        const load = await loadInto(orders, 'fail', []);
+        await addAll(load, rows);
+        await load.finish();
+      } else await orders.insert(rows, 'fail');
+      contents.push(await contentOf(directory));
+    }
+    assert.deepEqual(contents[0], contents[1]);
+  });
+
+test('a field whose place is wanted twice is refused', () => {
+  assert.throws(() => new FieldPlaces(['a', 'b', 'a']), TypeError);
+});

@@ -35,7 +35,10 @@ export class FieldPlaces implements ElementPlaces {
   readonly ends: Int32Array;
   readonly #names: readonly Uint8Array[];
 
+  /** Throws a TypeError for a name that is given twice: only its first place would be filled. */
   constructor(names: readonly string[]) {
+    if (new Set(names).size !== names.length)
+      throw new TypeError(`a field is named twice in ${names.join(', ')}`);
     this.#names = names.map(utf8Of);
     ({ types: this.types, starts: this.starts, ends: this.ends } = elementPlaces(names.length));
   }

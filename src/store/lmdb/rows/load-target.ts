@@ -81,18 +81,25 @@ export function resourceTarget(
 /** Writes the keys of most rows without an object for each. */
 class RowKeyWriter {
   readonly #prefix: Key;
-  readonly #indexes: readonly { readonly prefix: Key; readonly fields: readonly number[] | null }[];
+  readonly #indexes: readonly { readonly prefix: Key; readonly paths: readonly number[] | null }[];
   readonly #places: FieldPlaces;
+  /** The key comes first. */
   readonly #paths: readonly string[];
+  /** For each path, where its first field is in #places. */
+  readonly #placeOf: readonly number[];
   readonly #values = new Uint8Array(2 * LONGEST_KEY);
 
   constructor(record: ResourceRecord) {
     this.#prefix = rowsPrefix(record);
     this.#paths = [...new Set([KEY, ...record.indexes.flatMap(({ paths }) => paths)])];
-    this.#places = new FieldPlaces(this.#paths.map((path) => path.split('.', 1)[0] ?? path));
+    // Several paths may begin with one field, which then has one place.
+    const fieldOf = (path: string) => path.split('.', 1)[0] ?? path;
+    const names = [...new Set(this.#paths.map(fieldOf))];
+    this.#places = new FieldPlaces(names);
+    this.#placeOf = this.#paths.map((path) => names.indexOf(fieldOf(path)));
     this.#indexes = record.indexes.map((index) => ({
       prefix: entriesPrefix(record, index),
-      fields: index.spoilt === undefined ? index.paths.map((path) => this.#paths.indexOf(path)) : null,
+      paths: index.spoilt === undefined ? index.paths.map((path) => this.#paths.indexOf(path)) : null,
     }));
   }
 
@@ -106,15 +113,15 @@ class RowKeyWriter {
     if (idEnd < 0 || idEnd > LONGEST_KEY) return false;
     keys.beginWritten(idEnd);
     const longest = LONGEST_KEY - (idEnd - this.#prefix.length);
-    for (const { prefix, fields } of this.#indexes) {
-      if (!fields) {
+    for (const { prefix, paths } of this.#indexes) {
+      if (!paths) {
         keys.addEntry();
         continue;
       }
       this.#values.set(prefix);
       let end = prefix.length;
-      for (const field of fields) {
-        end = this.#key(document, field, this.#values, end);
+      for (const path of paths) {
+        end = this.#key(document, path, this.#values, end);
         if (end < 0 || end > longest) return false;
       }
       keys.addEntryOf(this.#values, 0, end);
@@ -122,13 +129,14 @@ class RowKeyWriter {
     return true;
   }
 
-  /** Writes the key of a field. Returns where it ends; -1 for an array. */
-  #key(document: Uint8Array, field: number, target: Uint8Array, at: number): number {
+  /** Writes the key of the value at a path. Returns where it ends; -1 for an array. */
+  #key(document: Uint8Array, index: number, target: Uint8Array, at: number): number {
     const { types, starts, ends } = this.#places;
-    const [type = 0, from = 0, to = 0] = [types[field], starts[field], ends[field]];
+    const place = this.#placeOf[index] ?? 0;
+    const [type = 0, from = 0, to = 0] = [types[place], starts[place], ends[place]];
     if (type === 0) return write(NULL_KEY, target, at);
     if (type === BSON_TYPE.array) return -1;
-    const path = this.#paths[field] ?? '';
+    const path = this.#paths[index] ?? '';
     if (path.includes('.')) {
       const key = keyAt(document, path);
       return typeof key === 'string' ? -1 : write(key, target, at);

@@ -6,7 +6,6 @@ import type { Admissions } from './access/admission.ts';
 import { createCors } from './http/cors.ts';
 import type { Serve } from './engine/edge.ts';
 import { getProblem } from './http/problem-pages.ts';
-import { queryRoute } from './http/query-method.ts';
 import { createServe, type Observer } from './http/respond.ts';
 import type { Route } from './http/route.ts';
 import { createRouter } from './http/router.ts';
@@ -68,9 +67,7 @@ export function createApp(options: AppOptions): App {
   const web = webRoutes();
   const routes = table({
     'GET /items': items.list,
-    'QUERY /items': queryRoute(items.list, 'queryItems'),
     'GET /items/stream': orExport(items.stream, sourceOf({}, options.exports.sources), options.exports),
-    'QUERY /items/stream': items.queryStream,
     'GET /items/changes': items.changes,
     'GET /items/partitions': items.partitions,
     'GET /items/{id}': items.get,
@@ -141,10 +138,10 @@ function scopeMakers(options: AppOptions): ReadonlyMap<string, MakeScope> {
   const { items, exports, resources } = options;
   const ofItems: MakeScope = async (scope) => {
     const source = scopedItems(wholeItems(items.items, items.streams), scope, items.openStreams);
-    const { list, stream, queryStream, changes, partitions, get } = itemRoutes(items, source);
+    const { list, stream, changes, partitions, get } = itemRoutes(items, source);
     const ordering = sourceOf({ scope }, exports.sources);
     const routes = {
-      ...{ list, query: queryRoute(list, 'queryItems'), queryStream, changes, partitions, get },
+      ...{ list, changes, partitions, get },
       stream: orExport(stream, ordering, exports),
     };
     const category = scope.where.length > 0;

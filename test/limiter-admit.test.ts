@@ -185,7 +185,6 @@ function streaming(admit: Admissions, answer: () => Reply | Promise<Reply>) {
     return dispatch(asked, router.find(asked), client, {
       acquire: () => admit.acquire(client),
       coded: ({ headers }) => headers,
-      arrived: () => undefined,
       mayGoOn: () => true,
     });
   };
@@ -276,23 +275,4 @@ test('no handler runs for a stream without a slot, and slots count the same clie
     code: 'overloaded',
   });
   assert.equal(made, 3);
-});
-
-test('a QUERY counts as work in progress from when its content is there, and a GET from the start', async () => {
-  let underWay = 0;
-  const backlog = { began: () => underWay++, done: () => underWay-- };
-  const { admit } = admissions({ backlog });
-  const counts: number[] = [];
-  for (const method of ['QUERY', 'GET']) {
-    const admission = await admit.admit(request({ method }), PAGE);
-    counts.push(underWay);
-    admission.arrived();
-    counts.push(underWay);
-    admission.done();
-    counts.push(underWay);
-  }
-  assert.deepEqual(counts, [0, 1, 0, 1, 1, 0]);
-  const abandoned = await admit.admit(request({ method: 'QUERY', address: '192.0.2.9' }), PAGE);
-  abandoned.done();
-  assert.equal(underWay, 0, 'its content never came');
 });

@@ -15,7 +15,6 @@ import type { ProblemCode } from '../src/problems.ts';
 import { Jobs } from '../src/exports/jobs.ts';
 import { exportSources } from '../src/exports/sources.ts';
 import type { Request } from '../src/engine/edge.ts';
-import { operationKey } from '../src/http/openapi/query.ts';
 import { newNotes } from '../src/engine/edge.ts';
 import type { Route } from '../src/http/route.ts';
 import { problemsByStatus } from '../src/http/openapi/document.ts';
@@ -139,11 +138,7 @@ test('the default request of the reference page succeeds, for every operation th
 function requestsOf({ paths }: Document): string[] {
   return Object.entries(paths)
     .filter(([path]) => !/^\/(docs|explorer)\//.test(path))
-    .flatMap(([path, methods]) =>
-      Object.keys(methods).map(
-        (key) => `${key.replace(operationKey('QUERY'), 'query').toUpperCase()} ${path}`,
-      ),
-    );
+    .flatMap(([path, methods]) => Object.keys(methods).map((key) => `${key.toUpperCase()} ${path}`));
 }
 
 interface Example {
@@ -232,8 +227,6 @@ const CONFLICTS: Record<string, string> = {
   listUsers: 'offset=1&page=1',
   listPartitions: 'consistency=live&at=1',
   streamItems: 'cursor=a&after=b',
-  queryItems: 'offset=1&page=1',
-  queryItemStream: 'cursor=a&after=b',
   listItemChanges: 'limit=1',
 };
 
@@ -247,16 +240,6 @@ function twistFor({ id, path }: Route, code: ProblemCode): Twist {
   if (code === 'not-found' && (id === 'putUser' || !path.includes('{'))) return refusal(code); // for keys that do not open the resource
   if (code === 'conflicting-parameters') return query(CONFLICTS[id] ?? '');
   return (id === 'listItemChanges' ? OF_CHANGES[code] : undefined) ?? PROVOKED[code];
-}
-
-/** A twist for a QUERY, whose parameters are its content. */
-function queried(twist: Twist): Twist {
-  if (twist === PROVOKED['invalid-body']) return bodyOf('[]');
-  const { query: text, headers = json, body } = twist.request ?? {};
-  if (text === undefined || text.length > 1000) return twist;
-  const given = Object.fromEntries(new URLSearchParams(text.replace('=%zz', 'cursor')));
-  const content = body ?? (() => Promise.resolve(Buffer.from(JSON.stringify(given))));
-  return { ...twist, request: { headers, body: content } };
 }
 
 /** How each successful answer is provoked that the plain request does not get. */
@@ -365,7 +348,6 @@ async function serverOnFakes(t: TestContext) {
         client: { name: 'somebody', hasKey: false, key: null, owner: 'somebody' },
         headers: { ratelimit: 'x', 'ratelimit-policy': 'x' },
         refused: twist.refused ?? null,
-        arrived: () => undefined,
         done: () => undefined,
       }),
       acquire: () => () => undefined,
@@ -379,10 +361,8 @@ async function serverOnFakes(t: TestContext) {
   const watched = check.watch(serve);
   const ask = async (route: Route, next: Twist) => {
     await store.users.change('ada', () => BSON.serialize(USER));
-    const isQuery = route.method === 'QUERY';
-    const asked = isQuery ? queried(next) : next;
-    twist = asked;
-    const example = isQuery ? '{}' : route.body ? JSON.stringify(route.body.example) : '';
+    twist = next;
+    const example = route.body ? JSON.stringify(route.body.example) : '';
     const reply = await watched({
       method: route.method,
       query: '',
@@ -391,9 +371,8 @@ async function serverOnFakes(t: TestContext) {
       address: '192.0.2.7',
       signal: new AbortController().signal,
       notes: newNotes(),
-      ...asked.request,
-      ...(isQuery && { headers: { ...json, ...asked.request?.headers } }),
-      path: pathOf(route, asked.request?.path?.slice(1)),
+      ...next.request,
+      path: pathOf(route, next.request?.path?.slice(1)),
     });
     twist = {};
     if (reply.body.kind === 'stream') await reply.body.run(NOWHERE);

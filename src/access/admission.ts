@@ -55,11 +55,6 @@ export interface Admission {
   readonly client: Client;
   /** Why the request is refused; null when it is admitted. */
   readonly refused: AppError | null;
-  /**
-   * To be called once, when the request is there with its content. A QUERY counts as work in progress from then on,
-   * because its client determines when that is. A GET counts from the start.
-   */
-  readonly arrived: () => void;
   /** To be called once, when there is an answer. Until then the request counts as work in progress. */
   readonly done: () => void;
 }
@@ -165,24 +160,11 @@ export class Admissions {
   ): Admission {
     const owner = key === null ? name : ownerOf(name, key);
     const client = { name, hasKey: this.#options.authenticate !== null, key, owner };
-    const idle = { client, headers, refused, arrived: NOTHING, done: NOTHING };
+    const idle = { client, headers, refused, done: NOTHING };
     if (refused !== null || cost === 'stream') return idle;
-    if (method === 'QUERY') return { ...idle, ...this.#countedLater() };
     if (method !== 'GET' && method !== 'HEAD') return idle;
     this.#options.backlog?.began();
     return { ...idle, done: this.#done };
-  }
-
-  #countedLater(): Pick<Admission, 'arrived' | 'done'> {
-    let isCounted = false;
-    const arrived = () => {
-      isCounted = true;
-      this.#options.backlog?.began();
-    };
-    const done = () => {
-      if (isCounted) this.#done();
-    };
-    return { arrived, done };
   }
 
   #refuseOverload({ cost }: Demand, { name, key, refused }: Identity): Identity {

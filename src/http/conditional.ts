@@ -10,10 +10,10 @@ const ABOUT_THE_BODY: ReadonlySet<string> = new Set([
   'repr-digest',
 ]);
 
-const READING: ReadonlySet<string> = new Set(['GET', 'HEAD', 'QUERY']);
+const READING: ReadonlySet<string> = new Set(['GET', 'HEAD']);
 
 /**
- * Applies the conditions of a GET, HEAD or QUERY (RFC 10008, 2.6) to its reply, in the order of RFC 9110, 13.2.2.
+ * Applies the conditions of a GET or HEAD to its reply, in the order of RFC 9110, 13.2.2.
  * Throws AppError `precondition-failed` when If-Match does not name the reply's ETag (strong comparison, so a weak tag never
  * matches). Returns a 304 when If-None-Match names it (weak comparison). Throws AppError `invalid-header` when one of
  * them is malformed. Tags are those of the content, whatever its coding. A reply without a tag has no conditions.

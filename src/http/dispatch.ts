@@ -3,8 +3,6 @@ import { acceptHeader, readJsonBody } from '../input/body-json.ts';
 import { conditional } from './conditional.ts';
 import type { Reply, Request } from '../engine/edge.ts';
 import { ranged } from './range.ts';
-import { located } from './query-method.ts';
-import { QUERY_TYPES } from '../input/query-body.ts';
 import { empty } from './reply.ts';
 import { isOfEveryServer, mayKnow, refusalOf, revocable } from './permit.ts';
 import { isPreflight, type Client } from '../access/admission.ts';
@@ -20,8 +18,6 @@ export interface Surroundings {
   readonly acquire: () => () => void;
   /** The headers of a reply as sent in the negotiated coding. A 304 repeats them. */
   readonly coded: (reply: Reply) => Reply['headers'];
-  /** Called when the content of a QUERY has arrived: see Admission. */
-  readonly arrived: () => void;
   /** Whether an answer by this route that the client's key began may go on. */
   readonly mayGoOn: (route: Route) => boolean;
 }
@@ -34,7 +30,7 @@ export async function dispatch(
   request: Request,
   any: Found | null,
   client: Client,
-  { acquire, coded, arrived, mayGoOn }: Surroundings,
+  { acquire, coded, mayGoOn }: Surroundings,
 ): Promise<Reply> {
   if (isSecretPreflight(request, any, client)) return empty(204, { allow: ROWS_ALLOW });
   const found = any && mayKnow(client, any.resource) ? any : null;
@@ -44,17 +40,16 @@ export async function dispatch(
   if (!compiled) return otherMethod(request, found);
   const { route } = compiled;
   assertMay(client, route);
-  const input = await readInput(request, found, compiled, client);
+  const input = readInput(request, found, compiled, client);
   const also = route.alsoNeeds?.(input.query) ?? null;
   const needed = also === null ? [route] : [route, { ...route, right: also }];
   for (const one of needed) assertMay(client, one);
-  arrived();
   if (route.instead) {
     const early = await route.instead(input);
     if (early) return early;
   }
   const finish = (reply: Reply) => {
-    const whole = located(request, input.query, ranged(request, conditional(request, reply, coded)));
+    const whole = ranged(request, conditional(request, reply, coded));
     return client.key === null ? whole : revocable(whole, () => needed.every(mayGoOn));
   };
   if (route.cost === 'stream' || route.cost === 'download')
@@ -68,7 +63,7 @@ function assertMay(client: Client, route: Route): void {
 }
 
 /** The methods of a declared resource. */
-const ROWS_ALLOW = 'GET, HEAD, QUERY, OPTIONS';
+const ROWS_ALLOW = 'GET, HEAD, OPTIONS';
 
 /**
  * A preflight comes without a key, so with keys it must not tell which resources there are: it gets the same answer
@@ -84,10 +79,10 @@ export function routeOf({ methods }: Found, { method }: Request): Compiled | und
   return methods.get(method === 'HEAD' ? 'GET' : method);
 }
 
-async function readInput(request: Request, found: Found, compiled: Compiled, client: Client): Promise<Input> {
+function readInput(request: Request, found: Found, compiled: Compiled, client: Client): Input {
   const { route, readQuery, chooseType, checkBody } = compiled;
   const parameters = parametersOf(found);
-  const query = await readQuery(request);
+  const query = readQuery(request);
   const json = async () => {
     if (!route.body) throw undeclared(route);
     return readJsonBody(request, route.body.types);
@@ -151,13 +146,12 @@ function otherMethod(request: Request, { methods }: Found): Reply {
   );
 }
 
-/** Accept-Post, Accept-Patch and Accept-Query. No such header is defined for the other methods. */
+/** Accept-Post and Accept-Patch. No such header is defined for the other methods. */
 function bodyHeaders(methods: Found['methods']): Record<string, string> {
   const typesOf = (method: string) => methods.get(method)?.route.body?.types;
   const [post, patch] = [typesOf('POST'), typesOf('PATCH')];
   return {
     ...(post && acceptHeader('POST', post)),
     ...(patch && acceptHeader('PATCH', patch)),
-    ...(methods.has('QUERY') && acceptHeader('QUERY', QUERY_TYPES)),
   };
 }

@@ -76,7 +76,6 @@ export function createServe(
       reply = await dispatch(request, findFor(request, found, admission.client), admission.client, {
         acquire: () => admissions.acquire(admission.client),
         coded: (plain) => codedAs(plain, coding, request).headers,
-        arrived: admission.arrived,
         mayGoOn: (route) => admissions.mayGoOn(admission.client, route),
       });
     } catch (error) {

@@ -15,7 +15,7 @@ export type Tag = 'Items' | 'Resources' | 'Exports' | 'Users' | 'Server';
  * /openapi.json and the reference page read this value.
  */
 export interface Route<B extends TSchema = TSchema> extends Demand {
-  readonly method: 'GET' | 'QUERY' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   /** A literal path. Its last segment, or the one before, may be `{name}`, which matches any non-empty segment. */
   readonly path: string;
   /** The name of the resource, for metrics. Missing: the path belongs to none. */
@@ -29,12 +29,10 @@ export interface Route<B extends TSchema = TSchema> extends Demand {
   readonly description?: string;
   /** The `{name}`s of the path. Each schema has a `description`, and, if possible, `examples` that exist. */
   readonly parameters?: Readonly<Record<string, Schema>>;
-  /** All parameters that the query may have, or the content of a QUERY. Others are refused. */
+  /** All parameters that the query may have. Others are refused. */
   readonly query?: readonly Parameter<unknown>[];
   /** Whether the query may also have a parameter of this name: it asks for a field of the rows. */
   readonly isField?: (name: string) => boolean;
-  /** The text that stands for a JSON value of such a field in the content of a QUERY: see QueryForm. */
-  readonly spell?: (json: string) => string;
   /** The request headers that the operation reads. */
   readonly headers?: readonly (keyof typeof REQUEST_HEADERS)[];
   readonly body?: RouteBody<B>;

@@ -1,7 +1,6 @@
 import { AppError } from '../errors.ts';
 import { mediaTypeNegotiator } from './negotiate.ts';
 import { parseQuery, type Query } from '../input/query.ts';
-import { readQueryBody } from '../input/query-body.ts';
 import type { Request } from '../engine/edge.ts';
 import type { Route } from './route.ts';
 import { bodyCheck } from '../input/validate.ts';
@@ -10,8 +9,8 @@ import type { JsonBody } from '../input/body-json.ts';
 /** A route with the functions that are compiled once from its declaration. */
 export interface Compiled {
   readonly route: Route;
-  /** Throws the AppErrors of parseQuery. For QUERY: rejects with those of readQueryBody. */
-  readonly readQuery: (request: Request) => Query | Promise<Query>;
+  /** Throws the AppErrors of parseQuery. */
+  readonly readQuery: (request: Request) => Query;
   /** Throws AppError `not-acceptable`. */
   readonly chooseType: (request: Request, query: Query) => string;
   /** null: the route has no body. */
@@ -73,15 +72,12 @@ interface Resource {
 }
 
 function compile(route: Route): Compiled {
-  const { query: parameters = [], isField, spell } = route;
+  const { query: parameters = [], isField } = route;
   const names = parameters.map(({ name }) => name);
   const acceptable = route.produces ? mediaTypeNegotiator(route.produces) : () => '';
   return {
     route,
-    readQuery:
-      route.method === 'QUERY'
-        ? (request) => readQueryBody(request, { parameters, isField, spell })
-        : (request) => parseQuery(request.query, names, isField),
+    readQuery: (request) => parseQuery(request.query, names, isField),
     chooseType: (request, query) => route.typeAsked?.(query) ?? acceptable(request),
     checkBody: route.body ? bodyCheck(route.body.schema) : null,
   };

@@ -11,14 +11,10 @@ export interface JsonBody {
   readonly numbers: ReadonlyMap<string, string>;
 }
 
-/**
- * The response header that names the media types a method accepts: RFC 5789, 3.1; W3C LDP 7.1; RFC 10008, 3; RFC 9110,
- * 12.5.1.
- */
+/** The response header that names the media types a method accepts: RFC 5789, 3.1; W3C LDP 7.1; RFC 9110, 12.5.1. */
 const ACCEPT_HEADERS: Readonly<Record<string, string>> = {
   PATCH: 'accept-patch',
   POST: 'accept-post',
-  QUERY: 'accept-query',
 };
 
 /** Returns the response header that names the media types a method accepts in its body. */
@@ -28,23 +24,13 @@ export function acceptHeader(method: string, types: readonly string[]): Record<s
 
 /**
  * Reads a request's body as JSON. Throws AppError `unsupported-media-type` when its Content-Type is none of `types`
- * or the body has a content coding (with the headers that name what is accepted), `body-too-large` when it has more
- * than `most` bytes, `malformed-json` or `invalid-body`.
+ * or the body has a content coding (with the headers that name what is accepted), `malformed-json` or
+ * `invalid-body`.
  */
-export async function readJsonBody(
-  request: Request,
-  types: readonly string[],
-  most = Infinity,
-): Promise<JsonBody> {
+export async function readJsonBody(request: Request, types: readonly string[]): Promise<JsonBody> {
   checkCoding(request);
   checkType(request, types);
-  const bytes = await request.body();
-  if (bytes.length > most)
-    throw new AppError(
-      'body-too-large',
-      `The body of a ${request.method} may have at most ${most} bytes; got ${bytes.length}.`,
-    );
-  return parseJson(bytes);
+  return parseJson(await request.body());
 }
 
 /** Parses a JSON text as received. Throws AppError `malformed-json` or `invalid-body`. `mostValues`: see scanJson. */

@@ -31,12 +31,7 @@ export function parseQuery(
   return query;
 }
 
-/** Throws AppError `unknown-parameter` for a name that is neither in `known` nor a field. */
-export function checkKnown(
-  name: string,
-  known: readonly string[],
-  isField: (name: string) => boolean = () => false,
-): void {
+function checkKnown(name: string, known: readonly string[], isField: (name: string) => boolean): void {
   if (known.includes(name) || isField(name)) return;
   const expected = known.length > 0 ? `Its parameters are ${known.join(', ')}.` : 'It has no parameters.';
   throw new AppError('unknown-parameter', `${quote(name)} is not a parameter of this resource. ${expected}`, {

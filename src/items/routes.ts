@@ -1,6 +1,5 @@
 import { changesFrom } from '../changes/from.ts';
 import { orFollow, changesRoute } from '../changes/routes.ts';
-import { queryRoute } from '../http/query-method.ts';
 import type { Route } from '../http/route.ts';
 import { pageRoute } from '../pages/route.ts';
 import type { PageLimits } from '../pages/query.ts';
@@ -69,7 +68,6 @@ export function itemRoutes(
   return {
     list: listItems(shared),
     stream: orFollow(stream, { ...ITEMS, changeExamples: CHANGE_EXAMPLES }, shared),
-    queryStream: queryRoute(stream, 'queryItemStream'),
     changes: changesRoute(
       { ...ITEMS, id: 'listItemChanges', changeExamples: CHANGE_EXAMPLES },
       { ...shared, ordered: ORDERED },

@@ -20,7 +20,7 @@ const PAGE_PROBLEMS: readonly ProblemCode[] = [
 /** How a paged collection describes itself. */
 export interface PageRoute extends Pick<
   Route,
-  'path' | 'id' | 'tag' | 'summary' | 'description' | 'isField' | 'spell'
+  'path' | 'id' | 'tag' | 'summary' | 'description' | 'isField'
 > {
   /** The row's names and schema. The page is named after the row. */
   readonly row: { readonly name: string; readonly plural: string; readonly schema: TSchema };

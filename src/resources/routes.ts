@@ -1,6 +1,5 @@
 import { changesFrom } from '../changes/from.ts';
 import { changesRoute, orFollow } from '../changes/routes.ts';
-import { queryRoute } from '../http/query-method.ts';
 import type { Route } from '../http/route.ts';
 import type { PageLimits } from '../pages/query.ts';
 import { pageRoute } from '../pages/route.ts';
@@ -14,7 +13,6 @@ import { streamRoute } from '../streams/stream.ts';
 import { fieldsOf, type RowsTold } from '../streams/row-route.ts';
 import { RESOURCE_AFTER } from './after.ts';
 import { fieldParameters } from './field-parameters.ts';
-import { spellingOf } from './kinds.ts';
 import { askableOfResource, type Askable } from './not-indexed.ts';
 import { isField, resourcePlan } from './query.ts';
 import { RESOURCE_COLUMNS, type Resource } from './resource.ts';
@@ -61,7 +59,6 @@ export function resourceRoutes(
     noun: { one: `row of ${name}`, many: `rows of ${name}` },
     schema: ROW,
     isField,
-    spell: spellingOf,
     problems: PLAN_PROBLEMS,
   };
   const forms = askableOfResource(resource, indexes);
@@ -99,9 +96,7 @@ export function resourceRoutes(
   );
   return [
     list,
-    queryRoute(list, id('query')),
     orFollow(stream, told, shared),
-    queryRoute(stream, id('queryStream')),
     changesRoute({ ...told, id: id('changes') }, { ...shared, ordered }),
     partitionsRoute({ ...told, id: id('partition') }, { ...shared, columns: RESOURCE_COLUMNS, ordered }),
     withExample(

@@ -13,8 +13,6 @@ export interface RowsTold {
   readonly schema: TSchema;
   /** Whether the query may have a name that is not listed: see Route. */
   readonly isField?: (name: string) => boolean;
-  /** How a JSON value of such a name is spelled: see Route. */
-  readonly spell?: (json: string) => string;
   /** Problems that reading the plan can meet. */
   readonly problems?: readonly ProblemCode[];
 }
@@ -29,9 +27,6 @@ export interface RowRoute extends RowsTold {
 }
 
 /** The part of a route that lets its query have fields as parameters. */
-export function fieldsOf({
-  isField,
-  spell,
-}: Pick<RowsTold, 'isField' | 'spell'>): Pick<Route, 'isField' | 'spell'> {
-  return { ...(isField && { isField }), ...(spell && { spell }) };
+export function fieldsOf({ isField }: Pick<RowsTold, 'isField'>): Pick<Route, 'isField'> {
+  return { ...(isField && { isField }) };
 }

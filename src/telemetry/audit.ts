@@ -39,7 +39,6 @@ export function auditLog(log: Pick<RequestLogger, 'info'>): Finished {
 function whatOf({ refusal, route, cost }: Notes, method: string, status: number): string | null {
   if (refusal !== null) return 'refused';
   if (status === 202 && (route === '/exports' || cost === 'stream')) return 'ordered';
-  const isRead = method === 'GET' || method === 'QUERY';
   const isSet = cost === 'stream' || cost === 'download';
-  return isRead && isSet && (status === 200 || status === 206) ? 'exported' : null;
+  return method === 'GET' && isSet && (status === 200 || status === 206) ? 'exported' : null;
 }

@@ -10,7 +10,7 @@ export function placeOf({ route, resource }: Pick<Notes, 'route' | 'resource'>):
 
 const NONE: Place = { route: 'none' };
 
-const METHODS: ReadonlySet<string> = new Set('GET HEAD QUERY POST PUT PATCH DELETE OPTIONS'.split(' '));
+const METHODS: ReadonlySet<string> = new Set('GET HEAD POST PUT PATCH DELETE OPTIONS'.split(' '));
 
 /** The label of a method. A client may send any, so all that no route has are one. */
 export function methodOf(method: string): string {

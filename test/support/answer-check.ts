@@ -4,7 +4,6 @@ import { PROBLEMS } from '../../src/problems.ts';
 import type { Reply, Request, Serve } from '../../src/engine/edge.ts';
 import type { Route } from '../../src/http/route.ts';
 import { createDocument } from '../../src/http/openapi/document.ts';
-import { operationKey } from '../../src/http/openapi/query.ts';
 
 interface Response {
   /** Headers of every answer are given by reference. */
@@ -47,7 +46,7 @@ class Documented {
   }
 
   operation(method: string, route: string): Operation | undefined {
-    return this.#operations[`${operationKey(method)} ${route}`];
+    return this.#operations[`${method.toLowerCase()} ${route}`];
   }
 
   /** The fault of a value by the schema at this path of the document. null when the value is valid. */
@@ -126,7 +125,7 @@ export class AnswerCheck {
     if (value === undefined) return;
     if (type === 'application/problem+json')
       this.seen.add(`${operation.operationId} ${(value as { code: string }).code}`);
-    const place = [operationKey(method), 'responses', String(reply.status), 'content', type, 'schema'];
+    const place = [method.toLowerCase(), 'responses', String(reply.status), 'content', type, 'schema'];
     const fault = this.#document.fault(['paths', route ?? '', ...place], value);
     if (fault !== null) say(fault);
   }

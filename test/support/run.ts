@@ -63,7 +63,6 @@ const SLOW = [
   'price-range',
   'proxies(-follow)?',
   'pull(-.*)?',
-  'query-method',
   'queue',
   'readme(-(clients|keys))?',
   'redis-away-stop',

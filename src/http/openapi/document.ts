@@ -11,7 +11,6 @@ import {
   type Tag,
 } from '../route.ts';
 import { nameOf, type Schema } from '../../schema.ts';
-import { operationKey, queryContent } from './query.ts';
 
 export interface DocumentOptions {
   readonly version: string;
@@ -32,9 +31,7 @@ const TAGS: readonly { readonly name: Tag; readonly description: string }[] = [
 const DESCRIPTION = `Serves very large collections of items as pages and streams, in a stable order. A client can resume a stream after any
 row.
 
-HEAD works wherever GET does. QUERY (RFC 10008) takes the parameters of GET as a JSON object where a path has an
-\`x-query\`: OpenAPI 3.1 has no name for that method. OPTIONS returns the Allow header. An unsupported method gets 405 with Allow. Responses are
-compressed as Accept-Encoding allows. Unknown, duplicate and malformed parameters are refused, never ignored. Parameters
+HEAD works wherever GET does. OPTIONS returns the Allow header. An unsupported method gets 405 with Allow. Responses are compressed as Accept-Encoding allows. Unknown, duplicate and malformed parameters are refused, never ignored. Parameters
 that exclude each other get 400, which the schemas of this document cannot express.`;
 
 /** Creates the OpenAPI 3.1 document of these routes. */
@@ -42,7 +39,7 @@ export function createDocument(routes: readonly Route[], options: DocumentOption
   const components = new Components();
   const paths: Record<string, Record<string, unknown>> = {};
   for (const route of routes)
-    (paths[route.path] ??= {})[operationKey(route.method)] = operation(route, options, components);
+    (paths[route.path] ??= {})[route.method.toLowerCase()] = operation(route, options, components);
   const document = {
     openapi: '3.1.0',
     info: {
@@ -70,10 +67,9 @@ export function createDocument(routes: readonly Route[], options: DocumentOption
 }
 
 function operation(route: Route, options: DocumentOptions, components: Components): Schema {
-  const isQuery = route.method === 'QUERY';
   const parameters = [
     ...Object.entries(route.parameters ?? {}).map(([name, schema]) => pathParameter(name, schema)),
-    ...(isQuery ? [] : (route.query ?? []).map((parameter) => queryParameter(parameter))),
+    ...(route.query ?? []).map((parameter) => queryParameter(parameter)),
     ...(route.headers ?? []).map((name) => ({ name, in: 'header', ...REQUEST_HEADERS[name] })),
   ];
   const open = options.withKeys && route.access !== 'keyed';
@@ -85,7 +81,6 @@ function operation(route: Route, options: DocumentOptions, components: Component
     ...(open && { security: [] }),
     ...(parameters.length > 0 && { parameters }),
     ...(route.body && { requestBody: requestBody(route.body, components) }),
-    ...(isQuery && { requestBody: queryContent(route) }),
     responses: responses(route, options, components),
   };
 }

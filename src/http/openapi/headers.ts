@@ -53,9 +53,7 @@ export const RESPONSE_HEADERS = {
   Incremental: text('always `?1`: the content is of use before its end (RFC 10036)', { enum: ['?1'] }),
   'X-Accel-Buffering': text('always `no`: the same for nginx', { enum: ['no'] }),
   Link: text('the URLs of the first, next and previous page (RFC 8288)'),
-  Location: text(
-    'the URL of the created resource, of the GET request that repeats a QUERY, or of the stream to begin anew with',
-  ),
+  Location: text('the URL of the created resource, or of the stream to begin anew with'),
   'Preference-Applied': text('the preference that the server applied (RFC 7240)'),
   'Retry-After': text('the number of seconds to wait before the next try', { pattern: '^[0-9]+$' }),
 } as const satisfies Record<string, Header>;

@@ -53,6 +53,14 @@ test('each library is imported in one place', () => {
   }
 });
 
+test('no command asks the MongoDB driver for raw replies, whose errors end the process', () => {
+  const offenders = sources.filter(({ text }) => /\braw: true\b/.test(text));
+  assert.deepEqual(
+    offenders.map(({ path }) => path),
+    [],
+  );
+});
+
 test('tests import fast-check where its seed is set', () => {
   const importers = readdirSync(join(ROOT, 'test'), { recursive: true, encoding: 'utf8' })
     .filter((path) => path.endsWith('.ts'))

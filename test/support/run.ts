@@ -52,7 +52,7 @@ const SLOW = [
   'log-format',
   'long-keys',
   'memory',
-  'mongo-(away|change-(feed|model|oplog)|changes(-faults)?|faults|large|load|load-kills|odd-values|plain-collection|retry|setup)',
+  'mongo-(away|change-(feed|model|oplog)|changes(-faults)?|failing-replies|faults|large|load|load-kills|odd-values|plain-collection|retry|setup)',
   'nested-fields',
   'not-ready',
   'openapi',

@@ -16,6 +16,12 @@ export const GRACE_MS = 2_000;
 /** Commands that accept a read concern. */
 const READS = ['find', 'count', 'aggregate'];
 const DATABASE = 'sluice';
+/**
+ * Rows stay bytes, and the rest of a reply is decoded. The driver's own option `raw` is never used: it leaves the nested
+ * documents of an error as bytes, too. The driver keeps `topologyVersion` of such an error, and its next heartbeat
+ * throws from a timer, which ends the process.
+ */
+const ROWS_AS_BYTES = { fieldsAsRaw: { firstBatch: true, nextBatch: true } } as const;
 
 export interface CommandOptions {
   readonly signal?: AbortSignal;
@@ -26,8 +32,8 @@ export interface CommandOptions {
   readonly snapshot?: PointInTime | 'latest';
   /** The earliest time of the latest rows, instead of everything seen so far: see Plan. */
   readonly since?: PointInTime | undefined;
-  /** Leaves nested documents of the reply as bytes. */
-  readonly raw?: boolean;
+  /** Leaves the rows of the reply as bytes, see RowsReply. */
+  readonly rowsAsBytes?: boolean;
   /**
    * Replaces the URI's read preference: `primary` for commands that change something, `primaryPreferred` for those
    * that must see such changes, `secondaryPreferred` for data that the primary does not have.
@@ -144,14 +150,14 @@ export class MongoConnection {
   }
 
   /**
-   * Runs a command of a cursor once, and leaves nested documents as bytes. All commands of a cursor go to the primary,
+   * Runs a command of a cursor once, and leaves its rows as bytes, see RowsReply. All commands of a cursor go to the primary,
    * while there is one, in one session. Rejects with the signal's reason or as the driver does.
    */
   onCursor(command: Document, limitMs: number, signal: AbortSignal | undefined): Promise<Document> {
     catchUp(this.#timeless, this.session);
     const readPreference = this.client.readPreference.mode === 'primary' ? 'primary' : 'primaryPreferred';
     return withDeadline(limitMs, signal, (end) =>
-      this.#db.command(command, { raw: true, session: this.#timeless, readPreference, signal: end }),
+      this.#db.command(command, { ...ROWS_AS_BYTES, session: this.#timeless, readPreference, signal: end }),
     );
   }
 
@@ -182,7 +188,7 @@ export class MongoConnection {
 
   /** Each command gets a new readConcern object, because the driver writes the causal time into it. */
   #runOnce(command: Document, options: CommandOptions) {
-    const { signal, snapshot, since, raw = false, readPreference, unlimited = false } = options;
+    const { signal, snapshot, since, rowsAsBytes, readPreference, unlimited = false } = options;
     const { limitMs = COMMAND_LIMIT_MS } = options;
     const isTimed = typeof snapshot === 'bigint' || since !== undefined;
     if (isTimed) catchUp(this.#timeless, this.session);
@@ -194,7 +200,7 @@ export class MongoConnection {
     };
     return withDeadline(unlimited ? null : limitMs + GRACE_MS, signal, (end) =>
       this.#db.command(complete, {
-        raw,
+        ...(rowsAsBytes && ROWS_AS_BYTES),
         session: isTimed ? this.#timeless : this.session,
         readPreference: readPreference ?? this.client.readPreference,
         signal: end,

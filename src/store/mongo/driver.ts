@@ -1,8 +1,9 @@
 import { Long, UUID, type Document, type Timestamp } from '../bson.ts';
+import { beginRow, ROW_HEAD_BYTES } from '../bson-array.ts';
 import type { Slots } from '../slots.ts';
 import type { MongoConnection } from './connection.ts';
 import { isForgotten } from './errors.ts';
-import { readCursor } from './reply.ts';
+import { rowsOf } from './reply.ts';
 import type { FindWay, Reply, When } from './reply.ts';
 import { pointInTimeOf } from './snapshot.ts';
 
@@ -26,11 +27,17 @@ export class DriverWay implements FindWay {
     when: When = {},
   ): Promise<Reply> {
     const reply = await this.#run(command, signal, when);
-    const cursor = reply.cursor as Uint8Array;
-    const { start, length, id } = readCursor(cursor);
+    const { rows, id } = rowsOf(reply);
     if (id !== 0n) this.#kill(command.find ?? command.aggregate, id);
+    const length = rows.reduce((bytes, row) => bytes + ROW_HEAD_BYTES + row.length, 0);
     const slot = this.#slots.take(length);
-    slot.bytes(length).set(cursor.subarray(start, start + length));
+    const bytes = slot.bytes(length);
+    let at = 0;
+    for (const row of rows) {
+      at = beginRow(bytes, at);
+      bytes.set(row, at);
+      at += row.length;
+    }
     const time = reply.operationTime as Timestamp | undefined;
     return { slot, start: 0, length, cut: id !== 0n, asOf: time && pointInTimeOf(time) };
   }
@@ -41,8 +48,8 @@ export class DriverWay implements FindWay {
     { at, since, identity }: When,
   ): Promise<Document> {
     const command = identity === undefined ? find : { ...find, collectionUUID: new UUID(identity) };
-    if (at === undefined) return this.#connection.run(command, { signal, raw: true, since });
-    const options = { signal, raw: true, snapshot: at };
+    if (at === undefined) return this.#connection.run(command, { signal, rowsAsBytes: true, since });
+    const options = { signal, rowsAsBytes: true, snapshot: at };
     try {
       return await this.#connection.run(command, options);
     } catch (error) {

@@ -4,11 +4,10 @@ import { AppError, storeUnavailable } from '../../errors.ts';
 import type { Batch } from '../batch.ts';
 import type { Bookmark } from '../bookmark.ts';
 import { BSON, UUID } from '../bson.ts';
-import { documentAt, endOfDocument } from '../bson-array.ts';
 import type { MongoConnection } from './connection.ts';
 import { CODES, serverCodeOf, translate } from './errors.ts';
 import { faultOf } from './faults.ts';
-import { readCursor } from './reply.ts';
+import { rowsOf } from './reply.ts';
 import type { Setup } from './setup.ts';
 import type { Change, Changed, From, Identity, Plan, RowReader, Size, RecordStore } from '../store.ts';
 import { TurnsByKey } from '../../turns.ts';
@@ -80,8 +79,8 @@ export class MongoRecords implements RecordStore {
       ...{ filter: { _id: { $eq: id } }, limit: 1, singleBatch: true },
     };
     try {
-      const { cursor } = await this.#connection.run(find, { raw: true, readPreference: 'primary' });
-      return firstDocument(cursor as Uint8Array);
+      const reply = await this.#connection.run(find, { rowsAsBytes: true, readPreference: 'primary' });
+      return rowsOf(reply).rows[0] ?? null;
     } catch (error) {
       throw faultOf(translate(error), this.#setup, {});
     }
@@ -106,15 +105,6 @@ export class MongoRecords implements RecordStore {
       throw explained(error, this.#setup.collection);
     }
   }
-}
-
-/** The first document of a reply's `cursor`. Null when there is none. */
-function firstDocument(cursor: Uint8Array): Uint8Array | null {
-  const { start, length } = readCursor(cursor);
-  if (length === 0) return null;
-  const rows = cursor.subarray(start, start + length);
-  const document = documentAt(rows, 0);
-  return rows.subarray(document, endOfDocument(rows, document));
 }
 
 /**

@@ -9,6 +9,7 @@ import { faultOf } from './faults.ts';
 import type { Finder } from './find.ts';
 import { rangesOf } from './plan.ts';
 import { conditionsOf } from './predicates.ts';
+import { rowsOf } from './reply.ts';
 import type { Setup } from './setup.ts';
 
 /**
@@ -99,13 +100,14 @@ export class Splitter {
       ...(identity !== undefined && { collectionUUID: new UUID(identity) }),
       ...{ pipeline, cursor: {}, allowDiskUse: true },
     };
-    const { cursor } = await this.#connection.run(command, { signal, raw: true }).catch((error: unknown) => {
-      throw faultOf(error, this.#setup, plan);
-    });
-    const { firstBatch } = exactValues(cursor as Uint8Array) as {
-      firstBatch: readonly ReadonlyMap<string, readonly unknown[]>[];
-    };
-    const ids = (firstBatch[0]?.get('ids') ?? []).map((_id) => makeBookmark({ _id }));
+    const reply = await this.#connection
+      .run(command, { signal, rowsAsBytes: true })
+      .catch((error: unknown) => {
+        throw faultOf(error, this.#setup, plan);
+      });
+    const [sample] = rowsOf(reply).rows;
+    const values = (sample ? exactValues(sample).ids : []) as readonly unknown[];
+    const ids = values.map((_id) => makeBookmark({ _id }));
     return ids.filter((id, n) => n === 0 || Buffer.compare(id, ids[n - 1] ?? id) !== 0);
   }
 }

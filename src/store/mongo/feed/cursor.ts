@@ -2,7 +2,7 @@ import { Long } from '../../bson.ts';
 import { awaitAtMost, settlesWithin } from '../../deadline.ts';
 import { COMMAND_LIMIT_MS } from '../connection.ts';
 import type { MongoConnection } from '../connection.ts';
-import { readEvents, stagesFor, type ChangeEvent, type EventReply } from './events.ts';
+import { eventsOf, stagesFor, type ChangeEvent, type EventReply } from './events.ts';
 import type { View } from '../../part-view.ts';
 import { isBefore, isShort, placeOfTime, startingAt, timeOf, type Place } from './place.ts';
 
@@ -78,9 +78,7 @@ export class EventCursor {
     // The command is not aborted: its reply names the cursor that the server would keep.
     const opening = connection
       .onCursor(command, COMMAND_LIMIT_MS, undefined)
-      .then(
-        ({ cursor }) => new EventCursor(connection, request, readEvents(cursor as Uint8Array, view?.hide)),
-      );
+      .then((reply) => new EventCursor(connection, request, eventsOf(reply, view?.hide)));
     try {
       return await awaitAtMost(COMMAND_LIMIT_MS, signal, opening);
     } catch (error) {
@@ -116,10 +114,10 @@ export class EventCursor {
       batchSize: this.#request.batch,
       maxTimeMS: waitMs, // for getMore of such a cursor: how long to wait for an event
     };
-    const { cursor } = await this.#connection.onCursor(command, waitMs + COMMAND_LIMIT_MS, signal);
-    const reply = readEvents(cursor as Uint8Array, this.#request.view?.hide);
-    this.#id = reply.cursor;
-    return reply;
+    const reply = await this.#connection.onCursor(command, waitMs + COMMAND_LIMIT_MS, signal);
+    const events = eventsOf(reply, this.#request.view?.hide);
+    this.#id = events.cursor;
+    return events;
   }
 
   /**

@@ -1,10 +1,10 @@
 import { elementsNamed, type BsonElement } from '../../bson-elements.ts';
-import { BSON } from '../../bson.ts';
+import { BSON, type Binary, type Document } from '../../bson.ts';
 import { BSON_TYPE } from '../../bson-types.ts';
 import { KEY, type Bookmark, type PointInTime } from '../../bookmark.ts';
-import { documentAt, endOfDocument } from '../../bson-array.ts';
 import type { View } from '../../part-view.ts';
 import { isSameButHidden } from '../../same-but-hidden.ts';
+import { rowsOf } from '../reply.ts';
 import { placeOfToken, type Place } from './place.ts';
 
 /** A change of a row, or the end of collections. */
@@ -68,32 +68,29 @@ function projectionOf({ where, hide }: View): Readonly<Record<string, 1>> {
 }
 
 const inUtf8 = (...names: readonly string[]) => names.map((name) => Buffer.from(name));
-const OF_CURSOR = inUtf8('firstBatch', 'nextBatch', 'postBatchResumeToken', 'id');
 const OF_EVENT = inUtf8('_id', 'clusterTime', 'documentKey', 'ns', 'to', 'before');
 const OF_CHANGE = inUtf8('before', 'after', 'fullDocumentBeforeChange', 'fullDocument');
 const OF_TOKEN = inUtf8('_data', '_typeBits');
 const OF_NAMESPACE = inUtf8('coll');
 
 /**
- * Reads the `cursor` document of a reply to aggregate or getMore. `hide`: the hidden paths of the view that was asked for.
- * Throws TypeError when it is not one.
+ * Reads the events of a reply to aggregate or getMore, whose rows are bytes. `hide`: the hidden paths of the view that
+ * was asked for. Throws TypeError when it is not such a reply.
  */
-export function readEvents(cursor: Uint8Array, hide: readonly string[] = []): EventReply {
-  const [first, next, behind, id] = elementsNamed(cursor, OF_CURSOR);
-  const batch = first ?? next;
-  if (!batch || !behind || !id) throw new TypeError('a change stream was answered without events or token');
-  const rows = cursor.subarray(batch.valueAt + 4, batch.end - 1); // between the array's size and NUL
-  const events: ChangeEvent[] = [];
-  for (let row = 0; row < rows.length;) {
-    const document = documentAt(rows, row);
-    row = endOfDocument(rows, document);
-    events.push(readEvent(rows.subarray(document, row), hide));
-  }
+export function eventsOf(reply: Document, hide: readonly string[] = []): EventReply {
+  const { rows, id, cursor } = rowsOf(reply);
+  const token = cursor.postBatchResumeToken as Token | undefined;
+  if (typeof token?._data !== 'string') throw new TypeError('a change stream was answered without a token');
   return {
-    events,
-    behind: readToken(valueOf(cursor, behind)),
-    cursor: viewOf(cursor, id).getBigInt64(0, true),
+    events: rows.map((event) => readEvent(event, hide)),
+    behind: placeOfToken(token._data, token._typeBits?.buffer),
+    cursor: id,
   };
+}
+
+interface Token {
+  readonly _data: string;
+  readonly _typeBits?: Binary;
 }
 
 function readEvent(event: Uint8Array, hide: readonly string[]): ChangeEvent {

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import Database from 'libsql';
 import { crc32 } from '../src/stream/crc32.ts';
-import { folder, NDJSON, runPullOf, scriptedServer, streamOnly } from './support/pulling.ts';
+import { folder, NDJSON, proofOf, runPullOf, scriptedServer, streamOnly } from './support/pulling.ts';
 
 /** The lines of a feed, with the control line that proves them. */
 function proved(lines: string, cursor: string, extra: { upToDate?: boolean; more?: boolean } = {}): string {
@@ -55,15 +55,17 @@ function rowsOf(path: string, table = 'items'): unknown[][] {
 test('a copy in SQLite applies rows and removals in their order, and only what is proved', async (t) => {
   const file = join(await folder(t), 'copy.sqlite');
   const first =
-    '{"id":"a","n":1}\n{"id":2,"n":2}\n{"id":2.5}\n{"id":{"x":1}}\n{"removed":{"id":"a"}}\n{"id":"b","n":3}\n';
+    '{"id":"a","n":1}\n{"id":2,"n":2}\n{"id":2.5}\n{"id":{"x":1}}\n{"id":{"x":2}}\n{"removed":{"id":{"x":2}}}\n{"removed":{"id":"a"}}\n{"id":"b","n":3}\n';
+  const ids = '{"id":"b"}\n{"id":2.5}\n{"id":{"x":1}}\n';
   const { url, asked } = await scriptedServer(t, [
     noEstimate,
     answer(START + proved(first, 's1') + '{"id":"unproved"}\n'),
     answer(proved('{"removed":{"id":2}}\n{"id":"b","n":4}\n', 's2', { upToDate: true }), false),
+    answer(ids + proofOf('end', ids, 3)),
   ]);
   const { code, text } = await runPullOf([`${url}?category=x`, '--into', file]);
   assert.equal(code, 0, text);
-  assert.match(text, /proved 8 lines of rows and removals: .*copy\.sqlite, table items/);
+  assert.match(text, /proved 10 lines of rows and removals: .*copy\.sqlite, table items/);
   assert.deepEqual(rowsOf(file), [
     [Buffer.from('{"x":1}'), '{"id":{"x":1}}'],
     [2.5, '{"id":2.5}'],
@@ -73,6 +75,7 @@ test('a copy in SQLite applies rows and removals in their order, and only what i
   assert.deepEqual(streams, [
     '/items/stream?category=x&follow=true',
     '/items/stream?category=x&follow=true&cursor=s1',
+    '/items/stream?category=x&fields=_id&format=ndjson&checkpoints=true',
   ]);
 });
 
@@ -213,3 +216,94 @@ test('standard output gets the proved lines of a followed set', async (t) => {
   assert.equal(code, 0, text);
   assert.equal(out.toString(), '{"id":1}\n{"id":2}\n{"removed":{"id":1}}\n');
 });
+
+/** Answers the requests for the ids of all rows with these, and the others with a followed stream of these lines. */
+function followedAnd(lines: string, ids: string): RequestListener {
+  return (request, response) => {
+    const asksIds = request.url?.includes('fields=_id') ?? false;
+    if (asksIds) response.writeHead(200, NDJSON).end(ids + proofOf('end', ids, ids.split('\n').length - 1));
+    else answer(START + proved(lines, 's1', { upToDate: true }), false)(request, response);
+  };
+}
+
+test('a copy in SQLite refuses ids that JSON cannot tell apart, in each run', async (t) => {
+  const file = join(await folder(t), 'copy.sqlite');
+  const [lines, ids] = [
+    '{"id":"5","v":1}\n{"id":"5","v":2}\n{"id":1}\n',
+    '{"id":"5"}\n{"id":"5"}\n{"id":1}\n',
+  ];
+  const { url } = await scriptedServer(t, [followedAnd(lines, ids)]);
+  for (let run = 0; run < 2; run++) {
+    const { code, text } = await runPullOf([url, '--into', file]);
+    assert.equal(code, 1);
+    assert.match(text, /two rows have the id "5".*of different kinds/);
+  }
+});
+
+test('rows that changed while they were copied are no reason to refuse a copy, and are compared once', async (t) => {
+  const file = join(await folder(t), 'copy.sqlite');
+  const [lines, ids] = ['{"id":"5","v":1}\n{"id":"5","v":2}\n{"id":1}\n', '{"id":"5"}\n{"id":1}\n'];
+  const { url, asked } = await scriptedServer(t, [followedAnd(lines, ids)]);
+  for (let run = 0; run < 2; run++) {
+    const { code, text } = await runPullOf([url, '--into', file]);
+    assert.equal(code, 0, text);
+  }
+  assert.equal(asked.filter((path) => path.includes('fields=_id')).length, 1);
+});
+
+test('a full disk is named, with the file', async (t) => {
+  const file = join(await folder(t), 'copy.sqlite');
+  const database = new Database(file);
+  database.exec(
+    `CREATE TABLE sluice_pulls (name TEXT PRIMARY KEY, url TEXT, place TEXT);
+     CREATE TRIGGER full BEFORE INSERT ON sluice_pulls BEGIN SELECT RAISE(ROLLBACK, 'database or disk is full'); END`,
+  );
+  database.close();
+  const { url } = await scriptedServer(t, [
+    noEstimate,
+    answer(START + proved('{"id":1}\n', 's1', { upToDate: true }), false),
+  ]);
+  const { code, text } = await runPullOf([url, '--into', file]);
+  assert.equal(code, 1);
+  assert.match(text, /copy\.sqlite, table items: database or disk is full; run the same command again/);
+});
+
+test('a column has the array that its path leads to, and a name that JSON escapes has no column', async (t) => {
+  const file = join(await folder(t), 'copy.sqlite');
+  const escaped = '{"id":1,"path\\\\name":"a","tab\\tname":"b","plain":"c"}\n';
+  const lines =
+    '{"id":1,"lines":[{"sku":"x"},{"sku":"y"}]}\n{"id":2,"lines":{"sku":"z"}}\n{"id":3,"lines":5}\n';
+  const deep = '{"id":1,"lines":[{"a":{"sku":"x"}},{"a":{"sku":"y"}}]}\n{"id":2,"lines":{"a":{"sku":"z"}}}\n';
+  for (const [name, body, query] of [
+    ['items', escaped, ''],
+    ['orders', lines, '?fields=lines.sku'],
+    ['deep', deep, '?fields=lines.a.sku'],
+  ] as const) {
+    const { url } = await scriptedServer(t, [
+      (_, response) =>
+        void response.writeHead(200, NDJSON).write(START + proved(body, 's1', { upToDate: true })),
+    ]);
+    const { code, text } = await runPullOf([
+      `${url.replace('/items/', `/${name}/`)}${query}`,
+      '--into',
+      file,
+    ]);
+    assert.equal(code, 0, text);
+  }
+  const database = new Database(file, { readonly: true });
+  t.after(() => database.close());
+  assert.deepEqual(columnsOf(database, 'items'), ['id', 'row', 'plain']);
+  const values = (sql: string) => database.prepare(sql).raw().all();
+  assert.deepEqual(values('SELECT plain FROM items'), [['c']]);
+  assert.deepEqual(values('SELECT "lines.sku" FROM orders ORDER BY id'), [
+    ['[{"sku":"x"},{"sku":"y"}]'],
+    ['z'],
+    [null],
+  ]);
+  const [array, member] = values('SELECT "lines.a.sku" FROM deep ORDER BY id');
+  assert.deepEqual([array, member], [['[{"a":{"sku":"x"}},{"a":{"sku":"y"}}]'], ['z']]);
+});
+
+function columnsOf(database: Database.Database, table: string): unknown[] {
+  return database.prepare(`SELECT name FROM pragma_table_xinfo('${table}')`).raw().all().flat();
+}

@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import { test } from 'node:test';
 import { gzipSync } from 'node:zlib';
-import { Interrupted, pull } from '../src/pull/pull.ts';
+import { followed } from '../src/pull/follow.ts';
+import { DEFAULTS, Interrupted, pull } from '../src/pull/pull.ts';
 import { INSTANT, NDJSON, proofOf, ROWS_OF_TWO, scriptedServer } from './support/pulling.ts';
 
 /** Sends something that proves no row every few milliseconds until the client is gone. */
@@ -124,4 +125,21 @@ test('the time that a slow reader takes does not count against the server', asyn
     now += 3_600_000;
   }
   assert.equal(pulled, 3);
+});
+
+test('a server that sends places without rows for ever holds a copy no longer than its time limit', async (t) => {
+  let places = 0;
+  const place = () =>
+    `{"checkpoint":{"cursor":"c${places++}","rows":0,"removed":0,"bytes":0,"crc32":"00000000"}}\n`;
+  const { url } = await scriptedServer(t, [
+    drip(
+      (response) => response.writeHead(200, NDJSON),
+      (response) => response.write(place()),
+    ),
+  ]);
+  const copying = async () => {
+    for await (const { kind } of followed(new URL(url), { ...DEFAULTS, retryForMs: 300, idleMs: 200 }))
+      assert.equal(kind, 'proof');
+  };
+  await assert.rejects(copying, /no row was proved for/);
 });

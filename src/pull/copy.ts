@@ -16,6 +16,11 @@ export interface Copy {
   prove(place: ProvedPlace): Promise<void>;
   /** Discards what was added since the last proof. */
   takeBack(): Promise<void>;
+  /**
+   * Called when the copy is whole for the first time in a run. `rows` requests the ids of all rows, in whole lines.
+   * Rejects with Refused when the copy cannot have them all.
+   */
+  confirm?(rows: () => AsyncIterable<Buffer>): Promise<void>;
   /** Empties the copy: all rows follow again. */
   restart(): Promise<void>;
   close(): Promise<void>;

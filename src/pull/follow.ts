@@ -34,7 +34,7 @@ export async function* followed(
         isVoid = step.kind === 'rows';
         if (step.kind === 'proof') {
           if (step.place.cursor === null) throw new Refused('the server sent a place without a cursor');
-          backoff.reset(); // places come also while nothing changes
+          if (step.rows > 0 || step.upToDate) backoff.reset(); // while nothing changes, only places come
           goesOn = step.more && step.place.cursor !== place.cursor;
           place = { ...step.place, ended: false };
         }

@@ -94,7 +94,10 @@ export class Run {
         } else {
           await copy.prove(step.place);
           progress.update(step.place);
-          if (step.upToDate && !wasCurrent) progress.line('the copy is up to date');
+          if (step.upToDate && !wasCurrent) {
+            await copy.confirm?.(() => this.#ids(progress));
+            progress.line('the copy is up to date');
+          }
           wasCurrent = step.upToDate;
           if (step.upToDate && !follow) break;
         }
@@ -107,6 +110,13 @@ export class Run {
       await copy.close();
     }
     this.#io.stderr.write(`${followSummary({ before: place, place: copy.place, name: copy.name })}\n`);
+  }
+
+  /** The ids of all rows, each once: a row comes once in a stream that does not follow. */
+  async *#ids(progress: Progress): AsyncGenerator<Buffer, void, undefined> {
+    const url = new URL(this.#command.url);
+    url.searchParams.set('fields', '_id');
+    for await (const { chunks } of pull(url, this.#options(progress))) yield Buffer.concat(chunks);
   }
 
   async #pullParts(workspace: Workspace): Promise<void> {

@@ -5,6 +5,7 @@ import { membersOf } from './json-text.ts';
 import { REMOVAL_BEGINNING } from './lines.ts';
 import { BEGINNING, type ProvedPlace } from './proof.ts';
 import { Refused } from './retry.ts';
+import { canBeColumn, columnValue, quotedName, quotedText } from './sqlite-columns.ts';
 import { reasonOf } from '../thrown.ts';
 
 /** The table that says of each other table what it is a copy of, and how far. */
@@ -28,6 +29,8 @@ export class SqliteCopy implements Copy {
   #held: Buffer[] = [];
   #hasColumns: boolean;
   #isVoid = false;
+  /** Whether no two rows have one id as JSON shows it. Kept in the file as \`ended\` of the place. */
+  #isConfirmed: boolean;
 
   private constructor(database: Database.Database, path: string, url: URL, place: ProvedPlace) {
     this.#database = database;
@@ -35,7 +38,8 @@ export class SqliteCopy implements Copy {
     this.name = `${path}, table ${this.#table}`;
     this.#href = url.href;
     this.#fields = url.searchParams.get('fields')?.split(',') ?? null;
-    this.#place = place;
+    this.#place = { ...place, ended: false };
+    this.#isConfirmed = place.ended;
     this.#hasColumns = columnsIn(database, this.#table).length > 2;
   }
 
@@ -46,7 +50,7 @@ export class SqliteCopy implements Copy {
       database.exec(`CREATE TABLE IF NOT EXISTS ${PULLS} (name TEXT PRIMARY KEY, url TEXT, place TEXT)`);
       const table = tableOf(url);
       if (restart) {
-        database.exec(`DROP TABLE IF EXISTS ${quoted(table)}`);
+        database.exec(`DROP TABLE IF EXISTS ${quotedName(table)}`);
         database.prepare(`DELETE FROM ${PULLS} WHERE name = ?`).run(table);
       }
       const known = database.prepare(`SELECT url, place FROM ${PULLS} WHERE name = ?`).get(table) as
@@ -89,7 +93,22 @@ export class SqliteCopy implements Copy {
   restart(): Promise<void> {
     this.#held = [];
     this.#isVoid = true;
+    this.#isConfirmed = false;
     return Promise.resolve();
+  }
+
+  /**
+   * Each line since the beginning made a key of its own, or was a change of a row. Ids of several kinds may look alike
+   * as JSON, and then one of their rows is lost. So the keys are compared where there are fewer of them than lines.
+   */
+  async confirm(rows: () => AsyncIterable<Buffer>): Promise<void> {
+    if (this.#isConfirmed) return;
+    const { keys } = this.#database
+      .prepare(`SELECT count(*) AS keys FROM ${quotedName(this.#table)}`)
+      .get() as { readonly keys: number };
+    if (keys < this.#place.rows) await this.#compareIds(rows());
+    this.#isConfirmed = true;
+    this.#inTransaction(() => this.#writePlace(this.#place));
   }
 
   close(): Promise<void> {
@@ -99,21 +118,41 @@ export class SqliteCopy implements Copy {
 
   #apply(lines: readonly string[], place: ProvedPlace): void {
     const database = this.#database;
-    const table = quoted(this.#table);
+    const table = quotedName(this.#table);
     database.exec(
       `CREATE TABLE IF NOT EXISTS ${table} (id PRIMARY KEY NOT NULL, row TEXT NOT NULL) WITHOUT ROWID`,
     );
     if (this.#isVoid) database.exec(`DELETE FROM ${table}`);
     if (!this.#hasColumns) this.#addColumns(lines);
     const put = database.prepare(`INSERT OR REPLACE INTO ${table} (id, row) VALUES (?, ?)`);
+    // libsql takes a single buffer for named parameters, and ends the process; so parameters come in arrays.
     const remove = database.prepare(`DELETE FROM ${table} WHERE id = ?`);
     for (const line of lines) {
-      if (line.startsWith(REMOVAL_BEGINNING)) remove.run(keyOf(memberOf(line)));
-      else put.run(keyOf(line), line);
+      if (line.startsWith(REMOVAL_BEGINNING)) remove.run([keyOf(memberOf(line))]);
+      else put.run([keyOf(line), line]);
     }
-    database
+    this.#writePlace(place);
+  }
+
+  #writePlace(place: ProvedPlace): void {
+    this.#database
       .prepare(`INSERT OR REPLACE INTO ${PULLS} (name, url, place) VALUES (?, ?, ?)`)
-      .run(this.#table, this.#href, JSON.stringify(place));
+      .run(this.#table, this.#href, JSON.stringify({ ...place, ended: this.#isConfirmed }));
+  }
+
+  /** `rows`: all rows of the set, each once. Throws Refused when two of them have one id. */
+  async #compareIds(rows: AsyncIterable<Buffer>): Promise<void> {
+    this.#database.exec(
+      'DROP TABLE IF EXISTS temp.ids; CREATE TEMP TABLE ids (id PRIMARY KEY NOT NULL) WITHOUT ROWID',
+    );
+    const add = this.#database.prepare('INSERT OR IGNORE INTO temp.ids VALUES (?)');
+    for await (const bytes of rows)
+      for (const row of bytes.toString('utf8').split('\n').slice(0, -1))
+        if (add.run([keyOf(row)]).changes === 0)
+          throw new Refused(
+            `two rows have the id ${memberOf(row)}: their ids are of different kinds, which JSON cannot tell apart, so a copy would lose one of them`,
+          );
+    this.#database.exec('DROP TABLE temp.ids');
   }
 
   /** Adds a virtual column for each field that the URL asks for, or else that the first rows have. */
@@ -124,13 +163,11 @@ export class SqliteCopy implements Copy {
     const known = new Set(OWN_COLUMNS);
     for (const name of names) {
       const folded = name.toLowerCase();
-      if (known.has(folded) || name === '' || name.includes('"') || name.includes('\0')) continue;
+      if (known.has(folded) || !canBeColumn(name)) continue;
       if (known.size >= MOST_COLUMNS) break;
       known.add(folded);
-      const value = pathsOf(name).map((path) => `json_extract(row, ${text(path)})`);
-      const expression = value.length === 1 ? value[0] : `coalesce(${value.join(', ')})`;
       this.#database.exec(
-        `ALTER TABLE ${quoted(this.#table)} ADD COLUMN ${quoted(name)} GENERATED ALWAYS AS (${expression}) VIRTUAL`,
+        `ALTER TABLE ${quotedName(this.#table)} ADD COLUMN ${quotedName(name)} GENERATED ALWAYS AS (${columnValue(name)}) VIRTUAL`,
       );
     }
     this.#hasColumns = true;
@@ -142,7 +179,8 @@ export class SqliteCopy implements Copy {
       action();
       this.#database.exec('COMMIT');
     } catch (error) {
-      this.#database.exec('ROLLBACK');
+      if (this.#database.inTransaction) this.#database.exec('ROLLBACK'); // a full disk has done so already
+      if (error instanceof Database.SqliteError) error.message = `${this.name}: ${error.message}`;
       throw error;
     }
   }
@@ -167,21 +205,7 @@ function tableOf(url: URL): string {
 }
 
 function columnsIn(database: Database.Database, table: string): readonly unknown[] {
-  return database.prepare(`SELECT name FROM pragma_table_xinfo(${text(table)})`).all();
-}
-
-/** The places of a field in a row: under its own name, and, with dots in it, under the names of its path. */
-function pathsOf(name: string): readonly string[] {
-  const whole = `$."${name}"`;
-  return name.includes('.')
-    ? [
-        whole,
-        `$.${name
-          .split('.')
-          .map((part) => `"${part}"`)
-          .join('.')}`,
-      ]
-    : [whole];
+  return database.prepare(`SELECT name FROM pragma_table_xinfo(${quotedText(table)})`).all();
 }
 
 /** The JSON text of the first member. */
@@ -202,12 +226,4 @@ function keyOf(row: string): string | bigint | number | Buffer {
   if (/^-?\d/.test(json) && String(Number(json)) === json && !Number.isInteger(Number(json)))
     return Number(json);
   return Buffer.from(json);
-}
-
-function quoted(name: string): string {
-  return `"${name.replaceAll('"', '""')}"`;
-}
-
-function text(value: string): string {
-  return `'${value.replaceAll("'", "''")}'`;
 }

@@ -128,10 +128,10 @@ def answers() -> Iterator[Callable[..., str]]:
     """Serves raw bytes: one answer for each connection, the last one again for all others. Returns a URL."""
     listeners: list[socket.socket] = []
 
-    def start(*texts: bytes, hold: bool = False, drip: float = 0) -> str:
+    def start(*texts: bytes, hold: bool = False, drip: float = 0, drip_lines: float = 0) -> str:
         listener = socket.create_server(("127.0.0.1", 0))
         listeners.append(listener)
-        threading.Thread(target=_answer, args=(listener, list(texts), hold, drip), daemon=True).start()
+        threading.Thread(target=_answer, args=(listener, list(texts), hold, drip, drip_lines), daemon=True).start()
         return f"http://127.0.0.1:{listener.getsockname()[1]}"
 
     yield start
@@ -139,7 +139,7 @@ def answers() -> Iterator[Callable[..., str]]:
         listener.close()
 
 
-def _answer(listener: socket.socket, texts: list[bytes], hold: bool, drip: float) -> None:
+def _answer(listener: socket.socket, texts: list[bytes], hold: bool, drip: float, drip_lines: float) -> None:
     held: list[socket.socket] = []
     while True:
         try:
@@ -149,7 +149,9 @@ def _answer(listener: socket.socket, texts: list[bytes], hold: bool, drip: float
         connection.recv(65536)
         text = texts.pop(0) if len(texts) > 1 else texts[0]
         if drip > 0:
-            _drip(connection, text, drip)
+            _drip(connection, [text[at : at + 1] for at in range(len(text))], drip)
+        elif drip_lines > 0:
+            _drip(connection, text.splitlines(keepends=True), drip_lines)
         else:
             connection.sendall(text)
         if hold:
@@ -158,11 +160,11 @@ def _answer(listener: socket.socket, texts: list[bytes], hold: bool, drip: float
             connection.close()
 
 
-def _drip(connection: socket.socket, text: bytes, seconds: float) -> None:
-    """Sends a byte, and then the next one after some seconds, as a hostile server does."""
+def _drip(connection: socket.socket, parts: list[bytes], seconds: float) -> None:
+    """Sends a part, and then the next one after some seconds, as a hostile server does."""
     try:
-        for at in range(len(text)):
-            connection.sendall(text[at : at + 1])
+        for part in parts:
+            connection.sendall(part)
             time.sleep(seconds)
     except OSError:
         return  # the client has left

@@ -134,3 +134,62 @@ def test_a_mirror_applies_removals_and_keeps_keys_apart(answers: Callable[..., s
     with sqlite3.connect(path) as database:
         left = {key for (key,) in database.execute("SELECT id FROM items")}
     assert left == {7, 7.5, b"12345678901234567890", b"7.0"}
+
+
+def plain(lines: list[str]) -> bytes:
+    """An answer of a stream with these lines, which its end proves."""
+    return feed(lines, "c").replace(b'{"checkpoint"', b'{"end"')
+
+
+def test_a_mirror_refuses_ids_that_json_cannot_tell_apart(answers: Callable[..., str], tmp_path: Path) -> None:
+    url = answers(feed(['{"id":"5","v":1}', '{"id":"5","v":2}'], "c1"), plain(['{"id":"5"}', '{"id":"5"}']))
+    with pytest.raises(sluice.Refused, match='two rows have the id "5"'):
+        sluice.mirror(f"{url}/items", tmp_path / "a.sqlite")
+
+
+def test_rows_that_changed_meanwhile_are_no_reason_to_refuse_a_mirror(
+    answers: Callable[..., str], tmp_path: Path
+) -> None:
+    path = tmp_path / "a.sqlite"
+    twice = feed(['{"id":"5","v":1}', '{"id":"5","v":2}'], "c1")
+    url = answers(twice, plain(['{"id":"5"}']), feed(['{"id":"5","v":3}'], "c2"))
+    sluice.mirror(f"{url}/items", path)
+    assert sluice.mirror(f"{url}/items", path).rows == 3  # the last answer is no stream of ids
+    assert table(path) == {"5": {"id": "5", "v": 3}}
+
+
+def test_a_mirror_has_the_keys_and_columns_that_sluice_pull_makes(answers: Callable[..., str], tmp_path: Path) -> None:
+    path = tmp_path / "a.sqlite"
+    rows = [
+        '{"id":0.00001,"plain":"a"}',
+        '{"id":1.5e-7,"path\\\\name":"b"}',
+        '{"id":0.0000012}',
+        '{"id":1e-05}',
+    ]
+    url = answers(feed(rows, "c1"))
+    sluice.mirror(f"{url}/items", path)
+    with sqlite3.connect(path) as database:
+        assert {key for (key,) in database.execute("SELECT id FROM items")} == {0.00001, 1.5e-7, 0.0000012, b"1e-05"}
+        columns = [name for (name,) in database.execute("SELECT name FROM pragma_table_xinfo('items')")]
+    assert columns == ["id", "row", "plain"]
+
+
+def test_a_path_through_an_array_has_the_array(answers: Callable[..., str], tmp_path: Path) -> None:
+    path = tmp_path / "a.sqlite"
+    rows = ['{"id":1,"lines":[{"sku":"x"},{"sku":"y"}]}', '{"id":2,"lines":{"sku":"z"}}', '{"id":3,"lines":5}']
+    url = answers(feed(rows, "c1"))
+    sluice.mirror(f"{url}/items?fields=lines.sku", path)
+    with sqlite3.connect(path) as database:
+        found = [value for (value,) in database.execute('SELECT "lines.sku" FROM items ORDER BY id')]
+    assert found == ['[{"sku":"x"},{"sku":"y"}]', "z", None]
+
+
+def test_the_cause_of_a_failed_write_is_shown(answers: Callable[..., str], tmp_path: Path) -> None:
+    path = tmp_path / "a.sqlite"
+    with sqlite3.connect(path) as database:
+        database.execute("CREATE TABLE sluice_pulls (name TEXT PRIMARY KEY, url TEXT, place TEXT)")
+        full = "SELECT RAISE(ROLLBACK, 'database or disk is full')"
+        database.execute(f"CREATE TRIGGER full BEFORE INSERT ON sluice_pulls BEGIN {full}; END")
+    url = answers(feed(['{"id":1}'], "c1"))
+    with pytest.raises(sqlite3.Error, match="disk is full"):
+        sluice.mirror(f"{url}/items", path)

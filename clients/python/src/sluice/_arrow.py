@@ -72,9 +72,9 @@ def _stream_of(url: str, options: Options) -> Iterator[Batch]:
             with Answer(with_query(rest, {"columns": columns} if columns else {}), _ARROW, options, backoff) as answer:
                 for item in _proved(answer, place):
                     columns = _columns_of(item.schema)
-                    place = item.place
-                    if place.rows > before.rows:
+                    if item.place.rows > place.rows:
                         backoff.reset()
+                    place = item.place
                     yield item
             if not place.ended and place.cursor == before.cursor:
                 raise Interrupted("the server ended the stream without a row")

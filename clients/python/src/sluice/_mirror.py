@@ -5,14 +5,16 @@ from __future__ import annotations
 import json
 import re
 import sqlite3
-from dataclasses import asdict
+from dataclasses import asdict, replace
+from decimal import Decimal
 from os import PathLike
 
 from ._changes import copied
 from ._errors import Gone, Refused
 from ._proof import BEGINNING, REMOVAL, Place
 from ._retry import Options
-from ._url import parameter, resource_of, url_of
+from ._stream import stream_of
+from ._url import parameter, resource_of, url_of, with_query
 
 # The table that says of each other table what it is a copy of, and how far.
 _PULLS = "sluice_pulls"
@@ -44,8 +46,10 @@ def mirror(url: str, path: str | PathLike[str], options: Options, follow: bool, 
 def _keep(copy: _Copy, stream: str, options: Options, follow: bool) -> Place:
     for piece in copied(stream, options, copy.place):
         copy.apply(piece.lines, piece.place)
-        if piece.up_to_date and not follow:
-            break
+        if piece.up_to_date:
+            copy.confirm(with_query(stream, {"fields": "_id"}), options)
+            if not follow:
+                break
     return copy.place
 
 
@@ -58,6 +62,8 @@ class _Copy:
         fields = parameter(stream, "fields")
         self._fields = None if fields is None else fields.split(",")
         self._is_void = False
+        # Whether no two rows have one id as JSON shows it. Kept in the file as `ended` of the place.
+        self._is_confirmed = False
         self._database = sqlite3.connect(path, timeout=_BUSY_SECONDS, isolation_level=None)
         try:
             self.place = self._open(str(path), restart)
@@ -81,11 +87,14 @@ class _Copy:
             return BEGINNING
         if known[0] != self._url:
             raise Refused(f"the table {self._table} of {path} is a copy of {known[0]}: restart=True replaces it")
-        return Place(**json.loads(known[1]))
+        place = Place(**json.loads(known[1]))
+        self._is_confirmed = place.ended
+        return replace(place, ended=False)
 
     def begin_again(self) -> None:
         """The rows go with the next piece."""
         self._is_void = True
+        self._is_confirmed = False
         self.place = BEGINNING
 
     def apply(self, lines: list[bytes], place: Place) -> None:
@@ -95,10 +104,37 @@ class _Copy:
             self._write(texts, place)
             self._database.execute("COMMIT")
         except BaseException:
-            self._database.execute("ROLLBACK")
+            if self._database.in_transaction:  # a full disk has rolled back already
+                self._database.execute("ROLLBACK")
             raise
         self.place = place
         self._is_void = False
+
+    def confirm(self, ids: str, options: Options) -> None:
+        """Raises Refused when a row is missing because its id looks like another one.
+
+        Each line since the beginning made a key of its own, or was a change of a row. Ids of several kinds may look alike
+        as JSON, and then one of their rows is lost. So the keys are compared where there are fewer of them than lines.
+        `ids`: the stream of the ids, where each row comes once.
+        """
+        if self._is_confirmed:
+            return
+        database = self._database
+        (keys,) = database.execute(f"SELECT count(*) FROM {_quoted(self._table)}").fetchone()
+        if keys < self.place.rows:
+            database.execute("DROP TABLE IF EXISTS temp.ids")
+            database.execute("CREATE TEMP TABLE ids (id PRIMARY KEY NOT NULL) WITHOUT ROWID")
+            for piece in stream_of(ids, options):
+                for line in piece.lines:
+                    row = line.decode()
+                    if database.execute("INSERT OR IGNORE INTO temp.ids VALUES (?)", (_key_of(row),)).rowcount == 0:
+                        raise Refused(
+                            f"two rows have the id {row[row.index(':') + 1 : -1]}: their ids are of different kinds, "
+                            "which JSON cannot tell apart, so a copy would lose one of them"
+                        )
+            database.execute("DROP TABLE temp.ids")
+        self._is_confirmed = True
+        self._write_place(self.place)
 
     def close(self) -> None:
         self._database.close()
@@ -119,9 +155,12 @@ class _Copy:
                 database.execute(f"DELETE FROM {table} WHERE id = ?", (_key_of(line[len(removal) :]),))
             else:
                 database.execute(f"INSERT OR REPLACE INTO {table} (id, row) VALUES (?, ?)", (_key_of(line), line))
-        database.execute(
-            f"INSERT OR REPLACE INTO {_PULLS} (name, url, place) VALUES (?, ?, ?)",
-            (self._table, self._url, json.dumps(asdict(place))),
+        self._write_place(place)
+
+    def _write_place(self, place: Place) -> None:
+        text = json.dumps(asdict(replace(place, ended=self._is_confirmed)))
+        self._database.execute(
+            f"INSERT OR REPLACE INTO {_PULLS} (name, url, place) VALUES (?, ?, ?)", (self._table, self._url, text)
         )
 
     def _add_columns(self, lines: list[str]) -> None:
@@ -132,15 +171,13 @@ class _Copy:
         names = self._fields or [name for row in rows for name in list(row)[1:]]
         known = set(_OWN_COLUMNS)
         for name in names:
-            if name.lower() in known or name == "" or '"' in name or "\0" in name:
+            if name.lower() in known or not _can_be_column(name):
                 continue
             if len(known) >= _MOST_COLUMNS:
                 break
             known.add(name.lower())
-            values = [f"json_extract(row, {_text(path)})" for path in _paths_of(name)]
-            value = values[0] if len(values) == 1 else f"coalesce({', '.join(values)})"
             self._database.execute(
-                f"ALTER TABLE {_quoted(self._table)} ADD COLUMN {_quoted(name)} GENERATED ALWAYS AS ({value}) VIRTUAL"
+                f"ALTER TABLE {_quoted(self._table)} ADD COLUMN {_quoted(name)} GENERATED ALWAYS AS ({_value_of(name)}) VIRTUAL"
             )
         self._has_columns = True
 
@@ -158,15 +195,36 @@ def _key_of(row: str) -> str | int | float | bytes:
         return value
     if _LONG_ENOUGH_INTEGER.match(text):
         return int(text)
-    if isinstance(value, float) and not value.is_integer() and repr(value) == text:
+    if isinstance(value, float) and not value.is_integer() and _shown(value) == text:
         return value
     return text.encode()
 
 
-def _paths_of(name: str) -> list[str]:
-    """The places of a field in a row: under its own name, and, with dots in it, under the names of its path."""
-    parts = ".".join(f'"{part}"' for part in name.split("."))
-    return [f'$."{name}"', f"$.{parts}"] if "." in name else [f'$."{name}"']
+def _shown(value: float) -> str:
+    """A number with a fraction as the server writes it, which is how JavaScript shows it."""
+    text = repr(value)
+    return format(Decimal(text), "f") if abs(value) >= 1e-6 else text.replace("e-0", "e-")
+
+
+def _can_be_column(name: str) -> bool:
+    """SQLite compares names in JSON with their escapes in some versions only."""
+    return name != "" and json.dumps(name, ensure_ascii=False) == f'"{name}"'
+
+
+def _value_of(name: str) -> str:
+    """The value of a field: under its own name, and, with dots in it, under the names of its path.
+
+    A path that leads to an array has that array as the row shows it.
+    """
+    names = name.split(".")
+    values = [f"json_extract(row, {_path(path)})" for path in ([name], names)[: len(names)]]
+    arrays = [_path(names[:n]) for n in range(1, len(names))]
+    values += [f"CASE json_type(row, {path}) WHEN 'array' THEN json_extract(row, {path}) END" for path in arrays]
+    return values[0] if len(values) == 1 else f"coalesce({', '.join(values)})"
+
+
+def _path(names: list[str]) -> str:
+    return _text("$" + "".join(f'."{name}"' for name in names))
 
 
 def _quoted(name: str) -> str:

@@ -30,7 +30,7 @@ def stream_of(url: str, options: Options, start: Place = BEGINNING) -> Iterator[
         try:
             for piece in _pieces(at, place, ROWS, options, backoff):
                 place = piece.place
-                if place.rows > before.rows:
+                if piece.lines:
                     backoff.reset()
                 yield piece
             if not place.ended and place.cursor == before.cursor:
@@ -52,7 +52,8 @@ def feed_of(url: str, options: Options, start: Place, cursor_name: str) -> Itera
             for piece in _pieces(with_query(url, {cursor_name: place.cursor}), place, CHANGES, options, backoff):
                 if piece.place.cursor is None:
                     raise Refused("the server sent a place without a cursor")
-                backoff.reset()  # places come also while nothing changes
+                if piece.lines or piece.up_to_date:  # while nothing changes, only places come
+                    backoff.reset()
                 goes_on = piece.more and piece.place.cursor != place.cursor
                 place = piece.place
                 yield piece

@@ -88,10 +88,10 @@ test('the program handles signals before it loads anything else', () => {
   assert.ok(cli.indexOf('hearSignals()') < cli.indexOf("import('./commands.ts')"));
 });
 
-test('the client imports nothing of the server and uses only its answers', () => {
+test('the client and the load test import nothing of the server and use only its answers', () => {
   const offenders = sources.filter(
     ({ path, text }) =>
-      path.startsWith('pull/') &&
+      /^(pull|load)\//.test(path) &&
       /from '\.\.\/(store|http|items|users|pages|main|app|config|errors|problems)\b/.test(text),
   );
   assert.deepEqual(
@@ -123,6 +123,7 @@ const LAYERS: readonly (readonly string[])[] = [
   ['exports', 'import'],
   ['scopes'],
   ['pull'],
+  ['load'],
   ['settings.ts'],
   ['config.ts', 'app.ts'],
   ['open-rows.ts', 'open-keys.ts'],

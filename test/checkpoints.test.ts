@@ -137,14 +137,13 @@ function zeroCrc(bytes: number): number {
 }
 
 /** An encoder whose clock the test moves, and what it has written. */
-function written(options: { readonly endAt?: number } = {}) {
+function written() {
   const state = { clock: 0, text: '' };
   const encoder = new CheckpointEncoder(transcoder.encoder('lines'), {
     plan: PLAN,
     cursorOf: (bookmark) => Buffer.from(bookmark).toString('hex'),
     start: 'start',
     now: () => state.clock,
-    ...options,
   });
   let next = 0;
   return {
@@ -166,23 +165,6 @@ function written(options: { readonly endAt?: number } = {}) {
     },
   };
 }
-
-test('a stream whose time is over ends at a checkpoint in the middle of its rows, and says that there are more', () => {
-  const { encoder, state, encode } = written({ endAt: 1000 });
-  encode(10);
-  assert.equal(encoder.isOver, false);
-  encode(5000, 1000, () => (state.clock += 100));
-  assert.equal(encoder.isOver, true);
-  assert.match(state.text, /{"checkpoint":[^\n]*\n$/);
-  const { rows } = verify(state.text.replace('{"checkpoint"', '{"end"'));
-  assert.ok(rows > 10 && rows < 5010, `${rows} rows`);
-  assert.equal(encoder.rows, rows);
-  assert.equal(encode(100), '', 'nothing follows');
-  assert.match(encoder.end(), /"more":true}}\n$/);
-  const other = written({ endAt: 1000 });
-  other.encode(10);
-  assert.doesNotMatch(other.encoder.end(), /more/);
-});
 
 test('a checkpoint comes with a batch without rows when rows have come, or when it is wanted, and only once', () => {
   const { encoder, encode } = written();

@@ -125,7 +125,7 @@ test('an order that a resource cannot fulfil is refused with its reason', async 
     [{ resource: 'orders', total: 'date:soon' }, '/total', /date/],
     [{ resource: 'orders', 'total.gte': 'int:x' }, '/total.gte', /whole number/],
     [{ resource: 'orders', 'total.gte': 1, 'total.gt': 1 }, '/total.gt', /two lower bounds/],
-    [{ resource: 'orders', max_time: 7 }, '/max_time', /max_time\.eq/],
+    [{ resource: 'orders', heartbeat: 7 }, '/heartbeat', /heartbeat\.eq/],
     [{ resource: 'orders', sort: 'total' }, '/sort', /a path and _asc or _desc/],
     [{ resource: 'orders', safe: true }, '/safe', /format csv/],
     [{ resource: 'orders', fields: ['a..b'] }, '/fields/0', /name or path of a field/],

@@ -2,14 +2,13 @@ import assert from 'node:assert/strict';
 import { getEventListeners } from 'node:events';
 import { test, type TestContext } from 'node:test';
 import { abortedByEither } from '../src/changes/aborted-by-either.ts';
-import { inTime } from '../src/changes/in-time.ts';
 import { EMPTY } from '../src/changes/pieces.ts';
+import { untilStopped } from '../src/changes/until-stopped.ts';
 import { whenAborted } from '../src/changes/when-aborted.ts';
 import type { Batch } from '../src/store/batch.ts';
 import { deferred } from './support/raw.ts';
 
 const LAST: Batch = { ...EMPTY, rows: 99 };
-const END = { opens: false, follows: true, waitMs: 0, limit: Infinity };
 
 /** A batch that tells whether it was released. */
 class Held {
@@ -31,8 +30,8 @@ async function stateOf(promise: Promise<unknown>): Promise<'pending' | 'settled'
   return state;
 }
 
-/** A feed whose second batch comes when the test says so. Its clock stands at 1,000 ms and its timers are the test's. */
-function hangingFeed(t: TestContext, endAt?: number) {
+/** A feed whose second batch comes when the test says so. Its timers are the test's. */
+function hangingFeed(t: TestContext) {
   t.mock.timers.enable({ apis: ['setTimeout'] });
   const [reader, stopping, second] = [
     new AbortController(),
@@ -40,7 +39,7 @@ function hangingFeed(t: TestContext, endAt?: number) {
     deferred<Batch | Error | null>(),
   ];
   const signals: AbortSignal[] = [];
-  const feed = inTime(
+  const feed = untilStopped(
     async function* (signal) {
       signals.push(signal);
       yield EMPTY;
@@ -48,50 +47,34 @@ function hangingFeed(t: TestContext, endAt?: number) {
       if (batch instanceof Error) throw batch;
       if (batch) yield batch;
     },
-    { end: { ...END, ...(endAt !== undefined && { endAt }) }, now: () => 1_000, stopping: stopping.signal },
+    stopping.signal,
     reader.signal,
     () => LAST,
   );
   return { feed, reader, stopping, second, read: () => signals[0] ?? assert.fail('it does not read') };
 }
 
-for (const [left, graceMs] of [
-  [4_000, 750],
-  [100_000, 1_500],
-] as const)
-  test(`a feed that hangs ends by its last batch ${graceMs} ms after its ${left} ms, and its read is aborted`, async (t) => {
-    const { feed, second, read } = hangingFeed(t, 1_000 + left);
-    assert.equal((await feed.next()).value, EMPTY);
-    const next = feed.next();
-    t.mock.timers.tick(left + graceMs - 1);
-    assert.equal(await stateOf(next), 'pending');
-    t.mock.timers.tick(1);
-    assert.deepEqual(await next, { done: false, value: LAST });
-    assert.ok(!read().aborted);
-    assert.ok((await feed.next()).done);
-    assert.match(String(read().reason), /the time of the feed is up/);
-    const held = new Held();
-    second.resolve(held.batch);
-    await settle();
-    assert.ok(held.isReleased, 'a batch that comes too late is released');
-  });
-
 test('a feed that hangs ends a second after the server stops, also when it had stopped before', async (t) => {
-  const { feed, stopping, second } = hangingFeed(t);
-  await feed.next();
+  const { feed, stopping, second, read } = hangingFeed(t);
+  assert.equal((await feed.next()).value, EMPTY);
   const next = feed.next();
   t.mock.timers.tick(1_000_000);
   stopping.abort();
   t.mock.timers.tick(999);
   assert.equal(await stateOf(next), 'pending');
   t.mock.timers.tick(1);
-  assert.equal((await next).value, LAST);
-  await feed.return();
-  second.resolve(null);
+  assert.deepEqual(await next, { done: false, value: LAST });
+  assert.ok(!read().aborted);
+  assert.ok((await feed.next()).done);
+  assert.match(String(read().reason), /the server stops/);
+  const held = new Held();
+  second.resolve(held.batch);
+  await settle();
+  assert.ok(held.isReleased, 'a batch that comes too late is released');
 
-  const late = inTime(
+  const late = untilStopped(
     () => feedOf(new Promise<Batch>(() => undefined)),
-    { end: END, now: () => 0, stopping: stopping.signal },
+    stopping.signal,
     new AbortController().signal,
     () => LAST,
   );
@@ -106,9 +89,10 @@ async function* feedOf(batch: Promise<Batch>): AsyncGenerator<Batch, void, undef
 }
 
 test('a batch that is there when the time comes is sent, and the feed ends by itself', async (t) => {
-  const { feed, second } = hangingFeed(t, 1_000);
+  const { feed, stopping, second } = hangingFeed(t);
   assert.equal((await feed.next()).value, EMPTY);
-  t.mock.timers.tick(10);
+  stopping.abort();
+  t.mock.timers.tick(1_000);
   const held = new Held();
   second.resolve(held.batch);
   assert.equal((await feed.next()).value, held.batch);
@@ -117,30 +101,27 @@ test('a batch that is there when the time comes is sent, and the feed ends by it
 });
 
 test('the read of a feed is aborted with its reader, and nothing listens for a feed that is over', async (t) => {
-  const { feed, reader, stopping, second, read } = hangingFeed(t, 5_000);
+  const { feed, reader, stopping, second, read } = hangingFeed(t);
   await feed.next();
   const reason = new Error('the reader has left');
   reader.abort(reason);
   assert.equal(read().reason, reason);
   second.resolve(reason);
-  const [set, cleared] = (['setTimeout', 'clearTimeout'] as const).map((name) =>
-    t.mock.method(globalThis, name),
-  );
+  const set = t.mock.method(globalThis, 'setTimeout');
   await assert.rejects(feed.next(), reason);
   assert.equal(getEventListeners(reader.signal, 'abort').length, 0);
-  assert.equal(cleared?.mock.callCount(), 1, 'that of the time of the feed');
   stopping.abort();
-  assert.equal(set?.mock.callCount(), 0, 'the server stops without it');
+  assert.equal(set.mock.callCount(), 0, 'the server stops without it');
 });
 
 test('a feed whose reader has left before reads with an aborted signal', async () => {
   const reader = AbortSignal.abort(new Error('gone'));
-  const feed = inTime(
+  const feed = untilStopped(
     async function* (signal) {
       signal.throwIfAborted();
       yield await Promise.resolve(EMPTY);
     },
-    { end: END, now: () => 0, stopping: new AbortController().signal },
+    new AbortController().signal,
     reader,
     () => LAST,
   );

@@ -44,16 +44,6 @@ for (const [language, program] of [
     assert.equal(sizes.length, 0, 'every cut occurred');
     const plain = Buffer.from(await (await server.get('/items/stream')).arrayBuffer());
     assert.ok(plain.equals(await readFile(output)));
-
-    const { items } = server.store;
-    const read = items.read.bind(items);
-    let reads = 0;
-    items.read = (...call) => (++reads === 2 ? rejectionOf(call[3]) : read(...call));
-    const query = 'category=Fair&checkpoints=true&max_time=1';
-    await run(program, [script, `${server.url}/items/stream?${query}`, output]);
-    const fair = await (await server.get('/items/stream?category=Fair')).text();
-    assert.equal(await readFile(output, 'utf8'), fair, 'it goes on where the time of a request ended');
-    assert.ok(reads > 2);
   });
 }
 
@@ -83,13 +73,6 @@ test('the browser program of the documents reads a stream', async (t) => {
   const rows: unknown = await page.evaluate(`(async () => { ${programIn('js')} return rows; })()`);
   assert.equal(rows, 1610);
 });
-
-/** A read of the store that hangs until it is given up. */
-function rejectionOf(signal: AbortSignal): Promise<never> {
-  return new Promise((_, reject) => {
-    signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true });
-  });
-}
 
 /** The document's program in this language, which is its first block of that language. */
 function programIn(language: string): string {

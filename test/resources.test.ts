@@ -230,7 +230,7 @@ test('a query without an index is refused with the line that allows it', async (
   assert.equal(refused.code, 'not-indexed');
   assert.match(refused.detail, /status with sort=createdAt/);
   assert.match(refused.detail, /getCollection\("orders"\)\.createIndex\(\{"status":1,"total":1,"_id":1\}\)/);
-  assert.equal((await problem(server, '/orders?max_time=5')).code, 'unknown-parameter');
+  assert.equal((await problem(server, '/orders?heartbeat=5')).code, 'unknown-parameter');
   assert.equal((await problem(server, '/orders?checkpoints=true')).code, 'unknown-parameter');
 });
 

@@ -15,7 +15,6 @@ import { FIRST_BATCH } from '../stream/chain.ts';
 import { pump } from '../stream/pump.ts';
 import { writeBeforeCut } from '../stream/sink.ts';
 import { INCREMENTAL } from '../streams/incremental.ts';
-import { endAtOf } from '../streams/max-time.ts';
 import { decodeFeedCursor, type FeedCursor } from './cursor.ts';
 import { EVENT_STREAM, EventEncoder } from './events.ts';
 import { assertUnordered, type FeedQuery } from './query.ts';
@@ -37,7 +36,7 @@ export interface FeedOptions {
 }
 
 /** The parameters of a feed that the stream to begin anew with does not have. */
-const OF_FEEDS = ['since', 'cursor', 'limit', 'wait', 'follow', 'max_time', 'checkpoints', 'format'];
+const OF_FEEDS = ['since', 'cursor', 'limit', 'wait', 'follow', 'checkpoints', 'format'];
 
 /** What a feed is to send, and where it starts. */
 export interface Asked {
@@ -64,7 +63,6 @@ async function begin({ request, query, type }: Input, asked: Asked, options: Fee
   const plan = await parameters.read(withCursor(query, wanted, asked.walks), request.signal);
   assertUnordered(plan);
   const from = await startOf(asked, plan, feed, options, request.signal);
-  const endAt = endAtOf(wanted.maxMs, now);
   const { shown = EVERYTHING } = parameters;
   const first = await firstOf(from, plan, wanted, options, changes, request.signal);
   const run = new FeedRun(transcoder.encoder('lines', shown.pick(parameters.fields(query))), {
@@ -76,7 +74,6 @@ async function begin({ request, query, type }: Input, asked: Asked, options: Fee
     end: {
       ...wanted,
       opens: wanted.follows || wanted.waitMs > 0 || wanted.cursor === undefined,
-      ...(endAt !== undefined && { endAt }),
     },
     now,
     stopping: options.stopping ?? new AbortController().signal,

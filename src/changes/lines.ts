@@ -3,7 +3,7 @@ import { Selection } from '../rows/selection.ts';
 import { serializerOf } from '../rows/serializers.ts';
 import { named, Type } from '../schema.ts';
 import type { Bookmark } from '../store/bookmark.ts';
-import { MORE, type ControlForm } from '../stream/control-lines.ts';
+import { type ControlForm } from '../stream/control-lines.ts';
 
 const count = (description: string) => Type.Integer({ minimum: 0, description });
 const shut = (description: string) => ({ additionalProperties: false, description });
@@ -25,6 +25,9 @@ export const FEED_CHECKPOINT = named(
     shut('a control line between changes'),
   ),
 );
+const MORE = Type.Boolean({
+  description: 'true: the server stopped, although the response was to go on. Continue with the cursor',
+});
 export const FEED_END = named(
   'FeedEnd',
   Type.Object(
@@ -68,8 +71,10 @@ export function feedLines(state: () => FeedState): ControlForm {
   return {
     checkpoint: ({ cursor, ...sums }) =>
       `${checkpoint({ checkpoint: { ...tallyOf(sums), ...(cursor !== null && { cursor }) } })}\n`,
-    end: ({ cursor, more = state().isCutShort, ...sums }) =>
-      `${end({ end: { ...tallyOf(sums), ...(typeof cursor === 'string' && { cursor }), ...(more && { more }) } })}\n`,
+    end: ({ cursor, ...sums }) => {
+      const { isCutShort: more } = state();
+      return `${end({ end: { ...tallyOf(sums), ...(typeof cursor === 'string' && { cursor }), ...(more && { more }) } })}\n`;
+    },
   };
 }
 

@@ -43,7 +43,7 @@ export class Pace {
     const { lines, at } = this.#since();
     const ms = this.#options.now() - at;
     const most = isUpToDate ? this.#quietMs(lines) : this.#heartbeatMs;
-    return lines >= MANY_LINES || ms >= most || this.#timeLeft() <= 0;
+    return lines >= MANY_LINES || ms >= most;
   }
 
   /** A checkpoint was written, which said whether the reader is up to date. */
@@ -66,7 +66,7 @@ export class Pace {
     if (!state.isUpToDate) return !state.isWalking && state.isIdle ? BEHIND_MS : 0;
     const { lines, at } = this.#since();
     const dueIn = at + this.#quietMs(lines) - now();
-    return Math.max(0, Math.min(dueIn, this.#timeLeft(), end.follows ? Infinity : this.#waitEnd - now()));
+    return Math.max(0, Math.min(dueIn, end.follows ? Infinity : this.#waitEnd - now()));
   }
 
   /** A walk looks for changes now. */
@@ -87,10 +87,5 @@ export class Pace {
   #quietMs(lines: number): number {
     const hasNews = lines > 0 || !this.#isTold;
     return hasNews ? Math.min(SETTLE_MS, this.#heartbeatMs) : this.#heartbeatMs;
-  }
-
-  #timeLeft(): number {
-    const { end, now } = this.#options;
-    return (end.endAt ?? Infinity) - now();
   }
 }

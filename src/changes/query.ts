@@ -5,7 +5,7 @@ import { MAX_CURSOR_BYTES } from '../pages/cursor.ts';
 import type { PlanParameters } from '../pages/query.ts';
 import { KEY } from '../store/bookmark.ts';
 import type { Plan } from '../store/store.ts';
-import { booleanOf, maxTimeParameter } from '../streams/query.ts';
+import { booleanOf } from '../streams/query.ts';
 
 const LONGEST_WAIT = 60;
 
@@ -33,7 +33,7 @@ export const followParameter = documented(
   { fallback: 'false' },
 );
 
-const OF_CHANGES: readonly Parameter<unknown>[] = [since, limit, wait, follow, maxTimeParameter];
+const OF_CHANGES: readonly Parameter<unknown>[] = [since, limit, wait, follow];
 
 /** Parameters of a stream that does not follow. */
 const NOT_FOLLOWED = ['limit', 'after', 'part', 'consistency', 'at', 'safe', 'header'];
@@ -55,8 +55,6 @@ export interface FeedQuery {
   readonly follows: boolean;
   readonly waitMs: number;
   readonly limit: number;
-  /** See StreamQuery. */
-  readonly maxMs: number;
 }
 
 /**
@@ -84,7 +82,6 @@ export function readChangesQuery(
     follows,
     waitMs: 1000 * (wait.read(query) ?? 0),
     limit: limit.read(query) ?? Infinity,
-    maxMs: maxMsOf(query),
   };
 }
 
@@ -94,14 +91,10 @@ export function readFollowQuery(query: Query, cursor: string | undefined, type: 
   if (other !== undefined) throw conflict(other, 'excludes follow=true.');
   if (query.get('checkpoints') === 'false') throw conflict('checkpoints', 'must be true with follow=true.');
   if (!NDJSON.includes(type)) throw conflict('follow', `requires format=ndjson; the format is ${type}.`);
-  return { cursor, cursorIn: 'cursor', follows: true, waitMs: 0, limit: Infinity, maxMs: maxMsOf(query) };
+  return { cursor, cursorIn: 'cursor', follows: true, waitMs: 0, limit: Infinity };
 }
 
 export const NDJSON: readonly string[] = ['application/x-ndjson', 'application/jsonl'];
-
-function maxMsOf(query: Query): number {
-  return 1000 * (maxTimeParameter.read(query) ?? Infinity);
-}
 
 /** Changes have no order but their own: AppError `conflicting-parameters` for another one, and for a range. */
 export function assertUnordered(plan: Plan): void {

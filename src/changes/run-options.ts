@@ -12,8 +12,6 @@ export interface FeedEnd {
   readonly waitMs: number;
   /** The most keys. */
   readonly limit: number;
-  /** When it ends at the next checkpoint in any case, on the clock of `now`. */
-  readonly endAt?: number;
 }
 
 export interface FeedOptions {

@@ -6,7 +6,6 @@ import type { Plan } from '../store/store.ts';
 import { chain, NEXT_BATCH } from '../stream/chain.ts';
 import { CheckpointEncoder } from '../stream/checkpoints.ts';
 import { encodeFeedCursor, type WalkPlace } from './cursor.ts';
-import { inTime } from './in-time.ts';
 import { feedLines, removedLine, type FeedState } from './lines.ts';
 import { isCertainlyBeyond } from './order.ts';
 import { LEG_MS, LEG_ROWS, LOOK_UP, Pace } from './pace.ts';
@@ -14,6 +13,7 @@ import { PendingKeys } from './pending.ts';
 import { EMPTY, piecesOf } from './pieces.ts';
 import { ReadSize } from './read-size.ts';
 import type { FeedOptions } from './run-options.ts';
+import { untilStopped } from './until-stopped.ts';
 import { abortedByEither } from './aborted-by-either.ts';
 
 /**
@@ -60,7 +60,6 @@ export class FeedRun {
       cursorOf: (last) => this.#cursorAfter(last),
       start: () => this.#cursorAfter(null),
       now,
-      ...(end.endAt !== undefined && { endAt: end.endAt }),
       form: feedLines(() => this.#state()),
     });
   }
@@ -82,11 +81,11 @@ export class FeedRun {
     else this.#firstBatch = first;
   }
 
-  /** The batches to their end. Also while a read of the store hangs, they end when the time of the answer is up. */
+  /** The batches to their end. They also end when the server stops while a read of the store hangs. */
   batches(signal: AbortSignal): AsyncGenerator<Batch, void, undefined> {
-    return inTime(
+    return untilStopped(
       (limited) => this.#batches(limited),
-      this.#options,
+      this.#options.stopping,
       signal,
       () => {
         this.#isUpToDate = false;
@@ -102,7 +101,6 @@ export class FeedRun {
       for (;;) {
         yield* this.#deliver(signal);
         yield* this.#checkpoint();
-        if (this.encoder.isOver) return;
         if (this.#isDone()) {
           if (this.#isCutShort) yield* this.#wanted();
           return;
@@ -161,7 +159,6 @@ export class FeedRun {
       const { last, more } = batch;
       this.#sending = 'walk';
       yield batch;
-      if (this.encoder.isOver) return; // the rest of the batch was not written
       this.#sending = null;
       this.#walk = more ? last : 'over';
       if (now() >= until) break;
@@ -198,7 +195,6 @@ export class FeedRun {
     if (!changed) return;
     while (this.#pending.size > 0) {
       yield* this.#lookUp(changed.next, signal);
-      if (this.encoder.isOver) return;
       const removals = this.#pending.removals();
       for (const id of removals) this.encoder.say(removedLine(id));
       this.#removed += removals.length;
@@ -220,7 +216,6 @@ export class FeedRun {
         for (const piece of piecesOf(batch, (id) => this.#pending.isNow(id, this.#isToCome(id)))) {
           this.#sending = piece.ids;
           yield* this.#size.given(piece.batch);
-          if (this.encoder.isOver) return;
           this.#pending.written(piece.ids);
           this.#sending = null;
         }

@@ -16,7 +16,6 @@ const OF_STREAMS = [
   'after',
   'part',
   'checkpoints',
-  'max_time',
   'follow',
   'header',
   'consistency',

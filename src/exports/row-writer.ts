@@ -80,7 +80,6 @@ async function tableWriter(
     plan,
     cursorOf: () => undefined, // a file is not resumed, but fetched by ranges
     start: undefined,
-    now: () => 0,
     ...(kept?.bodies && { before: { rows: kept.rows, ...kept.bodies } }),
   });
   const isContinued = kept !== null;

@@ -47,7 +47,7 @@ const NOT_IN_PARTS = ['part', 'cursor', 'after', 'limit'];
 const NOT_IN_PARTS_OF_ITEMS = ['min_price', 'max_price'];
 
 /** Parameters of streams that do not select rows of a copy. */
-const NOT_IN_COPIES = [...NOT_IN_PARTS, 'sort', 'consistency', 'at', 'follow', 'since', 'max_time'];
+const NOT_IN_COPIES = [...NOT_IN_PARTS, 'sort', 'consistency', 'at', 'follow', 'since'];
 
 /** Parses the arguments of `sluice pull`. Throws UsageError, which names the first wrong argument. */
 export function parsePullArguments(argv: readonly string[]): PullCommand {

@@ -81,7 +81,6 @@ export async function* provedRows(
   let { from: place, firstRow } = options;
   while (!isWhole(place, limit)) {
     let isVoid = false;
-    let goesOn = false;
     try {
       const from = place;
       for await (const step of answerOf(urlFrom(url, from), from, backoff, options)) {
@@ -90,13 +89,12 @@ export async function* provedRows(
           checkProof(step, { from, last: place, firstRow, limit });
           if (from.rows === 0) firstRow = step.firstRow;
           if (step.rows > 0) backoff.reset();
-          goesOn = step.more && step.place.rows > from.rows;
           place = step.place;
           if (step.rows === 0 && !place.ended) continue; // these rows were proved before
         }
         yield step;
       }
-      if (!isWhole(place, limit) && !goesOn) throw new Interrupted('the connection was cut');
+      if (!isWhole(place, limit)) throw new Interrupted('the connection was cut');
     } catch (error) {
       await backoff.after(error);
       if (isVoid) yield { kind: 'void' };

@@ -11,7 +11,6 @@ export type Operator = (typeof OPERATORS)[number];
  * everywhere. Where a parameter of the name is listed, that is meant.
  */
 export const RESERVED: readonly string[] = [
-  'max_time',
   'follow',
   'since',
   'wait',

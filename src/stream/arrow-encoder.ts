@@ -14,7 +14,7 @@ const COLUMNS = 'sluice.columns';
 const CHECKPOINT = 'sluice.checkpoint';
 const END = 'sluice.end';
 
-export type ArrowEncoderOptions = Pick<CheckpointOptions, 'plan' | 'cursorOf' | 'now' | 'endAt'> & {
+export type ArrowEncoderOptions = Pick<CheckpointOptions, 'plan' | 'cursorOf'> & {
   /** The cursor of the stream's start. See CheckpointOptions. */
   readonly start: string | null | undefined;
   /** The cursor from which the changes of a whole set follow. */
@@ -48,7 +48,6 @@ export class ArrowEncoder implements RowEncoder {
   #rows = 0;
   #bytes = 0;
   #crc = 0;
-  #isOver = false;
   /** Whether the batch is to end with the record batch under way, and where that ends in it. */
   #isCut = false;
   #end = 0;
@@ -67,16 +66,13 @@ export class ArrowEncoder implements RowEncoder {
   }
 
   *encode(batch: Batch, chunkBytes: number): Generator<Uint8Array, void, undefined> {
-    this.#isCut = false;
-    this.#lookAtClock();
     if (batch.rows === 0) return;
-    this.#writer.begin(batch);
+    this.#begin(batch);
     for (let body = this.#writer.next(); body; body = this.#writer.next()) {
       yield* inChunks(this.#headOf(batch, body), chunkBytes);
       for (let at = 0; at < body.length; at += chunkBytes)
         yield body.bytes().subarray(at, Math.min(body.length, at + chunkBytes));
-      this.#lookAtClock();
-      if (this.#mustStop) break;
+      if (this.#isCut) break;
     }
     this.#writer.free();
   }
@@ -100,12 +96,7 @@ export class ArrowEncoder implements RowEncoder {
     return { rows: this.#rows, bytes: this.#bytes, crc32: this.#crc };
   }
 
-  /** Whether the time to end has come. No more rows are written then. */
-  get isOver(): boolean {
-    return this.#isOver;
-  }
-
-  /** The last messages, which say that all rows were written, or that the time to end has come. */
+  /** The last messages, which say that all rows were written. */
   end(): Uint8Array {
     const { changes } = this.#options;
     const cursor = this.#cursor();
@@ -113,7 +104,6 @@ export class ArrowEncoder implements RowEncoder {
       ...(cursor !== undefined && { cursor }),
       ...this.#sums(),
       ...(changes !== undefined && { changes }),
-      ...(this.#isOver && { more: true }),
     };
     const { columns, hasRest } = this.#table;
     const parts = [...columns.map(({ kind }) => kind), ...(hasRest ? ['json' as const] : [])].map((kind) => {
@@ -123,13 +113,9 @@ export class ArrowEncoder implements RowEncoder {
     return Buffer.concat([batchMessage(0, parts, 0, { [END]: JSON.stringify(tally) }), END_OF_STREAM]);
   }
 
-  get #mustStop(): boolean {
-    return this.#isCut || this.#isOver;
-  }
-
-  #lookAtClock(): void {
-    const { endAt, now } = this.#options;
-    this.#isOver ||= endAt !== undefined && now() >= endAt;
+  #begin(batch: Batch): void {
+    this.#isCut = false;
+    this.#writer.begin(batch);
   }
 
   #headOf(batch: Batch, { rows, parts, end, last, length, bytes }: ArrowBody): Uint8Array {

@@ -32,8 +32,6 @@ export interface CheckpointOptions {
   readonly start: string | null | undefined | (() => string);
   /** A clock in milliseconds. */
   readonly now: () => number;
-  /** When the stream is to end before its rows do, at a checkpoint, on the same clock. Absent: never. */
-  readonly endAt?: number;
   /** How checkpoints and ends are written. Absent: as those of a stream of rows. */
   readonly form?: ControlForm;
 }
@@ -58,7 +56,6 @@ export class CheckpointEncoder implements RowEncoder {
   /** Lines to say before the next rows. */
   #said: string[] = [];
   #isWanted = false;
-  #isOver = false;
   #checked: { readonly lines: number; readonly bytes: number; readonly at: number };
   #sliceRows = FIRST_SLICE_ROWS;
   /** Whether a checkpoint was due after a row without a cursor. Rows are then passed on one by one. */
@@ -76,7 +73,7 @@ export class CheckpointEncoder implements RowEncoder {
   *encode(batch: Batch, chunkBytes: number): Generator<Uint8Array, void, undefined> {
     this.#end = batch.length;
     if (batch.rows === 0) yield* this.#encodeNone();
-    for (let at = 0; at < this.#end && !this.#isOver;) {
+    for (let at = 0; at < this.#end;) {
       const most = Math.max(1, Math.min(this.#sliceRows, CHECKPOINT_ROWS - this.#unchecked));
       const wanted = sliceOf(batch, at, this.#isOverdue ? 1 : most);
       const begun = this.#options.now();
@@ -117,11 +114,6 @@ export class CheckpointEncoder implements RowEncoder {
     return { lines: this.#unchecked, at: this.#checked.at };
   }
 
-  /** Whether the time to end has come. The last rows are followed by a checkpoint then, and no more are written. */
-  get isOver(): boolean {
-    return this.#isOver;
-  }
-
   /** Puts a line, LF included, before the next rows. A batch without rows writes it. */
   say(line: string): void {
     this.#said.push(line);
@@ -132,15 +124,11 @@ export class CheckpointEncoder implements RowEncoder {
     this.#isWanted = true;
   }
 
-  /** The line that says that all rows were written, or that the time to end has come. */
+  /** The line that says that all rows were written. */
   end(): string {
     const cursor = this.#cursor();
     const { form = controlLines } = this.#options;
-    return form.end({
-      ...(cursor !== undefined && { cursor }),
-      ...this.#sums(),
-      ...(this.#isOver && { more: true }),
-    });
+    return form.end({ ...(cursor !== undefined && { cursor }), ...this.#sums() });
   }
 
   /** The line that says why no more rows come. It is on a line of its own, even when a row was cut. */
@@ -165,7 +153,6 @@ export class CheckpointEncoder implements RowEncoder {
 
   #isDue(now: number): boolean {
     return (
-      this.#mustEnd(now) ||
       this.#isOverdue ||
       this.#unchecked >= CHECKPOINT_ROWS ||
       this.#bytes - this.#checked.bytes >= CHECKPOINT_BYTES ||
@@ -173,16 +160,11 @@ export class CheckpointEncoder implements RowEncoder {
     );
   }
 
-  #mustEnd(now: number): boolean {
-    return this.#options.endAt !== undefined && now >= this.#options.endAt;
-  }
-
   *#checkpoint(now: number): Generator<Uint8Array, void, undefined> {
     const cursor = this.#cursor();
     this.#isOverdue = cursor === undefined;
     if (cursor === undefined) return;
     this.#isWanted = false;
-    this.#isOver = this.#mustEnd(now);
     this.#checked = { lines: this.#lineCount, bytes: this.#bytes, at: now };
     const { form = controlLines } = this.#options;
     yield Buffer.from(form.checkpoint({ cursor, ...this.#sums() }));

@@ -8,9 +8,6 @@ const shut = (description: string) => ({ additionalProperties: false, descriptio
 const cursor = (description: string) => Type.Unsafe<string | null>({ type: ['string', 'null'], description });
 const CURSOR =
   'the cursor that continues after the last row; null: no row was sent, and the stream started at the beginning';
-export const MORE = Type.Boolean({
-  description: 'true: the time of the request ended before the rows did. Continue with the cursor',
-});
 const SUMS = {
   rows: count('the number of rows since the start of this response'),
   bytes: count('the number of bytes in the lines of these rows, including LF'),
@@ -32,7 +29,6 @@ const END_TALLY = named(
             'the cursor from which the changes since this stream began follow: see /{resource}/changes',
         }),
       ),
-      more: Type.Optional(MORE),
     },
     shut('what the stream has sent'),
   ),
@@ -63,9 +59,9 @@ export const FAILURE = named(
 
 const checkpoint = serializerOf(CHECKPOINT);
 // fast-json-stringify writes optional members last. Each form has its own serializer, so that it keeps its order.
-const { changes, more } = END_TALLY.properties;
-const end = serializerOf(Type.Object({ end: Type.Object({ ...TALLY.properties, changes, more }) }));
-const endWithoutCursor = serializerOf(Type.Object({ end: Type.Object({ ...SUMS, changes, more }) }));
+const { changes } = END_TALLY.properties;
+const end = serializerOf(Type.Object({ end: Type.Object({ ...TALLY.properties, changes }) }));
+const endWithoutCursor = serializerOf(Type.Object({ end: Type.Object({ ...SUMS, changes }) }));
 const failure = serializerOf(FAILURE);
 
 /** The control lines of a stream with checkpoints, LF included. */

@@ -73,8 +73,6 @@ export function assertFits(query: StreamQuery, type: StreamType): void {
     throw conflict(columns ? 'columns' : 'schema', `requires format=arrow; the format is ${type}.`);
   if (query.checkpoints && layout !== 'lines')
     throw conflict('checkpoints', `requires format=ndjson; the format is ${type}.`);
-  if (query.maxMs !== Infinity && !query.checkpoints && layout !== 'batches')
-    throw conflict('max_time', 'requires checkpoints=true: the response ends at one of them.');
   if (query.safe !== undefined && layout !== 'table')
     throw conflict('safe', `requires format=csv; the format is ${type}.`);
   if (query.header !== undefined && layout !== 'table')

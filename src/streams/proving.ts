@@ -11,9 +11,7 @@ import type { StreamForm } from './form.ts';
 export interface ProvingEncoder extends RowEncoder {
   /** The rows written. */
   readonly rows: number;
-  /** Whether the time to end has come. */
-  readonly isOver: boolean;
-  /** What says that all rows were written, or that the time was up. */
+  /** What says that all rows were written. */
   end(): string | Uint8Array;
   /** What says why no more rows come. Absent where nothing can say it. */
   error?(problem: ProblemDocument): string;

@@ -26,8 +26,6 @@ export interface StreamQuery {
   readonly isPiece: boolean;
   /** Whether control lines between the rows and at the end report how far the stream has come. */
   readonly checkpoints: boolean;
-  /** How long the response may take. Milliseconds; Infinity when it may take any time. */
-  readonly maxMs: number;
   /** CSV only: whether text is made harmless for spreadsheets, and whether the first line has the columns' names. */
   readonly safe: boolean | undefined;
   readonly header: 'present' | 'absent' | undefined;
@@ -64,12 +62,6 @@ const streamLimit = documented(
   },
 );
 
-/** `max_time` of streams and feeds. Seconds. */
-export const maxTimeParameter = documented(
-  integer('max_time', 1, 86_400),
-  'NDJSON with checkpoints, and Arrow, only: end the response at a checkpoint before it has taken so many seconds. The end line then has `more` and the cursor to continue with.',
-);
-
 const OF_STREAMS: readonly Parameter<unknown>[] = [
   streamLimit,
   cursorParameter,
@@ -79,7 +71,6 @@ const OF_STREAMS: readonly Parameter<unknown>[] = [
   atParameter,
   formatParameter,
   checkpoints,
-  maxTimeParameter,
   safe,
   header,
   columnsParameter,
@@ -107,7 +98,6 @@ export function readStreamQuery(query: Query, plan: Pick<PlanParameters, 'fields
     after: afterParameter.read(query),
     isPiece: ['cursor', 'after', 'part'].some((name) => query.has(name)),
     checkpoints: booleanOf(checkpoints.read(query)) ?? false,
-    maxMs: 1000 * (maxTimeParameter.read(query) ?? Infinity),
     safe: booleanOf(safe.read(query)),
     header: header.read(query),
     arrow: readArrowQuery(query, fields, plan.kinds),

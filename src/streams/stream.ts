@@ -25,10 +25,9 @@ import { columnsOfRows } from './columns.ts';
 import { estimator, ROWS_HEADER } from './estimate.ts';
 import type { DetectedIdType } from './id.ts';
 import { INCREMENTAL } from './incremental.ts';
-import { endAtOf } from './max-time.ts';
 import { AT_HEADER } from './point-in-time.ts';
 import { ARROW_TYPE, STREAM_TYPES, type StreamType } from '../rows/formats.ts';
-import { encoderOf, type ArrowForm, type ProvingEncoder } from './proving.ts';
+import { encoderOf, type ArrowForm } from './proving.ts';
 import { assertFits, streamForm, typeAsked, type StreamForm } from './form.ts';
 import { readStreamPlan, readStreamQuery, streamParameters } from './query.ts';
 import { fieldsOf, type RowRoute } from './row-route.ts';
@@ -136,7 +135,6 @@ function streamHandler(options: StreamOptions): Route['handler'] {
     assertFits(query, type);
     const { limit } = query;
     const asked = await readStreamPlan(parameters, options.plan, request.signal);
-    const endAt = endAtOf(query.maxMs, now);
     const { plan: wanted, from } = await beginningOf({ ...query, ...asked }, options, request.signal);
     const isWhole = !query.isPiece && limit === Infinity;
     const changes = isWhole ? ((await options.changesFrom?.(wanted, request.signal)) ?? null) : null;
@@ -167,26 +165,23 @@ function streamHandler(options: StreamOptions): Route['handler'] {
       const { collection } = options.plan;
       const cursorOf = (bookmark: Bookmark) => cursorThatFits(collection, rest, bookmark);
       const start = from.after ? cursorOf(from.after) : null;
-      const proof = { plan, cursorOf, start, now, ...(endAt !== undefined && { endAt }) };
+      const proof = { plan, cursorOf, start, now };
       const { encoder, proving } = await orRelease(first, () =>
         encoderOf(form, query.checkpoints, changes, proof),
       );
       // While the store is slow, the reader still gets the proof of the rows it has.
-      const { signal, stop } = stoppable(sink.signal, endAt !== undefined);
       const spaced = (read: AsyncIterable<Batch>) =>
-        proving
-          ? whileOpen(withHeartbeats(read, noneOf(first), heartbeatOf(query.maxMs)), proving, stop)
-          : read;
+        proving ? withHeartbeats(read, noneOf(first), CHECKPOINT_MS) : read;
       const written = (count: number) => {
         request.notes.rows = proving ? proving.rows : request.notes.rows + count;
       };
       const batches = {
-        first: spaced(chain(streams, plan, first, limit, signal)),
+        first: spaced(chain(streams, plan, first, limit, sink.signal)),
         observer: { parked, rows: written },
         again: {
           plan,
           after: (bookmark: Bookmark, given: number) =>
-            spaced(chainAfter(streams, rest, bookmark, limit - given, signal)),
+            spaced(chainAfter(streams, rest, bookmark, limit - given, sink.signal)),
         },
       };
       try {
@@ -210,32 +205,4 @@ function streamHandler(options: StreamOptions): Route['handler'] {
       body: { kind: 'stream', run },
     };
   };
-}
-
-/** A stream that must end in time looks at the clock more often. Milliseconds. */
-function heartbeatOf(maxMs: number): number {
-  return Math.min(CHECKPOINT_MS, maxMs / 10);
-}
-
-/** The batches until the time of their stream is up. */
-async function* whileOpen(
-  batches: AsyncIterable<Batch>,
-  encoder: Pick<ProvingEncoder, 'isOver'>,
-  stop: () => void,
-): AsyncGenerator<Batch, void, undefined> {
-  for await (const batch of batches) {
-    yield batch;
-    if (!encoder.isOver) continue;
-    stop(); // nobody waits for a slow store then
-    return;
-  }
-}
-
-/** A signal that aborts with another one, or when it is stopped. */
-function stoppable(signal: AbortSignal, isNeeded: boolean): { signal: AbortSignal; stop: () => void } {
-  if (!isNeeded) return { signal, stop: () => undefined };
-  const own = new AbortController();
-  if (signal.aborted) own.abort(signal.reason);
-  else signal.addEventListener('abort', () => own.abort(signal.reason), { once: true });
-  return { signal: own.signal, stop: () => own.abort(new Error('the time of the stream is up')) };
 }

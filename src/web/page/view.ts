@@ -17,7 +17,7 @@ export const WHOLE: View = { equals: new Map(), sort: 'id', direction: 1, low: '
 /** Names that are parameters of a route, now or later. A field of such a name is asked with `.eq`. */
 const PARAMETERS = new Set(
   (
-    'limit offset page cursor count sort fields after part consistency at format checkpoints max_time safe header ' +
+    'limit offset page cursor count sort fields after part consistency at format checkpoints safe header ' +
     'columns schema since wait follow field n heartbeat types where q min_price max_price'
   ).split(' '),
 );

@@ -1,21 +1,16 @@
 import type { Batch } from '../store/batch.ts';
-import type { FeedOptions } from './run-options.ts';
 import { whenAborted } from './when-aborted.ts';
 
-/**
- * A feed ends by itself when its time is up, or when the server stops. Only one whose read hangs has not done so this
- * much later. Milliseconds. The first is a part of the time that was left, below the margin of streams/max-time.ts.
- */
-const graceOf = (left: number) => Math.min(1_500, (left * 3) / 16);
-const STOP_GRACE_MS = 1_000;
+/** A feed ends by itself when the server stops. Only one whose read hangs has not done so this much later. Milliseconds. */
+const GRACE_MS = 1_000;
 
 /**
- * The batches of a feed. When its time is up, or the server stops, and the next batch does not come because a read of
- * the store hangs, `last` makes the last batch, and the read is aborted.
+ * The batches of a feed. When the server stops and the next batch does not come because a read of the store hangs,
+ * `last` makes the last batch, and the read is aborted.
  */
-export async function* inTime(
+export async function* untilStopped(
   batches: (signal: AbortSignal) => AsyncGenerator<Batch, void, undefined>,
-  { end, now, stopping }: Pick<FeedOptions, 'end' | 'now' | 'stopping'>,
+  stopping: AbortSignal,
   signal: AbortSignal,
   last: () => Batch,
 ): AsyncGenerator<Batch, void, undefined> {
@@ -24,9 +19,7 @@ export async function* inTime(
   if (signal.aborted) abort();
   else signal.addEventListener('abort', abort);
   const late = new Late();
-  const left = end.endAt === undefined ? Infinity : Math.max(0, end.endAt - now());
-  if (left < Infinity) late.after(left + graceOf(left));
-  const stop = () => late.after(STOP_GRACE_MS);
+  const stop = () => late.begin();
   if (stopping.aborted) stop();
   const forget = whenAborted(stopping, stop);
   const source = batches(own.signal);
@@ -47,7 +40,7 @@ export async function* inTime(
     signal.removeEventListener('abort', abort);
     forget();
     late.close();
-    if (next) own.abort(new Error('the time of the feed is up'));
+    if (next) own.abort(new Error('the server stops'));
     next?.then(
       (unused) => unused.done !== true && unused.value.release(),
       () => undefined, // nobody needs this batch or its failure
@@ -59,21 +52,17 @@ export async function* inTime(
   }
 }
 
-/** A time that comes once. Waiting for it leaves nothing behind, however often one waits. */
+/** GRACE_MS after its beginning. Waiting for it leaves nothing behind, however often one waits. */
 class Late {
-  readonly #timers = new Set<NodeJS.Timeout>();
+  #timer: NodeJS.Timeout | undefined;
   #wake: () => void = () => undefined;
   #isLate = false;
 
-  after(ms: number): void {
-    const timer = setTimeout(
-      () => {
-        this.#isLate = true;
-        this.#wake();
-      },
-      Math.max(0, ms),
-    );
-    this.#timers.add(timer);
+  begin(): void {
+    this.#timer = setTimeout(() => {
+      this.#isLate = true;
+      this.#wake();
+    }, GRACE_MS);
   }
 
   /** Resolves as `work` does, or with `late` when the time comes first. */
@@ -86,6 +75,6 @@ class Late {
   }
 
   close(): void {
-    for (const timer of this.#timers) clearTimeout(timer);
+    clearTimeout(this.#timer);
   }
 }

@@ -126,6 +126,12 @@ export const PROBLEMS = {
     explanation:
       'An export has a file only in the state complete. If it is queued or running, try again later. If it failed, its problem states the reason: create a new export.',
   },
+  'export-file-lost': {
+    status: 410,
+    title: 'Export file lost',
+    explanation:
+      'The file of this export is missing, shorter than it was, or its bytes changed on the disk. The export is failed now. Discard what you received and create a new export.',
+  },
   'snapshot-expired': {
     status: 410,
     title: 'Snapshot expired',
@@ -248,8 +254,9 @@ export const PROBLEMS = {
   },
   'insufficient-storage': {
     status: 507,
-    title: 'Disk full',
-    explanation: 'The disk of the store is full. Nothing from the request was stored.',
+    title: 'Disk full or not writable',
+    explanation:
+      'The disk of the store is full, or its directory cannot be written. Nothing from the request was stored.',
   },
 } as const satisfies Readonly<Record<string, Problem>>;
 

@@ -10,7 +10,7 @@ import type { Export } from '../src/exports/export.ts';
 import type { Store } from '../src/store/store.ts';
 import { awaited, exportRows, fileOf, order, post } from './support/exports.ts';
 import { testDirectory } from './support/lmdb.ts';
-import { serverOn, testServer } from './support/server.ts';
+import { serverOn, testServer, type TestServer } from './support/server.ts';
 
 const run = promisify(execFile);
 
@@ -146,7 +146,7 @@ test("with keys, a client has its own exports and limit only, and another's are 
   assert.equal((await remove(ada)).status, 200);
 });
 
-test('a file that is removed during a request is not found, and a lost file is a 500', async (t) => {
+test('a file that is removed during a request is not found, and a lost file fails its export: 410', async (t) => {
   const meanwhile: { work: () => Promise<unknown> } = { work: () => Promise.resolve() };
   const tapStore = (store: Store): Store => ({
     ...store,
@@ -177,8 +177,74 @@ test('a file that is removed during a request is not found, and a lost file is a
   meanwhile.work = async () => {
     for (const name of await server.store.files.names()) await server.store.files.remove(name);
   };
-  assert.equal((await server.get(`/exports/${lost.id}/file`)).status, 500);
+  await assertLost(server, lost.id, await server.get(`/exports/${lost.id}/file`));
 });
+
+/** Asserts that `answer` and every later one say that the file is lost, and that the export failed. */
+async function assertLost(server: TestServer, id: string, answer?: Response): Promise<void> {
+  for (const one of [
+    answer ?? (await server.get(`/exports/${id}/file`)),
+    await server.get(`/exports/${id}/file`),
+  ]) {
+    assert.deepEqual([one.status, ((await one.json()) as { code: string }).code], [410, 'export-file-lost']);
+  }
+  const { state, problem } = await awaited(server.url, id, () => true);
+  assert.deepEqual([state, problem?.code], ['failed', 'export-file-lost']);
+}
+
+for (const name of ['lmdb', 'mongodb'] as const)
+  test(`${name}: a file whose bytes changed is cut before its end, and a range of all of it, too; then it is lost`, async (t) => {
+    const server = await testServer(t, name, 'uws');
+    if (!server) return;
+    await server.insert(exportRows(9_000));
+    const lose = async (damage: (file: string) => Promise<unknown>) => {
+      const done = await awaited(server.url, (await order(server.url, {})).id);
+      const { bytes = 0 } = done.file ?? {};
+      const stored = (await server.store.files.names(done.id))[0] ?? '';
+      await damage(stored);
+      return { id: done.id, path: `/exports/${done.id}/file`, bytes };
+    };
+    const flipped = (at: number) => (file: string) => rewrite(server, file, (whole) => flip(whole, at));
+    for (const [at, range] of [
+      [0, undefined],
+      [1_000_000, 'bytes=0-'],
+      [-1, undefined],
+    ] as const) {
+      const { id, path, bytes } = await lose(flipped(at));
+      const part = await server.get(path, { range: 'bytes=5-9' });
+      assert.deepEqual(
+        [part.status, (await part.arrayBuffer()).byteLength],
+        [206, 5],
+        'a part proves nothing',
+      );
+      const answer = await server.get(path, range === undefined ? {} : { range });
+      assert.equal(answer.headers.get('content-length'), String(bytes));
+      await assert.rejects(answer.arrayBuffer());
+      await assertLost(server, id);
+    }
+    const cut = await lose((file) => rewrite(server, file, (whole) => whole.subarray(0, -1)));
+    await assertLost(server, cut.id);
+  });
+
+function flip(bytes: Buffer, at: number): Buffer {
+  const place = at < 0 ? bytes.length + at : at;
+  bytes[place] = (bytes[place] ?? 0) ^ 1;
+  return bytes;
+}
+
+/** Replaces a finished file by what `change` makes of its bytes. */
+async function rewrite(
+  { store }: TestServer,
+  name: string,
+  change: (whole: Buffer) => Buffer,
+): Promise<void> {
+  const length = (await store.files.size(name)) ?? 0;
+  const chunks: Buffer[] = [];
+  for await (const chunk of store.files.read(name, 0, length)) chunks.push(Buffer.from(chunk));
+  const writer = await store.files.create(name);
+  await writer.write(change(Buffer.concat(chunks)));
+  await writer.finish();
+}
 
 /** A data directory with limited room for export files; null, and the test skipped, where none can be mounted. */
 async function smallDisk(t: TestContext, bytes: number): Promise<string | null> {
@@ -219,6 +285,24 @@ test('a disk that is full in mid-file fails the export with its reason, leaves n
   const small = await order(server.url, { max_price: 100 });
   assert.equal((await awaited(server.url, small.id)).state, 'complete');
   await server.close();
+});
+
+test('a directory of files that cannot be written stops the start, and fails an export with its reason', async (t) => {
+  const DATA_DIR = await smallDisk(t, 3_000_000);
+  if (DATA_DIR === null) return;
+  const files = join(DATA_DIR, 'exports');
+  const remount = (how: 'ro' | 'rw') => spawnSync('mount', ['-o', `remount,${how}`, files]);
+  const server = await serverOn(t, { MONGODB_URI: '', DATA_DIR });
+  await server.insert(exportRows(10));
+  remount('ro');
+  const { id } = await order(server.url, {});
+  const { problem } = await awaited(server.url, id, ({ state }) => state === 'failed');
+  assert.equal(problem?.code, 'insufficient-storage');
+  assert.match(problem.detail, /cannot be written.*EROFS/);
+  await server.close();
+  await assert.rejects(serverOn(t, { MONGODB_URI: '', DATA_DIR }), /exports.*cannot be written.*EROFS/);
+  remount('rw');
+  await (await serverOn(t, { MONGODB_URI: '', DATA_DIR })).close();
 });
 
 test('a running export is cancelled at once, and an expired one is removed with its file', async (t) => {

@@ -137,6 +137,10 @@ test('an order that a resource cannot fulfil is refused with its reason', async 
     assert.match(errors?.[0]?.detail ?? '', detail);
   }
   const unindexed = await refusalOf(server, { resource: 'orders', status: 'new', sort: 'total_asc' });
+  for (const name of ['constructor', 'toString', 'hasOwnProperty.gte']) {
+    const body = JSON.parse(`{"resource":"orders",${JSON.stringify(name)}:"x"}`) as object;
+    assert.equal((await refusalOf(server, body)).code, 'not-indexed', name);
+  }
   assert.deepEqual([unindexed.status, unindexed.code], [400, 'not-indexed']);
   assert.match(unindexed.detail, /sluice index orders status,total/);
   assert.equal((await post(server.url, { resource: 'items' })).status, 202);

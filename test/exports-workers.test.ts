@@ -11,6 +11,7 @@ import {
   goLive,
   isFinal,
   LeaseLostError,
+  lose,
   newJob,
   NEXT,
   type ExportRequest,
@@ -81,6 +82,7 @@ test('a job makes every permitted change of state and no other, and only for the
   const free: ((job: Job) => Job)[] = [
     (job) => (isFinal(job) ? job : claim(job, lease)),
     (job) => (isFinal(job) ? job : cancel(job, final)),
+    lose,
   ];
   const reached = (job: Job, steps: readonly ((job: Job) => Job)[]) => {
     const states = steps.flatMap((step) => {

@@ -217,6 +217,7 @@ const PROVOKED: Record<ProblemCode, Twist> = {
   'store-unfit': failing(storeUnfit('x')),
   'not-ready': failing(notReady()),
   'export-not-complete': refusal('export-not-complete'),
+  'export-file-lost': refusal('export-file-lost'),
   'range-not-satisfiable': refusal('range-not-satisfiable'),
   'too-many-exports': refusal('too-many-exports'),
   'insufficient-storage': failing(new AppError('insufficient-storage', 'x')),

@@ -3,9 +3,10 @@ import type { Reply } from '../engine/edge.ts';
 import { STORE_PROBLEMS, type Route } from '../http/route.ts';
 import { ARROW_TYPE, FILES, PARQUET_TYPE } from '../rows/formats.ts';
 import { FileGoneError, type FileStore } from '../store/files.ts';
+import { crc32 } from '../stream/crc32.ts';
 import { CHANGES_HEADER } from '../streams/changes-from.ts';
-import { find, ID, LOOK_AGAIN_SECONDS } from './find.ts';
-import { isFinal, resourceOf, type Complete, type Job } from './job.ts';
+import { find, ID, LOOK_AGAIN_SECONDS, noSuchExport } from './find.ts';
+import { isFinal, lose, resourceOf, type Complete, type FinishedFile, type Job } from './job.ts';
 import type { Jobs } from './jobs.ts';
 import { downloadName } from './represent.ts';
 
@@ -42,8 +43,8 @@ const FILE = {
 };
 
 /**
- * GET /exports/{id}/file: the file, or a range of it. Throws FileGoneError when the file of a complete export
- * is missing.
+ * GET /exports/{id}/file: the file, or a range of it. The whole file is sent to its end only with the bytes that were
+ * written. An export whose file is lost fails.
  */
 export function getExportFile(path: string, { jobs, files }: DownloadOptions): Route {
   return {
@@ -80,6 +81,7 @@ export function getExportFile(path: string, { jobs, files }: DownloadOptions): R
       'invalid-url',
       'not-found',
       'export-not-complete',
+      'export-file-lost',
       'invalid-header',
       'precondition-failed',
       'range-not-satisfiable',
@@ -92,8 +94,8 @@ export function getExportFile(path: string, { jobs, files }: DownloadOptions): R
       const { name, bytes, rows } = job.file;
       input.request.notes.exported = { resource: resourceOf(job.request), rows };
       if ((await files.size(name)) !== bytes) {
-        await find(jobs, input); // the export and its file may have been removed meanwhile
-        throw new FileGoneError(name);
+        const { after } = await jobs.change(job.id, lose);
+        throw after ? notComplete(after) : noSuchExport(job.id); // removed meanwhile, with its file
       }
       return {
         status: 200,
@@ -102,15 +104,39 @@ export function getExportFile(path: string, { jobs, files }: DownloadOptions): R
           kind: 'file',
           length: bytes,
           write: async (sink, start, end) => {
-            for await (const chunk of files.read(name, start, end)) {
-              const full = sink.write(chunk);
-              if (full) await full;
+            try {
+              for await (const chunk of verified(files, job.file, start, end)) {
+                const full = sink.write(chunk);
+                if (full) await full;
+              }
+            } catch (error) {
+              if (error instanceof FileGoneError) await jobs.change(job.id, lose);
+              throw error;
             }
           },
         },
       };
     },
   };
+}
+
+/**
+ * The bytes of a range. Throws FileGoneError before the last bytes of the whole file when their CRC-32 is not the one of
+ * the bytes that were written. Of a smaller range only the length can be verified.
+ */
+async function* verified(
+  files: Pick<FileStore, 'read'>,
+  { name, bytes, crc32: expected }: FinishedFile,
+  start: number,
+  end: number,
+): AsyncGenerator<Uint8Array, void, undefined> {
+  let [at, found] = [start, 0];
+  for await (const chunk of files.read(name, start, end)) {
+    found = crc32(chunk, found);
+    at += chunk.length;
+    if (start === 0 && at === bytes && found !== expected) throw new FileGoneError(name);
+    yield chunk;
+  }
 }
 
 function headersOf({ id, request, file, changes }: Complete): Reply['headers'] {
@@ -127,6 +153,8 @@ function headersOf({ id, request, file, changes }: Complete): Reply['headers'] {
 }
 
 function notComplete(job: Job): AppError {
+  if (job.state === 'failed' && job.failure.code === 'export-file-lost')
+    return new AppError(job.failure.code, job.failure.detail);
   const onItsWay = !isFinal(job);
   const why = job.state === 'failed' ? `: ${job.failure.detail}` : '.';
   return new AppError('export-not-complete', `The export is ${job.state}${why}`, {

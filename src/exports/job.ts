@@ -136,13 +136,11 @@ export type Failed = Common & Final & { readonly state: 'failed'; readonly failu
 export type Cancelled = Common & Final & { readonly state: 'cancelled' };
 export type Job = Queued | Running | Complete | Failed | Cancelled;
 
-/**
- * The states that may follow each state. A final state has none: only the removal of the record follows it.
- */
+/** The states that may follow each state. A complete job fails when its file is lost. */
 export const NEXT: Readonly<Record<State, readonly State[]>> = {
   queued: ['running', 'cancelled'],
   running: ['running', 'queued', 'complete', 'failed', 'cancelled'],
-  complete: [],
+  complete: ['failed'],
   failed: [],
   cancelled: [],
 };
@@ -230,13 +228,22 @@ export function fail(job: Job, token: string, failure: Failure, final: Final): F
   return { ...common(ownedBy(job, token)), ...final, kept: null, state: 'failed', failure };
 }
 
+/** Fails a job whose file is missing or damaged. Other jobs stay as they are. */
+export function lose(job: Job): Job {
+  if (job.state !== 'complete') return job;
+  const { finishedAt, expiresAt } = job;
+  const detail = 'The file of this export is missing or damaged. Create a new export.';
+  const failure: Failure = { code: 'export-file-lost', detail };
+  return { ...common(job), finishedAt, expiresAt, state: 'failed', failure };
+}
+
 /** Cancels a queued or running job for good. Its worker finds that its lease is lost. */
 export function cancel(job: Queued | Running, final: Final): Cancelled {
   return { ...common(job), ...final, kept: null, state: 'cancelled' };
 }
 
 export function isFinal(job: Job): job is Complete | Failed | Cancelled {
-  return NEXT[job.state].length === 0;
+  return job.state !== 'queued' && job.state !== 'running';
 }
 
 /** The names of the files that a job still needs. */

@@ -32,7 +32,7 @@ export async function requestOfBody(
 ): Promise<ResourceRequest> {
   const body = checkBody(json);
   const { fields, format = 'ndjson', compression = 'none', safe, columns, schema } = body;
-  const names = Object.keys(body).filter((name) => !(name in RESOURCE_EXPORT_BODY.properties));
+  const names = Object.keys(body).filter((name) => !Object.hasOwn(RESOURCE_EXPORT_BODY.properties, name));
   // A name of a stream's parameter cannot ask for a field: see resources/grammar.ts.
   const faults = [...formFaults(body), ...names.filter((name) => !isField(name)).map(notOfExports)];
   if (faults.length > 0) throw invalidBody(faults);

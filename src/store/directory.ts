@@ -1,9 +1,9 @@
 import { constants } from 'node:fs';
-import { mkdir, open, readdir, rename, rm, type FileHandle } from 'node:fs/promises';
+import { access, mkdir, open, readdir, rename, rm, type FileHandle } from 'node:fs/promises';
 import { join } from 'node:path';
 import { AppError, storeUnavailable } from '../errors.ts';
 import { FileGoneError, isFileName, type FileStore, type FileWriter } from './files.ts';
-import { codeOf } from '../thrown.ts';
+import { codeOf, reasonOf } from '../thrown.ts';
 
 /** The suffix of an unfinished file's name. */
 const UNFINISHED = '.part';
@@ -11,6 +11,18 @@ const READ_BYTES = 256 * 1024;
 /** Symbolic links are not followed: the server creates every file here itself. */
 const READ = constants.O_RDONLY | constants.O_NOFOLLOW;
 const MAKE = constants.O_WRONLY | constants.O_CREAT | constants.O_TRUNC | constants.O_NOFOLLOW;
+
+/** Rejects with an Error that says why files cannot be created in this directory. It may be missing. */
+export async function assertWritable(path: string): Promise<void> {
+  try {
+    await access(path, constants.W_OK | constants.X_OK);
+  } catch (error) {
+    if (codeOf(error) !== 'ENOENT')
+      throw new Error(`The directory ${path} of export files cannot be written: ${reasonOf(error)}`, {
+        cause: error,
+      });
+  }
+}
 
 /** Files in a local directory. The directory is created when it is first needed. */
 export class Directory implements FileStore {
@@ -152,9 +164,17 @@ function fault(error: unknown): unknown {
     case 'EDQUOT':
     case 'EFBIG':
       return new AppError('insufficient-storage', 'The disk of the export files is full.', { cause: error });
-    case 'EIO':
     case 'EROFS':
     case 'EACCES':
+    case 'EPERM':
+    case 'ENOTDIR':
+    case 'EEXIST': // the directory is a file
+      return new AppError(
+        'insufficient-storage',
+        `The directory of export files cannot be written (${String(codeOf(error))}).`,
+        { cause: error },
+      );
+    case 'EIO':
     case 'EMFILE':
     case 'ENFILE':
       return storeUnavailable(error);

@@ -4,8 +4,8 @@
  * mongo/files.ts. test/files.test.ts runs on both.
  *
  * - A file is unfinished until `finish`. It can be read before that, by the code that continues it.
- * - Every method rejects with AppError `insufficient-storage` when there is no room, and with `store-unavailable` when
- *   the storage cannot be reached.
+ * - Every method rejects with AppError `insufficient-storage` when there is no room or no permission to write, and with
+ *   `store-unavailable` when the storage cannot be reached.
  */
 export interface FileStore {
   /** Creates an empty, unfinished file. Replaces a file of this name. */
@@ -39,10 +39,10 @@ export interface FileWriter {
   close(): Promise<void>;
 }
 
-/** The file does not exist, or is shorter than it should be. */
+/** The file does not exist, is shorter than it should be, or has other bytes. */
 export class FileGoneError extends Error {
   constructor(name: string) {
-    super(`the file ${name} is missing or incomplete`);
+    super(`the file ${name} is missing, incomplete or changed`);
     this.name = 'FileGoneError';
   }
 }

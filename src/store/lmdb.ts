@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { snapshotUnsupported, StoreLostError, storeUnavailable } from '../errors.ts';
-import { Directory } from './directory.ts';
+import { assertWritable, Directory } from './directory.ts';
 import type { FileStore } from './files.ts';
 import { Commits } from './lmdb/commits.ts';
 import { commitFault, storeFault } from './lmdb/errors.ts';
@@ -58,6 +58,7 @@ export interface LmdbOptions {
  */
 export async function openLmdb(options: LmdbOptions): Promise<Store> {
   await assertOpenable(options.directory, FILE);
+  await assertWritable(join(options.directory, 'exports'));
   const path = join(options.directory, FILE);
   const root = openFile(path);
   try {

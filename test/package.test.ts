@@ -127,17 +127,7 @@ test('every command has a manual page with usage, options, settings and exit cod
     [['import'], [/--format/, /--on-conflict/, /--generate/, /--sample/]],
     [
       ['pull'],
-      [
-        /-o, --output/,
-        /--format/,
-        /--parallel/,
-        /--split/,
-        /--snapshot/,
-        /--compression/,
-        /--key-file/,
-        /--retry-for/,
-        /--restart/,
-      ],
+      [/-o, --output/, /--parallel/, /--snapshot/, /--compression/, /--key-file/, /--retry-for/, /--restart/],
     ],
   ];
   for (const [command, parts] of pages) {

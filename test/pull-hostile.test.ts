@@ -207,19 +207,6 @@ test('an answer without valid partitions is refused', async (t) => {
   }
 });
 
-test('a row that the server could not have written is refused in a table', async (t) => {
-  for (const row of ['{"id":', '{"id":1,"a":"}', '{"id":1,"\\x":2}', '{"id":1,"a":"\\x"}']) {
-    const { url } = await scriptedServer(t, [
-      streamOnly((_, response) =>
-        response.writeHead(200, NDJSON).end(`${row}\n${proofOf('end', `${row}\n`, 1)}`),
-      ),
-    ]);
-    const { code, text: said } = await runPullOf([url, '-o', '-', '--format', 'csv']);
-    assert.equal(code, 1, row);
-    assert.match(said, /^sluice: a row is not in the form that the server writes: \{"id":/, row);
-  }
-});
-
 test('pull() of the package refuses what the command refuses', async (t) => {
   const { url } = await scriptedServer(t, [
     (_, response) => response.writeHead(200, NDJSON).end('x'.repeat(70_000)),

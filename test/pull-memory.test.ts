@@ -103,23 +103,6 @@ for (const [what, stream, message] of FLOODS) {
   }
 }
 
-test('a table whose columns depend on endless rows fills no memory', async (t) => {
-  const long = Buffer.from(`{"id":1,"text":"${'x'.repeat(MIB)}"}\n`);
-  const { url } = await scriptedServer(t, [
-    streamOnly((_, response) => {
-      response.writeHead(200, NDJSON);
-      void sendProvedRows(response, long, 1_000);
-    }),
-  ]);
-  const { code, said, rss } = await pullInChild(t, [url, '-o', '-', '--format', 'csv', '--retry-for', '0']);
-  assert.equal(code, 1, said);
-  assert.match(
-    said,
-    /the rows that determine the columns have more than 64 MiB: name the columns with fields=/,
-  );
-  assert.ok(rss < MOST_RSS.pipe, `${Math.round(rss / MIB)} MiB`);
-});
-
 test('a pull of 256 MiB of proved rows needs little memory', async (t) => {
   const { url } = await scriptedServer(t, [
     streamOnly((_, response) => {

@@ -1,19 +1,15 @@
 import { integer, oneOf, readArguments, UsageError } from '../terminal/arguments.ts';
-import { quoted } from '../terminal/text.ts';
-import { TEXT_FORMATS, formatOfName, type TextFormat } from '../rows/formats.ts';
+import { printable, quoted } from '../terminal/text.ts';
+import { formatOfName } from '../rows/formats.ts';
 import { COMPRESSIONS, type Compression } from './http.ts';
-import { isOfItems } from './resource.ts';
 
 /** The parsed command line of `sluice pull`. */
 export interface PullCommand {
   readonly url: URL;
   /** A path, or `-` for standard output. */
   readonly output: string;
-  readonly format: TextFormat;
   /** The number of connections. Each pulls its own part of the set. */
   readonly parallel: number;
-  /** Whether each part becomes a file of its own. */
-  readonly split: boolean;
   readonly compression: Compression;
   /** A file whose first line is an API key. */
   readonly keyFile: string | null;
@@ -30,9 +26,7 @@ export const STDOUT = '-';
 const MOST_PARTS = 64;
 const OPTIONS = {
   output: { type: 'string', short: 'o' },
-  format: { type: 'string' },
   parallel: { type: 'string' },
-  split: { type: 'boolean' },
   compression: { type: 'string' },
   snapshot: { type: 'boolean' },
   'key-file': { type: 'string' },
@@ -68,23 +62,15 @@ export function parsePullArguments(argv: readonly string[]): PullCommand {
   const url = streamUrl(address);
   const follow = values.follow ?? false;
   const alone = follow ? '--follow' : into !== null ? '--into' : null;
-  const format = formatOf(values.format, url, output);
-  if (alone !== null) checkCopy(alone, url, values, format);
+  checkFormat(url, into === null ? output : STDOUT);
+  if (alone !== null) checkCopy(alone, url, values);
   const parallel = integer('--parallel', values.parallel ?? '1', 1, MOST_PARTS);
-  const split = values.split ?? false;
   if (parallel > 1) checkParts(url, output);
-  if (split && parallel === 1) throw new UsageError('--split requires --parallel');
-  if (split && format === 'csv' && !url.searchParams.has('fields'))
-    throw new UsageError(
-      '--split into CSV requires fields= in the URL, so that all files have the same columns',
-    );
   if (values.snapshot) url.searchParams.set('consistency', 'snapshot');
   return {
     url,
     output,
-    format,
     parallel,
-    split,
     compression: oneOf('--compression', values.compression, COMPRESSIONS) ?? 'br',
     keyFile: values['key-file'] ?? null,
     restart: values.restart ?? false,
@@ -99,11 +85,9 @@ function checkCopy(
   option: string,
   url: URL,
   values: { readonly parallel?: string; readonly snapshot?: boolean },
-  format: TextFormat,
 ): void {
   for (const name of ['parallel', 'snapshot'] as const)
     if (values[name] !== undefined) throw new UsageError(`${option} does not support --${name}`);
-  if (format !== 'ndjson') throw new UsageError(`${option} does not support the format ${format}`);
   const excluded = NOT_IN_COPIES.find((name) => url.searchParams.has(name));
   if (excluded !== undefined)
     throw new UsageError(`${option} keeps whole sets; it does not support ${quoted(excluded)} in the URL`);
@@ -131,16 +115,26 @@ function streamUrl(address: string): URL {
 }
 
 /**
- * The format: from the option, else from the URL, else from the file's extension. The parameters `format` and
+ * Refuses another format than NDJSON, in the URL or as the extension of the file. The parameters `format` and
  * `checkpoints` are removed from the URL, since the transfer is always NDJSON with checkpoints.
  */
-function formatOf(option: string | undefined, url: URL, output: string): TextFormat {
-  const asked = oneOf('format in the URL', url.searchParams.get('format') ?? undefined, TEXT_FORMATS);
-  const given = oneOf('--format', option, TEXT_FORMATS);
-  if (asked && given && asked !== given)
-    throw new UsageError(`--format ${given} and format=${asked} in the URL contradict each other`);
+function checkFormat(url: URL, output: string): void {
+  const asked = url.searchParams.get('format');
+  if (asked !== null && asked !== 'ndjson') throw notWritten(`format=${printable(asked)} in the URL`);
+  const named = output === STDOUT ? null : formatOfName(output);
+  if (named !== null && named !== 'ndjson') throw notWritten(quoted(output));
   for (const name of ['format', 'checkpoints']) url.searchParams.delete(name);
-  return given ?? asked ?? (output === STDOUT ? null : formatOfName(output)) ?? 'ndjson';
+}
+
+function notWritten(given: string): UsageError {
+  return new UsageError(
+    `pull writes NDJSON or SQLite; it got ${given}. Other formats come from the server: curl 'URL?format=csv' -o FILE`,
+  );
+}
+
+/** Whether a stream is that of items. */
+function isOfItems({ pathname }: URL): boolean {
+  return pathname.endsWith('/items/stream');
 }
 
 function checkParts(url: URL, output: string): void {
@@ -157,8 +151,8 @@ function checkParts(url: URL, output: string): void {
 }
 
 export const PULL_HELP = `Usage:
-  sluice pull URL -o FILE|- [--format ndjson|json|csv] [--parallel N [--split]] [--snapshot]
-                  [--compression br|gzip|none] [--key-file FILE] [--retry-for SECONDS] [--restart]
+  sluice pull URL -o FILE|- [--parallel N] [--snapshot] [--compression br|gzip|none]
+                  [--key-file FILE] [--retry-for SECONDS] [--restart]
   sluice pull URL --into FILE.sqlite [--follow]
   sluice pull URL -o FILE|- --follow
 
@@ -168,27 +162,25 @@ pull continues where it was. FILE appears only when the set is whole.
   URL                  the URL of a resource or of its stream, with filters, sort and fields, in quotes:
                        'http://127.0.0.1:3000/items/stream?category=Ideal&fields=name,price'
                        'http://127.0.0.1:3000/orders?status=paid&sort=createdAt_desc'
-  -o, --output FILE    the output file. It replaces an existing file when the pull is whole. - is standard output.
-  --format FORMAT      ndjson, json (one array) or csv, with the same bytes as format= of the server.
-                       Default: format= of the URL, else the extension of FILE, else ndjson
+  -o, --output FILE    the output file, as NDJSON. It replaces an existing file when the pull is whole. - is standard
+                       output.
 
   --parallel N         pulls N ranges of ids at once (1 to 64) and joins them in id order. It requires id order, and
                        filters that partitions of the resource take: values, not ranges.
-  --split              keeps one file for each range: FILE-1, FILE-2 and so on, before the extension
   --snapshot           reads all rows at one point in time. It requires a MongoDB replica set, which keeps that
                        point for some minutes.
   --into FILE          keeps a copy of the set in a table of a SQLite file: all rows at first, and only what has changed
                        when it is run again. The table has the resource's name and the columns id, row (JSON) and one
                        for each field. The package libsql must be installed.
   --follow             goes on with the changes of the set until it is interrupted. -o FILE then grows by a line for
-                       each change: the row as it is now, or {"removed":{"id":...}}. It must be NDJSON.
+                       each change: the row as it is now, or {"removed":{"id":...}}.
   --compression NAME   the compression of the transfer: br (default), gzip or none
   --key-file FILE      a file whose first line is the API key
 
   --retry-for SECONDS  gives up after this time without another proved row (default 300)
   --restart            discards what an earlier run left
 
-Proof: rows travel as NDJSON with checkpoints, whatever the format of the file. A checkpoint proves the rows before it
+Proof: rows travel as NDJSON with checkpoints. A checkpoint proves the rows before it
 by their number, bytes and CRC-32. After a cut, the pull continues after the last proved row. Only proved rows reach
 FILE or standard output. The pull reads the rows back from disk and checks them before FILE gets its name.
 

@@ -82,15 +82,15 @@ interface Outcome {
   readonly place: ProvedPlace;
   readonly cuts: number;
   readonly ms: number;
-  readonly names: readonly string[];
+  readonly name: string;
 }
 
 /** The report on a pull that is whole. */
-export function summary({ place, cuts, ms, names }: Outcome): string {
+export function summary({ place, cuts, ms, name }: Outcome): string {
   const crc = place.crc32.toString(16).padStart(8, '0');
   const set = `${counted(place.rows)} rows, ${counted(place.bytes)} bytes of NDJSON, CRC-32 ${crc}`;
   const run = `in ${duration(ms / 1000)} with ${counted(cuts)} ${cuts === 1 ? 'cut' : 'cuts'}`;
-  return `pulled and proved ${set}, ${run}: ${names.join(', ')}`;
+  return `pulled and proved ${set}, ${run}: ${name}`;
 }
 
 /** The report on a copy that was brought up to date. */

@@ -3,12 +3,10 @@ import { counted, printable } from '../terminal/text.ts';
 import type { PullCommand } from './arguments.ts';
 import type { Copy } from './copy.ts';
 import { followed } from './follow.ts';
-import { formatted, type Form } from './formats.ts';
 import type { RequestOptions } from './http.ts';
 import { createProgress, followSummary, summary, type Progress } from './progress.ts';
 import { BEGINNING, type ProvedPlace } from './proof.ts';
 import { DEFAULTS, provedRows, pull, type ProvingOptions } from './pull.ts';
-import { firstColumns } from './resource.ts';
 import { Backoff, Interrupted, Refused, type BackoffOptions, type Clock } from './retry.ts';
 import { getEstimate, getParts } from './side-requests.ts';
 import { Workspace } from './workspace.ts';
@@ -33,7 +31,6 @@ export class Run {
   /** Aborted when one part fails for good, since the other parts are then useless. */
   readonly #stop = new AbortController();
   readonly #request: RequestOptions;
-  readonly #form: Form;
   readonly #began: number;
   #cuts = 0;
 
@@ -42,9 +39,6 @@ export class Run {
     this.#io = io;
     const signal = AbortSignal.any([io.signal, this.#stop.signal]);
     this.#request = { compression: command.compression, key, idleMs: DEFAULTS.idleMs, signal };
-    const { url, format } = command;
-    const fields = url.searchParams.get('fields')?.split(',') ?? null;
-    this.#form = { format, fields, first: firstColumns(url) };
     this.#began = io.clock.now();
   }
 
@@ -55,15 +49,15 @@ export class Run {
     const rows = this.#rows(url, progress, (place) => (last = place));
     try {
       const { signal } = this.#request;
-      await pipeline(formatted(rows, this.#form), this.#io.stdout, { end: false, signal });
+      await pipeline(rows, this.#io.stdout, { end: false, signal });
     } finally {
       progress.stop();
     }
-    this.#report(last, ['standard output']);
+    this.#report(last, 'standard output');
   }
 
   async toFile(output: string): Promise<void> {
-    const { url, parallel, restart, split } = this.#command;
+    const { url, parallel, restart } = this.#command;
     const begin = () => (parallel === 1 ? Promise.resolve([url.href]) : this.#parts());
     const workspace = await Workspace.open(output, url.href, { restart, begin });
     try {
@@ -71,8 +65,8 @@ export class Run {
     } finally {
       await workspace.close();
     }
-    const names = await workspace.finish(this.#form, split, this.#request.signal);
-    this.#report(workspace.proved, names);
+    await workspace.finish(this.#request.signal);
+    this.#report(workspace.proved, output);
   }
 
   /**
@@ -201,8 +195,8 @@ export class Run {
     }
   }
 
-  #report(place: ProvedPlace, names: readonly string[]): void {
+  #report(place: ProvedPlace, name: string): void {
     const ms = this.#io.clock.now() - this.#began;
-    this.#io.stderr.write(`${summary({ place, cuts: this.#cuts, ms, names })}\n`);
+    this.#io.stderr.write(`${summary({ place, cuts: this.#cuts, ms, name })}\n`);
   }
 }

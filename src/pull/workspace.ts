@@ -1,5 +1,4 @@
 import { open, readFile, rename, rm, type FileHandle } from 'node:fs/promises';
-import { formatted, type Form } from './formats.ts';
 import { isMissing, PartFile } from './part-file.ts';
 import { sumOf, type ProvedPlace } from './proof.ts';
 import { Refused } from './retry.ts';
@@ -82,16 +81,10 @@ export class Workspace {
     if (this.proved.rows === 0 && !this.proved.ended) await this.#remove();
   }
 
-  /**
-   * Makes one file from all parts, or one from each: FILE-1, FILE-2 before the extension. Resolves with the
-   * names.
-   */
-  async finish(form: Form, split: boolean, signal: AbortSignal): Promise<string[]> {
-    const sources = split ? this.#files.map((file) => [file]) : [this.#files];
-    const outputs = split ? sources.map((_, n) => numbered(this.#output, n + 1)) : [this.#output];
-    for (const [n, output] of outputs.entries()) await assemble(sources[n] ?? [], output, form, signal);
+  /** Makes the output file from all parts. */
+  async finish(signal: AbortSignal): Promise<void> {
+    await assemble(this.#files, this.#output, signal);
     await this.#remove();
-    return outputs;
   }
 
   async #remove(): Promise<void> {
@@ -105,20 +98,15 @@ export class Workspace {
  * and renames the file to its final name when it is whole and on disk. The parts stay, unless a single part
  * becomes the file.
  */
-async function assemble(
-  files: readonly PartFile[],
-  output: string,
-  form: Form,
-  signal: AbortSignal,
-): Promise<void> {
+async function assemble(files: readonly PartFile[], output: string, signal: AbortSignal): Promise<void> {
   const [first] = files;
-  if (first && files.length === 1 && form.format === 'ndjson') {
+  if (first && files.length === 1) {
     for await (const chunk of first.proved()) if (chunk.length > 0) signal.throwIfAborted();
     await rename(first.path, output);
     return;
   }
   const fresh = `${output}.part.whole`;
-  await writeWhole(formatted(joined(files), form), fresh, signal);
+  await writeWhole(joined(files), fresh, signal);
   await rename(fresh, output);
 }
 
@@ -141,11 +129,6 @@ async function writeWhole(content: AsyncIterable<Buffer>, path: string, signal: 
 
 function partPath(output: string, { parts }: Task, n: number): string {
   return parts.length === 1 ? `${output}.part` : `${output}.part.${n + 1}`;
-}
-
-function numbered(output: string, n: number): string {
-  const [, stem = output, ending = ''] = /^(.*?[^/])(\.[^./]+)$/.exec(output) ?? [];
-  return `${stem}-${n}${ending}`;
 }
 
 const STATE_VERSION = 1;

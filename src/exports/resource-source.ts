@@ -16,7 +16,7 @@ export function resourceSource(resource: Resource, scope?: Scope): ExportSource 
     changesFrom: changesFrom(resource.rows, resource.name),
     columns: RESOURCE_COLUMNS,
     shown: resource.shown,
-    kinds: columnKinds(resource.kinds),
+    kinds: columnKinds(resource),
     ofBody: async (json, signal) => ({ ...(await requestOfBody(json, resource, signal)), ...scoped }),
     ofStream: async (query, type, signal) => ({
       ...(await requestOfStream(query, type, resource, signal)),

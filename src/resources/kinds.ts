@@ -3,6 +3,7 @@ import type { ColumnKind, DeclaredKinds } from '../rows/arrow/columns.ts';
 import { KEY } from '../store/bookmark.ts';
 import { Decimal128, Double, Int32, Long, ObjectId, UUID } from '../store/bson.ts';
 import { exactValue, compareDecimals, parseDecimal } from '../store/decimal.ts';
+import type { Resource } from './resource.ts';
 
 /** The kinds of values that a text in a query can stand for. */
 export const KINDS = ['string', 'number', 'decimal', 'objectid', 'date', 'uuid', 'boolean', 'null'] as const;
@@ -20,9 +21,13 @@ const COLUMNS: Readonly<Record<Kind, ColumnKind>> = {
   null: 'json',
 };
 
-/** The kinds of the columns of Arrow that declared kinds of fields have. `id` and `_id` mean the key. */
-export function columnKinds(declared: ReadonlyMap<string, Kind>): DeclaredKinds {
-  return new Map([...declared].map(([path, kind]) => [path === 'id' ? KEY : path, COLUMNS[kind]]));
+/**
+ * The kinds of the columns of Arrow that declared kinds of fields have. `id` and `_id` mean the key. A field that is
+ * hidden has none, so that it cannot be told from an unknown one.
+ */
+export function columnKinds({ kinds, shown }: Pick<Resource, 'kinds' | 'shown'>): DeclaredKinds {
+  const open = [...kinds].filter(([path]) => shown.leavesWhole(path));
+  return new Map(open.map(([path, kind]) => [path === 'id' ? KEY : path, COLUMNS[kind]]));
 }
 
 /** A value that a text stands for. */

@@ -87,7 +87,7 @@ export function resourcePlan(
     read: (query, signal) => readPlan(query, resource, signal),
     fields: (query) => fields.read(query),
     shown: resource.shown,
-    kinds: columnKinds(resource.kinds),
+    kinds: columnKinds(resource),
   };
 }
 

@@ -4,6 +4,7 @@ import { REST } from '../rows/arrow/columns.ts';
 import { columnsOfFields, MOST_COLUMNS, storedNames } from '../rows/csv-cell.ts';
 import { elementsAt, type Element } from '../rows/elements.ts';
 import type { Selection } from '../rows/selection.ts';
+import { byteString, View } from '../rows/view.ts';
 import { placesBetween } from '../store/between.ts';
 import { rowsOf, type Batch } from '../store/batch.ts';
 import { KEY } from '../store/bookmark.ts';
@@ -104,12 +105,19 @@ class Seen {
   add(row: Buffer): void {
     const elements = elementsAt(row, 0, 1);
     if (this.#names) {
-      for (const [path, kinds] of this.#kinds) note(kinds, row, valueAt(row, elements, path, 1));
+      for (const [path, kinds] of this.#kinds) {
+        const view = path === KEY || path.startsWith(`${KEY}.`) ? View.open : this.#shown.policyView;
+        note(kinds, row, valueAt(row, elements, path, view, 1));
+      }
       return;
     }
     for (const element of elements) {
       const name = nameOf(row, element);
-      if (name === REST || (name !== KEY && !this.#shown.showsField(name))) continue;
+      if (
+        name === REST ||
+        (name !== KEY && !isShown(this.#shown.policyView.field(byteString(name)), element))
+      )
+        continue;
       if (name === 'id') this.#hasOwnId = true;
       const known = this.#kinds.get(name);
       if (known) note(known, row, element);
@@ -129,28 +137,31 @@ class Seen {
   }
 }
 
-/** The first value on a path, below the elements of a document. An array on the way is the value itself. */
+/** The first shown value on a path, below the elements of a document. An array on the way is the value itself. */
 function valueAt(
   row: Buffer,
   elements: readonly Element[],
   path: string,
+  view: View,
   depth: number,
 ): Element | undefined {
   for (const element of elements) {
     const name = nameOf(row, element);
-    if (name === path) return element;
-    if (!path.startsWith(`${name}.`)) continue;
-    if (element[0] === BSON_TYPE.array) return element;
+    if (name !== path && !path.startsWith(`${name}.`)) continue;
+    const below = view.field(byteString(name));
+    if (!below || !isShown(below, element)) continue;
+    if (name === path || element[0] === BSON_TYPE.array) return element;
     if (element[0] !== BSON_TYPE.document) continue;
-    const found = valueAt(
-      row,
-      elementsAt(row, element[3], depth + 1),
-      path.slice(name.length + 1),
-      depth + 1,
-    );
+    const rest = path.slice(name.length + 1);
+    const found = valueAt(row, elementsAt(row, element[3], depth + 1), rest, below, depth + 1);
     if (found) return found;
   }
   return undefined;
+}
+
+/** Whether something of a value is shown. A view of members shows nothing of a value without members. */
+function isShown(view: View | null, [type]: Element): boolean {
+  return view !== null && (!view.isPartial || type === BSON_TYPE.document || type === BSON_TYPE.array);
 }
 
 function nameOf(row: Buffer, [, at, length]: Element): string {

@@ -3,9 +3,38 @@ import { test } from 'node:test';
 import { BrokenSource } from '../src/import/row.ts';
 import { read } from './support/import-reading.ts';
 
+/** Values of Extended JSON that are wrong, each with its reason. */
+const WRONG_VALUES: [value: string, reason: RegExp][] = [
+  ['{"$binary":{"base64":"not base64!","subType":"00"}}', /the base64 is not valid/],
+  ['{"$binary":{"base64":"QR==","subType":"00"}}', /the base64 is not valid/],
+  ['{"$binary":{"base64":"AQI=","subType":"xyz"}}', /wrong form/],
+  ['{"$binary":{"base64":"AQI=","subType":"00","more":1}}', /wrong form/],
+  ['{"$binary":"AQI=","$type":0}', /wrong form/],
+  ['{"$regularExpression":{"pattern":"a","options":"","unrelated":true}}', /wrong form/],
+  ['{"$regularExpression":{"pattern":"a"}}', /wrong form/],
+  ['{"$oid":"65a1b2c3d4e5f60718293a4b","more":1}', /"\$oid" has the unknown member "more"/],
+  ['{"$numberDouble":"1e999"}', /beyond a double/],
+  ['{"$minKey":true}', /wrong form/],
+  ['{"$maxKey":"1"}', /wrong form/],
+  ['{"$timestamp":{"t":-1,"i":0}}', /wrong form/],
+  ['{"$timestamp":{"t":1,"i":4294967296}}', /wrong form/],
+  ['{"$date":{"$numberLong":"5","more":1}}', /wrong form/],
+  ['{"$symbol":5}', /wrong form/],
+  ['{"$code":"f()","$scope":5}', /wrong form/],
+  ['{"$undefined":true}', /\$undefined is a type of BSON that is no longer used/],
+  ['{"$dbPointer":{"$ref":"a","$id":{"$oid":"65a1b2c3d4e5f60718293a4b"}}}', /\$dbPointer is a type of BSON/],
+  ['{"$ref":"people"}', /"\$ref" begins with \$/],
+  ['{"$ref":"people","$id":1,"$else":1}', /"\$else" begins with \$/],
+];
+
 const GOOD = '{"id":"g","category":"c","price":1}';
 /** Rows that are bad as a line of NDJSON and as an element of an array. */
 const JSON_FAULTS: [name: string, row: string, reason: RegExp][] = [
+  ...WRONG_VALUES.map(([value, reason]): [string, string, RegExp] => [
+    `the value ${value}`,
+    `{"category":"c","price":1,"a":[${value}]}`,
+    reason,
+  ]),
   ['an array in place of an object', '[1]', /the row is not a JSON object/],
   ['null in place of an object', 'null', /the row is not a JSON object/],
   ['no category', '{"price":1}', /the row has no category/],
@@ -39,7 +68,6 @@ const JSON_FAULTS: [name: string, row: string, reason: RegExp][] = [
   ['__proto__', '{"category":"c","price":1,"a":{"__proto__":{"b":1}}}', /"__proto__" is not allowed/],
   ['33 levels', `{"category":"c","price":1,"a":${'['.repeat(32)}${']'.repeat(32)}}`, /deeper than 32 levels/],
   ['half a surrogate pair', '{"category":"c","price":1,"a":"\\ud800"}', /half of a surrogate pair/],
-  ['_bsontype', '{"category":"c","price":1,"a":{"_bsontype":"ObjectId"}}', /cannot be written as BSON/],
   [
     '35 digits',
     `{"category":"c","price":1,"a":${'9'.repeat(35)}}`,

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Decimal128, Long } from '../src/store/bson.ts';
+import { itemToJson } from '../src/rows/item.ts';
+import { Binary, BSON, BSONRegExp, Code, Decimal128, Long, ObjectId, UUID } from '../src/store/bson.ts';
 import { COLUMNS, jsonItem, read } from './support/import-reading.ts';
 
 test('Integers keep every digit in NDJSON and in JSON arrays', async () => {
@@ -93,4 +94,39 @@ test('With --id, a row without that field is refused', async () => {
   const columns = { ...COLUMNS, id: 'sku' };
   const { bad } = await read('{"_id":1,"category":"a","price":1}\n', 'ndjson', { columns });
   assert.deepEqual(bad, ['1: the row has no field "sku" for the id']);
+});
+
+test('Names that are numbers keep their places at every depth, in lines and in arrays', async () => {
+  const row =
+    '{"id":1,"country":"X","2019":1.5,"2020":{"b":1,"10":[{"z":0,"7":1}],"9":2},"category":"c","price":1}';
+  for (const [format, content] of [
+    ['ndjson', row],
+    ['json', `[${row}]`],
+    ['ndjson', row.replace('1.5', '1.500000000000000001')],
+    ['ndjson', row.replace('"7"', '"\\u0037"')],
+  ] as const) {
+    const { documents, bad } = await read(content, format);
+    assert.deepEqual(bad, []);
+    const [bytes = new Uint8Array()] = documents;
+    assert.equal(
+      itemToJson(bytes),
+      content.includes('0001') ? row.replace('1.5', '1.500000000000000001') : row,
+    );
+  }
+});
+
+test('References, code with a scope and the older forms of mongoexport become BSON values', async () => {
+  const item = await jsonItem(
+    '{"_id":1,"category":"c","price":1,"_bsontype":"ObjectId","owner":{"$ref":"people","$id":{"$oid":"65a1b2c3d4e5f60718293a4b"},"$db":"d"},' +
+      '"code":{"$code":"f()","$scope":{"9":{"$numberLong":"5"},"a":1}},"old":{"$binary":"AQI=","$type":"05"},' +
+      '"pattern":{"$regex":"a+","$options":"i"},"uuid":{"$binary":{"base64":"aynEDMpHEGezHQDdAQZi2g==","subType":"04"}}}',
+  );
+  const { owner, code, old, pattern, uuid } = item as Record<string, unknown>;
+  assert.deepEqual(owner, new BSON.DBRef('people', new ObjectId('65a1b2c3d4e5f60718293a4b'), 'd'));
+  assert.ok(code instanceof Code && code.code === 'f()');
+  assert.equal(String(code.scope?.['9']), '5');
+  assert.ok(old instanceof Binary && old.sub_type === 5 && old.toString('hex') === '0102');
+  assert.ok(pattern instanceof BSONRegExp || pattern instanceof RegExp);
+  assert.ok(uuid instanceof UUID);
+  assert.equal(item._bsontype, 'ObjectId');
 });

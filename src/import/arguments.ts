@@ -66,7 +66,8 @@ JSON and NDJSON files:
   --type PATH=KIND,...
                      A string in the field at this path, such as address.zip, becomes this kind.
 
-  JSON may contain Extended JSON ($oid, $date, $numberLong, ...), as mongoexport writes it.
+  JSON may contain Extended JSON ($oid, $date, $numberLong, ...), as mongoexport writes it, also its older $binary with
+  $type and $regex with $options. $undefined and $dbPointer, which MongoDB no longer uses, make a row bad.
   Numbers keep all their digits, in CSV files too. A number becomes an Int64 or a Decimal128 (34 digits at most) if a
   double would lose some of its digits.
 

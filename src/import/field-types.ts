@@ -40,8 +40,8 @@ export class FieldTypes {
     if (Array.isArray(value) && (next !== undefined || declared.kind !== 'json'))
       return value.map((element) => this.#typed(element, path, declared));
     if (next === undefined) return this.#valueOf(value, declared);
-    if (!isDocument(value) || !Object.hasOwn(value, next)) return value;
-    value[next] = this.#typed(value[next], rest, declared);
+    if (value instanceof Map && value.has(next))
+      value.set(next, this.#typed(value.get(next), rest, declared));
     return value;
   }
 
@@ -54,8 +54,4 @@ export class FieldTypes {
       throw error;
     }
   }
-}
-
-function isDocument(value: unknown): value is Record<string, unknown> {
-  return value !== null && typeof value === 'object' && !('_bsontype' in value) && !(value instanceof Date);
 }

@@ -2,6 +2,7 @@ import { MAX_KEY_BYTES } from '../items/query.ts';
 import { Binary, BSON, BSONRegExp, Decimal128, Double, Int32, Long, MaxKey, MinKey } from '../store/bson.ts';
 import { ObjectId } from '../store/bson.ts';
 import { quoted } from '../terminal/text.ts';
+import { membersOf } from './extended-json.ts';
 import type { FieldTypes } from './field-types.ts';
 import type { Fields } from './paths.ts';
 import { BadRow } from './row.ts';
@@ -34,14 +35,14 @@ export function itemOfObject(row: unknown, columns: Columns, types: FieldTypes):
   if (row === null || typeof row !== 'object' || Array.isArray(row)) {
     throw new BadRow('the row is not a JSON object');
   }
-  const object = row as Record<string, unknown>;
-  const idColumn = columns.id ?? (Object.hasOwn(object, '_id') ? '_id' : 'id');
-  if (columns.id !== null && !Object.hasOwn(object, columns.id)) {
+  const members = membersOf(row);
+  const idColumn = columns.id ?? (members.has('_id') ? '_id' : 'id');
+  if (columns.id !== null && !members.has(columns.id)) {
     throw new BadRow(`the row has no field ${quoted(columns.id)} for the id`);
   }
   const fields: Fields = new Map();
   fields.set('_id', undefined); // reserves the first place
-  for (const [name, value] of Object.entries(object)) {
+  for (const [name, value] of members) {
     checkName(name);
     const stored = types.apply(name, storedField(name, value));
     if (name === idColumn) fields.set('_id', stored);
@@ -49,7 +50,7 @@ export function itemOfObject(row: unknown, columns: Columns, types: FieldTypes):
     if (name === columns.price) fields.set('price', stored);
     if (keepsItsName(name, idColumn, columns)) fields.set(name, stored);
   }
-  if (!Object.hasOwn(object, idColumn)) fields.set('_id', new ObjectId());
+  if (!members.has(idColumn)) fields.set('_id', new ObjectId());
   return columns.price === null ? encodeRow(fields) : encodeItem(fields);
 }
 
@@ -114,8 +115,7 @@ export function serialize(fields: Fields): Uint8Array {
   try {
     return BSON.serialize(fields);
   } catch (error) {
-    // Everything that comes here is data. So it is the row's fault when bson cannot write it (a field named
-    // _bsontype, over 17 MB).
+    // Everything that comes here is data. So it is the row's fault when bson cannot write it (over 17 MB).
     if (!(error instanceof Error)) throw error;
     throw new BadRow(`the row cannot be written as BSON: ${error.message}`);
   }

@@ -1,16 +1,12 @@
 import { isUtf8 } from 'node:buffer';
-import { Assembler } from 'stream-json/assembler.js';
 import { jsonParser, type Token, type TokenSource } from 'stream-json/parser.js';
 import { quoted } from '../terminal/text.ts';
 import { jsonNumber } from './numbers.ts';
 import { BadRow, BrokenSource, LONGEST_ROW, sourceRow, type SourceRow } from './row.ts';
 
 const OPTIONS = { packValues: true, streamValues: false };
-/**
- * The maximum number of values on the assembler's stack, two per level. It is far deeper than items may be,
- * and far too small to fill the memory.
- */
-const MAX_STACK = 2_000;
+/** The maximum number of levels. It is far deeper than items may be, and far too small to fill the memory. */
+const MOST_LEVELS = 1_000;
 const BYTE_ORDER_MARK = '\ufeff';
 
 /**
@@ -43,15 +39,22 @@ export async function* readJsonArray(
 
 /** The value of an element. Throws BadRow when it was damaged, or would lose one of two values of a name. */
 function checked({ value, duplicate }: Element, isDamaged: boolean): unknown {
-  if (isDamaged && JSON.stringify(value).includes('\ufffd')) throw new BadRow('the row is not valid UTF-8');
+  if (isDamaged && isReplaced(value)) throw new BadRow('the row is not valid UTF-8');
   if (duplicate !== null) throw duplicateName(duplicate);
   return value;
 }
 
+/** Whether a text in a value has the character that stands for bytes that are not UTF-8. */
+function isReplaced(value: unknown): boolean {
+  if (typeof value === 'string') return value.includes('\ufffd');
+  if (value instanceof Map) return [...value].some((member) => member.some(isReplaced));
+  return Array.isArray(value) && value.some(isReplaced);
+}
+
 /**
- * Parses a JSON object whose numbers keep all their digits (see jsonNumber). It is several times slower than
- * JSON.parse, which rounds them. The text must be valid JSON. Throws BadRow when an object gives a name
- * twice.
+ * Parses a JSON object or array. Its numbers keep all their digits (see jsonNumber), and its objects are Maps, which
+ * keep the order of names such as \`2024\`. It is several times slower than JSON.parse. The text must be valid JSON.
+ * Throws BadRow when an object gives a name twice.
  */
 export function parseExact(text: string): unknown {
   const assembler = new ExactAssembler();
@@ -66,16 +69,28 @@ function duplicateName(name: string): BadRow {
   return new BadRow(`the name ${quoted(name)} appears twice in one object`);
 }
 
-/**
- * Builds values from tokens as JSON.parse does, but numbers keep all their digits, and duplicate names are
- * detected.
- */
-class ExactAssembler extends Assembler {
-  #duplicate: string | null = null;
+/** An object or an array whose end has not come, and the name of the member that comes next. */
+interface Open {
+  readonly value: Map<string, unknown> | unknown[];
+  name: string;
+}
 
-  override keyValue(name: string): void {
-    if (this.current !== null && Object.hasOwn(this.current as object, name)) this.#duplicate ??= name;
-    super.keyValue(name);
+/** Builds values from tokens. Numbers keep all their digits, objects are Maps, and duplicate names are detected. */
+class ExactAssembler {
+  readonly #open: Open[] = [];
+  #duplicate: string | null = null;
+  /** The last object or array that was not inside another one. */
+  current: unknown = null;
+
+  /** How many objects and arrays are open. */
+  get depth(): number {
+    return this.#open.length;
+  }
+
+  /** The elements so far of the outermost array. null inside of its elements. */
+  get elements(): unknown[] | null {
+    const [outermost, inner] = this.#open;
+    return outermost && !inner && Array.isArray(outermost.value) ? outermost.value : null;
   }
 
   /** The first name that an object has given twice since the last call. null when there is none. */
@@ -85,10 +100,34 @@ class ExactAssembler extends Assembler {
     return duplicate;
   }
 
-  override numberValue(text: string): void {
-    // The library's stringValue stores any value it is given as the next value.
-    const put = this.stringValue.bind(this) as (value: unknown) => void;
-    put(jsonNumber(text));
+  consume(token: Token): void {
+    const { name } = token;
+    if (name === 'startObject') this.#begin(new Map());
+    else if (name === 'startArray') this.#begin([]);
+    else if (name === 'endObject' || name === 'endArray') this.#open.pop();
+    else if (name === 'keyValue') this.#name(token.value);
+    else if (name === 'numberValue') this.#put(jsonNumber(token.value));
+    else if ('value' in token) this.#put(token.value); // the parser sends no parts of strings
+  }
+
+  #begin(value: Open['value']): void {
+    if (this.#open.length === 0) this.current = value;
+    else this.#put(value);
+    this.#open.push({ value, name: '' });
+  }
+
+  #name(name: string): void {
+    const last = this.#open.at(-1);
+    if (!last || Array.isArray(last.value)) return;
+    if (last.value.has(name)) this.#duplicate ??= name;
+    last.name = name;
+  }
+
+  #put(value: unknown): void {
+    const last = this.#open.at(-1);
+    if (!last) this.current = value;
+    else if (Array.isArray(last.value)) last.value.push(value);
+    else last.value.set(last.name, value);
   }
 }
 
@@ -111,7 +150,7 @@ class ArrayElements {
 
   /** Whether the array's closing bracket was read. */
   get hasEnded(): boolean {
-    return this.#hasBegun && this.#assembler.done;
+    return this.#hasBegun && this.#assembler.depth === 0;
   }
 
   /** Yields the elements that end in this piece. Throws BrokenSource where the text cannot be JSON. */
@@ -136,11 +175,11 @@ class ArrayElements {
     for (const token of tokens(this.#parser, piece)) {
       this.#hasBegun = true;
       assembler.consume(token);
-      if (assembler.stack.length > MAX_STACK) throw new Error('the value is nested too deeply');
-      const elements = assembler.depth === 1 ? assembler.current : null;
-      if (Array.isArray(elements) && elements.length > 0) {
+      if (assembler.depth > MOST_LEVELS) throw new Error('the value is nested too deeply');
+      const { elements } = assembler;
+      if (elements && elements.length > 0) {
         this.count++;
-        yield { value: elements.pop() as unknown, duplicate: assembler.takeDuplicate() };
+        yield { value: elements.pop(), duplicate: assembler.takeDuplicate() };
       }
     }
   }

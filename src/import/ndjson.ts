@@ -10,6 +10,8 @@ const BACKSLASH = 0x5c;
 const COLON = 0x3a;
 const BYTE_ORDER_MARK = '\ufeff';
 const BLANK = /^[ \t\r]*$/;
+/** A name that is a whole number, which JavaScript moves to the front of an object. */
+const NUMBER_NAME = /"(?:\d|\\u003\d)+"\s*:/;
 /**
  * A number whose digits a double may not keep. A similar piece of text inside a string may match too, which
  * is harmless.
@@ -59,7 +61,8 @@ function rowOf({ at, bytes }: Line, { general, direct }: ItemOfLine): SourceRow 
  */
 export function parseLine(text: string, what: string): unknown {
   const value = parseJson(text, what);
-  const isWhole = keepsNumbers(text) && namesKept(value, MAX_DEPTH) === namesWritten(text);
+  const isWhole =
+    keepsNumbers(text) && !NUMBER_NAME.test(text) && namesKept(value, MAX_DEPTH) === namesWritten(text);
   return isWhole ? value : parseExact(text);
 }
 

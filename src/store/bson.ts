@@ -4,6 +4,7 @@
 export {
   BSON,
   BSONRegExp,
+  BSONSymbol,
   Binary,
   Code,
   Decimal128,

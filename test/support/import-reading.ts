@@ -10,6 +10,8 @@ export const COLUMNS: Columns = { category: 'category', price: 'price', id: null
 /** The result of reading a content: the items, bad rows as `place: reason`, and how the reading ended. */
 export interface Outcome {
   readonly items: Document[];
+  /** The items as BSON. */
+  readonly documents: Uint8Array[];
   readonly bad: string[];
   readonly unit: string;
   /** What the import says at its end. */
@@ -43,7 +45,7 @@ export async function read(
   { chunk = 65_536, isFile = false, ...changes }: Options = {},
 ): Promise<Outcome> {
   const outcome: { -readonly [Name in keyof Outcome]: Outcome[Name] } = {
-    ...{ items: [], bad: [], unit: '', described: [] },
+    ...{ items: [], documents: [], bad: [], unit: '', described: [] },
   };
   const bytes = () => inChunks(Buffer.from(content), chunk);
   try {
@@ -52,7 +54,10 @@ export async function read(
     outcome.unit = unit;
     for await (const row of rows) {
       if ('problem' in row) outcome.bad.push(`${row.at}: ${row.problem}`);
-      else outcome.items.push(BSON.deserialize(row.item, { promoteLongs: false }));
+      else {
+        outcome.documents.push(row.item);
+        outcome.items.push(BSON.deserialize(row.item, { promoteLongs: false }));
+      }
     }
     outcome.described = describe?.() ?? [];
   } catch (error) {

@@ -55,8 +55,7 @@ export class FieldNames {
   }
 
   #nameOf(text: string): FieldName | null {
-    // JavaScript moves names that are numbers to the front of an object, and bson takes _bsontype for a type.
-    if (nameFault(text) !== null || /^\d/.test(text) || text === '_bsontype') return null;
+    if (nameFault(text) !== null) return null;
     const role = this.#roleOf(text);
     return { number: this.#known.size, bytes: nameBytes(text), role, next: null, inner: null };
   }

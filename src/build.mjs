@@ -51,7 +51,7 @@ const WASM_FLAGS = [
   '--noExportMemory',
 ];
 
-const missing = ['typescript', 'assemblyscript', '@scalar/fastify-api-reference', 'esbuild', 'uplot'].filter(
+const missing = ['typescript', 'assemblyscript', '@scalar/fastify-api-reference', 'esbuild'].filter(
   (tool) => !existsSync(join(ROOT, 'node_modules', tool)),
 );
 const ifStale = process.argv.includes('--if-stale');

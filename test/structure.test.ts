@@ -33,7 +33,6 @@ const OWNERS: [library: string, files: RegExp][] = [
   ['p-queue', /^turns\.ts$/],
   ['rate-limiter-flexible', /^access\/limiter-redis\.ts$/],
   ['jose', /^access\/token-check\.ts$/],
-  ['uplot', /^web\/page\/plot\.ts$/],
 ];
 
 test('each library is imported in one place', () => {

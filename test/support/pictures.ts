@@ -26,7 +26,7 @@ const KEPT = [
 
 type Part = (typeof PARTS)[number];
 type Scheme = 'light' | 'dark';
-const PARTS = ['home', 'rows', 'row', 'take', 'proof', 'server', 'docs'] as const;
+const PARTS = ['home', 'rows', 'row', 'take', 'proof', 'docs'] as const;
 const ALL = PARTS.flatMap((part) =>
   ([1280, 390] as const).flatMap((width) =>
     (['light', 'dark'] as const).map((scheme): [Part, number, Scheme] => [part, width, scheme]),
@@ -89,11 +89,6 @@ async function show(page: Page, url: string, part: Part, width: number): Promise
     await page.locator('#home-rows tr').first().waitFor();
     return;
   }
-  if (part === 'server') {
-    await page.goto(`${url}/#server`);
-    await page.waitForSelector('xpath=//*[@id="plot-requests"][@data-points >= 3]');
-    return;
-  }
   if (part === 'proof') return proof(page, url);
   await page.goto(`${url}/#/orders?status=paid&sort=createdAt_desc`);
   await page.waitForSelector('#row-3:not(.coming)');
@@ -107,10 +102,9 @@ async function show(page: Page, url: string, part: Part, width: number): Promise
   if (part === 'take' && width > 500) await page.getByRole('tab', { name: 'polars' }).click();
 }
 
-/** A stream of the catalogue that was cut once, and its end; and a deep page. */
+/** A stream of the catalogue that was cut once, and its end. */
 async function proof(page: Page, url: string): Promise<void> {
   await page.goto(`${url}/#proof/items`);
-  await page.getByRole('button', { name: 'Compare' }).click();
   await page.getByRole('button', { name: 'Start' }).click();
   await page
     .locator('#stream-proved')

@@ -3,17 +3,15 @@ import { listResources } from './catalog.ts';
 import { isCounted, type Resource } from './resource.ts';
 import { inSomeOrder } from './choose.ts';
 import { leaveData, setUpData, showData } from './data.ts';
-import { setUpDepth, showDepth } from './depth.ts';
 import { element, on, run, say, warn } from './dom.ts';
 import { showHome, showList } from './home.ts';
 import { showForget } from './key.ts';
 import { setUpProof, showProof } from './proof.ts';
 import { placeOf, readPlace, type Part } from './route.ts';
-import { showServer } from './server.ts';
 import { setUpTake, showTake } from './take.ts';
 import { WHOLE, type View } from './view.ts';
 
-const PARTS: readonly Part[] = ['home', 'data', 'proof', 'server'];
+const PARTS: readonly Part[] = ['home', 'data', 'proof'];
 
 let resources: readonly Resource[] = [];
 /** Whether the first screen has shown the list that the page began with. */
@@ -64,7 +62,7 @@ function openPart(part: Part, resource: Resource | null): void {
   }
   if (part !== 'data') element('filter-box').hidden = true;
   document.body.dataset.part = part;
-  document.title = `${resource?.name ?? { home: 'Data', data: 'Data', proof: 'Proof', server: 'Server' }[part]} \u00b7 sluice`;
+  document.title = `${resource?.name ?? { home: 'Data', data: 'Data', proof: 'Proof' }[part]} \u00b7 sluice`;
   showList(resources, part === 'data' ? (resource?.name ?? '') : '');
 }
 
@@ -76,7 +74,6 @@ function proof(view: View, named: Resource | undefined): void {
     return;
   }
   showProof(resource, named ? view : WHOLE);
-  showDepth(resource, named ? view : WHOLE);
 }
 
 /** Shows another address, or the same one anew. */
@@ -95,10 +92,9 @@ async function start(): Promise<void> {
     },
   });
   setUpTake();
-  setUpDepth();
   if (matchMedia('(max-width: 56rem)').matches) element('filter-box', HTMLDetailsElement).open = false;
   resources = await listResources();
-  setUpProof(showServer());
+  setUpProof();
   on(window, 'hashchange', show);
   on(element('skip'), 'click', (clicked) => {
     clicked.preventDefault();

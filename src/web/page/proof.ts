@@ -4,9 +4,7 @@ import type { Resource } from './resource.ts';
 import { crcText } from './crc32.ts';
 import { element, make, on, say } from './dom.ts';
 import { Pace } from './pace.ts';
-import { plot } from './plot.ts';
 import { RowCounter } from './rows.ts';
-import type { Reading } from './server.ts';
 import { counted, listed, reasonOf, sizeOf } from './text.ts';
 import { viewQuery, wordsOf, type View } from './view.ts';
 
@@ -36,10 +34,8 @@ function streamUrl(resource: Resource, view: View): string {
   return urlOf(resource.links.stream ?? '', viewQuery(resource, view));
 }
 
-/** Sets up the buttons. `onServer` subscribes to what the server says of itself. */
-export function setUpProof(onServer: (listener: (reading: Reading) => void) => void): void {
-  const rate = plot('plot-rows', 'Rows per second that this page receives');
-  const memory = plot('plot-flat', 'Memory of the server in MB');
+/** Sets up the buttons. */
+export function setUpProof(): void {
   const [start, pause, cut] = ['start', 'pause', 'cut'].map((id) => element(id, HTMLButtonElement));
   if (!start || !pause || !cut) throw new TypeError('the page has no buttons for streams');
   let state: State = 'idle';
@@ -153,15 +149,7 @@ export function setUpProof(onServer: (listener: (reading: Reading) => void) => v
     last = now;
     if (state === 'running' || state === 'paused') showCounts();
     say('stream-rate', counted(rows));
-    if (!document.hidden) rate.push(rows);
   }, EVERY_MS);
-  onServer(({ rowsRead, streams, stalled, memory: megabytes }) => {
-    say('server-rows', counted(rowsRead));
-    say('server-streams', counted(streams));
-    say('server-stalled', counted(stalled));
-    say('server-memory', `${counted(megabytes)} MB`);
-    memory.push(megabytes);
-  });
   become('idle', 'not started');
 }
 

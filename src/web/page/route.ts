@@ -3,7 +3,7 @@ import { readView, viewQuery, type View } from './view.ts';
 import type { Resource } from './resource.ts';
 import { urlOf } from './api.ts';
 
-export type Part = 'home' | 'data' | 'proof' | 'server';
+export type Part = 'home' | 'data' | 'proof';
 
 export interface Place {
   readonly part: Part;
@@ -12,12 +12,12 @@ export interface Place {
   readonly view: View;
 }
 
-/** Reads `#/`, `#/orders?status=paid`, `#proof/orders?status=paid`, `#proof` or `#server`. */
+/** Reads `#/`, `#/orders?status=paid`, `#proof/orders?status=paid` or `#proof`. */
 export function readPlace(hash: string): Place {
   const [path, query] = splitOnce(hash.replace(/^#/, ''), '?');
   const [first, name] = splitOnce(path, '/');
   const view = readView(new URLSearchParams(query));
-  if (first === 'proof' || first === 'server') return { part: first, name: decoded(name), view };
+  if (first === 'proof') return { part: first, name: decoded(name), view };
   return { part: name === '' ? 'home' : 'data', name: decoded(name), view };
 }
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { AppError } from '../src/errors.ts';
 import { readGiven, readSort } from '../src/resources/grammar.ts';
-import { isMisfit, readAs, readingsOf } from '../src/resources/kinds.ts';
+import { isMisfit, readShown, readingsOf } from '../src/resources/kinds.ts';
 
 const LISTED = new Set(['limit', 'sort', 'cursor']);
 const given = (...pairs: [string, string][]) => readGiven(pairs, LISTED);
@@ -99,6 +99,6 @@ test('every spelling is read as its kind alone', () => {
         again.map((one) => [one.kind, String(one.value)]),
         [[kind, String(value)]],
       );
-      assert.equal(String(readAs(kind, text)?.value), String(value));
+      assert.equal(String(readShown(kind, text)), String(value));
     }
 });

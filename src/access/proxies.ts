@@ -1,10 +1,10 @@
 import { BlockList, isIPv4, isIPv6, SocketAddress } from 'node:net';
 
 /** Words in TRUSTED_PROXIES. `loopback`: this machine. `private`: private networks (RFC 1918, RFC 4193). */
-const WORDS: Readonly<Record<string, readonly string[]>> = {
-  loopback: ['127.0.0.0/8', '::1/128'],
-  private: ['10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16', 'fc00::/7'],
-};
+const WORDS: ReadonlyMap<string, readonly string[]> = new Map([
+  ['loopback', ['127.0.0.0/8', '::1/128']],
+  ['private', ['10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16', 'fc00::/7']],
+]);
 
 /** Whether an address in canonical form belongs to a trusted proxy. */
 export type Trusts = (address: string) => boolean;
@@ -34,10 +34,10 @@ export function parseTrustedProxies(text = ''): {
   const faults: string[] = [];
   for (const entry of text.split(',').map((part) => part.trim())) {
     if (entry === '') continue;
-    for (const range of WORDS[entry.toLowerCase()] ?? [entry]) {
+    for (const range of WORDS.get(entry.toLowerCase()) ?? [entry]) {
       if (!add(list, range)) {
         faults.push(
-          `TRUSTED_PROXIES must be addresses, ranges such as 10.0.0.0/8, or ${Object.keys(WORDS).join(', ')}; ` +
+          `TRUSTED_PROXIES must be addresses, ranges such as 10.0.0.0/8, or ${[...WORDS.keys()].join(', ')}; ` +
             `got ${JSON.stringify(entry)}`,
         );
       }

@@ -24,10 +24,10 @@ export type Kind = (typeof KINDS)[number];
 /** Declared kinds by the name of a column, or by the path of a JSON field. */
 export type Types = ReadonlyMap<string, Kind>;
 
-const BOOLEANS: Readonly<Record<string, boolean>> = {
-  ...{ true: true, t: true, yes: true, y: true, 1: true },
-  ...{ false: false, f: false, no: false, n: false, 0: false },
-};
+const BOOLEANS: ReadonlyMap<string, boolean> = new Map([
+  ...['true', 't', 'yes', 'y', '1'].map((text) => [text, true] as const),
+  ...['false', 'f', 'no', 'n', '0'].map((text) => [text, false] as const),
+]);
 const UUID_FORM = /^[0-9a-f]{8}-?(?:[0-9a-f]{4}-?){3}[0-9a-f]{12}$/i;
 
 /**
@@ -49,7 +49,7 @@ export function valueOfText(text: string, kind: Kind, hasDecimalComma: boolean):
       return typeof date === 'string' ? refuse(text, date) : date;
     }
     case 'boolean':
-      return BOOLEANS[trimmed.toLowerCase()] ?? refuse(text, 'is not true or false');
+      return BOOLEANS.get(trimmed.toLowerCase()) ?? refuse(text, 'is not true or false');
     case 'objectid':
       return /^[0-9a-f]{24}$/i.test(trimmed)
         ? new ObjectId(trimmed)

@@ -12,6 +12,21 @@ const MINUTE_MS = 60_000;
  * one on another machine. With `isUtc`, a time without a zone is in UTC.
  */
 export function exactDate(text: string, isUtc: boolean): Date | string {
+  const moment = momentOf(text, isUtc);
+  if (typeof moment === 'string') return moment;
+  return moment.isBetween ? 'is more exact than a date, which has milliseconds' : moment.date;
+}
+
+/** A moment that a text states. */
+export interface Moment {
+  /** The first date that is not before the moment. */
+  readonly date: Date;
+  /** Whether the moment is between two dates, which have milliseconds. */
+  readonly isBetween: boolean;
+}
+
+/** The moment that a text states, or the reason why it states none: see exactDate. */
+export function momentOf(text: string, isUtc: boolean): Moment | string {
   const parts = DATE.exec(text);
   if (!parts) return 'is not a date as 2024-12-31 or 2024-12-31T23:59:59.999Z';
   const [, year = '', month = '', day = '', hours, minutes = '0', seconds = '0', fraction = '', zone] = parts;
@@ -19,15 +34,15 @@ export function exactDate(text: string, isUtc: boolean): Date | string {
   date.setUTCFullYear(Number(year), Number(month) - 1, Number(day));
   if (date.getUTCMonth() !== Number(month) - 1 || date.getUTCDate() !== Number(day))
     return 'is not a day of the calendar';
-  if (hours === undefined) return date;
+  if (hours === undefined) return { date, isBetween: false };
   if (Number(hours) > 23 || Number(minutes) > 59 || Number(seconds) > 59) return 'is not a time of a day';
-  if (/[1-9]/.test(fraction.slice(3))) return 'is more exact than a date, which has milliseconds';
+  const isBetween = /[1-9]/.test(fraction.slice(3));
   const offset = zone === undefined ? (isUtc ? 0 : null) : offsetOf(zone);
   if (offset === null) return 'has no valid zone (Z or +02:00)';
-  const milliseconds = Number(fraction.slice(0, 3).padEnd(3, '0'));
+  const milliseconds = Number(fraction.slice(0, 3).padEnd(3, '0')) + (isBetween ? 1 : 0);
   date.setUTCHours(Number(hours), Number(minutes), Number(seconds), milliseconds);
-  const moment = new Date(date.getTime() - offset * MINUTE_MS);
-  return Number.isNaN(moment.getTime()) ? 'is beyond the range of dates' : moment;
+  const shifted = new Date(date.getTime() - offset * MINUTE_MS);
+  return Number.isNaN(shifted.getTime()) ? 'is beyond the range of dates' : { date: shifted, isBetween };
 }
 
 /** The distance of a zone from UTC in minutes. null when no zone has it. */

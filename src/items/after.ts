@@ -10,5 +10,5 @@ export const ITEM_AFTER: AfterForm = {
     return value === 'null' || parseNumber(value) !== null ? { id: given.slice(comma + 1), value } : null;
   },
   isShown: (shown, value) => shown === value,
-  parse: (value, like) => (value === 'null' ? null : parseNumber(value, like)),
+  parse: (value, like) => (value === 'null' ? null : (parseNumber(value, like) ?? undefined)),
 };

@@ -6,7 +6,7 @@ import type { PageLimits } from '../pages/query.ts';
 import type { Transcoder } from '../rows/rows.ts';
 import type { StreamReader } from '../store/readers.ts';
 import type { ItemStore, RowStore } from '../store/store.ts';
-import { idTypeLookup, type IdType } from '../streams/id.ts';
+import { idReader, type IdType } from '../streams/id.ts';
 import { partitionsRoute } from '../streams/partitions.ts';
 import { rowRoute } from '../streams/row.ts';
 import { streamRoute } from '../streams/stream.ts';
@@ -57,8 +57,7 @@ export function itemRoutes(
     streams,
     plan,
     ...(plan.shown && { shown: plan.shown }),
-    onlyType,
-    idType: idTypeLookup(rows, onlyType),
+    readId: idReader(rows, onlyType),
     changesFrom: changesFrom(rows, ITEM_PLAN.collection),
   };
   const stream = streamRoute(

@@ -1,5 +1,6 @@
 import { AppError } from '../errors.ts';
 import { BSON, BSONRegExp, EJSON } from '../store/bson.ts';
+import { BSON_TYPE } from '../store/bson-types.ts';
 import { KEY, keyOf, keyPaths, type Bookmark, type Identity, type RowKey } from '../store/bookmark.ts';
 import { compareDecimals, nearestDouble, parseDecimal, shownValue } from '../store/decimal.ts';
 import { compareNumbers } from '../store/number.ts';
@@ -49,14 +50,26 @@ export interface Place {
   readonly mark?: number;
 }
 
-/** As encodeCursor; undefined when the row's key is too long for a cursor that this server takes. */
+/**
+ * Whether a cursor can continue after this bookmark, whatever its length. MongoDB takes no regular expression as an
+ * operand, and no array is a place. The key is none of these, so the sort alone decides: the first element.
+ */
+export function isPlace(bookmark: Bookmark): boolean {
+  const type = bookmark[TYPE_AT];
+  return type !== BSON_TYPE.regularExpression && type !== BSON_TYPE.array;
+}
+
+/** Where the type of a document's first element is. */
+const TYPE_AT = 4;
+
+/** As encodeCursor; undefined when no cursor that this server takes can continue after the row. */
 export function cursorThatFits(
   collection: string,
   plan: Plan,
   bookmark: Bookmark,
   identity?: Identity,
 ): string | undefined {
-  if (bookmark.length > MAX_CURSOR_BYTES) return undefined; // a key may have megabytes, so do not encode it first
+  if (!isPlace(bookmark) || bookmark.length > MAX_CURSOR_BYTES) return undefined; // a key may have megabytes, so do not encode it first
   const cursor = encodeCursor(collection, plan, bookmark, identity);
   return cursor.length <= MAX_CURSOR_BYTES ? cursor : undefined;
 }

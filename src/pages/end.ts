@@ -3,7 +3,7 @@ import { itemToJson } from '../rows/item.ts';
 import { Selection } from '../rows/selection.ts';
 import { headEndingWith, lastBookmark, rowsOf, type Batch } from '../store/batch.ts';
 import { bookmarkOf, type Bookmark } from '../store/bookmark.ts';
-import { ALWAYS_FITS_BYTES, cursorThatFits } from './cursor.ts';
+import { ALWAYS_FITS_BYTES, cursorThatFits, isPlace } from './cursor.ts';
 import type { PageQuery } from './query.ts';
 
 /** Where a page ends. */
@@ -14,7 +14,7 @@ const KEY_ALONE = new Selection({ fields: [] });
 /** The number of characters of an id that a problem shows. */
 const SHOWN_ID = 80;
 
-/** The cursor that continues after a row of the page. Undefined when it would be longer than the server accepts. */
+/** The cursor that continues after a row of the page. Undefined when the server would accept none. */
 export function cursorBehind(
   { collection, plan }: PageQuery,
   { identity }: Pick<Batch, 'identity'>,
@@ -31,7 +31,8 @@ export function cursorBehind(
 export function fittingRows(batch: Batch, query: PageQuery): Batch | null {
   const counts = query.start.style === 'offset' || query.start.style === 'page';
   const hasCursor = (bookmark: Bookmark) =>
-    bookmark.length <= ALWAYS_FITS_BYTES || cursorBehind(query, batch, bookmark) !== undefined;
+    (isPlace(bookmark) && bookmark.length <= ALWAYS_FITS_BYTES) ||
+    cursorBehind(query, batch, bookmark) !== undefined;
   if (counts || !batch.more || !batch.last || hasCursor(batch.last)) return batch;
   const head = headEndingWith(batch, (row) => hasCursor(bookmarkOf(row, query.plan)));
   return head && { ...head, last: lastBookmark(head, query.plan) };
@@ -43,6 +44,6 @@ export function sortValueTooLong(batch: Batch): AppError {
   const id = first ? itemToJson(first, KEY_ALONE).slice(0, SHOWN_ID) : '';
   return new AppError(
     'sort-value-too-long',
-    `No cursor can continue after these rows, the first of which is ${id}...: their ids or sort values are too long. A larger limit may help. Pages by offset and the stream return these rows.`,
+    `No cursor can continue after these rows, the first of which is ${id}...: their ids or sort values are too long, or are regular expressions. A larger limit may help. Pages by offset and the stream return these rows.`,
   );
 }

@@ -1,7 +1,7 @@
 import { AppError } from '../errors.ts';
 import { Decimal128, Double, Int32, Long, ObjectId, UUID } from '../store/bson.ts';
 import type { AfterForm, Named } from '../streams/after.ts';
-import { readAs, readingsOf, isMisfit, type Kind } from './kinds.ts';
+import { readShown, type Kind } from './kinds.ts';
 
 /**
  * A row of a resource is named by the value of the sort and its id: as `VALUE,id`, or as the JSON array `["VALUE","id"]`,
@@ -14,10 +14,7 @@ export const RESOURCE_AFTER: AfterForm = {
   isShown: (shown, value) => shown === value || shown === JSON.stringify(value),
   parse: (value, like) => {
     const kind = kindOf(like);
-    const same = kind && readAs(kind, value);
-    if (same) return same.value;
-    const readings = readingsOf(value);
-    return isMisfit(readings) ? value : readings[0]?.value;
+    return kind === null ? undefined : readShown(kind, value);
   },
 };
 

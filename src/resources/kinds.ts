@@ -1,4 +1,4 @@
-import { exactDate } from '../input/dates.ts';
+import { momentOf } from '../input/dates.ts';
 import type { ColumnKind, DeclaredKinds } from '../rows/arrow/columns.ts';
 import { KEY } from '../store/bookmark.ts';
 import { Decimal128, Double, Int32, Long, ObjectId, UUID } from '../store/bson.ts';
@@ -37,27 +37,37 @@ export interface Reading {
   readonly value: unknown;
   /** The text with the prefix that fixes this reading. */
   readonly spelling: string;
+  /** The text is a moment just before the value, and between two values. */
+  readonly isBetween?: true;
 }
 
+type Read = Pick<Reading, 'value' | 'isBetween'>;
+
 const JSON_NUMBER = /^-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?$/;
-const DATE = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d{1,3})?)?(Z|[+-]\d\d:\d\d)?)?$/;
 const UUID_TEXT = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 const OBJECT_ID = /^[0-9a-f]{24}$/i;
 
-/** How each prefix reads the text behind it. Undefined: the text is not of this kind. `expected`: for messages. */
-const PREFIXES: Readonly<
-  Record<string, { readonly kind: Kind; readonly expected: string; readonly read: (text: string) => unknown }>
-> = {
-  str: { kind: 'string', expected: 'a text', read: (text) => text },
-  int: { kind: 'number', expected: 'a whole number of at most 64 bits', read: integer },
-  num: { kind: 'number', expected: 'a number as JSON writes it, that a double can show', read: number },
-  dec: { kind: 'decimal', expected: 'a number that a Decimal128 holds exactly', read: decimal },
-  oid: { kind: 'objectid', expected: '24 hexadecimal digits', read: objectId },
-  date: { kind: 'date', expected: 'a date and time as in 2026-01-31T12:00:00Z', read: date },
-  uuid: { kind: 'uuid', expected: 'a UUID', read: uuid },
-  bool: { kind: 'boolean', expected: 'true or false', read: boolean },
-  null: { kind: 'null', expected: 'nothing behind it', read: (text) => (text === '' ? null : undefined) },
-};
+interface Prefix {
+  readonly kind: Kind;
+  readonly expected: string;
+  readonly read: (text: string) => readonly Read[];
+}
+
+/** How each prefix reads the text behind it. No values: the text is not of this kind. `expected`: for messages. */
+const PREFIXES: ReadonlyMap<string, Prefix> = new Map<string, Prefix>([
+  ['str', { kind: 'string', expected: 'a text', read: (text) => [{ value: text }] }],
+  ['int', { kind: 'number', expected: 'a whole number of at most 64 bits', read: integer }],
+  ['num', { kind: 'number', expected: 'a number as JSON writes it, that a double can show', read: number }],
+  ['dec', { kind: 'decimal', expected: 'a number that a Decimal128 holds exactly', read: decimal }],
+  ['oid', { kind: 'objectid', expected: '24 hexadecimal digits', read: objectId }],
+  ['date', { kind: 'date', expected: 'a date and time as in 2026-01-31T12:00:00Z', read: date }],
+  ['uuid', { kind: 'uuid', expected: 'a UUID', read: uuid }],
+  ['bool', { kind: 'boolean', expected: 'true or false', read: boolean }],
+  [
+    'null',
+    { kind: 'null', expected: 'nothing behind it', read: (text) => (text === '' ? [{ value: null }] : []) },
+  ],
+]);
 
 /** A text whose prefix names a kind that the rest is not of. */
 export interface Misfit {
@@ -66,95 +76,107 @@ export interface Misfit {
 }
 
 /**
- * All values that a text can stand for, the likeliest first. A prefix (`oid:`, `int:`, ...) leaves one. Of numbers
- * there is one reading where a double has exactly the value, else the double that is shown so and the decimal. Returns
- * a Misfit for a prefix whose text is not of its kind.
+ * All values that a text can stand for, the likeliest first. A prefix (`oid:`, `int:`, ...) leaves those of its kind. Of
+ * numbers there is one reading where a double has exactly the value, else all that are shown so: a whole number, a
+ * double, a decimal. Returns a Misfit for a prefix whose text is not of its kind.
  */
 export function readingsOf(text: string): readonly Reading[] | Misfit {
-  const [, prefix, rest] = /^([a-z]+):(.*)$/s.exec(text) ?? [];
-  const fixed = prefix === undefined ? undefined : PREFIXES[prefix];
-  if (prefix !== undefined && rest !== undefined && fixed) {
-    const value = fixed.read(rest);
-    if (value === undefined) return { prefix, expected: fixed.expected };
-    return [{ kind: fixed.kind, value, spelling: text }];
-  }
-  const others: readonly [prefix: string, value: unknown][] = [
-    ['oid', objectId(text)],
-    ['uuid', uuid(text)],
-    ['date', date(text)],
-    ['bool', boolean(text)],
-  ];
-  const numbers = numbersOf(text);
-  const read = others.flatMap(([name, value]): Reading[] => {
-    const kind = PREFIXES[name]?.kind;
-    return value === undefined || !kind ? [] : [{ kind, value, spelling: `${name}:${text}` }];
-  });
-  return [...numbers, ...read, { kind: 'string', value: text, spelling: `str:${text}` }];
+  const [, prefix = '', rest = ''] = /^([a-z]+):(.*)$/s.exec(text) ?? [];
+  const fixed = PREFIXES.get(prefix);
+  if (!fixed) return plainReadings(text);
+  const { kind, expected, read } = fixed;
+  const values = read(rest);
+  if (values.length === 0) return { prefix, expected };
+  return values.map((one) => ({ ...one, kind, spelling: text }));
 }
 
-/** The reading of a text as one kind, as a declaration says it. Undefined when the text is not of this kind. */
-export function readAs(kind: Kind, text: string): Reading | undefined {
-  const readings = readingsOf(text);
-  return 'prefix' in readings ? undefined : readings.find((reading) => reading.kind === kind);
+/** All values that a text without a prefix can stand for, the likeliest first. */
+function plainReadings(text: string): readonly Reading[] {
+  return [...numbersOf(text), ...OTHERS.flatMap((prefix) => readingsWith(prefix, text))];
+}
+
+const OTHERS = ['oid', 'uuid', 'date', 'bool', 'str'];
+
+function readingsWith(prefix: string, text: string): readonly Reading[] {
+  const fixed = PREFIXES.get(prefix);
+  if (!fixed) throw new TypeError(`no prefix is called ${prefix}`);
+  const { kind, read } = fixed;
+  return read(text).map((one) => ({ ...one, kind, spelling: `${prefix}:${text}` }));
+}
+
+/** The value of one kind that is shown as a text. Undefined when none is. */
+export function readShown(kind: Kind, text: string): unknown {
+  const isNumber = (one: Kind) => one === 'number' || one === 'decimal';
+  const readings = plainReadings(text);
+  const own = readings.find((reading) => reading.kind === kind);
+  return (own ?? readings.find((reading) => isNumber(kind) && isNumber(reading.kind)))?.value;
+}
+
+/**
+ * The text that stands for a JSON number, `true`, `false` or `null`, with the prefix that fixes its kind. A number that no
+ * double has exactly gets none, because rows of doubles and of decimals show it alike.
+ */
+export function spellingOf(json: string): string {
+  if (json === 'null') return 'null:';
+  if (json === 'true' || json === 'false') return `bool:${json}`;
+  const [only, second] = numbersOf(json);
+  if (second) return json;
+  return only?.spelling ?? `dec:${json}`;
 }
 
 export function isMisfit(read: readonly Reading[] | Misfit): read is Misfit {
   return 'prefix' in read;
 }
 
-/** The readings of a text as a number: the double and, where that is not exactly the number, the decimal. */
-function numbersOf(text: string): Reading[] {
+/** The readings of a text as a number: where no double is exactly the number, all that are shown so. */
+function numbersOf(text: string): readonly Reading[] {
   if (!JSON_NUMBER.test(text)) return [];
-  const whole = integer(text);
-  if (whole !== undefined) return [{ kind: 'number', value: whole, spelling: `int:${text}` }];
+  const [whole, double] = [readingsWith('int', text), readingsWith('num', text)];
+  if (whole.length > 0) return [...whole, ...double.slice(1)];
   const exact = parseDecimal(text);
-  const double = Number(text);
+  const nearest = Number(text);
   const isExact =
-    exact !== null && Number.isFinite(double) && compareDecimals(exactValue(double), exact) === 0;
-  const asDecimal = decimal(text);
-  return [
-    ...(Number.isFinite(double)
-      ? [{ kind: 'number' as const, value: new Double(double), spelling: `num:${text}` }]
-      : []),
-    ...(isExact || asDecimal === undefined
-      ? []
-      : [{ kind: 'decimal' as const, value: asDecimal, spelling: `dec:${text}` }]),
-  ];
+    exact !== null && Number.isFinite(nearest) && compareDecimals(exactValue(nearest), exact) === 0;
+  return [...double, ...(isExact ? [] : readingsWith('dec', text))];
 }
 
-function integer(text: string): Int32 | Long | undefined {
-  if (!/^(0|-?[1-9]\d{0,18})$/.test(text)) return undefined;
+function integer(text: string): readonly Read[] {
+  if (!/^(0|-?[1-9]\d{0,18})$/.test(text)) return [];
   const value = BigInt(text);
-  if (value !== BigInt.asIntN(64, value)) return undefined;
-  return value === BigInt.asIntN(32, value) ? new Int32(Number(value)) : Long.fromBigInt(value);
+  if (value !== BigInt.asIntN(64, value)) return [];
+  return [{ value: value === BigInt.asIntN(32, value) ? new Int32(Number(value)) : Long.fromBigInt(value) }];
 }
 
-function number(text: string): Int32 | Long | Double | undefined {
-  if (!JSON_NUMBER.test(text)) return undefined;
+/** Beyond 2^53 a double is shown with digits that are not its exact value: 2^60 as 1152921504606847000. */
+function number(text: string): readonly Read[] {
+  if (!JSON_NUMBER.test(text)) return [];
   const double = Number(text);
-  return integer(text) ?? (Number.isFinite(double) ? new Double(double) : undefined);
+  const whole = integer(text);
+  const isOther = !Number.isSafeInteger(double) && String(double) === text;
+  if (whole.length > 0) return isOther ? [...whole, { value: new Double(double) }] : whole;
+  return Number.isFinite(double) ? [{ value: new Double(double) }] : [];
 }
 
-function decimal(text: string): Decimal128 | undefined {
-  return JSON_NUMBER.test(text) && parseDecimal(text, { exact: true })
-    ? Decimal128.fromString(text)
-    : undefined;
+function decimal(text: string): readonly Read[] {
+  const isExact = JSON_NUMBER.test(text) && parseDecimal(text, { exact: true }) !== null;
+  return isExact ? [{ value: Decimal128.fromString(text) }] : [];
 }
 
-function objectId(text: string): ObjectId | undefined {
-  return OBJECT_ID.test(text) ? new ObjectId(text) : undefined;
+function objectId(text: string): readonly Read[] {
+  return OBJECT_ID.test(text) ? [{ value: new ObjectId(text) }] : [];
 }
 
-function uuid(text: string): UUID | undefined {
-  return UUID_TEXT.test(text) ? new UUID(text) : undefined;
+function uuid(text: string): readonly Read[] {
+  return UUID_TEXT.test(text) ? [{ value: new UUID(text) }] : [];
 }
 
 /** A time without a zone is UTC, as in the rows that this server writes. */
-function date(text: string): Date | undefined {
-  const read = DATE.test(text) ? exactDate(text, true) : undefined;
-  return typeof read === 'string' ? undefined : read;
+function date(text: string): readonly Read[] {
+  const moment = momentOf(text, true);
+  if (typeof moment === 'string') return [];
+  return [{ value: moment.date, ...(moment.isBetween && { isBetween: true }) }];
 }
 
-function boolean(text: string): boolean | undefined {
-  return text === 'true' ? true : text === 'false' ? false : undefined;
+function boolean(text: string): readonly Read[] {
+  return text === 'true' || text === 'false' ? [{ value: text === 'true' }] : [];
 }

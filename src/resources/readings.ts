@@ -1,9 +1,9 @@
 import { AppError } from '../errors.ts';
 import { quote } from '../input/query.ts';
-import { BSON, Decimal128, type Double } from '../store/bson.ts';
+import { BSON } from '../store/bson.ts';
 import { BSON_TYPE } from '../store/bson-types.ts';
-import { compareDecimals, exactValue, parseDecimal } from '../store/decimal.ts';
 import type { Index } from '../store/indexes.ts';
+import { compareNumbers } from '../store/number.ts';
 import type { Equality } from '../store/store.ts';
 import type { ValueBound, ValueRange } from '../store/value-range.ts';
 import { shownPath, type Bound, type Bounds } from './grammar.ts';
@@ -53,6 +53,7 @@ export async function readEqualities(
       continue;
     }
     const all = candidates(path, text, resource.kinds);
+    if (all[0]?.isBetween) throw unlike(path, text, 'a date with at most milliseconds');
     const type = types?.[places.indexOf(path)];
     const known = all.filter(({ value }) => typeOf(value) === type);
     const readings = known.length > 0 ? known : all;
@@ -111,21 +112,21 @@ export function candidates(path: string, text: string, kinds: ReadonlyMap<string
   if (LOST_PLUS.test(text))
     throw new AppError(
       'invalid-parameter',
-      `${shownPath(path)} has a blank where a time zone begins: got ${quote(text)}. A plus sign in a URL is written %2B.`,
+      `${shownPath(path)} has a blank where a plus sign belongs: got ${quote(text)}. A plus sign in a URL is written %2B.`,
       { parameter: shownPath(path) },
     );
   const readings = readingsOf(text);
   if (isMisfit(readings)) throw unlike(path, text, `${readings.expected} behind ${readings.prefix}:`);
   const declared = kinds.get(path);
-  const isPrefixed = readings.length === 1 && readings[0]?.spelling === text;
+  const isPrefixed = readings.every(({ spelling }) => spelling === text);
   if (declared === undefined || isPrefixed) return readings;
   const fitting = readings.filter(({ kind }) => kind === declared);
   if (fitting.length === 0) throw unlike(path, text, `of the kind ${declared}`);
   return fitting;
 }
 
-/** A date and time whose zone began with a plus sign, which a query turns into a blank. */
-const LOST_PLUS = /^(date:)?\d{4}-\d\d-\d\dT[\d:.]+ \d\d:\d\d$/;
+/** A date whose zone or year began with a plus sign, which a query turns into a blank. */
+const LOST_PLUS = /^(date:)?((\d{4}|[ +-]\d{6})-\d\d-\d\d[T ][\d:.,]+ \d\d(:?\d\d)?| \d{6}-\d\d-\d\d.*)$/i;
 
 function unlike(path: string, text: string, expected: string): AppError {
   const name = shownPath(path);
@@ -165,7 +166,7 @@ function bracketsOf(readings: readonly Reading[]): readonly number[] {
 
 /**
  * A text such as 0.1 stands for a double and for a decimal, which differ, and rows of both show it. An inclusive bound
- * takes in both, an exclusive one leaves out both.
+ * takes in all such values, an exclusive one leaves out all. A moment between two dates is just before the second one.
  */
 function boundOf(
   { isInclusive }: Bound,
@@ -173,12 +174,11 @@ function boundOf(
   bracket: number,
   side: 'low' | 'high',
 ): ValueBound {
-  const [first, second] = readings.filter((reading) => bracketOf(reading) === bracket);
-  if (!second) return { value: first?.value, isInclusive };
-  const [double, decimal] = [first?.value as Double, second.value as Decimal128];
-  const digits = parseDecimal(decimal.toString());
-  const isDoubleLower = digits !== null && compareDecimals(exactValue(double.value), digits) < 0;
-  return { value: isDoubleLower === (isInclusive === (side === 'low')) ? double : decimal, isInclusive };
+  const values = readings.filter((reading) => bracketOf(reading) === bracket);
+  if (values.some(({ isBetween }) => isBetween))
+    return { value: values[0]?.value, isInclusive: side === 'low' };
+  const sorted = values.map(({ value }) => value).sort(compareNumbers);
+  return { value: sorted.at(isInclusive === (side === 'low') ? 0 : -1), isInclusive };
 }
 
 function typeOf(value: unknown): number | undefined {

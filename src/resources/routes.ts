@@ -6,7 +6,7 @@ import { pageRoute } from '../pages/route.ts';
 import type { ProblemCode } from '../problems.ts';
 import type { Transcoder } from '../rows/rows.ts';
 import { named, Type } from '../schema.ts';
-import { idTypeLookup } from '../streams/id.ts';
+import { idReader } from '../streams/id.ts';
 import { partitionsRoute } from '../streams/partitions.ts';
 import { rowRoute } from '../streams/row.ts';
 import { streamRoute } from '../streams/stream.ts';
@@ -70,8 +70,7 @@ export function resourceRoutes(
     streams,
     plan,
     shown: resource.shown,
-    onlyType: undefined,
-    idType: idTypeLookup(rows, undefined),
+    readId: idReader(rows, undefined),
     changesFrom: changesFrom(rows, name),
   };
   const ordered = ['sort', ...ofFields.ranges];

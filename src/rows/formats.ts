@@ -61,10 +61,10 @@ export function formatOfType(type: StreamType): Format {
 }
 
 /** The extensions of files, beside the names of the formats. */
-const EXTENSIONS: Readonly<Record<string, TextFormat>> = { jsonl: 'ndjson' };
+const EXTENSIONS: ReadonlyMap<string, TextFormat> = new Map([['jsonl', 'ndjson']]);
 
 /** The format that a file's name indicates. null when it indicates none. */
 export function formatOfName(file: string): TextFormat | null {
   const extension = /\.([a-z]+)(?:\.(?:gz|br|zst))?$/i.exec(file)?.[1]?.toLowerCase() ?? '';
-  return EXTENSIONS[extension] ?? TEXT_FORMATS.find((format) => format === extension) ?? null;
+  return EXTENSIONS.get(extension) ?? TEXT_FORMATS.find((format) => format === extension) ?? null;
 }

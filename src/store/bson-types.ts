@@ -44,3 +44,38 @@ export const BSON_RANK = {
   scopedCode: 65,
   maxKey: 127,
 } as const;
+
+/**
+ * The rank that the key of each type begins with in the embedded store. MinKey and undefined have one each above 0,
+ * which is below every key.
+ */
+const RANKS: ReadonlyMap<number, number> = new Map<number, number>([
+  [BSON_TYPE.minKey, 1],
+  [BSON_TYPE.undefined, 2],
+  [BSON_TYPE.null, BSON_RANK.null],
+  [BSON_TYPE.double, BSON_RANK.number],
+  [BSON_TYPE.int32, BSON_RANK.number],
+  [BSON_TYPE.int64, BSON_RANK.number],
+  [BSON_TYPE.decimal128, BSON_RANK.number],
+  [BSON_TYPE.string, BSON_RANK.string],
+  [BSON_TYPE.symbol, BSON_RANK.string],
+  [BSON_TYPE.document, BSON_RANK.document],
+  [BSON_TYPE.array, BSON_RANK.array],
+  [BSON_TYPE.binary, BSON_RANK.binary],
+  [BSON_TYPE.objectId, BSON_RANK.objectId],
+  [BSON_TYPE.boolean, BSON_RANK.boolean],
+  [BSON_TYPE.date, BSON_RANK.date],
+  [BSON_TYPE.timestamp, BSON_RANK.timestamp],
+  [BSON_TYPE.regularExpression, BSON_RANK.regularExpression],
+  [BSON_TYPE.dbPointer, 55],
+  [BSON_TYPE.code, BSON_RANK.code],
+  [BSON_TYPE.scopedCode, BSON_RANK.scopedCode],
+  [BSON_TYPE.maxKey, BSON_RANK.maxKey],
+]);
+
+/** The rank of the values of a BSON type in BSON's order. Throws TypeError for a type that BSON does not have. */
+export function rankOf(type: number): number {
+  const rank = RANKS.get(type);
+  if (rank === undefined) throw new TypeError(`BSON has no type ${type}`);
+  return rank;
+}

@@ -7,7 +7,8 @@ import { Selection } from '../rows/selection.ts';
 import { documentOf } from '../store/batch.ts';
 import { bookmarkOf, KEY, keyOf, makeBookmark, type Bookmark } from '../store/bookmark.ts';
 import type { RowStore, Plan } from '../store/store.ts';
-import { candidateIds, type DetectedIdType } from './id.ts';
+import { endRank, type IdReading, type ReadId } from './id.ts';
+import { rowShownAs } from './row.ts';
 
 /** A value of a sort may be as long as a cursor can carry it. An id has a limit of its own: see id.ts. */
 export const afterParameter = documented(
@@ -31,44 +32,67 @@ export interface AfterForm {
   readonly split: (given: string) => Named | null;
   /** Whether the JSON of a value (`shown`) is the value that a client gave. */
   readonly isShown: (shown: string, value: string) => boolean;
-  /** The value that a text stands for, as a BSON class. It has the type of `like` if that can show the text. */
+  /** The value of the type of `like` that a text stands for, as a BSON class. Undefined: it stands for none. */
   readonly parse: (value: string, like: unknown) => unknown;
 }
 
 interface Options {
   readonly rows: RowStore;
   readonly after: AfterForm;
-  readonly idType: (signal: AbortSignal) => Promise<DetectedIdType>;
+  readonly readId: ReadId;
   readonly signal: AbortSignal;
 }
 
 /**
  * Resolves to the bookmark that `after` stands for. `after` names a row as its JSON shows it: by its id in id order,
  * else by the value of the sort and the id. The row may no longer exist. A text can be ids of several types, and a
- * number can have several types that differ (0.1 as a double and as a decimal). The row that exists then decides, or
- * else the first row of the collection. AppError `invalid-parameter` when no row can be named so.
+ * number can have several types that differ (0.1 as a double and as a decimal). The row that exists then decides.
+ * Without one, a text is taken only if it can be an id of one type that this collection may have. AppError
+ * `invalid-parameter` when no row can be named so, or when its place is not known.
  */
 export async function readAfter(given: string, plan: Plan, options: Options): Promise<Bookmark> {
   const { rows, after, signal } = options;
   const named = plan.sort === KEY ? { id: given, value: null } : after.split(given);
   if (!named) throw refused(plan, given, after);
   const { id, value } = named;
-  const ids = candidateIds(id, await options.idType(signal));
-  for (const candidate of ids) {
-    const batch = await rows.get(candidate, signal);
-    if (!batch) continue;
-    try {
-      const bookmark = bookmarkOf(documentOf(batch), plan);
-      if (value === null || after.isShown(shownValue(bookmark, plan), value)) return bookmark;
-      return bookmarkAt(plan, after.parse(value, keyOf(bookmark)[plan.sort]), candidate); // it has changed since
-    } finally {
-      batch.release();
-    }
+  const readings = await options.readId(id, signal);
+  const found = await rowShownAs(id, readings, rows, signal);
+  if (!found) {
+    const place = await placeOf(readings, rows, signal);
+    if (!place) throw refused(plan, given, after);
+    if (value === null) return place;
+    return bookmarkAt(plan, valueOf(value, await firstValue(plan, options), plan, given, after), place);
   }
-  const [likeliest] = ids;
-  if (!likeliest) throw refused(plan, given, after);
-  if (value === null) return likeliest;
-  return bookmarkAt(plan, after.parse(value, await firstValue(plan, options)), likeliest);
+  try {
+    const bookmark = bookmarkOf(documentOf(found.batch), plan);
+    if (value === null || after.isShown(shownValue(bookmark, plan), value)) return bookmark;
+    const like = keyOf(bookmark)[plan.sort];
+    return bookmarkAt(plan, valueOf(value, like, plan, given, after), found.reading.id); // it has changed since
+  } finally {
+    found.batch.release();
+  }
+}
+
+/** The lowest id of these readings, if the collection may have ids of one of their types only. Null: it is not known. */
+async function placeOf(
+  readings: readonly IdReading[],
+  rows: RowStore,
+  signal: AbortSignal,
+): Promise<Bookmark | null> {
+  const [first, last] = [await endRank(rows, 1, signal), await endRank(rows, -1, signal)];
+  const possible = readings.filter(
+    ({ rank }) => first === null || last === null || (rank >= first && rank <= last),
+  );
+  const [only] = possible;
+  const isOnly = possible.every(({ rank, isPlace }) => isPlace && rank === only?.rank);
+  return only && (isOnly || first === null) ? only.id : null;
+}
+
+/** The value of the sort that a text stands for. AppError `invalid-parameter` when it is none like `like`. */
+function valueOf(text: string, like: unknown, plan: Plan, given: string, after: AfterForm): unknown {
+  const value = after.parse(text, like);
+  if (value === undefined) throw refused(plan, given, after);
+  return value;
 }
 
 /** The value that orders a row, as its JSON shows it. */

@@ -3,7 +3,7 @@ import { checkMark } from '../pages/mark.ts';
 import type { PlanParameters } from '../pages/query.ts';
 import type { From, Plan, RowStore } from '../store/store.ts';
 import { readAfter, type AfterForm } from './after.ts';
-import type { DetectedIdType } from './id.ts';
+import type { ReadId } from './id.ts';
 import { timeOf } from './point-in-time.ts';
 import type { StreamPlan, StreamQuery } from './query.ts';
 
@@ -11,7 +11,7 @@ interface BeginningOptions {
   readonly rows: RowStore;
   readonly plan: PlanParameters;
   readonly after: AfterForm;
-  readonly idType: (signal: AbortSignal) => Promise<DetectedIdType>;
+  readonly readId: ReadId;
 }
 
 /**

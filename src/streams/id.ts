@@ -1,6 +1,9 @@
 import { AppError } from '../errors.ts';
-import { Binary, Double, Int32, Long, ObjectId, UUID } from '../store/bson.ts';
-import { keyOf, makeBookmark, type Bookmark } from '../store/bookmark.ts';
+import { exactDate } from '../input/dates.ts';
+import { parseDecimal } from '../store/decimal.ts';
+import { Binary, Decimal128, Double, EJSON, Int32, Long, ObjectId, Timestamp, UUID } from '../store/bson.ts';
+import { BSON_RANK, rankOf } from '../store/bson-types.ts';
+import { makeBookmark, type Bookmark } from '../store/bookmark.ts';
 import type { Identity, RowStore, Plan } from '../store/store.ts';
 
 /** A longer text is the id of no row. Bytes of UTF-8. */
@@ -9,102 +12,153 @@ export const MAX_ID_BYTES = 256;
 export const ID_TYPES = ['objectid', 'integer', 'uuid', 'string'] as const;
 export type IdType = (typeof ID_TYPES)[number];
 
-/**
- * The type of a collection's ids. `null` while the collection is empty, `other` when no text in a URL stands for such
- * an id.
- */
-export type DetectedIdType = IdType | 'other' | null;
+/** Resolves to the ids that a text in a URL can stand for, the likeliest first. */
+export type ReadId = (text: string, signal: AbortSignal) => Promise<readonly IdReading[]>;
 
 /**
- * Returns a function that resolves to the type of a collection's ids. A configured type (`set`) is taken as it is.
- * Otherwise the first row tells the type. It is read once for each collection that has the name. In a collection with
- * several types this is the lowest type (numbers, then text, UUIDs, ObjectIds). If no text in a URL stands for the
- * first row's id (for example null), the last row tells.
+ * How ids in URLs are read. A configured type (`only`) is the only one. Otherwise the ids of the first row's rank are
+ * likelier than others. That row is read once for each collection that has the name.
  */
-export function idTypeLookup(
-  rows: RowStore,
-  set: IdType | undefined,
-): (signal: AbortSignal) => Promise<DetectedIdType> {
-  if (set !== undefined) return () => Promise.resolve(set);
-  let known: { readonly type: IdType | 'other'; readonly identity: Identity | undefined } | null = null;
-  const look = async (signal: AbortSignal): Promise<DetectedIdType> => {
+export function idReader(rows: RowStore, only: IdType | undefined): ReadId {
+  if (only !== undefined)
+    return (text) =>
+      Promise.resolve(
+        readingsOf(
+          text,
+          READERS.filter(({ read }) => read === TYPED[only]),
+        ),
+      );
+  let known: { readonly rank: number; readonly identity: Identity | undefined } | null = null;
+  const look = async (signal: AbortSignal): Promise<number | null> => {
     const identity = await rows.identity(signal);
-    if (known?.identity === identity && known) return known.type;
-    const type = await detectIdType(rows, identity, signal);
-    known = type && { type, identity };
-    return type;
+    if (known?.identity === identity && known) return known.rank;
+    const rank = await endRank(rows, 1, signal, identity);
+    known = rank === null ? null : { rank, identity };
+    return rank;
   };
-  return (signal) =>
-    look(signal).catch((error: unknown) => {
+  return async (text, signal) => {
+    const own = await look(signal).catch((error: unknown) => {
       // The collection was replaced since the last request. The store knows the new one by now.
       if (error instanceof AppError && error.code === 'collection-replaced') return look(signal);
       throw error;
     });
+    const all = readingsOf(text, READERS);
+    return [...all.filter(({ rank }) => rank === own), ...all.filter(({ rank }) => rank !== own)];
+  };
 }
 
-async function detectIdType(
-  rows: RowStore,
-  identity: Identity | undefined,
-  signal: AbortSignal,
-): Promise<DetectedIdType> {
-  const first = await endIdType(rows, identity, 1, signal);
-  return first === 'other' ? endIdType(rows, identity, -1, signal) : first;
-}
-
-async function endIdType(
-  rows: RowStore,
-  identity: Identity | undefined,
+/** The rank of the first id in a direction. Null when there is no row. */
+export async function endRank(
+  rows: Pick<RowStore, 'read'>,
   direction: 1 | -1,
   signal: AbortSignal,
-): Promise<DetectedIdType> {
+  identity?: Identity,
+): Promise<number | null> {
   const plan: Plan = { sort: '_id', direction, ...(identity !== undefined && { identity }) };
   const batch = await rows.read(plan, {}, { rows: 1, bytes: 1 }, signal);
   try {
-    return batch.last ? idTypeOf(keyOf(batch.last)._id) : null;
+    return batch.last ? rankOf(batch.last[TYPE_AT] ?? 0) : null;
   } finally {
     batch.release();
   }
 }
 
-/**
- * The ids that a text can stand for, the likeliest first: the collection's own type, then the other types, the narrower
- * ones first. There is at most one id of each type, so trying all of them takes four reads.
- */
-export function candidateIds(text: string, own: DetectedIdType): readonly Bookmark[] {
-  const isOwn = (type: IdType) => type === own;
-  const types = [...ID_TYPES.filter(isOwn), ...ID_TYPES.filter((type) => !isOwn(type))];
-  return types.map((type) => parseId(text, type)).filter((bookmark) => bookmark !== null);
+/** Where the type of a document's first element is. */
+const TYPE_AT = 4;
+
+/** An id that a text can show. */
+export interface IdReading {
+  readonly id: Bookmark;
+  /** See BSON_RANK. */
+  readonly rank: number;
+  /** Whether rows whose ids have this rank show this text at one place only, so that no row needs to be there. */
+  readonly isPlace: boolean;
 }
 
-/** The id that a text stands for, as a bookmark. Null when no id of this type has this text, so no item can have it. */
-export function parseId(text: string, type: IdType): Bookmark | null {
-  const id = parse(text, type);
-  return id === null ? null : makeBookmark({ _id: id });
+function readingsOf(text: string, readers: typeof READERS): readonly IdReading[] {
+  return readers.flatMap(({ rank, isPlace = true, read }) =>
+    read(text).map((value): IdReading => ({ id: makeBookmark({ _id: value }), rank, isPlace })),
+  );
 }
 
-function parse(text: string, type: IdType): unknown {
-  switch (type) {
-    case 'objectid':
-      return /^[0-9a-f]{24}$/i.test(text) ? new ObjectId(text) : null;
-    case 'uuid':
-      return /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(text) ? new UUID(text) : null;
-    case 'integer':
-      return parseInteger(text);
-    case 'string':
-      return Buffer.byteLength(text) <= MAX_ID_BYTES ? text : null;
+/** The values of one type that are shown as a text. */
+type Read = (text: string) => readonly unknown[];
+
+const TYPED: Readonly<Record<IdType, Read>> = {
+  objectid: (text) => (/^[0-9a-f]{24}$/i.test(text) ? [new ObjectId(text)] : []),
+  uuid: (text) => (/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(text) ? [new UUID(text)] : []),
+  integer,
+  string: (text) => (Buffer.byteLength(text) <= MAX_ID_BYTES ? [text] : []),
+};
+
+/** How the ids of each rank are shown. `isPlace`: see IdReading; true if missing. */
+const READERS: readonly { readonly rank: number; readonly isPlace?: boolean; readonly read: Read }[] = [
+  { rank: BSON_RANK.objectId, read: TYPED.objectid },
+  { rank: BSON_RANK.number, read: integer },
+  { rank: BSON_RANK.number, read: otherNumbers },
+  { rank: BSON_RANK.number, isPlace: false, read: (text) => (text === 'null' ? NO_NUMBERS : []) },
+  { rank: BSON_RANK.null, read: (text) => (text === 'null' ? [null] : []) },
+  { rank: BSON_RANK.binary, read: TYPED.uuid },
+  { rank: BSON_RANK.date, read: dates },
+  { rank: BSON_RANK.boolean, read: (text) => (text === 'true' || text === 'false' ? [text === 'true'] : []) },
+  { rank: BSON_RANK.timestamp, read: timestamps },
+  { rank: BSON_RANK.document, isPlace: false, read: documents },
+  // Binary values of all subtypes are shown alike.
+  { rank: BSON_RANK.binary, isPlace: false, read: binaries },
+  { rank: BSON_RANK.string, read: TYPED.string },
+];
+
+/** Numbers that are shown as null. */
+const NO_NUMBERS = [new Double(NaN), new Double(-Infinity), new Double(Infinity)];
+
+const JSON_NUMBER = /^-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?$/;
+
+/** 0.1 as a double and as a decimal are two numbers. */
+function otherNumbers(text: string): readonly unknown[] {
+  if (!JSON_NUMBER.test(text)) return [];
+  const double = Number(text);
+  const exact = parseDecimal(text, { exact: true });
+  return [
+    ...(Number.isFinite(double) ? [new Double(double)] : []),
+    ...(exact ? [Decimal128.fromString(text)] : []),
+  ];
+}
+
+function integer(text: string): readonly unknown[] {
+  if (!/^(0|-?[1-9]\d{0,18})$/.test(text)) return [];
+  const value = BigInt(text);
+  if (value !== BigInt.asIntN(64, value)) return [];
+  return [value === BigInt.asIntN(32, value) ? new Int32(Number(value)) : Long.fromBigInt(value)];
+}
+
+/** Dates as toISOString writes them, or as Extended JSON beyond JavaScript's range. */
+function dates(text: string): readonly unknown[] {
+  const date = exactDate(text, false);
+  return typeof date !== 'string' && date.toISOString() === text ? [date] : [];
+}
+
+function timestamps(text: string): readonly unknown[] {
+  const [, t, i] = /^\{"\$timestamp":\{"t":(\d{1,10}),"i":(\d{1,10})\}\}$/.exec(text) ?? [];
+  return t === undefined ? [] : [new Timestamp({ t: Number(t), i: Number(i) })];
+}
+
+/** Documents whose members JSON shows without loss. */
+function documents(text: string): readonly unknown[] {
+  if (!text.startsWith('{')) return [];
+  try {
+    const value: unknown = EJSON.parse(text);
+    return [value];
+  } catch (error) {
+    if (error instanceof Error) return []; // no JSON, or no valid Extended JSON
+    throw error;
   }
 }
 
-function parseInteger(text: string): Int32 | Long | null {
-  if (!/^(0|-?[1-9]\d{0,18})$/.test(text)) return null;
-  const value = BigInt(text);
-  if (value !== BigInt.asIntN(64, value)) return null;
-  return value === BigInt.asIntN(32, value) ? new Int32(Number(value)) : Long.fromBigInt(value);
+function binaries(text: string): readonly unknown[] {
+  const bytes = Buffer.from(text, 'base64');
+  if (bytes.toString('base64') !== text) return [];
+  return SUBTYPES.map((subtype) => new Binary(bytes, subtype));
 }
 
-function idTypeOf(id: unknown): IdType | 'other' {
-  if (id instanceof ObjectId) return 'objectid';
-  if (id instanceof Binary && id.sub_type === Binary.SUBTYPE_UUID) return 'uuid';
-  if (id instanceof Int32 || id instanceof Long || id instanceof Double) return 'integer';
-  return typeof id === 'string' ? 'string' : 'other';
-}
+/** The subtypes of binary values that are shown in base64. */
+const SUBTYPES = [0, 1, 3, 5, 6, 7, 8, 9, 128];

@@ -4,19 +4,16 @@ import { JSON_TYPE, jsonAnswer, STORE_PROBLEMS, type Content, type Route } from 
 import { quote } from '../input/query.ts';
 import { fingerprint } from '../rows/fingerprint.ts';
 import { itemToJson } from '../rows/item.ts';
-import type { Selection } from '../rows/selection.ts';
+import { Selection } from '../rows/selection.ts';
 import { documentOf, type Batch } from '../store/batch.ts';
-import type { Bookmark } from '../store/bookmark.ts';
 import type { RowReader } from '../store/store.ts';
-import { candidateIds, parseId, type DetectedIdType, type IdType } from './id.ts';
+import type { IdReading, ReadId } from './id.ts';
 import type { RowRoute } from './row-route.ts';
 
 export interface RowOptions {
   readonly rows: Pick<RowReader, 'get'>;
   readonly cacheControl: string;
-  /** The only type that texts are read as. undefined: `idType` tells the likeliest. */
-  readonly onlyType: IdType | undefined;
-  readonly idType: (signal: AbortSignal) => Promise<DetectedIdType>;
+  readonly readId: ReadId;
   /** What of the row may leave the server. Absent: everything. */
   readonly shown?: Selection;
 }
@@ -28,7 +25,7 @@ interface RowTold extends RowRoute {
 }
 
 /** GET of one row by its id. */
-export function rowRoute(told: RowTold, { rows, cacheControl, onlyType, idType, shown }: RowOptions): Route {
+export function rowRoute(told: RowTold, { rows, cacheControl, readId, shown }: RowOptions): Route {
   const { noun, exampleIds } = told;
   const article = /^[aeiou]/i.test(noun.one) ? 'an' : 'a';
   return {
@@ -61,33 +58,45 @@ export function rowRoute(told: RowTold, { rows, cacheControl, onlyType, idType, 
     problems: ['invalid-url', 'not-found', 'invalid-header', 'precondition-failed', ...STORE_PROBLEMS],
     produces: [JSON_TYPE],
     handler: async ({ request, parameters: { id = '' } }) => {
-      const only = onlyType && parseId(id, onlyType);
-      const keys = onlyType ? (only ? [only] : []) : candidateIds(id, await idType(request.signal));
-      const batch = await firstOf(keys, rows, request.signal);
-      if (!batch) throw new AppError('not-found', `No ${noun.one} has the id ${quote(id)}.`);
+      const found = await rowShownAs(id, await readId(id, request.signal), rows, request.signal);
+      if (!found) throw new AppError('not-found', `No ${noun.one} has the id ${quote(id)}.`);
       try {
-        const text = itemToJson(documentOf(batch), shown);
+        const text = itemToJson(documentOf(found.batch), shown);
         request.notes.rows = 1;
         return json(200, text, {
           etag: `"${fingerprint(Buffer.from(text))}"`,
           'cache-control': cacheControl,
         });
       } finally {
-        batch.release();
+        found.batch.release();
       }
     },
   };
 }
 
-/** The first of these rows that exists. Null when none does. */
-async function firstOf(
-  ids: readonly Bookmark[],
+/**
+ * The first row that exists among those that a text can stand for, with how the text was read. Null when there is none.
+ */
+export async function rowShownAs(
+  text: string,
+  readings: readonly IdReading[],
   rows: Pick<RowReader, 'get'>,
   signal: AbortSignal,
-): Promise<Batch | null> {
-  for (const id of ids) {
-    const batch = await rows.get(id, signal);
-    if (batch) return batch;
+): Promise<{ readonly batch: Batch; readonly reading: IdReading } | null> {
+  for (const reading of readings) {
+    const batch = await rows.get(reading.id, signal);
+    if (!batch) continue;
+    if (reading.isPlace || isShownAs(documentOf(batch), text)) return { batch, reading };
+    batch.release();
   }
   return null;
+}
+
+const KEY_ALONE = new Selection({ fields: [] });
+
+/** Whether the JSON of a row shows its key as this text. */
+function isShownAs(row: Uint8Array, text: string): boolean {
+  const shown = itemToJson(row, KEY_ALONE);
+  const key = shown.slice(shown.indexOf(':') + 1, -1);
+  return key === text || key === JSON.stringify(text);
 }

@@ -23,7 +23,7 @@ import { arrowForm, arrowTable } from './arrow-form.ts';
 import { headersOf, type ChangesFrom } from './changes-from.ts';
 import { columnsOfRows } from './columns.ts';
 import { estimator, ROWS_HEADER } from './estimate.ts';
-import type { DetectedIdType } from './id.ts';
+import type { ReadId } from './id.ts';
 import { INCREMENTAL } from './incremental.ts';
 import { AT_HEADER } from './point-in-time.ts';
 import { ARROW_TYPE, STREAM_TYPES, type StreamType } from '../rows/formats.ts';
@@ -40,7 +40,7 @@ export interface StreamOptions {
   /** The columns that every table begins with, the first of them `id`. */
   readonly columns: readonly string[];
   readonly after: AfterForm;
-  readonly idType: (signal: AbortSignal) => Promise<DetectedIdType>;
+  readonly readId: ReadId;
   /** A clock in milliseconds. */
   readonly now?: () => number;
   /** Called when a stream stalls. The returned function is called when the stream goes on or ends. */

@@ -1,5 +1,5 @@
 import { onDemand } from '../bson.ts';
-import { BSON_TYPE } from '../bson-types.ts';
+import { BSON_RANK, BSON_TYPE, rankOf } from '../bson-types.ts';
 import {
   DECIMAL_KEY_BYTES,
   DECIMAL_MARK,
@@ -32,31 +32,6 @@ import {
  * Ranks are those of MongoDB's `canonicalizeBSONType`, except that MinKey and undefined have one each above 0, which is
  * below every key.
  */
-/** The rank that the key of each type begins with. */
-const RANKS: Readonly<Record<number, number>> = {
-  [BSON_TYPE.minKey]: 1,
-  [BSON_TYPE.undefined]: 2,
-  [BSON_TYPE.null]: 5,
-  [BSON_TYPE.double]: 10,
-  [BSON_TYPE.int32]: 10,
-  [BSON_TYPE.int64]: 10,
-  [BSON_TYPE.decimal128]: 10,
-  [BSON_TYPE.string]: 15,
-  [BSON_TYPE.symbol]: 15,
-  [BSON_TYPE.document]: 20,
-  [BSON_TYPE.array]: 25,
-  [BSON_TYPE.binary]: 30,
-  [BSON_TYPE.objectId]: 35,
-  [BSON_TYPE.boolean]: 40,
-  [BSON_TYPE.date]: 45,
-  [BSON_TYPE.timestamp]: 47,
-  [BSON_TYPE.regularExpression]: 50,
-  [BSON_TYPE.dbPointer]: 55,
-  [BSON_TYPE.code]: 60,
-  [BSON_TYPE.scopedCode]: 65,
-  [BSON_TYPE.maxKey]: 127,
-};
-
 /** Bytes after the rank of keys that have a fixed length. */
 const FIXED: Readonly<Record<number, number>> = { 1: 0, 2: 0, 5: 0, 35: 12, 40: 1, 45: 8, 47: 8, 127: 0 };
 
@@ -98,13 +73,6 @@ export function keyOfAny(value: Value): Key {
   return key;
 }
 
-/** The rank of the values of a BSON type, with which their keys begin. */
-export function rankOf(type: number): number {
-  const rank = RANKS[type];
-  if (rank === undefined) throw new TypeError(`BSON has no type ${type}`);
-  return rank;
-}
-
 /**
  * The end of the key that begins at `at` in joined keys. Throws a TypeError when no key begins there.
  */
@@ -113,23 +81,23 @@ export function endOfKey(keys: Uint8Array, at: number): number {
   const fixed = FIXED[rank];
   if (fixed !== undefined) return at + 1 + fixed;
   switch (rank) {
-    case RANKS[BSON_TYPE.double]:
+    case BSON_RANK.number:
       return keys[at + NUMBER_KEY_BYTES] === DECIMAL_MARK
         ? at + NUMBER_KEY_BYTES + DECIMAL_KEY_BYTES
         : at + NUMBER_KEY_BYTES;
-    case RANKS[BSON_TYPE.string]:
-    case RANKS[BSON_TYPE.code]:
+    case BSON_RANK.string:
+    case BSON_RANK.code:
       return endOfText(keys, at + 1);
-    case RANKS[BSON_TYPE.document]:
-    case RANKS[BSON_TYPE.array]:
+    case BSON_RANK.document:
+    case BSON_RANK.array:
       return endOfDocument(keys, at + 1);
-    case RANKS[BSON_TYPE.binary]:
+    case BSON_RANK.binary:
       return at + 6 + new DataView(keys.buffer, keys.byteOffset).getUint32(at + 1);
-    case RANKS[BSON_TYPE.dbPointer]:
+    case rankOf(BSON_TYPE.dbPointer):
       return at + 5 + new DataView(keys.buffer, keys.byteOffset).getUint32(at + 1);
-    case RANKS[BSON_TYPE.regularExpression]:
+    case BSON_RANK.regularExpression:
       return keys.indexOf(END, keys.indexOf(END, at + 1) + 1) + 1;
-    case RANKS[BSON_TYPE.scopedCode]:
+    case BSON_RANK.scopedCode:
       return endOfDocument(keys, endOfText(keys, at + 1));
   }
   throw new TypeError(`no key begins with ${rank}`);

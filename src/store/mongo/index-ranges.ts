@@ -71,7 +71,7 @@ function partsOf(plan: IndexedPlan, after: Bookmark | null, range: Range, forwar
   const { keys } = plan.index;
   const given = { ...valuesOf(plan), ...commandKey(after) };
   const place: Values = Object.fromEntries(
-    keys.map(({ path, sign }) => [path, path in given ? given[path] : firstOf(sign)]),
+    keys.map(({ path, sign }) => [path, Object.hasOwn(given, path) ? given[path] : firstOf(sign)]),
   );
   const toMin = compare(place, range.min ?? fill(keys, firstOf), keys) ?? 1;
   const toMax = compare(place, range.max ?? fill(keys, lastOf), keys) ?? -1;

@@ -1,7 +1,7 @@
 /** The columns of a table: which there are, what they hold, and how wide they are. */
 import { aligned, fractionOf, kindOf, shown, type Kind } from './cells.ts';
 import { isItems, type Resource } from './resource.ts';
-import type { Json, Row } from './json.ts';
+import { own, type Json, type Row } from './json.ts';
 
 const MOST_COLUMNS = 60;
 /** Fraction digits up to which the points of a column are aligned. */
@@ -54,9 +54,9 @@ function columnOf(name: string, isKey: boolean, rows: readonly Row[], hasOwnId: 
 
 /** The value of a row in a column. In a table with a column `_id`, that column has the key of every row. */
 export function cellOf(row: Row, name: string, hasOwnId: boolean): Json | undefined {
-  if (!hasOwnId || '_id' in row) return row[name];
+  if (!hasOwnId || '_id' in row) return own(row, name);
   if (name === '_id') return row.id;
-  return name === 'id' ? undefined : row[name];
+  return name === 'id' ? undefined : own(row, name);
 }
 
 /** The text of a value in its column. */

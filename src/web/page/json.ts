@@ -65,13 +65,18 @@ export function textOf(value: Json): string {
   return typeof value === 'string' ? value : jsonText(value);
 }
 
+/** The member of this name. A name of Object.prototype is a name as any other. */
+export function own(members: Members, name: string): Json | undefined {
+  return Object.hasOwn(members, name) ? members[name] : undefined;
+}
+
 /** The value at a path. Undefined where there is none. A top-level field may have dots in its name. */
 export function valueAt(row: Row, path: string): Json | undefined {
-  if (path in row) return row[path];
+  if (Object.hasOwn(row, path)) return row[path];
   let value: Json | undefined = row;
   for (const name of path.split('.')) {
     if (!isMembers(value)) return undefined;
-    value = value[name];
+    value = own(value, name);
   }
   return value;
 }

@@ -87,7 +87,7 @@ export class Scram {
 
   #choose(supported: unknown): Mechanism {
     const { mechanism } = this.#credentials;
-    if (mechanism in MECHANISMS) return mechanism as Mechanism;
+    if (Object.hasOwn(MECHANISMS, mechanism)) return mechanism as Mechanism;
     return Array.isArray(supported) && supported.includes('SCRAM-SHA-256') ? 'SCRAM-SHA-256' : 'SCRAM-SHA-1';
   }
 

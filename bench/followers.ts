@@ -7,7 +7,7 @@
  */
 import { connect } from 'node:net';
 import { createInterface } from 'node:readline';
-import { Finder } from './finder.ts';
+import { Finder } from '../src/load/finder.ts';
 import { HttpBody } from './http-body.ts';
 
 const [address = '', count = ''] = process.argv.slice(2);

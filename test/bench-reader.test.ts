@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { createServer, type AddressInfo } from 'node:net';
 import { test, type TestContext } from 'node:test';
 import { gzipSync } from 'node:zlib';
-import { Finder } from '../bench/finder.ts';
+import { Finder } from '../src/load/finder.ts';
 import { HttpBody } from '../bench/http-body.ts';
 import { readStream, verifyStream } from '../bench/reader.ts';
 

@@ -14,7 +14,7 @@ const OWNERS: [library: string, files: RegExp][] = [
   ['mongodb', /^store\/mongo(\.ts|\/)/],
   ['lmdb', /^store\/lmdb\/file\.ts$/],
   ['bson', /^store\/bson\.ts$/],
-  ['node:zlib', /^(stream\/(compress|crc32|pieces)|import\/source|pull\/http)\.ts$/],
+  ['node:zlib', /^(stream\/(compress|crc32|pieces)|import\/source|pull\/http|load\/page-check)\.ts$/],
   ['fast-json-stringify', /^rows\/serializers\.ts$/],
   ['negotiator', /^http\/negotiate\.ts$/],
   ['pino', /^telemetry\/log\.ts$/],
@@ -33,6 +33,7 @@ const OWNERS: [library: string, files: RegExp][] = [
   ['p-queue', /^turns\.ts$/],
   ['rate-limiter-flexible', /^access\/limiter-redis\.ts$/],
   ['jose', /^access\/token-check\.ts$/],
+  ['hdr-histogram-js', /^load\/histogram\.ts$/],
 ];
 
 test('each library is imported in one place', () => {

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { Finder } from '../finder.ts';
+import { Finder } from '../../src/load/finder.ts';
 import { readStream, verifyStream } from '../reader.ts';
 import { startUsage } from '../usage.ts';
 import { pidsOf, urlOf, type Kind } from './kind.ts';

@@ -9,7 +9,7 @@ export interface Phase {
   /** Good pages per second, 304 included. */
   readonly pagesPerSecond: number;
   readonly counts: Counts;
-  /** Latencies of pages in this phase. */
+  /** Latencies of the good pages of this phase, and of those that had no answer when it ended. */
   readonly pages: Quantiles;
   readonly firstByte: Quantiles;
   readonly delay: Quantiles;
@@ -36,7 +36,7 @@ export interface Counts {
   readonly refused429: number;
   /** 503: overload, or the store is away. */
   readonly refused503: number;
-  /** Other answers from 400 to 499. */
+  /** Other answers from 300 to 499. */
   readonly faults4xx: number;
   /** Other answers from 500 on. */
   readonly faults5xx: number;
@@ -58,7 +58,9 @@ export interface Second extends Counts {
   readonly asked: number | null;
   /** Requests that were due or sent, and not answered, at the end of the second. */
   readonly waiting: number;
-  /** Latencies of the pages that ended in this second. */
+  /** Good pages that ended in this second, 304 included. */
+  readonly goodPages: number;
+  /** Latencies of the good pages that ended in this second. */
   readonly pages: Quantiles;
   readonly firstByte: Quantiles;
   readonly delay: Quantiles;

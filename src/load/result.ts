@@ -21,7 +21,10 @@ export interface LoadResult {
   readonly phases: readonly Phase[];
   /** One entry for each second of the run, in order of time. */
   readonly series: readonly Second[];
-  /** All latencies of the steady phase, by kind. With --find, those of the last rate that held. */
+  /**
+   * Latencies by kind. Pages: of the steady phase, or with --find of the last rate that held. First bytes and delays: of
+   * the whole run.
+   */
   readonly latencies: Readonly<Record<LatencyKind, Latencies>>;
   /** One entry for each puller, slow and stalled readers included. */
   readonly pullers: readonly PullerRow[];

@@ -7,6 +7,7 @@ import { runResourceImport } from '../import/resource.ts';
 import { kernelWarning } from './kernel-warning.ts';
 import { KEY_HELP, newKey, parseKeyArguments } from './key-command.ts';
 import { parsePullArguments, PULL_HELP, REAL_CLOCK, runPull } from '../pull/command.ts';
+import { LOAD_HELP, parseLoadArguments, runLoad } from '../load/command.ts';
 import type { Signals } from './signals.ts';
 import { settingsHelp } from '../settings.ts';
 import { openStore } from '../store/open.ts';
@@ -31,6 +32,7 @@ Usage:
   sluice init              print a file of resources, made from the collections of MONGODB_URI
   sluice key new --name N  make an API key, and print it once
   sluice pull URL -o FILE  download a stream into a file: verify it, and resume it after cuts
+  sluice load URL          put a load on a server, and measure it
   sluice COMMAND --help    show the arguments of a command
   sluice --version         show the version (also -v)
 
@@ -78,6 +80,10 @@ async function main(argv: readonly string[], signals: Signals): Promise<number> 
       await signals.release();
       if (help) return print(PULL_HELP);
       return pullItems(rest);
+    case 'load':
+      await signals.release();
+      if (help) return print(LOAD_HELP);
+      return loadServer(rest);
     case '--help':
     case '-h':
     case 'help':
@@ -188,6 +194,12 @@ function pullItems(argv: readonly string[]): Promise<number> {
   const signal = interruption();
   const { stdout, stderr } = process;
   return runPull(command, { stdout, stderr, isTTY: stderr.isTTY, signal, clock: REAL_CLOCK });
+}
+
+function loadServer(argv: readonly string[]): Promise<number> {
+  const command = parseLoadArguments(argv);
+  const { stdout, stderr } = process;
+  return runLoad(command, { stdout, stderr, isTTY: stderr.isTTY, signal: interruption() });
 }
 
 /**

@@ -1,4 +1,4 @@
-import { getContent, type RequestOptions } from './http.ts';
+import type { GetContent, RequestOptions } from './http.ts';
 import type { LineReader, RowBytes } from './lines.ts';
 import { readAnswer, type Proof, type ProvedPlace } from './proof.ts';
 import type { Backoff } from './retry.ts';
@@ -11,7 +11,7 @@ export async function* answerOf(
   url: URL,
   from: ProvedPlace,
   backoff: Backoff,
-  options: RequestOptions,
+  { getContent, ...options }: RequestOptions & { readonly getContent: GetContent },
   lines?: LineReader,
 ): AsyncGenerator<RowBytes | Proof, void, undefined> {
   const signal = backoff.begin();

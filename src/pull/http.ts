@@ -3,7 +3,7 @@ import { request as requestTls } from 'node:https';
 import { PassThrough, type Transform } from 'node:stream';
 import { constants, createBrotliDecompress, createGunzip } from 'node:zlib';
 import { clipped } from '../terminal/text.ts';
-import { failureOf, Interrupted, Refused } from './retry.ts';
+import { failureOf, Interrupted, Mismatched, Refused } from './retry.ts';
 
 /** The content codings of the transfer. `none` requests the bytes without a coding. */
 export const COMPRESSIONS = ['br', 'gzip', 'none'] as const;
@@ -51,6 +51,9 @@ export async function getContent(
   throw new Refused(`the server answered with ${clipped(type)}, not with ${accept}`);
 }
 
+/** Gets the content of an answer, as `getContent` does. */
+export type GetContent = typeof getContent;
+
 /**
  * The JSON answer of a URL. Rejects with Refused when it is too long, with Interrupted when it is not valid
  * JSON, and otherwise as getContent does.
@@ -95,7 +98,7 @@ function messageOf(error: Error): string {
  * A stream that undoes a content coding. The end of the input may be missing: a cut stream is decoded as far
  * as its bytes came. null when the coding is not supported.
  */
-function decoderOf(coding: string | undefined): Transform | null {
+export function decoderOf(coding: string | undefined): Transform | null {
   switch (coding) {
     case 'br':
       return createBrotliDecompress({ finishFlush: constants.BROTLI_OPERATION_FLUSH });
@@ -134,7 +137,7 @@ async function* decoded(
     if (request.errored instanceof Interrupted) throw request.errored; // the server was silent for too long
   } catch (error) {
     if (error instanceof Error && 'errno' in error)
-      throw new Interrupted(`the answer cannot be decompressed: ${error.message}`, { cause: error });
+      throw new Mismatched(`the answer cannot be decompressed: ${error.message}`, { cause: error });
     throw error;
   } finally {
     response.removeAllListeners('data');

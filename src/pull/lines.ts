@@ -1,5 +1,5 @@
 import { clipped } from '../terminal/text.ts';
-import { Interrupted, Refused } from './retry.ts';
+import { Mismatched, Refused } from './retry.ts';
 
 const LF = 0x0a;
 /** The beginning of a line that says that a row was removed, or no longer has the values of the filter. */
@@ -135,7 +135,7 @@ function startsWith(bytes: Buffer, at: number, begin: Buffer): boolean {
 function controlOf(line: string): ControlLine {
   const control = asControl(parse(line));
   if (control) return control;
-  throw new Interrupted(`a line is neither a row nor a control line: ${clipped(line, LONGEST_LINE_SHOWN)}`);
+  throw new Mismatched(`a line is neither a row nor a control line: ${clipped(line, LONGEST_LINE_SHOWN)}`);
 }
 
 function asControl(value: unknown): ControlLine | null {

@@ -2,7 +2,7 @@ import { crc32Combine } from '../stream/crc32-combine.ts';
 import { crc32 } from '../stream/crc32.ts';
 import { clipped } from '../terminal/text.ts';
 import { LineReader, type RowBytes, type Tally } from './lines.ts';
-import { failureOf, Interrupted, Refused } from './retry.ts';
+import { failureOf, Mismatched, Refused } from './retry.ts';
 
 /** How far a pull has come: all rows up to here are proved. */
 export interface ProvedPlace {
@@ -120,7 +120,7 @@ class FirstRow {
 function checkTally(stated: Tally, seen: Pick<Tally, 'rows' | 'bytes' | 'crc32'>): void {
   const wrong = (['rows', 'bytes', 'crc32'] as const).find((name) => stated[name] !== seen[name]);
   if (wrong === undefined) return;
-  throw new Interrupted(
+  throw new Mismatched(
     `the received rows do not match their control line: ${wrong} is ${seen[wrong]}, not ${stated[wrong]}`,
   );
 }

@@ -1,5 +1,5 @@
 import { answerOf } from './answer.ts';
-import type { RequestOptions } from './http.ts';
+import { getContent, type GetContent, type RequestOptions } from './http.ts';
 import type { RowBytes } from './lines.ts';
 import { BEGINNING, type Proof, type ProvedPlace } from './proof.ts';
 import { Backoff, Interrupted, REAL_CLOCK, Refused, type BackoffOptions } from './retry.ts';
@@ -21,15 +21,18 @@ export interface ProvingOptions extends BackoffOptions, RequestOptions {
   readonly from: ProvedPlace;
   /** The beginning of the first row of the whole pull (see Proof). null when it is unknown. */
   readonly firstRow: string | null;
+  /** How requests are sent. */
+  readonly getContent: GetContent;
 }
 
 /** The options of a pull. Every option has a default. */
-export type PullOptions = Partial<Omit<ProvingOptions, 'firstRow'>>;
+export type PullOptions = Partial<Omit<ProvingOptions, 'firstRow' | 'getContent'>>;
 
 /** The default options of a pull. */
 export const DEFAULTS: ProvingOptions = {
   from: BEGINNING,
   firstRow: null,
+  getContent,
   compression: 'br',
   key: null,
   signal: new AbortController().signal,

@@ -5,12 +5,21 @@ export class Interrupted extends Error {
   override readonly name = 'Interrupted';
   /** How long the server asks the client to wait. Milliseconds. */
   readonly retryAfterMs: number;
+  /** The status of the server's answer, if it was that. */
+  readonly status: number | undefined;
 
-  constructor(message: string, options: ErrorOptions & { readonly retryAfterMs?: number } = {}) {
+  constructor(
+    message: string,
+    options: ErrorOptions & { readonly retryAfterMs?: number; readonly status?: number } = {},
+  ) {
     super(message, options);
     this.retryAfterMs = options.retryAfterMs ?? 0;
+    this.status = options.status;
   }
 }
+
+/** What came is not what the server says that it sent. Another attempt may bring it whole. */
+export class Mismatched extends Interrupted {}
 
 /**
  * Another attempt would fail in the same way: the server refuses, or the files on disk belong to another
@@ -36,7 +45,7 @@ const RETRYABLE: ReadonlySet<number> = new Set([408, 425, 429, 500, 502, 503, 50
 /** The failure for an answer with this status, or for a problem document with it. */
 export function failureOf(status: number, message: string, retryAfterMs = 0): Interrupted | Refused {
   return RETRYABLE.has(status)
-    ? new Interrupted(message, { retryAfterMs })
+    ? new Interrupted(message, { retryAfterMs, status })
     : new Refused(message, { status });
 }
 

@@ -51,6 +51,7 @@ const SLOW = [
   'listening',
   'lmdb-(changes|disk-full|durability|load-.*|lost|neighbours|read|retention)',
   'log-format',
+  'load(-faults)?',
   'long-keys',
   'memory',
   'mongo-(away|change-(feed|model|oplog)|changes(-faults)?|failing-replies|faults|large|load|load-kills|odd-values|plain-collection|retry|setup)',

@@ -1,0 +1,48 @@
+export const LOAD_HELP = `Usage:
+  sluice load URL [--pages RATE/s|max] [--pullers N] [--followers N] [--for TIME] [--json FILE|-] [OPTION...]
+  sluice load URL --find 'p99<50ms'
+
+Puts a load on a running server, and counts only answers that are whole and right. It needs no database. Without options
+it asks for 100 pages per second, for 30 s.
+
+Pages:
+  --pages RATE/s       sends so many requests per second by a schedule, however slow the answers are, and counts latency
+                       from the time by the schedule. Requests that find all connections busy wait, and that counts.
+  --pages max          each connection asks again when it has its answer. The latencies then hide what would have queued.
+  --connections N      connections of the readers of pages (default 32)
+  --query QUERY        what is asked, instead of a mix of what the server lists; can be given several times:
+                       '/orders?status=paid', '3:/orders?limit=100' with weight 3, 'walk:/orders' from page to page
+  --page-compression C br, gzip, none, or mixed (default): each connection asks for one of them
+                       One request in ten is conditional, as those of clients that keep pages.
+
+Streams:
+  --pullers N          pulls N whole streams at once, again and again; checkpoints prove each row
+  --slow N@SPEED       N more that read slowly, such as 50@200kB/s
+  --stalled N          N streams that are begun and then not read
+  --cut N/min          cuts the connection of a puller so often; it resumes
+  --stream PATH        the stream to pull, such as '/orders/stream?status=paid'; can be given several times
+                       (default: that of the resource with the most rows)
+  --format FORMAT      ndjson (default), json, csv or arrow; only ndjson is proved
+  --compression NAME   none (default), br or gzip
+
+Changes:
+  --followers N        follows the changes of a resource on N connections
+  --follow PATH        the resource (default: the first that tells changes)
+  --write PATH         writes a user there about once a second, such as /api/users, and measures the delay to the line
+                       of each follower; what is followed must be the same users
+
+Time:
+  --for TIME           how long, such as 60s or 5min (default 30s; each step of --find: 10s)
+  --ramp TIME          how long the rate of pages rises before that (default 5s)
+  --find CONDITION     raises the rate until the condition breaks, and prints the last rate that held. Conditions:
+                       p50, p90, p99, p99.9 or max, below a time: 'p99<50ms'. --pages is the rate to begin with.
+
+  --key-file FILE      a file whose first line is the API key
+  --expect-refusals    answers with 429 and 503 are no reason for exit code 1
+  --json FILE|-        writes all that was measured as JSON; - is standard output
+
+Ctrl-C ends the test, and prints what was measured until then.
+
+Exit codes: 0 all answers were good; 1 some were refused, cut or missing, or the test could not begin; 2 at least one was
+wrong, such as rows that do not fit their checkpoint, or the usage is.
+`;

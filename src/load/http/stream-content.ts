@@ -1,0 +1,160 @@
+import { Readable } from 'node:stream';
+import { decoderOf } from '../../pull/http.ts';
+import { failureOf, Interrupted, Mismatched } from '../../pull/retry.ts';
+import { clipped } from '../../terminal/text.ts';
+import { reasonOf } from '../../thrown.ts';
+import { NotHttp, type Head } from './answer-reader.ts';
+
+import { Connection, type Answered } from './connection.ts';
+
+/** What a stream does, for those who measure it. */
+export interface StreamEvents {
+  /** Bytes of the body came, as they were sent. */
+  bytes(number: number): void;
+  /** The body has begun. `ms`: since the request was sent. */
+  firstByte(ms: number, head: Head): void;
+  /** The reader waited so long for the next piece of the body. Milliseconds. */
+  gap(ms: number): void;
+}
+
+const LONGEST_PROBLEM = 64 * 1024;
+/** A server that sends nothing for this long is given up. Heartbeats of streams come more often. Milliseconds. */
+const SILENCE_MS = 60_000;
+
+/**
+ * The answer to the request of a stream, on a connection of its own. Its body is read no faster than it is taken: at most
+ * one read of the socket is kept.
+ */
+export class StreamContent implements Answered {
+  readonly #connection: Connection;
+  readonly #events: StreamEvents;
+  readonly #sent = performance.now();
+  readonly #head: Promise<Head>;
+  #gotHead: (head: Head) => void = () => undefined;
+  #failed: (reason: Error) => void = () => undefined;
+  #headCame: Head | null = null;
+  #pieces: Buffer[] = [];
+  #hasBegun = false;
+  #failure: Error | null = null;
+  #wake: () => void = () => undefined;
+  /** Whether the body ended as HTTP says. A body that was cut just ends. */
+  isWhole = false;
+
+  constructor(origin: URL, request: string, events: StreamEvents) {
+    this.#events = events;
+    this.#head = new Promise((resolve, reject) => {
+      this.#gotHead = resolve;
+      this.#failed = reject;
+    });
+    this.#connection = new Connection(origin, { keeps: true });
+    this.#connection.send(request, this);
+  }
+
+  /** The head of an answer with 200. Rejects with Interrupted or Refused for another one, or when none came. */
+  async head(): Promise<Head> {
+    const head = await this.#head.catch((error: unknown) => {
+      const Failure = error instanceof NotHttp ? Mismatched : Interrupted;
+      throw new Failure(reasonOf(error), { cause: error });
+    });
+    if (head.status === 200) return head;
+    throw failureOf(head.status, await this.#problem(head), retryAfterMs(head));
+  }
+
+  /** The decoded body. It ends where the connection ends, whole or cut. Rejects with Mismatched when it cannot be decoded. */
+  async *decoded(coding: string | null): AsyncGenerator<Buffer, void, undefined> {
+    if (coding === null || coding === 'identity') return yield* this.raw();
+    const decoder = decoderOf(coding);
+    if (!decoder) throw new Mismatched(`the server answered with the content coding ${clipped(coding)}`);
+    const raw = Readable.from(this.raw(), { objectMode: false });
+    raw.pipe(decoder);
+    try {
+      yield* decoder as AsyncIterable<Buffer>;
+    } catch (error) {
+      throw new Mismatched(`the answer cannot be decompressed: ${reasonOf(error)}`, { cause: error });
+    } finally {
+      raw.destroy();
+      decoder.destroy();
+      this.close();
+    }
+  }
+
+  /** The body as it was sent. */
+  async *raw(): AsyncGenerator<Buffer, void, undefined> {
+    try {
+      for (;;) {
+        if (this.#pieces.length === 0) {
+          if (this.isWhole || this.#failure) break;
+          await this.#more();
+        }
+        const pieces = this.#pieces;
+        this.#pieces = [];
+        yield* pieces;
+        this.#connection.resume();
+      }
+      if (this.#failure instanceof NotHttp) throw new Mismatched(this.#failure.message);
+    } finally {
+      this.close();
+    }
+  }
+
+  /** Cuts the connection. The body ends here. */
+  close(): void {
+    this.#connection.close();
+    if (!this.isWhole) this.onCut(new Error('the connection was closed'));
+  }
+
+  onHead(head: Head): void {
+    this.#headCame = head;
+    this.#gotHead(head);
+  }
+
+  onBody(piece: Buffer): void {
+    if (!this.#hasBegun && this.#headCame?.status === 200) {
+      this.#hasBegun = true;
+      this.#events.firstByte(performance.now() - this.#sent, this.#headCame);
+    }
+    this.#events.bytes(piece.length);
+    this.#pieces.push(piece);
+    this.#connection.pause();
+    this.#wake();
+  }
+
+  onEnd(): void {
+    this.isWhole = true;
+    this.#wake();
+  }
+
+  onCut(reason: Error): void {
+    this.#failure ??= reason;
+    this.#failed(reason);
+    this.#wake();
+  }
+
+  async #more(): Promise<void> {
+    const began = performance.now();
+    let timer: NodeJS.Timeout | undefined;
+    await new Promise<void>((resolve) => {
+      this.#wake = resolve;
+      const silent = () => this.onCut(new Error(`the server sent nothing for ${SILENCE_MS / 1000} s`));
+      timer = setTimeout(silent, SILENCE_MS);
+    });
+    clearTimeout(timer);
+    if (this.#hasBegun) this.#events.gap(performance.now() - began);
+  }
+
+  async #problem(head: Head): Promise<string> {
+    const pieces: Buffer[] = [];
+    let bytes = 0;
+    for await (const piece of this.raw()) {
+      pieces.push(piece);
+      if ((bytes += piece.length) > LONGEST_PROBLEM) break;
+    }
+    const detail = /"detail":"((?:[^"\\]|\\.)*)"/.exec(Buffer.concat(pieces).toString())?.[1] ?? '';
+    return `the server answered ${head.status}${detail && `: ${clipped(detail)}`}`;
+  }
+}
+
+function retryAfterMs(head: Head): number {
+  const seconds = Number(head.header('retry-after') ?? 0);
+  return Number.isFinite(seconds) ? seconds * 1000 : 0;
+}

@@ -1,0 +1,62 @@
+import { brotliDecompressSync, gunzipSync } from 'node:zlib';
+
+/** Pages of more bytes are not checked. */
+const MOST_BYTES = 8 * 1024 * 1024;
+
+/** A page that is kept while it comes, and then checked. */
+export class CheckedPage {
+  readonly #path: string;
+  #pieces: Buffer[] = [];
+  #bytes = 0;
+
+  /** `path`: what was asked, with its query. */
+  constructor(path: string) {
+    this.#path = path;
+  }
+
+  add(piece: Buffer): void {
+    this.#bytes += piece.length;
+    if (this.#bytes <= MOST_BYTES) this.#pieces.push(Buffer.from(piece));
+  }
+
+  /** What is wrong with the page. null: nothing. */
+  fault(coding: string | null): string | null {
+    if (this.#bytes > MOST_BYTES) return null;
+    let page: unknown;
+    try {
+      page = JSON.parse(decoded(Buffer.concat(this.#pieces), coding).toString());
+    } catch (error) {
+      return `a page cannot be read: ${error instanceof Error ? error.message : String(error)}`;
+    }
+    return faultOf(page, new URL(this.#path, 'http://server').searchParams);
+  }
+}
+
+function decoded(bytes: Buffer, coding: string | null): Buffer {
+  if (coding === 'br') return brotliDecompressSync(bytes);
+  if (coding === 'gzip') return gunzipSync(bytes);
+  if (coding === null || coding === 'identity') return bytes;
+  throw new Error(`its content coding is ${coding}`);
+}
+
+/** A page has rows with different keys, and as many as its limit when more follow. */
+function faultOf(answer: unknown, query: URLSearchParams): string | null {
+  const { data, page } = Object(answer) as { data?: unknown; page?: { limit?: unknown; hasMore?: unknown } };
+  if (!Array.isArray(data) || typeof page?.limit !== 'number' || typeof page.hasMore !== 'boolean')
+    return 'a page has no data, or does not say whether more follows';
+  const asked = query.get('limit');
+  if (asked !== null && page.limit !== Number(asked))
+    return `a page of limit ${asked} has the limit ${page.limit}`;
+  if (data.length > page.limit) return `a page of limit ${page.limit} has ${data.length} rows`;
+  if (page.hasMore && data.length < page.limit)
+    return `a page of limit ${page.limit} has only ${data.length} rows, although more follow`;
+  const keys = data.map(keyOf);
+  if (keys.includes(undefined)) return 'a page has a row without a key';
+  const told = keys.filter((key) => typeof key === 'string' || Number.isSafeInteger(key)); // JSON.parse rounds others
+  return new Set(told).size < told.length ? 'a page has the same row twice' : null;
+}
+
+function keyOf(row: unknown): unknown {
+  const { id, _id = id } = Object(row) as { readonly id?: unknown; readonly _id?: unknown };
+  return _id;
+}

@@ -1,0 +1,188 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Compression } from '../pull/http.ts';
+import { DEFAULTS, provedRows } from '../pull/pull.ts';
+import { Interrupted, Mismatched, REAL_CLOCK, Refused } from '../pull/retry.ts';
+import { outcomeOfFailure } from './counts.ts';
+import type { Faults } from './faults.ts';
+import type { Requests } from './http/requests.ts';
+import { StreamContent } from './http/stream-content.ts';
+import type { Recorder } from './recorder.ts';
+import type { PullerRow } from './result.ts';
+
+export interface PullerOptions {
+  readonly requests: Requests;
+  /** The URL of a stream. */
+  readonly url: URL;
+  /** A format of streams. Only NDJSON is proved. */
+  readonly format: string;
+  readonly compression: Compression;
+  /** The speed at which it reads. null: full speed. */
+  readonly bytesPerSecond: number | null;
+  readonly recorder: Recorder;
+  readonly faults: Faults;
+  /** Ends the puller. */
+  readonly signal: AbortSignal;
+}
+
+/** The pause before a stream that has no proof is asked for again after a failure. Milliseconds. */
+const PAUSE_MS = 1000;
+/** A puller goes on as long as the run. Milliseconds. */
+const RETRY_FOR_MS = 86_400_000;
+
+/** Pulls a stream again and again, and proves what comes. */
+export class Puller {
+  readonly #options: PullerOptions;
+  readonly #began = performance.now();
+  #content: StreamContent | null = null;
+  #isCutByUs = false;
+  #row: { -readonly [Name in keyof PullerRow]: PullerRow[Name] };
+
+  constructor(options: PullerOptions) {
+    const { url, bytesPerSecond } = options;
+    this.#options = options;
+    this.#row = {
+      kind: bytesPerSecond === null ? 'full' : 'slow',
+      query: url.pathname + url.search,
+      ...{ whole: 0, rows: 0, bytes: 0, rowsPerSecond: 0, firstByte: null, longestGap: 0 },
+      ...{ cutByUs: 0, cut: 0, refused: 0, proof: 'none', provedRows: 0, reason: null },
+    };
+  }
+
+  /** Whether a stream is open now. */
+  get isOpen(): boolean {
+    return this.#content !== null;
+  }
+
+  row(): PullerRow {
+    const row = this.#row;
+    const seconds = Math.max(0.001, (performance.now() - this.#began) / 1000);
+    const partly = row.proof === 'none' && row.provedRows > 0;
+    return {
+      ...row,
+      rowsPerSecond: Math.round(row.rows / seconds),
+      longestGap: Math.round(row.longestGap * 10) / 10,
+      proof: partly ? 'partly' : row.proof,
+    };
+  }
+
+  /** Cuts the connection of the stream. The puller resumes it. */
+  cut(): void {
+    if (!this.#content) return;
+    this.#row.cutByUs++;
+    this.#isCutByUs = true;
+    this.#content.close();
+  }
+
+  /** Pulls until the signal is aborted, or the server refuses for good. */
+  async run(): Promise<void> {
+    const { signal, format } = this.#options;
+    const pull = () => (format === 'ndjson' ? this.#prove() : this.#read());
+    while (!signal.aborted && (await this.#once(pull)));
+  }
+
+  /** Closes the connection. To be called when the signal is aborted. */
+  close(): void {
+    this.#content?.close();
+  }
+
+  /** Resolves with whether to pull again. */
+  async #once(pull: () => Promise<void>): Promise<boolean> {
+    const { signal } = this.#options;
+    try {
+      await pull();
+      this.#row.whole++;
+      return true;
+    } catch (error) {
+      if (signal.aborted) return false;
+      if (!(error instanceof Interrupted || error instanceof Refused)) throw error;
+      this.#failed(error);
+      if (error instanceof Refused) return false;
+      return sleep(PAUSE_MS, true, { signal }).catch(() => false);
+    }
+  }
+
+  /** NDJSON with checkpoints, resumed after cuts until it is whole. */
+  async #prove(): Promise<void> {
+    const { url, compression, recorder, signal } = this.#options;
+    const options = {
+      ...{ ...DEFAULTS, compression, signal, clock: REAL_CLOCK, retryForMs: RETRY_FOR_MS },
+      getContent: (to: URL, accept: string) => this.#getContent(to, accept, compression),
+      onInterrupted: (failure: Interrupted) => this.#failed(failure),
+    };
+    for await (const step of provedRows(url, options)) {
+      if (step.kind === 'rows') {
+        this.#row.rows += step.rows;
+        recorder.add('rows', step.rows);
+        await this.#slowDown(step.bytes.length);
+      } else if (step.kind === 'proof') this.#row.provedRows += step.rows;
+    }
+    this.#setProof('proved');
+    recorder.count('ok');
+  }
+
+  /** A format that has no checkpoints: it ends as HTTP says, or was cut. */
+  async #read(): Promise<void> {
+    const { url, format, compression, recorder } = this.#options;
+    const to = new URL(url);
+    to.searchParams.set('format', format);
+    const content = await this.#getContent(to, '*/*', compression);
+    for await (const piece of content) await this.#slowDown(piece.length);
+    if (!this.#content?.isWhole) throw new Interrupted('the connection was cut');
+    this.#setProof('framing');
+    recorder.count('unproved');
+  }
+
+  async #getContent(url: URL, accept: string, compression: Compression) {
+    const { requests, recorder } = this.#options;
+    const coding = compression === 'none' ? 'identity' : compression;
+    const path = url.pathname + url.search;
+    const row = this.#row;
+    const content = new StreamContent(requests.origin, requests.get(path, { accept, coding }), {
+      bytes: (number) => {
+        row.bytes += number;
+        recorder.add('bytes', number);
+      },
+      firstByte: (ms, head) => {
+        row.firstByte ??= Math.round(ms * 10) / 10;
+        recorder.latency('firstByte', ms);
+        recorder.slow(ms, () => ({
+          ...{ kind: 'stream', waited: 0, query: path, status: head.status },
+          requestId: head.header('x-request-id'),
+        }));
+      },
+      gap: (ms) => (row.longestGap = Math.max(row.longestGap, ms)),
+    });
+    this.#content = content;
+    recorder.count('arrivals');
+    const head = await content.head();
+    return content.decoded(head.header('content-encoding'));
+  }
+
+  async #slowDown(bytes: number): Promise<void> {
+    const { bytesPerSecond, signal } = this.#options;
+    if (bytesPerSecond === null) return;
+    await sleep((bytes / bytesPerSecond) * 1000, undefined, { signal }).catch(() => undefined);
+  }
+
+  #failed(failure: Interrupted | Refused): void {
+    const { recorder, faults, signal } = this.#options;
+    this.#content = null;
+    if (signal.aborted) return;
+    if (this.#isCutByUs) {
+      this.#isCutByUs = false;
+      if (!(failure instanceof Mismatched) && failure.status === undefined) return;
+    }
+    const outcome = outcomeOfFailure(failure);
+    recorder.count(outcome);
+    faults.add(outcome, failure.message);
+    this.#row.reason = failure.message;
+    if (outcome === 'wrong') this.#row.proof = 'wrong';
+    else if (outcome === 'cut') this.#row.cut++;
+    else this.#row.refused++;
+  }
+
+  #setProof(proof: PullerRow['proof']): void {
+    this.#content = null;
+    if (this.#row.proof !== 'wrong') this.#row.proof = proof;
+  }
+}

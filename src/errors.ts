@@ -88,6 +88,11 @@ export function storeUnavailable(cause: unknown): AppError {
   return new AppError('store-unavailable', detail, { cause });
 }
 
+/** The error for a cursor or a part that no server on this store has written. */
+export function noSuchPlace(cause?: unknown): AppError {
+  return new AppError('invalid-cursor', 'The cursor or part names no place in this store.', { cause });
+}
+
 /** This process can never use the store again. It must end at once and be started anew. */
 export class StoreLostError extends AppError {
   constructor(cause: Error) {

@@ -2,7 +2,6 @@ import { setMaxListeners } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createApp } from './app.ts';
 import type { Config } from './config.ts';
-import type { StoreLostError } from './errors.ts';
 import { openExports, type Exports } from './exports/open.ts';
 import { exportSources } from './exports/sources.ts';
 import { VERSION } from './version.ts';
@@ -54,7 +53,7 @@ export interface ServerOptions {
    * Called once when this process can never use its store again. The process must then end at once, without closing
    * the server.
    */
-  readonly onStoreLost?: (error: StoreLostError) => void;
+  readonly onStoreLost?: (error: Error) => void;
   /**
    * How long an export stays reserved for a worker that has stopped renewing its lease. Milliseconds; 10 s by
    * default.

@@ -1,5 +1,4 @@
 import { ConfigError, type Config } from './config.ts';
-import type { StoreLostError } from './errors.ts';
 import { openResources, ResourceFaults, type OpenResource } from './resources/open.ts';
 import { openStore } from './store/open.ts';
 import { createReaders } from './store/readers.ts';
@@ -19,7 +18,7 @@ interface RowsParts {
 
 /** See ServerOptions. */
 interface StoreHooks {
-  readonly onStoreLost?: (error: StoreLostError) => void;
+  readonly onStoreLost?: (error: Error) => void;
   readonly tapStore?: (store: Store) => Store;
 }
 

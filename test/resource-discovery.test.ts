@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { Int32, MaxKey, MinKey, type UUID } from 'bson';
-import type { Db, MongoClient } from 'mongodb';
+import type { Db, Document, MongoClient } from 'mongodb';
 import { AppError } from '../src/errors.ts';
 import { MongoConnection } from '../src/store/mongo/connection.ts';
 import { setUpExisting } from '../src/store/mongo/discovery.ts';
@@ -365,7 +365,9 @@ test('a collection that is replaced while it is looked at is unavailable for now
         return typeof value === 'function' ? (value.bind(target) as unknown) : value;
       }
       return async (...call: Parameters<MongoConnection['run']>) => {
-        if ('find' in call[0]) await (replacing ??= replace());
+        const [{ filter }] = call as [Document];
+        if ((filter as { _id?: Document } | undefined)?._id?.$eq instanceof MinKey)
+          await (replacing ??= replace());
         return target.run(...call);
       };
     },

@@ -114,9 +114,13 @@ async function serve({ first }: Signals): Promise<number> {
 }
 
 async function startAlone(config: Config, log: Logger): Promise<() => Promise<void>> {
-  const onStoreLost = (err: StoreLostError): never => {
-    log.fatal({ err }, 'embedded store lost: this process exits and must be restarted');
-    return process.exit(STORE_LOST); // at once: any further use of the store would corrupt memory (see hearFailures)
+  const onStoreLost = (err: Error): never => {
+    const isEmbedded = err instanceof StoreLostError;
+    const message = isEmbedded
+      ? 'embedded store lost: this process exits and must be restarted'
+      : err.message;
+    log.fatal({ err }, message);
+    return process.exit(isEmbedded ? STORE_LOST : 1); // at once: any further use of an embedded store would corrupt memory
   };
   const { startServer } = await import('../main.ts'); // the other commands end before it would be loaded
   const server = await startServer(config, log, {

@@ -39,6 +39,8 @@ export interface MongoOptions {
   readonly own?: boolean | undefined;
   /** False: items are also read through the driver. */
   readonly lane?: boolean | undefined;
+  /** Called when a server that is not MongoDB has taken its place. The process must exit. Not called during the start. */
+  readonly onLost?: ((error: Error) => void) | undefined;
   readonly onWarning: (message: string) => void;
   /** Called once with the way items are read. */
   readonly onNotice?: ((message: string) => void) | undefined;
@@ -63,7 +65,9 @@ const ITEM_INDEXES = [
 export async function connectMongo(options: MongoOptions): Promise<Store> {
   const { uri, manageIndexes: manage, prefix = '', own = true, onWarning, onNotice } = options;
   const connection = new MongoConnection(uri);
-  const common = { manage, onWarning, onNotice };
+  let isOpen = false;
+  const onForeign = (error: Error) => (isOpen ? options.onLost?.(error) : undefined);
+  const common = { manage, onWarning, onNotice, onForeign };
   const setup = new Setup(connection, {
     ...common,
     manage: manage && own, // a read creates nothing in a database that serves other collections
@@ -93,6 +97,7 @@ export async function connectMongo(options: MongoOptions): Promise<Store> {
     onWarning(`MongoDB is not available, and requests for items get 503 until it is: ${String(error.cause)}`);
   }
   onNotice?.(describe(ways));
+  isOpen = true;
   return new MongoStore(connection, setup, records, options, ways);
 }
 
@@ -178,10 +183,10 @@ class MongoStore implements Store {
   }
 
   async #openCollection(declaration: Declaration): Promise<OpenCollection> {
-    const { slots, manageIndexes: manage, prefix, onWarning, onNotice, watch = {} } = this.#options;
+    const { slots, manageIndexes: manage, prefix, onWarning, onNotice, onLost, watch = {} } = this.#options;
     const { database: ownDatabase } = this.#connection;
     const { database = ownDatabase } = declaration;
-    const parts = { ownDatabase, prefix, slots, manage, onWarning, onNotice, watch };
+    const parts = { ownDatabase, prefix, slots, manage, onWarning, onNotice, onForeign: onLost, watch };
     const route = this.#routeTo(database);
     const stream = this.#streamOf(route.connection);
     const streamWith = this.#streamsWith(route.connection, declaration.collection);

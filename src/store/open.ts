@@ -1,4 +1,3 @@
-import type { StoreLostError } from '../errors.ts';
 import type { Slots } from './slots.ts';
 import type { Store } from './store.ts';
 import type { Log } from '../log.ts';
@@ -18,10 +17,10 @@ export interface OpenOptions {
    */
   readonly own?: boolean;
   /**
-   * Called once when this process can never use the store again. The process must exit at once. Only an embedded store
-   * is ever lost.
+   * Called when this process can never use the store again: an embedded store was lost, or MongoDB was replaced by a
+   * server that is not MongoDB. The process must exit at once.
    */
-  readonly onLost?: (error: StoreLostError) => void;
+  readonly onLost?: (error: Error) => void;
 }
 
 export interface StoreSettings {
@@ -59,6 +58,7 @@ export async function openStore(
     own,
     manageIndexes: config.MONGODB_MANAGE_INDEXES,
     prefix: config.MONGODB_PREFIX,
+    onLost,
     onWarning: (message) => log.warn({}, message),
     onNotice: (message) => log.info({}, message),
   });

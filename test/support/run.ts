@@ -54,7 +54,7 @@ const SLOW = [
   'load(-faults)?',
   'long-keys',
   'memory',
-  'mongo-(away|change-(feed|model|oplog)|changes(-faults)?|failing-replies|faults|large|load|load-kills|odd-values|plain-collection|retry|setup)',
+  'mongo-(away|change-(feed|model|oplog)|changes(-faults)?|failing-replies|faults|foreign|large|load|load-kills|odd-values|plain-collection|retry|setup)',
   'nested-fields',
   'not-ready',
   'openapi',

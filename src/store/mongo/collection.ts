@@ -3,7 +3,7 @@ import { storeUnavailable } from '../../errors.ts';
 import type { MongoConnection } from './connection.ts';
 import type { Identity } from '../bookmark.ts';
 import type { Index } from '../indexes.ts';
-import { CODES, MongoRefusal, serverCodeOf } from './errors.ts';
+import { CODES, MongoRefusal, serverCodeOf, type ForeignServer } from './errors.ts';
 import { indexFaults, indexNames, indexSpecs, missingIndexes, readIndexes } from './indexes.ts';
 import type { FoundIndexes, IndexFaults } from './indexes.ts';
 import { BY_KEY, splitPaths, type IndexPaths } from './plan.ts';
@@ -16,7 +16,7 @@ import type { ServerKind } from './server.ts';
 export interface Layout {
   readonly clustered: boolean;
   readonly sharded: boolean;
-  /** The collection's UUID. Undefined where reads cannot name it (MongoDB before 6.0). */
+  /** The collection's UUID, which reads name. */
   readonly identity: Identity | undefined;
   readonly indexes: ReadonlyMap<IndexPaths, string>;
   /** See indexSpecs. */
@@ -37,6 +37,8 @@ export interface SetupOptions {
   readonly unmanaged?: string;
   readonly onWarning: (message: string) => void;
   readonly onNotice?: ((message: string) => void) | undefined;
+  /** Called when the server turns out to be one that reads cannot rely on. */
+  readonly onForeign?: ((error: ForeignServer) => void) | undefined;
   /** Whether setup also warns about the kind of server. */
   readonly tellsServer?: boolean;
 }
@@ -121,14 +123,14 @@ export async function ensureCollection(
 export function layoutOf(
   description: Document,
   found: FoundIndexes,
-  { isSharded, hasIdentities }: ServerKind,
+  { isSharded }: ServerKind,
   faults: IndexFaults,
 ): Layout {
   const { uuid } = (description.info ?? {}) as { readonly uuid?: Binary };
   return {
     clustered: found.clustered,
     sharded: isSharded,
-    identity: hasIdentities && uuid ? Buffer.from(uuid.buffer).toString('hex') : undefined,
+    identity: uuid && Buffer.from(uuid.buffer).toString('hex'),
     indexes: indexNames(found),
     specs: indexSpecs(found),
     faults,
@@ -186,9 +188,7 @@ async function createCollection(
     if (serverCodeOf(error) !== CODES.unauthorized) throw error;
     throw new MongoRefusal(
       `The collection '${collection}' is missing, and the MongoDB user has no permission to create it.`,
-      {
-        cause: error,
-      },
+      { cause: error },
     );
   }
 }

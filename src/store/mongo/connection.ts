@@ -1,10 +1,11 @@
 import { MongoClient, MongoServerSelectionError } from 'mongodb';
-import type { BulkWriteOptions, ClientSession, Collection, Db, Document, MongoClientOptions } from 'mongodb';
+import type { BulkWriteOptions, ClientSession, Collection, Db, Document } from 'mongodb';
 import { storeUnavailable } from '../../errors.ts';
 import { withDeadline } from '../deadline.ts';
 import { Timestamp } from '../bson.ts';
 import type { PointInTime } from '../store.ts';
-import { MongoRefusal, mayRetry, translate } from './errors.ts';
+import { clientOptions, refuseCompression } from './client-options.ts';
+import { mayRetry, translate } from './errors.ts';
 
 /**
  * A batch takes milliseconds and the deepest offset a second. A command that takes longer means that the server is in
@@ -63,6 +64,7 @@ export class MongoConnection {
   /** Servers that answered but do not belong to the replica set that the URI names. */
   readonly #otherSets: Map<string, string>;
   readonly #uri: string;
+  readonly #found: { servers: number };
 
   /**
    * Does not connect. Throws MongoParseError or MongoRefusal when the URI cannot be used. With `shared`: the same
@@ -75,12 +77,17 @@ export class MongoConnection {
       this.session = shared.of.session;
       this.#timeless = shared.of.#timeless;
       this.#otherSets = shared.of.#otherSets;
+      this.#found = shared.of.#found;
       this.#db = this.client.db(shared.database);
       return;
     }
     refuseCompression(uri);
     this.client = new MongoClient(uri, clientOptions(uri));
     this.#otherSets = new Map();
+    const found = (this.#found = { servers: 0 });
+    this.client.on('serverDescriptionChanged', ({ previousDescription, newDescription }) => {
+      if (previousDescription.type === 'Unknown' && newDescription.type !== 'Unknown') found.servers++;
+    });
     this.#seeSets();
     this.session = this.client.startSession({ causalConsistency: true });
     this.#timeless = this.client.startSession({ causalConsistency: false });
@@ -91,6 +98,11 @@ export class MongoConnection {
   /** The name of the database. */
   get database(): string {
     return this.#db.databaseName;
+  }
+
+  /** How many times the driver has found a server, also one that it had lost. */
+  get serversFound(): number {
+    return this.#found.servers;
   }
 
   /** The same connection, for another database. Close only the first one. */
@@ -222,31 +234,4 @@ function readConcernOf({ snapshot, since }: CommandOptions): Document {
  */
 function catchUp(behind: ClientSession, ahead: ClientSession): void {
   if (ahead.clusterTime) behind.advanceClusterTime(ahead.clusterTime);
-}
-
-function clientOptions(uri: string): MongoClientOptions {
-  return {
-    appName: 'sluice',
-    // With the driver's 30 s, a request would wait that long while the database is unavailable, and the driver would
-    // not leave a member that hangs.
-    ...(!names(uri, 'serverSelectionTimeoutMS') && { serverSelectionTimeoutMS: 3_000 }),
-    ...(!names(uri, 'connectTimeoutMS') && { connectTimeoutMS: 2_000 }),
-    // A member that hangs is noticed once it is silent for both times together: 3 s, instead of 12 s by default.
-    ...(!names(uri, 'heartbeatFrequencyMS') && { heartbeatFrequencyMS: 1_000 }),
-    // With `primaryPreferred` a dead primary costs 0.1 to 3 s, with `primary` an election of 10 s. Majority reads are
-    // never rolled back on any member.
-    ...(!names(uri, 'readPreference') && { readPreference: 'primaryPreferred' }),
-  };
-}
-
-function refuseCompression(uri: string): void {
-  if (!names(uri, 'compressors') || /[?&]compressors=none(&|$)/i.test(uri)) return;
-  throw new MongoRefusal(
-    'The MongoDB URI turns on wire compression (compressors=...), which makes scans about 10 times slower. Remove this option.',
-  );
-}
-
-/** Whether the URI sets an option. Option names are case-insensitive. */
-function names(uri: string, option: string): boolean {
-  return new RegExp(`[?&]${option}=`, 'i').test(uri);
 }

@@ -42,7 +42,7 @@ export function setUpExisting(wanted: readonly (readonly string[])[]) {
     const layout: Layout = {
       clustered: listed.some(({ spec }) => spec.clustered === true),
       sharded: server.isSharded,
-      identity: server.hasIdentities && uuid ? Buffer.from(uuid.buffer).toString('hex') : undefined,
+      identity: uuid && Buffer.from(uuid.buffer).toString('hex'),
       ...mapsOf(found, listed),
       faults: new Map(),
       found,

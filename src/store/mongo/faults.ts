@@ -1,4 +1,4 @@
-import { AppError, collectionReplaced, storeUnavailable, storeUnfit } from '../../errors.ts';
+import { AppError, collectionReplaced, noSuchPlace, storeUnavailable, storeUnfit } from '../../errors.ts';
 import { CODES, serverCodeOf, isOtherCollection, snapshotFault } from './errors.ts';
 import type { When } from './reply.ts';
 import type { Setup } from './setup.ts';
@@ -15,6 +15,7 @@ export function faultOf(error: unknown, setup: Setup, { at, since, identity }: W
     setup.forget();
     return identity === undefined ? storeUnavailable(error) : collectionReplaced(error);
   }
+  if (code === CODES.boundsReversed) return noSuchPlace(error); // only a place that no row can have lies beyond all bounds
   if (code === CODES.unauthorized) {
     setup.forget();
     return storeUnfit('The database does not permit this server to read the requested data.', error);

@@ -1,6 +1,8 @@
 import { KEY, type Bookmark } from '../bookmark.ts';
 import { endOfRow } from '../bson-array.ts';
+import { noSuchPlace } from '../../errors.ts';
 import type { Layout } from './collection.ts';
+import { CODES, serverCodeOf } from './errors.ts';
 import { faultOf } from './faults.ts';
 import { BatchBuilder } from './batch-builder.ts';
 import { BY_KEY, type Range } from './plan.ts';
@@ -164,10 +166,21 @@ export class Finder {
     asked: When = {},
   ): Promise<Reply> {
     const { at, since, identity = layout.identity } = asked;
+    let reply: Reply;
     try {
-      return await this.#way.find(command, signal, { at, since, identity });
+      reply = await this.#way.find(command, signal, { at, since, identity });
     } catch (error) {
+      const isTooEarly = since !== undefined && serverCodeOf(error) === CODES.invalidOptions;
+      if (isTooEarly && since > (await this.#setup.presentTime())) throw noSuchPlace(error);
       throw faultOf(error, this.#setup, asked);
+    }
+    if (this.#setup.isProved) return reply;
+    try {
+      await this.#setup.layout(signal); // the server that answered may have taken the place of a lost one
+      return reply;
+    } catch (error) {
+      reply.slot.release();
+      throw error;
     }
   }
 }

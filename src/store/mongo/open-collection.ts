@@ -8,6 +8,7 @@ import { LookUp } from './feed/look-up.ts';
 import type { DatabaseStream } from './feed/stream.ts';
 import { changeOf, ownCollections, setUpExisting, whyRefused } from './discovery.ts';
 import { MongoRefusal } from './errors.ts';
+import type { SetupOptions } from './collection.ts';
 import { Finder } from './find.ts';
 import { IndexWatch, type IndexWatchOptions } from './index-watch.ts';
 import { MongoItems } from './items.ts';
@@ -32,6 +33,7 @@ export interface CollectionParts {
   readonly watch: IndexWatchOptions;
   readonly onWarning: (message: string) => void;
   readonly onNotice: ((message: string) => void) | undefined;
+  readonly onForeign: SetupOptions['onForeign'];
 }
 
 /** A collection that is open, and what must be closed with the store. */

@@ -1,10 +1,13 @@
 import { AppError, storeUnavailable, storeUnfit } from '../../errors.ts';
 import { awaitAtMost } from '../deadline.ts';
+import type { PointInTime } from '../store.ts';
 import { setUpCollection } from './collection.ts';
 import type { Layout, SetupOptions, SetupTask } from './collection.ts';
 import type { MongoConnection } from './connection.ts';
-import { CODES, MongoRefusal, serverCodeOf } from './errors.ts';
+import { CODES, ForeignServer, MongoRefusal, serverCodeOf } from './errors.ts';
 import { BY_KEY, type IndexPaths } from './plan.ts';
+import { proveServer } from './proof.ts';
+import { pointInTimeOf } from './snapshot.ts';
 import { describeServer } from './server.ts';
 
 /**
@@ -30,6 +33,8 @@ export class Setup {
   #refused: readonly string[] = [];
   #state: Layout | Promise<Layout> | null = null;
   #wasServed = false;
+  /** The servers that the connection had found when the last look began. */
+  #provedServers = 0;
 
   /**
    * `setUp` makes sure that the collection exists and is fit to be read. Default: the setup of the items' collection.
@@ -53,9 +58,9 @@ export class Setup {
     } catch (error) {
       if (!(error instanceof MongoRefusal)) throw error;
       this.#refused = [...new Set([...this.#refused, error.message])];
-      this.#warn(error.message);
+      this.warn(error.message);
       throw storeUnfit(
-        `The collection '${this.collection}' cannot be served now. The log of the server tells the operator what to do.`,
+        'These rows cannot be served now. The log of the server tells the operator what to do.',
         error,
       );
     }
@@ -63,12 +68,25 @@ export class Setup {
 
   /** Like `layout`, but rejects with the MongoRefusal itself when the collection is unfit. */
   start(signal?: AbortSignal): Layout | Promise<Layout> {
+    if (!this.isProved) this.forget();
     if (!this.#state) {
       const looking = (this.#state = this.#look());
       // The callers may have left already. A failure is for those that wait, and would be unhandled when none does.
       looking.catch(() => undefined);
     }
     return this.#state instanceof Promise ? awaitAtMost(SETUP_WAIT_MS, signal, this.#state) : this.#state;
+  }
+
+  /** Whether the last look saw the servers that the connection has now. A lost server may come back as another one. */
+  get isProved(): boolean {
+    return this.#provedServers === this.#connection.serversFound;
+  }
+
+  /** The latest time that the primary, or another member while there is none, knows of. */
+  async presentTime(): Promise<PointInTime> {
+    await this.#connection.run({ ping: 1 }, { readPreference: 'primaryPreferred' });
+    const time = this.#connection.session.clusterTime?.clusterTime;
+    return time ? pointInTimeOf(time) : 0n;
   }
 
   /** Whether missing indexes are created. */
@@ -88,15 +106,19 @@ export class Setup {
   async #look(): Promise<Layout> {
     try {
       await this.#connection.connect();
+      this.#provedServers = this.#connection.serversFound;
       const server = await describeServer(this.#connection);
-      if (this.#options.tellsServer) for (const warning of server.warnings) this.#warn(warning);
-      const onWarning = (message: string) => this.#warn(message);
+      if (this.#options.tellsServer) for (const warning of server.warnings) this.warn(warning);
+      const onWarning = (message: string) => this.warn(message);
       const task = { ...this.#options, onWarning, server, isServing: this.#wasServed };
+      const existed = await proveServer(this.#connection, this.collection, server);
       const layout = await this.#setUp(this.#connection, task);
+      if (!existed) await proveServer(this.#connection, this.collection, server);
       this.#tell(layout);
       return (this.#state = layout);
     } catch (error) {
       this.#state = null;
+      if (error instanceof ForeignServer) this.#options.onForeign?.(error);
       throw refusalOf(error, this.collection);
     }
   }
@@ -111,11 +133,12 @@ export class Setup {
       onNotice?.(`The collection '${this.collection}' can be read again.`);
     for (const message of this.#refused) if (!present.includes(message)) this.#told.delete(message);
     this.#refused = present;
-    for (const message of present) this.#warn(message);
+    for (const message of present) this.warn(message);
     this.#wasServed = true;
   }
 
-  #warn(message: string): void {
+  /** Logs a warning, once while it holds. */
+  warn(message: string): void {
     if (this.#told.has(message)) return;
     this.#told.add(message);
     this.#options.onWarning(message);

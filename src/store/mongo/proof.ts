@@ -1,0 +1,104 @@
+import { storeUnavailable } from '../../errors.ts';
+import { bookmarkOf, KEY, keyOf } from '../bookmark.ts';
+import { BSON, MaxKey, MinKey, UUID, type Document } from '../bson.ts';
+import { describeCollection } from './collection.ts';
+import type { CommandOptions, MongoConnection } from './connection.ts';
+import { CODES, ForeignServer, serverCodeOf } from './errors.ts';
+import { rowsOf } from './reply.ts';
+import type { ServerKind } from './server.ts';
+
+const NO_INDEX = 'an index that no collection has';
+/** A time before the oldest that any server keeps. */
+const LONG_AGO = 0x1_0000_0001n;
+
+/**
+ * Makes sure that the server obeys what reads rely on: servers exist that speak MongoDB's protocol, accept these fields
+ * of a find and ignore them, so that a read returns rows outside its range. Asks for what MongoDB must refuse, and for
+ * rows of the collection that lie outside their bounds. Resolves with false when the collection is missing: then only
+ * `collectionUUID` is proved, and not behind a router, which answers by itself. Rejects with ForeignServer, which names
+ * the first field that is ignored, else as MongoConnection.run does. Writes nothing.
+ */
+export async function proveServer(
+  connection: MongoConnection,
+  collection: string,
+  { isSharded }: ServerKind,
+): Promise<boolean> {
+  const existing = await describeCollection(connection, collection);
+  if (existing && existing.type !== 'collection') return true; // it is refused for what it is
+  const ask = (part: Document, options?: CommandOptions) =>
+    answerTo(connection, { find: collection, limit: 2, singleBatch: true, ...part }, options);
+  if (existing || !isSharded)
+    demand('collectionUUID', await ask({ collectionUUID: new UUID() }), CODES.otherIdentity);
+  if (!existing) return false;
+  const { uuid: collectionUUID } = (existing.info ?? {}) as Document;
+  await proveBounds(async (part, options) => {
+    const answer = await ask({ collectionUUID: collectionUUID as unknown, ...part }, options);
+    if (answer === CODES.otherIdentity)
+      throw storeUnavailable(new Error('the collection was replaced meanwhile'));
+    return answer;
+  });
+  return true;
+}
+
+/** Sends a find in a collection that exists, with these members. */
+type Ask = (part: Document, options?: CommandOptions) => Promise<Answer>;
+
+async function proveBounds(ask: Ask): Promise<void> {
+  demand('hint', await ask({ hint: NO_INDEX }), CODES.badValue);
+  for (const bound of ['min', 'max'])
+    demand(bound, await ask({ [bound]: { _id: new MinKey() } }), CODES.boundsWithoutHint);
+  demandNone('snapshot (readConcern.atClusterTime)', await ask({}, { snapshot: LONG_AGO }));
+  const rows = await ask({ projection: { _id: 1 }, sort: { _id: 1 } });
+  if (typeof rows === 'number') return;
+  const [first, second = new MaxKey()] = rows.map(idOf);
+  if (first === undefined) return;
+  const outside = { hint: { _id: 1 }, filter: { _id: { $eq: first } } };
+  demandNone('min', await ask({ ...outside, min: { _id: second } }));
+  demandNone('max', await ask({ ...outside, max: { _id: first } }));
+}
+
+/** Undefined: no driver can decode the id. */
+function idOf(row: Uint8Array): unknown {
+  try {
+    return keyOf(bookmarkOf(row, { sort: KEY }))._id;
+  } catch (error) {
+    if (BSON.BSONError.isBSONError(error)) return undefined;
+    throw error;
+  }
+}
+
+/** The rows of a reply, or the code of the error that the server refuses the find with. */
+type Answer = readonly Uint8Array[] | number;
+
+async function answerTo(
+  connection: MongoConnection,
+  find: Document,
+  options: CommandOptions = {},
+): Promise<Answer> {
+  try {
+    return rowsOf(
+      await connection.run(find, { rowsAsBytes: true, readPreference: 'primaryPreferred', ...options }),
+    ).rows;
+  } catch (error) {
+    const code = serverCodeOf(error);
+    if (code === undefined || DENIED.has(code)) throw error;
+    return code;
+  }
+}
+
+/** The user may not read the collection. This proves nothing. */
+const DENIED: ReadonlySet<unknown> = new Set([CODES.unauthorized, CODES.authenticationFailed]);
+
+function demand(field: string, answer: Answer, code: number): void {
+  if (answer !== code) throw foreign(field);
+}
+
+function demandNone(field: string, answer: Answer): void {
+  if (typeof answer !== 'number' && answer.length > 0) throw foreign(field);
+}
+
+function foreign(field: string): ForeignServer {
+  return new ForeignServer(
+    `The server is not MongoDB: it ignores ${field} in a find, so reads would return rows that they must not.`,
+  );
+}

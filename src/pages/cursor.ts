@@ -117,6 +117,7 @@ export function decodeCursor(cursor: string, collection: string, plan: Plan): Pl
   const after = new Uint8Array(head.rest) as Bookmark;
   check(after, plan);
   const { times, mark } = head;
+  if (times.since === 0n) throw invalid('its time is none');
   if (plan.at !== undefined && plan.at !== times.at)
     throw cursorMismatch(
       'The cursor belongs to another point in time than at. Omit at, or repeat its value.',

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { snapshotUnsupported, StoreLostError, storeUnavailable } from '../errors.ts';
+import { noSuchPlace, snapshotUnsupported, StoreLostError, storeUnavailable } from '../errors.ts';
 import { assertWritable, Directory } from './directory.ts';
 import type { FileStore } from './files.ts';
 import { Commits } from './lmdb/commits.ts';
@@ -213,10 +213,11 @@ class LmdbStore implements Store {
 
   #portOf(reader: LmdbReader): RowReader {
     return {
-      read: (plan, ...call) =>
-        plan.at === undefined
-          ? this.#told(reader.read(plan, ...call))
-          : Promise.reject(snapshotUnsupported()),
+      read: async (plan, ...call) => {
+        if (plan.at !== undefined) throw snapshotUnsupported();
+        if (plan.since !== undefined) throw noSuchPlace(); // only MongoDB has such times
+        return this.#told(reader.read(plan, ...call));
+      },
       confirm: () => Promise.resolve(), // indexes are written with the rows and cannot be replaced
       get: (...call) => this.#told(reader.get(...call)),
     };

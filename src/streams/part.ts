@@ -86,10 +86,12 @@ export function decodePart(part: string): Part {
   const isMarked = token.version % 2 === 0;
   const idsAt = markAt + (isMarked ? MARK_BYTES : 0);
   if (content.length < idsAt) throw invalid('it is too short');
+  const since = markAt > 0 ? content.readBigUInt64LE(0) : undefined;
+  if (since === 0n) throw invalid('its time is none');
   return {
     ids: idsOf(content.subarray(idsAt)),
     ...(isMarked && { mark: content.readUInt32LE(markAt) }),
-    ...(markAt > 0 && { since: content.readBigUInt64LE(0) }),
+    ...(since !== undefined && { since }),
   };
 }
 

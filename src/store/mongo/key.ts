@@ -1,5 +1,5 @@
 import { AppError } from '../../errors.ts';
-import { BSON, Double } from '../bson.ts';
+import { BSON, Code, Double, MaxKey } from '../bson.ts';
 import { KEY, keyOf } from '../bookmark.ts';
 import type { Bookmark, RowKey } from '../bookmark.ts';
 
@@ -10,6 +10,11 @@ import type { Bookmark, RowKey } from '../bookmark.ts';
  */
 export function commandKey(bookmark: Bookmark): RowKey {
   const key = keyOf(bookmark);
+  if (Object.values(key).some((value) => isDeeper(value, DEEPEST)) || key._id instanceof MaxKey)
+    throw new AppError(
+      'invalid-cursor',
+      'No row of this store can have the key of the row to continue after.',
+    );
   const survives = Buffer.compare(BSON.serialize(key, { ignoreUndefined: false }), bookmark) === 0;
   if (survives || Object.values(key).some(isNaNValue)) return key;
   throw new AppError(
@@ -20,6 +25,16 @@ export function commandKey(bookmark: Bookmark): RowKey {
 
 function orderOf(key: RowKey): string {
   return Object.keys(key).find((path) => path !== KEY) ?? 'id';
+}
+
+/** MongoDB stores rows of 180 levels. A command, in which the key lies deeper, may have 200. */
+const DEEPEST = 180;
+
+/** Whether a value of exactValues has more levels of documents and arrays. */
+function isDeeper(value: unknown, levels: number): boolean {
+  if (value instanceof Code) return isDeeper(value.scope, levels);
+  if (!(value instanceof Map) && !Array.isArray(value)) return false;
+  return levels === 0 || [...value.values()].some((inner) => isDeeper(inner, levels - 1));
 }
 
 /** The server treats the many bit patterns of NaN as one value. */

@@ -1,4 +1,4 @@
-import { snapshotUnsupported, storeUnfit } from '../../../errors.ts';
+import { noSuchPlace, snapshotUnsupported, storeUnfit } from '../../../errors.ts';
 import type { Batch } from '../../batch.ts';
 import { bookmarkOf, KEY, keyPaths, valueBookmarkOf, type Bookmark } from '../../bookmark.ts';
 import { documentAt, endOfRow } from '../../bson-array.ts';
@@ -34,6 +34,7 @@ export interface CollectionParts {
 export function lmdbCollection({ record, rows, reader, writer, loads, now }: CollectionParts): Collection {
   const read = async (plan: Plan, from: From, size: Size, signal: AbortSignal): Promise<Batch> => {
     if (plan.at !== undefined) throw snapshotUnsupported();
+    if (plan.since !== undefined) throw noSuchPlace(); // only MongoDB has such times
     if (isSingle(plan)) return readSingle(reader, record(), plan, from, signal);
     checkUsable(record(), plan);
     const batch = await reader.read(plan, from, size, signal);

@@ -216,7 +216,7 @@ test('changes of a part are refused where the collection keeps no pre-images', a
     for (const name of ['acme', 'hides', 'sees-all']) {
       const answer = await server.as(name, path);
       assert.equal(answer.status, 403, `${name} ${path}`);
-      assert.match(await answer.text(), /collMod/);
+      assert.doesNotMatch(await answer.text(), /collMod|runCommand/);
     }
   for (const name of ['acme', 'hides', 'sees-all']) {
     const stream = await server.as(name, '/orders/stream');

@@ -234,8 +234,8 @@ export class IndexWatch {
 
 function unfit(collection: string, fault: string): AppError {
   return storeUnfit(
-    `This request requires an index of '${collection}' that cannot be used now. The log of the server tells the operator what to do.`,
-    new Error(fault),
+    'This request requires an index that cannot be used now. The log of the server tells the operator what to do.',
+    new Error(`The index of '${collection}' cannot be used: ${fault}`),
   );
 }
 

@@ -181,9 +181,7 @@ export class MongoItems implements ItemStore {
     const order = after ? compareKeys(keyOf(last), keyOf(after), plan) : null;
     if (!isArray && (order === null || order * plan.direction > 0)) return;
     this.#setup.forget();
-    throw storeUnfit(
-      `Rows of '${this.#setup.collection}' were read out of order: their index does not contain each row exactly once.`,
-    );
+    throw storeUnfit('Rows were read out of order: their index does not contain each row exactly once.');
   }
 
   /** Fills a builder from the plan's ranges. Returns whether rows are left after those that it took. */

@@ -102,7 +102,11 @@ export class MongoFeed implements PartFeed {
   async #refusePart(signal: AbortSignal): Promise<void> {
     const refusal = this.#part ? await this.refusal(signal) : null;
     if (refusal === null) return;
-    throw new AppError('forbidden', `The key opens a part, whose changes cannot be told. ${refusal}`);
+    this.#parts.setup.warn(`Changes of parts are refused. ${refusal}`); // its names and commands are not for clients
+    throw new AppError(
+      'forbidden',
+      'The key opens a part, whose changes cannot be told. The log of the server tells the operator why.',
+    );
   }
 
   async now(signal: AbortSignal): Promise<FeedPlace> {

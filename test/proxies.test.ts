@@ -8,6 +8,7 @@ import { samples } from './support/metrics.ts';
 import { program } from './support/programs.ts';
 import { PROXIES, startProxy } from './support/proxies.ts';
 import { RawClient } from './support/raw.ts';
+import { serveWith, stream } from './support/engines.ts';
 import { serverOn } from './support/server.ts';
 
 /** The time after which a proxy has forwarded all that it will of an incomplete request. */
@@ -83,6 +84,31 @@ for (const name of ['nginx', 'haproxy'] as const)
     await server.close();
     reader.socket.resume();
     assert.ok(!(await reader.untilClosed()).endsWith('0\r\n\r\n'));
+  });
+
+for (const engine of ['uws', 'node'] as const)
+  test(`nginx without proxy_http_version shows no broken stream as a whole one, on the engine ${engine}`, async (t) => {
+    const found = program(t, PROXIES.nginx.programs, PROXIES.nginx.version);
+    if (found === null) return;
+    const { port } = await serveWith(t, engine, () =>
+      Promise.resolve(
+        stream(async (sink) => {
+          await sink.write(Buffer.from('{"id":"row-1"}\n'));
+          await sink.flush();
+          throw new Error('the store is gone');
+        }),
+      ),
+    );
+    const proxied = await startProxy(
+      t,
+      'nginx',
+      found,
+      String(port),
+      () => 'server { listen 8080; location / { proxy_pass http://127.0.0.1:3000; } }\n',
+    );
+    const answer = await fetch(`http://127.0.0.1:${proxied}/items/stream`);
+    assert.equal(answer.status, 505); // nginx speaks HTTP/1.0 to a server unless told otherwise
+    assert.doesNotMatch(await answer.text(), /row-1/);
   });
 
 /** Sends a case to a proxy and waits for the first result: an answer, the end of the connection, or ENOUGH_MS. */

@@ -1,9 +1,8 @@
 import { createServer, type Server } from 'node:http';
 import { Server as NetServer, type AddressInfo } from 'node:net';
-import type { Duplex } from 'node:stream';
 import type { Engine, EngineOptions } from './edge.ts';
 import type { Exchanges } from './exchange.ts';
-import { NodeExchange } from './node/exchange.ts';
+import { NodeExchange, refuse } from './node/exchange.ts';
 import { untilIdle } from './idle.ts';
 import { cannotListen } from './cannot-listen.ts';
 import { StoppedError, StallTimer } from './stall-timer.ts';
@@ -47,7 +46,7 @@ class NodeEngine implements Engine {
       {
         maxHeaderSize: HEAD_LIMIT,
         insecureHTTPParser: false,
-        requireHostHeader: false, // NodeExchange checks Host
+        requireHostHeader: false, // NodeExchange checks Host, because node's own answer lets a pipelined request run
         headersTimeout: PATIENCE_MS,
         keepAliveTimeout: PATIENCE_MS,
         requestTimeout: BODY_PATIENCE_MS,
@@ -62,7 +61,7 @@ class NodeEngine implements Engine {
         }
       },
     );
-    this.#server.on('clientError', refuse);
+    this.#server.on('clientError', (error, socket) => refuse(socket, statusOf(error)));
   }
 
   listen(host: string, port: number): Promise<number> {
@@ -94,14 +93,9 @@ class NodeEngine implements Engine {
   }
 }
 
-/** Answers input that is not HTTP with a status and no body, and then closes the connection. */
-function refuse(error: Error & { code?: string }, socket: Duplex): void {
-  const status =
-    error.code === 'HPE_HEADER_OVERFLOW'
-      ? '431 Request Header Fields Too Large'
-      : error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
-        ? '408 Request Timeout'
-        : '400 Bad Request';
-  if (socket.writable) socket.write(`HTTP/1.1 ${status}\r\nconnection: close\r\ncontent-length: 0\r\n\r\n`);
-  socket.destroy();
+/** The status for input that node:http could not read as a request. */
+function statusOf({ code }: Error & { code?: string }): string {
+  if (code === 'HPE_HEADER_OVERFLOW') return '431 Request Header Fields Too Large';
+  if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return '408 Request Timeout';
+  return '400 Bad Request';
 }

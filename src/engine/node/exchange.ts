@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Duplex } from 'node:stream';
 import { addressFromText } from '../address.ts';
 import { BodyCollector } from '../request-body.ts';
 import type { Reply } from '../edge.ts';
@@ -17,11 +18,17 @@ export class NodeExchange extends Exchange {
   static accept(exchanges: Exchanges, request: IncomingMessage, response: ServerResponse): void {
     // node continues to parse what it has received, so another request may follow one that was refused.
     if (request.socket.destroyed) return;
+    if (request.httpVersion !== '1.1') {
+      // Behind an answer that is still on its way, a status would become part of that answer.
+      if (response.socket === null) request.socket.destroy();
+      else refuse(request.socket, '505 HTTP Version Not Supported');
+      return;
+    }
     const method = request.method ?? '';
     const head = new Head();
     const lines = request.rawHeaders;
     for (let i = 0; i < lines.length; i += 2) head.add((lines[i] ?? '').toLowerCase(), lines[i + 1] ?? '');
-    if (head.ambiguous(method) || !isOurs(request) || !request.url?.startsWith('/')) {
+    if (head.ambiguous(method) || head.headers.host === undefined || !request.url?.startsWith('/')) {
       request.socket.destroy();
       return;
     }
@@ -110,10 +117,11 @@ export class NodeExchange extends Exchange {
 }
 
 /**
- * Accepts HTTP/1.1 with a Host, and HTTP/1.0, which has no transfer codings (RFC 9112, 6.1). The check is here
- * because node's own answer to a missing Host lets a pipelined request run.
+ * Answers what is not a request of HTTP/1.1 with a status and no body, and then closes the connection. HTTP/1.0 is
+ * refused because a body of unknown length ends there where the connection ends (RFC 9112, 6.3), so that a proxy takes a
+ * stream that was cut for a whole one.
  */
-function isOurs({ httpVersion, headers }: IncomingMessage): boolean {
-  if (httpVersion === '1.0') return headers['transfer-encoding'] === undefined;
-  return httpVersion === '1.1' && headers.host !== undefined;
+export function refuse(socket: Duplex, status: string): void {
+  if (socket.writable) socket.write(`HTTP/1.1 ${status}\r\nconnection: close\r\ncontent-length: 0\r\n\r\n`);
+  socket.destroy();
 }

@@ -72,7 +72,6 @@ export const DEVIATIONS: Readonly<Record<EngineName, Readonly<Record<string, str
   },
   node: {
     'an upgrade to another protocol': 'GET /x then cut',
-    'the version "RTSP/1.0"': 'GET /x then cut',
     'two blanks before the target': 'GET /x',
     'two blanks before the version': 'GET /x',
     ...(NODE < 24 && { 'a length between tabs': '400' }),

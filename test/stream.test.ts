@@ -81,6 +81,8 @@ for (const [store, engine] of COMBINATIONS) {
       if (!server) return;
       await server.insert(catalogue(3).map((row) => row.document));
       const cases: [accept: string, query: string, type: string][] = [
+        ['text/csv; charset=utf-8', '', 'text/csv; charset=utf-8; header=present'],
+        ['application/json;q=0.5;charset="UTF-8", text/csv ; Charset=utf-8;q=0.1', '', 'application/json'],
         ['*/*', '', 'application/x-ndjson'],
         ['application/x-ndjson', '', 'application/x-ndjson'],
         ['application/jsonl', '', 'application/jsonl'],

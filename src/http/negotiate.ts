@@ -29,14 +29,18 @@ export function encodingNegotiator<T extends string>(
   return (header) => (header === undefined ? 'identity' : choose(header));
 }
 
+/** All text is UTF-8, also that of types which do not say so. */
+const UTF_8 = /;[ \t]*charset=(?:utf-?8|"utf-?8")(?=[ \t;,]|$)/gi;
+
 /**
  * Creates a function that chooses one of the offered media types by Accept, the first one among equals. It throws
  * AppError `not-acceptable`, which names the offered types.
  */
 export function mediaTypeNegotiator(offered: readonly string[]): (request: Request) => string {
-  const choose = remember(
-    (header) => new Negotiator({ headers: { accept: header } }).mediaType([...offered]) ?? null,
-  );
+  const choose = remember((header) => {
+    const accept = header.replace(UTF_8, '');
+    return new Negotiator({ headers: { accept } }).mediaType([...offered]) ?? null;
+  });
   const fallback = offered[0] ?? '';
   return ({ headers: { accept = '' } }) => {
     const type = accept.trim() === '' ? fallback : choose(accept); // RFC 9110, 12.5.1: an empty list prefers nothing

@@ -52,7 +52,7 @@ const SLOW = [
   'lmdb-(changes|disk-full|durability|load-.*|lost|neighbours|read|retention)',
   'log-format',
   'load(-faults)?',
-  'long-keys',
+  'long-(input|keys)',
   'memory',
   'mongo-(away|change-(feed|model|oplog)|changes(-faults)?|failing-replies|faults|foreign|large|load|load-kills|odd-values|plain-collection|retry|setup)',
   'nested-fields',

@@ -1,3 +1,11 @@
+import { setImmediate as turn } from 'node:timers/promises';
+import type { RowEncoder } from '../rows/rows.ts';
+import type { Batch } from '../store/batch.ts';
+
+const CHUNK_BYTES = 64 * 1024;
+/** The text that is written before other requests get their turn: about a millisecond of work. Bytes. */
+const TURN_BYTES = 1024 * 1024;
+
 /**
  * Limits in bytes: how much memory is kept for the next pages, the largest buffer that is kept (larger ones are rare),
  * and the smallest buffer.
@@ -49,6 +57,30 @@ export class PageBody {
     this.#memory = take(2 ** Math.ceil(Math.log2(wanted)));
     this.#memory.set(before.subarray(0, this.#length));
     give(before);
+  }
+}
+
+/**
+ * All rows of a batch between head and tail, in one body. Releases the batch and closes the encoder. One row can have
+ * 16 MB of BSON, so other requests get their turns in between.
+ */
+export async function collect(batch: Batch, encoder: RowEncoder, head = '', tail = ''): Promise<PageBody> {
+  try {
+    const body = new PageBody();
+    body.append(head);
+    let written = 0;
+    for (const chunk of encoder.encode(batch, CHUNK_BYTES)) {
+      body.append(chunk);
+      written += chunk.length;
+      if (written < TURN_BYTES) continue;
+      written = 0;
+      await turn();
+    }
+    body.append(tail);
+    return body;
+  } finally {
+    encoder.close();
+    batch.release();
   }
 }
 

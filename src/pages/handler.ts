@@ -2,12 +2,12 @@ import type { Reply, Request, StreamBody } from '../engine/edge.ts';
 import { bytes } from '../http/reply.ts';
 import type { Route } from '../http/route.ts';
 import { fingerprint } from '../rows/fingerprint.ts';
-import type { RowEncoder, Transcoder } from '../rows/rows.ts';
+import type { Transcoder } from '../rows/rows.ts';
 import { orRelease, type Batch } from '../store/batch.ts';
 import { chain } from '../stream/chain.ts';
 import type { Count, From, RowStore, RowReader } from '../store/store.ts';
 import { pump } from '../stream/pump.ts';
-import { PageBody } from './body.ts';
+import { collect } from './body.ts';
 import { cursorMismatch, decodeCursor } from './cursor.ts';
 import { fittingRows, sortValueTooLong, type PageEnd } from './end.ts';
 import { PAGE_HEAD, pageInfo, pageLinks, pageTail } from './page.ts';
@@ -15,7 +15,6 @@ import { pageQuery, type PageLimits, type PageQuery, type PlanParameters } from 
 
 /** Rows of a page up to this size are one answer with an ETag. Larger pages are streamed. Bytes of BSON. */
 const PAGE_BYTES = 4 * 1024 * 1024;
-const PAGE_CHUNK_BYTES = 64 * 1024;
 
 export interface PageOptions {
   readonly rows: RowReader;
@@ -57,7 +56,7 @@ export function pageHandler({
     request.notes.rows = first.rows;
     const info = pageInfo(query, first, total);
     const encoder = await orRelease(first, () => transcoder.encoder('array', query.selection));
-    const body = collect(first, encoder, PAGE_HEAD, pageTail(info));
+    const body = await collect(first, encoder, PAGE_HEAD, pageTail(info));
     const link = pageLinks(request.path, new URLSearchParams([...parameters]), query, info, limits.maxOffset);
     const etag = `W/"${fingerprint(body.bytes)}"`;
     const told = link === '' ? { etag, ...headers } : { etag, link, ...headers };
@@ -102,18 +101,4 @@ function largePage(
     await pump({ first: batches() }, encoder, { head: PAGE_HEAD, tail }, sink);
   };
   return { status: 200, headers, body: { kind: 'stream', run } };
-}
-
-/** All rows of a batch between head and tail, in one body. Releases the batch and closes the encoder. */
-function collect(batch: Batch, encoder: RowEncoder, head: string, tail: string): PageBody {
-  try {
-    const body = new PageBody();
-    body.append(head);
-    for (const chunk of encoder.encode(batch, PAGE_CHUNK_BYTES)) body.append(chunk);
-    body.append(tail);
-    return body;
-  } finally {
-    encoder.close();
-    batch.release();
-  }
 }

@@ -1,17 +1,20 @@
 import { AppError } from '../errors.ts';
-import { json } from '../http/reply.ts';
+import { bytes } from '../http/reply.ts';
 import { JSON_TYPE, jsonAnswer, STORE_PROBLEMS, type Content, type Route } from '../http/route.ts';
 import { quote } from '../input/query.ts';
+import { collect } from '../pages/body.ts';
 import { fingerprint } from '../rows/fingerprint.ts';
 import { itemToJson } from '../rows/item.ts';
+import type { Transcoder } from '../rows/rows.ts';
 import { Selection } from '../rows/selection.ts';
-import { documentOf, type Batch } from '../store/batch.ts';
+import { documentOf, orRelease, type Batch } from '../store/batch.ts';
 import type { RowReader } from '../store/store.ts';
 import type { IdReading, ReadId } from './id.ts';
 import type { RowRoute } from './row-route.ts';
 
 export interface RowOptions {
   readonly rows: Pick<RowReader, 'get'>;
+  readonly transcoder: Transcoder;
   readonly cacheControl: string;
   readonly readId: ReadId;
   /** What of the row may leave the server. Absent: everything. */
@@ -25,7 +28,10 @@ interface RowTold extends RowRoute {
 }
 
 /** GET of one row by its id. */
-export function rowRoute(told: RowTold, { rows, cacheControl, readId, shown }: RowOptions): Route {
+export function rowRoute(
+  told: RowTold,
+  { rows, transcoder, cacheControl, readId, shown }: RowOptions,
+): Route {
   const { noun, exampleIds } = told;
   const article = /^[aeiou]/i.test(noun.one) ? 'an' : 'a';
   return {
@@ -60,16 +66,12 @@ export function rowRoute(told: RowTold, { rows, cacheControl, readId, shown }: R
     handler: async ({ request, parameters: { id = '' } }) => {
       const found = await rowShownAs(id, await readId(id, request.signal), rows, request.signal);
       if (!found) throw new AppError('not-found', `No ${noun.one} has the id ${quote(id)}.`);
-      try {
-        const text = itemToJson(documentOf(found.batch), shown);
-        request.notes.rows = 1;
-        return json(200, text, {
-          etag: `"${fingerprint(Buffer.from(text))}"`,
-          'cache-control': cacheControl,
-        });
-      } finally {
-        found.batch.release();
-      }
+      const encoder = await orRelease(found.batch, () => transcoder.encoder('array', shown));
+      const body = await collect(found.batch, encoder);
+      request.notes.rows = 1;
+      const etag = `"${fingerprint(body.bytes)}"`;
+      const headers = { 'content-type': JSON_TYPE, etag, 'cache-control': cacheControl };
+      return { settled: () => body.release(), ...bytes(200, body.bytes, headers) };
     },
   };
 }

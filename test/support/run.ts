@@ -45,6 +45,7 @@ const SLOW = [
   'import-(columns|command|drop|kills|lmdb|sample|spreadsheet|stop)',
   'index-changes',
   'lane-(access|broken)',
+  'large-row',
   'leaks(-(changes|changes-forms|forms|random))?',
   'leave-stalled',
   'limiter-(redis|server)',

@@ -67,7 +67,11 @@ export function createApp(options: AppOptions): App {
   const web = webRoutes();
   const routes = table({
     'GET /items': items.list,
-    'GET /items/stream': orExport(items.stream, sourceOf({}, options.exports.sources), options.exports),
+    'GET /items/stream': orExport(
+      items.stream,
+      sourceOf({ resource: 'items' }, options.exports.sources),
+      options.exports,
+    ),
     'GET /items/changes': items.changes,
     'GET /items/partitions': items.partitions,
     'GET /items/{id}': items.get,
@@ -139,7 +143,7 @@ function scopeMakers(options: AppOptions): ReadonlyMap<string, MakeScope> {
   const ofItems: MakeScope = async (scope) => {
     const source = scopedItems(wholeItems(items.items, items.streams), scope, items.openStreams);
     const { list, stream, changes, partitions, get } = itemRoutes(items, source);
-    const ordering = sourceOf({ scope }, exports.sources);
+    const ordering = sourceOf({ resource: 'items', scope }, exports.sources);
     const routes = {
       ...{ list, changes, partitions, get },
       stream: orExport(stream, ordering, exports),

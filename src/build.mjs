@@ -34,7 +34,7 @@ const ASSETS = [
   'import/sample',
   'web/page/index.html',
   'web/page/icon.svg',
-  'exports/parquet/thread.mjs',
+  'exports/parquet-thread.mjs',
 ];
 const BUILT = [WASM, SCALAR, ...PAGE];
 

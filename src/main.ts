@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { createApp } from './app.ts';
 import type { Config } from './config.ts';
 import { openExports, type Exports } from './exports/open.ts';
-import { exportSources } from './exports/sources.ts';
+import { exportSources } from './exports/source.ts';
 import { VERSION } from './version.ts';
 import { createEngine } from './engine/engine.ts';
 import type { Serve } from './engine/edge.ts';

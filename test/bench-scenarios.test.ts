@@ -5,7 +5,7 @@ import { CANDIDATES, programOf, type CandidateName } from '../bench/candidates.t
 import { readOptions } from '../bench/options.ts';
 import { JsonBytes } from '../bench/peers/bson-json.ts';
 import { createScenarios } from '../bench/scenarios.ts';
-import { compressionsOf } from '../src/exports/form-faults.ts';
+import { compressionsOf } from '../src/exports/export.ts';
 import { EXPORT_FORMATS } from '../src/rows/formats.ts';
 import { BSON, Long, ObjectId } from '../src/store/bson.ts';
 

@@ -100,7 +100,7 @@ async function assertSame(url: string, orders: readonly Order[] = ORDERS): Promi
   }
 }
 
-/** Resolves once some export has a kept part. */
+/** Resolves once some export has written rows. */
 async function untilUnderWay(url: string): Promise<void> {
   while ((await listed(url)).every(({ state, progress }) => state !== 'complete' && progress.rows === 0))
     await sleep(10);

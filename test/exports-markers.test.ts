@@ -6,7 +6,9 @@ import { BSON } from '../src/store/bson.ts';
 import type { RecordStore } from '../src/store/store.ts';
 import { twoHandles } from './support/export-worker.ts';
 
-const REQUEST: ExportRequest = { sort: 'id_asc', format: 'ndjson', compression: 'none' };
+const REQUEST: ExportRequest = {
+  ...{ resource: 'items', query: 'sort=id_asc', format: 'ndjson', compression: 'none' },
+};
 const BY_ID = { sort: '_id', direction: 1 } as const;
 const STRANGERS = 100;
 

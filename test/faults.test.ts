@@ -6,9 +6,7 @@ import { AppError, storeUnavailable } from '../src/errors.ts';
 import { Exporter } from '../src/exports/exporter.ts';
 import { filesOf, type Job } from '../src/exports/job.ts';
 import { Jobs } from '../src/exports/jobs.ts';
-import { requestOfBody } from '../src/exports/request.ts';
-import { exportSources } from '../src/exports/sources.ts';
-import { parseJson } from '../src/input/body-json.ts';
+import { exportSources } from '../src/exports/source.ts';
 import type { Reply } from '../src/engine/edge.ts';
 import type { JobQueue, QueueOptions } from '../src/queue/queue.ts';
 import { createTranscoder } from '../src/rows/transcoder.ts';
@@ -197,7 +195,7 @@ for (const storeName of STORES)
         if (exporter.running === 0) clock += ms;
       },
     });
-    const request = requestOfBody(parseJson(Buffer.from('{"format":"csv","compression":"gzip"}')));
+    const request = { resource: 'items', query: 'sort=id_asc', format: 'csv', compression: 'gzip' } as const;
     const settled = async (id: string): Promise<Job> => {
       for (;;) {
         const job = await own.get(id, NEVER);

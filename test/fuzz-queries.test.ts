@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import fc from './support/fast-check.ts';
 import { createApp } from '../src/app.ts';
 import { Jobs } from '../src/exports/jobs.ts';
-import { exportSources } from '../src/exports/sources.ts';
+import { exportSources } from '../src/exports/source.ts';
 import type { Reply } from '../src/engine/edge.ts';
 import { newNotes } from '../src/engine/edge.ts';
 import { encodeCursor } from '../src/pages/cursor.ts';

@@ -88,7 +88,7 @@ test('exports are counted by state, including those of other processes and earli
   const store = await openLmdb({ directory: DATA_DIR, slots: new Slots() });
   const now = new Date();
   const jobs = new Jobs({ records: store.exports, perClient: 3, now: () => now });
-  const request = { sort: 'id_asc', format: 'ndjson', compression: 'none' } as const;
+  const request = { resource: 'items', query: 'sort=id_asc', format: 'ndjson', compression: 'none' } as const;
   const final = { finishedAt: now, expiresAt: new Date(now.getTime() + 3_600_000) };
   const lease = { token: 'aaaa', until: final.expiresAt };
   const made = await Promise.all([1, 2, 3].map(() => jobs.create('ada', request, t.signal)));

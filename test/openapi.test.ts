@@ -13,7 +13,7 @@ import {
 } from '../src/errors.ts';
 import type { ProblemCode } from '../src/problems.ts';
 import { Jobs } from '../src/exports/jobs.ts';
-import { exportSources } from '../src/exports/sources.ts';
+import { exportSources } from '../src/exports/source.ts';
 import type { Request } from '../src/engine/edge.ts';
 import { newNotes } from '../src/engine/edge.ts';
 import type { Route } from '../src/http/route.ts';

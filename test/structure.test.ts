@@ -29,7 +29,7 @@ const OWNERS: [library: string, files: RegExp][] = [
   ['uuid', /^users\/id\.ts$/],
   ['bullmq', /^queue\/bullmq\.ts$/],
   ['libsql', /^pull\/sqlite\.ts$/],
-  ['parquet-wasm', /^exports\/parquet\/thread\.mjs$/],
+  ['parquet-wasm', /^exports\/parquet-thread\.mjs$/],
   ['p-queue', /^turns\.ts$/],
   ['rate-limiter-flexible', /^access\/limiter-redis\.ts$/],
   ['jose', /^access\/token-check\.ts$/],
@@ -37,7 +37,7 @@ const OWNERS: [library: string, files: RegExp][] = [
 ];
 
 test('each library is imported in one place', () => {
-  const thread = 'exports/parquet/thread.mjs';
+  const thread = 'exports/parquet-thread.mjs';
   const programs = [...sources, { path: thread, text: readFileSync(join(ROOT, 'src', thread), 'utf8') }];
   for (const [library, files] of OWNERS) {
     const pattern = new RegExp(

@@ -1,4 +1,4 @@
-import { compressionsOf } from '../../src/exports/form-faults.ts';
+import { compressionsOf } from '../../src/exports/export.ts';
 import { EXPORT_FORMATS } from '../../src/rows/formats.ts';
 import { PAGE, PAGE_BY_PRICE, PAIR, STREAM, type Scenario } from './scenario.ts';
 

@@ -1,24 +1,24 @@
 import { AppError } from '../errors.ts';
+import type { Log } from '../log.ts';
+import { UnfitRowError } from '../rows/arrow/writer.ts';
+import { removeLeftovers } from './file.ts';
 import {
   advance,
   complete,
   fail,
   fileName,
-  filesOf,
   giveBack,
-  goLive,
   LeaseLostError,
   type Failure,
   type FinishedFile,
+  type Final,
   type Job,
   type Lease,
+  type Progress,
   type Running,
 } from './job.ts';
 import type { Jobs } from './jobs.ts';
-import { UnfitRowError } from '../rows/arrow/writer.ts';
-import { removeLeftovers } from './file.ts';
-import type { Log } from '../log.ts';
-import { Scan, type ScanOptions } from './scan.ts';
+import { writeFile, type WriteOptions } from './write.ts';
 
 /**
  * The interval at which progress is saved and the lease is checked, in milliseconds. A lease lasts several
@@ -26,7 +26,7 @@ import { Scan, type ScanOptions } from './scan.ts';
  */
 const BEAT_MS = 1_000;
 const BEATS_A_LEASE = 4;
-/** A job fails for good after this many failures without progress. */
+/** A job fails for good after this many failed attempts. */
 const MOST_FAILURES = 5;
 /** Failures that every further attempt would meet again. */
 const LASTING_FAILURES: ReadonlySet<string> = new Set([
@@ -37,7 +37,7 @@ const LASTING_FAILURES: ReadonlySet<string> = new Set([
 const FIRST_BACKOFF_MS = 1_000;
 const LONGEST_BACKOFF_MS = 60_000;
 
-export interface AttemptOptions extends ScanOptions {
+export interface AttemptOptions extends WriteOptions {
   readonly jobs: Jobs;
   readonly now: () => Date;
   /** How long a job stays reserved for a worker that does not respond, in milliseconds. */
@@ -53,24 +53,23 @@ export interface AttemptOptions extends ScanOptions {
 class StoppedError extends Error {}
 
 /**
- * One attempt at a claimed job: its scan, the heartbeat beside it that saves progress, and the job's state
- * afterwards.
+ * One attempt at a claimed job: it writes the whole file, beside a heartbeat that renews the lease and saves the progress,
+ * and then changes the job's state.
  */
 export class Attempt {
   readonly #job: Running;
   readonly #options: AttemptOptions;
-  readonly #scan: Scan;
   readonly #abort = new AbortController();
   #lease: Lease;
-  /** The kept part of the file, as the record has it. */
-  #saved: Job['kept'];
+  #progress: Progress;
+  /** The progress that the record has. */
+  #saved: Progress;
 
   constructor(job: Running, options: AttemptOptions) {
     this.#job = job;
     this.#options = options;
-    this.#scan = new Scan(job, options);
     this.#lease = job.lease;
-    this.#saved = job.kept;
+    this.#progress = this.#saved = job.progress;
   }
 
   /** Stops the attempt because the server stops. The job returns to the queue. */
@@ -92,7 +91,9 @@ export class Attempt {
     const ended = new AbortController();
     const beating = this.#beat(ended.signal);
     try {
-      const [file] = await Promise.all([this.#scan.run(signal), this.#scan.estimate(signal)]);
+      const file = await writeFile(this.#job, this.#options, signal, (news) => {
+        this.#progress = { ...this.#progress, ...news };
+      });
       ended.abort();
       await beating;
       signal.throwIfAborted();
@@ -104,7 +105,7 @@ export class Attempt {
     }
   }
 
-  /** Saves progress until `ended` is aborted. Never rejects: an error ends the attempt. */
+  /** Renews the lease until `ended` is aborted. Never rejects: an error ends the attempt. */
   async #beat(ended: AbortSignal): Promise<void> {
     while (await this.#pauses(ended)) {
       try {
@@ -127,18 +128,14 @@ export class Attempt {
   }
 
   async #save(): Promise<void> {
-    const { jobs, now, leaseMs, files } = this.#options;
-    const progress = await this.#scan.sync();
-    const { kept } = progress;
-    const isFurther = kept !== null && kept !== this.#saved;
+    const { jobs, now, leaseMs } = this.#options;
+    const progress = this.#progress;
     const left = this.#lease.until.getTime() - now().getTime();
-    if (!isFurther && left > leaseMs / 2) return;
+    if (progress === this.#saved && left > leaseMs / 2) return;
     const lease = { token: this.#lease.token, until: new Date(now().getTime() + leaseMs) };
     await jobs.advance(this.#job.id, (job) => advance(job, lease, progress));
     this.#lease = lease;
-    const before = this.#saved;
-    this.#saved = kept;
-    if (before && before.name !== kept?.name) await files.remove(before.name); // no longer needed
+    this.#saved = progress;
   }
 
   /**
@@ -152,8 +149,9 @@ export class Attempt {
   async #complete(file: FinishedFile): Promise<null> {
     const { id, lease } = this.#job;
     const { jobs, log } = this.#options;
+    const progress = { ...this.#progress, rows: file.rows, bytes: file.bytes };
     const job = await jobs.advance(id, (current) =>
-      complete(current, lease.token, this.#scan.progress, file, this.#final()),
+      complete(current, lease.token, progress, file, this.#final()),
     );
     log.info({ exportId: id, rows: file.rows, bytes: file.bytes }, 'export complete');
     await this.#clear(job);
@@ -167,56 +165,48 @@ export class Attempt {
       await this.#discard();
       return null;
     }
+    const { identity } = this.#progress; // the next attempt reads this collection, or fails
+    const current = (job: Job) => ({ ...job, progress: { ...job.progress, identity } });
     if (error instanceof StoppedError) {
-      await jobs.advance(id, (job) => giveBack(job, lease.token, now(), false));
+      await this.#clear(await jobs.advance(id, (job) => giveBack(current(job), lease.token, now(), false)));
       return 0;
     }
     const failure = failureOf(error);
-    const { identity } = this.#scan.progress; // the next attempt continues in this collection, or fails
-    if (failure.code === 'snapshot-expired') {
-      await jobs.advance(id, (job) => goLive({ ...job, identity }, lease.token, now()));
-      return 0;
-    }
     log[failure.code === 'internal' ? 'error' : 'warn'](
       { export: id, err: error },
       'attempt at an export failed',
     );
     if (failure.code === 'insufficient-storage') await files.remove(fileName(id, lease.token)); // makes room for the record
     const job = await jobs.advance(id, (saved) => {
-      const current = { ...saved, identity };
-      const failures = current.failures + 1;
+      const failures = saved.failures + 1;
       if (LASTING_FAILURES.has(failure.code) || failures >= MOST_FAILURES)
-        return fail(current, lease.token, failure, this.#final());
-      return giveBack(current, lease.token, new Date(now().getTime() + backoff(failures)), true);
+        return fail(current(saved), lease.token, failure, this.#final());
+      return giveBack(current(saved), lease.token, new Date(now().getTime() + backoff(failures)), true);
     });
-    if (job.state !== 'failed') return backoff(job.failures);
     await this.#clear(job);
-    return null;
+    return job.state === 'failed' ? null : backoff(job.failures);
   }
 
-  /** Removes the files that all attempts at a final job left. Never rejects, because a failure does not change the job. */
+  /** Removes the files that attempts at the job left. Never rejects: what is left is found by the look at all records. */
   async #clear(job: Job): Promise<void> {
     const { files, log } = this.#options;
     try {
       await removeLeftovers(files, job.id, job);
     } catch (error) {
-      log.warn(
-        { exportId: job.id, err: error },
-        'files of earlier attempts at an export could not be deleted yet',
-      );
+      log.warn({ exportId: job.id, err: error }, 'files of attempts at an export could not be deleted yet');
     }
   }
 
-  /** Removes this attempt's file and the file it continued from, unless the job still needs them. */
+  /** Removes this attempt's file, unless the record names it: an answer that it is complete may have been lost. */
   async #discard(): Promise<void> {
     const { jobs, files } = this.#options;
-    const job = await jobs.get(this.#job.id, new AbortController().signal);
-    const needed = job ? filesOf(job) : [];
-    const names = [fileName(this.#job.id, this.#job.lease.token), ...(this.#saved ? [this.#saved.name] : [])];
-    for (const name of new Set(names)) if (!needed.includes(name)) await files.remove(name);
+    const { id, lease } = this.#job;
+    const name = fileName(id, lease.token);
+    const job = await jobs.get(id, new AbortController().signal);
+    if (job?.state !== 'complete' || job.file.name !== name) await files.remove(name);
   }
 
-  #final(): { readonly finishedAt: Date; readonly expiresAt: Date } {
+  #final(): Final {
     const { now, ttlMs } = this.#options;
     const finishedAt = now();
     return { finishedAt, expiresAt: new Date(finishedAt.getTime() + ttlMs) };

@@ -6,7 +6,7 @@ import { FileGoneError, type FileStore } from '../store/files.ts';
 import { crc32 } from '../stream/crc32.ts';
 import { CHANGES_HEADER } from '../streams/changes-from.ts';
 import { find, ID, LOOK_AGAIN_SECONDS, noSuchExport } from './find.ts';
-import { isFinal, lose, resourceOf, type Complete, type FinishedFile, type Job } from './job.ts';
+import { isFinal, lose, type Complete, type FinishedFile, type Job } from './job.ts';
 import type { Jobs } from './jobs.ts';
 import { downloadName } from './represent.ts';
 
@@ -92,7 +92,7 @@ export function getExportFile(path: string, { jobs, files }: DownloadOptions): R
       const job = await find(jobs, input);
       if (job.state !== 'complete') throw notComplete(job);
       const { name, bytes, rows } = job.file;
-      input.request.notes.exported = { resource: resourceOf(job.request), rows };
+      input.request.notes.exported = { resource: job.request.resource, rows };
       if ((await files.size(name)) !== bytes) {
         const { after } = await jobs.change(job.id, lose);
         throw after ? notComplete(after) : noSuchExport(job.id); // removed meanwhile, with its file
@@ -139,7 +139,7 @@ async function* verified(
   }
 }
 
-function headersOf({ id, request, file, changes }: Complete): Reply['headers'] {
+function headersOf({ id, request, file, progress: { changes } }: Complete): Reply['headers'] {
   const { format, compression } = request;
   const digest = Buffer.from(file.sha256, 'hex').toString('base64');
   return {
@@ -147,7 +147,7 @@ function headersOf({ id, request, file, changes }: Complete): Reply['headers'] {
     'content-disposition': `attachment; filename="${downloadName(id, request)}"`,
     'cache-control': 'private, no-transform',
     etag: `"${file.sha256}"`,
-    ...(changes && { [CHANGES_HEADER]: changes.cursor }),
+    ...(changes !== null && { [CHANGES_HEADER]: changes }),
     'repr-digest': `sha-256=:${digest}:`, // RFC 9530: the digest of the whole file, even with a range
   };
 }

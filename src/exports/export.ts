@@ -1,11 +1,17 @@
 import { MAX_FIELDS, MAX_KEY_BYTES, SORTS } from '../items/query.ts';
-import { EXPORT_FORMATS } from '../rows/formats.ts';
+import { EXPORT_FORMATS, type ExportFormat } from '../rows/formats.ts';
 import { MOST_COLUMNS_TEXT, SCHEMAS } from '../streams/arrow-form.ts';
 import { BOUND } from '../items/price-number.ts';
 import { named, Type, type Static } from '../schema.ts';
 
 export const COMPRESSIONS = ['none', 'gzip', 'br'] as const;
 export type Compression = (typeof COMPRESSIONS)[number];
+
+/** The compressions of files of a format. Parquet is compressed inside, and Brotli is for text. */
+export function compressionsOf(format: ExportFormat): readonly Compression[] {
+  if (format === 'parquet') return ['none'];
+  return format === 'arrow' ? ['none', 'gzip'] : COMPRESSIONS;
+}
 
 export const STATES = ['queued', 'running', 'complete', 'failed', 'cancelled'] as const;
 export type State = (typeof STATES)[number];
@@ -83,12 +89,6 @@ export const EXPORT_BODY = named(
 );
 export type ExportBody = Static<typeof EXPORT_BODY>;
 
-/** An order whose bounds of the price are strings of digits. A number would lose some of them. */
-export type ExportOrder = Omit<ExportBody, 'min_price' | 'max_price'> & {
-  readonly min_price?: string;
-  readonly max_price?: string;
-};
-
 /** The body that orders an export of another resource: the names of its stream's query, and the compression. */
 export const RESOURCE_EXPORT_BODY = named(
   'ResourceExportBody',
@@ -114,11 +114,6 @@ export const RESOURCE_EXPORT_BODY = named(
 );
 export type ResourceExportBody = Static<typeof RESOURCE_EXPORT_BODY>;
 
-/** The request for an export of another resource as clients see it: each filter is the text that the server read. */
-export interface ResourceOrder extends Omit<ResourceExportBody, 'fields'> {
-  readonly fields?: readonly string[];
-}
-
 const time = (description: string) => Type.String({ format: 'date-time', description });
 
 /** An export as clients see it. */
@@ -142,7 +137,7 @@ export const EXPORT = named(
       ),
       progress: Type.Object(
         {
-          rows: rows('the number of rows durably in the file'),
+          rows: rows('the number of rows that are written'),
           estimatedRows: Type.Optional(rows('the estimated number of rows in the complete file')),
           bytes: rows('the size of the file so far in bytes, after compression'),
         },
@@ -186,9 +181,9 @@ export const EXPORT = named(
     { additionalProperties: false, description: 'an export' },
   ),
 );
-/** An export whose bounds are strings of digits. The serializer writes them as JSON numbers. */
+/** An export whose request has the texts of its query. The serializer writes bounds of the price as JSON numbers. */
 export type Export = Omit<Static<typeof EXPORT>, 'request'> & {
-  readonly request: ExportOrder | ResourceOrder;
+  readonly request: Readonly<Record<string, unknown>> & Pick<ExportBody, 'format' | 'compression'>;
 };
 
 export const EXPORT_LIST = named(

@@ -1,71 +1,122 @@
-import { createHash, type Hash } from 'node:crypto';
+import { createHash } from 'node:crypto';
+import type { FileStore, FileWriter } from '../store/files.ts';
 import { crc32 } from '../stream/crc32.ts';
-import { FileGoneError, type FileStore, type FileWriter } from '../store/files.ts';
-import { filesOf, type FinishedFile, type Job, type Kept } from './job.ts';
+import { pieceCodecs, type PieceCodec } from '../stream/pieces.ts';
+import type { Sink } from '../stream/sink.ts';
+import type { Compression } from './export.ts';
+import { filesOf, type FinishedFile, type Job } from './job.ts';
 
-/** The file that an attempt writes. Its SHA-256 and CRC-32 are computed during the writing. */
-export class ExportFile {
+/** The most bytes of text in a piece. Measured on NDJSON: twice as much saves 0.5 % of size and costs twice the memory. */
+const PIECE_BYTES = 1 << 19;
+
+/**
+ * The file that an attempt writes: a sink that compresses piece by piece, and counts the bytes of the file. Two pieces are
+ * compressed or written while the next one is filled.
+ */
+export class ExportFile implements Sink {
+  readonly chunkBytes = 65_536;
+  readonly signal: AbortSignal;
   readonly name: string;
+  /** The size of the file so far. */
   bytes = 0;
-  crc32 = 0;
-  readonly #hash: Hash = createHash('sha256');
+  #crc32 = 0;
+  readonly #hash = createHash('sha256');
   readonly #writer: FileWriter;
+  readonly #codec: PieceCodec;
+  #piece = Buffer.allocUnsafeSlow(PIECE_BYTES);
+  #filled = 0;
+  /** The writes of the last piece and of the one before. */
+  #last: Promise<void> = Promise.resolve();
+  #before = this.#last;
 
-  private constructor(name: string, writer: FileWriter) {
+  private constructor(name: string, writer: FileWriter, codec: PieceCodec, signal: AbortSignal) {
     this.name = name;
     this.#writer = writer;
+    this.#codec = codec;
+    this.signal = signal;
   }
 
-  static async create(files: FileStore, name: string): Promise<ExportFile> {
-    return new ExportFile(name, await files.create(name));
+  static async create(
+    files: FileStore,
+    name: string,
+    compression: Compression,
+    signal: AbortSignal,
+  ): Promise<ExportFile> {
+    return new ExportFile(name, await files.create(name), pieceCodecs[compression](), signal);
   }
 
-  /**
-   * Creates a file of this name that begins with the bytes another attempt kept. The bytes are copied,
-   * because the other attempt may still be alive and still write. Resolves with null when the kept file no
-   * longer exists, or when its CRC-32 differs.
-   */
-  static async continue(files: FileStore, name: string, kept: Kept): Promise<ExportFile | null> {
-    const file = await ExportFile.create(files, name);
-    try {
-      for await (const chunk of files.read(kept.name, 0, kept.bytes)) await file.write(chunk);
-    } catch (error) {
-      await file.close();
-      if (error instanceof FileGoneError) return null;
-      throw error;
+  write(chunk: Uint8Array): void | Promise<void> {
+    this.signal.throwIfAborted();
+    let full: Promise<void> | undefined;
+    for (let at = 0; at < chunk.length;) {
+      const part = chunk.subarray(at, at + PIECE_BYTES - this.#filled);
+      this.#piece.set(part, this.#filled);
+      this.#filled += part.length;
+      at += part.length;
+      if (this.#filled === PIECE_BYTES) full = this.#submit();
     }
-    if (file.crc32 === kept.crc32) return file;
-    await file.close();
-    return null;
+    return full;
   }
 
-  async write(bytes: Uint8Array): Promise<void> {
+  flush(): void {
+    // only full pieces are worth a compression of their own
+  }
+
+  async end(): Promise<void> {
+    void this.#submit();
+    void this.#append(this.#codec.end());
+    await this.#last;
+    this.signal.throwIfAborted();
+    await this.#writer.finish();
+  }
+
+  fail(): void {
+    // an unfinished file stays unfinished
+  }
+
+  /** The ended file, which holds `rows` rows. */
+  finished(rows: number): FinishedFile {
+    const { name, bytes } = this;
+    return { name, bytes, rows, sha256: this.#hash.digest('hex'), crc32: this.#crc32 };
+  }
+
+  /** Call once, also after a failure. */
+  async close(): Promise<void> {
+    this.#codec.close();
+    await this.#last.catch(() => undefined); // reported to the one who wrote
+    await this.#writer.close();
+  }
+
+  #submit(): Promise<void> {
+    const piece = this.#piece.subarray(0, this.#filled);
+    this.#piece = Buffer.allocUnsafeSlow(PIECE_BYTES);
+    this.#filled = 0;
+    return this.#append(this.#codec.compress(piece));
+  }
+
+  /** Appends the bytes behind those before. Resolves when there is room for another piece. */
+  #append(piece: Promise<Uint8Array>): Promise<void> {
+    const [room, before] = [this.#before, this.#last];
+    piece.catch(() => undefined); // its turn may not come
+    this.#before = before;
+    this.#last = before.then(async () => this.#put(await piece));
+    this.#last.catch(() => undefined); // the next write, or the end, rejects with it
+    return room;
+  }
+
+  async #put(bytes: Uint8Array): Promise<void> {
+    this.signal.throwIfAborted();
+    if (bytes.length === 0) return;
     await this.#writer.write(bytes);
     this.#hash.update(bytes);
-    this.crc32 = crc32(bytes, this.crc32);
+    this.#crc32 = crc32(bytes, this.#crc32);
     this.bytes += bytes.length;
-  }
-
-  sync(): Promise<void> {
-    return this.#writer.sync();
-  }
-
-  /** Finishes the file, which holds `rows` rows. */
-  async finish(rows: number): Promise<FinishedFile> {
-    await this.#writer.finish();
-    const { name, bytes, crc32: crc } = this;
-    return { name, bytes, rows, sha256: this.#hash.digest('hex'), crc32: crc };
-  }
-
-  close(): Promise<void> {
-    return this.#writer.close();
   }
 }
 
 /**
- * Removes the files that killed or stopped attempts at a job left behind and that the job does not need.
- * `job` is the current record. It must be final, or null when the record was removed, because a running attempt would
- * lose its file.
+ * Removes the files of a job that it does not need: those of killed, stopped and failed attempts. `job` is the current
+ * record, null when it was removed.
  */
 export async function removeLeftovers(files: FileStore, id: string, job: Job | null): Promise<void> {
   const needed = job ? filesOf(job) : [];

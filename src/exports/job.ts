@@ -1,59 +1,22 @@
 import type { Scope } from '../access/rights.ts';
 import type { ProblemCode } from '../problems.ts';
-import type { Bookmark, Identity } from '../store/bookmark.ts';
-import type { BodySums } from '../stream/arrow-encoder.ts';
-import type { ExportOrder, State } from './export.ts';
+import type { ExportFormat } from '../rows/formats.ts';
+import type { Identity } from '../store/bookmark.ts';
+import type { Compression, State } from './export.ts';
 
-/** What an order has beside the choices of its client. */
-interface Ordered {
+/** An order as stored: a stream's query, and what only a file has. */
+export interface ExportRequest {
+  readonly resource: string;
+  /** The query of the stream whose rows the file has, as text and without its format. The sort is in it. */
+  readonly query: string;
+  readonly format: ExportFormat;
+  readonly compression: Compression;
   /** The part of the resource that the client's key opens. Absent: all of it. */
   readonly scope?: Scope;
 }
 
-/** An order of items with every default filled in. */
-export type ItemsRequest = ExportOrder &
-  Required<Pick<ExportOrder, 'sort' | 'format' | 'compression'>> &
-  Ordered;
-
-/** An order of another resource with every default filled in. */
-export interface ResourceRequest
-  extends Pick<ExportOrder, 'fields' | 'safe' | 'columns' | 'schema'>, Ordered {
-  readonly resource: string;
-  /** The filters and bounds: names and texts as in the query of a stream. */
-  readonly filters: readonly (readonly [name: string, text: string])[];
-  readonly sort: string;
-  /** The BSON types that the texts were read as when the export was ordered (see pages/value-types.ts). */
-  readonly types: Uint8Array;
-  readonly format: ItemsRequest['format'];
-  readonly compression: ItemsRequest['compression'];
-}
-
-/** An order as stored. One of items may lack the resource. */
-export type ExportRequest = ItemsRequest | ResourceRequest;
-
-/** The resource that an order without one means, as version 0.1 stored them. */
+/** The resource that an order without one means. */
 export const ITEMS = 'items';
-
-/** The name of the resource that is exported. */
-export function resourceOf({ resource = ITEMS }: Pick<ExportRequest, 'resource'>): string {
-  return resource;
-}
-
-/**
- * The part of the file that is on disk. It ends with a whole segment, and another attempt continues from
- * there.
- */
-export interface Kept {
-  /** The name of the unfinished file. */
-  readonly name: string;
-  readonly bytes: number;
-  readonly crc32: number;
-  readonly rows: number;
-  /** The bookmark of the last row. */
-  readonly bookmark: Bookmark;
-  /** Arrow only: what the proof of the next record batch goes on from. */
-  readonly bodies?: BodySums;
-}
 
 /**
  * The exclusive right to work on a job until a given time. The holder renews it. An attempt whose token
@@ -77,19 +40,29 @@ export interface Failure {
   readonly detail: string;
 }
 
-/**
- * The time the rows belong to: `live` (the time of each read), one point in time (as digits), or `undecided`
- * until the work begins.
- */
-export type Time = 'undecided' | 'live' | `${bigint}`;
-
-/** A place in the history of a set, as a record holds it. */
-export interface StoredStart {
-  /** As clients carry it. */
-  readonly cursor: string;
-  /** The time that reads must see, as digits. null: the store has no such time, or the rows are a snapshot. */
-  readonly since: `${bigint}` | null;
+/** What an attempt has determined and written so far. */
+export interface Progress {
+  /** The time that the rows belong to: that of each read, or one point in time. */
+  readonly time: 'undecided' | 'live' | 'snapshot';
+  /**
+   * The collection in which the first attempt began. Others read no other collection. null until then, and in a store
+   * whose collections have no identity.
+   */
+  readonly identity: Identity | null;
+  /**
+   * The cursor from which the changes of the rows follow: a place before the first read. null until the work begins, and
+   * where changes are not told.
+   */
+  readonly changes: string | null;
+  readonly estimatedRows: number | null;
+  readonly rows: number;
+  /** The size of the file. */
+  readonly bytes: number;
 }
+
+const BEGINNING: Progress = {
+  ...{ time: 'undecided', identity: null, changes: null, estimatedRows: null, rows: 0, bytes: 0 },
+};
 
 interface Common {
   /** 128 random bits in hexadecimal digits. */
@@ -98,32 +71,12 @@ interface Common {
   readonly client: string;
   readonly request: ExportRequest;
   readonly createdAt: Date;
-  readonly time: Time;
-  /**
-   * The collection in which the work began. The job continues in no other collection. null until the work
-   * begins, and in a store whose collections have no identity.
-   */
-  readonly identity: Identity | null;
-  /**
-   * From where the changes of the rows follow: a place before the first read of the first row in the file. null until
-   * the work begins, and where changes are not told.
-   */
-  readonly changes: StoredStart | null;
-  readonly estimatedRows: number | null;
-  /**
-   * The columns of a table, once they are known: their names (CSV), or each in the form of the parameter `columns`
-   * (Arrow and Parquet). They must not change when another attempt continues the work.
-   */
-  readonly columns: readonly string[] | null;
-  readonly kept: Kept | null;
-  /** The number of failed attempts since the job last made progress. */
+  readonly progress: Progress;
+  /** The number of failed attempts. */
   readonly failures: number;
 }
 
-/** What an attempt has determined and written so far. */
-export type Progress = Pick<Common, 'time' | 'identity' | 'changes' | 'estimatedRows' | 'columns' | 'kept'>;
-
-interface Final {
+export interface Final {
   readonly finishedAt: Date;
   /** The time when the record and the file are removed. */
   readonly expiresAt: Date;
@@ -157,21 +110,8 @@ export class LeaseLostError extends Error {
 }
 
 export function newJob(id: string, client: string, request: ExportRequest, now: Date): Queued {
-  return {
-    id,
-    client,
-    request,
-    createdAt: now,
-    time: 'undecided',
-    identity: null,
-    changes: null,
-    estimatedRows: null,
-    columns: null,
-    kept: null,
-    failures: 0,
-    state: 'queued',
-    notBefore: now,
-  };
+  const common = { id, client, request, createdAt: now, progress: BEGINNING, failures: 0 };
+  return { ...common, state: 'queued', notBefore: now };
 }
 
 /** Milliseconds until an attempt may claim the job: 0 or less when it is due, null when it is finished. */
@@ -185,16 +125,15 @@ export function isExpired(job: Job, now: Date): boolean {
   return 'expiresAt' in job && job.expiresAt <= now;
 }
 
-/** The job as claimed with this lease. The job must be due. */
+/** The job as claimed with this lease. The job must be due. The attempt begins with the first row. */
 export function claim(job: Queued | Running, lease: Lease): Running {
-  return { ...common(job), state: 'running', lease };
+  const { identity, estimatedRows } = job.progress;
+  return { ...common(job), progress: { ...BEGINNING, identity, estimatedRows }, state: 'running', lease };
 }
 
 /** Renews the lease and records the progress. Throws LeaseLostError. */
-export function advance(job: Job, lease: Lease, done: Progress): Running {
-  const own = ownedBy(job, lease.token);
-  const further = (done.kept?.rows ?? 0) > (own.kept?.rows ?? 0);
-  return { ...own, ...done, ...(further && { failures: 0 }), lease };
+export function advance(job: Job, lease: Lease, progress: Progress): Running {
+  return { ...ownedBy(job, lease.token), progress, lease };
 }
 
 /**
@@ -206,26 +145,18 @@ export function giveBack(job: Job, token: string, notBefore: Date, failed: boole
   return { ...common(own), failures: own.failures + (failed ? 1 : 0), state: 'queued', notBefore };
 }
 
-/**
- * Returns the job to the queue because its point in time has expired. The next attempt reads the remaining
- * rows live.
- */
-export function goLive(job: Job, token: string, now: Date): Queued {
-  return { ...giveBack(job, token, now, false), time: 'live' };
-}
-
 export function complete(
   job: Job,
   token: string,
-  done: Progress,
+  progress: Progress,
   file: FinishedFile,
   final: Final,
 ): Complete {
-  return { ...common(ownedBy(job, token)), ...done, ...final, kept: null, state: 'complete', file };
+  return { ...common(ownedBy(job, token)), progress, ...final, state: 'complete', file };
 }
 
 export function fail(job: Job, token: string, failure: Failure, final: Final): Failed {
-  return { ...common(ownedBy(job, token)), ...final, kept: null, state: 'failed', failure };
+  return { ...common(ownedBy(job, token)), ...final, state: 'failed', failure };
 }
 
 /** Fails a job whose file is missing or damaged. Other jobs stay as they are. */
@@ -239,7 +170,7 @@ export function lose(job: Job): Job {
 
 /** Cancels a queued or running job for good. Its worker finds that its lease is lost. */
 export function cancel(job: Queued | Running, final: Final): Cancelled {
-  return { ...common(job), ...final, kept: null, state: 'cancelled' };
+  return { ...common(job), ...final, state: 'cancelled' };
 }
 
 export function isFinal(job: Job): job is Complete | Failed | Cancelled {
@@ -249,8 +180,7 @@ export function isFinal(job: Job): job is Complete | Failed | Cancelled {
 /** The names of the files that a job still needs. */
 export function filesOf(job: Job): readonly string[] {
   if (job.state === 'complete') return [job.file.name];
-  const kept = job.kept ? [job.kept.name] : [];
-  return job.state === 'running' ? [fileName(job.id, job.lease.token), ...kept] : kept;
+  return job.state === 'running' ? [fileName(job.id, job.lease.token)] : [];
 }
 
 /**
@@ -266,8 +196,6 @@ function ownedBy(job: Job, token: string): Running {
   throw new LeaseLostError(job.id);
 }
 
-function common(job: Job): Common {
-  const { id, client, request, createdAt, time, identity, changes, estimatedRows, columns, kept, failures } =
-    job;
-  return { id, client, request, createdAt, time, identity, changes, estimatedRows, columns, kept, failures };
+function common({ id, client, request, createdAt, progress, failures }: Job): Common {
+  return { id, client, request, createdAt, progress, failures };
 }

@@ -6,7 +6,7 @@ import { chain, FIRST_BATCH } from '../stream/chain.ts';
 import { documentOf, rowsOf } from '../store/batch.ts';
 import type { Plan, RecordStore } from '../store/store.ts';
 import { Turns, TurnsByKey } from '../turns.ts';
-import { isExpired, LeaseLostError, newJob, type ExportRequest, type ItemsRequest, type Job } from './job.ts';
+import { isExpired, LeaseLostError, newJob, type ExportRequest, type Job } from './job.ts';
 import { markerOf, Markers, markersOf, missing, type Marker } from './markers.ts';
 
 const BY_ID: Plan = { sort: '_id', direction: 1 };
@@ -34,6 +34,8 @@ export interface AllJobs {
   /** Expired exports included. */
   readonly jobs: readonly Job[];
   readonly markers: readonly Marker[];
+  /** The ids of records that an earlier release wrote. */
+  readonly outdated: readonly string[];
 }
 
 /** The records of exports, which are the only place that holds the state of a job. */
@@ -100,6 +102,7 @@ export class Jobs {
     const { records } = this.#options;
     const jobs: Job[] = [];
     const markers: Marker[] = [];
+    const outdated: string[] = [];
     const first = await records.read(BY_ID, {}, FIRST_BATCH, signal);
     for await (const batch of chain(records, BY_ID, first, Infinity, signal)) {
       try {
@@ -107,18 +110,23 @@ export class Jobs {
           const fields = fieldsOf(row);
           const marker = markerOf(fields);
           if (marker) markers.push(marker);
-          else if (ID.test(String(fields._id))) jobs.push(jobOf(fields));
+          else if (ID.test(String(fields._id))) {
+            const job = jobOf(fields);
+            if (job) jobs.push(job);
+            else outdated.push(String(fields._id));
+          }
         }
       } finally {
         batch.release();
       }
     }
-    return { jobs, markers };
+    return { jobs, markers, outdated };
   }
 
-  /** Adds the markers that exports lack. */
-  async repair({ jobs, markers }: AllJobs): Promise<void> {
+  /** Adds the markers that exports lack, and removes the records of earlier releases. */
+  async repair({ jobs, markers, outdated }: AllJobs): Promise<void> {
     await this.#markers.add(missing(jobs, markers));
+    await Promise.all(outdated.map((id) => this.#options.records.change(id, () => null)));
   }
 
   /** Whether a client may have one more export. Reads the exports only when their markers reach the limit. */
@@ -184,6 +192,7 @@ export class Jobs {
     const { before, after } = await this.#options.records.change(id, (current) => {
       if (!current) return 'keep';
       const job = fromRow(current);
+      if (!job) return 'keep';
       const next = step(job);
       if (next === job) return 'keep';
       return next && toRow(next);
@@ -214,19 +223,13 @@ function toRow({ id, ...job }: Job): Uint8Array {
   return BSON.serialize({ _id: id, ...job });
 }
 
-function fromRow(row: Uint8Array): Job {
+function fromRow(row: Uint8Array): Job | null {
   return jobOf(fieldsOf(row));
 }
 
-function jobOf({ _id, ...job }: Readonly<Record<string, unknown>>): Job {
-  const stored = { id: _id as string, identity: null, changes: null, ...job } as Job; // 0.1 wrote neither
-  return { ...stored, request: { ...stored.request, ...digitsOf({ ...stored.request }) } };
-}
-
-/** Version 0.1 stored the bounds of the price as numbers. */
-function digitsOf(request: Readonly<Record<string, unknown>>): Pick<ItemsRequest, 'min_price' | 'max_price'> {
-  const bounds = ['min_price', 'max_price'].filter((name) => typeof request[name] === 'number');
-  return Object.fromEntries(bounds.map((name) => [name, String(request[name])]));
+/** null for a job that an earlier release wrote: its order was no query, and its file was written in parts. */
+function jobOf({ _id, ...job }: Readonly<Record<string, unknown>>): Job | null {
+  return 'progress' in job ? ({ id: _id, ...job } as unknown as Job) : null;
 }
 
 function fieldsOf(row: Uint8Array): Readonly<Record<string, unknown>> {

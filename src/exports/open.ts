@@ -6,7 +6,7 @@ import type { Transcoder } from '../rows/rows.ts';
 import type { Store } from '../store/store.ts';
 import { Exporter } from './exporter.ts';
 import { Jobs } from './jobs.ts';
-import { whyNoParquet } from './parquet/row-groups.ts';
+import { whyNoParquet } from './parquet.ts';
 import type { ExportSources } from './source.ts';
 
 /**

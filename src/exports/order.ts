@@ -1,11 +1,18 @@
+import { AppError } from '../errors.ts';
 import { prefers } from '../http/prefer.ts';
 import type { Input } from '../http/route.ts';
 import type { JsonBody } from '../input/body-json.ts';
-import { quote } from '../input/query.ts';
-import { invalidBody } from '../input/validate.ts';
-import type { StreamType } from '../rows/formats.ts';
+import { pointer } from '../input/json-scan.ts';
+import { parseQuery, quote, type Query } from '../input/query.ts';
+import { bodyCheck, invalidBody } from '../input/validate.ts';
+import { shownPath } from '../resources/grammar.ts';
+import { FORMS, formatOfType, type ExportFormat, type StreamType } from '../rows/formats.ts';
+import { pathFault } from '../rows/selection.ts';
 import { Type, type TSchema } from '../schema.ts';
-import { EXPORT_BODY, RESOURCE_EXPORT_BODY } from './export.ts';
+import { assertNames } from '../streams/arrow-form.ts';
+import { assertFits } from '../streams/form.ts';
+import { readStreamQuery, streamParameters, type StreamQuery } from '../streams/query.ts';
+import { compressionsOf, EXPORT_BODY, RESOURCE_EXPORT_BODY, type Compression } from './export.ts';
 import { ITEMS, type ExportRequest } from './job.ts';
 import type { ExportSource, ExportSources } from './source.ts';
 
@@ -22,6 +29,8 @@ const OF_STREAMS = [
   'at',
 ];
 
+const checks = { items: bodyCheck(EXPORT_BODY), resource: bodyCheck(RESOURCE_EXPORT_BODY) };
+
 /** The body of an order, for /openapi.json. */
 export function orderSchema(sources: ExportSources): TSchema {
   if (sources.size === 1) return EXPORT_BODY;
@@ -30,18 +39,36 @@ export function orderSchema(sources: ExportSources): TSchema {
   });
 }
 
-/** Reads the body of an order. Throws AppError `invalid-body`, and the problems of reading a plan. */
+/**
+ * Reads the body of an order, whose members are the parameters of the stream's query. Throws AppError `invalid-body`, and
+ * the problems of reading a plan.
+ */
 export async function requestOf(
   json: JsonBody,
   sources: ExportSources,
   signal: AbortSignal,
 ): Promise<ExportRequest> {
   const { resource = ITEMS } = (json.value ?? {}) as { readonly resource?: unknown };
-  const source = sources.get(String(resource));
-  if (source && typeof resource === 'string') return source.ofBody(json, signal);
-  const known = [...sources.keys()].join(', ');
-  const given = typeof resource === 'string' ? quote(resource) : 'no string';
-  throw invalidBody([{ pointer: '/resource', detail: `expected one of ${known}; got ${given}` }]);
+  const source = typeof resource === 'string' ? sources.get(resource) : undefined;
+  if (!source) {
+    const given = typeof resource === 'string' ? quote(resource) : 'no string';
+    const detail = `expected one of ${[...sources.keys()].join(', ')}; got ${given}`;
+    throw invalidBody([{ pointer: '/resource', detail }]);
+  }
+  const body = (source.isField ? checks.resource : checks.items)(withFiniteNumbers(json));
+  const { format = 'ndjson', compression = 'none', ...others } = body;
+  const wanted = Object.entries(others).filter(([name]) => name !== 'resource');
+  assertParameters(
+    wanted.map(([name]) => name),
+    source,
+  );
+  assertCompression(format, compression);
+  const texts = wanted.map(([name, value]) => [name, textOf(name, value as Member, json)] as const);
+  try {
+    return await ordered(new Map(texts), { source, format, compression }, signal);
+  } catch (error) {
+    throw atItsPlace(error, Object.keys(body));
+  }
 }
 
 /**
@@ -55,5 +82,116 @@ export async function asynchronousRequest(
 ): Promise<ExportRequest | null> {
   if (request.method !== 'GET' || !prefers(request, 'respond-async')) return null;
   if (OF_STREAMS.some((name) => query.has(name))) return null;
-  return source.ofStream(query, type as StreamType, request.signal);
+  const format = formatOfType(type as StreamType);
+  return ordered(query, { source, format, compression: 'none' }, request.signal);
+}
+
+/** What an order says beside the query. */
+interface Wanted {
+  readonly source: ExportSource;
+  readonly format: ExportFormat;
+  readonly compression: Compression;
+}
+
+/** Reads the query once, as its stream would, so that an order that cannot be fulfilled is refused. */
+async function ordered(
+  given: Query,
+  { source, format, compression }: Wanted,
+  signal: AbortSignal,
+): Promise<ExportRequest> {
+  const query = new Map(given);
+  query.delete('format');
+  readFileQuery(query, format, source);
+  const { sort, direction } = await source.plan.read(query, signal);
+  if (!query.has('sort')) query.set('sort', `${shownPath(sort)}_${direction === 1 ? 'asc' : 'desc'}`);
+  const { name: resource, scope } = source;
+  const text = new URLSearchParams([...query]).toString();
+  return { resource, query: text, format, compression, ...(scope && { scope }) };
+}
+
+/** The stream whose rows a file of a format has. */
+export function streamTypeOf(format: ExportFormat): StreamType {
+  return FORMS[format === 'parquet' ? 'arrow' : format].types[0];
+}
+
+/** What a query says of the form of a file. Throws the AppErrors of the stream. */
+export function readFileQuery(query: Query, format: ExportFormat, { plan }: ExportSource): StreamQuery {
+  const read = readStreamQuery(query, plan);
+  assertFits(read, streamTypeOf(format));
+  if (read.arrow.columns) assertNames(read.arrow.columns, read.fields);
+  return read;
+}
+
+/** The query of an order as stored. */
+export function queryOf({ query }: ExportRequest, { plan, isField }: ExportSource): Query {
+  return parseQuery(
+    query,
+    streamParameters(plan).map(({ name }) => name),
+    isField,
+  );
+}
+
+/** A name of a stream's own parameter cannot ask for a field: see resources/grammar.ts. */
+function assertParameters(wanted: readonly string[], { isField }: ExportSource): void {
+  const known = Object.keys(RESOURCE_EXPORT_BODY.properties);
+  const others = wanted.filter((name) => isField && !known.includes(name) && !isField(name));
+  if (others.length === 0) return;
+  const expected = `unknown field; expected ${known.join(', ')} or fields of the rows, of which one of this name is `;
+  throw invalidBody(others.map((name) => ({ pointer: pointer([name]), detail: `${expected}${name}.eq` })));
+}
+
+function assertCompression(format: ExportFormat, compression: Compression): void {
+  const fitting = compressionsOf(format);
+  if (fitting.includes(compression)) return;
+  const inside = format === 'parquet' ? ', which is compressed inside' : '';
+  const detail = `expected ${fitting.join(' or ')} with format ${format}${inside}; got ${compression}`;
+  throw invalidBody([{ pointer: '/compression', detail }]);
+}
+
+/** JSON.parse makes Infinity of a number beyond the range of a double. A schema must see a number; its digits remain. */
+function withFiniteNumbers(json: JsonBody): JsonBody {
+  if (typeof json.value !== 'object' || json.value === null || Array.isArray(json.value)) return json;
+  const members = Object.entries(json.value).map(([name, value]: [string, unknown]) => [
+    name,
+    typeof value === 'number' && !Number.isFinite(value) ? 0 : value,
+  ]);
+  return { ...json, value: Object.fromEntries(members) as unknown };
+}
+
+/** What a member of the body is, as the schemas allow it. */
+type Member = string | number | boolean | null | readonly string[];
+
+/** The text of a member in a query. The digits of a number are those of the body. */
+function textOf(name: string, value: Member, { numbers }: JsonBody): string {
+  if (value === null) return 'null:';
+  if (typeof value === 'object') return listOf(value);
+  return (typeof value === 'number' ? numbers.get(pointer([name])) : undefined) ?? String(value);
+}
+
+function listOf(fields: readonly string[]): string {
+  const faults = fields.flatMap((path, n) => {
+    const fault = path.includes(',') ? 'has a comma' : pathFault(path);
+    const detail = `expected the name or path of a field; ${quote(path)} ${fault ?? ''}`;
+    return fault === undefined ? [] : [{ pointer: `/fields/${n}`, detail }];
+  });
+  if (faults.length > 0) throw invalidBody(faults);
+  return fields.join(',');
+}
+
+/** The problems of parameters. In a body, they are faults at the place of a member. */
+const OF_PARAMETERS: ReadonlySet<string> = new Set([
+  'invalid-parameter',
+  'unknown-parameter',
+  'duplicate-parameter',
+  'conflicting-parameters',
+]);
+
+/** Turns a problem of a parameter into one of the body's member. Other errors stay as they are. */
+function atItsPlace(error: unknown, names: readonly string[]): unknown {
+  if (!(error instanceof AppError) || !OF_PARAMETERS.has(error.code)) return error;
+  const { parameter = '' } = error;
+  const name = names.find((one) => one === parameter) ?? names.find((one) => one.startsWith(`${parameter}.`));
+  return invalidBody([
+    { pointer: name === undefined ? '' : pointer([name]), detail: error.message.replace(/\.$/, '') },
+  ]);
 }

@@ -2,20 +2,20 @@ import { PROBLEMS } from '../problems.ts';
 import { FILES } from '../rows/formats.ts';
 import { serializerOf } from '../rows/serializers.ts';
 import { Type } from '../schema.ts';
-import { EXPORT, EXPORT_BODY, type Export, type ExportOrder } from './export.ts';
-import { ITEMS, resourceOf, type ExportRequest, type Failure, type Job } from './job.ts';
+import { EXPORT, EXPORT_BODY, type Export } from './export.ts';
+import { ITEMS, type ExportRequest, type Failure, type Job } from './job.ts';
 
 const SUFFIXES = { none: '', gzip: '.gz', br: '.br' } as const;
 
 /** The representation of a job for clients. */
 export function represent(job: Job): Export {
-  const { id, state, request, time, createdAt, estimatedRows, kept } = job;
-  const { rows = 0, bytes = 0 } = (job.state === 'complete' ? job.file : kept) ?? {};
+  const { id, state, request, createdAt } = job;
+  const { time, estimatedRows, changes, rows, bytes } = job.progress;
   return {
     id,
     state,
     request: shownRequest(request),
-    ...(time !== 'undecided' && { consistency: time === 'live' ? time : 'snapshot' }),
+    ...(time !== 'undecided' && { consistency: time }),
     progress: { rows, ...(estimatedRows !== null && { estimatedRows }), bytes },
     createdAt: createdAt.toISOString(),
     ...('finishedAt' in job && {
@@ -32,29 +32,20 @@ export function represent(job: Job): Export {
         crc32: job.file.crc32.toString(16).padStart(8, '0'),
       },
     }),
-    ...(job.state === 'complete' && job.changes && { changes: job.changes.cursor }),
+    ...(job.state === 'complete' && changes !== null && { changes }),
     ...(job.state === 'failed' && { problem: problemOf(job.failure) }),
   };
 }
 
-/** A request as clients see it: with the names and values of its body. */
-function shownRequest(request: ExportRequest): Export['request'] {
-  if (!('filters' in request)) {
-    const shown: ExportOrder & { scope?: unknown } = { ...request };
-    delete shown.scope;
-    return shown;
-  }
-  const { resource, filters, sort, fields, format, compression, safe, columns, schema } = request;
+/** A request as clients see it: with the members of its body. */
+function shownRequest({ resource, query, format, compression }: ExportRequest): Export['request'] {
+  const { fields, safe, ...texts } = Object.fromEntries(new URLSearchParams(query));
   return {
-    resource,
-    ...Object.fromEntries(filters),
-    sort,
-    ...(fields && { fields }),
-    format,
-    compression,
-    ...(safe !== undefined && { safe }),
-    ...(columns !== undefined && { columns }),
-    ...(schema && { schema }),
+    ...(resource !== ITEMS && { resource }),
+    ...texts,
+    ...(fields !== undefined && { fields: fields.split(',') }),
+    ...(safe !== undefined && { safe: safe === 'true' }),
+    ...{ format, compression },
   };
 }
 
@@ -67,7 +58,7 @@ export function downloadName(
   request: Pick<ExportRequest, 'resource' | 'format' | 'compression'>,
 ): string {
   const { format, compression } = request;
-  return `${resourceOf(request)}-${id.slice(0, 8)}.${FILES[format].extension}${SUFFIXES[compression]}`;
+  return `${request.resource}-${id.slice(0, 8)}.${FILES[format].extension}${SUFFIXES[compression]}`;
 }
 
 function problemOf({ code, detail }: Failure): NonNullable<Export['problem']> {
@@ -90,13 +81,9 @@ const serializeOfResource = serializerOf(Type.Object({ ...EXPORT.properties, req
 
 /** The JSON text of an export. The bounds of the price keep all their digits. */
 export function exportToJson(value: Export): string {
-  if (!isOfItems(value)) return serializeOfResource(value);
+  if ('resource' in value.request) return serializeOfResource(value);
   // An unescaped `":` follows only a property name, so no value can be mistaken for a bound.
   return serializeOfItems(value).replace(/"(m(?:in|ax)_price)":"([^"]*)"/g, '"$1":$2');
-}
-
-function isOfItems(value: Export): value is Export & { readonly request: ExportOrder } {
-  return resourceOf(value.request) === ITEMS;
 }
 
 /** The JSON text of a list of exports. */

@@ -17,7 +17,7 @@ import type { FileStore } from '../store/files.ts';
 import { getExportFile } from './download.ts';
 import { EXPORT, EXPORT_LIST, REMOVED_EXPORT } from './export.ts';
 import type { Exporter } from './exporter.ts';
-import { cancel, isFinal, resourceOf, type ExportRequest } from './job.ts';
+import { cancel, isFinal, type ExportRequest } from './job.ts';
 import { find, ID, LOOK_AGAIN_SECONDS, noSuchExport } from './find.ts';
 import type { Jobs } from './jobs.ts';
 import { PLAN_PROBLEMS } from '../resources/routes.ts';
@@ -199,7 +199,7 @@ async function order(
   wanted: ExportRequest,
 ): Promise<Reply> {
   const job = await jobs.create(client.owner, wanted, request.signal);
-  request.notes.exported = { resource: resourceOf(wanted), rows: 0 };
+  request.notes.exported = { resource: wanted.resource, rows: 0 };
   await exporter.ordered(job.id);
   return json(202, exportToJson(represent(job)), {
     ...NOT_STORED,

@@ -1,44 +1,76 @@
-import type { JsonBody } from '../input/body-json.ts';
-import type { Query } from '../input/query.ts';
-import type { DeclaredKinds } from '../rows/arrow/columns.ts';
-import type { StreamType } from '../rows/formats.ts';
-import type { Selection } from '../rows/selection.ts';
 import type { Client } from '../access/admission.ts';
-import { AppError } from '../errors.ts';
 import { scopeOf, type Scope } from '../access/rights.ts';
+import { changesFrom } from '../changes/from.ts';
+import { AppError } from '../errors.ts';
 import { mayKnow } from '../http/permit.ts';
+import { FIRST_COLUMNS } from '../items/query.ts';
+import { scopedItems, wholeItems, type ItemSource } from '../items/scoped.ts';
+import type { PlanParameters } from '../pages/query.ts';
+import { isField, resourcePlan } from '../resources/query.ts';
+import { RESOURCE_COLUMNS, type Resource } from '../resources/resource.ts';
+import { scopedResource } from '../resources/scoped.ts';
+import type { ChainReader, RowStore } from '../store/store.ts';
 import type { ChangesFrom } from '../streams/changes-from.ts';
-import type { ChainReader, Plan, RowStore } from '../store/store.ts';
-import { resourceOf, type ExportRequest } from './job.ts';
+import type { FormSource } from '../streams/row-form.ts';
+import { ITEMS, type ExportRequest } from './job.ts';
 
-/** What exports read: the rows of one resource, and how an order for them is written. */
-export interface ExportSource {
-  readonly rows: RowStore;
-  /** The reader for a scan that has begun. It waits while the store is unavailable. */
+/** A set as exports read it: the same that its stream reads, with the reader of the stream's query. */
+export interface ExportSource extends FormSource {
+  readonly name: string;
+  readonly plan: PlanParameters;
+  /** Whether its query may have a name that the plan does not list. Absent: no. */
+  readonly isField?: (name: string) => boolean;
+  /** The reader for a chain that has begun. It waits while the store is unavailable. */
   readonly streams: ChainReader;
   readonly changesFrom: ChangesFrom;
-  /** The columns that every table begins with, the first of them `id`. */
-  readonly columns: readonly string[];
-  /** What of the rows may leave the server. */
-  readonly shown: Selection;
-  /** The kinds of columns that the operator declared. */
-  readonly kinds?: DeclaredKinds;
-  /** Reads the body of an order. Throws AppError `invalid-body`, and the problems of reading a plan. */
-  readonly ofBody: (json: JsonBody, signal: AbortSignal) => ExportRequest | Promise<ExportRequest>;
-  /** Reads the parameters of a stream as an order. Throws the AppErrors of that stream. */
-  readonly ofStream: (
-    query: Query,
-    type: StreamType,
-    signal: AbortSignal,
-  ) => ExportRequest | Promise<ExportRequest>;
-  /** The part of the source that a key opens. Its requests carry the scope. Throws ScopeFaults. */
+  /** The part of the set that this is. */
+  readonly scope?: Scope;
+  /** The part that a key opens. Throws ScopeFaults. */
   readonly scoped: (scope: Scope) => ExportSource;
-  /** The plan of a request. It is read again by each attempt, because the indexes may have changed. */
-  readonly planOf: (request: ExportRequest, signal: AbortSignal) => Plan | Promise<Plan>;
 }
 
 /** The sources by the names of their resources. `items` is always one of them. */
 export type ExportSources = ReadonlyMap<string, ExportSource>;
+
+/** What can be exported: items, and each of these resources. `openStreams`: makes the reader of a part of the items. */
+export function exportSources(
+  items: RowStore,
+  streams: ChainReader,
+  resources: readonly { readonly resource: Resource }[] = [],
+  openStreams: (rows: RowStore) => ChainReader = (rows) => rows,
+): ExportSources {
+  const whole = wholeItems(items, streams);
+  const part = (scope: Scope): ExportSource => ofItems(scopedItems(whole, scope, openStreams), part, scope);
+  return new Map([
+    [ITEMS, ofItems(whole, part)],
+    ...resources.map(({ resource }) => [resource.name, ofResource(resource)] as const),
+  ]);
+}
+
+function ofItems(
+  { rows, streams, plan }: ItemSource<ChainReader>,
+  scoped: ExportSource['scoped'],
+  scope?: Scope,
+): ExportSource {
+  return {
+    ...{ name: ITEMS, rows, streams, plan, scoped },
+    ...(scope && { scope }),
+    changesFrom: changesFrom(rows, ITEMS),
+    columns: FIRST_COLUMNS,
+  };
+}
+
+function ofResource(resource: Resource, scope?: Scope): ExportSource {
+  const { name, rows, streams } = resource;
+  return {
+    ...{ name, rows, streams, isField },
+    ...(scope && { scope }),
+    plan: resourcePlan(resource),
+    changesFrom: changesFrom(rows, name),
+    columns: RESOURCE_COLUMNS,
+    scoped: (own) => ofResource(scopedResource(resource, own), own),
+  };
+}
 
 /** The sources that a client may know of. */
 export function sourcesFor(client: Pick<Client, 'key'>, sources: ExportSources): ExportSources {
@@ -55,14 +87,13 @@ export function sourcesFor(client: Pick<Client, 'key'>, sources: ExportSources):
 
 /** The source of a request. Throws AppError `not-found` when this server no longer has the resource. */
 export function sourceOf(
-  request: Pick<ExportRequest, 'resource' | 'scope'>,
+  { resource, scope }: Pick<ExportRequest, 'resource' | 'scope'>,
   sources: ExportSources,
 ): ExportSource {
-  const name = resourceOf(request);
-  const source = sources.get(name);
-  if (source) return request.scope ? source.scoped(request.scope) : source;
+  const source = sources.get(resource);
+  if (source) return scope ? source.scoped(scope) : source;
   throw new AppError(
     'not-found',
-    `The resource ${name} is no longer declared. Declare it again, or order another export.`,
+    `The resource ${resource} is no longer declared. Declare it again, or order another export.`,
   );
 }

@@ -19,21 +19,7 @@ export type ArrowEncoderOptions = Pick<CheckpointOptions, 'plan' | 'cursorOf'> &
   readonly start: string | null | undefined;
   /** The cursor from which the changes of a whole set follow. */
   readonly changes?: string;
-  /** What stands before, in a file that is continued. */
-  readonly before?: BatchSums;
 };
-
-/** The bodies of all record batches of a stream: their size in bytes, and their CRC-32. */
-export interface BodySums {
-  readonly bytes: number;
-  readonly crc32: number;
-}
-
-interface BatchSums extends BodySums {
-  readonly rows: number;
-}
-
-const NOTHING: BatchSums = { rows: 0, bytes: 0, crc32: 0 };
 
 /**
  * Writes rows as an Arrow IPC stream. Each record batch has a checkpoint in its metadata: the cursor that continues after
@@ -56,8 +42,6 @@ export class ArrowEncoder implements RowEncoder {
     this.#writer = writer;
     this.#table = table;
     this.#options = options;
-    const { rows, bytes, crc32: crc } = options.before ?? NOTHING;
-    [this.#rows, this.#bytes, this.#crc] = [rows, bytes, crc];
   }
 
   /** The first message. */
@@ -89,11 +73,6 @@ export class ArrowEncoder implements RowEncoder {
   /** The rows written. */
   get rows(): number {
     return this.#rows;
-  }
-
-  /** What is written so far, with what stands before. */
-  get sums(): BatchSums {
-    return { rows: this.#rows, bytes: this.#bytes, crc32: this.#crc };
   }
 
   /** The last messages, which say that all rows were written. */
@@ -134,7 +113,7 @@ export class ArrowEncoder implements RowEncoder {
   }
 
   #sums(): Pick<EndTally, 'rows' | 'bytes' | 'crc32'> {
-    return { ...this.sums, crc32: this.#crc.toString(16).padStart(8, '0') };
+    return { rows: this.#rows, bytes: this.#bytes, crc32: this.#crc.toString(16).padStart(8, '0') };
   }
 }
 

@@ -5,7 +5,6 @@ import { cursorThatFits } from '../pages/cursor.ts';
 import type { PlanParameters } from '../pages/query.ts';
 import { nameOf } from '../schema.ts';
 import type { Transcoder } from '../rows/rows.ts';
-import { EVERYTHING } from '../rows/selection.ts';
 import { noneOf, orRelease, type Batch } from '../store/batch.ts';
 import type { Bookmark } from '../store/bookmark.ts';
 import { chain, chainAfter, firstSize, planBehind } from '../stream/chain.ts';
@@ -18,18 +17,16 @@ import { withHeartbeats } from '../stream/heartbeats.ts';
 import { pump } from '../stream/pump.ts';
 import type { AfterForm } from './after.ts';
 import { beginningOf } from './beginning.ts';
-import { arrowColumns } from './arrow-columns.ts';
-import { arrowForm, arrowTable } from './arrow-form.ts';
 import { headersOf, type ChangesFrom } from './changes-from.ts';
-import { columnsOfRows } from './columns.ts';
 import { estimator, ROWS_HEADER } from './estimate.ts';
 import type { ReadId } from './id.ts';
 import { INCREMENTAL } from './incremental.ts';
 import { AT_HEADER } from './point-in-time.ts';
 import { ARROW_TYPE, STREAM_TYPES, type StreamType } from '../rows/formats.ts';
-import { encoderOf, type ArrowForm } from './proving.ts';
-import { assertFits, streamForm, typeAsked, type StreamForm } from './form.ts';
+import { encoderOf } from './proving.ts';
+import { assertFits, typeAsked } from './form.ts';
 import { readStreamPlan, readStreamQuery, streamParameters } from './query.ts';
+import { rowForm } from './row-form.ts';
 import { fieldsOf, type RowRoute } from './row-route.ts';
 
 export interface StreamOptions {
@@ -143,21 +140,7 @@ function streamHandler(options: StreamOptions): Route['handler'] {
     // The first batch is read before the head is sent, so an unavailable store gives a 503 and not a cut stream.
     const first = await streams.begin(plan, from, firstSize(limit), request.signal);
     const rest = planBehind(plan, first);
-    const sampled = { always: options.columns, most: limit };
-    const { shown = EVERYTHING, kinds } = options.plan;
-    const columns = () => columnsOfRows(rows, rest, first, sampled, request.signal, shown);
-    const sample = { always: options.columns, fields: query.fields, shown, kinds };
-    const table =
-      type === ARROW_TYPE
-        ? await orRelease(first, () =>
-            arrowTable(query.arrow, query.fields, () => arrowColumns(rows, rest, sample, request.signal)),
-          )
-        : null;
-    const form = await orRelease<ArrowForm | StreamForm>(first, () =>
-      table
-        ? arrowForm(table, transcoder, shown.pick(query.fields))
-        : streamForm(type, query, transcoder, columns, shown),
-    );
+    const form = await rowForm(query, type, options, transcoder, { plan: rest, first }, request.signal);
     const isAll = !first.more || first.rows >= limit;
     const about = isAll ? first.rows : await orRelease(first, () => estimated?.() ?? Promise.resolve(null));
     const run: StreamBody['run'] = async (sink) => {

@@ -2,7 +2,7 @@ import { EventEmitter, once } from 'node:events';
 import type { TestContext } from 'node:test';
 import { Exporter } from '../../src/exports/exporter.ts';
 import { Jobs } from '../../src/exports/jobs.ts';
-import { exportSources } from '../../src/exports/sources.ts';
+import { exportSources } from '../../src/exports/source.ts';
 import type { Work } from '../../src/queue/queue.ts';
 import type { Resource } from '../../src/resources/resource.ts';
 import { createTranscoder } from '../../src/rows/transcoder.ts';
@@ -49,7 +49,7 @@ export interface Hooks {
   readonly begins?: (name: string) => void | Promise<void>;
   /** Called before the bytes of a piece are written to the file. Pieces are counted from 1 in each file. */
   readonly writes?: (piece: number) => void | Promise<void>;
-  readonly reads?: (from: From, plan: Plan) => void;
+  readonly reads?: (from: From, plan: Plan) => void | Promise<void>;
   readonly now?: () => Date;
   /** What can be exported beside items. */
   readonly resources?: readonly { readonly resource: Resource }[];
@@ -76,8 +76,8 @@ export class Worker {
     let work: Work = () => Promise.resolve(null);
     const streams: ChainReader = {
       confirm: (...call) => items.confirm(...call),
-      read: (plan, from, ...more) => {
-        hooks.reads?.(from, plan);
+      read: async (plan, from, ...more) => {
+        await hooks.reads?.(from, plan);
         return items.read(plan, from, ...more);
       },
     };

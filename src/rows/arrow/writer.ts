@@ -1,4 +1,4 @@
-import { beginRow, documentAt, endOfDocument } from '../../store/bson-array.ts';
+import { documentAt, endOfDocument } from '../../store/bson-array.ts';
 import type { Batch } from '../../store/batch.ts';
 import type { Slot } from '../../store/slots.ts';
 import { itemToJson } from '../item.ts';
@@ -9,8 +9,7 @@ import { KINDS, type Column } from './columns.ts';
 import type { Part } from './messages.ts';
 
 /**
- * A record batch ends with the row at which it has this many bytes of BSON. A stalled reader holds the rest of one, so
- * they are smaller than those of a file.
+ * A record batch ends with the row at which it has this many bytes of BSON. A stalled reader holds the rest of one.
  */
 const BATCH_BYTES = 256 * 1024;
 const MOST_ROWS = 16_384;
@@ -114,24 +113,6 @@ export class ArrowWriter {
       length,
       bytes: () => body.bytes(length),
     };
-  }
-
-  /**
-   * A batch of all rows of other batches, whose bytes these are. It is the same however the rows were divided. The caller
-   * releases it.
-   */
-  gather(parts: readonly Buffer[], rows: number): Batch {
-    const slot = this.#machine.slots.take(parts.reduce((sum, part) => sum + part.length, 0));
-    const whole = Buffer.from(this.#machine.slots.memory.buffer, slot.address, slot.capacity);
-    let length = 0;
-    for (const part of parts)
-      for (let row = 0; row < part.length;) {
-        const document = documentAt(part, row);
-        row = endOfDocument(part, document);
-        length = beginRow(whole, length); // names that rows have in their batch are left out
-        length += part.copy(whole, length, document, row);
-      }
-    return { slot, start: 0, length, rows, last: null, more: true, release: () => slot.release() };
   }
 
   /** Releases what the last body held. */

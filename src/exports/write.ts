@@ -1,0 +1,150 @@
+import { AppError } from '../errors.ts';
+import { columnsText } from '../rows/arrow/columns.ts';
+import type { Transcoder } from '../rows/rows.ts';
+import { orRelease } from '../store/batch.ts';
+import type { FileStore } from '../store/files.ts';
+import type { ChainReader, Identity, Plan } from '../store/store.ts';
+import { chain, FIRST_BATCH, planBehind } from '../stream/chain.ts';
+import { pump } from '../stream/pump.ts';
+import { encoderOf, type ArrowForm } from '../streams/proving.ts';
+import { rowForm } from '../streams/row-form.ts';
+import { ExportFile } from './file.ts';
+import { fileName, type ExportRequest, type FinishedFile, type Progress, type Running } from './job.ts';
+import { queryOf, readFileQuery, streamTypeOf } from './order.ts';
+import { ParquetSink } from './parquet.ts';
+import { sourceOf, type ExportSource, type ExportSources } from './source.ts';
+
+export interface WriteOptions {
+  readonly sources: ExportSources;
+  readonly transcoder: Transcoder;
+  readonly files: FileStore;
+}
+
+/** Receives what an attempt has found or written. */
+export type Report = (news: Partial<Progress>) => void;
+
+/**
+ * Writes the whole file of a job: the stream of its query, from the first row to the last. The file is finished when this
+ * resolves. Rejects with the error of the store or of the files, or with the signal's reason.
+ */
+export async function writeFile(
+  { id, lease, request, progress }: Running,
+  { sources, transcoder, files }: WriteOptions,
+  signal: AbortSignal,
+  report: Report,
+): Promise<FinishedFile> {
+  const source = sourceOf(request, sources);
+  const file = await ExportFile.create(files, fileName(id, lease.token), request.compression, signal);
+  try {
+    const plan = await begin(request, source, progress.identity, signal, report);
+    const estimated = progress.estimatedRows === null ? estimate(plan, source, signal, report) : null;
+    estimated?.catch(() => undefined); // reported when the rows are written
+    const rows = await writeRows(request, { source, plan, transcoder, file, report }, signal);
+    await estimated;
+    return file.finished(rows);
+  } finally {
+    await file.close();
+  }
+}
+
+/** Decides of which collection the rows are, of which time, and from where changes follow, before the first row is read. */
+async function begin(
+  request: ExportRequest,
+  source: ExportSource,
+  known: Identity | null,
+  signal: AbortSignal,
+  report: Report,
+): Promise<Plan> {
+  const { rows } = source;
+  // The collection is determined before the time. The collection at that time is then never another one.
+  const identity = known ?? (await rows.identity(signal)) ?? null;
+  const asked = await source.plan.read(queryOf(request, source), signal);
+  const at = await rows.pointInTime(signal);
+  const plan = { ...asked, ...(identity !== null && { identity }), ...(at !== null && { at }) };
+  const changes = await source.changesFrom(plan, signal);
+  report({ identity, time: at === null ? 'live' : 'snapshot', changes: changes?.cursor ?? null });
+  return { ...plan, ...changes?.bounds };
+}
+
+interface Writing {
+  readonly source: ExportSource;
+  readonly plan: Plan;
+  readonly transcoder: Transcoder;
+  readonly file: ExportFile;
+  readonly report: Report;
+}
+
+/** Writes all rows of the plan, and ends the file. Resolves with their number. */
+async function writeRows(
+  request: ExportRequest,
+  { source, plan, transcoder, file, report }: Writing,
+  signal: AbortSignal,
+): Promise<number> {
+  const query = readFileQuery(queryOf(request, source), request.format, source);
+  const streams = orLive(source.streams, () => report({ time: 'live' }));
+  const first = await streams.read(plan, {}, FIRST_BATCH, signal);
+  const sampled = { plan: planBehind(plan, first), first };
+  const form = await rowForm(query, streamTypeOf(request.format), source, transcoder, sampled, signal);
+  // A file is not resumed, but fetched by ranges: it has no cursors.
+  const proof = { plan, cursorOf: () => undefined, start: undefined, now: () => 0 };
+  const { encoder, proving } = await orRelease(first, () => encoderOf(form, false, null, proof));
+  const parquet = request.format === 'parquet' && 'table' in form ? parquetSink(form, file) : null;
+  let rows = 0;
+  const observer = {
+    rows: (count: number) => report({ rows: (rows += count), bytes: file.bytes }),
+    parked: () => () => undefined,
+  };
+  try {
+    const batches = chain(streams, plan, first, Infinity, signal);
+    const frame = { head: parquet ? '' : form.head, tail: () => proving?.end() ?? form.tail };
+    await pump({ first: batches, observer }, encoder, frame, parquet ?? file);
+    await (parquet ?? file).end();
+    return rows;
+  } finally {
+    await parquet?.close();
+  }
+}
+
+function parquetSink({ head, table }: ArrowForm, file: ExportFile): ParquetSink {
+  return new ParquetSink(head, file, [['sluice.columns', columnsText(table.columns)]]);
+}
+
+/**
+ * Estimates the number of rows. Nothing depends on the estimate, so an AppError is ignored here: the chain itself meets a
+ * store that is unavailable.
+ */
+async function estimate(
+  plan: Plan,
+  { rows }: ExportSource,
+  signal: AbortSignal,
+  report: Report,
+): Promise<void> {
+  try {
+    const found = await rows.count(plan, 'estimated', signal);
+    report({ estimatedRows: found.rows });
+  } catch (error) {
+    if (!(error instanceof AppError)) throw error;
+  }
+}
+
+/**
+ * Reads the rest of the rows live when the store no longer has the point in time of the plan. Such reads see every change
+ * that is behind that point.
+ */
+function orLive(streams: ChainReader, onLive: () => void): ChainReader {
+  let isLive = false;
+  const now = ({ at, ...plan }: Plan): Plan => ({ ...plan, ...(at !== undefined && { since: at }) });
+  return {
+    confirm: (batch, plan, signal) => streams.confirm(batch, isLive ? now(plan) : plan, signal),
+    read: async (plan, ...rest) => {
+      try {
+        if (!isLive) return await streams.read(plan, ...rest);
+      } catch (error) {
+        if (!(error instanceof AppError) || error.code !== 'snapshot-expired') throw error;
+      }
+      if (!isLive) onLive();
+      isLive = true;
+      return streams.read(now(plan), ...rest);
+    },
+  };
+}

@@ -75,7 +75,7 @@ async function valuesOfRows(get: Get, page: string, path: string): Promise<strin
 
 function dataOf(page: unknown): Readonly<Record<string, unknown>>[] {
   const { data } = Object(page) as { data?: unknown };
-  return Array.isArray(data) ? data : [];
+  return Array.isArray(data) ? (data as Readonly<Record<string, unknown>>[]) : [];
 }
 
 /** Values that a URL can name. */

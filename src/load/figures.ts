@@ -26,7 +26,7 @@ export interface Phase {
 
 /** How answers ended. Each answer is counted once, in the second in which it ended. */
 export interface Counts {
-  /** Arrivals of the schedule, or requests in the closed model. */
+  /** Requests that were due: arrivals of the schedule, those of the closed model, and those of streams and feeds. */
   readonly arrivals: number;
   /** Whole answers with 200. */
   readonly ok: number;

@@ -13,7 +13,7 @@ type Options = Parameters<typeof read>[2];
 
 /** The values of a column `v`, one for each row, in a file and in a pipe, which must be the same. */
 async function valuesOf(cells: readonly string[], options: Options = {}): Promise<unknown[]> {
-  const rows = cells.map((cell, n) => `${n}\tc\t${n}\t"${cell.replaceAll('"', '""')}"\n`);
+  const rows = cells.map((cell, n) => `${n}\tc\t${n}\t${cell && `"${cell.replaceAll('"', '""')}"`}\n`);
   const content = `id\tcategory\tprice\tv\n${rows.join('')}`;
   const [file, pipe] = await Promise.all(
     [true, false].map((isFile) => read(content, 'csv', { ...options, isFile })),

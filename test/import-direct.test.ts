@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { itemsOfTable } from '../src/import/cells.ts';
-import { readCsv, readLines } from '../src/import/csv.ts';
-import { cellsOf } from '../src/import/csv-parser.ts';
+import { headerOf, readCsv, readLines } from '../src/import/csv.ts';
+import { cellsOf, COMMAS } from '../src/import/csv-parser.ts';
 import { CsvRecords } from '../src/import/csv-records.ts';
 import { simpleNumber } from '../src/import/direct/simple-values.ts';
 import { JsonLines } from '../src/import/direct/json-lines.ts';
@@ -111,8 +111,8 @@ async function parsedRows(
   general: (header: readonly string[]) => ItemOfCells,
 ) {
   const rows: SourceRow[] = [];
-  const records = new CsvRecords(',', (record) => {
-    const header = cellsOf(record);
+  const records = new CsvRecords(COMMAS, (record) => {
+    const header = headerOf(record);
     const itemOf = general(header);
     const parsed = (row: typeof record) =>
       void rows.push(sourceRow(row.line, () => itemOf(cellsOf(row, header.length))));
@@ -131,8 +131,8 @@ async function parsedGuesses(
   underHeader: (header: readonly string[]) => Guesses,
 ) {
   let guesses: Guesses | undefined;
-  const records = new CsvRecords(',', (record) => {
-    const header = cellsOf(record);
+  const records = new CsvRecords(COMMAS, (record) => {
+    const header = headerOf(record);
     const found = (guesses = underHeader(header));
     const parsed = (row: typeof record) => {
       try {
@@ -171,7 +171,8 @@ test('Rows, kinds and faults of CSV that a scanner finds in bytes are those of t
   for (let round = 0; round < ROUNDS; round++) {
     const random = randomFrom(SEED + round);
     const { header, columns, types, hasDecimalComma } = randomReading(random);
-    const content = randomCsv(random, header, below(random, 60), oneOf(random, [0, 0, 0.01, 0.1, 0.4]));
+    const marked = randomCsv(random, header, below(random, 60), oneOf(random, [0, 0, 0.01, 0.1, 0.4]));
+    const content = marked.subarray(marked.indexOf('\ufeff') === 0 ? 3 : 0); // readRows takes the mark away
     const chunk = 1 + below(random, oneOf(random, [20, 300, 3_000]));
     const where = `seed ${SEED + round}`;
     const tables = (names: readonly string[]) => tableOf(names, columns, types);
@@ -184,7 +185,7 @@ test('Rows, kinds and faults of CSV that a scanner finds in bytes are those of t
       return { rows, said: describeColumns(tables(header), kinds, hasDecimalComma) };
     });
     const got = await outcome(async () => {
-      const found = await readLines(inChunks(content, chunk), ',', false, (names) => ({
+      const found = await readLines(inChunks(content, chunk), COMMAS, false, (names) => ({
         lines: guessesUnder(names),
       }));
       const kinds = found.lines.take();

@@ -6,6 +6,7 @@
  */
 import assert from 'node:assert/strict';
 import { itemsOfTable } from '../../src/import/cells.ts';
+import { COMMAS } from '../../src/import/csv-parser.ts';
 import { CsvScanner } from '../../src/import/direct/csv-scanner.ts';
 import { JsonLines } from '../../src/import/direct/json-lines.ts';
 import { FieldTypes } from '../../src/import/field-types.ts';
@@ -48,7 +49,7 @@ const guesses = HEADER.map((name) => ({
   kind: name === 'stock' ? ('number' as const) : ('string' as const),
 }));
 const { general, direct } = itemsOfTable(table, guesses, false);
-const scanner = new CsvScanner(HEADER.length, ',', 2);
+const scanner = new CsvScanner(HEADER.length, COMMAS, 2);
 
 const at = <T>(values: readonly T[], turn: number): T => values[turn % ROWS] ?? assert.fail();
 const scanned = (turn: number): CsvScanner => {

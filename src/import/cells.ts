@@ -1,4 +1,5 @@
 import { ObjectId } from '../store/bson.ts';
+import type { Cell } from './csv-parser.ts';
 import type { CsvScanner } from './direct/csv-scanner.ts';
 import { CsvItems } from './direct/csv-items.ts';
 import { quoted } from '../terminal/text.ts';
@@ -12,7 +13,7 @@ import type { Column, Target } from './table.ts';
 import { tooManyDigits } from './values.ts';
 
 /** Makes the item of one CSV row, as BSON. Throws BadRow when the row cannot become an item. */
-export type ItemOfCells = (cells: readonly string[]) => Uint8Array;
+export type ItemOfCells = (cells: readonly Cell[]) => Uint8Array;
 
 /** Makes the items of CSV rows. */
 export interface ItemOfRow {
@@ -31,9 +32,9 @@ export interface Reader {
    * it is such a number (a whole one). Absent: `read` decides.
    */
   readonly form: 'text' | 'number' | 'integer' | null;
-  /** Throws BadRow when the row needs a value. Absent: an empty cell becomes no field. */
+  /** Throws BadRow when the row needs a value. Absent: a cell without a value becomes no field. */
   readonly whenEmpty?: () => never;
-  /** The value of a cell that is not empty. Throws BadRow when it is none that the field may have. */
+  /** The value of a cell that has one. Throws BadRow when it is none that the field may have. */
   readonly read: (cell: string) => unknown;
 }
 
@@ -59,13 +60,18 @@ function itemsOfReaders(readers: readonly Reader[]): ItemOfCells {
   return (cells) => {
     const fields: Fields = new Map();
     fields.set('_id', hasId ? undefined : new ObjectId()); // takes the first place
-    for (const { index, path, whenEmpty, read } of readers) {
-      const cell = cells[index] ?? '';
-      if (cell !== '') putAt(fields, path, read(cell));
-      else whenEmpty?.();
+    for (const reader of readers) {
+      const cell = cells[reader.index] ?? null;
+      if (cell === null || (cell === '' && !takesEmptyText(reader))) reader.whenEmpty?.();
+      else putAt(fields, reader.path, reader.read(cell));
     }
     return encode(fields);
   };
+}
+
+/** Whether `""` is a value of a column. In a column of numbers it is none: some programs write every cell in quotes. */
+export function takesEmptyText({ form, role }: Reader): boolean {
+  return form === 'text' && role !== 'id';
 }
 
 function readerOf(

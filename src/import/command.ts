@@ -14,7 +14,8 @@ import { SAMPLE_ROWS, sampleItems } from './sample.ts';
 import { openSource, STDIN, type OpenedSource } from './source.ts';
 import { generateItems } from './synthetic.ts';
 
-export { IMPORT_HELP, parseImportArguments } from './arguments.ts';
+export { parseImportArguments } from './arguments.ts';
+export { IMPORT_HELP } from './help.ts';
 
 /**
  * The number of bad rows that are listed one by one. A wrong --price would otherwise fill the terminal with

@@ -8,25 +8,39 @@ import { BadRow, BrokenSource, LONGEST_ROW } from './row.ts';
  * A record from the parser, with its position and bytes. `cells` is null when its last quote is never closed.
  */
 export interface CsvRecord extends RawRow {
-  readonly cells: readonly string[] | null;
+  readonly cells: readonly Cell[] | null;
   /** What separates the cells. */
   readonly delimiter: string;
 }
+
+/** How the cells of a CSV file are written. */
+export interface Dialect {
+  /** What separates the cells. */
+  readonly delimiter: string;
+  /** Texts that stand for no value in cells without quotes. An empty cell always does. */
+  readonly missing: readonly string[];
+}
+
+/** As RFC 4180 writes CSV. */
+export const COMMAS: Dialect = { delimiter: ',', missing: [] };
+
+/** The text of a cell. null: it has no value. `""` is an empty text, and a cell without quotes and text has no value. */
+export type Cell = string | null;
 
 /** The cells of a record. Throws BadRow when it is not a valid row, or does not have `columns` cells. */
 export function cellsOf(
   { cells, line, lastLine, bytes, delimiter }: CsvRecord,
   columns?: number,
-): readonly string[] {
+): readonly Cell[] {
   const extent = lastLine > line ? `; the row extends to line ${lastLine}` : '';
   if (!cells) throw new BadRow(`a quote is not closed before the end of the file${extent}`);
   // The parser is set to take misplaced quotes as text. They then occur in a cell, as doubled quotes do.
-  const hasQuotes = cells.some((cell) => cell.includes('"'));
+  const hasQuotes = cells.some((cell) => cell?.includes('"'));
   if (hasQuotes && !isWellQuoted(bytes, delimiter.charCodeAt(0)))
     throw new BadRow(`a quote is misplaced or not closed${extent}`);
   if (columns !== undefined && cells.length !== columns)
     throw new BadRow(`the row has ${cells.length} cells, but the header has ${columns}${extent}`);
-  const hasReplaced = cells.some((cell) => cell.includes('\ufffd'));
+  const hasReplaced = cells.some((cell) => cell?.includes('\ufffd'));
   if (hasReplaced && !isUtf8(bytes)) throw new BadRow('the row is not valid UTF-8');
   return cells;
 }
@@ -38,11 +52,11 @@ export class CsvParser {
   readonly #delimiter: string;
   #failure: Error | null = null;
 
-  /** `line`: the line on which the first record begins. Only a file's first line may have a byte order mark. */
-  constructor(delimiter: string, line: number) {
-    this.#delimiter = delimiter;
+  /** `line`: the line on which the first record begins. */
+  constructor(dialect: Dialect, line: number) {
+    this.#delimiter = dialect.delimiter;
     this.#position = new Position(line);
-    this.#parser = new RecordParser(this.#position, delimiter, line === 1);
+    this.#parser = new RecordParser(this.#position, dialect);
     this.#parser.on('error', (error) => (this.#failure = error));
   }
 
@@ -89,15 +103,15 @@ class RecordParser extends Parser {
   readonly #delimiter: string;
   #records: CsvRecord[] = [];
 
-  constructor(position: Position, delimiter: string, bom: boolean) {
+  constructor(position: Position, { delimiter, missing }: Dialect) {
     super({
-      bom,
       delimiter,
       record_delimiter: ['\r\n', '\n', '\r'],
       skip_empty_lines: true,
       // cellsOf checks these where the row's bytes are known. In the parser they would end the run.
       relax_quotes: true,
       relax_column_count: true,
+      cast: (cell, { quoting }) => (!quoting && (cell === '' || missing.includes(cell)) ? null : cell),
     });
     this.#position = position;
     this.#delimiter = delimiter;
@@ -107,7 +121,7 @@ class RecordParser extends Parser {
    * The library calls this with each record, and with null at the end. Its on_record hook takes twice as
    * long.
    */
-  override push(cells: readonly string[] | null): boolean {
+  override push(cells: readonly Cell[] | null): boolean {
     if (cells === null) return super.push(null);
     const { line, lastLine, bytes } = this.#position.take(this.info.bytes);
     this.#records.push({ cells, line, lastLine, bytes, delimiter: this.#delimiter });

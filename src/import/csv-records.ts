@@ -1,4 +1,4 @@
-import { CsvParser, type CsvRecord } from './csv-parser.ts';
+import { CsvParser, type CsvRecord, type Dialect } from './csv-parser.ts';
 import { CsvScanner } from './direct/csv-scanner.ts';
 
 /** A record of more bytes is left to the parser: the scanner would begin anew with each chunk. */
@@ -16,13 +16,13 @@ export interface RecordTaker {
 export type UnderHeader = (header: CsvRecord) => { readonly taker: RecordTaker; readonly columns: number };
 
 /**
- * Reads the records of CSV (RFC 4180) with CRLF, LF or CR. A byte order mark is skipped, and blank lines are ignored.
+ * Reads the records of CSV (RFC 4180) with CRLF, LF or CR. Blank lines are ignored.
  *
  * The csv-parse library decides what a record is. It takes longer than all other work of an import, so a scanner finds
  * the records that are certainly valid. The parser reads the header, and each record that the scanner leaves to it.
  */
 export class CsvRecords {
-  readonly #delimiter: string;
+  readonly #dialect: Dialect;
   readonly #underHeader: UnderHeader;
   #taker: RecordTaker | null = null;
   #scanner: CsvScanner | null = null;
@@ -31,10 +31,10 @@ export class CsvRecords {
   /** Bytes that belong to no record so far, while there is no parser. */
   #rest: Buffer = Buffer.alloc(0);
 
-  constructor(delimiter: string, underHeader: UnderHeader) {
-    this.#delimiter = delimiter;
+  constructor(dialect: Dialect, underHeader: UnderHeader) {
+    this.#dialect = dialect;
     this.#underHeader = underHeader;
-    this.#parser = new CsvParser(delimiter, 1);
+    this.#parser = new CsvParser(dialect, 1);
   }
 
   /** Whether the header was found. */
@@ -57,7 +57,7 @@ export class CsvRecords {
 
   /** Takes the records that the end of the source completes. */
   async end(): Promise<void> {
-    this.#parser ??= new CsvParser(this.#delimiter, this.#scanner?.nextLine ?? 1);
+    this.#parser ??= new CsvParser(this.#dialect, this.#scanner?.nextLine ?? 1);
     if (this.#rest.length > 0) this.#take(await this.#parser.push(this.#rest));
     this.#take(await this.#parser.end());
   }
@@ -65,7 +65,7 @@ export class CsvRecords {
   async #parseRest(line: number): Promise<void> {
     const rest = this.#rest;
     this.#rest = Buffer.alloc(0);
-    await this.#parse((this.#parser = new CsvParser(this.#delimiter, line)), rest);
+    await this.#parse((this.#parser = new CsvParser(this.#dialect, line)), rest);
   }
 
   /** Parses a chunk. Once records were found, the scanner goes on behind them. */
@@ -87,7 +87,7 @@ export class CsvRecords {
       const { taker, columns } = this.#underHeader(record);
       this.#taker = taker;
       // The line is set when the scanner begins.
-      if (taker.scanned) this.#scanner = new CsvScanner(columns, this.#delimiter, 1);
+      if (taker.scanned) this.#scanner = new CsvScanner(columns, this.#dialect, 1);
     }
   }
 }

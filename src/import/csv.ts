@@ -1,10 +1,8 @@
 import type { ItemOfRow } from './cells.ts';
-import { cellsOf, type CsvRecord } from './csv-parser.ts';
+import { cellsOf, COMMAS, type Cell, type CsvRecord, type Dialect } from './csv-parser.ts';
 import { CsvRecords } from './csv-records.ts';
 import type { CsvScanner } from './direct/csv-scanner.ts';
 import { BadRow, BrokenSource, sourceRow, type SourceRow } from './row.ts';
-
-const COMMA = ',';
 
 /**
  * Reads CSV (see CsvRecords). The first row is the header. `underHeader` receives it and returns what turns rows into
@@ -17,16 +15,16 @@ const COMMA = ',';
 export async function* readCsv(
   source: AsyncIterable<Buffer>,
   underHeader: (header: readonly string[]) => ItemOfRow,
-  delimiter = COMMA,
+  dialect = COMMAS,
 ): AsyncGenerator<SourceRow> {
   const rows: SourceRow[] = [];
-  const records = new CsvRecords(delimiter, (headerRecord) => {
+  const records = new CsvRecords(dialect, (headerRecord) => {
     const header = headerOf(headerRecord);
     const { general, direct } = underHeader(header);
     const scanned = (record: CsvScanner): void => {
       const at = record.line;
       const item = direct?.(record);
-      rows.push(item ? { at, item } : sourceRow(at, () => general(record.texts())));
+      rows.push(item ? { at, item } : sourceRow(at, () => general(record.cells())));
     };
     const parsed = (record: CsvRecord): void => {
       rows.push(sourceRow(record.line, () => general(cellsOf(record, header.length))));
@@ -48,7 +46,7 @@ export async function* readCsv(
 
 /** Takes the rows of a CSV file without making items. */
 export interface LineTaker {
-  add(cells: readonly string[], line: number): void;
+  add(cells: readonly Cell[], line: number): void;
   addScanned(record: CsvScanner): void;
   /** Whether no further row is wanted. */
   readonly areFinal: boolean;
@@ -61,12 +59,12 @@ export interface LineTaker {
  */
 export async function readLines<Taker extends { readonly lines: LineTaker }>(
   source: AsyncIterable<Buffer>,
-  delimiter: string,
+  dialect: Dialect,
   isCut: boolean,
   underHeader: (header: readonly string[]) => Taker,
 ): Promise<Taker> {
   const found: { taker?: Taker } = {};
-  const records = new CsvRecords(delimiter, (headerRecord) => {
+  const records = new CsvRecords(dialect, (headerRecord) => {
     const header = headerOf(headerRecord);
     const { lines } = (found.taker = underHeader(header));
     const add = (record: CsvRecord): void => addValid(lines, record, header.length);
@@ -99,9 +97,10 @@ function emptyFile(): BrokenSource {
   return new BrokenSource('the file is empty; a CSV file begins with a header row');
 }
 
-function headerOf(record: CsvRecord): readonly string[] {
+/** The names in a header row. Throws BrokenSource when it is not a valid row. */
+export function headerOf(record: CsvRecord): readonly string[] {
   try {
-    return cellsOf(record);
+    return cellsOf(record).map((cell) => cell ?? '');
   } catch (error) {
     if (!(error instanceof BadRow)) throw error;
     throw new BrokenSource(`the header row (line ${record.line}): ${error.message}`);

@@ -9,11 +9,10 @@ const CANDIDATES: readonly (readonly [byte: number, name: string])[] = [
 const QUOTE = 0x22;
 const LF = 0x0a;
 const CR = 0x0d;
-const BYTE_ORDER_MARK = Buffer.from('\ufeff');
 
 /** The header row of a CSV file, from its first bytes. null when it does not end in them. */
 export function headerRow(head: Buffer): Buffer | null {
-  let start = head.subarray(0, 3).equals(BYTE_ORDER_MARK) ? 3 : 0;
+  let start = 0;
   while (head[start] === LF || head[start] === CR) start++;
   let isQuoted = false;
   for (let at = start; at < head.length; at++) {

@@ -1,5 +1,6 @@
 import { counted, printable, quoted } from '../terminal/text.ts';
 import { exactDate } from '../input/dates.ts';
+import type { Cell } from './csv-parser.ts';
 import type { CsvScanner } from './direct/csv-scanner.ts';
 import { simpleNumber } from './direct/simple-values.ts';
 import { cellValue, withDecimalPoint } from './numbers.ts';
@@ -55,8 +56,8 @@ export class Guesses {
   }
 
   /** Takes a row into account. Its first line is `line`. */
-  add(cells: readonly string[], line: number): void {
-    for (const index of this.#open) this.#see(index, cells[index] ?? '', line);
+  add(cells: readonly Cell[], line: number): void {
+    for (const index of this.#open) this.#see(index, cells[index] ?? null, line);
   }
 
   /** Takes a row into account. Most numbers are recognized by their bytes. */
@@ -65,16 +66,20 @@ export class Guesses {
     for (const index of this.#open) {
       const column = this.#columns[index];
       const [from = 0, to = 0] = [starts[index], ends[index]];
-      if (!column || from === to) continue;
+      if (!column || record.isMissing(index)) continue;
       const number = this.#hasDecimalComma && !column.isId ? NaN : simpleNumber(bytes, from, to);
       if (column.isId ? Number.isSafeInteger(number) : !Number.isNaN(number)) column.kind = 'number';
       else this.#see(index, record.text(index), line);
     }
   }
 
-  #see(index: number, cell: string, line: number): void {
+  #see(index: number, cell: Cell, line: number): void {
     const column = this.#columns[index];
-    if (!column || cell === '') return;
+    if (!column || cell === null) return;
+    if (cell === '') {
+      if (column.kind === 'empty') column.kind = 'string'; // until a number comes
+      return;
+    }
     const number = column.isId ? integerOfCell(cell) : numberOfCell(cell, this.#hasDecimalComma);
     column.kind = number === null ? 'string' : 'number';
     if (number !== null) return;
@@ -145,12 +150,27 @@ function kindOf(
   return because ? kind + reasonOf(name, because, hasDecimalComma) : kind;
 }
 
+/** Texts that programs write where there is no value. */
+const NO_VALUE: ReadonlySet<string> = new Set([
+  'NA',
+  'N/A',
+  'n/a',
+  'NaN',
+  'nan',
+  'NULL',
+  'null',
+  'None',
+  '-',
+]);
+
 /** Why a column is text, when its first text begins as a number does. */
 function reasonOf(
   name: string,
   { cell, line }: NonNullable<Guess['because']>,
   hasDecimalComma: boolean,
 ): string {
+  if (NO_VALUE.has(cell))
+    return ` (${quoted(cell)} on line ${counted(line)}; --null ${cell} takes it as no value)`;
   if (!/^\s*[+-]?[.,]?\d/.test(cell)) return '';
   const where = ` (${quoted(cell)} on line ${counted(line)} is not a number as JSON writes it`;
   if (exactDate(cell, true) instanceof Date) {

@@ -7,7 +7,6 @@ import { BadRow, BrokenSource, LONGEST_ROW, sourceRow, type SourceRow } from './
 const OPTIONS = { packValues: true, streamValues: false };
 /** The maximum number of levels. It is far deeper than items may be, and far too small to fill the memory. */
 const MOST_LEVELS = 1_000;
-const BYTE_ORDER_MARK = '\ufeff';
 
 /**
  * Reads one JSON array of objects, one element at a time. `at` is the number of the element. A syntax error
@@ -190,10 +189,9 @@ function tokens(parser: TokenSource, text: string): readonly Token[] {
   return typeof read === 'symbol' ? [] : read.values;
 }
 
-/** Decodes chunks of UTF-8 that may end inside a character. A byte order mark at the start is removed. */
+/** Decodes chunks of UTF-8 that may end inside a character. */
 class Utf8Decoder {
   #rest: Buffer = Buffer.alloc(0);
-  #hasBegun = false;
 
   /**
    * Returns the complete characters so far. `isValid` is false when some bytes are not UTF-8. Each of those
@@ -204,10 +202,7 @@ class Utf8Decoder {
     const end = bytes.length - incompleteBytes(bytes);
     this.#rest = Buffer.from(bytes.subarray(end));
     const whole = bytes.subarray(0, end);
-    const text = whole.toString('utf8');
-    const hasMark = !this.#hasBegun && text.startsWith(BYTE_ORDER_MARK);
-    this.#hasBegun ||= end > 0;
-    return { text: hasMark ? text.slice(1) : text, isValid: isUtf8(whole) };
+    return { text: whole.toString('utf8'), isValid: isUtf8(whole) };
   }
 }
 

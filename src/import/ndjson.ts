@@ -8,7 +8,6 @@ const LF = 0x0a;
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 const COLON = 0x3a;
-const BYTE_ORDER_MARK = '\ufeff';
 const BLANK = /^[ \t\r]*$/;
 /** A name that is a whole number, which JavaScript moves to the front of an object. */
 const NUMBER_NAME = /"(?:\d|\\u003\d)+"\s*:/;
@@ -46,8 +45,7 @@ function rowOf({ at, bytes }: Line, { general, direct }: ItemOfLine): SourceRow 
   if (!bytes) return { at, problem: 'the line is longer than 16 MB' };
   const item = direct?.(bytes);
   if (item) return { at, item };
-  const decoded = bytes.toString('utf8');
-  const text = at === 1 && decoded.startsWith(BYTE_ORDER_MARK) ? decoded.slice(1) : decoded;
+  const text = bytes.toString('utf8');
   if (BLANK.test(text)) return null;
   return sourceRow(at, () => {
     if (text.includes('\ufffd') && !isUtf8(bytes)) throw new BadRow('the row is not valid UTF-8');

@@ -1,5 +1,6 @@
 import { UsageError } from '../terminal/arguments.ts';
 import { itemsOfTable } from './cells.ts';
+import type { Dialect } from './csv-parser.ts';
 import { readCsv, readLines } from './csv.ts';
 import { delimiterOf, headerRow } from './delimiter.ts';
 import { describeColumns, Guesses } from './guess.ts';
@@ -40,10 +41,11 @@ export async function readTable(
     (seen) => seen.length > LONGEST_HEADER || headerRow(seen) !== null,
   );
   const delimiter = reading.delimiter ?? delimiterOf(headerRow(head) ?? head);
+  const dialect = { delimiter, missing: reading.missing ?? [] };
   const first = again === null ? await readAhead(bytes, SAMPLE_BYTES) : null;
   const decided = first
-    ? await decide(from(first.chunks), delimiter, reading, first.isCut)
-    : await decide((await again?.()) ?? bytes, delimiter, reading, false);
+    ? await decide(from(first.chunks), dialect, reading, first.isCut)
+    : await decide((await again?.()) ?? bytes, dialect, reading, false);
   const { table } = decided;
   const guesses = decided.lines.take();
   const underHeader = (header: readonly string[]) => {
@@ -53,19 +55,19 @@ export async function readTable(
   };
   return {
     unit: 'line',
-    rows: readCsv(first?.bytes ?? bytes, underHeader, delimiter),
+    rows: readCsv(first?.bytes ?? bytes, underHeader, dialect),
     describe: () => ['columns:', ...describeColumns(table, guesses, reading.hasDecimalComma)],
   };
 }
 
 function decide(
   content: AsyncIterable<Buffer>,
-  delimiter: string,
+  dialect: Dialect,
   reading: Reading,
   isCut: boolean,
 ): Promise<Decided> {
-  return readLines(content, delimiter, isCut, (header) => {
-    const table = tableUnder(header, delimiter, reading);
+  return readLines(content, dialect, isCut, (header) => {
+    const table = tableUnder(header, dialect.delimiter, reading);
     return { header, table, lines: new Guesses(table, reading.hasDecimalComma) };
   });
 }
@@ -74,10 +76,14 @@ function decide(
 function tableUnder(
   header: readonly string[],
   delimiter: string,
-  { columns, types, into }: Reading,
+  { columns, types, into, names = new Map(), isFlat = false }: Reading,
 ): readonly Column[] {
   try {
-    return tableOf(header, columns, types, into?.indexes.flat());
+    const named = header.map((name, index) => names.get(index + 1) ?? name);
+    for (const number of names.keys())
+      if (number > header.length)
+        throw new UsageError(`--name ${number}=...: the header row has ${header.length} columns`);
+    return tableOf(named, { ...columns, isFlat }, types, into?.indexes.flat());
   } catch (error) {
     if (!(error instanceof UsageError) || header.length > 1) throw error;
     const shown = delimiter === '\t' ? 'a tab' : delimiter;

@@ -13,6 +13,10 @@ import { BrokenSource, type Rows } from './row.ts';
 
 /** The length of the longest byte order mark, plus one. Bytes. */
 const MARK_BYTES = 4;
+const BYTE_ORDER_MARK = Buffer.from('\ufeff');
+/** A first line that is longer is not looked at. Bytes. */
+const LONGEST_LOOK = 64 * 1024;
+const LF = 0x0a;
 
 /** How the content of a file is read. */
 export interface Reading {
@@ -23,6 +27,12 @@ export interface Reading {
   readonly delimiter: string | null;
   /** Whether a CSV file has its numbers as 1.234,56. */
   readonly hasDecimalComma: boolean;
+  /** Texts that stand for no value in cells of a CSV file. */
+  readonly missing?: readonly string[];
+  /** Names of columns of a CSV file, by their number from 1, in place of those in its header row. */
+  readonly names?: ReadonlyMap<number, string>;
+  /** Whether a column `a.b` becomes a field of that name, rather than the field `b` of `a`. */
+  readonly isFlat?: boolean;
   /** The resource that the rows become. Absent: they become items. The fields of its indexes must be columns of a CSV file. */
   readonly into?: Into;
 }
@@ -37,12 +47,13 @@ export async function readRows(
   reading: Reading,
   again: Again | null = null,
 ): Promise<Rows> {
-  const { head, bytes } = await peek(
-    content,
-    (seen) => seen.length >= MARK_BYTES && firstCharacter(seen) !== '',
-  );
+  const { head, bytes } = await peek(content, (seen) => seen.length >= MARK_BYTES && isTelling(seen));
   refuseUtf16(head);
-  if (reading.format === 'csv') return readTable(bytes, reading, again);
+  const mark = head.subarray(0, BYTE_ORDER_MARK.length).equals(BYTE_ORDER_MARK) ? BYTE_ORDER_MARK.length : 0;
+  const text = without(mark, bytes);
+  if (reading.format === 'csv')
+    return readTable(text, reading, again && (async () => without(mark, await again())));
+  refuseLongObject(head.subarray(mark));
   const types = new FieldTypes(reading.types);
   const lines = reading.types.size === 0 ? JsonLines.under(reading.columns) : null;
   const itemOf: ItemOfLine = {
@@ -51,8 +62,8 @@ export async function readRows(
   };
   const rows: Pick<Rows, 'unit' | 'rows'> =
     reading.format === 'json'
-      ? arrayOrLines(head, bytes, itemOf)
-      : { unit: 'line', rows: readNdjson(bytes, itemOf) };
+      ? arrayOrLines(head, text, itemOf)
+      : { unit: 'line', rows: readNdjson(text, itemOf) };
   return {
     ...rows,
     describe: () => types.unseen.map((name) => `no row has the field ${quoted(name)} of --type`),
@@ -74,6 +85,32 @@ function arrayOrLines(
 /** The first character after blanks and a UTF-8 byte order mark. Empty when none has come so far. */
 function firstCharacter(head: Buffer): string {
   return head.toString('latin1').replace('\u00ef\u00bb\u00bf', '').trimStart().slice(0, 1);
+}
+
+/** The bytes after the first `count` of them. */
+async function* without(count: number, source: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+  let left = count;
+  for await (const chunk of source) {
+    const rest = chunk.subarray(left);
+    left -= chunk.length - rest.length;
+    if (rest.length > 0) yield rest;
+  }
+}
+
+/** Whether the bytes tell what the file is. Of an object, the whole first line does. */
+function isTelling(head: Buffer): boolean {
+  const first = firstCharacter(head);
+  return first !== '' && (first !== '{' || head.includes(LF) || head.length > LONGEST_LOOK);
+}
+
+/** No JSON value ends so. A file that begins with such a line is one object that is written over several lines. */
+function refuseLongObject(head: Buffer): void {
+  const [line = ''] = head.toString('latin1').trimStart().split('\n', 1);
+  if (!/^\{(?:[^]*[{[,:])?$/.test(line.trimEnd())) return;
+  throw new BrokenSource(
+    'the file is one JSON object over several lines; expected an array of rows, or one object per line. For the rows ' +
+      "in its member features: jq -c '.features[]' FILE | sluice import - --format ndjson",
+  );
 }
 
 function refuseUtf16(head: Buffer): void {

@@ -34,7 +34,7 @@ const ALLOWED: Readonly<Record<Exclude<Target['role'], 'field'>, readonly Kind[]
  */
 export function tableOf(
   header: readonly string[],
-  columns: Columns,
+  columns: Columns & { readonly isFlat?: boolean },
   types: Types,
   indexed: readonly string[] = [],
 ): readonly Column[] {
@@ -49,7 +49,7 @@ export function tableOf(
     if (name === idColumn) targets.push({ role: 'id', path: ['_id'] });
     if (name === columns.category) targets.push({ role: 'category', path: ['category'] });
     if (name === columns.price) targets.push({ role: 'price', path: ['price'] });
-    const path = pathOf(name);
+    const path = columns.isFlat ? [name] : pathOf(name);
     if (keepsItsName(name, idColumn, columns, path[0])) targets.push({ role: 'field', path });
     return { name, targets, declared: types.get(name) ?? null };
   });
@@ -62,7 +62,10 @@ export function tableOf(
 function checkHeader(header: readonly string[]): void {
   const seen = new Set<string>();
   for (const [index, name] of header.entries()) {
-    if (name === '') throw new BrokenSource(`column ${index + 1} has no name in the header row`);
+    if (name === '')
+      throw new BrokenSource(
+        `column ${index + 1} has no name in the header row; --name ${index + 1}=NAME gives it one`,
+      );
     const fault = seen.has(name) ? 'appears twice' : faultOfName(name);
     if (fault !== null) throw new BrokenSource(`the column name ${quoted(name)} in the header row ${fault}`);
     seen.add(name);
@@ -103,7 +106,7 @@ function checkPaths(table: readonly Column[]): void {
       const other = names.get(path.slice(0, level).join('.'));
       if (other !== undefined)
         throw new BrokenSource(
-          `the header row has the columns ${quoted(other)} and ${quoted(name)}, but a field cannot be a value and a document`,
+          `the header row has the columns ${quoted(other)} and ${quoted(name)}, but a field cannot be a value and a document; --no-paths keeps each name as it is`,
         );
     }
   }

@@ -1,5 +1,5 @@
 import { BSON_TYPE } from '../../store/bson-types.ts';
-import type { Reader } from '../cells.ts';
+import { takesEmptyText, type Reader } from '../cells.ts';
 import { serialize } from '../item.ts';
 import { BadRow } from '../row.ts';
 import type { CsvScanner } from './csv-scanner.ts';
@@ -64,7 +64,8 @@ export class CsvItems {
   #write(reader: DirectReader, record: CsvScanner): boolean {
     const { index, form, role, nameBytes: name } = reader;
     const [from = 0, to = 0] = [record.starts[index], record.ends[index]];
-    if (from === to) return reader.whenEmpty === undefined;
+    if (record.isMissing(index)) return reader.whenEmpty === undefined;
+    if (from === to && !takesEmptyText(reader)) return reader.whenEmpty === undefined;
     this.#places[role] = this.#writer.at;
     if (form === 'text') {
       this.#text(name, record.bytes, from, to, record.hasQuotes[index] === 1);

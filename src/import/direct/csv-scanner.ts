@@ -1,4 +1,5 @@
 import { isUtf8 } from 'node:buffer';
+import type { Cell, Dialect } from '../csv-parser.ts';
 
 const [QUOTE, LF, CR] = [0x22, 0x0a, 0x0d];
 /** In place of the end of a cell. */
@@ -25,13 +26,15 @@ export class CsvScanner {
   nextLine: number;
   readonly #columns: number;
   readonly #delimiter: number;
+  readonly #missing: readonly Buffer[];
   /** The number of line ends in the quoted cells so far, and all bytes of cells combined by OR. */
   #innerLines = 0;
   #above = 0;
 
-  constructor(columns: number, delimiter: string, line: number) {
+  constructor(columns: number, { delimiter, missing }: Dialect, line: number) {
     this.#columns = columns;
     this.#delimiter = delimiter.charCodeAt(0);
+    this.#missing = missing.map((text) => Buffer.from(text));
     this.nextLine = line;
     this.starts = new Int32Array(columns);
     this.ends = new Int32Array(columns);
@@ -78,9 +81,19 @@ export class CsvScanner {
     return this.hasQuotes[column] === 1 ? text.replaceAll('""', '"') : text;
   }
 
-  /** The texts of all cells. */
-  texts(): readonly string[] {
-    return Array.from(this.starts, (_, column) => this.text(column));
+  /** Whether a cell has no value. A cell in quotes has one: see Dialect. */
+  isMissing(column: number): boolean {
+    const [from = 0, to = 0] = [this.starts[column], this.ends[column]];
+    if (this.bytes[from - 1] === QUOTE) return false;
+    if (from === to) return true;
+    return this.#missing.some(
+      (text) => text.length === to - from && text.equals(this.bytes.subarray(from, to)),
+    );
+  }
+
+  /** All cells. */
+  cells(): readonly Cell[] {
+    return Array.from(this.starts, (_, column) => (this.isMissing(column) ? null : this.text(column)));
   }
 
   #skipEmptyLines(): void {

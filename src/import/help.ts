@@ -1,0 +1,84 @@
+/** What `sluice import --help` prints. */
+export const IMPORT_HELP = `Usage:
+  sluice import FILE|- [--format csv|ndjson|json] [--category COLUMN] [--price COLUMN] [--id COLUMN]
+                       [--type NAME=KIND,...] [--delimiter C] [--decimal-comma]
+                       [--null TEXT]... [--name N=NAME]... [--no-paths]
+                       [--on-conflict skip|replace|fail] [--drop [--yes]]
+  sluice import FILE|- --into NAME [--index a,b]... (and the options of files)
+  sluice import --generate N [--seed S] [--on-conflict skip|replace|fail] [--drop [--yes]]
+  sluice import --sample [--on-conflict skip|replace|fail] [--drop [--yes]]
+
+Writes items into the store that the settings name (MONGODB_URI if it is set, otherwise DATA_DIR).
+
+With --into it writes the rows of a resource instead, which GET /NAME serves.
+
+Sources:
+  FILE             A file, or - for standard input. gzip and zstd are recognized by their first bytes, Brotli by the
+                   extension .br.
+  --generate N     N synthetic items. The same seed always gives the same items.
+  --seed S         The seed, from 0 to 4294967295 (default 1).
+  --sample         The bundled catalogue of 53,940 diamonds.
+
+How a file is read:
+  --format FORMAT    csv (with a header row), ndjson (one object per line), or json (an array of objects, or one
+                     object per line). Default: the file extension .csv, .ndjson, .jsonl or .json, before any .gz, .br
+                     or .zst.
+  --category COLUMN  The column or field that becomes the item's category, a string (default category).
+  --price COLUMN     The column or field that becomes the item's price, a number (default price).
+  --id COLUMN        The column or field that becomes the item's id. Every row must then have it. Default: _id if the
+                     row has it, otherwise id. A row with neither gets a new ObjectId.
+
+  A column that becomes another field does not keep its own name. It replaces any column that already has the name of
+  that field.
+
+Resources:
+  --into NAME        Writes the rows into the resource NAME, which is made when it is missing. Columns and fields keep
+                     their names; no category or price is needed. The column _id or id is the key of a row. In MongoDB
+                     the resource is the collection NAME.
+  --index a,b        An index that filters by a and sorts by b, or by the key. It ends with the key. May be repeated.
+
+CSV files:
+  --delimiter C      The character between cells, or tab. Default: the one of comma, semicolon and tab that the header
+                     row contains outside of quotes.
+  --decimal-comma    Numbers are written as 1.234,56 or 1234,56.
+  --null TEXT        A cell without quotes that has this text has no value, such as --null NA. May be repeated.
+  --name N=NAME      The name of column N, in place of the one in the header row: --name 1=index. May be repeated.
+  --no-paths         A column a.b keeps that name. Otherwise it becomes the field b of the document a.
+  --type NAME=KIND,...
+                     What a column is: string, number, decimal (a Decimal128), date, date-utc, boolean, objectid, uuid
+                     or json. A cell that is not of that kind makes its row bad.
+
+  A column becomes numbers if every cell is a number as JSON writes it: 12, -0.30, 1e-05. A cell such as 01234, +5 or
+  1e5 makes the whole column text. Dates, true and false stay text without --type. An empty cell becomes no field;
+  "" becomes an empty text in a column of text.
+  A date is 2024-12-31 (midnight UTC) or 2024-12-31T23:59:59Z, with a zone. With date-utc it needs none.
+  A column customer.country becomes the field country of the document customer.
+  The import reads a file twice: first the kinds of its columns, then its rows. From a pipe the first 16 MiB decide. A
+  later row with a cell of another kind is bad, and the message says which --type accepts it.
+  At the end the import prints what each column became.
+
+JSON and NDJSON files:
+  --type PATH=KIND,...
+                     A string in the field at this path, such as address.zip, becomes this kind.
+
+  JSON may contain Extended JSON ($oid, $date, $numberLong, ...), as mongoexport writes it, also its older $binary with
+  $type and $regex with $options. $undefined and $dbPointer, which MongoDB no longer uses, make a row bad.
+  Numbers keep all their digits, in CSV files too. A number becomes an Int64 or a Decimal128 (34 digits at most) if a
+  double would lose some of its digits.
+
+Rows that are already in the store:
+  --drop             Removes all items, or rows of the resource, before the import, once the first rows of the
+                     source were read. Asks on a terminal.
+  --yes              Removes them without a question. Required where nobody can answer.
+
+Rows whose id is already in the store:
+  --on-conflict fail     The import reports the row and counts it as failed (default for FILE).
+  --on-conflict skip     The stored row remains (default for --generate and --sample). Use this to repeat an import
+                         that was interrupted.
+  --on-conflict replace  The new row replaces the stored row.
+
+The import reports each bad row with its line, counts it, and continues. A row without a category or a price is bad.
+SIGTERM and SIGINT stop the import. It finishes the batches in progress and reports how many rows are stored.
+
+Exit codes: 0 every row is stored, 1 some rows are not stored or the import stopped, 2 the command is wrong.
+`;

@@ -1,6 +1,7 @@
 import type { Sink } from '../stream/sink.ts';
 import type { BodyCollector } from './request-body.ts';
 import { newNotes, type Body, type EngineOptions, type Notes, type Reply, type Request } from './edge.ts';
+import type { FairStart } from './fair-start.ts';
 import { PROBLEMS } from '../problems.ts';
 import type { StallTimer } from './stall-timer.ts';
 
@@ -10,6 +11,7 @@ export interface Exchanges {
   readonly stallTimer: StallTimer;
   /** Exchanges in progress. An exchange adds and removes itself. */
   readonly open: Set<Exchange>;
+  readonly starts: FairStart;
   /** True once the engine stops. Replies then tell the client to close the connection. */
   stopping: boolean;
 }
@@ -61,8 +63,14 @@ export abstract class Exchange implements Request {
     return this.incoming.body();
   }
 
-  /** Calls the application and sends its reply. Never throws. */
+  /** Calls the application, now or when it is this request's turn, and sends its reply. Never throws. */
   run(): void {
+    this.exchanges.starts.run(() => {
+      if (!this.lost) this.#serve();
+    });
+  }
+
+  #serve(): void {
     const failed = (error: unknown) => {
       this.report(error);
       this.#answerOnceRead(failure());

@@ -3,6 +3,7 @@ import { Server as NetServer, type AddressInfo } from 'node:net';
 import type { Engine, EngineOptions } from './edge.ts';
 import type { Exchanges } from './exchange.ts';
 import { NodeExchange, refuse } from './node/exchange.ts';
+import { FairStart } from './fair-start.ts';
 import { untilIdle } from './idle.ts';
 import { cannotListen } from './cannot-listen.ts';
 import { StoppedError, StallTimer } from './stall-timer.ts';
@@ -39,6 +40,7 @@ class NodeEngine implements Engine {
       options,
       stallTimer: new StallTimer(options.stallTimeoutMs),
       open: new Set(),
+      starts: new FairStart(),
       stopping: false,
     };
     this.#exchanges = exchanges;

@@ -1,4 +1,5 @@
 import type { Engine, EngineOptions } from './edge.ts';
+import { FairStart } from './fair-start.ts';
 import { untilIdle } from './idle.ts';
 import type { Exchanges } from './exchange.ts';
 import { UwsExchange } from './uws/exchange.ts';
@@ -17,7 +18,8 @@ export interface UwsOptions extends EngineOptions {
  * Creates the engine on uWebSockets.js. Throws an Error that tells why when the addon cannot be loaded here.
  *
  * Known deviations:
- * - A request that is pipelined behind one still being answered closes the connection.
+ * - A request that is pipelined behind one still being answered closes the connection, also behind one that waits for
+ *   its turn because many came at once: see fair-start.ts.
  * - Bytes above 0x7f in a path, query or header are read as UTF-8 (U+FFFD where they are not UTF-8). At the ends of a
  *   header value, that of Content-Length included, they are trimmed like blanks.
  * - Targets in absolute form are refused.
@@ -42,6 +44,7 @@ class UwsEngine implements Engine {
       options,
       stallTimer: new StallTimer(options.stallTimeoutMs),
       open: new Set(),
+      starts: new FairStart(),
       stopping: false,
     };
     this.#app = addon.App();

@@ -14,6 +14,12 @@ test('the README has at most 300 lines', () => {
   assert.ok(documentText('README.md').split('\n').length <= 300);
 });
 
+test('the README names the command that runs the tests, and CI ends with it', () => {
+  const [, command = ''] = /```console\n(.*npm test)\n```/.exec(section('README.md', 'Start')) ?? [];
+  assert.equal(command, 'npm ci && npm test');
+  assert.equal(documentText('.ci/run').trimEnd().split('\n').at(-1), command);
+});
+
 test('the table of settings equals the code', () => {
   assert.deepEqual(
     tableRows(section('docs/operations.md', 'Settings')),

@@ -12,6 +12,7 @@ const LISTED = {
   name: 'big',
   rows: ROWS,
   queries: [{ filters: [], sort: 'id', index: '_id_' }],
+  kinds: [],
   missing: [],
   refused: [],
   formats: ['ndjson'],

@@ -23,6 +23,7 @@ const FORMS = askableOf([
 const ORDERS: Resource = {
   name: 'orders',
   queries: FORMS,
+  kinds: [],
   missing: [],
   refused: [],
   formats: [],

@@ -185,7 +185,7 @@ test('partitions and parts take equalities, and say so of every range and of ano
   await alone.text();
 });
 
-test('a text is read as the type that has rows, and a prefix decides where several have', async (t) => {
+test('a text is read as the kind of its field, and a prefix decides where it has several', async (t) => {
   const opened = await ordersServer(t);
   if (!opened) return;
   const { server, rows } = opened;
@@ -194,7 +194,7 @@ test('a text is read as the type that has rows, and a prefix decides where sever
   assert.match(ambiguous.detail, /int:42 or str:42/);
   assert.deepEqual(await walk(server, 'ref=int:42'), rows.slice(0, 10).map(idOf));
   assert.deepEqual(await walk(server, 'ref=str:42'), rows.slice(10, 20).map(idOf));
-  assert.deepEqual((await page(server, '/orders?ref=43')).data, []);
+  assert.deepEqual((await page(server, '/orders?ref=int:43')).data, []);
   assert.equal((await page(server, '/orders?note=null:&limit=100')).data.length, 30);
   assert.equal((await page(server, '/orders?total=7.5')).data.length, 1, 'a decimal');
   const plus = await problem(
@@ -209,15 +209,14 @@ test('a walk is never read otherwise when rows of another type come', async (t) 
   if (!opened) return;
   const { server, uri } = opened;
   const collection = testClient(t, uri).db().collection('orders');
-  await collection.updateMany({ ref: '42' }, { $set: { ref: 'other' } });
+  await collection.updateMany({ ref: { $type: 'string' } }, { $set: { ref: 7 } });
   const first = await page(server, '/orders?ref=42&limit=4');
-  await collection.updateMany({ ref: 'other' }, { $set: { ref: '42' } });
+  await collection.updateMany({ ref: 7 }, { $set: { ref: '42' } });
   const second = await page(server, `/orders?ref=42&limit=10&cursor=${first.page.nextCursor ?? ''}`);
   assert.deepEqual(
     [...first.data, ...second.data].map(({ ref }) => ref as unknown),
     Array(10).fill(42),
   );
-  assert.equal((await problem(server, '/orders?ref=42')).code, 'ambiguous-value');
   const other = await problem(server, `/orders?ref=43&cursor=${first.page.nextCursor ?? ''}`);
   assert.equal(other.code, 'cursor-mismatch');
 });

@@ -29,7 +29,11 @@ export function listOfItems(items: Pick<RowStore, 'count' | 'changes'>, { catego
     partitions: '/items/partitions',
     ...(items.changes && { changes: '/items/changes' }),
   };
-  const known = { name: 'items', missing: [], refused: [], formats: [...FORMATS], links };
+  const kinds = [
+    ...(category ? [] : [{ field: 'category', kinds: ['string'] }]),
+    { field: 'price', kinds: ['number'] },
+  ];
+  const known = { name: 'items', kinds, missing: [], refused: [], formats: [...FORMATS], links };
   const list: List['list'] = async (signal) => {
     try {
       const { rows, is } = await items.count({ sort: '_id', direction: 1 }, 'estimated', signal);
@@ -49,6 +53,7 @@ export const listOfUsers: List = {
     Promise.resolve({
       name: 'users',
       queries: [{ filters: [], sort: 'id', index: '_id_' }],
+      kinds: [],
       missing: [],
       refused: [],
       formats: [],

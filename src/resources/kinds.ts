@@ -132,7 +132,7 @@ export function isMisfit(read: readonly Reading[] | Misfit): read is Misfit {
 function numbersOf(text: string): readonly Reading[] {
   if (!JSON_NUMBER.test(text)) return [];
   const [whole, double] = [readingsWith('int', text), readingsWith('num', text)];
-  if (whole.length > 0) return [...whole, ...double.slice(1)];
+  if (whole.length > 0) return double[0]?.value instanceof Double ? [...whole, ...double] : whole;
   const exact = parseDecimal(text);
   const nearest = Number(text);
   const isExact =
@@ -152,8 +152,8 @@ function number(text: string): readonly Read[] {
   if (!JSON_NUMBER.test(text)) return [];
   const double = Number(text);
   const whole = integer(text);
-  const isOther = !Number.isSafeInteger(double) && String(double) === text;
-  if (whole.length > 0) return isOther ? [...whole, { value: new Double(double) }] : whole;
+  const isShown = !Number.isSafeInteger(double) && String(double) === text;
+  if (whole.length > 0 && !isShown) return whole;
   return Number.isFinite(double) ? [{ value: new Double(double) }] : [];
 }
 

@@ -8,7 +8,8 @@ import { named, Type, type Static } from '../schema.ts';
 import { serializerOf } from '../rows/serializers.ts';
 import type { Index } from '../store/indexes.ts';
 import type { Count } from '../store/store.ts';
-import { askableOfResource, withoutSuffix } from './not-indexed.ts';
+import { keyOr } from './grammar.ts';
+import { askableOfResource, withoutSuffix, type Askable } from './not-indexed.ts';
 import { indexesOf, type Resource } from './resource.ts';
 
 const text = (description: string) => Type.String({ description });
@@ -44,6 +45,22 @@ const RESOURCES = named(
                 { additionalProperties: false, description: 'a form of query' },
               ),
               { description: 'what can be asked' },
+            ),
+            kinds: Type.Array(
+              Type.Object(
+                {
+                  field: text('a path that can be asked'),
+                  kinds: Type.Array(text('a kind of values'), {
+                    description:
+                      'the kinds of its values: a text is read as the only one, and needs a prefix if it can be of several',
+                  }),
+                },
+                { additionalProperties: false, description: 'a field' },
+              ),
+              {
+                description:
+                  'the kinds of the values of fields, as declared or found: all of the first field of an index, those of a sample for others',
+              },
             ),
             missing: Type.Array(
               Type.Object(
@@ -147,14 +164,33 @@ async function describe(resource: Resource, signal: AbortSignal): Promise<Listed
       ...known,
       links: { ...known.links, ...values },
       queries: forms.map(({ filters, ...form }) => ({ ...form, filters: [...filters] })),
+      kinds: await kindsOf(resource, forms, signal),
       ...(resource.scope
         ? { ...(isOfScope(resource, is) && { rows }), missing: [], refused: [] }
         : { rows, ...forOperator(resource, indexes) }),
     };
   } catch (error) {
     if (!(error instanceof AppError)) throw error;
-    return { ...known, unavailable: error.message, queries: [], missing: [], refused: [] };
+    return { ...known, unavailable: error.message, queries: [], kinds: [], missing: [], refused: [] };
   }
+}
+
+/** The kinds of each field that can be asked. */
+function kindsOf(
+  { kinds, found }: Resource,
+  forms: readonly Askable[],
+  signal: AbortSignal,
+): Promise<Listed['kinds']> {
+  const fields = new Set(
+    forms.flatMap(({ filters, sort }) => (sort === null ? filters : [...filters, sort])),
+  );
+  return Promise.all(
+    [...fields].map(async (field) => {
+      const declared = kinds.get(keyOr(field));
+      if (declared !== undefined) return { field, kinds: [declared] };
+      return { field, kinds: [...(await found.of(keyOr(field), signal)).kinds] };
+    }),
+  );
 }
 
 /** Whether a count tells of nothing but the rows that a key opens. */

@@ -6,6 +6,7 @@ import { AppError, storeUnfit } from '../errors.ts';
 import { Selection, type SelectionPaths } from '../rows/selection.ts';
 import { reasonOf } from '../thrown.ts';
 import { nameFault, type Declared } from './declarations.ts';
+import { KindTable } from './kind-table.ts';
 import { lateCollection } from './late-collection.ts';
 import { locate, type Located } from './locate.ts';
 import { askableOf, withoutSuffix } from './not-indexed.ts';
@@ -96,6 +97,7 @@ async function openOne(
       openStreams: streamsOf,
       shown,
       kinds: new Map(Object.entries(fields)),
+      found: new KindTable(rows),
       indexLine: indexLine(store.keepsDeclarations, name, database ?? own?.[0]?.database, collection),
     };
     if (own) return { resource, indexes: await tell(resource, log) };

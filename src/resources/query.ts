@@ -4,6 +4,7 @@ import { documented, oneOf, parameter, paths, text, type Parameter } from '../in
 import type { Query } from '../input/query.ts';
 import { typesOfCursor } from '../pages/cursor.ts';
 import { pageParameters, type PlanParameters } from '../pages/query.ts';
+import { BSON_TYPE } from '../store/bson-types.ts';
 import type { Plan } from '../store/store.ts';
 import { typesOfPart } from '../streams/part.ts';
 import { streamParameters } from '../streams/query.ts';
@@ -11,8 +12,8 @@ import { readGiven, readSort, type Given } from './grammar.ts';
 import { columnKinds } from './kinds.ts';
 import { notIndexed } from './not-indexed.ts';
 import { withinScope, type GivenInScope } from './scoped.ts';
-import { chooseIndex, isRefusal, type Choice, type Refusal } from './planner.ts';
-import { readEqualities, readRange } from './readings.ts';
+import { chooseIndex, isRefusal, type Asked, type Choice, type Refusal } from './planner.ts';
+import { isSeveralNumbers, readEqualities, readRange } from './readings.ts';
 import { indexesOf, type Resource } from './resource.ts';
 
 const MAX_FIELDS = 100;
@@ -108,11 +109,12 @@ export async function readTypedPlan(
   signal: AbortSignal,
 ): Promise<Plan> {
   const order = sort.read(query);
-  const asked = withinScope(givenOf(query), order?.path, resource);
+  const scoped = withinScope(givenOf(query), order?.path, resource);
+  const asked = scoped.isRefused ? scoped : await withRange(scoped, order, types, resource, signal);
   const { given, where, isEmpty } = asked;
   const choice = await choose(asked, order, resource, signal);
   const { index, direction } = choice;
-  const options = { resource, index, types, fixed: where, signal };
+  const options = { resource, types, fixed: where, signal };
   const named = [...where.map(({ path }) => path), ...given.equals.keys()];
   const first = choice.equals.filter((path) => named.includes(path));
   const paths = [...first, ...named.filter((path) => !first.includes(path))];
@@ -131,21 +133,56 @@ export async function readTypedPlan(
   };
 }
 
+/**
+ * An equality that is shown by numbers of several values (a double and a decimal) is the range of these, where the rows
+ * may come in its order and an index has them so.
+ */
+async function withRange(
+  asked: GivenInScope,
+  order: Order | undefined,
+  types: Uint8Array | null,
+  resource: Resource,
+  signal: AbortSignal,
+): Promise<GivenInScope> {
+  const { equals, bounds } = asked.given;
+  const paths = order === undefined ? [...equals.keys()] : [order.path];
+  for (const path of bounds.size > 0 ? [] : paths) {
+    const text = equals.get(path);
+    if (text === undefined || !isSeveralNumbers(text) || (types && types.at(-1) !== BSON_TYPE.int32))
+      continue;
+    const bound = { text, isInclusive: true };
+    const others = new Map([...equals].filter(([other]) => other !== path));
+    const range = new Map([[path, { low: bound, high: bound }]]);
+    const ranged = { ...asked, given: { ...asked.given, equals: others, bounds: range } };
+    if (isRefusal(chooseIndex(pathsOf(ranged, order), await indexesOf(resource, signal)))) continue;
+    const declared = resource.kinds.get(path);
+    const kind = declared === 'decimal' ? 'number' : declared;
+    if (kind === 'number' || (!kind && (await resource.found.of(path, signal)).kinds.has('number')))
+      return ranged;
+  }
+  return asked;
+}
+
 async function choose(
-  { given: { equals, bounds }, where, isRefused }: GivenInScope,
-  order: { readonly path: string; readonly direction: 1 | -1 } | undefined,
+  asked: GivenInScope,
+  order: Order | undefined,
   resource: Resource,
   signal: AbortSignal,
 ): Promise<Choice> {
   const indexes = await indexesOf(resource, signal);
-  const asked = {
+  const choice = asked.isRefused ? UNKNOWN : chooseIndex(pathsOf(asked, order), indexes);
+  if (isRefusal(choice)) throw notIndexed(choice, indexes, resource);
+  return choice;
+}
+
+type Order = NonNullable<Asked['sort']>;
+
+function pathsOf({ given: { equals, bounds }, where }: GivenInScope, order: Order | undefined): Asked {
+  return {
     equals: [...where.map(({ path }) => path), ...equals.keys()],
     ranges: [...bounds.keys()],
     ...(order && { sort: order }),
   };
-  const choice = isRefused ? UNKNOWN : chooseIndex(asked, indexes);
-  if (isRefusal(choice)) throw notIndexed(choice, indexes, resource);
-  return choice;
 }
 
 /** The refusal of a hidden path, which is that of any path without an index. */

@@ -1,19 +1,18 @@
 import { AppError } from '../errors.ts';
 import { quote } from '../input/query.ts';
 import { BSON } from '../store/bson.ts';
-import { BSON_TYPE } from '../store/bson-types.ts';
-import type { Index } from '../store/indexes.ts';
 import { compareNumbers } from '../store/number.ts';
+import { BSON_TYPE } from '../store/bson-types.ts';
 import type { Equality } from '../store/store.ts';
 import type { ValueBound, ValueRange } from '../store/value-range.ts';
 import { shownPath, type Bound, type Bounds } from './grammar.ts';
+import { BRACKETS, type TextKind } from './kind-table.ts';
 import { isMisfit, readingsOf, type Kind, type Reading } from './kinds.ts';
 import type { Resource } from './resource.ts';
 
 /** What decides how a text is read when it can stand for several values. */
 export interface ReadingOptions {
-  readonly resource: Pick<Resource, 'rows' | 'kinds'>;
-  readonly index: Index;
+  readonly resource: Pick<Resource, 'kinds' | 'found'>;
   /** The BSON types with which a walk began, see pages/value-types.ts. Null: the walk begins. */
   readonly types: Uint8Array | null;
   /** Values that are known already, by path. */
@@ -21,85 +20,91 @@ export interface ReadingOptions {
   readonly signal: AbortSignal;
 }
 
-/** The type that stands for the bracket of a kind, see ValueRange. Values of null have no range. */
-const BRACKETS: Readonly<Record<Exclude<Kind, 'null'>, number>> = {
-  string: BSON_TYPE.string,
-  number: BSON_TYPE.int32,
-  decimal: BSON_TYPE.int32,
-  objectid: BSON_TYPE.objectId,
-  date: BSON_TYPE.date,
-  uuid: BSON_TYPE.binary,
-  boolean: BSON_TYPE.boolean,
-};
-
 /**
- * Reads the texts of equalities, given in the order of the index. A text whose kind is neither declared, nor fixed by a
- * prefix, nor known from a cursor can stand for several values. The store is then asked which of them has rows behind
- * the values before it: one read of limit 1 each. The reading that has rows is meant. When none has, no row matches,
- * whichever is taken. AppError `ambiguous-value` when several have, `invalid-parameter` for a text that is not of the
- * declared kind or of its prefix.
+ * Reads the texts of equalities, given in the order of the index. A prefix or a declaration says of which kind a text
+ * is, or else the kinds that the values of its field have: see kind-table.ts. AppError `ambiguous-value` when it can be
+ * of several of these kinds, `invalid-parameter` when it is of none.
  */
 export async function readEqualities(
   given: readonly (readonly [path: string, text: string])[],
   options: ReadingOptions,
 ): Promise<readonly Equality[]> {
-  const { resource, index, types, fixed = [], signal } = options;
+  const { types, fixed = [] } = options;
   const places = given.map(([path]) => path).toSorted((a, b) => (a < b ? -1 : 1));
-  const equals: Equality[] = [];
-  for (const [path, text] of given) {
-    const own = fixed.find((one) => one.path === path);
-    if (own) {
-      equals.push(own);
-      continue;
-    }
-    const all = candidates(path, text, resource.kinds);
-    if (all[0]?.isBetween) throw unlike(path, text, 'a date with at most milliseconds');
-    const type = types?.[places.indexOf(path)];
-    const known = all.filter(({ value }) => typeOf(value) === type);
-    const readings = known.length > 0 ? known : all;
-    const [only] = readings;
-    if (!only) throw new TypeError('a text without a reading');
-    const held: Reading[] = [];
-    for (const reading of readings.length > 1 ? readings : []) {
-      const { value } = reading;
-      if (await resource.rows.holds(index, [...equals, { path, value }], undefined, signal))
-        held.push(reading);
-    }
-    if (held.length > 1) throw ambiguous(path, text, held);
-    equals.push({ path, value: (held[0] ?? only).value });
-  }
-  return equals;
+  return Promise.all(
+    given.map(async ([path, text]): Promise<Equality> => {
+      const own = fixed.find((one) => one.path === path);
+      if (own) return own;
+      const all = candidates(path, text, options.resource.kinds);
+      if (all[0]?.isBetween) throw unlike(path, text, 'a date with at most milliseconds');
+      const known = all.find(({ value }) => typeOf(value) === types?.[places.indexOf(path)]);
+      return { path, value: (known ?? (await readOne(path, text, all, options))).value };
+    }),
+  );
+}
+
+/** The value that is meant by readings of one text. A number of several values is of the types that a sample has. */
+async function readOne(
+  path: string,
+  text: string,
+  all: readonly Reading[],
+  { resource, signal }: ReadingOptions,
+): Promise<Reading> {
+  const readings = await ofFoundKinds(path, text, all, resource, signal);
+  const [first] = readings;
+  if (!first) throw new TypeError('a text without a reading');
+  if (readings.length === 1) return first;
+  const { sampled } = await resource.found.of(path, signal);
+  const likely = readings.filter(({ value }) => sampled.has(typeOf(value) ?? 0));
+  if (likely.length > 1) throw ambiguous(path, text, likely);
+  return likely[0] ?? first;
+}
+
+/** The readings of the one kind that a text has in its field. */
+async function ofFoundKinds(
+  path: string,
+  text: string,
+  all: readonly Reading[],
+  { kinds, found }: Pick<Resource, 'kinds' | 'found'>,
+  signal: AbortSignal,
+): Promise<readonly Reading[]> {
+  if (kinds.has(path) || all.every(({ spelling }) => spelling === text)) return all;
+  const own = (await found.of(path, signal)).kinds;
+  if (own.size === 0) return all.slice(0, 1); // no row has a value
+  const readings = all.filter((reading) => own.has(textKind(reading)));
+  if (readings.length === 0) throw unlikeValues(path, text, [...own], all);
+  if (new Set(readings.map(textKind)).size > 1) throw ambiguous(path, text, readings);
+  return readings;
+}
+
+/** Whether a text can stand for numbers of several values, which all are shown so. */
+export function isSeveralNumbers(text: string): boolean {
+  const readings = readingsOf(text);
+  return !isMisfit(readings) && readings.filter((one) => bracketOf(one) === BSON_TYPE.int32).length > 1;
 }
 
 /**
- * Reads the bounds of a range behind these equalities. Both are of one bracket of types: the only one that both texts
- * allow, or else the only one of which there are values. AppErrors as of readEqualities.
+ * Reads the bounds of a range behind these equalities. Both are of the one kind of the field that their texts allow.
+ * AppErrors as of readEqualities.
  */
 export async function readRange(
   path: string,
   { low, high }: Bounds,
   equals: readonly Equality[],
-  { resource, index, types, signal }: ReadingOptions,
+  { resource, types, signal }: ReadingOptions,
 ): Promise<ValueRange> {
-  const lows = low && candidates(path, low.text, resource.kinds);
-  const highs = high && candidates(path, high.text, resource.kinds);
-  const shared = bracketsOf(lows ?? highs ?? []).filter((bracket) =>
-    bracketsOf(highs ?? lows ?? []).includes(bracket),
+  const [lows, highs] = await Promise.all(
+    [low, high].map(async (bound) => {
+      if (!bound) return undefined;
+      const all = candidates(path, bound.text, resource.kinds);
+      const known = all.filter((reading) => bracketOf(reading) === types?.[equals.length]);
+      return known.length > 0 ? known : ofFoundKinds(path, bound.text, all, resource, signal);
+    }),
   );
-  if (shared.length === 0) throw noBracket(path, low, high);
-  const known = shared.filter((bracket) => bracket === types?.[equals.length]);
-  const brackets = known.length > 0 ? known : shared;
-  const held: number[] = [];
-  const canAsk = index.keys[equals.length]?.path === path;
-  for (const bracket of brackets.length > 1 && canAsk ? brackets : [])
-    if (await resource.rows.holds(index, equals, bracket, signal)) held.push(bracket);
-  const [bracket = brackets[0] ?? 0, second] = held;
-  if (second !== undefined || (brackets.length > 1 && !canAsk)) {
-    const of = (lows ?? highs ?? []).filter((reading) =>
-      (canAsk ? held : brackets).includes(bracketOf(reading) ?? 0),
-    );
-    throw ambiguous(path, (low ?? high)?.text ?? '', of);
-  }
+  const [bracket] = bracketsOf(lows ?? highs ?? []).filter((one) =>
+    bracketsOf(highs ?? lows ?? []).includes(one),
+  );
+  if (bracket === undefined) throw noBracket(path, low, high);
   return {
     bracket,
     ...(low && lows && { low: boundOf(low, lows, bracket, 'low') }),
@@ -135,6 +140,21 @@ function unlike(path: string, text: string, expected: string): AppError {
   });
 }
 
+function unlikeValues(
+  path: string,
+  text: string,
+  kinds: readonly string[],
+  readings: readonly Reading[],
+): AppError {
+  const name = shownPath(path);
+  const spellings = readings.map(({ spelling }) => spelling).join(' or ');
+  return new AppError(
+    'invalid-parameter',
+    `${name} must be of the kind of its values, ${kinds.join(' or ')}; got ${quote(text)}. A prefix asks for another kind: ${quote(spellings)}.`,
+    { parameter: name },
+  );
+}
+
 function ambiguous(path: string, text: string, readings: readonly Reading[]): AppError {
   const name = shownPath(path);
   const spellings = readings.map(({ spelling }) => spelling).join(' or ');
@@ -156,8 +176,14 @@ function noBracket(path: string, low: Bound | undefined, high: Bound | undefined
   );
 }
 
-function bracketOf({ kind }: Reading): number | undefined {
-  return kind === 'null' ? undefined : BRACKETS[kind];
+/** The kind of a reading as fields have them. Values of null are of none. */
+function textKind({ kind }: Reading): TextKind {
+  if (kind === 'null') throw new TypeError('only a prefix reads null');
+  return kind === 'decimal' ? 'number' : kind;
+}
+
+function bracketOf(reading: Reading): number | undefined {
+  return reading.kind === 'null' ? undefined : BRACKETS.get(textKind(reading));
 }
 
 function bracketsOf(readings: readonly Reading[]): readonly number[] {

@@ -2,6 +2,7 @@ import type { Selection } from '../rows/selection.ts';
 import type { Index } from '../store/indexes.ts';
 import type { StreamReader } from '../store/readers.ts';
 import type { Collection, Equality } from '../store/store.ts';
+import type { KindTable } from './kind-table.ts';
 import type { Kind } from './kinds.ts';
 
 /** A named set of rows that can be paged, streamed and partitioned. */
@@ -14,6 +15,8 @@ export interface Resource {
   readonly shown: Selection;
   /** The kinds of fields that the operator declared, by path. */
   readonly kinds: ReadonlyMap<string, Kind>;
+  /** The kinds that the values of fields have. */
+  readonly found: KindTable;
   /** The line that makes an index of these fields, for the operator. */
   readonly indexLine: (fields: readonly string[]) => string;
   /** Makes the reader of streams of other rows in place of `rows`. */

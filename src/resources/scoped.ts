@@ -8,6 +8,7 @@ import type { Index } from '../store/indexes.ts';
 import type { Equality } from '../store/store.ts';
 import { keyOr, type Given } from './grammar.ts';
 import { scopedCollection } from '../store/scoped-rows.ts';
+import { KindTable } from './kind-table.ts';
 import { chooseIndex, isRefusal } from './planner.ts';
 import { candidates } from './readings.ts';
 import { indexesOf, type Resource } from './resource.ts';
@@ -36,6 +37,7 @@ export function scopedResource(resource: Resource, { where, hide }: Scope): Reso
   const part: Resource = {
     ...resource,
     rows,
+    found: new KindTable(rows, values),
     streams: resource.openStreams(rows),
     shown,
     scope: { where: values },

@@ -105,7 +105,7 @@ async function readAsked(
     throw notIndexed(refusalFor(paths, path, indexes), indexes, resource);
   const inOrder = index.keys.slice(0, paths.length).map((key) => key.path);
   const texts = inOrder.map((one) => [one, given.equals.get(one) ?? ''] as const);
-  const options = { resource, index, types: typesOf(query), fixed: where, signal };
+  const options = { resource, types: typesOf(query), fixed: where, signal };
   const equals = await readEqualities(texts, options);
   return { plan: { index, sort: path, direction: 1, equals }, indexes, isEmpty: asked.isEmpty };
 }

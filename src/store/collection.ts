@@ -6,7 +6,7 @@ import type { Count, Equality, RowStore } from './store.ts';
 export interface Collection extends RowStore {
   /**
    * Every index of the collection, also those that no plan may use, with the reason. At most a minute old. Read again
-   * when the store refused a hint.
+   * when the store refused a hint. The same array until they are read again, so that what is known with them is, too.
    */
   indexes(signal: AbortSignal): Promise<readonly Index[]>;
   /**

@@ -32,7 +32,7 @@ export function showHome(resources: readonly Resource[]): void {
 }
 
 function entry(resource: Resource): HTMLElement {
-  const { name, unavailable, queries, links, missing, refused } = resource;
+  const { name, unavailable, queries, kinds, links, missing, refused } = resource;
   const sorts = [...new Set(queries.map(({ sort }) => sort ?? 'id'))];
   const notes = [
     ...(unavailable === undefined ? [] : [unavailable]),
@@ -46,8 +46,8 @@ function entry(resource: Resource): HTMLElement {
     {},
     make('th', { scope: 'row' }, make('a', { href: placeOf('data', resource, WHOLE) }, name)),
     make('td', { class: 'number' }, countOf(resource)),
-    make('td', {}, names(filterPaths(queries))),
-    make('td', {}, names(sorts)),
+    make('td', {}, names(filterPaths(queries), kinds)),
+    make('td', {}, names(sorts, kinds)),
     make('td', {}, isCounted(resource) ? (links.changes === undefined ? 'no' : 'yes') : '\u2013'),
     make(
       'td',
@@ -68,7 +68,11 @@ function countOf({ rows, unavailable }: Resource): string {
   return rows === undefined ? '\u2013' : counted(rows);
 }
 
-function names(paths: readonly string[]): HTMLElement {
-  const shown = paths.map((path) => make('span', { class: 'tag' }, path));
+/** The paths, each with the kinds of its values as its title. */
+function names(paths: readonly string[], kinds: Resource['kinds']): HTMLElement {
+  const shown = paths.map((path) => {
+    const title = kinds.find(({ field }) => field === path)?.kinds.join(' or ');
+    return make('span', { class: 'tag', title }, path);
+  });
   return make('span', { class: 'tags' }, ...(shown.length > 0 ? shown : ['\u2013']));
 }

@@ -15,6 +15,8 @@ export interface Resource {
   /** Why the resource cannot be read now. */
   readonly unavailable?: string;
   readonly queries: readonly Form[];
+  /** The kinds of values that fields have. */
+  readonly kinds: readonly { readonly field: string; readonly kinds: readonly string[] }[];
   readonly missing: readonly { readonly index: string; readonly line: string }[];
   readonly refused: readonly { readonly index: string; readonly reason: string }[];
   readonly formats: readonly string[];

@@ -16,6 +16,8 @@ import { BY_KEY, indexOf, nameOf, type ResourceRecord } from './record.ts';
 import type { Loads } from '../load/loads.ts';
 import type { ResourceWriter } from './write.ts';
 
+/** How long a list of indexes, and what is known with it, stands for the collection. Milliseconds. */
+const LISTED_MS = 1_000;
 const ONE: Size = { rows: 1, bytes: 1 };
 /** Ranks of values that no query can name: MinKey, undefined, regular expressions, DBPointers, MaxKey. */
 const UNNAMEABLE: readonly number[] = [1, 2, 50, 55, 127];
@@ -71,6 +73,7 @@ export function lmdbCollection({ record, rows, reader, writer, loads, now }: Col
       reverse: false,
     };
   };
+  let listed: { text: string; at: number; indexes: readonly Index[] } | null = null;
   return {
     read,
     count,
@@ -85,7 +88,13 @@ export function lmdbCollection({ record, rows, reader, writer, loads, now }: Col
       const { rows: all } = await count(plan, 'exact', signal);
       return reader.split(plan, parts, all, signal);
     },
-    indexes: () => Promise.resolve().then(() => [BY_KEY, ...record().indexes.map(indexOf)]),
+    indexes: () =>
+      Promise.resolve().then(() => {
+        const indexes = [BY_KEY, ...record().indexes.map(indexOf)];
+        const text = JSON.stringify(indexes);
+        if (listed?.text !== text || now() - listed.at > LISTED_MS) listed = { text, at: now(), indexes };
+        return listed.indexes;
+      }),
     holds: async (index, equals, bracket, signal) => {
       const plan: Plan = { index, equals, sort: KEY, direction: 1 };
       if (isSingle(plan)) return (await count(plan, 'exact', signal)).rows > 0;

@@ -5,10 +5,9 @@
  * not do this work as well. A line of stdin is a text to look for, and is answered at once. An empty line is answered
  * when every connection has received the text: with the time, in milliseconds since 1970, and the bytes of all.
  */
-import { connect } from 'node:net';
 import { createInterface } from 'node:readline';
 import { Finder } from '../src/load/finder.ts';
-import { HttpBody } from './http-body.ts';
+import { Connection } from '../src/load/http/connection.ts';
 
 const [address = '', count = ''] = process.argv.slice(2);
 const url = new URL(address);
@@ -16,10 +15,8 @@ const url = new URL(address);
 const AT_ONCE = 50;
 /** Followers that a text does not reach for so long are an error. */
 const MOST_MS = 60_000;
-const READ_BYTES = 256 * 1024;
+const REQUEST = `GET ${url.pathname}${url.search} HTTP/1.1\r\nHost: ${url.host}\r\nAccept: application/x-ndjson\r\nAccept-Encoding: identity\r\n\r\n`;
 
-/** Bytes are used before the next socket is read, so all sockets share this memory. */
-const buffer = Buffer.allocUnsafeSlow(READ_BYTES);
 const state = { bytes: 0, missing: 0, reached: (): void => undefined };
 
 class Follower {
@@ -28,22 +25,21 @@ class Follower {
 
   constructor() {
     this.begun = new Promise((begun) => {
-      const body = new HttpBody((piece) => {
-        if (body.status !== 200) throw new Error(`${address} answered ${body.status}`);
-        begun();
-        this.#take(piece);
+      new Connection(url).send(REQUEST, {
+        onHead: ({ status }) => {
+          if (status !== 200) throw new Error(`${address} answered ${status}`);
+        },
+        onBody: (piece) => {
+          begun();
+          this.#take(piece);
+        },
+        onEnd: () => {
+          throw new Error(`${address} ended`);
+        },
+        onCut: (reason) => {
+          throw reason;
+        },
       });
-      const callback = (length: number, bytes: Uint8Array): boolean => {
-        body.push(Buffer.from(bytes.buffer, bytes.byteOffset, length));
-        return true;
-      };
-      const socket = connect({ host: url.hostname, port: Number(url.port), onread: { buffer, callback } });
-      socket.on('close', () => {
-        throw new Error(`${address} was closed`);
-      });
-      socket.write(
-        `GET ${url.pathname}${url.search} HTTP/1.1\r\nHost: ${url.host}\r\nAccept: application/x-ndjson\r\nAccept-Encoding: identity\r\n\r\n`,
-      );
     });
   }
 

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
-import { connect } from 'node:net';
 import type { Transform } from 'node:stream';
 import { createBrotliDecompress, createGunzip } from 'node:zlib';
 import { arrowMessages } from '../test/support/arrow.ts';
-import { HttpBody } from './http-body.ts';
+import type { Head } from '../src/load/http/answer-reader.ts';
+import { Connection } from '../src/load/http/connection.ts';
 
 export type Encoding = 'identity' | 'gzip' | 'br';
 
@@ -25,7 +25,6 @@ export interface Verified {
   readonly md5: string;
 }
 
-const READ_BYTES = 256 * 1024;
 const [OPEN, CLOSE] = [0x7b, 0x7d];
 
 /**
@@ -38,50 +37,38 @@ export async function readStream(
   onPiece: (piece: Uint8Array) => void = () => undefined,
   isEnough: (bytes: number, piece: Uint8Array) => boolean = () => false,
 ): Promise<StreamReading> {
-  const { host, hostname, port, pathname, search } = new URL(url);
+  const to = new URL(url);
   const started = performance.now();
   const elapsed = () => (performance.now() - started) / 1000;
-  return new Promise((resolve, reject) => {
-    let bytes = 0;
-    let firstByteSeconds = 0;
-    let isOver = false;
-    const body = new HttpBody((piece) => {
-      if (bytes === 0) {
-        assertHead(url, body, encoding);
-        firstByteSeconds = elapsed();
-      }
-      bytes += piece.length;
-      onPiece(piece);
-      isOver ||= isEnough(bytes, piece);
+  const connection = new Connection(to);
+  try {
+    return await new Promise((resolve, reject) => {
+      let bytes = 0;
+      let firstByteSeconds = 0;
+      const finish = () => resolve({ bytes, seconds: elapsed(), firstByteSeconds });
+      connection.send(
+        `GET ${to.pathname}${to.search} HTTP/1.1\r\nHost: ${to.host}\r\nAccept-Encoding: ${encoding}\r\n\r\n`,
+        {
+          onHead: (head) => assertHead(url, head, encoding),
+          onBody: (piece) => {
+            if (bytes === 0) firstByteSeconds = elapsed();
+            bytes += piece.length;
+            onPiece(piece);
+            if (isEnough(bytes, piece)) finish();
+          },
+          onEnd: finish,
+          onCut: (reason) => reject(new Error(`${url} was cut after ${bytes} bytes: ${reason.message}`)),
+        },
+      );
     });
-    const finish = (error?: Error) => {
-      socket.destroy();
-      if (error) reject(error);
-      else resolve({ bytes, seconds: elapsed(), firstByteSeconds });
-    };
-    const callback = (length: number, buffer: Uint8Array): boolean => {
-      try {
-        body.push(Buffer.from(buffer.buffer, buffer.byteOffset, length));
-        if (body.ended && bytes === 0) assertHead(url, body, encoding);
-        if (body.ended || isOver) finish();
-      } catch (error) {
-        finish(error instanceof Error ? error : new Error(String(error)));
-      }
-      return true;
-    };
-    const onread = { buffer: Buffer.allocUnsafeSlow(READ_BYTES), callback };
-    const socket = connect({ host: hostname, port: Number(port), onread });
-    socket.on('error', finish);
-    socket.on('close', () => finish(new Error(`${url} was cut after ${bytes} bytes`)));
-    socket.write(
-      `GET ${pathname}${search} HTTP/1.1\r\nHost: ${host}\r\nAccept-Encoding: ${encoding}\r\n\r\n`,
-    );
-  });
+  } finally {
+    connection.close();
+  }
 }
 
-function assertHead(url: string, { status, head }: HttpBody, encoding: Encoding): void {
-  if (status !== 200) throw new Error(`${url} answered ${status}`);
-  const came = /^content-encoding: *(\S+)/im.exec(head)?.[1] ?? 'identity';
+function assertHead(url: string, head: Head, encoding: Encoding): void {
+  if (head.status !== 200) throw new Error(`${url} answered ${head.status}`);
+  const came = head.header('content-encoding') ?? 'identity';
   if (came !== encoding) throw new Error(`${url} was asked for ${encoding} and came as ${came}`);
 }
 

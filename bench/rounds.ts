@@ -9,6 +9,7 @@ import { followWalk } from './kinds/follow-walk.ts';
 import { followers } from './kinds/followers.ts';
 import { frames } from './kinds/frames.ts';
 import { imports } from './kinds/imports.ts';
+import { openPages } from './kinds/open-pages.ts';
 import { requests } from './kinds/requests.ts';
 import { slowReader } from './kinds/slow-reader.ts';
 import { stalled } from './kinds/stalled.ts';
@@ -38,6 +39,7 @@ const KINDS: { readonly [K in Measurement['kind']]: KindOf<Extract<Measurement, 
   'beside-streams': besideStreams,
   'change-events': changeEvents,
   'follow-walk': followWalk,
+  'open-pages': openPages,
   'slow-reader': slowReader,
   'cold-start': coldStart,
   'first-row': firstRow,

@@ -5,7 +5,7 @@ import { createServer, type AddressInfo } from 'node:net';
 import { test, type TestContext } from 'node:test';
 import { gzipSync } from 'node:zlib';
 import { Finder } from '../src/load/finder.ts';
-import { HttpBody } from '../bench/http-body.ts';
+import { AnswerReader } from '../src/load/http/answer-reader.ts';
 import { readStream, verifyStream } from '../bench/reader.ts';
 
 const BODY = '{"id":"a"}\n{"id":"b"}\n';
@@ -24,33 +24,50 @@ async function answering(t: TestContext, bytes: string | Buffer): Promise<string
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
 }
 
+/** An answer as it is read: its status and body, and whether it has ended. */
+function reading() {
+  const came = { text: '', ended: false, status: 0 };
+  const reader = new AnswerReader({
+    onHead: ({ status }) => (came.status = status),
+    onBody: (piece) => (came.text += piece.toString()),
+    onEnd: () => (came.ended = true),
+  });
+  return { came, reader };
+}
+
 test('a body decodes to the same bytes however its chunks are split', () => {
-  for (const answer of [CHUNKED, COUNTED]) {
+  for (const answer of [CHUNKED, COUNTED, `HTTP/1.1 100 Continue\r\n\r\n${COUNTED}`]) {
     const bytes = Buffer.from(answer);
     for (let size = 1; size <= bytes.length; size++) {
-      let text = '';
-      const body = new HttpBody((piece) => (text += Buffer.from(piece).toString()));
+      const { came, reader } = reading();
       const reused = Buffer.alloc(size); // as a socket's buffer is
       for (let at = 0; at < bytes.length; at += size) {
-        assert.equal(body.ended, false, `ended before byte ${at}`);
-        body.push(reused.subarray(0, bytes.copy(reused, 0, at)));
+        assert.equal(came.ended, false, `ended before byte ${at}`);
+        reader.push(reused.subarray(0, bytes.copy(reused, 0, at)));
       }
-      assert.deepEqual(
-        { text, ended: body.ended, status: body.status },
-        { text: BODY, ended: true, status: 200 },
-      );
+      assert.deepEqual(came, { text: BODY, ended: true, status: 200 });
     }
   }
 });
 
+test('a body without a length ends with its connection, and other bodies do not', () => {
+  const { came, reader } = reading();
+  reader.push(Buffer.from(`${OK}\r\n${BODY}`));
+  assert.equal(came.ended, false);
+  assert.equal(reader.close(), true);
+  assert.deepEqual(came, { text: BODY, ended: true, status: 200 });
+  const cut = reading();
+  cut.reader.push(Buffer.from(COUNTED.slice(0, -1)));
+  assert.equal(cut.reader.close(), false);
+});
+
 test('invalid framing is an error', () => {
-  const push = (text: string) => () => {
-    new HttpBody(() => undefined).push(Buffer.from(text));
-  };
+  const push = (text: string) => () => reading().reader.push(Buffer.from(text));
   const head = `${OK}Transfer-Encoding: chunked\r\n\r\n`;
   assert.throws(push(`${head}zz\r\n`), /not the size/);
   assert.throws(push(`${head}1\r\nab\r\n`), /followed by/);
-  assert.throws(push(`${OK}\r\n`), /no known length/);
+  assert.throws(push('hello\r\n\r\n'), /an answer begins with "hello"/);
+  assert.throws(push(`${OK}Content-Length: -1\r\n\r\n`), /the length of an answer/);
 });
 
 test('the bytes and rows of a stream are counted after decoding', async (t) => {

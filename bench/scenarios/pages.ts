@@ -22,6 +22,16 @@ export function pages(rows: number): Scenario[] {
       on,
       set: 'default',
     },
+    {
+      kind: 'open-pages',
+      group: 'pages',
+      name: 'page-open',
+      shows: 'the first 100 by id, by a schedule at half of the highest rate',
+      path: PAGE,
+      connections: 32,
+      set: 'quick',
+      on: { mongodb: PAIR, lmdb: ['sluice'] },
+    },
     { ...page, name: 'page-price', shows: 'the first 100 by price', path: PAGE_BY_PRICE, on: allPeers },
   ];
 }

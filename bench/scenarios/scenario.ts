@@ -10,6 +10,7 @@ import type { ClientsScenario } from '../kinds/clients.ts';
 import type { PartitionsScenario } from '../kinds/partitions.ts';
 import type { PullScenario } from '../kinds/pull.ts';
 import type { ExportsScenario } from '../kinds/exports.ts';
+import type { OpenPagesScenario } from '../kinds/open-pages.ts';
 import type { RequestsScenario } from '../kinds/requests.ts';
 import type { SlowReaderScenario } from '../kinds/slow-reader.ts';
 import type { StalledScenario } from '../kinds/stalled.ts';
@@ -48,6 +49,7 @@ export type Measurement =
   | PartitionsScenario
   | PullScenario
   | RequestsScenario
+  | OpenPagesScenario
   | UsersScenario
   | FollowersScenario
   | FramesScenario

@@ -4,7 +4,8 @@ import { parseImportArguments } from '../src/import/arguments.ts';
 import { read } from './support/import-reading.ts';
 
 const ROWS = { columns: { category: null, price: null, id: null } };
-const withoutId = (items: readonly Record<string, unknown>[]) => items.map(({ _id: _, ...fields }) => fields);
+const withoutId = (items: readonly Record<string, unknown>[]) =>
+  items.map((item) => Object.fromEntries(Object.entries(item).filter(([name]) => name !== '_id')));
 
 /** Reads rows of CSV from a file, which is read twice, and from a pipe. Both must give the same. */
 async function rowsOf(content: string, changes: Parameters<typeof read>[2] = {}) {

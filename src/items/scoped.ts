@@ -55,5 +55,5 @@ function valueOf([path, text]: Scope['where'][number], faults: string[]): Equali
   if (path !== 'category')
     faults.push(`where: no index of items answers ${path}; only category can be given`);
   else if (prefix !== 'str') faults.push('where: a category is a text');
-  return { path, value };
+  return { path, value, isOfPart: true };
 }

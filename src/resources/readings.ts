@@ -30,7 +30,8 @@ export async function readEqualities(
   options: ReadingOptions,
 ): Promise<readonly Equality[]> {
   const { types, fixed = [] } = options;
-  const places = given.map(([path]) => path).toSorted((a, b) => (a < b ? -1 : 1));
+  const asked = given.filter(([path]) => !fixed.some((one) => one.path === path));
+  const places = asked.map(([path]) => path).toSorted((a, b) => (a < b ? -1 : 1));
   return Promise.all(
     given.map(async ([path, text]): Promise<Equality> => {
       const own = fixed.find((one) => one.path === path);
@@ -97,7 +98,9 @@ export async function readRange(
     [low, high].map(async (bound) => {
       if (!bound) return undefined;
       const all = candidates(path, bound.text, resource.kinds);
-      const known = all.filter((reading) => bracketOf(reading) === types?.[equals.length]);
+      const known = all.filter(
+        (reading) => bracketOf(reading) === types?.[equals.filter(({ isOfPart }) => !isOfPart).length],
+      );
       return known.length > 0 ? known : ofFoundKinds(path, bound.text, all, resource, signal);
     }),
   );

@@ -80,7 +80,7 @@ function valueOf(name: string, text: string, { kinds }: Pick<Resource, 'kinds'>,
       faults.push(
         `where: the value of ${name} can be of several types: write ${[only, ...others].map((one) => one?.spelling).join(' or ')}`,
       );
-    return { path, value: only?.value };
+    return { path, value: only?.value, isOfPart: true };
   } catch (error) {
     if (!(error instanceof AppError)) throw error;
     faults.push(`where: ${error.message}`);

@@ -49,6 +49,8 @@ export interface Equality {
   readonly path: string;
   /** As a BSON class (Int32, Double, ...) or a JavaScript value that BSON writes unchanged. null: also missing. */
   readonly value: unknown;
+  /** It comes from the key of the request, not from its query. No token tells of it, since the key may hide it. */
+  readonly isOfPart?: true;
 }
 
 /**

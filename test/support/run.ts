@@ -40,6 +40,7 @@ const SLOW = [
   'failover',
   'faults',
   'fuzz-.*',
+  'hang-up',
   'hidden-as-unknown',
   'ids-.*',
   'import-(columns|command|drop|kills|lmdb|sample|spreadsheet|stop)',

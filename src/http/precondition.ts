@@ -90,9 +90,16 @@ function malformed(name: string, header: string): AppError {
 }
 
 function failed(name: string, tags: Tags, state: State): AppError {
-  const etag = state === 'missing' ? undefined : state.etag;
-  const has = etag === undefined ? 'has no ETag' : `has the ETag ${etag}`;
-  const now = state === 'missing' ? 'does not exist' : has;
   const asked = tags === '*' ? '*' : quote(tags.join(', '));
-  return new AppError('precondition-failed', `${name} is ${asked}, but the resource ${now}.`);
+  return new AppError(
+    'precondition-failed',
+    `${name} is ${asked}, but the resource ${now(name, tags, state)}.`,
+  );
+}
+
+/** Without the tag of now: it is made from the content, which a key that may only write does not get to know. */
+function now(name: string, tags: Tags, state: State): string {
+  if (state === 'missing') return 'does not exist';
+  if (name === 'If-None-Match') return tags === '*' ? 'exists' : 'has one of these ETags';
+  return state.etag === null ? 'has no ETag' : 'has another ETag';
 }

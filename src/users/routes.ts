@@ -51,7 +51,17 @@ const NOT_FOUND: readonly ProblemCode[] = ['not-found'];
 
 const WRITTEN_HEADERS = ['ETag', 'Cache-Control', 'Content-Location'] as const;
 const CHANGED: Answer = jsonAnswer('The changed user', USER, WRITTEN_HEADERS);
-const CREATED: Answer = jsonAnswer('The created user', USER, [...WRITTEN_HEADERS, 'Location']);
+const CREATED: Answer = {
+  ...jsonAnswer('The created user; no body for a key without the right read', USER, [
+    'Cache-Control',
+    'Location',
+  ]),
+  sometimes: ['ETag', 'Content-Location'],
+};
+const CHANGED_UNSEEN: Answer = {
+  description: 'The user was changed; the key lacks the right read',
+  headers: ['Cache-Control'],
+};
 const NEW_BODY = {
   types: [JSON_TYPE],
   schema: USER_BODY,
@@ -84,7 +94,7 @@ function createNew({ users, now, part }: WriteOptions): Route {
     body: NEW_BODY,
     answers: { 201: CREATED },
     problems: [...BODY_PROBLEMS, ...WRITE_PROBLEMS],
-    handler: async ({ request, body }) => {
+    handler: async ({ request, body, client }) => {
       part.checkWritable();
       const check = readPrecondition(request);
       const sent = part.complete(await body());
@@ -94,7 +104,7 @@ function createNew({ users, now, part }: WriteOptions): Route {
         if (current) throw new Error(`the new id ${id} is taken`);
         return part.checked(toRow(createUser(id, sent, now())));
       });
-      return written(201, PATH, change);
+      return written(201, PATH, change, client);
     },
   });
 }
@@ -112,9 +122,9 @@ function putOne({ users, now, part }: WriteOptions): Route {
     summary: part.isWhole ? 'Replace a user, or create it under this id' : 'Replace a user',
     description: 'The body is the whole user: fields that it omits are removed.',
     body: NEW_BODY,
-    answers: { 200: CHANGED, ...(part.isWhole && { 201: CREATED }) },
+    answers: { 200: CHANGED, 204: CHANGED_UNSEEN, ...(part.isWhole && { 201: CREATED }) },
     problems: ['invalid-url', ...(part.isWhole ? [] : NOT_FOUND), ...BODY_PROBLEMS, ...WRITE_PROBLEMS],
-    handler: async ({ request, parameters: { id = '' }, body }) => {
+    handler: async ({ request, parameters: { id = '' }, body, client }) => {
       part.checkWritable();
       const check = readPrecondition(request);
       if (!isUserId(id))
@@ -128,12 +138,13 @@ function putOne({ users, now, part }: WriteOptions): Route {
           200,
           PATH,
           await changeExisting({ users, part }, id, check, (user) => toRow(replaceUser(user, sent, now()))),
+          client,
         );
       const change = await users.change(id, (current) => {
         check(stateOf(current));
         return toRow(current ? replaceUser(fromRow(current), sent, now()) : createUser(id, sent, now()));
       });
-      return written(change.before ? 200 : 201, PATH, change);
+      return written(change.before ? 200 : 201, PATH, change, client);
     },
   });
 }
@@ -148,9 +159,9 @@ function patchOne({ users, now, part }: WriteOptions): Route {
     description:
       'The body is a JSON merge patch (RFC 7396): only the fields that it names change. null removes `metadata` or one of its strings.',
     body: { types: PATCH_TYPES, schema: USER_PATCH, example: { metadata: { team: null, desk: '7' } } },
-    answers: { 200: CHANGED },
+    answers: { 200: CHANGED, 204: CHANGED_UNSEEN },
     problems: ['invalid-url', 'not-found', ...BODY_PROBLEMS, ...WRITE_PROBLEMS],
-    handler: async ({ request, parameters: { id = '' }, body }) => {
+    handler: async ({ request, parameters: { id = '' }, body, client }) => {
       part.checkWritable();
       const check = readPrecondition(request);
       const patch = await body();
@@ -158,7 +169,7 @@ function patchOne({ users, now, part }: WriteOptions): Route {
         const patched = patchUser(user, patch, now());
         return patched ? toRow(patched) : 'keep';
       });
-      return written(200, PATH, change);
+      return written(200, PATH, change, client);
     },
   });
 }

@@ -1,6 +1,7 @@
+import type { Client } from '../access/admission.ts';
 import type { Reply } from '../engine/edge.ts';
 import type { Precondition } from '../http/precondition.ts';
-import { json } from '../http/reply.ts';
+import { empty, json } from '../http/reply.ts';
 import type { Changed, RecordStore } from '../store/store.ts';
 import { isUserId, noSuchUser } from './id.ts';
 import { fromRow, represent } from './row.ts';
@@ -42,15 +43,18 @@ export function stateOf(current: Uint8Array | null): Parameters<Precondition>[0]
 }
 
 /**
- * The answer to a write: the user as it now is. `path` is the path of all users. PUT has the tag, too, although the
+ * The answer to a write: the user as it now is, or nothing of it for a key that may not read users. `path` is the path of
+ * all users. PUT has the tag, too, although the
  * server stores more than was sent (RFC 9110, 9.3.4 has reservations): Content-Location says that the tag is of this
  * answer's body, and not of the request's.
  */
-export function written(status: 200 | 201, path: string, { after }: Changed): Reply {
+export function written(status: 200 | 201, path: string, { after }: Changed, { key }: Client): Reply {
   if (!after) throw new TypeError('a user was to be written');
   const user = fromRow(after);
-  const { text, etag } = represent(user);
   const url = `${path}/${user.id}`;
   const place = status === 201 ? { location: url } : {};
+  if (key && !key.rights.actions.has('read'))
+    return empty(status === 201 ? 201 : 204, { ...NOT_CACHED, ...place });
+  const { text, etag } = represent(user);
   return json(status, text, { ...NOT_CACHED, etag, 'content-location': url, ...place });
 }

@@ -2,6 +2,7 @@ import type { App } from './app.ts';
 import type { Access } from './access/open.ts';
 import { KeysWatch } from './access/keys-watch.ts';
 import type { Key } from './access/keys.ts';
+import type { Rights } from './access/rights.ts';
 import type { GrantMaker } from './access/tokens.ts';
 import { ConfigError, type Config } from './config.ts';
 import { rightsFaults, rightsWarnings, unknownResources } from './scopes/faults.ts';
@@ -41,22 +42,33 @@ export async function watchKeys(
 
 /** From now on tokens are accepted. Rejects with ConfigError when JWT_DEFAULT has faults. */
 export async function openGrants(
-  { config: { tokens }, scopes, resources }: KeysParts,
+  { config: { tokens }, scopes, resources, log }: KeysParts,
   { grants }: Pick<Access, 'grants'>,
 ): Promise<void> {
   if (tokens === null) return;
   const known = namesOf(resources);
+  const faultsOf = async (rights: Rights) => {
+    const unknown = unknownResources(rights, known);
+    if (unknown.length > 0)
+      return unknown.map((one) => [`there is no resource ${JSON.stringify(one)}`] as const);
+    return scopes.add(rights);
+  };
   const maker: GrantMaker = {
     has: (rights) => scopes.has(rights),
     make: async (rights) => {
-      const unknown = unknownResources(rights, known);
-      if (unknown.length === 0) return scopes.add(rights);
-      return unknown.map((one) => `there is no resource ${JSON.stringify(one)}`);
+      const faults = await faultsOf(rights);
+      if (faults.length > 0) log.warn({ faults: faults.map(whole) }, 'the rights of a token have faults');
+      return [...new Set(faults.map(([place]) => place))];
     },
   };
-  const faults = tokens.fallback === null ? [] : await maker.make(tokens.fallback.rights);
-  if (faults.length > 0) throw new ConfigError(faults.map((fault) => `JWT_DEFAULT: ${fault}`));
+  const faults = tokens.fallback === null ? [] : await faultsOf(tokens.fallback.rights);
+  if (faults.length > 0) throw new ConfigError(faults.map((fault) => `JWT_DEFAULT: ${whole(fault)}`));
   grants.maker = maker;
+}
+
+/** A fault for the operator: where it is, and what it is. */
+function whole(fault: readonly string[]): string {
+  return fault.join(': ');
 }
 
 function namesOf(resources: readonly OpenResource[]): readonly string[] {

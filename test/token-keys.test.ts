@@ -90,6 +90,9 @@ test('known keys go on while the key server is away or answers nonsense', async 
     { status: 200, text: '{' },
     { status: 200, text: '{"keys":{}}' },
     { status: 200, text: '{"keys":[]}' },
+    { status: 200, text: '{"keys":[{"kty":"oct","k":"AAAA","kid":"one"}]}' },
+    { status: 200, text: '{"keys":[{"kty":"EC","crv":"P-256","kid":"one"}]}' },
+    { status: 200, text: JSON.stringify({ keys: [{ ...unknown.jwk, use: 'enc' }] }) },
     { status: 200, text: ' '.repeat(2 ** 20 + 1) },
   ];
   for (const [n, answer] of nonsense.entries()) {

@@ -42,7 +42,7 @@ test('a token without the claim has the rights of JWT_DEFAULT, or none', async (
 });
 
 test('a claim with a fault refuses the token and names the place', async (t) => {
-  const { pair, ask } = await tokenServer(t);
+  const { pair, ask, lines } = await tokenServer(t);
   const faulty: readonly (readonly [unknown, RegExp])[] = [
     [{ actions: ['read'] }, /\/resources: missing/],
     [{ resources: ['orders'] }, /\/actions: missing/],
@@ -64,7 +64,9 @@ test('a claim with a fault refuses the token and names the place', async (t) => 
     assert.match(told, /^401 /, JSON.stringify(claim));
     assert.match(told, words, JSON.stringify(claim));
     assert.doesNotMatch(told, /secrets, items/, 'no list of resources');
+    assert.doesNotMatch(told, /index|createIndex/, 'nothing that only the operator knows');
   }
+  assert.match(lines.join(''), /orders: no index answers where; this one would: /, 'the log has it');
 });
 
 test('a token that is not for this server, now, is refused in plain words', async (t) => {

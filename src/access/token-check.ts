@@ -1,4 +1,12 @@
-import { createLocalJWKSet, errors, jwtVerify, type JSONWebKeySet, type JWTVerifyGetKey } from 'jose';
+import { createPublicKey, type JsonWebKey } from 'node:crypto';
+import {
+  createLocalJWKSet,
+  errors,
+  jwtVerify,
+  type JSONWebKeySet,
+  type JWK,
+  type JWTVerifyGetKey,
+} from 'jose';
 
 /** The keys that a key server published. */
 export type SigningKeys = JWTVerifyGetKey;
@@ -28,8 +36,19 @@ export const LEEWAY_SECONDS = 60;
 export function readSigningKeys(text: string): SigningKeys {
   const set = JSON.parse(text) as JSONWebKeySet;
   const keys = createLocalJWKSet(set);
-  if (set.keys.length === 0) throw new TypeError('the set has no keys');
+  if (!set.keys.some(canVerify)) throw new TypeError('the set has no key that can verify a token');
   return keys;
+}
+
+function canVerify(key: JWK): boolean {
+  const { use = 'sig', alg = 'RS256', key_ops: operations = ['verify'] } = key;
+  if (use !== 'sig' || !ALGORITHMS.includes(alg) || !operations.includes('verify')) return false;
+  try {
+    const { asymmetricKeyType } = createPublicKey({ key: key as JsonWebKey, format: 'jwk' });
+    return ['rsa', 'ec', 'ed25519'].includes(asymmetricKeyType ?? '');
+  } catch {
+    return false; // it is no public key
+  }
 }
 
 /**

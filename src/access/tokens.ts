@@ -28,7 +28,10 @@ const SUBJECT = /^[\w.@|:+-]{1,64}$/;
 export interface GrantMaker {
   /** Whether it has all of it now. */
   has(rights: Rights): boolean;
-  /** Makes it. Resolves with the faults of the rights, such as resources that the server does not have. */
+  /**
+   * Makes it. Resolves with the faults of the rights, such as resources that the server does not have. They are for the
+   * client, so they name nothing that only the operator knows.
+   */
   make(rights: Rights): Promise<readonly string[]>;
 }
 
@@ -162,7 +165,7 @@ export class Tokens {
 }
 
 const UNAVAILABLE =
-  'The keys of JWT_JWKS_URL could not be fetched, so no token can be verified. Try again later.';
+  'The keys that sign tokens could not be fetched, so no token can be verified. Try again later.';
 
 function named(sub: string, digest: string, issuer: string): Pick<Key, 'name' | 'digest' | 'issuer'> {
   const name = SUBJECT.test(sub) ? sub : `~${sha256(sub).slice(0, 32)}`;

@@ -28,6 +28,9 @@ interface Own {
   readonly refusals: ReadonlyMap<string, string>;
 }
 
+/** A resource, and what is wrong with its part: for the operator, since it can name collections and indexes. */
+export type Fault = readonly [resource: string, fault: string];
+
 /** The most sets of rights of tokens whose routes are kept. */
 const MOST_OF_TOKENS = 512;
 
@@ -43,7 +46,7 @@ export class Scopes {
   /** By the hash of rights: of tokens, the least recently used first. */
   readonly #ofTokens = new Map<string, Own>();
   /** The routes that are being made: tokens with the same rights share them. */
-  readonly #adding = new Map<string, Promise<readonly string[]>>();
+  readonly #adding = new Map<string, Promise<readonly Fault[]>>();
 
   /** `makers`: by the names of the resources. */
   constructor(makers: ReadonlyMap<string, MakeScope>) {
@@ -61,7 +64,10 @@ export class Scopes {
       if (rights.scopes.size === 0 || made.has(rights.hash)) continue;
       const known = this.#byRights.get(rights.hash);
       const own =
-        known ?? (await this.#make(rights, (fault) => faults.push(`API_KEYS_FILE, key ${name}: ${fault}`)));
+        known ??
+        (await this.#make(rights, (...fault) =>
+          faults.push(`API_KEYS_FILE, key ${name}: ${fault.join(': ')}`),
+        ));
       made.set(rights.hash, own);
     }
     if (faults.length > 0) return faults;
@@ -81,17 +87,18 @@ export class Scopes {
     return own !== undefined;
   }
 
-  /** Makes the routes of a token with these rights. Resolves with the faults of the rights, one sentence each. */
-  async add(rights: Rights): Promise<readonly string[]> {
+  /** Makes the routes of a token with these rights. Resolves with the faults of the rights. */
+  async add(rights: Rights): Promise<readonly Fault[]> {
     if (this.has(rights)) return [];
     const adding = this.#adding.get(rights.hash) ?? this.#add(rights);
     this.#adding.set(rights.hash, adding);
     return adding.finally(() => this.#adding.delete(rights.hash));
   }
 
-  async #add(rights: Rights): Promise<readonly string[]> {
-    const faults: string[] = [];
-    const own = this.#byRights.get(rights.hash) ?? (await this.#make(rights, (fault) => faults.push(fault)));
+  async #add(rights: Rights): Promise<readonly Fault[]> {
+    const faults: Fault[] = [];
+    const own =
+      this.#byRights.get(rights.hash) ?? (await this.#make(rights, (...fault) => faults.push(fault)));
     if (faults.length > 0) return faults;
     this.#ofTokens.set(rights.hash, own);
     const [oldest] = this.#ofTokens.keys();
@@ -103,7 +110,7 @@ export class Scopes {
     return this.#byRights.get(hash) ?? this.#ofTokens.get(hash);
   }
 
-  async #make({ scopes }: Rights, fault: (text: string) => void): Promise<Own> {
+  async #make({ scopes }: Rights, fault: (...fault: Fault) => void): Promise<Own> {
     const routes: Route[] = [];
     const lists = new Map<string, List>();
     const refusals = new Map<string, string>();
@@ -117,7 +124,7 @@ export class Scopes {
         lists.set(resource, made.list);
       } catch (error) {
         if (!(error instanceof ScopeFaults)) throw error;
-        for (const one of error.faults) fault(`${resource}: ${one}`);
+        for (const one of error.faults) fault(resource, one);
       }
     }
     const byName = new Map(routes.map((route) => [nameOf(route), route]));

@@ -98,14 +98,16 @@ async function main(argv: readonly string[], signals: Signals): Promise<number> 
   }
 }
 
-async function serve({ first }: Signals): Promise<number> {
+async function serve({ first, onHangUp }: Signals): Promise<number> {
   const config = readConfig(process.env);
+  if (config.API_KEYS_FILE === undefined) onHangUp(null);
   const log = await createLog(config);
   const warning = isWorker ? null : kernelWarning();
   if (warning !== null) log.warn(warning);
   const stopAsked = Promise.race([first, untilToldToStop()]);
-  const stop =
-    config.WORKERS > 1 && !isWorker ? await startWorkers(config, log) : await startAlone(config, log);
+  const start = config.WORKERS > 1 && !isWorker ? startWorkers : startAlone;
+  const { stop, reload } = await start(config, log);
+  if (config.API_KEYS_FILE !== undefined) onHangUp(reload);
   const reason = await stopAsked;
   log.info({ reason }, 'stopping');
   await stop();
@@ -113,7 +115,14 @@ async function serve({ first }: Signals): Promise<number> {
   return 0;
 }
 
-async function startAlone(config: Config, log: Logger): Promise<() => Promise<void>> {
+/** What a started server can be asked for. */
+interface Started {
+  readonly stop: () => Promise<void>;
+  /** Reads API_KEYS_FILE again. */
+  readonly reload: () => void;
+}
+
+async function startAlone(config: Config, log: Logger): Promise<Started> {
   const onStoreLost = (err: Error): never => {
     const isEmbedded = err instanceof StoreLostError;
     const message = isEmbedded
@@ -127,18 +136,13 @@ async function startAlone(config: Config, log: Logger): Promise<() => Promise<vo
     ...{ onStoreLost, sharedPort: isWorker },
     ...(isWorker && { gatherMetrics }),
   });
-  if (config.API_KEYS_FILE !== undefined) process.on('SIGHUP', () => void server.reloadKeys());
   tellListening();
-  return () => server.close();
+  return { stop: () => server.close(), reload: () => void server.reloadKeys() };
 }
 
-async function startWorkers(
-  { WORKERS, HOST, PORT, API_KEYS_FILE }: Config,
-  log: Logger,
-): Promise<() => Promise<void>> {
+async function startWorkers({ WORKERS, HOST, PORT }: Config, log: Logger): Promise<Started> {
   const workers = await Workers.start({ count: WORKERS, host: HOST, port: PORT, log });
-  if (API_KEYS_FILE !== undefined) process.on('SIGHUP', () => workers.signal('SIGHUP'));
-  return () => workers.stop();
+  return { stop: () => workers.stop(), reload: () => workers.hangUp() };
 }
 
 async function importItems(argv: readonly string[]): Promise<number> {

@@ -7,13 +7,18 @@ export interface Signals {
   /** Resolves with the first signal. A second signal ends the process at once, as users expect. */
   readonly first: Promise<NodeJS.Signals>;
   /**
+   * From now on calls this for each SIGHUP, and at once for those that came before. null: SIGHUP ends the process, as it
+   * does where nothing handles it.
+   */
+  readonly onHangUp: (reload: (() => void) | null) => void;
+  /**
    * Stops handling signals. From then on a signal ends the process or reaches another handler. A signal that
    * was already received is sent again.
    */
   release(): Promise<void>;
 }
 
-/** Starts to handle SIGTERM and SIGINT. */
+/** Starts to handle SIGTERM, SIGINT and SIGHUP. */
 export function hearSignals(): Signals {
   let came: NodeJS.Signals | null = null;
   let resolve: (name: NodeJS.Signals) => void = () => undefined;
@@ -23,14 +28,29 @@ export function hearSignals(): Signals {
     resolve(name);
   };
   for (const name of NAMES) process.once(name, hear);
+  let isHungUp = false;
+  let hangUp = (): void => {
+    isHungUp = true;
+  };
+  const hearHangUp = () => hangUp();
+  process.on('SIGHUP', hearHangUp);
+  const onHangUp: Signals['onHangUp'] = (reload) => {
+    if (reload === null) process.off('SIGHUP', hearHangUp);
+    else hangUp = reload;
+    if (!isHungUp) return;
+    if (reload === null) process.kill(process.pid, 'SIGHUP');
+    else reload();
+  };
   return {
     first,
+    onHangUp,
     release: async () => {
       // Node delivers signals between two turns of the event loop. Two turns deliver a signal that came while
       // the thread was busy.
       await turn();
       await turn();
       for (const name of NAMES) process.off(name, hear);
+      onHangUp(null);
       if (came !== null) process.kill(process.pid, came);
     },
   };

@@ -51,7 +51,9 @@ export class Pauses {
 export class Workers {
   readonly #options: WorkersOptions;
   readonly #running = new Set<Worker>();
+  readonly #listening = new Set<Worker>();
   readonly #pauses = new Pauses();
+  #hangUps = 0;
   #stopping = false;
 
   private constructor(options: WorkersOptions) {
@@ -87,17 +89,20 @@ export class Workers {
     await Promise.all(ends);
   }
 
-  /** Passes a signal on to all workers. */
-  signal(name: NodeJS.Signals): void {
-    for (const { process } of this.#running) process.kill(name);
+  /** Passes SIGHUP on to all workers: to one that starts when it listens, because a new process dies of it. */
+  hangUp(): void {
+    this.#hangUps++;
+    for (const { process } of this.#listening) process.kill('SIGHUP');
   }
 
   /** Starts a worker, which is replaced when it ends. Resolves when it listens. */
   async #start(port: number): Promise<void> {
     const worker = cluster.fork({ PORT: String(port) });
+    const hangUps = this.#hangUps;
     this.#running.add(worker);
     const ended = once(worker, 'exit').then(([code, signal]: unknown[]) => {
       this.#running.delete(worker);
+      this.#listening.delete(worker);
       return { code, signal };
     });
     const told = await Promise.race([ended, listeningOf(worker)]);
@@ -105,6 +110,8 @@ export class Workers {
       throw new Error(
         `a worker process exited before it listened (${String(told.code ?? told.signal)}): see its output`,
       );
+    this.#listening.add(worker);
+    if (this.#hangUps > hangUps) worker.process.kill('SIGHUP');
     const since = performance.now();
     void ended.then((how) => this.#replace(worker, port, { ...how, listenedMs: performance.now() - since }));
   }

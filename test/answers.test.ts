@@ -57,19 +57,47 @@ for (const engine of ['uws', 'node'] satisfies EngineName[]) {
     test('a preflight answers with the methods and headers that the resource accepts', async (t) => {
       const server = await testServer(t, 'lmdb', engine, { CORS_ORIGIN: '*' });
       if (!server) return;
-      const preflight = await fetch(`${server.url}/items`, {
-        method: 'OPTIONS',
-        headers: {
-          origin: 'https://a.example',
-          'access-control-request-method': 'GET',
-          'access-control-request-headers': 'authorization, x-request-id',
-        },
-      });
+      const ask = (names: string) =>
+        fetch(`${server.url}/items`, {
+          method: 'OPTIONS',
+          headers: {
+            origin: 'https://a.example',
+            'access-control-request-method': 'GET',
+            'access-control-request-headers': names,
+          },
+        });
+      assert.equal((await ask(Array.from({ length: 700 }, (_, n) => `x-${n}-names`).join())).status, 204);
+      const preflight = await ask('authorization, x-request-id');
       assert.equal(preflight.status, 204);
       assert.equal(preflight.headers.get('access-control-allow-origin'), '*');
       assert.equal(preflight.headers.get('access-control-allow-methods'), 'GET, HEAD, OPTIONS');
-      assert.equal(preflight.headers.get('access-control-allow-headers'), 'authorization, x-request-id');
+      assert.equal(preflight.headers.get('access-control-allow-headers'), '*, Authorization');
       assert.equal(preflight.headers.get('access-control-max-age'), '7200');
+    });
+
+    test('scripts of other origins may read each header that a route documents', async (t) => {
+      const server = await testServer(t, 'lmdb', engine, { CORS_ORIGIN: '*' });
+      if (!server) return;
+      const stream = await server.get('/items/stream', { origin: 'https://a.example' });
+      const exposed = stream.headers.get('access-control-expose-headers')?.split(', ') ?? [];
+      assert.ok(stream.headers.has('changes-from'));
+      const { paths, components } = (await (await server.get('/openapi.json')).json()) as {
+        paths: Record<string, Record<string, { responses: Record<string, { headers?: object }> }>>;
+        components: { headers: object };
+      };
+      const operations = Object.values(paths).flatMap((path) => Object.values(path));
+      const answers = operations.flatMap(({ responses }) => Object.values(responses));
+      const documented = new Set(
+        [...answers, components].flatMap(({ headers = {} }) => Object.keys(headers)),
+      );
+      for (const name of ['Changes-From', 'Repr-Digest', 'Content-Range', 'Content-Disposition', 'ETag'])
+        assert.ok(documented.has(name), name);
+      // Every script may read the first, and none has a use for the second.
+      for (const name of ['Cache-Control', 'X-Content-Type-Options']) documented.delete(name);
+      assert.deepEqual(
+        [...documented].filter((name) => !exposed.includes(name)),
+        [],
+      );
     });
 
     test('Cache-Control: no-transform keeps an answer uncompressed', async (t) => {

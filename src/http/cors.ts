@@ -1,13 +1,21 @@
 import type { Reply, Request } from '../engine/edge.ts';
+import { LIMIT_HEADERS, RESPONSE_HEADERS } from './openapi/headers.ts';
 
 /** How long a browser may cache the answer to a preflight. Seconds; Chromium accepts at most two hours. */
 const PREFLIGHT_SECONDS = 7200;
 
-/** The headers that a script may read beside the few that every script may read. */
-const EXPOSED =
-  'Accept-Query, Estimated-Rows, ETag, Filtered-By-Key, Link, Location, Preference-Applied, RateLimit, RateLimit-Policy, Retry-After, Snapshot-At, X-Request-Id';
+/** The headers that a script may read beside the few that every script may read (Fetch standard, 3.2.2). */
+const EXPOSED = [
+  ...Object.keys(RESPONSE_HEADERS),
+  ...Object.keys(LIMIT_HEADERS),
+  ...['Filtered-By-Key', 'Snapshot-At', 'WWW-Authenticate', 'X-Request-Id'],
+]
+  .filter((name) => name !== 'Cache-Control')
+  .sort()
+  .join(', ');
 
-const HEADER_NAMES = /^[\w!#$%&'*+.^`|~-]+(\s*,\s*[\w!#$%&'*+.^`|~-]+)*$/;
+/** Every header may be sent, because those that matter are checked where they are read. `*` does not mean this one. */
+const ALLOWED_HEADERS = '*, Authorization';
 
 /**
  * Adds the headers that let scripts of other origins read an answer (Fetch standard, CORS protocol). Credentials are
@@ -33,20 +41,16 @@ export function createCors(origins: string | undefined): Cors {
         ...reply.headers,
         ...vary,
         'access-control-allow-origin': any ? '*' : origin,
-        ...(preflight ? preflightHeaders(request, reply) : { 'access-control-expose-headers': EXPOSED }),
+        ...(preflight ? preflightHeaders(reply) : { 'access-control-expose-headers': EXPOSED }),
       },
     };
   };
 }
 
-function preflightHeaders(request: Request, reply: Reply): Record<string, string> {
-  // Every header may be sent, because those that matter are checked where they are read. Only names are copied, so
-  // that nothing else is reflected.
-  const asked = request.headers['access-control-request-headers'];
-  const names = asked !== undefined && HEADER_NAMES.test(asked) ? asked : undefined;
+function preflightHeaders(reply: Reply): Record<string, string> {
   return {
     'access-control-allow-methods': reply.headers.allow ?? '',
-    ...(names !== undefined && { 'access-control-allow-headers': names }),
+    'access-control-allow-headers': ALLOWED_HEADERS,
     'access-control-max-age': String(PREFLIGHT_SECONDS),
   };
 }

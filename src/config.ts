@@ -104,15 +104,20 @@ export function readConfig(environment: NodeJS.ProcessEnv): Config {
 
 type Settings = Static<typeof SETTINGS>;
 
-/** A shared cache would give the answer to one key to others (RFC 9111, 3.5). */
+/**
+ * A shared cache would give the answer to one key to others: public, s-maxage and must-revalidate allow it to keep answers
+ * to requests with Authorization (RFC 9111, 3.5). private and no-store forbid it again.
+ */
 function cacheFaults({ CACHE_CONTROL: given }: Settings, setting: string): string[] {
-  const shared = given
-    .toLowerCase()
-    .split(/[\s,]+/)
-    .find((word) => /^(public|s-maxage)(=|$)/.test(word));
+  const words = given.toLowerCase().split(/[\s,]+/);
+  const isPrivate = words.includes('private') || words.includes('no-store');
+  const shared = words.find(
+    (word) => /^(public|s-maxage)(=|$)/.test(word) || (word === 'must-revalidate' && !isPrivate),
+  );
   if (shared === undefined) return [];
+  const without = shared === 'must-revalidate' ? ' without private' : '';
   return [
-    `CACHE_CONTROL must not have ${shared.replace(/=.*/, '')} with ${setting}: answers depend on the key`,
+    `CACHE_CONTROL must not have ${shared.replace(/=.*/, '')}${without} with ${setting}: answers depend on the key`,
   ];
 }
 

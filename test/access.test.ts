@@ -331,11 +331,21 @@ test('keys with faults stop the start, and so does a cache that would share answ
       return true;
     },
   );
-  for (const shared of ['public, max-age=60', 'max-age=1,PUBLIC', 's-maxage=5']) {
+  for (const shared of [
+    'public, max-age=60',
+    'max-age=1,PUBLIC',
+    's-maxage=5',
+    'no-cache, must-revalidate',
+  ]) {
     const server = keyedServer(t, 'lmdb', [ORDERS], RESOURCES, { CACHE_CONTROL: shared });
-    await assert.rejects(server, /CACHE_CONTROL must not have (public|s-maxage) with API_KEYS_FILE/);
+    await assert.rejects(
+      server,
+      /CACHE_CONTROL must not have (public|s-maxage|must-revalidate without private) with API_KEYS_FILE/,
+    );
   }
   assert.equal(readConfig(await testEnvironment(t, { CACHE_CONTROL: 'public' })).CACHE_CONTROL, 'public');
+  for (const own of ['private, must-revalidate', 'no-store, must-revalidate'])
+    assert.ok(await keyedServer(t, 'lmdb', [ORDERS], RESOURCES, { CACHE_CONTROL: own }), own);
 });
 
 test('answers to keys vary by key', async (t) => {

@@ -1,6 +1,7 @@
 import type { Batch } from '../store/batch.ts';
 import { DamagedRowsError, documentAt, endOfDocument } from '../store/bson-array.ts';
 import { BSON_TYPE } from '../store/bson-types.ts';
+import { orDamaged } from './damaged-row.ts';
 import { csvLine, storedNames } from './csv-cell.ts';
 import { itemToJson, itemValues } from './item.ts';
 import type { Framing, RowEncoder, Transcoder } from './rows.ts';
@@ -62,7 +63,8 @@ class JavaScriptEncoder implements RowEncoder {
       if (rows[this.#at] !== BSON_TYPE.document) throw new DamagedRowsError('a row is not a document');
       const document = documentAt(rows, this.#at);
       this.#at = endOfDocument(rows, document);
-      let text = Buffer.from(this.#write(rows.subarray(document, this.#at)));
+      const row = rows.subarray(document, this.#at);
+      let text = Buffer.from(orDamaged(batch, () => this.#write(row)));
       while (text.length > 0) {
         const copied = text.copy(chunk, filled);
         filled += copied;

@@ -1,6 +1,7 @@
 import type { Batch } from '../store/batch.ts';
 import type { Slot, Slots } from '../store/slots.ts';
 import { ArrowWriter } from './arrow/writer.ts';
+import { orDamaged } from './damaged-row.ts';
 import { javascriptTranscoder } from './javascript.ts';
 import { Machine } from './machine.ts';
 import type { Spill } from './machine.ts';
@@ -69,10 +70,16 @@ class WasmEncoder implements RowEncoder {
     do {
       const output = machine.output(chunkBytes);
       machine.spill = this.#spill;
-      const written = pass.run(this.#state, output.address, output.address + chunkBytes);
-      if (written < 0) throw this.#fault(written);
+      const written = orDamaged(batch, () => this.#run(output.address, chunkBytes));
       if (written > 0) yield output.bytes(written);
     } while (!pass.finished(this.#state));
+  }
+
+  /** The bytes written. */
+  #run(address: number, chunkBytes: number): number {
+    const written = this.#pass.run(this.#state, address, address + chunkBytes);
+    if (written < 0) throw this.#fault(written);
+    return written;
   }
 
   cut(): number {

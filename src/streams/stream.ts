@@ -4,6 +4,7 @@ import { STORE_PROBLEMS, type Route } from '../http/route.ts';
 import { cursorThatFits } from '../pages/cursor.ts';
 import type { PlanParameters } from '../pages/query.ts';
 import { nameOf } from '../schema.ts';
+import { assertSound } from '../rows/damaged-row.ts';
 import type { Transcoder } from '../rows/rows.ts';
 import { noneOf, orRelease, type Batch } from '../store/batch.ts';
 import type { Bookmark } from '../store/bookmark.ts';
@@ -139,6 +140,7 @@ function streamHandler(options: StreamOptions): Route['handler'] {
     const estimated = from.after ? null : estimate(plan);
     // The first batch is read before the head is sent, so an unavailable store gives a 503 and not a cut stream.
     const first = await streams.begin(plan, from, firstSize(limit), request.signal);
+    await orRelease(first, () => assertSound(transcoder.encoder('lines'), first));
     const rest = planBehind(plan, first);
     const form = await rowForm(query, type, options, transcoder, { plan: rest, first }, request.signal);
     const isAll = !first.more || first.rows >= limit;

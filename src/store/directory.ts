@@ -81,8 +81,7 @@ export class Directory implements FileStore {
   }
 
   async #open(name: string): Promise<FileHandle> {
-    const path = this.#pathOf(name);
-    const file = (await openExisting(path)) ?? (await openExisting(path + UNFINISHED));
+    const file = await openExisting(this.#pathOf(name));
     if (!file) throw new FileGoneError(name);
     return file;
   }
@@ -110,10 +109,6 @@ class Writer implements FileWriter {
       const { bytesWritten } = await told(this.#file.write(bytes, at, bytes.length - at));
       at += bytesWritten;
     }
-  }
-
-  async sync(): Promise<void> {
-    if (this.#isOpen) await told(this.#file.datasync());
   }
 
   async finish(): Promise<void> {

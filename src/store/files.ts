@@ -3,7 +3,7 @@
  * name `size` returns null, and the other methods reject with TypeError. Implementations: directory.ts,
  * mongo/files.ts. test/files.test.ts runs on both.
  *
- * - A file is unfinished until `finish`. It can be read before that, by the code that continues it.
+ * - A file is unfinished until `finish`, and cannot be read before that.
  * - Every method rejects with AppError `insufficient-storage` when there is no room or no permission to write, and with
  *   `store-unavailable` when the storage cannot be reached.
  */
@@ -11,7 +11,7 @@ export interface FileStore {
   /** Creates an empty, unfinished file. Replaces a file of this name. */
   create(name: string): Promise<FileWriter>;
   /**
-   * Reads the bytes of a finished or unfinished file from `start`, inclusive, to `end`, exclusive. Yields pieces of at
+   * Reads the bytes of a finished file from `start`, inclusive, to `end`, exclusive. Yields pieces of at
    * most about a megabyte, as the caller takes them. Each piece is valid until the next one. Throws FileGoneError when
    * the bytes are missing. When the file is removed during the read, the read either goes on to its end or throws this
    * error.
@@ -28,11 +28,6 @@ export interface FileStore {
 export interface FileWriter {
   /** Appends bytes. The caller may reuse the buffer once this resolves. */
   write(bytes: Uint8Array): Promise<void>;
-  /**
-   * Resolves when everything written so far would survive the end of the process and of the machine. Does nothing once
-   * closed.
-   */
-  sync(): Promise<void>;
   /** Finishes the file. When this resolves, the file is durable and has its final name. */
   finish(): Promise<void>;
   /** Releases the file. An unfinished file stays unfinished. May be called several times. */

@@ -135,7 +135,6 @@ function hooked(files: FileStore, { begins, writes }: Hooks): FileStore {
           if (bytes.length > 0) await writes?.(++piece);
           await writer.write(bytes);
         },
-        sync: () => writer.sync(),
         finish: () => writer.finish(),
         close: () => writer.close(),
       };

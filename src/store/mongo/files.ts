@@ -1,7 +1,6 @@
 import type { Collection, Document } from 'mongodb';
 import { Binary } from '../bson.ts';
 import { FileGoneError, isFileName, type FileStore, type FileWriter } from '../files.ts';
-import { Turns } from '../../turns.ts';
 import type { MongoConnection } from './connection.ts';
 
 /**
@@ -30,9 +29,8 @@ interface Names {
 }
 
 /**
- * Files in GridFS, so that every process on this MongoDB can continue and serve any of them. Chunks are written as
- * they fill up, and a majority confirms each. The last chunk of an unfinished file is replaced when more bytes come.
- * The driver's own upload stream is not used: it holds back an incomplete chunk, and starts over after a failure.
+ * Files in GridFS, so that every process on this MongoDB can serve any of them. Chunks are written as they fill up, and a
+ * majority confirms each. ARCHITECTURE.md says why this is not the driver's GridFSBucket.
  */
 export class GridFs implements FileStore {
   readonly #connection: MongoConnection;
@@ -149,11 +147,6 @@ class Writer implements FileWriter {
   /** The bytes of the last chunk, which is not full yet. */
   #rest = Buffer.alloc(0);
   #full = 0;
-  /** Number of bytes of `#rest` that are in the database. */
-  #saved = 0;
-  #isOpen = true;
-  /** Writes run one after another: a partly filled chunk must not be written after the full one. */
-  readonly #turns = new Turns();
 
   constructor(connection: MongoConnection, name: string, names: Names) {
     this.#connection = connection;
@@ -165,49 +158,28 @@ class Writer implements FileWriter {
     return this.#saveFile(0, false);
   }
 
-  write(bytes: Uint8Array): Promise<void> {
-    return this.#turns.take(() => this.#add(bytes));
-  }
-
-  sync(): Promise<void> {
-    return this.#turns.take(() => this.#saveRest());
+  async write(bytes: Uint8Array): Promise<void> {
+    this.#rest = Buffer.concat([this.#rest, bytes]);
+    for (; this.#rest.length >= CHUNK_BYTES; this.#rest = this.#rest.subarray(CHUNK_BYTES))
+      await this.#saveChunk(this.#rest.subarray(0, CHUNK_BYTES));
   }
 
   async finish(): Promise<void> {
-    await this.sync();
-    await this.#saveFile(this.#full * CHUNK_BYTES + this.#rest.length, true);
-    this.#isOpen = false;
+    const length = this.#full * CHUNK_BYTES + this.#rest.length;
+    if (this.#rest.length > 0) await this.#saveChunk(this.#rest);
+    await this.#saveFile(length, true);
   }
 
   close(): Promise<void> {
-    this.#isOpen = false;
+    this.#rest = Buffer.alloc(0);
     return Promise.resolve();
   }
 
-  async #add(bytes: Uint8Array): Promise<void> {
-    this.#rest = Buffer.concat([this.#rest, bytes]);
-    while (this.#rest.length >= CHUNK_BYTES) {
-      await this.#saveChunk(this.#rest.subarray(0, CHUNK_BYTES));
-      this.#rest = this.#rest.subarray(CHUNK_BYTES);
-      this.#full++;
-      this.#saved = 0;
-    }
-  }
-
-  async #saveRest(): Promise<void> {
-    if (!this.#isOpen || this.#rest.length === this.#saved) return;
-    await this.#saveChunk(this.#rest);
-    this.#saved = this.#rest.length;
-  }
-
-  #saveChunk(data: Uint8Array): Promise<void> {
+  async #saveChunk(data: Uint8Array): Promise<void> {
     const _id = `${this.#name}.${this.#full}`;
-    return this.#put(this.#names.chunks, {
-      _id,
-      files_id: this.#name,
-      n: this.#full,
-      data: new Binary(data),
-    });
+    const chunk = { _id, files_id: this.#name, n: this.#full, data: new Binary(data) };
+    await this.#put(this.#names.chunks, chunk);
+    this.#full++;
   }
 
   #saveFile(length: number, finished: boolean): Promise<void> {

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { readdirSync, readFileSync } from 'node:fs';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, posix } from 'node:path';
 import { test } from 'node:test';
 
@@ -157,6 +157,37 @@ test('only the composition root names the adapters of a port', () => {
   );
   assert.deepEqual(
     offenders.map(({ path }) => path),
+    [],
+  );
+});
+
+const BUDGET_FILE = join(ROOT, 'test/budget.json');
+
+/** The lines of TypeScript in each folder of src. `.` has the files beside the folders. The load test has no limit. */
+function linesByFolder(): Map<string, number> {
+  const lines = new Map<string, number>();
+  for (const path of readdirSync(join(ROOT, 'src'), { recursive: true, encoding: 'utf8' })) {
+    if (!path.endsWith('.ts') || path.startsWith('load/')) continue;
+    const folder = path.includes('/') ? (path.split('/')[0] ?? '') : '.';
+    const count = readFileSync(join(ROOT, 'src', path), 'utf8').split('\n').length - 1;
+    lines.set(folder, (lines.get(folder) ?? 0) + count);
+  }
+  return lines;
+}
+
+test('no folder of src has more lines than test/budget.json allows', () => {
+  const budget = new Map(
+    Object.entries(JSON.parse(readFileSync(BUDGET_FILE, 'utf8')) as Record<string, number>),
+  );
+  const lines = linesByFolder();
+  if (process.env.UPDATE_BUDGET) {
+    const lowered = [...budget].map(([folder, most]) => [folder, Math.min(most, lines.get(folder) ?? 0)]);
+    const kept = lowered.filter(([, most]) => most !== 0);
+    writeFileSync(BUDGET_FILE, `${JSON.stringify(Object.fromEntries(kept), null, 2)}\n`);
+  }
+  const above = [...lines].filter(([folder, count]) => count > (budget.get(folder) ?? 0));
+  assert.deepEqual(
+    above.map(([folder, count]) => `${folder} has ${count} lines, allowed are ${budget.get(folder) ?? 0}`),
     [],
   );
 });

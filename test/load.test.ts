@@ -2,8 +2,11 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { test } from 'node:test';
 import { loading } from './support/loading.ts';
+import { folder } from './support/pulling.ts';
 import { serverOn } from './support/server.ts';
 
 const ROWS = 300;
@@ -66,6 +69,33 @@ test('refusals are counted apart, and are a reason for exit code 1 unless they a
   assert.ok((steady?.counts.ok ?? 100) < 20);
   assert.match(result?.verdict.reasons.join() ?? '', /429; the rate limit is 20 requests in 3600 s/);
   assert.match(result?.verdict.notes.join() ?? '', /a closed model/);
+});
+
+test('each answer with 429 names the limit in its headers', async (t) => {
+  const server = await serverOn(t, { RATE_LIMIT: '2/h' });
+  await server.get('/items');
+  await server.get('/items');
+  const refused = await server.get('/items');
+  assert.equal(refused.status, 429);
+  assert.match(refused.headers.get('ratelimit-policy') ?? '', /q=2;w=3600/);
+  assert.match(refused.headers.get('ratelimit') ?? '', /r=0;t=\d+/);
+});
+
+test('a report and a comparison with an earlier run are written', async (t) => {
+  const server = await serverOn(t, {});
+  await server.insert([{ _id: 'a', category: 'toys', price: 1 }]);
+  const directory = await folder(t);
+  const [old, report] = [join(directory, 'old.json'), join(directory, 'report.html')];
+  const words = [server.url, '--query', '/items', '--pages', '20/s', ...SHORT];
+  const { result } = await loading(words);
+  await writeFile(old, JSON.stringify(result));
+  const compared = await loading([...words, '--compare', old, '--report', report]);
+  assert.equal(compared.code, 0, compared.said);
+  assert.match(compared.said, /^pages per second: .* before, .* now \(.*\): (better|same|worse)$/m);
+  assert.match(await readFile(report, 'utf8'), /<!doctype html>[^]*Compared with the run of/);
+  const wrong = await loading([...words, '--compare', report]);
+  assert.deepEqual([wrong.code, wrong.result], [1, null]);
+  assert.match(wrong.said, /--compare: .*report\.html is not what --json of this version writes/);
 });
 
 test('a load does not begin without a server, without its key, or on another server', async (t) => {

@@ -26,6 +26,8 @@ const OPTIONS = {
   'expect-refusals': { type: 'boolean' },
   'key-file': { type: 'string' },
   json: { type: 'string' },
+  report: { type: 'string' },
+  compare: { type: 'string' },
 } as const;
 
 const MOST_READERS = 100_000;
@@ -77,6 +79,8 @@ export function parseLoadArguments(argv: readonly string[]): LoadCommand {
     expectRefusals: values['expect-refusals'] ?? false,
     keyFile: values['key-file'] ?? null,
     json: values.json ?? null,
+    report: values.report ?? null,
+    compare: values.compare ?? null,
   };
 }
 

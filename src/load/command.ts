@@ -8,6 +8,8 @@ import type { LoadCommand } from './options.ts';
 import { planOf } from './plan.ts';
 import type { LoadResult, Target } from './result.ts';
 import { Run } from './run.ts';
+import { compare, comparisonLines } from './report/compare.ts';
+import { reportOf } from './report/page.ts';
 import { summaryOf } from './summary.ts';
 import { describe, NoTarget } from './target.ts';
 
@@ -31,20 +33,47 @@ const STDOUT = '-';
  */
 export async function runLoad(command: LoadCommand, io: LoadIo): Promise<0 | 1 | 2> {
   try {
+    const before = command.compare === null ? null : await readResult(command.compare);
     const result = await load(command, io);
-    const { json } = command;
-    const text = `${JSON.stringify(result)}\n`;
-    if (json === STDOUT) io.stdout.write(text);
-    else if (json !== null) await writeFile(json, text);
-    (json === STDOUT ? io.stderr : io.stdout).write(summaryOf(result));
+    await write(result, before, command, io);
     return result.verdict.exitCode;
   } catch (error) {
-    const isExpected =
-      error instanceof NoTarget || error instanceof Refused || error instanceof Interrupted || codeOf(error);
-    if (!isExpected) throw error;
+    const isExpected = [NoTarget, NoResult, Refused, Interrupted].some((type) => error instanceof type);
+    if (!isExpected && !codeOf(error)) throw error;
     io.stderr.write(`sluice: ${printable(reasonOf(error))}\n`);
     return 1;
   }
+}
+
+async function write(
+  result: LoadResult,
+  before: LoadResult | null,
+  { json, report }: LoadCommand,
+  { stdout, stderr }: LoadIo,
+): Promise<void> {
+  const text = `${JSON.stringify(result)}\n`;
+  if (json === STDOUT) stdout.write(text);
+  else if (json !== null) await writeFile(json, text);
+  if (report !== null) await writeFile(report, reportOf(result, before ?? undefined));
+  const lines = before ? comparisonLines(compare(before, result)).map((line) => `${printable(line)}\n`) : [];
+  (json === STDOUT ? stderr : stdout).write([summaryOf(result), ...lines].join(''));
+}
+
+/** The file of --compare is no result of a load test. */
+class NoResult extends Error {
+  override readonly name = 'NoResult';
+}
+
+/** Reads the file before the run, so that a wrong name does not cost one. */
+async function readResult(path: string): Promise<LoadResult> {
+  const text = await readFile(path, 'utf8');
+  try {
+    const result = JSON.parse(text) as Partial<LoadResult> | null;
+    if (result?.form === 1) return result as LoadResult;
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error;
+  }
+  throw new NoResult(`--compare: ${path} is not what --json of this version writes`);
 }
 
 async function load(command: LoadCommand, { stderr, isTTY, signal }: LoadIo): Promise<LoadResult> {

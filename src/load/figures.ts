@@ -106,10 +106,6 @@ export interface ServerSide {
   readonly loopDelay: number | null;
   /** Milliseconds per second that requests waited for the store. More than 1,000 when many waited at once. */
   readonly store: number | null;
-  /** Milliseconds per second in the transcoder. */
-  readonly transcoder: number | null;
-  /** Milliseconds per second that streams waited for their sockets. */
-  readonly socket: number | null;
   /** Open streams, and those whose client reads nothing. */
   readonly streams: number | null;
   readonly stalled: number | null;

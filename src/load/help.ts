@@ -40,6 +40,9 @@ Time:
   --key-file FILE      a file whose first line is the API key
   --expect-refusals    answers with 429 and 503 are no reason for exit code 1
   --json FILE|-        writes all that was measured as JSON; - is standard output
+  --report FILE        writes a report as one HTML page: latencies by percentile, rates and errors over time, each
+                       puller, the slowest requests, and the side of the server
+  --compare FILE       compares with an earlier run, whose --json FILE this is: better, same or worse than its noise
 
 Ctrl-C ends the test, and prints what was measured until then.
 

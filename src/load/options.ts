@@ -40,4 +40,8 @@ export interface LoadCommand {
   readonly keyFile: string | null;
   /** Where the result is written as JSON. `-`: standard output. */
   readonly json: string | null;
+  /** Where the report is written as an HTML page. */
+  readonly report: string | null;
+  /** The JSON result of an earlier run that this one is compared with. */
+  readonly compare: string | null;
 }

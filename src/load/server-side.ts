@@ -21,8 +21,6 @@ export function readMetrics(text: string, at: number): Reading {
     add(name, value);
     const status = name === REQUESTS ? /status="(\d+)"/.exec(labels)?.[1] : undefined;
     if (status !== undefined) add(`${name} ${status}`, value);
-    const part = name === 'sluice_stream_seconds_total' ? /part="(\w+)"/.exec(labels)?.[1] : undefined;
-    if (part !== undefined) add(`${name} ${part}`, value);
   }
   return { at, sums };
 }
@@ -43,8 +41,6 @@ export function serverSide(before: Reading, after: Reading): ServerSide {
     memory: value('process_resident_memory_bytes'),
     loopDelay: loopDelay === null ? null : round(loopDelay * 1000),
     store: rate('sluice_store_seconds_sum', 1000),
-    transcoder: rate('sluice_stream_seconds_total transcoder', 1000),
-    socket: rate('sluice_stream_seconds_total socket', 1000),
     streams: value('sluice_streams_open'),
     stalled: value('sluice_streams_stalled'),
     inFlight: value('sluice_requests_in_flight'),

@@ -37,7 +37,7 @@ const MEASURES: readonly Measure[] = [
   {
     ...{ name: 'pages per second', unit: 'rate', isBetter: 'higher' },
     of: ({ phases }) => phases.findLast(({ kind }) => kind !== 'ramp')?.pagesPerSecond ?? null,
-    perSecond: ({ ok, notModified }) => ok + notModified,
+    perSecond: ({ goodPages }) => goodPages,
   },
   ...(['p50', 'p99', 'p999'] as const).map((quantile) => latency('pages', 'pages', quantile)),
   ...(['p50', 'p99'] as const).map((quantile) => latency('firstByte', 'first byte', quantile)),

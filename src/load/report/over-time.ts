@@ -13,7 +13,7 @@ export function plotsOverTime(result: LoadResult): Plot[] {
   const plots = [
     timePlot(series, 'Pages per second', 'rate', [
       ['asked', 'quiet', ({ asked }) => asked],
-      ['good', 'first', ({ ok, notModified }) => ok + notModified],
+      ['good', 'first', ({ goodPages }) => goodPages],
       ['refused (429, 503)', 'second', ({ refused429, refused503 }) => refused429 + refused503],
       ['faults, cut, wrong', 'bad', faultsOf],
     ]),
@@ -32,10 +32,8 @@ export function plotsOverTime(result: LoadResult): Plot[] {
       ['server, p99', 'first', ({ server }) => server?.loopDelay ?? null],
       ['this client, longest', 'quiet', ({ client }) => client.loopDelay],
     ]),
-    timePlot(series, 'Where the server spends its time, ms a second', 'msPerSecond', [
-      ['waits for the store', 'first', ({ server }) => server?.store ?? null],
-      ['transcoder', 'second', ({ server }) => server?.transcoder ?? null],
-      ['waits for sockets', 'third', ({ server }) => server?.socket ?? null],
+    timePlot(series, 'Requests wait for the store, ms a second', 'msPerSecond', [
+      ['all requests', 'first', ({ server }) => server?.store ?? null],
     ]),
     timePlot(series, 'Memory', 'bytes', [
       ['server', 'first', ({ server }) => server?.memory ?? null],

@@ -46,7 +46,11 @@ for (const name of ['lmdb', 'mongodb'] as const) {
     assert.equal(ids[0], ids[1]);
     assert.notEqual(ids[0], ids[2]);
     assert.equal(await second.storeId(), ids[0]);
-    assert.deepEqual(await first.all(t.signal), { jobs: [], markers: [], outdated: [] }, 'it is not an export');
+    assert.deepEqual(
+      await first.all(t.signal),
+      { jobs: [], markers: [], outdated: [] },
+      'it is not an export',
+    );
   });
 
   test(`${name}: the cost of a client's orders and lists does not grow with the exports of others`, async (t) => {

@@ -73,9 +73,10 @@ for (const store of ['lmdb', 'mongodb'] as const) {
     if (store === 'mongodb') assert.throws(() => assertNoLeak(forged, 'a token of an event holds its id'));
     assert.equal((await server.as('acme', `/orders/changes?since=${forged}`)).status, 400);
     const foreignPlace = await server.as('acme', `/orders/changes?since=${before}`);
-    if (store === 'lmdb') assert.equal(foreignPlace.status, 400, 'a place that counts the changes of others');
-    else assert.deepEqual(toldIn(await toldBy(foreignPlace, 'a place of another key')), []);
-    assert.equal((await server.as('other', `/orders/changes?since=${from}`)).status, 400);
+    assert.equal(foreignPlace.status, 400, 'a place of another set');
+    // A cursor holds nothing of the part, by which guesses could be tested. What comes is bounded by the reader's own.
+    const others = await server.as('other', `/orders/changes?since=${from}`);
+    assert.doesNotMatch(await others.text(), /own-/);
 
     await table.set('FOREIGN-1', { tenant: 'acme' });
     await table.set('own-1', { tenant: 'FOREIGN' });

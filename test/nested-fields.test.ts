@@ -81,6 +81,7 @@ for (const store of ['lmdb', 'mongodb'] satisfies StoreName[]) {
           const { id } = await order(server.url, { fields: fields.split(','), format });
           const file = await fileOf(server.url, await awaited(server.url, id));
           assert.equal(file.toString(), expected, `${fields} as an export to ${format}`);
+          if (format !== 'ndjson') continue; // the form that pull writes
           const pulled = join(directory, `pulled.${format}`);
           const { code, text } = await runPullOf([`${server.url}${path}`, '-o', pulled]);
           assert.equal(code, 0, text);

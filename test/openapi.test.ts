@@ -27,6 +27,7 @@ import type { Store } from '../src/store/store.ts';
 import { AnswerCheck } from './support/answer-check.ts';
 import { firstColumn } from './support/documents.ts';
 import { testLmdb } from './support/lmdb.ts';
+import { bearer, keyedServer } from './support/keyed.ts';
 import { serverOn } from './support/server.ts';
 
 const OPTIONS = { withKeys: true, limited: true };
@@ -260,18 +261,34 @@ test('every status and problem of the document occurs, and answers are as docume
     for (const code of [...problemsByStatus(route, OPTIONS).values()].flat())
       await server.ask(route, twistFor(route, code));
   }
-  const exported = await seenOfAnExport(t);
+  const elsewhere = new Set([...(await seenOfAnExport(t)), ...(await seenOfAWriter(t))]);
   assert.deepEqual(server.check.faults, []);
   const documented = server.routes.flatMap((route) => [
     ...Object.keys(route.answers).map((status) => `${route.id} ${status}`),
     ...[...problemsByStatus(route, OPTIONS).values()].flat().map((code) => `${route.id} ${code}`),
   ]);
   assert.deepEqual(
-    documented.filter((answer) => !server.check.seen.has(answer) && !exported.has(answer)),
+    documented.filter((answer) => !server.check.seen.has(answer) && !elsewhere.has(answer)),
     [],
     'documented, but no request gets this answer',
   );
 });
+
+/** The answers about users to a key that may only write. All are validated. */
+async function seenOfAWriter(t: TestContext): Promise<ReadonlySet<string>> {
+  const keys = [{ name: 'writes', resources: ['users'], actions: ['users:write'] }];
+  const server = await keyedServer(t, 'lmdb', keys, []);
+  assert.ok(server);
+  const headers = { ...bearer('writes'), 'content-type': 'application/json' };
+  const body = JSON.stringify({ name: 'Eve', email: 'eve@x.example' });
+  for (const [method, content] of [
+    ['PUT', body],
+    ['PUT', body],
+    ['PATCH', '{}'],
+  ] as const)
+    await (await fetch(`${server.url}/api/users/eve`, { method, headers, body: content })).text();
+  return server.check.seen;
+}
 
 /** The answers of a real server about an export from its order to its end. All are validated. */
 async function seenOfAnExport(t: TestContext): Promise<ReadonlySet<string>> {

@@ -375,6 +375,7 @@ test('a collection that is replaced while it is looked at is unavailable for now
   const options = { ...ROWS, indexes: [], manage: false, onWarning: () => undefined };
   const setup = new Setup(replaced, options, setUpExisting([]));
   await assert.rejects(async () => setup.layout(), { code: 'store-unavailable' });
+  await replacing; // the look may have failed by another find, between the drop and the insert
   const { identity } = await setup.layout();
   const [now] = await open.db.listCollections({ name: 'rows' }).toArray();
   assert.equal(identity, (now as { info?: { uuid?: UUID } }).info?.uuid?.toString('hex').replaceAll('-', ''));

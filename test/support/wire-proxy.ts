@@ -48,7 +48,7 @@ export async function startWireProxy(t: TestContext, to: string): Promise<WirePr
   };
   t.after(stop);
   const made: WireProxy = {
-    uri: `mongodb://127.0.0.1:${own}${pathname}?directConnection=true&serverSelectionTimeoutMS=200`,
+    uri: `mongodb://127.0.0.1:${own}${pathname}?directConnection=true&serverSelectionTimeoutMS=1000`,
     onCommand: () => undefined,
     onReply: () => undefined,
     stop,

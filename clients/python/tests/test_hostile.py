@@ -112,19 +112,22 @@ def test_a_stream_that_never_goes_on_ends(answers: Callable[..., str]) -> None:
 
 
 def checkpoint(rows: int, data: bytes, cursor: str = "c") -> bytes:
-    return end(rows, data).replace(b'"end"', b'"checkpoint"').replace(b'"rows"', b'"cursor":"%s","rows"' % cursor.encode())
+    return (
+        end(rows, data).replace(b'"end"', b'"checkpoint"').replace(b'"rows"', b'"cursor":"%s","rows"' % cursor.encode())
+    )
 
 
 def test_checkpoints_without_rows_for_ever_end_with_the_time_limit(answers: Callable[..., str]) -> None:
     body = HEAD + ROW + checkpoint(1, ROW) * 10_000
-    with pytest.raises(sluice.Interrupted, match="in time|no row was proved"):
+    with pytest.raises(sluice.Interrupted, match=r"in time|no row was proved"):
         read(answers(body, drip_lines=0.02), timeout=0.5, retry_for=0.5)
 
 
 def test_places_without_changes_for_ever_end_with_the_time_limit(answers: Callable[..., str]) -> None:
     places = b"".join(
-        b'{"checkpoint":{"cursor":"c%d","rows":0,"removed":0,"bytes":0,"crc32":"00000000"}}\n' % n for n in range(10_000)
+        b'{"checkpoint":{"cursor":"c%d","rows":0,"removed":0,"bytes":0,"crc32":"00000000"}}\n' % n
+        for n in range(10_000)
     )
     changes = sluice.changes(f"{answers(HEAD + places, drip_lines=0.02)}/items", "b", timeout=0.5, retry_for=0.5)
-    with pytest.raises(sluice.Interrupted, match="in time|no row was proved"):
+    with pytest.raises(sluice.Interrupted, match=r"in time|no row was proved"):
         list(changes)

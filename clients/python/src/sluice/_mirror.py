@@ -113,8 +113,8 @@ class _Copy:
     def confirm(self, ids: str, options: Options) -> None:
         """Raises Refused when a row is missing because its id looks like another one.
 
-        Each line since the beginning made a key of its own, or was a change of a row. Ids of several kinds may look alike
-        as JSON, and then one of their rows is lost. So the keys are compared where there are fewer of them than lines.
+        Each line since the beginning made a key of its own, or was a change of a row. Ids of several kinds may look
+        alike as JSON, and then one of their rows is lost. So the keys are compared where there are fewer of them than lines.
         `ids`: the stream of the ids, where each row comes once.
         """
         if self._is_confirmed:
@@ -177,7 +177,8 @@ class _Copy:
                 break
             known.add(name.lower())
             self._database.execute(
-                f"ALTER TABLE {_quoted(self._table)} ADD COLUMN {_quoted(name)} GENERATED ALWAYS AS ({_value_of(name)}) VIRTUAL"
+                f"ALTER TABLE {_quoted(self._table)} ADD COLUMN {_quoted(name)} "
+                f"GENERATED ALWAYS AS ({_value_of(name)}) VIRTUAL"
             )
         self._has_columns = True
 

@@ -114,7 +114,8 @@ class _Copy:
         """Raises Refused when a row is missing because its id looks like another one.
 
         Each line since the beginning made a key of its own, or was a change of a row. Ids of several kinds may look
-        alike as JSON, and then one of their rows is lost. So the keys are compared where there are fewer of them than lines.
+        alike as JSON, and then one of their rows is lost. So the keys are compared where there are fewer of them than
+        lines.
         `ids`: the stream of the ids, where each row comes once.
         """
         if self._is_confirmed:

@@ -268,7 +268,7 @@ test('forward reads use the same plan without a sort, in the same order, in plai
     }
     await db.command({ profile: 0 });
     const found = await db.collection('system.profile').find({ 'command.find': 'items' }).toArray();
-    const finds = found.map(({ command }) => command as Document).filter(({ limit }) => Number(limit) === 7); // others prove the server
+    const finds = found.map(({ command }) => command as Document).filter(({ limit }) => Number(limit) > 2); // smaller ones prove the server
     assert.equal(finds.length, plans.length);
     for (const { find, hint, min, max, limit, sort } of finds as Readonly<Record<string, unknown>>[]) {
       assert.equal(sort, undefined);

@@ -29,7 +29,7 @@ export function pages(rows: number): Scenario[] {
       shows: 'the first 100 by id, by a schedule at half of the highest rate',
       path: PAGE,
       connections: 32,
-      set: 'default',
+      set: 'quick',
       on: { mongodb: PAIR, lmdb: ['sluice'] },
     },
     { ...page, name: 'page-price', shows: 'the first 100 by price', path: PAGE_BY_PRICE, on: allPeers },

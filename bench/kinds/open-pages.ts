@@ -40,6 +40,7 @@ export const openPages: Kind<OpenPagesScenario> = {
     const pages = new Pages({
       ...{ requests: new Requests(new URL(url), null), connections, recorder, faults, now },
       ...{ random: () => 1, codings: ['identity'] }, // no conditional requests
+      checkMs: null, // a peer's page has another form; `check` compares the content
       mix: new Mix([{ path, walks: false, weight: 1 }], () => 0),
     });
     const endUsage = startUsage(pidsOf(job));

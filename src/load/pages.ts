@@ -17,6 +17,8 @@ export interface PagesOptions {
   readonly random: () => number;
   /** The codings that the connections ask for, by turns. */
   readonly codings: readonly string[];
+  /** At most one page in this time is read as JSON and checked. Milliseconds. null: none is checked. */
+  readonly checkMs: number | null;
 }
 
 /** A request may be sent this much before its time, with the timer before it. Then it counts from its sending. Milliseconds. */
@@ -26,8 +28,6 @@ const LONGEST_TIMER_MS = 100;
 const UNREACHABLE_MS = 100;
 /** The share of requests that are conditional. */
 const CONDITIONAL = 0.1;
-/** One page in this time is read as JSON and checked. Milliseconds. */
-const CHECK_MS = 50;
 const DRAIN_STEP_MS = 10;
 
 /** Readers of pages on a number of connections, by a schedule (open model) or as fast as answers come (closed model). */
@@ -153,8 +153,9 @@ export class Pages {
   }
 
   #check({ path }: PageQuery): CheckedPage | null {
+    const { checkMs } = this.#options;
     const now = this.#options.now();
-    if (now - this.#checkedAt < CHECK_MS) return null;
+    if (checkMs === null || now - this.#checkedAt < checkMs) return null;
     this.#checkedAt = now;
     return new CheckedPage(path);
   }

@@ -21,6 +21,8 @@ import { verdictOf } from './verdict.ts';
 const DRAIN_MS = 10_000;
 /** A server that cannot be reached for this long ends the run. Seconds. */
 const GONE_SECONDS = 10;
+/** One page in this time is read as JSON and checked. Milliseconds. */
+const CHECK_MS = 50;
 const SECOND_MS = 1000;
 
 /** One run: the load, and what it measures. */
@@ -69,6 +71,7 @@ export class Run {
       new Pages({
         ...{ ...shared, now, mix: plan.mix, connections: command.connections },
         codings: codings.map((coding) => (coding === 'none' ? 'identity' : coding)),
+        checkMs: CHECK_MS,
       });
     this.#pullers = new Pullers({ ...shared, ...command, urls: plan.streams, full: command.pullers });
     this.#followers =

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import { test } from 'node:test';
 import { gzipSync } from 'node:zlib';
-import { followed } from '../src/pull/follow.ts';
+import { provedRows } from '../src/pull/proved-rows.ts';
 import { DEFAULTS, Interrupted, pull } from '../src/pull/pull.ts';
 import { INSTANT, NDJSON, proofOf, ROWS_OF_TWO, scriptedServer } from './support/pulling.ts';
 
@@ -138,8 +138,8 @@ test('a server that sends places without rows for ever holds a copy no longer th
     ),
   ]);
   const copying = async () => {
-    for await (const { kind } of followed(new URL(url), { ...DEFAULTS, retryForMs: 300, idleMs: 200 }))
-      assert.equal(kind, 'proof');
+    const options = { ...DEFAULTS, follow: true, retryForMs: 300, idleMs: 200 };
+    for await (const { kind } of provedRows(new URL(url), options)) assert.equal(kind, 'proof');
   };
   await assert.rejects(copying, /no row was proved for/);
 });

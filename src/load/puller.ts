@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Compression } from '../pull/http.ts';
-import { DEFAULTS, provedRows } from '../pull/pull.ts';
+import { provedRows } from '../pull/proved-rows.ts';
+import { DEFAULTS } from '../pull/pull.ts';
 import { Interrupted, Mismatched, REAL_CLOCK, Refused } from '../pull/retry.ts';
 import { outcomeOfFailure } from './counts.ts';
 import type { Faults } from './faults.ts';

@@ -1,21 +1,26 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** The answer was cut, or none came. Another attempt from the last proof may succeed. */
-export class Interrupted extends Error {
-  override readonly name = 'Interrupted';
+interface FailureOptions extends ErrorOptions {
+  readonly retryAfterMs?: number;
+  readonly status?: number;
+}
+
+class Failure extends Error {
   /** How long the server asks the client to wait. Milliseconds. */
   readonly retryAfterMs: number;
   /** The status of the server's answer, if it was that. */
   readonly status: number | undefined;
 
-  constructor(
-    message: string,
-    options: ErrorOptions & { readonly retryAfterMs?: number; readonly status?: number } = {},
-  ) {
+  constructor(message: string, options: FailureOptions = {}) {
     super(message, options);
     this.retryAfterMs = options.retryAfterMs ?? 0;
     this.status = options.status;
   }
+}
+
+/** The answer was cut, or none came. Another attempt from the last proof may succeed. */
+export class Interrupted extends Failure {
+  override readonly name = 'Interrupted';
 }
 
 /** What came is not what the server says that it sent. Another attempt may bring it whole. */
@@ -25,15 +30,8 @@ export class Mismatched extends Interrupted {}
  * Another attempt would fail in the same way: the server refuses, or the files on disk belong to another
  * pull.
  */
-export class Refused extends Error {
+export class Refused extends Failure {
   override readonly name = 'Refused';
-  /** The status of the server's answer, if it was that. */
-  readonly status: number | undefined;
-
-  constructor(message: string, options: ErrorOptions & { readonly status?: number } = {}) {
-    super(message, options);
-    this.status = options.status;
-  }
 }
 
 /**
@@ -44,9 +42,7 @@ const RETRYABLE: ReadonlySet<number> = new Set([408, 425, 429, 500, 502, 503, 50
 
 /** The failure for an answer with this status, or for a problem document with it. */
 export function failureOf(status: number, message: string, retryAfterMs = 0): Interrupted | Refused {
-  return RETRYABLE.has(status)
-    ? new Interrupted(message, { retryAfterMs, status })
-    : new Refused(message, { status });
+  return new (RETRYABLE.has(status) ? Interrupted : Refused)(message, { retryAfterMs, status });
 }
 
 /** Time and randomness, passed in so that tests never wait. */
@@ -79,85 +75,98 @@ export interface BackoffOptions {
   readonly onInterrupted: (failure: Interrupted, waitMs: number) => void;
 }
 
+export type Backoff = ReturnType<typeof createBackoff>;
+
 /**
  * The attempts at an operation of a server, one after the other, and the pauses between them. Each pause is
  * twice as long as the one before. Half of it is random, so that clients do not return in step. All time
  * spent waiting counts until `reset`, whatever arrives meanwhile. The time that a slow reader spends on
  * received data does not count.
  */
-export class Backoff {
-  readonly #options: BackoffOptions;
+export function createBackoff({ clock, retryForMs, idleMs, signal, onInterrupted }: BackoffOptions) {
+  const mostMs = Math.max(retryForMs, idleMs);
   /** The time limit of the current attempt. */
-  #late = new AbortController();
-  #failures = 0;
-  #waitedMs = 0;
+  let late = new AbortController();
+  let failures = 0;
+  let waitedMs = 0;
 
-  constructor(options: BackoffOptions) {
-    this.#options = options;
-  }
+  const backoff = {
+    /** Called when rows were proved. The next failure counts as the first one. */
+    reset(): void {
+      failures = 0;
+      waitedMs = 0;
+    },
 
-  /** Called when rows were proved. The next failure counts as the first one. */
-  reset(): void {
-    this.#failures = 0;
-    this.#waitedMs = 0;
-  }
+    /** Begins an attempt. Its signal is aborted when it takes too long, or when the pull is aborted. */
+    begin(): AbortSignal {
+      late = new AbortController();
+      return AbortSignal.any([signal, late.signal]);
+    },
 
-  /** Begins an attempt. Its signal is aborted when it takes too long, or when the pull is aborted. */
-  begin(): AbortSignal {
-    this.#late = new AbortController();
-    return AbortSignal.any([this.#options.signal, this.#late.signal]);
-  }
-
-  /**
-   * Waits for an operation of the current attempt. The time counts. Rejects with Interrupted when it takes
-   * too long. `work` must observe the signal of the attempt.
-   */
-  async wait<T>(work: () => Promise<T>): Promise<T> {
-    const { clock, retryForMs, idleMs } = this.#options;
-    const late = this.#late;
-    const mostMs = Math.max(retryForMs, idleMs);
-    const expire = () => late.abort(new Interrupted(`no row was proved for ${Math.ceil(mostMs / 1000)} s`));
-    const timer = setTimeout(expire, Math.max(0, mostMs - this.#waitedMs));
-    const began = clock.now();
-    try {
-      const result = await work();
-      late.signal.throwIfAborted();
-      return result;
-    } catch (error) {
-      late.signal.throwIfAborted();
-      throw error;
-    } finally {
-      clearTimeout(timer);
-      this.#waitedMs += clock.now() - began;
-    }
-  }
-
-  /**
-   * Resolves when it is time for the next attempt. Rejects with the failure when another attempt is useless,
-   * or when `retryForMs` is used up.
-   */
-  async after(failure: unknown): Promise<void> {
-    const { clock, retryForMs, signal, onInterrupted } = this.#options;
-    signal.throwIfAborted();
-    if (!(failure instanceof Interrupted)) throw failure;
-    const pause = Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** this.#failures);
-    this.#failures++;
-    const ms = Math.max(failure.retryAfterMs, Math.round(pause * (0.5 + clock.random() / 2)));
-    if (this.#waitedMs + ms > retryForMs) throw failure;
-    onInterrupted(failure, ms);
-    await clock.sleep(ms, signal);
-    this.#waitedMs += ms;
-  }
-
-  /** Repeats `work` until it succeeds. Rejects as `after` does. */
-  async run<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> {
-    for (;;) {
+    /**
+     * Waits for an operation of the current attempt. The time counts. Rejects with Interrupted when it takes
+     * too long. `work` must observe the signal of the attempt.
+     */
+    async wait<T>(work: () => Promise<T>): Promise<T> {
+      const limit = late;
+      const expire = () =>
+        limit.abort(new Interrupted(`no row was proved for ${Math.ceil(mostMs / 1000)} s`));
+      const timer = setTimeout(expire, Math.max(0, mostMs - waitedMs));
+      const began = clock.now();
       try {
-        const signal = this.begin();
-        return await this.wait(() => work(signal));
+        const result = await work();
+        limit.signal.throwIfAborted();
+        return result;
       } catch (error) {
-        await this.after(error);
+        limit.signal.throwIfAborted();
+        throw error;
+      } finally {
+        clearTimeout(timer);
+        waitedMs += clock.now() - began;
       }
-    }
-  }
+    },
+
+    /** Passes on what comes. The time until each piece arrives counts as waiting. */
+    async *each<T>(content: AsyncIterable<T>): AsyncGenerator<T, void, undefined> {
+      const pieces = content[Symbol.asyncIterator]();
+      try {
+        for (;;) {
+          const next = await backoff.wait(() => pieces.next());
+          if (next.done) return;
+          yield next.value;
+        }
+      } finally {
+        await pieces.return?.();
+      }
+    },
+
+    /**
+     * Resolves when it is time for the next attempt. Rejects with the failure when another attempt is useless,
+     * or when `retryForMs` is used up.
+     */
+    async after(failure: unknown): Promise<void> {
+      signal.throwIfAborted();
+      if (!(failure instanceof Interrupted)) throw failure;
+      const pause = Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** failures);
+      failures++;
+      const ms = Math.max(failure.retryAfterMs, Math.round(pause * (0.5 + clock.random() / 2)));
+      if (waitedMs + ms > retryForMs) throw failure;
+      onInterrupted(failure, ms);
+      await clock.sleep(ms, signal);
+      waitedMs += ms;
+    },
+
+    /** Repeats `work` until it succeeds. Rejects as `after` does. */
+    async run<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+      for (;;) {
+        try {
+          const attempt = backoff.begin();
+          return await backoff.wait(() => work(attempt));
+        } catch (error) {
+          await backoff.after(error);
+        }
+      }
+    },
+  };
+  return backoff;
 }

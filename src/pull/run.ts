@@ -2,12 +2,12 @@ import { pipeline } from 'node:stream/promises';
 import { counted, printable } from '../terminal/text.ts';
 import type { PullCommand } from './arguments.ts';
 import type { Copy } from './copy.ts';
-import { followed } from './follow.ts';
 import type { RequestOptions } from './http.ts';
 import { createProgress, followSummary, summary, type Progress } from './progress.ts';
 import { BEGINNING, type ProvedPlace } from './proof.ts';
-import { DEFAULTS, provedRows, pull, type ProvingOptions } from './pull.ts';
-import { Backoff, Interrupted, Refused, type BackoffOptions, type Clock } from './retry.ts';
+import { provedRows, type ProvingOptions } from './proved-rows.ts';
+import { DEFAULTS, pull } from './pull.ts';
+import { createBackoff, Interrupted, Refused, type BackoffOptions, type Clock } from './retry.ts';
 import { getEstimate, getParts } from './side-requests.ts';
 import { Workspace } from './workspace.ts';
 
@@ -79,7 +79,7 @@ export class Run {
     const progress = await this.#startProgress(place, place.cursor === null);
     let wasCurrent = false;
     try {
-      for await (const step of followed(url, { ...this.#options(progress), from: place })) {
+      for await (const step of provedRows(url, { ...this.#options(progress), from: place, follow: true })) {
         if (step.kind === 'rows') copy.add(step.bytes);
         else if (step.kind === 'void') await copy.takeBack();
         else if (step.kind === 'restart') {
@@ -121,7 +121,7 @@ export class Run {
       const from = { from: file.place, firstRow: await file.firstRow() };
       for await (const step of provedRows(new URL(url), { ...this.#options(progress), ...from })) {
         if (step.kind === 'rows') await file.append(step.bytes);
-        else if (step.kind === 'void') await file.takeBack();
+        else if (step.kind !== 'proof') await file.takeBack();
         else {
           await prove(step.place);
           progress.update(workspace.proved);
@@ -169,7 +169,7 @@ export class Run {
 
   #parts(): Promise<readonly string[]> {
     const { url, parallel } = this.#command;
-    const backoff = new Backoff(this.#patience((text) => this.#io.stderr.write(`${text}\n`)));
+    const backoff = createBackoff(this.#patience((text) => this.#io.stderr.write(`${text}\n`)));
     return backoff.run((signal) => getParts(url, parallel, { ...this.#request, signal }));
   }
 
@@ -183,7 +183,7 @@ export class Run {
   async #estimate(): Promise<number | null> {
     const { signal } = this.#request;
     const once = { retryForMs: 0, idleMs: ESTIMATE_MS, onInterrupted: () => undefined };
-    const backoff = new Backoff({ clock: this.#io.clock, signal, ...once });
+    const backoff = createBackoff({ clock: this.#io.clock, signal, ...once });
     try {
       return await backoff.run((limited) =>
         getEstimate(this.#command.url, { ...this.#request, signal: limited }),

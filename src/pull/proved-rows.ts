@@ -1,0 +1,153 @@
+import type { GetContent, RequestOptions } from './http.ts';
+import { CHANGE_BEGINNINGS, LineReader, ROW_BEGINNINGS, type RowBytes } from './lines.ts';
+import { BEGINNING, readAnswer, type Proof, type ProvedPlace } from './proof.ts';
+import { createBackoff, Interrupted, Refused, type Backoff, type BackoffOptions } from './retry.ts';
+
+export interface ProvingOptions extends BackoffOptions, RequestOptions {
+  /** The place that an earlier pull of the same URL reached. */
+  readonly from: ProvedPlace;
+  /** The beginning of the first row of the whole pull (see Proof). null when it is unknown. */
+  readonly firstRow: string | null;
+  /** Whether the changes of the set come after its rows. */
+  readonly follow: boolean;
+  /** How requests are sent. */
+  readonly getContent: GetContent;
+}
+
+/** The rows since the last proof are void: the answer was cut before the next proof. */
+export interface Void {
+  readonly kind: 'void';
+}
+
+/** The server no longer has the changes since the last place. Everything so far is void: all rows follow again. */
+export interface Restart {
+  readonly kind: 'restart';
+  /** What the server said. */
+  readonly reason: string;
+}
+
+/** The status of changes that are no longer kept, and of a collection that was replaced. */
+const GONE = 410;
+
+/**
+ * The rows of a stream's URL as they come, the proofs of them, and notices that void them. After a cut
+ * it requests the rest from the last proof. Returns when the set is whole. Holds no rows. Rejects as `pull`
+ * does.
+ *
+ * With `follow`, lines of changed and removed rows come after the rows of the set, and it never ends by itself. Applied
+ * by id, in their order, they make a copy of the set.
+ */
+export async function* provedRows(
+  url: URL,
+  options: ProvingOptions,
+): AsyncGenerator<RowBytes | Proof | Void | Restart, void, undefined> {
+  const { follow } = options;
+  const backoff = createBackoff(options);
+  const limit = limitOf(url);
+  let { from: place, firstRow } = options;
+  while (follow || !isWhole(place, limit)) {
+    const from = place;
+    let isVoid = false;
+    let goesOn = false;
+    try {
+      for await (const step of answerOf(url, from, backoff, options)) {
+        isVoid = step.kind === 'rows';
+        if (step.kind === 'proof') {
+          if (follow) checkFeed(step);
+          else checkSet(step, { from, last: place, firstRow, limit });
+          if (from.rows === 0) firstRow = step.firstRow;
+          if (step.rows > 0 || (follow && step.upToDate)) backoff.reset(); // while nothing changes, only places come
+          goesOn = step.more && step.place.cursor !== place.cursor;
+          place = step.place;
+          if (step.rows === 0 && !place.ended && !follow) continue; // these rows were proved before
+        }
+        yield step;
+      }
+      if (!goesOn && (follow || !isWhole(place, limit))) throw new Interrupted('the connection was cut');
+    } catch (error) {
+      if (follow && error instanceof Refused && error.status === GONE && place.cursor !== null) {
+        place = BEGINNING;
+        yield { kind: 'restart', reason: error.message };
+        continue;
+      }
+      await backoff.after(error);
+      if (isVoid) yield { kind: 'void' };
+    }
+  }
+}
+
+/** The rows and proofs of one answer, which begins at `from`. The time until each chunk arrives counts as waiting. */
+async function* answerOf(
+  url: URL,
+  from: ProvedPlace,
+  backoff: Backoff,
+  { getContent, follow, ...options }: ProvingOptions,
+): AsyncGenerator<RowBytes | Proof, void, undefined> {
+  const to = follow ? feedFrom(url, from) : rowsFrom(url, from);
+  const signal = backoff.begin();
+  const content = await backoff.wait(() => getContent(to, 'application/x-ndjson', { ...options, signal }));
+  const lines = new LineReader(follow ? CHANGE_BEGINNINGS : ROW_BEGINNINGS);
+  yield* readAnswer(backoff.each(content), from, lines);
+}
+
+interface Expected {
+  /** The place where the answer begins. */
+  readonly from: ProvedPlace;
+  /** The place of the last proof. */
+  readonly last: ProvedPlace;
+  readonly firstRow: string | null;
+  readonly limit: number | null;
+}
+
+/** Throws Refused when the server does not follow the request. A proof covers only an answer, not the set. */
+function checkSet(proof: Proof, { from, last, firstRow, limit }: Expected): void {
+  const { rows, place } = proof;
+  if (limit !== null && place.rows > limit)
+    throw new Refused(`the server sent ${place.rows} rows although the limit is ${limit}`);
+  if (from.rows > 0 && proof.firstRow !== '' && proof.firstRow === firstRow)
+    throw new Refused('the server started over instead of continuing after the cursor');
+  if (rows > 0 && last.cursor !== null && place.cursor === last.cursor && !place.ended)
+    throw new Refused('the server sent more rows, but repeated its cursor');
+}
+
+/** The same row may come again in a feed. */
+function checkFeed({ place }: Proof): void {
+  if (place.cursor === null) throw new Refused('the server sent a place without a cursor');
+}
+
+/** The URL that requests the rows after a place. `limit` is reduced by the rows already pulled. */
+function rowsFrom(url: URL, { cursor, rows }: ProvedPlace): URL {
+  const next = new URL(url);
+  const { searchParams: query } = next;
+  query.set('format', 'ndjson');
+  query.set('checkpoints', 'true');
+  if (cursor !== null) {
+    query.delete('after');
+    query.set('cursor', cursor);
+  }
+  const limit = limitOf(url);
+  if (limit !== null) query.set('limit', String(limit - rows));
+  return next;
+}
+
+/** The URL that requests the rows and then their changes after a place. Such a stream is NDJSON with checkpoints. */
+function feedFrom(url: URL, { cursor }: ProvedPlace): URL {
+  const next = new URL(url);
+  next.searchParams.set('follow', 'true');
+  if (cursor !== null) next.searchParams.set('cursor', cursor);
+  return next;
+}
+
+/** The number of rows that a URL asks for. null for all rows. */
+function limitOf(url: URL): number | null {
+  const limit = url.searchParams.get('limit');
+  return limit !== null && /^\d{1,15}$/.test(limit) ? Number(limit) : null;
+}
+
+/**
+ * Whether the set is whole, or the limit is reached. The connection may have been cut after the last
+ * checkpoint, before the end line.
+ */
+function isWhole({ rows, ended }: ProvedPlace, limit: number | null): boolean {
+  return ended || (limit !== null && rows >= limit && rows > 0);
+}

@@ -114,9 +114,8 @@ export function createApp(options: AppOptions): App {
     scopes.routeOf(route, client),
   );
   const all = [...routes, ...open.flatMap(routesOf), ...table({ 'GET /openapi.json': document })];
-  const { observer, admissions, corsOrigin } = options;
   const serve = createServe(createRouter(all), {
-    ...{ observer, admissions, cors: createCors(corsOrigin) },
+    ...{ ...options, cors: createCors(options.corsOrigin) },
     findFor: (request, found, client) => scopes.find(request, found, client),
   });
   return { serve, routes: all, scopes };

@@ -119,6 +119,7 @@ async function start(config: Config, log: Logger, options: ServerOptions, closes
     runningExports: () => exports.exporter.running,
     exports: () => exports.exporter.counts,
     overloaded: () => access.guard.overloaded,
+    transcodedMs: () => transcoder.busyMs(),
   });
   let isDraining = false;
   const stopping = new AbortController();
@@ -208,8 +209,7 @@ function openApp(
     items: {
       ...reading,
       items: store.items,
-      ...{ streams, openStreams },
-      idType: config.ID_TYPE,
+      ...{ streams, openStreams, idType: config.ID_TYPE },
     },
     resources: { ...reading, open: resources },
     users: { ...reading, users: store.users, slots, now: Date.now },
@@ -218,7 +218,8 @@ function openApp(
     corsOrigin: config.CORS_ORIGIN,
     admissions: access.admissions,
     observer: {
-      began: () => metrics.began(),
+      began: metrics.began,
+      waits: metrics.waits,
       finished: (...request) => {
         metrics.finished(...request);
         logged(...request);

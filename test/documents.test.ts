@@ -61,6 +61,7 @@ function metrics() {
     runningExports: () => 0,
     exports: () => ({}),
     overloaded: () => false,
+    transcodedMs: () => 0,
   });
   return all.list();
 }

@@ -164,7 +164,7 @@ test(`${RUNS} random queries return the rows that were asked for and no others, 
       acquire: () => () => undefined,
       mayGoOn: () => true,
     },
-    observer: { began: () => undefined, finished: () => undefined },
+    observer: { began: () => undefined, finished: () => undefined, waits: () => () => undefined },
     document: { version: '0', withKeys: false, limited: true },
     metrics: () => Promise.resolve([]),
   });

@@ -57,6 +57,15 @@ test('the report shows the verdict, each puller and the id of each slow request,
   assert.doesNotMatch(page, /(src|href)=|@import|<script|url\(/);
 });
 
+test('the report shows where the server spent its time, for each phase', () => {
+  const page = reportOf(sample);
+  assert.match(page, /<h2>The server's side<\/h2>/);
+  for (const name of ['store, ms/s', 'transcoder, ms/s', 'socket, ms/s'])
+    assert.match(page, new RegExp(`<th scope="col" class="n">${name}</th>`));
+  const unknown = { reachable: false, reason: '/metrics answered 403' };
+  assert.doesNotMatch(reportOf({ ...sample, target: { ...sample.target, metrics: unknown } }), />socket, ms/);
+});
+
 test('the stall of the sample is in the plots of latency and of waiting requests', () => {
   const page = reportOf(sample);
   const stalled = sample.series.find(({ pages }) => (pages.max ?? 0) >= 2_000);

@@ -5,6 +5,7 @@ import { cancel, claim, isFinal } from '../src/exports/job.ts';
 import { Jobs } from '../src/exports/jobs.ts';
 import { openLmdb } from '../src/store/lmdb.ts';
 import { Slots } from '../src/store/slots.ts';
+import { overlapping } from '../src/telemetry/counters.ts';
 import { Metrics, metricsText } from '../src/telemetry/metrics.ts';
 import { catalogue } from './support/catalogue.ts';
 import { testDirectory } from './support/lmdb.ts';
@@ -72,7 +73,10 @@ test('a stream whose reader takes nothing is open and stalled, then cut', async 
   await client.send('GET /items/stream HTTP/1.1\r\nHost: x\r\n\r\n').until((came) => came.includes('row-'));
   client.socket.pause();
   await untilSample(server, 'sluice_streams_stalled', 1);
-  assert.equal((await samples(server.url)).get('sluice_streams_open'), 1);
+  const found = await samples(server.url);
+  assert.equal(found.get('sluice_streams_open'), 1);
+  const waited = found.get('sluice_socket_wait_seconds_total') ?? 0;
+  assert.ok(waited > 0.9, `it waits for a second before it is stalled, and waited ${waited}`);
   client.socket.destroy();
   await untilSample(server, 'sluice_streams_open', 0);
   await untilSample(server, 'sluice_streams_stalled', 0);
@@ -111,8 +115,38 @@ test('exports are counted by state, including those of other processes and earli
   assert.equal(found.get('sluice_exports_running'), 0, 'another process has its lease');
 });
 
+test('waits that overlap add up, those that are not over included', () => {
+  let now = 100;
+  const waiting = overlapping(() => now);
+  const after = (ms: number, more: number) => {
+    now += ms;
+    return waiting(more);
+  };
+  assert.equal(after(50, 1), 0, 'nothing waited yet');
+  assert.equal(after(10, 1), 10);
+  assert.equal(after(5, -1), 20, 'two at a time');
+  assert.equal(after(7, 0), 27);
+  assert.equal(after(3, -1), 30);
+  assert.equal(after(99, 0), 30);
+});
+
+for (const [format, path] of Object.entries({
+  json: '/items?limit=100',
+  ndjson: '/items/stream',
+  csv: '/items/stream?format=csv',
+  arrow: '/items/stream?format=arrow',
+}))
+  test(`${format}: the time of the transcoder is counted`, async (t) => {
+    const server = await serverOn(t, { MONGODB_URI: '' });
+    await server.insert(catalogue(300, 'string').map(({ document }) => document));
+    const spent = async () => (await samples(server.url)).get('sluice_transcode_seconds_total') ?? NaN;
+    const before = await spent();
+    await (await server.get(path)).arrayBuffer();
+    assert.ok((await spent()) > before);
+  });
+
 test('metrics of several processes are added up', async () => {
-  const common = { runningExports: () => 0, overloaded: () => false };
+  const common = { runningExports: () => 0, overloaded: () => false, transcodedMs: () => 0 };
   const [one, other] = [new Metrics(), new Metrics()];
   one.watch({ ...common, openStreams: () => 2, exports: () => ({ queued: 4, failed: 0 }) });
   other.watch({ ...common, openStreams: () => 3, exports: () => ({ queued: 3, failed: 0 }) });

@@ -371,7 +371,7 @@ async function serverOnFakes(t: TestContext) {
       acquire: () => () => undefined,
       mayGoOn: () => true,
     },
-    observer: { began: () => undefined, finished: () => undefined },
+    observer: { began: () => undefined, finished: () => undefined, waits: () => () => undefined },
     document: { version: '0', ...OPTIONS },
     metrics: () => Promise.resolve([]),
   });

@@ -18,6 +18,7 @@ metrics.watch({
   runningExports: () => 0,
   exports: () => ({}),
   overloaded: () => false,
+  transcodedMs: () => 0,
 });
 const destination = pino.destination({ dest: '/dev/null', sync: false, maxWrite: 4096, maxLength: 2 ** 24 });
 const log = requestLog(pino(destination));
@@ -38,7 +39,7 @@ const ending: Ending = { status: 200, bytes: 25_000, cut: null };
 
 function count(): number {
   metrics.began();
-  read.done(0.3);
+  read(0.3, false);
   metrics.batchRead(100);
   metrics.finished(request, ending, 0.7);
   return 1;

@@ -190,7 +190,7 @@ export abstract class Exchange implements Request {
 
 type StreamBody = Extract<Body, { kind: 'stream' }>;
 
-function closedSink(reason: unknown): Sink {
+export function closedSink(reason: unknown): Sink {
   const signal = AbortSignal.abort(reason);
   const refuse = () => signal.throwIfAborted();
   return { chunkBytes: 1024, signal, write: refuse, flush: refuse, end: refuse, fail: () => undefined };

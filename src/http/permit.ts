@@ -2,7 +2,7 @@ import type { Client } from '../access/admission.ts';
 import { forbidden, opens } from '../access/rights.ts';
 import type { Reply } from '../engine/edge.ts';
 import { AppError } from '../errors.ts';
-import type { Sink } from '../stream/sink.ts';
+import { aroundWrites } from './around-writes.ts';
 import type { Route } from './route.ts';
 
 type Permitted = Pick<Route, 'access' | 'right' | 'resource'>;
@@ -41,10 +41,10 @@ export function mayUse(client: Pick<Client, 'key'>, route: Permitted): boolean {
  * right.
  */
 export function revocable(reply: Reply, mayGoOn: () => boolean): Reply {
-  const { body } = reply;
-  if (body.kind !== 'stream') return reply;
-  const run: typeof body.run = (sink) => body.run(watched(sink, mayGoOn));
-  return { ...reply, body: { ...body, run } };
+  return aroundWrites(reply, (write) => {
+    if (!mayGoOn()) throw new RevokedError();
+    return write();
+  });
 }
 
 /** The key that an answer was begun with lost its right. The answer is cut. */
@@ -52,18 +52,4 @@ export class RevokedError extends AppError {
   constructor() {
     super('forbidden', 'The key has expired, was removed, or lost the right to this answer.');
   }
-}
-
-function watched(sink: Sink, mayGoOn: () => boolean): Sink {
-  return {
-    chunkBytes: sink.chunkBytes,
-    signal: sink.signal,
-    write: (chunk) => {
-      if (!mayGoOn()) throw new RevokedError();
-      return sink.write(chunk);
-    },
-    flush: () => sink.flush(),
-    end: () => sink.end(),
-    fail: (error) => sink.fail(error),
-  };
 }

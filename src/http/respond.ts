@@ -2,10 +2,12 @@ import { AppError } from '../errors.ts';
 import { codings } from '../stream/compress.ts';
 import type { Admission, Admissions, Client } from '../access/admission.ts';
 import { scopeOf } from '../access/rights.ts';
+import { aroundWrites } from './around-writes.ts';
 import { applyCoding, codedAs } from './coding.ts';
 import type { Cors } from './cors.ts';
 import { dispatch, routeOf } from './dispatch.ts';
 import type { Ending, Reply, Request, Serve } from '../engine/edge.ts';
+import { closedSink } from '../engine/exchange.ts';
 import { encodingNegotiator } from './negotiate.ts';
 import { problem } from './problem.ts';
 import type { Found, Router } from './router.ts';
@@ -23,10 +25,12 @@ const LONGEST_URL = 14 * 1024;
  */
 export type Finished = (request: Request, ending: Ending, ms: number) => void;
 
-/** Observes the start and the end of every request. */
+/** Observes the start, the waits and the end of every request. */
 export interface Observer {
   readonly began: () => void;
   readonly finished: Finished;
+  /** A stream waits for its client. The returned function is called when the wait is over. */
+  readonly waits: () => () => void;
 }
 
 /**
@@ -83,7 +87,8 @@ export function createServe(
       request.notes.refusal ??= refusedOf(error);
       if (reply.status >= 500) request.notes.failure = error;
     }
-    const encoded = await applyCoding(reply, coding ?? 'identity', request);
+    const coded = await applyCoding(reply, coding ?? 'identity', request);
+    const encoded = aroundWrites(coded, (write) => write()?.finally(observer.waits()));
     // No reply has these two headers. They come first because V8 is slow at literals that begin with a spread.
     const headers = {
       'x-request-id': requestId,
@@ -146,18 +151,4 @@ async function headOnly(request: Request, reply: Reply): Promise<Reply> {
   });
   const { length } = reply.body;
   return { ...reply, body: length === undefined ? { kind: 'none' } : { kind: 'head', length } };
-}
-
-function closedSink(reason: unknown) {
-  const closed = () => {
-    throw reason;
-  };
-  return {
-    chunkBytes: 1024,
-    signal: AbortSignal.abort(reason),
-    write: closed,
-    flush: closed,
-    end: closed,
-    fail: () => undefined,
-  };
 }

@@ -106,6 +106,10 @@ export interface ServerSide {
   readonly loopDelay: number | null;
   /** Milliseconds per second that requests waited for the store. More than 1,000 when many waited at once. */
   readonly store: number | null;
+  /** Milliseconds per second in which rows were turned into JSON, CSV or Arrow. */
+  readonly transcoder: number | null;
+  /** Milliseconds per second that streams waited until their client took more. 1,000 for each one that waits. */
+  readonly socket: number | null;
   /** Open streams, and those whose client reads nothing. */
   readonly streams: number | null;
   readonly stalled: number | null;

@@ -19,6 +19,8 @@ export function meanOfServer(all: readonly ServerSide[]): ServerSide | null {
     memory: of('memory'),
     loopDelay: of('loopDelay'),
     store: of('store'),
+    transcoder: of('transcoder'),
+    socket: of('socket'),
     streams: of('streams'),
     stalled: of('stalled'),
     inFlight: of('inFlight'),

@@ -41,6 +41,8 @@ export function serverSide(before: Reading, after: Reading): ServerSide {
     memory: value('process_resident_memory_bytes'),
     loopDelay: loopDelay === null ? null : round(loopDelay * 1000),
     store: rate('sluice_store_seconds_sum', 1000),
+    transcoder: rate('sluice_transcode_seconds_total', 1000),
+    socket: rate('sluice_socket_wait_seconds_total', 1000),
     streams: value('sluice_streams_open'),
     stalled: value('sluice_streams_stalled'),
     inFlight: value('sluice_requests_in_flight'),

@@ -52,7 +52,7 @@ function phaseLines({ kind, from, to, asked, counts, ...phase }: Phase): string[
   );
   if (server)
     lines.push(
-      `server: ${share(server.cpu)} of a core, ${mebibytes(server.memory)} MiB, loop delay p99 ${ms(server.loopDelay)} ms, store ${ms(server.store)} ms/s, ${server.streams ?? '-'} streams; client: ${share(client.cpu)} of a core`,
+      `server: ${share(server.cpu)} of a core, ${mebibytes(server.memory)} MiB, loop delay p99 ${ms(server.loopDelay)} ms, store ${ms(server.store)}, transcoder ${ms(server.transcoder)}, socket ${ms(server.socket)} ms/s, ${server.streams ?? '-'} streams; client: ${share(client.cpu)} of a core`,
     );
   return lines.map((text) => `${name}: ${text}`);
 }

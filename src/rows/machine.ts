@@ -9,6 +9,19 @@ export interface Spill {
   bytes: Uint8Array;
 }
 
+/** The messages of faults, by the negative of their code in transcode.as.ts, arrow-rows.as.ts and arrow-json.as.ts. */
+const FAULTS: Readonly<Record<number, string>> = {
+  1: 'is not a sound BSON document',
+  2: 'is nested more than 180 levels deep',
+  3: 'has no _id, or is not a sound BSON document',
+  5: 'has a value that fits no column of its schema',
+};
+
+/** Why a row cannot be written. `code`: what the wasm module returned. */
+export function whyFailed(code: number): string {
+  return FAULTS[-code] ?? `failed with code ${code}`;
+}
+
 /**
  * The wasm module over the memory of `slots`, with what its encoders share: one output slot, and the text of rare
  * types.
@@ -16,6 +29,8 @@ export interface Spill {
 export class Machine {
   readonly wasm: TranscodeExports;
   readonly slots: Slots;
+  /** How long all runs of encoders took. Milliseconds. */
+  busyMs = 0;
   /** The spill of the encoder that writes rows: set before each `run`. */
   spill: Spill = { bytes: new Uint8Array() };
   #output: Slot | null = null;

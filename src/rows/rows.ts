@@ -11,6 +11,8 @@ export type Framing = 'lines' | 'array';
  */
 export interface Transcoder {
   readonly name: 'wasm' | 'javascript';
+  /** How long it has worked in all, in milliseconds. */
+  busyMs(): number;
   /**
    * Creates an encoder for one sequence of batches: one page, one stream, one file. Of each row, the key and what is
    * selected are written. Without a selection, all fields are written.

@@ -3,20 +3,12 @@ import type { Slot, Slots } from '../store/slots.ts';
 import { ArrowWriter } from './arrow/writer.ts';
 import { orDamaged } from './damaged-row.ts';
 import { javascriptTranscoder } from './javascript.ts';
-import { Machine } from './machine.ts';
-import type { Spill } from './machine.ts';
+import { Machine, whyFailed, type Spill } from './machine.ts';
 import { rowPass, tablePass, type Pass } from './passes.ts';
 import type { RowEncoder, Transcoder } from './rows.ts';
 import { reasonOf } from '../thrown.ts';
 
 const SMALLEST_CHUNK = 256;
-
-/** The messages of faults, by the negative of the code that `run` in transcode.as.ts returns. */
-const FAULTS: Readonly<Record<number, string>> = {
-  1: 'is not a sound BSON document',
-  2: 'is nested more than 180 levels deep',
-  3: 'has no _id, or is not a sound BSON document',
-};
 
 /**
  * Creates the transcoder for batches that lie in `slots`: wasm, or the JavaScript one where wasm cannot run. `fallback`
@@ -27,13 +19,11 @@ export function createTranscoder(slots: Slots): { transcoder: Transcoder; fallba
   try {
     machine = new Machine(slots);
   } catch (error) {
-    return {
-      transcoder: javascriptTranscoder,
-      fallback: reasonOf(error),
-    };
+    return { transcoder: javascriptTranscoder, fallback: reasonOf(error) };
   }
   const transcoder: Transcoder = {
     name: 'wasm',
+    busyMs: () => machine.busyMs,
     encoder: (framing, selection) => new WasmEncoder(machine, rowPass(machine, framing, selection)),
     table: (columns, safe, selection) =>
       new WasmEncoder(machine, tablePass(machine, columns, safe, selection)),
@@ -77,8 +67,11 @@ class WasmEncoder implements RowEncoder {
 
   /** The bytes written. */
   #run(address: number, chunkBytes: number): number {
+    const began = performance.now();
     const written = this.#pass.run(this.#state, address, address + chunkBytes);
-    if (written < 0) throw this.#fault(written);
+    this.#machine.busyMs += performance.now() - began;
+    if (written < 0)
+      throw new Error(`Row ${this.#pass.rowsDone(this.#state) + 1} of the batch ${whyFailed(written)}`);
     return written;
   }
 
@@ -98,10 +91,5 @@ class WasmEncoder implements RowEncoder {
   get #state(): number {
     if (!this.#slot) throw new TypeError('encoder used after close');
     return this.#slot.address;
-  }
-
-  #fault(code: number): Error {
-    const row = this.#pass.rowsDone(this.#state) + 1;
-    return new Error(`Row ${row} of the batch ${FAULTS[-code] ?? `failed with code ${code}`}`);
   }
 }

@@ -7,11 +7,11 @@
 type Labels = Readonly<Record<string, string>>;
 
 /** A metric in the form that prom-client passes between processes. */
-interface MetricJson {
+export interface MetricJson {
   readonly name: string;
   readonly help: string;
-  readonly type: 'counter' | 'histogram';
-  readonly aggregator: 'sum';
+  readonly type: 'counter' | 'gauge' | 'histogram';
+  readonly aggregator: 'sum' | 'max';
   readonly values: readonly {
     readonly value: number;
     readonly labels: Readonly<Record<string, string | number>>;
@@ -19,25 +19,27 @@ interface MetricJson {
   }[];
 }
 
-interface Described {
-  readonly name: string;
-  readonly help: string;
-}
-
 export class Counter {
   value = 0;
 }
 
+/**
+ * Adds up the milliseconds of waits that overlap. A wait counts from its beginning on, so a long one is no jump at its
+ * end. The function returned takes how many more waits there are now, and returns the sum.
+ */
+export function overlapping(now: () => number): (more: number) => number {
+  let [open, sum, last] = [0, 0, 0];
+  return (more) => {
+    const at = now();
+    sum += open * (at - last);
+    [last, open] = [at, open + more];
+    return sum;
+  };
+}
+
 /** Counters by labels. A caller that counts often keeps the result of `labels`. */
 export class CounterFamily {
-  readonly name: string;
-  readonly help: string;
   readonly #children: { readonly labels: Labels; readonly child: Counter }[] = [];
-
-  constructor({ name, help }: Described) {
-    this.name = name;
-    this.help = help;
-  }
 
   labels(labels: Labels = {}): Counter {
     const child = new Counter();
@@ -45,9 +47,8 @@ export class CounterFamily {
     return child;
   }
 
-  json(): MetricJson {
-    const values = this.#children.map(({ labels, child: { value } }) => ({ value, labels }));
-    return { name: this.name, help: this.help, type: 'counter', aggregator: 'sum', values };
+  values(): MetricJson['values'] {
+    return this.#children.map(({ labels, child: { value } }) => ({ value, labels }));
   }
 }
 
@@ -75,14 +76,10 @@ export class Histogram {
 
 /** Histograms by labels. The bounds are the upper bounds of the buckets. */
 export class HistogramFamily {
-  readonly name: string;
-  readonly help: string;
   readonly #bounds: readonly number[];
   readonly #children: { readonly labels: Labels; readonly child: Histogram }[] = [];
 
-  constructor({ name, help }: Described, bounds: readonly number[]) {
-    this.name = name;
-    this.help = help;
+  constructor(bounds: readonly number[]) {
     this.#bounds = bounds;
   }
 
@@ -92,9 +89,9 @@ export class HistogramFamily {
     return child;
   }
 
-  json(): MetricJson {
-    const { name, help } = this;
-    const values = this.#children.flatMap(({ labels, child }) => {
+  /** `name`: that of the metric. */
+  values(name: string): MetricJson['values'] {
+    return this.#children.flatMap(({ labels, child }) => {
       let below = 0;
       const buckets = [...this.#bounds, '+Inf'].map((le, at) => {
         below += child.counts[at] ?? 0;
@@ -106,6 +103,5 @@ export class HistogramFamily {
         { value: below, labels, metricName: `${name}_count` },
       ];
     });
-    return { name, help, type: 'histogram', aggregator: 'sum', values };
   }
 }

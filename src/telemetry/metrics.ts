@@ -1,23 +1,61 @@
-import { AggregatorRegistry, collectDefaultMetrics, Gauge, Registry } from 'prom-client';
+import { AggregatorRegistry, collectDefaultMetrics, Registry } from 'prom-client';
 import type { Finished } from '../http/respond.ts';
 import { methodOf, placeOf, type Place } from './place.ts';
-import { CounterFamily, HistogramFamily, type Counter, type Histogram } from './counters.ts';
+import {
+  CounterFamily,
+  HistogramFamily,
+  overlapping,
+  type Counter,
+  type Histogram,
+  type MetricJson,
+} from './counters.ts';
 import { endOf } from './end-reason.ts';
 
 /** The sources of the metrics that are read on demand. */
 export interface MetricSources {
-  /** The number of open streams. */
   readonly openStreams: () => number;
-  /** The number of exports in progress. */
   readonly runningExports: () => number;
   /** The number of exports by state. All processes on one store report the same, but for a few seconds. */
   readonly exports: () => Readonly<Record<string, number>>;
-  /** Whether the server refuses requests because it is overloaded. */
   readonly overloaded: () => boolean;
+  /** The time in which rows were transcoded, in milliseconds. */
+  readonly transcodedMs: () => number;
 }
 
 /** The values of one process, in the form that prom-client passes between processes. */
 export type MetricValues = object[];
+
+/** What each metric is. */
+const HELP = {
+  sluice_requests_total:
+    'Finished requests, by route, resource, method and status; status 0: the client disconnected before the response',
+  sluice_answers_cut_total:
+    'Responses cut before their end, by route, resource and cause: client, stalled, store, stop, fault',
+  sluice_request_duration_seconds:
+    'Seconds from the request to the last byte of its response, by route and resource',
+  sluice_rows_sent_total: 'Rows in finished responses, by route and resource',
+  sluice_sent_bytes_total: 'Body bytes of finished responses after compression, by route and resource',
+  sluice_store_batches_total: 'Batches of rows read from the store',
+  sluice_store_rows_total: 'Rows read from the store, counted per batch, including those of open streams',
+  sluice_store_retries_total: 'Reads of streams that were repeated because the store did not respond',
+  sluice_store_seconds:
+    'Seconds that the store took to respond, by operation: read, get, count, split, insert, change, holds, values',
+  sluice_store_failures_total:
+    'Failed operations of the store, by operation; operations that the server cancelled are not counted',
+  sluice_requests_in_flight: 'Requests whose response is not finished, including streams',
+  sluice_overloaded: 'Processes that refuse requests because they are overloaded',
+  sluice_exports_running: 'Exports that are running now',
+  sluice_exports:
+    'Exports in the store, by state: queued, running, complete, failed, cancelled; up to a minute old, and the same in all processes',
+  sluice_streams_open: 'Open streams',
+  sluice_streams_stalled: 'Open streams whose client reads nothing',
+  sluice_transcode_seconds_total: 'Seconds in which rows were turned into JSON, CSV or Arrow',
+  sluice_socket_wait_seconds_total:
+    'Seconds that streams waited until their client took more, added up over all streams, those that wait now included',
+} as const;
+type Name = keyof typeof HELP;
+
+type Metric = Omit<MetricJson, 'values'> & { readonly values: () => MetricJson['values'] };
 
 /** Buckets from a page in memory to a stream of a few million rows. Seconds. */
 const REQUEST_BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 120];
@@ -31,106 +69,43 @@ let processRegistry: Registry | null = null;
 
 /** Counts the work of the server for GET /metrics. Short strings look up the children: see counters.ts. */
 export class Metrics {
-  readonly #registry = new Registry();
+  readonly #all: Metric[] = [];
   readonly #byAnswer = new Map<string, Counter>();
   readonly #byRoute = new Map<string, RouteMetrics>();
   readonly #byCut = new Map<string, Counter>();
   readonly #byOperation = new Map<string, OperationMetrics>();
   #inFlight = 0;
   #parked = 0;
+  readonly #waiting = overlapping(() => performance.now());
 
-  readonly #requests = new CounterFamily({
-    name: 'sluice_requests_total',
-    help: 'Finished requests, by route, resource, method and status; status 0: the client disconnected before the response',
-  });
-  readonly #cut = new CounterFamily({
-    name: 'sluice_answers_cut_total',
-    help: 'Responses cut before their end, by route, resource and cause: client, stalled, store, stop, fault',
-  });
-  readonly #seconds = new HistogramFamily(
-    {
-      name: 'sluice_request_duration_seconds',
-      help: 'Seconds from the request to the last byte of its response, by route and resource',
-    },
-    REQUEST_BUCKETS,
-  );
-  readonly #rows = new CounterFamily({
-    name: 'sluice_rows_sent_total',
-    help: 'Rows in finished responses, by route and resource',
-  });
-  readonly #bytes = new CounterFamily({
-    name: 'sluice_sent_bytes_total',
-    help: 'Body bytes of finished responses after compression, by route and resource',
-  });
-  readonly #batches = new CounterFamily({
-    name: 'sluice_store_batches_total',
-    help: 'Batches of rows read from the store',
-  });
-  readonly #rowsRead = new CounterFamily({
-    name: 'sluice_store_rows_total',
-    help: 'Rows read from the store, counted per batch, including those of open streams',
-  });
-  readonly #retries = new CounterFamily({
-    name: 'sluice_store_retries_total',
-    help: 'Reads of streams that were repeated because the store did not respond',
-  });
-  readonly #storeSeconds = new HistogramFamily(
-    {
-      name: 'sluice_store_seconds',
-      help: 'Seconds that the store took to respond, by operation: read, get, count, split, insert, change, holds, values',
-    },
-    STORE_BUCKETS,
-  );
-  readonly #storeFailures = new CounterFamily({
-    name: 'sluice_store_failures_total',
-    help: 'Failed operations of the store, by operation; operations that the server cancelled are not counted',
-  });
-
-  readonly #all = [
-    this.#requests,
-    this.#cut,
-    this.#seconds,
-    this.#rows,
-    this.#bytes,
-    this.#batches,
-    this.#rowsRead,
-    this.#retries,
-    this.#storeSeconds,
-    this.#storeFailures,
-  ];
-  readonly #batchesRead = this.#batches.labels();
-  readonly #rowsOfBatches = this.#rowsRead.labels();
-  readonly #retriesMade = this.#retries.labels();
+  readonly #requests = this.#counter('sluice_requests_total');
+  readonly #cut = this.#counter('sluice_answers_cut_total');
+  readonly #seconds = this.#histogram('sluice_request_duration_seconds', REQUEST_BUCKETS);
+  readonly #rows = this.#counter('sluice_rows_sent_total');
+  readonly #bytes = this.#counter('sluice_sent_bytes_total');
+  readonly #batches = this.#counter('sluice_store_batches_total').labels();
+  readonly #rowsRead = this.#counter('sluice_store_rows_total').labels();
+  readonly #retries = this.#counter('sluice_store_retries_total').labels();
+  readonly #storeSeconds = this.#histogram('sluice_store_seconds', STORE_BUCKETS);
+  readonly #storeFailures = this.#counter('sluice_store_failures_total');
 
   /** Adds the metrics that are read on demand. To be called once. */
-  watch({ openStreams, runningExports, exports, overloaded }: MetricSources): void {
-    this.#gauge(
-      'sluice_requests_in_flight',
-      'Requests whose response is not finished, including streams',
-      () => this.#inFlight,
-    );
-    this.#gauge('sluice_overloaded', 'Processes that refuse requests because they are overloaded', () =>
-      Number(overloaded()),
-    );
-    this.#gauge('sluice_exports_running', 'Exports that are running now', runningExports);
-    new Gauge({
-      name: 'sluice_exports',
-      help: 'Exports in the store, by state: queued, running, complete, failed, cancelled; up to a minute old, and the same in all processes',
-      labelNames: ['state'],
-      aggregator: 'max',
-      registers: [this.#registry],
-      collect() {
-        for (const [state, count] of Object.entries(exports())) this.set({ state }, count);
-      },
-    });
-    this.#gauge('sluice_streams_open', 'Open streams', openStreams);
-    this.#gauge('sluice_streams_stalled', 'Open streams whose client reads nothing', () => this.#parked);
+  watch({ openStreams, runningExports, exports, overloaded, transcodedMs }: MetricSources): void {
+    this.#read('sluice_requests_in_flight', () => this.#inFlight);
+    this.#read('sluice_overloaded', () => Number(overloaded()));
+    this.#read('sluice_exports_running', runningExports);
+    const byState = () => Object.entries(exports()).map(([state, value]) => ({ value, labels: { state } }));
+    this.#add('sluice_exports', { type: 'gauge', aggregator: 'max', values: byState });
+    this.#read('sluice_streams_open', openStreams);
+    this.#read('sluice_streams_stalled', () => this.#parked);
+    this.#read('sluice_transcode_seconds_total', () => transcodedMs() / 1000, 'counter');
+    this.#read('sluice_socket_wait_seconds_total', () => this.#waiting(0) / 1000, 'counter');
   }
 
   /** Counts a request that has arrived. */
-  began(): void {
+  readonly began = (): void => {
     this.#inFlight++;
-  }
+  };
 
   readonly finished: Finished = ({ method, notes }, { status, bytes, cut }, ms) => {
     this.#inFlight--;
@@ -151,50 +126,63 @@ export class Metrics {
     return () => this.#parked--;
   };
 
-  readonly retried = (): void => {
-    this.#retriesMade.value++;
+  /** Counts a stream that waits for its client. The returned function is to be called once when the wait is over. */
+  readonly waits = (): (() => void) => {
+    this.#waiting(1);
+    return () => void this.#waiting(-1);
   };
 
-  /** The meter of one operation of the store. `done` and `failed` take the duration in milliseconds. */
-  storeOperation(operation: string): { done(ms: number): void; failed(ms: number): void } {
+  readonly retried = (): void => {
+    this.#retries.value++;
+  };
+
+  /** The meter of one operation of the store, which takes its duration in milliseconds. */
+  storeOperation(operation: string): (ms: number, hasFailed: boolean) => void {
     const { seconds, failures } = entry(this.#byOperation, operation, () => ({
       seconds: this.#storeSeconds.labels({ operation }),
       failures: this.#storeFailures.labels({ operation }),
     }));
-    return {
-      done: (ms) => seconds.observe(ms / 1000),
-      failed: (ms) => {
-        seconds.observe(ms / 1000);
-        failures.value++;
-      },
+    return (ms, hasFailed) => {
+      seconds.observe(ms / 1000);
+      if (hasFailed) failures.value++;
     };
   }
 
   batchRead(rows: number): void {
-    this.#batchesRead.value++;
-    this.#rowsOfBatches.value += rows;
+    this.#batches.value++;
+    this.#rowsRead.value += rows;
   }
 
   /** The name and help of every metric, including the metrics of the process. */
   list(): { readonly name: string; readonly help: string }[] {
-    const others = [this.#registry, processMetrics()].flatMap((registry) => registry.getMetricsAsArray());
-    return [...this.#all, ...others];
+    return [...this.#all, ...processMetrics().getMetricsAsArray()];
   }
 
   async values(): Promise<MetricValues> {
-    const others = await Promise.all([this.#registry, processMetrics()].map((one) => one.getMetricsAsJSON()));
-    return [...this.#all.map((metric) => metric.json()), ...others.flat()];
+    return [
+      ...this.#all.map((one) => ({ ...one, values: one.values() })),
+      ...(await processMetrics().getMetricsAsJSON()),
+    ];
   }
 
-  #gauge(name: string, help: string, read: () => number): void {
-    new Gauge({
-      name,
-      help,
-      registers: [this.#registry],
-      collect() {
-        this.set(read());
-      },
-    });
+  #counter(name: Name): CounterFamily {
+    const family = new CounterFamily();
+    this.#add(name, { type: 'counter', values: () => family.values() });
+    return family;
+  }
+
+  #histogram(name: Name, bounds: readonly number[]): HistogramFamily {
+    const family = new HistogramFamily(bounds);
+    this.#add(name, { type: 'histogram', values: () => family.values(name) });
+    return family;
+  }
+
+  #read(name: Name, read: () => number, type: 'gauge' | 'counter' = 'gauge'): void {
+    this.#add(name, { type, values: () => [{ value: read(), labels: {} }] });
+  }
+
+  #add(name: Name, metric: Omit<Metric, 'name' | 'help' | 'aggregator'> & Partial<Metric>): void {
+    this.#all.push({ name, help: HELP[name], aggregator: 'sum', ...metric });
   }
 
   #answersOf(place: Place, method: string, status: number): Counter {

@@ -1,13 +1,7 @@
 import { printable } from '../terminal/text.ts';
 
-const LEVELS: Readonly<Record<number, string>> = {
-  10: 'TRACE',
-  20: 'DEBUG',
-  30: 'INFO',
-  40: 'WARN',
-  50: 'ERROR',
-  60: 'FATAL',
-};
+/** Level 10 is the first. */
+const LEVELS = ['TRACE', 'DEBUG', 'INFO', 'WARN', 'ERROR', 'FATAL'];
 /**
  * Properties that every line has and that a person at a terminal does not need, or that are shown in another
  * form.
@@ -23,6 +17,6 @@ export function prettyLine(json: string): string {
   const time = new Date(Number(line.time)).toISOString().slice(11, 23);
   const rest = Object.entries(line).filter(([name]) => !LEFT_OUT.has(name));
   const details = rest.map(([name, value]) => `${name}=${JSON.stringify(value)}`);
-  const level = (LEVELS[Number(line.level)] ?? String(line.level)).padEnd(5);
+  const level = (LEVELS[Number(line.level) / 10 - 1] ?? String(line.level)).padEnd(5);
   return `${printable([time, level, typeof line.msg === 'string' ? line.msg : '', ...details].join(' '))}\n`;
 }

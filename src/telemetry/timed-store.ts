@@ -83,12 +83,12 @@ function timer(meter: Meter) {
       const began = performance.now();
       try {
         const result = await work(...call);
-        gauge.done(performance.now() - began);
+        gauge(performance.now() - began, false);
         return result;
       } catch (error) {
         // An operation that its caller aborted, or that asked for something missing, is no failure of the
         // store.
-        if (error instanceof AppError && error.status >= 500) gauge.failed(performance.now() - began);
+        if (error instanceof AppError && error.status >= 500) gauge(performance.now() - began, true);
         throw error;
       }
     };

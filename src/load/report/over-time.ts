@@ -32,8 +32,12 @@ export function plotsOverTime(result: LoadResult): Plot[] {
       ['server, p99', 'first', ({ server }) => server?.loopDelay ?? null],
       ['this client, longest', 'quiet', ({ client }) => client.loopDelay],
     ]),
-    timePlot(series, 'Requests wait for the store, ms a second', 'msPerSecond', [
-      ['all requests', 'first', ({ server }) => server?.store ?? null],
+    timePlot(series, 'Server: time in store and transcoder, ms a second', 'msPerSecond', [
+      ['store', 'first', ({ server }) => server?.store ?? null],
+      ['transcoder', 'second', ({ server }) => server?.transcoder ?? null],
+    ]),
+    timePlot(series, 'Server: streams wait for their clients, ms a second', 'msPerSecond', [
+      ['socket', 'first', ({ server }) => server?.socket ?? null],
     ]),
     timePlot(series, 'Memory', 'bytes', [
       ['server', 'first', ({ server }) => server?.memory ?? null],

@@ -1,4 +1,4 @@
-import type { Phase } from '../figures.ts';
+import type { Phase, ServerSide } from '../figures.ts';
 import type { LoadResult, PullerRow } from '../result.ts';
 import { percentilePlot } from './by-percentile.ts';
 import { compare, type Comparison, type Difference } from './compare.ts';
@@ -6,7 +6,7 @@ import { plotsOverTime } from './over-time.ts';
 import { figureOf } from './plot.ts';
 import { STYLE } from './style.ts';
 import { tableOf, type Column } from './table.ts';
-import { counted, escaped, percent, shown, signed } from './text.ts';
+import { counted, escaped, percent, shown, signed, type Unit } from './text.ts';
 
 const VERDICTS = [
   'Every answer was good',
@@ -28,6 +28,7 @@ export function reportOf(result: LoadResult, before?: LoadResult): string {
     `<h2>Latency by percentile</h2><div class="plots">${latencyPlots(result, before).join('')}</div>`,
     `<h2>Over time</h2><div class="plots">${plotsOverTime(result).map(figureOf).join('')}</div>`,
     tableOf('Phases', result.phases, PHASES),
+    result.target.metrics.reachable ? tableOf("The server's side", result.phases, SERVER) : '',
     tableOf('Pullers', result.pullers, PULLERS),
     tableOf('Slowest requests', result.slowest, SLOWEST),
     tableOf('What was asked', result.options.queries, [
@@ -151,9 +152,27 @@ const PHASES: readonly Column<Phase>[] = [
   { name: 'cut', of: ({ counts }) => counted(counts.cut), is: 'n' },
   { name: 'wrong', of: ({ counts }) => counted(counts.wrong), is: 'n' },
   { name: 'rows', of: ({ rowsPerSecond }) => shown(rowsPerSecond, 'rate'), is: 'n' },
-  { name: "server's cores", of: ({ server }) => shown(server?.cpu ?? null, 'cores'), is: 'n' },
-  { name: "server's memory", of: ({ server }) => shown(server?.memory ?? null, 'bytes'), is: 'n' },
   { name: 'why it broke', of: ({ broke }) => broke ?? '' },
+];
+
+const serverColumn = (name: string, figure: keyof ServerSide, unit: Unit): Column<Phase> => ({
+  name,
+  of: ({ server }) => shown(server?.[figure] ?? null, unit),
+  is: 'n',
+});
+
+const SERVER: readonly Column<Phase>[] = [
+  ...PHASES.slice(0, 2),
+  serverColumn('cores', 'cpu', 'cores'),
+  serverColumn('memory', 'memory', 'bytes'),
+  serverColumn('delay of its event loop', 'loopDelay', 'ms'),
+  serverColumn('store, ms/s', 'store', 'msPerSecond'),
+  serverColumn('transcoder, ms/s', 'transcoder', 'msPerSecond'),
+  serverColumn('socket, ms/s', 'socket', 'msPerSecond'),
+  serverColumn('open streams', 'streams', 'number'),
+  serverColumn('stalled', 'stalled', 'number'),
+  serverColumn('429', 'refused429', 'rate'),
+  serverColumn('503', 'refused503', 'rate'),
 ];
 
 const PULLERS: readonly Column<PullerRow>[] = [

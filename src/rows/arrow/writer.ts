@@ -2,7 +2,7 @@ import { documentAt, endOfDocument } from '../../store/bson-array.ts';
 import type { Batch } from '../../store/batch.ts';
 import type { Slot } from '../../store/slots.ts';
 import { itemToJson } from '../item.ts';
-import type { Machine, Spill } from '../machine.ts';
+import { whyFailed, type Machine, type Spill } from '../machine.ts';
 import { arrowState, type ArrowState } from '../passes.ts';
 import { Selection } from '../selection.ts';
 import { KINDS, type Column } from './columns.ts';
@@ -17,13 +17,6 @@ const MOST_ROWS = 16_384;
 const MOST_CELLS = 250_000;
 const [FULL, UNFIT] = [-4, -5];
 const KEY_ALONE = new Selection({ fields: [] });
-/** The messages of faults, by the negative of their code in transcode.as.ts, arrow-rows.as.ts and arrow-json.as.ts. */
-const FAULTS: Readonly<Record<number, string>> = {
-  1: 'is not a sound BSON document',
-  2: 'is nested more than 180 levels deep',
-  3: 'has no _id, or is not a sound BSON document',
-  5: 'has a value that fits no column of its schema',
-};
 
 /** How rows become a table of Arrow. */
 export interface ArrowTable {
@@ -91,6 +84,7 @@ export class ArrowWriter {
     const batch = this.#batch;
     if (!batch || this.#at === batch.length) return null;
     const { wasm, slots } = this.#machine;
+    const began = performance.now();
     const arrow = this.#address + this.#state.arrowAt;
     const notes = this.#take(wasm.notesSize(this.#most, this.#table.columns.length));
     const rows = wasm.arrowFind(arrow, notes.address, this.#most, BATCH_BYTES);
@@ -98,10 +92,9 @@ export class ArrowWriter {
     const from = batch.slot.address + batch.start;
     const read = wasm.tableAt(this.#address) - from;
     const lastAt = new DataView(slots.memory.buffer).getUint32(notes.address + 4 * (rows - 1), true);
-    const { body, length } = this.#write(
-      arrow,
-      2 * (read - this.#at) + 16 * rows * this.#table.columns.length,
-    );
+    const room = 2 * (read - this.#at) + 16 * rows * this.#table.columns.length;
+    const { body, length } = this.#write(arrow, room);
+    this.#machine.busyMs += performance.now() - began;
     this.#at = read;
     const last = batch.slot.bytes(batch.start + batch.length).subarray(lastAt - batch.slot.address);
     const begin = documentAt(last, 0);
@@ -151,7 +144,7 @@ export class ArrowWriter {
       body.release();
       return this.#write(arrow, 2 * body.capacity);
     }
-    if (length < 0) throw new Error(`A row ${FAULTS[-length] ?? `failed with code ${length}`}`);
+    if (length < 0) throw new Error(`A row ${whyFailed(length)}`);
     return { body, length };
   }
 
@@ -172,7 +165,7 @@ export class ArrowWriter {
 
   /** A value that fits no column is in a row that is sound, so its key can be named. */
   #fault(batch: Batch, code: number): Error {
-    const why = FAULTS[-code] ?? `failed with code ${code}`;
+    const why = whyFailed(code);
     if (code !== UNFIT) return new Error(`A row ${why}`);
     const at = this.#machine.wasm.tableAt(this.#address) - batch.slot.address;
     const rows = batch.slot.bytes(batch.start + batch.length).subarray(at);

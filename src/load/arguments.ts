@@ -20,6 +20,7 @@ const OPTIONS = {
   followers: { type: 'string' },
   follow: { type: 'string' },
   write: { type: 'string' },
+  'write-key-file': { type: 'string' },
   for: { type: 'string' },
   ramp: { type: 'string' },
   find: { type: 'string' },
@@ -60,7 +61,7 @@ export function parseLoadArguments(argv: readonly string[]): LoadCommand {
   const pageCompression = oneOf('--page-compression', values['page-compression'], compressions) ?? MIXED;
   return {
     url: urlOf(address),
-    words: argv.filter((word, i) => word !== '--key-file' && argv[i - 1] !== '--key-file'),
+    words: argv.filter((word, i) => !isOfKey(word) && !isOfKey(argv[i - 1])),
     pages: pages ?? (find ? FIRST_OF_FIND : isAlone ? DEFAULT_PAGES : null),
     connections: integer('--connections', values.connections ?? '32', 1, MOST_READERS),
     queries: (values.query ?? []).map(queryOf),
@@ -72,7 +73,8 @@ export function parseLoadArguments(argv: readonly string[]): LoadCommand {
     compression: oneOf('--compression', values.compression, COMPRESSIONS) ?? ('none' satisfies Compression),
     followers,
     follow: values.follow === undefined ? null : pathOf('--follow', values.follow),
-    write: values.write === undefined ? null : pathOf('--write', values.write),
+    write: values.write === undefined ? null : writeOf(values.write),
+    writeKeyFile: values['write-key-file'] ?? null,
     forSeconds: secondsOf('--for', values.for ?? (find ? '10s' : '30s'), 1),
     rampSeconds: find ? 0 : secondsOf('--ramp', values.ramp ?? '5s', 0),
     find,
@@ -82,6 +84,11 @@ export function parseLoadArguments(argv: readonly string[]): LoadCommand {
     report: values.report ?? null,
     compare: values.compare ?? null,
   };
+}
+
+/** The option before the path of a key. */
+function isOfKey(word: string | undefined): boolean {
+  return word === '--key-file' || word === '--write-key-file';
 }
 
 function urlOf(address: string): URL {
@@ -140,6 +147,12 @@ function queryOf(text: string): PageQuery {
   if (path === undefined || Number(weight) === 0)
     throw new UsageError(`--query must be a path such as 3:/orders?status=paid; got ${quoted(text)}`);
   return { path: pathOf('--query', path), walks: walk !== undefined, weight: Number(weight) };
+}
+
+/** The path of users, or the URL of those of another server. Without a slash at the end. */
+function writeOf(text: string): string {
+  const isUrl = /^https?:/.test(text) && URL.canParse(text);
+  return (isUrl ? new URL(text).href : pathOf('--write', text)).replace(/\/$/, '');
 }
 
 /** A path with its query, below the URL of the server, as HTTP sends it. */

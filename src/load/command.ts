@@ -77,11 +77,12 @@ async function readResult(path: string): Promise<LoadResult> {
 }
 
 async function load(command: LoadCommand, { stderr, isTTY, signal }: LoadIo): Promise<LoadResult> {
-  const { url, keyFile } = command;
-  const requests = new Requests(url, keyFile === null ? null : await readKey(keyFile));
+  const { url, keyFile, writeKeyFile } = command;
+  const requests = new Requests(url, await readKey(keyFile));
   const prefix = url.pathname.replace(/\/+$/, '');
   const described = await describe(requests, prefix);
-  const plan = await planOf(command, requests, prefix, described, Math.random);
+  const keys = { requests, writeKey: await readKey(writeKeyFile) };
+  const plan = await planOf(command, keys, prefix, described, Math.random);
   const live = startLive(stderr, isTTY);
   try {
     warn(command, described.target, (text) => live.line(text));
@@ -101,7 +102,8 @@ function warn({ pages }: LoadCommand, { rateLimit }: Target, tell: (text: string
     );
 }
 
-async function readKey(path: string): Promise<string> {
+async function readKey(path: string | null): Promise<string | null> {
+  if (path === null) return null;
   const [key = ''] = (await readFile(path, 'utf8')).split('\n');
   return key.trim();
 }

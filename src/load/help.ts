@@ -28,8 +28,10 @@ Streams:
 Changes:
   --followers N        follows the changes of a resource on N connections
   --follow PATH        the resource (default: the first that tells changes)
-  --write PATH         writes a user there about once a second, such as /api/users, and measures the delay to the line
-                       of each follower; what is followed must be the same users
+  --write URL          writes a user there about once a second, such as http://127.0.0.1:3001/api/users, and measures
+                       the delay to the line of each follower. Users have no changes on the server that writes them, so
+                       this is another server on the same database: see docs/load-testing.md
+  --write-key-file F   a file with the API key of that server
 
 Time:
   --for TIME           how long, such as 60s or 5min (default 30s; each step of --find: 10s)

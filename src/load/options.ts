@@ -32,7 +32,10 @@ export interface LoadCommand {
   readonly followers: number;
   /** The path of what is followed. null: the first resource that tells changes. */
   readonly follow: string | null;
+  /** The path of users, or the URL of those of another server on the same database. */
   readonly write: string | null;
+  /** The key for a `write` to another server. */
+  readonly writeKeyFile: string | null;
   readonly forSeconds: number;
   readonly rampSeconds: number;
   readonly find: Condition | null;

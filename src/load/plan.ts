@@ -1,8 +1,9 @@
 import { defaultMix } from './default-mix.ts';
-import type { Requests } from './http/requests.ts';
+import { Requests } from './http/requests.ts';
 import type { LoadCommand } from './options.ts';
 import { Mix } from './queries.ts';
 import type { ShownOptions } from './result.ts';
+import type { WritesTo } from './writes.ts';
 import { NoTarget, type Described, type ListedResource } from './target.ts';
 
 /** What a run asks for. */
@@ -12,17 +13,19 @@ export interface Plan {
   readonly streams: readonly URL[];
   /** The path of the feed of changes. null: nothing is followed. */
   readonly follow: string | null;
-  readonly write: string | null;
+  /** null: nothing is written. */
+  readonly write: WritesTo | null;
   readonly prefix: string;
 }
 
 /**
  * Chooses what a command leaves open by what the server has. Rejects with NoTarget when it has nothing of the kind.
- * `prefix`: the path below which the server is.
+ * `prefix`: the path below which the server is. `writeKey`: for writes to another server, which does not get the key of
+ * this one.
  */
 export async function planOf(
   command: LoadCommand,
-  requests: Requests,
+  { requests, writeKey }: { readonly requests: Requests; readonly writeKey: string | null },
   prefix: string,
   { resources }: Described,
   random: () => number,
@@ -49,9 +52,17 @@ export async function planOf(
       : [],
     follow:
       followers > 0 ? prefix + known(follow, 'changes: they need the embedded store or a replica set') : null,
-    write: command.write === null ? null : prefix + command.write,
+    write: command.write === null ? null : writesTo(command.write, prefix, requests, writeKey),
     prefix,
   };
+}
+
+/** `write`: a path of this server, or the URL of another one. */
+function writesTo(write: string, prefix: string, requests: Requests, writeKey: string | null): WritesTo {
+  if (!URL.canParse(write)) return { requests, path: prefix + write };
+  const url = new URL(write);
+  const isOwn = url.origin === requests.origin.origin;
+  return { requests: isOwn ? requests : new Requests(url, writeKey), path: url.pathname };
 }
 
 function known(path: string | undefined, what: string): string {

@@ -41,7 +41,7 @@ export interface LoadResult {
 
 /**
  * `pages`: from the intended start to the last byte of a page. `firstByte`: from the request of a stream to the first
- * byte of its body. `delay`: from the answer to a write until its line has reached a follower.
+ * byte of its body. `delay`: from the sending of a write until its line has reached a follower.
  */
 export type LatencyKind = 'pages' | 'firstByte' | 'delay';
 
@@ -143,10 +143,12 @@ export interface Followers {
   readonly heartbeats: number;
   /** The longest time for which an open follower received nothing. */
   readonly longestSilence: number;
-  /** Writes of --write, those that failed, and lines of them that did not reach an open follower within 10 s. */
+  /** Writes of --write, and those that failed. */
   readonly writes: number;
   readonly failedWrites: number;
+  /** Lines of writes that did not reach an open follower within 10 s, and those that did. */
   readonly missed: number;
+  readonly reached: number;
 }
 
 export interface SlowRequest {

@@ -162,7 +162,8 @@ export class Run {
     const options = shownOptions(this.#command, this.#plan);
     const rows = this.#pullers.rows();
     const { series, phases } = recorder;
-    const judged = { counts, series, faults: this.#faults, target: this.#target, options };
+    const followers = this.#followers?.result(sums.lines, sums.heartbeats) ?? null;
+    const judged = { counts, series, followers, faults: this.#faults, target: this.#target, options };
     return {
       form: 1,
       version: VERSION,
@@ -180,7 +181,7 @@ export class Run {
       },
       pullers: rows,
       fairness: fairnessOf(rows),
-      followers: this.#followers?.result(sums.lines, sums.heartbeats) ?? null,
+      followers,
       slowest: recorder.slowest,
       found: this.#found,
       verdict: verdictOf({ ...judged, failure: this.#failure }),

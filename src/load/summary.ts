@@ -74,9 +74,9 @@ function pullerLines({ pullers, fairness }: LoadResult): string[] {
 
 function followerLines({ followers }: LoadResult): string[] {
   if (!followers) return [];
-  const { asked, begun, open, lines, heartbeats, longestSilence, writes, missed } = followers;
+  const { asked, begun, open, lines, heartbeats, longestSilence, writes, reached, missed } = followers;
   return [
-    `followers: ${counted(open)} of ${counted(asked)} open at the end (${counted(begun)} began), ${counted(lines)} lines, ${counted(heartbeats)} checkpoints, longest silence ${ms(longestSilence)} ms${writes > 0 ? `, ${counted(writes)} writes, ${counted(missed)} lines missed` : ''}`,
+    `followers: ${counted(open)} of ${counted(asked)} open at the end (${counted(begun)} began), ${counted(lines)} lines, ${counted(heartbeats)} checkpoints, longest silence ${ms(longestSilence)} ms${writes > 0 ? `, ${counted(writes)} writes, ${counted(reached)} of their lines came, ${counted(missed)} were missed` : ''}`,
   ];
 }
 

@@ -1,7 +1,7 @@
 import { counted } from '../terminal/text.ts';
 import type { Counts, Second } from './figures.ts';
 import type { Faults } from './faults.ts';
-import type { ShownOptions, Target, Verdict } from './result.ts';
+import type { Followers, ShownOptions, Target, Verdict } from './result.ts';
 
 export interface Judged {
   readonly counts: Counts;
@@ -9,6 +9,7 @@ export interface Judged {
   readonly faults: Faults;
   readonly target: Target;
   readonly options: ShownOptions;
+  readonly followers: Followers | null;
   /** Why the run ended early. null: it did not, or the user ended it. */
   readonly failure: string | null;
 }
@@ -32,7 +33,7 @@ export function verdictOf(judged: Judged): Verdict {
   };
 }
 
-function reasonsOf({ counts, faults, options, target }: Judged): string[] {
+function reasonsOf({ counts, faults, options, target, followers }: Judged): string[] {
   const limit = target.rateLimit;
   const allowed = limit
     ? `; the rate limit is ${counted(limit.requests)} requests in ${limit.windowSeconds} s`
@@ -50,12 +51,25 @@ function reasonsOf({ counts, faults, options, target }: Judged): string[] {
     [counts.cut, 'cut or not reached', told('cut')],
     [counts.unanswered, 'not answered before the end', ''],
   ];
-  return all
+  const requests = all
     .filter(([count]) => count > 0)
     .map(
       ([count, what, why]) =>
         `${counted(count)} ${count === 1 ? 'request was' : 'requests were'} ${what}${why}`,
     );
+  return [...requests, ...(followers ? writeReasons(followers, faults) : [])];
+}
+
+function writeReasons({ writes, failedWrites, missed, reached }: Followers, faults: Faults): string[] {
+  const reasons: string[] = [];
+  if (failedWrites > 0)
+    reasons.push(`${counted(failedWrites)} writes failed: ${faults.of('write').join('; ')}`);
+  if (missed > 0 && reached === 0)
+    reasons.push(
+      `no line of ${counted(writes)} writes reached a follower: what is followed must be the users that --write writes`,
+    );
+  else if (missed > 0) reasons.push(`lines of writes missed by their followers: ${counted(missed)}`);
+  return reasons;
 }
 
 function clientLimitsOf(series: readonly Second[]): string[] {

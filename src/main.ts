@@ -102,7 +102,7 @@ async function start(config: Config, log: Logger, options: ServerOptions, closes
   const store = await openTimedStore(parts, options);
   closes.push(() => store.close());
   await fillWithSample(store, config, log);
-  const transcoder = openTranscoder(parts);
+  const transcoder = createTranscoder(parts.slots);
   const access = await openAccess(config, log, options.overloadProbe);
   closes.push(() => access.close());
   const { metrics, slots } = parts;
@@ -143,7 +143,7 @@ async function start(config: Config, log: Logger, options: ServerOptions, closes
   const { engine, url } = await openEngine(parts, app);
   closes.push(() => stopping.abort(new StoppedError()));
   access.guard.start();
-  log.info({ url, engine, store: store.name, transcoder: transcoder.name }, 'listening');
+  log.info({ url, engine, store: store.name }, 'listening');
 
   const close = async (): Promise<void> => {
     isDraining = true;
@@ -163,16 +163,6 @@ interface Parts {
   readonly closes: Close[];
   readonly slots: Slots;
   readonly metrics: Metrics;
-}
-
-function openTranscoder({ log, slots }: Parts): Transcoder {
-  const { transcoder, fallback } = createTranscoder(slots);
-  if (fallback !== null)
-    log.warn(
-      { reason: fallback },
-      'streams are slower: rows are serialized in JavaScript, because the WebAssembly module cannot be used',
-    );
-  return transcoder;
 }
 
 /** What the application answers from. */

@@ -20,7 +20,7 @@ interface Tally {
 
 const PLAN: Plan = { sort: 'price', direction: 1 };
 const slots = new Slots();
-const { transcoder } = createTranscoder(slots);
+const transcoder = createTranscoder(slots);
 const rowOf = (n: number) => row(n, [['price', int32(n % 7)]]);
 
 /**

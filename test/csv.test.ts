@@ -3,9 +3,8 @@ import { test } from 'node:test';
 import { parse } from 'csv-parse/sync';
 import fc from './support/fast-check.ts';
 import { csvHeader } from '../src/rows/csv-cell.ts';
-import { itemToJson } from '../src/rows/item.ts';
-import { csvWriter, javascriptTranscoder } from '../src/rows/javascript.ts';
-import type { Transcoder } from '../src/rows/rows.ts';
+import { itemToJson } from './support/item-json.ts';
+import { csvWriter, javascriptTranscoder, type TextTranscoder } from './support/javascript-transcoder.ts';
 import { createTranscoder } from '../src/rows/transcoder.ts';
 import { Slots } from '../src/store/slots.ts';
 import { anyRow } from './support/any-row.ts';
@@ -28,11 +27,12 @@ import type { Field, Value } from './support/bson-writer.ts';
 import { arrayBody, batchOf, decode } from './support/transcode.ts';
 
 const slots = new Slots();
-const { transcoder: wasm } = createTranscoder(slots);
-const transcoders: readonly Transcoder[] = [wasm, javascriptTranscoder];
+const wasm = createTranscoder(slots);
+const transcoders: readonly TextTranscoder[] = [wasm, javascriptTranscoder];
+const nameOf = (transcoder: TextTranscoder) => (transcoder === wasm ? 'wasm' : 'JavaScript');
 
 function table(
-  transcoder: Transcoder,
+  transcoder: TextTranscoder,
   rows: readonly Uint8Array[],
   columns: readonly string[],
   safe = false,
@@ -255,7 +255,7 @@ test('a table that is cut ends with the current row, wherever the cut is, and co
       }
       const whole = end === 0 ? 0 : ends.indexOf(end) + 1;
       assert.ok(end === 0 || whole > 0, 'it ends with a row');
-      assert.equal(text, lines.slice(0, whole).join(''), `${transcoder.name} after ${steps} steps`);
+      assert.equal(text, lines.slice(0, whole).join(''), `${nameOf(transcoder)} after ${steps} steps`);
       encoder.close();
       batch.release();
     }

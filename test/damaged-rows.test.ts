@@ -39,7 +39,7 @@ test('a row that no driver can decode is 500 before the first row, and the log h
     const response = await server.get(path);
     assert.equal(response.status, 500, path);
     assert.doesNotMatch(await response.text(), /binary|"c"/i, path);
-    assert.match(lines.join(''), /The row \{\\"id\\":\\"c\\"\} cannot be decoded: A binary value/, path);
+    assert.match(lines.join(''), /The row \{\\"id\\":\\"c\\"\} cannot be decoded/, path);
   }
   const before = await server.get('/items/stream?limit=2');
   assert.equal((await before.text()).split('\n').length, 3, 'the rows before it come');

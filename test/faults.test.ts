@@ -182,7 +182,7 @@ for (const storeName of STORES)
     const own = new Jobs({ records: store.exports, perClient: 1_000, now });
     const exporter: Exporter = new Exporter({
       ...{ jobs, now, sources: exportSources(store.items, store.items), files: atFiles.files(store.files) },
-      transcoder: createTranscoder(slots).transcoder,
+      transcoder: createTranscoder(slots),
       log: { info: () => undefined, warn: () => undefined, error: () => undefined },
       leaseMs: 10_000,
       ttlMs: 3_600_000,

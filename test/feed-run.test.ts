@@ -21,7 +21,7 @@ async function runOn(
   const { store, slots } = await testLmdb(t);
   if (walk === 'begun')
     await store.items.insert([BSON.serialize({ _id: 'a', category: 'x', price: 1 })], 'fail');
-  const { transcoder } = createTranscoder(slots);
+  const transcoder = createTranscoder(slots);
   const { streams } = createReaders(store.items, slots, { retryMs: 1_000 });
   const feed = store.items.changes;
   assert.ok(feed && streams.changes);

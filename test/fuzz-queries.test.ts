@@ -131,7 +131,7 @@ test(`${RUNS} random queries return the rows that were asked for and no others, 
     'fail',
   );
   const limits = { maxLimit: 1000, maxOffset: 1000 };
-  const { transcoder } = createTranscoder(slots);
+  const transcoder = createTranscoder(slots);
   const common = { transcoder, limits, cacheControl: 'private, no-cache' };
   const failures: unknown[] = [];
   const { serve } = createApp({

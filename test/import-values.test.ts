@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { itemToJson } from '../src/rows/item.ts';
+import { itemToJson } from './support/item-json.ts';
 import { Binary, BSON, BSONRegExp, Code, Decimal128, Long, ObjectId, UUID } from '../src/store/bson.ts';
 import { COLUMNS, jsonItem, read } from './support/import-reading.ts';
 

@@ -2,9 +2,6 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { MongoClient } from 'mongodb';
 import { whyNoLane } from '../src/store/mongo/lane/refusal.ts';
-import { Slots } from '../src/store/slots.ts';
-
-const SLOTS = new Slots();
 
 /** URIs, and the option in each that only the driver supports. null: none. */
 const URIS: readonly (readonly [uri: string, why: RegExp | null])[] = [
@@ -26,12 +23,7 @@ const URIS: readonly (readonly [uri: string, why: RegExp | null])[] = [
 
 for (const [uri, why] of URIS)
   test(`${uri} is read ${why ? 'through the driver' : 'over the lane'}`, () => {
-    const refusal = whyNoLane(new MongoClient(uri).options, SLOTS);
+    const refusal = whyNoLane(new MongoClient(uri).options);
     if (why) assert.match(refusal ?? '', why);
     else assert.equal(refusal, null);
   });
-
-test('a memory that moves when it grows is refused', () => {
-  const memory = { buffer: new ArrayBuffer(1 << 20), grow: () => 0 };
-  assert.match(whyNoLane(new MongoClient('mongodb://a').options, new Slots(memory)) ?? '', /WebAssembly/);
-});

@@ -25,7 +25,7 @@ test('other work has its turns while a row of 16 MB becomes text', async () => {
     if (!over) setImmediate(count);
   };
   setImmediate(count);
-  const body = await collect(batch, createTranscoder(slots).transcoder.encoder('array'));
+  const body = await collect(batch, createTranscoder(slots).encoder('array'));
   over = true;
   assert.ok(turns >= 15, `${turns} turns`);
   assert.equal(body.bytes.length, JSON.stringify(LARGE).length - 1); // `id` for `_id`

@@ -337,7 +337,7 @@ async function serverOnFakes(t: TestContext) {
   const { store, slots } = await testLmdb(t);
   const rows = ['a', 'b', 'c'].map((id, n) => BSON.serialize({ _id: id, category: 'x', price: n }));
   await store.items.insert(rows, 'fail');
-  const { transcoder } = createTranscoder(slots);
+  const transcoder = createTranscoder(slots);
   let twist: Twist = {};
   const fake = failingStore(store, () => twist.failing);
   const common = { transcoder, limits: { maxLimit: 100, maxOffset: 1000 }, cacheControl: 'no-cache' };

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from './support/fast-check.ts';
-import { javascriptTranscoder } from '../src/rows/javascript.ts';
-import type { Framing, RowEncoder, Transcoder } from '../src/rows/rows.ts';
+import { javascriptTranscoder, type TextTranscoder } from './support/javascript-transcoder.ts';
+import type { Framing, RowEncoder } from '../src/rows/rows.ts';
 import { createTranscoder } from '../src/rows/transcoder.ts';
 import { noneOf } from '../src/store/batch.ts';
 import { keyOf, type Bookmark } from '../src/store/bookmark.ts';
@@ -81,7 +81,7 @@ test('a stream that stalls at any byte releases its batches and continues with t
   const { store, slots } = await testLmdb(t);
   const documents = Array.from({ length: ROWS }, (_, n) => makeRow(n));
   await store.items.insert(documents, 'fail');
-  const transcoders: Transcoder[] = [createTranscoder(slots).transcoder, javascriptTranscoder];
+  const transcoders: TextTranscoder[] = [createTranscoder(slots), javascriptTranscoder];
 
   let time = 0;
   const run = async (
@@ -195,7 +195,7 @@ test('while the store is slow, a checkpoint covers the rows that were sent', asy
     await checkpoint; // the store answers only then
     yield await read(1000, first.last ?? undefined);
   };
-  const lines = createTranscoder(slots).transcoder.encoder('lines', undefined);
+  const lines = createTranscoder(slots).encoder('lines', undefined);
   const encoder = new CheckpointEncoder(lines, { plan, cursorOf: idOf, start: null, now: () => 0 });
   const rows = await pump(
     { first: withHeartbeats(slow(), noneOf(first), 5) },

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { javascriptTranscoder } from '../src/rows/javascript.ts';
+import { javascriptTranscoder } from './support/javascript-transcoder.ts';
 import { Selection } from '../src/rows/selection.ts';
 import { BSON, Decimal128, Double, Int32, type Document } from '../src/store/bson.ts';
 import { isSameButHidden } from '../src/store/same-but-hidden.ts';

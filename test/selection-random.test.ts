@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { csvLine, columnsOfFields } from '../src/rows/csv-cell.ts';
-import { javascriptTranscoder } from '../src/rows/javascript.ts';
-import type { RowEncoder, Transcoder } from '../src/rows/rows.ts';
+import { columnsOfFields } from '../src/rows/csv-cell.ts';
+import { csvLine, javascriptTranscoder, type TextTranscoder } from './support/javascript-transcoder.ts';
+import type { RowEncoder } from '../src/rows/rows.ts';
 import { Selection, type SelectionPaths } from '../src/rows/selection.ts';
 import { createTranscoder } from '../src/rows/transcoder.ts';
 import type { Batch } from '../src/store/batch.ts';
@@ -24,7 +24,7 @@ import { arrayBody, batchOf, decode } from './support/transcode.ts';
 
 const CASES = process.env.LONG === '1' ? 2_000_000 : 10_000;
 const slots = new Slots();
-const { transcoder: wasm } = createTranscoder(slots);
+const wasm = createTranscoder(slots);
 
 /** Names of which some begin like others, contain dots, are long, or look like the key's. */
 const NAMES = [
@@ -134,7 +134,7 @@ test('random selections of random rows are the same from wasm, from JavaScript a
     const batch = batchOf(slots, arrayBody(rows));
     try {
       const says = `seed ${seed}, ${JSON.stringify(paths)}, columns ${columns.join()}`;
-      const written = (make: (transcoder: Transcoder) => RowEncoder) =>
+      const written = (make: (transcoder: TextTranscoder) => RowEncoder) =>
         [wasm, javascriptTranscoder].map((each) => textOf(make(each), batch, size));
       const [whole = ''] = written((each) => each.encoder('lines'));
       const parsed = whole

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from './support/fast-check.ts';
-import { itemToJson } from '../src/rows/item.ts';
-import { javascriptTranscoder } from '../src/rows/javascript.ts';
-import type { Framing, Transcoder } from '../src/rows/rows.ts';
+import { itemToJson } from './support/item-json.ts';
+import { javascriptTranscoder, type TextTranscoder } from './support/javascript-transcoder.ts';
+import type { Framing } from '../src/rows/rows.ts';
 import { createTranscoder } from '../src/rows/transcoder.ts';
 import { instantiate } from '../src/rows/wasm.ts';
 import { Slots } from '../src/store/slots.ts';
@@ -15,8 +15,9 @@ import { arrayBody, batchOf, chunksOf, decode } from './support/transcode.ts';
 const LONG = process.env.LONG === '1';
 const SIZES = [256, 257, 1000, 16_000, 1 << 20];
 const slots = new Slots();
-const { transcoder: wasm } = createTranscoder(slots);
-const transcoders: readonly Transcoder[] = [wasm, javascriptTranscoder];
+const wasm = createTranscoder(slots);
+const transcoders: readonly TextTranscoder[] = [wasm, javascriptTranscoder];
+const nameOf = (transcoder: TextTranscoder) => (transcoder === wasm ? 'wasm' : 'JavaScript');
 
 function framed(rows: readonly Buffer[], framing: Framing): string {
   const texts = rows.map((row) => itemToJson(row));
@@ -73,7 +74,7 @@ test('a chunk that ends at any byte of a row with a field `id` stays within its 
 
 for (const transcoder of transcoders) {
   for (const framing of ['lines', 'array'] as const) {
-    test(`${transcoder.name}, ${framing}: the bytes are the same for every chunk size, and chunks are full`, () => {
+    test(`${nameOf(transcoder)}, ${framing}: the bytes are the same for every chunk size, and chunks are full`, () => {
       const expected = Buffer.from(framed(rows, framing));
       const batch = batchOf(slots, arrayBody(rows), 77);
       for (const size of SIZES) {
@@ -87,7 +88,7 @@ for (const transcoder of transcoders) {
     });
   }
 
-  test(`${transcoder.name}: commas continue from batch to batch, and an empty batch writes nothing`, () => {
+  test(`${nameOf(transcoder)}: commas continue from batch to batch, and an empty batch writes nothing`, () => {
     const encoder = transcoder.encoder('array');
     const batches = [[], rows.slice(0, 2), [], rows.slice(2, 3), rows.slice(3), []];
     const chunks: Buffer[] = [];
@@ -100,7 +101,7 @@ for (const transcoder of transcoders) {
     assert.equal(decode(chunks), framed(rows, 'array'));
   });
 
-  test(`${transcoder.name}: interleaved encoders do not disturb each other`, () => {
+  test(`${nameOf(transcoder)}: interleaved encoders do not disturb each other`, () => {
     const lots = fc.array(fc.tuple(fc.array(anyRow, { maxLength: 4 }), fc.constantFrom(...SIZES)), {
       minLength: 2,
       maxLength: 5,
@@ -136,7 +137,7 @@ for (const transcoder of transcoders) {
     fc.assert(property, { numRuns: LONG ? 5000 : 25 });
   });
 
-  test(`${transcoder.name}: twelve rows of 2 MB are written whole`, () => {
+  test(`${nameOf(transcoder)}: twelve rows of 2 MB are written whole`, () => {
     const large = Array.from({ length: 12 }, (_, i) =>
       row(i, [
         ['text', string('0123456789abcdé\n'.repeat(1 << 17))],
@@ -199,7 +200,7 @@ test('nothing is written beyond the end of a chunk', () => {
 
 test('the output is the same when the memory grows in the middle of a batch', () => {
   const own = new Slots(new WebAssembly.Memory({ initial: 8, maximum: 2000 }));
-  const { transcoder } = createTranscoder(own);
+  const transcoder = createTranscoder(own);
   const batch = batchOf(own, arrayBody(rows));
   const encoder = transcoder.encoder('lines');
   const chunks: Buffer[] = [];
@@ -213,7 +214,7 @@ test('the output is the same when the memory grows in the middle of a batch', ()
 
 test('a closed encoder holds nothing and cannot be used, and tiny chunks are refused', () => {
   const own = new Slots();
-  const { transcoder } = createTranscoder(own);
+  const transcoder = createTranscoder(own);
   const batch = batchOf(own, arrayBody(rows));
   const encoders = [transcoder.encoder('lines'), transcoder.encoder('array')];
   const started = encoders.map((encoder) => encoder.encode(batch, 256)[Symbol.iterator]());

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from './support/fast-check.ts';
-import { javascriptTranscoder } from '../src/rows/javascript.ts';
+import { javascriptTranscoder, type TextTranscoder } from './support/javascript-transcoder.ts';
 import { columnsOfFields } from '../src/rows/csv-cell.ts';
 import type { RowEncoder } from '../src/rows/rows.ts';
 import { policyFault, Selection } from '../src/rows/selection.ts';
@@ -37,7 +37,7 @@ import { arrayBody, chunksOf } from './support/transcode.ts';
 
 const LONG = process.env.LONG === '1';
 const slots = new Slots();
-const { transcoder: wasm } = createTranscoder(slots);
+const wasm = createTranscoder(slots);
 
 /**
  * A batch at the very end of the memory. A read one byte beyond it traps, and a trap is not the expected error. The
@@ -51,10 +51,10 @@ function batchAtTheEnd(body: Uint8Array): Batch {
   return { slot, start: 0, length: body.length, rows: 1, last: null, more: false, release: () => undefined };
 }
 
-type Maker = (transcoder: typeof wasm) => RowEncoder;
+type Maker = (transcoder: TextTranscoder) => RowEncoder;
 
 /** The text of this batch. Null when it is refused by an error, which must not be a trap. */
-function read(transcoder: typeof wasm, body: Uint8Array, chunkBytes: number, make?: Maker): string | null {
+function read(transcoder: TextTranscoder, body: Uint8Array, chunkBytes: number, make?: Maker): string | null {
   try {
     return Buffer.concat(chunksOf(transcoder, batchAtTheEnd(body), chunkBytes, 'lines', make)).toString(
       'latin1',

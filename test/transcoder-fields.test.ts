@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from './support/fast-check.ts';
-import { javascriptTranscoder } from '../src/rows/javascript.ts';
+import { javascriptTranscoder, type TextTranscoder } from './support/javascript-transcoder.ts';
 import { pathFault, Selection } from '../src/rows/selection.ts';
 import { createTranscoder } from '../src/rows/transcoder.ts';
 import { BSON } from '../src/store/bson.ts';
@@ -9,9 +9,13 @@ import { Slots } from '../src/store/slots.ts';
 import { arrayBody, batchOf, decode } from './support/transcode.ts';
 
 const slots = new Slots();
-const { transcoder } = createTranscoder(slots);
+const transcoder = createTranscoder(slots);
 
-function lines(documents: readonly object[], fields: readonly string[], each = transcoder): unknown[] {
+function lines(
+  documents: readonly object[],
+  fields: readonly string[],
+  each: TextTranscoder = transcoder,
+): unknown[] {
   const batch = batchOf(slots, arrayBody(documents.map((document) => BSON.serialize(document))));
   const encoder = each.encoder('lines', new Selection({ fields }));
   try {

@@ -1,16 +1,15 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
-import { createHash } from 'node:crypto';
+import { mkdtemp } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { test } from 'node:test';
 import { promisify } from 'node:util';
 import { createXxh64, fingerprint } from '../src/rows/fingerprint.ts';
 import { PROBLEM } from '../src/errors.ts';
 import { PAGE } from '../src/pages/page.ts';
 import { serializerOf } from '../src/rows/serializers.ts';
-import { createTranscoder } from '../src/rows/transcoder.ts';
-import { Slots } from '../src/store/slots.ts';
-import { row } from './support/bson-writer.ts';
-import { transcode } from './support/transcode.ts';
+import { removeDirectory } from './support/directory.ts';
 
 const run = promisify(execFile);
 
@@ -103,32 +102,19 @@ test('the precompiled serializers write the members of their schemas, in order',
   );
 });
 
-test('a memory that is not of WebAssembly falls back to JavaScript with a reason', () => {
-  const slots = new Slots({ buffer: new ArrayBuffer(1 << 20), grow: () => 0 });
-  const { transcoder, fallback } = createTranscoder(slots);
-  assert.equal(transcoder.name, 'javascript');
-  assert.match(fallback ?? '', /memory/i);
-  assert.equal(transcode(transcoder, slots, [row(3, [])]), '{"id":3}\n');
-});
-
-test('without WebAssembly (node --jitless) rows and fingerprints are still written', async () => {
-  const script = `
-    import { createTranscoder } from './src/rows/transcoder.ts';
-    import { fingerprint } from './src/rows/fingerprint.ts';
-    import { Slots } from './src/store/slots.ts';
-    import { row } from './test/support/bson-writer.ts';
-    import { transcode } from './test/support/transcode.ts';
-    const slots = new Slots();
-    const { transcoder, fallback } = createTranscoder(slots);
-    const text = transcode(transcoder, slots, [row(1, []), row(2, [])]);
-    console.log(JSON.stringify([transcoder.name, fallback, text, fingerprint(Buffer.from('abc'))]));`;
-  const flags = ['--jitless', '--no-warnings', '--import', 'tsx', '--input-type=module', '--eval', script];
-  const { stdout } = await run(process.execPath, flags, { cwd: `${import.meta.dirname}/..` });
-  const sha256 = createHash('sha256').update('abc').digest('hex');
-  assert.deepEqual(JSON.parse(stdout), [
-    'javascript',
-    'this runtime has no WebAssembly',
-    '{"id":1}\n{"id":2}\n',
-    sha256.slice(0, 16),
-  ]);
+test('without WebAssembly (node --jitless) the start says so in one sentence and ends with exit code 1', async (t) => {
+  const cli = join(import.meta.dirname, '../src/process/cli.ts');
+  const directory = await mkdtemp(join(tmpdir(), 'sluice-'));
+  t.after(() => removeDirectory(directory));
+  const settings = { DATA_DIR: directory, PORT: '0', WORKERS: '1' };
+  const flags = ['--jitless', '--no-warnings', '--import', 'tsx', cli, 'serve'];
+  const failed = await run(process.execPath, flags, { env: { ...process.env, ...settings } }).then(
+    () => null,
+    (error: unknown) => error as { code: number; stderr: string },
+  );
+  assert.equal(failed?.code, 1);
+  assert.match(
+    failed.stderr,
+    /^sluice: WebAssembly is required, but this Node.js cannot run it: start it without --jitless\.\n$/m,
+  );
 });

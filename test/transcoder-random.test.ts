@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from './support/fast-check.ts';
-import { itemToJson } from '../src/rows/item.ts';
+import { itemToJson } from './support/item-json.ts';
 import { createTranscoder } from '../src/rows/transcoder.ts';
 import { Slots } from '../src/store/slots.ts';
 import { anyRow } from './support/any-row.ts';
@@ -11,7 +11,7 @@ import { transcode } from './support/transcode.ts';
 
 const LONG = process.env.LONG === '1';
 const slots = new Slots();
-const { transcoder } = createTranscoder(slots);
+const transcoder = createTranscoder(slots);
 
 test('wasm writes any row of any types as the serializer does, in chunks of any size', () => {
   const chunkBytes = fc.constantFrom(256, 257, 300, 1000, 16_000, 1 << 20);

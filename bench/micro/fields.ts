@@ -40,7 +40,7 @@ const ground = await openGround({ store: 'mongodb', rows, withOrders: false }, s
 const mongodPid = ground.mongodPid ?? assert.fail('the CPU of a mongod elsewhere cannot be seen');
 const connection = new MongoConnection(ground.environment.MONGODB_URI ?? '');
 const slots = new Slots();
-const { transcoder } = createTranscoder(slots);
+const transcoder = createTranscoder(slots);
 const onWarning = (message: string) => process.stderr.write(`${message}\n`);
 const BY_PRICE = joinPaths(['price', '_id']);
 const setup = new Setup(connection, { collection: 'items', indexes: [BY_PRICE], manage: true, onWarning });

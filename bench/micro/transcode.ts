@@ -7,7 +7,6 @@
  */
 import assert from 'node:assert/strict';
 import { cpus } from 'node:os';
-import { javascriptTranscoder } from '../../src/rows/javascript.ts';
 import type { RowEncoder, Transcoder } from '../../src/rows/rows.ts';
 import { createTranscoder } from '../../src/rows/transcoder.ts';
 import type { Batch } from '../../src/store/batch.ts';
@@ -21,8 +20,7 @@ const ROUNDS = 7;
 
 const wanted = Number(process.argv[2]) || 100_000;
 const slots = new Slots();
-const { transcoder, fallback } = createTranscoder(slots);
-assert.equal(fallback, null);
+const transcoder = createTranscoder(slots);
 
 /** Kinds of rows: those of the bundled generator, and rows that stress one thing. */
 const kinds: Record<string, (i: number) => Record<string, unknown>> = {
@@ -62,7 +60,6 @@ function measure(name: string, make: (i: number) => Record<string, unknown>): vo
   const columns = ['id', ...Object.keys(make(0))];
   const candidates: Record<string, () => number> = {
     'deserialize + JSON.stringify': () => rows.reduce((sum, row) => sum + Buffer.byteLength(plain(row)), 0),
-    'JavaScript transcoder': () => encodeAll(javascriptTranscoder.encoder('lines'), batches),
     'wasm transcoder': () => encodeAll(transcoder.encoder('lines'), batches),
     'wasm transcoder, CSV': () => encodeAll(transcoder.table(columns, false), batches),
     'wasm transcoder, safe CSV': () => encodeAll(transcoder.table(columns, true), batches),
@@ -70,7 +67,6 @@ function measure(name: string, make: (i: number) => Record<string, unknown>): vo
   const sample = batches.slice(0, 1);
   const text = rows.slice(0, ROWS_PER_BATCH).map(plain).join('');
   assert.equal(textOf(transcoder, sample), text);
-  assert.equal(textOf(javascriptTranscoder, sample), text);
 
   const times = new Map<string, number[]>(Object.keys(candidates).map((key) => [key, []]));
   const bytes = new Map<string, number>();

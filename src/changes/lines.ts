@@ -1,5 +1,4 @@
-import { itemToJson } from '../rows/item.ts';
-import { Selection } from '../rows/selection.ts';
+import { keyToJson } from '../rows/row-json.ts';
 import { serializerOf } from '../rows/serializers.ts';
 import { named, Type } from '../schema.ts';
 import type { Bookmark } from '../store/bookmark.ts';
@@ -78,9 +77,7 @@ export function feedLines(state: () => FeedState): ControlForm {
   };
 }
 
-const KEY_ALONE = new Selection({ fields: [] });
-
 /** The line of a removed row, by its id. The id has the form that rows show. */
 export function removedLine(id: Bookmark): string {
-  return `{"removed":${itemToJson(id, KEY_ALONE)}}\n`;
+  return `{"removed":${keyToJson(id)}}\n`;
 }

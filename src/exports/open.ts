@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Log } from '../log.ts';
 import { queueOpener, type QueueSettings } from '../queue/open.ts';
-import { isTable, type ExportFormat } from '../rows/formats.ts';
+import type { ExportFormat } from '../rows/formats.ts';
 import type { Transcoder } from '../rows/rows.ts';
 import type { Store } from '../store/store.ts';
 import { Exporter } from './exporter.ts';
@@ -51,13 +51,6 @@ export async function openExports(settings: ExportSettings, options: OpenExports
     ttlMs: settings.EXPORT_TTL,
     openQueue: await queueOpener(settings, log, () => jobs.storeId()),
   });
-  return { sources, jobs, exporter, refusal: refusalWith(transcoder) };
-}
-
-function refusalWith({ arrow }: Transcoder): Exports['refusal'] {
-  return (format) => {
-    if (isTable(format) && !arrow)
-      return `format ${format} requires WebAssembly, which this server cannot run`;
-    return format === 'parquet' ? whyNoParquet() : null;
-  };
+  const refusal = (format: ExportFormat) => (format === 'parquet' ? whyNoParquet() : null);
+  return { sources, jobs, exporter, refusal };
 }

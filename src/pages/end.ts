@@ -1,6 +1,5 @@
 import { AppError } from '../errors.ts';
-import { itemToJson } from '../rows/item.ts';
-import { Selection } from '../rows/selection.ts';
+import { keyToJson } from '../rows/row-json.ts';
 import { headEndingWith, lastBookmark, rowsOf, type Batch } from '../store/batch.ts';
 import { bookmarkOf, type Bookmark } from '../store/bookmark.ts';
 import { ALWAYS_FITS_BYTES, cursorThatFits, isPlace } from './cursor.ts';
@@ -8,8 +7,6 @@ import type { PageQuery } from './query.ts';
 
 /** Where a page ends. */
 export type PageEnd = Pick<Batch, 'last' | 'more' | 'identity'>;
-
-const KEY_ALONE = new Selection({ fields: [] });
 
 /** The number of characters of an id that a problem shows. */
 const SHOWN_ID = 80;
@@ -41,7 +38,7 @@ export function fittingRows(batch: Batch, query: PageQuery): Batch | null {
 /** The error of a page that cannot end at any of these rows. */
 export function sortValueTooLong(batch: Batch): AppError {
   const [first] = rowsOf(batch);
-  const id = first ? itemToJson(first, KEY_ALONE).slice(0, SHOWN_ID) : '';
+  const id = first ? keyToJson(first).slice(0, SHOWN_ID) : '';
   return new AppError(
     'sort-value-too-long',
     `No cursor can continue after these rows, the first of which is ${id}...: their ids or sort values are too long, or are regular expressions. A larger limit may help. Pages by offset and the stream return these rows.`,

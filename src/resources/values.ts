@@ -3,7 +3,7 @@ import { json } from '../http/reply.ts';
 import { JSON_TYPE, jsonAnswer, STORE_PROBLEMS, type Route } from '../http/route.ts';
 import { cursorThatFits, decodeCursor } from '../pages/cursor.ts';
 import { cursorParameter, DEFAULT_LIMIT, limitParameter, type PageLimits } from '../pages/query.ts';
-import { itemToJson } from '../rows/item.ts';
+import { rowToJson } from '../rows/row-json.ts';
 import type { Query } from '../input/query.ts';
 import type { Bookmark } from '../store/bookmark.ts';
 import type { Index } from '../store/indexes.ts';
@@ -70,7 +70,7 @@ export function valuesRoute(
           ? await countValues(found.values, asked, resource.rows, time, signal)
           : null;
       const data = found.values.map((value, n) => {
-        const shown = itemToJson(asKey(value)).slice('{"id":'.length, -1);
+        const shown = rowToJson(asKey(value)).slice('{"id":'.length, -1);
         return `{"value":${shown}${counts ? `,"count":${counts[n] ?? 'null'}` : ''}}`;
       });
       const last = found.values.at(-1) ?? after;

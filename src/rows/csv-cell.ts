@@ -35,11 +35,6 @@ export function csvHeader(columns: readonly string[], safe: boolean): string {
   return columns.map((name) => textCell(name, safe)).join(',') + LINE_END;
 }
 
-/** A line from the JSON texts of its values. undefined: the row has no such field. */
-export function csvLine(values: readonly (string | undefined)[], safe: boolean): string {
-  return values.map((json) => cell(json, safe)).join(',') + LINE_END;
-}
-
 /**
  * The names under which a row stores its columns. `id` is the key, which is stored as `_id`, and the path `id.a` is a
  * part of it. In a table with a column `_id`, that column is the key of every row, and `id` is the rows' own field.
@@ -48,12 +43,6 @@ export function storedNames(columns: readonly string[], arePaths: boolean): read
   if (columns.includes('_id')) return columns;
   const isOfKey = (name: string) => name === 'id' || (arePaths && name.startsWith('id.'));
   return columns.map((name) => (isOfKey(name) ? `_${name}` : name));
-}
-
-function cell(json: string | undefined, safe: boolean): string {
-  if (json === undefined || json === 'null') return '';
-  if (json.startsWith('"')) return textCell(JSON.parse(json) as string, safe);
-  return /^[{[]/.test(json) ? quoted(json) : json;
 }
 
 function textCell(text: string, safe: boolean): string {

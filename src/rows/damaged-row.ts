@@ -2,12 +2,10 @@ import type { Batch } from '../store/batch.ts';
 import { bookmarkOf, KEY } from '../store/bookmark.ts';
 import { documentAt, endOfDocument } from '../store/bson-array.ts';
 import { reasonOf } from '../thrown.ts';
-import { itemToJson } from './item.ts';
+import { keyToJson, rowToJson } from './row-json.ts';
 import type { RowEncoder } from './rows.ts';
-import { Selection } from './selection.ts';
 
 const CHUNK_BYTES = 64 * 1024;
-const KEY_ALONE = new Selection({ fields: [] });
 
 /**
  * Runs work that writes the rows of a batch. When it throws because a row cannot be decoded, the error names that row by
@@ -29,12 +27,8 @@ function damagedRow(batch: Batch, error: unknown): unknown {
     const begin = documentAt(rows, at);
     at = endOfDocument(rows, begin);
     const row = rows.slice(begin, at);
-    const fault = faultOf(() => itemToJson(row));
-    if (fault !== null)
-      return new Error(
-        `${reasonOf(error)}. The row ${idOf(row)} cannot be decoded: ${reasonOf(fault.thrown)}`,
-        { cause: error },
-      );
+    if (faultOf(() => rowToJson(row)) !== null)
+      return new Error(`${reasonOf(error)}. The row ${idOf(row)} cannot be decoded`, { cause: error });
   }
   return error;
 }
@@ -42,7 +36,7 @@ function damagedRow(batch: Batch, error: unknown): unknown {
 /** The id of a row as JSON. The rest of the row is not decoded. */
 function idOf(row: Uint8Array): string {
   let id = '';
-  const fault = faultOf(() => (id = itemToJson(bookmarkOf(row, { sort: KEY }), KEY_ALONE)));
+  const fault = faultOf(() => (id = keyToJson(bookmarkOf(row, { sort: KEY }))));
   return fault === null ? id : 'whose id cannot be decoded either';
 }
 

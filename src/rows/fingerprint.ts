@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import { instantiate } from './wasm.ts';
 import type { TranscodeExports } from './wasm.ts';
 
@@ -7,26 +6,15 @@ const PAGE = 65_536;
 const BUFFER_AT = 4 * PAGE;
 const BLOCK = 32;
 
+let hash: ReturnType<typeof createXxh64> | undefined;
+
 /**
- * A 64-bit content hash as 16 hexadecimal digits, for ETags: XXH64 with seed 0, or the beginning of a SHA-256 where
- * wasm cannot run. Equal bytes have equal fingerprints within one server's lifetime. It does not protect against
- * forgery.
+ * A 64-bit content hash as 16 hexadecimal digits, for ETags: XXH64 with seed 0. Equal bytes have equal fingerprints. It
+ * does not protect against forgery.
  */
 export function fingerprint(bytes: Uint8Array): string {
-  hasher ??= createHasher();
-  return hasher(bytes);
-}
-
-let hasher: ((bytes: Uint8Array) => string) | undefined;
-
-function createHasher(): (bytes: Uint8Array) => string {
-  try {
-    const hash = createXxh64();
-    return (bytes) => hash(bytes, 0n).toString(16).padStart(16, '0');
-  } catch {
-    // The log already says why wasm is missing: createTranscoder reports it at start.
-    return (bytes) => createHash('sha256').update(bytes).digest('hex').slice(0, 16);
-  }
+  hash ??= createXxh64();
+  return hash(bytes, 0n).toString(16).padStart(16, '0');
 }
 
 /**

@@ -6,11 +6,8 @@ import type { Selection } from './selection.ts';
 export type Framing = 'lines' | 'array';
 
 /**
- * Converts batches of raw BSON to JSON or CSV text, row by row, in the contract's form. Implementations: transcoder.ts
- * (wasm), and the precompiled item serializer where wasm cannot run.
- */
+ * Converts batches of raw BSON to JSON or CSV text, row by row, in the contract's form. See transcoder.ts. */
 export interface Transcoder {
-  readonly name: 'wasm' | 'javascript';
   /** How long it has worked in all, in milliseconds. */
   busyMs(): number;
   /**
@@ -24,8 +21,8 @@ export interface Transcoder {
    * `fields`, each is the name of a top-level field, dots included.
    */
   table(columns: readonly string[], safe: boolean, selection?: Selection): RowEncoder;
-  /** Creates a writer of tables of Arrow. Absent where wasm cannot run. */
-  readonly arrow?: (table: ArrowTable, selection: Selection) => ArrowWriter;
+  /** Creates a writer of tables of Arrow. */
+  arrow(table: ArrowTable, selection: Selection): ArrowWriter;
 }
 
 export interface RowEncoder {

@@ -39,7 +39,7 @@ export class Selection {
   readonly policy: Policy | undefined;
   /** Whether it selects whole top-level fields only, by name. */
   readonly isFlat: boolean;
-  /** The forms in which the JavaScript transcoder reads it: the whole selection, and the policy alone. */
+  /** The forms in which rows are sampled: the whole selection, and the policy alone. */
   readonly view: View;
   readonly policyView: View;
 
@@ -99,6 +99,9 @@ export class Selection {
 
 /** The selection of every field. */
 export const EVERYTHING = new Selection({});
+
+/** The selection of the key alone. */
+export const KEY_ALONE = new Selection({ fields: [] });
 
 /** Why a text is not the path of a field, as the end of a sentence. undefined when it is one. */
 export function pathFault(path: string): string | undefined {

@@ -2,34 +2,22 @@ import type { Batch } from '../store/batch.ts';
 import type { Slot, Slots } from '../store/slots.ts';
 import { ArrowWriter } from './arrow/writer.ts';
 import { orDamaged } from './damaged-row.ts';
-import { javascriptTranscoder } from './javascript.ts';
 import { Machine, whyFailed, type Spill } from './machine.ts';
 import { rowPass, tablePass, type Pass } from './passes.ts';
 import type { RowEncoder, Transcoder } from './rows.ts';
-import { reasonOf } from '../thrown.ts';
 
 const SMALLEST_CHUNK = 256;
 
-/**
- * Creates the transcoder for batches that lie in `slots`: wasm, or the JavaScript one where wasm cannot run. `fallback`
- * is then the reason, which is to be logged once. Otherwise it is null.
- */
-export function createTranscoder(slots: Slots): { transcoder: Transcoder; fallback: string | null } {
-  let machine: Machine;
-  try {
-    machine = new Machine(slots);
-  } catch (error) {
-    return { transcoder: javascriptTranscoder, fallback: reasonOf(error) };
-  }
-  const transcoder: Transcoder = {
-    name: 'wasm',
+/** Creates the transcoder for batches that lie in `slots`. Throws where WebAssembly cannot run. */
+export function createTranscoder(slots: Slots): Transcoder {
+  const machine = new Machine(slots);
+  return {
     busyMs: () => machine.busyMs,
     encoder: (framing, selection) => new WasmEncoder(machine, rowPass(machine, framing, selection)),
     table: (columns, safe, selection) =>
       new WasmEncoder(machine, tablePass(machine, columns, safe, selection)),
     arrow: (table, selection) => new ArrowWriter(machine, table, selection),
   };
-  return { transcoder, fallback: null };
 }
 
 class WasmEncoder implements RowEncoder {

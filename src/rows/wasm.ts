@@ -1,14 +1,18 @@
 import { readFileSync } from 'node:fs';
+import { reasonOf } from '../thrown.ts';
 
 /**
  * Compiles transcode.wasm once per process. build.mjs makes it from module.as.ts. Throws when the file is missing or
- * the runtime cannot run it (no WebAssembly, no SIMD). All callers have a way without it.
+ * this Node.js cannot run it.
  */
 function transcodeModule(): WebAssembly.Module {
-  if (compiled) return compiled;
-  if (typeof WebAssembly === 'undefined') throw new Error('this runtime has no WebAssembly');
-  compiled = new WebAssembly.Module(readFileSync(new URL('./wasm/transcode.wasm', import.meta.url)));
-  return compiled;
+  try {
+    return (compiled ??= new WebAssembly.Module(
+      readFileSync(new URL('./wasm/transcode.wasm', import.meta.url)),
+    ));
+  } catch (cause) {
+    throw new Error(`The WebAssembly module that writes rows cannot be used: ${reasonOf(cause)}`, { cause });
+  }
 }
 
 let compiled: WebAssembly.Module | undefined;

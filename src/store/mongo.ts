@@ -110,7 +110,7 @@ interface Ways {
 function waysOf(connection: MongoConnection, options: MongoOptions): Ways {
   const { slots, lane = true, onWarning } = options;
   const driver = new DriverWay(connection, slots, onWarning);
-  const refusal = lane ? whyNoLane(connection.client.options, slots) : 'the options of the store require it';
+  const refusal = lane ? whyNoLane(connection.client.options) : 'the options of the store require it';
   return { driver, lane: refusal ?? openLane(connection, slots, driver, onWarning) };
 }
 

@@ -1,6 +1,7 @@
 /**
- * Slots: pieces of one large memory that hold batches. The memory is a WebAssembly.Memory where the runtime has one,
- * so that the transcoder reads a batch where the store put it, without a copy.
+ * Slots: pieces of one large memory that hold batches. The memory is that of the wasm module, so the
+ * transcoder reads a batch where the store put it, without a copy. Its addresses in the process are reserved up to its
+ * maximum: when it grows, a read of the operating system into a slot still arrives there.
  *
  * A slot keeps its place until it is released, but a view of it may not: growth of a wasm memory detaches all views.
  * `bytes()` therefore makes a fresh view each time. Never keep a view across an await.
@@ -28,24 +29,15 @@ export interface Slot {
  * request of its size class.
  */
 export class Slots {
-  /** The memory that holds all slots. Without WebAssembly it is a plain growing buffer of the same shape. */
-  readonly memory: { readonly buffer: ArrayBuffer; grow(pages: number): number };
+  /** The memory that holds all slots. */
+  readonly memory: WebAssembly.Memory;
   readonly #free = new Map<number, number[]>();
   #end = RESERVED;
   #taken = 0;
   #held = 0;
 
-  constructor(memory: Slots['memory'] = newMemory()) {
+  constructor(memory = newMemory()) {
     this.memory = memory;
-  }
-
-  /**
-   * Whether a slot keeps its address in the process when the memory grows, so that a read of the operating system into
-   * the slot still arrives there. A WebAssembly.Memory with a maximum has its addresses reserved. A plain buffer is
-   * copied.
-   */
-  get keepPlace(): boolean {
-    return typeof WebAssembly !== 'undefined' && this.memory instanceof WebAssembly.Memory;
   }
 
   /** Number of slots not yet released. 0 when nothing is under way. */
@@ -95,24 +87,9 @@ export class Slots {
   }
 }
 
-function newMemory(): Slots['memory'] {
+function newMemory(): WebAssembly.Memory {
+  if (typeof WebAssembly === 'undefined')
+    throw new Error('WebAssembly is required, but this Node.js cannot run it: start it without --jitless.');
   const initial = RESERVED / PAGE + 128; // 8 MB ready: the first streams need no growth
-  if (typeof WebAssembly === 'undefined') return new PlainMemory(initial * PAGE);
   return new WebAssembly.Memory({ initial, maximum: LARGEST_MEMORY / PAGE });
-}
-
-/** Replaces WebAssembly.Memory where the runtime has none (node --jitless). */
-class PlainMemory {
-  buffer: ArrayBuffer;
-
-  constructor(size: number) {
-    this.buffer = new ArrayBuffer(size);
-  }
-
-  grow(pages: number): number {
-    const before = this.buffer;
-    this.buffer = new ArrayBuffer(before.byteLength + pages * PAGE);
-    new Uint8Array(this.buffer).set(new Uint8Array(before));
-    return before.byteLength / PAGE;
-  }
 }

@@ -2,8 +2,7 @@ import { AppError } from '../errors.ts';
 import { documented, text } from '../input/parameter.ts';
 import { quote } from '../input/query.ts';
 import { MAX_CURSOR_BYTES } from '../pages/cursor.ts';
-import { itemToJson } from '../rows/item.ts';
-import { Selection } from '../rows/selection.ts';
+import { keyToJson, rowToJson } from '../rows/row-json.ts';
 import { documentOf } from '../store/batch.ts';
 import { bookmarkOf, KEY, keyOf, makeBookmark, type Bookmark } from '../store/bookmark.ts';
 import type { RowStore, Plan } from '../store/store.ts';
@@ -15,8 +14,6 @@ export const afterParameter = documented(
   text('after', MAX_CURSOR_BYTES),
   'Continue after the row with this id, or with this `price,id` in price order, as its JSON shows them. The row may have been deleted or changed since.',
 );
-
-const KEY_ALONE = new Selection({ fields: [] });
 
 /** A row as clients name it: by the value that orders it, if rows are not ordered by id, and by its id. */
 export interface Named {
@@ -97,8 +94,8 @@ function valueOf(text: string, like: unknown, plan: Plan, given: string, after: 
 
 /** The value that orders a row, as its JSON shows it. */
 function shownValue(bookmark: Bookmark, { sort }: Plan): string {
-  const beforeValue = itemToJson(bookmark, KEY_ALONE).length - 1 + `,${JSON.stringify(sort)}:`.length;
-  return itemToJson(bookmark, new Selection({ fields: [sort] })).slice(beforeValue, -1);
+  const beforeValue = keyToJson(bookmark).length - 1 + `,${JSON.stringify(sort)}:`.length;
+  return rowToJson(bookmark).slice(beforeValue, -1);
 }
 
 function bookmarkAt({ sort }: Plan, value: unknown, id: Bookmark): Bookmark {

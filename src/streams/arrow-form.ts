@@ -77,19 +77,13 @@ export function assertNames(columns: readonly Column[], fields: readonly string[
   });
 }
 
-/** The form of a stream in Arrow. AppError `conflicting-parameters` where the server cannot write it. */
-export function arrowForm(table: ArrowTable, { arrow }: Transcoder, selection: Selection): ArrowForm {
-  if (!arrow)
-    throw new AppError(
-      'conflicting-parameters',
-      'format=arrow requires WebAssembly, which this server cannot run.',
-      { parameter: 'format' },
-    );
+/** The form of a stream in Arrow. */
+export function arrowForm(table: ArrowTable, transcoder: Transcoder, selection: Selection): ArrowForm {
   return {
     contentType: ARROW_TYPE,
     head: ArrowEncoder.head(table),
     tail: '',
     table,
-    writer: () => arrow(table, selection),
+    writer: () => transcoder.arrow(table, selection),
   };
 }

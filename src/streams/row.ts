@@ -4,10 +4,11 @@ import { JSON_TYPE, jsonAnswer, STORE_PROBLEMS, type Content, type Route } from 
 import { quote } from '../input/query.ts';
 import { collect } from '../pages/body.ts';
 import { fingerprint } from '../rows/fingerprint.ts';
-import { itemToJson } from '../rows/item.ts';
+import { keyToJson } from '../rows/row-json.ts';
 import type { Transcoder } from '../rows/rows.ts';
-import { Selection } from '../rows/selection.ts';
+import type { Selection } from '../rows/selection.ts';
 import { documentOf, orRelease, type Batch } from '../store/batch.ts';
+import { bookmarkOf, KEY } from '../store/bookmark.ts';
 import type { RowReader } from '../store/store.ts';
 import type { IdReading, ReadId } from './id.ts';
 import type { RowRoute } from './row-route.ts';
@@ -94,11 +95,9 @@ export async function rowShownAs(
   return null;
 }
 
-const KEY_ALONE = new Selection({ fields: [] });
-
 /** Whether the JSON of a row shows its key as this text. */
 function isShownAs(row: Uint8Array, text: string): boolean {
-  const shown = itemToJson(row, KEY_ALONE);
+  const shown = keyToJson(bookmarkOf(row, { sort: KEY }));
   const key = shown.slice(shown.indexOf(':') + 1, -1);
   return key === text || key === JSON.stringify(text);
 }

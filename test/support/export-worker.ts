@@ -84,7 +84,7 @@ export class Worker {
     this.#exporter = new Exporter({
       ...{ now, log, jobs: this.jobs, files: hooked(store.files, hooks) },
       sources: exportSources(items, streams, hooks.resources),
-      transcoder: createTranscoder(slots).transcoder,
+      transcoder: createTranscoder(slots),
       leaseMs: LEASE_MS,
       ttlMs: LEASE_MS * 100,
       pause: (ms, signal) => this.#pause(ms, signal),

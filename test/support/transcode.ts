@@ -1,6 +1,7 @@
-import type { Framing, RowEncoder, Transcoder } from '../../src/rows/rows.ts';
+import type { Framing, RowEncoder } from '../../src/rows/rows.ts';
 import type { Batch } from '../../src/store/batch.ts';
 import type { Slots } from '../../src/store/slots.ts';
+import type { TextTranscoder } from './javascript-transcoder.ts';
 
 /** Documents in the form of a batch: the body of a BSON array. */
 export function arrayBody(rows: readonly Uint8Array[]): Buffer {
@@ -17,11 +18,11 @@ export function batchOf(slots: Slots, body: Uint8Array, start = 0): Batch {
 
 /** The chunks that an encoder makes of a batch, each copied. Throws as the encoder does. */
 export function chunksOf(
-  transcoder: Transcoder,
+  transcoder: TextTranscoder,
   batch: Batch,
   chunkBytes = 16_000,
   framing: Framing = 'lines',
-  make: (transcoder: Transcoder) => RowEncoder = (each) => each.encoder(framing),
+  make: (transcoder: TextTranscoder) => RowEncoder = (each) => each.encoder(framing),
 ): Buffer[] {
   const encoder = make(transcoder);
   try {
@@ -40,7 +41,7 @@ export function decode(chunks: readonly Uint8Array[]): string {
 
 /** The encoded text of these rows, each ended by LF. */
 export function transcode(
-  transcoder: Transcoder,
+  transcoder: TextTranscoder,
   slots: Slots,
   rows: readonly Uint8Array[],
   chunkBytes = 16_000,

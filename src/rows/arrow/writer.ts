@@ -1,10 +1,10 @@
 import { documentAt, endOfDocument } from '../../store/bson-array.ts';
 import type { Batch } from '../../store/batch.ts';
 import type { Slot } from '../../store/slots.ts';
-import { itemToJson } from '../item.ts';
 import { whyFailed, type Machine, type Spill } from '../machine.ts';
 import { arrowState, type ArrowState } from '../passes.ts';
-import { Selection } from '../selection.ts';
+import { keyToJson } from '../row-json.ts';
+import type { Selection } from '../selection.ts';
 import { KINDS, type Column } from './columns.ts';
 import type { Part } from './messages.ts';
 
@@ -16,7 +16,6 @@ const MOST_ROWS = 16_384;
 /** A record batch of many columns has fewer rows: its notes take nine bytes for each cell. */
 const MOST_CELLS = 250_000;
 const [FULL, UNFIT] = [-4, -5];
-const KEY_ALONE = new Selection({ fields: [] });
 
 /** How rows become a table of Arrow. */
 export interface ArrowTable {
@@ -170,8 +169,6 @@ export class ArrowWriter {
     const at = this.#machine.wasm.tableAt(this.#address) - batch.slot.address;
     const rows = batch.slot.bytes(batch.start + batch.length).subarray(at);
     const begin = documentAt(rows, 0);
-    return new UnfitRowError(
-      `The row ${itemToJson(rows.slice(begin, endOfDocument(rows, begin)), KEY_ALONE)} ${why}`,
-    );
+    return new UnfitRowError(`The row ${keyToJson(rows.slice(begin, endOfDocument(rows, begin)))} ${why}`);
   }
 }

@@ -1,5 +1,4 @@
 import type { MongoOptions, ReadPreference } from 'mongodb';
-import type { Slots } from '../../slots.ts';
 import type { Credentials } from './scram.ts';
 
 const MECHANISMS: ReadonlySet<string> = new Set(['DEFAULT', 'SCRAM-SHA-1', 'SCRAM-SHA-256']);
@@ -7,9 +6,8 @@ const MECHANISMS: ReadonlySet<string> = new Set(['DEFAULT', 'SCRAM-SHA-1', 'SCRA
 /**
  * Why reads cannot use the lane with these options of the driver, so that the driver reads alone. Null when they can.
  */
-export function whyNoLane(options: MongoOptions, slots: Slots): string | null {
+export function whyNoLane(options: MongoOptions): string | null {
   const { credentials, readPreference, hosts } = options;
-  if (!slots.keepPlace) return 'this runtime has no WebAssembly';
   if (options.loadBalanced) return 'MongoDB is behind a load balancer';
   if (options.proxyHost) return 'MongoDB is behind a SOCKS proxy';
   if (hosts.some((host) => host.socketPath !== undefined)) return 'MongoDB is reached over a Unix socket';

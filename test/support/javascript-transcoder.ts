@@ -1,23 +1,23 @@
-import type { Batch } from '../store/batch.ts';
-import { DamagedRowsError, documentAt, endOfDocument } from '../store/bson-array.ts';
-import { BSON_TYPE } from '../store/bson-types.ts';
-import { orDamaged } from './damaged-row.ts';
-import { csvLine, storedNames } from './csv-cell.ts';
-import { itemToJson, itemValues } from './item.ts';
-import type { Framing, RowEncoder, Transcoder } from './rows.ts';
-import { EVERYTHING, type Selection } from './selection.ts';
-import { byteString } from './view.ts';
+import { csvHeader, storedNames } from '../../src/rows/csv-cell.ts';
+import type { Framing, RowEncoder, Transcoder } from '../../src/rows/rows.ts';
+import { EVERYTHING, type Selection } from '../../src/rows/selection.ts';
+import { byteString } from '../../src/rows/view.ts';
+import type { Batch } from '../../src/store/batch.ts';
+import { DamagedRowsError, documentAt, endOfDocument } from '../../src/store/bson-array.ts';
+import { BSON_TYPE } from '../../src/store/bson-types.ts';
+import { itemToJson, itemValues } from './item-json.ts';
 
-/** The transcoder for runtimes without wasm: the same bytes, about twenty times slower. */
-export const javascriptTranscoder: Transcoder = {
-  name: 'javascript',
-  busyMs: () => 0, // not measured
+/** What both transcoders write. */
+export type TextTranscoder = Omit<Transcoder, 'arrow' | 'busyMs'>;
+
+/** The oracle of the wasm transcoder: the same bytes, written in JavaScript. */
+export const javascriptTranscoder: TextTranscoder = {
   encoder: (framing, selection) => new JavaScriptEncoder(jsonWriter(framing, selection)),
   table: (columns, safe, selection) => new JavaScriptEncoder(csvWriter(columns, safe, selection)),
 };
 
 /**
- * Returns a function that converts an item (one BSON document) to a line of CSV, see csv-cell.ts. It throws as itemToJson
+ * Returns a function that converts an item (one BSON document) to a line of CSV, see csv-cell.ts in src/rows. It throws as itemToJson
  * does. `columns` and `selection`: see Transcoder.table.
  */
 export function csvWriter(
@@ -28,6 +28,17 @@ export function csvWriter(
   const arePaths = fields !== undefined;
   const names = storedNames(columns, arePaths).map(byteString);
   return (row) => csvLine(itemValues(row, { names, arePaths, policy }), safe);
+}
+
+/** A line from the JSON texts of its values. undefined: the row has no such field. */
+export function csvLine(values: readonly (string | undefined)[], safe: boolean): string {
+  return `${values.map((json) => cell(json, safe)).join(',')}\r\n`;
+}
+
+function cell(json: string | undefined, safe: boolean): string {
+  if (json === undefined || json === 'null') return '';
+  if (json.startsWith('"')) return csvHeader([JSON.parse(json) as string], safe).slice(0, -2);
+  return /^[{[]/.test(json) ? `"${json.replaceAll('"', '""')}"` : json;
 }
 
 function jsonWriter(framing: Framing, selection: Selection | undefined): (row: Uint8Array) => string {
@@ -65,7 +76,7 @@ class JavaScriptEncoder implements RowEncoder {
       const document = documentAt(rows, this.#at);
       this.#at = endOfDocument(rows, document);
       const row = rows.subarray(document, this.#at);
-      let text = Buffer.from(orDamaged(batch, () => this.#write(row)));
+      let text = Buffer.from(this.#write(row));
       while (text.length > 0) {
         const copied = text.copy(chunk, filled);
         filled += copied;

@@ -1,11 +1,11 @@
-import { Decimal128 } from '../store/bson.ts';
-import { BSON_TYPE } from '../store/bson-types.ts';
-import { elementsAt, isNested, type Element } from './elements.ts';
-import { extendedJson } from './extended.ts';
-import { Type } from '../schema.ts';
-import { EVERYTHING, type Selection } from './selection.ts';
-import { serializerOf } from './serializers.ts';
-import { View } from './view.ts';
+import { Decimal128 } from '../../src/store/bson.ts';
+import { BSON_TYPE } from '../../src/store/bson-types.ts';
+import { elementsAt, isNested, type Element } from '../../src/rows/elements.ts';
+import { extendedJson } from '../../src/rows/extended.ts';
+import { Type } from '../../src/schema.ts';
+import { EVERYTHING, type Selection } from '../../src/rows/selection.ts';
+import { serializerOf } from '../../src/rows/serializers.ts';
+import { View } from '../../src/rows/view.ts';
 
 /**
  * Serializes an object in the form that toJson makes of a row: its key first, then all other fields in the object's

@@ -1,0 +1,52 @@
+import { Slots } from '../store/slots.ts';
+import { Machine, whyFailed } from './machine.ts';
+import { rowPass } from './passes.ts';
+import { EVERYTHING, KEY_ALONE, type Selection } from './selection.ts';
+
+const CHUNK_BYTES = 16 * 1024;
+/** What precedes a row in the body of a BSON array: its type and its place. */
+const HEAD = Buffer.from('\x030\0');
+
+/** It has a memory of its own: rows and ids are shown where no transcoder is at hand. */
+let machine: Machine | undefined;
+
+/**
+ * The JSON of a row (one BSON document), as streams write it. Throws when the bytes are not a sound document, have no
+ * `_id`, or nest deeper than 180 levels.
+ */
+export const rowToJson = writerOf(EVERYTHING);
+
+/** The same of the row's key alone: `{"id":1}`, or `{"_id":1}` when the row has a field `id` of its own. */
+export const keyToJson = writerOf(KEY_ALONE);
+
+function writerOf(selection: Selection): (row: Uint8Array) => string {
+  let opened: ReturnType<typeof open> | undefined;
+  return (row) => {
+    const { slots, pass, state, output } = (opened ??= open(selection));
+    const input = slots.take(HEAD.length + row.length);
+    try {
+      const bytes = input.bytes();
+      bytes.set(HEAD);
+      bytes.set(row, HEAD.length);
+      pass.begin(state.address, input.address, input.address + HEAD.length + row.length);
+      let text = Buffer.alloc(0);
+      do {
+        const written = pass.run(state.address, output.address, output.address + CHUNK_BYTES);
+        if (written < 0) throw new Error(`The row ${whyFailed(written)}`);
+        text = Buffer.concat([text, output.bytes(written)]);
+      } while (!pass.finished(state.address));
+      return text.toString('utf8', 0, text.length - 1);
+    } finally {
+      input.release();
+    }
+  };
+}
+
+function open(selection: Selection) {
+  machine ??= new Machine(new Slots());
+  const { slots } = machine;
+  const pass = rowPass(machine, 'lines', selection);
+  const state = slots.take(pass.size);
+  pass.open(state);
+  return { slots, pass, state, output: slots.take(CHUNK_BYTES) };
+}

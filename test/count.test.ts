@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { numberRange } from '../src/store/number-range.ts';
 import { SyntheticItems } from '../src/import/synthetic.ts';
 import { BSON } from '../src/store/bson.ts';
 import { openLmdb } from '../src/store/lmdb.ts';
@@ -11,7 +12,7 @@ import { openStore } from './support/mongo.ts';
 import { NEVER } from './support/reading.ts';
 import { testServer, type StoreName } from './support/server.ts';
 
-const BY_PRICE: Plan = { sort: 'price', direction: 1, range: { low: '250', high: '1000' } };
+const BY_PRICE: Plan = { sort: 'price', direction: 1, range: numberRange('250', '1000') };
 /** More rows than MongoDB's estimate counts one by one. A sample of 1,000 is random only for 20,000 rows or more. */
 const MANY = 24_000;
 
@@ -32,7 +33,7 @@ test('the embedded store counts in bounded steps, and returns a lower bound when
   t.after(() => store.close());
   const rows = manyRows(41_000);
   await store.items.insert(rows, 'fail');
-  const plan: Plan = { sort: 'price', direction: 1, range: { low: '0' } }; // all rows, by the index: more than one step
+  const plan: Plan = { sort: 'price', direction: 1, range: numberRange('0', undefined) }; // all rows, by the index: more than one step
   const matching = rows.length;
   assert.deepEqual(await store.items.count(plan, 'exact', NEVER), { rows: matching, is: 'exact' });
 

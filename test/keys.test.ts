@@ -23,8 +23,8 @@ import {
   keyOfValue,
   numberKey,
   stringKey,
-} from '../src/store/lmdb/keys.ts';
-import type { Key } from '../src/store/lmdb/keys.ts';
+} from '../src/store/keys.ts';
+import type { Key } from '../src/store/keys.ts';
 import { compareIds } from './support/items.ts';
 import type { Id } from './support/items.ts';
 import { nearPrice } from './support/prices.ts';

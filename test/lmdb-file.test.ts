@@ -4,6 +4,7 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { open } from 'lmdb';
+import { numberRange } from '../src/store/number-range.ts';
 import { AppError } from '../src/errors.ts';
 import { makeBookmark } from '../src/store/bookmark.ts';
 import { Decimal128, Double, Int32, Long } from '../src/store/bson.ts';
@@ -229,7 +230,7 @@ test('a file of version 0.1 is read, accepts decimals as prices, and is refused 
   };
   const plans = [1, -1].flatMap((direction): Plan[] => [
     { sort: 'price', direction: direction as 1 | -1 },
-    { sort: 'price', direction: direction as 1 | -1, ...inCategory('a'), range: { low: '-0.5', high: '20' } },
+    { sort: 'price', direction: direction as 1 | -1, ...inCategory('a'), range: numberRange('-0.5', '20') },
   ]);
   for (const plan of plans) await readBy(plan, old);
   assert.equal(await formatOf(), 'sluice items 4'); // earlier versions know 1 to 3, and would write no log of changes

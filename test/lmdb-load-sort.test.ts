@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import { SortedEntries } from '../src/store/lmdb/load/entries.ts';
 import { SortedRuns } from '../src/store/lmdb/load/runs.ts';
 import { ENTRY_HEAD_BYTES, keyLength, valueLength } from '../src/store/lmdb/load/sort.ts';
-import type { Key } from '../src/store/lmdb/keys.ts';
+import type { Key } from '../src/store/keys.ts';
 import type { Database, KeyScratch } from '../src/store/lmdb/tables.ts';
 import { testDirectory } from './support/lmdb.ts';
 

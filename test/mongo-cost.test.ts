@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Document } from 'mongodb';
+import { numberRange } from '../src/store/number-range.ts';
 import { BSON, Int32 } from '../src/store/bson.ts';
 import { bookmarkOf, makeBookmark } from '../src/store/bookmark.ts';
 import { MongoConnection } from '../src/store/mongo/connection.ts';
@@ -21,7 +22,7 @@ const PLANS = ([1, -1] as const).flatMap((direction) =>
   [{}, inCategory('a')].flatMap((filter): Plan[] => [
     { sort: '_id', direction, ...filter },
     { sort: 'price', direction, ...filter },
-    { sort: 'price', direction, range: { low: '20', high: '60' }, ...filter },
+    { sort: 'price', direction, range: numberRange('20', '60'), ...filter },
   ]),
 );
 

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { numberRange } from '../src/store/number-range.ts';
 import type { Plan } from '../src/store/store.ts';
 import { CATEGORIES, expectedItems, inCategory, makeItems } from './support/items.ts';
 import { PLENTY, assertChain, assertRows, readRows } from './support/reading.ts';
@@ -10,13 +11,13 @@ const BATCH_ROWS = [1, 3, 7, 100, 1000];
 const FEWER_BATCH_ROWS = [7, 1000];
 const RANGES: readonly Pick<Plan, 'range'>[] = [
   {},
-  { range: { low: '0' } },
-  { range: { high: '2.5' } },
-  { range: { low: '-1', high: '3' } },
-  { range: { low: '0', high: '0' } },
-  { range: { low: '3', high: '2' } },
-  { range: { low: '4611686018427387904' } },
-  { range: { high: '-1152921504606846976' } },
+  { range: numberRange('0', undefined) },
+  { range: numberRange(undefined, '2.5') },
+  { range: numberRange('-1', '3') },
+  { range: numberRange('0', '0') },
+  { range: numberRange('3', '2') },
+  { range: numberRange('4611686018427387904', undefined) },
+  { range: numberRange(undefined, '-1152921504606846976') },
 ];
 
 /** Each order, direction, price range and category, including a missing one and the empty one. */

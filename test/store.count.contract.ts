@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { numberRange } from '../src/store/number-range.ts';
 import type { CountMode, Plan } from '../src/store/store.ts';
 import { allPlans } from './store.chain.contract.ts';
 import type { OpenForTest } from './store.contract.ts';
@@ -22,7 +23,7 @@ export function countContract(name: string, open: OpenForTest): void {
     const empty: Plan[] = [
       { sort: '_id', direction: 1, ...inCategory('nobody’s') },
       { sort: '_id', direction: 1, ...inCategory('$ne') },
-      { sort: 'price', direction: -1, range: { low: '2', high: '1' } },
+      { sort: 'price', direction: -1, range: numberRange('2', '1') },
     ];
     for (const plan of [...allPlans(), ...empty])
       for (const mode of MODES) {
@@ -36,7 +37,7 @@ export function countContract(name: string, open: OpenForTest): void {
   test(`${name}: nothing is counted for a client that has left, nor in an empty store`, async (t) => {
     const opened = await open(t);
     if (!opened) return;
-    const plan: Plan = { sort: 'price', direction: 1, range: { low: '0' } };
+    const plan: Plan = { sort: 'price', direction: 1, range: numberRange('0', undefined) };
     for (const mode of MODES) {
       assert.deepEqual(await opened.store.items.count(plan, mode, NEVER), { rows: 0, is: 'exact' });
       const gone = AbortSignal.abort(new Error('gone'));

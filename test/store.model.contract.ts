@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { numberRange } from '../src/store/number-range.ts';
 import fc from './support/fast-check.ts';
 import { bookmarkOf } from '../src/store/bookmark.ts';
 import { Decimal128, Double, Int32, Long, ObjectId } from '../src/store/bson.ts';
@@ -48,12 +49,7 @@ const plan: fc.Arbitrary<Plan> = fc
     sort: range ? 'price' : '_id',
     direction,
     ...(name !== undefined && inCategory(name)),
-    ...(range?.some((end) => end !== undefined) && {
-      range: {
-        ...(range[0] !== undefined && { low: range[0] }),
-        ...(range[1] !== undefined && { high: range[1] }),
-      },
-    }),
+    ...(range?.some((end) => end !== undefined) && { range: numberRange(...range) }),
   }));
 
 type Step = readonly [way: Plan, bookmarked: Item, batchRows: number];

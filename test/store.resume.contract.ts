@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { numberRange } from '../src/store/number-range.ts';
 import { bookmarkOf } from '../src/store/bookmark.ts';
 import { Double, Int32, Long } from '../src/store/bson.ts';
 import type { ItemStore, Plan } from '../src/store/store.ts';
@@ -13,8 +14,8 @@ const PLANS: readonly Plan[] = [
   { sort: '_id', direction: 1 },
   { sort: '_id', direction: -1, ...inCategory('books') },
   { sort: 'price', direction: 1 },
-  { sort: 'price', direction: -1, range: { low: '-1' } },
-  { sort: 'price', direction: 1, ...inCategory('b'), range: { high: '4' } },
+  { sort: 'price', direction: -1, range: numberRange('-1', undefined) },
+  { sort: 'price', direction: 1, ...inCategory('b'), range: numberRange(undefined, '4') },
   { sort: 'price', direction: -1, ...inCategory('größe') },
 ];
 
@@ -81,7 +82,7 @@ export function resumeContract(name: string, open: OpenForTest): void {
     const items = makeItems(40);
     await insert(opened.store.items, items);
     for (const direction of [1, -1] as const) {
-      const plan: Plan = { sort: 'price', direction, range: { low: '0', high: '2' } };
+      const plan: Plan = { sort: 'price', direction, range: numberRange('0', '2') };
       for (const price of [-50, 50]) {
         const mark = makeItem('zz', 'b', new Double(price));
         const rest = expectedItems(items, plan).filter((other) => isBehind(other, mark, plan));

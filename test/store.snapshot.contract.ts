@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { numberRange } from '../src/store/number-range.ts';
 import { bookmarkOf } from '../src/store/bookmark.ts';
 import { Double } from '../src/store/bson.ts';
 import type { ItemStore, Plan } from '../src/store/store.ts';
@@ -13,7 +14,7 @@ const PLANS: readonly Plan[] = [
   { sort: '_id', direction: 1 },
   { sort: '_id', direction: -1 },
   { sort: '_id', direction: -1, ...inCategory('books') },
-  { sort: 'price', direction: 1, ...inCategory('b'), range: { high: '4' } },
+  { sort: 'price', direction: 1, ...inCategory('b'), range: numberRange(undefined, '4') },
   { sort: 'price', direction: -1 },
 ];
 

@@ -1,24 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from './support/fast-check.ts';
-import {
-  BSON,
-  BSONRegExp,
-  Binary,
-  Code,
-  Decimal128,
-  Double,
-  Int32,
-  Long,
-  MaxKey,
-  MinKey,
-  ObjectId,
-  Timestamp,
-  onDemand,
-} from '../src/store/bson.ts';
-import { compareKeys, joinKeys, type Key } from '../src/store/lmdb/keys.ts';
+import { BSON, onDemand } from '../src/store/bson.ts';
+import { anyValue as value, ORDER } from './support/any-value.ts';
+import { compareKeys, joinKeys, type Key } from '../src/store/keys.ts';
 import { lowerBound, upperBound } from '../src/store/lmdb/rows/longest-key.ts';
-import { endOfKey, keyOfAny } from '../src/store/lmdb/value-keys.ts';
+import { endOfKey, keyOfAny } from '../src/store/value-keys.ts';
 
 function keyOf(value: unknown): Key {
   const bytes = BSON.serialize({ v: value }, { ignoreUndefined: false });
@@ -27,61 +14,6 @@ function keyOf(value: unknown): Key {
   ];
   return keyOfAny({ type, bytes: bytes.subarray(at, at + length) });
 }
-
-/** Values from the lowest to the highest, as mongod orders them (`bsonWoCompare`). */
-const ORDER: readonly unknown[] = [
-  new MinKey(),
-  null,
-  new Double(NaN),
-  new Int32(-5),
-  Decimal128.fromString('0.1'),
-  new Double(0.1),
-  new Int32(1),
-  Decimal128.fromString('1.5000000000000000000001'),
-  '',
-  'a',
-  'a\0',
-  'b',
-  {},
-  { a: null },
-  { a: new Int32(1) },
-  { a: new Int32(1), b: new Int32(0) },
-  { a: Decimal128.fromString('1.5000000000000000000001') },
-  { a: new Int32(2) },
-  { b: new Int32(0) }, // the types are equal, so the names decide
-  { a: 'x' },
-  { a: {} },
-  [],
-  [null],
-  [new Int32(1)],
-  [new Int32(1), new Int32(1)],
-  [new Int32(2)],
-  new Binary(new Uint8Array(0), 0),
-  new Binary(Uint8Array.of(255), 0),
-  new Binary(Uint8Array.of(0), 5),
-  new Binary(Uint8Array.of(0, 0), 0),
-  new Binary(new Uint8Array(16).fill(1), 0),
-  new Binary(new Uint8Array(16), 4),
-  new Binary(new Uint8Array(17), 0),
-  new ObjectId('000000000000000000000000'),
-  new ObjectId('ffffffffffffffffffffffff'),
-  false,
-  true,
-  new Date(-1),
-  new Date(0),
-  new Date(1),
-  new Timestamp({ t: 0, i: 1 }),
-  new Timestamp({ t: 1, i: 0 }),
-  new Timestamp({ t: 4_000_000_000, i: 0 }),
-  new BSONRegExp('a', ''),
-  new BSONRegExp('a', 'i'),
-  new BSONRegExp('b', ''),
-  new Code('a'),
-  new Code('b'),
-  new Code('a', { x: new Int32(1) }),
-  new Code('a', { x: new Int32(2) }),
-  new MaxKey(),
-];
 
 test('keys of every type are ordered as MongoDB orders the values', () => {
   const keys = ORDER.map(keyOf);
@@ -94,26 +26,6 @@ test('keys of every type are ordered as MongoDB orders the values', () => {
       );
   });
 });
-
-const value: fc.Arbitrary<unknown> = fc.letrec((tie) => ({
-  value: fc.oneof(
-    { maxDepth: 3 },
-    fc.constantFrom(...ORDER),
-    fc.integer().map((n) => new Int32(n | 0)),
-    fc.double().map((n) => new Double(n)),
-    fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n }).map((n) => Long.fromBigInt(n)),
-    fc.string({ unit: 'binary', maxLength: 8 }),
-    fc.uint8Array({ maxLength: 20 }).map((bytes) => new Binary(bytes, bytes.length % 5)),
-    fc.date({ noInvalidDate: true }),
-    fc.boolean(),
-    fc.dictionary(
-      fc.string({ maxLength: 3 }).map((name) => name.replaceAll('\0', '')),
-      tie('value'),
-      { maxKeys: 3 },
-    ),
-    fc.array(tie('value'), { maxLength: 3 }),
-  ),
-})).value;
 
 test('joined keys are ordered by the first, then the second, and each ends where the next begins', () => {
   fc.assert(

@@ -1,5 +1,6 @@
 /** The cost of a cursor: node --import tsx bench/micro/cursor.ts [turns] */
 import assert from 'node:assert/strict';
+import { numberRange } from '../../src/store/number-range.ts';
 import { decodeCursor, encodeCursor } from '../../src/pages/cursor.ts';
 import { makeBookmark } from '../../src/store/bookmark.ts';
 import { ObjectId } from '../../src/store/bson.ts';
@@ -16,7 +17,7 @@ const kinds: Readonly<Record<string, { plan: Plan; key: { _id: unknown; price?: 
       sort: 'price',
       direction: -1,
       equals: [{ path: 'category', value: 'toys' }],
-      range: { low: '1', high: '500' },
+      range: numberRange('1', '500'),
     },
     key: { price: 99.95, _id: id },
   },

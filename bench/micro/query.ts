@@ -1,5 +1,6 @@
 /** The cost of parsing a query: node --import tsx bench/micro/query.ts [turns] */
 import assert from 'node:assert/strict';
+import { numberRange } from '../../src/store/number-range.ts';
 import { parseQuery } from '../../src/input/query.ts';
 import { ITEM_PLAN } from '../../src/items/query.ts';
 import { readStreamQuery, streamParameters } from '../../src/streams/query.ts';
@@ -28,7 +29,7 @@ assert.deepEqual(full.plan, {
   sort: 'price',
   direction: -1,
   equals: [{ path: 'category', value: 'garden tools' }],
-  range: { low: '1.5', high: '99' },
+  range: numberRange('1.5', '99'),
 });
 assert.deepEqual(full.selection.fields, ['name', 'price']);
 assert.equal(full.skip, 20);

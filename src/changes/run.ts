@@ -2,12 +2,12 @@ import type { RowEncoder } from '../rows/rows.ts';
 import { KEY, type Bookmark } from '../store/bookmark.ts';
 import type { Batch } from '../store/batch.ts';
 import type { ChangedKeys, FeedPlace } from '../store/change-feed.ts';
+import { comparePlaces } from '../store/order.ts';
 import type { Plan } from '../store/store.ts';
 import { chain, NEXT_BATCH } from '../stream/chain.ts';
 import { CheckpointEncoder } from '../stream/checkpoints.ts';
 import { encodeFeedCursor, type WalkPlace } from './cursor.ts';
 import { feedLines, removedLine, type FeedState } from './lines.ts';
-import { isCertainlyBeyond } from './order.ts';
 import { LEG_MS, LEG_ROWS, LOOK_UP, Pace } from './pace.ts';
 import { PendingKeys } from './pending.ts';
 import { EMPTY, piecesOf } from './pieces.ts';
@@ -225,10 +225,10 @@ export class FeedRun {
     }
   }
 
-  /** Whether the walk will certainly meet a row. Only rows are left out for that: removals never are. */
+  /** Whether the walk will still meet a row. Only rows are left out for that: removals never are. */
   #isToCome(id: Bookmark): boolean {
     if (this.#walk === 'over') return false;
-    return this.#walk === null || isCertainlyBeyond(id, this.#walk);
+    return this.#walk === null || comparePlaces(id, this.#walk) > 0;
   }
 
   /** Every read sees all that was told before: see `FeedPlace.seen`. */

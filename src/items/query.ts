@@ -3,6 +3,7 @@ import { documented, oneOf, parameter, paths, text, type Parameter } from '../in
 import type { Query } from '../input/query.ts';
 import type { PlanParameters } from '../pages/query.ts';
 import { KEY } from '../store/bookmark.ts';
+import { numberRange } from '../store/number-range.ts';
 import type { Plan } from '../store/store.ts';
 import { MAX_ID_BYTES } from '../streams/id.ts';
 import { BOUND, isBound } from './price-number.ts';
@@ -27,7 +28,7 @@ const sort = documented(
 );
 const minPrice = documented(
   bound('min_price'),
-  'The lowest price, inclusive, compared exactly with the digits that rows show. Requires a price sort, and makes `price_asc` the default.',
+  'The lowest price, inclusive, compared with the digits that rows show. Requires a price sort, and makes `price_asc` the default.',
 );
 const maxPrice = documented(
   bound('max_price'),
@@ -72,12 +73,11 @@ export function sortOf({ sort: given, min_price: low, max_price: high }: Wanted)
 export function planOf(wanted: Wanted): Plan {
   const asked = sortOf(wanted);
   const { category: only, min_price: low, max_price: high } = wanted;
-  const range = { ...(low !== undefined && { low }), ...(high !== undefined && { high }) };
   return {
     sort: asked.startsWith('price') ? 'price' : KEY,
     direction: asked.endsWith('asc') ? 1 : -1,
     ...(only !== undefined && { equals: [{ path: 'category', value: only }] }),
-    ...(Object.keys(range).length > 0 && { range }),
+    ...((low !== undefined || high !== undefined) && { range: numberRange(low, high) }),
   };
 }
 

@@ -1,6 +1,5 @@
 import { BSON } from '../store/bson.ts';
 import type { Plan } from '../store/store.ts';
-import { isValueRange } from '../store/value-range.ts';
 import { decodeToken } from './token.ts';
 
 /**
@@ -16,7 +15,7 @@ export function valueTypes({ equals = [], range }: Plan): Buffer {
     .filter(({ isOfPart }) => !isOfPart)
     .toSorted((a, b) => (a.path < b.path ? -1 : 1))
     .map(({ value }) => BSON.serialize({ value })[TYPE_AT] ?? 0);
-  if (range && isValueRange(range)) types.push(range.bracket);
+  if (range) types.push(range.bracket);
   return Buffer.of(types.length, ...types);
 }
 

@@ -1,7 +1,7 @@
 import { AppError } from '../errors.ts';
 import { quote } from '../input/query.ts';
 import { BSON } from '../store/bson.ts';
-import { compareNumbers } from '../store/number.ts';
+import { compareValues } from '../store/order.ts';
 import { BSON_TYPE } from '../store/bson-types.ts';
 import type { Equality } from '../store/store.ts';
 import type { ValueBound, ValueRange } from '../store/value-range.ts';
@@ -206,7 +206,7 @@ function boundOf(
   const values = readings.filter((reading) => bracketOf(reading) === bracket);
   if (values.some(({ isBetween }) => isBetween))
     return { value: values[0]?.value, isInclusive: side === 'low' };
-  const sorted = values.map(({ value }) => value).sort(compareNumbers);
+  const sorted = values.map(({ value }) => value).sort(compareValues);
   return { value: sorted.at(isInclusive === (side === 'low') ? 0 : -1), isInclusive };
 }
 

@@ -1,6 +1,5 @@
 import type { Bookmark, Identity, Ordered, PointInTime } from './bookmark.ts';
 import type { Index } from './indexes.ts';
-import type { NumberRange } from './number-range.ts';
 import type { ValueRange } from './value-range.ts';
 
 /**
@@ -17,7 +16,7 @@ export interface Plan extends Ordered {
   /** The values that rows have, in the order of the index. Absent: rows of any values. */
   readonly equals?: readonly Equality[];
   /** Only rows whose value of `sort` lies between bounds. */
-  readonly range?: NumberRange | ValueRange;
+  readonly range?: ValueRange;
   /**
    * No row matches, whatever the rest says. Only the rows of a part that a key opens are read so (see scoped-rows.ts):
    * the stores themselves do not know it.

@@ -1,10 +1,9 @@
-import { KEY, keyOf, type Bookmark } from './bookmark.ts';
+import { KEY, bookmarkOf, type Bookmark } from './bookmark.ts';
 import { documentOf, orRelease, type Batch } from './batch.ts';
-import { isSameNumber } from './number.ts';
+import { comparePlaces } from './order.ts';
 import type { Part } from './change-feed.ts';
 import { ScopedFeed } from './scoped-feed.ts';
 import type { Collection, Count, CountMode, Equality, From, Plan, RowStore, Size } from './store.ts';
-import { bookmarkOf } from './bookmark.ts';
 
 const ONE: Size = { rows: 1, bytes: 1 };
 const BY_KEY = { sort: KEY, direction: 1 } as const;
@@ -115,6 +114,5 @@ function outside(): TypeError {
 
 /** Whether the row of a batch has this key: numbers are the same whatever their type, as they are to the store. */
 function isOfKey(batch: Batch, id: Bookmark): boolean {
-  const found = bookmarkOf(documentOf(batch), BY_KEY);
-  return Buffer.compare(found, id) === 0 || isSameNumber(keyOf(found)._id, keyOf(id)._id);
+  return comparePlaces(bookmarkOf(documentOf(batch), BY_KEY), id) === 0;
 }

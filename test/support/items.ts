@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
-import { asNumberRange } from '../../src/store/value-range.ts';
 import { BSON, Binary, Decimal128, Double, Int32, Long, ObjectId, UUID } from '../../src/store/bson.ts';
 import type { Ordered } from '../../src/store/bookmark.ts';
 import type { Plan } from '../../src/store/store.ts';
+import type { ValueRange } from '../../src/store/value-range.ts';
 
 /** An item made by a test, with the BSON that the store must return byte for byte. */
 export interface Item {
@@ -85,12 +85,21 @@ export function categoryOf({ equals = [] }: Plan): string | undefined {
  */
 export function expectedItems(items: readonly Item[], plan: Plan): Item[] {
   const wanted = categoryOf(plan);
-  const { low, high } = asNumberRange(plan.range) ?? {};
   return items
     .filter(({ category }) => wanted === undefined || category === wanted)
-    .filter(({ price }) => low === undefined || compareDigits(shown(price), low) >= 0)
-    .filter(({ price }) => high === undefined || compareDigits(shown(price), high) <= 0)
+    .filter(({ price }) => isInRange(price, plan.range))
     .sort((a, b) => compareItems(a, b, plan) * plan.direction);
+}
+
+/** Whether a finite price lies in a range of prices. Its bounds are inclusive where they are finite. */
+export function isInRange(
+  price: Price,
+  { low, high }: Partial<Pick<ValueRange, 'low' | 'high'>> = {},
+): boolean {
+  const isAbove = !low || typeof low.value === 'number' || compareNumbers(price, low.value as Price) >= 0;
+  return (
+    isAbove && (!high || typeof high.value === 'number' || compareNumbers(price, high.value as Price) <= 0)
+  );
 }
 
 /** Compares two items in a plan's order, ascending, by the order of BSON. */

@@ -1,5 +1,5 @@
-import { stringKey } from './keys.ts';
-import type { Key } from './keys.ts';
+import { stringKey } from '../keys.ts';
+import type { Key } from '../keys.ts';
 import type { Commits } from './commits.ts';
 import type { Database } from './tables.ts';
 import type { Change, Changed } from '../store.ts';

@@ -1,7 +1,7 @@
 import type { Count } from '../store.ts';
 import type { Commits } from './commits.ts';
 import { ITEMS, type ChangeLog } from './feed/log.ts';
-import { HIGHEST, LOWEST } from './keys.ts';
+import { HIGHEST, LOWEST } from '../keys.ts';
 import { keyRow } from './row.ts';
 import type { KeyedRow } from './row.ts';
 import type { Tables } from './tables.ts';

@@ -7,7 +7,7 @@ import {
 } from '../bson-elements.ts';
 import { sizeAt } from '../bson-size.ts';
 import { reasonOf } from '../../thrown.ts';
-import type { Value } from './keys.ts';
+import type { Value } from '../keys.ts';
 
 /**
  * The values of the named top-level fields (the first of each name, undefined when it is missing). A text instead when

@@ -1,20 +1,9 @@
 import type { IndexName } from './tables.ts';
-import {
-  ABOVE_IDS,
-  HIGHEST,
-  LOWEST,
-  NUMBER_KEY_BYTES,
-  compareKeys,
-  decimalKey,
-  joinKeys,
-  numberKey,
-} from './keys.ts';
+import { HIGHEST, LOWEST, NUMBER_KEY_BYTES, compareKeys, joinKeys, type Key } from '../keys.ts';
 import { keyOfBookmark, keyOfCategory } from './row.ts';
-import type { Key } from './keys.ts';
+import { valueBounds } from './rows/range.ts';
 import { KEY, type Bookmark } from '../bookmark.ts';
-import { stretchesOf, type End, type Stretch } from '../number-range.ts';
 import type { From, Plan } from '../store.ts';
-import { asNumberRange } from '../value-range.ts';
 
 /**
  * Where the rows of a plan are in the file: between `start` and `end`, both exclusive, in the direction of reading.
@@ -28,13 +17,10 @@ export interface Range {
   readonly start: Key;
   readonly end: Key;
   readonly reverse: boolean;
-  /** Only rows whose price is a double, or only the others. undefined: all rows. */
-  readonly only?: Stretch['only'] | undefined;
 }
 
 /**
- * The ranges of a plan's rows after a bookmark, in the order to read them. Empty when they cannot hold a row. There is
- * one range, except for a range of several stretches: see number-range.ts. A bookmark before the plan's first row
+ * The range of a plan's rows after a bookmark. Empty when it cannot hold a row. A bookmark before the plan's first row
  * starts at the first row. Throws AppError `invalid-cursor` when the bookmark has a type that no row here has.
  */
 export function rangesOf(plan: Plan, after: From['after']): readonly Range[] {
@@ -44,43 +30,19 @@ export function rangesOf(plan: Plan, after: From['after']): readonly Range[] {
   const reverse = plan.direction === -1;
   const table = tableOf(plan);
   const prefix = category.length + (plan.sort === KEY ? 0 : NUMBER_KEY_BYTES);
-  const ranges: Range[] = [];
-  for (const { low, high, only } of boundsOf(plan, category)) {
-    const end = reverse ? low : high;
-    let start = reverse ? high : low;
-    if (behind && isBefore(start, behind, reverse)) start = behind;
-    if (isBefore(start, end, reverse)) ranges.push({ table, prefix, start, end, reverse, only });
-  }
-  return reverse ? ranges.reverse() : ranges;
+  const [low, high] = plan.range ? valueBounds(category, plan.range) : idBounds(plan, category);
+  const end = reverse ? low : high;
+  let start = reverse ? high : low;
+  if (behind && isBefore(start, behind, reverse)) start = behind;
+  return isBefore(start, end, reverse) ? [{ table, prefix, start, end, reverse }] : [];
 }
 
-interface Bounds {
-  readonly low: Key;
-  readonly high: Key;
-  readonly only?: Stretch['only'] | undefined;
-}
-
-function boundsOf(plan: Plan, category: Key): Bounds[] {
-  const range = asNumberRange(plan.range);
-  if (range)
-    return stretchesOf(range).map(({ from, to, only }) => ({
-      low: joinKeys(category, keyOfEnd(from), from.inclusive ? LOWEST : ABOVE_IDS),
-      high: joinKeys(category, keyOfEnd(to), to.inclusive ? ABOVE_IDS : LOWEST),
-      only,
-    }));
-  const { from, to } = plan.ids ?? {};
+function idBounds({ ids: { from, to } = {} }: Plan, category: Key): [low: Key, high: Key] {
   const idKey = (id: Bookmark): Key => joinKeys(category, keyOfBookmark(id, ['_id']));
   return [
-    {
-      low: from ? justBelow(idKey(from)) : joinKeys(category, LOWEST),
-      high: to ? idKey(to) : joinKeys(category, HIGHEST),
-      only: undefined,
-    },
+    from ? justBelow(idKey(from)) : joinKeys(category, LOWEST),
+    to ? idKey(to) : joinKeys(category, HIGHEST),
   ];
-}
-
-function keyOfEnd({ value }: End): Key {
-  return typeof value === 'number' ? numberKey(value) : decimalKey(value);
 }
 
 /** The table of each order that items have an index for, by its paths. */

@@ -4,7 +4,7 @@ import { KEY, type Bookmark, type Ordered } from '../bookmark.ts';
 import { Filler, RowSize } from './filler.ts';
 import { rangesOf } from './range.ts';
 import type { Range } from './range.ts';
-import type { Key } from './keys.ts';
+import type { Key } from '../keys.ts';
 import { keyOfId } from './row.ts';
 import type { Database, Tables } from './tables.ts';
 import { RangeWalker, type Walker } from './walk.ts';
@@ -15,9 +15,8 @@ import type { Count, From, Plan, Size } from '../store.ts';
 /** Entries to pass over in one look: 3 to 8 ms. More take several looks, with turns for others between them. */
 const SKIP_AT_ONCE = 40_000;
 
-/** The same in the table of rows, whose entries are larger: about 2 ms. And where each row is read: about 3 ms. */
+/** The same in the table of rows, whose entries are larger: about 2 ms. */
 const SPLIT_AT_ONCE = 10_000;
-const LOOKED_AT_ONCE = 2_000;
 
 const ONE_ROW: Size = { rows: 1, bytes: 1 };
 const BY_ID: Ordered = { sort: KEY };
@@ -76,10 +75,10 @@ export class LmdbReader {
     signal.throwIfAborted();
     let ranges = this.#rangesOf(plan, from.after);
     let skip = from.skip ?? 0;
-    for (let first = ranges[0]; first && mustPass(first, ranges.length, skip); first = ranges[0]) {
-      const { rows, rest } = await this.#pass(first, skip, signal);
-      skip -= rows;
-      ranges = rest ? [rest, ...ranges.slice(1)] : ranges.slice(1);
+    if (ranges[0] && skip > SKIP_AT_ONCE) {
+      const { rest } = await this.#pass(ranges[0], skip, signal);
+      skip = 0;
+      ranges = rest ? [rest] : [];
     }
     return await this.#scheduler.take(() => this.#look(plan, ranges, skip, size), signal, size.patient);
   }
@@ -124,16 +123,15 @@ export class LmdbReader {
     signal: AbortSignal,
     isLate: () => boolean = () => false,
   ): Promise<{ readonly rows: number; readonly rest: Range | null }> {
-    const atOnce = range.only ? LOOKED_AT_ONCE : SKIP_AT_ONCE;
     let rest = range;
     let rows = 0;
-    for (let longest = atOnce; rows < most;) {
+    for (let longest = SKIP_AT_ONCE; rows < most;) {
       const step = Math.min(longest, most - rows);
       const start = await this.#scheduler.take(() => this.#keyBehind(rest, step), signal);
       if (start) {
         rows += step;
         rest = { ...rest, start };
-        if (step === atOnce && isLate()) break;
+        if (step === SKIP_AT_ONCE && isLate()) break;
       } else if (step > 1) {
         longest = Math.floor(step / 2);
       } else {
@@ -168,8 +166,7 @@ export class LmdbReader {
   #look(plan: Ordered, ranges: readonly Range[], skip: number, size: Size): Batch {
     this.#begin();
     return this.#fill(size, (filler) => {
-      // Skipped rows are all in the first range: see mustPass.
-      const more = ranges.some((range, n) => this.#walker.copyRows(range, n === 0 ? skip : 0, filler));
+      const more = ranges.some((range) => this.#walker.copyRows(range, skip, filler));
       this.#expected.learn(filler.rows, filler.length);
       return batchOf(filler, plan, more);
     });
@@ -192,11 +189,6 @@ export class LmdbReader {
       if (!batch) filler.slot.release();
     }
   }
-}
-
-/** Whether to pass over rows before a look: too many for one, or not all in its first range, or rows must be read. */
-function mustPass(first: Range, ranges: number, skip: number): boolean {
-  return skip > SKIP_AT_ONCE || (skip > 0 && (ranges > 1 || first.only !== undefined));
 }
 
 function batchOf({ slot, rows, length, lastAt }: Filler, plan: Ordered, more: boolean): Batch {

@@ -3,8 +3,8 @@ import type { Bookmark } from '../bookmark.ts';
 import { AppError } from '../../errors.ts';
 import { BSON_TYPE } from '../bson-types.ts';
 import { fieldsOf } from './fields.ts';
-import { joinKeys, keyOfValue, numberOf, stringKey } from './keys.ts';
-import type { Key, Value } from './keys.ts';
+import { joinKeys, keyOfValue, numberOf, stringKey } from '../keys.ts';
+import type { Key, Value } from '../keys.ts';
 import type { IndexName } from './tables.ts';
 
 /**
@@ -150,13 +150,6 @@ const NUMBERS: ReadonlySet<number> = new Set([
   BSON_TYPE.int64,
   BSON_TYPE.decimal128,
 ]);
-
-/** Whether a row's price is a double. Throws when the row cannot be read, although it could when it was written. */
-export function isPricedInDoubles(row: Uint8Array): boolean {
-  const values = fieldsOf(row, ['price']);
-  if (typeof values === 'string') throw new Error(`a stored row cannot be read: ${values}`);
-  return values[0]?.type === BSON_TYPE.double;
-}
 
 function tooLong({ type, bytes }: Value): string | null {
   const length = bytes.length - 5; // a BSON string: 4 bytes of length, the text, NUL

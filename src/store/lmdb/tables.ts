@@ -1,5 +1,5 @@
-import { DECIMAL_KEY_BYTES, DECIMAL_MARK } from './keys.ts';
-import type { Key } from './keys.ts';
+import { DECIMAL_KEY_BYTES, DECIMAL_MARK } from '../keys.ts';
+import type { Key } from '../keys.ts';
 
 /** The databases of the file, by their names in it. */
 export const NAMES = {

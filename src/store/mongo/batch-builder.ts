@@ -1,11 +1,9 @@
 import type { Batch } from '../batch.ts';
-import { bookmarkOf, keyOf, makeBookmark } from '../bookmark.ts';
-import type { Bookmark, Ordered } from '../bookmark.ts';
+import { bookmarkOf, type Bookmark, type Ordered } from '../bookmark.ts';
 import { documentAt, endOfDocument, endOfRow } from '../bson-array.ts';
-import { isSameNumber } from '../number.ts';
+import { comparePlaces } from '../order.ts';
 import { translate } from './errors.ts';
 import type { Reply } from './reply.ts';
-import { compareKeys } from './order.ts';
 import type { Slot, Slots } from '../slots.ts';
 import type { PointInTime, Size } from '../store.ts';
 
@@ -124,9 +122,9 @@ export class BatchBuilder {
 
   #isRowOf(bookmark: Bookmark, bytes: Uint8Array, loose: 1 | -1 | undefined): boolean {
     const row = bookmarkOf(bytes.subarray(documentAt(bytes, 0), endOfRow(bytes, 0)), this.#plan);
-    if (isSameKey(row, bookmark)) return true;
-    const order = loose && compareKeys(keyOf(row), keyOf(bookmark), this.#plan);
-    return loose !== undefined && typeof order === 'number' && order * loose <= 0;
+    // A row with the bookmark's id and another sort value has another place, so it is part of the batch.
+    const order = comparePlaces(row, bookmark);
+    return order === 0 || (loose !== undefined && order * loose < 0);
   }
 
   #join(slots: Slots): Part {
@@ -143,20 +141,4 @@ export class BatchBuilder {
     this.release();
     return { slot, start: 0, length: this.bytes };
   }
-}
-
-/**
- * Whether two keys are the same: their bytes are equal, or their values are, where numbers are compared by value (1
- * and 1.0). A row with the bookmark's id and another price has another place in price order, so it is part of the
- * batch.
- */
-function isSameKey(a: Bookmark, b: Bookmark): boolean {
-  if (Buffer.compare(a, b) === 0) return true;
-  const [left, right] = [keyOf(a), keyOf(b)];
-  return Object.keys(left).every((path) => isSameValue(left[path], right[path]));
-}
-
-function isSameValue(a: unknown, b: unknown): boolean {
-  const bytes = (value: unknown) => makeBookmark({ _id: value });
-  return isSameNumber(a, b) || Buffer.compare(bytes(a), bytes(b)) === 0;
 }

@@ -4,11 +4,9 @@ import type { MongoConnection } from './connection.ts';
 import { UUID } from '../bson.ts';
 import { CODES, serverCodeOf } from './errors.ts';
 import { faultOf } from './faults.ts';
-import { stretchesOf, type Stretch } from '../number-range.ts';
-import { BY_KEY, indexOf, typeFilter, type IndexPaths } from './plan.ts';
+import { BY_KEY, indexOf } from './plan.ts';
 import type { Setup } from './setup.ts';
 import type { Count, CountMode, Plan } from '../store.ts';
-import { isValueRange } from '../value-range.ts';
 import { conditionsOf, rangeCondition } from './predicates.ts';
 
 /** How long the server may count exactly: enough for some million index entries. */
@@ -67,20 +65,6 @@ export class Counter {
     return isWhole(plan) ? this.#total(signal) : this.#estimate(plan, layout, signal);
   }
 
-  /**
-   * The number of rows of a plan in a stretch of its range, at most `limit` if given. Rejects with AppError
-   * `store-unavailable`, caused by MongoDB's MaxTimeMSExpired, after `limitMs` milliseconds.
-   */
-  inStretch(
-    plan: Plan,
-    stretch: Stretch,
-    layout: Layout,
-    signal: AbortSignal,
-    bounds: CountBounds,
-  ): Promise<number> {
-    return this.#countIndex(indexOf(plan), matchOf(plan, stretch), layout, bounds, signal);
-  }
-
   async #exactly(plan: Plan, layout: Layout, signal: AbortSignal): Promise<number> {
     if (!isWhole(plan)) return this.#countPlan(plan, layout, { limitMs: EXACT_LIMIT_MS }, signal);
     // `count` without a query takes the number from the collection's metadata, which is inexact after a crash.
@@ -93,8 +77,7 @@ export class Counter {
   async #estimate(plan: Plan, layout: Layout, signal: AbortSignal): Promise<Count> {
     const counted = await this.#countPlan(plan, layout, { limit: COUNTED + 1 }, signal);
     if (counted <= COUNTED) return { rows: counted, is: 'exact' };
-    const matches = stretchesIn(plan).map((stretch) => matchOf(plan, stretch));
-    const sample = [{ $sample: { size: SAMPLE } }, { $match: { $or: matches } }, { $count: 'rows' }];
+    const sample = [{ $sample: { size: SAMPLE } }, { $match: matchOf(plan) }, { $count: 'rows' }];
     const hits = await this.#aggregate(sample, undefined, signal);
     const { rows: total } = await this.#total(signal);
     return { rows: Math.max(counted, Math.round((hits / SAMPLE) * total)), is: 'estimated' };
@@ -106,33 +89,18 @@ export class Counter {
     return { rows: Number(n), is: 'estimated' };
   }
 
-  /** The number of rows in all stretches of a plan. The stretches share the limits of `bounds`. */
-  async #countPlan(plan: Plan, layout: Layout, bounds: CountBounds, signal: AbortSignal): Promise<number> {
-    const end = performance.now() + (bounds.limitMs ?? 0);
-    let rows = 0;
-    for (const stretch of stretchesIn(plan)) {
-      const left = {
-        ...(bounds.limit !== undefined && { limit: bounds.limit - rows }),
-        ...(bounds.limitMs !== undefined && { limitMs: Math.max(1, Math.ceil(end - performance.now())) }),
-      };
-      rows += await this.#countIndex(indexOf(plan), matchOf(plan, stretch), layout, left, signal);
-      if (rows === bounds.limit) break;
-    }
-    return rows;
-  }
-
   /**
-   * The query's bounds are one stretch of the plan's index, so the server counts entries and reads no row
-   * (COUNT_SCAN).
+   * The number of rows of a plan that is not the whole collection. The query's bounds are one stretch of the plan's index,
+   * so the server counts entries and reads no row (COUNT_SCAN).
    */
-  async #countIndex(
-    index: IndexPaths,
-    query: Match,
+  async #countPlan(
+    plan: Plan,
     layout: Layout,
     { limit, limitMs }: CountBounds,
     signal: AbortSignal,
   ): Promise<number> {
-    const hint = layout.indexes.get(index);
+    const hint = layout.indexes.get(indexOf(plan));
+    const query = matchOf(plan);
     const count = { count: this.#setup.collection, query, hint, ...(limit !== undefined && { limit }) };
     const { n } = await this.#connection.run(count, { signal, ...(limitMs !== undefined && { limitMs }) });
     return Number(n);
@@ -165,27 +133,9 @@ function isWhole(plan: Plan): boolean {
   return !plan.equals?.length && !plan.range;
 }
 
-/** The stretches of a plan's range. One null, meaning all values, when it has no range. */
-function stretchesIn(plan: Plan): readonly (Stretch | null)[] {
-  return plan.range && !isValueRange(plan.range) ? stretchesOf(plan.range) : [null];
-}
-
-/** A filter as a query. Comparisons match values of one type bracket only, which is what a range means. */
-function matchOf(plan: Plan, stretch: Stretch | null): Match {
-  const { equals = [], range, sort } = plan;
-  return {
-    ...conditionsOf(equals),
-    ...(stretch && { [sort]: numbersOf(stretch) }),
-    ...(range && isValueRange(range) && { [sort]: rangeCondition(range) }),
-  };
-}
-
-function numbersOf({ from, to, only }: Stretch): Match {
-  return {
-    [from.inclusive ? '$gte' : '$gt']: from.value,
-    [to.inclusive ? '$lte' : '$lt']: to.value,
-    ...(only && typeFilter(only)),
-  };
+/** A plan as a query. Comparisons match values of one type bracket only, which is what a range means. */
+function matchOf({ equals = [], range, sort }: Plan): Match {
+  return { ...conditionsOf(equals), ...(range && { [sort]: rangeCondition(range) }) };
 }
 
 function isOutOfTime(error: unknown): boolean {

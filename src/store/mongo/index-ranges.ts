@@ -2,9 +2,9 @@ import { KEY, type Bookmark } from '../bookmark.ts';
 import { MaxKey, MinKey } from '../bson.ts';
 import type { Index, IndexKey } from '../indexes.ts';
 import type { Plan } from '../store.ts';
-import { isValueRange, type ValueRange } from '../value-range.ts';
+import { compareValues } from '../order.ts';
+import type { ValueRange } from '../value-range.ts';
 import { commandKey } from './key.ts';
-import { compareIds } from './order.ts';
 import type { Range } from './plan.ts';
 import { conditionOf, conditionsOf, rangeCondition } from './predicates.ts';
 import { endOf, lowestOf } from './type-brackets.ts';
@@ -54,10 +54,9 @@ export function indexRanges(plan: IndexedPlan, after: Bookmark | null, base: Bas
   };
   const shape = shapeOf(plan);
   if (shape === 'single') throw new TypeError('a plan of at most one row has no ranges');
-  if (range && !isValueRange(range)) throw new TypeError('a range of shown numbers is read without `index`');
   if (range && (shape === 'unique' || sort === KEY)) return byPredicate(plan, range, after, way);
   const whole = range ? valueBounds(plan, range) : plan.ids ? idBounds(plan) : wholeBounds(plan);
-  if (whole.min && whole.max && (compare(whole.min, whole.max, index.keys) ?? -1) >= 0) return [];
+  if (whole.min && whole.max && compare(whole.min, whole.max, index.keys) >= 0) return [];
   const parts = partsOf(plan, after, { ...way, ...whole }, forward);
   const end = endPoint(plan, shape, parts.at(forward ? -1 : 0) ?? null, after, forward);
   if (!end) return parts;
@@ -73,8 +72,8 @@ function partsOf(plan: IndexedPlan, after: Bookmark | null, range: Range, forwar
   const place: Values = Object.fromEntries(
     keys.map(({ path, sign }) => [path, Object.hasOwn(given, path) ? given[path] : firstOf(sign)]),
   );
-  const toMin = compare(place, range.min ?? fill(keys, firstOf), keys) ?? 1;
-  const toMax = compare(place, range.max ?? fill(keys, lastOf), keys) ?? -1;
+  const toMin = compare(place, range.min ?? fill(keys, firstOf), keys);
+  const toMax = compare(place, range.max ?? fill(keys, lastOf), keys);
   if (forward && toMax >= 0) return [];
   if (forward) return toMin < 0 ? [range] : [{ ...range, min: place, bookmark: after, isLoose: true }];
   if (toMin <= 0) return [];
@@ -98,8 +97,7 @@ function endPoint(
   const isIdEnd = ids?.from !== undefined && !forward;
   if (!isIdEnd && (shape !== 'unique' || (part && !part.min && !part.max))) return null;
   const value = isIdEnd ? commandKey(ids.from)._id : lastOf(sign);
-  const isPassed =
-    after !== null && ((compareIds(key, value) ?? 0) * direction >= 0 || (!forward && !isIdEnd));
+  const isPassed = after !== null && (compareValues(key, value) * direction >= 0 || (!forward && !isIdEnd));
   return isPassed ? null : { ...conditionsOf(equals), [sort]: conditionOf(value) };
 }
 
@@ -120,8 +118,8 @@ function byPredicate(
 function rangeBehind(range: ValueRange, value: unknown, direction: 1 | -1): ValueRange | null {
   const { bracket, low, high } = range;
   const { value: end } = endOf(bracket);
-  const isBelow = (compareIds(value, low ? low.value : lowestOf(bracket)) ?? 0) < 0;
-  const isAbove = high ? (compareIds(value, high.value) ?? 0) > 0 : (compareIds(value, end) ?? -1) >= 0;
+  const isBelow = compareValues(value, low ? low.value : lowestOf(bracket)) < 0;
+  const isAbove = high ? compareValues(value, high.value) > 0 : compareValues(value, end) >= 0;
   const place = { value, isInclusive: false };
   if (direction === 1) return isAbove ? null : isBelow ? range : { ...range, low: place };
   return isBelow ? null : isAbove ? range : { ...range, high: place };
@@ -194,11 +192,11 @@ function lastOf(sign: 1 | -1): MinKey | MaxKey {
   return sign === 1 ? new MaxKey() : new MinKey();
 }
 
-/** Compares two places in an index. Null when the order of two values is not known here. */
-function compare(a: Values, b: Values, keys: readonly IndexKey[]): number | null {
+/** Compares two places in an index. */
+function compare(a: Values, b: Values, keys: readonly IndexKey[]): number {
   for (const { path, sign } of keys) {
-    const order = a[path] === b[path] ? 0 : compareIds(a[path], b[path]);
-    if (order !== 0) return order === null ? null : order * sign;
+    const order = a[path] === b[path] ? 0 : compareValues(a[path], b[path]);
+    if (order !== 0) return order * sign;
   }
   return 0;
 }

@@ -1,6 +1,7 @@
 import type { Batch } from '../batch.ts';
 import { KEY, keyOf, type Bookmark } from '../bookmark.ts';
 import { BSON_TYPE } from '../bson-types.ts';
+import { comparePlaces } from '../order.ts';
 import { collectionReplaced, storeUnfit } from '../../errors.ts';
 import type { Layout } from './collection.ts';
 import type { MongoConnection } from './connection.ts';
@@ -11,7 +12,6 @@ import type { Finder } from './find.ts';
 import { BatchBuilder } from './batch-builder.ts';
 import { insertRows, type RowShape } from './insert.ts';
 import { commandKey } from './key.ts';
-import { compareKeys } from './order.ts';
 import { inPresentCollection } from './outdated.ts';
 import { indexOf, rangesOf, splitPaths, type Range } from './plan.ts';
 import { removeRows } from './remove.ts';
@@ -178,8 +178,7 @@ export class MongoItems implements ItemStore {
   #checkOrder(plan: Plan, after: Bookmark | undefined, last: Bookmark | null): void {
     if (!last) return;
     const isArray = last[4] === BSON_TYPE.array; // the type of a document's first value is behind its length
-    const order = after ? compareKeys(keyOf(last), keyOf(after), plan) : null;
-    if (!isArray && (order === null || order * plan.direction > 0)) return;
+    if (!isArray && (!after || comparePlaces(last, after) * plan.direction > 0)) return;
     this.#setup.forget();
     throw storeUnfit('Rows were read out of order: their index does not contain each row exactly once.');
   }
@@ -199,7 +198,7 @@ export class MongoItems implements ItemStore {
       const limit = this.#limit(builder, range);
       const [, ...lower] = ranges;
       if (toSkip > 0 && lower.length > 0) {
-        const before = await this.#countIn(range, plan, toSkip, layout, signal);
+        const before = await this.#finder.countUpTo(range, toSkip, layout, signal);
         if (before < toSkip) {
           toSkip -= before;
           ranges = lower;
@@ -220,12 +219,6 @@ export class MongoItems implements ItemStore {
       ranges = lower;
     }
     return false;
-  }
-
-  /** The number of rows in a range, at most `limit`. */
-  #countIn(range: Range, plan: Plan, limit: number, layout: Layout, signal: AbortSignal): Promise<number> {
-    if (range.stretch) return this.#counter.inStretch(plan, range.stretch, layout, signal, { limit });
-    return this.#finder.countUpTo(range, limit, layout, signal);
   }
 
   /** One row more than requested tells whether more follow. Another one when the bookmark's own row comes first. */

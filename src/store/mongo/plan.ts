@@ -1,15 +1,10 @@
 import { KEY, keyPaths, type Bookmark } from '../bookmark.ts';
-import { MaxKey, MinKey } from '../bson.ts';
-import { compareNumbers } from '../number.ts';
 import type { Index } from '../indexes.ts';
-import { stretchesOf, type End, type Stretch } from '../number-range.ts';
 import { bracketsBelow } from './descending-ids.ts';
-import { indexRanges, type IndexedPlan } from './index-ranges.ts';
+import { indexRanges } from './index-ranges.ts';
 import { commandKey } from './key.ts';
-import { compareIds } from './order.ts';
 import type { When } from './reply.ts';
-import type { IdRange, Plan } from '../store.ts';
-import { asNumberRange } from '../value-range.ts';
+import type { Plan } from '../store.ts';
 
 /** The paths of an index, joined by NUL, which no path contains. Plans run on ascending indexes that end with `_id`. */
 export type IndexPaths = string & { readonly __paths: true };
@@ -48,8 +43,6 @@ export interface Range extends When {
   readonly bookmark?: Bookmark;
   /** The lowest id that this range can hold, when further ranges may follow below it. */
   readonly floor?: { readonly value: unknown };
-  /** The stretch of prices that this range covers, when the plan has a price range. */
-  readonly stretch?: Stretch;
   /** Whether the range is read in the order of its index. Absent: it is when `sort` is ascending. */
   readonly isForward?: boolean;
   /**
@@ -72,49 +65,29 @@ function pathsOf(plan: Plan): readonly string[] {
 }
 
 /**
- * The ranges that hold the remaining rows of a plan after a bookmark, in the order to read them. Empty when certainly
- * nothing is left. There is one range, with two exceptions: a range of several stretches (see number-range.ts),
- * and a clustered collection in descending order. A clustered `_id` takes no bounds in that order (error 6137402), so
- * it is walked type by type: see descending-ids.ts.
+ * The ranges that hold the remaining rows of a plan after a bookmark, in the order to read them. Empty when nothing is
+ * left. There is one range, with two exceptions: see index-ranges.ts, and a clustered collection in descending order. A
+ * clustered `_id` takes no bounds in that order (error 6137402), so it is walked type by type: see descending-ids.ts.
  */
 export function rangesOf(plan: Plan, after: Bookmark | null, clustered: boolean): readonly Range[] {
-  const index = indexOf(plan);
-  if (isIndexed(plan)) {
-    if (!isByKey(plan)) return indexRanges(plan, after, { index, ...whenOf(plan) });
-    const { index: byKey, ...same } = plan;
-    return rangesOf(same, after, clustered).map((range) => ({ ...range, index: namedIndex(byKey) }));
-  }
-  const sort = Object.fromEntries(pathsOf(plan).map((path) => [path, plan.direction]));
-  const base = { index, sort, ...whenOf(plan) };
-  if (index === BY_KEY && plan.direction === -1 && clustered && after) {
+  const base = { index: indexOf(plan), ...whenOf(plan) };
+  if (clustered && after && plan.direction === -1 && isByKey(plan)) {
     const type = after[4] ?? 0; // a bookmark in id order is one element: 4 bytes of length, type, name
-    return bracketsBelow(commandKey(after)._id, type).map((bracket) => ({ ...base, ...bracket }));
+    const brackets = bracketsBelow(commandKey(after)._id, type);
+    return brackets.map((bracket) => ({ ...base, sort: { [KEY]: -1 }, ...bracket }));
   }
-  const key = after && commandKey(after);
-  const at = key && { ...valuesOf(plan), ...key };
-  const numbers = asNumberRange(plan.range);
-  if (numbers) {
-    const stretches = stretchesOf(numbers).map((stretch) => stretchRange(stretch, plan, base));
-    return (plan.direction === 1 ? stretches : stretches.reverse()).flatMap((range) => {
-      const side = at ? sideOfNumber(at[plan.sort], range.stretch, plan) : 'before';
-      if (side === 'inside') return [behind(range, plan, at, after)];
-      return side === 'before' ? [range] : [];
-    });
-  }
-  if (!isAscending(plan.ids)) return [];
-  const whole = { ...base, ...bounds(lowest(plan), highest(plan)) };
-  const side = key ? sideOf(key, plan) : 'before';
-  if (side === 'inside') return [behind(whole, plan, at, after)];
-  return side === 'before' ? [whole] : [];
+  return indexRanges({ index: ascendingIndex(plan), ...plan }, after, base);
 }
 
-function isIndexed(plan: Plan): plan is IndexedPlan {
-  return plan.index !== undefined;
+/** The index that a plan runs on when it names none. */
+function ascendingIndex(plan: Plan): Index {
+  const keys = pathsOf(plan).map((path) => ({ path, sign: 1 as const }));
+  return { name: '', keys, isUnique: false };
 }
 
 /** Whether a plan walks the index of the key alone. That index differs where the collection is clustered. */
-function isByKey({ index, range, equals = [] }: IndexedPlan): boolean {
-  const [first, second] = index.keys;
+function isByKey({ index, sort, range, equals = [] }: Plan): boolean {
+  const [first, second] = index?.keys ?? [{ path: sort, sign: 1 }];
   return !range && equals.length === 0 && first?.path === KEY && first.sign === 1 && !second;
 }
 
@@ -125,91 +98,4 @@ export function whenOf({ at, since, identity }: Plan): When {
     ...(since !== undefined && { since }),
     ...(identity !== undefined && { identity }),
   };
-}
-
-/** The rest of a range, after the bookmark that lies in it. */
-function behind<R extends Range>(range: R, plan: Plan, at: Values | null, after: Bookmark | null): R {
-  if (!at || !after) return range;
-  return plan.direction === 1 ? { bookmark: after, ...range, min: at } : { ...range, max: at };
-}
-
-/** The range of a stretch of numbers, within the plan's equalities. */
-function stretchRange(
-  stretch: Stretch,
-  plan: Plan,
-  base: Pick<Range, 'index' | 'sort'>,
-): Range & { readonly stretch: Stretch } {
-  const bound = ({ value }: End, _id: unknown): Values => ({ ...valuesOf(plan), [plan.sort]: value, _id });
-  const { from, to, only } = stretch;
-  return {
-    ...base,
-    min: bound(from, from.inclusive ? new MinKey() : new MaxKey()),
-    max: bound(to, to.inclusive ? new MaxKey() : new MinKey()),
-    ...(only && { filter: { [plan.sort]: typeFilter(only) } }),
-    stretch,
-  };
-}
-
-/** The query condition that tells doubles from other numbers. */
-export function typeFilter(only: NonNullable<Stretch['only']>): Values {
-  return only === 'doubles' ? { $type: 'double' } : { $not: { $type: 'double' } };
-}
-
-function bounds(min: Values | undefined, max: Values | undefined): Pick<Range, 'min' | 'max'> {
-  return { ...(min && { min }), ...(max && { max }) };
-}
-
-function lowest(plan: Plan): Values | undefined {
-  if (plan.ids?.from) return idBound(plan, plan.ids.from);
-  if (!plan.equals?.length) return undefined;
-  return { ...valuesOf(plan), ...Object.fromEntries(keyPaths(plan).map((path) => [path, new MinKey()])) };
-}
-
-/**
- * `max` is exclusive. The rows of the last equality end where the next possible value begins. For a string that is the
- * string followed by a NUL. Other values have no such next value here, so the bound is the last entry under the value:
- * a row whose `sort` and `_id` are both MaxKey is the only one beyond it.
- */
-function highest(plan: Plan): Values | undefined {
-  if (plan.ids?.to) return idBound(plan, plan.ids.to);
-  const last = plan.equals?.at(-1);
-  if (!last) return undefined;
-  const isText = typeof last.value === 'string';
-  const rest = keyPaths(plan).map((path) => [path, isText ? new MinKey() : new MaxKey()] as const);
-  const next = typeof last.value === 'string' ? { [last.path]: `${last.value}\0` } : {};
-  return { ...valuesOf(plan), ...next, ...Object.fromEntries(rest) };
-}
-
-/** The values of a plan's equalities, by path, in the order of the index. */
-export function valuesOf({ equals = [] }: Plan): Values {
-  return Object.fromEntries(equals.map(({ path, value }) => [path, value]));
-}
-
-/** A bound of an id range. Like `min` and `max`, an id range is inclusive below and exclusive above. */
-function idBound(plan: Plan, bound: Bookmark): Values {
-  return { ...valuesOf(plan), _id: commandKey(bound)._id };
-}
-
-/** Clients choose id ranges. One whose bounds are the wrong way round has no rows. */
-function isAscending({ from, to }: IdRange = {}): boolean {
-  return !from || !to || (compareIds(commandKey(from)._id, commandKey(to)._id) ?? 0) < 0;
-}
-
-type Side = 'before' | 'inside' | 'beyond';
-
-/** Where a bookmark lies in the plan's direction: before its id range, inside it, or beyond it. */
-function sideOf(key: ReturnType<typeof commandKey>, plan: Plan): Side {
-  const { from, to } = plan.ids ?? {};
-  if (to && (compareIds(key._id, commandKey(to)._id) ?? 0) >= 0) return 'beyond';
-  if (from && (compareIds(key._id, commandKey(from)._id) ?? 0) < 0) return 'before';
-  return 'inside';
-}
-
-/** Where a bookmark's number lies in the plan's direction: before a stretch, inside it, or beyond it. */
-function sideOfNumber(number: unknown, { from, to }: Stretch, { direction }: Plan): Side {
-  const low = compareNumbers(number, from.value);
-  if (low < 0 || (low === 0 && !from.inclusive)) return direction === 1 ? 'before' : 'beyond';
-  const high = compareNumbers(number, to.value);
-  if (high > 0 || (high === 0 && !to.inclusive)) return direction === 1 ? 'beyond' : 'before';
-  return 'inside';
 }

@@ -3,13 +3,12 @@ import { keyOf, makeBookmark, valueBookmarkOf, bookmarkOf } from '../bookmark.ts
 import { documentAt, endOfDocument } from '../bson-array.ts';
 import type { Slots } from '../slots.ts';
 import type { Equality, From, Size } from '../store.ts';
-import { isValueRange, type ValueRange } from '../value-range.ts';
+import { comparePlaces, compareValues } from '../order.ts';
+import type { ValueRange } from '../value-range.ts';
 import { BatchBuilder } from './batch-builder.ts';
 import type { Layout } from './collection.ts';
 import type { Finder } from './find.ts';
 import type { IndexedPlan } from './index-ranges.ts';
-import { commandKey } from './key.ts';
-import { compareIds, compareKeys } from './order.ts';
 import { indexOf, whenOf } from './plan.ts';
 import { conditionsOf } from './predicates.ts';
 import { isOfBracket } from './type-brackets.ts';
@@ -36,12 +35,10 @@ export async function readSingle(
   const asked = { index: indexOf(plan), sort: {}, filter: conditionsOf(ofIndex), ...whenOf(plan) };
   const reply = await finder.range(asked, MOST_FOUND, 0, layout, signal);
   const bytes = reply.slot.bytes(reply.start + reply.length);
-  const bookmark = after && commandKey(after);
   const isMeant = (row: Uint8Array): boolean => {
     if (!equals.every((equality) => hasValue(row, equality))) return false;
-    const key = keyOf(bookmarkOf(row, plan));
-    if (bookmark && !((compareKeys(key, bookmark, plan) ?? 0) * plan.direction > 0)) return false;
-    return !range || !isValueRange(range) || isWithin(valueAt(row, plan.sort), range);
+    if (after && comparePlaces(bookmarkOf(row, plan), after) * plan.direction <= 0) return false;
+    return !range || isWithin(valueAt(row, plan.sort), range);
   };
   let [start, length] = [reply.start, 0];
   for (let row = reply.start; row < bytes.length && skip === 0;) {
@@ -60,14 +57,13 @@ function valueAt(row: Uint8Array, path: string): unknown {
 }
 
 function hasValue(row: Uint8Array, { path, value }: Equality): boolean {
-  return compareIds(valueAt(row, path), keyOf(makeBookmark({ _id: value }))._id) === 0;
+  return comparePlaces(valueBookmarkOf(row, path), makeBookmark({ _id: value })) === 0;
 }
 
 function isWithin(value: unknown, { bracket, low, high }: ValueRange): boolean {
   if (!isOfBracket(value, bracket)) return false;
-  const toLow = low ? compareIds(value, low.value) : 1;
-  const toHigh = high ? compareIds(value, high.value) : -1;
-  if (toLow === null || toHigh === null) return false;
+  const toLow = low ? compareValues(value, low.value) : 1;
+  const toHigh = high ? compareValues(value, high.value) : -1;
   return (
     (toLow > 0 || (toLow === 0 && !!low?.isInclusive)) &&
     (toHigh < 0 || (toHigh === 0 && !!high?.isInclusive))

@@ -1,6 +1,6 @@
 import { Binary, Code, Decimal128, Double, MaxKey, MinKey, ObjectId, Timestamp } from '../bson.ts';
 import { BSON_TYPE } from '../bson-types.ts';
-import { compareIds } from './order.ts';
+import { compareValues } from '../order.ts';
 
 /** A subclass of Date, because BSON's earliest date (int64 milliseconds) is beyond the range of a Date. */
 class EarliestDate extends Date {
@@ -72,10 +72,8 @@ export function isNaNValue(value: unknown): boolean {
 /** Whether a value, as a BSON class, lies in the bracket of a BSON type. NaN does not. */
 export function isOfBracket(value: unknown, type: number): boolean {
   const { value: end, isInclusive } = endOf(type);
-  const toLowest = compareIds(value, lowestOf(type));
-  const toEnd = compareIds(value, end);
-  if (toLowest === null || toEnd === null) return false;
-  return toLowest >= 0 && (isInclusive ? toEnd <= 0 : toEnd < 0);
+  const toEnd = compareValues(value, end);
+  return compareValues(value, lowestOf(type)) >= 0 && (isInclusive ? toEnd <= 0 : toEnd < 0);
 }
 
 function placeOf(type: number): number {

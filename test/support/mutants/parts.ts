@@ -16,7 +16,7 @@ export const TESTS: readonly string[] = `
   leaks-changes-forms limiter limiter-admit lmdb lmdb-changes lmdb-file lmdb-flush lmdb-load lmdb-outcomes lmdb-resources
   lmdb-retention lmdb-rows lmdb-views page-queries pages partitions pieces pump resource-planner resource-values resources-lmdb
   same-but-hidden shared-feed stream stream-resume token-keys tokens tokens-forged transcoder turns users users-store
-  value-keys walk-order watch
+  value-keys watch
 `
   .trim()
   .split(/\s+/);

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { isSameButHidden } from '../../same-but-hidden.ts';
 import type { Equality } from '../../store.ts';
 import { keyAt, keyOfNamed } from '../rows/keyed.ts';
-import type { Key } from '../keys.ts';
+import type { Key } from '../../keys.ts';
 import type { ViewRecord } from './views.ts';
 
 /**

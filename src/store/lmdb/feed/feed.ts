@@ -7,7 +7,7 @@ import type { Plan, Size } from '../../store.ts';
 import type { Commits } from '../commits.ts';
 import type { FairScheduler } from '../fair-scheduler.ts';
 import { RowSize } from '../filler.ts';
-import type { Key } from '../keys.ts';
+import type { Key } from '../../keys.ts';
 import type { Database, Tables } from '../tables.ts';
 import { digestOfValues } from './before.ts';
 import type { ChangeLog, LoggedIds, PartOfLog } from './log.ts';

@@ -1,4 +1,4 @@
-import type { Value } from '../keys.ts';
+import type { Value } from '../../keys.ts';
 import { beforeOf, type RowChange } from './before.ts';
 import type { LogState } from './log.ts';
 import type { IdList } from './record.ts';

@@ -1,4 +1,4 @@
-import { joinKeys, type Key } from '../keys.ts';
+import { joinKeys, type Key } from '../../keys.ts';
 import type { KeyScratch } from '../tables.ts';
 
 /** The key of the random bytes that tell the log of this file from that of every other file. */

@@ -1,4 +1,4 @@
-import { HIGHEST, joinKeys } from '../keys.ts';
+import { HIGHEST, joinKeys } from '../../keys.ts';
 import type { Tables } from '../tables.ts';
 import { numberOf, recordKey, setKey } from './log-keys.ts';
 

@@ -3,7 +3,7 @@ import type { Batch } from '../../batch.ts';
 import { bookmarkOf, KEY, type Bookmark, type Identity } from '../../bookmark.ts';
 import type { Plan, Size } from '../../store.ts';
 import { Filler, type RowSize } from '../filler.ts';
-import { compareKeys, type Key } from '../keys.ts';
+import { compareKeys, type Key } from '../../keys.ts';
 import { keyAt, keyOfNamed } from '../rows/keyed.ts';
 import type { FeedSet, LmdbFeedOptions } from './feed.ts';
 

@@ -1,5 +1,5 @@
 import type { Bookmark } from '../../bookmark.ts';
-import type { Value } from '../keys.ts';
+import type { Value } from '../../keys.ts';
 
 /**
  * A record of the log holds the ids that one transaction changed, or a part of them:

@@ -1,4 +1,4 @@
-import type { Key } from '../keys.ts';
+import type { Key } from '../../keys.ts';
 import type { Tables } from '../tables.ts';
 import { recordKey } from './log-keys.ts';
 import type { LogState } from './log.ts';

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { isSameView, type View } from '../../part-view.ts';
-import { joinKeys, type Key } from '../keys.ts';
+import { joinKeys, type Key } from '../../keys.ts';
 import type { Tables } from '../tables.ts';
 import { setKey } from './log-keys.ts';
 

@@ -1,4 +1,4 @@
-import type { Key } from '../keys.ts';
+import type { Key } from '../../keys.ts';
 import type { Database, KeyScratch } from '../tables.ts';
 
 const APPEND = { append: true };

@@ -1,5 +1,5 @@
 import { BSON_RANK, BSON_TYPE } from '../../bson-types.ts';
-import { writeNumberKey } from '../keys.ts';
+import { writeNumberKey } from '../../keys.ts';
 
 const OBJECT_ID_BYTES = 12;
 /** The bytes of a number, for its conversion. */

@@ -1,5 +1,5 @@
 import type { Commits } from '../commits.ts';
-import type { Key } from '../keys.ts';
+import type { Key } from '../../keys.ts';
 import { IF_NEW, KeyScratch, type Database } from '../tables.ts';
 import type { Count, Load, LoadResult, OnConflict, Refuse } from '../../store.ts';
 import { RENEW_MS, type LoadMark } from './mark.ts';

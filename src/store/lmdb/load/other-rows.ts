@@ -1,4 +1,4 @@
-import { joinKeys, type Key } from '../keys.ts';
+import { joinKeys, type Key } from '../../keys.ts';
 import type { Merged } from './runs.ts';
 import { ENTRY_HEAD_BYTES, keyLength, valueLength } from './sort.ts';
 

@@ -1,4 +1,4 @@
-import type { Key } from '../keys.ts';
+import type { Key } from '../../keys.ts';
 import type { KeyScratch } from '../tables.ts';
 
 /** LMDB's longest key is shorter. Bytes. */

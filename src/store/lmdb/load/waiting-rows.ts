@@ -1,4 +1,4 @@
-import type { Key } from '../keys.ts';
+import type { Key } from '../../keys.ts';
 import { KeyScratch } from '../tables.ts';
 import type { Appender } from './appender.ts';
 

@@ -1,5 +1,5 @@
 import type { Commits } from '../commits.ts';
-import { HIGHEST, joinKeys, type Key } from '../keys.ts';
+import { HIGHEST, joinKeys, type Key } from '../../keys.ts';
 import { NO_VALUE, type Tables } from '../tables.ts';
 import { TRANSACTION_ROWS } from '../write.ts';
 import { keyRow, rowsPrefix, type KeyedRow } from './keyed.ts';

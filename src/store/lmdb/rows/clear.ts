@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { Commits } from '../commits.ts';
 import type { ChangeLog } from '../feed/log.ts';
-import { HIGHEST, joinKeys, type Key } from '../keys.ts';
+import { HIGHEST, joinKeys, type Key } from '../../keys.ts';
 import type { Tables } from '../tables.ts';
 import { entriesPrefix, rowsPrefix } from './keyed.ts';
 import type { IndexRecord, ResourceRecord, Resources } from './record.ts';

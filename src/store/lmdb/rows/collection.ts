@@ -4,8 +4,7 @@ import { bookmarkOf, KEY, keyPaths, valueBookmarkOf, type Bookmark } from '../..
 import { documentAt, endOfRow } from '../../bson-array.ts';
 import type { Index } from '../../indexes.ts';
 import type { Collection, Count, CountMode, Equality, From, Plan, Size } from '../../store.ts';
-import { isValueRange } from '../../value-range.ts';
-import { compareKeys, joinKeys, ABOVE_IDS, HIGHEST, LOWEST, type Key } from '../keys.ts';
+import { compareKeys, joinKeys, ABOVE_IDS, HIGHEST, LOWEST, type Key } from '../../keys.ts';
 import type { Range } from '../range.ts';
 import { COUNT_LIMIT_MS } from '../count-items.ts';
 import type { LmdbReader } from '../read.ts';
@@ -165,7 +164,7 @@ async function readSingle(
   };
   let isWanted =
     row !== null && !from.skip && equals.every(({ path, value }) => has(path, keyOfNamed(value)));
-  if (row && isWanted && plan.range && isValueRange(plan.range)) {
+  if (row && isWanted && plan.range) {
     const none = new Uint8Array(0);
     const found = keyAt(row, plan.sort);
     const value = found instanceof Uint8Array ? joinKeys(found, Uint8Array.of(1)) : none;

@@ -2,8 +2,8 @@ import { BSON } from '../../bson.ts';
 import { BSON_TYPE } from '../../bson-types.ts';
 import { KEY, type Bookmark } from '../../bookmark.ts';
 import { fieldsOf } from '../fields.ts';
-import { joinKeys, type Key, type Value } from '../keys.ts';
-import { keyOfAny, NULL_KEY } from '../value-keys.ts';
+import { joinKeys, type Key, type Value } from '../../keys.ts';
+import { keyOfAny, NULL_KEY } from '../../value-keys.ts';
 import { LONGEST_KEY } from './longest-key.ts';
 import type { IndexRecord, ResourceRecord } from './record.ts';
 

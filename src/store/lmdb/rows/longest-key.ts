@@ -1,4 +1,4 @@
-import { joinKeys, type Key } from '../keys.ts';
+import { joinKeys, type Key } from '../../keys.ts';
 
 /** LMDB's limit. Bytes. */
 export const LONGEST_KEY = 1_978;

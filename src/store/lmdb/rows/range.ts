@@ -1,11 +1,11 @@
 import { AppError } from '../../../errors.ts';
 import { KEY, keyPaths, type Bookmark } from '../../bookmark.ts';
 import { fieldsOf } from '../fields.ts';
-import { ABOVE_IDS, HIGHEST, LOWEST, compareKeys, joinKeys, numberKey, type Key } from '../keys.ts';
-import { keyOfAny } from '../value-keys.ts';
+import { ABOVE_IDS, HIGHEST, LOWEST, compareKeys, joinKeys, numberKey, type Key } from '../../keys.ts';
+import { keyOfAny } from '../../value-keys.ts';
 import { BSON_RANK, rankOf } from '../../bson-types.ts';
 import type { From, Plan } from '../../store.ts';
-import { isValueRange, type ValueRange } from '../../value-range.ts';
+import type { ValueRange } from '../../value-range.ts';
 import type { Range } from '../range.ts';
 import { entriesPrefix, keyOfNamed, rowsPrefix } from './keyed.ts';
 import { nameOf, type ResourceRecord } from './record.ts';
@@ -62,7 +62,6 @@ function idBounds(prefix: Key, { ids: { from, to } = {}, range }: Plan): [low: K
 
 /** Nothing follows an id in a key, so its bounds are other than those of values. */
 function idRangeBounds(prefix: Key, range: NonNullable<Plan['range']>): [low: Key, high: Key] {
-  if (!isValueRange(range)) throw new TypeError('a resource has ranges of values only');
   return [lowestId(prefix, range), highestId(prefix, range)];
 }
 
@@ -83,9 +82,8 @@ export function highestId(prefix: Key, { bracket, high }: Pick<ValueRange, 'brac
   return high.isInclusive ? joinKeys(key, LOWEST) : key;
 }
 
-function valueBounds(prefix: Key, range: Plan['range']): [low: Key, high: Key] {
+export function valueBounds(prefix: Key, range: Plan['range']): [low: Key, high: Key] {
   if (!range) return [joinKeys(prefix, LOWEST), joinKeys(prefix, ABOVE_IDS)];
-  if (!isValueRange(range)) throw new TypeError('a resource has ranges of values only');
   return [lowOf(prefix, range), highOf(prefix, range)];
 }
 

@@ -1,8 +1,8 @@
 import type { Filler } from '../filler.ts';
-import type { Key } from '../keys.ts';
+import type { Key } from '../../keys.ts';
 import type { Range } from '../range.ts';
 import { KeyScratch, type Tables } from '../tables.ts';
-import { endOfKey } from '../value-keys.ts';
+import { endOfKey } from '../../value-keys.ts';
 import type { Walker } from '../walk.ts';
 import { lowerBound, upperBound } from './longest-key.ts';
 

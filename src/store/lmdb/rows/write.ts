@@ -2,7 +2,7 @@ import type { Commits } from '../commits.ts';
 import type { ChangeNotes } from '../feed/log.ts';
 import { fieldsOf } from '../fields.ts';
 import { KEY } from '../../bookmark.ts';
-import type { Key, Value } from '../keys.ts';
+import type { Key, Value } from '../../keys.ts';
 import { IF_NEW, NO_VALUE, type Tables } from '../tables.ts';
 import type { InsertResult, OnConflict } from '../../store.ts';
 import { countBytes, TRANSACTION_BYTES, TRANSACTION_ROWS, type LoadGate } from '../write.ts';

@@ -1,7 +1,7 @@
 import { keyOf, type Bookmark } from '../../bookmark.ts';
 import { BSON } from '../../bson.ts';
+import { comparePlaces } from '../../order.ts';
 import type { Equality } from '../../store.ts';
-import { isSameKey } from './distinct.ts';
 
 /** Tells whether a row, of which the paths of these values are known, had the values. */
 export function insideOf(where: readonly Equality[]): (row: Uint8Array) => boolean {
@@ -13,7 +13,7 @@ export function insideOf(where: readonly Equality[]): (row: Uint8Array) => boole
     const fields = keyOf(row as Bookmark);
     return wanted.every(({ names, key }) => {
       const value = valueAt(fields, names);
-      return !Array.isArray(value) && isSameKey(bookmarkWith(value ?? null), key);
+      return !Array.isArray(value) && comparePlaces(bookmarkWith(value ?? null), key) === 0;
     });
   };
 }

@@ -1,5 +1,5 @@
-import { Decimal128 } from '../bson.ts';
-import { BSON_RANK, BSON_TYPE } from '../bson-types.ts';
+import { Decimal128 } from './bson.ts';
+import { BSON_RANK, BSON_TYPE } from './bson-types.ts';
 import {
   compareDecimals,
   digitsOf,
@@ -9,7 +9,7 @@ import {
   parseDecimal,
   wholeNumber,
   type Decimal,
-} from '../decimal.ts';
+} from './decimal.ts';
 
 /**
  * Keys: byte strings that sort like the BSON values they stand for. A store that knows only bytes can thus order items

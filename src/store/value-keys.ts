@@ -1,5 +1,5 @@
-import { onDemand } from '../bson.ts';
-import { BSON_RANK, BSON_TYPE, rankOf } from '../bson-types.ts';
+import { onDemand } from './bson.ts';
+import { BSON_RANK, BSON_TYPE, rankOf } from './bson-types.ts';
 import {
   DECIMAL_KEY_BYTES,
   DECIMAL_MARK,

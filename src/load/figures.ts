@@ -46,7 +46,7 @@ export interface Counts {
   readonly unanswered: number;
   /** Answers that are not what was asked: a checkpoint that does not fit the rows, a page that is not one. */
   readonly wrong: number;
-  /** Streams that ended well but have nothing that proves them (CSV, JSON, Arrow). */
+  /** Streams of a good form that ended well but have nothing that proves them (CSV, JSON). */
   readonly unproved: number;
 }
 

@@ -22,7 +22,8 @@ Streams:
   --cut N/min          cuts the connection of a puller so often; it resumes
   --stream PATH        the stream to pull, such as '/orders/stream?status=paid'; can be given several times
                        (default: that of the resource with the most rows)
-  --format FORMAT      ndjson (default), json, csv or arrow; only ndjson is proved
+  --format FORMAT      ndjson (default), json, csv or arrow; CSV and JSON have no checkpoints that
+                       prove them, so only their form is checked
   --compression NAME   none (default), br or gzip
 
 Changes:

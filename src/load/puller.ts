@@ -5,6 +5,7 @@ import { DEFAULTS } from '../pull/pull.ts';
 import { Interrupted, Mismatched, REAL_CLOCK, Refused } from '../pull/retry.ts';
 import { outcomeOfFailure } from './counts.ts';
 import type { Faults } from './faults.ts';
+import { rowReading } from './forms/form.ts';
 import type { Requests } from './http/requests.ts';
 import { StreamContent } from './http/stream-content.ts';
 import type { Recorder } from './recorder.ts';
@@ -14,7 +15,7 @@ export interface PullerOptions {
   readonly requests: Requests;
   /** The URL of a stream. */
   readonly url: URL;
-  /** A format of streams. Only NDJSON is proved. */
+  /** A format of streams. */
   readonly format: string;
   readonly compression: Compression;
   /** The speed at which it reads. null: full speed. */
@@ -121,16 +122,24 @@ export class Puller {
     recorder.count('ok');
   }
 
-  /** A format that has no checkpoints: it ends as HTTP says, or was cut. */
+  /** A format without checkpoint lines. It is not resumed. */
   async #read(): Promise<void> {
     const { url, format, compression, recorder } = this.#options;
     const to = new URL(url);
     to.searchParams.set('format', format);
     const content = await this.#getContent(to, '*/*', compression);
-    for await (const piece of content) await this.#slowDown(piece.length);
+    const { reading, isProved } = rowReading(format);
+    for await (const piece of content) {
+      const rows = reading.add(piece);
+      this.#row.rows += rows;
+      if (isProved) this.#row.provedRows += rows;
+      recorder.add('rows', rows);
+      await this.#slowDown(piece.length);
+    }
     if (!this.#content?.isWhole) throw new Interrupted('the connection was cut');
-    this.#setProof('framing');
-    recorder.count('unproved');
+    reading.end();
+    this.#setProof(isProved ? 'proved' : 'framing');
+    recorder.count(isProved ? 'ok' : 'unproved');
   }
 
   async #getContent(url: URL, accept: string, compression: Compression) {

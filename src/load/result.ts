@@ -111,7 +111,7 @@ export interface PullerRow {
   readonly refused: number;
   /**
    * `proved`: checkpoints prove all rows. `partly`: up to the last checkpoint; the run ended. `framing`: whole by HTTP
-   * alone (CSV, JSON, Arrow). `wrong`: rows that do not fit their checkpoint came. `none`: nothing came to an end.
+   * and by its form (CSV, JSON). `wrong`: rows that do not fit their checkpoint came. `none`: nothing came to an end.
    */
   readonly proof: 'proved' | 'partly' | 'framing' | 'wrong' | 'none';
   /** Rows that a checkpoint has proved. */

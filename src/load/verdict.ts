@@ -101,6 +101,8 @@ function notesOf({ series, options, target, counts }: Judged): string[] {
   if (!target.metrics.reachable)
     notes.push(`nothing is known of the server's side: ${target.metrics.reason}`);
   if (counts.unproved > 0)
-    notes.push(`${counted(counts.unproved)} streams have no checkpoints; only HTTP says that they are whole`);
+    notes.push(
+      `${counted(counts.unproved)} streams have no checkpoints; only HTTP and their form say that they are whole`,
+    );
   return notes;
 }

@@ -53,7 +53,7 @@ const SLOW = [
   'listening',
   'lmdb-(changes|disk-full|durability|load-.*|lost|neighbours|read|retention)',
   'log-format',
-  'load-(?!report|result).*',
+  'load(-(?!report|result).*)?',
   'long-(input|keys)',
   'memory',
   'mongo-(away|change-(feed|model|oplog)|changes(-faults)?|failing-replies|faults|foreign|large|load|load-kills|odd-values|plain-collection|retry|setup)',

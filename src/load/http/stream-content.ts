@@ -1,4 +1,5 @@
-import { Readable } from 'node:stream';
+import { once } from 'node:events';
+import type { Transform } from 'node:stream';
 import { decoderOf } from '../../pull/http.ts';
 import { failureOf, Interrupted, Mismatched } from '../../pull/retry.ts';
 import { clipped } from '../../terminal/text.ts';
@@ -65,16 +66,25 @@ export class StreamContent implements Answered {
     if (coding === null || coding === 'identity') return yield* this.raw();
     const decoder = decoderOf(coding);
     if (!decoder) throw new Mismatched(`the server answered with the content coding ${clipped(coding)}`);
-    const raw = Readable.from(this.raw(), { objectMode: false });
-    raw.pipe(decoder);
+    void this.#feed(decoder);
     try {
       yield* decoder as AsyncIterable<Buffer>;
     } catch (error) {
+      if (error instanceof Mismatched) throw error;
       throw new Mismatched(`the answer cannot be decompressed: ${reasonOf(error)}`, { cause: error });
     } finally {
-      raw.destroy();
       decoder.destroy();
       this.close();
+    }
+  }
+
+  /** Never rejects: the decoder fails in its place. */
+  async #feed(decoder: Transform): Promise<void> {
+    try {
+      for await (const piece of this.raw()) if (!decoder.write(piece)) await once(decoder, 'drain');
+      decoder.end();
+    } catch (error) {
+      decoder.destroy(error instanceof Error ? error : new Error(reasonOf(error)));
     }
   }
 

@@ -1,0 +1,12 @@
+import { ArrowRows } from './arrow.ts';
+import { CsvRows } from './csv.ts';
+import { JsonArrayRows } from './json.ts';
+import type { RowReading } from './reading.ts';
+
+/** The forms that have no checkpoint lines. `isProved`: whether the body itself says how many rows it has, and their CRC. */
+export function rowReading(format: string): { readonly reading: RowReading; readonly isProved: boolean } {
+  if (format === 'arrow') return { reading: new ArrowRows(), isProved: true };
+  if (format === 'csv') return { reading: new CsvRows(), isProved: false };
+  if (format === 'json') return { reading: new JsonArrayRows(), isProved: false };
+  throw new TypeError(`${format} is read by its lines`);
+}

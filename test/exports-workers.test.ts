@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { AppError, storeUnavailable } from '../src/errors.ts';
+import type { State } from '../src/exports/export.ts';
 import {
-  advance,
   cancel,
   claim,
   complete,
@@ -12,7 +12,7 @@ import {
   LeaseLostError,
   lose,
   newJob,
-  NEXT,
+  ownedBy,
   type ExportRequest,
   type Job,
 } from '../src/exports/job.ts';
@@ -65,6 +65,15 @@ async function textOf(files: FileStore, name: string, bytes: number): Promise<st
   return Buffer.concat(chunks).toString();
 }
 
+/** The states that may follow each state. A complete job fails when its file is lost. */
+const NEXT: Readonly<Record<State, readonly State[]>> = {
+  queued: ['running', 'cancelled'],
+  running: ['running', 'queued', 'complete', 'failed', 'cancelled'],
+  complete: ['failed'],
+  failed: [],
+  cancelled: [],
+};
+
 test('a job makes every permitted change of state and no other, and only for the holder of its lease', () => {
   const now = new Date();
   const lease = { token: 'aaaa', until: now };
@@ -74,10 +83,10 @@ test('a job makes every permitted change of state and no other, and only for the
   const queued = newJob('x', 'ada', REQUEST, now);
   const running = claim(queued, lease);
   const owned = (token: string): ((job: Job) => Job)[] => [
-    (job) => advance(job, { ...lease, token }, queued.progress),
-    (job) => giveBack(job, token, now, true),
-    (job) => complete(job, token, queued.progress, file, final),
-    (job) => fail(job, token, failure, final),
+    (job) => ({ ...ownedBy(job, token), progress: queued.progress }),
+    (job) => giveBack(ownedBy(job, token), now, 1),
+    (job) => complete(ownedBy(job, token), queued.progress, file, final),
+    (job) => fail(ownedBy(job, token), failure, final),
   ];
   const free: ((job: Job) => Job)[] = [
     (job) => (isFinal(job) ? job : claim(job, lease)),
@@ -99,8 +108,8 @@ test('a job makes every permitted change of state and no other, and only for the
   const jobs = [
     queued,
     running,
-    complete(running, 'aaaa', queued.progress, file, final),
-    fail(running, 'aaaa', failure, final),
+    complete(running, queued.progress, file, final),
+    fail(running, failure, final),
     cancel(running, final),
   ];
   for (const job of jobs) {
@@ -175,6 +184,41 @@ for (const name of STORES)
     assert.deepEqual(await next.files.names(), [done.file.name], 'its file is removed');
     assert.equal(await textOf(next.files, done.file.name, done.file.bytes), TEXT);
     await Promise.all([slow.close(), next.close()]);
+  });
+
+for (const name of STORES)
+  test(`${name}: a worker that gives a job back leaves the file of the worker that takes it at once`, async (t) => {
+    const handles = await twoFilled(t, name);
+    if (!handles) return;
+    const [begun, held] = [gate(), gate()];
+    let working: Promise<unknown> = Promise.resolve();
+    const next = new Worker(handles[1], {
+      writes: (piece) => {
+        if (piece !== 2) return undefined;
+        begun.open();
+        return held.opened;
+      },
+    });
+    let isGivenBack = false;
+    const stopping: Worker = new Worker(handles[0], {
+      begins: () => void stopping.close(),
+      names: async () => {
+        if ((await next.jobs.current(id))?.state !== 'queued' || isGivenBack) return;
+        isGivenBack = true;
+        working = next.work(id);
+        await begun.opened;
+      },
+    });
+    await stopping.paused(5_000);
+    const { id } = await stopping.jobs.create('ada', REQUEST, t.signal);
+    assert.equal(await stopping.work(id), 0);
+    assert.ok(isGivenBack);
+    held.open();
+    assert.equal(await working, null);
+    const done = await next.jobs.get(id, t.signal);
+    assert.ok(done?.state === 'complete');
+    assert.equal(await textOf(next.files, done.file.name, done.file.bytes), TEXT);
+    await next.close();
   });
 
 /** How a job ends, and which files it has then. */

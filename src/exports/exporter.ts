@@ -1,22 +1,20 @@
 import { randomBytes } from 'node:crypto';
 import { AppError } from '../errors.ts';
 import type { JobQueue, QueueOptions } from '../queue/queue.ts';
-import { Attempt, type AttemptOptions } from './attempt.ts';
+import { attempt, StoppedError, type AttemptOptions } from './attempt.ts';
 import { STATES, type State } from './export.ts';
 import { claim, dueIn, filesOf, isExpired, isFinal, LeaseLostError, type Job, type Running } from './job.ts';
 import { removeLeftovers } from './file.ts';
 import type { Log } from '../log.ts';
 import { reasonOf } from '../thrown.ts';
 
-/** The interval between checks for due, lost and expired exports. Milliseconds. */
-const LOOK_MS = 5_000;
 /**
- * The interval between reads of all records, which find stray files and count the exports. The cost of a read grows with
- * the number of records. Milliseconds.
+ * The interval between looks at all records: for jobs whose message was lost or whose worker died, and for what expired.
+ * Each record makes it longer, so that a look costs little however many exports there are. Milliseconds.
  */
-const ALL_MS = 60_000;
-/** A file that no record names is removed after this time, because a read of the records may be stale. Milliseconds. */
-const STRAY_MS = 60_000;
+const LOOK_MS = 5_000;
+const RECORD_MS = 5;
+const LONGEST_LOOK_MS = 60_000;
 
 export interface ExporterOptions extends AttemptOptions {
   /** Opens the queue whose jobs this exporter works on. */
@@ -33,13 +31,10 @@ export interface ExporterOptions extends AttemptOptions {
 export class Exporter {
   readonly #options: ExporterOptions;
   readonly #queue: JobQueue;
-  readonly #running = new Map<string, Attempt>();
+  /** What ends the attempts of this process, by the ids of their exports. */
+  readonly #running = new Map<string, AbortController>();
   readonly #stop = new AbortController();
-  /** Files that no record names, each with the time (ms since the epoch) of the first check that found it so. */
-  #strays = new Map<string, number>();
   #counts = countsOf([]);
-  /** The time of the next read of all records. Milliseconds since the epoch. */
-  #lookAtAll = -Infinity;
   #looking: Promise<void>;
 
   constructor(options: ExporterOptions) {
@@ -53,7 +48,7 @@ export class Exporter {
     return this.#running.size;
   }
 
-  /** The number of exports in each state, over all processes, as of the last read of all records. */
+  /** The number of exports in each state, over all processes, as of the last look. */
   get counts(): Readonly<Record<State, number>> {
     return this.#counts;
   }
@@ -65,34 +60,32 @@ export class Exporter {
 
   /** Ends this process's work on a job that was cancelled or removed, at once. */
   dropped(id: string): void {
-    this.#running.get(id)?.drop();
+    this.#running.get(id)?.abort(new LeaseLostError(id));
   }
 
-  /** Stops. Running jobs go back to the queue and keep their progress. */
+  /** Stops. Running jobs go back to the queue. */
   async close(): Promise<void> {
     this.#stop.abort(new Error('the server stops'));
-    for (const attempt of this.#running.values()) attempt.stop();
+    for (const running of this.#running.values()) running.abort(new StoppedError());
     await this.#queue.close();
     await this.#looking;
   }
 
   /** Implements `Work`. A job that fails here is left to the next check by any process. */
   async #work(id: string): Promise<number | null> {
+    const abort = new AbortController();
     try {
       const claimed = await this.#claim(id);
       if (typeof claimed === 'number' || claimed === null) return claimed;
-      const attempt = new Attempt(claimed, this.#options);
-      this.#running.set(id, attempt);
-      if (this.#isStopping()) attempt.stop();
-      try {
-        return await attempt.run();
-      } finally {
-        this.#running.delete(id);
-      }
+      this.#running.set(id, abort);
+      if (this.#isStopping()) abort.abort(new StoppedError());
+      return await attempt(claimed, this.#options, abort);
     } catch (error) {
       if (!(error instanceof LeaseLostError))
         this.#options.log.warn({ exportId: id, err: error }, 'export could not be run');
       return null;
+    } finally {
+      if (this.#running.get(id) === abort) this.#running.delete(id);
     }
   }
 
@@ -101,32 +94,32 @@ export class Exporter {
    * nothing to do.
    */
   async #claim(id: string): Promise<Running | number | null> {
-    const { jobs, files, now, leaseMs } = this.#options;
+    const { jobs, now, leaseMs } = this.#options;
     if (this.#isStopping()) return null;
     const token = randomBytes(8).toString('hex');
     const until = new Date(now().getTime() + leaseMs);
-    const { before, after: job } = await jobs.change(id, (current) => {
+    const { after: job } = await jobs.change(id, (current) => {
       const wait = dueIn(current, now());
       return isFinal(current) || wait === null || wait > 0 ? current : claim(current, { token, until });
     });
-    if (!before || job?.state !== 'running' || job.lease.token !== token) return job && dueIn(job, now());
-    // Remove the files of a worker that died, which no one will continue.
-    for (const name of filesOf(before)) if (!filesOf(job).includes(name)) await files.remove(name);
+    if (job?.state !== 'running' || job.lease.token !== token) return job && dueIn(job, now());
+    await removeLeftovers(id, this.#options); // of a worker that died
     return job;
   }
 
   async #lookAgainAndAgain(): Promise<void> {
     const { log, pause, lookMs = LOOK_MS } = this.#options;
     const { signal } = this.#stop;
-    while (!this.#isStopping()) {
+    for (let records = 0; !this.#isStopping();) {
       try {
-        await this.#look();
+        records = await this.#look();
       } catch (error) {
         // An AppError means that the store is unavailable. Requests report that, and the next check tries again.
         if (!(error instanceof AppError) && !this.#isStopping())
           log.error({ err: error }, 'exports in the store could not be checked');
       }
-      await pause(lookMs, signal).catch(() => undefined);
+      const ms = Math.max(lookMs, Math.min(records * RECORD_MS, LONGEST_LOOK_MS));
+      await pause(ms, signal).catch(() => undefined);
     }
   }
 
@@ -134,52 +127,25 @@ export class Exporter {
     return this.#stop.signal.aborted;
   }
 
-  /** Checks live and expired exports; every ALL_MS it reads all records instead. */
-  async #look(): Promise<void> {
-    const { jobs, now } = this.#options;
-    const { signal } = this.#stop;
-    if (now().getTime() >= this.#lookAtAll) {
-      await this.#lookThrough();
-      this.#lookAtAll = now().getTime() + ALL_MS;
-      return;
-    }
-    for (const job of await jobs.ended(signal)) await this.#expire(job);
-    await this.#offerDue(await jobs.live(signal));
-  }
-
-  async #lookThrough(): Promise<void> {
+  /** Removes what expired and files that no record needs, and offers jobs that are due. Resolves with the number of records. */
+  async #look(): Promise<number> {
     const { jobs, files, now } = this.#options;
-    const names = await files.names(); // before the jobs are read, because a file is created after its job is claimed
-    const all = await jobs.all(this.#stop.signal);
-    this.#counts = countsOf(all.jobs);
-    await jobs.repair(all);
-    const kept = all.jobs.filter((job) => !isExpired(job, now()));
-    for (const job of all.jobs) if (isExpired(job, now())) await this.#expire(job);
-    await this.#offerDue(kept);
-    const needed = new Set(kept.flatMap(filesOf));
-    await this.#removeStrays(names.filter((name) => !needed.has(name)));
+    const names = await files.names(); // before the records, see removeLeftovers
+    const { jobs: all, outdated } = await jobs.all(this.#stop.signal);
+    this.#counts = countsOf(all);
+    await jobs.remove(outdated);
+    const [expired, kept] = [true, false].map((is) => all.filter((job) => isExpired(job, now()) === is));
+    for (const { id } of expired ?? []) await jobs.change(id, (job) => (isExpired(job, now()) ? null : job));
+    for (const job of kept ?? []) await this.#offerDue(job);
+    const needed = new Set(kept?.flatMap(filesOf));
+    const strays = names.filter((name) => !needed.has(name)).map((name) => name.split('.')[0] ?? '');
+    for (const id of new Set(strays)) await removeLeftovers(id, this.#options);
+    return all.length;
   }
 
-  async #expire(job: Job): Promise<void> {
-    const { jobs, files, now } = this.#options;
-    const { after } = await jobs.change(job.id, (current) => (isExpired(current, now()) ? null : current));
-    if (after) return;
-    await removeLeftovers(files, job.id, null);
-  }
-
-  async #offerDue(jobs: readonly Job[]): Promise<void> {
-    for (const job of jobs) {
-      const wait = dueIn(job, this.#options.now());
-      if (wait !== null && !this.#running.has(job.id)) await this.#offer(job.id, Math.max(0, wait));
-    }
-  }
-
-  async #removeStrays(found: readonly string[]): Promise<void> {
-    const { files, now } = this.#options;
-    const time = now().getTime();
-    const before = this.#strays;
-    this.#strays = new Map(found.map((name) => [name, before.get(name) ?? time]));
-    for (const [name, since] of this.#strays) if (time - since >= STRAY_MS) await files.remove(name);
+  async #offerDue(job: Job): Promise<void> {
+    const wait = dueIn(job, this.#options.now());
+    if (wait !== null && !this.#running.has(job.id)) await this.#offer(job.id, Math.max(0, wait));
   }
 
   async #offer(id: string, delayMs: number): Promise<void> {

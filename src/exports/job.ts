@@ -2,7 +2,7 @@ import type { Scope } from '../access/rights.ts';
 import type { ProblemCode } from '../problems.ts';
 import type { ExportFormat } from '../rows/formats.ts';
 import type { Identity } from '../store/bookmark.ts';
-import type { Compression, State } from './export.ts';
+import type { Compression } from './export.ts';
 
 /** An order as stored: a stream's query, and what only a file has. */
 export interface ExportRequest {
@@ -65,7 +65,7 @@ const BEGINNING: Progress = {
 };
 
 interface Common {
-  /** 128 random bits in hexadecimal digits. */
+  /** 32 hexadecimal digits: those of its client (see Jobs), and 96 random bits. */
   readonly id: string;
   /** The client that ordered it: a key's name, or a network address. */
   readonly client: string;
@@ -76,10 +76,16 @@ interface Common {
   readonly failures: number;
 }
 
+/** When a job became final, and how long it is kept. */
 export interface Final {
   readonly finishedAt: Date;
   /** The time when the record and the file are removed. */
   readonly expiresAt: Date;
+}
+
+/** The end of a job that is kept for `ttlMs` milliseconds. */
+export function finalAt(finishedAt: Date, ttlMs: number): Final {
+  return { finishedAt, expiresAt: new Date(finishedAt.getTime() + ttlMs) };
 }
 
 export type Queued = Common & { readonly state: 'queued'; readonly notBefore: Date };
@@ -88,15 +94,6 @@ export type Complete = Common & Final & { readonly state: 'complete'; readonly f
 export type Failed = Common & Final & { readonly state: 'failed'; readonly failure: Failure };
 export type Cancelled = Common & Final & { readonly state: 'cancelled' };
 export type Job = Queued | Running | Complete | Failed | Cancelled;
-
-/** The states that may follow each state. A complete job fails when its file is lost. */
-export const NEXT: Readonly<Record<State, readonly State[]>> = {
-  queued: ['running', 'cancelled'],
-  running: ['running', 'queued', 'complete', 'failed', 'cancelled'],
-  complete: ['failed'],
-  failed: [],
-  cancelled: [],
-};
 
 /**
  * Another attempt works on the job now, or the job was cancelled or removed. This attempt is over and must
@@ -131,32 +128,23 @@ export function claim(job: Queued | Running, lease: Lease): Running {
   return { ...common(job), progress: { ...BEGINNING, identity, estimatedRows }, state: 'running', lease };
 }
 
-/** Renews the lease and records the progress. Throws LeaseLostError. */
-export function advance(job: Job, lease: Lease, progress: Progress): Running {
-  return { ...ownedBy(job, lease.token), progress, lease };
+/** The job as its worker holds it. Throws LeaseLostError when another one does, or none. */
+export function ownedBy(job: Job, token: string): Running {
+  if (job.state === 'running' && job.lease.token === token) return job;
+  throw new LeaseLostError(job.id);
 }
 
-/**
- * Returns the job to the queue, after a stop or after a failure. Only a failure is counted. Throws
- * LeaseLostError.
- */
-export function giveBack(job: Job, token: string, notBefore: Date, failed: boolean): Queued {
-  const own = ownedBy(job, token);
-  return { ...common(own), failures: own.failures + (failed ? 1 : 0), state: 'queued', notBefore };
+/** Returns the job to the queue, after a stop or after a failed attempt. */
+export function giveBack(job: Running, notBefore: Date, failures = job.failures): Queued {
+  return { ...common(job), failures, state: 'queued', notBefore };
 }
 
-export function complete(
-  job: Job,
-  token: string,
-  progress: Progress,
-  file: FinishedFile,
-  final: Final,
-): Complete {
-  return { ...common(ownedBy(job, token)), progress, ...final, state: 'complete', file };
+export function complete(job: Running, progress: Progress, file: FinishedFile, final: Final): Complete {
+  return { ...common(job), progress, ...final, state: 'complete', file };
 }
 
-export function fail(job: Job, token: string, failure: Failure, final: Final): Failed {
-  return { ...common(ownedBy(job, token)), ...final, state: 'failed', failure };
+export function fail(job: Running, failure: Failure, final: Final): Failed {
+  return { ...common(job), ...final, state: 'failed', failure };
 }
 
 /** Fails a job whose file is missing or damaged. Other jobs stay as they are. */
@@ -189,11 +177,6 @@ export function filesOf(job: Job): readonly string[] {
  */
 export function fileName(id: string, token: string): string {
   return `${id}.${token}`;
-}
-
-function ownedBy(job: Job, token: string): Running {
-  if (job.state === 'running' && job.lease.token === token) return job;
-  throw new LeaseLostError(job.id);
 }
 
 function common({ id, client, request, createdAt, progress, failures }: Job): Common {

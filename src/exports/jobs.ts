@@ -1,18 +1,29 @@
-import { randomBytes } from 'node:crypto';
+import { createHash, randomBytes } from 'node:crypto';
 import { AppError } from '../errors.ts';
+import { documentOf, rowsOf } from '../store/batch.ts';
 import { makeBookmark } from '../store/bookmark.ts';
 import { BSON } from '../store/bson.ts';
-import { chain, FIRST_BATCH } from '../stream/chain.ts';
-import { documentOf, rowsOf } from '../store/batch.ts';
 import type { Plan, RecordStore } from '../store/store.ts';
-import { Turns, TurnsByKey } from '../turns.ts';
-import { isExpired, LeaseLostError, newJob, type ExportRequest, type Job } from './job.ts';
-import { markerOf, Markers, markersOf, missing, type Marker } from './markers.ts';
+import { chain, FIRST_BATCH } from '../stream/chain.ts';
+import { TurnsByKey } from '../turns.ts';
+import {
+  isExpired,
+  LeaseLostError,
+  newJob,
+  ownedBy,
+  type ExportRequest,
+  type Job,
+  type Running,
+} from './job.ts';
 
 const BY_ID: Plan = { sort: '_id', direction: 1 };
 /** The `_id` of the record that holds the store's own id. */
 const STORE = 'store';
 const ID = /^[0-9a-f]{32}$/;
+/** The digits at the beginning of an id that are the same for all exports of a client. */
+const CLIENT_DIGITS = 8;
+/** The next character after the digits. */
+const BEHIND = 'g';
 
 export interface JobsOptions {
   readonly records: RecordStore;
@@ -21,33 +32,25 @@ export interface JobsOptions {
   readonly now: () => Date;
 }
 
-/**
- * A marker that has no export after this time was left by a killed process. A younger one may belong to an export that
- * is about to be written. Milliseconds.
- */
-const STRAY_MS = 60_000;
-/** The number of exports that are read at the same time. */
-const READS = 4;
-
 /** All records, as one read found them. */
 export interface AllJobs {
   /** Expired exports included. */
   readonly jobs: readonly Job[];
-  readonly markers: readonly Marker[];
   /** The ids of records that an earlier release wrote. */
   readonly outdated: readonly string[];
 }
 
-/** The records of exports, which are the only place that holds the state of a job. */
+/**
+ * The records of exports, which are the only place that holds the state of a job. Records are read in order of id, so the
+ * ids of a client's exports begin alike: with a digest of its name and of the store's id, which does not tell the name.
+ */
 export class Jobs {
   readonly #options: JobsOptions;
-  readonly #markers: Markers;
   /** Serializes the orders of each client, so that each one sees those before it. */
   readonly #ordering = new TurnsByKey();
 
   constructor(options: JobsOptions) {
     this.#options = options;
-    this.#markers = new Markers(options.records, options.now);
   }
 
   /**
@@ -57,29 +60,33 @@ export class Jobs {
   create(client: string, request: ExportRequest, signal: AbortSignal): Promise<Job> {
     const { perClient, records, now } = this.#options;
     return this.#ordering.take(client, async () => {
-      if (!(await this.#hasRoom(client, signal))) throw tooMany(perClient);
-      const job = newJob(randomBytes(16).toString('hex'), client, request, now());
-      await Promise.all([this.#markers.add(markersOf(job)), records.change(job.id, () => toRow(job))]);
+      const own = ownDigits(client, await this.storeId());
+      if ((await this.#ofClient(client, own, signal)).length >= perClient) throw tooMany(perClient);
+      const id = own + randomBytes((32 - CLIENT_DIGITS) / 2).toString('hex');
+      const job = newJob(id, client, request, now());
+      await records.change(id, () => toRow(job));
       return job;
     });
   }
 
   /** The job with this id; null when there is none, or when it has expired. */
   async get(id: string, signal: AbortSignal): Promise<Job | null> {
-    const job = ID.test(id) ? await this.#find(id, signal) : null;
+    const row = ID.test(id) ? await this.#read(id, signal) : null;
+    const job = row && jobOf(row);
     return job && isExpired(job, this.#options.now()) ? null : job;
   }
 
   /** The exports of a client, newest first, without expired ones. */
   async listOf(client: string, signal: AbortSignal): Promise<Job[]> {
-    const markers = await this.#markers.ofClient(client, signal);
-    const { jobs } = await this.#jobsOf(markers, signal);
-    return this.#lasting(jobs).sort((a, b) => b.createdAt.getTime() - a.createdAt.getTime());
+    const store = await this.#read(STORE, signal);
+    const jobs = store ? await this.#ofClient(client, ownDigits(client, String(store.id)), signal) : [];
+    return jobs.toSorted((a, b) => b.createdAt.getTime() - a.createdAt.getTime());
   }
 
-  /** The unique id of this store. It is kept among the exports and created by the first call. */
+  /** A unique id of this store, the same for all processes that share it. It is written by the first call. */
   async storeId(): Promise<string> {
     const id = randomBytes(8).toString('hex');
+    // The collection's validator requires these fields of every record.
     const made = { _id: STORE, state: 'store', request: {}, createdAt: this.#options.now(), id };
     const { after } = await this.#options.records.change(STORE, (row) =>
       row ? 'keep' : BSON.serialize(made),
@@ -87,97 +94,21 @@ export class Jobs {
     return String(after ? fieldsOf(after).id : id);
   }
 
-  /** The exports that are not final yet. */
-  live(signal: AbortSignal): Promise<Job[]> {
-    return this.#marked(() => this.#markers.live(signal), signal);
-  }
-
-  /** The expired exports. */
-  ended(signal: AbortSignal): Promise<Job[]> {
-    return this.#marked(() => this.#markers.ended(signal), signal);
-  }
-
   /** All records. The cost grows with the number of exports of all clients. */
   async all(signal: AbortSignal): Promise<AllJobs> {
-    const { records } = this.#options;
     const jobs: Job[] = [];
-    const markers: Marker[] = [];
     const outdated: string[] = [];
-    const first = await records.read(BY_ID, {}, FIRST_BATCH, signal);
-    for await (const batch of chain(records, BY_ID, first, Infinity, signal)) {
-      try {
-        for (const row of rowsOf(batch)) {
-          const fields = fieldsOf(row);
-          const marker = markerOf(fields);
-          if (marker) markers.push(marker);
-          else if (ID.test(String(fields._id))) {
-            const job = jobOf(fields);
-            if (job) jobs.push(job);
-            else outdated.push(String(fields._id));
-          }
-        }
-      } finally {
-        batch.release();
-      }
+    for await (const fields of this.#rows(BY_ID, signal)) {
+      const job = jobOf(fields);
+      if (job) jobs.push(job);
+      else if (fields._id !== STORE) outdated.push(String(fields._id));
     }
-    return { jobs, markers, outdated };
+    return { jobs, outdated };
   }
 
-  /** Adds the markers that exports lack, and removes the records of earlier releases. */
-  async repair({ jobs, markers, outdated }: AllJobs): Promise<void> {
-    await this.#markers.add(missing(jobs, markers));
-    await Promise.all(outdated.map((id) => this.#options.records.change(id, () => null)));
-  }
-
-  /** Whether a client may have one more export. Reads the exports only when their markers reach the limit. */
-  async #hasRoom(client: string, signal: AbortSignal): Promise<boolean> {
-    const { perClient } = this.#options;
-    const markers = await this.#markers.ofClient(client, signal);
-    if (markers.length < perClient) return true;
-    const { jobs, young } = await this.#jobsOf(markers, signal);
-    return this.#lasting(jobs).length + young < perClient;
-  }
-
-  /** The jobs that have not expired. */
-  #lasting(jobs: readonly Job[]): Job[] {
-    const now = this.#options.now();
-    return jobs.filter((job) => !isExpired(job, now));
-  }
-
-  /** The exports that should still have a marker of this kind. Removes markers that no longer apply. */
-  async #marked(read: () => Promise<Marker[]>, signal: AbortSignal): Promise<Job[]> {
-    const markers = await read();
-    const { jobs } = await this.#jobsOf(markers, signal);
-    const right = new Set(jobs.flatMap(markersOf));
-    const jobOfId = new Map(jobs.map((job) => [job.id, job]));
-    const wrong = markers.filter(({ name, id }) => jobOfId.has(id) && !right.has(name));
-    await this.#markers.remove(wrong.map(({ name }) => name));
-    for (const { id } of wrong) jobOfId.delete(id);
-    return [...jobOfId.values()];
-  }
-
-  /**
-   * The exports that markers name. Removes a marker without an export once it is STRAY_MS old. `young` counts those that
-   * are younger, because their exports may be about to be written.
-   */
-  async #jobsOf(markers: readonly Marker[], signal: AbortSignal): Promise<{ jobs: Job[]; young: number }> {
-    const turns = new Turns(READS);
-    const found = await Promise.all(markers.map(({ id }) => turns.take(() => this.#find(id, signal))));
-    const without = markers.filter((_, n) => found[n] === null);
-    const before = this.#options.now().getTime() - STRAY_MS;
-    const strays = without.filter(({ createdAt }) => createdAt.getTime() < before);
-    await this.#markers.remove(strays.map(({ name }) => name));
-    return { jobs: found.filter((job) => job !== null), young: without.length - strays.length };
-  }
-
-  async #find(id: string, signal: AbortSignal): Promise<Job | null> {
-    const batch = await this.#options.records.get(makeBookmark({ _id: id }), signal);
-    if (!batch) return null;
-    try {
-      return fromRow(documentOf(batch));
-    } finally {
-      batch.release();
-    }
+  /** Removes records that an earlier release wrote. */
+  async remove(ids: readonly string[]): Promise<void> {
+    for (const id of ids) await this.#options.records.change(id, () => null);
   }
 
   /**
@@ -189,50 +120,80 @@ export class Jobs {
     id: string,
     step: (job: Job) => Job | null,
   ): Promise<{ before: Job | null; after: Job | null }> {
-    const { before, after } = await this.#options.records.change(id, (current) => {
-      if (!current) return 'keep';
-      const job = fromRow(current);
+    const { before, after } = await this.#options.records.change(id, (row) => {
+      const job = row && jobOf(fieldsOf(row));
       if (!job) return 'keep';
       const next = step(job);
-      if (next === job) return 'keep';
-      return next && toRow(next);
+      return next === job ? 'keep' : next && toRow(next);
     });
-    const changed = { before: before && fromRow(before), after: after && fromRow(after) };
-    await this.#mark(changed);
-    return changed;
+    return { before: before && jobOf(fieldsOf(before)), after: after && jobOf(fieldsOf(after)) };
   }
 
-  async #mark({ before, after }: { before: Job | null; after: Job | null }): Promise<void> {
-    const [had, has] = [before, after].map((job) => (job ? markersOf(job) : []));
-    await Promise.all([
-      this.#markers.add((has ?? []).filter((name) => !had?.includes(name))),
-      this.#markers.remove((had ?? []).filter((name) => !has?.includes(name))),
-    ]);
+  /** The job as it is now, whatever other processes have just written. */
+  async current(id: string): Promise<Job | null> {
+    return (await this.change(id, (job) => job)).after;
   }
 
-  /** Makes a step that requires the job's lease. Rejects with LeaseLostError also when the job was removed. */
-  async advance<J extends Job>(id: string, step: (job: Job) => J): Promise<J> {
-    const { after } = await this.change(id, step);
+  /** Makes a step of the job's holder. Rejects with LeaseLostError, also when the job was removed. */
+  async advance<J extends Job>(id: string, token: string, step: (job: Running) => J): Promise<J> {
+    const { after } = await this.change(id, (job) => step(ownedBy(job, token)));
     if (!after) throw new LeaseLostError(id);
     return after as J; // the result of `step`, as it was stored
   }
+
+  /** The exports of a client that have not expired. */
+  async #ofClient(client: string, own: string, signal: AbortSignal): Promise<Job[]> {
+    const { now } = this.#options;
+    const ids = { from: makeBookmark({ _id: own }), to: makeBookmark({ _id: own + BEHIND }) };
+    const jobs: Job[] = [];
+    for await (const fields of this.#rows({ ...BY_ID, ids }, signal)) {
+      const job = jobOf(fields);
+      if (job?.client === client && !isExpired(job, now())) jobs.push(job);
+    }
+    return jobs;
+  }
+
+  async *#rows(plan: Plan, signal: AbortSignal): AsyncGenerator<Fields, void, undefined> {
+    const { records } = this.#options;
+    const first = await records.read(plan, {}, FIRST_BATCH, signal);
+    for await (const batch of chain(records, plan, first, Infinity, signal)) {
+      try {
+        for (const row of rowsOf(batch)) yield fieldsOf(row);
+      } finally {
+        batch.release();
+      }
+    }
+  }
+
+  async #read(id: string, signal: AbortSignal): Promise<Fields | null> {
+    const batch = await this.#options.records.get(makeBookmark({ _id: id }), signal);
+    if (!batch) return null;
+    try {
+      return fieldsOf(documentOf(batch));
+    } finally {
+      batch.release();
+    }
+  }
 }
+
+function ownDigits(client: string, storeId: string): string {
+  return createHash('sha256').update(`${storeId} ${client}`).digest('hex').slice(0, CLIENT_DIGITS);
+}
+
+/** The fields of a record. */
+type Fields = Readonly<Record<string, unknown>>;
 
 /** The BSON document of a job. */
 function toRow({ id, ...job }: Job): Uint8Array {
   return BSON.serialize({ _id: id, ...job });
 }
 
-function fromRow(row: Uint8Array): Job | null {
-  return jobOf(fieldsOf(row));
-}
-
-/** null for a job that an earlier release wrote: its order was no query, and its file was written in parts. */
-function jobOf({ _id, ...job }: Readonly<Record<string, unknown>>): Job | null {
+/** null for another record: the store's id, or what an earlier release wrote, whose jobs have no `progress`. */
+function jobOf({ _id, ...job }: Fields): Job | null {
   return 'progress' in job ? ({ id: _id, ...job } as unknown as Job) : null;
 }
 
-function fieldsOf(row: Uint8Array): Readonly<Record<string, unknown>> {
+function fieldsOf(row: Uint8Array): Fields {
   const own = Buffer.from(row); // a copy, because with promoteBuffers BSON returns views of its input
   return BSON.deserialize(own, { promoteBuffers: true });
 }

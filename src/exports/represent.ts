@@ -58,7 +58,7 @@ export function downloadName(
   request: Pick<ExportRequest, 'resource' | 'format' | 'compression'>,
 ): string {
   const { format, compression } = request;
-  return `${request.resource}-${id.slice(0, 8)}.${FILES[format].extension}${SUFFIXES[compression]}`;
+  return `${request.resource}-${id.slice(-8)}.${FILES[format].extension}${SUFFIXES[compression]}`;
 }
 
 function problemOf({ code, detail }: Failure): NonNullable<Export['problem']> {

@@ -17,7 +17,7 @@ import type { FileStore } from '../store/files.ts';
 import { getExportFile } from './download.ts';
 import { EXPORT, EXPORT_LIST, REMOVED_EXPORT } from './export.ts';
 import type { Exporter } from './exporter.ts';
-import { cancel, isFinal, type ExportRequest } from './job.ts';
+import { cancel, finalAt, isFinal, type ExportRequest } from './job.ts';
 import { find, ID, LOOK_AGAIN_SECONDS, noSuchExport } from './find.ts';
 import type { Jobs } from './jobs.ts';
 import { PLAN_PROBLEMS } from '../resources/routes.ts';
@@ -157,7 +157,7 @@ function getExport({ jobs }: ExportOptions): Route {
 }
 
 function deleteExport(options: ExportOptions): Route {
-  const { jobs, files, exporter, now, ttlMs } = options;
+  const { jobs, exporter, now, ttlMs } = options;
   return {
     ...OF_ONE,
     method: 'DELETE',
@@ -181,12 +181,12 @@ function deleteExport(options: ExportOptions): Route {
     handler: async (input) => {
       const { id = '' } = input.parameters;
       await find(jobs, input);
-      const finishedAt = now();
-      const final = { finishedAt, expiresAt: new Date(finishedAt.getTime() + ttlMs) };
-      const { before, after } = await jobs.change(id, (job) => (isFinal(job) ? null : cancel(job, final)));
+      const { before, after } = await jobs.change(id, (job) =>
+        isFinal(job) ? null : cancel(job, finalAt(now(), ttlMs)),
+      );
       if (!before) throw noSuchExport(id);
       exporter.dropped(id);
-      await removeLeftovers(files, id, after);
+      await removeLeftovers(id, options);
       return after ? json(200, exportToJson(represent(after)), NOT_STORED) : removed(input.request, id);
     },
   };

@@ -50,6 +50,8 @@ export interface Hooks {
   /** Called before the bytes of a piece are written to the file. Pieces are counted from 1 in each file. */
   readonly writes?: (piece: number) => void | Promise<void>;
   readonly reads?: (from: From, plan: Plan) => void | Promise<void>;
+  /** Called before the names of files are listed. */
+  readonly names?: () => void | Promise<void>;
   readonly now?: () => Date;
   /** What can be exported beside items. */
   readonly resources?: readonly { readonly resource: Resource }[];
@@ -96,9 +98,15 @@ export class Worker {
     this.work = work;
   }
 
-  /** Runs one heartbeat. Resolves when its work is done. */
-  async beat(ms: number): Promise<void> {
-    const again = once(this.#paused, String(ms));
+  /** Resolves when something waits for `ms` milliseconds. */
+  async paused(ms: number): Promise<void> {
+    if (!this.#pauses.some((one) => one.ms === ms)) await once(this.#paused, String(ms));
+  }
+
+  /** Ends a pause of `ms` milliseconds. Resolves when the work behind it is done and pauses again, for `nextMs`. */
+  async beat(ms: number, nextMs = ms): Promise<void> {
+    await this.paused(ms);
+    const again = once(this.#paused, String(nextMs));
     const pause = this.#pauses.find((one) => one.ms === ms);
     if (!pause) throw new Error(`nothing waits for ${ms} ms`);
     this.#pauses = this.#pauses.filter((one) => one !== pause);
@@ -124,7 +132,7 @@ export class Worker {
   }
 }
 
-function hooked(files: FileStore, { begins, writes }: Hooks): FileStore {
+function hooked(files: FileStore, { begins, writes, names }: Hooks): FileStore {
   return {
     create: async (name) => {
       await begins?.(name);
@@ -142,6 +150,9 @@ function hooked(files: FileStore, { begins, writes }: Hooks): FileStore {
     read: (...range) => files.read(...range),
     size: (name) => files.size(name),
     remove: (name) => files.remove(name),
-    names: (...call) => files.names(...call),
+    names: async (...call) => {
+      await names?.();
+      return files.names(...call);
+    },
   };
 }

@@ -24,19 +24,23 @@ const DIST = join(ROOT, 'dist');
 const STAMP = join(DIST, '.built');
 
 const WASM = 'rows/wasm/transcode.wasm';
+/** Checks the rows of the embedded store. */
+const ROWS_WASM = 'store/sqlite/rows.wasm';
 const SCALAR = 'web/scalar.js';
 /** The script and the styles of the explorer page, each made of many files and a library. */
 const PAGE = ['web/explorer.js', 'web/style.css'];
 const ASSETS = [
   WASM,
+  ROWS_WASM,
   SCALAR,
   ...PAGE,
   'import/sample',
   'web/page/index.html',
   'web/page/icon.svg',
   'exports/parquet-thread.mjs',
+  'store/sqlite/worker.mjs',
 ];
-const BUILT = [WASM, SCALAR, ...PAGE];
+const BUILT = [WASM, ROWS_WASM, SCALAR, ...PAGE];
 
 const WASM_FLAGS = [
   '-O3',
@@ -62,7 +66,9 @@ else if (!ifStale || (await isStale())) await build();
 async function build() {
   await rm(DIST, { recursive: true, force: true });
   const sources = await filesOf('rows/wasm', (name) => name.endsWith('.as.ts'));
-  if (await isOlder(join(SRC, WASM), sources)) await buildWasm();
+  if (await isOlder(join(SRC, WASM), sources)) await buildWasm('module.as.ts', WASM);
+  const checks = await filesOf('store/sqlite', (name) => name.endsWith('.as.ts'));
+  if (await isOlder(join(SRC, ROWS_WASM), checks)) await buildWasm('rows.as.ts', ROWS_WASM);
   if (await isOlder(join(SRC, SCALAR), [])) await buildScalar();
   const pages = await filesOf('web/page', () => true);
   if (await isOlder(join(SRC, PAGE[0]), pages)) await buildPage();
@@ -84,22 +90,22 @@ async function compile() {
   if (code !== 0) process.exit(1); // the compiler has reported the reason
 }
 
-async function buildWasm() {
+async function buildWasm(source, target) {
   const { default: asc } = await import('assemblyscript/asc');
   let wasm;
   const { error, stderr } = await asc.main(
-    ['module.as.ts', '--baseDir', join(SRC, 'rows/wasm'), '-o', 'transcode.wasm', ...WASM_FLAGS],
+    [source, '--baseDir', join(SRC, dirname(target)), '-o', 'out.wasm', ...WASM_FLAGS],
     {
       writeFile: (name, contents) => {
-        if (name === 'transcode.wasm') wasm = contents;
+        if (name === 'out.wasm') wasm = contents;
       },
     },
   );
   if (error || !wasm) {
     process.stderr.write(stderr.toString());
-    throw error ?? new Error('the AssemblyScript compiler wrote no transcode.wasm');
+    throw error ?? new Error(`the AssemblyScript compiler wrote no ${target}`);
   }
-  await writeWhole(join(SRC, WASM), wasm);
+  await writeWhole(join(SRC, target), wasm);
 }
 
 /**

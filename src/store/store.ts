@@ -173,7 +173,7 @@ export interface RecordStore extends RowReader {
 }
 
 export interface Store {
-  readonly name: 'mongodb' | 'lmdb';
+  readonly name: 'mongodb' | 'lmdb' | 'sqlite';
   /**
    * Whether the store itself keeps the declarations of the resources that `make` makes, so that every start serves them
    * under their names. Otherwise the operator's settings name its collections, see Declaration.

@@ -1,0 +1,203 @@
+import { join } from 'node:path';
+import { assertWritable, Directory } from './directory.ts';
+import type { FileStore } from './files.ts';
+import { reasonOf } from '../thrown.ts';
+import type { Slots } from './slots.ts';
+import { Core } from './sqlite/core.ts';
+import { openFile } from './sqlite/file.ts';
+import { itemRefusal, ITEM_INDEXES } from './sqlite/items.ts';
+import { OpenSet, type SetShape } from './sqlite/open-set.ts';
+import type { Collection, Declaration, Found, ItemStore } from './store.ts';
+import type { OwnedCollection, RecordStore, Store } from './store.ts';
+
+const CHANGES_TTL_MS = 7 * 24 * 60 * 60_000;
+/** Rows per transaction above which a process is one that imports: it may wait longer for the disk. */
+const BULK_ROWS = 1_000;
+const [CHECKPOINT_PAGES, BULK_CHECKPOINT_PAGES] = [1_000, 8_000];
+/** What the names of resources begin with among the sets. */
+const RESOURCE = 'resource ';
+
+export interface SqliteOptions {
+  /** The directory of the store's file. It is created when missing. */
+  readonly directory: string;
+  readonly slots: Slots;
+  /**
+   * Rows per transaction. More rows are faster but block the event loop longer (512: 5 ms), so raise this for imports
+   * only.
+   */
+  readonly transactionRows?: number;
+  /** Told in a sentence what went wrong while nobody waited for it. By default nobody is told. */
+  readonly onWarning?: (message: string) => void;
+  /** A clock in milliseconds. */
+  readonly now?: () => number;
+  /** A clock in milliseconds since 1970. */
+  readonly wallClock?: () => number;
+  /** How long changes are kept for readers of the feed, in milliseconds. 7 days by default. */
+  readonly changesTtlMs?: number;
+  /** The most changes that are kept of a set with few rows, 1,000,000 by default. */
+  readonly mostChanges?: number;
+}
+
+/**
+ * Opens the embedded store and creates it when there never was one. Several processes may have it open. Rejects with an
+ * Error that says what is wrong when the directory cannot be written or the file is not one of ours.
+ */
+export async function openSqlite(options: SqliteOptions): Promise<Store> {
+  const { directory, slots, transactionRows = 0, onWarning = () => undefined } = options;
+  const file = await openFile(directory);
+  try {
+    await assertWritable(join(directory, 'exports'));
+    const core = new Core({
+      ...{ file, directory, slots, onWarning },
+      checkpointPages: transactionRows > BULK_ROWS ? BULK_CHECKPOINT_PAGES : CHECKPOINT_PAGES,
+      ttlMs: options.changesTtlMs ?? CHANGES_TTL_MS,
+      now: options.wallClock ?? Date.now,
+      mostChanges: options.mostChanges,
+    });
+    const store = new SqliteStore(core, options);
+    await store.begin();
+    return store;
+  } catch (error) {
+    await file.close(false);
+    throw error;
+  }
+}
+
+const OWN: Readonly<Record<'items' | 'users' | 'exports', SetShape>> = {
+  items: {
+    ...{ name: 'items', label: 'items', hasChanges: true, indexes: ITEM_INDEXES },
+    ...{ refusalOf: itemRefusal, conflict: 'an item with its _id exists' },
+  },
+  users: recordsShape('users'),
+  exports: recordsShape('exports'),
+};
+
+class SqliteStore implements Store {
+  readonly name = 'sqlite';
+  readonly keepsDeclarations = true;
+  readonly loads = true;
+  readonly items: ItemStore;
+  readonly users: RecordStore;
+  readonly exports: RecordStore;
+  readonly files: FileStore;
+  readonly #core: Core;
+  readonly #open: (shape: SetShape) => OpenSet;
+  readonly #own: readonly OpenSet[];
+  readonly #resources = new Map<string, OpenSet>();
+  readonly #onWarning: (message: string) => void;
+  #background: Promise<void> = Promise.resolve();
+  #isOpen = true;
+
+  constructor(core: Core, options: SqliteOptions) {
+    const { directory, slots, transactionRows, onWarning = () => undefined } = options;
+    this.#core = core;
+    this.#onWarning = onWarning;
+    const now = options.now ?? (() => performance.now());
+    this.#open = (shape) => new OpenSet(core, shape, { slots, transactionRows, now, onWarning });
+    this.files = new Directory(join(directory, 'exports'));
+    const [items, users, records] = [this.#open(OWN.items), this.#open(OWN.users), this.#open(OWN.exports)];
+    this.#own = [items, users, records];
+    this.items = { ...items.rows(), clear: (signal) => items.clear(signal) };
+    this.users = recordsOf(users);
+    this.exports = recordsOf(records);
+  }
+
+  /** Makes what the file lacks, and undoes a load whose process has ended. To be called before the first read. */
+  async begin(): Promise<void> {
+    for (const set of this.#own) await this.#core.told(set.begin());
+    this.#background = this.#clean().catch((error: unknown) =>
+      this.#onWarning(`removed rows or old changes still take space: ${reasonOf(error)}`),
+    );
+  }
+
+  async open({ name, collection, indexes }: Declaration): Promise<Collection> {
+    return (await this.#resource(name, collection, indexes)).rows();
+  }
+
+  async make(declaration: Declaration, tell: (line: string) => void): Promise<OwnedCollection> {
+    const { name, collection } = declaration;
+    const isNew = await this.#core.told(
+      this.#core.looks.soon(() => !this.#core.sets.find(RESOURCE + collection)),
+    );
+    const set = await this.#resource(name, collection, []);
+    if (isNew) tell(`created the resource ${name}`);
+    return {
+      ...set.rows(),
+      indexesFirst: true,
+      clear: (signal) => set.clear(signal),
+      addIndex: (...call) => set.addIndex(...call),
+    };
+  }
+
+  async list(): Promise<readonly Found[]> {
+    return (await this.declared()).map(({ collection }) => ({ database: '', collection }));
+  }
+
+  declared(): Promise<readonly Declaration[]> {
+    const { looks, sets } = this.#core;
+    const look = () =>
+      sets
+        .names()
+        .filter((name) => name.startsWith(RESOURCE))
+        .map((name): Declaration => {
+          const { label, indexes } = sets.get(name);
+          return {
+            name: label,
+            collection: name.slice(RESOURCE.length),
+            indexes: indexes.map(({ paths }) => paths),
+          };
+        });
+    return this.#core.told(looks.soon(look));
+  }
+
+  async ping(): Promise<readonly string[]> {
+    await this.#core.told(this.#core.ping());
+    return [];
+  }
+
+  /** Completes the writes already requested. */
+  async close(): Promise<void> {
+    if (!this.#isOpen) return;
+    this.#isOpen = false;
+    await Promise.all([...this.#own, ...this.#resources.values()].map((set) => set.close()));
+    await this.#background;
+    await this.#core.close();
+  }
+
+  async #resource(label: string, collection: string, indexes: Declaration['indexes']): Promise<OpenSet> {
+    const name = RESOURCE + collection;
+    const known = this.#resources.get(name);
+    const set = known ?? this.#open({ ...resourceShape(name, label), indexes });
+    this.#resources.set(name, set);
+    await this.#core.told(known ? known.declare(indexes) : set.begin());
+    return set;
+  }
+
+  /** Frees the space of removed rows and old changes that a process before this one has left. */
+  async #clean(): Promise<void> {
+    const { looks, sets, log, writes } = this.#core;
+    await this.#core.sweep();
+    for (const name of await looks.soon(() => sets.names()))
+      while (this.#isOpen && (await looks.soon(() => log.canPrune(sets.get(name)))))
+        await writes.run(() => log.prune(sets.get(name)));
+  }
+}
+
+function recordsShape(name: string): SetShape {
+  return { ...resourceShape(name, name), hasChanges: false };
+}
+
+function resourceShape(name: string, label: string): SetShape {
+  const refusalOf = () => null;
+  return { name, label, hasChanges: true, indexes: [], refusalOf, conflict: 'a row with its _id exists' };
+}
+
+function recordsOf(set: OpenSet): RecordStore {
+  const rows = set.rows();
+  return {
+    read: (...call) => rows.read(...call),
+    confirm: (...call) => rows.confirm(...call),
+    get: (...call) => rows.get(...call),
+    change: (...call) => set.change(...call),
+  };
+}

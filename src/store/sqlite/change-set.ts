@@ -1,0 +1,128 @@
+import type { Bookmark } from '../bookmark.ts';
+import type { OnConflict } from '../store.ts';
+import { fieldsOf } from '../lmdb/fields.ts';
+import type { Value } from '../keys.ts';
+import { documentIn, storedRow } from './checked-rows.ts';
+import { bytesIn, type Connection, type SqlValue } from './connection.ts';
+import { keyOfRow, keyRow, type KeyedRow } from './keyed.ts';
+import { columnOf, rowsTable } from './layout.ts';
+import type { ChangeLog, ChangeNotes } from './log.ts';
+import type { IndexRecord, SetRecord, Sets } from './sets.ts';
+
+/** A row above this size makes its set one with large rows. Bytes. */
+const LARGE = 64 * 1024;
+
+/** What became of a row. A text: why it was refused. */
+export type Outcome = 'written' | 'skipped' | { readonly refused: string };
+
+export interface Written {
+  readonly connection: Connection;
+  readonly sets: Sets;
+  /** Absent: nobody reads the changes of the set. */
+  readonly log: ChangeLog | null;
+  /** Why the set refuses a row, beyond what every set does. Null: it does not. */
+  readonly refusalOf: (document: Uint8Array) => string | null;
+  /** Why a row is refused whose id exists. */
+  readonly conflict: string;
+}
+
+/** The changes that one transaction makes to a set. `end` is called last. */
+export class SetChanges {
+  readonly #options: Written;
+  readonly #connection: Connection;
+  readonly #notes: ChangeNotes | null;
+  #set: SetRecord;
+  #added = 0;
+  #insert = '';
+  #update = '';
+
+  constructor(options: Written, set: SetRecord) {
+    this.#options = options;
+    this.#connection = options.connection;
+    this.#notes = options.log?.begin(set) ?? null;
+    this.#set = set;
+    this.#prepare();
+  }
+
+  write(document: Uint8Array, onConflict: OnConflict): Outcome {
+    const refused = this.#options.refusalOf(document);
+    if (refused !== null) return { refused };
+    const row = keyRow(document, this.#set.indexes);
+    if (typeof row === 'string') return { refused: row };
+    const stored = storedRow(document);
+    if (this.#connection.run(this.#insert, row.key, stored, ...row.entries) > 0) {
+      this.#added++;
+      this.#notes?.addNew(row.id);
+    } else if (onConflict === 'skip') return 'skipped';
+    else if (onConflict === 'fail') return { refused: this.#options.conflict };
+    else this.#replace(row, stored);
+    this.#note(row);
+    return 'written';
+  }
+
+  /** Removes the row with an id. Returns whether there was one. */
+  remove(id: Bookmark): boolean {
+    const key = keyOfRow(id);
+    const before = key && this.#row(key);
+    if (!before) return false;
+    this.#connection.run(`delete from ${rowsTable(this.#set.number)} where n = ?`, before.n);
+    this.#added--;
+    this.#notes?.addRemoved(idOf(before.document), before.document);
+    return true;
+  }
+
+  end(): void {
+    const { sets, log } = this.#options;
+    sets.addRows(this.#set.name, this.#added);
+    log?.prune(this.#set);
+  }
+
+  #replace(row: KeyedRow, stored: Uint8Array): void {
+    const before = this.#row(row.key);
+    if (!before) throw new Error('a row that exists cannot be read');
+    this.#connection.run(this.#update, row.key, stored, ...row.entries, before.n);
+    this.#notes?.addReplaced(row.id, idOf(before.document), before.document, row.document);
+  }
+
+  #row(key: Uint8Array): { readonly n: SqlValue; readonly document: Uint8Array } | null {
+    const found = this.#connection.get(`select n, d from ${rowsTable(this.#set.number)} where k = ?`, key);
+    const stored = bytesIn(found, 'd');
+    return found && stored ? { n: found.n ?? null, document: documentIn(stored) } : null;
+  }
+
+  /** Notes what the row changes of the set itself. */
+  #note({ document, spoils }: KeyedRow): void {
+    const isFirstLarge = document.length > LARGE && this.#set.hasLargeRows !== true;
+    if (spoils.length === 0 && !isFirstLarge) return;
+    this.#set = { ...spoiltBy(this.#set, spoils), ...(isFirstLarge && { hasLargeRows: true }) };
+    this.#options.sets.put(this.#set);
+  }
+
+  #prepare(): void {
+    const { number, indexes } = this.#set;
+    const columns = indexes.map((index) => columnOf(index.number));
+    const names = ['k', 'd', ...columns];
+    this.#insert =
+      `insert into ${rowsTable(number)}(${names.join()}) values (${names.map(() => '?').join()})` +
+      ' on conflict(k) do nothing';
+    this.#update = `update ${rowsTable(number)} set ${names.map((name) => `${name} = ?`).join()} where n = ?`;
+  }
+}
+
+/** The value of the `_id` of a stored row. */
+export function idOf(document: Uint8Array): Value {
+  const fields = fieldsOf(document, ['_id']);
+  const id = typeof fields === 'string' ? undefined : fields[0];
+  if (!id) throw new Error('a stored row has no _id');
+  return id;
+}
+
+/** The set with these indexes unusable. The first reason stays. */
+export function spoiltBy(set: SetRecord, spoils: KeyedRow['spoils']): SetRecord {
+  const reasons = new Map(spoils.map(({ index, reason }) => [index, reason]));
+  const indexes = set.indexes.map((index, at): IndexRecord => {
+    const reason = reasons.get(at);
+    return reason === undefined || index.spoilt !== undefined ? index : { ...index, spoilt: reason };
+  });
+  return { ...set, indexes };
+}

@@ -1,0 +1,100 @@
+import { DatabaseSync } from './binding.ts';
+
+type Database = InstanceType<typeof DatabaseSync>;
+type Statement = ReturnType<Database['prepare']>;
+
+/** A value of SQLite. Integers are numbers: none here is above 2^53. */
+export type SqlValue = null | number | string | Uint8Array;
+export type SqlRow = Readonly<Record<string, SqlValue>>;
+
+export interface ConnectionOptions {
+  readonly readOnly?: boolean;
+  /** How much of the file is mapped into memory for reads, in bytes. 0 where the file system does not allow it. */
+  readonly mmapBytes?: number;
+}
+
+/** Statements of dropped tables stay prepared. Above this number all are prepared anew. */
+const MOST_STATEMENTS = 2_000;
+const CACHE_KIBIBYTES = 32 * 1024;
+
+/**
+ * A connection to the file. Every call is synchronous, and no statement or transaction stays open behind it: an open
+ * one would keep the write-ahead log from beginning anew.
+ */
+export class Connection {
+  readonly #db: Database;
+  readonly #statements = new Map<string, Statement>();
+
+  constructor(path: string, { readOnly = false, mmapBytes = 0 }: ConnectionOptions = {}) {
+    this.#db = new DatabaseSync(path, { readOnly });
+    this.#db.exec(
+      `pragma busy_timeout=0; pragma cache_size=-${CACHE_KIBIBYTES}; pragma mmap_size=${mmapBytes};
+       pragma cell_size_check=on; pragma trusted_schema=off; pragma synchronous=normal;
+       pragma wal_autocheckpoint=0; pragma journal_size_limit=${64 * 1024 * 1024}`,
+    );
+  }
+
+  get isOpen(): boolean {
+    return this.#db.isOpen;
+  }
+
+  /** Whether a transaction is open. SQLite itself ends one when it cannot undo a part of it. */
+  get isInTransaction(): boolean {
+    return this.#db.isTransaction;
+  }
+
+  /** Runs statements that return nothing. */
+  exec(sql: string): void {
+    this.#db.exec(sql);
+  }
+
+  /** The first row of a query. Its text must not come from a request. */
+  get(sql: string, ...values: SqlValue[]): SqlRow | undefined {
+    return this.#statement(sql).get(...values) as SqlRow | undefined;
+  }
+
+  all(sql: string, ...values: SqlValue[]): readonly SqlRow[] {
+    return this.#statement(sql).all(...values) as readonly SqlRow[];
+  }
+
+  /** Returns the number of rows that it changed. */
+  run(sql: string, ...values: SqlValue[]): number {
+    return this.#statement(sql).run(...values).changes;
+  }
+
+  /** Runs queries that see one state of the file. */
+  look<T>(queries: () => T): T {
+    if (this.#db.isTransaction) return queries();
+    this.run('begin');
+    try {
+      return queries();
+    } finally {
+      this.undo();
+    }
+  }
+
+  /** Undoes the transaction, unless SQLite has done that itself. */
+  undo(): void {
+    if (this.#db.isTransaction) this.run('rollback');
+  }
+
+  close(): void {
+    this.#statements.clear();
+    if (this.#db.isOpen) this.#db.close();
+  }
+
+  #statement(sql: string): Statement {
+    const known = this.#statements.get(sql);
+    if (known) return known;
+    if (this.#statements.size >= MOST_STATEMENTS) this.#statements.clear();
+    const statement = this.#db.prepare(sql);
+    this.#statements.set(sql, statement);
+    return statement;
+  }
+}
+
+/** A column that is a blob. */
+export function bytesIn(row: SqlRow | undefined, column: string): Uint8Array | null {
+  const value = row?.[column];
+  return value instanceof Uint8Array ? value : null;
+}

@@ -1,0 +1,169 @@
+import { reasonOf } from '../../thrown.ts';
+import { storeUnavailable } from '../../errors.ts';
+import type { Slots } from '../slots.ts';
+import { RowChecks } from './checked-rows.ts';
+import { diskFull, freeBytes, isDamage, storeFault } from './errors.ts';
+import { logBytes, type StoreFile } from './file.ts';
+import { dropSql, meta } from './layout.ts';
+import { ChangeLog, type LogOptions } from './log.ts';
+import { Looks } from './looks.ts';
+import { Maintenance } from './maintenance.ts';
+import { Reader } from './read.ts';
+import { Sets } from './sets.ts';
+import { LogWatch } from './watch.ts';
+import { Writes } from './writes.ts';
+
+/** Below this, writes are refused before they begin, so that SQLite never meets a full disk half way. Bytes. */
+const RESERVE_BYTES = 4 * 1024 * 1024;
+const LOOK_AT_DISK_MS = 250;
+/** Above this, readers or writers of other processes keep the write-ahead log from beginning anew. Bytes and pages. */
+const LONG_LOG_BYTES = 256 * 1024 * 1024;
+const LONG_LOG_PAGES = 16_384;
+
+export interface CoreOptions extends LogOptions {
+  readonly file: StoreFile;
+  readonly directory: string;
+  readonly slots: Slots;
+  /** How many pages the write-ahead log may have before a checkpoint. */
+  readonly checkpointPages: number;
+  readonly onWarning: (message: string) => void;
+}
+
+/** What all sets of a file share. */
+export class Core {
+  readonly file: StoreFile;
+  readonly sets: Sets;
+  readonly looks: Looks;
+  readonly writes: Writes;
+  readonly maintenance: Maintenance;
+  readonly reader: Reader;
+  readonly log: ChangeLog;
+  readonly watch: LogWatch;
+  readonly #options: CoreOptions;
+  #isOpen = true;
+  #damage: Error | null = null;
+  #diskLookedAt = -Infinity;
+  #dataVersion: unknown = null;
+  #hasWarned = false;
+
+  constructor(options: CoreOptions) {
+    const { file, slots } = options;
+    const { connection, log } = file;
+    this.#options = options;
+    this.file = file;
+    this.sets = new Sets(connection);
+    this.log = new ChangeLog(connection, this.sets, options);
+    this.looks = new Looks(connection, () => this.check());
+    this.reader = new Reader(connection, slots, new RowChecks(slots));
+    this.maintenance = new Maintenance(file.path);
+    this.watch = new LogWatch(() => this.#othersWrote());
+    this.writes = new Writes({
+      connection,
+      check: () => this.#checkWritable(),
+      sync: () => log.datasync(),
+      faultOf: (error) => this.faultOf(error),
+      onCommitted: () => {
+        this.watch.committed();
+        return this.#checkpoint();
+      },
+      onUndone: () => this.sets.forget(),
+    });
+  }
+
+  /** The epoch of the file's history: another one after a backup was restored. */
+  get epoch(): string {
+    return String(meta(this.file.connection, 'epoch'));
+  }
+
+  get secret(): Uint8Array {
+    return Buffer.from(String(meta(this.file.connection, 'secret')), 'hex');
+  }
+
+  /** Throws when the file cannot be read. */
+  check(): void {
+    if (!this.#isOpen) throw storeUnavailable(new Error('the embedded store is closed'));
+  }
+
+  /** Rejects when the file is damaged as far as it was read until now. */
+  async ping(): Promise<void> {
+    this.check();
+    await this.looks.soon(() => meta(this.file.connection, 'format'));
+    if (this.#damage) throw this.#damage;
+  }
+
+  /** Translates errors of SQLite, and remembers damage. */
+  async told<T>(work: Promise<T> | (() => Promise<T>)): Promise<T> {
+    try {
+      return await (typeof work === 'function' ? work() : work);
+    } catch (error) {
+      throw await this.faultOf(error);
+    }
+  }
+
+  async faultOf(error: unknown): Promise<unknown> {
+    const fault = await storeFault(error, this.#options.directory);
+    if (isDamage(error) && !this.#damage) {
+      this.#damage = fault as Error;
+      this.#options.onWarning(`the file of the store is damaged: ${reasonOf(error)}; restore a backup`);
+    }
+    return fault;
+  }
+
+  /** Frees the space of discarded tables. */
+  async sweep(): Promise<void> {
+    const numbers = await this.looks.soon(() => this.sets.discarded());
+    if (numbers.length === 0) return;
+    await this.writes.alone(() => this.maintenance.run(numbers.map(dropSql).join(' ')));
+    await this.writes.run(() => this.sets.removed(numbers));
+  }
+
+  /** Completes the writes already requested. */
+  async close(): Promise<void> {
+    await this.writes.idle();
+    this.#isOpen = false;
+    this.watch.close();
+    await this.maintenance.close();
+    try {
+      await this.file.close(true);
+    } catch (error) {
+      this.#options.onWarning(`the clean stop of the store was not noted: ${reasonOf(error)}`);
+    }
+  }
+
+  async #checkWritable(): Promise<void> {
+    this.check();
+    const now = performance.now();
+    if (now - this.#diskLookedAt < LOOK_AT_DISK_MS) return;
+    if ((await freeBytes(this.#options.directory)) < RESERVE_BYTES) throw diskFull();
+    this.#diskLookedAt = now;
+  }
+
+  /** Moves what the write-ahead log has into the file, in a thread, when there is much of it. Writers wait meanwhile. */
+  async #checkpoint(): Promise<void> {
+    const { checkpointPages, onWarning } = this.#options;
+    try {
+      const pages = this.file.pagesInLog();
+      if (pages < checkpointPages) return;
+      const mode = pages > LONG_LOG_PAGES ? 'restart' : 'passive';
+      await this.maintenance.run(`pragma wal_checkpoint(${mode})`);
+      const bytes = pages > LONG_LOG_PAGES ? await logBytes(this.file.path) : 0;
+      if (bytes > LONG_LOG_BYTES && !this.#hasWarned)
+        onWarning(
+          `the write-ahead log of the store has ${bytes} bytes: another process keeps it from beginning anew`,
+        );
+      this.#hasWarned ||= bytes > LONG_LOG_BYTES;
+    } catch (error) {
+      onWarning(`the write-ahead log of the store was not moved into the file: ${reasonOf(error)}`);
+    }
+  }
+
+  #othersWrote(): boolean {
+    const before = this.#dataVersion;
+    try {
+      this.#dataVersion = this.file.connection.get('pragma data_version')?.data_version;
+      return this.#dataVersion !== before;
+    } catch {
+      return true; // the look that follows tells why
+    }
+  }
+}

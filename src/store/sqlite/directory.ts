@@ -1,0 +1,103 @@
+import { mkdir, open, rm, stat, writeFile } from 'node:fs/promises';
+import { dirname, join, resolve } from 'node:path';
+import { codeOf, reasonOf } from '../../thrown.ts';
+
+/** The space that a new store needs at first. */
+const PROBE = Buffer.alloc(64 * 1024);
+/** The file of version 0.2, which was kept by LMDB. */
+const OLD_FILE = 'items.mdb';
+/** What a file of SQLite begins with, and where its header says how many pages it has (fileformat2.html). */
+const MAGIC = 'SQLite format 3\0';
+const HEADER_BYTES = 100;
+
+/**
+ * Makes the directory of the store, and checks that this process can write to it. Rejects with an Error that says what
+ * is wrong, also when there is a store of an earlier version, or a file that is not one or was cut short. Returns whether the
+ * file exists and has something in it.
+ */
+export async function prepareDirectory(directory: string, file: string): Promise<boolean> {
+  const path = join(directory, file);
+  await makeDirectory(resolve(directory)).catch(notWritable);
+  const size = await sizeOf(path).catch(notWritable);
+  if (size === null && (await sizeOf(join(directory, OLD_FILE))) !== null)
+    throw new Error(
+      `${join(directory, OLD_FILE)} is a store of sluice 0.2, which this version cannot read.\n` +
+        'Export its rows with sluice 0.2 (GET /items?format=ndjson), and import them with this version into another DATA_DIR.',
+    );
+  if (size === null || size === 0) {
+    await probe(join(directory, `.${file}.${process.pid}`)).catch(notWritable);
+    return false;
+  }
+  const fault = await faultOf(path, size);
+  if (fault !== null) throw new Error(`${path} cannot be opened as the embedded store: ${fault}`);
+  return true;
+}
+
+/** What is wrong with a file that no process has open. Null when nothing is, or when that cannot be told. */
+async function faultOf(path: string, size: number): Promise<string | null> {
+  // While a process has the file open, its header may be ahead of the file. To open and close it in the same process
+  // would drop the locks that SQLite has on it.
+  if ((await sizeOf(`${path}-wal`)) !== null) return null;
+  const file = await open(path, 'r');
+  try {
+    const { buffer } = await file.read(Buffer.alloc(HEADER_BYTES), 0, HEADER_BYTES, 0);
+    if (buffer.toString('latin1', 0, MAGIC.length) !== MAGIC) return 'it is not an SQLite file';
+    const pageBytes = buffer.readUInt16BE(16) === 1 ? 65_536 : buffer.readUInt16BE(16);
+    const wanted = pageBytes * buffer.readUInt32BE(28);
+    const isKnown = buffer.readUInt32BE(24) === buffer.readUInt32BE(92);
+    return isKnown && size < wanted
+      ? `it is truncated to ${size} bytes, expected ${wanted}; restore it from a backup`
+      : null;
+  } finally {
+    await file.close();
+  }
+}
+
+/**
+ * Like `mkdir` with `recursive: true`, which in Node never returns where a file system cannot make directories
+ * (/proc/a).
+ */
+async function makeDirectory(directory: string): Promise<void> {
+  if (await isDirectory(directory)) return;
+  if (dirname(directory) !== directory) await makeDirectory(dirname(directory));
+  try {
+    await mkdir(directory);
+  } catch (error) {
+    if (!(await isDirectory(directory))) throw error; // else another process created it first
+  }
+}
+
+/** False when nothing exists there. Throws an Error when something other than a directory does. */
+async function isDirectory(path: string): Promise<boolean> {
+  const found = await unlessMissing(stat(path));
+  if (found && !found.isDirectory()) throw new Error(`${path} is not a directory`);
+  return found !== null;
+}
+
+async function probe(path: string): Promise<void> {
+  try {
+    await writeFile(path, PROBE);
+  } finally {
+    await rm(path, { force: true });
+  }
+}
+
+/** The size of a file in bytes. Null when it does not exist. */
+export async function sizeOf(path: string): Promise<number | null> {
+  return (await unlessMissing(stat(path)))?.size ?? null;
+}
+
+async function unlessMissing<T>(asked: Promise<T>): Promise<T | null> {
+  try {
+    return await asked;
+  } catch (error) {
+    if (codeOf(error) === 'ENOENT') return null;
+    throw error;
+  }
+}
+
+function notWritable(error: unknown): never {
+  throw new Error(`DATA_DIR must be a directory that this process can write to: ${reasonOf(error)}`, {
+    cause: error,
+  });
+}

@@ -1,0 +1,77 @@
+import { statfs } from 'node:fs/promises';
+import { AppError, storeUnavailable } from '../../errors.ts';
+import { codeOf } from '../../thrown.ts';
+import { DamagedRowError } from './checked-rows.ts';
+
+/** Result codes of SQLite (https://sqlite.org/rescode.html). */
+const CODE = {
+  busy: 5,
+  locked: 6,
+  readOnly: 8,
+  io: 10,
+  corrupt: 11,
+  full: 13,
+  cantOpen: 14,
+  protocol: 15,
+  notDatabase: 26,
+} as const;
+
+const BUSY: readonly number[] = [CODE.busy, CODE.locked, CODE.protocol];
+/** After an I/O error the disk counts as full when less than this is free. Bytes. */
+const FULL_BELOW = 1024 * 1024;
+
+/** The primary result code of an error of SQLite. Null for other errors. */
+function resultOf(error: unknown): number | null {
+  const code = (error as { errcode?: unknown } | null)?.errcode;
+  return typeof code === 'number' ? code & 0xff : null;
+}
+
+/** Whether another connection is in the way: the same call may succeed in a moment. */
+export function isBusy(error: unknown): boolean {
+  const result = resultOf(error);
+  return result !== null && BUSY.includes(result);
+}
+
+export function isDamage(error: unknown): boolean {
+  const result = resultOf(error);
+  return error instanceof DamagedRowError || result === CODE.corrupt || result === CODE.notDatabase;
+}
+
+/** Translates an error of SQLite to an AppError. Returns any other error (a programming error) as it is. */
+export async function storeFault(error: unknown, directory: string): Promise<unknown> {
+  if (isDamage(error)) return storeDamaged(error);
+  const result = resultOf(error);
+  if (result === null) return codeOf(error) === 'ERR_INVALID_STATE' ? storeUnavailable(error) : error;
+  if (result === CODE.full || (result === CODE.io && (await freeBytes(directory)) < FULL_BELOW))
+    return diskFull(error);
+  if (result === CODE.readOnly)
+    return new AppError('insufficient-storage', 'The file of the store cannot be written.', { cause: error });
+  return BUSY.includes(result) || result === CODE.io || result === CODE.cantOpen
+    ? storeUnavailable(error)
+    : error;
+}
+
+/** The error for a file whose bytes are not those that were written. It stays so until a backup is restored. */
+function storeDamaged(cause: unknown): AppError {
+  return new AppError(
+    'store-unfit',
+    'The file of the store is damaged here. Its operator has to restore a backup: see `sluice check`.',
+    { cause },
+  );
+}
+
+export function diskFull(cause?: unknown): AppError {
+  return new AppError(
+    'insufficient-storage',
+    'The disk of the store is full. No row of the request was written.',
+    { cause },
+  );
+}
+
+/** Free space for users other than root, in bytes. Infinity when it cannot be determined. */
+export function freeBytes(directory: string): Promise<number> {
+  return statfs(directory).then(
+    ({ bavail, bsize }) => bavail * bsize,
+    () => Infinity,
+  );
+}

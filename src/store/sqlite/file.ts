@@ -1,0 +1,132 @@
+import { open, type FileHandle } from 'node:fs/promises';
+import { join } from 'node:path';
+import { reasonOf } from '../../thrown.ts';
+import { Connection } from './connection.ts';
+import { prepareDirectory, sizeOf } from './directory.ts';
+import { mmapBytesIn } from './file-system.ts';
+import { createLayout, FORMAT, meta, newEpoch, setMeta } from './layout.ts';
+import { readMark, storeGone, syncDirectory, writeMark } from './mark.ts';
+import { retryBusy } from './retry-busy.ts';
+
+/** The store's file. SQLite keeps `-wal` and `-shm` beside it while a process has it open. */
+export const FILE = 'sluice.db';
+
+/** The store's open file. */
+export interface StoreFile {
+  readonly path: string;
+  readonly connection: Connection;
+  /** The write-ahead log, to make commits durable. */
+  readonly log: FileHandle;
+  /** The pages in the write-ahead log, which a checkpoint moves into the file. */
+  pagesInLog(): number;
+  /** Ends the use of the file. `isClean`: all writes are done. */
+  close(isClean: boolean): Promise<void>;
+}
+
+/**
+ * Opens the file of a directory, and makes it when there never was one. Rejects with an Error that says what is wrong.
+ */
+export async function openFile(directory: string): Promise<StoreFile> {
+  const path = join(directory, FILE);
+  const exists = await prepareDirectory(directory, FILE);
+  const mark = await readMark(directory);
+  if (!exists && mark) throw storeGone(path, 'is missing or empty');
+  const mmapBytes = await mmapBytesIn(directory);
+  let connection: Connection | null = null;
+  try {
+    const opened = new Connection(path, { mmapBytes });
+    connection = opened;
+    await retryBusy(() => begin(opened));
+    const state = stateOf(opened);
+    if (mark && mark.id !== state.id) throw storeGone(path, 'is another store');
+    if (mark && state.stops < mark.stops && !state.isRestored)
+      throw storeGone(path, 'is older than its last clean stop');
+    if (state.isRestored) await retryBusy(() => beginEpoch(opened));
+    const log = await open(`${path}-wal`, 'r+');
+    await log.datasync();
+    await syncDirectory(directory);
+    if (!mark || state.isRestored) await writeMark(directory, state);
+    return {
+      ...{ path, connection: opened, log },
+      pagesInLog: () => Number(opened.get('pragma wal_checkpoint(noop)')?.log ?? 0),
+      close: async (isClean) => {
+        let stops: number | null = null;
+        try {
+          if (isClean) stops = await retryBusy(() => countStop(opened));
+          await log.datasync();
+        } finally {
+          await log.close();
+          opened.close();
+        }
+        if (stops !== null) await writeMark(directory, { id: state.id, stops });
+      },
+    };
+  } catch (error) {
+    connection?.close();
+    if (error instanceof Error && !('errcode' in error)) throw error;
+    throw new Error(`${path} cannot be opened as the embedded store: ${reasonOf(error)}`, { cause: error });
+  }
+}
+
+/** Makes the tables of a new file. Throws an Error for a file of another program or format. */
+function begin(connection: Connection): void {
+  const { journal_mode: mode } = connection.get('pragma journal_mode=wal') ?? {};
+  if (mode !== 'wal') throw new Error('its file system has no shared memory, which the embedded store needs');
+  transaction(connection, () => {
+    if (connection.all('select name from sqlite_schema limit 1').length === 0) createLayout(connection);
+  });
+  const isOurs = connection.get("select 1 from sqlite_schema where name = 'meta'") !== undefined;
+  const format = isOurs ? meta(connection, 'format') : null;
+  if (format === null) throw new Error('it is a file of another program: set another DATA_DIR');
+  if (format !== FORMAT) throw new Error(`it has the format "${format}", this version reads "${FORMAT}"`);
+}
+
+function stateOf(connection: Connection) {
+  return {
+    id: String(meta(connection, 'id')),
+    stops: Number(meta(connection, 'stops')),
+    isRestored: meta(connection, 'backup') !== null,
+  };
+}
+
+/**
+ * The file is a restored backup: what came after the backup is undone. Places in the history after it, and rows that were
+ * read, are of another epoch.
+ */
+function beginEpoch(connection: Connection): void {
+  transaction(connection, () => {
+    setMeta(connection, 'epoch', newEpoch());
+    connection.run("delete from meta where key = 'backup'");
+    connection.run("update sets set record = json_set(record, '$.identity', lower(hex(randomblob(16))))");
+    setMeta(connection, 'sets', newVersion());
+  });
+}
+
+/** A number that no version of the sets had. */
+export function newVersion(): number {
+  return Math.floor(Math.random() * Number.MAX_SAFE_INTEGER);
+}
+
+function countStop(connection: Connection): number {
+  let stops = 0;
+  transaction(connection, () => {
+    stops = Number(meta(connection, 'stops')) + 1;
+    setMeta(connection, 'stops', stops);
+  });
+  return stops;
+}
+
+function transaction(connection: Connection, work: () => void): void {
+  connection.run('begin immediate');
+  try {
+    work();
+    connection.run('commit');
+  } finally {
+    connection.undo();
+  }
+}
+
+/** The size of the write-ahead log in bytes. */
+export async function logBytes(path: string): Promise<number> {
+  return (await sizeOf(`${path}-wal`)) ?? 0;
+}

@@ -1,0 +1,80 @@
+import { randomBytes } from 'node:crypto';
+import type { Connection } from './connection.ts';
+
+/** The format of the file. A program does not open a file of another one. */
+export const FORMAT = 'sluice 1';
+
+/**
+ * The file:
+ *
+ * - `meta`: the format, the id of the store, the epoch of its history, the version of `sets`, counters.
+ * - `sets`: a row for each set of rows (see sets.ts).
+ * - `s<number>`: the rows of a set. `k` is the key of the row, `d` the document with its checksum, `i<number>` the key
+ *   in an index: the keys of its values and then that of the row. Keys are ordered as BSON orders values (see keys.ts).
+ * - `l<number>`: the log of the set's changes (see log.ts).
+ *
+ * The names of tables and columns come from numbers only.
+ */
+const SCHEMA = `
+  create table meta(key text primary key, value) without rowid;
+  create table sets(name text primary key, number integer not null, record text not null,
+    rows integer not null, floor integer not null, alive integer not null) without rowid;
+  insert into meta values ('format', '${FORMAT}'), ('sets', 0), ('number', 0), ('stops', 0), ('waste', '[]')`;
+
+/** Makes the tables of a new file. In a transaction. */
+export function createLayout(connection: Connection): void {
+  connection.exec(SCHEMA);
+  setMeta(connection, 'id', randomBytes(16).toString('hex'));
+  setMeta(connection, 'epoch', newEpoch());
+  setMeta(connection, 'secret', randomBytes(32).toString('hex'));
+}
+
+export function newEpoch(): string {
+  return randomBytes(8).toString('hex');
+}
+
+export function meta(connection: Connection, key: string): string | number | null {
+  const value = connection.get('select value from meta where key = ?', key)?.value;
+  return typeof value === 'string' || typeof value === 'number' ? value : null;
+}
+
+/** In a transaction. */
+export function setMeta(connection: Connection, key: string, value: string | number): void {
+  connection.run('insert or replace into meta values (?, ?)', key, value);
+}
+
+export function rowsTable(number: number): string {
+  return `s${number}`;
+}
+
+export function logTable(number: number): string {
+  return `l${number}`;
+}
+
+/** The column of an index's keys. */
+export function columnOf(index: number): string {
+  return `i${index}`;
+}
+
+/** The name of the index of a column. */
+export function indexName(number: number, column: string): string {
+  return `${column}_${number}`;
+}
+
+/** The statements that make the tables of a set, without indexes. */
+export function tablesSql(number: number, indexes: readonly number[]): string {
+  const columns = indexes.map((index) => `, ${columnOf(index)} blob`).join('');
+  return `create table ${rowsTable(number)}(n integer primary key, k blob not null, d blob not null${columns});
+    create table ${logTable(number)}(seq integer primary key, id blob not null, at integer not null, b blob, a blob);`;
+}
+
+/** The statement that makes an index of a column, that of the key included. */
+export function indexSql(number: number, column: string): string {
+  const kind = column === 'k' ? 'unique index' : 'index';
+  return `create ${kind} if not exists ${indexName(number, column)} on ${rowsTable(number)}(${column});`;
+}
+
+/** The statements that remove the tables of a set. */
+export function dropSql(number: number): string {
+  return `drop table if exists ${rowsTable(number)}; drop table if exists ${logTable(number)};`;
+}

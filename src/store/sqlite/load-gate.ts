@@ -1,0 +1,131 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { notReady } from '../../errors.ts';
+import type { Load, OnConflict, Refuse } from '../store.ts';
+import { isLive, newMark } from './load-mark.ts';
+import { emptySet, SetLoad, type LoadOptions } from './load.ts';
+import { tablesSql } from './layout.ts';
+import type { Looks } from './looks.ts';
+import { NEW, newIdentity, type SetRecord } from './sets.ts';
+
+/** How often to look whether another process has finished its load, or ended. Milliseconds. */
+const LOOK_MS = 200;
+const WATCH_MS = 5_000;
+
+export interface LoadGateOptions extends Omit<LoadOptions, 'set' | 'onConflict' | 'refuse' | 'removed'> {
+  /** The name of the set. */
+  readonly name: string;
+  readonly looks: Looks;
+  /** Called when tables were discarded. */
+  readonly onDiscarded: () => void;
+}
+
+/** The loads of a set, by this process and by others. Nobody else sees or writes its rows meanwhile. */
+export class LoadGate {
+  readonly #options: LoadGateOptions;
+  #recovering: Promise<boolean> | null = null;
+
+  constructor(options: LoadGateOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * In a look: rejects reads while somebody is loading the set. When the loading process has ended, what it left is removed
+   * meanwhile.
+   */
+  assertWhole(set: SetRecord): void {
+    if (!set.loading) return;
+    if (!this.#isLive(set))
+      this.#recovering ??= this.recover()
+        .catch(() => false) // the disk may be full: the next read tries again
+        .finally(() => (this.#recovering = null));
+    throw notReady();
+  }
+
+  /** Runs an action in a transaction while nobody loads the set. */
+  async write<T>(action: (set: SetRecord) => T): Promise<T> {
+    const { sets, writes, name } = this.#options;
+    for (;;) {
+      const done = await writes.run(() => {
+        const set = sets.get(name);
+        return set.loading ? null : { result: action(set) };
+      });
+      if (done) return done.result;
+      await this.untilFree();
+    }
+  }
+
+  /** See RowStore.load. */
+  async load(onConflict: OnConflict, refuse: Refuse, replaces = false): Promise<Load | null> {
+    await this.recover();
+    const { writes } = this.#options;
+    let begun = await writes.run(() => this.#begin(replaces));
+    while (begun === null && replaces) {
+      await this.untilFree();
+      begun = await writes.run(() => this.#begin(replaces));
+    }
+    return begun && new SetLoad({ ...this.#options, ...begun, onConflict, refuse });
+  }
+
+  /** Undoes a load whose process has ended. Resolves with whether the set is free now. */
+  async recover(): Promise<boolean> {
+    const { sets, writes, name, looks, onDiscarded } = this.#options;
+    const isFree = await looks.soon(() => {
+      const set = sets.get(name);
+      return set.loading ? (this.#isLive(set) ? false : null) : true;
+    });
+    if (isFree !== null) return isFree;
+    await writes.run(() => {
+      const set = sets.get(name);
+      if (set.loading && !this.#isLive(set)) emptySet(this.#options, set);
+    });
+    onDiscarded();
+    return looks.soon(() => sets.get(name).loading === undefined);
+  }
+
+  /** Looks again and again until nobody is loading the set: the process that loads it may end. */
+  watch(): void {
+    const look = async (): Promise<void> => {
+      try {
+        if (!(await this.recover())) this.watch();
+      } catch {
+        if (this.#options.connection.isOpen) this.watch(); // the disk may be full: reads and writes say so
+      }
+    };
+    setTimeout(() => void look(), WATCH_MS).unref();
+  }
+
+  /** Resolves when nobody is loading the set. */
+  async untilFree(): Promise<void> {
+    while (!(await this.recover())) await delay(LOOK_MS);
+  }
+
+  /** In a transaction: marks the set, and gives it empty tables without indexes. Null: it is not free, or not empty. */
+  #begin(replaces: boolean): { readonly set: SetRecord; readonly removed: number } | null {
+    const { sets, connection, name } = this.#options;
+    const before = sets.get(name);
+    const removed = sets.rows(name);
+    if (before.loading || (removed > 0 && !replaces)) return null;
+    const number = sets.takeNumber();
+    const indexes = before.indexes.map((index) => ({
+      number: index.number,
+      paths: index.paths,
+      builtTo: null,
+    }));
+    // A stream of the rows that are replaced must not go on in those that come.
+    const identity = removed > 0 ? newIdentity() : before.identity;
+    const set = sets.renumber({ ...before, ...NEW, identity, indexes, loading: newMark() }, number);
+    connection.exec(
+      tablesSql(
+        number,
+        indexes.map((index) => index.number),
+      ),
+    );
+    connection.run('update sets set alive = ? where name = ?', Date.now(), name);
+    return { set, removed };
+  }
+
+  #isLive({ loading, name }: SetRecord): boolean {
+    const alive = this.#options.connection.get('select alive from sets where name = ?', name)?.alive;
+    return loading !== undefined && isLive(loading, Number(alive), Date.now());
+  }
+}

@@ -1,0 +1,215 @@
+import type { Bookmark } from '../bookmark.ts';
+import { textOf } from '../shared-feed.ts';
+import { isSameButHidden } from '../same-but-hidden.ts';
+import type { Value } from '../keys.ts';
+import { bytesIn, type Connection } from './connection.ts';
+import { logTable } from './layout.ts';
+import type { SetRecord, Sets } from './sets.ts';
+
+/** Changes that one look reads: about 5 ms. */
+const READ_AT_ONCE = 10_000;
+/** Changes that one transaction removes. It writes fewer, except for the largest imports. */
+const PRUNED_AT_ONCE = 20_000;
+/**
+ * The most changes that the log of a set has. Where twice the number of its rows is more, that many: a reader that is
+ * further behind has less to read when it begins anew.
+ */
+const MOST_CHANGES = 1_000_000;
+/** Transactions begin to remove changes when this part of the limits is exceeded, so most of them remove none. */
+const SPARE = 1 / 1_024;
+/** Readers that see a part of a set renew their wish after this part of the time for which changes are kept. */
+const RENEWED_AFTER = 1 / 4;
+
+export interface LogOptions {
+  /** How long changes are kept, in milliseconds. */
+  readonly ttlMs: number;
+  /** A clock in milliseconds since 1970. */
+  readonly now: () => number;
+  /** The most changes in the log of a small set, 1,000,000 by default. */
+  readonly mostChanges?: number | undefined;
+}
+
+/** The numbers of the last change, and of the last one that the log no longer has. */
+export interface LogState {
+  readonly last: number;
+  readonly floor: number;
+}
+
+/** A part of a set: whether a row belongs to it, and the paths of fields that its readers do not see. */
+export interface LogPart {
+  readonly includes: (row: Uint8Array) => boolean;
+  readonly hide: readonly string[];
+}
+
+/** The ids that changed after a place. */
+export interface LoggedIds {
+  /** Each once. */
+  readonly ids: readonly Bookmark[];
+  /** The ids (see `textOf`) of rows that belonged to the part before one of the changes. */
+  readonly wereInside: ReadonlySet<string>;
+  /** The number of the last change that was read. */
+  readonly next: number;
+}
+
+/**
+ * The logs of changed rows. A change is a row of the set's log: its number, the id of the row and the time; where
+ * readers see a part of the set, also the row before and after. All calls are made in a look or a transaction.
+ */
+export class ChangeLog {
+  readonly #connection: Connection;
+  readonly #sets: Sets;
+  readonly #options: LogOptions;
+
+  constructor(connection: Connection, sets: Sets, options: LogOptions) {
+    this.#connection = connection;
+    this.#sets = sets;
+    this.#options = options;
+  }
+
+  state({ name, number }: SetRecord): LogState {
+    const floor = Number(this.#connection.get('select floor from sets where name = ?', name)?.floor ?? 0);
+    const last = this.#connection.get(`select max(seq) seq from ${logTable(number)}`)?.seq;
+    return { last: Math.max(floor, Number(last ?? 0)), floor };
+  }
+
+  /** Begins to note changes of a set in a transaction. */
+  begin(set: SetRecord): ChangeNotes {
+    const keepsRows =
+      set.before !== undefined && this.#options.now() - set.before.usedAt <= this.#options.ttlMs;
+    return new ChangeNotes(this.#connection, set, this.state(set).last, this.#options.now(), keepsRows);
+  }
+
+  /** Whether the log has to be asked to keep rows before their changes. */
+  isWishDue({ before }: SetRecord): boolean {
+    return !before || this.#options.now() - before.usedAt > this.#options.ttlMs * RENEWED_AFTER;
+  }
+
+  /** In a transaction: from now on the log has rows as they were before their changes. */
+  keepRows(set: SetRecord): void {
+    const usedAt = this.#options.now();
+    const isKept = set.before && usedAt - set.before.usedAt <= this.#options.ttlMs;
+    const since = isKept ? set.before.since : this.state(set).last;
+    this.#sets.put({ ...set, before: { since, usedAt } });
+  }
+
+  /** In a transaction: removes the oldest changes that are not to be kept. Returns whether there were any. */
+  prune(set: SetRecord): boolean {
+    const to = this.#prunableTo(set);
+    if (to === null) return false;
+    this.#connection.run(`delete from ${logTable(set.number)} where seq <= ?`, to);
+    this.#connection.run('update sets set floor = ? where name = ?', to, set.name);
+    return true;
+  }
+
+  /** Whether `prune` would remove a change. */
+  canPrune(set: SetRecord): boolean {
+    return this.#prunableTo(set) !== null;
+  }
+
+  /**
+   * The ids that changed after a number, at most `most`, without changes that a part does not show. Reads a piece of the
+   * log: `next` tells how far.
+   */
+  read(set: SetRecord, after: number, most: number, part?: LogPart): LoggedIds {
+    const table = logTable(set.number);
+    const columns = part ? 'seq, id, b, a' : 'seq, id';
+    const sql = `select ${columns} from ${table} where seq > ? order by seq limit ${READ_AT_ONCE}`;
+    const changes = this.#connection.all(sql, after);
+    const found = new Map<string, Bookmark>();
+    const wereInside = new Set<string>();
+    let next = after;
+    for (const change of changes) {
+      const id = bytesIn(change, 'id') as Bookmark;
+      const name = textOf(id);
+      const before = bytesIn(change, 'b');
+      const isSilent = part && before && isUnseen(part, before, bytesIn(change, 'a'));
+      if (isSilent !== true) {
+        if (found.size >= most && !found.has(name)) return { ids: [...found.values()], wereInside, next };
+        found.set(name, id);
+        if (part && before && part.includes(before)) wereInside.add(name);
+      }
+      next = Number(change.seq);
+    }
+    const isWhole = changes.length < READ_AT_ONCE;
+    return { ids: [...found.values()], wereInside, next: isWhole ? this.state(set).last : next };
+  }
+
+  /** The number up to which changes are not to be kept. Null: there are none. */
+  #prunableTo(set: SetRecord): number | null {
+    const { now, ttlMs, mostChanges = MOST_CHANGES } = this.#options;
+    const { last, floor } = this.state(set);
+    const table = logTable(set.number);
+    const first = this.#connection.get(`select at from ${table} order by seq limit 1`);
+    if (!first) return null;
+    const most = Math.max(mostChanges, last - floor > mostChanges ? 2 * this.#sets.rows(set.name) : 0);
+    let to = last - floor > most * (1 + SPARE) ? last - most : floor;
+    if (now() - Number(first.at) > ttlMs * (1 + SPARE)) {
+      const old = this.#connection.get(
+        `select max(seq) seq from (select seq, at from ${table} order by seq limit ${PRUNED_AT_ONCE}) where at < ?`,
+        now() - ttlMs,
+      );
+      to = Math.max(to, Number(old?.seq ?? 0));
+    }
+    return to > floor ? Math.min(to, floor + PRUNED_AT_ONCE) : null;
+  }
+}
+
+/** Whether the readers of a part see no difference between two states of a row. */
+function isUnseen({ hide, includes }: LogPart, before: Uint8Array, after: Uint8Array | null): boolean {
+  if (after === null || hide.length === 0) return false;
+  // A value by which the row belongs to the part may be hidden itself.
+  return isSameButHidden(before, after, hide) && includes(before) === includes(after);
+}
+
+/** The changes of one transaction. */
+export class ChangeNotes {
+  readonly #connection: Connection;
+  readonly #sql: string;
+  readonly #at: number;
+  readonly #keepsRows: boolean;
+  #last: number;
+
+  constructor(connection: Connection, { number }: SetRecord, last: number, at: number, keepsRows: boolean) {
+    this.#connection = connection;
+    this.#sql = `insert into ${logTable(number)} values (?, ?, ?, ?, ?)`;
+    this.#last = last;
+    this.#at = at;
+    this.#keepsRows = keepsRows;
+  }
+
+  /** Notes a row that was not there before. `id`: the value of its `_id`. */
+  addNew(id: Value): void {
+    this.#add(id, null, null);
+  }
+
+  addRemoved(id: Value, before: Uint8Array): void {
+    this.#add(id, before, null);
+  }
+
+  /** Notes a row that took the place of another one, whose `_id` may be of another type: 7 and 7.0 are one row. */
+  addReplaced(id: Value, idBefore: Value, before: Uint8Array, after: Uint8Array): void {
+    const isSame = id.type === idBefore.type && Buffer.compare(id.bytes, idBefore.bytes) === 0;
+    if (isSame) this.#add(id, before, after);
+    else {
+      this.#add(idBefore, before, null);
+      this.#add(id, null, null);
+    }
+  }
+
+  #add(id: Value, before: Uint8Array | null, after: Uint8Array | null): void {
+    const rows = this.#keepsRows ? [before, after] : [null, null];
+    this.#connection.run(this.#sql, ++this.#last, bookmarkOfId(id), this.#at, ...rows);
+  }
+}
+
+/** "_id" and NUL. */
+const NAME = Uint8Array.of(0x5f, 0x69, 0x64, 0);
+
+function bookmarkOfId({ type, bytes }: Value): Bookmark {
+  const bookmark = new Uint8Array(4 + 1 + NAME.length + bytes.length + 1);
+  new DataView(bookmark.buffer).setInt32(0, bookmark.length, true);
+  bookmark[4] = type;
+  bookmark.set(NAME, 5);
+  bookmark.set(bytes, 5 + NAME.length);
+  return bookmark as Bookmark;
+}

@@ -1,0 +1,62 @@
+import { open, readFile, rename } from 'node:fs/promises';
+import { join } from 'node:path';
+import { codeOf } from '../../thrown.ts';
+
+/** The mark of a directory that has a store. It tells a store that is gone from one that never was. */
+const MARK_FILE = 'sluice.mark';
+
+export interface Mark {
+  /** The id of the store. */
+  readonly id: string;
+  /** How often the store was stopped cleanly. */
+  readonly stops: number;
+}
+
+/** Null: the directory never had a store. */
+export async function readMark(directory: string): Promise<Mark | null> {
+  let text: string;
+  try {
+    text = await readFile(join(directory, MARK_FILE), 'utf8');
+  } catch (error) {
+    if (codeOf(error) === 'ENOENT') return null;
+    throw error;
+  }
+  const { id, stops } = JSON.parse(text) as Partial<Mark>;
+  if (typeof id !== 'string' || typeof stops !== 'number')
+    throw new Error(
+      `${join(directory, MARK_FILE)} is damaged: remove it when the store beside it is the right one`,
+    );
+  return { id, stops };
+}
+
+/** Writes the mark durably. */
+export async function writeMark(directory: string, mark: Mark): Promise<void> {
+  const path = join(directory, MARK_FILE);
+  const unfinished = `${path}.${process.pid}`;
+  const file = await open(unfinished, 'w', 0o600);
+  try {
+    await file.writeFile(JSON.stringify(mark));
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+  await rename(unfinished, path);
+  await syncDirectory(directory);
+}
+
+/** A new name is durable only after its directory is synced. */
+export async function syncDirectory(path: string): Promise<void> {
+  const directory = await open(path, 'r');
+  try {
+    await directory.sync();
+  } finally {
+    await directory.close();
+  }
+}
+
+/** The error for a directory whose mark says that the store should be another one. */
+export function storeGone(path: string, found: string): Error {
+  return new Error(
+    `${path} ${found}, but ${MARK_FILE} beside it says that there was a store: restore a backup, or remove ${MARK_FILE} to begin anew`,
+  );
+}

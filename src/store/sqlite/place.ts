@@ -1,0 +1,76 @@
+import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
+import { AppError } from '../../errors.ts';
+
+/** A place in the log of a set: behind the change with this sequence number. */
+export interface LogPlace {
+  /** Eight random bytes that the history of this file has, as text. */
+  readonly epoch: string;
+  /** The number of the set. */
+  readonly set: number;
+  readonly sequence: number;
+}
+
+/** The first byte of a token tells its form. MongoDB's tokens begin with other bytes. */
+const VERSION = 0x51;
+const SEALED_VERSION = 0x53;
+const EPOCH_BYTES = 8;
+const TOKEN_BYTES = 1 + EPOCH_BYTES + 4 + 8;
+const CIPHER = 'aes-256-gcm';
+const [NONCE_BYTES, TAG_BYTES] = [12, 16];
+
+/** The token of a place: the form (1 byte), the epoch (8), the set (4), the sequence number (8). */
+export function tokenOf({ epoch, set, sequence }: LogPlace): Uint8Array {
+  const token = new Uint8Array(TOKEN_BYTES);
+  const view = new DataView(token.buffer);
+  token[0] = VERSION;
+  token.set(Buffer.from(epoch, 'hex'), 1);
+  view.setUint32(1 + EPOCH_BYTES, set);
+  view.setBigUint64(TOKEN_BYTES - 8, BigInt(sequence));
+  return token;
+}
+
+/** The place of a token. Throws AppError `invalid-cursor` for a token that no embedded store has made. */
+export function placeOf(token: Uint8Array): LogPlace {
+  if (token.length !== TOKEN_BYTES || token[0] !== VERSION)
+    throw new AppError('invalid-cursor', 'The cursor is of a store of another kind.');
+  const view = new DataView(token.buffer, token.byteOffset, token.length);
+  return {
+    epoch: Buffer.from(token.subarray(1, 1 + EPOCH_BYTES)).toString('hex'),
+    set: view.getUint32(1 + EPOCH_BYTES),
+    sequence: Number(view.getBigUint64(TOKEN_BYTES - 8)),
+  };
+}
+
+/**
+ * The token of a place for the reader of a part: the form (1 byte), a nonce (12), the sealed token of the place, the tag
+ * (16). The sequence number in it counts the changes of rows that are not the reader's, so it must not be seen, guessed
+ * or compared.
+ */
+export function sealedTokenOf(place: LogPlace, secret: Uint8Array): Uint8Array {
+  const nonce = randomBytes(NONCE_BYTES);
+  const cipher = createCipheriv(CIPHER, secret, nonce);
+  const sealed = Buffer.concat([cipher.update(tokenOf(place)), cipher.final()]);
+  return Buffer.concat([Uint8Array.of(SEALED_VERSION), nonce, sealed, cipher.getAuthTag()]);
+}
+
+/** The place of a sealed token. Throws AppError `invalid-cursor` for a token that was not made with this secret. */
+export function placeOfSealed(token: Uint8Array, secret: Uint8Array): LogPlace {
+  const sealedAt = 1 + NONCE_BYTES;
+  if (token[0] !== SEALED_VERSION || token.length < sealedAt + TAG_BYTES) throw notSealedHere();
+  const options = { authTagLength: TAG_BYTES };
+  const decipher = createDecipheriv(CIPHER, secret, token.subarray(1, sealedAt), options);
+  decipher.setAuthTag(token.subarray(-TAG_BYTES));
+  try {
+    return placeOf(Buffer.concat([decipher.update(token.subarray(sealedAt, -TAG_BYTES)), decipher.final()]));
+  } catch (error) {
+    throw notSealedHere(error);
+  }
+}
+
+function notSealedHere(cause?: unknown): AppError {
+  return new AppError(
+    'invalid-cursor',
+    'The cursor is not one that this store gives to the readers of a part.',
+    { cause },
+  );
+}

@@ -1,0 +1,136 @@
+import { AppError } from '../../errors.ts';
+import { BSON_RANK, rankOf } from '../bson-types.ts';
+import { KEY, keyPaths, type Bookmark } from '../bookmark.ts';
+import { fieldsOf } from '../lmdb/fields.ts';
+import { ABOVE_IDS, compareKeys, HIGHEST, joinKeys, LOWEST, numberKey, type Key } from '../keys.ts';
+import { keyOfAny } from '../value-keys.ts';
+import type { Equality, From, Plan } from '../store.ts';
+import type { ValueRange } from '../value-range.ts';
+import { keyOfNamed } from './keyed.ts';
+import { columnOf, indexName, rowsTable } from './layout.ts';
+import { BY_KEY, nameOf, type SetRecord } from './sets.ts';
+
+/** A stretch of an index of a set: the rows whose key in a column lies between two others. */
+export interface Range {
+  readonly set: number;
+  readonly column: string;
+  /** Both exclusive. */
+  readonly low: Key;
+  readonly high: Key;
+  readonly reverse: boolean;
+}
+
+/** The statement's part that names the rows of a range, in order. Its parameters are `low` and `high`. */
+export function sqlOf({ set, column, reverse }: Pick<Range, 'set' | 'column' | 'reverse'>): string {
+  return (
+    `from ${rowsTable(set)} indexed by ${indexName(set, column)} where ${column} > ? and ${column} < ?` +
+    ` order by ${column}${reverse ? ' desc' : ''}`
+  );
+}
+
+/** The rest of a range behind a key in its column. */
+export function restBehind(range: Range, key: Key): Range {
+  return range.reverse ? { ...range, high: key } : { ...range, low: key };
+}
+
+/** The range of a plan's rows after a bookmark. Null when it cannot hold a row. */
+export function rangeOf(set: SetRecord, plan: Plan, after: From['after']): Range | null {
+  const prefix = prefixOf(plan.equals);
+  const whole = {
+    set: set.number,
+    column: columnFor(set, plan),
+    reverse: plan.direction === -1,
+    ...boundsOf(prefix, plan),
+  };
+  const behind = after && joinKeys(prefix, ...keysOfBookmark(after, keyPaths(plan)));
+  const isBehind = behind && compareKeys(behind, whole.reverse ? whole.high : whole.low) * plan.direction > 0;
+  const range = isBehind ? restBehind(whole, behind) : whole;
+  return compareKeys(range.low, range.high) < 0 ? range : null;
+}
+
+/** The name of the index that a plan reads. */
+export function readByOf({ index, equals = [], sort }: Pick<Plan, 'index' | 'equals' | 'sort'>): string {
+  const paths = [...equals.map(({ path }) => path), ...(sort === KEY ? [] : [sort])];
+  return index?.name ?? (paths.length === 0 ? BY_KEY.name : nameOf(paths));
+}
+
+/** Whether a plan reads rows in the order of their keys. */
+export function isByKey({ equals = [], sort }: Pick<Plan, 'equals' | 'sort'>): boolean {
+  return equals.length === 0 && sort === KEY;
+}
+
+/** The column whose order a plan reads. */
+export function columnFor(set: SetRecord, plan: Pick<Plan, 'index' | 'equals' | 'sort'>): string {
+  if (isByKey(plan)) return 'k';
+  const name = readByOf(plan);
+  const found = set.indexes.find((one) => nameOf(one.paths) === name);
+  if (!found) throw new TypeError(`${set.label} has no index ${name}`);
+  return columnOf(found.number);
+}
+
+/** What the keys of all rows with these values begin with. */
+export function prefixOf(equals: readonly Equality[] = []): Key {
+  return joinKeys(...equals.map(({ value }) => keyOfNamed(value)));
+}
+
+/** The keys of a bookmark's values. Throws AppError `invalid-cursor` when one is missing. */
+export function keysOfBookmark(bookmark: Bookmark, paths: readonly string[]): Key[] {
+  const values = fieldsOf(bookmark, paths);
+  if (typeof values === 'string') throw new AppError('invalid-cursor', `The cursor is not valid: ${values}.`);
+  return values.map((value, at) => {
+    if (value) return keyOfAny(value);
+    throw new AppError('invalid-cursor', `The cursor has no value of ${paths[at]}.`);
+  });
+}
+
+function boundsOf(prefix: Key, { sort, range, ids: { from, to } = {} }: Plan): Pick<Range, 'low' | 'high'> {
+  const [lowOf, highOf] = sort === KEY ? [lowestId, highestId] : [lowestValue, highestValue];
+  if (range) return { low: lowOf(prefix, range), high: highOf(prefix, range) };
+  const keyOf = (id: Bookmark): Key => joinKeys(prefix, ...keysOfBookmark(id, [KEY]));
+  return {
+    low: from ? justBelow(keyOf(from)) : joinKeys(prefix, LOWEST),
+    high: to ? keyOf(to) : joinKeys(prefix, ABOVE_IDS),
+  };
+}
+
+type Low = Pick<ValueRange, 'bracket' | 'low'>;
+type High = Pick<ValueRange, 'bracket' | 'high'>;
+
+/** Below the first key of a range of ids: nothing follows an id in a key. NaN belongs to no range of numbers. */
+export function lowestId(prefix: Key, { bracket, low }: Low): Key {
+  if (low) {
+    const key = joinKeys(prefix, keyOfNamed(low.value));
+    return low.isInclusive ? justBelow(key) : key;
+  }
+  const rank = rankOf(bracket);
+  return rank === BSON_RANK.number
+    ? justBelow(joinKeys(prefix, numberKey(-Infinity)))
+    : joinKeys(prefix, Uint8Array.of(rank));
+}
+
+/** Above the last key of a range of ids. */
+export function highestId(prefix: Key, { bracket, high }: High): Key {
+  if (!high) return joinKeys(prefix, Uint8Array.of(rankOf(bracket) + 1));
+  const key = joinKeys(prefix, keyOfNamed(high.value));
+  return high.isInclusive ? joinKeys(key, LOWEST) : key;
+}
+
+/** Below the first key of a range of values, which an id follows. */
+export function lowestValue(prefix: Key, { bracket, low }: Low): Key {
+  if (low) return joinKeys(prefix, keyOfNamed(low.value), low.isInclusive ? LOWEST : ABOVE_IDS);
+  const rank = rankOf(bracket);
+  return joinKeys(prefix, rank === BSON_RANK.number ? numberKey(-Infinity) : Uint8Array.of(rank), LOWEST);
+}
+
+/** Above the last key of a range of values. */
+export function highestValue(prefix: Key, { bracket, high }: High): Key {
+  if (high) return joinKeys(prefix, keyOfNamed(high.value), high.isInclusive ? ABOVE_IDS : LOWEST);
+  return joinKeys(prefix, Uint8Array.of(rankOf(bracket) + 1));
+}
+
+/** A key below the given one and above every other key below it: keys are prefix-free, and nothing follows an id. */
+export function justBelow(key: Key): Key {
+  const last = key[key.length - 1] ?? 0;
+  const before = key.subarray(0, -1);
+  return last === 0 ? before : joinKeys(before, Uint8Array.of(last - 1), HIGHEST);
+}

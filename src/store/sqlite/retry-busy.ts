@@ -1,0 +1,20 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { isBusy } from './errors.ts';
+
+/** How long a call may wait for other processes. Milliseconds. */
+const LONGEST_MS = 30_000;
+const PAUSES_MS = [1, 1, 2, 3, 5];
+
+/** Repeats a call while another process is in its way, without holding the event loop. */
+export async function retryBusy<T>(call: () => T | Promise<T>, signal?: AbortSignal): Promise<T> {
+  const end = performance.now() + LONGEST_MS;
+  for (let tries = 0; ; tries++) {
+    try {
+      return await call();
+    } catch (error) {
+      if (!isBusy(error) || performance.now() >= end) throw error;
+    }
+    await delay(PAUSES_MS[tries] ?? 5);
+    signal?.throwIfAborted();
+  }
+}

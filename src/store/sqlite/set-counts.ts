@@ -1,0 +1,147 @@
+import { documentOf } from '../batch.ts';
+import { KEY, valueBookmarkOf, type Bookmark } from '../bookmark.ts';
+import type { Index } from '../indexes.ts';
+import type { Count, CountMode, Equality, Plan, Size } from '../store.ts';
+import { ABOVE_IDS, HIGHEST, joinKeys, LOWEST, type Key } from '../keys.ts';
+import { columnFor, highestId, highestValue, isByKey, keysOfBookmark, lowestId } from './range.ts';
+import { lowestValue, prefixOf, rangeOf, type Range } from './range.ts';
+import { isSingle } from './set-looks.ts';
+import { PASSED_AT_ONCE, shapeOf, type SetReads, type SetReadsOptions } from './set-reads.ts';
+import { BY_KEY, type Sets } from './sets.ts';
+
+/** How long counting may take, in milliseconds. */
+const COUNT_LIMIT_MS: Readonly<Record<CountMode, number>> = { estimated: 20, exact: 2_000 };
+const ONE: Size = { rows: 1, bytes: 1 };
+const BY_ID = { sort: KEY } as const;
+/** Ranks of values that no query can name: MinKey, undefined, regular expressions, DBPointers, MaxKey. */
+const UNNAMEABLE: readonly number[] = [1, 2, 50, 55, 127];
+
+export interface SetCountsOptions extends SetReadsOptions {
+  readonly sets: Sets;
+  readonly reads: SetReads;
+}
+
+/** Counts the rows of a set, divides them, and finds the values that they have. */
+export class SetCounts {
+  readonly #options: SetCountsOptions;
+
+  constructor(options: SetCountsOptions) {
+    this.#options = options;
+  }
+
+  /** See RowStore.count. The number of all rows is kept by writes; others are counted in the index. */
+  count(plan: Plan, mode: CountMode, signal: AbortSignal): Promise<Count> {
+    signal.throwIfAborted();
+    return this.#options.setLooks.within(plan, async (set, look) => {
+      if (isSingle(plan)) {
+        const batch = await look(() => this.#options.reads.single(set, plan, {}), signal);
+        batch.release();
+        return { rows: batch.rows, is: 'exact' };
+      }
+      if (isByKey(plan) && !plan.range && !plan.ids)
+        return { rows: await look(() => this.#options.sets.rows(set.name), signal), is: 'exact' };
+      const end = this.#options.now() + COUNT_LIMIT_MS[mode];
+      let rows = 0;
+      for (let range = rangeOf(set, plan, undefined); range;) {
+        const rest: Range = range;
+        const passed = await look(() => this.#options.reader.pass(rest, PASSED_AT_ONCE), signal);
+        rows += passed.rows;
+        range = passed.rest;
+        if (range && this.#options.now() >= end) return { rows, is: 'atLeast' };
+      }
+      return { rows, is: 'exact' };
+    });
+  }
+
+  /** See RowStore.split. Counts rows: parts are equal except for later changes. */
+  async split(plan: Plan, parts: number, signal: AbortSignal): Promise<readonly Bookmark[]> {
+    if (parts === 1 || isSingle(plan)) return [];
+    const { rows } = await this.count(plan, 'exact', signal);
+    return this.#options.setLooks.within(plan, async (set, look) => {
+      const ids: Bookmark[] = [];
+      let [range, at] = [rangeOf(set, plan, undefined), 0];
+      for (let part = 1; part < parts; part++) {
+        const to = Math.floor((part * rows) / parts);
+        while (at < to && range) {
+          const [rest, most]: [Range, number] = [range, Math.min(to - at, PASSED_AT_ONCE)];
+          const passed = await look(() => this.#options.reader.pass(rest, most), signal);
+          [range, at] = [passed.rest, at + passed.rows];
+        }
+        if (at === 0 || !range) continue;
+        const rest = range;
+        const batch = await look(() => this.#options.reader.batch(rest, 0, ONE, plan, shapeOf(set)), signal);
+        batch.release();
+        const last = ids.at(-1);
+        if (batch.last && !(last && Buffer.compare(batch.last, last) === 0)) ids.push(batch.last);
+      }
+      return ids;
+    });
+  }
+
+  /** See Collection.holds. */
+  async holds(
+    index: Index,
+    equals: readonly Equality[],
+    bracket: number | undefined,
+    signal: AbortSignal,
+  ): Promise<boolean> {
+    const plan: Plan = { index, equals, sort: KEY, direction: 1 };
+    if (isSingle(plan)) return (await this.count(plan, 'exact', signal)).rows > 0;
+    const path = index.keys[equals.length]?.path ?? KEY;
+    const prefix = prefixOf(equals);
+    const [low, high] = path === KEY ? [lowestId, highestId] : [lowestValue, highestValue];
+    const bounds =
+      bracket === undefined
+        ? wholeOf(prefix)
+        : { low: low(prefix, { bracket }), high: high(prefix, { bracket }) };
+    return (await this.#first(index, equals, bounds, KEY, signal)) !== null;
+  }
+
+  /** See Collection.nextValue. */
+  async nextValue(
+    index: Index,
+    equals: readonly Equality[],
+    after: Bookmark | null,
+    signal: AbortSignal,
+  ): Promise<Bookmark | null> {
+    const path = index.keys[equals.length]?.path ?? KEY;
+    const prefix = prefixOf(equals);
+    const bounds = wholeOf(prefix);
+    const behind = (value: Key): Key => joinKeys(prefix, value, path === KEY ? LOWEST : ABOVE_IDS);
+    let low = after ? behind(joinKeys(...keysOfBookmark(after, [path]))) : bounds.low;
+    for (;;) {
+      const found = await this.#first(index, equals, { ...bounds, low }, path, signal);
+      if (!found) return null;
+      const rank = joinKeys(...keysOfBookmark(found, [path]))[0] ?? 0;
+      if (!UNNAMEABLE.includes(rank)) return found;
+      low = joinKeys(prefix, Uint8Array.of(rank), HIGHEST);
+    }
+  }
+
+  /** The first row of an index between keys, as the value of a path. */
+  #first(
+    index: Index,
+    equals: readonly Equality[],
+    bounds: Pick<Range, 'low' | 'high'>,
+    path: string,
+    signal: AbortSignal,
+  ): Promise<Bookmark | null> {
+    const sort = index.keys[equals.length]?.path ?? KEY;
+    const plan: Plan = { index, equals, sort, direction: 1 };
+    return this.#options.setLooks.within(
+      { ...plan, ...(sort === KEY && equals.length === 0 && { index: BY_KEY }) },
+      (set, look) =>
+        look(() => {
+          const range = { set: set.number, column: columnFor(set, plan), reverse: false, ...bounds };
+          const batch = this.#options.reader.batch(range, 0, ONE, BY_ID, shapeOf(set));
+          const value = batch.rows > 0 ? valueBookmarkOf(documentOf(batch).slice(), path) : null;
+          batch.release();
+          return value;
+        }, signal),
+    );
+  }
+}
+
+function wholeOf(prefix: Key) {
+  return { low: joinKeys(prefix, LOWEST), high: joinKeys(prefix, ABOVE_IDS) };
+}

@@ -1,0 +1,75 @@
+import { collectionReplaced, storeUnfit } from '../../errors.ts';
+import type { Plan } from '../store.ts';
+import type { LoadGate } from './load-gate.ts';
+import type { Looks } from './looks.ts';
+import { isByKey, readByOf } from './range.ts';
+import { BY_KEY, indexOf, nameOf, type SetRecord, type Sets } from './sets.ts';
+
+export interface SetLooksOptions {
+  readonly name: string;
+  readonly sets: Sets;
+  readonly looks: Looks;
+  readonly gate: LoadGate;
+  /** Called with each set that is looked at. */
+  readonly onLook: (set: SetRecord) => void;
+}
+
+/** The tables of a set are others than when its read began. */
+class SetReplaced extends Error {}
+
+/** Looks at a set. */
+export class SetLooks {
+  readonly #options: SetLooksOptions;
+
+  constructor(options: SetLooksOptions) {
+    this.#options = options;
+  }
+
+  /** In a look: the set as it is. */
+  current(): SetRecord {
+    const set = this.#options.sets.get(this.#options.name);
+    this.#options.onLook(set);
+    return set;
+  }
+
+  /** In a look: the set as it is, whose rows must be whole and whose index for the plan usable. */
+  present(plan: Plan): SetRecord {
+    const set = this.current();
+    this.#options.gate.assertWhole(set);
+    if (isByKey(plan) || isSingle(plan)) return set;
+    const name = readByOf(plan);
+    const index = set.indexes.find(({ paths }) => nameOf(paths) === name);
+    if (!index) throw storeUnfit(`The resource ${set.label} has no index ${name}.`);
+    const { refused } = indexOf(index);
+    if (refused !== undefined)
+      throw storeUnfit(`The index ${name} of ${set.label} cannot be used: ${refused}.`);
+    return set;
+  }
+
+  /** Runs looks that are all of one identity: when the rows are removed between them, `work` begins anew. */
+  async within<T>(plan: Plan, work: (set: SetRecord, look: Looks['take']) => Promise<T>): Promise<T> {
+    const { looks } = this.#options;
+    for (;;) {
+      const set = await looks.soon(() => this.present(plan));
+      if (plan.identity !== undefined && plan.identity !== set.identity) throw collectionReplaced();
+      try {
+        return await work(set, (look, ...call) =>
+          looks.take(
+            () => {
+              if (this.present(plan).number !== set.number) throw new SetReplaced();
+              return look();
+            },
+            ...call,
+          ),
+        );
+      } catch (error) {
+        if (!(error instanceof SetReplaced)) throw error;
+      }
+    }
+  }
+}
+
+/** Whether a plan names one row by its key. */
+export function isSingle({ index, equals = [] }: Pick<Plan, 'index' | 'equals'>): boolean {
+  return index?.name === BY_KEY.name && equals.length > 0;
+}

@@ -1,0 +1,140 @@
+import { noSuchPlace, snapshotUnsupported } from '../../errors.ts';
+import { documentOf, type Batch } from '../batch.ts';
+import { bookmarkOf, KEY, keyPaths, type Bookmark, type Identity } from '../bookmark.ts';
+import type { Index } from '../indexes.ts';
+import type { From, Plan, Size } from '../store.ts';
+import { compareKeys, joinKeys, type Key } from '../keys.ts';
+import { keyAt, keyOfNamed, keyOfRow } from './keyed.ts';
+import type { LoadGate } from './load-gate.ts';
+import type { Looks } from './looks.ts';
+import {
+  highestValue,
+  isByKey,
+  keysOfBookmark,
+  lowestValue,
+  rangeOf,
+  readByOf,
+  type Range,
+} from './range.ts';
+import type { Reader } from './read.ts';
+import { isSingle, type SetLooks } from './set-looks.ts';
+import { BY_KEY, indexOf, type SetRecord } from './sets.ts';
+
+/** How long a list of indexes, and what is known with it, stands for the collection. Milliseconds. */
+const LISTED_MS = 1_000;
+/** Entries of an index that one look passes over: about 2 ms. */
+export const PASSED_AT_ONCE = 40_000;
+const ONE: Size = { rows: 1, bytes: 1 };
+
+export interface SetReadsOptions {
+  readonly looks: Looks;
+  readonly setLooks: SetLooks;
+  readonly reader: Reader;
+  readonly gate: LoadGate;
+  /** A clock in milliseconds. */
+  readonly now: () => number;
+}
+
+/** Reads the rows of a set. */
+export class SetReads {
+  readonly #options: SetReadsOptions;
+  #listed: { text: string; at: number; indexes: readonly Index[] } | null = null;
+
+  constructor(options: SetReadsOptions) {
+    this.#options = options;
+  }
+
+  identity(): Promise<Identity> {
+    return this.#options.looks.soon(() => this.#options.setLooks.current().identity);
+  }
+
+  /** See RowReader.read. */
+  read(plan: Plan, from: From, size: Size, signal: AbortSignal): Promise<Batch> {
+    if (plan.at !== undefined) throw snapshotUnsupported();
+    if (plan.since !== undefined) throw noSuchPlace(); // only MongoDB has such times
+    if (from.after && from.skip)
+      throw new TypeError('a read begins after a row or after so many rows, not both');
+    signal.throwIfAborted();
+    return this.#options.setLooks.within(plan, async (set, look) => {
+      if (isSingle(plan)) return look(() => this.single(set, plan, from), signal, size.patient);
+      let [range, skip] = [rangeOf(set, plan, from.after), from.skip ?? 0];
+      while (range && skip > PASSED_AT_ONCE) {
+        const rest: Range = range;
+        const passed = await look(() => this.#options.reader.pass(rest, PASSED_AT_ONCE), signal);
+        [range, skip] = [passed.rest, skip - passed.rows];
+      }
+      const readBatch = () => this.#options.reader.batch(range, skip, size, plan, shapeOf(set));
+      const batch = await look(readBatch, signal, size.patient);
+      const { identity } = set;
+      return isByKey(plan) ? { ...batch, identity } : { ...batch, identity, readBy: readByOf(plan) };
+    });
+  }
+
+  /** See RowReader.confirm. */
+  confirm(plan: Plan): Promise<void> {
+    return this.#options.setLooks.within(plan, () => Promise.resolve());
+  }
+
+  /** See RowReader.get. A look-up takes some microseconds, so it does not wait for a turn. */
+  async get(id: Bookmark, signal: AbortSignal): Promise<Batch | null> {
+    signal.throwIfAborted();
+    const key = keyOfRow(id);
+    if (!key) return null;
+    return this.#options.looks.soon(() => {
+      const set = this.#options.setLooks.current();
+      this.#options.gate.assertWhole(set);
+      return this.#options.reader.one(set.number, key);
+    });
+  }
+
+  /** See Collection.indexes. */
+  indexes(): Promise<readonly Index[]> {
+    return this.#options.looks.soon(() => {
+      const indexes = [BY_KEY, ...this.#options.setLooks.current().indexes.map(indexOf)];
+      const text = JSON.stringify(indexes);
+      const now = this.#options.now();
+      if (this.#listed?.text !== text || now - this.#listed.at > LISTED_MS)
+        this.#listed = { text, at: now, indexes };
+      return this.#listed.indexes;
+    });
+  }
+
+  /** In a look: the row of an id, if it also has the other values of the plan and comes after the bookmark. */
+  single(set: SetRecord, plan: Plan, from: From): Batch {
+    const { reader } = this.#options;
+    const { identity, number } = set;
+    const key = keyOfNamed(plan.equals?.find(({ path }) => path === KEY)?.value);
+    const batch = reader.one(number, key);
+    const row = batch && documentOf(batch).slice();
+    if (row && !from.skip && isWanted(row, plan, from.after))
+      return { ...batch, identity, last: bookmarkOf(row, plan) };
+    batch?.release();
+    return { ...reader.batch(null, 0, ONE, plan, shapeOf(set)), identity };
+  }
+}
+
+export function shapeOf({ hasLargeRows = false }: SetRecord) {
+  return { hasLargeRows };
+}
+
+function isWanted(row: Uint8Array, plan: Plan, after: From['after']): boolean {
+  const { equals = [], range, sort, direction } = plan;
+  const has = (path: string, wanted: Key): boolean => {
+    const found = keyAt(row, path);
+    return typeof found !== 'string' && compareKeys(found, wanted) === 0;
+  };
+  if (!equals.every(({ path, value }) => has(path, keyOfNamed(value)))) return false;
+  if (range) {
+    const none = new Uint8Array(0);
+    const found = keyAt(row, sort);
+    const value = typeof found === 'string' ? none : joinKeys(found, Uint8Array.of(1));
+    if (
+      compareKeys(value, lowestValue(none, range)) <= 0 ||
+      compareKeys(value, highestValue(none, range)) >= 0
+    )
+      return false;
+  }
+  if (!after) return true;
+  const own = joinKeys(...keysOfBookmark(bookmarkOf(row, plan), keyPaths(plan)));
+  return compareKeys(own, joinKeys(...keysOfBookmark(after, keyPaths(plan)))) * direction > 0;
+}

@@ -1,0 +1,184 @@
+import { randomBytes } from 'node:crypto';
+import { KEY, type Identity } from '../bookmark.ts';
+import type { Index } from '../indexes.ts';
+import type { Connection } from './connection.ts';
+import { newVersion } from './file.ts';
+import { columnOf, indexSql, meta, setMeta, tablesSql } from './layout.ts';
+import type { LoadMark } from './load-mark.ts';
+
+/** An index of a set. */
+export interface IndexRecord {
+  /** The number of its column. Never used again in the set. */
+  readonly number: number;
+  readonly paths: readonly string[];
+  /** Rows up to this key (in hexadecimal) have their keys in the index; null: it is whole. */
+  readonly builtTo: string | null;
+  /** Why no plan may use it, as the end of a sentence. It stays so: rows no longer have keys in it. */
+  readonly spoilt?: string;
+}
+
+/** A set of rows. */
+export interface SetRecord {
+  /** The name in the file. */
+  readonly name: string;
+  /** The number of its tables. Another one after the rows were removed. */
+  readonly number: number;
+  /** The name of the resource, for messages. */
+  readonly label: string;
+  /** Another one after rows were removed. */
+  readonly identity: Identity;
+  readonly indexes: readonly IndexRecord[];
+  /** Whether a row was large: a batch then looks at their sizes first. */
+  readonly hasLargeRows?: boolean | undefined;
+  /** Who is filling the set. Nobody else sees or writes its rows meanwhile. */
+  readonly loading?: LoadMark | undefined;
+  /** The log has rows as they were from behind this number on. `usedAt`: when a reader last asked for that. */
+  readonly before?: { readonly since: number; readonly usedAt: number } | undefined;
+}
+
+/** What a set without rows has not got. */
+export const NEW = { hasLargeRows: undefined, loading: undefined, before: undefined } as const;
+
+/** Only the index of the key can name a row alone. */
+export const BY_KEY: Index = { name: '_id_', keys: [{ path: KEY, sign: 1 }], isUnique: true };
+
+/** An index as plans see it. The key of a row is the last part of every entry. */
+export function indexOf({ paths, builtTo, spoilt }: IndexRecord): Index {
+  const refused = spoilt ?? (builtTo === null ? undefined : 'it is still being built');
+  return {
+    name: nameOf(paths),
+    keys: [...paths, KEY].map((path) => ({ path, sign: 1 })),
+    isUnique: false,
+    ...(refused !== undefined && { refused }),
+  };
+}
+
+/** Whether rows still lack their keys in an index that is not unusable. */
+export function isInBuilding({ builtTo, spoilt }: IndexRecord): boolean {
+  return builtTo !== null && spoilt === undefined;
+}
+
+/** As MongoDB names an index by default. */
+export function nameOf(paths: readonly string[]): string {
+  return [...paths, KEY].map((path) => `${path}_1`).join('_');
+}
+
+export function newIdentity(): Identity {
+  return randomBytes(16).toString('hex');
+}
+
+/** The sets of the file. All calls are made in a look or a transaction. */
+export class Sets {
+  readonly #connection: Connection;
+  /** The sets that were read since the version changed. */
+  readonly #known = new Map<string, SetRecord>();
+  #version: string | number | null = null;
+
+  constructor(connection: Connection) {
+    this.#connection = connection;
+  }
+
+  /** Null when the file has no such set. */
+  find(name: string): SetRecord | null {
+    const version = meta(this.#connection, 'sets');
+    if (version !== this.#version) this.#known.clear();
+    this.#version = version;
+    const known = this.#known.get(name);
+    if (known) return known;
+    const found = this.#connection.get('select record from sets where name = ?', name)?.record;
+    if (found === undefined) return null;
+    const record = { ...(JSON.parse(String(found)) as SetRecord), name };
+    this.#known.set(name, record);
+    return record;
+  }
+
+  /** A set that was opened, and so exists. */
+  get(name: string): SetRecord {
+    const record = this.find(name);
+    if (!record) throw new Error(`the embedded store has no set ${name}`);
+    return record;
+  }
+
+  names(): readonly string[] {
+    return this.#connection.all('select name from sets order by name').map(({ name }) => String(name));
+  }
+
+  /** Makes a set. Its tables have their indexes. */
+  create(record: Omit<SetRecord, 'number' | 'identity'>): SetRecord {
+    const made = { ...record, number: this.takeNumber(), identity: newIdentity() };
+    this.#connection.run('insert into sets values (?, 0, ?, 0, 0, 0)', record.name, '{}');
+    this.put(made);
+    this.makeTables(made);
+    return made;
+  }
+
+  put(record: SetRecord): void {
+    const text = JSON.stringify({ ...record, name: undefined });
+    this.#connection.run(
+      'update sets set record = ?, number = ? where name = ?',
+      text,
+      record.number,
+      record.name,
+    );
+    setMeta(this.#connection, 'sets', newVersion());
+  }
+
+  /** What is known of sets was undone. */
+  forget(): void {
+    this.#version = null;
+  }
+
+  makeTables({ number, indexes }: SetRecord): void {
+    this.#connection.exec(
+      tablesSql(
+        number,
+        indexes.map((one) => one.number),
+      ) +
+        ['k', ...indexes.map((one) => columnOf(one.number))]
+          .map((column) => indexSql(number, column))
+          .join(''),
+    );
+  }
+
+  /** Gives a set the number of new tables, and leaves the old ones to be removed. The set is then empty. */
+  renumber(record: SetRecord, number: number): SetRecord {
+    const renumbered = { ...record, number };
+    this.discard(record.number);
+    this.put(renumbered);
+    this.#connection.run('update sets set rows = 0, floor = 0 where name = ?', record.name);
+    return renumbered;
+  }
+
+  /** A number for tables that was never used before. */
+  takeNumber(): number {
+    const number = Number(meta(this.#connection, 'number')) + 1;
+    setMeta(this.#connection, 'number', number);
+    return number;
+  }
+
+  /** Leaves tables to be removed: nothing leads to them any more. */
+  discard(number: number): void {
+    this.#putDiscarded([...this.discarded(), number]);
+  }
+
+  discarded(): readonly number[] {
+    return JSON.parse(String(meta(this.#connection, 'waste'))) as number[];
+  }
+
+  /** These tables were removed. */
+  removed(numbers: readonly number[]): void {
+    this.#putDiscarded(this.discarded().filter((number) => !numbers.includes(number)));
+  }
+
+  rows(name: string): number {
+    return Number(this.#connection.get('select rows from sets where name = ?', name)?.rows ?? 0);
+  }
+
+  addRows(name: string, rows: number): void {
+    if (rows !== 0) this.#connection.run('update sets set rows = rows + ? where name = ?', rows, name);
+  }
+
+  #putDiscarded(numbers: readonly number[]): void {
+    setMeta(this.#connection, 'waste', JSON.stringify(numbers));
+  }
+}

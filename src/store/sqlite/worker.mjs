@@ -1,0 +1,27 @@
+/**
+ * The thread that runs long statements on the store's file: checkpoints, new indexes, removals of whole tables. It is
+ * JavaScript, because a thread of a program that runs from its sources has no loader of TypeScript.
+ */
+import { parentPort, workerData } from 'node:worker_threads';
+import { DatabaseSync } from '@photostructure/sqlite';
+
+const db = new DatabaseSync(workerData.path);
+// A statement here may wait for other processes: it does not hold the event loop.
+db.exec('pragma busy_timeout=2000; pragma synchronous=normal; pragma wal_autocheckpoint=0');
+db.exec(`pragma journal_size_limit=${64 * 1024 * 1024}; pragma cache_size=-65536`);
+db.exec(`pragma temp_store_directory='${workerData.directory.replaceAll("'", "''")}'`);
+
+parentPort.on('message', ({ id, sql }) => {
+  if (sql === null) {
+    db.close();
+    parentPort.close();
+    return;
+  }
+  try {
+    db.exec(sql);
+    parentPort.postMessage({ id });
+  } catch (error) {
+    if (db.isTransaction) db.exec('rollback');
+    parentPort.postMessage({ id, failure: { message: error.message, errcode: error.errcode } });
+  }
+});

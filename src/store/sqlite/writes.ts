@@ -1,0 +1,171 @@
+import { setImmediate as turn } from 'node:timers/promises';
+import type { Connection } from './connection.ts';
+import { retryBusy } from './retry-busy.ts';
+
+/** How long actions may share a transaction, which holds the event loop and the file's only write lock. Milliseconds. */
+const TRANSACTION_MS = 8;
+
+export interface WritesOptions {
+  readonly connection: Connection;
+  /** Throws, or rejects, when the file cannot be written. Called before each transaction. */
+  readonly check: () => void | Promise<void>;
+  /** Makes all commits until now durable. */
+  readonly sync: () => Promise<void>;
+  /** Translates the failure of a transaction for the callers. */
+  readonly faultOf: (error: unknown) => Promise<unknown>;
+  /** Called after each commit. What it returns is awaited before the next transaction. */
+  readonly onCommitted: () => void | Promise<void>;
+  /** Called when something that was written is undone. */
+  readonly onUndone: () => void;
+}
+
+interface Wanted {
+  readonly action: () => unknown;
+  /** Does not share a transaction, and is not in one. */
+  readonly isAlone: boolean;
+  readonly resolve: (result: unknown) => void;
+  readonly reject: (reason: unknown) => void;
+}
+
+/** Called when a write is durable, or could not be made so. */
+type Settle = (failure: { readonly error: unknown } | null) => void;
+
+/**
+ * The writes of this process, one after another. Those that wait share a transaction and a sync. A transaction is
+ * committed without a sync; then one sync at a time makes durable what was committed before it. A write that fails is
+ * undone alone.
+ */
+export class Writes {
+  readonly #options: WritesOptions;
+  readonly #queue: Wanted[] = [];
+  #working: Promise<void> | null = null;
+  #unsynced: Settle[] = [];
+  #syncing: Promise<void> | null = null;
+
+  constructor(options: WritesOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * Runs `action`, which must be synchronous, in a transaction. Resolves with its result when that is durable. Rejects with
+   * its error, and then it has written nothing.
+   */
+  run<T>(action: () => T): Promise<T> {
+    return this.#ask(action, false);
+  }
+
+  /** Runs `work` while this process writes nothing else. */
+  alone<T>(work: () => Promise<T>): Promise<T> {
+    return this.#ask(work, true);
+  }
+
+  /** Resolves when everything requested so far is done. */
+  async idle(): Promise<void> {
+    while (this.#working ?? this.#syncing) {
+      await this.#working;
+      await this.#syncing;
+    }
+  }
+
+  #ask<T>(action: () => T | Promise<T>, isAlone: boolean): Promise<T> {
+    return new Promise<T>((resolve, reject) => {
+      this.#queue.push({ action, isAlone, resolve: resolve as Wanted['resolve'], reject });
+      this.#working ??= this.#work();
+    });
+  }
+
+  async #work(): Promise<void> {
+    await Promise.resolve(); // writes requested in the same turn join in
+    for (let first = this.#queue[0]; first; first = this.#queue[0]) {
+      if (first.isAlone) await this.#runAlone();
+      else await this.#transaction();
+    }
+    this.#working = null;
+  }
+
+  async #runAlone(): Promise<void> {
+    const { action, resolve, reject } = this.#next();
+    try {
+      resolve(await action());
+    } catch (error) {
+      reject(await this.#options.faultOf(error));
+    }
+  }
+
+  async #transaction(): Promise<void> {
+    const { check, onCommitted } = this.#options;
+    const taken: Wanted[] = [];
+    try {
+      await check();
+      const settled = await retryBusy(() => this.#commit(taken));
+      this.#unsynced.push(...settled);
+      this.#syncing ??= this.#sync();
+      await onCommitted();
+      await turn(); // others of the process go on
+    } catch (error) {
+      const fault = await this.#options.faultOf(error);
+      if (taken.length === 0) taken.push(this.#next());
+      for (const { reject } of taken) reject(fault);
+    }
+  }
+
+  /** Runs as many actions as fit into a transaction. Returns what is to be called when they are durable. */
+  #commit(taken: Wanted[]): Settle[] {
+    const { connection, onUndone } = this.#options;
+    connection.run('begin immediate');
+    try {
+      const end = performance.now() + TRANSACTION_MS;
+      const settled: Settle[] = [];
+      while (this.#queue[0]?.isAlone === false && (taken.length === 0 || performance.now() < end)) {
+        const wanted = this.#next();
+        taken.push(wanted);
+        settled.push(this.#attempt(wanted));
+      }
+      connection.run('commit');
+      return settled;
+    } catch (error) {
+      connection.undo();
+      onUndone();
+      throw error;
+    }
+  }
+
+  /** Runs an action. What it wrote before it failed is undone. */
+  #attempt({ action, resolve, reject }: Wanted): Settle {
+    const { connection, onUndone } = this.#options;
+    connection.run('savepoint action');
+    try {
+      const result = action();
+      connection.run('release action');
+      return (failure) => (failure ? reject(failure.error) : resolve(result));
+    } catch (error) {
+      if (!connection.isInTransaction) throw error; // SQLite has undone all of it
+      connection.run('rollback to action');
+      connection.run('release action');
+      onUndone();
+      const fault = this.#options.faultOf(error);
+      return () => void fault.then(reject);
+    }
+  }
+
+  async #sync(): Promise<void> {
+    while (this.#unsynced.length > 0) {
+      const waiting = this.#unsynced;
+      this.#unsynced = [];
+      try {
+        await this.#options.sync();
+        for (const settle of waiting) settle(null);
+      } catch (error) {
+        const failure = { error: await this.#options.faultOf(error) };
+        for (const settle of waiting) settle(failure);
+      }
+    }
+    this.#syncing = null;
+  }
+
+  #next(): Wanted {
+    const next = this.#queue.shift();
+    if (!next) throw new TypeError('no write waits');
+    return next;
+  }
+}

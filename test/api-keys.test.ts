@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import fc from './support/fast-check.ts';
 import { AppError } from '../src/errors.ts';
 import { parseKeys, readKeysFile } from '../src/access/keys-file.ts';
-import { createAuthenticate } from '../src/access/keys.ts';
+import { Keyring } from '../src/access/keys.ts';
 import { temporaryFolder } from './support/engines.ts';
 
 const sha256 = (key: string) => createHash('sha256').update(key).digest('hex');
@@ -19,7 +19,7 @@ bob\t${sha256('bob-key').toUpperCase()}   # in capitals
 `;
 
 function authenticate(authorization: string | undefined): string {
-  return createAuthenticate(parseKeys(FILE).keys)(authorization).name;
+  return new Keyring(parseKeys(FILE).keys).authenticate(authorization).name;
 }
 
 function refusal(authorization: string | undefined): { challenge: string; detail: string } {
@@ -90,7 +90,8 @@ test('a digest that the table finds is compared in full, so another digest in it
   assert.ok(key);
   // The table is keyed by the digest at creation. The digest changes afterwards.
   const changed = { ...key, digest: Buffer.from(key.digest) };
-  const check = createAuthenticate([changed]);
+  const keyring = new Keyring([changed]);
+  const check = (authorization: string | undefined) => keyring.authenticate(authorization);
   assert.equal(check('Bearer alice-key').name, 'alice');
   changed.digest[31] = (changed.digest[31] ?? 0) ^ 1;
   assert.throws(() => check('Bearer alice-key'), AppError);

@@ -6,7 +6,7 @@ import { dispatch } from '../src/http/dispatch.ts';
 import { Admissions, type AdmissionOptions, type Demand } from '../src/access/admission.ts';
 import { createClientReader } from '../src/access/client.ts';
 import type { Reply, Request } from '../src/engine/edge.ts';
-import { createAuthenticate, type Key } from '../src/access/keys.ts';
+import { Keyring, type Key } from '../src/access/keys.ts';
 import { newNotes } from '../src/engine/edge.ts';
 import type { Route } from '../src/http/route.ts';
 import { createRouter } from '../src/http/router.ts';
@@ -17,7 +17,8 @@ import { StreamSlots } from '../src/access/stream-slots.ts';
 import type { Sink } from '../src/stream/sink.ts';
 
 const POLICY = { limit: 3, windowSeconds: 60 };
-const KEYS = createAuthenticate(['alice', 'bob'].map(keyOf));
+const keyring = new Keyring(['alice', 'bob'].map(keyOf));
+const KEYS = (authorization: string | undefined) => keyring.authenticate(authorization);
 
 function keyOf(name: string): Key {
   const digest = createHash('sha256').update(`${name}-key`).digest();

@@ -13,7 +13,7 @@ import { Admissions } from '../../src/access/admission.ts';
 import { createClientReader } from '../../src/access/client.ts';
 import type { Request } from '../../src/engine/edge.ts';
 import { newNotes } from '../../src/engine/edge.ts';
-import { createAuthenticate } from '../../src/access/keys.ts';
+import { Keyring } from '../../src/access/keys.ts';
 import { ALL_RIGHTS } from '../../src/access/rights.ts';
 import { parseTrustedProxies } from '../../src/access/proxies.ts';
 import { createMemoryLimiter } from '../../src/access/limiter-memory.ts';
@@ -29,9 +29,10 @@ const count = Number(process.argv[2]) || 200_000;
 const policy = { limit: 1_000_000_000, windowSeconds: 3600 };
 const { trusts } = parseTrustedProxies('loopback');
 const key = 'kJ8s0Xv3mB5nQ7rT2wY4zA6cE9fH1gL0';
-const authenticate = createAuthenticate([
+const keyring = new Keyring([
   { name: 'bench', digest: createHash('sha256').update(key).digest(), rights: ALL_RIGHTS, expires: Infinity },
 ]);
+const authenticate = (authorization: string | undefined) => keyring.authenticate(authorization);
 
 function admissions(withKeys: boolean): Admissions {
   return new Admissions({

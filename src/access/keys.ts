@@ -76,12 +76,6 @@ export class Keyring {
   }
 }
 
-/** The authentication by keys that never change. */
-export function createAuthenticate(keys: readonly Key[]): (authorization: string | undefined) => Key {
-  const keyring = new Keyring(keys);
-  return (authorization) => keyring.authenticate(authorization);
-}
-
 const NOT_VALID = 'The API key in the Authorization header is not valid.';
 const MISSING = 'The Authorization header must be "Bearer" and an API key.';
 

@@ -23,7 +23,7 @@ import { splitTypes, typesOfToken, valueTypes } from './value-types.ts';
  * Versions 5 to 8, 12 and 13: the types of the plan's values (see value-types.ts), then as in versions 1 to 4, 10 and 11.
  * Plans that name their index have these. Version 9 is the cursor of a feed (see changes/cursor.ts).
  *
- * Versions 1, 2 and 10 are for a store whose collections have no identity, and for tokens of earlier releases.
+ * Versions 1, 2 and 10 are for a store whose collections have no identity.
  */
 const FINGERPRINT_BYTES = 4;
 /** Characters. With the rest of a URL it is below the limit for that: see http/respond.ts. */
@@ -137,7 +137,7 @@ export function fingerprint(collection: string, plan: Plan): Buffer {
   const number = crc32(
     JSON.stringify([
       collection,
-      plan.sort === KEY ? 'id' : plan.sort, // as in version 0.1
+      plan.sort === KEY ? 'id' : plan.sort,
       plan.direction,
       equalsMark((plan.equals ?? []).filter(({ isOfPart }) => !isOfPart)),
       ...rangeMark(plan.range),
@@ -149,8 +149,8 @@ export function fingerprint(collection: string, plan: Plan): Buffer {
 }
 
 /**
- * The equalities of a plan with the types of their values, the same in whatever order an index has them. Version 0.1
- * knew one equality, of the text of a `category`, and wrote the text alone. Its cursors continue to be valid.
+ * The equalities of a plan with the types of their values, the same in whatever order an index has them. That
+ * of a text of `category` alone is the text, as in the cursors of 0.2.
  */
 function equalsMark(equals: readonly Equality[]): unknown {
   const [first, ...others] = equals;

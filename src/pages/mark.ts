@@ -21,8 +21,8 @@ export function markBytes(identity: Identity): Buffer {
 }
 
 /**
- * AppError `collection-replaced` when a mark is of another collection. A token without a mark (undefined) is of an
- * earlier version, or of a store whose collections have no identity. It fits any collection.
+ * AppError `collection-replaced` when a mark is of another collection. A token without a mark (undefined) is of
+ * a store whose collections have no identity. It fits any collection.
  */
 export function checkMark(mark: number | undefined, identity: Identity | undefined): void {
   if (mark === undefined || (identity !== undefined && mark === markOf(identity))) return;

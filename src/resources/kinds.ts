@@ -112,18 +112,6 @@ export function readShown(kind: Kind, text: string): unknown {
   return (own ?? readings.find((reading) => isNumber(kind) && isNumber(reading.kind)))?.value;
 }
 
-/**
- * The text that stands for a JSON number, `true`, `false` or `null`, with the prefix that fixes its kind. A number that no
- * double has exactly gets none, because rows of doubles and of decimals show it alike.
- */
-export function spellingOf(json: string): string {
-  if (json === 'null') return 'null:';
-  if (json === 'true' || json === 'false') return `bool:${json}`;
-  const [only, second] = numbersOf(json);
-  if (second) return json;
-  return only?.spelling ?? `dec:${json}`;
-}
-
 export function isMisfit(read: readonly Reading[] | Misfit): read is Misfit {
   return 'prefix' in read;
 }

@@ -27,10 +27,6 @@ export type TextFormat = (typeof TEXT_FORMATS)[number];
 /** The formats of the files of exports. Parquet has no stream: readers begin with the end of the file. */
 export type ExportFormat = Format | 'parquet';
 export const EXPORT_FORMATS: readonly ExportFormat[] = [...FORMATS, 'parquet'];
-/** The tables of typed columns, whose columns have kinds. */
-export const TABLE_FORMATS = ['arrow', 'parquet'] as const satisfies readonly ExportFormat[];
-export type TableFormat = (typeof TABLE_FORMATS)[number];
-
 /** The extension of the files of an export, and their media type. */
 export const FILES: Readonly<
   Record<ExportFormat, { readonly extension: string; readonly contentType: string }>
@@ -46,13 +42,6 @@ export const FILES: Readonly<
 export type StreamType = (typeof FORMS)[Format]['types'][number];
 /** All media types of streams, the preferred one first. */
 export const STREAM_TYPES: readonly StreamType[] = FORMATS.flatMap((format) => FORMS[format].types);
-/** The media types of the formats of text. */
-export const TEXT_TYPES: readonly StreamType[] = TEXT_FORMATS.flatMap((format) => FORMS[format].types);
-
-export function isTable(format: ExportFormat): format is TableFormat {
-  return TABLE_FORMATS.some((table) => table === format);
-}
-
 /** The format that a media type asks for. */
 export function formatOfType(type: StreamType): Format {
   const found = FORMATS.find((format) => (FORMS[format].types as readonly string[]).includes(type));

@@ -91,7 +91,6 @@ export const CODES = {
   validation: 121,
   otherIdentity: 361,
   duplicateKey: 11000,
-  unknownField: 40415,
   boundsWithoutHint: 51173,
   boundsReversed: 51175,
   clusteredBounds: 6137402,

@@ -32,16 +32,10 @@ export async function listIndexes(
   connection: MongoConnection,
   collection: string,
 ): Promise<readonly Listed[]> {
-  const plain = { listIndexes: collection, cursor: { batchSize: 1_000 } };
-  const { cursor } = await connection
-    .run({ ...plain, includeIndexBuildInfo: true }, FRESH)
-    .catch((error: unknown) => {
-      // An older server does not tell which indexes it still builds. It explains no plan by them.
-      if (serverCodeOf(error) !== CODES.unknownField) throw error;
-      return connection.run(plain, FRESH);
-    });
+  const list = { listIndexes: collection, cursor: { batchSize: 1_000 }, includeIndexBuildInfo: true };
+  const { cursor } = await connection.run(list, FRESH);
   return (cursor as { firstBatch: Document[] }).firstBatch.map((one) => ({
-    spec: (one.spec ?? one) as IndexSpec,
+    spec: one.spec as IndexSpec,
     isBuilding: one.indexBuildInfo !== undefined,
   }));
 }

@@ -1,90 +1,62 @@
 /**
  * node bench/followers.ts URL COUNT
  *
- * Follows a feed on COUNT connections. It is a process of its own, because a process that measures something else must
- * not do this work as well. A line of stdin is a text to look for, and is answered at once. An empty line is answered
- * when every connection has received the text: with the time, in milliseconds since 1970, and the bytes of all.
+ * Follows a feed on COUNT connections with the followers of `sluice load`. It is a process of its own, because a process
+ * that measures something else must not do this work as well. A line of stdin is a text to look for, and is answered at
+ * once. An empty line is answered with the time, in milliseconds since 1970, when every follower has received the text.
  */
 import { createInterface } from 'node:readline';
-import { Finder } from '../src/load/finder.ts';
-import { Connection } from '../src/load/http/connection.ts';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Faults } from '../src/load/faults.ts';
+import { Followers } from '../src/load/followers.ts';
+import { Requests } from '../src/load/http/requests.ts';
+import { Recorder } from '../src/load/recorder.ts';
 
-const [address = '', count = ''] = process.argv.slice(2);
+const [address = '', number = ''] = process.argv.slice(2);
 const url = new URL(address);
-/** The number of connections opened at the same time. The queue of a listening socket is limited. */
-const AT_ONCE = 50;
-/** Followers that a text does not reach for so long are an error. */
+const count = Number(number);
+/** Followers that do not begin for so long, or that a text does not reach, are an error. Milliseconds. */
 const MOST_MS = 60_000;
-const REQUEST = `GET ${url.pathname}${url.search} HTTP/1.1\r\nHost: ${url.host}\r\nAccept: application/x-ndjson\r\nAccept-Encoding: identity\r\n\r\n`;
+const LOOK_AGAIN_MS = 20;
 
-const state = { bytes: 0, missing: 0, reached: (): void => undefined };
+const recorder = new Recorder(
+  () => performance.now(),
+  () => ({
+    ...{ asked: null, waiting: 0, streams: 0, followers: count },
+    client: { cpu: 0, loopDelay: 0, memory: 0 },
+  }),
+);
+const followers = new Followers({
+  ...{ requests: new Requests(url, null), path: url.pathname, count, write: null },
+  ...{ recorder, faults: new Faults() },
+});
+let reached: Promise<void> = Promise.resolve();
 
-class Follower {
-  readonly begun: Promise<void>;
-  #finder: Finder | null = null;
-
-  constructor() {
-    this.begun = new Promise((begun) => {
-      new Connection(url).send(REQUEST, {
-        onHead: ({ status }) => {
-          if (status !== 200) throw new Error(`${address} answered ${status}`);
-        },
-        onBody: (piece) => {
-          begun();
-          this.#take(piece);
-        },
-        onEnd: () => {
-          throw new Error(`${address} ended`);
-        },
-        onCut: (reason) => {
-          throw reason;
-        },
-      });
-    });
-  }
-
-  look(text: string): void {
-    this.#finder = new Finder(text);
-  }
-
-  #take(piece: Uint8Array): void {
-    state.bytes += piece.length;
-    if (!this.#finder?.isIn(piece)) return;
-    this.#finder = null;
-    if (--state.missing === 0) state.reached();
-  }
+async function within<T>(what: string, work: Promise<T>): Promise<T> {
+  const late = sleep(MOST_MS, null, { ref: false }).then(() => {
+    throw new Error(`${count} followers of ${address} ${what}`);
+  });
+  return Promise.race([work, late]);
 }
 
-async function answer(text: string, followers: readonly Follower[]): Promise<object> {
+async function allOpen(): Promise<void> {
+  while (followers.open < count) await sleep(LOOK_AGAIN_MS);
+}
+
+async function answer(text: string): Promise<object> {
   if (text !== '') {
-    state.missing = followers.length;
-    for (const follower of followers) follower.look(text);
+    reached = followers.look(text);
     return { text };
   }
-  await new Promise<void>((resolve, reject) => {
-    const late = setTimeout(
-      () => reject(new Error(`${state.missing} of ${count} followers of ${address} were not reached`)),
-      MOST_MS,
-    );
-    state.reached = () => {
-      clearTimeout(late);
-      resolve();
-    };
-    if (state.missing === 0) state.reached();
-  });
-  return { at: performance.timeOrigin + performance.now(), bytes: state.bytes };
+  await within('were not reached', reached);
+  const { arrivals, cut, wrong } = recorder.whole.counts;
+  if (arrivals > count) throw new Error(`followers of ${address} began again: ${cut} cuts, ${wrong} wrong`);
+  return { at: performance.timeOrigin + performance.now() };
 }
 
-const followers: Follower[] = [];
-while (followers.length < Number(count)) {
-  const some = Array.from(
-    { length: Math.min(AT_ONCE, Number(count) - followers.length) },
-    () => new Follower(),
-  );
-  followers.push(...some);
-  await Promise.all(some.map(({ begun }) => begun));
-}
+await followers.start();
+await within('did not begin', allOpen());
 process.stdout.write(`${JSON.stringify({ msg: 'listening', url: null })}\n`);
 for await (const line of createInterface({ input: process.stdin }))
-  process.stdout.write(`${JSON.stringify(await answer(line, followers))}\n`);
+  process.stdout.write(`${JSON.stringify(await answer(line))}\n`);
 process.exit(); // the sockets are open

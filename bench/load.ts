@@ -1,5 +1,5 @@
 import autocannon from 'autocannon';
-import { latencyOf, type Latency } from './results.ts';
+import { benchHistogram, latencyOf, type Latency } from './results.ts';
 
 /** The result of a load of requests. */
 export interface Load {
@@ -43,7 +43,7 @@ export async function load(options: LoadOptions): Promise<Load> {
   const { url, connections, until, status, requests, leastBytes = 0 } = options;
   // Times are recorded here because autocannon's histogram has whole milliseconds, and its clock stops only
   // at the end of an interval.
-  const times: number[] = [];
+  const times = benchHistogram();
   const faults: string[] = [];
   const isExpected = (came: number) => (status === undefined ? came >= 200 && came < 300 : came === status);
   const started = performance.now();
@@ -64,14 +64,14 @@ export async function load(options: LoadOptions): Promise<Load> {
     );
     instance.on('response', (_client, came, bytes, milliseconds) => {
       if (end.seconds !== null) return;
-      times.push(milliseconds);
+      times.record(milliseconds);
       if (!isExpected(came)) faults.push(`status ${came}`);
       else if (bytes < leastBytes) faults.push(`${bytes} bytes`);
       const elapsed = (performance.now() - started) / 1000;
       const isEnough =
         'amount' in until
-          ? times.length >= until.amount || elapsed >= until.atMostSeconds
-          : times.length >= connections && elapsed >= until.seconds;
+          ? times.count >= until.amount || elapsed >= until.atMostSeconds
+          : times.count >= connections && elapsed >= until.seconds;
       if (!isEnough) return;
       end.seconds = elapsed;
       (instance as unknown as { stop(): void }).stop();
@@ -81,6 +81,6 @@ export async function load(options: LoadOptions): Promise<Load> {
   if (faults.length > 0)
     throw new Error(`${url}: ${faults.length} wrong answers: ${faults.slice(0, FIRST_FAULTS).join(', ')}`);
   const { seconds } = end;
-  if (seconds === null) throw new Error(`${url}: ${times.length} answers in ${GIVE_UP_SECONDS} s`);
-  return { seconds, requests: times.length, latency: latencyOf(times) };
+  if (seconds === null) throw new Error(`${url}: ${times.count} answers in ${GIVE_UP_SECONDS} s`);
+  return { seconds, requests: times.count, latency: latencyOf(times) };
 }

@@ -1,9 +1,12 @@
 import { createHash } from 'node:crypto';
-import type { Transform } from 'node:stream';
-import { createBrotliDecompress, createGunzip } from 'node:zlib';
-import { arrowMessages } from '../test/support/arrow.ts';
+import { JsonRows } from '../src/load/forms/json.ts';
+import { rowReading } from '../src/load/forms/form.ts';
+import type { RowReading } from '../src/load/forms/reading.ts';
 import type { Head } from '../src/load/http/answer-reader.ts';
 import { Connection } from '../src/load/http/connection.ts';
+import { exchange } from '../src/load/http/get.ts';
+import { Requests } from '../src/load/http/requests.ts';
+import { StreamContent } from '../src/load/http/stream-content.ts';
 
 export type Encoding = 'identity' | 'gzip' | 'br';
 
@@ -25,7 +28,12 @@ export interface Verified {
   readonly md5: string;
 }
 
-const [OPEN, CLOSE] = [0x7b, 0x7d];
+/** The reason to cut a connection of which enough was read. */
+const ENOUGH = new Error('enough was read');
+
+function requestOf(to: URL, encoding: Encoding): string {
+  return new Requests(to, null).get(to.pathname + to.search, { accept: '*/*', coding: encoding });
+}
 
 /**
  * Reads a stream as fast as it comes. Rejects on any status but 200, on another coding than requested, and on
@@ -41,29 +49,26 @@ export async function readStream(
   const started = performance.now();
   const elapsed = () => (performance.now() - started) / 1000;
   const connection = new Connection(to);
+  let bytes = 0;
+  let firstByteSeconds = 0;
+  const onBody = (piece: Buffer): void => {
+    if (bytes === 0) firstByteSeconds = elapsed();
+    bytes += piece.length;
+    onPiece(piece);
+    if (isEnough(bytes, piece)) throw ENOUGH;
+  };
   try {
-    return await new Promise((resolve, reject) => {
-      let bytes = 0;
-      let firstByteSeconds = 0;
-      const finish = () => resolve({ bytes, seconds: elapsed(), firstByteSeconds });
-      connection.send(
-        `GET ${to.pathname}${to.search} HTTP/1.1\r\nHost: ${to.host}\r\nAccept-Encoding: ${encoding}\r\n\r\n`,
-        {
-          onHead: (head) => assertHead(url, head, encoding),
-          onBody: (piece) => {
-            if (bytes === 0) firstByteSeconds = elapsed();
-            bytes += piece.length;
-            onPiece(piece);
-            if (isEnough(bytes, piece)) finish();
-          },
-          onEnd: finish,
-          onCut: (reason) => reject(new Error(`${url} was cut after ${bytes} bytes: ${reason.message}`)),
-        },
-      );
+    await exchange(connection, requestOf(to, encoding), {
+      onHead: (head) => assertHead(url, head, encoding),
+      onBody,
     });
+  } catch (error) {
+    if (error !== ENOUGH)
+      throw new Error(`${url} was cut after ${bytes} bytes: ${String(error)}`, { cause: error });
   } finally {
     connection.close();
   }
+  return { bytes, seconds: elapsed(), firstByteSeconds };
 }
 
 function assertHead(url: string, head: Head, encoding: Encoding): void {
@@ -72,48 +77,31 @@ function assertHead(url: string, head: Head, encoding: Encoding): void {
   if (came !== encoding) throw new Error(`${url} was asked for ${encoding} and came as ${came}`);
 }
 
-/**
- * Reads a stream to its end and resolves with its content. Rows are counted by their braces, since the generated texts
- * have none.
- */
-export async function verifyStream(url: string, encoding: Encoding): Promise<Verified> {
-  const hash = createHash('md5');
-  let rows = 0;
-  let depth = 0;
-  let bytes = 0;
-  const take = (piece: Uint8Array): void => {
-    hash.update(piece);
-    bytes += piece.length;
-    for (const byte of piece)
-      if (byte === OPEN && depth++ === 0) rows++;
-      else if (byte === CLOSE) depth--;
-  };
-  const decoder = decoderOf(encoding);
-  if (decoder === null) {
-    await readStream(url, encoding, take);
-  } else {
-    const decoded = (async () => {
-      for await (const piece of decoder as AsyncIterable<Uint8Array>) take(piece);
-    })();
-    const read = async () => {
-      await readStream(url, encoding, (piece) => void decoder.write(Buffer.from(piece)));
-      decoder.end();
-    };
-    await Promise.all([read(), decoded]);
-  }
-  return { rows, bytes, md5: hash.digest('hex') };
+/** Reads a stream of JSON rows to its end and resolves with its content. */
+export function verifyStream(url: string, encoding: Encoding): Promise<Verified> {
+  return verify(url, encoding, new JsonRows());
 }
 
 /** Reads a stream of Arrow to its end marker and resolves with its content. */
-export async function verifyArrow(url: string): Promise<Verified> {
-  const pieces: Buffer[] = [];
-  await readStream(url, 'identity', (piece) => void pieces.push(Buffer.from(piece)));
-  const all = Buffer.concat(pieces);
-  const rows = arrowMessages(all).reduce((sum, message) => sum + message.rows, 0);
-  return { rows, bytes: all.length, md5: createHash('md5').update(all).digest('hex') };
+export function verifyArrow(url: string): Promise<Verified> {
+  return verify(url, 'identity', rowReading('arrow').reading);
 }
 
-function decoderOf(encoding: Encoding): Transform | null {
-  if (encoding === 'identity') return null;
-  return encoding === 'br' ? createBrotliDecompress() : createGunzip();
+async function verify(url: string, encoding: Encoding, reading: RowReading): Promise<Verified> {
+  const nothing = () => undefined;
+  const to = new URL(url);
+  const events = { bytes: nothing, firstByte: nothing, gap: nothing };
+  const content = new StreamContent(to, requestOf(to, encoding), events);
+  const hash = createHash('md5');
+  let [rows, bytes] = [0, 0];
+  const head = await content.head();
+  assertHead(url, head, encoding);
+  for await (const piece of content.decoded(head.header('content-encoding'))) {
+    hash.update(piece);
+    bytes += piece.length;
+    rows += reading.add(piece);
+  }
+  if (!content.isWhole) throw new Error(`${url} was cut after ${bytes} bytes`);
+  reading.end();
+  return { rows, bytes, md5: hash.digest('hex') };
 }

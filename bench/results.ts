@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { LatencyHistogram } from '../src/load/histogram.ts';
 import type { Usage } from './usage.ts';
 
 export type StoreName = 'mongodb' | 'lmdb';
@@ -73,15 +74,18 @@ export function median(values: readonly number[]): number {
   return ((sorted[middle - 1] ?? NaN) + (sorted[middle] ?? NaN)) / 2;
 }
 
-/** The value below which `percent` percent of the values lie (nearest rank). `sorted` is ascending. */
-export function percentile(sorted: ArrayLike<number>, percent: number): number {
-  return sorted[Math.max(0, Math.ceil((percent / 100) * sorted.length) - 1)] ?? NaN;
+/** Latencies of the bench are told apart to 0.01 ms. */
+const TICKS_PER_MS = 100;
+
+export function benchHistogram(): LatencyHistogram {
+  return new LatencyHistogram(TICKS_PER_MS);
 }
 
-export function latencyOf(times: readonly number[]): Latency {
-  const sorted = Float64Array.from(times).sort();
-  const at = (percent: number) => percentile(sorted, percent);
-  return { p50: at(50), p90: at(90), p99: at(99), max: at(100) };
+/** Throws when nothing was measured. */
+export function latencyOf(histogram: LatencyHistogram): Latency {
+  const { p50, p90, p99, max } = histogram.quantiles();
+  if (p50 === null || p90 === null || p99 === null || max === null) throw new Error('nothing was measured');
+  return { p50, p90, p99, max };
 }
 
 /** The median of a figure over a candidate's rounds. `pick` selects the figure. */

@@ -4,7 +4,7 @@ import { startProcess, type Measured } from '../process.ts';
 import type { Round } from '../results.ts';
 import { memoryOf, startUsage } from '../usage.ts';
 import { nextMark, startWriter, type Writer } from '../writing.ts';
-import { placeNow } from './feed.ts';
+import { ORDERS } from './feed.ts';
 import { withFresh } from './fresh.ts';
 import { pidsOf, urlOf, type Job, type Kind } from './kind.ts';
 import { untilAtRest } from './rest.ts';
@@ -91,7 +91,7 @@ async function observe(job: Job<FollowersScenario>, writer: Writer): Promise<Rou
 }
 
 async function startFollowers(job: Job<unknown>, count: number): Promise<Measured[]> {
-  const url = `${urlOf(job)}${await placeNow(urlOf(job))}`;
+  const url = `${urlOf(job)}${ORDERS}/changes`;
   const clients: Measured[] = [];
   for (let left = count; left > 0; left -= MOST_OF_PROCESS) {
     const args = [url, String(Math.min(left, MOST_OF_PROCESS))];

@@ -6,6 +6,7 @@ import { Mix } from '../../src/load/queries.ts';
 import { Recorder } from '../../src/load/recorder.ts';
 import { steadySchedule } from '../../src/load/schedule.ts';
 import { load } from '../load.ts';
+import { latencyOf } from '../results.ts';
 import { startUsage } from '../usage.ts';
 import { pidsOf, urlOf, type Kind } from './kind.ts';
 import { requests } from './requests.ts';
@@ -53,8 +54,6 @@ export const openPages: Kind<OpenPagesScenario> = {
     // Requests without an answer at the end are in the latencies.
     const bad = counts.arrivals - counts.ok - counts.unanswered;
     if (bad !== 0) throw new Error(`${url}: ${bad} of ${counts.arrivals} answers were not good`);
-    const { p50, p90, p99, max } = histograms.pages.quantiles();
-    if (p50 === null || p90 === null || p99 === null || max === null) throw new Error(`${url}: no answers`);
-    return { seconds, count: counts.ok, usage, latency: { p50, p90, p99, max } };
+    return { seconds, count: counts.ok, usage, latency: latencyOf(histograms.pages) };
   },
 };

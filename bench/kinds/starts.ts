@@ -1,5 +1,5 @@
 import { readStream } from '../reader.ts';
-import { latencyOf } from '../results.ts';
+import { benchHistogram, latencyOf } from '../results.ts';
 import { startUsage } from '../usage.ts';
 import { withFresh } from './fresh.ts';
 import { pidsOf, urlOf, type Kind } from './kind.ts';
@@ -31,7 +31,7 @@ export const coldStart: Kind<ColdStartScenario> = {
         seconds: milliseconds / 1000,
         count: 1,
         usage: endUsage(),
-        latency: latencyOf([milliseconds]),
+        latency: { p50: milliseconds, p90: milliseconds, p99: milliseconds, max: milliseconds },
         figures: { listeningMs },
       };
     });
@@ -54,10 +54,10 @@ export const firstRow: Kind<FirstRowScenario> = {
   async measure(job) {
     const { scenario, effort } = job;
     const starts = Math.ceil(scenario.starts * effort.share);
-    const times: number[] = [];
+    const times = benchHistogram();
     const endUsage = startUsage(pidsOf(job));
     const started = performance.now();
-    for (let start = 0; start < starts; start++) times.push(await firstByteMs(urlOf(job) + scenario.path));
+    for (let start = 0; start < starts; start++) times.record(await firstByteMs(urlOf(job) + scenario.path));
     const seconds = (performance.now() - started) / 1000;
     return { seconds, count: starts, usage: endUsage(), latency: latencyOf(times) };
   },

@@ -58,6 +58,11 @@ export class Followers {
     if (this.#writes) this.#runs.push(this.#writes.run(signal));
   }
 
+  /** Resolves once this text has come in a line of each follower. */
+  async look(text: string): Promise<void> {
+    await Promise.all(this.#all.map((one) => new Promise<void>((found) => one.look(text, found))));
+  }
+
   /** Cuts all followers. Rejects with an internal error of one. */
   async stop(): Promise<void> {
     this.#openAtEnd = this.open;

@@ -4,27 +4,38 @@ import type { Latencies, Quantiles } from './figures.ts';
 /** Ticks of 0.1 ms. */
 const TICKS_PER_MS = 10;
 /** The longest latency that is told apart: an hour. */
-const MOST_TICKS = 36_000_000;
+const MOST_MS = 3_600_000;
 /** Latencies are told apart to a thousandth of their length. */
 const DIGITS = 3;
 
 const NOTHING: Quantiles = { p50: null, p90: null, p99: null, p999: null, max: null };
 
-/** A histogram of latencies in milliseconds, to 0.1 ms or a thousandth. Its memory does not grow. */
+/** A histogram of latencies in milliseconds, to a tick or a thousandth. Its memory does not grow. */
 export class LatencyHistogram {
-  readonly #hdr: Hdr = build({
-    bitBucketSize: 32,
-    autoResize: false,
-    lowestDiscernibleValue: 1,
-    highestTrackableValue: MOST_TICKS,
-    numberOfSignificantValueDigits: DIGITS,
-    useWebAssembly: false,
-  });
+  readonly #ticksPerMs: number;
+  readonly #hdr: Hdr;
   #count = 0;
+
+  /** `ticksPerMs`: a tick is 0.1 ms by default. */
+  constructor(ticksPerMs = TICKS_PER_MS) {
+    this.#ticksPerMs = ticksPerMs;
+    this.#hdr = build({
+      bitBucketSize: 32,
+      autoResize: false,
+      lowestDiscernibleValue: 1,
+      highestTrackableValue: MOST_MS * ticksPerMs,
+      numberOfSignificantValueDigits: DIGITS,
+      useWebAssembly: false,
+    });
+  }
+
+  get count(): number {
+    return this.#count;
+  }
 
   record(ms: number): void {
     this.#count++;
-    this.#hdr.recordValue(Math.min(MOST_TICKS, Math.max(1, Math.round(ms * TICKS_PER_MS))));
+    this.#hdr.recordValue(Math.max(1, Math.round(Math.min(MOST_MS, ms) * this.#ticksPerMs)));
   }
 
   add(other: LatencyHistogram): void {
@@ -41,8 +52,14 @@ export class LatencyHistogram {
 
   quantiles(): Quantiles {
     if (this.#count === 0) return NOTHING;
-    const at = (percent: number) => this.#hdr.getValueAtPercentile(percent) / TICKS_PER_MS;
-    return { p50: at(50), p90: at(90), p99: at(99), p999: at(99.9), max: this.#hdr.maxValue / TICKS_PER_MS };
+    const at = (percent: number) => this.#hdr.getValueAtPercentile(percent) / this.#ticksPerMs;
+    return {
+      p50: at(50),
+      p90: at(90),
+      p99: at(99),
+      p999: at(99.9),
+      max: this.#hdr.maxValue / this.#ticksPerMs,
+    };
   }
 
   latencies(): Latencies {
@@ -53,7 +70,7 @@ export class LatencyHistogram {
         ticks.push(value.tick);
         counts.push(value.count);
       }
-    const mean = this.#count === 0 ? null : Math.round((this.#hdr.mean / TICKS_PER_MS) * 100) / 100;
+    const mean = this.#count === 0 ? null : Math.round((this.#hdr.mean / this.#ticksPerMs) * 100) / 100;
     return { ...this.quantiles(), count: this.#count, mean, ticks, counts };
   }
 }

@@ -1,4 +1,4 @@
-import type { Head } from './answer-reader.ts';
+import type { AnswerParts, Head } from './answer-reader.ts';
 import { Connection } from './connection.ts';
 
 export interface Answer {
@@ -13,12 +13,11 @@ const MOST_MS = 15_000;
 export async function answerTo(origin: URL, request: string): Promise<Answer> {
   const connection = new Connection(origin);
   let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`no answer within ${MOST_MS / 1000} s`)), MOST_MS);
+  });
   try {
-    return await new Promise((resolve, reject) => {
-      const late = () => reject(new Error(`no answer within ${MOST_MS / 1000} s`));
-      timer = setTimeout(late, MOST_MS);
-      send(connection, request, resolve, reject);
-    });
+    return await Promise.race([answerOver(connection, request), late]);
   } finally {
     clearTimeout(timer);
     connection.close();
@@ -26,27 +25,37 @@ export async function answerTo(origin: URL, request: string): Promise<Answer> {
 }
 
 /** Sends a request over a connection that is free. Rejects with what cut it. */
-export function answerOver(connection: Connection, request: string): Promise<Answer> {
-  return new Promise((resolve, reject) => send(connection, request, resolve, reject));
-}
-
-function send(
-  connection: Connection,
-  request: string,
-  resolve: (answer: Answer) => void,
-  reject: (reason: Error) => void,
-): void {
+export async function answerOver(connection: Connection, request: string): Promise<Answer> {
   const pieces: Buffer[] = [];
   let bytes = 0;
-  let head: Head | null = null;
-  connection.send(request, {
-    onHead: (came) => (head = came),
-    onBody: (piece) => {
-      if ((bytes += piece.length) > MOST_BYTES) reject(new Error('the answer is too long'));
-      else pieces.push(Buffer.from(piece));
-    },
-    onEnd: () => head && resolve({ head, body: Buffer.concat(pieces) }),
-    onCut: reject,
+  const onBody = (piece: Buffer): void => {
+    if ((bytes += piece.length) > MOST_BYTES) throw new Error('the answer is too long');
+    pieces.push(Buffer.from(piece));
+  };
+  const head = await exchange(connection, request, { onBody });
+  return { head, body: Buffer.concat(pieces) };
+}
+
+/**
+ * Sends a request over a connection that is free, and passes its answer on as it comes (see AnswerParts). Resolves with
+ * the head once the answer has ended. Rejects with what cut it, or with what a part threw, which cuts it.
+ */
+export function exchange(
+  connection: Connection,
+  request: string,
+  { onHead = () => undefined, onBody }: Pick<AnswerParts, 'onBody'> & Partial<Pick<AnswerParts, 'onHead'>>,
+): Promise<Head> {
+  return new Promise((resolve, reject) => {
+    let head: Head | null = null;
+    connection.send(request, {
+      onHead: (came) => {
+        head = came;
+        onHead(came);
+      },
+      onBody,
+      onEnd: () => head && resolve(head),
+      onCut: reject,
+    });
   });
 }
 

@@ -123,14 +123,14 @@ export function createApp(options: AppOptions): App {
 
 /** The routes of a declared resource. `scope`: the part of it that this is. */
 function routesOfResource(
-  { resource, indexes }: OpenResource,
+  one: OpenResource,
   { resources: declared, exports }: AppOptions,
   scope?: Scope,
 ): readonly Route[] {
   if (!declared) return [];
-  const source = sourceOf({ resource: resource.name, ...(scope && { scope }) }, exports.sources);
-  return resourceRoutes(resource, indexes, declared).map((route) =>
-    route.method === 'GET' && route.path === `/${resource.name}/stream`
+  const source = sourceOf({ resource: one.resource.name, ...(scope && { scope }) }, exports.sources);
+  return resourceRoutes(one, declared).map((route) =>
+    route.method === 'GET' && route.path === `/${one.resource.name}/stream`
       ? orExport(route, source, exports)
       : route,
   );

@@ -83,6 +83,19 @@ for (const store of ['lmdb', 'mongodb'] satisfies StoreName[])
       assert.match((await problemOf(server, 'price=0.1&sort=id_desc')).detail, /num:0.1 or dec:0.1/);
     });
 
+    test('/openapi.json tells the kinds of the parameters', async (t) => {
+      const server = await resourceServer(t, store, { name: 'm', rows: ROWS, indexes: INDEXES });
+      if (!server) return;
+      const { paths } = (await (await server.get('/openapi.json')).json()) as {
+        paths: Record<string, { get: { parameters: { name: string; description: string }[] } }>;
+      };
+      const described = (name: string) =>
+        paths['/m']?.get.parameters.find((one) => one.name === name)?.description ?? '';
+      assert.match(described('t'), /this value of t\. Its kind is date\. A prefix/);
+      assert.match(described('price.gte'), /Its kind is number\./);
+      assert.match(described('ref'), /Its kind is (number or string|string or number)\./);
+    });
+
     test('GET /resources tells the kinds, and queries do not ask for them again', async (t) => {
       const server = await resourceServer(t, store, { name: 'm', rows: ROWS, indexes: INDEXES });
       if (!server) return;

@@ -20,8 +20,7 @@ const INDEX: Index = {
   isUnique: false,
 };
 const PLAN = { index: INDEX, sort: 'n', direction: 1, equals: [] } as const;
-const PLACE = { encode: (value: Bookmark) => String(numberOf(value)) };
-const MOST = { after: null, most: 100, place: PLACE };
+const MOST = { after: null, most: 100, cursorOf: (value: Bookmark) => String(numberOf(value)) };
 
 /** A bookmark `{n: number}`. */
 function makeValue(n: number): Bookmark {
@@ -136,9 +135,15 @@ test('the first value is waited for, and a store that fails or a client that lea
 });
 
 test('a list ends at the last value that has a cursor, and is refused when it has none', async () => {
-  const place = { encode: (value: Bookmark) => (numberOf(value) === 2 ? undefined : 'a cursor') };
+  const cursorOf = (value: Bookmark) => (numberOf(value) === 2 ? undefined : 'a cursor');
   const listed = (most: number, after: Bookmark | null = null) =>
-    listValues({ nextValue: slow(() => undefined, 6) }, PLAN, { after, most, place }, testTime().time, NEVER);
+    listValues(
+      { nextValue: slow(() => undefined, 6) },
+      PLAN,
+      { after, most, cursorOf },
+      testTime().time,
+      NEVER,
+    );
   assert.deepEqual((await listed(3)).values.map(numberOf), [0, 1]);
   assert.deepEqual((await listed(4)).values.map(numberOf), [0, 1, 2, 3]);
   await assert.rejects(listed(1, makeValue(1)), { code: 'sort-value-too-long' });

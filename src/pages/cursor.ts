@@ -161,7 +161,7 @@ function equalsMark(equals: readonly Equality[]): unknown {
 }
 
 function rangeMark(range: Plan['range']): readonly unknown[] {
-  if (!range) return [];
+  if (!range) return [null, null];
   const mark = (bound: ValueBound | undefined) =>
     bound ? [EJSON.stringify(bound.value, { relaxed: false }), bound.isInclusive] : null;
   return [range.bracket, mark(range.low), mark(range.high)];

@@ -1,7 +1,7 @@
 import { AppError } from '../errors.ts';
-import { Decimal128, Double, Int32, Long, ObjectId, UUID } from '../store/bson.ts';
 import type { AfterForm, Named } from '../streams/after.ts';
-import { readShown, type Kind } from './kinds.ts';
+import { kindOf } from './kind-table.ts';
+import { readShown } from './kinds.ts';
 
 /**
  * A row of a resource is named by the value of the sort and its id: as `VALUE,id`, or as the JSON array `["VALUE","id"]`,
@@ -14,7 +14,7 @@ export const RESOURCE_AFTER: AfterForm = {
   isShown: (shown, value) => shown === value || shown === JSON.stringify(value),
   parse: (value, like) => {
     const kind = kindOf(like);
-    return kind === null ? undefined : readShown(kind, value);
+    return kind === undefined ? undefined : readShown(kind, value);
   },
 };
 
@@ -50,14 +50,4 @@ function named(value: string, id: string, isText = false): Named {
       { parameter: 'after' },
     );
   return { value, id };
-}
-
-function kindOf(value: unknown): Kind | null {
-  if (typeof value === 'string') return 'string';
-  if (value instanceof Int32 || value instanceof Long || value instanceof Double) return 'number';
-  if (value instanceof Decimal128) return 'decimal';
-  if (value instanceof ObjectId) return 'objectid';
-  if (value instanceof Date) return 'date';
-  if (value instanceof UUID) return 'uuid';
-  return typeof value === 'boolean' ? 'boolean' : null;
 }

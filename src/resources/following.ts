@@ -1,6 +1,7 @@
 import { AppError } from '../errors.ts';
 import type { Route } from '../http/route.ts';
-import type { Index } from '../store/indexes.ts';
+import { kindsOf } from './list.ts';
+import { askableOfResource } from './not-indexed.ts';
 import type { OpenResource } from './open.ts';
 import { indexesOf } from './resource.ts';
 
@@ -8,9 +9,9 @@ import { indexesOf } from './resource.ts';
 const LOOK_MS = 1_000;
 
 /**
- * Returns a function that describes the routes of resources by the indexes that these have now: the stores read them
+ * Returns a function that describes the routes of resources by the indexes and kinds that these have now: the stores read them
  * again every minute, and after each change that a read meets. It resolves with the same array while nothing has
- * changed. A resource that cannot be read now is described by its last known indexes. `make` describes one resource.
+ * changed. A resource that cannot be read now is described by what was known last. `make` describes one resource.
  */
 export function followingRoutes(
   open: readonly OpenResource[],
@@ -19,7 +20,7 @@ export function followingRoutes(
   let known = open;
   let routes = known.flatMap(make);
   return async (signal) => {
-    const now = await Promise.all(known.map(async (one) => ({ ...one, indexes: await lookAt(one, signal) })));
+    const now = await Promise.all(known.map((one) => lookAt(one, signal)));
     if (textOf(now) === textOf(known)) return routes;
     known = now;
     routes = known.flatMap(make);
@@ -27,17 +28,24 @@ export function followingRoutes(
   };
 }
 
-async function lookAt({ resource, indexes }: OpenResource, signal: AbortSignal): Promise<readonly Index[]> {
+async function lookAt(one: OpenResource, signal: AbortSignal): Promise<OpenResource> {
+  const { resource } = one;
   const limit = AbortSignal.timeout(LOOK_MS);
+  const either = AbortSignal.any([signal, limit]);
   try {
-    return await indexesOf(resource, AbortSignal.any([signal, limit]));
+    const indexes = await indexesOf(resource, either);
+    return {
+      resource,
+      indexes,
+      kinds: await kindsOf(resource, askableOfResource(resource, indexes), either),
+    };
   } catch (error) {
     signal.throwIfAborted();
-    if (error instanceof AppError || limit.aborted) return indexes;
+    if (error instanceof AppError || limit.aborted) return one;
     throw error;
   }
 }
 
 function textOf(open: readonly OpenResource[]): string {
-  return JSON.stringify(open.map(({ indexes }) => indexes));
+  return JSON.stringify(open.map(({ indexes, kinds }) => [indexes, kinds]));
 }

@@ -1,6 +1,7 @@
 import { awaitAtMost } from '../store/deadline.ts';
 import { rowsOf } from '../store/batch.ts';
 import { KEY, valueBookmarkOf } from '../store/bookmark.ts';
+import { BSON } from '../store/bson.ts';
 import { BSON_TYPE } from '../store/bson-types.ts';
 import type { Index } from '../store/indexes.ts';
 import type { Collection, Equality } from '../store/store.ts';
@@ -19,13 +20,28 @@ export const BRACKETS: ReadonlyMap<TextKind, number> = new Map([
   ['string', BSON_TYPE.string],
 ]);
 
-const KIND_OF_TYPE: ReadonlyMap<number, TextKind> = new Map([
+const KIND_OF_TYPE: ReadonlyMap<number, TextKind | 'decimal'> = new Map([
   ...[...BRACKETS].map(([kind, type]) => [type, kind] as const),
   [BSON_TYPE.double, 'number'],
   [BSON_TYPE.int64, 'number'],
-  [BSON_TYPE.decimal128, 'number'],
+  [BSON_TYPE.decimal128, 'decimal'],
   [BSON_TYPE.symbol, 'string'],
 ]);
+
+/** The kind of a value, given as a BSON class. Undefined for a value that no text without a prefix stands for. */
+export function kindOf(value: unknown): TextKind | 'decimal' | undefined {
+  return KIND_OF_TYPE.get(typeOf(value) ?? 0);
+}
+
+/** The BSON type of a value. */
+export function typeOf(value: unknown): number | undefined {
+  return BSON.serialize({ value })[TYPE_AT];
+}
+
+/** A kind as fields have it: a decimal is a number. */
+export function asTextKind(kind: TextKind | 'decimal'): TextKind {
+  return kind === 'decimal' ? 'number' : kind;
+}
 
 /** What the values of a field are. */
 export interface FieldKinds {
@@ -100,5 +116,5 @@ export class KindTable {
 const TYPE_AT = 4;
 
 function kindsOf(types: ReadonlySet<number>): ReadonlySet<TextKind> {
-  return new Set([...types].flatMap((type) => KIND_OF_TYPE.get(type) ?? []));
+  return new Set([...types].flatMap((type) => KIND_OF_TYPE.get(type) ?? []).map(asTextKind));
 }

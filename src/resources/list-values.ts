@@ -38,16 +38,14 @@ export interface AskedValues {
   readonly indexes: readonly Index[];
 }
 
-export interface ValuePlaces {
-  /** The cursor behind a value. Undefined when it would be longer than the server accepts. */
-  readonly encode: (value: Bookmark) => string | undefined;
-}
+/** The cursor behind a value. Undefined when it would be longer than the server accepts. */
+export type CursorOf = (value: Bookmark) => string | undefined;
 
 interface ListOptions {
   /** The value to continue after. */
   readonly after: Bookmark | null;
   readonly most: number;
-  readonly place: ValuePlaces;
+  readonly cursorOf: CursorOf;
 }
 
 interface FoundValues {
@@ -63,7 +61,7 @@ interface FoundValues {
 export async function listValues(
   rows: Pick<Collection, 'nextValue'>,
   { index, equals }: AskedValues['plan'],
-  { after, most, place }: ListOptions,
+  { after, most, cursorOf }: ListOptions,
   time: LimitedTime,
   signal: AbortSignal,
 ): Promise<FoundValues> {
@@ -71,13 +69,13 @@ export async function listValues(
   const limited = AbortSignal.any([signal, time.end]);
   for (;;) {
     const isFirst = values.length === 0;
-    if (!isFirst && time.isUp()) return fitting(values, place);
+    if (!isFirst && time.isUp()) return fitting(values, cursorOf);
     const last = values.at(-1) ?? after;
     const reading = rows.nextValue(index, equals, last, isFirst ? signal : limited);
     const next = await (isFirst ? reading : inTime(reading, time, signal));
-    if (next === LATE) return fitting(values, place);
+    if (next === LATE) return fitting(values, cursorOf);
     if (!next) return { values, hasMore: false };
-    if (values.length === most) return fitting(values, place);
+    if (values.length === most) return fitting(values, cursorOf);
     values.push(next);
   }
 }
@@ -99,8 +97,8 @@ async function inTime<T>(
 }
 
 /** Values that others follow. */
-function fitting(values: readonly Bookmark[], place: ValuePlaces): FoundValues {
-  const last = values.findLastIndex((value) => place.encode(value) !== undefined);
+function fitting(values: readonly Bookmark[], cursorOf: CursorOf): FoundValues {
+  const last = values.findLastIndex((value) => cursorOf(value) !== undefined);
   if (last >= 0) return { values: values.slice(0, last + 1), hasMore: true };
   throw new AppError(
     'sort-value-too-long',

@@ -176,7 +176,7 @@ async function describe(resource: Resource, signal: AbortSignal): Promise<Listed
 }
 
 /** The kinds of each field that can be asked. */
-function kindsOf(
+export function kindsOf(
   { kinds, found }: Resource,
   forms: readonly Askable[],
   signal: AbortSignal,

@@ -8,6 +8,7 @@ import { reasonOf } from '../thrown.ts';
 import { nameFault, type Declared } from './declarations.ts';
 import { KindTable } from './kind-table.ts';
 import { lateCollection } from './late-collection.ts';
+import type { Listed } from './list.ts';
 import { locate, type Located } from './locate.ts';
 import { askableOf, withoutSuffix } from './not-indexed.ts';
 import { indexesOf, type Resource } from './resource.ts';
@@ -34,6 +35,8 @@ export interface OpenResourcesOptions {
 export interface OpenResource {
   readonly resource: Resource;
   readonly indexes: readonly Index[];
+  /** The kinds of its fields that were found last. */
+  readonly kinds?: Listed['kinds'];
 }
 
 /**

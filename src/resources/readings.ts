@@ -1,12 +1,12 @@
 import { AppError } from '../errors.ts';
+import type { ProblemCode } from '../problems.ts';
 import { quote } from '../input/query.ts';
-import { BSON } from '../store/bson.ts';
 import { compareValues } from '../store/order.ts';
 import { BSON_TYPE } from '../store/bson-types.ts';
 import type { Equality } from '../store/store.ts';
 import type { ValueBound, ValueRange } from '../store/value-range.ts';
 import { shownPath, type Bound, type Bounds } from './grammar.ts';
-import { BRACKETS, type TextKind } from './kind-table.ts';
+import { asTextKind, BRACKETS, typeOf, type TextKind } from './kind-table.ts';
 import { isMisfit, readingsOf, type Kind, type Reading } from './kinds.ts';
 import type { Resource } from './resource.ts';
 
@@ -118,10 +118,9 @@ export async function readRange(
 /** The values that a text can stand for at a path. A prefix wins over a declaration. */
 export function candidates(path: string, text: string, kinds: ReadonlyMap<string, Kind>): readonly Reading[] {
   if (LOST_PLUS.test(text))
-    throw new AppError(
-      'invalid-parameter',
+    throw refusal(
+      path,
       `${shownPath(path)} has a blank where a plus sign belongs: got ${quote(text)}. A plus sign in a URL is written %2B.`,
-      { parameter: shownPath(path) },
     );
   const readings = readingsOf(text);
   if (isMisfit(readings)) throw unlike(path, text, `${readings.expected} behind ${readings.prefix}:`);
@@ -137,52 +136,39 @@ export function candidates(path: string, text: string, kinds: ReadonlyMap<string
 const LOST_PLUS = /^(date:)?((\d{4}|[ +-]\d{6})-\d\d-\d\d[T ][\d:.,]+ \d\d(:?\d\d)?| \d{6}-\d\d-\d\d.*)$/i;
 
 function unlike(path: string, text: string, expected: string): AppError {
-  const name = shownPath(path);
-  return new AppError('invalid-parameter', `${name} must be ${expected}; got ${quote(text)}.`, {
-    parameter: name,
-  });
+  return refusal(path, `${shownPath(path)} must be ${expected}; got ${quote(text)}.`);
 }
 
-function unlikeValues(
-  path: string,
-  text: string,
-  kinds: readonly string[],
-  readings: readonly Reading[],
-): AppError {
-  const name = shownPath(path);
-  const spellings = readings.map(({ spelling }) => spelling).join(' or ');
-  return new AppError(
-    'invalid-parameter',
-    `${name} must be of the kind of its values, ${kinds.join(' or ')}; got ${quote(text)}. A prefix asks for another kind: ${quote(spellings)}.`,
-    { parameter: name },
+function unlikeValues(path: string, text: string, own: readonly string[], all: readonly Reading[]): AppError {
+  const kinds = `of the kind of its values, ${own.join(' or ')}`;
+  const spellings = quote(all.map(({ spelling }) => spelling).join(' or '));
+  return refusal(
+    path,
+    `${shownPath(path)} must be ${kinds}; got ${quote(text)}. A prefix asks for another kind: ${spellings}.`,
   );
 }
 
 function ambiguous(path: string, text: string, readings: readonly Reading[]): AppError {
-  const name = shownPath(path);
-  const spellings = readings.map(({ spelling }) => spelling).join(' or ');
   const kinds = readings.map(({ kind }) => kind).join(' and as ');
-  return new AppError(
-    'ambiguous-value',
-    `There are rows with ${name} as ${kinds} for ${quote(text)}. Write ${spellings}.`,
-    { parameter: name },
-  );
+  const spellings = readings.map(({ spelling }) => spelling).join(' or ');
+  const detail = `There are rows with ${shownPath(path)} as ${kinds} for ${quote(text)}. Write ${spellings}.`;
+  return refusal(path, detail, 'ambiguous-value');
 }
 
 function noBracket(path: string, low: Bound | undefined, high: Bound | undefined): AppError {
-  const name = shownPath(path);
-  const texts = [low, high].flatMap((bound) => (bound ? [quote(bound.text)] : []));
-  return new AppError(
-    'invalid-parameter',
-    `The bounds of ${name} must be values of one kind, and null is in no range; got ${texts.join(' and ')}.`,
-    { parameter: name },
-  );
+  const texts = [low, high].flatMap((bound) => (bound ? [quote(bound.text)] : [])).join(' and ');
+  const expected = 'must be values of one kind, and null is in no range';
+  return refusal(path, `The bounds of ${shownPath(path)} ${expected}; got ${texts}.`);
+}
+
+function refusal(path: string, detail: string, code: ProblemCode = 'invalid-parameter'): AppError {
+  return new AppError(code, detail, { parameter: shownPath(path) });
 }
 
 /** The kind of a reading as fields have them. Values of null are of none. */
 function textKind({ kind }: Reading): TextKind {
   if (kind === 'null') throw new TypeError('only a prefix reads null');
-  return kind === 'decimal' ? 'number' : kind;
+  return asTextKind(kind);
 }
 
 function bracketOf(reading: Reading): number | undefined {
@@ -208,8 +194,4 @@ function boundOf(
     return { value: values[0]?.value, isInclusive: side === 'low' };
   const sorted = values.map(({ value }) => value).sort(compareValues);
   return { value: sorted.at(isInclusive === (side === 'low') ? 0 : -1), isInclusive };
-}
-
-function typeOf(value: unknown): number | undefined {
-  return BSON.serialize({ value })[4];
 }

@@ -14,10 +14,10 @@ import { fieldsOf, type RowsTold } from '../streams/row-route.ts';
 import { RESOURCE_AFTER } from './after.ts';
 import { fieldParameters } from './field-parameters.ts';
 import { askableOfResource, type Askable } from './not-indexed.ts';
+import type { OpenResource } from './open.ts';
 import { isField, resourcePlan } from './query.ts';
-import { RESOURCE_COLUMNS, type Resource } from './resource.ts';
+import { RESOURCE_COLUMNS } from './resource.ts';
 import { valuesRoute } from './values.ts';
-import type { Index } from '../store/indexes.ts';
 
 export interface ResourceOptions {
   readonly transcoder: Transcoder;
@@ -46,10 +46,9 @@ const ROW = named(
 /** The problems of reading a plan. */
 export const PLAN_PROBLEMS: readonly ProblemCode[] = ['not-indexed', 'ambiguous-value'];
 
-/** The routes of one resource. `indexes`: those known at start, for the parameters in /openapi.json. */
+/** The routes of one resource. The indexes and kinds known are for the parameters in /openapi.json. */
 export function resourceRoutes(
-  resource: Resource,
-  indexes: readonly Index[],
+  { resource, indexes, kinds }: OpenResource,
   options: ResourceOptions,
 ): readonly Route[] {
   const { name, rows, streams } = resource;
@@ -62,7 +61,7 @@ export function resourceRoutes(
     problems: PLAN_PROBLEMS,
   };
   const forms = askableOfResource(resource, indexes);
-  const ofFields = fieldParameters(forms);
+  const ofFields = fieldParameters(forms, kinds);
   const plan = resourcePlan(resource, ofFields.all);
   const shared = {
     ...options,

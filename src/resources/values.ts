@@ -7,11 +7,10 @@ import { rowToJson } from '../rows/row-json.ts';
 import type { Query } from '../input/query.ts';
 import type { Bookmark } from '../store/bookmark.ts';
 import type { Index } from '../store/indexes.ts';
-import type { Plan } from '../store/store.ts';
 import { fieldsOf, type RowRoute } from '../streams/row-route.ts';
 import { keyOr, shownPath } from './grammar.ts';
 import { countValues, limitedTime, listValues } from './list-values.ts';
-import type { AskedValues, ValuePlaces, ValuesTiming } from './list-values.ts';
+import type { AskedValues, CursorOf, ValuesTiming } from './list-values.ts';
 import { notIndexed } from './not-indexed.ts';
 import { withinScope } from './scoped.ts';
 import { chooseIndex, isRefusal } from './planner.ts';
@@ -59,9 +58,10 @@ export function valuesRoute(
       const most = limit.read(query) ?? DEFAULT_LIMIT;
       const asked = await readAsked(query, resource, signal);
       const cursor = cursorParameter.read(query);
-      const place = placeIn(`${resource.name}/values`, asked.plan);
-      const after = cursor === undefined ? null : place.decode(cursor);
-      const options = { after, most, place };
+      const collection = `${resource.name}/values`;
+      const cursorOf: CursorOf = (value) => cursorThatFits(collection, asked.plan, withKey(value));
+      const after = cursor === undefined ? null : placeOf(decodeCursor(cursor, collection, asked.plan).after);
+      const options = { after, most, cursorOf };
       const found = asked.isEmpty
         ? { values: [], hasMore: false }
         : await listValues(resource.rows, asked.plan, options, time, signal);
@@ -74,7 +74,7 @@ export function valuesRoute(
         return `{"value":${shown}${counts ? `,"count":${counts[n] ?? 'null'}` : ''}}`;
       });
       const last = found.values.at(-1) ?? after;
-      const nextCursor = (last && place.encode(last)) ?? null;
+      const nextCursor = (last && cursorOf(last)) ?? null;
       const page = JSON.stringify({ limit: most, hasMore: found.hasMore, nextCursor });
       const are = counts ? `,"countsAre":"${counts.includes(null) ? 'partial' : 'exact'}"` : '';
       return json(200, `{"data":[${data.join(',')}],"page":${page}${are}}`, {
@@ -108,17 +108,6 @@ async function readAsked(
   const options = { resource, types: typesOf(query), fixed: where, signal };
   const equals = await readEqualities(texts, options);
   return { plan: { index, sort: path, direction: 1, equals }, indexes, isEmpty: asked.isEmpty };
-}
-
-/** The cursors of a list. */
-function placeIn(
-  collection: string,
-  plan: Plan,
-): ValuePlaces & { readonly decode: (cursor: string) => Bookmark } {
-  return {
-    encode: (value) => cursorThatFits(collection, plan, withKey(value)),
-    decode: (cursor) => placeOf(decodeCursor(cursor, collection, plan).after),
-  };
 }
 
 /** AppError `invalid-cursor` for a place that no answer of this route had. */

@@ -1,10 +1,14 @@
 import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { readFile, writeFile } from 'node:fs/promises';
 import type { RequestListener } from 'node:http';
 import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
 import { test } from 'node:test';
 import Database from 'libsql';
 import { crc32 } from '../src/stream/crc32.ts';
+import { cli } from './support/child-server.ts';
 import { folder, NDJSON, proofOf, runPullOf, scriptedServer, streamOnly } from './support/pulling.ts';
 
 /** The lines of a feed, with the control line that proves them. */
@@ -164,8 +168,8 @@ test('a followed file grows by proved lines, and continues where an earlier run 
     answer(proved('{"id":4}\n', 's3', { more: true }), true),
     answer(proved('{"id":5}\n', 's4', { upToDate: true }), false),
   ]);
-  const state = JSON.parse(await readFile(`${file}.state`, 'utf8')) as { url: string };
-  await writeFile(`${file}.state`, JSON.stringify({ ...state, url: more.url }));
+  const state = await readFile(`${file}.state`, 'utf8');
+  await writeFile(`${file}.state`, state.replaceAll(url, more.url));
   const next = await runPullOf([more.url, '-o', file, '--follow'], {
     signal: again.signal,
     seen: (said) => said.includes('up to date') && again.abort(),
@@ -215,6 +219,48 @@ test('standard output gets the proved lines of a followed set', async (t) => {
   });
   assert.equal(code, 0, text);
   assert.equal(out.toString(), '{"id":1}\n{"id":2}\n{"removed":{"id":1}}\n');
+});
+
+test('a followed file of version 0.2 is continued', async (t) => {
+  const file = join(await folder(t), 'items.ndjson');
+  const stop = new AbortController();
+  const { url, asked } = await scriptedServer(t, [
+    answer(proved('{"id":2}\n', 's2', { upToDate: true }), false),
+  ]);
+  const place = { cursor: 's1', rows: 1, bytes: 9, crc32: crc32(Buffer.from('{"id":1}\n')), ended: false };
+  await writeFile(`${file}.state`, JSON.stringify({ version: 1, url, place }));
+  await writeFile(file, '{"id":1}\n');
+  const { code, text } = await runPullOf([url, '-o', file, '--follow'], {
+    signal: stop.signal,
+    seen: (said) => said.includes('up to date') && stop.abort(),
+  });
+  assert.equal(code, 0, text);
+  assert.deepEqual(asked, ['/items/stream?follow=true&cursor=s1']);
+  assert.equal(await readFile(file, 'utf8'), '{"id":1}\n{"id":2}\n');
+});
+
+test('a follower ends when nobody reads its standard output any more', async (t) => {
+  let lines = '';
+  let [count, timer] = [0, setTimeout(() => undefined)];
+  const { url } = await scriptedServer(t, [
+    noEstimate,
+    streamOnly((request, response) => {
+      response.writeHead(200, NDJSON);
+      timer = setInterval(() => {
+        const line = `{"id":${count++},"text":"${'x'.repeat(3000)}"}\n`;
+        lines += line;
+        response.write(line + proved(lines, `s${count}`, { upToDate: true }).slice(lines.length));
+      }, 5);
+      request.socket.on('close', () => clearInterval(timer));
+    }),
+  ]);
+  const child = spawn(process.execPath, [await cli(), 'pull', url, '-o', '-', '--follow'], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  t.after(() => child.kill('SIGKILL'));
+  child.stdout.once('data', () => child.stdout.destroy());
+  const [said, [code]] = await Promise.all([text(child.stderr), once(child, 'exit') as Promise<[number]>]);
+  assert.deepEqual([code, said], [1, 'the copy is up to date\nsluice: write EPIPE\n']);
 });
 
 /** Answers the requests for the ids of all rows with these, and the others with a followed stream of these lines. */

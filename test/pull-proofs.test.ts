@@ -129,10 +129,10 @@ test('a pull asks a server that refuses only once, and cuts a silent connection'
   ]);
   const cuts: string[] = [];
   for await (const { rows } of pull(url, {
-    idleMs: 50,
+    idleMs: 100,
     clock: INSTANT,
     onInterrupted: (cut) => cuts.push(cut.message),
   }))
     assert.equal(rows, 0);
-  assert.equal(cuts.length, 1);
+  assert.deepEqual(cuts, ['the server sent nothing for 0.1 s']);
 });

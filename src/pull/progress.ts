@@ -34,24 +34,14 @@ export interface Progress {
 const LINE_MS = 10_000;
 
 export function createProgress(options: ProgressOptions): Progress {
-  return options.isTTY ? bar(options) : lines(options);
-}
-
-function bar(options: ProgressOptions): Progress {
-  const { stderr, total, before } = options;
-  const format = total === null ? '{text}' : '{bar} {percentage}% | {text}';
+  const { stderr, isTTY, total, before, now } = options;
   const describe = describer(options);
-  const shown = startBar(stderr, format, total ?? 0, { text: describe(before) });
-  return {
-    update: (count) => shown.update(Math.min(count.rows, total ?? 0), { text: describe(count) }),
-    line: (text) => shown.line(text),
-    stop: () => shown.stop(),
-  };
-}
-
-function lines(options: ProgressOptions): Progress {
-  const { stderr, total, now } = options;
-  const describe = describer(options);
+  if (isTTY) {
+    const format = total === null ? '{text}' : '{bar} {percentage}% | {text}';
+    const bar = startBar(stderr, format, total ?? 0, { text: describe(before) });
+    const update = (count: Count) => bar.update(Math.min(count.rows, total ?? 0), { text: describe(count) });
+    return { ...bar, update };
+  }
   let next = now() + LINE_MS;
   return {
     update: (count) => {
@@ -93,17 +83,8 @@ export function summary({ place, cuts, ms, name }: Outcome): string {
   return `pulled and proved ${set}, ${run}: ${name}`;
 }
 
-/** The report on a copy that was brought up to date. */
-export function followSummary({
-  before,
-  place,
-  name,
-}: {
-  readonly before: Count;
-  readonly place: Count;
-  readonly name: string;
-}): string {
-  const lines = place.rows - before.rows;
+/** The report on a copy that was brought up to date by a number of lines. */
+export function followSummary(lines: number, name: string): string {
   return `proved ${counted(Math.max(0, lines))} lines of rows and removals: ${name}`;
 }
 

@@ -23,13 +23,13 @@ export async function getParts(stream: URL, n: number, options: RequestOptions):
   url.searchParams.delete('sort'); // the sort is by id, as in every part
   url.searchParams.set('n', String(n));
   const { partitions } = Object(await getJson(url, options).catch(withRemedy)) as { partitions?: unknown };
-  const found = urlsOf(partitions, stream);
-  if (!found || found.length === 0 || found.length > n)
+  const found = Array.isArray(partitions) ? partitions.map((one) => urlOf(one, stream)) : [];
+  if (found.length === 0 || found.length > n || found.includes(null))
     throw new Refused(`the answer of ${url.pathname} does not hold 1 to ${n} partitions`);
   // Behind a proxy, the stream may have another path than the server knows.
   return found.map((part) => {
     const next = new URL(stream);
-    next.search = part.search;
+    next.search = part?.search ?? '';
     return next.href;
   });
 }
@@ -40,16 +40,10 @@ function withRemedy(error: unknown): never {
   throw new Refused(`${error.message}; without --parallel, one stream pulls the set`, { cause: error });
 }
 
-/** The URLs of the partitions. null when any of them is not a partition. */
-function urlsOf(partitions: unknown, stream: URL): URL[] | null {
-  if (!Array.isArray(partitions)) return null;
-  const urls: URL[] = [];
-  for (const partition of partitions as unknown[]) {
-    const { url } = Object(partition) as { url?: unknown };
-    if (typeof url !== 'string' || !URL.canParse(url, stream.href)) return null;
-    urls.push(new URL(url, stream));
-  }
-  return urls;
+/** null when it is not a partition. */
+function urlOf(partition: unknown, stream: URL): URL | null {
+  const { url } = Object(partition) as { url?: unknown };
+  return typeof url === 'string' && URL.canParse(url, stream.href) ? new URL(url, stream) : null;
 }
 
 /** The approximate number of rows of a stream. null when the server cannot tell. */

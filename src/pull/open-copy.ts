@@ -1,0 +1,73 @@
+import { statSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
+import { pipeline } from 'node:stream/promises';
+import { codeOf } from '../thrown.ts';
+import { STDOUT, type PullCommand } from './arguments.ts';
+import { Blocks } from './blocks.ts';
+import type { Copy } from './copy.ts';
+import { lastTruePlace, PartFile } from './part-file.ts';
+import { BEGINNING } from './proof.ts';
+import { Refused } from './retry.ts';
+import { readState, writeState } from './state.ts';
+
+/** The copy that follows the set of a command. Rejects with Refused when the file holds something else. */
+export async function openCopy(
+  { into, output, url, restart }: PullCommand,
+  stdout: NodeJS.WritableStream,
+  signal: AbortSignal,
+): Promise<Copy> {
+  if (into !== null) return (await loadSqlite()).SqliteCopy.open(into, url, restart);
+  return output === STDOUT ? pipeTo(stdout, signal) : openChangeLog(output, url.href, restart);
+}
+
+/** Loads the library of SQLite, which is optional. Rejects with Refused when it is not installed. */
+async function loadSqlite(): Promise<typeof import('./sqlite.ts')> {
+  try {
+    return await import('./sqlite.ts');
+  } catch (error) {
+    if (codeOf(error) !== 'ERR_MODULE_NOT_FOUND' && codeOf(error) !== 'MODULE_NOT_FOUND') throw error;
+    throw new Refused('--into requires the package libsql: npm install libsql', { cause: error });
+  }
+}
+
+/** Lines on standard output, written when they are proved. `signal` ends a write that nobody reads. */
+export function pipeTo(stdout: NodeJS.WritableStream, signal: AbortSignal): Copy {
+  const held = new Blocks();
+  let place = BEGINNING;
+  return {
+    name: 'standard output',
+    get place() {
+      return place;
+    },
+    add: (bytes) => held.add(bytes),
+    prove: async (next) => {
+      await pipeline(held.take(), stdout, { end: false, signal });
+      place = next;
+    },
+    takeBack: () => void held.take(),
+    close: () => undefined,
+  };
+}
+
+/**
+ * Opens a file that grows: all rows of a set, then a line for each change. Whoever applies its lines by id, in their
+ * order, has the set. `FILE.state` says how far it is proved. When a run is killed at any time, the next run removes
+ * what is not proved and continues. Rejects with Refused when the file is not the one that an earlier run of the same
+ * URL left.
+ */
+async function openChangeLog(path: string, url: string, restart: boolean): Promise<PartFile> {
+  const statePath = `${path}.state`;
+  if (restart) await Promise.all([path, statePath].map((one) => rm(one, { force: true })));
+  const state = await readState(statePath);
+  if (state === null && (statSync(path, { throwIfNoEntry: false })?.size ?? 0) > 0)
+    throw new Refused(`${path} exists and is not the file of a followed set: --restart replaces it`);
+  if (state && state.task.url !== url)
+    throw new Refused(`${path} follows ${state.task.url}: --restart begins with another set`);
+  const place = state?.places[0]?.at(-1) ?? BEGINNING;
+  if (place.bytes > 0 && (await lastTruePlace(path, [place])) !== place)
+    throw new Refused(`${path} is not what the earlier run wrote: --restart begins it anew`);
+  return PartFile.open(path, place, async (next, file) => {
+    await file.datasync();
+    await writeState(statePath, { task: { url, parts: [url] }, places: [[next]] });
+  });
+}

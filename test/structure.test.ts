@@ -20,8 +20,6 @@ const OWNERS: [library: string, files: RegExp][] = [
   ['negotiator', /^http\/negotiate\.ts$/],
   ['pino', /^telemetry\/log\.ts$/],
   ['env-schema', /^config\.ts$/],
-  ['csv-parse', /^import\/csv-parser\.ts$/],
-  ['stream-json', /^import\/json\.ts$/],
   ['cli-progress', /^terminal\/bar\.ts$/],
   ['ioredis', /^redis\/connect\.ts$/],
   ['@sinclair/typebox', /^schema\.ts$/],

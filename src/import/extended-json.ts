@@ -1,6 +1,8 @@
 import { exactDate } from '../input/dates.ts';
+import { BSON_TYPE } from '../store/bson-types.ts';
 import {
   Binary,
+  BSON,
   BSONRegExp,
   BSONSymbol,
   Code,
@@ -15,79 +17,151 @@ import {
   UUID,
 } from '../store/bson.ts';
 import { quoted } from '../terminal/text.ts';
+import type { DocumentWriter } from './document-writer.ts';
 import { BadRow } from './row.ts';
+import { hexDigit, utcTime } from './simple-values.ts';
 
-/** A JSON object. Nested objects are plain or Maps. */
-type Members = ReadonlyMap<string, unknown>;
-/** Makes the stored form of a value inside of another one. */
-type Store = (value: unknown) => unknown;
+/** The values of an object by their names. */
+type Members = Readonly<Record<string, unknown>>;
 
 const WRONG_FORM = 'its content has the wrong form';
 /** A time must have a zone. Without one, it would be another time on another machine. */
 const ISO_TIME = /^(?:\d{4}|[+-]\d{6})-\d\d-\d\dT\d\d:\d\d.*(?:Z|[+-]\d\d:?\d\d)$/;
 const UINT32 = 2 ** 32;
 const UUID_BYTES = 16;
+const [OID, DATE] = [Buffer.from('{"$oid":"'), Buffer.from('{"$date":"')];
+const OID_DIGITS = 24;
+/** The types and names of the elements of code with a scope. */
+const [CODE_NAME, SCOPE_NAME] = [Buffer.from('\x02$code\0'), Buffer.from('\x03$scope\0')];
+const [QUOTE, END_BRACE] = [0x22, 0x7d];
+/** The names of a reference to another document (DBRef), which MongoDB allows to begin with $. */
+const REFERENCE: readonly string[] = ['$ref', '$id', '$db'];
 
 /**
  * Extended JSON (v2, canonical and relaxed), as mongoexport writes it, by the names of an object in their order. The
  * parser of bson accepts wrong values silently (`{"$numberInt":"x"}` becomes 0, `$binary` takes any text, unknown
  * members are ignored), so all types are checked here. `$undefined` and `$dbPointer` are left out: bson cannot write them.
  */
-const TYPES: ReadonlyMap<string, (members: Members, store: Store) => unknown> = new Map(
-  Object.entries({
-    $oid: ({ $oid }: Named) => new ObjectId(matching($oid, /^[0-9a-fA-F]{24}$/)),
-    $uuid: ({ $uuid }: Named) =>
+const TYPES: ReadonlyMap<string, (members: Members) => unknown> = new Map(
+  Object.entries<(members: Members) => unknown>({
+    $oid: ({ $oid }) => new ObjectId(matching($oid, /^[0-9a-fA-F]{24}$/)),
+    $uuid: ({ $uuid }) =>
       new UUID(matching($uuid, /^[0-9a-fA-F]{8}-?(?:[0-9a-fA-F]{4}-?){3}[0-9a-fA-F]{12}$/)),
-    $date: ({ $date }: Named) => date($date),
-    $numberInt: ({ $numberInt }: Named) => new Int32(Number(integer($numberInt, 32))),
-    $numberLong: ({ $numberLong }: Named) => Long.fromBigInt(integer($numberLong, 64)),
-    $numberDouble: ({ $numberDouble }: Named) => new Double(double($numberDouble)),
-    $numberDecimal: ({ $numberDecimal }: Named) => Decimal128.fromString(matching($numberDecimal, /./)),
-    $binary: ({ $binary }: Named) => {
+    $date: ({ $date }) => date($date),
+    $numberInt: ({ $numberInt }) => new Int32(Number(integer($numberInt, 32))),
+    $numberLong: ({ $numberLong }) => Long.fromBigInt(integer($numberLong, 64)),
+    $numberDouble: ({ $numberDouble }) => new Double(double($numberDouble)),
+    $numberDecimal: ({ $numberDecimal }) => Decimal128.fromString(matching($numberDecimal, /./)),
+    $binary: ({ $binary }) => {
       const { base64, subType } = exactly($binary, 'base64', 'subType');
       return binary(base64, subType);
     },
-    '$binary $type': ({ $binary, $type }: Named) => binary($binary, $type), // mongoexport before 4.2
-    $timestamp: ({ $timestamp }: Named) => {
+    '$binary $type': ({ $binary, $type }) => binary($binary, $type), // mongoexport before 4.2
+    $timestamp: ({ $timestamp }) => {
       const { t, i } = exactly($timestamp, 't', 'i');
       return new Timestamp({ t: uint32(t), i: uint32(i) });
     },
-    $regularExpression: ({ $regularExpression }: Named) => {
+    $regularExpression: ({ $regularExpression }) => {
       const { pattern, options } = exactly($regularExpression, 'pattern', 'options');
-      return new BSONRegExp(text(pattern), text(options));
+      return new BSONRegExp(matching(pattern), matching(options));
     },
-    '$regex $options': ({ $regex, $options }: Named) => new BSONRegExp(text($regex), text($options)),
-    $code: ({ $code }: Named) => new Code(text($code)),
-    '$code $scope': ({ $code, $scope }: Named, store: Store) => {
-      const scope = store($scope);
-      if (!(scope instanceof Map)) throw new TypeError(WRONG_FORM);
-      return new Code(text($code), scope);
+    '$regex $options': ({ $regex, $options }) => new BSONRegExp(matching($regex), matching($options)),
+    $code: ({ $code }) => new Code(matching($code)),
+    '$code $scope': ({ $code, $scope }) => {
+      if ($scope === null || $scope?.constructor !== Object) throw new TypeError(WRONG_FORM);
+      return matching($code);
     },
-    $symbol: ({ $symbol }: Named) => new BSONSymbol(text($symbol)),
-    $minKey: ({ $minKey }: Named) => one($minKey, new MinKey()),
-    $maxKey: ({ $maxKey }: Named) => one($maxKey, new MaxKey()),
-  }).map(([names, read]) => [names, (members, store) => read(Object.fromEntries(members), store)]),
+    $symbol: ({ $symbol }) => new BSONSymbol(matching($symbol)),
+    $minKey: ({ $minKey }) => one($minKey, new MinKey()),
+    $maxKey: ({ $maxKey }) => one($maxKey, new MaxKey()),
+  }),
 );
 
-type Named = Readonly<Record<string, unknown>>;
-
-/** The members of a JSON object in their order. */
-export function membersOf(object: object): Members {
-  return object instanceof Map ? (object as Map<string, unknown>) : new Map(Object.entries(object));
-}
-
-/** The BSON value of an object whose first name begins with $. Throws BadRow when it is no valid Extended JSON. */
-export function extendedValue(members: Members, store: Store): unknown {
-  const names = [...members.keys()];
+/**
+ * Writes the BSON value that an object stands for in place of the object, which is the last element, at an offset. The
+ * object's first name begins with $. A reference stays an object. `text`: the object as JSON. Throws BadRow when it is no
+ * valid Extended JSON.
+ */
+export function writeExtended(
+  writer: DocumentWriter,
+  name: Uint8Array,
+  offset: number,
+  text: () => string,
+): void {
+  const document = writer.bytesAt(offset).slice();
+  const members = BSON.deserialize(document, { promoteLongs: false, promoteValues: false, bsonRegExp: true });
+  if (members instanceof BSON.DBRef) return;
+  const names = Object.keys(members);
+  if (names[0] === '$ref' && names.includes('$id')) {
+    checkReference(names);
+    return;
+  }
   const read = TYPES.get(names.join(' '));
   if (!read) throw new BadRow(faultOf(names));
   try {
-    return read(members, store);
+    const value = read(members);
+    writer.rewind(offset);
+    if (names[1] === '$scope') writeScopedCode(writer, name, document);
+    else writer.value(name, value);
   } catch (error) {
     // The bson classes throw BSONError or TypeError for invalid values. The fault lies in the row.
     if (!(error instanceof Error)) throw error;
-    throw new BadRow(`${quoted(shown(members))} is not a valid Extended JSON value: ${error.message}`);
+    throw new BadRow(`${quoted(text())} is not a valid Extended JSON value: ${error.message}`);
   }
+}
+
+/**
+ * Writes the value at an index of a row when it is one of the most frequent: `{"$oid":...}`, or `{"$date":...}` with a
+ * time in UTC, without blanks. Returns the index behind it, or the same index for any other value.
+ */
+export function writeCommonType(
+  writer: DocumentWriter,
+  name: Uint8Array,
+  row: Uint8Array,
+  at: number,
+): number {
+  const isDate = isAt(DATE, row, at);
+  if (!isDate && !isAt(OID, row, at)) return at;
+  const from = at + (isDate ? DATE : OID).length;
+  const end = isDate ? row.indexOf(QUOTE, from) : from + OID_DIGITS;
+  if (row[end] !== QUOTE || row[end + 1] !== END_BRACE) return at;
+  if (isDate) {
+    const time = utcTime(row, from, end);
+    if (Number.isNaN(time)) return at;
+    writer.date(name, time);
+  } else {
+    writer.element(BSON_TYPE.objectId, name);
+    for (let digit = from; digit < end; digit += 2) {
+      const [high, low] = [hexDigit(row[digit] ?? 0), hexDigit(row[digit + 1] ?? 0)];
+      if (high < 0 || low < 0) return at;
+      writer.bytes[writer.at++] = high * 16 + low;
+    }
+  }
+  return end + 2;
+}
+
+function isAt(text: Uint8Array, row: Uint8Array, at: number): boolean {
+  for (let n = 0; n < text.length; n++) if (row[at + n] !== text[n]) return false;
+  return true;
+}
+
+/**
+ * Writes code with its scope, both of them as they are in the document: the bson library would move names such as `9` to
+ * the front of the scope.
+ */
+function writeScopedCode(writer: DocumentWriter, name: Uint8Array, document: Uint8Array): void {
+  const code = document.subarray(4 + CODE_NAME.length);
+  const textBytes = 4 + new DataView(code.buffer, code.byteOffset).getInt32(0, true);
+  writer.element(BSON_TYPE.scopedCode, name);
+  const start = writer.open();
+  writer.put(code.subarray(0, textBytes));
+  writer.put(code.subarray(textBytes + SCOPE_NAME.length, -1));
+  writer.closeLength(start);
+}
+
+function checkReference(names: readonly string[]): void {
+  const other = names.find((name) => name.startsWith('$') && !REFERENCE.includes(name));
+  if (other !== undefined) throw new BadRow(`the field name ${quoted(other)} begins with $`);
 }
 
 function faultOf([first = '', ...others]: readonly string[]): string {
@@ -98,35 +172,28 @@ function faultOf([first = '', ...others]: readonly string[]): string {
     : `the field name ${quoted(first)} begins with $`;
 }
 
-function shown(members: Members): string {
-  return JSON.stringify(Object.fromEntries(members), (_, value: unknown) =>
-    value instanceof Map ? (Object.fromEntries(value) as unknown) : value,
-  );
-}
-
 /** The members of an object that has exactly these names. */
 function exactly<Name extends string>(content: unknown, ...names: Name[]): Record<Name, unknown> {
-  if (content === null || typeof content !== 'object') throw new TypeError(WRONG_FORM);
-  const members = membersOf(content);
-  const isExact = members.size === names.length && names.every((name) => members.has(name));
-  if (!isExact) throw new TypeError(WRONG_FORM);
-  return Object.fromEntries(members) as Record<Name, unknown>;
+  const given = content !== null && content?.constructor === Object ? Object.keys(content) : [];
+  if (given.length !== names.length || !names.every((name) => given.includes(name)))
+    throw new TypeError(WRONG_FORM);
+  return content as Record<Name, unknown>;
 }
 
 /** A date from milliseconds since 1970 (a number, or wrapped as `$numberLong`), or from an ISO 8601 time. */
 function date(content: unknown): Date {
-  const isWrapped = content !== null && typeof content === 'object';
-  const milliseconds = isWrapped ? Number(integer(exactly(content, '$numberLong').$numberLong, 64)) : content;
   // JavaScript takes February 30 for March 1, and 24:00 for the next day.
   const value =
-    typeof milliseconds === 'number' ? new Date(milliseconds) : exactDate(matching(content, ISO_TIME), false);
+    typeof content === 'string'
+      ? exactDate(matching(content, ISO_TIME), false)
+      : new Date(Number(integer(content, 64)));
   if (typeof value === 'string') throw new TypeError(`the date ${value}`);
   if (Number.isNaN(value.getTime())) throw new TypeError('the date is not valid');
   return value;
 }
 
 function binary(base64: unknown, subType: unknown): Binary {
-  const bytes = Buffer.from(text(base64), 'base64');
+  const bytes = Buffer.from(matching(base64), 'base64');
   if (bytes.toString('base64') !== base64) throw new TypeError('the base64 is not valid');
   const type = parseInt(matching(subType, /^[0-9a-fA-F]{1,2}$/), 16);
   return type === Binary.SUBTYPE_UUID && bytes.length === UUID_BYTES
@@ -142,28 +209,26 @@ function double(content: unknown): number {
   return value;
 }
 
+/** A whole number from its text, or from a JSON number. */
 function integer(content: unknown, bits: 32 | 64): bigint {
-  const value = BigInt(matching(typeof content === 'number' ? String(content) : content, /^-?\d+$/));
+  const isNumber = content instanceof Int32 || content instanceof Double || content instanceof Long;
+  const value = BigInt(matching(isNumber ? content.toString() : content, /^-?\d+$/));
   if (value !== BigInt.asIntN(bits, value)) throw new TypeError(`the integer has more than ${bits} bits`);
   return value;
 }
 
 function uint32(content: unknown): number {
-  const isOne = Number.isSafeInteger(content) && Number(content) >= 0 && Number(content) < UINT32;
-  if (!isOne) throw new TypeError(WRONG_FORM);
-  return Number(content);
-}
-
-function one<Value>(content: unknown, value: Value): Value {
-  if (content !== 1) throw new TypeError(WRONG_FORM);
+  const value = Number(integer(typeof content === 'string' ? null : content, 64));
+  if (value < 0 || value >= UINT32) throw new TypeError(WRONG_FORM);
   return value;
 }
 
-function text(content: unknown): string {
-  return matching(content, /^\P{Surrogate}*$/u);
+function one<Value>(content: unknown, value: Value): Value {
+  if (!(content instanceof Int32) || content.value !== 1) throw new TypeError(WRONG_FORM);
+  return value;
 }
 
-function matching(content: unknown, form: RegExp): string {
+function matching(content: unknown, form = /^/): string {
   if (typeof content === 'string' && form.test(content)) return content;
   throw new TypeError(WRONG_FORM);
 }

@@ -1,26 +1,31 @@
-import { quoted } from '../terminal/text.ts';
-import { valueOfField, type Kind, type Types } from './kinds.ts';
-import { pathOf, type Path } from './paths.ts';
+import type { DocumentWriter } from './document-writer.ts';
+import type { Declared } from './json-reader.ts';
+import { fittingValue, writeText, type Kind, type Types } from './kinds.ts';
+import { pathOf } from './names.ts';
 import { BadRow } from './row.ts';
 
-/** A declared kind of a field. */
-interface Declared {
-  readonly name: string;
-  /** The path inside the top-level field. */
-  readonly inner: Path;
-  readonly kind: Kind;
+interface Node extends Declared {
+  fit: Declared['fit'];
+  isWhole: boolean;
+  readonly inner: Map<string, Node>;
 }
 
-/** Gives the fields of JSON rows the kinds that were declared for their paths. Paths lead through arrays. */
+/** The kinds that were declared for the fields of JSON rows by their paths. Paths lead through arrays. */
 export class FieldTypes {
-  readonly #byField = new Map<string, Declared[]>();
+  readonly #fields = new Map<string, Node>();
   readonly #unseen: Set<string>;
 
   constructor(types: Types) {
     this.#unseen = new Set(types.keys());
     for (const [name, kind] of types) {
-      const [field = '', ...inner] = pathOf(name);
-      this.#byField.set(field, [...(this.#byField.get(field) ?? []), { name, inner, kind }]);
+      let fields = this.#fields;
+      let node: Node | undefined;
+      for (const part of pathOf(name)) {
+        node = fields.get(part) ?? { fit: null, isWhole: false, inner: new Map() };
+        fields.set(part, node);
+        fields = node.inner;
+      }
+      if (node) Object.assign(node, { fit: this.#fitting(name, kind), isWhole: kind === 'json' });
     }
   }
 
@@ -29,29 +34,29 @@ export class FieldTypes {
     return [...this.#unseen];
   }
 
-  /** The value of a top-level field with its declared kinds. Throws BadRow when a value does not fit its kind. */
-  apply(field: string, value: unknown): unknown {
-    const declared = this.#byField.get(field);
-    return declared ? declared.reduce((typed, one) => this.#typed(typed, one.inner, one), value) : value;
+  /** What was declared for a top-level field. */
+  of(field: string): Declared | null {
+    return this.#fields.size === 0 ? null : (this.#fields.get(field) ?? null);
   }
 
-  #typed(value: unknown, path: Path, declared: Declared): unknown {
-    const [next, ...rest] = path;
-    if (Array.isArray(value) && (next !== undefined || declared.kind !== 'json'))
-      return value.map((element) => this.#typed(element, path, declared));
-    if (next === undefined) return this.#valueOf(value, declared);
-    if (value instanceof Map && value.has(next))
-      value.set(next, this.#typed(value.get(next), rest, declared));
-    return value;
-  }
-
-  #valueOf(value: unknown, { name, kind }: Declared): unknown {
-    this.#unseen.delete(name);
-    try {
-      return valueOfField(value, kind);
-    } catch (error) {
-      if (error instanceof BadRow) throw new BadRow(`field ${quoted(name)}: ${error.message}`);
-      throw error;
-    }
+  /** Gives elements a kind: a string is read as that kind, and a value of that kind stays, as null does. */
+  #fitting(name: string, kind: Kind): Declared['fit'] {
+    return (writer: DocumentWriter, bytes: Uint8Array, offset: number) => {
+      this.#unseen.delete(name);
+      const value = writer.valueAt(offset);
+      try {
+        if (typeof value === 'string' && kind !== 'string') {
+          writer.rewind(offset);
+          writeText(writer, bytes, value, kind, false);
+          return;
+        }
+        const fitting = fittingValue(value, kind);
+        if (fitting === value) return;
+        writer.rewind(offset);
+        writer.value(bytes, fitting);
+      } catch (error) {
+        throw error instanceof BadRow ? error.in(name) : error;
+      }
+    };
   }
 }

@@ -1,9 +1,8 @@
 import { counted, printable, quoted } from '../terminal/text.ts';
 import { exactDate } from '../input/dates.ts';
-import type { Cell } from './csv-parser.ts';
-import type { CsvScanner } from './direct/csv-scanner.ts';
-import { simpleNumber } from './direct/simple-values.ts';
+import type { CsvScanner } from './csv-scanner.ts';
 import { cellValue, withDecimalPoint } from './numbers.ts';
+import { simpleNumber } from './simple-values.ts';
 import type { Column } from './table.ts';
 import { Long, type Decimal128 } from '../store/bson.ts';
 
@@ -55,13 +54,8 @@ export class Guesses {
     return this.#open.length === 0;
   }
 
-  /** Takes a row into account. Its first line is `line`. */
-  add(cells: readonly Cell[], line: number): void {
-    for (const index of this.#open) this.#see(index, cells[index] ?? null, line);
-  }
-
   /** Takes a row into account. Most numbers are recognized by their bytes. */
-  addScanned(record: CsvScanner): void {
+  add(record: CsvScanner): void {
     const { bytes, starts, ends, line } = record;
     for (const index of this.#open) {
       const column = this.#columns[index];
@@ -69,13 +63,11 @@ export class Guesses {
       if (!column || record.isMissing(index)) continue;
       const number = this.#hasDecimalComma && !column.isId ? NaN : simpleNumber(bytes, from, to);
       if (column.isId ? Number.isSafeInteger(number) : !Number.isNaN(number)) column.kind = 'number';
-      else this.#see(index, record.text(index), line);
+      else this.#see(column, index, record.text(index), line);
     }
   }
 
-  #see(index: number, cell: Cell, line: number): void {
-    const column = this.#columns[index];
-    if (!column || cell === null) return;
+  #see(column: Watched, index: number, cell: string, line: number): void {
     if (cell === '') {
       if (column.kind === 'empty') column.kind = 'string'; // until a number comes
       return;

@@ -1,5 +1,7 @@
 import { Decimal128, Long } from '../store/bson.ts';
 import { DECIMAL_DIGITS, parseDecimal, shownValue, toDecimal128 } from '../store/decimal.ts';
+import { quoted } from '../terminal/text.ts';
+import { BadRow } from './row.ts';
 
 const PLAIN = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:e[+-]\d+)?$/;
 const PRICE = /^[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$/;
@@ -12,15 +14,6 @@ const MAX_INT64_LENGTH = '-9223372036854775808'.length;
  * their digits.
  */
 const SAFE_LENGTH = 15;
-
-/** A number that no BSON number can hold with all its digits. */
-export class TooManyDigits {
-  readonly text: string;
-
-  constructor(text: string) {
-    this.text = text;
-  }
-}
 
 /**
  * The value of a CSV cell: a number when the text has the form of a number and no digit is lost, otherwise
@@ -40,13 +33,12 @@ export function cellValue(text: string): number | Long | Decimal128 | string {
   // Most cells are too short to hold more digits than a double, or an exponent beyond its range.
   if (text.length <= 5 || keepsDigits(text, value)) return value;
   const isInRange = Number.isFinite(value) && value !== 0;
-  const decimal = isInRange ? exactDecimal(text) : null;
-  return decimal instanceof Decimal128 ? decimal : text;
+  return (isInRange ? exactDecimal(text) : null) ?? text;
 }
 
 /**
  * The finite number in a price cell, in any notation (`+5`, `007`, `1E3`, with blanks around it), with all
- * its digits. null when the cell holds no such number.
+ * its digits. null when the cell holds no such number. Throws BadRow when no BSON number has all the digits.
  */
 export function priceOfCell(text: string): ReturnType<typeof jsonNumber> | null {
   const number = plainNumber(text);
@@ -55,11 +47,11 @@ export function priceOfCell(text: string): ReturnType<typeof jsonNumber> | null 
 
 /**
  * The number in a cell, in any notation, as a Decimal128 with all its digits and its trailing zeros. null when the cell
- * holds no number.
+ * holds no number. Throws BadRow when a Decimal128 has fewer digits.
  */
-export function decimalOf(text: string): Decimal128 | TooManyDigits | null {
+export function decimalOf(text: string): Decimal128 | null {
   const number = plainNumber(text);
-  return number === null ? null : exactDecimal(number);
+  return number === null ? null : (exactDecimal(number) ?? tooManyDigits(text));
 }
 
 /**
@@ -83,21 +75,28 @@ function plainNumber(text: string): string | null {
 
 /**
  * The value of a JSON number with all its digits. Integers beyond 2^53 become Int64, and larger ones
- * Decimal128. Other numbers become doubles, or Decimal128 when they have more digits than a double keeps. A
- * number with a fraction or an exponent that is larger than any double becomes Infinity.
+ * Decimal128. Other numbers become doubles, or Decimal128 when they have more digits than a double keeps.
+ * Throws BadRow for a number with a fraction or an exponent that is larger than any double, and when no BSON number has
+ * all the digits.
  */
-export function jsonNumber(text: string): number | Long | Decimal128 | TooManyDigits {
+export function jsonNumber(text: string): number | Long | Decimal128 {
   const value = Number(text);
-  if (!INTEGER.test(text))
-    return !Number.isFinite(value) || keepsDigits(text, value) ? value : exactDecimal(text);
-  return Number.isSafeInteger(value) ? value : (int64(text) ?? exactDecimal(text));
+  const isInteger = INTEGER.test(text);
+  if (!isInteger && !Number.isFinite(value)) throw new BadRow('a number is too large to be stored');
+  if (isInteger ? Number.isSafeInteger(value) : keepsDigits(text, value)) return value;
+  return (isInteger ? int64(text) : null) ?? exactDecimal(text) ?? tooManyDigits(text);
+}
+
+function tooManyDigits(text: string): never {
+  throw new BadRow(`the number ${quoted(text)} cannot be stored with all its digits (a Decimal128 has 34)`);
 }
 
 /**
  * Whether a double has all digits of the text it was read from. The double is compared in its shortest form
  * that reads back as the same double.
  */
-export function keepsDigits(text: string, value: number): boolean {
+function keepsDigits(text: string, value: number): boolean {
+  if (String(value) === text) return true;
   if (text.length <= SAFE_LENGTH && !/e/i.test(text)) return true;
   // The shortest form has 17 digits at most, so a text that a Decimal128 cannot hold has others.
   const exact = Number.isFinite(value) ? parseDecimal(text, { exact: true }) : null;
@@ -106,10 +105,10 @@ export function keepsDigits(text: string, value: number): boolean {
   return exact.mantissa === shown.mantissa && exact.exponent === shown.exponent;
 }
 
-/** A decimal number with all its digits, and with its trailing zeros when there is room for them. */
-function exactDecimal(text: string): Decimal128 | TooManyDigits {
+/** A decimal number with all its digits, and with its trailing zeros when there is room for them. null: it has too many. */
+function exactDecimal(text: string): Decimal128 | null {
   const exact = parseDecimal(text, { exact: true });
-  if (!exact) return new TooManyDigits(text);
+  if (!exact) return null;
   const isShort = text.replace(/[eE].*|\D/g, '').length <= DECIMAL_DIGITS;
   return isShort ? Decimal128.fromString(text) : toDecimal128(exact);
 }

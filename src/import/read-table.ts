@@ -1,12 +1,12 @@
 import { UsageError } from '../terminal/arguments.ts';
-import { itemsOfTable } from './cells.ts';
-import type { Dialect } from './csv-parser.ts';
 import { readCsv, readLines } from './csv.ts';
+import type { Dialect } from './csv-scanner.ts';
 import { delimiterOf, headerRow } from './delimiter.ts';
 import { describeColumns, Guesses } from './guess.ts';
 import { peek, readAhead } from './peek.ts';
 import type { Reading } from './reading.ts';
 import { BrokenSource, type Rows } from './row.ts';
+import { itemsOfTable } from './row-from-cells.ts';
 import { tableOf, type Column } from './table.ts';
 
 /** The bytes of a pipe that decide what its columns are. */

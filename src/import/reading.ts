@@ -1,15 +1,15 @@
 import type { Format } from '../rows/formats.ts';
 import { quoted } from '../terminal/text.ts';
-import { JsonLines } from './direct/json-lines.ts';
 import { FieldTypes } from './field-types.ts';
 import type { Into } from './into.ts';
-import { itemOfObject, type Columns } from './item.ts';
-import { readJsonArray } from './json.ts';
+import { readJson } from './json.ts';
+import { JsonRows } from './json-rows.ts';
 import type { Types } from './kinds.ts';
-import { readNdjson, type ItemOfLine } from './ndjson.ts';
 import { peek } from './peek.ts';
 import { readTable, type Again } from './read-table.ts';
 import { BrokenSource, type Rows } from './row.ts';
+import { JsonElements, JsonLines, type RowSplitter } from './split-json.ts';
+import type { Columns } from './targets.ts';
 
 /** The length of the longest byte order mark, plus one. Bytes. */
 const MARK_BYTES = 4;
@@ -55,29 +55,18 @@ export async function readRows(
     return readTable(text, reading, again && (async () => without(mark, await again())));
   refuseLongObject(head.subarray(mark));
   const types = new FieldTypes(reading.types);
-  const lines = reading.types.size === 0 ? JsonLines.under(reading.columns) : null;
-  const itemOf: ItemOfLine = {
-    general: (row) => itemOfObject(row, reading.columns, types),
-    direct: lines && ((line) => lines.itemOf(line)),
-  };
-  const rows: Pick<Rows, 'unit' | 'rows'> =
-    reading.format === 'json'
-      ? arrayOrLines(head, text, itemOf)
-      : { unit: 'line', rows: readNdjson(text, itemOf) };
+  const splitter = reading.format === 'json' ? splitterFor(head) : new JsonLines();
   return {
-    ...rows,
+    unit: splitter.unit,
+    rows: readJson(text, splitter, new JsonRows(reading.columns, types)),
     describe: () => types.unseen.map((name) => `no row has the field ${quoted(name)} of --type`),
   };
 }
 
-function arrayOrLines(
-  head: Buffer,
-  bytes: AsyncIterable<Buffer>,
-  itemOf: ItemOfLine,
-): Pick<Rows, 'unit' | 'rows'> {
+function splitterFor(head: Buffer): RowSplitter {
   const first = firstCharacter(head);
-  if (first === '[') return { unit: 'row', rows: readJsonArray(bytes, itemOf.general) };
-  if (first === '{') return { unit: 'line', rows: readNdjson(bytes, itemOf) };
+  if (first === '[') return new JsonElements();
+  if (first === '{') return new JsonLines();
   const found = first === '' ? 'is empty' : `begins with ${quoted(first)}`;
   throw new BrokenSource(`the file ${found}; expected a JSON array, or one JSON object per line`);
 }

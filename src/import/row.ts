@@ -1,3 +1,5 @@
+import { quoted } from '../terminal/text.ts';
+
 /**
  * One row of a source: its position (its first line, or the number of its element in a JSON array, both from
  * 1), and its item as a BSON document or the reason why there is none.
@@ -17,7 +19,20 @@ export interface Rows {
  * This row cannot become an item. The rows after it can. The message gives the reason without the position.
  */
 export class BadRow extends Error {
-  override readonly name = 'BadRow';
+  override readonly name: string = 'BadRow';
+  #isInField = false;
+
+  /** Names the field that has the fault, unless a deeper one was named already. */
+  in(field: string): this {
+    if (!this.#isInField) this.message = `field ${quoted(field)}: ${this.message}`;
+    this.#isInField = true;
+    return this;
+  }
+}
+
+/** The text of a row is not JSON. The message begins with where the fault is. */
+export class NotJson extends BadRow {
+  override readonly name = 'NotJson';
 }
 
 /** The rest of the source cannot be read. The run ends here, and keeps the rows before this point. */

@@ -5,9 +5,7 @@ import { makeBookmark } from '../store/bookmark.ts';
 import { BSON } from '../store/bson.ts';
 import type { ItemStore } from '../store/store.ts';
 import { readCsv } from './csv.ts';
-import { encodeItem } from './item.ts';
 import { cellValue } from './numbers.ts';
-import type { Fields } from './paths.ts';
 import type { SourceRow } from './row.ts';
 import { openSource } from './source.ts';
 
@@ -28,10 +26,7 @@ export async function* sampleItems(): AsyncGenerator<SourceRow> {
   let number = 0;
   yield* readCsv(bytes, (header) => {
     const at = new Map(header.map((name, index) => [name, index]));
-    return {
-      general: (cells) => diamond(++number, (name) => cells[at.get(name) ?? -1] ?? ''),
-      direct: null,
-    };
+    return (record) => diamond(++number, (name) => record.text(at.get(name) ?? -1));
   });
 }
 
@@ -110,7 +105,7 @@ async function collect(source: AsyncIterable<SourceRow>): Promise<Uint8Array[]> 
 }
 
 function diamond(number: number, cell: (name: string) => string): Uint8Array {
-  const fields: Fields = new Map<string, unknown>([
+  const fields = new Map<string, unknown>([
     ['_id', idOf(number)],
     [
       'name',
@@ -120,7 +115,7 @@ function diamond(number: number, cell: (name: string) => string): Uint8Array {
     ['price', cellValue(cell('price'))],
   ]);
   for (const name of OTHER_COLUMNS) fields.set(name, cellValue(cell(name)));
-  return encodeItem(fields);
+  return BSON.serialize(fields);
 }
 
 function idOf(number: number): string {

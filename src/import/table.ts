@@ -1,16 +1,9 @@
 import { UsageError } from '../terminal/arguments.ts';
 import { quoted } from '../terminal/text.ts';
-import { keepsItsName, type Columns } from './item.ts';
 import type { Kind, Types } from './kinds.ts';
-import { pathOf, type Path } from './paths.ts';
+import { MAX_DEPTH, nameFault, pathOf } from './names.ts';
 import { BrokenSource } from './row.ts';
-import { MAX_DEPTH, nameFault } from './values.ts';
-
-/** A field that a column becomes, and the rule for its values. `field` is one without rules of its own. */
-export interface Target {
-  readonly role: 'id' | 'category' | 'price' | 'field';
-  readonly path: Path;
-}
+import { targetsOf, type Columns, type Target } from './targets.ts';
 
 /** A column of a CSV file. */
 export interface Column {
@@ -44,15 +37,12 @@ export function tableOf(
   if (columns.price !== null) requireColumn(header, columns.price, '--price');
   if (idColumn !== null) requireColumn(header, idColumn, '--id');
   for (const name of types.keys()) requireColumn(header, name, '--type');
-  const table = header.map((name): Column => {
-    const targets: Target[] = [];
-    if (name === idColumn) targets.push({ role: 'id', path: ['_id'] });
-    if (name === columns.category) targets.push({ role: 'category', path: ['category'] });
-    if (name === columns.price) targets.push({ role: 'price', path: ['price'] });
-    const path = columns.isFlat ? [name] : pathOf(name);
-    if (keepsItsName(name, idColumn, columns, path[0])) targets.push({ role: 'field', path });
-    return { name, targets, declared: types.get(name) ?? null };
-  });
+  const isFlat = columns.isFlat ?? false;
+  const table = header.map((name): Column => ({
+    name,
+    targets: targetsOf(name, idColumn, columns, isFlat),
+    declared: types.get(name) ?? null,
+  }));
   checkPaths(table);
   for (const column of table) checkDeclared(column);
   for (const path of indexed) requireField(table, path);

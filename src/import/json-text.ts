@@ -1,4 +1,5 @@
 import type { DocumentWriter } from './document-writer.ts';
+import { BadRow } from './row.ts';
 import { hexDigit } from './simple-values.ts';
 
 const [QUOTE, BACKSLASH, SPACE, LETTER_U] = [0x22, 0x5c, 0x20, 0x75];
@@ -11,54 +12,56 @@ const ESCAPES: ReadonlyMap<number, number> = new Map(
 
 /**
  * Writes the text of a JSON string as UTF-8. `from` is behind its quote. Returns the index behind the closing quote, or
- * -1 when the string is not valid JSON or has half of a surrogate pair. Bytes above 0x7f are copied unchecked.
+ * `~index` of the first character that JSON does not allow there. Throws BadRow for half of a surrogate pair, which
+ * UTF-8 cannot encode. Bytes above 0x7f are copied unchecked.
  */
-export function writeJsonText(line: Uint8Array, from: number, writer: DocumentWriter): number {
+export function writeJsonText(row: Uint8Array, from: number, writer: DocumentWriter): number {
+  writer.room(row.length - from);
   const { bytes } = writer;
   let { at } = writer;
-  let above = 0;
   let next = from;
   for (;;) {
-    const byte = line[next++] ?? 0; // the end of the line is no character of a string either
+    const byte = row[next] ?? 0; // the end of the row is no character of a string either
     if (byte === QUOTE) break;
-    if (byte < SPACE) return -1;
+    if (byte < SPACE) return ~next;
+    next++;
     if (byte !== BACKSLASH) {
-      above |= byte;
       bytes[at++] = byte;
       continue;
     }
-    const letter = line[next++] ?? 0;
+    const letter = row[next] ?? 0;
     if (letter !== LETTER_U) {
       const escaped = ESCAPES.get(letter);
-      if (escaped === undefined) return -1;
+      if (escaped === undefined) return ~next;
       bytes[at++] = escaped;
+      next++;
       continue;
     }
-    const code = codePointAt(line, next);
-    if (code < 0) return -1;
+    const code = codePointAt(row, ++next);
+    if (code < 0) return ~next;
     next += code > 0xffff ? 10 : 4;
     at = putUtf8(bytes, at, code);
   }
   writer.at = at;
-  if (above > 0x7f) writer.isAscii = false;
-  return next;
+  return next + 1;
 }
 
-/** The character of the four digits behind `\u`, or of these and those of a second half. -1 for a half without the other. */
-function codePointAt(line: Uint8Array, at: number): number {
-  const first = hexCode(line, at);
+/** The character of the four digits behind `\\u`, or of these and those of a second half. -1 when they are no digits. */
+function codePointAt(row: Uint8Array, at: number): number {
+  const first = hexCode(row, at);
   if (first < 0xd800 || first > 0xdfff) return first;
-  if (first > 0xdbff || line[at + 4] !== BACKSLASH || line[at + 5] !== LETTER_U) return -1;
-  const second = hexCode(line, at + 6);
-  if (second < 0xdc00 || second > 0xdfff) return -1;
+  const hasSecond = row[at + 4] === BACKSLASH && row[at + 5] === LETTER_U;
+  const second = hasSecond ? hexCode(row, at + 6) : -1;
+  if (first > 0xdbff || second < 0xdc00 || second > 0xdfff)
+    throw new BadRow('a text contains half of a surrogate pair');
   return 0x10000 + ((first - 0xd800) << 10) + (second - 0xdc00);
 }
 
 /** The number of four hexadecimal digits. -1 when they are none. */
-function hexCode(line: Uint8Array, at: number): number {
+function hexCode(row: Uint8Array, at: number): number {
   let code = 0;
   for (let n = at; n < at + 4; n++) {
-    const digit = hexDigit(line[n] ?? 0);
+    const digit = hexDigit(row[n] ?? 0);
     if (digit < 0) return -1;
     code = code * 16 + digit;
   }

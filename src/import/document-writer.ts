@@ -1,0 +1,186 @@
+import { BSON_TYPE } from '../store/bson-types.ts';
+import { BSON } from '../store/bson.ts';
+import { BadRow } from './row.ts';
+
+/** The size of a slab in bytes. One allocation holds thousands of documents. */
+const SLAB_BYTES = 1024 * 1024;
+/** Bytes that are always free: for a value of fixed length, and for the ends of all documents that may be open. */
+const SPARE_BYTES = 128;
+/** MongoDB's limit for one document. */
+const MAX_DOCUMENT_BYTES = 16 * 1024 * 1024;
+/** Where the value begins in a document of one element without a name, behind the length, the type and a NUL. */
+const VALUE_AT = 6;
+
+/**
+ * Writes BSON documents, one behind the other, into slabs. The bytes of a finished document never change. Places in the
+ * document are offsets from its beginning, because a document that outgrows its slab moves to another one.
+ */
+export class DocumentWriter {
+  bytes: Uint8Array = new Uint8Array(0);
+  /** The index in `bytes` where the next byte goes. */
+  at = 0;
+  #view = new DataView(this.bytes.buffer);
+  #start = 0;
+
+  /** Begins a document, in place of one that was not ended. */
+  begin(): void {
+    this.at = this.#start;
+    this.room(0);
+    this.at += 4;
+  }
+
+  /** Ends the document, and returns its bytes. Throws BadRow when it is too large; `what` names it. */
+  end(what: string): Uint8Array {
+    this.close(0);
+    const document = this.bytes.subarray(this.#start, this.at);
+    if (document.length > MAX_DOCUMENT_BYTES)
+      throw new BadRow(`the ${what} has ${document.length} bytes; the maximum is 16 MB`);
+    this.#start = this.at;
+    return document;
+  }
+
+  /** The offset of the next byte. */
+  get offset(): number {
+    return this.at - this.#start;
+  }
+
+  /** Takes back all that was written from an offset on. */
+  rewind(offset: number): void {
+    this.at = this.#start + offset;
+  }
+
+  /** Makes room for so many bytes. It may replace `bytes` and change `at`. */
+  room(bytes: number): void {
+    if (this.at + bytes + SPARE_BYTES <= this.bytes.length) return;
+    const written = this.bytes.subarray(this.#start, this.at);
+    this.bytes = new Uint8Array(Math.max(SLAB_BYTES, 2 * written.length + bytes + SPARE_BYTES));
+    this.bytes.set(written);
+    this.#view = new DataView(this.bytes.buffer);
+    this.#start = 0;
+    this.at = written.length;
+  }
+
+  /** Begins the value of a nested document. Returns the offset that `close` needs. */
+  open(): number {
+    this.at += 4;
+    return this.offset - 4;
+  }
+
+  /** Ends the value of a nested document. */
+  close(offset: number): void {
+    this.bytes[this.at++] = 0;
+    this.closeLength(offset);
+  }
+
+  /** Ends a value that begins with its length. */
+  closeLength(offset: number): void {
+    this.#view.setInt32(this.#start + offset, this.offset - offset, true);
+  }
+
+  /** Begins an element. `name` ends with a NUL. */
+  element(type: number, name: Uint8Array): void {
+    this.room(name.length);
+    const bytes = this.bytes;
+    let at = this.at;
+    bytes[at++] = type;
+    let from = 0;
+    while (from < name.length) bytes[at++] = name[from++] ?? 0;
+    this.at = at;
+  }
+
+  /** An element of a number: an int32 when it is one, otherwise a double. The bson library decides so as well. */
+  number(name: Uint8Array, value: number): void {
+    const isInt32 = (value | 0) === value && !Object.is(value, -0);
+    this.element(isInt32 ? BSON_TYPE.int32 : BSON_TYPE.double, name);
+    if (isInt32) this.#view.setInt32(this.at, value, true);
+    else this.#view.setFloat64(this.at, value, true);
+    this.at += isInt32 ? 4 : 8;
+  }
+
+  /** An element of a date, in milliseconds since 1970. */
+  date(name: Uint8Array, milliseconds: number): void {
+    this.element(BSON_TYPE.date, name);
+    const high = Math.floor(milliseconds / 2 ** 32);
+    this.#view.setUint32(this.at, milliseconds - high * 2 ** 32, true);
+    this.#view.setInt32(this.at + 4, high, true);
+    this.at += 8;
+  }
+
+  /** An element of any value of the bson library. */
+  value(name: Uint8Array, value: unknown): void {
+    if (typeof value === 'number') {
+      this.number(name, value);
+      return;
+    }
+    if (value instanceof Date) {
+      this.date(name, value.getTime());
+      return;
+    }
+    const single = BSON.serialize({ '': value });
+    this.element(single[4] ?? 0, name);
+    this.put(single.subarray(VALUE_AT, -1));
+  }
+
+  put(bytes: Uint8Array): void {
+    this.room(bytes.length);
+    this.bytes.set(bytes, this.at);
+    this.at += bytes.length;
+  }
+
+  /** Ends a string, whose text was written behind the offset, where `open` made room for its length. */
+  closeText(offset: number): void {
+    this.bytes[this.at++] = 0;
+    this.#view.setInt32(this.#start + offset, this.offset - offset - 4, true);
+  }
+
+  /** The byte at an offset: the type of the element there. */
+  byteAt(offset: number): number {
+    return this.bytes[this.#start + offset] ?? 0;
+  }
+
+  /** The 32 bits at an offset: an int32, or the length of a string with its NUL. */
+  int32At(offset: number): number {
+    return this.#view.getInt32(this.#start + offset, true);
+  }
+
+  doubleAt(offset: number): number {
+    return this.#view.getFloat64(this.#start + offset, true);
+  }
+
+  /** The BSON of the value of the last element, which begins at an offset. */
+  bytesAt(offset: number): Uint8Array {
+    const element = this.bytes.subarray(this.#start + offset, this.at);
+    return element.subarray(element.indexOf(0, 1) + 1);
+  }
+
+  /** The same value for the bson library. Int64 values are Longs. */
+  valueAt(offset: number): unknown {
+    const value = this.bytesAt(offset);
+    const single = Buffer.alloc(VALUE_AT + value.length + 1);
+    single.writeInt32LE(single.length);
+    single[4] = this.byteAt(offset);
+    single.set(value, VALUE_AT);
+    return BSON.deserialize(single, { promoteLongs: false, bsonRegExp: true })[''];
+  }
+
+  /** Moves the bytes of an element to the front of the document. */
+  moveToFront(from: number, to: number): void {
+    const first = this.#start + 4;
+    if (from === 4) return;
+    const element = this.bytes.slice(this.#start + from, this.#start + to);
+    this.bytes.copyWithin(first + element.length, first, this.#start + from);
+    this.bytes.set(element, first);
+  }
+}
+
+/** The bytes of a name with the NUL that ends it. */
+export function nameBytes(name: string): Uint8Array {
+  return Uint8Array.from(Buffer.from(`${name}\0`));
+}
+
+const INDEXES = Array.from({ length: 1_000 }, (_, index) => nameBytes(String(index)));
+
+/** The name of an element of an array. */
+export function indexName(index: number): Uint8Array {
+  return INDEXES[index] ?? nameBytes(String(index));
+}

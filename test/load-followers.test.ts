@@ -70,7 +70,15 @@ test('writes whose lines reach nobody are no good run', async () => {
   };
   const judge = (missed: number, reached: number) =>
     verdictOf({
-      ...{ counts: noCounts(), series, faults: new Faults(), target, options, failure: null },
+      ...{
+        counts: noCounts(),
+        series,
+        faults: new Faults(),
+        target,
+        options,
+        failure: null,
+        isInterrupted: false,
+      },
       followers: { ...followers, writes: 3, failedWrites: 0, missed, reached },
     }).reasons;
   assert.deepEqual(judge(6, 0), [

@@ -184,7 +184,11 @@ export class Run {
       followers,
       slowest: recorder.slowest,
       found: this.#found,
-      verdict: verdictOf({ ...judged, failure: this.#failure }),
+      verdict: verdictOf({
+        ...judged,
+        failure: this.#failure,
+        isInterrupted: this.#signal.aborted && this.#failure === null,
+      }),
     };
   }
 }

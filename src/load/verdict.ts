@@ -12,6 +12,8 @@ export interface Judged {
   readonly followers: Followers | null;
   /** Why the run ended early. null: it did not, or the user ended it. */
   readonly failure: string | null;
+  /** Whether the user ended it. */
+  readonly isInterrupted: boolean;
 }
 
 /** A client that uses more of a core is taken for the limit. */
@@ -33,7 +35,7 @@ export function verdictOf(judged: Judged): Verdict {
   };
 }
 
-function reasonsOf({ counts, faults, options, target, followers }: Judged): string[] {
+function reasonsOf({ counts, faults, options, target, followers, isInterrupted }: Judged): string[] {
   const limit = target.rateLimit;
   const allowed = limit
     ? `; the rate limit is ${counted(limit.requests)} requests in ${limit.windowSeconds} s`
@@ -49,7 +51,7 @@ function reasonsOf({ counts, faults, options, target, followers }: Judged): stri
     [counts.faults4xx, 'answered with another 4xx', told('faults4xx')],
     [counts.faults5xx, 'answered with another 5xx', told('faults5xx')],
     [counts.cut, 'cut or not reached', told('cut')],
-    [counts.unanswered, 'not answered before the end', ''],
+    [isInterrupted ? 0 : counts.unanswered, 'not answered before the end', ''],
   ];
   const requests = all
     .filter(([count]) => count > 0)
@@ -87,7 +89,7 @@ function clientLimitsOf(series: readonly Second[]): string[] {
   return limits;
 }
 
-function notesOf({ series, options, target, counts }: Judged): string[] {
+function notesOf({ series, options, target, counts, isInterrupted }: Judged): string[] {
   const notes: string[] = [];
   if (options.model === 'closed')
     notes.push(
@@ -100,6 +102,10 @@ function notesOf({ series, options, target, counts }: Judged): string[] {
     );
   if (!target.metrics.reachable)
     notes.push(`nothing is known of the server's side: ${target.metrics.reason}`);
+  if (isInterrupted && counts.unanswered > 0)
+    notes.push(
+      `${counted(counts.unanswered)} ${counts.unanswered === 1 ? 'request' : 'requests'} had no answer yet when the test was interrupted`,
+    );
   if (counts.unproved > 0)
     notes.push(
       `${counted(counts.unproved)} streams have no checkpoints; only HTTP and their form say that they are whole`,

@@ -17,7 +17,7 @@ interface Failing {
   readonly store: Store;
   readonly slots: Slots;
   /** Makes the next commands of this name fail in this way. */
-  readonly fail: (command: string, times: number, how: Document) => Promise<void>;
+  readonly fail: (command: string, times: number, how: Document, skip?: number) => Promise<void>;
 }
 
 /** A store on a mongod that the test can make fail. */
@@ -32,10 +32,12 @@ async function failingStore(t: TestContext, lane = true): Promise<Failing | null
     ITEMS.map(({ bytes }) => bytes),
     'fail',
   );
-  const fail = (command: string, times: number, how: Document) =>
+  const fail = (command: string, times: number, how: Document, skip = 0) =>
     member.admin(async (client) => {
       const data = { failCommands: [command], ...how };
-      await client.db('admin').command({ configureFailPoint: 'failCommand', mode: { times }, data });
+      await client
+        .db('admin')
+        .command({ configureFailPoint: 'failCommand', mode: skip > 0 ? { skip } : { times }, data });
     });
   return { store, slots, fail };
 }
@@ -101,4 +103,21 @@ test('a write that a majority did not confirm is not reported as written', async
   await fail('insert', 1, { closeConnection: true });
   const { written, skipped, refused } = await store.items.insert(rows, 'skip');
   assert.deepEqual([written + skipped, refused], [rows.length, []]);
+});
+
+test('a file whose removal did not end is still listed, so that the next look removes it', async (t) => {
+  const failing = await failingStore(t);
+  if (!failing) return;
+  const { files } = failing.store;
+  const writer = await files.create('a.b');
+  await writer.write(Buffer.alloc(600_000));
+  await writer.finish();
+  for (const skip of [0, 1]) {
+    await failing.fail('delete', 1, { errorCode: 13 }, skip);
+    await assert.rejects(files.remove('a.b'));
+    assert.deepEqual(await files.names(), ['a.b'], `${skip} of two deletions made`);
+  }
+  await failing.fail('none', 1, { errorCode: 13 });
+  await files.remove('a.b');
+  assert.deepEqual(await files.names(), []);
 });

@@ -100,8 +100,8 @@ export class GridFs implements FileStore {
   async remove(name: string): Promise<void> {
     check(name);
     for (const [collection, filter] of [
-      [this.#names.files, { _id: name }],
       [this.#names.chunks, { files_id: name }],
+      [this.#names.files, { _id: name }], // last: while chunks are left, the name is listed
     ] as const)
       await this.#connection.write(
         (documents: Collection, { session, writeConcern }) =>

@@ -263,7 +263,7 @@ const EXACT = { promoteValues: false, promoteBuffers: false, bsonRegExp: true } 
 function expected(documents: readonly Document[], { equals = [], sort, direction, range }: Plan): string[] {
   return documents
     .filter((row) => hasValues(row, equals))
-    .filter((row) => !range || isWithin(valueAt(row, sort), range as ValueRange))
+    .filter((row) => !range || isWithin(valueAt(row, sort), range))
     .sort(
       (a, b) => (compareBson(valueAt(a, sort), valueAt(b, sort)) || compareBson(a._id, b._id)) * direction,
     )

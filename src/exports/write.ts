@@ -110,8 +110,8 @@ function parquetSink({ head, table }: ArrowForm, file: ExportFile): ParquetSink 
 }
 
 /**
- * Estimates the number of rows. Nothing depends on the estimate, so an AppError is ignored here: the chain itself meets a
- * store that is unavailable.
+ * Counts the rows, unless that takes too long. Nothing depends on it, so an AppError is ignored here: the chain itself
+ * meets a store that is unavailable.
  */
 async function estimate(
   plan: Plan,
@@ -120,8 +120,8 @@ async function estimate(
   report: Report,
 ): Promise<void> {
   try {
-    const found = await rows.count(plan, 'estimated', signal);
-    report({ estimatedRows: found.rows });
+    const found = await rows.count(plan, 'exact', signal);
+    if (found.is !== 'atLeast') report({ estimatedRows: found.rows });
   } catch (error) {
     if (!(error instanceof AppError)) throw error;
   }

@@ -87,8 +87,7 @@ export type CountMode = 'estimated' | 'exact';
 export interface Count {
   readonly rows: number;
   /**
-   * `atLeast`: counting stopped after this many rows. An `estimated` count is a number of rows like these, not a
-   * bound.
+   * `atLeast`: counting stopped after this many rows. `estimated`: the size of the whole set by the store's metadata.
    */
   readonly is: 'exact' | 'estimated' | 'atLeast';
 }

@@ -3,16 +3,10 @@ import { documentOf, orRelease, type Batch } from './batch.ts';
 import { comparePlaces } from './order.ts';
 import type { Part } from './change-feed.ts';
 import { ScopedFeed } from './scoped-feed.ts';
-import type { Collection, Count, CountMode, Equality, From, Plan, RowStore, Size } from './store.ts';
+import type { Collection, CountMode, Equality, From, Plan, RowStore, Size } from './store.ts';
 
 const ONE: Size = { rows: 1, bytes: 1 };
 const BY_KEY = { sort: KEY, direction: 1 } as const;
-
-/**
- * A count that the store takes from the size of the whole collection is replaced by this bound: the store has counted
- * more rows of the part before it estimates (COUNTED in mongo/count.ts).
- */
-const AT_LEAST: Count = { rows: 10_001, is: 'atLeast' };
 
 /** Adds the values of a part to a plan without any. */
 export type Narrow = (plan: Plan, signal: AbortSignal) => Plan | Promise<Plan>;
@@ -72,8 +66,7 @@ function narrowedReads(rows: RowStore, where: readonly Equality[], narrow: Narro
     },
     count: async (plan, mode: CountMode, signal) => {
       if (plan.isEmpty) return { rows: 0, is: 'exact' };
-      const count = await rows.count(await own(plan, signal), mode, signal);
-      return count.is === 'estimated' ? AT_LEAST : count;
+      return rows.count(await own(plan, signal), mode, signal);
     },
     split: async (plan, parts, signal) =>
       plan.isEmpty ? [] : rows.split(await own(plan, signal), parts, signal),

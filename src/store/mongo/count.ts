@@ -11,13 +11,8 @@ import { conditionsOf, rangeCondition } from './predicates.ts';
 
 /** How long the server may count exactly: enough for some million index entries. */
 const EXACT_LIMIT_MS = 2_000;
-/** An estimate counts up to this many index entries (2 to 5 ms). It samples only when there are more. */
+/** Where it does not count all, it counts up to this many index entries (2 to 5 ms). */
 const COUNTED = 10_000;
-/**
- * Number of rows drawn at random, whatever the collection's size. A share measured in them has a standard error of at
- * most 1.6 % of the collection, so an estimate is nearly always within 3.2 % of it.
- */
-const SAMPLE = 1_000;
 
 /** Counts the items of a plan in a MongoDB collection. */
 export class Counter {
@@ -29,7 +24,7 @@ export class Counter {
     this.#setup = setup;
   }
 
-  /** See ItemStore.count. When the time for exact counting is up, the result is an estimate, and its `is` says so. */
+  /** See ItemStore.count. When the time for exact counting is up, the count is as if it was not asked to be exact. */
   async count(plan: Plan, mode: CountMode, layout: Layout, signal: AbortSignal): Promise<Count> {
     try {
       const count = await this.#count(plan, mode, layout, signal);
@@ -62,7 +57,9 @@ export class Counter {
         if (!isOutOfTime(error)) throw error;
       }
     }
-    return isWhole(plan) ? this.#total(signal) : this.#estimate(plan, layout, signal);
+    if (isWhole(plan)) return this.#total(signal);
+    const rows = await this.#countPlan(plan, layout, { limit: COUNTED + 1 }, signal);
+    return { rows, is: rows > COUNTED ? 'atLeast' : 'exact' };
   }
 
   async #exactly(plan: Plan, layout: Layout, signal: AbortSignal): Promise<number> {
@@ -71,16 +68,6 @@ export class Counter {
     // By an index that the plan names it counts entries, and without one it walks the rows.
     const hint = plan.index && layout.indexes.get(indexOf(plan));
     return this.#aggregate([{ $count: 'rows' }], EXACT_LIMIT_MS, signal, hint);
-  }
-
-  /** Counts when there are few rows. Otherwise takes their share in a sample, times the collection's size. */
-  async #estimate(plan: Plan, layout: Layout, signal: AbortSignal): Promise<Count> {
-    const counted = await this.#countPlan(plan, layout, { limit: COUNTED + 1 }, signal);
-    if (counted <= COUNTED) return { rows: counted, is: 'exact' };
-    const sample = [{ $sample: { size: SAMPLE } }, { $match: matchOf(plan) }, { $count: 'rows' }];
-    const hits = await this.#aggregate(sample, undefined, signal);
-    const { rows: total } = await this.#total(signal);
-    return { rows: Math.max(counted, Math.round((hits / SAMPLE) * total)), is: 'estimated' };
   }
 
   /** From the collection's metadata: fast, and exact except for the effects of a crash or an open transaction. */

@@ -49,10 +49,9 @@ export class Splitter {
   /** See ItemStore.split. */
   async split(plan: Plan, parts: number, layout: Layout, signal: AbortSignal): Promise<Bookmark[]> {
     if (parts === 1) return [];
-    const size = await this.#counter.count(plan, 'estimated', layout, signal);
-    if (size.rows > MOST_COUNTED) return this.#bySample(plan, parts, layout, signal);
-    const isKnown = size.is === 'exact' || !plan.equals?.length; // the collection's own size is exact enough
-    const { rows } = isKnown ? size : await this.#counter.count(plan, 'exact', layout, signal);
+    const mode = plan.equals?.length ? 'exact' : 'estimated'; // the collection's own size is exact enough
+    const { rows, is } = await this.#counter.count(plan, mode, layout, signal);
+    if (is === 'atLeast' || rows > MOST_COUNTED) return this.#bySample(plan, parts, layout, signal);
     return this.#byCounting(plan, parts, rows, layout, signal);
   }
 

@@ -43,7 +43,7 @@ const BODIES: readonly [body: unknown, pointers: readonly string[]][] = [
   [{ ...ADA, metadata: { ['x'.repeat(501)]: 'a' } }, [`/metadata/${'x'.repeat(501)}`]],
   [{ ...ADA, metadata: { 'a/b~c': 1 } }, ['/metadata/a~1b~0c']],
   [{ ...ADA, id: 'mine', createdAt: 'now', _id: 1 }, ['/id', '/createdAt', '/_id']],
-  ['{"name":"a","name":"b","email":"a@b"}', ['/name']],
+  ['{"name":"a","name":"","email":"a@b"}', ['/name']],
   ['{"name":"\\ud800","email":"a@b"}', ['/name']],
   ['{"name":"a","email":"a@b","__proto__":{"polluted":1}}', ['/__proto__']],
   ['{"name":"a","email":"a@b","metadata":{"__proto__":"x"}}', ['/metadata/__proto__']],
@@ -143,6 +143,15 @@ for (const engine of ['uws', 'node'] satisfies EngineName[])
         [422, 'invalid-body'],
         'a merge may not exceed the limit',
       );
+    });
+
+    test('of a name that stands twice, the last value counts', async (t) => {
+      const server = await testServer(t, 'lmdb', engine);
+      if (!server) return;
+      const body = '{"name":"","metadata":{"a":"x"},"name":"b","email":"a@b","metadata":{"a":"y","a":"z"}}';
+      const answer = await usersAt(server.url).send('POST', PATH, { body });
+      const { name, metadata } = answer.json as { name: string; metadata: unknown };
+      assert.deepEqual([answer.status, name, metadata], [201, 'b', { a: 'z' }]);
     });
 
     test('values of the greatest allowed length are accepted', async (t) => {

@@ -1,5 +1,6 @@
 import { AppError } from '../errors.ts';
 import { parseJson, type JsonBody } from '../input/body-json.ts';
+import { DUPLICATE } from '../input/json-scan.ts';
 import { NO_RIGHTS, readGrant, type Grant } from './grants.ts';
 import type { KeyServer } from './key-server.ts';
 import { sha256, unauthorized, type Key } from './keys.ts';
@@ -188,8 +189,7 @@ function partOf(token: string, n: number): JsonBody {
 /** Two readers may read a name that is given twice differently (RFC 8725, 2.4), so no such token is read. */
 function assertPlain({ value, faults }: JsonBody): void {
   const isObject = typeof value === 'object' && value !== null && !Array.isArray(value);
-  if (!isObject || faults.some(({ detail }) => detail === 'the name is a duplicate'))
-    throw new TokenRefused(NOT_VALID);
+  if (!isObject || faults.some(({ detail }) => detail === DUPLICATE)) throw new TokenRefused(NOT_VALID);
 }
 
 /** 401 that says in the challenge, too, what is wrong (RFC 6750, 3). */

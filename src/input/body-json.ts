@@ -1,6 +1,6 @@
 import { AppError, type BodyFault } from '../errors.ts';
 import type { Request } from '../engine/edge.ts';
-import { scanJson } from './json-scan.ts';
+import { DUPLICATE, scanJson } from './json-scan.ts';
 import { quote } from './query.ts';
 
 /** A body's value, and its faults that do not depend on a schema. */
@@ -12,10 +12,7 @@ export interface JsonBody {
 }
 
 /** The response header that names the media types a method accepts: RFC 5789, 3.1; W3C LDP 7.1; RFC 9110, 12.5.1. */
-const ACCEPT_HEADERS: Readonly<Record<string, string>> = {
-  PATCH: 'accept-patch',
-  POST: 'accept-post',
-};
+const ACCEPT_HEADERS: Readonly<Record<string, string>> = { PATCH: 'accept-patch', POST: 'accept-post' };
 
 /** Returns the response header that names the media types a method accepts in its body. */
 export function acceptHeader(method: string, types: readonly string[]): Record<string, string> {
@@ -25,12 +22,13 @@ export function acceptHeader(method: string, types: readonly string[]): Record<s
 /**
  * Reads a request's body as JSON. Throws AppError `unsupported-media-type` when its Content-Type is none of `types`
  * or the body has a content coding (with the headers that name what is accepted), `malformed-json` or
- * `invalid-body`.
+ * `invalid-body`. Of a name that an object has twice, the last value counts, as in JavaScript.
  */
 export async function readJsonBody(request: Request, types: readonly string[]): Promise<JsonBody> {
   checkCoding(request);
   checkType(request, types);
-  return parseJson(await request.body());
+  const body = parseJson(await request.body());
+  return { ...body, faults: body.faults.filter(({ detail }) => detail !== DUPLICATE) };
 }
 
 /** Parses a JSON text as received. Throws AppError `malformed-json` or `invalid-body`. `mostValues`: see scanJson. */
@@ -49,9 +47,7 @@ function checkCoding({ headers }: Request): void {
   throw new AppError(
     'unsupported-media-type',
     `The request body has the Content-Encoding ${quote(coding)}; expected none.`,
-    {
-      headers: { 'accept-encoding': 'identity' },
-    },
+    { headers: { 'accept-encoding': 'identity' } },
   );
 }
 

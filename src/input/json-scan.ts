@@ -5,6 +5,9 @@ const DEEPEST = 32;
 /** The most values of any kind in one body. Every fault is reported, so their number needs a bound. */
 const MOST_VALUES = 1000;
 
+/** The fault of a name that its object has twice. JSON.parse keeps the last of its values. */
+export const DUPLICATE = 'the name is a duplicate';
+
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 const SPACE: ReadonlySet<number> = new Set([0x20, 0x09, 0x0a, 0x0d]);
@@ -14,9 +17,9 @@ const RESERVED: ReadonlySet<string> = new Set(['__proto__', '_bsontype']);
 
 /**
  * Scans a JSON text (RFC 8259) before it is parsed, for faults that JSON.parse does not report: the place of a syntax
- * error, in the same words on every version of Node; duplicate names, of which JSON.parse keeps the last; names and
- * texts that cannot be stored as they are. Returns those faults in the order of the text. `numbers` receives the
- * source text of each number by its JSON Pointer, because JSON.parse keeps no more digits than a double has.
+ * error, in the same words on every version of Node; duplicate names; names and texts that cannot be stored as they
+ * are. Returns those faults in the order of the text. `numbers` receives the source text of each number by its JSON
+ * Pointer, because JSON.parse keeps no more digits than a double has.
  *
  * Throws AppError `malformed-json` with line and column when the text is not JSON, and `invalid-body` when it is
  * nested deeper than 32 levels or has more than `mostValues` (1,000) values. JSON.parse accepts every text for which this function
@@ -133,7 +136,7 @@ class Scanner {
   }
 
   #checkName(name: string, names: Set<string>): void {
-    if (names.has(name)) this.#fault('the name is a duplicate');
+    if (names.has(name)) this.#fault(DUPLICATE);
     else if (name.startsWith('$')) this.#fault('a name must not begin with "$"');
     else if (name.includes('\0')) this.#fault('a name must not contain NUL');
     else if (RESERVED.has(name)) this.#fault('the name is reserved');

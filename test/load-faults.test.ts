@@ -35,6 +35,12 @@ const WRONG: readonly [what: string, faults: FaultsOnPurpose, words: readonly st
     /the same row twice/,
   ],
   [
+    'a page out of order',
+    { page: () => [1, null, 9, 10, 2].map((n, id) => ({ id, deep: { n } })) },
+    ['--pages', '20/s', '--query', '/items?sort=deep.n_asc'],
+    /not in the order that was asked for/,
+  ],
+  [
     'a page without data',
     { page: () => 'rows' as unknown as object[] },
     ['--pages', '20/s', '--query', '/items'],

@@ -39,7 +39,7 @@ function decoded(bytes: Buffer, coding: string | null): Buffer {
   throw new Error(`its content coding is ${coding}`);
 }
 
-/** A page has rows with different keys, and as many as its limit when more follow. */
+/** A page has rows with different keys, in the order that was asked for, and as many as its limit when more follow. */
 function faultOf(answer: unknown, query: URLSearchParams): string | null {
   const { data, page } = Object(answer) as { data?: unknown; page?: { limit?: unknown; hasMore?: unknown } };
   if (!Array.isArray(data) || typeof page?.limit !== 'number' || typeof page.hasMore !== 'boolean')
@@ -53,7 +53,31 @@ function faultOf(answer: unknown, query: URLSearchParams): string | null {
   const keys = data.map(keyOf);
   if (keys.includes(undefined)) return 'a page has a row without a key';
   const told = keys.filter((key) => typeof key === 'string' || Number.isSafeInteger(key)); // JSON.parse rounds others
-  return new Set(told).size < told.length ? 'a page has the same row twice' : null;
+  if (new Set(told).size < told.length) return 'a page has the same row twice';
+  return isOrdered(data, query.get('sort'))
+    ? null
+    : 'the rows of a page are not in the order that was asked for';
+}
+
+const ORDER = /^(.+)_(asc|desc)$/;
+
+/**
+ * Whether neighbours with numbers have them in the order of `sort`. Other kinds stand for values whose order the answer
+ * does not show: a text may be a text, a date or an ObjectId.
+ */
+function isOrdered(rows: readonly unknown[], sort: string | null): boolean {
+  const [, path = '', direction] = ORDER.exec(sort ?? '') ?? [];
+  const values = rows.map((row) => valueAt(row, path.split('.')));
+  return values.every((value, i) => {
+    const before = i === 0 ? null : values[i - 1];
+    if (typeof before !== 'number' || typeof value !== 'number') return true;
+    return direction === 'desc' ? before >= value : before <= value;
+  });
+}
+
+function valueAt(row: unknown, [name, ...rest]: readonly string[]): unknown {
+  if (name === undefined) return row;
+  return valueAt((Object(row) as Record<string, unknown>)[name], rest);
 }
 
 function keyOf(row: unknown): unknown {

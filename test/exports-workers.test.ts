@@ -190,9 +190,11 @@ for (const name of STORES)
   test(`${name}: a worker that gives a job back leaves the file of the worker that takes it at once`, async (t) => {
     const handles = await twoFilled(t, name);
     if (!handles) return;
-    const [begun, held] = [gate(), gate()];
+    const [begun, held, start] = [gate(), gate(), new Date()];
+    const now = () => start;
     let working: Promise<unknown> = Promise.resolve();
     const next = new Worker(handles[1], {
+      now,
       writes: (piece) => {
         if (piece !== 2) return undefined;
         begun.open();
@@ -201,6 +203,7 @@ for (const name of STORES)
     });
     let isGivenBack = false;
     const stopping: Worker = new Worker(handles[0], {
+      now,
       begins: () => void stopping.close(),
       names: async () => {
         if ((await next.jobs.current(id))?.state !== 'queued' || isGivenBack) return;
@@ -211,7 +214,11 @@ for (const name of STORES)
     });
     await stopping.paused(5_000);
     const { id } = await stopping.jobs.create('ada', REQUEST, t.signal);
-    assert.equal(await stopping.work(id), 0);
+    assert.equal(
+      await stopping.work(id),
+      LEASE_MS,
+      'unless the other worker dies, its lease is renewed until then',
+    );
     assert.ok(isGivenBack);
     held.open();
     assert.equal(await working, null);

@@ -2,7 +2,6 @@ import { AppError } from '../errors.ts';
 import type { Log } from '../log.ts';
 import { UnfitRowError } from '../rows/arrow/writer.ts';
 import { startBeat, type BeatOptions } from './beat.ts';
-import { removeLeftovers } from './file.ts';
 import {
   complete,
   fail,
@@ -39,20 +38,15 @@ export interface AttemptOptions extends WriteOptions, BeatOptions {
 export class StoppedError extends Error {}
 
 /**
- * One attempt at a claimed job: it writes the whole file, beside a heartbeat, and then changes the job's state. Resolves as
- * Work does. Rejects when the record cannot be changed. The lease then expires. `abort` ends it: with StoppedError the job
- * returns to the queue, with LeaseLostError nothing is changed.
+ * One attempt at a claimed job: it writes the whole file, beside a heartbeat, and then changes the job's state. Rejects
+ * when the record cannot be changed. The lease then expires. `abort` ends it: with StoppedError the job returns to the
+ * queue, with LeaseLostError nothing is changed.
  */
-export async function attempt(
-  job: Running,
-  options: AttemptOptions,
-  abort: AbortController,
-): Promise<number | null> {
+export async function attempt(job: Running, options: AttemptOptions, abort: AbortController): Promise<void> {
   const { jobs, now, ttlMs, log } = options;
   const { id, lease } = job;
   const { signal } = abort;
   const beat = startBeat(job, options, abort);
-  let again: number | null = null;
   try {
     const file = await writeFile(job, options, signal, (news) => {
       beat.progress = { ...beat.progress, ...news };
@@ -64,43 +58,35 @@ export async function attempt(
     log.info({ exportId: id, rows: file.rows, bytes: file.bytes }, 'export complete');
   } catch (error) {
     await beat.end();
-    again = await failed(job, options, signal.aborted ? signal.reason : error, beat.progress);
+    await failed(job, options, signal.aborted ? signal.reason : error, beat.progress);
   }
-  await removeLeftovers(id, options).catch((error: unknown) => {
-    // The next look at all records finds them.
-    log.warn({ exportId: id, err: error }, 'files of attempts at an export could not be deleted yet');
-  });
-  return again;
 }
 
-/** Changes the state of a job whose attempt ended with this error. Resolves as Work does. */
+/** Changes the state of a job whose attempt ended with this error. */
 async function failed(
   { id, lease: { token } }: Running,
   { jobs, files, now, ttlMs, log }: AttemptOptions,
   error: unknown,
   { identity }: Progress,
-): Promise<number | null> {
-  if (error instanceof LeaseLostError) return null;
-  // The next attempt reads the collection that this one read, or fails.
-  const back = (held: Running, ms: number, failures?: number) =>
-    giveBack({ ...held, progress: { ...held.progress, identity } }, new Date(now().getTime() + ms), failures);
-  if (error instanceof StoppedError) {
-    await jobs.advance(id, token, (held) => back(held, 0));
-    return 0;
-  }
+): Promise<void> {
+  if (error instanceof LeaseLostError) return;
+  const isStopped = error instanceof StoppedError;
   const failure = failureOf(error);
-  log[failure.code === 'internal' ? 'error' : 'warn'](
-    { export: id, err: error },
-    'attempt at an export failed',
-  );
+  if (!isStopped)
+    log[failure.code === 'internal' ? 'error' : 'warn'](
+      { export: id, err: error },
+      'attempt at an export failed',
+    );
   if (failure.code === 'insufficient-storage') await files.remove(fileName(id, token)); // makes room for the record
-  const job = await jobs.advance<Queued | Failed>(id, token, (held) => {
-    const failures = held.failures + 1;
+  await jobs.advance<Queued | Failed>(id, token, (job) => {
+    // The next attempt reads the collection that this one read, or fails.
+    const held = { ...job, progress: { ...job.progress, identity } };
+    if (isStopped) return giveBack(held, now());
+    const failures = job.failures + 1;
     return LASTING_FAILURES.has(failure.code) || failures >= MOST_FAILURES
       ? fail(held, failure, finalAt(now(), ttlMs))
-      : back(held, backoff(failures), failures);
+      : giveBack(held, new Date(now().getTime() + backoff(failures)), failures);
   });
-  return job.state === 'failed' ? null : backoff(job.failures);
 }
 
 /** The pause before the next attempt, in milliseconds: 1 s, 2 s, 4 s, and so on, up to 60 s. */

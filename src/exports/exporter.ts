@@ -71,40 +71,44 @@ export class Exporter {
     await this.#looking;
   }
 
-  /** Implements `Work`. A job that fails here is left to the next check by any process. */
+  /** Implements `Work`. A job that fails here is left to the next look of any process. */
   async #work(id: string): Promise<number | null> {
-    const abort = new AbortController();
+    if (this.#isStopping()) return null;
+    const token = randomBytes(8).toString('hex');
     try {
-      const claimed = await this.#claim(id);
-      if (typeof claimed === 'number' || claimed === null) return claimed;
-      this.#running.set(id, abort);
-      if (this.#isStopping()) abort.abort(new StoppedError());
-      return await attempt(claimed, this.#options, abort);
+      let job = await this.#claim(id, token);
+      if (job?.state === 'running' && job.lease.token === token) job = await this.#attempt(job);
+      return job && dueIn(job, this.#options.now());
     } catch (error) {
       if (!(error instanceof LeaseLostError))
         this.#options.log.warn({ exportId: id, err: error }, 'export could not be run');
       return null;
-    } finally {
-      if (this.#running.get(id) === abort) this.#running.delete(id);
     }
   }
 
-  /**
-   * Claims the job. Resolves with the claimed job, with the milliseconds until the job is due, or with null when there is
-   * nothing to do.
-   */
-  async #claim(id: string): Promise<Running | number | null> {
+  /** Claims the job with this token if it is due. */
+  async #claim(id: string, token: string): Promise<Job | null> {
     const { jobs, now, leaseMs } = this.#options;
-    if (this.#isStopping()) return null;
-    const token = randomBytes(8).toString('hex');
-    const until = new Date(now().getTime() + leaseMs);
-    const { after: job } = await jobs.change(id, (current) => {
-      const wait = dueIn(current, now());
-      return isFinal(current) || wait === null || wait > 0 ? current : claim(current, { token, until });
-    });
-    if (job?.state !== 'running' || job.lease.token !== token) return job && dueIn(job, now());
-    await removeLeftovers(id, this.#options); // of a worker that died
-    return job;
+    const { after } = await jobs.change(id, (job) =>
+      isFinal(job) || dueIn(job, now()) > 0
+        ? job
+        : claim(job, { token, until: new Date(now().getTime() + leaseMs) }),
+    );
+    return after;
+  }
+
+  /** Resolves with the job as the attempt left it. */
+  async #attempt(job: Running): Promise<Job | null> {
+    const abort = new AbortController();
+    this.#running.set(job.id, abort);
+    if (this.#isStopping()) abort.abort(new StoppedError());
+    try {
+      await removeLeftovers(job.id, this.#options); // of a worker that died
+      await attempt(job, this.#options, abort);
+      return await removeLeftovers(job.id, this.#options);
+    } finally {
+      if (this.#running.get(job.id) === abort) this.#running.delete(job.id);
+    }
   }
 
   async #lookAgainAndAgain(): Promise<void> {

@@ -4,7 +4,7 @@ import { crc32 } from '../stream/crc32.ts';
 import { pieceCodecs, type PieceCodec } from '../stream/pieces.ts';
 import type { Sink } from '../stream/sink.ts';
 import type { Compression } from './export.ts';
-import { filesOf, type FinishedFile } from './job.ts';
+import { filesOf, type FinishedFile, type Job } from './job.ts';
 import type { Jobs } from './jobs.ts';
 
 /** The most bytes of text in a piece. Measured on NDJSON: twice as much saves 0.5 % of size and costs twice the memory. */
@@ -117,16 +117,16 @@ export class ExportFile implements Sink {
 
 /**
  * Removes the files of a job that it does not need: those of killed, stopped and failed attempts, or all when the job was
- * removed. The names are read before the record, because a file is created after its job is claimed: a file of a later
- * attempt is never removed.
+ * removed. Resolves with the job. The names are read before the record, because a file is created after its job is
+ * claimed: a file of a later attempt is never removed.
  */
 export async function removeLeftovers(
   id: string,
   { jobs, files }: { readonly jobs: Jobs; readonly files: FileStore },
-): Promise<void> {
+): Promise<Job | null> {
   const names = await files.names(id);
-  if (names.length === 0) return;
   const job = await jobs.current(id);
   const needed = job ? filesOf(job) : [];
   for (const name of names) if (!needed.includes(name)) await files.remove(name);
+  return job;
 }

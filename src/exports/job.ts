@@ -111,11 +111,12 @@ export function newJob(id: string, client: string, request: ExportRequest, now: 
   return { ...common, state: 'queued', notBefore: now };
 }
 
-/** Milliseconds until an attempt may claim the job: 0 or less when it is due, null when it is finished. */
+/** Milliseconds until an attempt may claim the job: 0 or less when it is due, null when it is final. */
+export function dueIn(job: Queued | Running, now: Date): number;
+export function dueIn(job: Job, now: Date): number | null;
 export function dueIn(job: Job, now: Date): number | null {
-  if (job.state === 'queued') return job.notBefore.getTime() - now.getTime();
-  if (job.state === 'running') return job.lease.until.getTime() - now.getTime();
-  return null;
+  if (isFinal(job)) return null;
+  return (job.state === 'queued' ? job.notBefore : job.lease.until).getTime() - now.getTime();
 }
 
 export function isExpired(job: Job, now: Date): boolean {

@@ -117,7 +117,7 @@ test('an order of a table that cannot be written is refused, and each fault is n
     [{ schema: 'strict' }, '/schema', /requires format=arrow; .*ndjson/],
     [{ format: 'arrow', columns: 'id' }, '/columns', /names and kinds/],
     [{ format: 'arrow', columns: '_rest:json' }, '/columns', /names and kinds/],
-    [{ format: 'arrow', schema: 'loose' }, '/schema', /open or strict/],
+    [{ format: 'arrow', schema: 'loose' }, '/schema', /one of open, strict/],
     [{ format: 'arrow', fields: ['a'], columns: 'id:text,b:text' }, '/columns', /different columns/],
     [{ format: 'parquet', safe: true }, '/safe', /requires format=csv/],
   ];

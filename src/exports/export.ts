@@ -1,7 +1,8 @@
-import { MAX_FIELDS, MAX_KEY_BYTES, SORTS } from '../items/query.ts';
+import type { Parameter } from '../input/parameter.ts';
+import { ITEM_PLAN, MAX_FIELDS, MAX_KEY_BYTES } from '../items/query.ts';
+import { sortParameter } from '../resources/query.ts';
 import { EXPORT_FORMATS, type ExportFormat } from '../rows/formats.ts';
-import { MOST_COLUMNS_TEXT, SCHEMAS } from '../streams/arrow-form.ts';
-import { BOUND } from '../items/price-number.ts';
+import { columnsParameter, schemaParameter } from '../streams/arrow-form.ts';
 import { named, Type, type Static } from '../schema.ts';
 
 export const COMPRESSIONS = ['none', 'gzip', 'br'] as const;
@@ -21,7 +22,13 @@ const oneOf = <const T extends string>(words: readonly T[], description = `one o
 
 const rows = (description: string) => Type.Integer({ minimum: 0, description });
 
-const bound = Type.Number({ description: `${BOUND}; requires a price sort` });
+/** A member of a body that is what the stream's parameter is. */
+function member({ schema, expected }: Parameter<unknown>) {
+  return Type.Optional(Type.Unsafe<Member>({ ...schema, description: expected }));
+}
+
+/** The value of a member of a body that a query has as text. */
+export type Member = string | number | boolean | null | readonly string[];
 
 /** How the rows are written: the same for every resource. */
 const FORM = {
@@ -48,20 +55,8 @@ const FORM = {
         'true or false: whether CSV gets an apostrophe before text that a spreadsheet would run as a formula',
     }),
   ),
-  columns: Type.Optional(
-    Type.String({
-      minLength: 1,
-      maxLength: MOST_COLUMNS_TEXT,
-      description:
-        'the columns of a table of Arrow or Parquet and their kinds, such as id:text,price:integer; without it, those of a sample',
-    }),
-  ),
-  schema: Type.Optional(
-    oneOf(
-      SCHEMAS,
-      'open or strict: whether values of a table of Arrow or Parquet that fit no column stand in the column `_rest`, or make the export fail',
-    ),
-  ),
+  columns: member(columnsParameter),
+  schema: member(schemaParameter),
 };
 
 /** The body that orders an export of items: the parameters of GET /items/stream, and the compression of the file. */
@@ -72,22 +67,12 @@ export const EXPORT_BODY = named(
       resource: Type.Optional(
         Type.Unsafe<'items'>({ type: 'string', const: 'items', description: 'items, which is the default' }),
       ),
-      category: Type.Optional(
-        Type.String({
-          minLength: 1,
-          maxLength: MAX_KEY_BYTES,
-          description: `a string of 1 to ${MAX_KEY_BYTES} characters`,
-        }),
-      ),
-      sort: Type.Optional(oneOf(SORTS)),
-      min_price: Type.Optional(bound),
-      max_price: Type.Optional(bound),
+      ...Object.fromEntries(ITEM_PLAN.parameters.map((one) => [one.name, member(one)])),
       ...FORM,
     },
     { additionalProperties: false, description: 'an object that says which items to export, and how' },
   ),
 );
-export type ExportBody = Static<typeof EXPORT_BODY>;
 
 /** The body that orders an export of another resource: the names of its stream's query, and the compression. */
 export const RESOURCE_EXPORT_BODY = named(
@@ -95,12 +80,7 @@ export const RESOURCE_EXPORT_BODY = named(
   Type.Object(
     {
       resource: Type.String({ description: 'the name of a resource of GET /resources' }),
-      sort: Type.Optional(
-        Type.String({
-          pattern: '^.+_(asc|desc)$',
-          description: 'a path and _asc or _desc, such as createdAt_desc',
-        }),
-      ),
+      sort: member(sortParameter),
       ...FORM,
     },
     {
@@ -112,7 +92,6 @@ export const RESOURCE_EXPORT_BODY = named(
     },
   ),
 );
-export type ResourceExportBody = Static<typeof RESOURCE_EXPORT_BODY>;
 
 const time = (description: string) => Type.String({ format: 'date-time', description });
 
@@ -181,9 +160,12 @@ export const EXPORT = named(
     { additionalProperties: false, description: 'an export' },
   ),
 );
-/** An export whose request has the texts of its query. The serializer writes bounds of the price as JSON numbers. */
+/** An export whose request has the texts of its query. Its JSON has bounds of the price as numbers. */
 export type Export = Omit<Static<typeof EXPORT>, 'request'> & {
-  readonly request: Readonly<Record<string, unknown>> & Pick<ExportBody, 'format' | 'compression'>;
+  readonly request: Readonly<Record<string, unknown>> & {
+    readonly format: ExportFormat;
+    readonly compression: Compression;
+  };
 };
 
 export const EXPORT_LIST = named(

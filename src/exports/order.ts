@@ -12,7 +12,13 @@ import { Type, type TSchema } from '../schema.ts';
 import { assertNames } from '../streams/arrow-form.ts';
 import { assertFits } from '../streams/form.ts';
 import { readStreamQuery, streamParameters, type StreamQuery } from '../streams/query.ts';
-import { compressionsOf, EXPORT_BODY, RESOURCE_EXPORT_BODY, type Compression } from './export.ts';
+import {
+  compressionsOf,
+  EXPORT_BODY,
+  RESOURCE_EXPORT_BODY,
+  type Compression,
+  type Member,
+} from './export.ts';
 import { ITEMS, type ExportRequest } from './job.ts';
 import type { ExportSource, ExportSources } from './source.ts';
 
@@ -63,7 +69,7 @@ export async function requestOf(
     source,
   );
   assertCompression(format, compression);
-  const texts = wanted.map(([name, value]) => [name, textOf(name, value as Member, json)] as const);
+  const texts = wanted.map(([name, value]) => [name, textOf(name, value, json)] as const);
   try {
     return await ordered(new Map(texts), { source, format, compression }, signal);
   } catch (error) {
@@ -157,9 +163,6 @@ function withFiniteNumbers(json: JsonBody): JsonBody {
   ]);
   return { ...json, value: Object.fromEntries(members) as unknown };
 }
-
-/** What a member of the body is, as the schemas allow it. */
-type Member = string | number | boolean | null | readonly string[];
 
 /** The text of a member in a query. The digits of a number are those of the body. */
 function textOf(name: string, value: Member, { numbers }: JsonBody): string {

@@ -1,8 +1,6 @@
 import { PROBLEMS } from '../problems.ts';
 import { FILES } from '../rows/formats.ts';
-import { serializerOf } from '../rows/serializers.ts';
-import { Type } from '../schema.ts';
-import { EXPORT, EXPORT_BODY, type Export } from './export.ts';
+import type { Export } from './export.ts';
 import { ITEMS, type ExportRequest, type Failure, type Job } from './job.ts';
 
 const SUFFIXES = { none: '', gzip: '.gz', br: '.br' } as const;
@@ -15,9 +13,9 @@ export function represent(job: Job): Export {
     id,
     state,
     request: shownRequest(request),
-    ...(time !== 'undecided' && { consistency: time }),
-    progress: { rows, ...(estimatedRows !== null && { estimatedRows }), bytes },
+    progress: { rows, bytes, ...(estimatedRows !== null && { estimatedRows }) },
     createdAt: createdAt.toISOString(),
+    ...(time !== 'undecided' && { consistency: time }),
     ...('finishedAt' in job && {
       finishedAt: job.finishedAt.toISOString(),
       expiresAt: job.expiresAt.toISOString(),
@@ -31,8 +29,8 @@ export function represent(job: Job): Export {
         sha256: job.file.sha256,
         crc32: job.file.crc32.toString(16).padStart(8, '0'),
       },
+      ...(changes !== null && { changes }),
     }),
-    ...(job.state === 'complete' && changes !== null && { changes }),
     ...(job.state === 'failed' && { problem: problemOf(job.failure) }),
   };
 }
@@ -44,8 +42,8 @@ function shownRequest({ resource, query, format, compression }: ExportRequest): 
     ...(resource !== ITEMS && { resource }),
     ...texts,
     ...(fields !== undefined && { fields: fields.split(',') }),
-    ...(safe !== undefined && { safe: safe === 'true' }),
     ...{ format, compression },
+    ...(safe !== undefined && { safe: safe === 'true' }),
   };
 }
 
@@ -66,24 +64,12 @@ function problemOf({ code, detail }: Failure): NonNullable<Export['problem']> {
   return { type: `/problems/${code}`, title, status, detail, code };
 }
 
-const BOUND_TEXT = Type.Optional(Type.String());
-/** The schema of an export of items with the bounds of the price as strings. Numbers would lose digits. */
-const ITEMS_TEXT = Type.Object({
-  ...EXPORT.properties,
-  request: Type.Composite([
-    Type.Omit(EXPORT_BODY, ['min_price', 'max_price']),
-    Type.Object({ min_price: BOUND_TEXT, max_price: BOUND_TEXT }),
-  ]),
-});
-const serializeOfItems = serializerOf(ITEMS_TEXT);
-/** The schema of an export of another resource, whose request may have any names. */
-const serializeOfResource = serializerOf(Type.Object({ ...EXPORT.properties, request: Type.Any() }));
-
-/** The JSON text of an export. The bounds of the price keep all their digits. */
+/** The JSON text of an export. The bounds of the price keep all their digits, which a double would lose. */
 export function exportToJson(value: Export): string {
-  if ('resource' in value.request) return serializeOfResource(value);
+  const text = JSON.stringify(value);
+  if ('resource' in value.request) return text;
   // An unescaped `":` follows only a property name, so no value can be mistaken for a bound.
-  return serializeOfItems(value).replace(/"(m(?:in|ax)_price)":"([^"]*)"/g, '"$1":$2');
+  return text.replace(/"(m(?:in|ax)_price)":"([^"]*)"/g, '"$1":$2');
 }
 
 /** The JSON text of a list of exports. */

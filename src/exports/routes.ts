@@ -12,7 +12,6 @@ import {
   type Route,
 } from '../http/route.ts';
 import type { Client } from '../access/admission.ts';
-import { serializerOf } from '../rows/serializers.ts';
 import type { FileStore } from '../store/files.ts';
 import { getExportFile } from './download.ts';
 import { EXPORT, EXPORT_LIST, REMOVED_EXPORT } from './export.ts';
@@ -54,8 +53,6 @@ const ORDERED: Answer = jsonAnswer('The created export, queued or running', EXPO
   'Location',
   'Retry-After',
 ]);
-
-const confirm = serializerOf(REMOVED_EXPORT);
 
 /** The routes of exports. */
 export function exportRoutes(options: ExportOptions) {
@@ -211,5 +208,5 @@ async function order(
 function removed(request: Request, id: string): Reply {
   if (prefers(request, 'return=minimal'))
     return empty(204, { ...NOT_STORED, 'preference-applied': 'return=minimal' });
-  return json(200, confirm({ id, deleted: true }), NOT_STORED);
+  return json(200, JSON.stringify({ id, deleted: true }), NOT_STORED);
 }

@@ -20,7 +20,7 @@ const MAX_FIELDS = 100;
 const MAX_PATH_BYTES = 1024;
 
 const SORT_FORM = 'a path and _asc or _desc, such as createdAt_desc; id_asc is the order of ids';
-const sort = documented(
+export const sortParameter = documented(
   parameter(
     'sort',
     SORT_FORM,
@@ -42,7 +42,7 @@ const valuesCount = documented(
 export const VALUES_QUERY = { field: valuesField, count: valuesCount };
 
 /** The parameters that choose and order rows. Fields are parameters, too: see `isField`. */
-const OF_PLANS: readonly Parameter<unknown>[] = [sort, fields];
+const OF_PLANS: readonly Parameter<unknown>[] = [sortParameter, fields];
 
 const DUMMY: PlanParameters = {
   collection: '',
@@ -108,7 +108,7 @@ export async function readTypedPlan(
   resource: Resource,
   signal: AbortSignal,
 ): Promise<Plan> {
-  const order = sort.read(query);
+  const order = sortParameter.read(query);
   const scoped = withinScope(givenOf(query), order?.path, resource);
   const asked = scoped.isRefused ? scoped : await withRange(scoped, order, types, resource, signal);
   const { given, where, isEmpty } = asked;

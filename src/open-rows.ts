@@ -1,7 +1,7 @@
 import { ConfigError, type Config } from './config.ts';
 import { openResources, ResourceFaults, type OpenResource } from './resources/open.ts';
 import { openStore } from './store/open.ts';
-import { createReaders } from './store/readers.ts';
+import type { StreamReader } from './store/readers.ts';
 import type { Slots } from './store/slots.ts';
 import type { Collection, Store } from './store/store.ts';
 import type { Logger } from './telemetry/log.ts';
@@ -45,12 +45,11 @@ export async function fillWithSample(store: Store, config: Config, log: Logger):
 
 /** Opens the resources that the settings and the store declare. Rejects with ConfigError for those that have faults. */
 export async function openDeclared(
-  { config, log, slots, metrics }: RowsParts,
   store: Store,
-  retryMs: number,
+  streamsOf: (rows: Collection) => StreamReader,
+  config: Config,
+  log: Logger,
 ): Promise<readonly OpenResource[]> {
-  const streamsOf = (rows: Collection) =>
-    createReaders(rows, slots, { retryMs, onRetry: metrics.retried }).streams;
   try {
     return await openResources(config.resources, { store, streamsOf, log });
   } catch (error) {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { pino } from 'pino';
-import type { ServerOptions } from '../src/main.ts';
+import type { ServerOptions } from '../src/server-options.ts';
 import { catalogue, expectedIds } from './support/catalogue.ts';
 import { testClient } from './support/mongo.ts';
 import { ownMongod, withDatabase } from './support/mongod.ts';

@@ -124,7 +124,7 @@ const LAYERS: readonly (readonly string[])[] = [
   ['pull'],
   ['load'],
   ['settings.ts'],
-  ['config.ts', 'app.ts'],
+  ['config.ts', 'app.ts', 'server-options.ts'],
   ['open-rows.ts', 'open-keys.ts'],
   ['main.ts'],
   ['process'],

@@ -11,7 +11,7 @@ import { temporaryFolder } from './engines.ts';
 import { testDirectory } from './lmdb.ts';
 import { testClient } from './mongo.ts';
 import { testMongo } from './mongod.ts';
-import type { ServerOptions } from '../../src/main.ts';
+import type { ServerOptions } from '../../src/server-options.ts';
 import { serverOn, type StoreName, type TestServer } from './server.ts';
 
 /** The members of a key in the file. Its secret is `secret-of-NAME`. */

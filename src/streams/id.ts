@@ -113,15 +113,11 @@ const NO_NUMBERS = [new Double(NaN), new Double(-Infinity), new Double(Infinity)
 
 const JSON_NUMBER = /^-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?$/;
 
-/** 0.1 as a double and as a decimal are two numbers. */
+/** 0.1 as a double and as a decimal are two numbers. No number is shown with more digits than a decimal has. */
 function otherNumbers(text: string): readonly unknown[] {
-  if (!JSON_NUMBER.test(text)) return [];
+  if (!JSON_NUMBER.test(text) || !parseDecimal(text, { exact: true })) return [];
   const double = Number(text);
-  const exact = parseDecimal(text, { exact: true });
-  return [
-    ...(Number.isFinite(double) ? [new Double(double)] : []),
-    ...(exact ? [Decimal128.fromString(text)] : []),
-  ];
+  return [...(Number.isFinite(double) ? [new Double(double)] : []), Decimal128.fromString(text)];
 }
 
 function integer(text: string): readonly unknown[] {

@@ -287,6 +287,34 @@ test('a disk that is full in mid-file fails the export with its reason, leaves n
   await server.close();
 });
 
+test('a disk that is full at any step of a file fails the export, leaves nothing over, and takes it when there is room', async (t) => {
+  const disk = 3_000_000;
+  const DATA_DIR = await smallDisk(t, disk);
+  if (DATA_DIR === null) return;
+  const files = join(DATA_DIR, 'exports');
+  const server = await serverOn(t, { MONGODB_URI: '', DATA_DIR });
+  await server.insert(exportRows(15_000));
+  const body = { compression: 'none', fields: ['price', 'note'] };
+  const made = async () => {
+    const { id, file } = await awaited(server.url, (await order(server.url, body)).id);
+    await fetch(`${server.url}/exports/${id}`, { method: 'DELETE' });
+    return file;
+  };
+  const expected = await made();
+  const bytes = expected?.bytes ?? 0;
+  for (const room of [0, 4_096, bytes / 2, bytes - 4_096]) {
+    await writeFile(join(files, 'filler'), Buffer.alloc(disk - room));
+    const { id } = await order(server.url, body);
+    const { state, problem } = await awaited(server.url, id, ({ finishedAt }) => finishedAt !== undefined);
+    assert.deepEqual([state, problem?.code], ['failed', 'insufficient-storage'], `room for ${room} bytes`);
+    assert.deepEqual(await readdir(files), ['filler']);
+    await rm(join(files, 'filler'));
+    assert.equal((await made())?.sha256, expected?.sha256);
+    assert.deepEqual(await readdir(files), []);
+  }
+  await server.close();
+});
+
 test('a directory of files that cannot be written stops the start, and fails an export with its reason', async (t) => {
   const DATA_DIR = await smallDisk(t, 3_000_000);
   if (DATA_DIR === null) return;

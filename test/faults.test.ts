@@ -224,6 +224,7 @@ for (const storeName of STORES)
         [atFiles, 'before', full],
         [atFiles, 'after', away],
         [atRecords, 'before', away],
+        [atRecords, 'before', full],
         [atRecords, 'after', away],
       ] as const)
         operations += await withEachFault(faults, moment, error, async (k) => {

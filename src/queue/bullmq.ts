@@ -1,5 +1,5 @@
 import { DelayedError, Queue, Worker, type Job } from 'bullmq';
-import { setTimeout as sleep } from 'node:timers/promises';
+import { settlesWithin } from '../store/deadline.ts';
 import { connectRedis, type RedisConnection } from '../redis/connect.ts';
 import type { JobQueue, QueueOptions, Work } from './queue.ts';
 import type { Log } from '../log.ts';
@@ -116,16 +116,7 @@ class AbandonableWorker extends Worker<Message> {
 }
 
 /** Rejects when `work` takes longer than `ms` milliseconds. */
-async function within<T>(ms: number, work: Promise<T>): Promise<T> {
-  const over = new AbortController();
-  const late = sleep(ms, undefined, { signal: over.signal }).then(() => {
-    throw new Error(`Redis did not respond within ${ms} ms`);
-  });
-  late.catch(() => undefined);
+async function within(ms: number, work: Promise<unknown>): Promise<void> {
   work.catch(() => undefined); // handled here, or too late to matter
-  try {
-    return await Promise.race([work, late]);
-  } finally {
-    over.abort();
-  }
+  if (!(await settlesWithin(work, ms))) throw new Error(`Redis did not respond within ${ms} ms`);
 }

@@ -5,9 +5,8 @@ import type { JobQueue, QueueOptions, Work } from './queue.ts';
 export class LocalQueue implements JobQueue {
   readonly #turns: Turns;
   readonly #work: Work;
-  /** Ids that wait or are being worked on. */
-  readonly #known = new Set<string>();
-  readonly #timers = new Map<string, NodeJS.Timeout>();
+  /** Ids that wait or are being worked on, with the timers of those that are not due. */
+  readonly #known = new Map<string, NodeJS.Timeout | undefined>();
   #isClosed = false;
 
   constructor({ concurrency, work }: QueueOptions) {
@@ -21,23 +20,18 @@ export class LocalQueue implements JobQueue {
   }
 
   async close(): Promise<void> {
-    for (const timer of this.#timers.values()) clearTimeout(timer);
+    for (const timer of this.#known.values()) clearTimeout(timer);
     this.#isClosed = true;
     await this.#turns.stop();
   }
 
   #addAfter(id: string, delayMs: number): void {
-    this.#known.add(id);
-    if (delayMs <= 0) this.#enqueue(id);
-    else
-      this.#timers.set(
-        id,
-        setTimeout(() => this.#enqueue(id), delayMs),
-      );
+    const timer = delayMs > 0 ? setTimeout(() => this.#enqueue(id), delayMs) : undefined;
+    this.#known.set(id, timer);
+    if (!timer) this.#enqueue(id);
   }
 
   #enqueue(id: string): void {
-    this.#timers.delete(id);
     void this.#turns.take(async () => {
       const again = await this.#work(id);
       this.#known.delete(id);

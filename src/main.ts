@@ -82,7 +82,7 @@ export async function startServer(config: Config, log: Logger, options: ServerOp
       items: { ...reading, items: store.items, streams, openStreams, idType: config.ID_TYPE },
       resources: { ...reading, open: resources },
       users: { ...reading, users: store.users, slots, now: Date.now },
-      exports: { ...exports, files: store.files, now: () => new Date(), ttlMs: config.EXPORT_TTL },
+      exports,
       health: { store, isDraining: () => isDraining },
       corsOrigin: config.CORS_ORIGIN,
       admissions: access.admissions,

@@ -121,7 +121,7 @@ async function kills(t: TestContext, program: string, [name, queue]: Place): Pro
 /** All jobs, once all of them are final. */
 async function settled(jobs: Jobs): Promise<readonly Job[]> {
   for (;;) {
-    const { jobs: all } = await jobs.all(NEVER);
+    const all = await jobs.all(NEVER);
     if (all.every(({ state }) => state !== 'queued' && state !== 'running')) return all;
     await sleep(50);
   }

@@ -229,7 +229,7 @@ for (const storeName of STORES)
       ] as const)
         operations += await withEachFault(faults, moment, error, async (k) => {
           const { id } = await own.create('a client', request, NEVER);
-          await exporter.ordered(id);
+          await exporter.offer(id);
           const job = await settled(id);
           faults.disarm();
           if (job.state === 'complete') {

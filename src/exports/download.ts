@@ -1,19 +1,15 @@
 import { AppError } from '../errors.ts';
 import type { Reply } from '../engine/edge.ts';
 import { STORE_PROBLEMS, type Route } from '../http/route.ts';
-import { ARROW_TYPE, FILES, PARQUET_TYPE } from '../rows/formats.ts';
+import { FILES } from '../rows/formats.ts';
 import { FileGoneError, type FileStore } from '../store/files.ts';
 import { crc32 } from '../stream/crc32.ts';
 import { CHANGES_HEADER } from '../streams/changes-from.ts';
-import { find, ID, LOOK_AGAIN_SECONDS, noSuchExport } from './find.ts';
+import { ID, LOOK_AGAIN_SECONDS } from './export.ts';
 import { isFinal, lose, type Complete, type FinishedFile, type Job } from './job.ts';
-import type { Jobs } from './jobs.ts';
+import { noSuchExport } from './jobs.ts';
 import { downloadName } from './represent.ts';
-
-interface DownloadOptions {
-  readonly jobs: Jobs;
-  readonly files: FileStore;
-}
+import type { ExportOptions } from './routes.ts';
 
 /**
  * The media types of compressed files. The compression is part of the file and not a content coding, so it
@@ -32,21 +28,17 @@ const FILE_HEADERS = [
   'Repr-Digest',
 ] as const;
 const BYTES = { schema: { type: 'string', format: 'binary' } };
+const TYPES = [...Object.values(FILES).map((one) => one.contentType), ...Object.values(COMPRESSED_TYPES)];
 const FILE = {
-  'application/x-ndjson': BYTES,
+  ...Object.fromEntries(TYPES.map((type) => [type.replace(/;.*/, ''), BYTES])),
   'application/json': { schema: { description: 'all rows as an array' } },
-  'text/csv': BYTES,
-  [ARROW_TYPE]: BYTES,
-  [PARQUET_TYPE]: BYTES,
-  'application/gzip': BYTES,
-  'application/octet-stream': BYTES,
 };
 
 /**
  * GET /exports/{id}/file: the file, or a range of it. The whole file is sent to its end only with the bytes that were
  * written. An export whose file is lost fails.
  */
-export function getExportFile(path: string, { jobs, files }: DownloadOptions): Route {
+export function getExportFile(path: string, { jobs, files }: Pick<ExportOptions, 'jobs' | 'files'>): Route {
   return {
     method: 'GET',
     path,
@@ -88,11 +80,11 @@ export function getExportFile(path: string, { jobs, files }: DownloadOptions): R
       'too-many-streams',
       ...STORE_PROBLEMS,
     ],
-    handler: async (input) => {
-      const job = await find(jobs, input);
+    handler: async ({ request, client, parameters: { id = '' } }) => {
+      const job = await jobs.find(id, client, request.signal);
       if (job.state !== 'complete') throw notComplete(job);
       const { name, bytes, rows } = job.file;
-      input.request.notes.exported = { resource: job.request.resource, rows };
+      request.notes.exported = { resource: job.request.resource, rows };
       if ((await files.size(name)) !== bytes) {
         const { after } = await jobs.change(job.id, lose);
         throw after ? notComplete(after) : noSuchExport(job.id); // removed meanwhile, with its file

@@ -1,9 +1,9 @@
 import type { Parameter } from '../input/parameter.ts';
-import { ITEM_PLAN, MAX_FIELDS, MAX_KEY_BYTES } from '../items/query.ts';
-import { sortParameter } from '../resources/query.ts';
+import { ITEM_PLAN } from '../items/query.ts';
+import { fieldsParameter, sortParameter } from '../resources/query.ts';
 import { EXPORT_FORMATS, type ExportFormat } from '../rows/formats.ts';
 import { columnsParameter, schemaParameter } from '../streams/arrow-form.ts';
-import { named, Type, type Static } from '../schema.ts';
+import { named, Type, type Schema, type Static } from '../schema.ts';
 
 export const COMPRESSIONS = ['none', 'gzip', 'br'] as const;
 export type Compression = (typeof COMPRESSIONS)[number];
@@ -32,21 +32,6 @@ export type Member = string | number | boolean | null | readonly string[];
 
 /** How the rows are written: the same for every resource. */
 const FORM = {
-  fields: Type.Optional(
-    Type.Array(
-      Type.String({
-        minLength: 1,
-        maxLength: MAX_KEY_BYTES,
-        description: 'the name of a field, or a path such as a.b',
-      }),
-      {
-        minItems: 1,
-        maxItems: MAX_FIELDS,
-        uniqueItems: true,
-        description: `1 to ${MAX_FIELDS} different names or paths of fields`,
-      },
-    ),
-  ),
   format: Type.Optional(oneOf(EXPORT_FORMATS)),
   compression: Type.Optional(oneOf(COMPRESSIONS)),
   safe: Type.Optional(
@@ -81,6 +66,7 @@ export const RESOURCE_EXPORT_BODY = named(
     {
       resource: Type.String({ description: 'the name of a resource of GET /resources' }),
       sort: member(sortParameter),
+      fields: member(fieldsParameter),
       ...FORM,
     },
     {
@@ -160,6 +146,15 @@ export const EXPORT = named(
     { additionalProperties: false, description: 'an export' },
   ),
 );
+
+/** The path parameter `{id}`. */
+export const ID: Readonly<Record<'id', Schema>> = {
+  id: { ...EXPORT.properties.id, examples: ['8f14e45fceea167a5a36dedd4bea2543'] },
+};
+
+/** The value of Retry-After for clients that wait for an export. Seconds. */
+export const LOOK_AGAIN_SECONDS = 1;
+
 /** An export whose request has the texts of its query. Its JSON has bounds of the price as numbers. */
 export type Export = Omit<Static<typeof EXPORT>, 'request'> & {
   readonly request: Readonly<Record<string, unknown>> & {
@@ -184,4 +179,3 @@ export const REMOVED_EXPORT = named(
     { additionalProperties: false, description: 'the confirmation that an export was deleted' },
   ),
 );
-export type RemovedExport = Static<typeof REMOVED_EXPORT>;

@@ -3,9 +3,8 @@ import { AppError } from '../errors.ts';
 import type { JobQueue, QueueOptions } from '../queue/queue.ts';
 import { attempt, StoppedError, type AttemptOptions } from './attempt.ts';
 import { STATES, type State } from './export.ts';
-import { claim, dueIn, filesOf, isExpired, isFinal, LeaseLostError, type Job, type Running } from './job.ts';
+import { claim, dueIn, filesOf, isExpired, LeaseLostError, type Job, type Running } from './job.ts';
 import { removeLeftovers } from './file.ts';
-import type { Log } from '../log.ts';
 import { reasonOf } from '../thrown.ts';
 
 /**
@@ -20,7 +19,6 @@ export interface ExporterOptions extends AttemptOptions {
   /** Opens the queue whose jobs this exporter works on. */
   readonly openQueue: (options: Pick<QueueOptions, 'work'>) => JobQueue;
   readonly lookMs?: number;
-  readonly log: Log;
 }
 
 /**
@@ -53,9 +51,14 @@ export class Exporter {
     return this.#counts;
   }
 
-  /** Announces a new job. If the queue cannot be reached, the job waits for the next check by any process. */
-  async ordered(id: string): Promise<void> {
-    await this.#offer(id, 0);
+  /** Offers a job after `delayMs` milliseconds. If the queue cannot be reached, it waits for a look of any process. */
+  async offer(id: string, delayMs = 0): Promise<void> {
+    try {
+      await this.#queue.add(id, delayMs);
+    } catch (error) {
+      const reason = reasonOf(error);
+      this.#options.log.warn({ exportId: id, reason }, 'export waits: the queue cannot be reached');
+    }
   }
 
   /** Ends this process's work on a job that was cancelled or removed, at once. */
@@ -89,11 +92,11 @@ export class Exporter {
   /** Claims the job with this token if it is due. */
   async #claim(id: string, token: string): Promise<Job | null> {
     const { jobs, now, leaseMs } = this.#options;
-    const { after } = await jobs.change(id, (job) =>
-      isFinal(job) || dueIn(job, now()) > 0
-        ? job
-        : claim(job, { token, until: new Date(now().getTime() + leaseMs) }),
-    );
+    const { after } = await jobs.change(id, (job) => {
+      const wait = dueIn(job, now());
+      if (wait === null || wait > 0) return job;
+      return claim(job, { token, until: new Date(now().getTime() + leaseMs) });
+    });
     return after;
   }
 
@@ -135,32 +138,17 @@ export class Exporter {
   async #look(): Promise<number> {
     const { jobs, files, now } = this.#options;
     const names = await files.names(); // before the records, see removeLeftovers
-    const { jobs: all, outdated } = await jobs.all(this.#stop.signal);
+    const all = await jobs.all(this.#stop.signal);
     this.#counts = countsOf(all);
-    await jobs.remove(outdated);
-    const [expired, kept] = [true, false].map((is) => all.filter((job) => isExpired(job, now()) === is));
-    for (const { id } of expired ?? []) await jobs.change(id, (job) => (isExpired(job, now()) ? null : job));
-    for (const job of kept ?? []) await this.#offerDue(job);
-    const needed = new Set(kept?.flatMap(filesOf));
-    const strays = names.filter((name) => !needed.has(name)).map((name) => name.split('.')[0] ?? '');
-    for (const id of new Set(strays)) await removeLeftovers(id, this.#options);
-    return all.length;
-  }
-
-  async #offerDue(job: Job): Promise<void> {
-    const wait = dueIn(job, this.#options.now());
-    if (wait !== null && !this.#running.has(job.id)) await this.#offer(job.id, Math.max(0, wait));
-  }
-
-  async #offer(id: string, delayMs: number): Promise<void> {
-    try {
-      await this.#queue.add(id, delayMs);
-    } catch (error) {
-      this.#options.log.warn(
-        { exportId: id, reason: reasonOf(error) },
-        'export waits: the queue cannot be reached',
-      );
+    const strays = new Set(names);
+    for (const job of all) {
+      const wait = dueIn(job, now());
+      if (isExpired(job, now())) await jobs.change(job.id, () => null);
+      else for (const name of filesOf(job)) strays.delete(name);
+      if (wait !== null && !this.#running.has(job.id)) await this.offer(job.id, Math.max(0, wait));
     }
+    for (const name of strays) await removeLeftovers(name.split('.')[0] ?? '', this.#options);
+    return all.length;
   }
 }
 

@@ -60,9 +60,7 @@ export interface Progress {
   readonly bytes: number;
 }
 
-const BEGINNING: Progress = {
-  ...{ time: 'undecided', identity: null, changes: null, estimatedRows: null, rows: 0, bytes: 0 },
-};
+const BEGINNING = { time: 'undecided', changes: null, rows: 0, bytes: 0 } as const;
 
 interface Common {
   /** 32 hexadecimal digits: those of its client (see Jobs), and 96 random bits. */
@@ -107,13 +105,12 @@ export class LeaseLostError extends Error {
 }
 
 export function newJob(id: string, client: string, request: ExportRequest, now: Date): Queued {
-  const common = { id, client, request, createdAt: now, progress: BEGINNING, failures: 0 };
+  const progress = { ...BEGINNING, identity: null, estimatedRows: null };
+  const common = { id, client, request, createdAt: now, progress, failures: 0 };
   return { ...common, state: 'queued', notBefore: now };
 }
 
 /** Milliseconds until an attempt may claim the job: 0 or less when it is due, null when it is final. */
-export function dueIn(job: Queued | Running, now: Date): number;
-export function dueIn(job: Job, now: Date): number | null;
 export function dueIn(job: Job, now: Date): number | null {
   if (isFinal(job)) return null;
   return (job.state === 'queued' ? job.notBefore : job.lease.until).getTime() - now.getTime();
@@ -124,7 +121,7 @@ export function isExpired(job: Job, now: Date): boolean {
 }
 
 /** The job as claimed with this lease. The job must be due. The attempt begins with the first row. */
-export function claim(job: Queued | Running, lease: Lease): Running {
+export function claim(job: Job, lease: Lease): Running {
   const { identity, estimatedRows } = job.progress;
   return { ...common(job), progress: { ...BEGINNING, identity, estimatedRows }, state: 'running', lease };
 }
@@ -144,17 +141,15 @@ export function complete(job: Running, progress: Progress, file: FinishedFile, f
   return { ...common(job), progress, ...final, state: 'complete', file };
 }
 
-export function fail(job: Running, failure: Failure, final: Final): Failed {
-  return { ...common(job), ...final, state: 'failed', failure };
+export function fail(job: Job, failure: Failure, { finishedAt, expiresAt }: Final): Failed {
+  return { ...common(job), finishedAt, expiresAt, state: 'failed', failure };
 }
 
 /** Fails a job whose file is missing or damaged. Other jobs stay as they are. */
 export function lose(job: Job): Job {
   if (job.state !== 'complete') return job;
-  const { finishedAt, expiresAt } = job;
   const detail = 'The file of this export is missing or damaged. Create a new export.';
-  const failure: Failure = { code: 'export-file-lost', detail };
-  return { ...common(job), finishedAt, expiresAt, state: 'failed', failure };
+  return fail(job, { code: 'export-file-lost', detail }, job);
 }
 
 /** Cancels a queued or running job for good. Its worker finds that its lease is lost. */

@@ -1,5 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto';
+import type { Client } from '../access/admission.ts';
 import { AppError } from '../errors.ts';
+import { quote } from '../input/query.ts';
 import { documentOf, rowsOf } from '../store/batch.ts';
 import { makeBookmark } from '../store/bookmark.ts';
 import { BSON } from '../store/bson.ts';
@@ -30,14 +32,6 @@ export interface JobsOptions {
   /** The number of exports that one client may have, in all states together. */
   readonly perClient: number;
   readonly now: () => Date;
-}
-
-/** All records, as one read found them. */
-export interface AllJobs {
-  /** Expired exports included. */
-  readonly jobs: readonly Job[];
-  /** The ids of records that an earlier release wrote. */
-  readonly outdated: readonly string[];
 }
 
 /**
@@ -76,6 +70,16 @@ export class Jobs {
     return job && isExpired(job, this.#options.now()) ? null : job;
   }
 
+  /**
+   * The job with this id. Rejects with AppError `not-found` when there is none, when it has expired, or when clients have
+   * keys and it belongs to another client.
+   */
+  async find(id: string, client: Pick<Client, 'hasKey' | 'owner'>, signal: AbortSignal): Promise<Job> {
+    const job = await this.get(id, signal);
+    if (job && (!client.hasKey || job.client === client.owner)) return job;
+    throw noSuchExport(id);
+  }
+
   /** The exports of a client, newest first, without expired ones. */
   async listOf(client: string, signal: AbortSignal): Promise<Job[]> {
     const store = await this.#read(STORE, signal);
@@ -94,21 +98,18 @@ export class Jobs {
     return String(after ? fieldsOf(after).id : id);
   }
 
-  /** All records. The cost grows with the number of exports of all clients. */
-  async all(signal: AbortSignal): Promise<AllJobs> {
+  /**
+   * All exports, expired ones included. Removes records that an earlier release wrote. The cost grows with the number of
+   * exports of all clients.
+   */
+  async all(signal: AbortSignal): Promise<readonly Job[]> {
     const jobs: Job[] = [];
-    const outdated: string[] = [];
     for await (const fields of this.#rows(BY_ID, signal)) {
       const job = jobOf(fields);
       if (job) jobs.push(job);
-      else if (fields._id !== STORE) outdated.push(String(fields._id));
+      else if (fields._id !== STORE) await this.#options.records.change(String(fields._id), () => null);
     }
-    return { jobs, outdated };
-  }
-
-  /** Removes records that an earlier release wrote. */
-  async remove(ids: readonly string[]): Promise<void> {
-    for (const id of ids) await this.#options.records.change(id, () => null);
+    return jobs;
   }
 
   /**
@@ -196,6 +197,10 @@ function jobOf({ _id, ...job }: Fields): Job | null {
 function fieldsOf(row: Uint8Array): Fields {
   const own = Buffer.from(row); // a copy, because with promoteBuffers BSON returns views of its input
   return BSON.deserialize(own, { promoteBuffers: true });
+}
+
+export function noSuchExport(id: string): AppError {
+  return new AppError('not-found', `No export has the id ${quote(id)}.`);
 }
 
 function tooMany(perClient: number): AppError {

@@ -3,15 +3,14 @@ import { prefers } from '../http/prefer.ts';
 import type { Input } from '../http/route.ts';
 import type { JsonBody } from '../input/body-json.ts';
 import { pointer } from '../input/json-scan.ts';
-import { parseQuery, quote, type Query } from '../input/query.ts';
+import { quote, type Query } from '../input/query.ts';
 import { bodyCheck, invalidBody } from '../input/validate.ts';
 import { shownPath } from '../resources/grammar.ts';
 import { FORMS, formatOfType, type ExportFormat, type StreamType } from '../rows/formats.ts';
-import { pathFault } from '../rows/selection.ts';
 import { Type, type TSchema } from '../schema.ts';
 import { assertNames } from '../streams/arrow-form.ts';
 import { assertFits } from '../streams/form.ts';
-import { readStreamQuery, streamParameters, type StreamQuery } from '../streams/query.ts';
+import { readStreamQuery, type StreamQuery } from '../streams/query.ts';
 import {
   compressionsOf,
   EXPORT_BODY,
@@ -20,20 +19,8 @@ import {
   type Member,
 } from './export.ts';
 import { ITEMS, type ExportRequest } from './job.ts';
+import { whyNoParquet } from './parquet.ts';
 import type { ExportSource, ExportSources } from './source.ts';
-
-/** Parameters of a stream that concern only a stream, not a file. */
-const OF_STREAMS = [
-  'limit',
-  'cursor',
-  'after',
-  'part',
-  'checkpoints',
-  'follow',
-  'header',
-  'consistency',
-  'at',
-];
 
 const checks = { items: bodyCheck(EXPORT_BODY), resource: bodyCheck(RESOURCE_EXPORT_BODY) };
 
@@ -64,14 +51,11 @@ export async function requestOf(
   const body = (source.isField ? checks.resource : checks.items)(withFiniteNumbers(json));
   const { format = 'ndjson', compression = 'none', ...others } = body;
   const wanted = Object.entries(others).filter(([name]) => name !== 'resource');
-  assertParameters(
-    wanted.map(([name]) => name),
-    source,
-  );
-  assertCompression(format, compression);
+  assertMembers(Object.keys(body), source);
+  assertWritable(format, compression);
   const texts = wanted.map(([name, value]) => [name, textOf(name, value, json)] as const);
   try {
-    return await ordered(new Map(texts), { source, format, compression }, signal);
+    return await ordered(new Map(texts), source, { format, compression }, signal);
   } catch (error) {
     throw atItsPlace(error, Object.keys(body));
   }
@@ -87,32 +71,25 @@ export async function asynchronousRequest(
   source: ExportSource,
 ): Promise<ExportRequest | null> {
   if (request.method !== 'GET' || !prefers(request, 'respond-async')) return null;
-  if (OF_STREAMS.some((name) => query.has(name))) return null;
+  if (![...query.keys()].every((name) => isMember(name, source))) return null;
   const format = formatOfType(type as StreamType);
-  return ordered(query, { source, format, compression: 'none' }, request.signal);
-}
-
-/** What an order says beside the query. */
-interface Wanted {
-  readonly source: ExportSource;
-  readonly format: ExportFormat;
-  readonly compression: Compression;
+  return ordered(query, source, { format, compression: 'none' }, request.signal);
 }
 
 /** Reads the query once, as its stream would, so that an order that cannot be fulfilled is refused. */
 async function ordered(
   given: Query,
-  { source, format, compression }: Wanted,
+  source: ExportSource,
+  form: Pick<ExportRequest, 'format' | 'compression'>,
   signal: AbortSignal,
 ): Promise<ExportRequest> {
   const query = new Map(given);
   query.delete('format');
-  readFileQuery(query, format, source);
+  readFileQuery(query, form.format, source);
   const { sort, direction } = await source.plan.read(query, signal);
   if (!query.has('sort')) query.set('sort', `${shownPath(sort)}_${direction === 1 ? 'asc' : 'desc'}`);
   const { name: resource, scope } = source;
-  const text = new URLSearchParams([...query]).toString();
-  return { resource, query: text, format, compression, ...(scope && { scope }) };
+  return { resource, query: new URLSearchParams([...query]).toString(), ...form, ...(scope && { scope }) };
 }
 
 /** The stream whose rows a file of a format has. */
@@ -129,24 +106,29 @@ export function readFileQuery(query: Query, format: ExportFormat, { plan }: Expo
 }
 
 /** The query of an order as stored. */
-export function queryOf({ query }: ExportRequest, { plan, isField }: ExportSource): Query {
-  return parseQuery(
-    query,
-    streamParameters(plan).map(({ name }) => name),
-    isField,
-  );
+export function queryOf({ query }: ExportRequest): Query {
+  return new Map(new URLSearchParams(query));
+}
+
+/** Whether an order has a member for this parameter of a stream. Some concern only a stream, not a file. */
+function isMember(name: string, { isField }: ExportSource): boolean {
+  const { properties } = isField ? RESOURCE_EXPORT_BODY : EXPORT_BODY;
+  return Object.hasOwn(properties, name) || isField?.(name) === true;
 }
 
 /** A name of a stream's own parameter cannot ask for a field: see resources/grammar.ts. */
-function assertParameters(wanted: readonly string[], { isField }: ExportSource): void {
-  const known = Object.keys(RESOURCE_EXPORT_BODY.properties);
-  const others = wanted.filter((name) => isField && !known.includes(name) && !isField(name));
+function assertMembers(names: readonly string[], source: ExportSource): void {
+  const others = names.filter((name) => !isMember(name, source));
   if (others.length === 0) return;
+  const known = Object.keys(RESOURCE_EXPORT_BODY.properties);
   const expected = `unknown field; expected ${known.join(', ')} or fields of the rows, of which one of this name is `;
   throw invalidBody(others.map((name) => ({ pointer: pointer([name]), detail: `${expected}${name}.eq` })));
 }
 
-function assertCompression(format: ExportFormat, compression: Compression): void {
+/** Throws AppError `invalid-body` for a form that this server cannot write. */
+function assertWritable(format: ExportFormat, compression: Compression): void {
+  const why = format === 'parquet' ? whyNoParquet() : null;
+  if (why !== null) throw invalidBody([{ pointer: '/format', detail: why }]);
   const fitting = compressionsOf(format);
   if (fitting.includes(compression)) return;
   const inside = format === 'parquet' ? ', which is compressed inside' : '';
@@ -167,18 +149,8 @@ function withFiniteNumbers(json: JsonBody): JsonBody {
 /** The text of a member in a query. The digits of a number are those of the body. */
 function textOf(name: string, value: Member, { numbers }: JsonBody): string {
   if (value === null) return 'null:';
-  if (typeof value === 'object') return listOf(value);
+  if (typeof value === 'object') return value.join(',');
   return (typeof value === 'number' ? numbers.get(pointer([name])) : undefined) ?? String(value);
-}
-
-function listOf(fields: readonly string[]): string {
-  const faults = fields.flatMap((path, n) => {
-    const fault = path.includes(',') ? 'has a comma' : pathFault(path);
-    const detail = `expected the name or path of a field; ${quote(path)} ${fault ?? ''}`;
-    return fault === undefined ? [] : [{ pointer: `/fields/${n}`, detail }];
-  });
-  if (faults.length > 0) throw invalidBody(faults);
-  return fields.join(',');
 }
 
 /** The problems of parameters. In a body, they are faults at the place of a member. */

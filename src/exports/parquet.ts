@@ -26,7 +26,7 @@ export function whyNoParquet(): string | null {
 /**
  * A sink that takes the messages of an Arrow IPC stream without the first one, `head`, and writes a file of Parquet into
  * `file`. A flush follows whole messages. The work is done in a thread, because a row group takes a core for up to half a
- * second. `facts` are the metadata of the file.
+ * second. `facts` are the metadata of the file. `end` writes its last byte, but does not end `file`.
  */
 export class ParquetSink implements Sink {
   readonly chunkBytes = 1 << 20;
@@ -37,12 +37,10 @@ export class ParquetSink implements Sink {
   /** Resolves when the file has its last byte. */
   readonly #written: Promise<void>;
   readonly #failed: Promise<never>;
-  readonly #file: Sink;
   #parts: Uint8Array[] = [];
 
   constructor(head: Uint8Array, file: Sink, facts: readonly (readonly [name: string, value: string])[]) {
     this.#head = head;
-    this.#file = file;
     this.signal = file.signal;
     const [input, output] = [new TransformStream<Uint8Array>(), new TransformStream<Uint8Array>()];
     const ends = [input.readable, output.writable] as unknown as Transferable[];
@@ -71,7 +69,6 @@ export class ParquetSink implements Sink {
     await this.flush();
     await this.#unlessFailed(this.#rows.close());
     await this.#unlessFailed(this.#written);
-    await this.#file.end();
   }
 
   fail(): void {

@@ -5,8 +5,7 @@ import { ITEMS, type ExportRequest, type Failure, type Job } from './job.ts';
 
 const SUFFIXES = { none: '', gzip: '.gz', br: '.br' } as const;
 
-/** The representation of a job for clients. */
-export function represent(job: Job): Export {
+function represent(job: Job): Export {
   const { id, state, request, createdAt } = job;
   const { time, estimatedRows, changes, rows, bytes } = job.progress;
   return {
@@ -64,15 +63,15 @@ function problemOf({ code, detail }: Failure): NonNullable<Export['problem']> {
   return { type: `/problems/${code}`, title, status, detail, code };
 }
 
-/** The JSON text of an export. The bounds of the price keep all their digits, which a double would lose. */
-export function exportToJson(value: Export): string {
-  const text = JSON.stringify(value);
-  if ('resource' in value.request) return text;
+/** The JSON text of an export, for clients. The bounds of the price keep all their digits, which a double would lose. */
+export function exportToJson(job: Job): string {
+  const text = JSON.stringify(represent(job));
+  if (job.request.resource !== ITEMS) return text;
   // An unescaped `":` follows only a property name, so no value can be mistaken for a bound.
   return text.replace(/"(m(?:in|ax)_price)":"([^"]*)"/g, '"$1":$2');
 }
 
 /** The JSON text of a list of exports. */
-export function exportsToJson(values: readonly Export[]): string {
-  return `{"data":[${values.map(exportToJson).join(',')}]}`;
+export function exportsToJson(jobs: readonly Job[]): string {
+  return `{"data":[${jobs.map(exportToJson).join(',')}]}`;
 }

@@ -14,26 +14,21 @@ import {
 import type { Client } from '../access/admission.ts';
 import type { FileStore } from '../store/files.ts';
 import { getExportFile } from './download.ts';
-import { EXPORT, EXPORT_LIST, REMOVED_EXPORT } from './export.ts';
+import { EXPORT, EXPORT_LIST, ID, LOOK_AGAIN_SECONDS, REMOVED_EXPORT } from './export.ts';
 import type { Exporter } from './exporter.ts';
 import { cancel, finalAt, isFinal, type ExportRequest } from './job.ts';
-import { find, ID, LOOK_AGAIN_SECONDS, noSuchExport } from './find.ts';
-import type { Jobs } from './jobs.ts';
+import { noSuchExport, type Jobs } from './jobs.ts';
 import { PLAN_PROBLEMS } from '../resources/routes.ts';
 import { removeLeftovers } from './file.ts';
-import { exportsToJson, exportToJson, represent } from './represent.ts';
+import { exportsToJson, exportToJson } from './represent.ts';
 import { asynchronousRequest, orderSchema, requestOf } from './order.ts';
-import type { ExportFormat } from '../rows/formats.ts';
-import { invalidBody } from '../input/validate.ts';
 import { sourcesFor, type ExportSource, type ExportSources } from './source.ts';
 
 export interface ExportOptions {
   readonly sources: ExportSources;
   readonly jobs: Jobs;
   readonly files: FileStore;
-  readonly exporter: Pick<Exporter, 'ordered' | 'dropped'>;
-  /** Why this server cannot write a format. Null when it can. */
-  readonly refusal: (format: ExportFormat) => string | null;
+  readonly exporter: Pick<Exporter, 'offer' | 'dropped'>;
   readonly now: () => Date;
   /** How long a finished export is kept, in milliseconds. */
   readonly ttlMs: number;
@@ -82,7 +77,7 @@ export function orExport(stream: Route, source: ExportSource, options: ExportOpt
       // A preference that cannot be met is ignored (RFC 7240, 2): a key without the right gets the stream.
       if (refusalOf(input.client, SHARED)) return null;
       const wanted = await asynchronousRequest(input, source);
-      if (!wanted || options.refusal(wanted.format) !== null) return null; // the stream says why
+      if (!wanted) return null;
       const reply = await order(options, input.request, input.client, wanted);
       return { ...reply, headers: { ...reply.headers, 'preference-applied': 'respond-async' } };
     },
@@ -101,7 +96,7 @@ function listExports({ jobs }: ExportOptions): Route {
     problems: STORE_PROBLEMS,
     handler: async ({ request, client }) => {
       const own = await jobs.listOf(client.owner, request.signal);
-      return json(200, exportsToJson(own.map(represent)), NOT_STORED);
+      return json(200, exportsToJson(own), NOT_STORED);
     },
   };
 }
@@ -131,8 +126,6 @@ function orderExport(options: ExportOptions): Route {
     ],
     handler: async ({ request, client, json: read }) => {
       const wanted = await requestOf(await read(), sourcesFor(client, options.sources), request.signal);
-      const why = options.refusal(wanted.format);
-      if (why !== null) throw invalidBody([{ pointer: '/format', detail: why }]);
       return order(options, request, client, wanted);
     },
   });
@@ -147,8 +140,8 @@ function getExport({ jobs }: ExportOptions): Route {
     summary: 'Get the state and progress of an export',
     answers: { 200: jsonAnswer('The export', EXPORT, ['Cache-Control']) },
     problems: ['invalid-url', 'not-found', ...STORE_PROBLEMS],
-    handler: async (input) => {
-      return json(200, exportToJson(represent(await find(jobs, input))), NOT_STORED);
+    handler: async ({ request, client, parameters: { id = '' } }) => {
+      return json(200, exportToJson(await jobs.find(id, client, request.signal)), NOT_STORED);
     },
   };
 }
@@ -175,16 +168,15 @@ function deleteExport(options: ExportOptions): Route {
       },
     },
     problems: ['invalid-url', 'not-found', 'insufficient-storage', ...STORE_PROBLEMS],
-    handler: async (input) => {
-      const { id = '' } = input.parameters;
-      await find(jobs, input);
+    handler: async ({ request, client, parameters: { id = '' } }) => {
+      await jobs.find(id, client, request.signal);
       const { before, after } = await jobs.change(id, (job) =>
         isFinal(job) ? null : cancel(job, finalAt(now(), ttlMs)),
       );
       if (!before) throw noSuchExport(id);
       exporter.dropped(id);
       await removeLeftovers(id, options);
-      return after ? json(200, exportToJson(represent(after)), NOT_STORED) : removed(input.request, id);
+      return after ? json(200, exportToJson(after), NOT_STORED) : removed(request, id);
     },
   };
 }
@@ -197,8 +189,8 @@ async function order(
 ): Promise<Reply> {
   const job = await jobs.create(client.owner, wanted, request.signal);
   request.notes.exported = { resource: wanted.resource, rows: 0 };
-  await exporter.ordered(job.id);
-  return json(202, exportToJson(represent(job)), {
+  await exporter.offer(job.id);
+  return json(202, exportToJson(job), {
     ...NOT_STORED,
     location: `${PATH}/${job.id}`,
     'retry-after': String(LOOK_AGAIN_SECONDS),

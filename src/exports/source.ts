@@ -1,6 +1,5 @@
 import type { Client } from '../access/admission.ts';
 import { scopeOf, type Scope } from '../access/rights.ts';
-import { changesFrom } from '../changes/from.ts';
 import { AppError } from '../errors.ts';
 import { mayKnow } from '../http/permit.ts';
 import { FIRST_COLUMNS } from '../items/query.ts';
@@ -10,7 +9,6 @@ import { isField, resourcePlan } from '../resources/query.ts';
 import { RESOURCE_COLUMNS, type Resource } from '../resources/resource.ts';
 import { scopedResource } from '../resources/scoped.ts';
 import type { ChainReader, RowStore } from '../store/store.ts';
-import type { ChangesFrom } from '../streams/changes-from.ts';
 import type { FormSource } from '../streams/row-form.ts';
 import { ITEMS, type ExportRequest } from './job.ts';
 
@@ -22,7 +20,6 @@ export interface ExportSource extends FormSource {
   readonly isField?: (name: string) => boolean;
   /** The reader for a chain that has begun. It waits while the store is unavailable. */
   readonly streams: ChainReader;
-  readonly changesFrom: ChangesFrom;
   /** The part of the set that this is. */
   readonly scope?: Scope;
   /** The part that a key opens. Throws ScopeFaults. */
@@ -55,7 +52,6 @@ function ofItems(
   return {
     ...{ name: ITEMS, rows, streams, plan, scoped },
     ...(scope && { scope }),
-    changesFrom: changesFrom(rows, ITEMS),
     columns: FIRST_COLUMNS,
   };
 }
@@ -66,7 +62,6 @@ function ofResource(resource: Resource, scope?: Scope): ExportSource {
     ...{ name, rows, streams, isField },
     ...(scope && { scope }),
     plan: resourcePlan(resource),
-    changesFrom: changesFrom(rows, name),
     columns: RESOURCE_COLUMNS,
     scoped: (own) => ofResource(scopedResource(resource, own), own),
   };

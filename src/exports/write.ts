@@ -1,15 +1,16 @@
+import { changesFrom } from '../changes/from.ts';
 import { AppError } from '../errors.ts';
 import { columnsText } from '../rows/arrow/columns.ts';
 import type { Transcoder } from '../rows/rows.ts';
 import { orRelease } from '../store/batch.ts';
 import type { FileStore } from '../store/files.ts';
-import type { ChainReader, Identity, Plan } from '../store/store.ts';
+import type { ChainReader, Plan } from '../store/store.ts';
 import { chain, FIRST_BATCH, planBehind } from '../stream/chain.ts';
 import { pump } from '../stream/pump.ts';
 import { encoderOf, type ArrowForm } from '../streams/proving.ts';
 import { rowForm } from '../streams/row-form.ts';
 import { ExportFile } from './file.ts';
-import { fileName, type ExportRequest, type FinishedFile, type Progress, type Running } from './job.ts';
+import { fileName, type FinishedFile, type Progress, type Running } from './job.ts';
 import { queryOf, readFileQuery, streamTypeOf } from './order.ts';
 import { ParquetSink } from './parquet.ts';
 import { sourceOf, type ExportSource, type ExportSources } from './source.ts';
@@ -28,19 +29,42 @@ export type Report = (news: Partial<Progress>) => void;
  * resolves. Rejects with the error of the store or of the files, or with the signal's reason.
  */
 export async function writeFile(
-  { id, lease, request, progress }: Running,
+  job: Running,
   { sources, transcoder, files }: WriteOptions,
   signal: AbortSignal,
   report: Report,
 ): Promise<FinishedFile> {
+  const { id, lease, request } = job;
   const source = sourceOf(request, sources);
   const file = await ExportFile.create(files, fileName(id, lease.token), request.compression, signal);
   try {
-    const plan = await begin(request, source, progress.identity, signal, report);
-    const estimated = progress.estimatedRows === null ? estimate(plan, source, signal, report) : null;
+    const plan = await begin(job, source, signal, report);
+    const estimated = job.progress.estimatedRows === null ? estimate(plan, source, signal, report) : null;
     estimated?.catch(() => undefined); // reported when the rows are written
-    const rows = await writeRows(request, { source, plan, transcoder, file, report }, signal);
+    const streams = orLive(source.streams, () => report({ time: 'live' }));
+    const first = await streams.read(plan, {}, FIRST_BATCH, signal);
+    const query = readFileQuery(queryOf(request), request.format, source);
+    const sampled = { plan: planBehind(plan, first), first };
+    const form = await rowForm(query, streamTypeOf(request.format), source, transcoder, sampled, signal);
+    // A file is not resumed, but fetched by ranges: it has no cursors.
+    const proof = { plan, cursorOf: () => undefined, start: undefined, now: () => 0 };
+    const { encoder, proving } = await orRelease(first, () => encoderOf(form, false, null, proof));
+    const parquet = request.format === 'parquet' && 'table' in form ? parquetSink(form, file) : null;
+    let rows = 0;
+    const observer = {
+      rows: (count: number) => report({ rows: (rows += count), bytes: file.bytes }),
+      parked: () => () => undefined,
+    };
+    try {
+      const batches = chain(streams, plan, first, Infinity, signal);
+      const frame = { head: parquet ? '' : form.head, tail: () => proving?.end() ?? form.tail };
+      await pump({ first: batches, observer }, encoder, frame, parquet ?? file);
+      await parquet?.end();
+    } finally {
+      await parquet?.close();
+    }
     await estimated;
+    await file.end();
     return file.finished(rows);
   } finally {
     await file.close();
@@ -49,64 +73,20 @@ export async function writeFile(
 
 /** Decides of which collection the rows are, of which time, and from where changes follow, before the first row is read. */
 async function begin(
-  request: ExportRequest,
+  { request, progress }: Running,
   source: ExportSource,
-  known: Identity | null,
   signal: AbortSignal,
   report: Report,
 ): Promise<Plan> {
-  const { rows } = source;
+  const { rows, name } = source;
   // The collection is determined before the time. The collection at that time is then never another one.
-  const identity = known ?? (await rows.identity(signal)) ?? null;
-  const asked = await source.plan.read(queryOf(request, source), signal);
+  const identity = progress.identity ?? (await rows.identity(signal)) ?? null;
+  const asked = await source.plan.read(queryOf(request), signal);
   const at = await rows.pointInTime(signal);
   const plan = { ...asked, ...(identity !== null && { identity }), ...(at !== null && { at }) };
-  const changes = await source.changesFrom(plan, signal);
+  const changes = await changesFrom(rows, name)(plan, signal);
   report({ identity, time: at === null ? 'live' : 'snapshot', changes: changes?.cursor ?? null });
   return { ...plan, ...changes?.bounds };
-}
-
-interface Writing {
-  readonly source: ExportSource;
-  readonly plan: Plan;
-  readonly transcoder: Transcoder;
-  readonly file: ExportFile;
-  readonly report: Report;
-}
-
-/** Writes all rows of the plan, and ends the file. Resolves with their number. */
-async function writeRows(
-  request: ExportRequest,
-  { source, plan, transcoder, file, report }: Writing,
-  signal: AbortSignal,
-): Promise<number> {
-  const query = readFileQuery(queryOf(request, source), request.format, source);
-  const streams = orLive(source.streams, () => report({ time: 'live' }));
-  const first = await streams.read(plan, {}, FIRST_BATCH, signal);
-  const sampled = { plan: planBehind(plan, first), first };
-  const form = await rowForm(query, streamTypeOf(request.format), source, transcoder, sampled, signal);
-  // A file is not resumed, but fetched by ranges: it has no cursors.
-  const proof = { plan, cursorOf: () => undefined, start: undefined, now: () => 0 };
-  const { encoder, proving } = await orRelease(first, () => encoderOf(form, false, null, proof));
-  const parquet = request.format === 'parquet' && 'table' in form ? parquetSink(form, file) : null;
-  let rows = 0;
-  const observer = {
-    rows: (count: number) => report({ rows: (rows += count), bytes: file.bytes }),
-    parked: () => () => undefined,
-  };
-  try {
-    const batches = chain(streams, plan, first, Infinity, signal);
-    const frame = { head: parquet ? '' : form.head, tail: () => proving?.end() ?? form.tail };
-    await pump({ first: batches, observer }, encoder, frame, parquet ?? file);
-    await (parquet ?? file).end();
-    return rows;
-  } finally {
-    await parquet?.close();
-  }
-}
-
-function parquetSink({ head, table }: ArrowForm, file: ExportFile): ParquetSink {
-  return new ParquetSink(head, file, [['sluice.columns', columnsText(table.columns)]]);
 }
 
 /**
@@ -125,6 +105,10 @@ async function estimate(
   } catch (error) {
     if (!(error instanceof AppError)) throw error;
   }
+}
+
+function parquetSink({ head, table }: ArrowForm, file: ExportFile): ParquetSink {
+  return new ParquetSink(head, file, [['sluice.columns', columnsText(table.columns)]]);
 }
 
 /**

@@ -96,13 +96,9 @@ const PATH = '[^,.\\u0000]+(\\.[^,.\\u0000]+)*';
  * none occurs twice, and there are at most `most`.
  */
 export function paths(name: string, most: number, maximumBytes: number): Parameter<readonly string[]> {
-  const schema = {
-    type: 'array',
-    items: { type: 'string', minLength: 1, maxLength: maximumBytes, pattern: `^${PATH}$` },
-    minItems: 1,
-    maxItems: most,
-    uniqueItems: true,
-  };
+  const description = 'the name or path of a field, such as a.b';
+  const items = { type: 'string', minLength: 1, maxLength: maximumBytes, pattern: `^${PATH}$`, description };
+  const schema = { type: 'array', items, minItems: 1, maxItems: most, uniqueItems: true };
   return parameter(
     name,
     `1 to ${most} different names or paths (a.b) of fields separated by commas, each of at most ${maximumBytes} bytes`,

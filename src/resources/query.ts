@@ -29,7 +29,7 @@ export const sortParameter = documented(
   ),
   'The order of the rows: `PATH_asc` or `PATH_desc`. Rows with equal values are ordered by id in the same direction. Without it: the path of the range, if there is one, else id.',
 );
-const fields = documented(
+export const fieldsParameter = documented(
   paths('fields', MAX_FIELDS, MAX_PATH_BYTES),
   'Return only these fields, separated by commas. `a.b` is the member `b` of `a`, or of each element when `a` is an array. The key is always included.',
 );
@@ -42,7 +42,7 @@ const valuesCount = documented(
 export const VALUES_QUERY = { field: valuesField, count: valuesCount };
 
 /** The parameters that choose and order rows. Fields are parameters, too: see `isField`. */
-const OF_PLANS: readonly Parameter<unknown>[] = [sortParameter, fields];
+const OF_PLANS: readonly Parameter<unknown>[] = [sortParameter, fieldsParameter];
 
 const DUMMY: PlanParameters = {
   collection: '',
@@ -86,7 +86,7 @@ export function resourcePlan(
     collection: resource.name,
     parameters: [...OF_PLANS, ...ofFields],
     read: (query, signal) => readPlan(query, resource, signal),
-    fields: (query) => fields.read(query),
+    fields: (query) => fieldsParameter.read(query),
     shown: resource.shown,
     kinds: columnKinds(resource),
   };

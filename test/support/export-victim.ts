@@ -135,7 +135,7 @@ async function run({ place, redis, request, step, delayMs }: Victim): Promise<vo
     return undefined;
   });
   const { id } = await jobs.create('ada', request, new AbortController().signal);
-  await exporter.ordered(id);
+  await exporter.offer(id);
   while ((await jobs.current(id))?.state !== 'complete') await sleep(5);
   await jobs.change(id, () => null);
   await removeLeftovers(id, { jobs, files });

@@ -44,14 +44,18 @@ export const CANDIDATES = {
   'sluice, two workers': { ...own, says: 'with WORKERS=2', environment: { ...UNLIMITED, WORKERS: '2' } },
   'bare chain': { role: 'limit', file: 'limits/chain.ts', says: 'the batches, thrown away' },
   'socket drain': { role: 'limit', file: 'limits/drain.ts', says: "mongod's replies, thrown away" },
-  'bare getRange': { role: 'limit', file: 'limits/get-range.ts', says: "lmdb's own loop" },
+  'bare statement': { role: 'limit', file: 'limits/statement.ts', says: "SQLite's own loop" },
   'bare uWS': {
     role: 'limit',
     file: 'limits/uws.ts',
     says: 'the same bytes out of memory',
     upstream: true,
   },
-  'bare puts': { role: 'limit', file: 'limits/puts.ts', says: 'lmdb: rows in order of id, without indexes' },
+  'bare inserts': {
+    role: 'limit',
+    file: 'limits/inserts.ts',
+    says: 'SQLite: rows in order of id, without indexes',
+  },
   'bare insertMany': { role: 'limit', file: 'limits/insert-many.ts', says: 'the driver, indexes last' },
   fastify: { role: 'peer', file: 'peers/fastify.ts', says: 'batches of 1,000, fast-json-stringify' },
   'fastify + compress': {

@@ -46,7 +46,7 @@ export interface Wanted {
 }
 
 export async function openGround(wanted: Wanted, server: DatabaseServer | null): Promise<OpenGround> {
-  return wanted.store === 'lmdb' || !server ? embedded(wanted) : onServer(wanted, server.uri);
+  return wanted.store === 'sqlite' || !server ? embedded(wanted) : onServer(wanted, server.uri);
 }
 
 async function embedded({ rows, withOrders }: Wanted): Promise<OpenGround> {
@@ -55,7 +55,7 @@ async function embedded({ rows, withOrders }: Wanted): Promise<OpenGround> {
   await seed(rows, environment);
   if (withOrders) await seedOrders(rows, environment);
   return {
-    store: 'lmdb',
+    store: 'sqlite',
     rows,
     mongodPid: null,
     environment,

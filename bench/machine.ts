@@ -11,7 +11,7 @@ export function machineLine(): string {
 
 const PACKAGES = [
   'mongodb',
-  'lmdb',
+  '@photostructure/sqlite',
   'uWebSockets.js',
   'fastify',
   '@fastify/compress',

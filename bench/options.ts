@@ -7,7 +7,7 @@ export const HELP = `npm run bench -- [options]
   --quick            a small set, one peer each, 1 round, few items: 2 minutes; no figures to publish
   --full             also what takes long: ten times the items, 5,000 stalled readers, more connections
   --scenario NAME    only scenarios whose name begins so; may be repeated
-  --store NAME       mongodb or lmdb; without it both
+  --store NAME       mongodb or sqlite; without it both
   --rows N           items in the store
   --rounds N         rounds of each candidate
   --seconds N        length of a round that has no end by itself
@@ -44,7 +44,7 @@ const SIZES: Readonly<Record<SetName, Pick<Options, 'rows' | 'rounds' | 'seconds
 /** The number of rounds in a comparison. More rounds distinguish differences from noise. */
 const ROUNDS_AGAINST = 5;
 /** The faster store comes first. */
-const STORES: readonly StoreName[] = ['lmdb', 'mongodb'];
+const STORES: readonly StoreName[] = ['sqlite', 'mongodb'];
 
 /** Parses the options. Throws an Error for an unknown option or a value out of bounds. */
 export function readOptions(argv: readonly string[]): Options {
@@ -71,7 +71,7 @@ export function readOptions(argv: readonly string[]): Options {
   const sizes = SIZES[set];
   const store = STORES.find((name) => name === values.store);
   if (values.store !== undefined && !store)
-    throw new Error(`--store is mongodb or lmdb, not ${values.store}`);
+    throw new Error(`--store is mongodb or sqlite, not ${values.store}`);
   return {
     set,
     scenarios: values.scenario,

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { LatencyHistogram } from '../src/load/histogram.ts';
 import type { Usage } from './usage.ts';
 
-export type StoreName = 'mongodb' | 'lmdb';
+export type StoreName = 'mongodb' | 'sqlite';
 
 /** Latencies in milliseconds. */
 export interface Latency {

@@ -93,19 +93,6 @@ export function noSuchPlace(cause?: unknown): AppError {
   return new AppError('invalid-cursor', 'The cursor or part names no place in this store.', { cause });
 }
 
-/** This process can never use the store again. It must end at once and be started anew. */
-export class StoreLostError extends AppError {
-  constructor(cause: Error) {
-    super(
-      'store-unavailable',
-      `This process can no longer use the embedded store (${cause.message}). ` +
-        'All acknowledged data is on disk. Restart the process.',
-      { cause },
-    );
-    this.name = 'StoreLostError';
-  }
-}
-
 /** The error for a store that answers, but whose data cannot be read reliably until its operator has repaired it. */
 export function storeUnfit(detail: string, cause?: unknown): AppError {
   return new AppError('store-unfit', detail, { cause });

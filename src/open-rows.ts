@@ -34,7 +34,7 @@ export async function openTimedStore(
 
 /** Fills the items with the bundled catalogue when that is asked for. */
 export async function fillWithSample(store: Store, config: Config, log: Logger): Promise<void> {
-  const wanted = config.SAMPLE === 'on' || (config.SAMPLE === 'auto' && store.name === 'lmdb');
+  const wanted = config.SAMPLE === 'on' || (config.SAMPLE === 'auto' && store.name === 'sqlite');
   if (!wanted) return;
   const { loadSample } = await import('./import/sample.ts');
   const started = performance.now();

@@ -9,7 +9,7 @@ export function reasonOf(error: unknown): string {
 }
 
 /**
- * The `code` of an error: a text for errors of the system (ENOENT) and of Node, a number for those of LMDB. Undefined
+ * The `code` of an error: a text for errors of the system (ENOENT) and of Node, a number for some libraries. Undefined
  * when there is none.
  */
 export function codeOf(error: unknown): string | number | undefined {

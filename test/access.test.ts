@@ -28,7 +28,7 @@ type Reader = ReadableStreamDefaultReader<Uint8Array>;
 const ORDERS: KeyGiven = { name: 'shop', resources: ['orders'] };
 
 test('a resource that a key does not open is as good as none, by every method and path', async (t) => {
-  const server = await keyedServer(t, 'lmdb', [ORDERS, { name: 'all' }], RESOURCES);
+  const server = await keyedServer(t, 'sqlite', [ORDERS, { name: 'all' }], RESOURCES);
   if (!server) return;
   for (const rest of ['', '/stream', '/changes', '/partitions', '/values?field=status', '/secrets-1'])
     for (const method of ['GET', 'HEAD', 'OPTIONS', 'POST', 'DELETE']) {
@@ -44,7 +44,7 @@ test('a resource that a key does not open is as good as none, by every method an
 });
 
 test('no list and no text names a resource that the key does not open', async (t) => {
-  const server = await keyedServer(t, 'lmdb', [ORDERS, { name: 'all' }], RESOURCES);
+  const server = await keyedServer(t, 'sqlite', [ORDERS, { name: 'all' }], RESOURCES);
   if (!server) return;
   const texts = async (name: string) =>
     Promise.all([
@@ -64,7 +64,7 @@ test('no list and no text names a resource that the key does not open', async (t
 });
 
 test('a preflight, which has no key, tells nothing about declared resources', async (t) => {
-  const server = await keyedServer(t, 'lmdb', [ORDERS], RESOURCES, { CORS_ORIGIN: '*' });
+  const server = await keyedServer(t, 'sqlite', [ORDERS], RESOURCES, { CORS_ORIGIN: '*' });
   if (!server) return;
   const headers = { 'access-control-request-method': 'GET', origin: 'https://a.example' };
   const ask = (path: string) => fetch(server.url + path, { method: 'OPTIONS', headers }).then(bare);
@@ -97,7 +97,7 @@ test('a key without a right gets 403 that names it, and every keyed route names 
     ['GET', '/exports/1/file', 'export'],
     ['GET', '/metrics', 'metrics'],
   ];
-  const server = await keyedServer(t, 'lmdb', [{ name: 'none', actions: [] }, { name: 'all' }], RESOURCES);
+  const server = await keyedServer(t, 'sqlite', [{ name: 'none', actions: [] }, { name: 'all' }], RESOURCES);
   if (!server) return;
   for (const [method, path, right] of rights) {
     const refused = await server.as('none', path, { method });
@@ -120,7 +120,7 @@ test('every keyed route names the right that it needs', async (t) => {
   let routes: readonly Route[] = [];
   const server = await keyedServer(
     t,
-    'lmdb',
+    'sqlite',
     [ORDERS],
     RESOURCES,
     {},
@@ -149,7 +149,7 @@ test('a key has its own limits of requests and streams', async (t) => {
     { name: 'many', rate: '6/s' },
     { name: 'as-server' },
   ];
-  const server = await keyedServer(t, 'lmdb', keys, RESOURCES, { RATE_LIMIT: '5/h' });
+  const server = await keyedServer(t, 'sqlite', keys, RESOURCES, { RATE_LIMIT: '5/h' });
   if (!server) return;
   const count = async (name: string) => {
     const answers = [];
@@ -168,7 +168,7 @@ test('a key has its own limits of requests and streams', async (t) => {
 
 test('exports belong to a key with its rights: others, and rights that changed, do not find them', async (t) => {
   const keys = [ORDERS, { name: 'other', resources: ['orders'] }];
-  const server = await keyedServer(t, 'lmdb', keys, RESOURCES, { EXPORT_LIMIT: '1' });
+  const server = await keyedServer(t, 'sqlite', keys, RESOURCES, { EXPORT_LIMIT: '1' });
   if (!server) return;
   const { id } = await order(server.url, { resource: 'orders' }, bearer('shop'));
   await awaited(server.url, id, ({ state }) => state === 'complete', bearer('shop'));
@@ -190,7 +190,7 @@ test('exports belong to a key with its rights: others, and rights that changed, 
 
 test('a running stream is cut at its next batch when its key loses the right', async (t) => {
   const rows = Array.from({ length: 400 }, (_, n) => ({ _id: n, text: 'x'.repeat(100_000) }));
-  const server = await keyedServer(t, 'lmdb', [ORDERS], [{ name: 'orders', rows, indexes: [] }]);
+  const server = await keyedServer(t, 'sqlite', [ORDERS], [{ name: 'orders', rows, indexes: [] }]);
   if (!server) return;
   const all = [{ name: 'shop' }, { ...ORDERS, actions: ['read'] }, ORDERS, { name: 'other' }] as const;
   const readAll = async (meanwhile: readonly KeyGiven[]) => {
@@ -218,7 +218,7 @@ test('feeds, downloads and streams of a part are cut when the key expires or its
   const clock = { expires: '2999-01-01T00:00:00Z' };
   const whole = { ...ORDERS, ...clock };
   const part = { ...whole, where: { orders: { kind: 'a' } }, hide: { orders: ['note'] } };
-  const server = await keyedServer(t, 'lmdb', [whole], [{ name: 'orders', rows, indexes: [['kind']] }]);
+  const server = await keyedServer(t, 'sqlite', [whole], [{ name: 'orders', rows, indexes: [['kind']] }]);
   if (!server) return;
   const cuts = async (path: string, before: KeyGiven, after: KeyGiven) => {
     assert.ok(await server.rewrite([before]));
@@ -267,7 +267,7 @@ test('a key that names changes that cannot be told is told so in the log when th
 test('a file with faults changes nothing, and the log says why', async (t) => {
   const lines: string[] = [];
   const log = logTo(lines);
-  const server = await keyedServer(t, 'lmdb', [ORDERS], RESOURCES, {}, { log });
+  const server = await keyedServer(t, 'sqlite', [ORDERS], RESOURCES, {}, { log });
   if (!server) return;
   assert.equal(await server.rewrite([{ ...ORDERS, resources: ['order'] }]), false);
   assert.match(lines.join(''), /key shop: there is no resource \\"order\\"/);
@@ -283,7 +283,7 @@ test('the log has a line for each refusal and for each set that was taken', asyn
   const log = logTo(lines);
   const server = await keyedServer(
     t,
-    'lmdb',
+    'sqlite',
     [{ ...ORDERS, actions: ['stream', 'export'] }],
     RESOURCES,
     {},
@@ -320,7 +320,7 @@ test('the log has a line for each refusal and for each set that was taken', asyn
 
 test('keys with faults stop the start, and so does a cache that would share answers', async (t) => {
   await assert.rejects(
-    keyedServer(t, 'lmdb', [{ name: 'shop', resources: ['order', 'items', 'users'] }], RESOURCES),
+    keyedServer(t, 'sqlite', [{ name: 'shop', resources: ['order', 'items', 'users'] }], RESOURCES),
     (error) => {
       assert.ok(error instanceof ConfigError);
       assert.deepEqual(error.faults.length, 1);
@@ -337,7 +337,7 @@ test('keys with faults stop the start, and so does a cache that would share answ
     's-maxage=5',
     'no-cache, must-revalidate',
   ]) {
-    const server = keyedServer(t, 'lmdb', [ORDERS], RESOURCES, { CACHE_CONTROL: shared });
+    const server = keyedServer(t, 'sqlite', [ORDERS], RESOURCES, { CACHE_CONTROL: shared });
     await assert.rejects(
       server,
       /CACHE_CONTROL must not have (public|s-maxage|must-revalidate without private) with API_KEYS_FILE/,
@@ -345,11 +345,11 @@ test('keys with faults stop the start, and so does a cache that would share answ
   }
   assert.equal(readConfig(await testEnvironment(t, { CACHE_CONTROL: 'public' })).CACHE_CONTROL, 'public');
   for (const own of ['private, must-revalidate', 'no-store, must-revalidate'])
-    assert.ok(await keyedServer(t, 'lmdb', [ORDERS], RESOURCES, { CACHE_CONTROL: own }), own);
+    assert.ok(await keyedServer(t, 'sqlite', [ORDERS], RESOURCES, { CACHE_CONTROL: own }), own);
 });
 
 test('answers to keys vary by key', async (t) => {
-  const server = await keyedServer(t, 'lmdb', [ORDERS], RESOURCES);
+  const server = await keyedServer(t, 'sqlite', [ORDERS], RESOURCES);
   if (!server) return;
   for (const path of ['/orders', '/nothing', '/openapi.json', '/resources', '/orders/stream']) {
     const answer = await server.as('shop', path);

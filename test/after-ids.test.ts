@@ -68,7 +68,7 @@ async function linesOf(server: TestServer, path: string) {
   return { status: 200, lines };
 }
 
-for (const store of ['lmdb', 'mongodb'] satisfies StoreName[])
+for (const store of ['sqlite', 'mongodb'] satisfies StoreName[])
   describe(`after on ${store}`, () => {
     for (const kinds of COLLECTIONS)
       test(`ids that are ${kinds.length === names.length ? 'of all kinds' : kinds.join(' and ')}: after means the rows behind the id, or 400`, async (t) => {

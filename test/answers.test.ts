@@ -7,7 +7,7 @@ import { testServer, type EngineName } from './support/server.ts';
 for (const engine of ['uws', 'node'] satisfies EngineName[]) {
   describe(`every answer behind ${engine}`, () => {
     test('the type of every problem links to its explanation, as a page or as JSON', async (t) => {
-      const server = await testServer(t, 'lmdb', engine);
+      const server = await testServer(t, 'sqlite', engine);
       if (!server) return;
       for (const [code, { status, title }] of Object.entries(PROBLEMS)) {
         const page = await server.get(`/problems/${code}`, { accept: 'text/html' });
@@ -25,7 +25,7 @@ for (const engine of ['uws', 'node'] satisfies EngineName[]) {
     });
 
     test('CORS is off unless it is configured', async (t) => {
-      const server = await testServer(t, 'lmdb', engine);
+      const server = await testServer(t, 'sqlite', engine);
       if (!server) return;
       const response = await server.get('/items', { origin: 'https://a.example' });
       assert.equal(response.headers.get('access-control-allow-origin'), null);
@@ -33,7 +33,7 @@ for (const engine of ['uws', 'node'] satisfies EngineName[]) {
     });
 
     test('CORS allows the configured origins only', async (t) => {
-      const server = await testServer(t, 'lmdb', engine, {
+      const server = await testServer(t, 'sqlite', engine, {
         CORS_ORIGIN: 'https://a.example, https://b.example',
       });
       if (!server) return;
@@ -55,7 +55,7 @@ for (const engine of ['uws', 'node'] satisfies EngineName[]) {
     });
 
     test('a preflight answers with the methods and headers that the resource accepts', async (t) => {
-      const server = await testServer(t, 'lmdb', engine, { CORS_ORIGIN: '*' });
+      const server = await testServer(t, 'sqlite', engine, { CORS_ORIGIN: '*' });
       if (!server) return;
       const ask = (names: string) =>
         fetch(`${server.url}/items`, {
@@ -76,7 +76,7 @@ for (const engine of ['uws', 'node'] satisfies EngineName[]) {
     });
 
     test('scripts of other origins may read each header that a route documents', async (t) => {
-      const server = await testServer(t, 'lmdb', engine, { CORS_ORIGIN: '*' });
+      const server = await testServer(t, 'sqlite', engine, { CORS_ORIGIN: '*' });
       if (!server) return;
       const stream = await server.get('/items/stream', { origin: 'https://a.example' });
       const exposed = stream.headers.get('access-control-expose-headers')?.split(', ') ?? [];
@@ -101,7 +101,7 @@ for (const engine of ['uws', 'node'] satisfies EngineName[]) {
     });
 
     test('Cache-Control: no-transform keeps an answer uncompressed', async (t) => {
-      const server = await testServer(t, 'lmdb', engine, { CACHE_CONTROL: 'public, no-transform' });
+      const server = await testServer(t, 'sqlite', engine, { CACHE_CONTROL: 'public, no-transform' });
       if (!server) return;
       await server.insert(catalogue(100).map((row) => row.document));
       const asked = await server.get('/items/stream', {
@@ -115,7 +115,7 @@ for (const engine of ['uws', 'node'] satisfies EngineName[]) {
     });
 
     test('a small answer stays uncompressed unless identity is refused', async (t) => {
-      const server = await testServer(t, 'lmdb', engine);
+      const server = await testServer(t, 'sqlite', engine);
       if (!server) return;
       const coding = async (accept: string) =>
         (await server.get('/items', { 'accept-encoding': accept })).headers.get('content-encoding');

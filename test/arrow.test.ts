@@ -55,7 +55,7 @@ function withColumns(url: string, columns: string, cursor: string): string {
   return `${url}&${new URLSearchParams({ columns, cursor }).toString()}`;
 }
 
-for (const store of ['lmdb', 'mongodb'] satisfies StoreName[]) {
+for (const store of ['sqlite', 'mongodb'] satisfies StoreName[]) {
   test(`each record batch proves all rows up to its end (${store})`, async (t) => {
     const server = await serve(t, store);
     if (!server) return;
@@ -137,7 +137,7 @@ test('a strict table is cut at a value that fits no column, and the log names it
   assert.equal(open.proofs.at(-1)?.proof.rows, 2);
 });
 
-for (const store of ['lmdb', 'mongodb'] satisfies StoreName[])
+for (const store of ['sqlite', 'mongodb'] satisfies StoreName[])
   test(`declared kinds are those of columns, and make \`columns\` dispensable in pieces (${store})`, async (t) => {
     const fields = { id: 'string', total: 'number', at: 'date', note: 'string' };
     const RESOURCES_FILE = await resourcesFile(t, { resources: { sales: { fields, collection: 'sales' } } });

@@ -92,7 +92,7 @@ const STREAM_CASES: [query: string, code: string, parameter: string][] = [
 for (const engine of ['uws', 'node'] satisfies EngineName[]) {
   describe(`bad input behind ${engine}`, () => {
     test('every bad parameter is a 400 problem that names it', async (t) => {
-      const server = await testServer(t, 'lmdb', engine);
+      const server = await testServer(t, 'sqlite', engine);
       if (!server) return;
       await server.insert(catalogue(20).map((row) => row.document));
       const cases = [
@@ -127,14 +127,14 @@ for (const engine of ['uws', 'node'] satisfies EngineName[]) {
     });
 
     test('an error for a limit names the allowed range', async (t) => {
-      const server = await testServer(t, 'lmdb', engine, { MAX_LIMIT: '200' });
+      const server = await testServer(t, 'sqlite', engine, { MAX_LIMIT: '200' });
       if (!server) return;
       const problem = (await (await server.get('/items?limit=201')).json()) as { detail: string };
       assert.equal(problem.detail, 'limit must be an integer from 1 to 200; got "201".');
     });
 
     test('unknown paths, methods and codings get their own problem codes', async (t) => {
-      const server = await testServer(t, 'lmdb', engine);
+      const server = await testServer(t, 'sqlite', engine);
       if (!server) return;
       const cases: [
         method: string,
@@ -167,7 +167,7 @@ for (const engine of ['uws', 'node'] satisfies EngineName[]) {
     });
 
     test('a valid request id is kept, and any other is replaced by a new one', async (t) => {
-      const server = await testServer(t, 'lmdb', engine);
+      const server = await testServer(t, 'sqlite', engine);
       if (!server) return;
       const id = async (given: string) =>
         (await server.get('/items', { 'x-request-id': given })).headers.get('x-request-id');

@@ -27,8 +27,8 @@ test('every candidate has a program and is measured, and no limit of one store i
     assert.ok(measured.has(name), `${name} is missing from all scenarios`);
   }
   for (const { name, on } of scenarios) {
-    assert.ok(!on.mongodb?.includes('bare getRange'), name);
-    for (const candidate of on.lmdb ?? [])
+    assert.ok(!on.mongodb?.includes('bare statement'), name);
+    for (const candidate of on.sqlite ?? [])
       assert.ok(
         CANDIDATES[candidate].role !== 'peer' && candidate !== 'socket drain',
         `${name}: ${candidate}`,
@@ -58,10 +58,10 @@ test('no scenario skips more rows than there are', () => {
 });
 
 test('options are parsed, and unknown ones are refused', () => {
-  const { set, stores, rows } = readOptions(['--quick', '--store', 'lmdb', '--rows', '500']);
-  assert.deepEqual({ set, stores, rows }, { set: 'quick', stores: ['lmdb'], rows: 500 });
+  const { set, stores, rows } = readOptions(['--quick', '--store', 'sqlite', '--rows', '500']);
+  assert.deepEqual({ set, stores, rows }, { set: 'quick', stores: ['sqlite'], rows: 500 });
   assert.equal(readOptions(['--against', 'main', '--quick']).rounds, 5);
-  assert.throws(() => readOptions(['--store', 'oracle']), /mongodb or lmdb, not oracle/);
+  assert.throws(() => readOptions(['--store', 'oracle']), /mongodb or sqlite, not oracle/);
   assert.throws(() => readOptions(['--rows', 'many']), /--rows is a number/);
   assert.throws(() => readOptions(['--nonsense']), /nonsense/);
 });

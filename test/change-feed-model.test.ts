@@ -6,7 +6,7 @@ import type { TestContext } from 'node:test';
 import assert from 'node:assert/strict';
 import { BSON } from '../src/store/bson.ts';
 import { makeBookmark } from '../src/store/bookmark.ts';
-import { openLmdb } from '../src/store/lmdb.ts';
+import { openSqlite } from '../src/store/sqlite.ts';
 import { Slots } from '../src/store/slots.ts';
 import type { RowStore } from '../src/store/store.ts';
 import { changeFeedModelContract, type ModelSet, type ModelSets } from './change-feed.model.contract.ts';
@@ -32,11 +32,11 @@ function writes(rows: RowStore): ModelSet['write'] {
 }
 
 changeFeedModelContract('embedded store', 1, async (t: TestContext): Promise<ModelSets> => {
-  const directory = await mkdtemp(join(MEMORY, 'sluice-lmdb-'));
+  const directory = await mkdtemp(join(MEMORY, 'sluice-sqlite-'));
   t.after(() => removeDirectory(directory));
   const slots = new Slots();
   // Some calls take several transactions, and the log loses changes before its readers had them.
-  const store = await openLmdb({ directory, slots, transactionRows: 5, mostChanges: 40 });
+  const store = await openSqlite({ directory, slots, transactionRows: 5, mostChanges: 40 });
   t.after(() => store.close());
   const { items } = store;
   const shared = {

@@ -10,7 +10,7 @@ import { makeBookmark } from '../src/store/bookmark.ts';
 import { openChromium, openTab } from './support/chromium.ts';
 import { startCutter } from './support/cutter.ts';
 import { documentText } from './support/documents.ts';
-import { testDirectory } from './support/lmdb.ts';
+import { testDirectory } from './support/sqlite.ts';
 import { program } from './support/programs.ts';
 import { serverOn, type TestServer } from './support/server.ts';
 

@@ -25,7 +25,7 @@ async function feedServer(t: TestContext, store: StoreName): Promise<TestServer 
   return null;
 }
 
-for (const store of ['lmdb', 'mongodb'] as const)
+for (const store of ['sqlite', 'mongodb'] as const)
   test(`clients of ${store} that are cut anywhere have the set in the end, after ${HISTORIES} random histories`, async (t) => {
     const server = await feedServer(t, store);
     if (!server) return;
@@ -112,7 +112,7 @@ function idOf(n: number, store: StoreName): unknown {
   if (n % 5 === 1) return `s${whole}`;
   if (n % 5 === 2) return new ObjectId(String(whole).padStart(24, 'a'));
   if (n % 5 === 3) return new Int32(whole);
-  return new Double(store === 'lmdb' ? whole : whole + 0.5);
+  return new Double(store === 'sqlite' ? whole : whole + 0.5);
 }
 
 /** A client that reads the set, and then what changes, in one response. It is cut, and continues by its cursor. */

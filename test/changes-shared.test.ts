@@ -8,7 +8,7 @@ import { testServer } from './support/server.ts';
 const FOLLOWERS = 100;
 const CHANGES = 3;
 
-for (const store of ['lmdb', 'mongodb'] as const)
+for (const store of ['sqlite', 'mongodb'] as const)
   test(
     `a hundred followers of ${store} cause few look-ups of a row that changed, and all get it`,
     { timeout: 60_000 },

@@ -3,10 +3,10 @@ import { test } from 'node:test';
 import { numberRange } from '../src/store/number-range.ts';
 import { SyntheticItems } from '../src/import/synthetic.ts';
 import { BSON } from '../src/store/bson.ts';
-import { openLmdb } from '../src/store/lmdb.ts';
+import { openSqlite } from '../src/store/sqlite.ts';
 import { Slots } from '../src/store/slots.ts';
 import type { Plan } from '../src/store/store.ts';
-import { testDirectory } from './support/lmdb.ts';
+import { testDirectory } from './support/sqlite.ts';
 import { ownMongod } from './support/mongod.ts';
 import { openStore } from './support/mongo.ts';
 import { NEVER } from './support/reading.ts';
@@ -29,7 +29,7 @@ test('the embedded store counts in bounded steps, and returns a lower bound when
   let [now, step] = [0, 0];
   const slots = new Slots();
   const directory = await testDirectory(t);
-  const store = await openLmdb({ directory, slots, transactionRows: 20_000, now: () => (now += step) });
+  const store = await openSqlite({ directory, slots, transactionRows: 20_000, now: () => (now += step) });
   t.after(() => store.close());
   const rows = manyRows(41_000);
   await store.items.insert(rows, 'fail');
@@ -78,7 +78,7 @@ test('MongoDB counts up to 10,001 rows of a filtered set, and no more when an ex
   }
 });
 
-for (const name of ['lmdb', 'mongodb'] satisfies StoreName[])
+for (const name of ['sqlite', 'mongodb'] satisfies StoreName[])
   test(`${name}: count adds a total and its accuracy to pages of every style, and pages without count have no total`, async (t) => {
     const server = await testServer(t, name, 'uws');
     if (!server) return;

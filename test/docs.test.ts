@@ -17,7 +17,7 @@ interface Operation {
 test('/docs shows every operation in a browser, contacts no other host, sends requests, and has no serious fault of accessibility', async (t) => {
   const executablePath = program(t, CHROMIUM, ['--version']);
   if (executablePath === null) return;
-  const orders = await withOrders(t, 'lmdb', ordersOf(30));
+  const orders = await withOrders(t, 'sqlite', ordersOf(30));
   const server = await serverOn(t, { ...orders, MONGODB_URI: '', SAMPLE: 'auto' });
   const { paths } = (await (await server.get('/openapi.json')).json()) as {
     paths: Record<string, Record<string, Operation>>;

@@ -9,8 +9,8 @@ import { resourceServer } from './support/resources.ts';
 import { serverOn, testServer, type EngineName, type StoreName } from './support/server.ts';
 
 const COMBINATIONS: [StoreName, EngineName][] = [
-  ['lmdb', 'uws'],
-  ['lmdb', 'node'],
+  ['sqlite', 'uws'],
+  ['sqlite', 'node'],
   ['mongodb', 'uws'],
 ];
 
@@ -50,7 +50,7 @@ for (const [store, engine] of COMBINATIONS)
     assert.equal(await told('after=r01490'), '9');
   });
 
-for (const store of ['lmdb', 'mongodb'] satisfies StoreName[])
+for (const store of ['sqlite', 'mongodb'] satisfies StoreName[])
   test(`${store}: a stream of a resource says about how many rows it has`, async (t) => {
     const server = await resourceServer(t, store, {
       name: 'things',
@@ -106,7 +106,7 @@ test('an estimate is asked for once in five seconds, and a stream does without o
   assert.equal(calls, before + 1, 'streams that begin meanwhile share one count');
 });
 
-for (const store of ['lmdb', 'mongodb'] satisfies StoreName[])
+for (const store of ['sqlite', 'mongodb'] satisfies StoreName[])
   test(`${store}: a stream begins also when its estimate never comes`, async (t) => {
     const uri = store === 'mongodb' ? await testMongo(t) : '';
     if (uri === null) return;

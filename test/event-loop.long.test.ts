@@ -51,7 +51,7 @@ const REQUESTS: readonly (readonly [
   ['an export in Parquet', send('POST', '/exports', '{"format":"parquet"}'), 202],
 ];
 
-for (const store of ['lmdb', 'mongodb'] satisfies StoreName[])
+for (const store of ['sqlite', 'mongodb'] satisfies StoreName[])
   test(`no request to a server on ${store} holds the event loop for over ${MOST_MS} ms`, async (t) => {
     const uri = store === 'mongodb' ? await testMongo(t) : '';
     if (uri === null) return;

@@ -13,7 +13,7 @@ import { serverOn } from './support/server.ts';
 
 test('no part of the explorer page has a serious fault of accessibility, at both widths, light and dark', async (t) => {
   const browser = await openChromium(t);
-  const settings = await withOrders(t, 'lmdb', ordersOf(300));
+  const settings = await withOrders(t, 'sqlite', ordersOf(300));
   if (!browser || !settings) return;
   const server = await serverOn(t, settings);
   for (const width of [1280, 390]) {
@@ -55,7 +55,7 @@ test('no part of the explorer page has a serious fault of accessibility, at both
 
 test('every control works by keyboard alone, and can be seen when it has the focus', async (t) => {
   const browser = await openChromium(t);
-  const settings = await withOrders(t, 'lmdb', ordersOf(300));
+  const settings = await withOrders(t, 'sqlite', ordersOf(300));
   if (!browser || !settings) return;
   const server = await serverOn(t, settings);
   const { page, errors } = await openTab(browser, { viewport: { width: 1280, height: 800 } });
@@ -158,7 +158,7 @@ test('a key that opens a part shows that part only, and nothing that it may not 
       actions: ['read', 'stream'],
     },
   ];
-  const server = await keyedServer(t, 'lmdb', keys, [
+  const server = await keyedServer(t, 'sqlite', keys, [
     { name: 'orders', rows, indexes: [['tenant'], ['tenant', 'total']] },
   ]);
   if (!server) return;

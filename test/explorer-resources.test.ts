@@ -23,7 +23,7 @@ const whole = {
 } as unknown as TestContext;
 
 before(async () => {
-  const settings = await withOrders(whole, 'lmdb', ROWS);
+  const settings = await withOrders(whole, 'sqlite', ROWS);
   if (settings) server = await serverOn(whole, settings);
 });
 after(async () => {

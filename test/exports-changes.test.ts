@@ -14,7 +14,7 @@ import { ordersOf } from './support/orders.ts';
 import { testRedis } from './support/redis.ts';
 import { serverOn, testServer, type TestServer } from './support/server.ts';
 
-const STORES = ['lmdb', 'mongodb'] as const;
+const STORES = ['sqlite', 'mongodb'] as const;
 const REQUEST: ExportRequest = {
   ...{ resource: 'items', query: 'sort=id_asc&fields=price,note', format: 'ndjson', compression: 'none' },
 };

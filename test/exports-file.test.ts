@@ -9,14 +9,14 @@ import { promisify } from 'node:util';
 import type { Export } from '../src/exports/export.ts';
 import type { Store } from '../src/store/store.ts';
 import { awaited, exportRows, fileOf, order, post } from './support/exports.ts';
-import { testDirectory } from './support/lmdb.ts';
+import { testDirectory } from './support/sqlite.ts';
 import { serverOn, testServer, type TestServer } from './support/server.ts';
 
 const run = promisify(execFile);
 
 for (const engine of ['uws', 'node'] as const)
   test(`${engine}: a file has a length, a strong ETag and a digest, and serves any byte range`, async (t) => {
-    const server = await testServer(t, 'lmdb', engine);
+    const server = await testServer(t, 'sqlite', engine);
     if (!server) return;
     await server.insert(exportRows(9_000));
     const { id } = await order(server.url, {});
@@ -86,7 +86,7 @@ for (const engine of ['uws', 'node'] as const)
 
 for (const engine of ['uws', 'node'] as const)
   test(`${engine}: clients that resume or download in parallel get the right bytes`, async (t) => {
-    const server = await testServer(t, 'lmdb', engine);
+    const server = await testServer(t, 'sqlite', engine);
     if (!server) return;
     await server.insert(exportRows(30_000));
     const { id } = await order(server.url, {});
@@ -192,7 +192,7 @@ async function assertLost(server: TestServer, id: string, answer?: Response): Pr
   assert.deepEqual([state, problem?.code], ['failed', 'export-file-lost']);
 }
 
-for (const name of ['lmdb', 'mongodb'] as const)
+for (const name of ['sqlite', 'mongodb'] as const)
   test(`${name}: a file whose bytes changed is cut before its end, and a range of all of it, too; then it is lost`, async (t) => {
     const server = await testServer(t, name, 'uws');
     if (!server) return;

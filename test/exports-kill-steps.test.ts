@@ -12,7 +12,7 @@ import { BSON } from '../src/store/bson.ts';
 import type { FileStore } from '../src/store/files.ts';
 import { openAt, openWorker, STEPS, type Victim } from './support/export-victim.ts';
 import { exportRows } from './support/exports.ts';
-import { testDirectory } from './support/lmdb.ts';
+import { testDirectory } from './support/sqlite.ts';
 import { testClient } from './support/mongo.ts';
 import { testMongo } from './support/mongod.ts';
 import { NEVER } from './support/reading.ts';
@@ -26,13 +26,13 @@ const LOOK_MS = 250;
 /** The latest kill after the begin of a step. Milliseconds. */
 const LATEST_MS = 4;
 const COMPRESSIONS = ['gzip', 'br', 'none'] as const;
-type Place = readonly [store: 'lmdb' | 'mongodb', queue: 'local' | 'bullmq'];
+type Place = readonly [store: 'sqlite' | 'mongodb', queue: 'local' | 'bullmq'];
 const PLACES: readonly Place[] = [
-  ['lmdb', 'local'],
+  ['sqlite', 'local'],
   ['mongodb', 'bullmq'],
   ...(process.env.LONG
     ? ([
-        ['lmdb', 'bullmq'],
+        ['sqlite', 'bullmq'],
         ['mongodb', 'local'],
       ] as const)
     : []),
@@ -75,7 +75,7 @@ test(`exports are whole and made once, and nothing is orphaned, after ${KILLS} k
 
 async function kills(t: TestContext, program: string, [name, queue]: Place): Promise<void> {
   const redis = queue === 'bullmq' ? await testRedis(t) : null;
-  const place = name === 'lmdb' ? await testDirectory(t) : await testMongo(t);
+  const place = name === 'sqlite' ? await testDirectory(t) : await testMongo(t);
   if (place === null || (queue === 'bullmq' && !redis)) return;
   const opened = await openAt(place);
   const { store, slots } = opened;

@@ -9,11 +9,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { test, type TestContext } from 'node:test';
 import type { Export } from '../src/exports/export.ts';
 import { BSON } from '../src/store/bson.ts';
-import { openLmdb } from '../src/store/lmdb.ts';
+import { openSqlite } from '../src/store/sqlite.ts';
 import { Slots } from '../src/store/slots.ts';
 import { childProgram } from './support/child-program.ts';
 import { awaited, exportRows, fileOf, order } from './support/exports.ts';
-import { testDirectory } from './support/lmdb.ts';
+import { testDirectory } from './support/sqlite.ts';
 import { openStore } from './support/mongo.ts';
 import { ownMongod } from './support/mongod.ts';
 import { ORDER_INDEXES, ordersOf } from './support/orders.ts';
@@ -121,7 +121,7 @@ async function fill(
 
 test(`an export is whole and the same after kill -9 of its server at ${KILLS} moments`, async (t) => {
   const DATA_DIR = await testDirectory(t);
-  const store = await openLmdb({ directory: DATA_DIR, slots: new Slots() });
+  const store = await openSqlite({ directory: DATA_DIR, slots: new Slots() });
   await fill((...call) => store.items.insert(...call));
   const rows = await store.open({ name: 'orders', collection: 'orders', indexes: ORDER_INDEXES });
   await rows.insert(

@@ -32,7 +32,7 @@ function counting(records: RecordStore): RecordStore & { rows: number } {
   return counted;
 }
 
-for (const name of ['lmdb', 'mongodb'] as const) {
+for (const name of ['sqlite', 'mongodb'] as const) {
   test(`${name}: a store has a unique id, the same for all processes, that is written on the first request for it`, async (t) => {
     const [one, other] = (await twoHandles(t, name)) ?? [];
     const [stranger] = (await twoHandles(t, name)) ?? [];
@@ -102,7 +102,7 @@ for (const name of ['lmdb', 'mongodb'] as const) {
 }
 
 test('looks are rarer where there are more records, as far as one a minute', async (t) => {
-  const handles = await twoHandles(t, 'lmdb');
+  const handles = await twoHandles(t, 'sqlite');
   if (!handles) return;
   const { exports } = handles[0].store;
   const jobs = new Jobs({ records: exports, perClient: 3_000, now: () => new Date() });

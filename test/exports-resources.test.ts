@@ -11,7 +11,7 @@ import { exportSources } from '../src/exports/source.ts';
 import { parseJson } from '../src/input/body-json.ts';
 import { openResources, type OpenResource } from '../src/resources/open.ts';
 import type { Document } from '../src/store/bson.ts';
-import { openLmdb } from '../src/store/lmdb.ts';
+import { openSqlite } from '../src/store/sqlite.ts';
 import { createReaders } from '../src/store/readers.ts';
 import { Slots } from '../src/store/slots.ts';
 
@@ -24,7 +24,7 @@ import { withOrders } from './support/orders-store.ts';
 import { testRedis } from './support/redis.ts';
 import { serverOn, type TestServer } from './support/server.ts';
 
-const STORES = ['lmdb', 'mongodb'] as const;
+const STORES = ['sqlite', 'mongodb'] as const;
 const FEW = ordersOf(600);
 
 const BEAT_MS = 1_000;
@@ -90,7 +90,7 @@ for (const store of STORES)
       const text = String(decompressed(await fileOf(server.url, done), done));
       assert.equal(text, await streamOf(server, body), JSON.stringify(body));
       assert.match(done.file?.name ?? '', /^orders-[0-9a-f]{8}\./);
-      assert.equal(done.consistency, store === 'lmdb' ? 'live' : 'snapshot');
+      assert.equal(done.consistency, store === 'sqlite' ? 'live' : 'snapshot');
     }
     const [, , third] = orders;
     const list = (await (await server.get('/exports')).json()) as { data: Export[] };
@@ -115,7 +115,7 @@ for (const store of STORES)
   });
 
 test('an order that a resource cannot fulfil is refused with its reason', async (t) => {
-  const settings = await withOrders(t, 'lmdb', FEW);
+  const settings = await withOrders(t, 'sqlite', FEW);
   if (!settings) return;
   const server = await serverOn(t, settings);
   const faults: [body: object, pointer: string, detail: RegExp][] = [
@@ -181,7 +181,8 @@ test('what is hidden is in no export', async (t) => {
 /** The resources of a store, opened as a server does. */
 async function resourcesOf({ store, slots }: Handle): Promise<readonly OpenResource[]> {
   const log = { info: () => undefined, warn: () => undefined, error: () => undefined };
-  const declared = store.name === 'lmdb' ? [] : [{ name: 'orders', collection: 'orders', place: 'the test' }];
+  const declared =
+    store.name === 'sqlite' ? [] : [{ name: 'orders', collection: 'orders', place: 'the test' }];
   const streamsOf: Parameters<typeof openResources>[1]['streamsOf'] = (rows) =>
     createReaders(rows, slots, { retryMs: 10_000 }).streams;
   return openResources(declared, { store, streamsOf, log });
@@ -190,7 +191,7 @@ async function resourcesOf({ store, slots }: Handle): Promise<readonly OpenResou
 async function open(t: TestContext, settings: Record<string, string>): Promise<Handle> {
   if (settings.MONGODB_URI) return openStore(t, settings.MONGODB_URI);
   const slots = new Slots();
-  const store = await openLmdb({ directory: settings.DATA_DIR ?? '', slots });
+  const store = await openSqlite({ directory: settings.DATA_DIR ?? '', slots });
   t.after(() => store.close());
   return { store, slots };
 }
@@ -339,7 +340,7 @@ for (const [what, { code, detail, harm }] of Object.entries(HARM))
   });
 
 test('an export whose resource is no longer declared fails with that reason, and waits for a server that has it', async (t) => {
-  const settings = await withOrders(t, 'lmdb', FEW);
+  const settings = await withOrders(t, 'sqlite', FEW);
   if (!settings) return;
   const handle = await open(t, settings);
   let time = Date.now();

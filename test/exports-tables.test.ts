@@ -9,7 +9,7 @@ import { awaited, exportRows, fileOf, order, post } from './support/exports.ts';
 import { testServer, type TestServer } from './support/server.ts';
 
 const ROWS = exportRows(6_000); // several record batches
-const STORES = ['lmdb', 'mongodb'] as const;
+const STORES = ['sqlite', 'mongodb'] as const;
 const COLUMNS = 'id:text,category:text,price:double,name:text,note:text,more:json';
 
 interface End {
@@ -100,7 +100,7 @@ for (const store of STORES) {
 }
 
 test('an order of a table that cannot be written is refused, and each fault is named', async (t) => {
-  const server = await testServer(t, 'lmdb', 'node');
+  const server = await testServer(t, 'sqlite', 'node');
   if (!server) return;
   const refused: [body: object, pointer: string, detail: RegExp][] = [
     [
@@ -130,7 +130,7 @@ test('an order of a table that cannot be written is refused, and each fault is n
 });
 
 test('without its package, Parquet is refused at the order, with the command that installs it', async (t) => {
-  const server = await testServer(t, 'lmdb', 'node');
+  const server = await testServer(t, 'sqlite', 'node');
   if (!server) return;
   type Resolving = Record<'_resolveFilename', (name: string, ...more: unknown[]) => string>;
   const modules = Module as unknown as Resolving;
@@ -148,7 +148,7 @@ test('without its package, Parquet is refused at the order, with the command tha
 });
 
 test('an export with schema strict fails at once at a value that fits no column, and names its row', async (t) => {
-  const server = await testServer(t, 'lmdb', 'uws');
+  const server = await testServer(t, 'sqlite', 'uws');
   if (!server) return;
   await server.insert([
     { _id: 'a', category: 'x', price: 1 },
@@ -167,7 +167,7 @@ test('an export with schema strict fails at once at a value that fits no column,
 });
 
 test('a stream of Arrow becomes an export of the same table with Prefer: respond-async', async (t) => {
-  const server = await testServer(t, 'lmdb', 'uws');
+  const server = await testServer(t, 'sqlite', 'uws');
   if (!server) return;
   await server.insert(ROWS.slice(0, 30));
   const query = 'format=arrow&schema=strict&fields=price&columns=id:text,price:double';

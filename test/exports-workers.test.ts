@@ -23,7 +23,7 @@ import { crc32 } from '../src/stream/crc32.ts';
 import { childServer, logged } from './support/child-server.ts';
 import { LEASE_MS, openDirectory, twoHandles, Worker, type Handle } from './support/export-worker.ts';
 import { awaited, exportRows, fileOf, order } from './support/exports.ts';
-import { testDirectory } from './support/lmdb.ts';
+import { testDirectory } from './support/sqlite.ts';
 import { openStore } from './support/mongo.ts';
 import { testMongo } from './support/mongod.ts';
 import type { StoreName } from './support/server.ts';
@@ -33,7 +33,7 @@ const REQUEST: ExportRequest = {
   ...{ resource: 'items', query: 'sort=id_asc&fields=price,note', format: 'ndjson', compression: 'none' },
 };
 const TEXT = ROWS.map(({ _id, price, note }) => `${JSON.stringify({ id: _id, price, note })}\n`).join('');
-const STORES = ['lmdb', 'mongodb'] as const;
+const STORES = ['sqlite', 'mongodb'] as const;
 const BEAT_MS = 1_000;
 /** The kernel gives all of these to one of two processes once in two thousand times. */
 const ORDERS = 12;
@@ -254,7 +254,7 @@ for (const name of STORES)
     });
 
 test('a job that another process cancels ends at the next beat, without a file', async (t) => {
-  const handles = await twoFilled(t, 'lmdb');
+  const handles = await twoFilled(t, 'sqlite');
   if (!handles) return;
   const pieces: number[] = [];
   const worker: Worker = new Worker(handles[0], {
@@ -278,7 +278,7 @@ test('a job that another process cancels ends at the next beat, without a file',
 });
 
 test('the attempt after a failed one writes the whole file, and five failures, after growing pauses, fail the job', async (t) => {
-  const handles = await twoFilled(t, 'lmdb');
+  const handles = await twoFilled(t, 'sqlite');
   if (!handles) return;
   let time = Date.now();
   let fault: Error | null = storeUnavailable(new Error('away'));
@@ -325,9 +325,9 @@ test('the attempt after a failed one writes the whole file, and five failures, a
 for (const name of STORES)
   test(`${name}: of two processes on a port one makes each export, and each serves the files of both`, async (t) => {
     const DATA_DIR = await testDirectory(t);
-    const MONGODB_URI = name === 'lmdb' ? '' : await testMongo(t);
+    const MONGODB_URI = name === 'sqlite' ? '' : await testMongo(t);
     if (MONGODB_URI === null) return;
-    const { store } = name === 'lmdb' ? await openDirectory(DATA_DIR) : await openStore(t, MONGODB_URI);
+    const { store } = name === 'sqlite' ? await openDirectory(DATA_DIR) : await openStore(t, MONGODB_URI);
     await fill(store);
     await store.close();
     const settings = { WORKERS: '2', EXPORT_CONCURRENCY: '1', EXPORT_LIMIT: String(ORDERS) };

@@ -11,7 +11,7 @@ import { BSON } from '../src/store/bson.ts';
 import { crc32 } from '../src/stream/crc32.ts';
 import { Worker } from './support/export-worker.ts';
 import { awaited, decompressed, exportRows, fileOf, order, post } from './support/exports.ts';
-import { testDirectory } from './support/lmdb.ts';
+import { testDirectory } from './support/sqlite.ts';
 import { openStore } from './support/mongo.ts';
 import { testMongo } from './support/mongod.ts';
 import { serverOn, testServer, type TestServer } from './support/server.ts';
@@ -22,7 +22,7 @@ async function streamOf(server: TestServer, query: string): Promise<Buffer> {
   return Buffer.from(await (await server.get(`/items/stream?${query}`)).arrayBuffer());
 }
 
-for (const store of ['lmdb', 'mongodb'] as const)
+for (const store of ['sqlite', 'mongodb'] as const)
   test(`${store}: an export is the stream of the same query as a file, in each format and compression`, async (t) => {
     const server = await testServer(t, store, 'uws', { EXPORT_LIMIT: '100' });
     if (!server) return;
@@ -49,7 +49,7 @@ for (const store of ['lmdb', 'mongodb'] as const)
         text.equals(await streamOf(server, new URLSearchParams(query).toString())),
         JSON.stringify(done),
       );
-      assert.equal(done.consistency, store === 'lmdb' ? 'live' : 'snapshot');
+      assert.equal(done.consistency, store === 'sqlite' ? 'live' : 'snapshot');
       const { rows, bytes: length, sha256, crc32: crc } = done.file ?? {};
       assert.equal(length, bytes.length);
       assert.equal(sha256, createHash('sha256').update(bytes).digest('hex'));
@@ -100,7 +100,7 @@ test('an export whose point in time expires while it runs reads the rest of the 
 });
 
 test('a CSV reader reads back the rows of a CSV export', async (t) => {
-  const server = await testServer(t, 'lmdb', 'node');
+  const server = await testServer(t, 'sqlite', 'node');
   if (!server) return;
   await server.insert(ROWS);
   const { id } = await order(server.url, { format: 'csv', compression: 'br' });

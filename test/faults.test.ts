@@ -13,7 +13,7 @@ import { createTranscoder } from '../src/rows/transcoder.ts';
 import { BSON } from '../src/store/bson.ts';
 import { exportRows } from './support/exports.ts';
 import { Faults, type Moment } from './support/faults.ts';
-import { testLmdb } from './support/lmdb.ts';
+import { testSqlite } from './support/sqlite.ts';
 import { testMongoStore } from './support/mongo.ts';
 import { testMongo } from './support/mongod.ts';
 import { NEVER } from './support/reading.ts';
@@ -23,7 +23,7 @@ import { PATH, usersAt } from './support/users.ts';
 /** The short form tries every third operation. */
 const STEP = process.env.LONG ? 1 : 3;
 /** The short form runs on the embedded store only, because both stores share the code that handles faults. */
-const STORES: readonly StoreName[] = process.env.LONG ? ['lmdb', 'mongodb'] : ['lmdb'];
+const STORES: readonly StoreName[] = process.env.LONG ? ['sqlite', 'mongodb'] : ['sqlite'];
 /** More operations than any run here has. A loop that reaches it would never end. */
 const MOST_OPERATIONS = 500;
 const ROWS = 600;
@@ -168,7 +168,7 @@ for (const engine of ['uws', 'node'] satisfies EngineName[])
 
 for (const storeName of STORES)
   test(`after a failure of any operation on its file or its record (${storeName}) an export is whole, once, or failed, and leaves nothing over`, async (t) => {
-    const opened = storeName === 'mongodb' ? await testMongoStore(t) : await testLmdb(t);
+    const opened = storeName === 'mongodb' ? await testMongoStore(t) : await testSqlite(t);
     if (opened === null) return;
     const { store, slots } = opened;
     await store.items.insert(

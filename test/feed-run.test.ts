@@ -7,7 +7,7 @@ import { makeBookmark } from '../src/store/bookmark.ts';
 import { createReaders } from '../src/store/readers.ts';
 import type { FeedReader } from '../src/store/retrying-feed.ts';
 import { pump } from '../src/stream/pump.ts';
-import { testLmdb } from './support/lmdb.ts';
+import { testSqlite } from './support/sqlite.ts';
 import { deferred } from './support/raw.ts';
 import { NEVER } from './support/reading.ts';
 
@@ -18,7 +18,7 @@ async function runOn(
   now: () => number,
   walk: 'begun' | 'over' = 'over',
 ) {
-  const { store, slots } = await testLmdb(t);
+  const { store, slots } = await testSqlite(t);
   if (walk === 'begun')
     await store.items.insert([BSON.serialize({ _id: 'a', category: 'x', price: 1 })], 'fail');
   const transcoder = createTranscoder(slots);

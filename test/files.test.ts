@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { Directory } from '../src/store/directory.ts';
 import { FileGoneError, type FileStore } from '../src/store/files.ts';
-import { testDirectory } from './support/lmdb.ts';
+import { testDirectory } from './support/sqlite.ts';
 import { testMongoStore } from './support/mongo.ts';
 
 const PLACES: [name: string, open: (t: TestContext) => Promise<FileStore | null>][] = [

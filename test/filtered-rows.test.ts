@@ -4,7 +4,7 @@ import { documentOf, rowsOf } from '../src/store/batch.ts';
 import { keyOf, makeBookmark } from '../src/store/bookmark.ts';
 import { BSON } from '../src/store/bson.ts';
 import { filteredRows } from '../src/store/filtered-rows.ts';
-import { testLmdb } from './support/lmdb.ts';
+import { testSqlite } from './support/sqlite.ts';
 import { below, randomFrom } from './support/random-collection.ts';
 import { SEED } from './support/seed.ts';
 
@@ -14,7 +14,7 @@ const NEVER = new AbortController().signal;
 const idOf = (n: number) => `u${String(n).padStart(4, '0')}`;
 
 test(`filtered rows equal a reference, over any number of reads of the store (seed ${SEED})`, async (t) => {
-  const { store, slots } = await testLmdb(t);
+  const { store, slots } = await testSqlite(t);
   const random = randomFrom(SEED);
   // Long stretches without a row that passes, and single ones.
   const own = Array.from({ length: COUNT }, (_, n) => (n % 1700 < 40 ? random() < 0.5 : random() < 0.002));

@@ -13,7 +13,7 @@ import type { Plan } from '../src/store/store.ts';
 import { createTranscoder } from '../src/rows/transcoder.ts';
 import { Directory } from '../src/store/directory.ts';
 import { createReaders } from '../src/store/readers.ts';
-import { testLmdb } from './support/lmdb.ts';
+import { testSqlite } from './support/sqlite.ts';
 import { NEVER } from './support/reading.ts';
 
 const RUNS = process.env.LONG ? 1_000_000 : 10_000;
@@ -125,7 +125,7 @@ function rowsOf(path: string, text: string): Document[] {
 }
 
 test(`${RUNS} random queries return the rows that were asked for and no others, or a coded 4xx`, async (t) => {
-  const { store, slots } = await testLmdb(t);
+  const { store, slots } = await testSqlite(t);
   await store.items.insert(
     ITEMS.map((item) => BSON.serialize(item)),
     'fail',

@@ -72,7 +72,7 @@ const ORDERED = [
   ...['ndjson', 'csv', 'parquet'].map((format) => ({ format, fields: ['F'] })),
 ];
 
-for (const store of ['lmdb', 'mongodb'] satisfies StoreName[])
+for (const store of ['sqlite', 'mongodb'] satisfies StoreName[])
   test(`${store}: every answer about a hidden field is that about an unknown one`, async (t) => {
     const file = await resourcesFile(t, { resources: { orders: RESOURCE } });
     const server = await keyedServer(t, store, KEYS, [ORDERS], {

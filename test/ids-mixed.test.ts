@@ -29,7 +29,7 @@ const ON_MONGODB: typeof COLLECTIONS = [
 
 async function serverWith(t: Parameters<typeof testServer>[0], store: StoreName, ids: readonly unknown[]) {
   const documents = ids.map((_id, n): Document => ({ _id, category: 'a', price: n }));
-  if (store === 'lmdb') {
+  if (store === 'sqlite') {
     const server = await testServer(t, store, 'node');
     await server?.insert(documents);
     return server;
@@ -69,7 +69,7 @@ async function check(server: TestServer, ids: readonly unknown[]): Promise<void>
   assert.equal((await server.get(`/items/${'d'.repeat(24)}`)).status, 404);
 }
 
-for (const store of ['lmdb', 'mongodb'] satisfies StoreName[])
+for (const store of ['sqlite', 'mongodb'] satisfies StoreName[])
   describe(`ids of several types on ${store}`, () => {
     for (const [name, ids] of [...COLLECTIONS, ...(store === 'mongodb' ? ON_MONGODB : [])])
       test(`${name}: each row is found by the text of its id, and reading continues from it`, async (t) => {
@@ -86,7 +86,7 @@ for (const store of ['lmdb', 'mongodb'] satisfies StoreName[])
   });
 
 test('ID_TYPE restricts ids in URLs to its type', async (t) => {
-  const server = await testServer(t, 'lmdb', 'node', { ID_TYPE: 'objectid' });
+  const server = await testServer(t, 'sqlite', 'node', { ID_TYPE: 'objectid' });
   assert.ok(server);
   await server.insert([HEX, new ObjectId(HEX), 'a'].map((_id, price) => ({ _id, category: 'a', price })));
   const row = (await (await server.get(`/items/${HEX}`)).json()) as { price: number };
@@ -95,7 +95,7 @@ test('ID_TYPE restricts ids in URLs to its type', async (t) => {
 });
 
 test('a long id that is not found is quoted by its beginning', async (t) => {
-  const server = await testServer(t, 'lmdb', 'node');
+  const server = await testServer(t, 'sqlite', 'node');
   assert.ok(server);
   for (const path of ['/items/', '/exports/', '/api/users/']) {
     const { detail } = (await (await server.get(path + 'x'.repeat(7_000))).json()) as { detail: string };
@@ -104,7 +104,7 @@ test('a long id that is not found is quoted by its beginning', async (t) => {
 });
 
 test('an empty Accept counts as none, and an empty Accept-Encoding allows no coding', async (t) => {
-  const server = await testServer(t, 'lmdb', 'node');
+  const server = await testServer(t, 'sqlite', 'node');
   assert.ok(server);
   await server.insert(Array.from({ length: 100 }, (_, n) => ({ _id: n, category: 'a', price: n })));
   for (const path of ['/items', '/items/stream', '/items/1', '/problems/not-found']) {

@@ -43,7 +43,7 @@ async function filled(): Promise<ImportStore> {
   return store;
 }
 
-for (const name of ['lmdb', 'mongodb'] satisfies StoreName[])
+for (const name of ['sqlite', 'mongodb'] satisfies StoreName[])
   describe(`--drop on ${name}`, () => {
     const open = async (t: TestContext) => {
       const server = await testServer(t, name, 'uws');

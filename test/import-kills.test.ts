@@ -8,7 +8,7 @@ import { generateItems } from '../src/import/synthetic.ts';
 import { importItems } from '../src/import/import.ts';
 import type { ItemStore } from '../src/store/store.ts';
 import { childProgram } from './support/child-program.ts';
-import { openRaw, testDirectory } from './support/lmdb.ts';
+import { openRaw, testDirectory } from './support/sqlite.ts';
 import { testMongo } from './support/mongod.ts';
 import { openPlace } from './support/place.ts';
 import { NEVER, PLENTY, readRows } from './support/reading.ts';
@@ -74,17 +74,17 @@ async function checkIndexes(place: string): Promise<void> {
   }
   const file = openRaw(place);
   assert.deepEqual(file.faults(), []);
-  await file.close();
+  file.close();
 }
 
-for (const store of ['lmdb', 'mongodb'] satisfies StoreName[])
+for (const store of ['sqlite', 'mongodb'] satisfies StoreName[])
   test(`An import into ${store}, killed ${3 * ROUNDS} times, loses no durable row and is complete after it is repeated`, async (t) => {
     const expected = new Map<string, Buffer>();
     for await (const row of generateItems(COUNT, 1))
       if ('item' in row) expected.set(idOf(Buffer.from(row.item)), Buffer.from(row.item));
     let longest = 0;
     for (let round = 0; round < ROUNDS; round++) {
-      const place = store === 'lmdb' ? await testDirectory(t) : await testMongo(t);
+      const place = store === 'sqlite' ? await testDirectory(t) : await testMongo(t);
       if (place === null) return;
       let before = 0;
       for (const durable of [1 + round, 2_000 - 23 * round, 4_000 - 47 * round]) {

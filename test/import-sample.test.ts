@@ -11,7 +11,7 @@ import { loadSample, SAMPLE_ROWS, sampleItems } from '../src/import/sample.ts';
 import { BSON, ObjectId, type Document } from '../src/store/bson.ts';
 import type { ItemStore } from '../src/store/store.ts';
 import type { SourceRow } from '../src/import/row.ts';
-import { testLmdb } from './support/lmdb.ts';
+import { testSqlite } from './support/sqlite.ts';
 import { NEVER, PLENTY, readRows } from './support/reading.ts';
 
 const FILE = join(import.meta.dirname, '../src/import/sample/diamonds.csv.br');
@@ -49,7 +49,7 @@ test('The sample has every value that another CSV reader finds in its file', asy
 });
 
 test('The sample is loaded into an empty store only once', async (t) => {
-  const { store } = await testLmdb(t);
+  const { store } = await testSqlite(t);
   assert.equal(await loadSample(store.items), SAMPLE_ROWS);
   assert.equal(await loadSample(store.items), 0);
   const { rows, more } = await readRows(store.items, BY_ID, {}, { rows: SAMPLE_ROWS, bytes: PLENTY });
@@ -57,7 +57,7 @@ test('The sample is loaded into an empty store only once', async (t) => {
 });
 
 test('A load that failed at any point is completed by the next one', async (t) => {
-  const { store, slots } = await testLmdb(t);
+  const { store, slots } = await testSqlite(t);
   const down = new Error('down');
   for (const lasting of [0, 1, 9]) {
     const broken = loadSample(failingAfter(store.items, lasting));
@@ -80,7 +80,7 @@ test('A load that failed at any point is completed by the next one', async (t) =
 });
 
 test("A store with other items stays unchanged, even when one has the sample's first id", async (t) => {
-  const { store } = await testLmdb(t);
+  const { store } = await testSqlite(t);
   await store.items.insert([BSON.serialize({ _id: 'd00001', category: 'mine', price: 1 })], 'fail');
   assert.equal(await loadSample(store.items), 0);
   const { rows } = await readRows(store.items, BY_ID, {}, { rows: 10, bytes: PLENTY });

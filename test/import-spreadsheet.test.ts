@@ -45,12 +45,12 @@ async function rowsOf(server: TestServer): Promise<string> {
   return answer.text();
 }
 
-for (const name of ['lmdb', 'mongodb'] satisfies StoreName[])
+for (const name of ['sqlite', 'mongodb'] satisfies StoreName[])
   describe(`sluice import of a file of a spreadsheet, on ${name}`, () => {
     test('one command imports it, and --drop replaces it, from a file and from a pipe', async (t) => {
       const directory = await folder(t);
       const place = { DATA_DIR: join(directory, 'data') };
-      const uri = name === 'lmdb' ? '' : await testMongo(t);
+      const uri = name === 'sqlite' ? '' : await testMongo(t);
       if (uri === null) return;
       const environment = { ...place, MONGODB_URI: uri };
       const server = await serverOn(t, environment);

@@ -31,7 +31,7 @@ test('other work has its turns while a row of 16 MB becomes text', async () => {
   assert.equal(body.bytes.length, JSON.stringify(LARGE).length - 1); // `id` for `_id`
 });
 
-for (const store of ['lmdb', 'mongodb'] satisfies StoreName[])
+for (const store of ['sqlite', 'mongodb'] satisfies StoreName[])
   for (const engine of ['uws', 'node'] satisfies EngineName[])
     test(`a row of 16 MB has the text that a stream gives it, and a tag, on ${store} behind ${engine}`, async (t) => {
       const server = await testServer(t, store, engine);

@@ -29,7 +29,7 @@ function reader(server: KeyedServer, name: string, resource = 'orders'): () => P
   };
 }
 
-for (const store of ['lmdb', 'mongodb'] as const) {
+for (const store of ['sqlite', 'mongodb'] as const) {
   test(`${store}: parts by a nested number, by null and by two values are told their changes`, async (t) => {
     const at = await openParts(t, store, KEYS, ROWS);
     if (!at) return;

@@ -54,7 +54,7 @@ const FORMS = [
   'format=arrow&columns=id:text,mixed:json,rare3:json,list:json,deep:json',
 ];
 
-for (const store of ['lmdb', 'mongodb'] satisfies StoreName[])
+for (const store of ['sqlite', 'mongodb'] satisfies StoreName[])
   test(`${store}: forms and figures of a large part`, async (t) => {
     const server = await keyedServer(t, store, [ACME, { name: 'all' }], [ORDERS]);
     if (!server) return;

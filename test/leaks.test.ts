@@ -127,7 +127,7 @@ const READS: readonly (readonly [path: string, rows: number | null])[] = [
   ['/orders/id-0005', null],
 ];
 
-for (const store of ['lmdb', 'mongodb'] satisfies StoreName[]) {
+for (const store of ['sqlite', 'mongodb'] satisfies StoreName[]) {
   test(`${store}: the leak table`, async (t) => {
     const server = await keyedServer(t, store, KEYS, [ORDERS, SECRETS]);
     if (!server) return;

@@ -32,7 +32,7 @@ for (const engine of ['uws', 'node'] satisfies EngineName[]) {
   const skip = engine === 'uws' ? (whyNoUws() ?? false) : false;
   describe(`limits behind ${engine}`, { skip }, () => {
     test('every answer has the headers of the limit, whatever its status', async (t) => {
-      const server = await testServer(t, 'lmdb', engine, { RATE_LIMIT: '1000/h' });
+      const server = await testServer(t, 'sqlite', engine, { RATE_LIMIT: '1000/h' });
       if (!server) return;
       await server.insert(catalogue(20).map((row) => row.document));
       const etag = (await server.get('/items')).headers.get('etag') ?? '';
@@ -62,7 +62,7 @@ for (const engine of ['uws', 'node'] satisfies EngineName[]) {
     });
 
     test('a client above the limit gets a 429 that names the setting, whatever its headers claim', async (t) => {
-      const server = await testServer(t, 'lmdb', engine, { RATE_LIMIT: '5/h' });
+      const server = await testServer(t, 'sqlite', engine, { RATE_LIMIT: '5/h' });
       if (!server) return;
       for (let i = 0; i < 5; i++) await (await server.get('/items')).arrayBuffer();
       const ways: Record<string, string>[] = [
@@ -92,7 +92,10 @@ for (const engine of ['uws', 'node'] satisfies EngineName[]) {
     });
 
     test('each client behind a trusted proxy has its own limit', async (t) => {
-      const server = await testServer(t, 'lmdb', engine, { RATE_LIMIT: '2/h', TRUSTED_PROXIES: 'loopback' });
+      const server = await testServer(t, 'sqlite', engine, {
+        RATE_LIMIT: '2/h',
+        TRUSTED_PROXIES: 'loopback',
+      });
       if (!server) return;
       const status = async (from: string) => {
         const response = await server.get('/items', { 'x-forwarded-for': from });
@@ -107,7 +110,7 @@ for (const engine of ['uws', 'node'] satisfies EngineName[]) {
     });
 
     test('a client that leaves a stream can open another one at once', async (t) => {
-      const server = await testServer(t, 'lmdb', engine, { STREAM_LIMIT: '2' });
+      const server = await testServer(t, 'sqlite', engine, { STREAM_LIMIT: '2' });
       if (!server) return;
       await server.insert(LONG);
       for (let round = 0; round < 5; round++) {
@@ -131,7 +134,7 @@ for (const engine of ['uws', 'node'] satisfies EngineName[]) {
     });
 
     test('a process that carries its maximum of streams answers 503', async (t) => {
-      const server = await testServer(t, 'lmdb', engine, { STREAM_LIMIT: 'off', MAX_STREAMS: '1' });
+      const server = await testServer(t, 'sqlite', engine, { STREAM_LIMIT: 'off', MAX_STREAMS: '1' });
       if (!server) return;
       await server.insert(LONG);
       const open = await openStream(server.url);

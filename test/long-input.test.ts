@@ -40,7 +40,7 @@ for (const engine of ['uws', 'node'] satisfies EngineName[])
     const rows = Array.from({ length: 50 }, (_, n) => ({ _id: n, status: `s${n % 3}`, price: n }));
     const server = await keyedServer(
       t,
-      'lmdb',
+      'sqlite',
       [{ name: 'reader' }],
       [{ name: 'orders', rows, indexes: [['status', 'price']] }],
       { CORS_ORIGIN: '*', TRUSTED_PROXIES: 'loopback', RATE_LIMIT: 'off', HTTP_ENGINE: engine },

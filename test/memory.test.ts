@@ -10,7 +10,7 @@ const ROWS = process.env.LONG ? 1_000_000 : 100_000;
 const MOST_ABOVE_IDLE = 60 * 1024 * 1024;
 const LF = 10;
 
-for (const store of ['lmdb', 'mongodb'] as const) {
+for (const store of ['sqlite', 'mongodb'] as const) {
   test(`one stream of ${ROWS} items from ${store} to a slow reader stays within 60 MB of idle`, async (t) => {
     const uri = store === 'mongodb' ? await testMongo(t) : '';
     if (uri === null) return;

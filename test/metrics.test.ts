@@ -3,12 +3,12 @@ import { test } from 'node:test';
 import { STATES } from '../src/exports/export.ts';
 import { cancel, claim, isFinal } from '../src/exports/job.ts';
 import { Jobs } from '../src/exports/jobs.ts';
-import { openLmdb } from '../src/store/lmdb.ts';
+import { openSqlite } from '../src/store/sqlite.ts';
 import { Slots } from '../src/store/slots.ts';
 import { overlapping } from '../src/telemetry/counters.ts';
 import { Metrics, metricsText } from '../src/telemetry/metrics.ts';
 import { catalogue } from './support/catalogue.ts';
-import { testDirectory } from './support/lmdb.ts';
+import { testDirectory } from './support/sqlite.ts';
 import { samples } from './support/metrics.ts';
 import { RawClient } from './support/raw.ts';
 import { resourceServer } from './support/resources.ts';
@@ -89,7 +89,7 @@ test('a stream whose reader takes nothing is open and stalled, then cut', async 
 
 test('exports are counted by state, including those of other processes and earlier runs', async (t) => {
   const DATA_DIR = await testDirectory(t);
-  const store = await openLmdb({ directory: DATA_DIR, slots: new Slots() });
+  const store = await openSqlite({ directory: DATA_DIR, slots: new Slots() });
   const now = new Date();
   const jobs = new Jobs({ records: store.exports, perClient: 3, now: () => now });
   const request = { resource: 'items', query: 'sort=id_asc', format: 'ndjson', compression: 'none' } as const;
@@ -161,7 +161,7 @@ test('metrics of several processes are added up', async () => {
 
 test('the routes of a resource have its name as a label, and paths below none add no label', async (t) => {
   const rows = [{ _id: 'a', size: 1 }];
-  const server = await resourceServer(t, 'lmdb', { name: 'orders', rows, indexes: [['size']] });
+  const server = await resourceServer(t, 'sqlite', { name: 'orders', rows, indexes: [['size']] });
   assert.ok(server);
   const paths = [
     '/orders',

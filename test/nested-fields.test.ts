@@ -50,7 +50,7 @@ const CASES: [fields: string, lines: string, table: string][] = [
   ],
 ];
 
-for (const store of ['lmdb', 'mongodb'] satisfies StoreName[]) {
+for (const store of ['sqlite', 'mongodb'] satisfies StoreName[]) {
   describe(`nested fields on ${store}`, () => {
     test('fields selects the same nested members in a page, every stream, an export and a pull', async (t) => {
       const server = await testServer(t, store, 'uws');

@@ -49,7 +49,7 @@ const ABSENT = [
 
 for (const engine of ['uws', 'node'] satisfies EngineName[])
   test(`behind ${engine}, a 304 of every resource has the ETag and the headers of its 200, in any coding`, async (t) => {
-    const server = await resourceServer(t, 'lmdb', ORDERS, {}, engine);
+    const server = await resourceServer(t, 'sqlite', ORDERS, {}, engine);
     if (server === null) return;
     const text = 'lorem ipsum '.repeat(200);
     await server.insert(catalogue(50).map(({ document }) => ({ ...document, text })));

@@ -5,7 +5,7 @@ import { createInterface } from 'node:readline';
 import { test } from 'node:test';
 import { SyntheticItems } from '../src/import/synthetic.ts';
 import { childProgram } from './support/child-program.ts';
-import { testDirectory } from './support/lmdb.ts';
+import { testDirectory } from './support/sqlite.ts';
 import { serverOn } from './support/server.ts';
 
 test('a server beside a load that replaces the rows answers 503 until the load ends, or until its process is killed', async (t) => {

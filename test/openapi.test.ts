@@ -26,7 +26,7 @@ import { createReaders } from '../src/store/readers.ts';
 import type { Store } from '../src/store/store.ts';
 import { AnswerCheck } from './support/answer-check.ts';
 import { firstColumn } from './support/documents.ts';
-import { testLmdb } from './support/lmdb.ts';
+import { testSqlite } from './support/sqlite.ts';
 import { bearer, keyedServer } from './support/keyed.ts';
 import { serverOn } from './support/server.ts';
 
@@ -277,7 +277,7 @@ test('every status and problem of the document occurs, and answers are as docume
 /** The answers about users to a key that may only write. All are validated. */
 async function seenOfAWriter(t: TestContext): Promise<ReadonlySet<string>> {
   const keys = [{ name: 'writes', resources: ['users'], actions: ['users:write'] }];
-  const server = await keyedServer(t, 'lmdb', keys, []);
+  const server = await keyedServer(t, 'sqlite', keys, []);
   assert.ok(server);
   const headers = { ...bearer('writes'), 'content-type': 'application/json' };
   const body = JSON.stringify({ name: 'Eve', email: 'eve@x.example' });
@@ -334,7 +334,7 @@ test('every route and parameter is documented in words', async (t) => {
 
 /** The application on a store of three items and a user, called without a network. */
 async function serverOnFakes(t: TestContext) {
-  const { store, slots } = await testLmdb(t);
+  const { store, slots } = await testSqlite(t);
   const rows = ['a', 'b', 'c'].map((id, n) => BSON.serialize({ _id: id, category: 'x', price: n }));
   await store.items.insert(rows, 'fail');
   const transcoder = createTranscoder(slots);

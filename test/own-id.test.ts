@@ -69,7 +69,7 @@ async function otherServer(t: TestContext): Promise<TestServer> {
   return serverOn(t, {});
 }
 
-for (const store of ['lmdb', 'mongodb'] satisfies StoreName[]) {
+for (const store of ['sqlite', 'mongodb'] satisfies StoreName[]) {
   describe(`documents with a field id of their own, on ${store}`, () => {
     const rows = documents(2500);
     const expected = texts(rows.map(shown));

@@ -49,8 +49,8 @@ async function walk(
 }
 
 const COMBINATIONS: [StoreName, EngineName][] = [
-  ['lmdb', 'uws'],
-  ['lmdb', 'node'],
+  ['sqlite', 'uws'],
+  ['sqlite', 'node'],
   ['mongodb', 'uws'],
 ];
 

@@ -14,7 +14,7 @@ import { crc32 } from '../src/stream/crc32.ts';
 import { withHeartbeats } from '../src/stream/heartbeats.ts';
 import { pump } from '../src/stream/pump.ts';
 import type { Sink } from '../src/stream/sink.ts';
-import { testLmdb } from './support/lmdb.ts';
+import { testSqlite } from './support/sqlite.ts';
 import { NEVER } from './support/reading.ts';
 import { testServer } from './support/server.ts';
 
@@ -78,7 +78,7 @@ function checkedRows(text: Buffer): Buffer {
 }
 
 test('a stream that stalls at any byte releases its batches and continues with the very next byte', async (t) => {
-  const { store, slots } = await testLmdb(t);
+  const { store, slots } = await testSqlite(t);
   const documents = Array.from({ length: ROWS }, (_, n) => makeRow(n));
   await store.items.insert(documents, 'fail');
   const transcoders: TextTranscoder[] = [createTranscoder(slots), javascriptTranscoder];
@@ -143,7 +143,7 @@ test('a stream that stalls at any byte releases its batches and continues with t
 });
 
 test('readers that take nothing hold no batches, and each gets the whole set when it reads on', async (t) => {
-  const server = await testServer(t, 'lmdb', 'uws');
+  const server = await testServer(t, 'sqlite', 'uws');
   if (!server) return;
   const rows = 30_000;
   const fill = 'x'.repeat(1000);
@@ -177,7 +177,7 @@ test('readers that take nothing hold no batches, and each gets the whole set whe
 });
 
 test('while the store is slow, a checkpoint covers the rows that were sent', async (t) => {
-  const { store, slots } = await testLmdb(t);
+  const { store, slots } = await testSqlite(t);
   await store.items.insert(
     Array.from({ length: 600 }, (_, n) => makeRow(n)),
     'fail',
@@ -215,7 +215,7 @@ test('while the store is slow, a checkpoint covers the rows that were sent', asy
 });
 
 test('a reader that leaves a slow store releases the batches that still arrive', async (t) => {
-  const { store, slots } = await testLmdb(t);
+  const { store, slots } = await testSqlite(t);
   await store.items.insert([makeRow(1), makeRow(2)], 'fail');
   const plan: Plan = { sort: '_id', direction: 1 };
   const first = await store.items.read(plan, {}, { rows: 1, bytes: 1e9 }, NEVER);

@@ -14,7 +14,7 @@ const keyOf = (tenant: string): KeyGiven => ({
   hide: { orders: ['tenant'] },
 });
 
-for (const store of ['lmdb', 'mongodb'] satisfies StoreName[])
+for (const store of ['sqlite', 'mongodb'] satisfies StoreName[])
   test(`${store}: a cursor of another key moves within the rows of one's own`, async (t) => {
     const server = await keyedServer(t, store, [keyOf('acme'), keyOf('other')], [ORDERS]);
     if (!server) return;

@@ -60,7 +60,7 @@ async function partsOf(server: TestServer, query: string): Promise<string[]> {
   return (JSON.parse(text) as { partitions: { url: string }[] }).partitions.map(({ url }) => url);
 }
 
-for (const store of ['lmdb', 'mongodb'] satisfies StoreName[]) {
+for (const store of ['sqlite', 'mongodb'] satisfies StoreName[]) {
   describe(`partitions on ${store}`, () => {
     test('the streams of all parts, one after the other, are the whole stream, in every filter and form', async (t) => {
       const server = await testServer(t, store, 'uws');

@@ -44,7 +44,7 @@ function* forged(): Generator<readonly [name: string, path: string]> {
   }
 }
 
-for (const store of ['lmdb', 'mongodb'] as const)
+for (const store of ['sqlite', 'mongodb'] as const)
   test(`forged places are 400 (${store})`, async (t) => {
     const server = await testServer(t, store, 'node');
     if (!server) return;

@@ -85,7 +85,7 @@ const query = fc.record(
   { requiredKeys: [] },
 );
 
-for (const store of ['lmdb', 'mongodb'] satisfies StoreName[])
+for (const store of ['sqlite', 'mongodb'] satisfies StoreName[])
   describe(`prices of all number types on ${store}`, () => {
     test('match a range of all numbers that show its bounds, and are ordered by their exact value, from any page', async (t) => {
       const server = await testServer(t, store, 'node');

@@ -12,7 +12,7 @@ import { serverOn, type StoreName } from './support/server.ts';
 /** The names that every object of JavaScript has. */
 const NAMES = [...Object.getOwnPropertyNames(Object.prototype), 'prototype'].sort();
 const secretOf = (name: string) => `secret-of-${name}`.padEnd(32, '-');
-const STORES: readonly StoreName[] = ['lmdb', 'mongodb'];
+const STORES: readonly StoreName[] = ['sqlite', 'mongodb'];
 
 /** Every way in which a query of /m can use a name. */
 const QUERIES: readonly ((name: string) => string)[] = [

@@ -6,10 +6,11 @@ import type { RequestListener } from 'node:http';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { test } from 'node:test';
-import Database from 'libsql';
+import { DatabaseSync } from '../src/sqlite.ts';
 import { crc32 } from '../src/stream/crc32.ts';
 import { cli } from './support/child-server.ts';
 import { folder, NDJSON, proofOf, runPullOf, scriptedServer, streamOnly } from './support/pulling.ts';
+import { queryFile } from './support/sqlite.ts';
 
 /** The lines of a feed, with the control line that proves them. */
 function proved(lines: string, cursor: string, extra: { upToDate?: boolean; more?: boolean } = {}): string {
@@ -47,13 +48,7 @@ const gone = streamOnly((_, response) =>
 
 /** The ids and rows of a table, in order of id. */
 function rowsOf(path: string, table = 'items'): unknown[][] {
-  const database = new Database(path, { readonly: true });
-  try {
-    const rows = database.prepare(`SELECT id, row FROM "${table}" ORDER BY typeof(id), id`).raw().all();
-    return rows as unknown[][];
-  } finally {
-    database.close();
-  }
+  return queryFile(path, `SELECT id, row FROM "${table}" ORDER BY typeof(id), id`);
 }
 
 test('a copy in SQLite applies rows and removals in their order, and only what is proved', async (t) => {
@@ -99,13 +94,11 @@ test('the table has a column for each field, and for each one that the URL asks 
   ]);
   const asked = `${other.url.replace('/items/', '/orders/')}?fields=name,deep.x`;
   assert.equal((await runPullOf([asked, '--into', file])).code, 0, orders);
-  const database = new Database(file, { readonly: true });
-  t.after(() => database.close());
-  assert.deepEqual(database.prepare('SELECT name, deep FROM items ORDER BY id').raw().all(), [
+  assert.deepEqual(queryFile(file, 'SELECT name, deep FROM items ORDER BY id'), [
     ['a "b"', '{"x":7}'],
     [null, null],
   ]);
-  assert.deepEqual(database.prepare('SELECT "deep.x" FROM orders ORDER BY id').raw().all(), [[7], [null]]);
+  assert.deepEqual(queryFile(file, 'SELECT "deep.x" FROM orders ORDER BY id'), [[7], [null]]);
 });
 
 test('a copy that is run again continues, and begins anew with an empty table when the changes are gone', async (t) => {
@@ -134,7 +127,7 @@ test('a table of something else is refused, and --restart replaces it', async (t
     noEstimate,
     answer(START + proved('{"id":1}\n', 's1', { upToDate: true }), false),
   ]);
-  const database = new Database(file);
+  const database = new DatabaseSync(file);
   database.exec('CREATE TABLE items (mine TEXT)');
   database.close();
   const refused = await runPullOf([url, '--into', file]);
@@ -299,7 +292,7 @@ test('rows that changed while they were copied are no reason to refuse a copy, a
 
 test('a full disk is named, with the file', async (t) => {
   const file = join(await folder(t), 'copy.sqlite');
-  const database = new Database(file);
+  const database = new DatabaseSync(file);
   database.exec(
     `CREATE TABLE sluice_pulls (name TEXT PRIMARY KEY, url TEXT, place TEXT);
      CREATE TRIGGER full BEFORE INSERT ON sluice_pulls BEGIN SELECT RAISE(ROLLBACK, 'database or disk is full'); END`,
@@ -336,10 +329,8 @@ test('a column has the array that its path leads to, and a name that JSON escape
     ]);
     assert.equal(code, 0, text);
   }
-  const database = new Database(file, { readonly: true });
-  t.after(() => database.close());
-  assert.deepEqual(columnsOf(database, 'items'), ['id', 'row', 'plain']);
-  const values = (sql: string) => database.prepare(sql).raw().all();
+  assert.deepEqual(columnsOf(file, 'items'), ['id', 'row', 'plain']);
+  const values = (sql: string) => queryFile(file, sql);
   assert.deepEqual(values('SELECT plain FROM items'), [['c']]);
   assert.deepEqual(values('SELECT "lines.sku" FROM orders ORDER BY id'), [
     ['[{"sku":"x"},{"sku":"y"}]'],
@@ -350,6 +341,6 @@ test('a column has the array that its path leads to, and a name that JSON escape
   assert.deepEqual([array, member], [['[{"a":{"sku":"x"}},{"a":{"sku":"y"}}]'], ['z']]);
 });
 
-function columnsOf(database: Database.Database, table: string): unknown[] {
-  return database.prepare(`SELECT name FROM pragma_table_xinfo('${table}')`).raw().all().flat();
+function columnsOf(file: string, table: string): unknown[] {
+  return queryFile(file, `SELECT name FROM pragma_table_xinfo('${table}')`).flat();
 }

@@ -19,7 +19,7 @@ const PAID = 'status=paid&sort=createdAt_desc';
 
 const proofIn = (text: string) => /proved (.*CRC-32 \w+)/.exec(text)?.[1];
 
-for (const store of ['lmdb', 'mongodb'] as const)
+for (const store of ['sqlite', 'mongodb'] as const)
   test(`${store}: a pull of a resource writes the bytes of its stream, whole and in parts`, async (t) => {
     const settings = await withOrders(t, store, ROWS);
     if (!settings) return;
@@ -50,7 +50,7 @@ for (const store of ['lmdb', 'mongodb'] as const)
   });
 
 test('a pull of a resource that is killed goes on behind its proved rows, with the proof of an uncut one', async (t) => {
-  const settings = await withOrders(t, 'lmdb', ROWS);
+  const settings = await withOrders(t, 'sqlite', ROWS);
   if (!settings) return;
   const server = await serverOn(t, settings);
   const directory = await folder(t);

@@ -5,7 +5,7 @@ import { awaited, decompressed, fileOf, order } from './support/exports.ts';
 import { resourceServer } from './support/resources.ts';
 import type { StoreName, TestServer } from './support/server.ts';
 
-const STORES: readonly StoreName[] = ['lmdb', 'mongodb'];
+const STORES: readonly StoreName[] = ['sqlite', 'mongodb'];
 const DAYS: readonly Document[] = Array.from({ length: 20 }, (_, n) => ({
   _id: new Int32(n),
   t: new Date(Date.UTC(2026, 0, n + 1, 10)),

@@ -26,7 +26,7 @@ for (const [language, program] of [
       t.skip(missing);
       return;
     }
-    const server = await testServer(t, 'lmdb', 'uws', { SAMPLE: 'auto' });
+    const server = await testServer(t, 'sqlite', 'uws', { SAMPLE: 'auto' });
     if (!server) return;
     await server.insert(
       ['d0', 'd20000+', 'd99999'].map((_id) => ({ _id, id: 'own', category: 'Fair', price: 1 })),
@@ -55,7 +55,7 @@ test('the pandas program of the documents reads a stream', async (t) => {
     t.skip(reason);
     return;
   }
-  const server = await testServer(t, 'lmdb', 'uws', { SAMPLE: 'auto' });
+  const server = await testServer(t, 'sqlite', 'uws', { SAMPLE: 'auto' });
   if (!server) return;
   const { stdout } = await run(python, ['-c', programIn('py'), server.url]);
   const top = JSON.parse(stdout) as Record<string, number>;
@@ -66,7 +66,7 @@ test('the pandas program of the documents reads a stream', async (t) => {
 test('the browser program of the documents reads a stream', async (t) => {
   const browser = await openChromium(t);
   if (!browser) return;
-  const server = await testServer(t, 'lmdb', 'uws', { SAMPLE: 'auto' });
+  const server = await testServer(t, 'sqlite', 'uws', { SAMPLE: 'auto' });
   if (!server) return;
   const { page } = await openTab(browser);
   await page.goto(`${server.url}/livez`);

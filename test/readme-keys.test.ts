@@ -42,7 +42,7 @@ test('the key and the JSON file of operations.md do what the text shows', async 
     })),
     indexes: [['tenant']],
   };
-  const server = await keyedServer(t, 'lmdb', [{ name: 'all' }], [orders]);
+  const server = await keyedServer(t, 'sqlite', [{ name: 'all' }], [orders]);
   assert.ok(server);
   const folder = await temporaryFolder(t);
   writeFileSync(server.keysFile, json);

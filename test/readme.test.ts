@@ -45,7 +45,7 @@ for (const path of DOCUMENTS) {
   const text = documentText(path);
   if (!BLOCK.test(text)) continue;
   test(`every command in ${path} prints what ${path} shows`, async (t) => {
-    const server = await testServer(t, 'lmdb', 'uws', { SAMPLE: 'auto' });
+    const server = await testServer(t, 'sqlite', 'uws', { SAMPLE: 'auto' });
     if (!server) return;
     let fresh = text;
     for (const [, block = ''] of text.matchAll(BLOCKS)) {

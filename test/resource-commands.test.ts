@@ -27,7 +27,7 @@ interface Shop {
 
 async function shopOn(t: TestContext, name: StoreName): Promise<Shop | null> {
   const directory = await folder(t);
-  const uri = name === 'lmdb' ? '' : await testMongo(t);
+  const uri = name === 'sqlite' ? '' : await testMongo(t);
   if (uri === null) return null;
   return {
     environment: { DATA_DIR: join(directory, 'data'), MONGODB_URI: uri },
@@ -44,7 +44,7 @@ function serve(t: TestContext, { environment }: Shop, resource: string) {
   return serverOn(t, { ...environment, ...expose });
 }
 
-for (const name of ['lmdb', 'mongodb'] satisfies StoreName[])
+for (const name of ['sqlite', 'mongodb'] satisfies StoreName[])
   describe(`resources made by commands, on ${name}`, () => {
     test('a spreadsheet becomes a resource with its own columns, and is served by the indexes it was given', async (t) => {
       const shop = await shopOn(t, name);
@@ -63,7 +63,7 @@ for (const name of ['lmdb', 'mongodb'] satisfies StoreName[])
       assert.match(said, /GET \/artikel answers: .*Kunde\.Land with sort=Preis.*sort=angelegt/);
       assert.match(
         said,
-        name === 'lmdb' ? /to serve it: npm start/ : /to serve it: EXPOSE=artikel npm start/,
+        name === 'sqlite' ? /to serve it: npm start/ : /to serve it: EXPOSE=artikel npm start/,
       );
       const server = await serve(t, shop, 'artikel');
       const answer = await server.get('/artikel?Kunde.Land=DE&sort=Preis_asc');
@@ -193,7 +193,7 @@ test('a wrong command says why and exits with 2', async (t) => {
 });
 
 test('an index of a column that the file lacks is refused before anything is made', async (t) => {
-  const shop = await shopOn(t, 'lmdb');
+  const shop = await shopOn(t, 'sqlite');
   if (!shop) return;
   const file = await shop.file('a.csv', 'id,status\n1,new\n');
   const { code, said } = await sluice(['import', file, '--into', 'o', '--index', 'statsu'], shop.environment);

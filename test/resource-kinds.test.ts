@@ -30,7 +30,7 @@ async function problemOf(server: TestServer, query: string) {
   return (await answer.json()) as { code: string; detail: string; parameter: string };
 }
 
-for (const store of ['lmdb', 'mongodb'] satisfies StoreName[])
+for (const store of ['sqlite', 'mongodb'] satisfies StoreName[])
   describe(`kinds of fields on ${store}`, () => {
     test('a text is read as the kind of its field, and a prefix asks for another', async (t) => {
       const server = await resourceServer(t, store, { name: 'm', rows: ROWS, indexes: INDEXES });
@@ -114,7 +114,7 @@ for (const store of ['lmdb', 'mongodb'] satisfies StoreName[])
           ['cost', 'number'],
         ]),
       );
-      if (store === 'lmdb') return; // its lists of indexes stand for a second
+      if (store === 'sqlite') return; // its lists of indexes stand for a second
       const looks = async () =>
         /sluice_store_\w*_count\{[^}]*holds[^}]*\} (\d+)/.exec(
           await (await server.get('/metrics')).text(),

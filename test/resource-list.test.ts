@@ -11,7 +11,7 @@ interface Listed {
   readonly links: Readonly<Record<string, string>>;
 }
 
-for (const store of ['lmdb', 'mongodb'] satisfies StoreName[])
+for (const store of ['sqlite', 'mongodb'] satisfies StoreName[])
   test(`${store}: GET /resources also lists items and users, and each form of query that it names is answered`, async (t) => {
     const rows = [{ _id: 'a', size: 1 }];
     const server = await resourceServer(

@@ -54,8 +54,8 @@ test('mongodb: /openapi.json and GET /resources follow the indexes of a resource
   assert.equal((await server.get('/orders?sort=note_desc')).status, 200);
 });
 
-test('lmdb: /openapi.json follows an index that another process adds', async (t) => {
-  const settings = await withOrders(t, 'lmdb', ROWS);
+test('sqlite: /openapi.json follows an index that another process adds', async (t) => {
+  const settings = await withOrders(t, 'sqlite', ROWS);
   if (!settings?.DATA_DIR) return;
   const server = await serverOn(t, settings);
   assert.ok(!(await described(server)).parameters.includes('note'));

@@ -5,7 +5,7 @@ import { Decimal128, ObjectId, type Document } from 'mongodb';
 import { pino } from 'pino';
 import { ConfigError, readConfig } from '../src/config.ts';
 import { RESOURCES_FILE_SCHEMA, TAKEN } from '../src/resources/declarations.ts';
-import { testDirectory } from './support/lmdb.ts';
+import { testDirectory } from './support/sqlite.ts';
 import { testClient } from './support/mongo.ts';
 import { testMongo } from './support/mongod.ts';
 import { resourcesFile } from './support/resources.ts';

@@ -18,7 +18,7 @@ const EXCLUDED = ['--exclude-checks', 'use_after_free'];
 const EXAMPLES = process.env.LONG ? 200 : 15;
 
 describe('schemathesis', { concurrency: true }, () => {
-  for (const store of ['lmdb', 'mongodb'] satisfies StoreName[])
+  for (const store of ['sqlite', 'mongodb'] satisfies StoreName[])
     test(`schemathesis finds nothing on ${store}, with all of its checks but one`, async (t) => {
       if (!PROGRAM) {
         t.skip('SCHEMATHESIS is not set');

@@ -13,7 +13,7 @@ test('neither keys nor tokens nor their hashes are in the log, the metrics or an
   let routes: readonly Route[] = [];
   const server = await keyedServer(
     t,
-    'lmdb',
+    'sqlite',
     [
       { name: 'all' },
       { name: 'less', actions: ['stream'] },

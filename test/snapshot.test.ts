@@ -270,7 +270,10 @@ test('a point in time is read from a member that has kept it, and is gone when n
 
 test('a store without snapshots refuses them', async (t) => {
   const set = await ownMongod(t, { replicated: false });
-  const servers = [await testServer(t, 'lmdb', 'uws'), set && (await serverOn(t, { MONGODB_URI: set.uri }))];
+  const servers = [
+    await testServer(t, 'sqlite', 'uws'),
+    set && (await serverOn(t, { MONGODB_URI: set.uri })),
+  ];
   for (const server of servers)
     for (const path of ['stream?', 'partitions?'])
       for (const query of ['consistency=snapshot', `at=${1_700_000_000n << 32n}`])

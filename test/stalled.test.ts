@@ -9,11 +9,11 @@ import { MongoClient } from 'mongodb';
 import { load } from '../bench/load.ts';
 import { startProcess } from '../bench/process.ts';
 import { BSON } from '../src/store/bson.ts';
-import { openLmdb } from '../src/store/lmdb.ts';
+import { openSqlite } from '../src/store/sqlite.ts';
 import { kernelWarning } from '../src/process/kernel-warning.ts';
 import { Slots } from '../src/store/slots.ts';
 import { childServer, importItems, type ChildServer } from './support/child-server.ts';
-import { testDirectory } from './support/lmdb.ts';
+import { testDirectory } from './support/sqlite.ts';
 import { openStore } from './support/mongo.ts';
 import { testMongo } from './support/mongod.ts';
 import { program } from './support/programs.ts';
@@ -40,7 +40,7 @@ const CASES: readonly (readonly [StoreName, 'identity' | 'br'])[] = LONG
   ? [
       ['mongodb', 'identity'],
       ['mongodb', 'br'],
-      ['lmdb', 'identity'],
+      ['sqlite', 'identity'],
     ]
   : [['mongodb', 'identity']];
 
@@ -59,9 +59,9 @@ function rowsOf(coding: string): Uint8Array[] {
 
 /** A store with the rows, closed; null, and the test skipped, without a mongod. */
 async function groundOf(t: TestContext, store: StoreName, coding: string): Promise<Ground | null> {
-  if (store === 'lmdb') {
+  if (store === 'sqlite') {
     const directory = await testDirectory(t);
-    const opened = await openLmdb({ directory, slots: new Slots() });
+    const opened = await openSqlite({ directory, slots: new Slots() });
     await opened.items.insert(rowsOf(coding), 'fail');
     await opened.close();
     return { settings: { DATA_DIR: directory }, openCursors: () => Promise.resolve(0) };
@@ -159,7 +159,7 @@ for (const [store, coding] of CASES)
     assert.ok(first >= STALL_SECONDS && last <= STALL_SECONDS + PUNCTUAL, 'no reader is cut early or late');
   });
 
-for (const store of ['mongodb', 'lmdb'] satisfies StoreName[])
+for (const store of ['mongodb', 'sqlite'] satisfies StoreName[])
   test(
     `${store}: pages are served beside ${FAST.streams} streams at full speed, and the streams continue`,
     { skip: !LONG },

@@ -8,8 +8,8 @@ import { testServer, type EngineName, type StoreName, type TestServer } from './
 
 const CUTS = process.env.LONG ? 500 : 40;
 const COMBINATIONS: [StoreName, EngineName][] = [
-  ['lmdb', 'uws'],
-  ['lmdb', 'node'],
+  ['sqlite', 'uws'],
+  ['sqlite', 'node'],
   ['mongodb', 'uws'],
 ];
 

@@ -12,7 +12,7 @@ function cellOf(value: unknown): string {
   return typeof value === 'string' ? value : JSON.stringify(value);
 }
 
-for (const store of ['lmdb', 'mongodb'] satisfies StoreName[]) {
+for (const store of ['sqlite', 'mongodb'] satisfies StoreName[]) {
   describe(`CSV streams on ${store}`, () => {
     test('a stream that is read back by a CSV reader has the rows of the NDJSON stream, nested values as JSON', async (t) => {
       const server = await testServer(t, store, 'uws');

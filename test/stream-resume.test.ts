@@ -42,7 +42,7 @@ async function pullThroughCuts(
   }
 }
 
-for (const store of ['lmdb', 'mongodb'] satisfies StoreName[]) {
+for (const store of ['sqlite', 'mongodb'] satisfies StoreName[]) {
   describe(`resuming a stream on ${store}`, () => {
     test('a client that is cut at any byte resumes after its last whole row, and the joined pieces are the uncut stream', async (t) => {
       const server = await testServer(t, store, 'uws');

@@ -6,8 +6,8 @@ import { CATEGORIES, catalogue, expectedIds } from './support/catalogue.ts';
 import { testServer, type EngineName, type StoreName, type TestServer } from './support/server.ts';
 
 const COMBINATIONS: [StoreName, EngineName][] = [
-  ['lmdb', 'uws'],
-  ['lmdb', 'node'],
+  ['sqlite', 'uws'],
+  ['sqlite', 'node'],
   ['mongodb', 'uws'],
 ];
 

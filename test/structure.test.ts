@@ -12,8 +12,7 @@ const sources = readdirSync(join(ROOT, 'src'), { recursive: true, encoding: 'utf
 const OWNERS: [library: string, files: RegExp][] = [
   ['uWebSockets.js', /^engine\/uws\/library\.ts$/],
   ['mongodb', /^store\/mongo(\.ts|\/)/],
-  ['lmdb', /^store\/lmdb\/file\.ts$/],
-  ['@photostructure/sqlite', /^store\/sqlite\/(binding\.ts|worker\.mjs)$/],
+  ['@photostructure/sqlite', /^(sqlite\.ts|store\/sqlite\/worker\.mjs)$/],
   ['bson', /^store\/bson\.ts$/],
   ['node:zlib', /^(stream\/(compress|crc32|pieces)|import\/source|pull\/http|load\/page-check)\.ts$/],
   ['fast-json-stringify', /^rows\/serializers\.ts$/],
@@ -27,7 +26,6 @@ const OWNERS: [library: string, files: RegExp][] = [
   ['prom-client', /^telemetry\/metrics\.ts$/],
   ['uuid', /^users\/id\.ts$/],
   ['bullmq', /^queue\/bullmq\.ts$/],
-  ['libsql', /^pull\/sqlite\.ts$/],
   ['parquet-wasm', /^exports\/parquet-thread\.mjs$/],
   ['p-queue', /^turns\.ts$/],
   ['rate-limiter-flexible', /^access\/limiter-redis\.ts$/],
@@ -104,7 +102,7 @@ test('the client and the load test import nothing of the server and use only its
  * included, so no two import each other.
  */
 const LAYERS: readonly (readonly string[])[] = [
-  ['schema.ts', 'version.ts', 'log.ts', 'thrown.ts', 'turns.ts'],
+  ['schema.ts', 'version.ts', 'log.ts', 'thrown.ts', 'turns.ts', 'sqlite.ts'],
   ['problems.ts'],
   ['errors.ts'],
   ['terminal', 'redis'],
@@ -150,7 +148,7 @@ test('only the composition root names the adapters of a port', () => {
   const offenders = sources.filter(
     ({ path, text }) =>
       !/^(main\.ts|process\/|store\/|queue\/|engine\/|access\/)/.test(path) &&
-      /from '\.\.?\/(store\/(mongo|lmdb|sqlite|directory)|queue\/(local|bullmq)|engine\/(uws|node|engine))/.test(
+      /from '\.\.?\/(store\/(mongo|sqlite|directory)|queue\/(local|bullmq)|engine\/(uws|node|engine))/.test(
         text,
       ),
   );
@@ -167,8 +165,7 @@ function linesByFolder(): Map<string, number> {
   const lines = new Map<string, number>();
   for (const path of readdirSync(join(ROOT, 'src'), { recursive: true, encoding: 'utf8' })) {
     if (!path.endsWith('.ts') || path.startsWith('load/')) continue;
-    const first = path.includes('/') ? (path.split('/')[0] ?? '') : '.';
-    const folder = path.startsWith('store/sqlite') ? 'store/sqlite' : first; // apart while there are two embedded stores
+    const folder = path.includes('/') ? (path.split('/')[0] ?? '') : '.';
     const count = readFileSync(join(ROOT, 'src', path), 'utf8').split('\n').length - 1;
     lines.set(folder, (lines.get(folder) ?? 0) + count);
   }

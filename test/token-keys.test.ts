@@ -125,7 +125,7 @@ test('a server starts without its key server, serves keys meanwhile, and tokens 
   const rows = [{ _id: 1 }];
   const server = await keyedServer(
     t,
-    'lmdb',
+    'sqlite',
     [{ name: 'plain' }],
     [{ name: 'orders', rows, indexes: [] }],
     jwtSettings(issuer),
@@ -188,7 +188,7 @@ test('a running stream of a token is cut at its next batch when the token ends',
   const issuer = await testIssuer(t, [pair]);
   const rows = Array.from({ length: 400 }, (_, n) => ({ _id: n, text: 'x'.repeat(100_000) }));
   const resources = [{ name: 'orders', rows, indexes: [] }];
-  const server = await keyedServer(t, 'lmdb', [{ name: 'plain' }], resources, jwtSettings(issuer));
+  const server = await keyedServer(t, 'sqlite', [{ name: 'plain' }], resources, jwtSettings(issuer));
   assert.ok(server);
   t.mock.timers.enable({ apis: ['Date'], now: Date.now() });
   const begin = async () => {

@@ -1,18 +1,18 @@
 /** Fair turns: one heavy reader keeps others waiting for one of its steps, and not for all of them. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { FairScheduler } from '../src/store/lmdb/fair-scheduler.ts';
+import { FairScheduler } from '../src/store/sqlite/fair-scheduler.ts';
 import { LoopTurns } from '../src/store/loop-turns.ts';
 import type { Plan } from '../src/store/store.ts';
 import { Turns, TurnsByKey } from '../src/turns.ts';
 import { makeItems } from './support/items.ts';
-import { testLmdb } from './support/lmdb.ts';
+import { testSqlite } from './support/sqlite.ts';
 import { NEVER, PLENTY, takeRows } from './support/reading.ts';
 
 const STREAMS = 50;
 
 test('on the embedded store, a page waits for one read of the streams, however many there are', async (t) => {
-  const { store } = await testLmdb(t);
+  const { store } = await testSqlite(t);
   await store.items.insert(
     makeItems(20).map(({ bytes }) => bytes),
     'fail',

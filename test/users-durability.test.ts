@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { childServer } from './support/child-server.ts';
-import { testDirectory } from './support/lmdb.ts';
+import { testDirectory } from './support/sqlite.ts';
 import { ownMongod, withDatabase } from './support/mongod.ts';
 import { serverOn } from './support/server.ts';
 import { bodyOf, checkAll, newWriters, type Known } from './support/user-writers.ts';

@@ -2,18 +2,18 @@ import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import type { User } from '../src/users/user.ts';
 import { childServer } from './support/child-server.ts';
-import { testDirectory } from './support/lmdb.ts';
+import { testDirectory } from './support/sqlite.ts';
 import { testMongo } from './support/mongod.ts';
 import { serverOn, testServer } from './support/server.ts';
 import { PATH, usersAt, type Answer, type Users } from './support/users.ts';
 
 /** Clients of one server, or of two that share a store. */
 const SERVERS: Record<string, (t: TestContext) => Promise<Users[] | null>> = {
-  'one server on lmdb': async (t) => {
-    const server = await testServer(t, 'lmdb', 'uws');
+  'one server on sqlite': async (t) => {
+    const server = await testServer(t, 'sqlite', 'uws');
     return server && [usersAt(server.url)];
   },
-  'two processes on one lmdb file': async (t) => {
+  'two processes on one sqlite file': async (t) => {
     const settings = { DATA_DIR: await testDirectory(t), MONGODB_URI: '' };
     const servers = [await childServer(t, settings), await childServer(t, settings)];
     return servers.map(({ url }) => usersAt(url.origin));

@@ -1,17 +1,17 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { AppError } from '../src/errors.ts';
-import { openLmdb } from '../src/store/lmdb.ts';
+import { openSqlite } from '../src/store/sqlite.ts';
 import { Slots } from '../src/store/slots.ts';
 import { fromRow, toRow } from '../src/users/row.ts';
 import type { User } from '../src/users/user.ts';
-import { testDirectory, testLmdb } from './support/lmdb.ts';
+import { testDirectory, testSqlite } from './support/sqlite.ts';
 import { openStore, testClient, testMongoStore } from './support/mongo.ts';
 import { ownMongod, testMongo } from './support/mongod.ts';
 import { NEVER, PLENTY, takeRows } from './support/reading.ts';
 import { userStoreContract } from './users-store.contract.ts';
 
-userStoreContract('lmdb', testLmdb);
+userStoreContract('sqlite', testSqlite);
 userStoreContract('mongodb', (t) => testMongoStore(t));
 userStoreContract('mongodb, plain collection', async (t) => {
   const uri = await testMongo(t);
@@ -132,7 +132,7 @@ test('a MongoDB user with read permission only can read items and users, and cha
 
 test('a closed embedded store refuses changes, and finishes earlier ones', async (t) => {
   const directory = await testDirectory(t);
-  const store = await openLmdb({ directory, slots: new Slots() });
+  const store = await openSqlite({ directory, slots: new Slots() });
   const asked = Array.from({ length: 600 }, () => store.users.change('ada', countUp));
   await store.close();
   const names = (await Promise.all(asked)).map(({ after }) => after && fromRow(after).name);
@@ -142,7 +142,7 @@ test('a closed embedded store refuses changes, and finishes earlier ones', async
   );
   await assert.rejects(store.users.change('ada', countUp), { code: 'store-unavailable' });
 
-  const again = await openLmdb({ directory, slots: new Slots() });
+  const again = await openSqlite({ directory, slots: new Slots() });
   t.after(() => again.close());
   const { before } = await again.users.change('ada', () => 'keep');
   assert.equal(before && fromRow(before).name, '600');

@@ -11,7 +11,7 @@ const KEYS: readonly KeyGiven[] = [
 const EVE = { name: 'HIDDEN', email: 'hidden@x.example', metadata: { team: 'HIDDEN' } };
 
 test('a key that may only write users is told nothing of them', async (t) => {
-  const server = await keyedServer(t, 'lmdb', KEYS, [{ name: 'orders', rows: [{ _id: 1 }], indexes: [] }]);
+  const server = await keyedServer(t, 'sqlite', KEYS, [{ name: 'orders', rows: [{ _id: 1 }], indexes: [] }]);
   if (!server) return;
   const users = usersAt(server.url);
   const send = (name: string, method: string, path: string, body?: unknown, headers = {}): Promise<Answer> =>

@@ -5,8 +5,8 @@ import { testServer, type EngineName, type StoreName } from './support/server.ts
 import { codeOf, PATH, usersAt, type Answer, type Users } from './support/users.ts';
 
 const COMBINATIONS: [StoreName, EngineName][] = [
-  ['lmdb', 'uws'],
-  ['lmdb', 'node'],
+  ['sqlite', 'uws'],
+  ['sqlite', 'node'],
   ['mongodb', 'uws'],
 ];
 

@@ -26,7 +26,7 @@ export function against(name: string, other: string, store = 'mongodb'): Measure
 /** The same, on the store where that is less. */
 export function worstAgainst(name: string, other: string): Measured {
   return (results) => {
-    const ratios = ['mongodb', 'lmdb'].map((store) => against(name, other, store)(results));
+    const ratios = ['mongodb', 'sqlite'].map((store) => against(name, other, store)(results));
     const known = ratios.filter((each) => !Number.isNaN(each));
     return known.length > 0 ? Math.min(...known) : NaN;
   };
@@ -84,7 +84,7 @@ export function toAllFollowers(results: Results): number {
   const scenarios = results.scenarios.filter(({ name }) => idle.includes(name));
   const most = idle.find((wanted) => scenarios.some(({ name }) => name === wanted)) ?? '';
   const of = (store: string) => pick(most, ({ figures }) => figures?.allMs, store)(results);
-  const values = ['mongodb', 'lmdb'].map(of).filter((value) => !Number.isNaN(value));
+  const values = ['mongodb', 'sqlite'].map(of).filter((value) => !Number.isNaN(value));
   return values.length > 0 ? Math.max(...values) : NaN;
 }
 

@@ -83,14 +83,14 @@ export function plots(results: Results): Plot[] {
     plotted(
       'rows-by-size.svg',
       'Stream in id order: rows per second by size of the set',
-      [...of('sizes'), ...of('sizes', 'lmdb')],
+      [...of('sizes'), ...of('sizes', 'sqlite')],
       (title, scenarios) =>
         linePlot({
           title,
           x: 'items',
           y: 'rows per second',
           scale: { x: 'log', y: 'linear' },
-          lines: ['mongodb', 'lmdb'].flatMap((store) =>
+          lines: ['mongodb', 'sqlite'].flatMap((store) =>
             linesOf(
               scenarios.filter((scenario) => scenario.store === store),
               perSecond,

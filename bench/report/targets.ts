@@ -90,7 +90,7 @@ const TARGETS: readonly Target[] = [
     ...atMost(5),
     measured: besideStreams('mongodb'),
   },
-  { figure: 'the same, embedded store', ...atMost(5), measured: besideStreams('lmdb') },
+  { figure: 'the same, embedded store', ...atMost(5), measured: besideStreams('sqlite') },
   {
     figure: 'pages beside two exports, p99 against pages alone, worst case',
     ...atMost(3),
@@ -115,12 +115,12 @@ const TARGETS: readonly Target[] = [
   {
     figure: 'embedded store, stream by id',
     ...rowsPerSecond(1e6),
-    measured: pick('stream-id', perSecond, 'lmdb'),
+    measured: pick('stream-id', perSecond, 'sqlite'),
   },
   {
     figure: 'embedded store, stream by price',
     ...rowsPerSecond(0.5e6),
-    measured: pick('stream-price', perSecond, 'lmdb'),
+    measured: pick('stream-price', perSecond, 'sqlite'),
   },
   {
     figure: 'stream as Arrow, rows/s against lines of JSON, the worse store',
@@ -175,12 +175,12 @@ const TARGETS: readonly Target[] = [
   {
     figure: 'the same, embedded store',
     ...atLeast(0.9),
-    measured: pick('follow-walk', ({ figures }) => figures?.ofPlain, 'lmdb'),
+    measured: pick('follow-walk', ({ figures }) => figures?.ofPlain, 'sqlite'),
   },
   {
     figure: 'import of an NDJSON file into the embedded store',
     ...thousandRowsPerSecond(200_000),
-    measured: pick('load-ndjson', perSecond, 'lmdb'),
+    measured: pick('load-ndjson', perSecond, 'sqlite'),
   },
   {
     figure: 'import of an NDJSON file into MongoDB',

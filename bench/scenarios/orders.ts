@@ -8,7 +8,7 @@ export const ORDERS_PAGE = `${ORDERS}?status=paid&sort=createdAt_desc&limit=100`
 export function orders(): Scenario[] {
   const on = {
     mongodb: ['sluice', 'bare uWS', 'fastify', 'fastify raw'],
-    lmdb: ['sluice', 'bare uWS'],
+    sqlite: ['sluice', 'bare uWS'],
   } as const;
   const shared = { needs: 'orders', set: 'quick', on } as const;
   const stream = { ...shared, kind: 'stream', group: 'streams', encoding: 'identity', streams: 1 } as const;
@@ -40,7 +40,7 @@ export function orders(): Scenario[] {
 
 /** Imports of files, as their users start them. */
 export function imports(): Scenario[] {
-  const on = { mongodb: ['sluice', 'bare insertMany'], lmdb: ['sluice', 'bare puts'] } as const;
+  const on = { mongodb: ['sluice', 'bare insertMany'], sqlite: ['sluice', 'bare inserts'] } as const;
   const shared = { kind: 'imports', group: 'imports', on } as const;
   return [
     {
@@ -64,7 +64,7 @@ export function imports(): Scenario[] {
 
 /** The changes of the orders, and streams that follow. */
 export function changes(): Scenario[] {
-  const on = { mongodb: ['sluice'], lmdb: ['sluice'] } as const;
+  const on = { mongodb: ['sluice'], sqlite: ['sluice'] } as const;
   const changing = { group: 'changes', needs: 'orders', on, set: 'quick' } as const;
   const idle = (count: number): Scenario => ({
     ...changing,

@@ -12,7 +12,7 @@ export function others(): Scenario[] {
       name: 'users',
       shows: 'POST, GET, PATCH, PUT, DELETE of users',
       connections: 32,
-      on: { mongodb: PAIR, lmdb: ['sluice'] },
+      on: { mongodb: PAIR, sqlite: ['sluice'] },
     },
     {
       ...other,
@@ -30,7 +30,7 @@ export function others(): Scenario[] {
       name: 'cold-start',
       shows: 'from the start of a process to its first page',
       path: '/items?limit=1',
-      on: { mongodb: PAIR, lmdb: ['sluice'] },
+      on: { mongodb: PAIR, sqlite: ['sluice'] },
     },
     {
       ...other,
@@ -39,7 +39,7 @@ export function others(): Scenario[] {
       shows: 'the first bytes of a stream of all rows',
       path: STREAM,
       starts: 200,
-      on: { mongodb: PAIR, lmdb: ['sluice'] },
+      on: { mongodb: PAIR, sqlite: ['sluice'] },
     },
     ...exports(),
     ...frames(),
@@ -47,7 +47,7 @@ export function others(): Scenario[] {
       ...{ kind: 'clickhouse', group: 'others', form, set: form === 'ndjson' ? 'quick' : 'default' },
       name: `clickhouse-${form}`,
       shows: `all items out of a table of ClickHouse into a pipe, one thread, as ${form}`,
-      on: { lmdb: ['sluice'] },
+      on: { sqlite: ['sluice'] },
     })),
     ...(
       [
@@ -66,7 +66,7 @@ export function others(): Scenario[] {
       page: PAGE_BY_PRICE,
       set,
       // No peers: a peer that buffers for these readers takes all memory, dies, and ends the run with it.
-      on: { mongodb: ['sluice'], lmdb: ['sluice'] },
+      on: { mongodb: ['sluice'], sqlite: ['sluice'] },
     })),
     {
       ...other,
@@ -77,7 +77,7 @@ export function others(): Scenario[] {
       streams: 8,
       page: PAGE_BY_PRICE,
       connections: 8,
-      on: { mongodb: PAIR, lmdb: ['sluice'] },
+      on: { mongodb: PAIR, sqlite: ['sluice'] },
     },
     {
       kind: 'slow-reader',
@@ -119,7 +119,7 @@ function exports(): Scenario[] {
       atOnce: 2,
       beside: { page: PAGE_BY_PRICE, connections: 8 },
       set: n === 0 ? 'quick' : 'default',
-      on: { mongodb: ['sluice'], lmdb: ['sluice'] },
+      on: { mongodb: ['sluice'], sqlite: ['sluice'] },
     })),
     ...alone.map(([format, compression]): Scenario => ({
       ...exported,
@@ -128,7 +128,7 @@ function exports(): Scenario[] {
       body: { format, compression, ...(compression !== 'none' && { category: 'toys' }) },
       atOnce: 1,
       set: 'default',
-      on: { lmdb: ['sluice'] },
+      on: { sqlite: ['sluice'] },
     })),
   ];
 }
@@ -144,7 +144,7 @@ function frames(): Scenario[] {
           ? `all items into ${into}, straight from MongoDB with pymongoarrow`
           : `all items into ${into}, as ${from}`,
       set: into === 'polars' && from === 'arrow' ? 'quick' : 'default',
-      on: from === 'pymongoarrow' ? { mongodb: ['sluice'] } : { mongodb: ['sluice'], lmdb: ['sluice'] },
+      on: from === 'pymongoarrow' ? { mongodb: ['sluice'] } : { mongodb: ['sluice'], sqlite: ['sluice'] },
     })),
   );
 }

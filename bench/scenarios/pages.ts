@@ -2,7 +2,7 @@ import { PAGE, PAGE_BY_PRICE, PAIR, type Scenario } from './scenario.ts';
 
 export function pages(rows: number): Scenario[] {
   const page = { kind: 'requests', group: 'pages', set: 'quick', connections: 32 } as const;
-  const on = { mongodb: ['sluice', 'bare uWS', 'fastify', 'fastify raw'], lmdb: ['sluice'] } as const;
+  const on = { mongodb: ['sluice', 'bare uWS', 'fastify', 'fastify raw'], sqlite: ['sluice'] } as const;
   const allPeers = { ...on, mongodb: [...on.mongodb, 'node:http', 'express'] } as const;
   return [
     { ...page, name: 'page-first', shows: 'the first 100 by id', path: PAGE, on, set: 'default' },
@@ -12,7 +12,7 @@ export function pages(rows: number): Scenario[] {
       shows: 'by id, from a cursor at nine tenths',
       path: PAGE,
       depth: Math.floor(rows * 0.9),
-      on: { mongodb: PAIR, lmdb: ['sluice'] },
+      on: { mongodb: PAIR, sqlite: ['sluice'] },
     },
     {
       ...page,
@@ -30,7 +30,7 @@ export function pages(rows: number): Scenario[] {
       path: PAGE,
       connections: 32,
       set: 'quick',
-      on: { mongodb: PAIR, lmdb: ['sluice'] },
+      on: { mongodb: PAIR, sqlite: ['sluice'] },
     },
     { ...page, name: 'page-price', shows: 'the first 100 by price', path: PAGE_BY_PRICE, on: allPeers },
   ];
@@ -52,7 +52,7 @@ export function depths(rows: number): Scenario[] {
       x: depth,
       effort: 0.5,
       set: depth === 0 || depth === 10_000 ? 'quick' : 'default',
-      on: { mongodb: PAIR, lmdb: ['sluice'] },
+      on: { mongodb: PAIR, sqlite: ['sluice'] },
     })),
   );
 }

@@ -1,7 +1,7 @@
 import { PAIR, STREAM, type Scenario } from './scenario.ts';
 
 const LIMITS = ['bare chain', 'socket drain', 'bare uWS'] as const;
-const LMDB_LIMITS = ['bare chain', 'bare getRange', 'bare uWS'] as const;
+const SQLITE_LIMITS = ['bare chain', 'bare statement', 'bare uWS'] as const;
 const COMPRESSED = ['sluice', 'fastify + compress', 'fastify + compress, quality 1'] as const;
 /** The number of rows in all, for streams that are slow at the peers, or that are many. */
 const FEWER_ROWS = 300_000;
@@ -21,7 +21,7 @@ export function streams(rows: number): Scenario[] {
       asked: byId,
       on: {
         mongodb: ['sluice', ...LIMITS, 'fastify', 'fastify raw', 'fastify cursor.stream()', 'node:http'],
-        lmdb: ['sluice', ...LMDB_LIMITS],
+        sqlite: ['sluice', ...SQLITE_LIMITS],
       },
     },
     {
@@ -30,7 +30,7 @@ export function streams(rows: number): Scenario[] {
       shows: 'the whole set in price order',
       path: `${STREAM}?sort=price_asc`,
       asked: byPrice,
-      on: { mongodb: ['sluice', ...LIMITS, 'fastify', 'fastify raw'], lmdb: ['sluice', ...LMDB_LIMITS] },
+      on: { mongodb: ['sluice', ...LIMITS, 'fastify', 'fastify raw'], sqlite: ['sluice', ...SQLITE_LIMITS] },
     },
     {
       ...whole,
@@ -41,7 +41,7 @@ export function streams(rows: number): Scenario[] {
       set: 'full',
       on: {
         mongodb: ['sluice', 'bare chain', 'fastify', 'fastify raw'],
-        lmdb: ['sluice', 'bare chain', 'bare getRange'],
+        sqlite: ['sluice', 'bare chain', 'bare statement'],
       },
     },
     {
@@ -49,7 +49,7 @@ export function streams(rows: number): Scenario[] {
       name: 'stream-array',
       shows: 'as one JSON array',
       path: `${STREAM}?format=json&limit=${some}`,
-      on: { mongodb: PAIR, lmdb: ['sluice'] },
+      on: { mongodb: PAIR, sqlite: ['sluice'] },
     },
     {
       ...whole,
@@ -58,7 +58,7 @@ export function streams(rows: number): Scenario[] {
       path: `${STREAM}?format=arrow`,
       form: 'arrow',
       set: 'default',
-      on: { mongodb: ['sluice'], lmdb: ['sluice'] },
+      on: { mongodb: ['sluice'], sqlite: ['sluice'] },
     },
     {
       ...whole,
@@ -76,7 +76,7 @@ export function streams(rows: number): Scenario[] {
       path: `${STREAM}?limit=${some}`,
       encoding: 'br',
       x: 'br',
-      on: { mongodb: COMPRESSED, lmdb: ['sluice'] },
+      on: { mongodb: COMPRESSED, sqlite: ['sluice'] },
     },
     {
       ...whole,
@@ -84,13 +84,13 @@ export function streams(rows: number): Scenario[] {
       shows: 'with checkpoints and their CRCs',
       path: `${STREAM}?checkpoints=true`,
       set: 'default',
-      on: { mongodb: ['sluice'], lmdb: ['sluice'] },
+      on: { mongodb: ['sluice'], sqlite: ['sluice'] },
     },
     {
       ...{ kind: 'clients', group: 'streams', set: 'quick', path: STREAM },
       name: 'stream-node-fetch',
       shows: "by Node's fetch with its default headers",
-      on: { mongodb: ['sluice'], lmdb: ['sluice'] },
+      on: { mongodb: ['sluice'], sqlite: ['sluice'] },
     },
     ...[1, 2, 4].map((parts): Scenario => ({
       ...whole,
@@ -110,7 +110,7 @@ export function streams(rows: number): Scenario[] {
       path: STREAM,
       parallel,
       set: parallel === 4 ? 'quick' : 'default',
-      on: { mongodb: ['sluice', 'sluice, two workers'], lmdb: ['sluice'] },
+      on: { mongodb: ['sluice', 'sluice, two workers'], sqlite: ['sluice'] },
     })),
     ...[8, 64].map((count): Scenario => ({
       ...whole,
@@ -119,7 +119,7 @@ export function streams(rows: number): Scenario[] {
       path: `${STREAM}?limit=${Math.floor(some / count)}`,
       streams: count,
       set: count === 8 ? 'quick' : 'default',
-      on: { mongodb: ['sluice', 'fastify', 'fastify raw'], lmdb: ['sluice'] },
+      on: { mongodb: ['sluice', 'fastify', 'fastify raw'], sqlite: ['sluice'] },
     })),
   ];
 }
@@ -138,6 +138,6 @@ export function sizes(rows: number): Scenario[] {
     scale,
     x: Math.round(rows * scale),
     set: scale === 10 ? 'full' : scale === 1 ? 'quick' : 'default',
-    on: { mongodb: ['sluice', 'bare chain'], lmdb: ['sluice'] },
+    on: { mongodb: ['sluice', 'bare chain'], sqlite: ['sluice'] },
   }));
 }

@@ -1,5 +1,4 @@
 import { ConfigError, readConfig, type Config } from '../config.ts';
-import { StoreLostError } from '../errors.ts';
 import { IMPORT_HELP, parseImportArguments, runImport } from '../import/command.ts';
 import { INDEX_HELP, parseIndexArguments, runIndex } from '../import/index-command.ts';
 import { INIT_HELP, parseInitArguments, runInit } from '../import/init-command.ts';
@@ -49,11 +48,8 @@ SIGTERM and SIGINT stop the server in order: open responses finish, and streams 
 API_KEYS_FILE again, as the server also does when the file changes.
 
 Exit codes: 0 stopped in order, 1 the server cannot listen or the store refuses it, 2 a setting is invalid (the error
-lists all), 3 this process can no longer use the embedded store: restart it (with WORKERS, the server does so itself).
+lists all).
 `;
-
-/** The exit code when the embedded store is lost. A supervisor is to restart the server. */
-const STORE_LOST = 3;
 
 async function main(argv: readonly string[], signals: Signals): Promise<number> {
   const [command, ...rest] = argv;
@@ -124,12 +120,8 @@ interface Started {
 
 async function startAlone(config: Config, log: Logger): Promise<Started> {
   const onStoreLost = (err: Error): never => {
-    const isEmbedded = err instanceof StoreLostError;
-    const message = isEmbedded
-      ? 'embedded store lost: this process exits and must be restarted'
-      : err.message;
-    log.fatal({ err }, message);
-    return process.exit(isEmbedded ? STORE_LOST : 1); // at once: any further use of an embedded store would corrupt memory
+    log.fatal({ err }, err.message);
+    return process.exit(1);
   };
   const { startServer } = await import('../main.ts'); // the other commands end before it would be loaded
   const server = await startServer(config, log, {

@@ -171,7 +171,7 @@ pull continues where it was. FILE appears only when the set is whole.
                        point for some minutes.
   --into FILE          keeps a copy of the set in a table of a SQLite file: all rows at first, and only what has changed
                        when it is run again. The table has the resource's name and the columns id, row (JSON) and one
-                       for each field. The package libsql must be installed.
+                       for each field.
   --follow             goes on with the changes of the set until it is interrupted. -o FILE then grows by a line for
                        each change: the row as it is now, or {"removed":{"id":...}}.
   --compression NAME   the compression of the transfer: br (default), gzip or none

@@ -1,7 +1,6 @@
 import { statSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { pipeline } from 'node:stream/promises';
-import { codeOf } from '../thrown.ts';
 import { STDOUT, type PullCommand } from './arguments.ts';
 import { Blocks } from './blocks.ts';
 import type { Copy } from './copy.ts';
@@ -16,18 +15,8 @@ export async function openCopy(
   stdout: NodeJS.WritableStream,
   signal: AbortSignal,
 ): Promise<Copy> {
-  if (into !== null) return (await loadSqlite()).SqliteCopy.open(into, url, restart);
+  if (into !== null) return (await import('./sqlite.ts')).SqliteCopy.open(into, url, restart);
   return output === STDOUT ? pipeTo(stdout, signal) : openChangeLog(output, url.href, restart);
-}
-
-/** Loads the library of SQLite, which is optional. Rejects with Refused when it is not installed. */
-async function loadSqlite(): Promise<typeof import('./sqlite.ts')> {
-  try {
-    return await import('./sqlite.ts');
-  } catch (error) {
-    if (codeOf(error) !== 'ERR_MODULE_NOT_FOUND' && codeOf(error) !== 'MODULE_NOT_FOUND') throw error;
-    throw new Refused('--into requires the package libsql: npm install libsql', { cause: error });
-  }
 }
 
 /** Lines on standard output, written when they are proved. `signal` ends a write that nobody reads. */

@@ -1,4 +1,4 @@
-import Database from 'libsql';
+import { DatabaseSync } from '../sqlite.ts';
 import { MOST_COLUMNS, SAMPLED_ROWS } from '../rows/csv-cell.ts';
 import type { Copy } from './copy.ts';
 import { membersOf } from './json-text.ts';
@@ -7,6 +7,8 @@ import { BEGINNING, type ProvedPlace } from './proof.ts';
 import { Refused } from './retry.ts';
 import { canBeColumn, columnValue, quotedName, quotedText } from './sqlite-columns.ts';
 import { reasonOf } from '../thrown.ts';
+
+type Database = InstanceType<typeof DatabaseSync>;
 
 /** The table that says of each other table what it is a copy of, and how far. */
 const PULLS = 'sluice_pulls';
@@ -22,7 +24,7 @@ const OWN_COLUMNS = new Set(['id', 'row', 'rowid', 'oid', '_rowid_']);
 export class SqliteCopy implements Copy {
   readonly name: string;
   #place: ProvedPlace;
-  readonly #database: Database.Database;
+  readonly #database: Database;
   readonly #table: string;
   readonly #href: string;
   readonly #fields: readonly string[] | null;
@@ -32,7 +34,7 @@ export class SqliteCopy implements Copy {
   /** Whether no two rows have one id as JSON shows it. Kept in the file as \`ended\` of the place. */
   #isConfirmed: boolean;
 
-  private constructor(database: Database.Database, path: string, url: URL, place: ProvedPlace) {
+  private constructor(database: Database, path: string, url: URL, place: ProvedPlace) {
     this.#database = database;
     this.#table = tableOf(url);
     this.name = `${path}, table ${this.#table}`;
@@ -125,11 +127,10 @@ export class SqliteCopy implements Copy {
     if (this.#isVoid) database.exec(`DELETE FROM ${table}`);
     if (!this.#hasColumns) this.#addColumns(lines);
     const put = database.prepare(`INSERT OR REPLACE INTO ${table} (id, row) VALUES (?, ?)`);
-    // libsql takes a single buffer for named parameters, and ends the process; so parameters come in arrays.
     const remove = database.prepare(`DELETE FROM ${table} WHERE id = ?`);
     for (const line of lines) {
-      if (line.startsWith(REMOVAL_BEGINNING)) remove.run([keyOf(memberOf(line))]);
-      else put.run([keyOf(line), line]);
+      if (line.startsWith(REMOVAL_BEGINNING)) remove.run(keyOf(memberOf(line)));
+      else put.run(keyOf(line), line);
     }
     this.#writePlace(place);
   }
@@ -148,7 +149,7 @@ export class SqliteCopy implements Copy {
     const add = this.#database.prepare('INSERT OR IGNORE INTO temp.ids VALUES (?)');
     for await (const bytes of rows)
       for (const row of bytes.toString('utf8').split('\n').slice(0, -1))
-        if (add.run([keyOf(row)]).changes === 0)
+        if (add.run(keyOf(row)).changes === 0)
           throw new Refused(
             `two rows have the id ${memberOf(row)}: their ids are of different kinds, which JSON cannot tell apart, so a copy would lose one of them`,
           );
@@ -179,15 +180,15 @@ export class SqliteCopy implements Copy {
       action();
       this.#database.exec('COMMIT');
     } catch (error) {
-      if (this.#database.inTransaction) this.#database.exec('ROLLBACK'); // a full disk has done so already
-      if (error instanceof Database.SqliteError) error.message = `${this.name}: ${error.message}`;
+      if (this.#database.isTransaction) this.#database.exec('ROLLBACK'); // a full disk has done so already
+      if (error instanceof Error && 'errcode' in error) error.message = `${this.name}: ${error.message}`;
       throw error;
     }
   }
 }
 
-function openDatabase(path: string): Database.Database {
-  const database = new Database(path);
+function openDatabase(path: string): Database {
+  const database = new DatabaseSync(path);
   try {
     database.exec('PRAGMA journal_mode = WAL'); // other programs may read meanwhile
     database.exec('PRAGMA synchronous = NORMAL');
@@ -204,7 +205,7 @@ function tableOf(url: URL): string {
   return decodeURIComponent(url.pathname.split('/').at(-2) ?? 'rows');
 }
 
-function columnsIn(database: Database.Database, table: string): readonly unknown[] {
+function columnsIn(database: Database, table: string): readonly unknown[] {
   return database.prepare(`SELECT name FROM pragma_table_xinfo(${quotedText(table)})`).all();
 }
 

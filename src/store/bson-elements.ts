@@ -10,7 +10,7 @@ export interface BsonElement {
 }
 
 /** Where elements are in a document, by the place of their name. Used again for each document. */
-export interface ElementPlaces {
+interface ElementPlaces {
   /** The BSON type, or 0 when the document has no such element. */
   readonly types: Int32Array;
   /** Where the bytes of its value begin and end. */
@@ -18,7 +18,7 @@ export interface ElementPlaces {
   readonly ends: Int32Array;
 }
 
-export function elementPlaces(count: number): ElementPlaces {
+function elementPlaces(count: number): ElementPlaces {
   return { types: new Int32Array(count), starts: new Int32Array(count), ends: new Int32Array(count) };
 }
 
@@ -26,7 +26,7 @@ export function elementPlaces(count: number): ElementPlaces {
  * Finds the first element of each name. Names are in UTF-8. It runs for every row that is read or written, so it makes
  * no objects. False for a document that is damaged, or has a value of a rare type.
  */
-export function findElements(
+function findElements(
   document: Uint8Array,
   names: readonly Uint8Array[],
   { types, starts, ends }: ElementPlaces,

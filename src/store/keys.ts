@@ -135,8 +135,8 @@ export function joinKeys(...keys: readonly Key[]): Key {
 }
 
 /**
- * Returns a negative number, 0 or a positive number when the first key is below, equal to or above the second. LMDB
- * uses the same order.
+ * Returns a negative number, 0 or a positive number when the first key is below, equal to or above the second. SQLite
+ * compares blobs alike.
  */
 export function compareKeys(a: Key, b: Key): number {
   return Buffer.compare(a, b);

@@ -16,10 +16,7 @@ export interface OpenOptions {
    * write. True by default.
    */
   readonly own?: boolean;
-  /**
-   * Called when this process can never use the store again: an embedded store was lost, or MongoDB was replaced by a
-   * server that is not MongoDB. The process must exit at once.
-   */
+  /** Called when MongoDB was replaced by a server that is not MongoDB. The process must exit at once. */
   readonly onLost?: (error: Error) => void;
 }
 
@@ -41,14 +38,13 @@ export async function openStore(
 ): Promise<Store> {
   // Only the adapter in use is loaded: the MongoDB driver alone takes a third of the start-up time.
   if (config.MONGODB_URI === undefined) {
-    const { openLmdb } = await import('./lmdb.ts');
-    return openLmdb({
+    const { openSqlite } = await import('./sqlite.ts');
+    return openSqlite({
       directory: config.DATA_DIR,
       slots,
       onWarning: (message) => log.warn({}, message),
       ...(config.CHANGES_TTL !== undefined && { changesTtlMs: config.CHANGES_TTL }),
       ...(bulk && { transactionRows: BULK_ROWS }),
-      ...(onLost && { onLost }),
     });
   }
   const { connectMongo } = await import('./mongo.ts');

@@ -13,10 +13,6 @@ export function viewOf({ where, hide }: Part): View {
   return { where: sorted(where.map(({ path }) => path)), hide: sorted(hide) };
 }
 
-export function isSameView(a: View, b: View): boolean {
-  return JSON.stringify([a.where, a.hide]) === JSON.stringify([b.where, b.hide]);
-}
-
 function sorted(paths: readonly string[]): readonly string[] {
   return [...new Set(paths)].sort();
 }

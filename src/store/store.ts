@@ -103,15 +103,14 @@ export interface RowStore extends RowReader {
 }
 
 /**
- * The items: rows with `_id`, `category` (string) and `price` (finite number). Implementations: mongo.ts, lmdb.ts.
+ * The items: rows with `_id`, `category` (string) and `price` (finite number). Implementations: mongo.ts, sqlite.ts.
  * test/store.contract.ts runs on both.
  */
 export interface ItemStore extends RowStore {
   /**
    * Removes every row. Resolves with the number of rows removed when that is durable. Where collections have an
    * identity, the collection is replaced at once by an empty one with the same options and indexes: chains that read
-   * the old one reject with `collection-replaced`. The embedded store removes rows in bounded transactions, so readers
-   * may see a part of them meanwhile. When it rejects, some rows may have been removed.
+   * the old one reject with `collection-replaced`. When it rejects, some rows may have been removed.
    */
   clear(signal: AbortSignal): Promise<Count>;
 }
@@ -160,7 +159,7 @@ export interface Changed {
 
 /**
  * Records that the server itself writes one at a time (users, exports). Their `_id` is a string, and they are read in
- * order of id only. Implementations: mongo/records.ts, lmdb/changes.ts. test/users-store.contract.ts runs on both.
+ * order of id only. Implementations: mongo/records.ts, sqlite.ts. test/users-store.contract.ts runs on both.
  */
 export interface RecordStore extends RowReader {
   /**
@@ -173,7 +172,7 @@ export interface RecordStore extends RowReader {
 }
 
 export interface Store {
-  readonly name: 'mongodb' | 'lmdb' | 'sqlite';
+  readonly name: 'mongodb' | 'sqlite';
   /**
    * Whether the store itself keeps the declarations of the resources that `make` makes, so that every start serves them
    * under their names. Otherwise the operator's settings name its collections, see Declaration.

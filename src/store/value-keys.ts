@@ -1,15 +1,6 @@
 import { onDemand } from './bson.ts';
-import { BSON_RANK, BSON_TYPE, rankOf } from './bson-types.ts';
-import {
-  DECIMAL_KEY_BYTES,
-  DECIMAL_MARK,
-  joinKeys,
-  keyOfValue,
-  NUMBER_KEY_BYTES,
-  stringKey,
-  type Key,
-  type Value,
-} from './keys.ts';
+import { BSON_TYPE, rankOf } from './bson-types.ts';
+import { joinKeys, keyOfValue, stringKey, type Key, type Value } from './keys.ts';
 
 /**
  * Keys of BSON values of every type, for resources of any shape. They sort as MongoDB orders the values. keys.ts has
@@ -32,8 +23,8 @@ import {
  * Ranks are those of MongoDB's `canonicalizeBSONType`, except that MinKey and undefined have one each above 0, which is
  * below every key.
  */
-/** Bytes after the rank of keys that have a fixed length. */
-const FIXED: Readonly<Record<number, number>> = { 1: 0, 2: 0, 5: 0, 35: 12, 40: 1, 45: 8, 47: 8, 127: 0 };
+/** Values of these ranks are all one: MinKey, undefined, null and MaxKey. */
+const SINGLE: readonly number[] = [1, 2, 5, 127];
 
 const END = 0;
 
@@ -67,56 +58,10 @@ export function keyOfAny(value: Value): Key {
     case BSON_TYPE.scopedCode:
       return scopedCodeKey(rank, bytes);
   }
-  if (FIXED[rank] === 0) return Uint8Array.of(rank);
+  if (SINGLE.includes(rank)) return Uint8Array.of(rank);
   const key = keyOfValue(value);
   if (!key) throw new TypeError(`a value of BSON type ${type} has ${bytes.length} bytes`);
   return key;
-}
-
-/**
- * The end of the key that begins at `at` in joined keys. Throws a TypeError when no key begins there.
- */
-export function endOfKey(keys: Uint8Array, at: number): number {
-  const rank = keys[at] ?? END;
-  const fixed = FIXED[rank];
-  if (fixed !== undefined) return at + 1 + fixed;
-  switch (rank) {
-    case BSON_RANK.number:
-      return keys[at + NUMBER_KEY_BYTES] === DECIMAL_MARK
-        ? at + NUMBER_KEY_BYTES + DECIMAL_KEY_BYTES
-        : at + NUMBER_KEY_BYTES;
-    case BSON_RANK.string:
-    case BSON_RANK.code:
-      return endOfText(keys, at + 1);
-    case BSON_RANK.document:
-    case BSON_RANK.array:
-      return endOfDocument(keys, at + 1);
-    case BSON_RANK.binary:
-      return at + 6 + new DataView(keys.buffer, keys.byteOffset).getUint32(at + 1);
-    case rankOf(BSON_TYPE.dbPointer):
-      return at + 5 + new DataView(keys.buffer, keys.byteOffset).getUint32(at + 1);
-    case BSON_RANK.regularExpression:
-      return keys.indexOf(END, keys.indexOf(END, at + 1) + 1) + 1;
-    case BSON_RANK.scopedCode:
-      return endOfDocument(keys, endOfText(keys, at + 1));
-  }
-  throw new TypeError(`no key begins with ${rank}`);
-}
-
-/** Each NUL in a text is followed by FF, and two NUL close it. */
-function endOfText(keys: Uint8Array, from: number): number {
-  for (let at = keys.indexOf(0, from); at >= 0; at = keys.indexOf(0, at + 2))
-    if (keys[at + 1] === 0) return at + 2;
-  throw new TypeError('a text has no end');
-}
-
-function endOfDocument(keys: Uint8Array, from: number): number {
-  let at = from;
-  while (keys[at] !== END) {
-    if (at >= keys.length) throw new TypeError('a document has no end');
-    at = endOfKey(keys, keys.indexOf(END, at + 1) + 1); // behind the rank and the name
-  }
-  return at + 1;
 }
 
 function documentKey(rank: number, bytes: Uint8Array): Key {

@@ -40,8 +40,8 @@ const QUIET = { info: () => undefined, warn: () => undefined, error: () => undef
 export async function openAt(place: string): Promise<{ readonly store: Store; readonly slots: Slots }> {
   const slots = new Slots();
   if (!place.startsWith('mongodb')) {
-    const { openLmdb } = await import('../../src/store/lmdb.ts');
-    return { store: await openLmdb({ directory: place, slots }), slots };
+    const { openSqlite } = await import('../../src/store/sqlite.ts');
+    return { store: await openSqlite({ directory: place, slots }), slots };
   }
   const { connectMongo } = await import('../../src/store/mongo.ts');
   const store = await connectMongo({ uri: place, slots, manageIndexes: true, onWarning: () => undefined });

@@ -7,10 +7,10 @@ import type { Work } from '../../src/queue/queue.ts';
 import type { Resource } from '../../src/resources/resource.ts';
 import { createTranscoder } from '../../src/rows/transcoder.ts';
 import type { FileStore } from '../../src/store/files.ts';
-import { openLmdb } from '../../src/store/lmdb.ts';
+import { openSqlite } from '../../src/store/sqlite.ts';
 import { Slots } from '../../src/store/slots.ts';
 import type { ChainReader, From, Plan, Store } from '../../src/store/store.ts';
-import { testDirectory } from './lmdb.ts';
+import { testDirectory } from './sqlite.ts';
 import { openStore } from './mongo.ts';
 import { testMongo } from './mongod.ts';
 import type { StoreName } from './server.ts';
@@ -28,7 +28,7 @@ export interface Handle {
  * is no such store.
  */
 export async function twoHandles(t: TestContext, name: StoreName): Promise<[Handle, Handle] | null> {
-  if (name === 'lmdb') {
+  if (name === 'sqlite') {
     const directory = await testDirectory(t);
     const handles: [Handle, Handle] = [await openDirectory(directory), await openDirectory(directory)];
     t.after(() => Promise.all(handles.map(({ store }) => store.close())));
@@ -41,7 +41,7 @@ export async function twoHandles(t: TestContext, name: StoreName): Promise<[Hand
 /** Opens an embedded store. The caller closes it. */
 export async function openDirectory(directory: string): Promise<Handle> {
   const slots = new Slots();
-  return { store: await openLmdb({ directory, slots }), slots };
+  return { store: await openSqlite({ directory, slots }), slots };
 }
 
 /** Functions that a test places between a worker and its store. Each may delay or fail. */

@@ -7,13 +7,13 @@
 import { writeSync } from 'node:fs';
 import { makeBookmark } from '../../src/store/bookmark.ts';
 import { BSON } from '../../src/store/bson.ts';
-import { openLmdb } from '../../src/store/lmdb.ts';
+import { openSqlite } from '../../src/store/sqlite.ts';
 import { Slots } from '../../src/store/slots.ts';
 
 const [directory = ''] = process.argv.slice(2);
 const rowOf = (_id: string) => BSON.serialize({ _id, category: 'b', price: 1 });
 
-const store = await openLmdb({ directory, slots: new Slots() });
+const store = await openSqlite({ directory, slots: new Slots() });
 const orders = await store.open({ name: 'orders', collection: 'orders', indexes: [['price']] });
 const writes: Readonly<Record<string, () => Promise<unknown>>> = {
   'an insert': () => store.items.insert([rowOf('a'), rowOf('b')], 'fail'),

@@ -9,7 +9,7 @@ import { openPlace } from './place.ts';
 const [place = '', count = ''] = process.argv.slice(2);
 const store = await openPlace(place);
 await importItems({
-  // Rows of a load become durable all at once; lmdb-load-kills.test.ts kills one.
+  // Rows of a load become durable all at once; sqlite-load-kills.test.ts kills one.
   store: { insert: (...call) => store.items.insert(...call) },
   source: generateItems(Number(count), 1),
   onConflict: 'skip',

@@ -5,10 +5,10 @@ import type { TestContext } from 'node:test';
 import type { Logger } from 'pino';
 import type { Document } from 'bson';
 import { BSON } from '../../src/store/bson.ts';
-import { openLmdb } from '../../src/store/lmdb.ts';
+import { openSqlite } from '../../src/store/sqlite.ts';
 import { Slots } from '../../src/store/slots.ts';
 import { temporaryFolder } from './engines.ts';
-import { testDirectory } from './lmdb.ts';
+import { testDirectory } from './sqlite.ts';
 import { testClient } from './mongo.ts';
 import { testMongo } from './mongod.ts';
 import type { ServerOptions } from '../../src/server-options.ts';
@@ -78,9 +78,9 @@ async function fill(
   store: StoreName,
   resources: readonly Rows[],
 ): Promise<Record<string, string> | null> {
-  if (store === 'lmdb') {
+  if (store === 'sqlite') {
     const directory = await testDirectory(t);
-    const opened = await openLmdb({ directory, slots: new Slots() });
+    const opened = await openSqlite({ directory, slots: new Slots() });
     for (const { name, rows, indexes } of resources) {
       const collection = await opened.open({ name, collection: name, indexes });
       await collection.insert(

@@ -4,23 +4,36 @@
  * `done` to stdout when there are fewer transactions.
  */
 import { SyntheticItems } from '../../src/import/synthetic.ts';
-import { Commits } from '../../src/store/lmdb/commits.ts';
+import { Writes } from '../../src/store/sqlite/writes.ts';
 import { openPlace } from './place.ts';
 
 const [directory = '', count = '', kill = '', where = ''] = process.argv.slice(2);
 let transactions = 0;
-const run = Reflect.get(Commits.prototype, 'run') as (
-  this: Commits,
-  action: () => unknown,
+const run = Reflect.get(Writes.prototype, 'run') as (this: Writes, action: () => unknown) => Promise<unknown>;
+const alone = Reflect.get(Writes.prototype, 'alone') as (
+  this: Writes,
+  work: () => Promise<unknown>,
 ) => Promise<unknown>;
-Commits.prototype.run = async function <T>(this: Commits, action: () => T): Promise<T> {
+const end = () => process.kill(process.pid, 'SIGKILL');
+
+Writes.prototype.run = async function <T>(this: Writes, action: () => T): Promise<T> {
   const isLast = ++transactions === Number(kill);
   const result = await run.call(this, () => {
     const done = action();
-    if (isLast && where === 'inside') process.kill(process.pid, 'SIGKILL');
+    if (isLast && where === 'inside') end();
     return done;
   });
-  if (isLast) process.kill(process.pid, 'SIGKILL');
+  if (isLast) end();
+  return result as T;
+};
+Writes.prototype.alone = async function <T>(this: Writes, work: () => Promise<T>): Promise<T> {
+  const isLast = ++transactions === Number(kill);
+  const result = await alone.call(this, async () => {
+    const working = work();
+    if (isLast && where === 'inside') setImmediate(end);
+    return working;
+  });
+  if (isLast) end();
   return result as T;
 };
 

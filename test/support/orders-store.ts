@@ -1,7 +1,7 @@
 import type { TestContext } from 'node:test';
 import { BSON, type Document } from '../../src/store/bson.ts';
 import { openDirectory } from './export-worker.ts';
-import { testDirectory } from './lmdb.ts';
+import { testDirectory } from './sqlite.ts';
 import { testClient } from './mongo.ts';
 import { testMongo } from './mongod.ts';
 import { ORDER_INDEXES } from './orders.ts';
@@ -16,7 +16,7 @@ export async function withOrders(
   name: StoreName,
   rows: readonly Document[],
 ): Promise<Record<string, string> | null> {
-  if (name === 'lmdb') {
+  if (name === 'sqlite') {
     const DATA_DIR = await testDirectory(t);
     const { store } = await openDirectory(DATA_DIR);
     const orders = await store.open({ name: 'orders', collection: 'orders', indexes: ORDER_INDEXES });

@@ -39,7 +39,7 @@ export async function openParts(
   const server = await keyedServer(t, store, keys, [given], {}, { heartbeatMs: 20 });
   if (!server) return null;
   const before = given.rows as readonly PartRow[];
-  if (store === 'lmdb') {
+  if (store === 'sqlite') {
     const { name, indexes } = given;
     const collection = await server.store.open({ name, collection: name, indexes });
     const writeElsewhere = () => server.insert([{ _id: `${others++}`, category: 'a', price: 1 }]);

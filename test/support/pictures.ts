@@ -53,7 +53,7 @@ async function main(folder: string | undefined): Promise<void> {
   const browser = await openChromium(context);
   const settings = await withOrders(
     context,
-    'lmdb',
+    'sqlite',
     Array.from({ length: 24_000 }, (_, n) => orderOf(n)),
   );
   if (!browser || !settings) throw new Error('there is no Chromium');

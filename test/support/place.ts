@@ -1,4 +1,4 @@
-import { openLmdb } from '../../src/store/lmdb.ts';
+import { openSqlite } from '../../src/store/sqlite.ts';
 import { connectMongo } from '../../src/store/mongo.ts';
 import { Slots } from '../../src/store/slots.ts';
 import type { Store } from '../../src/store/store.ts';
@@ -6,7 +6,7 @@ import type { Store } from '../../src/store/store.ts';
 /** Opens the store at a place, which is a MongoDB URI or a directory. */
 export function openPlace(place: string): Promise<Store> {
   const slots = new Slots();
-  if (!place.startsWith('mongodb://')) return openLmdb({ directory: place, slots });
+  if (!place.startsWith('mongodb://')) return openSqlite({ directory: place, slots });
   return connectMongo({
     uri: place,
     slots,

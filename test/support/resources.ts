@@ -3,10 +3,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { BSON, type Document } from '../../src/store/bson.ts';
-import { openLmdb } from '../../src/store/lmdb.ts';
+import { openSqlite } from '../../src/store/sqlite.ts';
 import { Slots } from '../../src/store/slots.ts';
 import { removeDirectory } from './directory.ts';
-import { testDirectory } from './lmdb.ts';
+import { testDirectory } from './sqlite.ts';
 import { testClient } from './mongo.ts';
 import { testMongo } from './mongod.ts';
 import { serverOn, type EngineName, type StoreName, type TestServer } from './server.ts';
@@ -27,9 +27,9 @@ export async function resourceServer(
   engine: EngineName = 'uws',
 ): Promise<TestServer | null> {
   const shared = { HTTP_ENGINE: engine, ...environment };
-  if (store === 'lmdb') {
+  if (store === 'sqlite') {
     const directory = await testDirectory(t);
-    const opened = await openLmdb({ directory, slots: new Slots() });
+    const opened = await openSqlite({ directory, slots: new Slots() });
     const collection = await opened.open({ name, collection: name, indexes });
     await collection.insert(
       rows.map((row) => BSON.serialize(row)),

@@ -12,7 +12,7 @@ import { AnswerCheck } from './answer-check.ts';
 import { removeDirectory } from './directory.ts';
 import { testMongo } from './mongod.ts';
 
-export type StoreName = 'lmdb' | 'mongodb';
+export type StoreName = 'sqlite' | 'mongodb';
 export type EngineName = 'uws' | 'node';
 
 export interface TestServer extends Server {

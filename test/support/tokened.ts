@@ -22,7 +22,7 @@ export interface Tokened {
 }
 
 export async function tokenServer(t: TestContext, more: Record<string, string> = {}): Promise<Tokened> {
-  const opened = await tokenServerOn(t, 'lmdb', more);
+  const opened = await tokenServerOn(t, 'sqlite', more);
   assert.ok(opened);
   return opened;
 }

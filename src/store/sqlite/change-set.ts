@@ -1,6 +1,6 @@
 import type { Bookmark } from '../bookmark.ts';
 import type { OnConflict } from '../store.ts';
-import { fieldsOf } from '../lmdb/fields.ts';
+import { fieldsOf } from '../fields.ts';
 import type { Value } from '../keys.ts';
 import { documentIn, storedRow } from './checked-rows.ts';
 import { bytesIn, type Connection, type SqlValue } from './connection.ts';

@@ -1,4 +1,4 @@
-import { DatabaseSync } from './binding.ts';
+import { DatabaseSync } from '../../sqlite.ts';
 
 type Database = InstanceType<typeof DatabaseSync>;
 type Statement = ReturnType<Database['prepare']>;

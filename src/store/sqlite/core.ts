@@ -48,7 +48,7 @@ export class Core {
 
   constructor(options: CoreOptions) {
     const { file, slots } = options;
-    const { connection, log } = file;
+    const { connection } = file;
     this.#options = options;
     this.file = file;
     this.sets = new Sets(connection);
@@ -60,7 +60,7 @@ export class Core {
     this.writes = new Writes({
       connection,
       check: () => this.#checkWritable(),
-      sync: () => log.datasync(),
+      sync: () => file.sync(),
       faultOf: (error) => this.faultOf(error),
       onCommitted: () => {
         this.watch.committed();

@@ -22,7 +22,7 @@ export async function prepareDirectory(directory: string, file: string): Promise
   if (size === null && (await sizeOf(join(directory, OLD_FILE))) !== null)
     throw new Error(
       `${join(directory, OLD_FILE)} is a store of sluice 0.2, which this version cannot read.\n` +
-        'Export its rows with sluice 0.2 (GET /items?format=ndjson), and import them with this version into another DATA_DIR.',
+        'Export its rows with sluice 0.2 (sluice pull http://HOST:PORT/items -o items.ndjson), and import them with this version into another DATA_DIR.',
     );
   if (size === null || size === 0) {
     await probe(join(directory, `.${file}.${process.pid}`)).catch(notWritable);
@@ -35,9 +35,9 @@ export async function prepareDirectory(directory: string, file: string): Promise
 
 /** What is wrong with a file that no process has open. Null when nothing is, or when that cannot be told. */
 async function faultOf(path: string, size: number): Promise<string | null> {
-  // While a process has the file open, its header may be ahead of the file. To open and close it in the same process
-  // would drop the locks that SQLite has on it.
-  if ((await sizeOf(`${path}-wal`)) !== null) return null;
+  // While there is a write-ahead log, the header may be ahead of the file. To open and close a file that the same process
+  // has open would drop the locks that SQLite has on it.
+  if ((await sizeOf(`${path}-wal`)) ?? 0) return null;
   const file = await open(path, 'r');
   try {
     const { buffer } = await file.read(Buffer.alloc(HEADER_BYTES), 0, HEADER_BYTES, 0);

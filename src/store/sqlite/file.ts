@@ -1,4 +1,4 @@
-import { open, type FileHandle } from 'node:fs/promises';
+import { open } from 'node:fs/promises';
 import { join } from 'node:path';
 import { reasonOf } from '../../thrown.ts';
 import { Connection } from './connection.ts';
@@ -15,8 +15,8 @@ export const FILE = 'sluice.db';
 export interface StoreFile {
   readonly path: string;
   readonly connection: Connection;
-  /** The write-ahead log, to make commits durable. */
-  readonly log: FileHandle;
+  /** Makes all commits until now durable. */
+  sync(): Promise<void>;
   /** The pages in the write-ahead log, which a checkpoint moves into the file. */
   pagesInLog(): number;
   /** Ends the use of the file. `isClean`: all writes are done. */
@@ -47,13 +47,16 @@ export async function openFile(directory: string): Promise<StoreFile> {
     await syncDirectory(directory);
     if (!mark || state.isRestored) await writeMark(directory, state);
     return {
-      ...{ path, connection: opened, log },
+      ...{ path, connection: opened },
+      sync: () => log.datasync(),
       pagesInLog: () => Number(opened.get('pragma wal_checkpoint(noop)')?.log ?? 0),
       close: async (isClean) => {
         let stops: number | null = null;
         try {
           if (isClean) stops = await retryBusy(() => countStop(opened));
           await log.datasync();
+          // The binding ends statements when they are garbage, and SQLite keeps the log until then.
+          if (isClean) opened.get('pragma wal_checkpoint(truncate)');
         } finally {
           await log.close();
           opened.close();

@@ -1,6 +1,6 @@
 import { Decimal128 } from '../bson.ts';
 import { BSON_TYPE } from '../bson-types.ts';
-import { fieldsOf } from '../lmdb/fields.ts';
+import { fieldsOf } from '../fields.ts';
 import { numberOf, type Value } from '../keys.ts';
 
 /** The indexes of items. */

@@ -1,7 +1,7 @@
 import { BSON } from '../bson.ts';
 import { BSON_TYPE } from '../bson-types.ts';
 import { KEY, type Bookmark } from '../bookmark.ts';
-import { fieldsOf } from '../lmdb/fields.ts';
+import { fieldsOf } from '../fields.ts';
 import { joinKeys, type Key, type Value } from '../keys.ts';
 import { keyOfAny, NULL_KEY } from '../value-keys.ts';
 import type { IndexRecord } from './sets.ts';

@@ -172,7 +172,12 @@ export class SetLoad implements Load {
   #publish(set: SetRecord, rows: number): void {
     const { sets } = this.#options;
     const current = sets.get(set.name);
-    const ended = { ...current, indexes: set.indexes, hasLargeRows: this.#hasLargeRows, loading: undefined };
+    const ended = {
+      ...current,
+      indexes: set.indexes,
+      hasLargeRows: this.#hasLargeRows || undefined,
+      loading: undefined,
+    };
     if (set.number === current.number) sets.put(ended);
     else sets.renumber(ended, set.number);
     sets.addRows(set.name, rows);

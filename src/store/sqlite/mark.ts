@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { open, readFile, rename } from 'node:fs/promises';
 import { join } from 'node:path';
 import { codeOf } from '../../thrown.ts';
@@ -32,7 +33,7 @@ export async function readMark(directory: string): Promise<Mark | null> {
 /** Writes the mark durably. */
 export async function writeMark(directory: string, mark: Mark): Promise<void> {
   const path = join(directory, MARK_FILE);
-  const unfinished = `${path}.${process.pid}`;
+  const unfinished = `${path}.${randomUUID()}`;
   const file = await open(unfinished, 'w', 0o600);
   try {
     await file.writeFile(JSON.stringify(mark));

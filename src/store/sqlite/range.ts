@@ -1,7 +1,7 @@
 import { AppError } from '../../errors.ts';
 import { BSON_RANK, rankOf } from '../bson-types.ts';
 import { KEY, keyPaths, type Bookmark } from '../bookmark.ts';
-import { fieldsOf } from '../lmdb/fields.ts';
+import { fieldsOf } from '../fields.ts';
 import { ABOVE_IDS, compareKeys, HIGHEST, joinKeys, LOWEST, numberKey, type Key } from '../keys.ts';
 import { keyOfAny } from '../value-keys.ts';
 import type { Equality, From, Plan } from '../store.ts';

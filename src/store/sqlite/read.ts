@@ -85,39 +85,40 @@ export class Reader {
 
   /** The next rows of a range, checked, in a slot. Null when there are none. */
   #piece(range: Range, skip: number, size: Omit<Size, 'patient'>, shape: Shape): Piece | null {
-    const limit = this.#limit(range, skip, size, shape);
+    const { limit, more } = this.#limit(range, skip, size, shape);
     const sql = `select cast(group_concat(cast(d as text), '') as blob) d from (select d ${sqlOf(range)} limit ? offset ?)`;
     // One row more tells whether there are more.
-    const found = bytesIn(this.#connection.get(sql, range.low, range.high, limit + 1, skip), 'd');
+    const asked = more === undefined ? limit + 1 : limit;
+    const found = bytesIn(this.#connection.get(sql, range.low, range.high, asked, skip), 'd');
     if (!found) return null;
     const slot = this.#slots.take(found.length);
     try {
       slot.bytes().set(found);
       const walked = this.#checks.walk(slot.address, found.length, limit, size.bytes);
       this.#mean += (walked.length / walked.rows - this.#mean) / 4;
-      return { ...walked, slot, more: walked.length < found.length };
+      return { ...walked, slot, more: more === true || walked.length < found.length };
     } catch (error) {
       slot.release();
       throw error;
     }
   }
 
-  /** How many rows to ask for: not many more than have so many bytes. */
+  /** How many rows to ask for: not many more than have so many bytes. `more`: whether there are others, where that is known. */
   #limit(
     range: Range,
     skip: number,
     { rows, bytes }: Omit<Size, 'patient'>,
     { hasLargeRows }: Shape,
-  ): number {
+  ): { readonly limit: number; readonly more?: boolean } {
     const room = Math.min(bytes, MOST_BYTES);
-    if (!hasLargeRows) return Math.min(rows, Math.ceil((room / this.#mean) * 1.125) + 1);
+    if (!hasLargeRows) return { limit: Math.min(rows, Math.ceil((room / this.#mean) * 1.125) + 1) };
     const sizes = this.#connection.all(
       `select length(d) n ${sqlOf(range)} limit ? offset ?`,
-      ...[range.low, range.high, Math.min(rows, Math.ceil(room / FIRST_GUESS) + 1), skip],
+      ...[range.low, range.high, Math.min(rows, Math.ceil(room / FIRST_GUESS)) + 1, skip],
     );
     let [count, sum] = [0, 0];
-    while (count < sizes.length && sum < room) sum += Number(sizes[count++]?.n);
-    return Math.max(1, count);
+    while (count < sizes.length && count < rows && sum < room) sum += Number(sizes[count++]?.n);
+    return { limit: Math.max(1, count), more: count < sizes.length };
   }
 
   #keyOfLast(piece: Piece, { column, set }: Range): Key {

@@ -23,12 +23,6 @@ const HARMLESS: readonly Harmless[] = [
     reason: 'each Node that has zstd has the constant',
   },
   {
-    file: 'store/lmdb/load/sort.ts',
-    within: 'if (less - low < high - greater) {',
-    original: 'less - low < high - greater',
-    reason: 'only the depth of the stack depends on it',
-  },
-  {
     file: 'pages/cursor-head.ts',
     within: "throw new TypeError('every plan has a form');",
     original: "throw new TypeError('every plan has a form');",

@@ -13,9 +13,9 @@ export const PARTS: Readonly<Record<string, readonly string[]>> = {
 export const TESTS: readonly string[] = `
   access-file answers api-keys arrow bad-input between bookmark chain change-feed changes changes-from changes-shared
   changes-since checkpoints clear client compress config cursor feed-end feed-run files filtered-rows heartbeats keys lasting leaks-changes
-  leaks-changes-forms limiter limiter-admit lmdb lmdb-changes lmdb-file lmdb-flush lmdb-load lmdb-outcomes lmdb-resources
-  lmdb-retention lmdb-rows lmdb-views page-queries pages partitions pieces pump resource-planner resource-values resources-lmdb
-  same-but-hidden shared-feed stream stream-resume token-keys tokens tokens-forged transcoder turns users users-store
+  leaks-changes-forms limiter limiter-admit page-queries pages partitions pieces pump resource-planner resource-values resources-sqlite
+  same-but-hidden shared-feed sqlite sqlite-changes sqlite-file sqlite-flush sqlite-load sqlite-resources
+  sqlite-retention sqlite-rows stream stream-resume token-keys tokens tokens-forged transcoder turns users users-store
   value-keys watch
 `
   .trim()
@@ -23,5 +23,5 @@ export const TESTS: readonly string[] = `
 
 /** Options of `node --test` that make the tests of a file few enough, by its name. */
 export const OPTIONS: Readonly<Record<string, readonly string[]>> = {
-  changes: ['--test-name-pattern=changes on lmdb behind uws'],
+  changes: ['--test-name-pattern=changes on sqlite behind uws'],
 };

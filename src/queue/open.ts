@@ -21,42 +21,29 @@ export async function queueOpener(
   if (url === undefined) return ({ work }) => new LocalQueue({ work, concurrency });
   const { BullQueue } = await import('./bullmq.ts');
   return ({ work }) =>
-    new LateQueue(
-      async () => new BullQueue({ work, concurrency, url, name: `exports-${await storeId()}`, log }),
-    );
+    lateQueue(async () => new BullQueue({ work, concurrency, url, name: `exports-${await storeId()}`, log }));
 }
 
 /**
  * A queue that is opened when the first id is added. Its name is an id that a store receives with its first export.
  * Before that there is nothing to work on, and nothing is written into a store without exports.
  */
-class LateQueue implements JobQueue {
-  readonly #openQueue: () => Promise<JobQueue>;
-  #opening: Promise<JobQueue> | null = null;
-  #isClosed = false;
-
-  constructor(openQueue: () => Promise<JobQueue>) {
-    this.#openQueue = openQueue;
-  }
-
-  async add(id: string, delayMs?: number): Promise<void> {
-    if (this.#isClosed) throw new Error('the queue is closed');
-    const queue = await this.#open();
-    await queue.add(id, delayMs);
-  }
-
-  /** When the store is unavailable, the next id tries again. */
-  #open(): Promise<JobQueue> {
-    this.#opening ??= this.#openQueue().catch((error: unknown) => {
-      this.#opening = null;
-      throw error;
-    });
-    return this.#opening;
-  }
-
-  async close(): Promise<void> {
-    this.#isClosed = true;
-    const queue = await this.#opening?.catch(() => null); // `add` reported the error
-    await queue?.close();
-  }
+function lateQueue(openQueue: () => Promise<JobQueue>): JobQueue {
+  let opening: Promise<JobQueue> | null = null;
+  let isClosed = false;
+  return {
+    add: async (id, delayMs) => {
+      if (isClosed) throw new Error('the queue is closed');
+      opening ??= openQueue().catch((error: unknown) => {
+        opening = null; // when the store is unavailable, the next id tries again
+        throw error;
+      });
+      await (await opening).add(id, delayMs);
+    },
+    close: async () => {
+      isClosed = true;
+      const queue = await opening?.catch(() => null); // `add` reported the error
+      await queue?.close();
+    },
+  };
 }

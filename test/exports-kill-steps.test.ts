@@ -68,10 +68,14 @@ function killed(program: string, victim: Victim): Promise<void> {
   });
 }
 
-test(`exports are whole and made once, and nothing is orphaned, after ${KILLS} kills at each step`, async (t) => {
-  const program = await compiledVictim(t);
-  await Promise.all(PLACES.map((place) => t.test(place.join(', '), (own) => kills(own, program, place))));
-});
+test(
+  `exports are whole and made once, and nothing is orphaned, after ${KILLS} kills at each step`,
+  { concurrency: true },
+  async (t) => {
+    const program = await compiledVictim(t);
+    await Promise.all(PLACES.map((place) => t.test(place.join(', '), (own) => kills(own, program, place))));
+  },
+);
 
 async function kills(t: TestContext, program: string, [name, queue]: Place): Promise<void> {
   const redis = queue === 'bullmq' ? await testRedis(t) : null;

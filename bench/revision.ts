@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { mkdtemp, rm, symlink } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, symlink } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -11,7 +11,7 @@ const ROOT = join(import.meta.dirname, '..');
 /** The smallest relevant difference of medians, however quiet the rounds were. */
 const LEAST_DIFFERENCE = 0.05;
 
-/** Checks out a commit in a directory of its own and builds it, with the packages of this checkout. */
+/** Checks out a commit in a directory of its own and builds it, with its own packages where they differ from ours. */
 export async function checkOut(name: string): Promise<Revision & { remove(): Promise<void> }> {
   const directory = join(await mkdtemp(join(tmpdir(), 'sluice-revision-')), 'tree');
   const git = (...args: string[]) => run('git', args, { cwd: ROOT });
@@ -21,7 +21,12 @@ export async function checkOut(name: string): Promise<Revision & { remove(): Pro
     await rm(join(directory, '..'), { recursive: true, force: true });
   };
   try {
-    await symlink(join(ROOT, 'node_modules'), join(directory, 'node_modules'));
+    const [own, its] = await Promise.all(
+      [ROOT, directory].map((at) => readFile(join(at, 'package-lock.json'))),
+    );
+    if (own?.equals(its ?? Buffer.of()))
+      await symlink(join(ROOT, 'node_modules'), join(directory, 'node_modules'));
+    else await run('npm', ['ci', '--no-audit', '--no-fund', '--ignore-scripts'], { cwd: directory });
     await run('npm', ['run', 'build'], { cwd: directory });
     return { name, directory, remove };
   } catch (error) {

@@ -41,9 +41,9 @@ export async function writeFile(
     const plan = await begin(job, source, signal, report);
     const estimated = job.progress.estimatedRows === null ? estimate(plan, source, signal, report) : null;
     estimated?.catch(() => undefined); // reported when the rows are written
+    const query = readFileQuery(queryOf(request), request.format, source);
     const streams = orLive(source.streams, () => report({ time: 'live' }));
     const first = await streams.read(plan, {}, FIRST_BATCH, signal);
-    const query = readFileQuery(queryOf(request), request.format, source);
     const sampled = { plan: planBehind(plan, first), first };
     const form = await rowForm(query, streamTypeOf(request.format), source, transcoder, sampled, signal);
     // A file is not resumed, but fetched by ranges: it has no cursors.

@@ -1,8 +1,8 @@
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { copyFile } from 'node:fs/promises';
+import { copyFile, mkdir } from 'node:fs/promises';
 import { createRequire } from 'node:module';
-import { join, relative } from 'node:path';
+import { dirname, join, relative } from 'node:path';
 import { promisify } from 'node:util';
 
 const ROOT = join(import.meta.dirname, '..');
@@ -24,8 +24,11 @@ export async function compiled(program: string): Promise<string> {
 
 async function compile(): Promise<void> {
   await run(process.execPath, [TSC, '-p', join(import.meta.dirname, 'tsconfig.json')]);
-  // It tells that these files are modules, and their version.
-  await copyFile(join(ROOT, 'package.json'), join(OUT, 'package.json'));
+  // package.json tells that these files are modules, and their version.
+  for (const file of ['package.json', 'src/rows/wasm/transcode.wasm', 'src/store/sqlite/rows.wasm']) {
+    await mkdir(dirname(join(OUT, file)), { recursive: true });
+    await copyFile(join(ROOT, file), join(OUT, file));
+  }
 }
 
 /** Builds dist when src is newer. */

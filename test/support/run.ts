@@ -51,7 +51,7 @@ const SLOW = [
   'leave-stalled',
   'limiter-(redis|server)',
   'listening',
-  'sqlite-(changes|disk-full|durability|load-.*|neighbours|read|retention)',
+  'sqlite-(changes|damage|disk-full|durability|load-.*|neighbours|read|retention)',
   'log-format',
   'load(-(?!report|result).*)?',
   'long-(input|keys)',

@@ -3,7 +3,8 @@ import { storeUnavailable } from '../../errors.ts';
 import type { Slots } from '../slots.ts';
 import { RowChecks } from './checked-rows.ts';
 import { diskFull, freeBytes, isDamage, storeFault } from './errors.ts';
-import { logBytes, type StoreFile } from './file.ts';
+import { sizeOf } from './directory.ts';
+import type { StoreFile } from './file.ts';
 import { dropSql, meta } from './layout.ts';
 import { ChangeLog, type LogOptions } from './log.ts';
 import { Looks } from './looks.ts';
@@ -146,7 +147,7 @@ export class Core {
       if (pages < checkpointPages) return;
       const mode = pages > LONG_LOG_PAGES ? 'restart' : 'passive';
       await this.maintenance.run(`pragma wal_checkpoint(${mode})`);
-      const bytes = pages > LONG_LOG_PAGES ? await logBytes(this.file.path) : 0;
+      const bytes = pages > LONG_LOG_PAGES ? ((await sizeOf(`${this.file.path}-wal`)) ?? 0) : 0;
       if (bytes > LONG_LOG_BYTES && !this.#hasWarned)
         onWarning(
           `the write-ahead log of the store has ${bytes} bytes: another process keeps it from beginning anew`,

@@ -4,8 +4,7 @@ import { KEY, type Bookmark, type Identity } from '../bookmark.ts';
 import type { ChangedOfPart, FeedPlace, FeedSize, Part, PartFeed } from '../change-feed.ts';
 import type { Slots } from '../slots.ts';
 import type { Plan, Size } from '../store.ts';
-import { compareKeys } from '../keys.ts';
-import { keyAt, keyOfNamed } from './keyed.ts';
+import { hasValues, wantedOf } from './keyed.ts';
 import type { ChangeLog, LoggedIds, LogPart } from './log.ts';
 import { RowLookUp } from './look-up.ts';
 import type { Looks } from './looks.ts';
@@ -60,13 +59,8 @@ export class SetFeed implements PartFeed {
 
   /** See ChangeFeed. From its first call on, the log keeps rows as they were before their changes. */
   within({ where, hide }: Part): PartFeed {
-    const wanted = where.map(({ path, value }) => ({ path, key: keyOfNamed(value) }));
-    const includes = (row: Uint8Array): boolean =>
-      wanted.every(({ path, key }) => {
-        const found = keyAt(row, path);
-        return typeof found !== 'string' && compareKeys(found, key) === 0;
-      });
-    return new SetFeed(this.#options, { includes, hide });
+    const wanted = wantedOf(where);
+    return new SetFeed(this.#options, { includes: (row) => hasValues(row, wanted), hide });
   }
 
   /** The log can always be asked to keep rows. */

@@ -29,14 +29,10 @@ const MMAP_BYTES = 0x7fff0000;
 export async function mmapBytesIn(directory: string): Promise<number> {
   if (process.platform !== 'linux') return 0;
   const { type } = await statfs(directory);
-  assertLocal(type, directory);
-  return LOCAL.has(type) ? MMAP_BYTES : 0;
-}
-
-export function assertLocal(type: number, directory: string): void {
   const remote = REMOTE.get(type >>> 0);
   if (remote !== undefined)
     throw new Error(
       `DATA_DIR ${directory} is on a file system of the kind ${remote}: the embedded store needs a local disk`,
     );
+  return LOCAL.has(type) ? MMAP_BYTES : 0;
 }

@@ -2,7 +2,7 @@ import { open } from 'node:fs/promises';
 import { join } from 'node:path';
 import { reasonOf } from '../../thrown.ts';
 import { Connection } from './connection.ts';
-import { prepareDirectory, sizeOf } from './directory.ts';
+import { prepareDirectory } from './directory.ts';
 import { mmapBytesIn } from './file-system.ts';
 import { createLayout, FORMAT, meta, newEpoch, setMeta } from './layout.ts';
 import { readMark, storeGone, syncDirectory, writeMark } from './mark.ts';
@@ -127,9 +127,4 @@ function transaction(connection: Connection, work: () => void): void {
   } finally {
     connection.undo();
   }
-}
-
-/** The size of the write-ahead log in bytes. */
-export async function logBytes(path: string): Promise<number> {
-  return (await sizeOf(`${path}-wal`)) ?? 0;
 }

@@ -2,8 +2,9 @@ import { BSON } from '../bson.ts';
 import { BSON_TYPE } from '../bson-types.ts';
 import { KEY, type Bookmark } from '../bookmark.ts';
 import { fieldsOf } from '../fields.ts';
-import { joinKeys, type Key, type Value } from '../keys.ts';
+import { compareKeys, joinKeys, type Key, type Value } from '../keys.ts';
 import { keyOfAny, NULL_KEY } from '../value-keys.ts';
+import type { Equality } from '../store.ts';
 import type { IndexRecord } from './sets.ts';
 
 /** MongoDB's limit, so that both stores accept the same rows. Bytes. */
@@ -54,6 +55,23 @@ export function keyAt(document: Uint8Array, path: string): Key | string {
   const value = valueAt(document, path.split('.'));
   if (value?.type === BSON_TYPE.array) return path;
   return value ? keyOfAny(value) : NULL_KEY;
+}
+
+/** A path, and the key of the value that a row must have there. */
+export interface Wanted {
+  readonly path: string;
+  readonly key: Key;
+}
+
+export function wantedOf(equals: readonly Equality[] = []): readonly Wanted[] {
+  return equals.map(({ path, value }) => ({ path, key: keyOfNamed(value) }));
+}
+
+export function hasValues(document: Uint8Array, wanted: readonly Wanted[]): boolean {
+  return wanted.every(({ path, key }) => {
+    const found = keyAt(document, path);
+    return typeof found !== 'string' && compareKeys(found, key) === 0;
+  });
 }
 
 /** The key of a value that a plan names. */

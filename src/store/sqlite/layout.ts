@@ -62,8 +62,8 @@ export function indexName(number: number, column: string): string {
 }
 
 /** The statements that make the tables of a set, without indexes. */
-export function tablesSql(number: number, indexes: readonly number[]): string {
-  const columns = indexes.map((index) => `, ${columnOf(index)} blob`).join('');
+export function tablesSql(number: number, indexes: readonly { readonly number: number }[]): string {
+  const columns = indexes.map((index) => `, ${columnOf(index.number)} blob`).join('');
   return `create table ${rowsTable(number)}(n integer primary key, k blob not null, d blob not null${columns});
     create table ${logTable(number)}(seq integer primary key, id blob not null, at integer not null, b blob, a blob);`;
 }

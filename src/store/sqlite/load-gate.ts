@@ -106,20 +106,11 @@ export class LoadGate {
     const removed = sets.rows(name);
     if (before.loading || (removed > 0 && !replaces)) return null;
     const number = sets.takeNumber();
-    const indexes = before.indexes.map((index) => ({
-      number: index.number,
-      paths: index.paths,
-      builtTo: null,
-    }));
+    const indexes = before.indexes.map(({ number: own, paths }) => ({ number: own, paths, builtTo: null }));
     // A stream of the rows that are replaced must not go on in those that come.
     const identity = removed > 0 ? newIdentity() : before.identity;
     const set = sets.renumber({ ...before, ...NEW, identity, indexes, loading: newMark() }, number);
-    connection.exec(
-      tablesSql(
-        number,
-        indexes.map((index) => index.number),
-      ),
-    );
+    connection.exec(tablesSql(number, indexes));
     connection.run('update sets set alive = ? where name = ?', Date.now(), name);
     return { set, removed };
   }

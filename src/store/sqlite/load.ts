@@ -131,15 +131,11 @@ export class SetLoad implements Load {
     const index = `d_${this.#set.number}`;
     await this.#longStatement(`create index ${index} on ${table}(k);`);
     const twice = `select k, ${kept}(n) kept from ${table} indexed by ${index} group by k having count(*) > 1`;
+    const others = `select n from ${table} where k = ? and n <> ?`;
     const removed: number[] = [];
     await this.#inTransaction(() => {
       for (const { k, kept: own } of connection.all(twice))
-        for (const { n } of connection.all(
-          `select n from ${table} where k = ? and n <> ?`,
-          k ?? null,
-          own ?? null,
-        ))
-          removed.push(Number(n));
+        for (const { n } of connection.all(others, k ?? null, own ?? null)) removed.push(Number(n));
       for (const n of removed) connection.run(`delete from ${table} where n = ?`, n);
       connection.exec(`drop index ${index}`);
     });
@@ -152,12 +148,7 @@ export class SetLoad implements Load {
     const columns = ['k', 'd', ...this.#set.indexes.map((index) => columnOf(index.number))].join();
     const number = await this.#inTransaction(() => {
       const next = sets.takeNumber();
-      connection.exec(
-        tablesSql(
-          next,
-          this.#set.indexes.map((index) => index.number),
-        ),
-      );
+      connection.exec(tablesSql(next, this.#set.indexes));
       const { loading } = this.#set;
       if (loading) sets.put({ ...sets.get(this.#set.name), loading: { ...loading, sorted: next } });
       return next;

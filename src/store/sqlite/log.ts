@@ -29,10 +29,11 @@ export interface LogOptions {
   readonly mostChanges?: number | undefined;
 }
 
-/** The numbers of the last change, and of the last one that the log no longer has. */
+/** The numbers of the last change, and of the last one that the log no longer has; the number of rows. */
 export interface LogState {
   readonly last: number;
   readonly floor: number;
+  readonly rows: number;
 }
 
 /** A part of a set: whether a row belongs to it, and the paths of fields that its readers do not see. */
@@ -67,9 +68,10 @@ export class ChangeLog {
   }
 
   state({ name, number }: SetRecord): LogState {
-    const floor = Number(this.#connection.get('select floor from sets where name = ?', name)?.floor ?? 0);
-    const last = this.#connection.get(`select max(seq) seq from ${logTable(number)}`)?.seq;
-    return { last: Math.max(floor, Number(last ?? 0)), floor };
+    const sql = `select floor, rows, (select max(seq) from ${logTable(number)}) last from sets where name = ?`;
+    const found = this.#connection.get(sql, name);
+    const floor = Number(found?.floor ?? 0);
+    return { last: Math.max(floor, Number(found?.last ?? 0)), floor, rows: Number(found?.rows ?? 0) };
   }
 
   /** Begins to note changes of a set in a transaction. */
@@ -137,11 +139,11 @@ export class ChangeLog {
   /** The number up to which changes are not to be kept. Null: there are none. */
   #prunableTo(set: SetRecord): number | null {
     const { now, ttlMs, mostChanges = MOST_CHANGES } = this.#options;
-    const { last, floor } = this.state(set);
+    const { last, floor, rows } = this.state(set);
     const table = logTable(set.number);
     const first = this.#connection.get(`select at from ${table} order by seq limit 1`);
     if (!first) return null;
-    const most = Math.max(mostChanges, last - floor > mostChanges ? 2 * this.#sets.rows(set.name) : 0);
+    const most = Math.max(mostChanges, last - floor > mostChanges ? 2 * rows : 0);
     let to = last - floor > most * (1 + SPARE) ? last - most : floor;
     if (now() - Number(first.at) > ttlMs * (1 + SPARE)) {
       const old = this.#connection.get(

@@ -2,10 +2,10 @@ import { collectionReplaced, snapshotUnsupported } from '../../errors.ts';
 import type { Batch } from '../batch.ts';
 import { bookmarkOf, KEY, type Bookmark, type Identity } from '../bookmark.ts';
 import type { Plan, Size } from '../store.ts';
-import { compareKeys, type Key } from '../keys.ts';
 import { documentIn, HEAD_BYTES } from './checked-rows.ts';
 import type { SetFeedOptions } from './feed.ts';
-import { keyAt, keyOfNamed, keyOfRow } from './keyed.ts';
+import { hasValues, keyOfRow, wantedOf, type Wanted } from './keyed.ts';
+import { batchOf } from './read.ts';
 import type { SetRecord } from './sets.ts';
 
 /** Rows looked up in one look: about 4 ms. */
@@ -16,7 +16,7 @@ export class RowLookUp {
   readonly #options: SetFeedOptions;
   readonly #keys: readonly Bookmark[];
   readonly #plan: Plan;
-  readonly #wanted: readonly { readonly path: string; readonly key: Key }[];
+  readonly #wanted: readonly Wanted[];
   /** The rows that were looked up: 7 and 7.0 lead to one row. */
   readonly #done = new Set<string>();
   #at = 0;
@@ -27,7 +27,7 @@ export class RowLookUp {
     this.#keys = keys;
     this.#plan = plan;
     this.#identity = plan.identity;
-    this.#wanted = (plan.equals ?? []).map(({ path, value }) => ({ path, key: keyOfNamed(value) }));
+    this.#wanted = wantedOf(plan.equals);
   }
 
   async *batches(size: Size, signal: AbortSignal): AsyncGenerator<Batch, void, undefined> {
@@ -56,12 +56,9 @@ export class RowLookUp {
       bytes.set(row, at);
       at += row.length;
     }
-    return {
-      ...{ slot, start: 0, length, rows: rows.length, identity: this.#identity },
-      last: bookmarkOf(last.subarray(HEAD_BYTES), { sort: KEY }),
-      more: this.#at < this.#keys.length, // their rows may be gone
-      release: () => slot.release(),
-    };
+    const bookmark = bookmarkOf(last.subarray(HEAD_BYTES), { sort: KEY });
+    const more = this.#at < this.#keys.length; // their rows may be gone
+    return { ...batchOf(slot, rows.length, length, bookmark, more), identity: this.#identity };
   }
 
   /** The next stored rows that fit the plan. */
@@ -76,17 +73,10 @@ export class RowLookUp {
       if (this.#done.has(name)) continue;
       this.#done.add(name);
       const row = this.#options.reader.row(set.number, key);
-      if (!row || !this.#isWanted(documentIn(row))) continue;
+      if (!row || !hasValues(documentIn(row), this.#wanted)) continue;
       rows.push(row);
       length += row.length;
     }
     return rows;
-  }
-
-  #isWanted(document: Uint8Array): boolean {
-    return this.#wanted.every(({ path, key }) => {
-      const found = keyAt(document, path);
-      return typeof found !== 'string' && compareKeys(found, key) === 0;
-    });
   }
 }

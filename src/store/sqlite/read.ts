@@ -2,10 +2,10 @@ import type { Batch } from '../batch.ts';
 import { bookmarkOf, KEY, type Bookmark, type Ordered } from '../bookmark.ts';
 import type { Slot, Slots } from '../slots.ts';
 import type { Size } from '../store.ts';
-import { documentIn, type RowChecks } from './checked-rows.ts';
+import { DamagedRowError, documentIn, type RowChecks } from './checked-rows.ts';
 import { bytesIn, type Connection } from './connection.ts';
 import type { Key } from '../keys.ts';
-import { joinKeys } from '../keys.ts';
+import { compareKeys, joinKeys } from '../keys.ts';
 import { rowsTable } from './layout.ts';
 import { keysOfBookmark, restBehind, sqlOf, type Range } from './range.ts';
 
@@ -13,11 +13,6 @@ import { keysOfBookmark, restBehind, sqlOf, type Range } from './range.ts';
 const FIRST_GUESS = 256;
 /** A value of SQLite, which a batch is, ends at 1 GB. */
 const MOST_BYTES = 256 * 1024 * 1024;
-
-/** A batch may be read by rows of a set whose sizes are much alike, or not. */
-export interface Shape {
-  readonly hasLargeRows: boolean;
-}
 
 /**
  * Reads batches. A batch is one statement: SQLite puts its documents one behind the other. All calls are made in a look.
@@ -36,13 +31,13 @@ export class Reader {
   }
 
   /** The first rows of a range behind `skip` rows. */
-  batch(range: Range | null, skip: number, size: Size, order: Ordered, shape: Shape): Batch {
+  batch(range: Range | null, skip: number, size: Size, order: Ordered, hasLargeRows: boolean): Batch {
     const pieces: Piece[] = [];
     let [rows, length, rest] = [0, 0, range];
     try {
       for (let offset = skip; rest && rows < size.rows && length < size.bytes; offset = 0) {
         const left = { rows: size.rows - rows, bytes: size.bytes - length };
-        const piece = this.#piece(rest, offset, left, shape);
+        const piece = this.#piece(rest, offset, left, hasLargeRows);
         if (!piece) break;
         pieces.push(piece);
         rows += piece.rows;
@@ -50,6 +45,7 @@ export class Reader {
         if (!piece.more || rows >= size.rows || length >= size.bytes) break;
         rest = restBehind(rest, this.#keyOfLast(piece, rest));
       }
+      if (rest && skip === 0 && pieces.at(-1)?.more !== true) this.#checkEnd(rest, pieces.at(-1));
       return this.#joined(pieces, order);
     } catch (error) {
       for (const { slot } of pieces) slot.release();
@@ -64,7 +60,7 @@ export class Reader {
     const slot = this.#slots.take(row.length);
     slot.bytes().set(row);
     const last = bookmarkOf(documentIn(row), { sort: KEY });
-    return { slot, start: 0, length: row.length, rows: 1, last, more: false, release: () => slot.release() };
+    return batchOf(slot, 1, row.length, last, false);
   }
 
   /** The stored row with a key. */
@@ -84,8 +80,8 @@ export class Reader {
   }
 
   /** The next rows of a range, checked, in a slot. Null when there are none. */
-  #piece(range: Range, skip: number, size: Omit<Size, 'patient'>, shape: Shape): Piece | null {
-    const { limit, more } = this.#limit(range, skip, size, shape);
+  #piece(range: Range, skip: number, size: Omit<Size, 'patient'>, hasLargeRows: boolean): Piece | null {
+    const { limit, more } = this.#limit(range, skip, size, hasLargeRows);
     const sql = `select cast(group_concat(cast(d as text), '') as blob) d from (select d ${sqlOf(range)} limit ? offset ?)`;
     // One row more tells whether there are more.
     const asked = more === undefined ? limit + 1 : limit;
@@ -108,7 +104,7 @@ export class Reader {
     range: Range,
     skip: number,
     { rows, bytes }: Omit<Size, 'patient'>,
-    { hasLargeRows }: Shape,
+    hasLargeRows: boolean,
   ): { readonly limit: number; readonly more?: boolean } {
     const room = Math.min(bytes, MOST_BYTES);
     if (!hasLargeRows) return { limit: Math.min(rows, Math.ceil((room / this.#mean) * 1.125) + 1) };
@@ -131,22 +127,20 @@ export class Reader {
     return key;
   }
 
+  /** Throws DamagedRowError when a range ends, seen from behind, with another row than the last one that was read. */
+  #checkEnd(range: Range, last: Piece | undefined): void {
+    const { column, set, low, high, reverse } = range;
+    const end = `select ${reverse ? 'min' : 'max'}(${column}) k from ${rowsTable(set)} where ${column} > ? and ${column} < ?`;
+    const key = bytesIn(this.#connection.get(end, low, high), 'k');
+    if (last ? key && compareKeys(key, this.#keyOfLast(last, range)) === 0 : !key) return;
+    throw new DamagedRowError(`rows of ${column} are not in their order`);
+  }
+
   #joined(pieces: readonly Piece[], order: Ordered): Batch {
     const end = pieces.at(-1);
-    if (!end || pieces.length === 1) {
-      const slot = end?.slot ?? this.#slots.take(1);
-      const { rows, length, more } = end ?? { rows: 0, length: 0, more: false };
-      return {
-        slot,
-        start: 0,
-        length,
-        rows,
-        last: end ? lastOf(end, order) : null,
-        more,
-        release: () => slot.release(),
-      };
-    }
+    if (!end) return batchOf(this.#slots.take(1), 0, 0, null, false);
     const last = lastOf(end, order);
+    if (pieces.length === 1) return batchOf(end.slot, end.rows, end.length, last, end.more);
     const length = pieces.reduce((sum, piece) => sum + piece.length, 0);
     const slot = this.#slots.take(length);
     let at = 0;
@@ -156,7 +150,7 @@ export class Reader {
       piece.slot.release();
     }
     const rows = pieces.reduce((sum, piece) => sum + piece.rows, 0);
-    return { slot, start: 0, length, rows, last, more: end.more, release: () => slot.release() };
+    return batchOf(slot, rows, length, last, end.more);
   }
 }
 
@@ -169,6 +163,16 @@ interface Piece {
   readonly lastAt: number;
   /** Whether rows of the range follow. */
   readonly more: boolean;
+}
+
+export function batchOf(
+  slot: Slot,
+  rows: number,
+  length: number,
+  last: Bookmark | null,
+  more: boolean,
+): Batch {
+  return { slot, start: 0, length, rows, last, more, release: () => slot.release() };
 }
 
 function lastOf({ slot, length, lastAt }: Piece, order: Ordered): Bookmark {

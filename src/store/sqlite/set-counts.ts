@@ -6,7 +6,7 @@ import { ABOVE_IDS, HIGHEST, joinKeys, LOWEST, type Key } from '../keys.ts';
 import { columnFor, highestId, highestValue, isByKey, keysOfBookmark, lowestId } from './range.ts';
 import { lowestValue, prefixOf, rangeOf, type Range } from './range.ts';
 import { isSingle } from './set-looks.ts';
-import { PASSED_AT_ONCE, shapeOf, type SetReads, type SetReadsOptions } from './set-reads.ts';
+import { PASSED_AT_ONCE, type SetReads, type SetReadsOptions } from './set-reads.ts';
 import { BY_KEY, type Sets } from './sets.ts';
 
 /** How long counting may take, in milliseconds. */
@@ -69,7 +69,10 @@ export class SetCounts {
         }
         if (at === 0 || !range) continue;
         const rest = range;
-        const batch = await look(() => this.#options.reader.batch(rest, 0, ONE, plan, shapeOf(set)), signal);
+        const batch = await look(
+          () => this.#options.reader.batch(rest, 0, ONE, plan, set.hasLargeRows === true),
+          signal,
+        );
         batch.release();
         const last = ids.at(-1);
         if (batch.last && !(last && Buffer.compare(batch.last, last) === 0)) ids.push(batch.last);
@@ -133,7 +136,7 @@ export class SetCounts {
       (set, look) =>
         look(() => {
           const range = { set: set.number, column: columnFor(set, plan), reverse: false, ...bounds };
-          const batch = this.#options.reader.batch(range, 0, ONE, BY_ID, shapeOf(set));
+          const batch = this.#options.reader.batch(range, 0, ONE, BY_ID, set.hasLargeRows === true);
           const value = batch.rows > 0 ? valueBookmarkOf(documentOf(batch).slice(), path) : null;
           batch.release();
           return value;

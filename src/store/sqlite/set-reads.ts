@@ -3,9 +3,11 @@ import { documentOf, type Batch } from '../batch.ts';
 import { bookmarkOf, KEY, keyPaths, type Bookmark, type Identity } from '../bookmark.ts';
 import type { Index } from '../indexes.ts';
 import type { From, Plan, Size } from '../store.ts';
-import { compareKeys, joinKeys, type Key } from '../keys.ts';
-import { keyAt, keyOfNamed, keyOfRow } from './keyed.ts';
+import { compareKeys, joinKeys } from '../keys.ts';
+import { hasValues, keyAt, keyOfNamed, keyOfRow, wantedOf } from './keyed.ts';
+import { DamagedRowError } from './checked-rows.ts';
 import type { LoadGate } from './load-gate.ts';
+import type { ChangeLog } from './log.ts';
 import type { Looks } from './looks.ts';
 import {
   highestValue,
@@ -31,13 +33,23 @@ export interface SetReadsOptions {
   readonly setLooks: SetLooks;
   readonly reader: Reader;
   readonly gate: LoadGate;
+  /** Absent: nobody reads the changes of the set. */
+  readonly log: ChangeLog | null;
   /** A clock in milliseconds. */
   readonly now: () => number;
+}
+
+/** How far a walk over all rows of a set has come: so many rows, while the log ended so. */
+interface Walked {
+  readonly rows: number;
+  readonly state: string;
 }
 
 /** Reads the rows of a set. */
 export class SetReads {
   readonly #options: SetReadsOptions;
+  /** By the bookmark that the walk goes on from. */
+  readonly #walked = new WeakMap<Bookmark, Walked>();
   #listed: { text: string; at: number; indexes: readonly Index[] } | null = null;
 
   constructor(options: SetReadsOptions) {
@@ -63,7 +75,10 @@ export class SetReads {
         const passed = await look(() => this.#options.reader.pass(rest, PASSED_AT_ONCE), signal);
         [range, skip] = [passed.rest, skip - passed.rows];
       }
-      const readBatch = () => this.#options.reader.batch(range, skip, size, plan, shapeOf(set));
+      const readBatch = () => {
+        const found = this.#options.reader.batch(range, skip, size, plan, set.hasLargeRows === true);
+        return this.#counted(set, plan, from, found);
+      };
       const batch = await look(readBatch, signal, size.patient);
       const { identity } = set;
       return isByKey(plan) ? { ...batch, identity } : { ...batch, identity, readBy: readByOf(plan) };
@@ -99,6 +114,24 @@ export class SetReads {
     });
   }
 
+  /**
+   * In a look: counts the rows of a walk over the whole set. Throws DamagedRowError when it ends with another number of
+   * rows than were written, and nothing was written meanwhile: a page of the file is damaged.
+   */
+  #counted(set: SetRecord, plan: Plan, from: From, batch: Batch): Batch {
+    const { log } = this.#options;
+    if (!log || from.skip || plan.equals?.length || plan.range || plan.ids) return batch; // a part of the set
+    const { last, rows } = log.state(set);
+    const state = `${set.number} ${last}`;
+    const before = from.after ? this.#walked.get(from.after) : { rows: 0, state };
+    if (before?.state !== state) return batch;
+    const walked = before.rows + batch.rows;
+    if (batch.last) this.#walked.set(batch.last, { rows: walked, state });
+    if (batch.more || walked === rows) return batch;
+    batch.release();
+    throw new DamagedRowError(`a walk over ${set.label} ended after ${walked} rows of ${rows}`);
+  }
+
   /** In a look: the row of an id, if it also has the other values of the plan and comes after the bookmark. */
   single(set: SetRecord, plan: Plan, from: From): Batch {
     const { reader } = this.#options;
@@ -109,30 +142,19 @@ export class SetReads {
     if (row && !from.skip && isWanted(row, plan, from.after))
       return { ...batch, identity, last: bookmarkOf(row, plan) };
     batch?.release();
-    return { ...reader.batch(null, 0, ONE, plan, shapeOf(set)), identity };
+    return { ...reader.batch(null, 0, ONE, plan, set.hasLargeRows === true), identity };
   }
-}
-
-export function shapeOf({ hasLargeRows = false }: SetRecord) {
-  return { hasLargeRows };
 }
 
 function isWanted(row: Uint8Array, plan: Plan, after: From['after']): boolean {
   const { equals = [], range, sort, direction } = plan;
-  const has = (path: string, wanted: Key): boolean => {
-    const found = keyAt(row, path);
-    return typeof found !== 'string' && compareKeys(found, wanted) === 0;
-  };
-  if (!equals.every(({ path, value }) => has(path, keyOfNamed(value)))) return false;
+  if (!hasValues(row, wantedOf(equals))) return false;
   if (range) {
     const none = new Uint8Array(0);
     const found = keyAt(row, sort);
     const value = typeof found === 'string' ? none : joinKeys(found, Uint8Array.of(1));
-    if (
-      compareKeys(value, lowestValue(none, range)) <= 0 ||
-      compareKeys(value, highestValue(none, range)) >= 0
-    )
-      return false;
+    const [low, high] = [lowestValue(none, range), highestValue(none, range)];
+    if (compareKeys(value, low) <= 0 || compareKeys(value, high) >= 0) return false;
   }
   if (!after) return true;
   const own = joinKeys(...keysOfBookmark(bookmarkOf(row, plan), keyPaths(plan)));

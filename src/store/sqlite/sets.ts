@@ -129,14 +129,9 @@ export class Sets {
   }
 
   makeTables({ number, indexes }: SetRecord): void {
+    const columns = ['k', ...indexes.map((one) => columnOf(one.number))];
     this.#connection.exec(
-      tablesSql(
-        number,
-        indexes.map((one) => one.number),
-      ) +
-        ['k', ...indexes.map((one) => columnOf(one.number))]
-          .map((column) => indexSql(number, column))
-          .join(''),
+      tablesSql(number, indexes) + columns.map((column) => indexSql(number, column)).join(''),
     );
   }
 

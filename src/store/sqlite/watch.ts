@@ -7,11 +7,7 @@ export type LogVersion = () => string;
 interface Waiter {
   /** The version that it knows. */
   readonly seen: string;
-  readonly end: (failure: Failure | null) => void;
-}
-
-interface Failure {
-  readonly error: unknown;
+  readonly end: (failure: { readonly error: unknown } | null) => void;
 }
 
 /**
@@ -36,7 +32,7 @@ export class LogWatch {
   async wait(version: LogVersion, seen: string, ms: number, signal: AbortSignal): Promise<void> {
     signal.throwIfAborted();
     if (version() !== seen) return;
-    const failure = await new Promise<Failure | null>((resolve) => {
+    const failure = await new Promise<Parameters<Waiter['end']>[0]>((resolve) => {
       const waiter: Waiter = {
         seen,
         end: (outcome) => {

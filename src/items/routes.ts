@@ -126,8 +126,8 @@ const PARTITIONS_EXAMPLE = {
   request: '/items/partitions?n=2&fields=price',
   answer: {
     partitions: [
-      { url: '/items/stream?part=ARQAAAACdG8ABwAAAGQyNjk3MQAAVyW-iA&fields=price' },
-      { url: '/items/stream?part=ARYAAAACZnJvbQAHAAAAZDI2OTcxAADvOAW_&fields=price' },
+      { url: '/items/stream?part=AtCS8qAUAAAAAnRvAAcAAABkMjY5NzEAAMaXV_M&fields=price' },
+      { url: '/items/stream?part=AtCS8qAWAAAAAmZyb20ABwAAAGQyNjk3MQAA_Sow8g&fields=price' },
     ],
   },
 };

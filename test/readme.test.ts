@@ -15,6 +15,11 @@ const VARYING: [pattern: RegExp, shown: string][] = [
   [/\d\d:\d\d:\d\d GMT/g, '12:00:00 GMT'],
   [/"createdAt":"[^"]*"/g, '"createdAt":"2026-01-02T12:00:00.000Z"'],
   [/"updatedAt":"[^"]*"/g, '"updatedAt":"2026-01-02T12:00:01.000Z"'],
+  // A cursor of users has the identity of their set in the store.
+  [
+    /("updatedAt":"[^"]*"\}\],"page":\{[^}]*"nextCursor":)"[\w-]*"/g,
+    '$1"AzduOV02ntjjEgAAAAJfaWQABAAAAGFkYQAAHr7maA"',
+  ],
   // An export's id, name and times.
   [/"(finished|expires)At":"[^"]*"/g, '"$1At":"2026-01-02T12:00:02.000Z"'],
   [/"changes":"[\w-]*"/g, '"changes":"CQAAvpl2fwEAAAAAAAAAKx0Qmw"'],

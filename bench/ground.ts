@@ -43,17 +43,20 @@ export interface Wanted {
   readonly store: StoreName;
   readonly rows: number;
   readonly withOrders: boolean;
+  /** The checkout whose program makes the ground and alone uses it. undefined: this one. */
+  readonly revision?: { readonly name: string; readonly cli: string };
 }
 
 export async function openGround(wanted: Wanted, server: DatabaseServer | null): Promise<OpenGround> {
   return wanted.store === 'sqlite' || !server ? embedded(wanted) : onServer(wanted, server.uri);
 }
 
-async function embedded({ rows, withOrders }: Wanted): Promise<OpenGround> {
+async function embedded({ rows, withOrders, revision }: Wanted): Promise<OpenGround> {
+  const cli = revision?.cli ?? CLI;
   const directory = await mkdtemp(join(tmpdir(), 'sluice-bench-'));
   const environment = { DATA_DIR: directory };
-  await seed(rows, environment);
-  if (withOrders) await seedOrders(rows, environment);
+  await seed(cli, rows, environment);
+  if (withOrders) await seedOrders(cli, rows, environment);
   return {
     store: 'sqlite',
     rows,
@@ -65,18 +68,21 @@ async function embedded({ rows, withOrders }: Wanted): Promise<OpenGround> {
   };
 }
 
-async function onServer({ rows, withOrders }: Wanted, server: string): Promise<OpenGround> {
-  const uri = withDatabase(server, `sluice_bench_${rows}`);
+async function onServer({ rows, withOrders, revision }: Wanted, server: string): Promise<OpenGround> {
+  const cli = revision?.cli ?? CLI;
+  // Two checkouts on one database would take up each other's exports.
+  const suffix = revision ? `_at_${revision.name.replace(/\W/g, '_').slice(0, 32)}` : '';
+  const uri = withDatabase(server, `sluice_bench_${rows}${suffix}`);
   // The items stay for the next run on this server: ten million take a quarter of an hour.
   const count = (name: string) =>
     withClient(uri, (client) => client.db().collection(name).estimatedDocumentCount());
   if ((await count('items')) !== rows) {
     await withClient(uri, (client) => client.db().dropDatabase()); // remains of an interrupted run
-    await seed(rows, { MONGODB_URI: uri });
+    await seed(cli, rows, { MONGODB_URI: uri });
   }
   if (withOrders && (await count('orders')) !== rows) {
     await withClient(uri, (client) => client.db().collection('orders').drop());
-    await seedOrders(rows, { MONGODB_URI: uri });
+    await seedOrders(cli, rows, { MONGODB_URI: uri });
   }
   const directory = await mkdtemp(join(tmpdir(), 'sluice-bench-'));
   const resources = join(directory, 'resources.json');
@@ -101,18 +107,22 @@ async function onServer({ rows, withOrders }: Wanted, server: string): Promise<O
   };
 }
 
-async function seed(rows: number, environment: Readonly<Record<string, string>>): Promise<void> {
-  await runToEnd({ file: CLI, args: ['import', '--generate', String(rows), '--seed', '1'], environment });
+async function seed(cli: string, rows: number, environment: Readonly<Record<string, string>>): Promise<void> {
+  await runToEnd({ file: cli, args: ['import', '--generate', String(rows), '--seed', '1'], environment });
 }
 
 /** Makes the orders: a file, and its import. */
-async function seedOrders(rows: number, environment: Readonly<Record<string, string>>): Promise<void> {
+async function seedOrders(
+  cli: string,
+  rows: number,
+  environment: Readonly<Record<string, string>>,
+): Promise<void> {
   const directory = await mkdtemp(join(tmpdir(), 'sluice-bench-orders-'));
   try {
     const file = join(directory, 'orders.ndjson');
     await writeOrders(file, rows);
     const indexes = ORDER_INDEXES.flatMap((index) => ['--index', index]);
-    await runToEnd({ file: CLI, args: ['import', file, '--into', 'orders', ...indexes], environment });
+    await runToEnd({ file: cli, args: ['import', file, '--into', 'orders', ...indexes], environment });
   } finally {
     await rm(directory, { recursive: true, force: true });
   }

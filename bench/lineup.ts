@@ -1,14 +1,17 @@
-import { existsSync } from 'node:fs';
-import { join } from 'node:path';
 import { CANDIDATES, programOf, type CandidateName } from './candidates.ts';
-import type { OpenGround } from './ground.ts';
-import type { Subject } from './kinds/kind.ts';
+import type { Ground, Subject } from './kinds/kind.ts';
 import { startProcess } from './process.ts';
 
 /** Another commit of sluice, checked out beside this one. */
 export interface Revision {
   readonly name: string;
-  readonly directory: string;
+  /** The path of its built program. */
+  readonly cli: string;
+}
+
+/** A commit on a ground of its own. */
+export interface GroundedRevision extends Revision {
+  readonly ground: Ground;
 }
 
 /**
@@ -16,11 +19,11 @@ export interface Revision {
  * together.
  */
 export class Lineup {
-  readonly #ground: OpenGround;
-  readonly #revision: Revision | null;
+  readonly #ground: Ground;
+  readonly #revision: GroundedRevision | null;
   readonly #started = new Map<string, Subject>();
 
-  constructor(ground: OpenGround, revision: Revision | null) {
+  constructor(ground: Ground, revision: GroundedRevision | null) {
     this.#ground = ground;
     this.#revision = revision;
   }
@@ -42,16 +45,17 @@ export class Lineup {
     this.#started.clear();
   }
 
-  async #subject(name: CandidateName, revision?: Revision): Promise<Subject> {
+  async #subject(name: CandidateName, revision?: GroundedRevision): Promise<Subject> {
     const label = revision ? `${name} at ${revision.name}` : name;
     const running = this.#started.get(label);
     if (running) return running;
     const upstream = name === 'bare uWS' ? (await this.#subject('sluice')).process.url : null;
-    const here = programOf(name, this.#ground.environment, upstream);
-    const program = revision ? { ...here, file: programIn(revision.directory) } : here;
+    const { ground } = revision ?? { ground: this.#ground };
+    const here = programOf(name, ground.environment, upstream);
+    const program = revision ? { ...here, file: revision.cli } : here;
     const process = await startProcess(program);
     this.#assertEngine(name, process.announced);
-    const subject = { name: label, program, process };
+    const subject = { name: label, program, process, ground };
     this.#started.set(label, subject);
     return subject;
   }
@@ -64,10 +68,4 @@ export class Lineup {
     if (process.env.REQUIRE_ALL && CANDIDATES[name].role === 'own' && engine !== 'uWebSockets.js')
       throw new Error(`the engine is ${String(engine)}, not uWebSockets.js`);
   }
-}
-
-/** The built program of a checkout. Up to 0.1 it was at the top of dist. */
-function programIn(directory: string): string {
-  const [now, before] = [join(directory, 'dist/process/cli.js'), join(directory, 'dist/cli.js')];
-  return existsSync(now) ? now : before;
 }

@@ -28,7 +28,7 @@ export async function checkOut(name: string): Promise<Revision & { remove(): Pro
       await symlink(join(ROOT, 'node_modules'), join(directory, 'node_modules'));
     else await run('npm', ['ci', '--no-audit', '--no-fund', '--ignore-scripts'], { cwd: directory });
     await run('npm', ['run', 'build'], { cwd: directory });
-    return { name, directory, remove };
+    return { name, cli: join(directory, 'dist/process/cli.js'), remove };
   } catch (error) {
     await remove();
     throw error;
@@ -42,6 +42,11 @@ export interface Verdict {
    * The ratio of the medians of the counts per second. Above 1, this checkout is faster than the revision.
    */
   readonly ratio: number;
+  /**
+   * The ratio of the least CPU seconds of the server for a count. Above 1, this checkout takes less. It holds on a busy
+   * machine, too.
+   */
+  readonly cpu: number;
   /** `slower` or `faster` when the difference is beyond the noise. */
   readonly is: 'slower' | 'faster' | 'the same';
 }
@@ -54,7 +59,12 @@ export function compare(scenarios: readonly ScenarioResult[], revision: string):
       .map((ours): Verdict => {
         const theirs = series.find(({ candidate }) => candidate === `${ours.candidate} at ${revision}`);
         if (!theirs) throw new TypeError(`${name} was not measured at ${revision}`);
-        return { scenario: `${name} (${store})`, candidate: ours.candidate, ...judge(ours, theirs) };
+        return {
+          scenario: `${name} (${store})`,
+          candidate: ours.candidate,
+          cpu: leastCpu(theirs) / leastCpu(ours),
+          ...judge(ours, theirs),
+        };
       }),
   );
 }
@@ -72,4 +82,8 @@ function judge(ours: Series, theirs: Series): Pick<Verdict, 'ratio' | 'is'> {
   if (ratio < 1 - LEAST_DIFFERENCE && high(own) < low(other)) return { ratio, is: 'slower' };
   if (ratio > 1 + LEAST_DIFFERENCE && low(own) > high(other)) return { ratio, is: 'faster' };
   return { ratio, is: 'the same' };
+}
+
+function leastCpu({ rounds }: Series): number {
+  return Math.min(...rounds.map(({ usage, count }) => usage.server / count));
 }

@@ -1,5 +1,4 @@
-import type { OpenGround } from './ground.ts';
-import type { Effort, Kind, Proof, Subject } from './kinds/kind.ts';
+import type { Effort, Ground, Kind, Proof, Subject } from './kinds/kind.ts';
 import { besideStreams } from './kinds/beside-streams.ts';
 import { changeEvents } from './kinds/change-events.ts';
 import { clients } from './kinds/clients.ts';
@@ -65,13 +64,13 @@ export function missingFor(scenario: Scenario): Promise<string | null> {
 export async function runScenario(
   scenario: Scenario,
   subjects: readonly Subject[],
-  ground: OpenGround,
+  { store, rows }: Pick<Ground, 'store' | 'rows'>,
   effort: Effort,
-  rounds: number,
+  roundsEach: number,
 ): Promise<ScenarioResult> {
   const kind = KINDS[scenario.kind] as Kind<Scenario>;
   const own = { ...effort, seconds: effort.seconds * (scenario.effort ?? 1) };
-  const jobOf = (subject: Subject) => ({ scenario, subject, ground, effort: own });
+  const jobOf = (subject: Subject) => ({ scenario, subject, ground: subject.ground, effort: own });
 
   const proofs = new Map<string, Proof>();
   for (const subject of subjects) {
@@ -80,7 +79,7 @@ export async function runScenario(
   }
   assertEqual(scenario.name, proofs);
   const taken = new Map<string, Round[]>(subjects.map(({ name }) => [name, []]));
-  for (let round = 0; round < rounds; round++) {
+  for (let round = 0; round < roundsEach; round++) {
     for (const subject of round % 2 === 0 ? subjects : subjects.toReversed()) {
       const before = taken.get(subject.name) ?? [];
       if (secondsOf(before) > ENOUGH_SECONDS) continue;
@@ -91,7 +90,7 @@ export async function runScenario(
   }
   const { name, shows, group, x } = scenario;
   return {
-    ...{ name, kind: scenario.kind, shows, group, store: ground.store, rows: ground.rows },
+    ...{ name, kind: scenario.kind, shows, group, store, rows },
     ...(x !== undefined && { x }),
     series: [...taken].map(([candidate, all]) => ({ candidate, rounds: all })),
   };

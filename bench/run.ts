@@ -75,7 +75,8 @@ async function runStage(run: Run, { store, rows, scenarios }: Stage): Promise<vo
   progress(`${store}: ${rows} items`);
   const withOrders = scenarios.some(({ needs }) => needs === 'orders');
   const ground = await openGround({ store, rows, withOrders }, server);
-  const lineup = new Lineup(ground, revision);
+  const its = revision && (await openGround({ store, rows, withOrders, revision }, server));
+  const lineup = new Lineup(ground, revision && its && { ...revision, ground: its });
   const effort = { seconds: options.seconds, share: options.set === 'quick' ? 0.1 : 1 };
   try {
     for (const scenario of scenarios) {
@@ -99,6 +100,7 @@ async function runStage(run: Run, { store, rows, scenarios }: Stage): Promise<vo
   } finally {
     await lineup.stop();
     await ground.close();
+    await its?.close();
   }
 }
 
@@ -145,8 +147,10 @@ function commandLine(argv: readonly string[]): string {
 
 function against({ scenarios }: Results, revision: string): number {
   const verdicts = compare(scenarios, revision);
-  for (const { scenario, candidate, ratio, is } of verdicts)
-    process.stdout.write(`${ratio.toFixed(2)}x  ${is.padEnd(8)}  ${scenario}: ${candidate}\n`);
+  for (const { scenario, candidate, ratio, cpu, is } of verdicts)
+    process.stdout.write(
+      `${ratio.toFixed(2)}x  ${cpu.toFixed(2)}x CPU  ${is.padEnd(8)}  ${scenario}: ${candidate}\n`,
+    );
   return verdicts.some(({ is }) => is === 'slower') ? 1 : 0;
 }
 

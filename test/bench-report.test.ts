@@ -157,6 +157,16 @@ test('a commit counts as slower only beyond the noise', () => {
   assert.equal(against([10, 100, 101, 102, 103], [100, 101, 102, 103, 104]), 'the same'); // one disturbed round
 });
 
+test('the CPU time of a commit is compared by the round that took least', () => {
+  const taking = (...seconds: readonly number[]) =>
+    seconds.map((server) => ({ ...round(100), usage: { server, client: 0, mongod: 0, rssPeak: 0 } }));
+  const one = scenario('stream-id', 'streams', {
+    sluice: taking(4, 2, 9),
+    'sluice at main': taking(3, 8, 5),
+  });
+  assert.equal(compare([one], 'main')[0]?.cpu, 1.5);
+});
+
 test('two runs of one commit are published together, and the later run wins', () => {
   const [first, again] = [
     run(scenario('a', 'streams', {}), scenario('b', 'streams', {})),

@@ -7,6 +7,7 @@ export interface Subject {
   readonly name: string;
   readonly program: Program;
   readonly process: Measured;
+  readonly ground: Ground;
 }
 
 /** The effort of a round in this run. */
@@ -34,6 +35,7 @@ export interface Ground {
 export interface Job<Scenario> {
   readonly scenario: Scenario;
   readonly subject: Subject;
+  /** The subject's. */
   readonly ground: Ground;
   readonly effort: Effort;
 }

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import type { Batch } from '../src/store/batch.ts';
 import { makeBookmark } from '../src/store/bookmark.ts';
 import { chain } from '../src/stream/chain.ts';
-import type { From, ItemStore, Plan, Size } from '../src/store/store.ts';
+import type { From, OwnedCollection, Plan, Size } from '../src/store/store.ts';
 import { Slots } from '../src/store/slots.ts';
 
 const PLAN = { sort: '_id', direction: 1 } as const;
@@ -13,7 +13,7 @@ function fakeStore(total: number) {
   const slots = new Slots();
   const asked: { plan: Plan; from: From; size: Size }[] = [];
   const state = { position: 0, failAt: Infinity };
-  const read: ItemStore['read'] = (plan, from, size, signal) => {
+  const read: OwnedCollection['read'] = (plan, from, size, signal) => {
     if (signal.aborted) return Promise.reject(signal.reason as Error);
     asked.push({ plan, from, size });
     if (asked.length > state.failAt) return Promise.reject(new Error('store broke'));

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { storeUnavailable } from '../src/errors.ts';
+import { around } from '../src/store/around.ts';
 import type { Plan, RowStore, Store } from '../src/store/store.ts';
 import { estimator } from '../src/streams/estimate.ts';
 import { testMongo } from './support/mongod.ts';
@@ -126,30 +127,5 @@ for (const store of ['sqlite', 'mongodb'] satisfies StoreName[])
 
 /** The same store, with another count of items. */
 function tapped(store: Store, count: RowStore['count']): Store {
-  const { items } = store;
-  return {
-    name: store.name,
-    keepsDeclarations: store.keepsDeclarations,
-    loads: store.loads,
-    items: {
-      read: (...call) => items.read(...call),
-      confirm: (...call) => items.confirm(...call),
-      get: (...call) => items.get(...call),
-      identity: (...call) => items.identity(...call),
-      split: (...call) => items.split(...call),
-      pointInTime: (...call) => items.pointInTime(...call),
-      insert: (...call) => items.insert(...call),
-      clear: (...call) => items.clear(...call),
-      count,
-    },
-    users: store.users,
-    exports: store.exports,
-    files: store.files,
-    open: (declaration) => store.open(declaration),
-    make: (...call) => store.make(...call),
-    list: (database) => store.list(database),
-    declared: () => store.declared(),
-    ping: () => store.ping(),
-    close: () => store.close(),
-  };
+  return around(store, { items: around(store.items, { count }) });
 }

@@ -4,7 +4,7 @@ import { describe, test, type TestContext } from 'node:test';
 import { parseImportArguments, runImport } from '../src/import/command.ts';
 import { BSON } from '../src/store/bson.ts';
 import { placeOf } from '../src/process/store-name.ts';
-import type { ItemStore } from '../src/store/store.ts';
+import type { OwnedCollection } from '../src/store/store.ts';
 import { ImportStore } from './support/import-store.ts';
 import { NEVER } from './support/reading.ts';
 import { testServer, type StoreName } from './support/server.ts';
@@ -15,7 +15,7 @@ const OLD = Array.from({ length: 3 }, (_, n) =>
 );
 
 interface Run {
-  readonly store: Pick<ItemStore, 'insert' | 'count' | 'clear'>;
+  readonly store: Pick<OwnedCollection, 'insert' | 'count' | 'clear'>;
   readonly argv?: readonly string[];
   readonly content?: string;
   /** What the user types. null: there is no terminal. */

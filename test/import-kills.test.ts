@@ -6,7 +6,7 @@ import { test, type TestContext } from 'node:test';
 import { MongoClient } from 'mongodb';
 import { generateItems } from '../src/import/synthetic.ts';
 import { importItems } from '../src/import/import.ts';
-import type { ItemStore } from '../src/store/store.ts';
+import type { OwnedCollection } from '../src/store/store.ts';
 import { childProgram } from './support/child-program.ts';
 import { openRaw, testDirectory } from './support/sqlite.ts';
 import { testMongo } from './support/mongod.ts';
@@ -53,7 +53,7 @@ async function untilForgotten(place: string): Promise<void> {
   await client.close();
 }
 
-async function allRows(items: ItemStore): Promise<readonly Buffer[]> {
+async function allRows(items: OwnedCollection): Promise<readonly Buffer[]> {
   const size = { rows: 1_000_000, bytes: PLENTY };
   const { rows, more } = await readRows(items, { sort: '_id', direction: 1 }, {}, size);
   assert.equal(more, false);
@@ -119,7 +119,7 @@ for (const store of ['sqlite', 'mongodb'] satisfies StoreName[])
   });
 
 /** Works with the items at a place, which is closed however that ends. */
-async function withItems<T>(place: string, work: (items: ItemStore) => Promise<T>): Promise<T> {
+async function withItems<T>(place: string, work: (items: OwnedCollection) => Promise<T>): Promise<T> {
   const store = await openPlace(place);
   try {
     return await work(store.items);

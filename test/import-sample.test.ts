@@ -9,7 +9,7 @@ import { parse } from 'csv-parse/sync';
 import { generateItems } from '../src/import/synthetic.ts';
 import { loadSample, SAMPLE_ROWS, sampleItems } from '../src/import/sample.ts';
 import { BSON, ObjectId, type Document } from '../src/store/bson.ts';
-import type { ItemStore } from '../src/store/store.ts';
+import type { OwnedCollection } from '../src/store/store.ts';
 import type { SourceRow } from '../src/import/row.ts';
 import { testSqlite } from './support/sqlite.ts';
 import { NEVER, PLENTY, readRows } from './support/reading.ts';
@@ -69,7 +69,10 @@ test('A load that failed at any point is completed by the next one', async (t) =
   assert.equal(rows.length, SAMPLE_ROWS);
   assert.equal(slots.taken, 0);
 
-  function failingAfter(items: ItemStore, inserts: number): Pick<ItemStore, 'read' | 'get' | 'insert'> {
+  function failingAfter(
+    items: OwnedCollection,
+    inserts: number,
+  ): Pick<OwnedCollection, 'read' | 'get' | 'insert'> {
     let left = inserts;
     return {
       read: (...call) => items.read(...call),

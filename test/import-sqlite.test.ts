@@ -7,13 +7,13 @@ import { brotliDecompressSync } from 'node:zlib';
 import { parse } from 'csv-parse/sync';
 import { parseImportArguments, runImport } from '../src/import/command.ts';
 import { BSON, ObjectId } from '../src/store/bson.ts';
-import type { ItemStore } from '../src/store/store.ts';
+import type { OwnedCollection } from '../src/store/store.ts';
 import { testSqlite } from './support/sqlite.ts';
 import { NEVER, PLENTY, readRows } from './support/reading.ts';
 
 const DIAMONDS = join(import.meta.dirname, '../src/import/sample/diamonds.csv.br');
 
-async function importInto(items: ItemStore, argv: readonly string[]): Promise<string> {
+async function importInto(items: OwnedCollection, argv: readonly string[]): Promise<string> {
   const stderr = new PassThrough({ encoding: 'utf8' });
   const io = { stdin: Readable.from([]), stderr, isTTY: false, place: 'here', signal: NEVER };
   const code = await runImport(parseImportArguments(argv), items, io);
@@ -22,7 +22,7 @@ async function importInto(items: ItemStore, argv: readonly string[]): Promise<st
   return text;
 }
 
-async function allRows(items: ItemStore): Promise<readonly Buffer[]> {
+async function allRows(items: OwnedCollection): Promise<readonly Buffer[]> {
   const size = { rows: 1_000_000, bytes: PLENTY };
   const { rows, more } = await readRows(items, { sort: '_id', direction: 1 }, {}, size);
   assert.equal(more, false);

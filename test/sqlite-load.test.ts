@@ -6,7 +6,7 @@ import { Int32 } from '../src/store/bson.ts';
 import { importItems } from '../src/import/import.ts';
 import { openSqlite } from '../src/store/sqlite.ts';
 import { Slots } from '../src/store/slots.ts';
-import type { ItemStore, Load, OnConflict } from '../src/store/store.ts';
+import type { OwnedCollection, Load, OnConflict } from '../src/store/store.ts';
 import { expectedItems, inCategory, makeItem, makeItems, type Item } from './support/items.ts';
 import { openRaw, testDirectory } from './support/sqlite.ts';
 import { NEVER, PLENTY, assertChain, readRows } from './support/reading.ts';
@@ -19,14 +19,18 @@ const PLANS = [
 ] as const;
 const SIZE = { rows: 1_000, bytes: PLENTY };
 
-async function openIn(t: TestContext, directory: string): Promise<ItemStore> {
+async function openIn(t: TestContext, directory: string): Promise<OwnedCollection> {
   const store = await openSqlite({ directory, slots: new Slots() });
   t.after(() => store.close());
   return store.items;
 }
 
 /** Begins a load, which must be possible. Rows that the store refuses go to `refused`. */
-async function loadInto(items: ItemStore, onConflict: OnConflict, refused: number[] = []): Promise<Load> {
+async function loadInto(
+  items: OwnedCollection,
+  onConflict: OnConflict,
+  refused: number[] = [],
+): Promise<Load> {
   const load = await items.load?.(onConflict, (at) => refused.push(at));
   assert.ok(load, 'the store begins a load');
   return load;
@@ -36,7 +40,7 @@ async function addAll(load: Load, items: readonly Item[]): Promise<void> {
   for (const [at, { bytes }] of items.entries()) await load.add(bytes, at + 1);
 }
 
-async function assertEmpty(items: ItemStore, id: Item['id']): Promise<void> {
+async function assertEmpty(items: OwnedCollection, id: Item['id']): Promise<void> {
   const { rows, more } = await readRows(items, BY_ID, {}, SIZE);
   assert.deepEqual([rows.length, more], [0, false]);
   assert.equal((await items.count(BY_ID, 'exact', NEVER)).rows, 0);
@@ -45,7 +49,7 @@ async function assertEmpty(items: ItemStore, id: Item['id']): Promise<void> {
   assert.deepEqual(await items.split(BY_ID, 4, NEVER), []);
 }
 
-async function assertWhole(items: ItemStore, expected: readonly Item[]): Promise<void> {
+async function assertWhole(items: OwnedCollection, expected: readonly Item[]): Promise<void> {
   for (const plan of PLANS) await assertChain(items, plan, {}, SIZE, expectedItems(expected, plan));
 }
 
@@ -94,7 +98,7 @@ for (const [name, orderOf] of Object.entries(ORDERS))
     });
 
 /** Every read rejects, so nobody takes a part of the rows, or none, for the whole. */
-async function assertNotReady(items: ItemStore, id: Item['id']): Promise<void> {
+async function assertNotReady(items: OwnedCollection, id: Item['id']): Promise<void> {
   const inCategoryB = { ...BY_ID, ...inCategory('b') };
   for (const read of [
     () => items.read(BY_ID, {}, SIZE, NEVER),

@@ -7,7 +7,7 @@ import type { ChangeFeed } from '../src/store/change-feed.ts';
 import { Slots } from '../src/store/slots.ts';
 import { ChangeLog } from '../src/store/sqlite/log.ts';
 import { openSqlite, type SqliteOptions } from '../src/store/sqlite.ts';
-import type { ItemStore } from '../src/store/store.ts';
+import type { OwnedCollection } from '../src/store/store.ts';
 import { idIn } from './support/following.ts';
 import { below, randomFrom } from './support/random-collection.ts';
 import { NEVER } from './support/reading.ts';
@@ -22,11 +22,11 @@ async function openIn(t: TestContext, directory: string, options: Partial<Sqlite
   return store.items;
 }
 
-function feedOf(items: ItemStore): ChangeFeed {
+function feedOf(items: OwnedCollection): ChangeFeed {
   return items.changes ?? assert.fail('the set tells changes');
 }
 
-function write(items: ItemStore, category: string, ...ids: readonly number[]) {
+function write(items: OwnedCollection, category: string, ...ids: readonly number[]) {
   return items.insert(
     ids.map((_id) => BSON.serialize({ _id, category, price: 1 })),
     'replace',

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { numberRange } from '../src/store/number-range.ts';
 import { bookmarkOf } from '../src/store/bookmark.ts';
 import { Double, Int32, Long } from '../src/store/bson.ts';
-import type { ItemStore, Plan } from '../src/store/store.ts';
+import type { OwnedCollection, Plan } from '../src/store/store.ts';
 import { compareItems, expectedItems, inCategory, makeItem, makeItems } from './support/items.ts';
 import type { Item, Price } from './support/items.ts';
 import { PLENTY, assertChain, readRows } from './support/reading.ts';
@@ -107,7 +107,7 @@ function bytesOf(items: readonly Item[]): Buffer[] {
   return items.map(({ bytes }) => bytes);
 }
 
-async function insert(store: ItemStore, items: readonly Item[]): Promise<void> {
+async function insert(store: OwnedCollection, items: readonly Item[]): Promise<void> {
   const result = await store.insert(bytesOf(items), 'fail');
   assert.deepEqual(result, { written: items.length, skipped: 0, refused: [] });
 }

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { numberRange } from '../src/store/number-range.ts';
 import { bookmarkOf } from '../src/store/bookmark.ts';
 import { Double } from '../src/store/bson.ts';
-import type { ItemStore, Plan } from '../src/store/store.ts';
+import type { OwnedCollection, Plan } from '../src/store/store.ts';
 import { expectedItems, inCategory, makeItem, makeItems } from './support/items.ts';
 import type { Item } from './support/items.ts';
 import { NEVER, PLENTY, assertChain, readRows } from './support/reading.ts';
@@ -68,12 +68,16 @@ export function snapshotContract(name: string, open: OpenForTest): void {
   });
 }
 
-async function assertUnsupported(items: ItemStore): Promise<void> {
+async function assertUnsupported(items: OwnedCollection): Promise<void> {
   const read = items.read({ sort: '_id', direction: 1, at: 1n << 32n }, {}, SIZE, NEVER);
   await assert.rejects(read, { code: 'snapshot-unsupported', status: 400 });
 }
 
-async function insert(store: ItemStore, items: readonly Item[], how: 'fail' | 'replace'): Promise<void> {
+async function insert(
+  store: OwnedCollection,
+  items: readonly Item[],
+  how: 'fail' | 'replace',
+): Promise<void> {
   const rows = items.map(({ bytes }) => bytes);
   assert.deepEqual(await store.insert(rows, how), { written: items.length, skipped: 0, refused: [] });
 }

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { bookmarkOf, type Bookmark } from '../src/store/bookmark.ts';
 import { BSON, ObjectId, UUID } from '../src/store/bson.ts';
 import type { Batch } from '../src/store/batch.ts';
-import type { IdRange, ItemStore, Plan } from '../src/store/store.ts';
+import type { IdRange, OwnedCollection, Plan } from '../src/store/store.ts';
 import type { OpenForTest } from './store.contract.ts';
 import { expectedItems, inCategory, makeItems } from './support/items.ts';
 import { assertChain, NEVER, readRows } from './support/reading.ts';
@@ -31,7 +31,7 @@ function rangesOf(ids: readonly Bookmark[]): IdRange[] {
 }
 
 /** The number of rows of a plan, read to its end. */
-async function countByReading(items: ItemStore, plan: Plan): Promise<number> {
+async function countByReading(items: OwnedCollection, plan: Plan): Promise<number> {
   let rows = 0;
   let after: Bookmark | null = null;
   for (;;) {

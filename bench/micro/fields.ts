@@ -19,7 +19,7 @@ import type { FindWay } from '../../src/store/mongo/reply.ts';
 import { Setup } from '../../src/store/mongo/setup.ts';
 import { IndexWatch } from '../../src/store/mongo/index-watch.ts';
 import { Slots } from '../../src/store/slots.ts';
-import type { ItemStore, Plan } from '../../src/store/store.ts';
+import type { ChainReader, Plan } from '../../src/store/store.ts';
 import { crc32 } from '../../src/stream/crc32.ts';
 import { openDatabaseServer, openGround } from '../ground.ts';
 import { median } from '../results.ts';
@@ -98,7 +98,7 @@ async function measure(name: string, plan: Plan): Promise<void> {
 }
 
 /** Reads and writes the set as a stream does. Resolves with the CRC-32 of the text. */
-async function write(items: ItemStore, plan: Plan): Promise<number> {
+async function write(items: ChainReader, plan: Plan): Promise<number> {
   const { signal } = new AbortController();
   const encoder = transcoder.encoder('lines', FIELDS);
   let crc = 0;

@@ -1,5 +1,5 @@
 import { AppError, CommandRefusal } from '../errors.ts';
-import type { Count, ItemStore } from '../store/store.ts';
+import type { Count, OwnedCollection } from '../store/store.ts';
 import { reasonOf } from '../thrown.ts';
 import { UsageError } from '../terminal/arguments.ts';
 import { startBar } from '../terminal/bar.ts';
@@ -39,7 +39,7 @@ interface Source extends Rows {
 }
 
 /** The part of a store that an import uses. */
-export type ImportedStore = Pick<ItemStore, 'insert' | 'load' | 'postponeIndexes' | 'count' | 'clear'>;
+export type ImportedStore = Pick<OwnedCollection, 'insert' | 'load' | 'postponeIndexes' | 'count' | 'clear'>;
 
 /**
  * Runs an import and reports the result on stderr. Resolves with the exit code: 0 when every row is in the

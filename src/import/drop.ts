@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream';
 import { KEY } from '../store/bookmark.ts';
-import type { Count, ItemStore } from '../store/store.ts';
+import type { Count, OwnedCollection } from '../store/store.ts';
 import { UsageError } from '../terminal/arguments.ts';
 import { askYesNo } from '../terminal/ask.ts';
 import { counted, printable } from '../terminal/text.ts';
@@ -45,7 +45,7 @@ export function checkDrop(command: ImportCommand, { stdin, isTTY }: DropIo): voi
 export async function dropItems(
   rows: AsyncIterable<SourceRow>,
   command: ImportCommand,
-  store: Pick<ItemStore, 'count' | 'clear' | 'load'>,
+  store: Pick<OwnedCollection, 'count' | 'clear' | 'load'>,
   io: DropIo,
 ): Promise<{ readonly rows: AsyncIterable<SourceRow>; readonly removed: Count | null }> {
   const iterator = rows[Symbol.asyncIterator]();
@@ -70,7 +70,7 @@ function nothingToImport(rows: readonly SourceRow[], noun: string): BrokenSource
 }
 
 async function confirm(
-  store: Pick<ItemStore, 'count'>,
+  store: Pick<OwnedCollection, 'count'>,
   { stdin, stderr, place, signal }: DropIo,
   noun: string,
 ): Promise<void> {

@@ -1,4 +1,4 @@
-import type { Count, InsertResult, ItemStore, Load, OnConflict } from '../store/store.ts';
+import type { Count, InsertResult, OwnedCollection, Load, OnConflict } from '../store/store.ts';
 import { BrokenSource, type SourceRow } from './row.ts';
 
 /** A batch is written when it reaches this many rows or bytes. */
@@ -23,7 +23,7 @@ export interface ImportResult {
 
 export interface ImportOptions {
   /** With `load`, an empty collection is filled by it. Its rows then appear when the source has ended. */
-  readonly store: Pick<ItemStore, 'insert' | 'load' | 'postponeIndexes'>;
+  readonly store: Pick<OwnedCollection, 'insert' | 'load' | 'postponeIndexes'>;
   readonly source: AsyncIterable<SourceRow>;
   readonly onConflict: OnConflict;
   /**

@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url';
 import { AppError } from '../errors.ts';
 import { makeBookmark } from '../store/bookmark.ts';
 import { BSON } from '../store/bson.ts';
-import type { ItemStore } from '../store/store.ts';
+import type { OwnedCollection } from '../store/store.ts';
 import { readCsv } from './csv.ts';
 import { cellValue } from './numbers.ts';
 import type { SourceRow } from './row.ts';
@@ -35,7 +35,7 @@ export async function* sampleItems(): AsyncGenerator<SourceRow> {
  * is left as it is. Resolves with the number of rows written, when they are durable. Nothing is overwritten,
  * so two processes may load at the same time.
  */
-export async function loadSample(store: Pick<ItemStore, 'read' | 'get' | 'insert'>): Promise<number> {
+export async function loadSample(store: Pick<OwnedCollection, 'read' | 'get' | 'insert'>): Promise<number> {
   const first = await firstRow(store).catch(whenLoading);
   if (first === 'loading') return 0;
   // Reading the catalogue takes a second, so it is not done at every start.
@@ -75,7 +75,7 @@ function* partsOf(rows: readonly Uint8Array[]): Generator<readonly Uint8Array[]>
  * and the store does not have the id of its last row.
  */
 async function mayBeIncomplete(
-  store: Pick<ItemStore, 'read' | 'get' | 'insert'>,
+  store: Pick<OwnedCollection, 'read' | 'get' | 'insert'>,
   first: Uint8Array,
 ): Promise<boolean> {
   if (BSON.deserialize(first)._id !== idOf(1)) return false;
@@ -84,7 +84,7 @@ async function mayBeIncomplete(
   return last === null;
 }
 
-async function firstRow(store: Pick<ItemStore, 'read' | 'get' | 'insert'>): Promise<Uint8Array | null> {
+async function firstRow(store: Pick<OwnedCollection, 'read' | 'get' | 'insert'>): Promise<Uint8Array | null> {
   const batch = await store.read({ sort: '_id', direction: 1 }, {}, { rows: 1, bytes: 1 }, NEVER);
   try {
     if (batch.rows === 0) return null;

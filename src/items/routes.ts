@@ -5,7 +5,7 @@ import { pageRoute } from '../pages/route.ts';
 import type { PageLimits } from '../pages/query.ts';
 import type { Transcoder } from '../rows/rows.ts';
 import type { StreamReader } from '../store/readers.ts';
-import type { ItemStore, RowStore } from '../store/store.ts';
+import type { OwnedCollection, RowStore } from '../store/store.ts';
 import { idReader, type IdType } from '../streams/id.ts';
 import { partitionsRoute } from '../streams/partitions.ts';
 import { rowRoute } from '../streams/row.ts';
@@ -18,7 +18,7 @@ import { FIRST_COLUMNS, ITEM_PLAN } from './query.ts';
 import { wholeItems, type ItemSource } from './scoped.ts';
 
 export interface ItemOptions {
-  readonly items: ItemStore;
+  readonly items: OwnedCollection;
   readonly streams: StreamReader;
   /** Makes the reader of streams of a part of the items. */
   readonly openStreams: (rows: RowStore) => StreamReader;

@@ -35,7 +35,11 @@ export interface Collection extends RowStore {
 export interface OwnedCollection extends Collection {
   /** Whether indexes are to be added before the rows. Otherwise that is faster after them. */
   readonly indexesFirst: boolean;
-  /** See ItemStore.clear. Readers never find a part of the rows: chains reject with `collection-replaced`. */
+  /**
+   * Removes every row. Resolves with the number of rows removed when that is durable. The collection is replaced at once
+   * by an empty one with the same options and indexes, so readers never find a part of the rows: chains that read the
+   * old one reject with `collection-replaced`. When it rejects, some rows may have been removed.
+   */
   clear(signal: AbortSignal): Promise<Count>;
   /**
    * Adds an index of these fields and the key, and resolves when it is whole, or cannot be used. Calls `onRows` with

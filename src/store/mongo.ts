@@ -10,17 +10,20 @@ import { Finder } from './mongo/find.ts';
 import { MongoItems } from './mongo/items.ts';
 import { listCollections, openCollection, type OpenCollection } from './mongo/open-collection.ts';
 import { makeCollection } from './mongo/make.ts';
+import { MongoCollection } from './mongo/resource.ts';
+import { ITEM_ROWS } from './mongo/insert.ts';
 import { openLane } from './mongo/lane/lane.ts';
 import type { Lane } from './mongo/lane/lane.ts';
 import { whyNoLane } from './mongo/lane/refusal.ts';
 import type { FindWay } from './mongo/reply.ts';
-import { joinPaths } from './mongo/plan.ts';
+import { BY_KEY, joinPaths, splitPaths } from './mongo/plan.ts';
 import { Setup } from './mongo/setup.ts';
 import { EXPORTS, setUpRecords, USERS } from './mongo/record-collection.ts';
 import type { RecordKind } from './mongo/record-collection.ts';
 import { MongoRecords } from './mongo/records.ts';
 import { RecordsToCome } from './mongo/records-to-come.ts';
-import { IndexWatch, type IndexWatchOptions } from './mongo/index-watch.ts';
+import { changeOf } from './mongo/discovery.ts';
+import { IndexWatch, type IndexWatchOptions, type LookAtIndex } from './mongo/index-watch.ts';
 import type { Slots } from './slots.ts';
 import type { Collection, Declaration, Found, OwnedCollection, Store } from './store.ts';
 
@@ -125,7 +128,7 @@ class MongoStore implements Store {
   readonly name = 'mongodb';
   readonly keepsDeclarations = false;
   readonly loads = false;
-  readonly items: MongoItems;
+  readonly items: MongoCollection;
   readonly users: MongoRecords;
   readonly exports: MongoRecords;
   readonly files: GridFs;
@@ -150,7 +153,8 @@ class MongoStore implements Store {
     this.#connection = connection;
     this.#ways = ways;
     this.#options = options;
-    this.#watch = own ? new IndexWatch(connection, setup, watch) : recordWatch(connection, setup);
+    const look: LookAtIndex = (layout, index) => changeOf(connection, setup.collection, layout, index);
+    this.#watch = own ? new IndexWatch(connection, setup, watch, look) : recordWatch(connection, setup);
     this.files = new GridFs(connection, { prefix, onNotice });
     this.#way = typeof ways.lane === 'string' ? ways.driver : ways.lane;
     const finder = new Finder(this.#way, setup);
@@ -158,7 +162,9 @@ class MongoStore implements Store {
     const stream = this.#streamOf(connection);
     const streamWith = this.#streamsWith(connection, setup.collection);
     const changes = new MongoFeed({ connection, setup, watch: this.#watch, lookUp, stream, streamWith });
-    this.items = new MongoItems(connection, setup, this.#watch, finder, slots, changes);
+    const items = new MongoItems(connection, setup, this.#watch, finder, slots, changes);
+    const indexes = setup.indexes.filter((one) => one !== BY_KEY).map(splitPaths);
+    this.items = new MongoCollection(items, setup, this.#watch, finder, slots, indexes, ITEM_ROWS);
     const recordsOf = (kind: Setup, exists: boolean) => {
       const { collection } = kind;
       const watch = recordWatch(connection, kind);

@@ -7,7 +7,7 @@ import { Core } from './sqlite/core.ts';
 import { openFile } from './sqlite/file.ts';
 import { itemRefusal, ITEM_INDEXES } from './sqlite/items.ts';
 import { OpenSet, type SetShape } from './sqlite/open-set.ts';
-import type { Collection, Declaration, Found, ItemStore } from './store.ts';
+import type { Collection, Declaration, Found } from './store.ts';
 import type { OwnedCollection, RecordStore, Store } from './store.ts';
 
 const CHANGES_TTL_MS = 7 * 24 * 60 * 60_000;
@@ -76,7 +76,7 @@ class SqliteStore implements Store {
   readonly name = 'sqlite';
   readonly keepsDeclarations = true;
   readonly loads = true;
-  readonly items: ItemStore;
+  readonly items: OwnedCollection;
   readonly users: RecordStore;
   readonly exports: RecordStore;
   readonly files: FileStore;
@@ -97,7 +97,7 @@ class SqliteStore implements Store {
     this.files = new Directory(join(directory, 'exports'));
     const [items, users, records] = [this.#open(OWN.items), this.#open(OWN.users), this.#open(OWN.exports)];
     this.#own = [items, users, records];
-    this.items = { ...items.rows(), clear: (signal) => items.clear(signal) };
+    this.items = owned(items);
     this.users = recordsOf(users);
     this.exports = recordsOf(records);
   }
@@ -121,12 +121,7 @@ class SqliteStore implements Store {
     );
     const set = await this.#resource(name, collection, []);
     if (isNew) tell(`created the resource ${name}`);
-    return {
-      ...set.rows(),
-      indexesFirst: true,
-      clear: (signal) => set.clear(signal),
-      addIndex: (...call) => set.addIndex(...call),
-    };
+    return owned(set);
   }
 
   async list(): Promise<readonly Found[]> {
@@ -190,6 +185,15 @@ function recordsShape(name: string): SetShape {
 function resourceShape(name: string, label: string): SetShape {
   const refusalOf = () => null;
   return { name, label, hasChanges: true, indexes: [], refusalOf, conflict: 'a row with its _id exists' };
+}
+
+function owned(set: OpenSet): OwnedCollection {
+  return {
+    ...set.rows(),
+    indexesFirst: true,
+    clear: (signal) => set.clear(signal),
+    addIndex: (...call) => set.addIndex(...call),
+  };
 }
 
 function recordsOf(set: OpenSet): RecordStore {

@@ -102,19 +102,6 @@ export interface RowStore extends RowReader {
   postponeIndexes?(): Promise<(() => Promise<void>) | null>;
 }
 
-/**
- * The items: rows with `_id`, `category` (string) and `price` (finite number). Implementations: mongo.ts, sqlite.ts.
- * test/store.contract.ts runs on both.
- */
-export interface ItemStore extends RowStore {
-  /**
-   * Removes every row. Resolves with the number of rows removed when that is durable. Where collections have an
-   * identity, the collection is replaced at once by an empty one with the same options and indexes: chains that read
-   * the old one reject with `collection-replaced`. When it rejects, some rows may have been removed.
-   */
-  clear(signal: AbortSignal): Promise<Count>;
-}
-
 /** Called for each row that a store refuses, with the number that the caller gave it, and the reason. */
 export type Refuse = (at: number, reason: string) => void;
 
@@ -180,7 +167,8 @@ export interface Store {
   readonly keepsDeclarations: boolean;
   /** Whether the collections that `make` opens have `load`. */
   readonly loads: boolean;
-  readonly items: ItemStore;
+  /** Rows with `_id`, `category` (string) and `price` (finite number). test/store.contract.ts runs on both stores. */
+  readonly items: OwnedCollection;
   readonly users: RecordStore;
   readonly exports: RecordStore;
   /** The files that exports produce. */

@@ -1,3 +1,4 @@
+import { around } from '../../src/store/around.ts';
 import type { Batch } from '../../src/store/batch.ts';
 import type { FileStore, FileWriter } from '../../src/store/files.ts';
 import type { Store } from '../../src/store/store.ts';
@@ -42,24 +43,11 @@ export class Faults {
 
   /** Wraps a store so that its items and users fail. */
   store(store: Store): Store {
-    const { name, keepsDeclarations, loads, exports, files } = store;
-    return {
-      ...{
-        name,
-        keepsDeclarations,
-        loads,
-        exports,
-        files,
-        items: this.port(store.items),
-        users: this.port(store.users),
-      },
+    return around(store, {
+      items: this.port(store.items),
+      users: this.port(store.users),
       open: async (declaration) => this.port(await store.open(declaration)),
-      make: (...call) => store.make(...call),
-      list: () => store.list(),
-      declared: () => store.declared(),
-      ping: () => store.ping(),
-      close: () => store.close(),
-    };
+    });
   }
 
   /** Wraps a file store. Its writers also fail, and so do its reads before their first byte. */

@@ -1,5 +1,5 @@
 import { BSON, type Document } from '../../src/store/bson.ts';
-import type { Count, InsertResult, ItemStore, OnConflict } from '../../src/store/store.ts';
+import type { Count, InsertResult, OwnedCollection, OnConflict } from '../../src/store/store.ts';
 
 export interface InsertCall {
   readonly rows: readonly Uint8Array[];
@@ -7,7 +7,7 @@ export interface InsertCall {
 }
 
 /** A store for imports. It keeps rows by id in a Map, and lets a test delay, refuse or break inserts. */
-export class ImportStore implements Pick<ItemStore, 'insert' | 'count' | 'clear'> {
+export class ImportStore implements Pick<OwnedCollection, 'insert' | 'count' | 'clear'> {
   readonly calls: InsertCall[] = [];
   readonly #rows = new Map<string, Uint8Array>();
   readonly #onInsert: (call: InsertCall, number: number) => Promise<void> | void;

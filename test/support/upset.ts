@@ -1,4 +1,5 @@
 import { EventEmitter, once } from 'node:events';
+import { around } from '../../src/store/around.ts';
 import { keyOf } from '../../src/store/bookmark.ts';
 import type { From, Plan, Store } from '../../src/store/store.ts';
 
@@ -35,31 +36,11 @@ export class Barrier {
 
   tap(store: Store): Store {
     const { items } = store;
-    return {
-      open: (declaration) => store.open(declaration),
-      make: (...call) => store.make(...call),
-      list: () => store.list(),
-      declared: () => store.declared(),
-      keepsDeclarations: store.keepsDeclarations,
-      loads: store.loads,
-      ...{ name: store.name, users: store.users, exports: store.exports, files: store.files },
-      items: {
-        get: (...call) => items.get(...call),
-        confirm: (...call) => items.confirm(...call),
-        identity: (...call) => items.identity(...call),
-        count: (...call) => items.count(...call),
-        split: (...call) => items.split(...call),
-        pointInTime: (...call) => items.pointInTime(...call),
-        insert: (...call) => items.insert(...call),
-        clear: (...call) => items.clear(...call),
-        read: async (plan, from, size, signal) => {
-          await this.#pass(plan, from);
-          return items.read(plan, from, { ...size, rows: Math.min(size.rows, BATCH_ROWS) }, signal);
-        },
-      },
-      ping: () => store.ping(),
-      close: () => store.close(),
+    const read: typeof items.read = async (plan, from, size, signal) => {
+      await this.#pass(plan, from);
+      return items.read(plan, from, { ...size, rows: Math.min(size.rows, BATCH_ROWS) }, signal);
     };
+    return around(store, { items: around(items, { read }) });
   }
 
   async #pass(plan: Plan, { after }: From): Promise<void> {

@@ -5,6 +5,8 @@ import type { Identity } from '../bookmark.ts';
 import type { Index } from '../indexes.ts';
 import { CODES, MongoRefusal, serverCodeOf, type ForeignServer } from './errors.ts';
 import { indexFaults, indexNames, indexSpecs, missingIndexes, readIndexes } from './indexes.ts';
+import { indexesFrom } from './discovery.ts';
+import { listIndexes } from './index-list.ts';
 import type { FoundIndexes, IndexFaults } from './indexes.ts';
 import { BY_KEY, splitPaths, type IndexPaths } from './plan.ts';
 import type { ServerKind } from './server.ts';
@@ -88,7 +90,18 @@ export async function setUpCollection(connection: MongoConnection, task: SetupTa
       `The collection '${collection}' cannot be read reliably: ${all.join('; ')}.${dropped}`,
     );
   }
-  return layoutOf(existing, found, task.server, faults);
+  const {
+    indexes,
+    specs,
+    found: every,
+  } = await indexesFrom(connection, collection, await listIndexes(connection, collection));
+  const layout = layoutOf(existing, found, task.server, faults);
+  return {
+    ...layout,
+    indexes: new Map([...indexes, ...layout.indexes]),
+    specs: new Map([...specs, ...layout.specs]),
+    found: every,
+  };
 }
 
 /**

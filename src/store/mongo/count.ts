@@ -24,7 +24,7 @@ export class Counter {
     this.#setup = setup;
   }
 
-  /** See ItemStore.count. When the time for exact counting is up, the count is as if it was not asked to be exact. */
+  /** See RowStore.count. When the time for exact counting is up, the count is as if it was not asked to be exact. */
   async count(plan: Plan, mode: CountMode, layout: Layout, signal: AbortSignal): Promise<Count> {
     try {
       const count = await this.#count(plan, mode, layout, signal);

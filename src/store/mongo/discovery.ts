@@ -1,6 +1,5 @@
 import type { Binary, Document } from 'mongodb';
 import { MaxKey, MinKey, UUID } from '../bson.ts';
-import type { Index } from '../indexes.ts';
 import { describeCollection, type Layout, type SetupTask } from './collection.ts';
 import type { MongoConnection } from './connection.ts';
 import { MongoRefusal } from './errors.ts';
@@ -35,17 +34,16 @@ export function setUpExisting(wanted: readonly (readonly string[])[]) {
     const listed = (await createMissing(connection, task, wanted, before))
       ? await listIndexes(connection, collection)
       : before;
-    const found = await Promise.all(listed.map((one) => indexFrom(connection, collection, one)));
-    for (const index of found.filter(hasArrays))
+    const all = await indexesFrom(connection, collection, listed);
+    for (const index of all.found.filter(hasArrays))
       task.onWarning(`The index '${index.name}' of '${name}' is not used: ${index.refused ?? ''}.`);
     const { uuid } = (existing.info ?? {}) as { readonly uuid?: Binary };
     const layout: Layout = {
       clustered: listed.some(({ spec }) => spec.clustered === true),
       sharded: server.isSharded,
       identity: uuid && Buffer.from(uuid.buffer).toString('hex'),
-      ...mapsOf(found, listed),
+      ...all,
       faults: new Map(),
-      found,
     };
     const end = await endOf(connection, collection, layout);
     if (end !== null) throw new MongoRefusal(`The collection '${name}' is not served: ${end}.`);
@@ -112,7 +110,13 @@ async function endOf(
     : null;
 }
 
-function mapsOf(found: readonly Index[], listed: readonly Listed[]): Pick<Layout, 'indexes' | 'specs'> {
+/** What a layout says of indexes that were listed. */
+export async function indexesFrom(
+  connection: MongoConnection,
+  collection: string,
+  listed: readonly Listed[],
+): Promise<Required<Pick<Layout, 'indexes' | 'specs' | 'found'>>> {
+  const found = await Promise.all(listed.map((one) => indexFrom(connection, collection, one)));
   const indexes = new Map<IndexPaths, string>();
   const specs = new Map<IndexPaths, string>();
   for (const [n, index] of found.entries()) {
@@ -124,5 +128,5 @@ function mapsOf(found: readonly Index[], listed: readonly Listed[]): Pick<Layout
       specs.set(key, JSON.stringify(listed[n]?.spec));
     }
   }
-  return { indexes, specs };
+  return { indexes, specs, found };
 }

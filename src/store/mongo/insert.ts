@@ -28,7 +28,7 @@ export async function insertRows(
   collection: string,
   rows: readonly Uint8Array[],
   onConflict: OnConflict,
-  shape: RowShape = ITEMS,
+  shape: RowShape = ANY_ROWS,
 ): Promise<InsertResult> {
   const writable: { readonly index: number; readonly document: Document }[] = [];
   const plain: number[] = [];
@@ -190,6 +190,6 @@ export interface RowShape {
   readonly faultOf: (document: Document) => string | null;
 }
 
-const ITEMS: RowShape = { isPlain: isPlainItem, faultOf: itemFault };
+export const ITEM_ROWS: RowShape = { isPlain: isPlainItem, faultOf: itemFault };
 /** Rows with any fields. */
 export const ANY_ROWS: RowShape = { isPlain: isPlainRow, faultOf: rowFault };

@@ -3,6 +3,7 @@ import { KEY, keyOf, type Bookmark } from '../bookmark.ts';
 import { BSON_TYPE } from '../bson-types.ts';
 import { comparePlaces } from '../order.ts';
 import { collectionReplaced, storeUnfit } from '../../errors.ts';
+import { addIndex } from './make.ts';
 import type { Layout } from './collection.ts';
 import type { MongoConnection } from './connection.ts';
 import type { ChangeFeed } from '../change-feed.ts';
@@ -21,14 +22,14 @@ import { presentTime } from './snapshot.ts';
 import { Splitter } from './split.ts';
 import type { IndexWatch } from './index-watch.ts';
 import type { Slots } from '../slots.ts';
-import type { Count, CountMode, From, InsertResult, ItemStore, OnConflict } from '../store.ts';
+import type { AddedIndex, Count, CountMode, From, InsertResult, OnConflict, RowStore } from '../store.ts';
 import type { Identity, Plan, PointInTime, Size } from '../store.ts';
 
 /** How much more to request than the average row size suggests, so that one find is nearly always enough. */
 const MARGIN = 1.1;
 
 /** The items of a MongoDB collection. They are read by finds with index bounds, and the replies are not parsed. */
-export class MongoItems implements ItemStore {
+export class MongoItems implements RowStore {
   readonly changes?: ChangeFeed;
   readonly #connection: MongoConnection;
   readonly #setup: Setup;
@@ -154,6 +155,10 @@ export class MongoItems implements ItemStore {
     const make = await postponeIndexes(this.#connection, this.#setup.collection, wanted);
     if (make) this.#watch.close(); // it would make them at its next look
     return make;
+  }
+
+  addIndex(paths: readonly string[], signal: AbortSignal): Promise<AddedIndex> {
+    return addIndex(this.#connection, this.#setup.collection, paths, signal);
   }
 
   async clear(signal: AbortSignal): Promise<Count> {

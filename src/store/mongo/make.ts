@@ -22,25 +22,7 @@ export async function makeCollection(
     throw error instanceof MongoRefusal ? new CommandRefusal(error.message, { cause: error }) : error;
   });
   await setup.layout();
-  return {
-    read: (...call) => rows.read(...call),
-    confirm: (...call) => rows.confirm(...call),
-    get: (...call) => rows.get(...call),
-    identity: (...call) => rows.identity(...call),
-    count: (...call) => rows.count(...call),
-    split: (...call) => rows.split(...call),
-    pointInTime: (...call) => rows.pointInTime(...call),
-    insert: (...call) => rows.insert(...call),
-    indexes: async (...call) => {
-      setup.forget(); // the command has just added some
-      return rows.indexes(...call);
-    },
-    holds: (...call) => rows.holds(...call),
-    nextValue: (...call) => rows.nextValue(...call),
-    clear: (...call) => rows.clear(...call),
-    indexesFirst: false,
-    addIndex: (paths, _, signal) => addIndex(connection, collection, paths, signal),
-  };
+  return rows;
 }
 
 /** Creates a collection. False when there is one. */
@@ -56,7 +38,7 @@ async function create(connection: MongoConnection, collection: string): Promise<
 }
 
 /** See OwnedCollection.addIndex. MongoDB goes on to build an index whose command was killed. */
-async function addIndex(
+export async function addIndex(
   connection: MongoConnection,
   collection: string,
   paths: readonly string[],

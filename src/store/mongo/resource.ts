@@ -5,13 +5,14 @@ import type { Index } from '../indexes.ts';
 import type { ChangeFeed } from '../change-feed.ts';
 import type { Slots } from '../slots.ts';
 import type {
-  Collection,
+  AddedIndex,
   Count,
   CountMode,
   Equality,
   From,
   InsertResult,
   OnConflict,
+  OwnedCollection,
   Plan,
   Size,
 } from '../store.ts';
@@ -20,7 +21,7 @@ import type { Finder } from './find.ts';
 import { shapeOf, type IndexedPlan } from './index-ranges.ts';
 import type { IndexWatch } from './index-watch.ts';
 import type { MongoItems } from './items.ts';
-import { ANY_ROWS } from './insert.ts';
+import { ANY_ROWS, type RowShape } from './insert.ts';
 import { commandKey } from './key.ts';
 import { indexOf, namedIndex } from './plan.ts';
 import { bracketCondition, conditionOf, conditionsOf, type Condition } from './predicates.ts';
@@ -32,7 +33,8 @@ import type { MakeIndexes } from './postpone-indexes.ts';
 import { bracketsFrom } from './type-brackets.ts';
 
 /** A collection of any shape. Its rows are read as items are, by whichever index a plan names. */
-export class MongoCollection implements Collection {
+export class MongoCollection implements OwnedCollection {
+  readonly indexesFirst = false;
   readonly changes?: ChangeFeed;
   readonly #rows: MongoItems;
   readonly #setup: Setup;
@@ -40,8 +42,9 @@ export class MongoCollection implements Collection {
   readonly #finder: Finder;
   readonly #slots: Slots;
   readonly #declared: readonly (readonly string[])[];
+  readonly #shape: RowShape;
 
-  /** `declared`: the paths of the indexes that a start makes when they are missing. */
+  /** `declared`: the paths of the indexes that a start makes when they are missing. `shape`: what the rows must be. */
   constructor(
     rows: MongoItems,
     setup: Setup,
@@ -49,9 +52,11 @@ export class MongoCollection implements Collection {
     finder: Finder,
     slots: Slots,
     declared: readonly (readonly string[])[] = [],
+    shape = ANY_ROWS,
   ) {
     if (rows.changes) this.changes = rows.changes;
     this.#declared = declared;
+    this.#shape = shape;
     this.#rows = rows;
     this.#setup = setup;
     this.#watch = watch;
@@ -99,7 +104,7 @@ export class MongoCollection implements Collection {
   }
 
   insert(rows: readonly Uint8Array[], onConflict: OnConflict): Promise<InsertResult> {
-    return this.#rows.insert(rows, onConflict, ANY_ROWS);
+    return this.#rows.insert(rows, onConflict, this.#shape);
   }
 
   remove(keys: readonly Bookmark[]): Promise<number> {
@@ -108,6 +113,12 @@ export class MongoCollection implements Collection {
 
   clear(signal: AbortSignal): Promise<Count> {
     return this.#rows.clear(signal);
+  }
+
+  async addIndex(paths: readonly string[], _: unknown, signal: AbortSignal): Promise<AddedIndex> {
+    const added = await this.#rows.addIndex(paths, signal);
+    this.#setup.forget();
+    return added;
   }
 
   postponeIndexes(): Promise<MakeIndexes | null> {

@@ -10,7 +10,7 @@ export function pointInTimeOf({ t, i }: Timestamp): PointInTime {
 }
 
 /**
- * See ItemStore.pointInTime. Reads one row at a snapshot that the server picks. A majority has reached that time, and
+ * See RowStore.pointInTime. Reads one row at a snapshot that the server picks. A majority has reached that time, and
  * it is not before anything that the causal session has seen. (The operationTime of a reply may be a time that a
  * majority lacks.)
  */

@@ -46,7 +46,7 @@ export class Splitter {
     this.#finder = finder;
   }
 
-  /** See ItemStore.split. */
+  /** See RowStore.split. */
   async split(plan: Plan, parts: number, layout: Layout, signal: AbortSignal): Promise<Bookmark[]> {
     if (parts === 1) return [];
     const mode = plan.equals?.length ? 'exact' : 'estimated'; // the collection's own size is exact enough

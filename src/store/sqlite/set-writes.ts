@@ -58,7 +58,7 @@ export class SetWrites {
     return rows;
   }
 
-  /** See ItemStore.clear. The rows are gone at once; their space is freed afterwards. */
+  /** See OwnedCollection.clear. The rows are gone at once; their space is freed afterwards. */
   async clear(signal: AbortSignal): Promise<Count> {
     const { gate, sets, sweep } = this.#options;
     signal.throwIfAborted();

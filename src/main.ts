@@ -20,6 +20,7 @@ import { auditLog } from './telemetry/audit.ts';
 import type { Logger } from './telemetry/log.ts';
 import { Metrics } from './telemetry/metrics.ts';
 import { requestLog } from './telemetry/request-log.ts';
+import { USERS } from './users/row.ts';
 import { VERSION } from './version.ts';
 
 /** The largest request body, in bytes. */
@@ -44,6 +45,7 @@ export async function startServer(config: Config, log: Logger, options: ServerOp
     closes.push(() => store.close());
     await fillWithSample(store, config, log);
 
+    const users = await store.records(USERS);
     const transcoder = createTranscoder(slots);
     const access = await openAccess(config, log, options.overloadProbe);
     closes.push(() => access.close());
@@ -81,7 +83,7 @@ export async function startServer(config: Config, log: Logger, options: ServerOp
     const { serve, routes, scopes } = createApp({
       items: { ...reading, items: store.items, streams, openStreams, idType: config.ID_TYPE },
       resources: { ...reading, open: resources },
-      users: { ...reading, users: store.users, slots, now: Date.now },
+      users: { ...reading, users, slots, now: Date.now },
       exports,
       health: { store, isDraining: () => isDraining },
       corsOrigin: config.CORS_ORIGIN,

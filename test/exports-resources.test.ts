@@ -16,7 +16,7 @@ import { createReaders } from '../src/store/readers.ts';
 import { Slots } from '../src/store/slots.ts';
 
 import { removeDirectory } from './support/directory.ts';
-import { LEASE_MS, Worker, type Handle } from './support/export-worker.ts';
+import { handleOf, LEASE_MS, Worker, type Handle } from './support/export-worker.ts';
 import { awaited, decompressed, fileOf, order, post } from './support/exports.ts';
 import { openStore, testClient } from './support/mongo.ts';
 import { ordersOf } from './support/orders.ts';
@@ -189,11 +189,11 @@ async function resourcesOf({ store, slots }: Handle): Promise<readonly OpenResou
 }
 
 async function open(t: TestContext, settings: Record<string, string>): Promise<Handle> {
-  if (settings.MONGODB_URI) return openStore(t, settings.MONGODB_URI);
+  if (settings.MONGODB_URI) return handleOf(await openStore(t, settings.MONGODB_URI));
   const slots = new Slots();
   const store = await openSqlite({ directory: settings.DATA_DIR ?? '', slots });
   t.after(() => store.close());
-  return { store, slots };
+  return handleOf({ store, slots });
 }
 
 const PAID = { resource: 'orders', status: 'paid', sort: 'createdAt_desc', fields: ['total'] };
@@ -312,7 +312,7 @@ for (const [what, { code, detail, harm }] of Object.entries(HARM))
   test(`an export of a resource fails and never completes when ${what} while it runs`, async (t) => {
     const settings = await withOrders(t, 'mongodb', ordersOf(45_000));
     if (!settings?.MONGODB_URI) return;
-    const handle = await openStore(t, settings.MONGODB_URI);
+    const handle = await handleOf(await openStore(t, settings.MONGODB_URI));
     const collection = testClient(t, settings.MONGODB_URI).db().collection('orders');
     let time = Date.now();
     let isHarmed = false;

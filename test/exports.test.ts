@@ -9,7 +9,7 @@ import { COMPRESSIONS, type Export } from '../src/exports/export.ts';
 import { TEXT_FORMATS } from '../src/rows/formats.ts';
 import { BSON } from '../src/store/bson.ts';
 import { crc32 } from '../src/stream/crc32.ts';
-import { Worker } from './support/export-worker.ts';
+import { handleOf, Worker } from './support/export-worker.ts';
 import { awaited, decompressed, exportRows, fileOf, order, post } from './support/exports.ts';
 import { testDirectory } from './support/sqlite.ts';
 import { openStore } from './support/mongo.ts';
@@ -63,7 +63,7 @@ for (const store of ['sqlite', 'mongodb'] as const)
 test('an export whose point in time expires while it runs reads the rest of the rows live, and says so', async (t) => {
   const uri = await testMongo(t);
   if (uri === null) return;
-  const handle = await openStore(t, uri);
+  const handle = await handleOf(await openStore(t, uri));
   const insert = (rows: readonly object[]) =>
     handle.store.items.insert(
       rows.map((row) => BSON.serialize(row)),

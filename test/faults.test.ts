@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { AppError, storeUnavailable } from '../src/errors.ts';
 import { Exporter } from '../src/exports/exporter.ts';
 import { filesOf, type Job } from '../src/exports/job.ts';
-import { Jobs } from '../src/exports/jobs.ts';
+import { EXPORTS, Jobs } from '../src/exports/jobs.ts';
 import { exportSources } from '../src/exports/source.ts';
 import type { Reply } from '../src/engine/edge.ts';
 import type { JobQueue, QueueOptions } from '../src/queue/queue.ts';
@@ -178,8 +178,9 @@ for (const storeName of STORES)
     const [atFiles, atRecords] = [new Faults(), new Faults()];
     let clock = Date.UTC(2026, 0, 1);
     const now = () => new Date(clock);
-    const jobs = new Jobs({ records: atRecords.port(store.exports), perClient: 1_000, now });
-    const own = new Jobs({ records: store.exports, perClient: 1_000, now });
+    const records = await store.records(EXPORTS);
+    const jobs = new Jobs({ records: atRecords.port(records), perClient: 1_000, now });
+    const own = new Jobs({ records, perClient: 1_000, now });
     const exporter: Exporter = new Exporter({
       ...{ jobs, now, sources: exportSources(store.items, store.items), files: atFiles.files(store.files) },
       transcoder: createTranscoder(slots),

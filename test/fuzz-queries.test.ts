@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { USERS } from '../src/users/row.ts';
 import fc from './support/fast-check.ts';
 import { createApp } from '../src/app.ts';
-import { Jobs } from '../src/exports/jobs.ts';
+import { EXPORTS, Jobs } from '../src/exports/jobs.ts';
 import { exportSources } from '../src/exports/source.ts';
 import type { Reply } from '../src/engine/edge.ts';
 import { newNotes } from '../src/engine/edge.ts';
@@ -142,10 +143,10 @@ test(`${RUNS} random queries return the rows that were asked for and no others, 
       streams: createReaders(store.items, slots, { retryMs: 0 }).streams,
       idType: undefined,
     },
-    users: { ...common, users: store.users, slots, now: Date.now },
+    users: { ...common, users: await store.records(USERS), slots, now: Date.now },
     exports: {
       sources: exportSources(store.items, store.items),
-      jobs: new Jobs({ records: store.exports, perClient: 1, now: () => new Date() }),
+      jobs: new Jobs({ records: await store.records(EXPORTS), perClient: 1, now: () => new Date() }),
       files: new Directory('/nowhere'),
       exporter: { offer: () => Promise.resolve(), dropped: () => undefined },
       now: () => new Date(),

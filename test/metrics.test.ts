@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { STATES } from '../src/exports/export.ts';
 import { cancel, claim, isFinal } from '../src/exports/job.ts';
-import { Jobs } from '../src/exports/jobs.ts';
+import { EXPORTS, Jobs } from '../src/exports/jobs.ts';
 import { openSqlite } from '../src/store/sqlite.ts';
 import { Slots } from '../src/store/slots.ts';
 import { overlapping } from '../src/telemetry/counters.ts';
@@ -91,7 +91,7 @@ test('exports are counted by state, including those of other processes and earli
   const DATA_DIR = await testDirectory(t);
   const store = await openSqlite({ directory: DATA_DIR, slots: new Slots() });
   const now = new Date();
-  const jobs = new Jobs({ records: store.exports, perClient: 3, now: () => now });
+  const jobs = new Jobs({ records: await store.records(EXPORTS), perClient: 3, now: () => now });
   const request = { resource: 'items', query: 'sort=id_asc', format: 'ndjson', compression: 'none' } as const;
   const final = { finishedAt: now, expiresAt: new Date(now.getTime() + 3_600_000) };
   const lease = { token: 'aaaa', until: final.expiresAt };

@@ -12,7 +12,7 @@ import {
   storeUnfit,
 } from '../src/errors.ts';
 import type { ProblemCode } from '../src/problems.ts';
-import { Jobs } from '../src/exports/jobs.ts';
+import { EXPORTS, Jobs } from '../src/exports/jobs.ts';
 import { exportSources } from '../src/exports/source.ts';
 import type { Request } from '../src/engine/edge.ts';
 import { newNotes } from '../src/engine/edge.ts';
@@ -23,7 +23,9 @@ import { makeBookmark } from '../src/store/bookmark.ts';
 import { BSON } from '../src/store/bson.ts';
 import { Directory } from '../src/store/directory.ts';
 import { createReaders } from '../src/store/readers.ts';
+import type { RecordDeclaration } from '../src/store/records.ts';
 import type { Store } from '../src/store/store.ts';
+import { USERS } from '../src/users/row.ts';
 import { AnswerCheck } from './support/answer-check.ts';
 import { firstColumn } from './support/documents.ts';
 import { testSqlite } from './support/sqlite.ts';
@@ -337,6 +339,7 @@ async function serverOnFakes(t: TestContext) {
   const { store, slots } = await testSqlite(t);
   const rows = ['a', 'b', 'c'].map((id, n) => BSON.serialize({ _id: id, category: 'x', price: n }));
   await store.items.insert(rows, 'fail');
+  const users = await store.records(USERS);
   const transcoder = createTranscoder(slots);
   let twist: Twist = {};
   const fake = failingStore(store, () => twist.failing);
@@ -349,10 +352,10 @@ async function serverOnFakes(t: TestContext) {
       streams: createReaders(fake.items, slots, { retryMs: 0 }).streams,
       idType: 'string',
     },
-    users: { ...common, users: fake.users, slots, now: Date.now },
+    users: { ...common, users: await fake.records(USERS), slots, now: Date.now },
     exports: {
       sources: exportSources(fake.items, fake.items),
-      jobs: new Jobs({ records: fake.exports, perClient: 100, now: () => new Date() }),
+      jobs: new Jobs({ records: await fake.records(EXPORTS), perClient: 100, now: () => new Date() }),
       files: new Directory('/nowhere'),
       exporter: { offer: () => Promise.resolve(), dropped: () => undefined },
       now: () => new Date(),
@@ -377,7 +380,7 @@ async function serverOnFakes(t: TestContext) {
   const check = new AnswerCheck(routes, OPTIONS);
   const watched = check.watch(serve);
   const ask = async (route: Route, next: Twist) => {
-    await store.users.change('ada', () => BSON.serialize(USER));
+    await users.change('ada', () => BSON.serialize(USER));
     twist = next;
     const example = route.body ? JSON.stringify(route.body.example) : '';
     const reply = await watched({
@@ -440,9 +443,9 @@ function failingStore(store: Store, failure: () => Error | undefined): Store {
         };
       },
     });
+  const records = store.records.bind(store);
   return Object.assign(proxy(store), {
     items: proxy(store.items),
-    users: proxy(store.users),
-    exports: proxy(store.exports),
+    records: async (declaration: RecordDeclaration) => proxy(await records(declaration)),
   });
 }

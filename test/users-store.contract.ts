@@ -2,8 +2,9 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { makeBookmark } from '../src/store/bookmark.ts';
 import { Int32, ObjectId } from '../src/store/bson.ts';
-import type { Change, Plan, RecordStore } from '../src/store/store.ts';
-import { fromRow, toRow } from '../src/users/row.ts';
+import type { Change, Records } from '../src/store/records.ts';
+import type { Plan } from '../src/store/store.ts';
+import { fromRow, toRow, USERS } from '../src/users/row.ts';
 import type { User } from '../src/users/user.ts';
 import { NEVER, PLENTY, takeRows } from './support/reading.ts';
 import type { OpenForTest } from './store.contract.ts';
@@ -16,9 +17,9 @@ function user(id: string, name: string, metadata?: User['metadata']): User {
 }
 
 /** Sets a user to a fixed state. */
-const put = (users: RecordStore, wanted: User) => users.change(wanted.id, () => toRow(wanted));
+const put = (users: Records, wanted: User) => users.change(wanted.id, () => toRow(wanted));
 
-async function getUser(users: RecordStore, id: unknown): Promise<User | null> {
+async function getUser(users: Records, id: unknown): Promise<User | null> {
   const batch = await users.get(makeBookmark({ _id: id }), NEVER);
   const [row] = batch ? takeRows(batch) : [];
   return row ? fromRow(row) : null;
@@ -31,12 +32,12 @@ const countUp: Change = (current) => {
   return toRow({ ...before, name: String(Number(before.name) + 1) });
 };
 
-/** Every promise of RecordStore in src/store/store.ts, tested on one implementation. */
+/** Every promise of Records in src/store/records.ts, tested on one implementation. */
 export function userStoreContract(name: string, open: OpenForTest): void {
   test(`${name}: a change creates, replaces, keeps and removes, and returns the documents before and after`, async (t) => {
     const opened = await open(t);
     if (!opened) return;
-    const { users } = opened.store;
+    const users = await opened.store.records(USERS);
     const [first, second] = [toRow(user('a', 'Ada')), toRow(user('a', 'Ada', { odd: 'yes' }))];
     const seen: (Uint8Array | null)[] = [];
     const becomes = (after: ReturnType<Change>) =>
@@ -63,7 +64,7 @@ export function userStoreContract(name: string, open: OpenForTest): void {
   test(`${name}: an error that a change throws is passed on, and nothing is changed`, async (t) => {
     const opened = await open(t);
     if (!opened) return;
-    const { users } = opened.store;
+    const users = await opened.store.records(USERS);
     await put(users, user('a', 'Ada'));
     const refusals = Array.from({ length: 20 }, (_, n) => new Error(`refusal ${n}`));
     const results = await Promise.allSettled(
@@ -85,7 +86,7 @@ export function userStoreContract(name: string, open: OpenForTest): void {
   test(`${name}: of concurrent changes to one user none is lost, and each starts from the previous one`, async (t) => {
     const opened = await open(t);
     if (!opened) return;
-    const { users } = opened.store;
+    const users = await opened.store.records(USERS);
     const changes = await Promise.all(Array.from({ length: 100 }, () => users.change('counter', countUp)));
     const steps = changes.map(({ before, after }) => [nameOf(before), nameOf(after)]);
     steps.sort((a, b) => Number(a[1]) - Number(b[1]));
@@ -99,7 +100,7 @@ export function userStoreContract(name: string, open: OpenForTest): void {
   test(`${name}: of concurrent creators of one user exactly one finds none`, async (t) => {
     const opened = await open(t);
     if (!opened) return;
-    const { users } = opened.store;
+    const users = await opened.store.records(USERS);
     const created = await Promise.allSettled(
       Array.from({ length: 30 }, (_, n) =>
         users.change('a', (current) => {
@@ -116,7 +117,7 @@ export function userStoreContract(name: string, open: OpenForTest): void {
   test(`${name}: users are read in order of id from any bookmark, also when users were removed meanwhile`, async (t) => {
     const opened = await open(t);
     if (!opened) return;
-    const { users } = opened.store;
+    const users = await opened.store.records(USERS);
     const ids = Array.from({ length: 90 }, (_, n) => `${'~-._aZ09'[n % 8] ?? ''}${(n * 7919) % 1009}`);
     await Promise.all(ids.map((id) => put(users, user(id, id))));
     const sorted = ids.toSorted((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b)));
@@ -139,7 +140,7 @@ export function userStoreContract(name: string, open: OpenForTest): void {
   test(`${name}: names of metadata mean nothing, however they look`, async (t) => {
     const opened = await open(t);
     if (!opened) return;
-    const { users } = opened.store;
+    const users = await opened.store.records(USERS);
     const names = [
       '',
       '1',
@@ -169,7 +170,8 @@ export function userStoreContract(name: string, open: OpenForTest): void {
   test(`${name}: users and items are kept apart`, async (t) => {
     const opened = await open(t);
     if (!opened) return;
-    const { users, items } = opened.store;
+    const { items } = opened.store;
+    const users = await opened.store.records(USERS);
     await put(users, user('a', 'Ada'));
     assert.equal(await items.get(makeBookmark({ _id: 'a' }), NEVER), null);
     const batch = await items.read(BY_ID, {}, { rows: 10, bytes: PLENTY }, NEVER);
@@ -177,7 +179,7 @@ export function userStoreContract(name: string, open: OpenForTest): void {
   });
 }
 
-async function readIds(users: RecordStore, rows: number): Promise<string[]> {
+async function readIds(users: Records, rows: number): Promise<string[]> {
   const ids: string[] = [];
   let from = {};
   for (;;) {

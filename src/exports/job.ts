@@ -63,7 +63,7 @@ export interface Progress {
 const BEGINNING = { time: 'undecided', changes: null, rows: 0, bytes: 0 } as const;
 
 interface Common {
-  /** 32 hexadecimal digits: those of its client (see Jobs), and 96 random bits. */
+  /** 32 random hexadecimal digits. */
   readonly id: string;
   /** The client that ordered it: a key's name, or a network address. */
   readonly client: string;

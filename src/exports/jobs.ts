@@ -1,11 +1,12 @@
-import { createHash, randomBytes } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 import type { Client } from '../access/admission.ts';
 import { AppError } from '../errors.ts';
 import { quote } from '../input/query.ts';
 import { documentOf, rowsOf } from '../store/batch.ts';
 import { makeBookmark } from '../store/bookmark.ts';
 import { BSON } from '../store/bson.ts';
-import type { Plan, RecordStore } from '../store/store.ts';
+import type { RecordDeclaration, Records } from '../store/records.ts';
+import type { Plan } from '../store/store.ts';
 import { chain, FIRST_BATCH } from '../stream/chain.ts';
 import { TurnsByKey } from '../turns.ts';
 import {
@@ -19,25 +20,33 @@ import {
 } from './job.ts';
 
 const BY_ID: Plan = { sort: '_id', direction: 1 };
-/** The `_id` of the record that holds the store's own id. */
-const STORE = 'store';
 const ID = /^[0-9a-f]{32}$/;
-/** The digits at the beginning of an id that are the same for all exports of a client. */
-const CLIENT_DIGITS = 8;
-/** The next character after the digits. */
-const BEHIND = 'g';
+
+/** How the store keeps the records of exports. */
+export const EXPORTS: RecordDeclaration = {
+  ...{ name: 'exports', collection: 'exports', indexes: [['client', 'createdAt']], isMadeAtOnce: false },
+  validator: {
+    $jsonSchema: {
+      bsonType: 'object',
+      required: ['_id', 'state', 'request', 'createdAt'],
+      properties: {
+        _id: { bsonType: 'string' },
+        state: { bsonType: 'string' },
+        request: { bsonType: 'object' },
+        createdAt: { bsonType: 'date' },
+      },
+    },
+  },
+};
 
 export interface JobsOptions {
-  readonly records: RecordStore;
+  readonly records: Records;
   /** The number of exports that one client may have, in all states together. */
   readonly perClient: number;
   readonly now: () => Date;
 }
 
-/**
- * The records of exports, which are the only place that holds the state of a job. Records are read in order of id, so the
- * ids of a client's exports begin alike: with a digest of its name and of the store's id, which does not tell the name.
- */
+/** The records of exports, which are the only place that holds the state of a job. */
 export class Jobs {
   readonly #options: JobsOptions;
   /** Serializes the orders of each client, so that each one sees those before it. */
@@ -54,11 +63,9 @@ export class Jobs {
   create(client: string, request: ExportRequest, signal: AbortSignal): Promise<Job> {
     const { perClient, records, now } = this.#options;
     return this.#ordering.take(client, async () => {
-      const own = ownDigits(client, await this.storeId());
-      if ((await this.#ofClient(client, own, signal)).length >= perClient) throw tooMany(perClient);
-      const id = own + randomBytes((32 - CLIENT_DIGITS) / 2).toString('hex');
-      const job = newJob(id, client, request, now());
-      await records.change(id, () => toRow(job));
+      if ((await this.listOf(client, signal)).length >= perClient) throw tooMany(perClient);
+      const job = newJob(randomBytes(16).toString('hex'), client, request, now());
+      await records.change(job.id, () => toRow(job));
       return job;
     });
   }
@@ -82,20 +89,18 @@ export class Jobs {
 
   /** The exports of a client, newest first, without expired ones. */
   async listOf(client: string, signal: AbortSignal): Promise<Job[]> {
-    const store = await this.#read(STORE, signal);
-    const jobs = store ? await this.#ofClient(client, ownDigits(client, String(store.id)), signal) : [];
-    return jobs.toSorted((a, b) => b.createdAt.getTime() - a.createdAt.getTime());
+    const plan: Plan = { sort: 'createdAt', direction: -1, equals: [{ path: 'client', value: client }] };
+    const jobs: Job[] = [];
+    for await (const fields of this.#rows(plan, signal)) {
+      const job = jobOf(fields);
+      if (job && !isExpired(job, this.#options.now())) jobs.push(job);
+    }
+    return jobs;
   }
 
-  /** A unique id of this store, the same for all processes that share it. It is written by the first call. */
+  /** An id of this store, the same for all processes that share it. It has none before its first export. */
   async storeId(): Promise<string> {
-    const id = randomBytes(8).toString('hex');
-    // The collection's validator requires these fields of every record.
-    const made = { _id: STORE, state: 'store', request: {}, createdAt: this.#options.now(), id };
-    const { after } = await this.#options.records.change(STORE, (row) =>
-      row ? 'keep' : BSON.serialize(made),
-    );
-    return String(after ? fieldsOf(after).id : id);
+    return String(await this.#options.records.identity(new AbortController().signal));
   }
 
   /**
@@ -107,7 +112,7 @@ export class Jobs {
     for await (const fields of this.#rows(BY_ID, signal)) {
       const job = jobOf(fields);
       if (job) jobs.push(job);
-      else if (fields._id !== STORE) await this.#options.records.change(String(fields._id), () => null);
+      else await this.#options.records.change(String(fields._id), () => null);
     }
     return jobs;
   }
@@ -142,18 +147,6 @@ export class Jobs {
     return after as J; // the result of `step`, as it was stored
   }
 
-  /** The exports of a client that have not expired. */
-  async #ofClient(client: string, own: string, signal: AbortSignal): Promise<Job[]> {
-    const { now } = this.#options;
-    const ids = { from: makeBookmark({ _id: own }), to: makeBookmark({ _id: own + BEHIND }) };
-    const jobs: Job[] = [];
-    for await (const fields of this.#rows({ ...BY_ID, ids }, signal)) {
-      const job = jobOf(fields);
-      if (job?.client === client && !isExpired(job, now())) jobs.push(job);
-    }
-    return jobs;
-  }
-
   async *#rows(plan: Plan, signal: AbortSignal): AsyncGenerator<Fields, void, undefined> {
     const { records } = this.#options;
     const first = await records.read(plan, {}, FIRST_BATCH, signal);
@@ -177,10 +170,6 @@ export class Jobs {
   }
 }
 
-function ownDigits(client: string, storeId: string): string {
-  return createHash('sha256').update(`${storeId} ${client}`).digest('hex').slice(0, CLIENT_DIGITS);
-}
-
 /** The fields of a record. */
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -189,7 +178,7 @@ function toRow({ id, ...job }: Job): Uint8Array {
   return BSON.serialize({ _id: id, ...job });
 }
 
-/** null for another record: the store's id, or what an earlier release wrote, whose jobs have no `progress`. */
+/** null for what an earlier release wrote, whose jobs have no `progress`. */
 function jobOf({ _id, ...job }: Fields): Job | null {
   return 'progress' in job ? ({ id: _id, ...job } as unknown as Job) : null;
 }

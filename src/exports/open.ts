@@ -4,7 +4,7 @@ import { queueOpener, type QueueSettings } from '../queue/open.ts';
 import type { Transcoder } from '../rows/rows.ts';
 import type { Store } from '../store/store.ts';
 import { Exporter } from './exporter.ts';
-import { Jobs } from './jobs.ts';
+import { EXPORTS, Jobs } from './jobs.ts';
 import type { ExportOptions } from './routes.ts';
 import type { ExportSources } from './source.ts';
 
@@ -21,7 +21,7 @@ export interface ExportSettings extends QueueSettings {
 }
 
 export interface OpenExportsOptions {
-  readonly store: Pick<Store, 'files' | 'exports'>;
+  readonly store: Pick<Store, 'files' | 'records'>;
   readonly sources: ExportSources;
   readonly transcoder: Transcoder;
   readonly log: Log;
@@ -34,7 +34,8 @@ export async function openExports(
   settings: ExportSettings,
   { store, sources, transcoder, log, leaseMs = LEASE_MS }: OpenExportsOptions,
 ): Promise<ExportOptions & { readonly exporter: Exporter }> {
-  const { files, exports: records } = store;
+  const { files } = store;
+  const records = await store.records(EXPORTS);
   const now = () => new Date();
   const jobs = new Jobs({ records, perClient: settings.EXPORT_LIMIT, now });
   const shared = { sources, jobs, files, now, ttlMs: settings.EXPORT_TTL };

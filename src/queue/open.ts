@@ -25,8 +25,8 @@ export async function queueOpener(
 }
 
 /**
- * A queue that is opened when the first id is added. Its name is an id that a store receives with its first export.
- * Before that there is nothing to work on, and nothing is written into a store without exports.
+ * A queue that is opened when the first id is added. Its name is that of a store's exports, which are made with the first
+ * one. Before that there is nothing to work on.
  */
 function lateQueue(openQueue: () => Promise<JobQueue>): JobQueue {
   let opening: Promise<JobQueue> | null = null;

@@ -18,12 +18,10 @@ import { whyNoLane } from './mongo/lane/refusal.ts';
 import type { FindWay } from './mongo/reply.ts';
 import { BY_KEY, joinPaths, splitPaths } from './mongo/plan.ts';
 import { Setup } from './mongo/setup.ts';
-import { EXPORTS, setUpRecords, USERS } from './mongo/record-collection.ts';
-import type { RecordKind } from './mongo/record-collection.ts';
-import { MongoRecords } from './mongo/records.ts';
-import { RecordsToCome } from './mongo/records-to-come.ts';
+import { openRecords, type OpenRecords } from './mongo/records.ts';
 import { changeOf } from './mongo/discovery.ts';
 import { IndexWatch, type IndexWatchOptions, type LookAtIndex } from './mongo/index-watch.ts';
+import type { RecordDeclaration, Records } from './records.ts';
 import type { Slots } from './slots.ts';
 import type { Collection, Declaration, Found, OwnedCollection, Store } from './store.ts';
 
@@ -66,7 +64,7 @@ const ITEM_INDEXES = [
  * cannot be used: with MongoRefusal and the reason, or with the driver's error about the URI or the credentials.
  */
 export async function connectMongo(options: MongoOptions): Promise<Store> {
-  const { uri, manageIndexes: manage, prefix = '', own = true, onWarning, onNotice } = options;
+  const { uri, manageIndexes: manage, own = true, onWarning, onNotice } = options;
   const connection = new MongoConnection(uri);
   let isOpen = false;
   const onForeign = (error: Error) => (isOpen ? options.onLost?.(error) : undefined);
@@ -79,19 +77,10 @@ export async function connectMongo(options: MongoOptions): Promise<Store> {
     indexes: ITEM_INDEXES,
     tellsServer: true,
   });
-  const recordsOf = (kind: RecordKind) =>
-    new Setup(
-      connection,
-      { ...common, collection: prefix + kind.collection, indexes: [] },
-      setUpRecords(kind),
-    );
-  const records = { users: recordsOf(USERS), exports: recordsOf(EXPORTS) };
   const ways = waysOf(connection, options); // before connecting: the lane follows what the driver learns about members
   try {
     if (own) await setup.start();
     else await connection.connect();
-    // Items do not need users. Each access to a user checks again, and warns there why the collection is unfit.
-    if (own) await records.users.layout(undefined).catch(() => undefined);
   } catch (error) {
     if (!(error instanceof AppError)) {
       await connection.close();
@@ -101,10 +90,10 @@ export async function connectMongo(options: MongoOptions): Promise<Store> {
   }
   onNotice?.(describe(ways));
   isOpen = true;
-  return new MongoStore(connection, setup, records, options, ways);
+  return new MongoStore(connection, setup, options, ways);
 }
 
-/** How rows are read: users through the driver, items over the lane or, where there is none, the reason for that. */
+/** How rows are read: over the lane or, where there is none, through the driver, with the reason for that. */
 interface Ways {
   readonly driver: DriverWay;
   readonly lane: Lane | string;
@@ -129,32 +118,25 @@ class MongoStore implements Store {
   readonly keepsDeclarations = false;
   readonly loads = false;
   readonly items: MongoCollection;
-  readonly users: MongoRecords;
-  readonly exports: MongoRecords;
   readonly files: GridFs;
   readonly #connection: MongoConnection;
   readonly #watch: IndexWatch;
-  /** The way items are read. Closing it also closes the way of the records. */
+  /** The way rows are read. */
   readonly #way: FindWay;
   readonly #ways: Ways;
   readonly #options: MongoOptions;
   readonly #open: OpenCollection[] = [];
+  readonly #records: OpenRecords[] = [];
   /** The changes of each database, by its name, and those for parts of collections. */
   readonly #streams = new Map<string, DatabaseStream>();
 
-  constructor(
-    connection: MongoConnection,
-    setup: Setup,
-    records: Readonly<Record<'users' | 'exports', Setup>>,
-    options: MongoOptions,
-    ways: Ways,
-  ) {
+  constructor(connection: MongoConnection, setup: Setup, options: MongoOptions, ways: Ways) {
     const { slots, watch = {}, own = true, prefix = '', onNotice } = options;
     this.#connection = connection;
     this.#ways = ways;
     this.#options = options;
     const look: LookAtIndex = (layout, index) => changeOf(connection, setup.collection, layout, index);
-    this.#watch = own ? new IndexWatch(connection, setup, watch, look) : recordWatch(connection, setup);
+    this.#watch = own ? new IndexWatch(connection, setup, watch, look) : unwatched(connection, setup);
     this.files = new GridFs(connection, { prefix, onNotice });
     this.#way = typeof ways.lane === 'string' ? ways.driver : ways.lane;
     const finder = new Finder(this.#way, setup);
@@ -165,15 +147,6 @@ class MongoStore implements Store {
     const items = new MongoItems(connection, setup, this.#watch, finder, slots, changes);
     const indexes = setup.indexes.filter((one) => one !== BY_KEY).map(splitPaths);
     this.items = new MongoCollection(items, setup, this.#watch, finder, slots, indexes, ITEM_ROWS);
-    const recordsOf = (kind: Setup, exists: boolean) => {
-      const { collection } = kind;
-      const watch = recordWatch(connection, kind);
-      const rows = new MongoItems(connection, kind, watch, new Finder(ways.driver, kind), slots); // read as items are
-      const read = exists ? rows : new RecordsToCome(rows, connection, collection, slots);
-      return new MongoRecords(connection, kind, read);
-    };
-    this.users = recordsOf(records.users, own);
-    this.exports = recordsOf(records.exports, false); // made by the first export
   }
 
   async ping(): Promise<readonly string[]> {
@@ -186,6 +159,22 @@ class MongoStore implements Store {
 
   async open(declaration: Declaration): Promise<Collection> {
     return (await this.#openCollection(declaration)).rows;
+  }
+
+  async records(declaration: RecordDeclaration): Promise<Records> {
+    const { slots, manageIndexes: manage, onWarning, onNotice, onLost, watch: timing = {} } = this.#options;
+    const { own = true, prefix = '' } = this.#options;
+    const isMadeAtOnce = declaration.isMadeAtOnce && own;
+    const collection = prefix + declaration.collection;
+    const opened = openRecords(
+      { ...declaration, isMadeAtOnce },
+      { connection: this.#connection, way: this.#way, slots, timing },
+      { collection, manage, onWarning, onNotice, onForeign: onLost },
+    );
+    this.#records.push(opened);
+    // Nothing else needs records. Each access looks again, and warns then why the collection is unfit.
+    if (isMadeAtOnce && this.#connection.serversFound > 0) await opened.setup.layout().catch(() => undefined);
+    return opened.rows;
   }
 
   async #openCollection(declaration: Declaration): Promise<OpenCollection> {
@@ -244,14 +233,14 @@ class MongoStore implements Store {
 
   async close(): Promise<void> {
     this.#watch.close();
-    for (const { watch } of this.#open) watch.close();
+    for (const { watch } of [...this.#open, ...this.#records]) watch.close();
     await Promise.all([...this.#streams.values()].map((stream) => stream.close()));
     await this.#way.close();
     await this.#connection.close();
   }
 }
 
-/** Records are read in order of id only. A read meets every fault itself, so there is nothing to watch. */
-function recordWatch(connection: MongoConnection, setup: Setup): IndexWatch {
+/** Nothing is read before its first use, so there is nothing to watch. */
+function unwatched(connection: MongoConnection, setup: Setup): IndexWatch {
   return new IndexWatch(connection, setup, { every: () => () => undefined });
 }

@@ -8,7 +8,8 @@ import { openFile } from './sqlite/file.ts';
 import { itemRefusal, ITEM_INDEXES } from './sqlite/items.ts';
 import { OpenSet, type SetShape } from './sqlite/open-set.ts';
 import type { Collection, Declaration, Found } from './store.ts';
-import type { OwnedCollection, RecordStore, Store } from './store.ts';
+import type { RecordDeclaration, Records } from './records.ts';
+import type { OwnedCollection, Store } from './store.ts';
 
 const CHANGES_TTL_MS = 7 * 24 * 60 * 60_000;
 /** Rows per transaction above which a process is one that imports: it may wait longer for the disk. */
@@ -63,13 +64,9 @@ export async function openSqlite(options: SqliteOptions): Promise<Store> {
   }
 }
 
-const OWN: Readonly<Record<'items' | 'users' | 'exports', SetShape>> = {
-  items: {
-    ...{ name: 'items', label: 'items', hasChanges: true, indexes: ITEM_INDEXES },
-    ...{ refusalOf: itemRefusal, conflict: 'an item with its _id exists' },
-  },
-  users: recordsShape('users'),
-  exports: recordsShape('exports'),
+const ITEMS: SetShape = {
+  ...{ name: 'items', label: 'items', hasChanges: true, indexes: ITEM_INDEXES },
+  ...{ refusalOf: itemRefusal, conflict: 'an item with its _id exists' },
 };
 
 class SqliteStore implements Store {
@@ -77,13 +74,12 @@ class SqliteStore implements Store {
   readonly keepsDeclarations = true;
   readonly loads = true;
   readonly items: OwnedCollection;
-  readonly users: RecordStore;
-  readonly exports: RecordStore;
   readonly files: FileStore;
   readonly #core: Core;
   readonly #open: (shape: SetShape) => OpenSet;
-  readonly #own: readonly OpenSet[];
-  readonly #resources = new Map<string, OpenSet>();
+  readonly #items: OpenSet;
+  /** The sets of resources and records, by their names in the file. */
+  readonly #sets = new Map<string, OpenSet>();
   readonly #onWarning: (message: string) => void;
   #background: Promise<void> = Promise.resolve();
   #isOpen = true;
@@ -95,16 +91,13 @@ class SqliteStore implements Store {
     const now = options.now ?? (() => performance.now());
     this.#open = (shape) => new OpenSet(core, shape, { slots, transactionRows, now, onWarning });
     this.files = new Directory(join(directory, 'exports'));
-    const [items, users, records] = [this.#open(OWN.items), this.#open(OWN.users), this.#open(OWN.exports)];
-    this.#own = [items, users, records];
-    this.items = owned(items);
-    this.users = recordsOf(users);
-    this.exports = recordsOf(records);
+    this.#items = this.#open(ITEMS);
+    this.items = owned(this.#items);
   }
 
   /** Makes what the file lacks, and undoes a load whose process has ended. To be called before the first read. */
   async begin(): Promise<void> {
-    for (const set of this.#own) await this.#core.told(set.begin());
+    await this.#core.told(this.#items.begin());
     this.#background = this.#clean().catch((error: unknown) =>
       this.#onWarning(`removed rows or old changes still take space: ${reasonOf(error)}`),
     );
@@ -112,6 +105,11 @@ class SqliteStore implements Store {
 
   async open({ name, collection, indexes }: Declaration): Promise<Collection> {
     return (await this.#resource(name, collection, indexes)).rows();
+  }
+
+  async records({ collection, indexes }: RecordDeclaration): Promise<Records> {
+    const set = await this.#set({ ...shapeOf(collection, collection), hasChanges: false }, indexes);
+    return { ...set.rows(), change: (...call) => set.change(...call) };
   }
 
   async make(declaration: Declaration, tell: (line: string) => void): Promise<OwnedCollection> {
@@ -154,16 +152,19 @@ class SqliteStore implements Store {
   async close(): Promise<void> {
     if (!this.#isOpen) return;
     this.#isOpen = false;
-    await Promise.all([...this.#own, ...this.#resources.values()].map((set) => set.close()));
+    await Promise.all([this.#items, ...this.#sets.values()].map((set) => set.close()));
     await this.#background;
     await this.#core.close();
   }
 
-  async #resource(label: string, collection: string, indexes: Declaration['indexes']): Promise<OpenSet> {
-    const name = RESOURCE + collection;
-    const known = this.#resources.get(name);
-    const set = known ?? this.#open({ ...resourceShape(name, label), indexes });
-    this.#resources.set(name, set);
+  #resource(label: string, collection: string, indexes: Declaration['indexes']): Promise<OpenSet> {
+    return this.#set(shapeOf(RESOURCE + collection, label), indexes);
+  }
+
+  async #set(shape: SetShape, indexes: Declaration['indexes']): Promise<OpenSet> {
+    const known = this.#sets.get(shape.name);
+    const set = known ?? this.#open({ ...shape, indexes });
+    this.#sets.set(shape.name, set);
     await this.#core.told(known ? known.declare(indexes) : set.begin());
     return set;
   }
@@ -178,11 +179,7 @@ class SqliteStore implements Store {
   }
 }
 
-function recordsShape(name: string): SetShape {
-  return { ...resourceShape(name, name), hasChanges: false };
-}
-
-function resourceShape(name: string, label: string): SetShape {
+function shapeOf(name: string, label: string): SetShape {
   const refusalOf = () => null;
   return { name, label, hasChanges: true, indexes: [], refusalOf, conflict: 'a row with its _id exists' };
 }
@@ -193,15 +190,5 @@ function owned(set: OpenSet): OwnedCollection {
     indexesFirst: true,
     clear: (signal) => set.clear(signal),
     addIndex: (...call) => set.addIndex(...call),
-  };
-}
-
-function recordsOf(set: OpenSet): RecordStore {
-  const rows = set.rows();
-  return {
-    read: (...call) => rows.read(...call),
-    confirm: (...call) => rows.confirm(...call),
-    get: (...call) => rows.get(...call),
-    change: (...call) => set.change(...call),
   };
 }

@@ -2,6 +2,7 @@ import type { Batch } from './batch.ts';
 import type { ChangeFeed } from './change-feed.ts';
 import type { Bookmark, Identity, PointInTime } from './bookmark.ts';
 import type { AddedIndex, Collection, Declaration, Found, OwnedCollection } from './collection.ts';
+import type { RecordDeclaration, Records } from './records.ts';
 import type { FileStore } from './files.ts';
 import type { Count, CountMode, Equality, From, IdRange, Plan, Size } from './plan.ts';
 
@@ -131,33 +132,6 @@ export interface Load {
   abandon(): Promise<void>;
 }
 
-/**
- * Computes a record's new document from its current one (null: the record does not exist). Returns null to delete the
- * record, or `keep` to leave it unchanged. When it throws, nothing is written. It may be called several times, each
- * time with the document current at that moment, so it must have no side effects.
- */
-export type Change = (current: Uint8Array | null) => Uint8Array | null | 'keep';
-
-/** The document before and after a change. Null: the record did not exist before, or does not exist after. */
-export interface Changed {
-  readonly before: Uint8Array | null;
-  readonly after: Uint8Array | null;
-}
-
-/**
- * Records that the server itself writes one at a time (users, exports). Their `_id` is a string, and they are read in
- * order of id only. Implementations: mongo/records.ts, sqlite.ts. test/users-store.contract.ts runs on both.
- */
-export interface RecordStore extends RowReader {
-  /**
-   * Changes the record of this id atomically: nobody else writes it between the document that the last call of
-   * `change` saw and the document that it returned. Resolves with both documents when the change is durable
-   * (w:majority; flushed). Rejects with the error that `change` threw, or as reads do. After `store-unavailable` the
-   * change may or may not have been made.
-   */
-  change(id: string, change: Change): Promise<Changed>;
-}
-
 export interface Store {
   readonly name: 'mongodb' | 'sqlite';
   /**
@@ -169,8 +143,6 @@ export interface Store {
   readonly loads: boolean;
   /** Rows with `_id`, `category` (string) and `price` (finite number). test/store.contract.ts runs on both stores. */
   readonly items: OwnedCollection;
-  readonly users: RecordStore;
-  readonly exports: RecordStore;
   /** The files that exports produce. */
   readonly files: FileStore;
   /**
@@ -178,6 +150,11 @@ export interface Store {
    * with `store-unavailable`. Rejects with an error for the operator when the collection cannot be served.
    */
   open(declaration: Declaration): Promise<Collection>;
+  /**
+   * Opens a collection that this server itself writes. Also resolves while the store does not answer, and when the
+   * collection is one of another program: each method then rejects with the reason.
+   */
+  records(declaration: RecordDeclaration): Promise<Records>;
   /**
    * Opens a collection for a command that writes it. Makes it when it is missing. Calls `tell` with a line for each
    * thing that was made. Rejects with CommandRefusal when it cannot be a resource.

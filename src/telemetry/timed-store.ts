@@ -18,9 +18,8 @@ const OPERATIONS: ReadonlyMap<string, string> = new Map([
 export function timedStore(store: Store, meter: Meter): Store {
   return around(store, {
     items: timed(store.items, meter),
-    users: timed(store.users, meter),
-    exports: timed(store.exports, meter),
     open: async (declaration) => timed(await store.open(declaration), meter),
+    records: async (declaration) => timed(await store.records(declaration), meter),
   });
 }
 

@@ -14,7 +14,7 @@ import {
   type Route,
 } from '../http/route.ts';
 import { serializerOf } from '../rows/serializers.ts';
-import type { RecordStore } from '../store/store.ts';
+import type { Records } from '../store/records.ts';
 import { createUser, patchUser, replaceUser } from './change.ts';
 import { isUserId, newUserId } from './id.ts';
 import { ALL_USERS, type UserPart } from './part.ts';
@@ -24,7 +24,7 @@ import { REMOVED_USER, USER, USER_BODY, USER_PATCH } from './user.ts';
 import { changeExisting, NOT_CACHED, stateOf, written, type WrittenUsers } from './write.ts';
 
 export interface UserOptions extends ReadOptions {
-  readonly users: RecordStore;
+  readonly users: Records;
   /** The time in milliseconds since 1970. */
   readonly now: () => number;
 }

@@ -1,6 +1,7 @@
 import { fingerprint } from '../rows/fingerprint.ts';
 import { serializerOf } from '../rows/serializers.ts';
 import { BSON } from '../store/bson.ts';
+import type { RecordDeclaration } from '../store/records.ts';
 import { SHOWN_USER, type ShownUser, type User } from './user.ts';
 
 /** Nothing is required here. Required fields would be written first, but lists have the stored order. */
@@ -15,6 +16,26 @@ interface StoredUser {
   readonly createdAt: Date;
   readonly updatedAt: Date;
 }
+
+/** How the store keeps users. */
+export const USERS: RecordDeclaration = {
+  ...{ name: 'users', collection: 'users', indexes: [], isMadeAtOnce: true },
+  validator: {
+    $jsonSchema: {
+      bsonType: 'object',
+      required: ['_id', 'name', 'email', 'createdAt', 'updatedAt'],
+      additionalProperties: false,
+      properties: {
+        _id: { bsonType: 'string' },
+        name: { bsonType: 'string' },
+        email: { bsonType: 'string' },
+        metadata: { bsonType: 'object', additionalProperties: { bsonType: 'string' } },
+        createdAt: { bsonType: 'date' },
+        updatedAt: { bsonType: 'date' },
+      },
+    },
+  },
+};
 
 /** The BSON document of a user. */
 export function toRow({ id, name, email, metadata, createdAt, updatedAt }: User): Uint8Array {

@@ -2,7 +2,7 @@ import type { Client } from '../access/admission.ts';
 import type { Reply } from '../engine/edge.ts';
 import type { Precondition } from '../http/precondition.ts';
 import { empty, json } from '../http/reply.ts';
-import type { Changed, RecordStore } from '../store/store.ts';
+import type { Changed, Records } from '../store/records.ts';
 import { isUserId, noSuchUser } from './id.ts';
 import { fromRow, represent } from './row.ts';
 import type { UserPart } from './part.ts';
@@ -33,7 +33,7 @@ export async function changeExisting(
 
 /** The users that a client may write. */
 export interface WrittenUsers {
-  readonly users: Pick<RecordStore, 'change'>;
+  readonly users: Pick<Records, 'change'>;
   readonly part: UserPart;
 }
 

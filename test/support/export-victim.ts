@@ -6,14 +6,15 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Exporter } from '../../src/exports/exporter.ts';
 import { removeLeftovers } from '../../src/exports/file.ts';
 import type { ExportRequest } from '../../src/exports/job.ts';
-import { Jobs } from '../../src/exports/jobs.ts';
+import { EXPORTS, Jobs } from '../../src/exports/jobs.ts';
 import { exportSources } from '../../src/exports/source.ts';
 import { queueOpener } from '../../src/queue/open.ts';
 import { createTranscoder } from '../../src/rows/transcoder.ts';
 import { BSON } from '../../src/store/bson.ts';
 import type { FileStore } from '../../src/store/files.ts';
 import { Slots } from '../../src/store/slots.ts';
-import type { RecordStore, Store } from '../../src/store/store.ts';
+import type { Records } from '../../src/store/records.ts';
+import type { Store } from '../../src/store/store.ts';
 
 /** What a process does with the record and the file of its export, in this order. */
 export const STEPS = [
@@ -56,7 +57,7 @@ export async function openWorker(
   reached: Reached = () => undefined,
 ): Promise<{ readonly jobs: Jobs; readonly files: FileStore; readonly exporter: Exporter }> {
   const files = steppedFiles(store.files, reached);
-  const records = steppedRecords(store.exports, reached);
+  const records = steppedRecords(await store.records(EXPORTS), reached);
   const jobs = new Jobs({ records, perClient: 100_000, now: () => new Date() });
   const settings = { EXPORT_CONCURRENCY: 4, ...(redis !== undefined && { REDIS_URL: redis }) };
   const exporter = new Exporter({
@@ -99,11 +100,9 @@ function steppedFiles(files: FileStore, reached: Reached): FileStore {
   };
 }
 
-function steppedRecords(records: RecordStore, reached: Reached): RecordStore {
+function steppedRecords(records: Records, reached: Reached): Records {
   return {
-    read: (...call) => records.read(...call),
-    get: (...call) => records.get(...call),
-    confirm: (...call) => records.confirm(...call),
+    ...records,
     change: async (id, change) => {
       // What the change does is known before it is written: one process at a time works on a store here.
       const { after } = await records.change(id, () => 'keep');

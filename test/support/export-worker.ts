@@ -1,13 +1,14 @@
 import { EventEmitter, once } from 'node:events';
 import type { TestContext } from 'node:test';
 import { Exporter } from '../../src/exports/exporter.ts';
-import { Jobs } from '../../src/exports/jobs.ts';
+import { EXPORTS, Jobs } from '../../src/exports/jobs.ts';
 import { exportSources } from '../../src/exports/source.ts';
 import type { Work } from '../../src/queue/queue.ts';
 import type { Resource } from '../../src/resources/resource.ts';
 import { createTranscoder } from '../../src/rows/transcoder.ts';
 import type { FileStore } from '../../src/store/files.ts';
 import { openSqlite } from '../../src/store/sqlite.ts';
+import type { Records } from '../../src/store/records.ts';
 import { Slots } from '../../src/store/slots.ts';
 import type { ChainReader, From, Plan, Store } from '../../src/store/store.ts';
 import { testDirectory } from './sqlite.ts';
@@ -21,6 +22,7 @@ export const LEASE_MS = 10_000;
 export interface Handle {
   readonly store: Store;
   readonly slots: Slots;
+  readonly exports: Records;
 }
 
 /**
@@ -35,13 +37,18 @@ export async function twoHandles(t: TestContext, name: StoreName): Promise<[Hand
     return handles;
   }
   const uri = await testMongo(t);
-  return uri === null ? null : [await openStore(t, uri), await openStore(t, uri)];
+  if (uri === null) return null;
+  return [await handleOf(await openStore(t, uri)), await handleOf(await openStore(t, uri))];
 }
 
 /** Opens an embedded store. The caller closes it. */
 export async function openDirectory(directory: string): Promise<Handle> {
   const slots = new Slots();
-  return { store: await openSqlite({ directory, slots }), slots };
+  return handleOf({ store: await openSqlite({ directory, slots }), slots });
+}
+
+export async function handleOf({ store, slots }: Omit<Handle, 'exports'>): Promise<Handle> {
+  return { store, slots, exports: await store.records(EXPORTS) };
 }
 
 /** Functions that a test places between a worker and its store. Each may delay or fail. */
@@ -69,11 +76,11 @@ export class Worker {
   #pauses: { readonly ms: number; readonly end: () => void }[] = [];
   readonly #paused = new EventEmitter();
 
-  constructor({ store, slots }: Handle, hooks: Hooks = {}) {
+  constructor({ store, slots, exports }: Handle, hooks: Hooks = {}) {
     const { items } = store;
     const now = hooks.now ?? (() => new Date());
     this.files = store.files;
-    this.jobs = new Jobs({ records: store.exports, perClient: 100, now });
+    this.jobs = new Jobs({ records: exports, perClient: 100, now });
     const log = { info: () => undefined, warn: () => undefined, error: () => undefined };
     let work: Work = () => Promise.resolve(null);
     const streams: ChainReader = {

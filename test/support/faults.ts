@@ -45,7 +45,7 @@ export class Faults {
   store(store: Store): Store {
     return around(store, {
       items: this.port(store.items),
-      users: this.port(store.users),
+      records: async (declaration) => this.port(await store.records(declaration)),
       open: async (declaration) => this.port(await store.open(declaration)),
     });
   }

@@ -6,21 +6,25 @@
  */
 import { writeSync } from 'node:fs';
 import { makeBookmark } from '../../src/store/bookmark.ts';
+import { EXPORTS } from '../../src/exports/jobs.ts';
 import { BSON } from '../../src/store/bson.ts';
 import { openSqlite } from '../../src/store/sqlite.ts';
 import { Slots } from '../../src/store/slots.ts';
+import { USERS } from '../../src/users/row.ts';
 
 const [directory = ''] = process.argv.slice(2);
 const rowOf = (_id: string) => BSON.serialize({ _id, category: 'b', price: 1 });
 
 const store = await openSqlite({ directory, slots: new Slots() });
 const orders = await store.open({ name: 'orders', collection: 'orders', indexes: [['price']] });
+const users = await store.records(USERS);
+const exports = await store.records(EXPORTS);
 const writes: Readonly<Record<string, () => Promise<unknown>>> = {
   'an insert': () => store.items.insert([rowOf('a'), rowOf('b')], 'fail'),
   'a replacement': () => store.items.insert([rowOf('a')], 'replace'),
-  'a user': () => store.users.change('ada', () => rowOf('ada')),
-  'a removed user': () => store.users.change('ada', () => null),
-  'an export': () => store.exports.change('e', () => rowOf('e')),
+  'a user': () => users.change('ada', () => rowOf('ada')),
+  'a removed user': () => users.change('ada', () => null),
+  'an export': () => exports.change('e', () => rowOf('e')),
   'a removed row': async () => store.items.remove?.([makeBookmark({ _id: 'a' })]),
   'rows of a resource': () => orders.insert([rowOf('a')], 'fail'),
   'all rows': () => store.items.clear(new AbortController().signal),

@@ -11,7 +11,7 @@ import type { Listed } from './index-list.ts';
  */
 export async function createMissing(
   connection: MongoConnection,
-  { collection, manage, onWarning, onNotice }: SetupTask,
+  { collection, manage, unmanaged = UNMANAGED, onWarning, onNotice }: SetupTask,
   wanted: readonly (readonly string[])[],
   listed: readonly Listed[],
 ): Promise<boolean> {
@@ -21,9 +21,7 @@ export async function createMissing(
   const name = `${connection.database}.${collection}`;
   if (!manage) {
     for (const fields of missing)
-      onWarning(
-        `The collection '${name}' lacks the index ${shown(fields)}, and MONGODB_MANAGE_INDEXES=false forbids the server to create it.`,
-      );
+      onWarning(`The collection '${name}' lacks the index ${shown(fields)}, and ${unmanaged}.`);
     return false;
   }
   for (const fields of missing) {
@@ -47,6 +45,8 @@ export async function createMissing(
   }
   return true;
 }
+
+const UNMANAGED = 'MONGODB_MANAGE_INDEXES=false forbids the server to create it';
 
 /** The fields of an index with the key at its end. */
 export function withKey(fields: readonly string[]): readonly string[] {

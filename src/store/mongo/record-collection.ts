@@ -1,75 +1,39 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Document } from 'mongodb';
-import { ensureCollection, layoutOf } from './collection.ts';
+import type { RecordDeclaration } from '../records.ts';
+import { describeCollection, ensureCollection } from './collection.ts';
 import type { Layout, SetupTask } from './collection.ts';
 import type { MongoConnection } from './connection.ts';
+import { setUpExisting } from './discovery.ts';
 import { MongoRefusal } from './errors.ts';
-import { readIndexes } from './indexes.ts';
-import { BY_KEY } from './plan.ts';
-
-/** A kind of record: its collection, and the validator that allows only such records. */
-export interface RecordKind {
-  /** What the records are called, and their collection without the operator's prefix. */
-  readonly collection: string;
-  readonly validator: Document;
-}
-
-const USER = {
-  $jsonSchema: {
-    bsonType: 'object',
-    required: ['_id', 'name', 'email', 'createdAt', 'updatedAt'],
-    additionalProperties: false,
-    properties: {
-      _id: { bsonType: 'string' },
-      name: { bsonType: 'string' },
-      email: { bsonType: 'string' },
-      metadata: { bsonType: 'object', additionalProperties: { bsonType: 'string' } },
-      createdAt: { bsonType: 'date' },
-      updatedAt: { bsonType: 'date' },
-    },
-  },
-};
-
-const EXPORT = {
-  $jsonSchema: {
-    bsonType: 'object',
-    required: ['_id', 'state', 'request', 'createdAt'],
-    properties: {
-      _id: { bsonType: 'string' },
-      state: { bsonType: 'string' },
-      request: { bsonType: 'object' },
-      createdAt: { bsonType: 'date' },
-    },
-  },
-};
-
-export const USERS: RecordKind = { collection: 'users', validator: USER };
-export const EXPORTS: RecordKind = { collection: 'exports', validator: EXPORT };
+import { NotMadeYet } from './records-to-come.ts';
 
 /**
- * Makes sure that the collection of a kind exists and holds such records only. Many applications have a collection of
- * this name. Their documents may contain password hashes and must not be shown to anybody. A collection with other
- * documents is refused (MongoRefusal), unless its validator excludes them or it holds none.
+ * Makes sure that the collection of these records exists and holds such records only, and finds its indexes. Many
+ * applications have a collection of this name. Their documents may contain password hashes and must not be shown to
+ * anybody. A collection with other documents is refused (MongoRefusal), unless its validator excludes them or it holds
+ * none. A missing one is made when `mayMake` says so; otherwise it rejects with NotMadeYet.
  */
-export function setUpRecords({ collection: noun, validator }: RecordKind) {
+export function setUpRecords({ name, validator, indexes }: RecordDeclaration, mayMake: () => boolean) {
   return async (connection: MongoConnection, task: SetupTask): Promise<Layout> => {
+    const { collection, isServing, manage } = task;
+    if (!isServing && !mayMake() && !(await describeCollection(connection, collection)))
+      throw new NotMadeYet(collection);
     const existing = await ensureCollection(connection, task, validator, (description) =>
-      check(connection, description, { noun, wanted: validator }, task),
+      check(connection, description, { noun: name, wanted: validator }, task),
     );
-    // Records are read in order of id only, and the index of _id is always sound.
-    return layoutOf(
-      existing,
-      await readIndexes(connection, task.collection, [BY_KEY]),
-      task.server,
-      new Map(),
-    );
+    const { validator: found } = (existing.options ?? {}) as Document;
+    const isOurs = isDeepStrictEqual(found, validator);
+    const unmanaged = isOurs ? task.unmanaged : 'the server indexes only collections that it has made';
+    const indexed = { ...task, manage: manage && isOurs, ...(unmanaged !== undefined && { unmanaged }) };
+    return setUpExisting(indexes)(connection, indexed);
   };
 }
 
 async function check(
   connection: MongoConnection,
   { type, options = {} }: Document,
-  { noun, wanted }: { readonly noun: string; readonly wanted: Document },
+  { noun, wanted }: { readonly noun: string; readonly wanted: RecordDeclaration['validator'] },
   { collection, onWarning }: SetupTask,
 ): Promise<void> {
   const { collation, validator } = options as Document;

@@ -1,53 +1,37 @@
 import type { Batch } from '../batch.ts';
-import type { Bookmark } from '../bookmark.ts';
+import type { Collection } from '../collection.ts';
+import type { Plan, Size } from '../plan.ts';
 import type { Slots } from '../slots.ts';
-import type { From, Plan, RowReader, Size } from '../store.ts';
 import { BatchBuilder } from './batch-builder.ts';
-import { describeCollection } from './collection.ts';
-import type { MongoConnection } from './connection.ts';
-import { translate } from './errors.ts';
 
-/**
- * Reads a collection of records that is created by its first write only. Until it exists there are no records, and no
- * read creates it.
- */
-export class RecordsToCome implements RowReader {
-  readonly #rows: RowReader;
-  readonly #connection: MongoConnection;
-  readonly #collection: string;
-  readonly #slots: Slots;
-  #exists = false;
+/** The collection is made by the first change of a record. Until then there are no records. */
+export class NotMadeYet extends Error {}
 
-  /** `rows` reads the collection once it exists. */
-  constructor(rows: RowReader, connection: MongoConnection, collection: string, slots: Slots) {
-    this.#rows = rows;
-    this.#connection = connection;
-    this.#collection = collection;
-    this.#slots = slots;
-  }
-
-  async read(plan: Plan, from: From, size: Size, signal: AbortSignal): Promise<Batch> {
-    if (await this.#isThere()) return this.#rows.read(plan, from, size, signal);
-    signal.throwIfAborted();
-    return new BatchBuilder(plan, size).toBatch(this.#slots, false);
-  }
-
-  async get(id: Bookmark, signal: AbortSignal): Promise<Batch | null> {
-    return (await this.#isThere()) ? this.#rows.get(id, signal) : null;
-  }
-
-  async confirm(batch: Pick<Batch, 'readBy'>, plan: Plan, signal: AbortSignal): Promise<void> {
-    if (await this.#isThere()) await this.#rows.confirm(batch, plan, signal);
-  }
-
-  /** A collection that existed once and is missing now is a fault, which the reader of rows reports. */
-  async #isThere(): Promise<boolean> {
-    if (this.#exists) return true;
-    try {
-      this.#exists = (await describeCollection(this.#connection, this.#collection)) !== null;
-    } catch (error) {
-      throw translate(error);
-    }
-    return this.#exists;
-  }
+/** The rows of a collection. Reads that reject with NotMadeYet find nothing instead. */
+export function emptyUntilMade(rows: Collection, slots: Slots): Collection {
+  const or = <T>(reading: Promise<T>, nothing: () => T): Promise<T> =>
+    reading.catch((error: unknown) => {
+      if (error instanceof NotMadeYet) return nothing();
+      throw error;
+    });
+  /** What was read before there was a collection holds every row, although there is one now. */
+  const empty = new WeakSet<Pick<Batch, 'readBy'>>();
+  const nothing = (plan: Plan, size: Size): Batch => {
+    const batch = new BatchBuilder(plan, size).toBatch(slots, false);
+    empty.add(batch);
+    return batch;
+  };
+  return {
+    read: (plan, from, size, signal) => or(rows.read(plan, from, size, signal), () => nothing(plan, size)),
+    get: (...call) => or(rows.get(...call), () => null),
+    confirm: (batch, ...call) => (empty.has(batch) ? Promise.resolve() : rows.confirm(batch, ...call)),
+    identity: (...call) => or(rows.identity(...call), () => undefined),
+    count: (...call) => or(rows.count(...call), () => ({ rows: 0, is: 'exact' })),
+    split: (...call) => or(rows.split(...call), () => []),
+    pointInTime: (...call) => or(rows.pointInTime(...call), () => null),
+    indexes: (...call) => or(rows.indexes(...call), () => []),
+    holds: (...call) => or(rows.holds(...call), () => false),
+    nextValue: (...call) => or(rows.nextValue(...call), () => null),
+    insert: (...call) => rows.insert(...call),
+  };
 }

@@ -1,16 +1,24 @@
 import type { Collection, Document } from 'mongodb';
 import { MongoWriteConcernError } from 'mongodb';
 import { AppError, storeUnavailable } from '../../errors.ts';
-import type { Batch } from '../batch.ts';
-import type { Bookmark } from '../bookmark.ts';
+import { TurnsByKey } from '../../turns.ts';
+import type { Identity } from '../bookmark.ts';
 import { BSON, UUID } from '../bson.ts';
+import type { Change, Changed, RecordDeclaration, Records } from '../records.ts';
+import type { Slots } from '../slots.ts';
+import type { Layout, SetupOptions } from './collection.ts';
 import type { MongoConnection } from './connection.ts';
+import { changeOf } from './discovery.ts';
 import { CODES, serverCodeOf, translate } from './errors.ts';
 import { faultOf } from './faults.ts';
-import { rowsOf } from './reply.ts';
-import type { Setup } from './setup.ts';
-import type { Change, Changed, From, Identity, Plan, RowReader, Size, RecordStore } from '../store.ts';
-import { TurnsByKey } from '../../turns.ts';
+import { Finder } from './find.ts';
+import { IndexWatch, type IndexWatchOptions } from './index-watch.ts';
+import { MongoItems } from './items.ts';
+import { setUpRecords } from './record-collection.ts';
+import { emptyUntilMade, NotMadeYet } from './records-to-come.ts';
+import { rowsOf, type FindWay } from './reply.ts';
+import { MongoCollection } from './resource.ts';
+import { Setup } from './setup.ts';
 
 /**
  * Each miss means that another process changed the same record in between. So many misses in a row do not happen by
@@ -20,42 +28,79 @@ const MOST_TRIES = 50;
 /** A missing write permission may be granted tomorrow, but not within a second. */
 const READ_ONLY_RETRY_SECONDS = 60;
 
+/** What opening records requires of the store. */
+export interface RecordParts {
+  readonly connection: MongoConnection;
+  readonly way: FindWay;
+  readonly slots: Slots;
+  readonly timing: IndexWatchOptions;
+}
+
+/** Records that are open, and what must be closed with the store. */
+export interface OpenRecords {
+  readonly rows: Records;
+  readonly setup: Setup;
+  readonly watch: IndexWatch;
+}
+
+/** See Store.records. They are read as the rows of any collection are. */
+export function openRecords(
+  declaration: RecordDeclaration,
+  { connection, way, slots, timing }: RecordParts,
+  options: Omit<SetupOptions, 'indexes'>,
+): OpenRecords {
+  const { collection } = options;
+  let changing = 0;
+  const mayMake = () => declaration.isMadeAtOnce || changing > 0;
+  const setup = new Setup(connection, { ...options, indexes: [] }, setUpRecords(declaration, mayMake));
+  const watch = new IndexWatch(connection, setup, timing, (layout, index) =>
+    changeOf(connection, collection, layout, index),
+  );
+  const finder = new Finder(way, setup);
+  const items = new MongoItems(connection, setup, watch, finder, slots);
+  const found = new MongoCollection(items, setup, watch, finder, slots, declaration.indexes);
+  const changes = new RecordChanges(connection, setup);
+  const change: Records['change'] = async (id, step) => {
+    changing++;
+    try {
+      return await changes.change(id, step);
+    } finally {
+      changing--;
+    }
+  };
+  return { rows: { ...emptyUntilMade(found, slots), change }, setup, watch };
+}
+
 /**
- * The records of a MongoDB collection. They are read as items are. A change is a compare-and-set: it reads the
- * document from the primary, decides, and writes on the condition that the whole document is still the one it read.
- * Otherwise it tries again.
+ * A change is a compare-and-set: it reads the document from the primary, decides, and writes on the condition that the
+ * whole document is still the one it read. Otherwise it tries again.
  *
  * A read after a miss waits until a majority has the write that won (causal session). It therefore sees that write and
  * never spins. Changes of one record from this process wait for one another, so only other processes can cause a miss.
  */
-export class MongoRecords implements RecordStore {
+class RecordChanges {
   readonly #connection: MongoConnection;
   readonly #setup: Setup;
-  readonly #rows: RowReader;
   readonly #turns = new TurnsByKey();
 
-  /** `rows` reads the collection. */
-  constructor(connection: MongoConnection, setup: Setup, rows: RowReader) {
+  constructor(connection: MongoConnection, setup: Setup) {
     this.#connection = connection;
     this.#setup = setup;
-    this.#rows = rows;
-  }
-
-  read(plan: Plan, from: From, size: Size, signal: AbortSignal): Promise<Batch> {
-    return this.#rows.read(plan, from, size, signal);
-  }
-
-  get(id: Bookmark, signal: AbortSignal): Promise<Batch | null> {
-    return this.#rows.get(id, signal);
-  }
-
-  confirm(batch: Batch, plan: Plan, signal: AbortSignal): Promise<void> {
-    return this.#rows.confirm(batch, plan, signal);
   }
 
   async change(id: string, change: Change): Promise<Changed> {
-    const { identity } = await this.#setup.layout();
+    const { identity } = await this.#layout();
     return this.#turns.take(id, () => this.#change(id, change, identity));
+  }
+
+  /** A look that a read began before makes nothing. */
+  async #layout(): Promise<Layout> {
+    try {
+      return await this.#setup.layout();
+    } catch (error) {
+      if (!(error instanceof NotMadeYet)) throw error;
+      return this.#setup.layout();
+    }
   }
 
   async #change(id: string, change: Change, identity: Identity | undefined): Promise<Changed> {
@@ -92,12 +137,12 @@ export class MongoRecords implements RecordStore {
     const next = after && documentOf(after);
     const filter = { _id: id, $expr: { $eq: ['$$ROOT', { $literal: previous }] } } as Document;
     try {
-      return await this.#connection.write(async (users: Collection, { session, writeConcern }) => {
+      return await this.#connection.write(async (records: Collection, { session, writeConcern }) => {
         const options = { ...(session && { session }), ...(writeConcern && { writeConcern }) };
         if (!previous && !next) return true;
-        if (!next) return (await users.deleteOne(filter, options)).deletedCount === 1;
-        if (previous) return (await users.replaceOne(filter, next, options)).matchedCount === 1;
-        await users.insertOne(next, options);
+        if (!next) return (await records.deleteOne(filter, options)).deletedCount === 1;
+        if (previous) return (await records.replaceOne(filter, next, options)).matchedCount === 1;
+        await records.insertOne(next, options);
         return true;
       }, this.#setup.collection);
     } catch (error) {

@@ -1,4 +1,5 @@
-import type { AddedIndex, Change, Changed, Collection, Count } from '../store.ts';
+import type { Change, Changed } from '../records.ts';
+import type { AddedIndex, Collection, Count } from '../store.ts';
 import type { Slots } from '../slots.ts';
 import type { Core } from './core.ts';
 import type { Written } from './change-set.ts';

@@ -1,5 +1,6 @@
 import type { Bookmark } from '../bookmark.ts';
-import type { Change, Changed, Count, InsertResult, OnConflict } from '../store.ts';
+import type { Change, Changed } from '../records.ts';
+import type { Count, InsertResult, OnConflict } from '../store.ts';
 import { SetChanges, type Outcome, type Written } from './change-set.ts';
 import { documentIn } from './checked-rows.ts';
 import { emptySet } from './load.ts';
@@ -71,7 +72,7 @@ export class SetWrites {
     return { rows, is: 'exact' };
   }
 
-  /** See RecordStore.change. */
+  /** See Records.change. */
   change(id: string, change: Change): Promise<Changed> {
     const bookmark = makeBookmark({ _id: id });
     const key = keyOfRow(bookmark);

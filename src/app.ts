@@ -24,8 +24,8 @@ import type { DocumentOptions } from './http/openapi/document.ts';
 import { getOpenApi } from './http/openapi/routes.ts';
 import type { MetricValues } from './telemetry/metrics.ts';
 import { getMetrics } from './telemetry/metrics-route.ts';
-import { UserPart } from './users/part.ts';
 import { userRoutes, type UserOptions } from './users/routes.ts';
+import { usersInPart } from './users/source.ts';
 import { webRoutes } from './web/routes.ts';
 
 export interface AppOptions {
@@ -154,12 +154,14 @@ function scopeMakers(options: AppOptions): ReadonlyMap<string, MakeScope> {
       changes: await changesOfPart(source.rows),
     };
   };
-  const ofUsers: MakeScope = (scope) =>
-    Promise.resolve({
-      routes: Object.values(ofResource('users', userRoutes(options.users, new UserPart(scope)))),
+  const ofUsers: MakeScope = async (scope) => {
+    const routes = userRoutes(options.users, await usersInPart(options.users.users, scope));
+    return {
+      routes: Object.values(ofResource('users', routes)),
       list: listOfUsers,
       changes: { are: false, refusal: null },
-    });
+    };
+  };
   const makers = (resources?.open ?? []).map(({ resource }) => {
     const make: MakeScope = async (scope) => {
       const scoped = scopedResource(resource, scope);

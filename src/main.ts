@@ -83,7 +83,7 @@ export async function startServer(config: Config, log: Logger, options: ServerOp
     const { serve, routes, scopes } = createApp({
       items: { ...reading, items: store.items, streams, openStreams, idType: config.ID_TYPE },
       resources: { ...reading, open: resources },
-      users: { ...reading, users, slots, now: Date.now },
+      users: { ...reading, users, now: Date.now },
       exports,
       health: { store, isDraining: () => isDraining },
       corsOrigin: config.CORS_ORIGIN,

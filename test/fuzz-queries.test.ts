@@ -143,7 +143,7 @@ test(`${RUNS} random queries return the rows that were asked for and no others, 
       streams: createReaders(store.items, slots, { retryMs: 0 }).streams,
       idType: undefined,
     },
-    users: { ...common, users: await store.records(USERS), slots, now: Date.now },
+    users: { ...common, users: await store.records(USERS), now: Date.now },
     exports: {
       sources: exportSources(store.items, store.items),
       jobs: new Jobs({ records: await store.records(EXPORTS), perClient: 1, now: () => new Date() }),

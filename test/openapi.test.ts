@@ -352,7 +352,7 @@ async function serverOnFakes(t: TestContext) {
       streams: createReaders(fake.items, slots, { retryMs: 0 }).streams,
       idType: 'string',
     },
-    users: { ...common, users: await fake.records(USERS), slots, now: Date.now },
+    users: { ...common, users: await fake.records(USERS), now: Date.now },
     exports: {
       sources: exportSources(fake.items, fake.items),
       jobs: new Jobs({ records: await fake.records(EXPORTS), perClient: 100, now: () => new Date() }),

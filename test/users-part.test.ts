@@ -1,7 +1,11 @@
 import assert from 'node:assert/strict';
+import { writeFileSync } from 'node:fs';
 import { test } from 'node:test';
-import { bearer, keyedServer, type KeyGiven, type KeyedServer, type Rows } from './support/keyed.ts';
-import type { StoreName } from './support/server.ts';
+import { sluice } from './support/commands.ts';
+import { bearer, keyedServer, keysText } from './support/keyed.ts';
+import type { KeyGiven, KeyedServer, Rows } from './support/keyed.ts';
+import { logTo } from './support/log-lines.ts';
+import { serverOn, type StoreName } from './support/server.ts';
 import { PATH, usersAt, type Answer, type Sending } from './support/users.ts';
 
 const ACME: KeyGiven = { name: 'acme', where: { users: { 'metadata.tenant': 'acme' } } };
@@ -11,7 +15,10 @@ const KEYS: readonly KeyGiven[] = [
   { ...ACME, name: 'blind', hide: { users: ['metadata.tenant', 'metadata.a.b', 'email', 'updatedAt'] } },
   { name: 'eves', where: { users: { name: 'eve', email: 'str:eve@x.example' } } },
 ];
-const ROWS: Rows = { name: 'orders', rows: [{ _id: 1 }], indexes: [] };
+const ROWS: readonly Rows[] = [
+  { name: 'orders', rows: [{ _id: 1 }], indexes: [] },
+  { name: 'users', rows: [], indexes: [['metadata.tenant'], ['email', 'name']] },
+];
 
 const userOf = (tenant: string, more: Readonly<Record<string, string>> = {}) => ({
   name: 'eve',
@@ -58,7 +65,7 @@ const idsOf = ({ json }: Answer) => (json as Page).data.map(({ id }) => id);
 
 for (const store of ['sqlite', 'mongodb'] satisfies StoreName[])
   test(`${store}: users of a part`, async (t) => {
-    const server = await keyedServer(t, store, KEYS, [ROWS]);
+    const server = await keyedServer(t, store, KEYS, ROWS);
     if (!server) return;
     const send = await served(server, 30);
     const own = Array.from({ length: 10 }, (_, n) => `u${String(3 * n).padStart(2, '0')}`);
@@ -261,7 +268,7 @@ for (const store of ['sqlite', 'mongodb'] satisfies StoreName[])
   });
 
 test('what users cannot be chosen by is a fault of the file', async (t) => {
-  const server = await keyedServer(t, 'sqlite', KEYS, [ROWS]);
+  const server = await keyedServer(t, 'sqlite', KEYS, ROWS);
   if (!server) return;
   for (const part of [
     { where: { users: { country: 'de' } } },
@@ -272,6 +279,7 @@ test('what users cannot be chosen by is a fault of the file', async (t) => {
     { where: { users: { 'metadata.tenant': null } } },
     { where: { users: { 'metadata.tenant': 'x'.repeat(501) } } },
     { where: { users: { 'metadata.$x': 'x' } } },
+    { where: { users: { 'metadata.a.b': 'x' } } },
     { where: { users: { name: '' } } },
     { where: { users: { email: 'x' } } },
     { hide: { users: ['country'] } },
@@ -284,3 +292,34 @@ test('what users cannot be chosen by is a fault of the file', async (t) => {
     );
   assert.equal(await server.rewrite(KEYS), true);
 });
+
+for (const store of ['sqlite', 'mongodb'] satisfies StoreName[])
+  test(`${store}: a part of users that no index answers is refused with the command that makes one`, async (t) => {
+    const lines: string[] = [];
+    const settings = { MONGODB_PREFIX: 'own_' };
+    const server = await keyedServer(t, store, [{ name: 'all' }], ROWS.slice(0, 1), settings, {
+      log: logTo(lines),
+    });
+    if (!server) return;
+    const keys = [
+      { name: 'all' },
+      { name: 'red', where: { users: { 'metadata.team': 'red', name: 'eve' } } },
+    ];
+    assert.equal(await server.rewrite(keys), false);
+    assert.match(
+      lines.join('\n'),
+      /key red: users: no index answers where; this one would: sluice index users metadata.team,name/,
+    );
+    assert.equal(await server.rewrite([{ name: 'odd', where: { users: { 'metadata.1': 'x' } } }]), false);
+    assert.match(lines.join('\n'), /key odd: users: where: metadata.1 has a number in its path/);
+    const { code, said } = await sluice(['index', 'users', 'metadata.team,name'], {
+      ...server.place,
+      ...settings,
+    });
+    assert.equal(code, 0, said);
+    assert.match(said, /created the index metadata.team_1_name_1__id_1 of users/);
+    writeFileSync(server.keysFile, keysText(keys));
+    const again = await serverOn(t, { API_KEYS_FILE: server.keysFile, ...server.place, ...settings });
+    const answer = await fetch(again.url + PATH, { headers: bearer('red') });
+    assert.deepEqual(((await answer.json()) as Page).data, []);
+  });

@@ -3,6 +3,7 @@ import type { Declared } from '../resources/declarations.ts';
 import { formsOf } from '../resources/not-indexed.ts';
 import { KEY } from '../store/bookmark.ts';
 import type { Store } from '../store/store.ts';
+import { USERS } from '../users/row.ts';
 import { readArguments, UsageError } from '../terminal/arguments.ts';
 import { startBar } from '../terminal/bar.ts';
 import { counted, printable, quoted } from '../terminal/text.ts';
@@ -16,7 +17,8 @@ Adds an index to the resource NAME. Its rows can then be filtered by a and sorte
 the key by itself. Nested fields are written as customer.country.
 
 The resource is one of the store that the settings name: in the embedded store one that sluice import --into has made, in
-MongoDB the collection NAME, or the one of a resource that EXPOSE or RESOURCES_FILE declares.
+MongoDB the collection NAME, or the one of a resource that EXPOSE or RESOURCES_FILE declares. If none has the name users,
+sluice index users metadata.team adds an index of users, for keys that open a part of them.
 
 The command ends when the index is whole. SIGINT and SIGTERM end it early. In the embedded store a running server, the next
 start or the same command then go on; in MongoDB the same command does.
@@ -53,16 +55,17 @@ export function parseIndexArguments(argv: readonly string[]): IndexCommand {
 export async function runIndex(
   { name, paths }: IndexCommand,
   declared: readonly Declared[],
-  store: Pick<Store, 'keepsDeclarations' | 'list' | 'make'>,
+  store: Pick<Store, 'keepsDeclarations' | 'list' | 'make' | 'records'>,
   { stderr, isTTY, signal }: IndexIo,
 ): Promise<0 | 1 | 2> {
   const tell = (line: string): void => {
     stderr.write(`${printable(line)}\n`);
   };
+  const isUsers = await areUsers(name, declared, store);
   const { declaration, exists } = await findResource(name, declared, store);
-  if (!exists) throw new UsageError(await unknown(name, store));
+  if (!exists && !isUsers) throw new UsageError(await unknown(name, store));
   try {
-    const rows = await store.make(declaration, tell);
+    const rows = isUsers ? await store.records(USERS) : await store.make(declaration, tell);
     const before = formsOf(await rows.indexes(signal));
     const { rows: total } = await rows.count({ sort: KEY, direction: 1 }, 'estimated', signal);
     const progress = startProgress(stderr, isTTY, total);
@@ -78,6 +81,7 @@ export async function runIndex(
       return 1;
     }
     tell(`created the index ${index.name} of ${name}`);
+    if (isUsers) return 0;
     const more = formsOf(now).filter((form) => !before.includes(form));
     tell(`GET /${declaration.name} now also answers: ${more.join('; ') || 'nothing new'}`);
     return 0;
@@ -90,6 +94,18 @@ export async function runIndex(
     tell(`sluice: ${error.message}`);
     return 1;
   }
+}
+
+/** Whether a name means the users of the server, and no resource. */
+async function areUsers(
+  name: string,
+  declared: readonly Declared[],
+  store: Pick<Store, 'list'>,
+): Promise<boolean> {
+  if (name !== USERS.name || declared.some((one) => (one.name ?? one.collection) === name)) return false;
+  return (await store.list()).every(
+    ({ collection, refused }) => collection !== name || refused !== undefined,
+  );
 }
 
 async function unknown(name: string, store: Pick<Store, 'list'>): Promise<string> {

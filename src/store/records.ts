@@ -1,4 +1,4 @@
-import type { Collection, Declaration } from './collection.ts';
+import type { Collection, Declaration, OwnedCollection } from './collection.ts';
 
 /**
  * Computes a record's new document from its current one (null: the record does not exist). Returns null to delete the
@@ -17,7 +17,7 @@ export interface Changed {
  * A collection whose rows the server itself writes one at a time (users, exports). Their `_id` is a string.
  * Implementations: mongo/records.ts, sqlite.ts. test/users-store.contract.ts runs on both.
  */
-export interface Records extends Collection {
+export interface Records extends Collection, Pick<OwnedCollection, 'addIndex'> {
   /**
    * Changes the record of this id atomically: nobody else writes it between the document that the last call of
    * `change` saw and the document that it returned. Resolves with both documents when the change is durable

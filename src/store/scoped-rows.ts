@@ -25,17 +25,17 @@ export function scopedRows(rows: RowStore, part: Part, narrow: Narrow): RowStore
     ...(where.length === 0 ? readsOf(rows) : narrowedReads(rows, where, narrow)),
     ...(changes && { changes: new ScopedFeed(changes, where, check) }),
     identity: (signal) => rows.identity(signal),
-    confirm: (...call) => rows.confirm(...call),
     pointInTime: (signal) => rows.pointInTime(signal),
     insert: () => Promise.reject(new TypeError('a part of a set is only read')),
   };
 }
 
-type Reads = Pick<RowStore, 'read' | 'get' | 'count' | 'split'>;
+type Reads = Pick<RowStore, 'read' | 'confirm' | 'get' | 'count' | 'split'>;
 
 function readsOf(rows: RowStore): Reads {
   return {
     read: (...call) => rows.read(...call),
+    confirm: (...call) => rows.confirm(...call),
     get: (...call) => rows.get(...call),
     count: (...call) => rows.count(...call),
     split: (...call) => rows.split(...call),
@@ -56,6 +56,7 @@ function narrowedReads(rows: RowStore, where: readonly Equality[], narrow: Narro
   };
   return {
     read,
+    confirm: async (batch, plan, signal) => rows.confirm(batch, await own(plan, signal), signal),
     get: async (id, signal) => {
       const batch = await read({ ...BY_KEY, ids: { from: id } }, {}, ONE, signal);
       return orRelease(batch, () => {

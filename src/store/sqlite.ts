@@ -109,7 +109,11 @@ class SqliteStore implements Store {
 
   async records({ collection, indexes }: RecordDeclaration): Promise<Records> {
     const set = await this.#set({ ...shapeOf(collection, collection), hasChanges: false }, indexes);
-    return { ...set.rows(), change: (...call) => set.change(...call) };
+    return {
+      ...set.rows(),
+      change: (...call) => set.change(...call),
+      addIndex: (...call) => set.addIndex(...call),
+    };
   }
 
   async make(declaration: Declaration, tell: (line: string) => void): Promise<OwnedCollection> {

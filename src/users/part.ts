@@ -8,6 +8,7 @@ import { EVERYTHING, type Selection } from '../rows/selection.ts';
 import { BSON } from '../store/bson.ts';
 import { elementsNamed } from '../store/bson-elements.ts';
 import { BSON_TYPE } from '../store/bson-types.ts';
+import type { Equality } from '../store/store.ts';
 import { metadataFault, USER, USER_PATCH, type ShownUser, type User, type UserBody } from './user.ts';
 
 /** A text that all users of a part have: their name, their e-mail address, or one of their metadata. */
@@ -39,6 +40,11 @@ export class UserPart {
     this.#hide = hide;
     this.#values = where.map(([path, text]) => valueOf(path, text, faults));
     if (faults.length > 0) throw new ScopeFaults(faults);
+  }
+
+  /** The values that all its users have. */
+  get where(): readonly Equality[] {
+    return this.#values.map(({ at, text }) => ({ path: at.join('.'), value: text, isOfPart: true }));
   }
 
   /** Whether it has all users. */
@@ -121,6 +127,8 @@ function valueOf(path: string, text: string, faults: string[]): Value {
       `where: users cannot be chosen by ${JSON.stringify(path)}: expected name, email or metadata.NAME`,
     );
   else if (prefix !== 'str') faults.push(`where: ${path} of a user is a text`);
+  else if (metadata?.includes('.'))
+    faults.push(`where: ${path} has a name with a dot, which no index can have`);
   else faults.push(...faultsOf(at, value).map((fault) => `where: ${path}: ${fault}`));
   return {
     at,
@@ -145,7 +153,6 @@ function faultsOf([field = '', name]: Value['at'], text: string): readonly strin
   }
 }
 
-/** Reads the bytes, because lists pass many users. */
 function hasValue(row: Uint8Array, { names: [field, name], bytes }: Value): boolean {
   if (!field) return false;
   const [found] = elementsNamed(row, [field]);

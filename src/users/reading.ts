@@ -5,20 +5,13 @@ import { pageRoute } from '../pages/route.ts';
 import type { Transcoder } from '../rows/rows.ts';
 import { documentOf } from '../store/batch.ts';
 import { makeBookmark } from '../store/bookmark.ts';
-import { filteredRows } from '../store/filtered-rows.ts';
-import type { Slots } from '../store/slots.ts';
-import type { RowReader } from '../store/store.ts';
 import { isUserId, noSuchUser } from './id.ts';
-import type { UserPart } from './part.ts';
 import { fromRow, represent } from './row.ts';
+import type { UserSource } from './source.ts';
 import { SHOWN_USER, USER } from './user.ts';
 
 /** What the routes that read users have. */
 export interface ReadOptions {
-  /** All users. */
-  readonly users: RowReader;
-  /** Hold the batches of a part. The memory of the transcoder. */
-  readonly slots: Slots;
   readonly transcoder: Transcoder;
   readonly limits: PageLimits;
   /** Cache-Control of pages and users. */
@@ -49,13 +42,8 @@ const BY_ID: PlanParameters = {
   fields: () => undefined,
 };
 
-/** The users of a part. */
-function usersOf({ users, slots }: ReadOptions, part: UserPart): RowReader {
-  return part.isWhole ? users : filteredRows(users, slots, (row) => part.has(row));
-}
-
 /** GET of the users of a part. */
-export function listUsers(options: ReadOptions, part: UserPart): Route {
+export function listUsers(options: ReadOptions, { part, rows }: UserSource): Route {
   const row = part.showsAll
     ? { name: 'User', plural: 'users', schema: USER }
     : { name: 'ShownUser', plural: 'users', schema: SHOWN_USER };
@@ -73,14 +61,12 @@ export function listUsers(options: ReadOptions, part: UserPart): Route {
         answer: { data: [], page: { limit: 50, hasMore: false, nextCursor: null } },
       },
     },
-    { ...options, rows: usersOf(options, part), plan: { ...BY_ID, shown: part.shown } },
+    { ...options, rows, plan: { ...BY_ID, shown: part.shown } },
   );
 }
 
 /** GET of one user of a part. */
-export function getUser(options: ReadOptions, part: UserPart): Route {
-  const { cacheControl } = options;
-  const users = usersOf(options, part);
+export function getUser({ cacheControl }: ReadOptions, { part, rows }: UserSource): Route {
   return {
     ...SHARED,
     ...ONE_USER,
@@ -99,7 +85,7 @@ export function getUser(options: ReadOptions, part: UserPart): Route {
     },
     problems: ['invalid-url', 'not-found', 'invalid-header', 'precondition-failed', ...STORE_PROBLEMS],
     handler: async ({ request, parameters: { id = '' } }) => {
-      const batch = isUserId(id) ? await users.get(makeBookmark({ _id: id }), request.signal) : null;
+      const batch = isUserId(id) ? await rows.get(makeBookmark({ _id: id }), request.signal) : null;
       if (!batch) throw noSuchUser(id);
       try {
         const { text, etag } = represent(part.show(fromRow(documentOf(batch))));

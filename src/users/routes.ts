@@ -17,13 +17,14 @@ import { serializerOf } from '../rows/serializers.ts';
 import type { Records } from '../store/records.ts';
 import { createUser, patchUser, replaceUser } from './change.ts';
 import { isUserId, newUserId } from './id.ts';
-import { ALL_USERS, type UserPart } from './part.ts';
 import { getUser, listUsers, ONE_USER, PATH, SHARED, type ReadOptions } from './reading.ts';
 import { fromRow, toRow } from './row.ts';
+import { allUsers } from './source.ts';
 import { REMOVED_USER, USER, USER_BODY, USER_PATCH } from './user.ts';
 import { changeExisting, NOT_CACHED, stateOf, written, type WrittenUsers } from './write.ts';
 
 export interface UserOptions extends ReadOptions {
+  /** All users. */
   readonly users: Records;
   /** The time in milliseconds since 1970. */
   readonly now: () => number;
@@ -71,13 +72,13 @@ const NEW_BODY = {
 const confirm = serializerOf(REMOVED_USER);
 
 /** The routes of the users of a part. */
-export function userRoutes({ users, now, ...options }: UserOptions, part: UserPart = ALL_USERS) {
-  const reading = { users, ...options };
-  const writing = { users, now, part };
+export function userRoutes(options: UserOptions, source = allUsers(options.users)) {
+  const { users, now } = options;
+  const writing = { users, now, part: source.part };
   return {
-    list: listUsers(reading, part),
+    list: listUsers(options, source),
     create: createNew(writing),
-    get: getUser(reading, part),
+    get: getUser(options, source),
     put: putOne(writing),
     patch: patchOne(writing),
     delete: deleteOne(writing),

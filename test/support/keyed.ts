@@ -7,6 +7,7 @@ import type { Document } from 'bson';
 import { BSON } from '../../src/store/bson.ts';
 import { openSqlite } from '../../src/store/sqlite.ts';
 import { Slots } from '../../src/store/slots.ts';
+import { USERS } from '../../src/users/row.ts';
 import { temporaryFolder } from './engines.ts';
 import { testDirectory } from './sqlite.ts';
 import { testClient } from './mongo.ts';
@@ -17,6 +18,7 @@ import { serverOn, type StoreName, type TestServer } from './server.ts';
 /** The members of a key in the file. Its secret is `secret-of-NAME`. */
 export type KeyGiven = { readonly name: string } & Readonly<Record<string, unknown>>;
 
+/** Rows of a resource, or the indexes of `users`. */
 export interface Rows {
   readonly name: string;
   readonly rows: readonly Document[];
@@ -26,6 +28,8 @@ export interface Rows {
 export interface KeyedServer extends TestServer {
   /** The path of its API_KEYS_FILE. */
   readonly keysFile: string;
+  /** The settings that name its store. */
+  readonly place: Readonly<Record<string, string>>;
   /** The URI of its MongoDB. Empty for the embedded store. */
   readonly mongo: string;
   /** Sends a request as the client of this name. */
@@ -63,6 +67,7 @@ export async function keyedServer(
   return {
     ...server,
     keysFile: file,
+    place,
     mongo: place.MONGODB_URI ?? '',
     as: (name, path, { headers, ...more } = {}) =>
       fetch(server.url + path, { ...more, headers: { ...bearer(name), ...(headers as object) } }),
@@ -82,6 +87,8 @@ async function fill(
     const directory = await testDirectory(t);
     const opened = await openSqlite({ directory, slots: new Slots() });
     for (const { name, rows, indexes } of resources) {
+      if (name === USERS.name) await opened.records({ ...USERS, indexes });
+      if (name === USERS.name) continue;
       const collection = await opened.open({ name, collection: name, indexes });
       await collection.insert(
         rows.map((row) => BSON.serialize(row)),
@@ -99,5 +106,6 @@ async function fill(
     for (const paths of indexes)
       await db.collection(name).createIndex(Object.fromEntries([...paths, '_id'].map((path) => [path, 1])));
   }
-  return { MONGODB_URI: uri, EXPOSE: resources.map(({ name }) => name).join(',') };
+  const exposed = resources.map(({ name }) => name).filter((name) => name !== USERS.name);
+  return { MONGODB_URI: uri, EXPOSE: exposed.join(',') };
 }

@@ -5,11 +5,13 @@ import { keyedServer, type KeyedServer, type Rows } from './keyed.ts';
 import { logTo } from './log-lines.ts';
 import type { StoreName } from './server.ts';
 
-const RESOURCES: readonly Rows[] = ['orders', 'secrets'].map((name) => ({
-  name,
-  rows: Array.from({ length: 20 }, (_, n) => ({ _id: n, tenant: n % 2 ? 'acme' : 'other', margin: n })),
-  indexes: [['tenant']],
+const ORDERS = Array.from({ length: 20 }, (_, n) => ({
+  ...{ _id: n, tenant: n % 2 ? 'acme' : 'other', margin: n },
 }));
+const RESOURCES: readonly Rows[] = [
+  ...['orders', 'secrets'].map((name) => ({ name, rows: ORDERS, indexes: [['tenant']] })),
+  { name: 'users', rows: [], indexes: [['metadata.tenant']] },
+];
 export const READ = { resources: ['orders'], actions: ['read', 'stream', 'export'] };
 export const ACME = { ...READ, where: { orders: { tenant: 'acme' } }, hide: { orders: ['margin'] } };
 

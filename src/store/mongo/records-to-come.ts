@@ -1,3 +1,4 @@
+import { around } from '../around.ts';
 import type { Batch } from '../batch.ts';
 import type { Collection } from '../collection.ts';
 import type { Plan, Size } from '../plan.ts';
@@ -21,7 +22,7 @@ export function emptyUntilMade(rows: Collection, slots: Slots): Collection {
     empty.add(batch);
     return batch;
   };
-  return {
+  return around(rows, {
     read: (plan, from, size, signal) => or(rows.read(plan, from, size, signal), () => nothing(plan, size)),
     get: (...call) => or(rows.get(...call), () => null),
     confirm: (batch, ...call) => (empty.has(batch) ? Promise.resolve() : rows.confirm(batch, ...call)),
@@ -32,6 +33,5 @@ export function emptyUntilMade(rows: Collection, slots: Slots): Collection {
     indexes: (...call) => or(rows.indexes(...call), () => []),
     holds: (...call) => or(rows.holds(...call), () => false),
     nextValue: (...call) => or(rows.nextValue(...call), () => null),
-    insert: (...call) => rows.insert(...call),
-  };
+  });
 }

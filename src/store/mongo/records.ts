@@ -60,15 +60,20 @@ export function openRecords(
   const items = new MongoItems(connection, setup, watch, finder, slots);
   const found = new MongoCollection(items, setup, watch, finder, slots, declaration.indexes);
   const changes = new RecordChanges(connection, setup);
-  const change: Records['change'] = async (id, step) => {
+  const making = async <T>(work: () => Promise<T>): Promise<T> => {
     changing++;
-    try {
-      return await changes.change(id, step);
-    } finally {
-      changing--;
-    }
+    return work().finally(() => changing--);
   };
-  return { rows: { ...emptyUntilMade(found, slots), change }, setup, watch };
+  const rows: Records = {
+    ...emptyUntilMade(found, slots),
+    change: (...call) => making(() => changes.change(...call)),
+    addIndex: (...call) =>
+      making(async () => {
+        await changes.layout();
+        return found.addIndex(...call);
+      }),
+  };
+  return { rows, setup, watch };
 }
 
 /**
@@ -89,12 +94,12 @@ class RecordChanges {
   }
 
   async change(id: string, change: Change): Promise<Changed> {
-    const { identity } = await this.#layout();
+    const { identity } = await this.layout();
     return this.#turns.take(id, () => this.#change(id, change, identity));
   }
 
   /** A look that a read began before makes nothing. */
-  async #layout(): Promise<Layout> {
+  async layout(): Promise<Layout> {
     try {
       return await this.#setup.layout();
     } catch (error) {

@@ -9,7 +9,7 @@ import { BSON } from '../store/bson.ts';
 import { elementsNamed } from '../store/bson-elements.ts';
 import { BSON_TYPE } from '../store/bson-types.ts';
 import type { Equality } from '../store/store.ts';
-import { metadataFault, USER, USER_PATCH, type ShownUser, type User, type UserBody } from './user.ts';
+import { metadataFault, USER, USER_PATCH, type UserBody } from './user.ts';
 
 /** A text that all users of a part have: their name, their e-mail address, or one of their metadata. */
 interface Value {
@@ -85,21 +85,6 @@ export class UserPart {
         pointer: pointer(at),
         detail: `expected ${JSON.stringify(text)}, which all users have that the key opens`,
       })),
-    );
-  }
-
-  /** A user without what is hidden. */
-  show(user: User): ShownUser {
-    if (this.showsAll) return user;
-    const isHidden = (path: string) => this.#hide.some((one) => path === one || path.startsWith(`${one}.`));
-    const fields = Object.entries(user).filter(([name]) => !isHidden(name));
-    return Object.fromEntries(
-      fields.map(([name, value]) => [
-        name,
-        typeof value === 'string'
-          ? value
-          : Object.fromEntries(Object.entries(value).filter(([text]) => !isHidden(`${name}.${text}`))),
-      ]),
     );
   }
 

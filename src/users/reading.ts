@@ -1,12 +1,12 @@
-import { json } from '../http/reply.ts';
-import { JSON_TYPE, jsonAnswer, STORE_PROBLEMS, type Route } from '../http/route.ts';
+import { JSON_TYPE, type Route } from '../http/route.ts';
 import type { PageLimits, PlanParameters } from '../pages/query.ts';
 import { pageRoute } from '../pages/route.ts';
 import type { Transcoder } from '../rows/rows.ts';
-import { documentOf } from '../store/batch.ts';
 import { makeBookmark } from '../store/bookmark.ts';
-import { isUserId, noSuchUser } from './id.ts';
-import { fromRow, represent } from './row.ts';
+import { BSON_RANK } from '../store/bson-types.ts';
+import type { ReadId } from '../streams/id.ts';
+import { rowRoute } from '../streams/row.ts';
+import { isUserId } from './id.ts';
 import type { UserSource } from './source.ts';
 import { SHOWN_USER, USER } from './user.ts';
 
@@ -65,35 +65,21 @@ export function listUsers(options: ReadOptions, { part, rows }: UserSource): Rou
   );
 }
 
+const readId: ReadId = (id) =>
+  Promise.resolve(
+    isUserId(id) ? [{ id: makeBookmark({ _id: id }), rank: BSON_RANK.string, isPlace: true }] : [],
+  );
+
 /** GET of one user of a part. */
-export function getUser({ cacheControl }: ReadOptions, { part, rows }: UserSource): Route {
+export function getUser(options: ReadOptions, { part, rows }: UserSource): Route {
+  const told = {
+    ...{ path: PATH, id: 'getUser', tag: SHARED.tag, noun: { one: 'user', many: 'users' } },
+    schema: part.showsAll ? USER : SHOWN_USER,
+  };
   return {
-    ...SHARED,
+    ...rowRoute(told, { ...options, rows, readId, shown: part.shown }),
     ...ONE_USER,
-    method: 'GET',
-    cost: 'page',
-    right: 'read',
-    id: 'getUser',
     summary: 'Get a user',
-    headers: ['If-None-Match'],
-    answers: {
-      200: jsonAnswer('The user', part.showsAll ? USER : SHOWN_USER, ['ETag', 'Cache-Control']),
-      304: {
-        description: 'The client already has this state of the user: its ETag is in If-None-Match',
-        headers: ['ETag'],
-      },
-    },
-    problems: ['invalid-url', 'not-found', 'invalid-header', 'precondition-failed', ...STORE_PROBLEMS],
-    handler: async ({ request, parameters: { id = '' } }) => {
-      const batch = isUserId(id) ? await rows.get(makeBookmark({ _id: id }), request.signal) : null;
-      if (!batch) throw noSuchUser(id);
-      try {
-        const { text, etag } = represent(part.show(fromRow(documentOf(batch))));
-        request.notes.rows = 1;
-        return json(200, text, { etag, 'cache-control': cacheControl });
-      } finally {
-        batch.release();
-      }
-    },
+    description: 'The ETag of all fields is that of the answers to writes.',
   };
 }

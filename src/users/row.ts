@@ -1,11 +1,8 @@
 import { fingerprint } from '../rows/fingerprint.ts';
-import { serializerOf } from '../rows/serializers.ts';
+import { rowToJson } from '../rows/row-json.ts';
 import { BSON } from '../store/bson.ts';
 import type { RecordDeclaration } from '../store/records.ts';
-import { SHOWN_USER, type ShownUser, type User } from './user.ts';
-
-/** Nothing is required here. Required fields would be written first, but lists have the stored order. */
-const serialize = serializerOf(SHOWN_USER);
+import type { User } from './user.ts';
 
 /** A user as a store keeps it, with times as dates. Lists have the fields in this order, too. */
 interface StoredUser {
@@ -63,8 +60,8 @@ export function fromRow(row: Uint8Array): User {
   };
 }
 
-/** A user's representation, of what of it is shown, and its strong tag. The tag changes with every change, because `updatedAt` does. */
-export function represent(user: ShownUser): { readonly text: string; readonly etag: string } {
-  const text = serialize(user);
+/** A stored user's representation, and its strong tag. The tag changes with every change, because `updatedAt` does. */
+export function represent(row: Uint8Array): { readonly text: string; readonly etag: string } {
+  const text = rowToJson(row);
   return { text, etag: `"${fingerprint(Buffer.from(text))}"` };
 }

@@ -66,7 +66,6 @@ export const SHOWN_USER = named(
     description: 'a user without the fields that the key hides',
   }),
 );
-export type ShownUser = Static<typeof SHOWN_USER>;
 
 /** The body that creates or replaces a user: everything that a client may set. */
 export const USER_BODY = named(

@@ -39,7 +39,7 @@ export interface WrittenUsers {
 
 /** The state that a precondition is checked against. */
 export function stateOf(current: Uint8Array | null): Parameters<Precondition>[0] {
-  return current ? { etag: represent(fromRow(current)).etag } : 'missing';
+  return current ? { etag: represent(current).etag } : 'missing';
 }
 
 /**
@@ -50,11 +50,10 @@ export function stateOf(current: Uint8Array | null): Parameters<Precondition>[0]
  */
 export function written(status: 200 | 201, path: string, { after }: Changed, { key }: Client): Reply {
   if (!after) throw new TypeError('a user was to be written');
-  const user = fromRow(after);
-  const url = `${path}/${user.id}`;
+  const url = `${path}/${fromRow(after).id}`;
   const place = status === 201 ? { location: url } : {};
   if (key && !key.rights.actions.has('read'))
     return empty(status === 201 ? 201 : 204, { ...NOT_CACHED, ...place });
-  const { text, etag } = represent(user);
+  const { text, etag } = represent(after);
   return json(status, text, { ...NOT_CACHED, etag, 'content-location': url, ...place });
 }

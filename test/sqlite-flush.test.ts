@@ -42,8 +42,8 @@ test('a write is acknowledged only after its sync', async (t) => {
   const writes: (readonly [string, () => Promise<unknown>])[] = [
     ['a transaction', () => core.writes.run(() => undefined)],
     ['an insert', () => set.rows().insert([row], 'fail')],
-    ['a change of a user', () => set.change('ada', () => row)],
-    ['a removal of a user', () => set.change('ada', () => null)],
+    ['a change of a user', () => set.writes.change('ada', () => row)],
+    ['a removal of a user', () => set.writes.change('ada', () => null)],
   ];
   for (const [name, write] of writes) {
     let isAnswered = false;

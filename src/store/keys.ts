@@ -13,22 +13,19 @@ import {
 
 /**
  * Keys: byte strings that sort like the BSON values they stand for. A store that knows only bytes can thus order items
- * as MongoDB does. A key is the rank of the value's type, then the value:
+ * as MongoDB does. A key is the rank of the value's type, then the value. value-keys.ts has the other types:
  *
  * | value | rank | bytes |
  * |---|---|---|
  * | number (double, int32, int64) | 10 | 8: the nearest double, made sortable; 2: an int64's difference from it |
  * | other Decimal128 | 10 | 10: as the highest of these below it; FE; 2: place of the first digit; 17: digits |
  * | string | 15 | UTF-8, each NUL followed by FF; closed by two NUL |
- * | UUID (binary of subtype 4) | 30 | 16 |
- * | ObjectId | 35 | 12 |
  *
  * Ranks are those of BSON_RANK. NaN is below all numbers: its double is eight zeros.
  *
  * Joined keys are ordered by the first key, then by the second. No key is a prefix of another, with one exception: a
  * Decimal128's key begins with the key of the number below it. A key is followed by a rank, and all ranks are below
- * FE, so the Decimal128 comes after everything with the number's own key. Files of format 1 have no Decimal128; their
- * keys are the same.
+ * FE, so the Decimal128 comes after everything with the number's own key.
  */
 export type Key = Uint8Array;
 
@@ -37,11 +34,6 @@ export interface Value {
   readonly type: number;
   readonly bytes: Uint8Array;
 }
-
-const UUID_SUBTYPE = 4;
-const UUID_BYTES = 16;
-const OBJECT_ID_BYTES = 12;
-const DECIMAL128_BYTES = 16;
 
 /** Below and above every key and everything that begins with a joined key: no rank is 0 or 255. */
 export const LOWEST: Key = Uint8Array.of(0);
@@ -60,28 +52,6 @@ export const DECIMAL_MARK = 0xfe;
 export const DECIMAL_KEY_BYTES = 20;
 /** Appended to a number's key: above that key followed by any rank, below the key of any higher number. */
 export const ABOVE_IDS: Key = Uint8Array.of(0xfd);
-
-/** The key of a value. Null for a type that has no key here, or for bytes that are not a value of the type. */
-export function keyOfValue(value: Value): Key | null {
-  const { bytes } = value;
-  switch (value.type) {
-    case BSON_TYPE.double:
-    case BSON_TYPE.int32:
-    case BSON_TYPE.int64:
-      return keyOfNumber(value);
-    case BSON_TYPE.decimal128:
-      return bytes.length === DECIMAL128_BYTES ? decimalKey(new Decimal128(bytes)) : null;
-    case BSON_TYPE.string:
-      return bytes.length >= 5 ? stringKey(bytes.subarray(4, -1)) : null;
-    case BSON_TYPE.binary:
-      if (bytes.length !== 5 + UUID_BYTES || bytes[4] !== UUID_SUBTYPE) return null;
-      return ranked(BSON_RANK.binary, bytes.subarray(5));
-    case BSON_TYPE.objectId:
-      return bytes.length === OBJECT_ID_BYTES ? ranked(BSON_RANK.objectId, bytes) : null;
-    default:
-      return null;
-  }
-}
 
 /** The key of a double. */
 export function numberKey(value: number): Key {
@@ -188,7 +158,8 @@ function digitKey({ mantissa, exponent }: Decimal): Key {
   return key;
 }
 
-function keyOfNumber(value: Value): Key {
+/** The key of an int32, a double or an int64. */
+export function keyOfNumber(value: Value): Key {
   const nearest = numberOf(value);
   if (value.type !== BSON_TYPE.int64 || Number.isSafeInteger(nearest)) return sortable(nearest, 0);
   // Beyond 2^53 several int64 values share one nearest double. The remainder (at most 512 either way) tells them
@@ -201,37 +172,21 @@ function int64Key(exact: bigint): Key {
   return sortable(nearest, Number(exact - BigInt(nearest)));
 }
 
-function sortable(double: number, remainder: number): Key {
-  const key = new Uint8Array(NUMBER_KEY_BYTES);
-  writeNumberKey(double, remainder, key, 0);
-  return key;
-}
-
 /** Eight bytes for conversions of numbers. */
 const EIGHT = new DataView(new ArrayBuffer(8));
 
-/** Writes the key of a double, and of what an int64 is more than it. Returns where it ends. */
-export function writeNumberKey(double: number, remainder: number, target: Uint8Array, at: number): number {
-  const end = at + NUMBER_KEY_BYTES;
-  target[at] = BSON_RANK.number;
-  if (Number.isNaN(double)) {
-    target.fill(0, at + 1, end);
-    return end;
-  }
+/** The key of a double, and of what an int64 is more than it. */
+function sortable(double: number, remainder: number): Key {
+  const key = new Uint8Array(NUMBER_KEY_BYTES);
+  key[0] = BSON_RANK.number;
+  if (Number.isNaN(double)) return key;
   EIGHT.setFloat64(0, double + 0); // + 0 turns -0 into 0
   // IEEE 754 doubles are ordered like sign-and-magnitude integers. Convert them to unsigned integers.
   const isNegative = EIGHT.getInt8(0) < 0;
   const turned = isNegative ? 0xff : 0;
-  target[at + 1] = EIGHT.getUint8(0) ^ (isNegative ? 0xff : 0x80);
-  for (let n = 1; n < 8; n++) target[at + 1 + n] = EIGHT.getUint8(n) ^ turned;
-  target[at + 9] = (0x8000 + remainder) >> 8;
-  target[at + 10] = (0x8000 + remainder) & 0xff;
-  return end;
-}
-
-function ranked(rank: number, bytes: Uint8Array): Key {
-  const key = new Uint8Array(1 + bytes.length);
-  key[0] = rank;
-  key.set(bytes, 1);
+  key[1] = EIGHT.getUint8(0) ^ (isNegative ? 0xff : 0x80);
+  for (let n = 1; n < 8; n++) key[1 + n] = EIGHT.getUint8(n) ^ turned;
+  key[9] = (0x8000 + remainder) >> 8;
+  key[10] = (0x8000 + remainder) & 0xff;
   return key;
 }

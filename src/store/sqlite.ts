@@ -97,7 +97,7 @@ class SqliteStore implements Store {
 
   /** Makes what the file lacks, and undoes a load whose process has ended. To be called before the first read. */
   async begin(): Promise<void> {
-    await this.#core.told(this.#items.begin());
+    await this.#items.begin();
     this.#background = this.#clean().catch((error: unknown) =>
       this.#onWarning(`removed rows or old changes still take space: ${reasonOf(error)}`),
     );
@@ -111,16 +111,14 @@ class SqliteStore implements Store {
     const set = await this.#set({ ...shapeOf(collection, collection), hasChanges: false }, indexes);
     return {
       ...set.rows(),
-      change: (...call) => set.change(...call),
-      addIndex: (...call) => set.addIndex(...call),
+      change: (...call) => set.writes.change(...call),
+      addIndex: (...call) => set.indexes.add(...call),
     };
   }
 
   async make(declaration: Declaration, tell: (line: string) => void): Promise<OwnedCollection> {
     const { name, collection } = declaration;
-    const isNew = await this.#core.told(
-      this.#core.looks.soon(() => !this.#core.sets.find(RESOURCE + collection)),
-    );
+    const isNew = await this.#core.looks.soon(() => !this.#core.sets.find(RESOURCE + collection));
     const set = await this.#resource(name, collection, []);
     if (isNew) tell(`created the resource ${name}`);
     return owned(set);
@@ -144,11 +142,11 @@ class SqliteStore implements Store {
             indexes: indexes.map(({ paths }) => paths),
           };
         });
-    return this.#core.told(looks.soon(look));
+    return looks.soon(look);
   }
 
   async ping(): Promise<readonly string[]> {
-    await this.#core.told(this.#core.ping());
+    await this.#core.ping();
     return [];
   }
 
@@ -156,7 +154,7 @@ class SqliteStore implements Store {
   async close(): Promise<void> {
     if (!this.#isOpen) return;
     this.#isOpen = false;
-    await Promise.all([this.#items, ...this.#sets.values()].map((set) => set.close()));
+    await Promise.all([this.#items, ...this.#sets.values()].map((set) => set.indexes.close()));
     await this.#background;
     await this.#core.close();
   }
@@ -169,7 +167,7 @@ class SqliteStore implements Store {
     const known = this.#sets.get(shape.name);
     const set = known ?? this.#open({ ...shape, indexes });
     this.#sets.set(shape.name, set);
-    await this.#core.told(known ? known.declare(indexes) : set.begin());
+    await (known ? known.indexes.declare(indexes) : set.begin());
     return set;
   }
 
@@ -178,8 +176,7 @@ class SqliteStore implements Store {
     const { looks, sets, log, writes } = this.#core;
     await this.#core.sweep();
     for (const name of await looks.soon(() => sets.names()))
-      while (this.#isOpen && (await looks.soon(() => log.canPrune(sets.get(name)))))
-        await writes.run(() => log.prune(sets.get(name)));
+      while (this.#isOpen && (await writes.run(() => log.prune(sets.get(name)))));
   }
 }
 
@@ -192,7 +189,7 @@ function owned(set: OpenSet): OwnedCollection {
   return {
     ...set.rows(),
     indexesFirst: true,
-    clear: (signal) => set.clear(signal),
-    addIndex: (...call) => set.addIndex(...call),
+    clear: (signal) => set.writes.clear(signal),
+    addIndex: (...call) => set.indexes.add(...call),
   };
 }

@@ -1,10 +1,10 @@
-import { onDemand } from './bson.ts';
+import { Decimal128, onDemand } from './bson.ts';
 import { BSON_TYPE, rankOf } from './bson-types.ts';
-import { joinKeys, keyOfValue, stringKey, type Key, type Value } from './keys.ts';
+import { decimalKey, joinKeys, keyOfNumber, stringKey, type Key, type Value } from './keys.ts';
 
 /**
  * Keys of BSON values of every type, for resources of any shape. They sort as MongoDB orders the values. keys.ts has
- * the numbers, strings and ObjectIds; the other types are here:
+ * the numbers and strings; the other types are here:
  *
  * | value | rank | bytes |
  * |---|---|---|
@@ -13,6 +13,7 @@ import { joinKeys, keyOfValue, stringKey, type Key, type Value } from './keys.ts
  * | null, a missing field | 5 | |
  * | document, array | 20, 25 | for each member: rank of the value, name, NUL, key of the value; closed by 0 |
  * | binary | 30 | 4: length; 1: subtype; the bytes |
+ * | ObjectId | 35 | 12 |
  * | boolean | 40 | 1 |
  * | date, timestamp | 45, 47 | 8: a date with its sign turned |
  * | regular expression | 50 | pattern, NUL, options, NUL |
@@ -36,6 +37,13 @@ export function keyOfAny(value: Value): Key {
   const { type, bytes } = value;
   const rank = rankOf(type);
   switch (type) {
+    case BSON_TYPE.double:
+    case BSON_TYPE.int32:
+    case BSON_TYPE.int64:
+      return keyOfNumber(value);
+    case BSON_TYPE.decimal128:
+      return decimalKey(new Decimal128(bytes));
+    case BSON_TYPE.string:
     case BSON_TYPE.symbol:
       return stringKey(bytes.subarray(4, -1));
     case BSON_TYPE.document:
@@ -43,14 +51,14 @@ export function keyOfAny(value: Value): Key {
       return documentKey(rank, bytes);
     case BSON_TYPE.binary:
       return binaryKey(rank, bytes);
-    case BSON_TYPE.boolean:
-      return begun(rank, bytes);
     case BSON_TYPE.date:
       return eightBytes(rank, bytes, 0x80);
     case BSON_TYPE.timestamp:
       return eightBytes(rank, bytes, 0);
-    case BSON_TYPE.regularExpression:
-      return begun(rank, bytes); // two C strings
+    case BSON_TYPE.objectId:
+    case BSON_TYPE.boolean:
+    case BSON_TYPE.regularExpression: // two C strings
+      return begun(rank, bytes);
     case BSON_TYPE.dbPointer:
       return begun(rank, joinKeys(bigEndian(bytes.length), bytes));
     case BSON_TYPE.code:
@@ -59,9 +67,7 @@ export function keyOfAny(value: Value): Key {
       return scopedCodeKey(rank, bytes);
   }
   if (SINGLE.includes(rank)) return Uint8Array.of(rank);
-  const key = keyOfValue(value);
-  if (!key) throw new TypeError(`a value of BSON type ${type} has ${bytes.length} bytes`);
-  return key;
+  throw new TypeError(`there is no BSON type ${type}`);
 }
 
 function documentKey(rank: number, bytes: Uint8Array): Key {

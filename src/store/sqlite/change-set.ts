@@ -1,13 +1,12 @@
 import type { Bookmark } from '../bookmark.ts';
 import type { OnConflict } from '../store.ts';
-import { fieldsOf } from '../fields.ts';
-import type { Value } from '../keys.ts';
 import { documentIn, storedRow } from './checked-rows.ts';
 import { bytesIn, type Connection, type SqlValue } from './connection.ts';
 import { keyOfRow, keyRow, type KeyedRow } from './keyed.ts';
 import { columnOf, rowsTable } from './layout.ts';
-import type { ChangeLog, ChangeNotes } from './log.ts';
-import type { IndexRecord, SetRecord, Sets } from './sets.ts';
+import type { ChangeNotes } from './log.ts';
+import type { SetParts } from './open-set.ts';
+import type { IndexRecord, SetRecord } from './sets.ts';
 
 /** A row above this size makes its set one with large rows. Bytes. */
 const LARGE = 64 * 1024;
@@ -15,20 +14,9 @@ const LARGE = 64 * 1024;
 /** What became of a row. A text: why it was refused. */
 export type Outcome = 'written' | 'skipped' | { readonly refused: string };
 
-export interface Written {
-  readonly connection: Connection;
-  readonly sets: Sets;
-  /** Absent: nobody reads the changes of the set. */
-  readonly log: ChangeLog | null;
-  /** Why the set refuses a row, beyond what every set does. Null: it does not. */
-  readonly refusalOf: (document: Uint8Array) => string | null;
-  /** Why a row is refused whose id exists. */
-  readonly conflict: string;
-}
-
 /** The changes that one transaction makes to a set. `end` is called last. */
 export class SetChanges {
-  readonly #options: Written;
+  readonly #options: SetParts;
   readonly #connection: Connection;
   readonly #notes: ChangeNotes | null;
   #set: SetRecord;
@@ -36,7 +24,7 @@ export class SetChanges {
   #insert = '';
   #update = '';
 
-  constructor(options: Written, set: SetRecord) {
+  constructor(options: SetParts, set: SetRecord) {
     this.#options = options;
     this.#connection = options.connection;
     this.#notes = options.log?.begin(set) ?? null;
@@ -52,7 +40,7 @@ export class SetChanges {
     const stored = storedRow(document);
     if (this.#connection.run(this.#insert, row.key, stored, ...row.entries) > 0) {
       this.#added++;
-      this.#notes?.addNew(row.id);
+      this.#notes?.addNew(row.document);
     } else if (onConflict === 'skip') return 'skipped';
     else if (onConflict === 'fail') return { refused: this.#options.conflict };
     else this.#replace(row, stored);
@@ -67,7 +55,7 @@ export class SetChanges {
     if (!before) return false;
     this.#connection.run(`delete from ${rowsTable(this.#set.number)} where n = ?`, before.n);
     this.#added--;
-    this.#notes?.addRemoved(idOf(before.document), before.document);
+    this.#notes?.addRemoved(before.document);
     return true;
   }
 
@@ -81,7 +69,7 @@ export class SetChanges {
     const before = this.#row(row.key);
     if (!before) throw new Error('a row that exists cannot be read');
     this.#connection.run(this.#update, row.key, stored, ...row.entries, before.n);
-    this.#notes?.addReplaced(row.id, idOf(before.document), before.document, row.document);
+    this.#notes?.addReplaced(before.document, row.document);
   }
 
   #row(key: Uint8Array): { readonly n: SqlValue; readonly document: Uint8Array } | null {
@@ -107,14 +95,6 @@ export class SetChanges {
       ' on conflict(k) do nothing';
     this.#update = `update ${rowsTable(number)} set ${names.map((name) => `${name} = ?`).join()} where n = ?`;
   }
-}
-
-/** The value of the `_id` of a stored row. */
-export function idOf(document: Uint8Array): Value {
-  const fields = fieldsOf(document, ['_id']);
-  const id = typeof fields === 'string' ? undefined : fields[0];
-  if (!id) throw new Error('a stored row has no _id');
-  return id;
 }
 
 /** The set with these indexes unusable. The first reason stays. */

@@ -1,4 +1,4 @@
-import { DatabaseSync } from '../../sqlite.ts';
+import { backup, DatabaseSync } from '../../sqlite.ts';
 
 type Database = InstanceType<typeof DatabaseSync>;
 type Statement = ReturnType<Database['prepare']>;
@@ -15,6 +15,8 @@ export interface ConnectionOptions {
 
 /** Statements of dropped tables stay prepared. Above this number all are prepared anew. */
 const MOST_STATEMENTS = 2_000;
+/** Pages that a copy takes in one step. */
+const COPIED_AT_ONCE = 1_000;
 const CACHE_KIBIBYTES = 32 * 1024;
 
 /**
@@ -76,6 +78,23 @@ export class Connection {
   /** Undoes the transaction, unless SQLite has done that itself. */
   undo(): void {
     if (this.#db.isTransaction) this.run('rollback');
+  }
+
+  /**
+   * Copies one state of the file to another file, while others write. Without a transaction around it SQLite would begin
+   * anew after each write by another process. Rejects with what `onPages` throws.
+   */
+  async copyTo(path: string, onPages: (copied: number, pages: number) => void): Promise<void> {
+    this.run('begin');
+    try {
+      this.get('select 1 from sqlite_schema limit 1');
+      await backup(this.#db, path, {
+        rate: COPIED_AT_ONCE,
+        progress: ({ totalPages: pages, remainingPages: left }) => onPages(pages - left, pages),
+      });
+    } finally {
+      this.undo();
+    }
   }
 
   close(): void {

@@ -54,7 +54,8 @@ export class Core {
     this.file = file;
     this.sets = new Sets(connection);
     this.log = new ChangeLog(connection, this.sets, options);
-    this.looks = new Looks(connection, () => this.check());
+    const faultOf = (error: unknown) => this.#faultOf(error);
+    this.looks = new Looks({ connection, check: () => this.#check(), faultOf });
     this.reader = new Reader(connection, slots, new RowChecks(slots));
     this.maintenance = new Maintenance(file.path);
     this.watch = new LogWatch(() => this.#othersWrote());
@@ -62,7 +63,7 @@ export class Core {
       connection,
       check: () => this.#checkWritable(),
       sync: () => file.sync(),
-      faultOf: (error) => this.faultOf(error),
+      faultOf,
       onCommitted: () => {
         this.watch.committed();
         return this.#checkpoint();
@@ -76,38 +77,10 @@ export class Core {
     return String(meta(this.file.connection, 'epoch'));
   }
 
-  get secret(): Uint8Array {
-    return Buffer.from(String(meta(this.file.connection, 'secret')), 'hex');
-  }
-
-  /** Throws when the file cannot be read. */
-  check(): void {
-    if (!this.#isOpen) throw storeUnavailable(new Error('the embedded store is closed'));
-  }
-
   /** Rejects when the file is damaged as far as it was read until now. */
   async ping(): Promise<void> {
-    this.check();
     await this.looks.soon(() => meta(this.file.connection, 'format'));
     if (this.#damage) throw this.#damage;
-  }
-
-  /** Translates errors of SQLite, and remembers damage. */
-  async told<T>(work: Promise<T> | (() => Promise<T>)): Promise<T> {
-    try {
-      return await (typeof work === 'function' ? work() : work);
-    } catch (error) {
-      throw await this.faultOf(error);
-    }
-  }
-
-  async faultOf(error: unknown): Promise<unknown> {
-    const fault = await storeFault(error, this.#options.directory);
-    if (isDamage(error) && !this.#damage) {
-      this.#damage = fault as Error;
-      this.#options.onWarning(`the file of the store is damaged: ${reasonOf(error)}; restore a backup`);
-    }
-    return fault;
   }
 
   /** Frees the space of discarded tables. */
@@ -115,7 +88,7 @@ export class Core {
     const numbers = await this.looks.soon(() => this.sets.discarded());
     if (numbers.length === 0) return;
     await this.writes.alone(() => this.maintenance.run(numbers.map(dropSql).join(' ')));
-    await this.writes.run(() => this.sets.removed(numbers));
+    await this.file.sync();
   }
 
   /** Completes the writes already requested. */
@@ -131,11 +104,26 @@ export class Core {
     }
   }
 
-  async #checkWritable(): Promise<void> {
-    this.check();
+  /** Throws when the file cannot be read. */
+  #check(): void {
+    if (!this.#isOpen) throw storeUnavailable(new Error('the embedded store is closed'));
+  }
+
+  /** Translates an error of SQLite, and remembers damage. */
+  #faultOf(error: unknown): unknown {
+    const fault = storeFault(error, this.#options.directory);
+    if (isDamage(error) && !this.#damage) {
+      this.#damage = fault as Error;
+      this.#options.onWarning(`the file of the store is damaged: ${reasonOf(error)}; restore a backup`);
+    }
+    return fault;
+  }
+
+  #checkWritable(): void {
+    this.#check();
     const now = performance.now();
     if (now - this.#diskLookedAt < LOOK_AT_DISK_MS) return;
-    if ((await freeBytes(this.#options.directory)) < RESERVE_BYTES) throw diskFull();
+    if (freeBytes(this.#options.directory) < RESERVE_BYTES) throw diskFull();
     this.#diskLookedAt = now;
   }
 

@@ -1,21 +1,21 @@
-import { mkdir, open, rm, stat, writeFile } from 'node:fs/promises';
+import { access, constants, mkdir, open, stat } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { codeOf, reasonOf } from '../../thrown.ts';
 
-/** The space that a new store needs at first. */
-const PROBE = Buffer.alloc(64 * 1024);
 /** The file of version 0.2, which was kept by LMDB. */
 const OLD_FILE = 'items.mdb';
 /** What a file of SQLite begins with, and where its header says how many pages it has (fileformat2.html). */
 const MAGIC = 'SQLite format 3\0';
 const HEADER_BYTES = 100;
+/** The version of the file in its header while it has no write-ahead log. */
+const BACKUP = 1;
 
 /**
  * Makes the directory of the store, and checks that this process can write to it. Rejects with an Error that says what
  * is wrong, also when there is a store of an earlier version, or a file that is not one or was cut short. Returns whether the
- * file exists and has something in it.
+ * file exists and has something in it. `isOpen`: this process has the file open.
  */
-export async function prepareDirectory(directory: string, file: string): Promise<boolean> {
+export async function prepareDirectory(directory: string, file: string, isOpen: boolean): Promise<boolean> {
   const path = join(directory, file);
   await makeDirectory(resolve(directory)).catch(notWritable);
   const size = await sizeOf(path).catch(notWritable);
@@ -25,23 +25,27 @@ export async function prepareDirectory(directory: string, file: string): Promise
         'Export its rows with sluice 0.2 (sluice pull http://HOST:PORT/items -o items.ndjson), and import them with this version into another DATA_DIR.',
     );
   if (size === null || size === 0) {
-    await probe(join(directory, `.${file}.${process.pid}`)).catch(notWritable);
+    await access(directory, constants.W_OK | constants.X_OK).catch(notWritable);
     return false;
   }
-  const fault = await faultOf(path, size);
+  const fault = isOpen ? null : await faultOf(path, size);
   if (fault !== null) throw new Error(`${path} cannot be opened as the embedded store: ${fault}`);
   return true;
 }
 
-/** What is wrong with a file that no process has open. Null when nothing is, or when that cannot be told. */
+/**
+ * What is wrong with a file, as far as its header tells. Null: nothing. The caller must not have it open: to open and close
+ * it here would drop the locks that SQLite has on it.
+ */
 async function faultOf(path: string, size: number): Promise<string | null> {
-  // While there is a write-ahead log, the header may be ahead of the file. To open and close a file that the same process
-  // has open would drop the locks that SQLite has on it.
-  if ((await sizeOf(`${path}-wal`)) ?? 0) return null;
   const file = await open(path, 'r');
   try {
     const { buffer } = await file.read(Buffer.alloc(HEADER_BYTES), 0, HEADER_BYTES, 0);
     if (buffer.toString('latin1', 0, MAGIC.length) !== MAGIC) return 'it is not an SQLite file';
+    if ((await sizeOf(`${path}-wal`)) ?? 0)
+      return buffer[18] === BACKUP
+        ? `it is a backup, but ${path}-wal is of the store that was there before: remove ${path}-wal and ${path}-shm`
+        : null; // the header may be ahead of the file
     const pageBytes = buffer.readUInt16BE(16) === 1 ? 65_536 : buffer.readUInt16BE(16);
     const wanted = pageBytes * buffer.readUInt32BE(28);
     const isKnown = buffer.readUInt32BE(24) === buffer.readUInt32BE(92);
@@ -72,14 +76,6 @@ async function isDirectory(path: string): Promise<boolean> {
   const found = await unlessMissing(stat(path));
   if (found && !found.isDirectory()) throw new Error(`${path} is not a directory`);
   return found !== null;
-}
-
-async function probe(path: string): Promise<void> {
-  try {
-    await writeFile(path, PROBE);
-  } finally {
-    await rm(path, { force: true });
-  }
 }
 
 /** The size of a file in bytes. Null when it does not exist. */

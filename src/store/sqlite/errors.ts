@@ -1,4 +1,4 @@
-import { statfs } from 'node:fs/promises';
+import { statfsSync } from 'node:fs';
 import { AppError, storeUnavailable } from '../../errors.ts';
 import { codeOf } from '../../thrown.ts';
 import { DamagedRowError } from './checked-rows.ts';
@@ -38,11 +38,11 @@ export function isDamage(error: unknown): boolean {
 }
 
 /** Translates an error of SQLite to an AppError. Returns any other error (a programming error) as it is. */
-export async function storeFault(error: unknown, directory: string): Promise<unknown> {
+export function storeFault(error: unknown, directory: string): unknown {
   if (isDamage(error)) return storeDamaged(error);
   const result = resultOf(error);
   if (result === null) return codeOf(error) === 'ERR_INVALID_STATE' ? storeUnavailable(error) : error;
-  if (result === CODE.full || (result === CODE.io && (await freeBytes(directory)) < FULL_BELOW))
+  if (result === CODE.full || (result === CODE.io && freeBytes(directory) < FULL_BELOW))
     return diskFull(error);
   if (result === CODE.readOnly)
     return new AppError('insufficient-storage', 'The file of the store cannot be written.', { cause: error });
@@ -69,9 +69,11 @@ export function diskFull(cause?: unknown): AppError {
 }
 
 /** Free space for users other than root, in bytes. Infinity when it cannot be determined. */
-export function freeBytes(directory: string): Promise<number> {
-  return statfs(directory).then(
-    ({ bavail, bsize }) => bavail * bsize,
-    () => Infinity,
-  );
+export function freeBytes(directory: string): number {
+  try {
+    const { bavail, bsize } = statfsSync(directory);
+    return bavail * bsize;
+  } catch {
+    return Infinity;
+  }
 }

@@ -1,11 +1,6 @@
 /** How long looks may run in a row before other work of the process gets its turn. */
 const TURN_MILLISECONDS = 4;
 
-interface Turn {
-  run(): void;
-  fail(reason: unknown): void;
-}
-
 /**
  * Looks at the embedded store are synchronous, and only the event loop itself slows a fast reader down. So looks queue
  * up and run from setImmediate. After at most 4 ms (plus the look under way) the loop continues with sockets and
@@ -18,8 +13,8 @@ interface Turn {
  * to 7 µs for each of them; these take 2.5 µs when many wait.
  */
 export class FairScheduler {
-  readonly #urgent: Turn[] = [];
-  readonly #patient: Turn[] = [];
+  readonly #urgent: (() => void)[] = [];
+  readonly #patient: (() => void)[] = [];
   #patientNext = false;
   #isAsked = false;
   readonly #now: () => number;
@@ -35,11 +30,15 @@ export class FairScheduler {
    */
   take<T>(look: () => T, signal: AbortSignal, patient = false): Promise<T> {
     return new Promise((resolve, reject) => {
-      const run = (): void => {
-        signal.throwIfAborted();
-        resolve(look());
-      };
-      (patient ? this.#patient : this.#urgent).push({ run, fail: reject });
+      const fail: (reason: unknown) => void = reject;
+      (patient ? this.#patient : this.#urgent).push(() => {
+        try {
+          signal.throwIfAborted();
+          resolve(look());
+        } catch (error) {
+          fail(error);
+        }
+      });
       this.#ask();
     });
   }
@@ -50,7 +49,7 @@ export class FairScheduler {
     setImmediate(this.#run);
   }
 
-  #next(): Turn | undefined {
+  #next(): (() => void) | undefined {
     const [first, second] = this.#patientNext ? [this.#patient, this.#urgent] : [this.#urgent, this.#patient];
     const turn = first.shift();
     if (turn === undefined) return second.shift();
@@ -64,14 +63,8 @@ export class FairScheduler {
 
   readonly #run = (): void => {
     const end = this.#now() + TURN_MILLISECONDS;
-    do {
-      const turn = this.#next();
-      try {
-        turn?.run();
-      } catch (error) {
-        turn?.fail(error);
-      }
-    } while (this.#hasMore() && this.#now() < end);
+    do this.#next()?.();
+    while (this.#hasMore() && this.#now() < end);
     this.#isAsked = false;
     if (this.#hasMore()) this.#ask();
   };

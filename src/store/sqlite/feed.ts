@@ -1,36 +1,15 @@
 import { changesExpired, collectionReplaced, snapshotUnsupported } from '../../errors.ts';
 import type { Batch } from '../batch.ts';
 import { KEY, type Bookmark, type Identity } from '../bookmark.ts';
-import type { ChangedOfPart, FeedPlace, FeedSize, Part, PartFeed } from '../change-feed.ts';
-import type { Slots } from '../slots.ts';
+import type { ChangedOfPart, ChangeFeed, FeedPlace, FeedSize, Part, PartFeed } from '../change-feed.ts';
 import type { Plan, Size } from '../store.ts';
 import { hasValues, wantedOf } from './keyed.ts';
 import type { ChangeLog, LoggedIds, LogPart } from './log.ts';
-import { RowLookUp } from './look-up.ts';
-import type { Looks } from './looks.ts';
+import { lookUp } from './look-up.ts';
+import type { SetParts } from './open-set.ts';
 import { placeOf, placeOfSealed, sealedTokenOf, tokenOf, type LogPlace } from './place.ts';
-import type { Reader } from './read.ts';
-import type { SetRecord, Sets } from './sets.ts';
-import type { LogWatch } from './watch.ts';
-import type { Writes } from './writes.ts';
-
-export interface SetFeedOptions {
-  readonly name: string;
-  readonly sets: Sets;
-  readonly log: ChangeLog;
-  readonly looks: Looks;
-  readonly writes: Writes;
-  readonly watch: LogWatch;
-  readonly reader: Reader;
-  readonly slots: Slots;
-  /** A clock in milliseconds. */
-  readonly now: () => number;
-  /** In a look: the set, which must be whole, and whose index for the plan must be usable. */
-  readonly present: (plan: Plan) => SetRecord;
-  /** What places are made with: the epoch of the file's history and the secret of sealed places. */
-  readonly epoch: () => string;
-  readonly secret: () => Uint8Array;
-}
+import type { SetLooks } from './set-looks.ts';
+import type { SetRecord } from './sets.ts';
 
 /** What was read of a log: the ids after a number, at most so many, when the log ended with `last`. */
 interface Known {
@@ -46,21 +25,26 @@ const ALL: Plan = { sort: KEY, direction: 1 };
 const WISH_IS_DUE = Symbol('wish is due');
 
 /** The changes of a set. See ChangeFeed. */
-export class SetFeed implements PartFeed {
-  readonly #options: SetFeedOptions;
+export class SetFeed implements ChangeFeed {
+  readonly #options: SetParts;
+  readonly #log: ChangeLog;
+  readonly #setLooks: SetLooks;
   readonly #part: LogPart | null;
   /** What was read last: readers that a transaction wakes together want the same. */
   #known: Known | null = null;
 
-  constructor(options: SetFeedOptions, part: LogPart | null = null) {
-    this.#options = options;
+  constructor(options: SetParts, log: ChangeLog, setLooks: SetLooks, part: LogPart | null = null) {
+    [this.#options, this.#log, this.#setLooks] = [options, log, setLooks];
     this.#part = part;
   }
 
   /** See ChangeFeed. From its first call on, the log keeps rows as they were before their changes. */
   within({ where, hide }: Part): PartFeed {
     const wanted = wantedOf(where);
-    return new SetFeed(this.#options, { includes: (row) => hasValues(row, wanted), hide });
+    return new SetFeed(this.#options, this.#log, this.#setLooks, {
+      includes: (row) => hasValues(row, wanted),
+      hide,
+    });
   }
 
   /** The log can always be asked to keep rows. */
@@ -73,7 +57,7 @@ export class SetFeed implements PartFeed {
       const place = {
         epoch: this.#options.epoch(),
         set: set.number,
-        sequence: this.#options.log.state(set).last,
+        sequence: this.#log.state(set).last,
       };
       return { token: this.#tokenOf(place) };
     }, signal);
@@ -111,12 +95,12 @@ export class SetFeed implements PartFeed {
 
   /** See ChangeFeed.rows. */
   rows(keys: readonly Bookmark[], plan: Plan, size: Size, signal: AbortSignal): AsyncIterable<Batch> {
-    return new RowLookUp(this.#options, keys, plan).batches(size, signal);
+    return lookUp(this.#options, this.#setLooks, keys, plan, size, signal);
   }
 
   /** In a look. */
   #read(set: SetRecord, place: LogPlace, most: number, identity: Identity | undefined) {
-    const { log } = this.#options;
+    const log = this.#log;
     if (identity !== undefined && identity !== set.identity) throw collectionReplaced();
     const { last, floor } = log.state(set);
     const { epoch, sequence } = place;
@@ -134,25 +118,25 @@ export class SetFeed implements PartFeed {
     const known = this.#known;
     if (known?.set === set.number && known.after === after && known.last === last && isEnough(known, most))
       return known.logged;
-    const logged = this.#options.log.read(set, after, most, this.#part ?? undefined);
+    const logged = this.#log.read(set, after, most, this.#part ?? undefined);
     this.#known = { ...wanted, logged };
     return logged;
   }
 
   readonly #version = (): string => {
-    const { sets, log, name, looks } = this.#options;
+    const { sets, name, looks } = this.#options;
     return looks.now(() => {
       const set = sets.get(name);
-      return versionOf(set, log.state(set).last);
+      return versionOf(set, this.#log.state(set).last);
     });
   };
 
   #placeOf(token: Uint8Array): LogPlace {
-    return this.#part ? placeOfSealed(token, this.#options.secret()) : placeOf(token);
+    return this.#part ? placeOfSealed(token, this.#options.secret) : placeOf(token);
   }
 
   #tokenOf(place: LogPlace): Uint8Array {
-    return this.#part ? sealedTokenOf(place, this.#options.secret()) : tokenOf(place);
+    return this.#part ? sealedTokenOf(place, this.#options.secret) : tokenOf(place);
   }
 
   /** Looks, when the log keeps the rows that a part needs. `isPatient`: others go first. */
@@ -162,13 +146,14 @@ export class SetFeed implements PartFeed {
     isPatient = false,
     identity?: Identity,
   ): Promise<T> {
-    const { log, looks, writes, present, sets, name } = this.#options;
+    const { looks, writes, sets, name } = this.#options;
+    const log = this.#log;
     for (;;) {
       const seen = await looks.take(
         () => {
           const current = sets.get(name);
           if (identity !== undefined && identity !== current.identity) throw collectionReplaced();
-          const set = present(ALL);
+          const set = this.#setLooks.present(ALL);
           return this.#part && log.isWishDue(set) ? WISH_IS_DUE : look(set);
         },
         signal,

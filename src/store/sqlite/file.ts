@@ -4,17 +4,22 @@ import { reasonOf } from '../../thrown.ts';
 import { Connection } from './connection.ts';
 import { prepareDirectory } from './directory.ts';
 import { mmapBytesIn } from './file-system.ts';
-import { createLayout, FORMAT, meta, newEpoch, setMeta } from './layout.ts';
+import { assertOurs, createLayout, meta, newEpoch, setMeta } from './layout.ts';
 import { readMark, storeGone, syncDirectory, writeMark } from './mark.ts';
 import { retryBusy } from './retry-busy.ts';
 
 /** The store's file. SQLite keeps `-wal` and `-shm` beside it while a process has it open. */
 export const FILE = 'sluice.db';
 
+/** The files that this process has open. */
+const openHere: string[] = [];
+
 /** The store's open file. */
 export interface StoreFile {
   readonly path: string;
   readonly connection: Connection;
+  /** What sealed places are made with. */
+  readonly secret: Uint8Array;
   /** Makes all commits until now durable. */
   sync(): Promise<void>;
   /** The pages in the write-ahead log, which a checkpoint moves into the file. */
@@ -28,7 +33,7 @@ export interface StoreFile {
  */
 export async function openFile(directory: string): Promise<StoreFile> {
   const path = join(directory, FILE);
-  const exists = await prepareDirectory(directory, FILE);
+  const exists = await prepareDirectory(directory, FILE, openHere.includes(path));
   const mark = await readMark(directory);
   if (!exists && mark) throw storeGone(path, 'is missing or empty');
   const mmapBytes = await mmapBytesIn(directory);
@@ -36,18 +41,22 @@ export async function openFile(directory: string): Promise<StoreFile> {
   try {
     const opened = new Connection(path, { mmapBytes });
     connection = opened;
+    openHere.push(path);
     await retryBusy(() => begin(opened));
     const state = stateOf(opened);
     if (mark && mark.id !== state.id) throw storeGone(path, 'is another store');
-    if (mark && state.stops < mark.stops && !state.isRestored)
+    if (mark && state.stops < mark.stops && !state.isBackup)
       throw storeGone(path, 'is older than its last clean stop');
-    if (state.isRestored) await retryBusy(() => beginEpoch(opened));
+    // A file without its mark was brought here.
+    if (exists && !mark) await retryBusy(() => beginEpoch(opened));
     const log = await open(`${path}-wal`, 'r+');
     await log.datasync();
     await syncDirectory(directory);
-    if (!mark || state.isRestored) await writeMark(directory, state);
+    if (!mark || state.isBackup) await writeMark(directory, state);
+    // When the process ends before this is durable, the file is still a backup for the next one.
+    if (state.isBackup) await retryBusy(() => beginEpoch(opened));
     return {
-      ...{ path, connection: opened },
+      ...{ path, connection: opened, secret: state.secret },
       sync: () => log.datasync(),
       pagesInLog: () => Number(opened.get('pragma wal_checkpoint(noop)')?.log ?? 0),
       close: async (isClean) => {
@@ -60,11 +69,13 @@ export async function openFile(directory: string): Promise<StoreFile> {
         } finally {
           await log.close();
           opened.close();
+          openHere.splice(openHere.indexOf(path), 1);
         }
         if (stops !== null) await writeMark(directory, { id: state.id, stops });
       },
     };
   } catch (error) {
+    if (connection) openHere.splice(openHere.indexOf(path), 1);
     connection?.close();
     if (error instanceof Error && !('errcode' in error)) throw error;
     throw new Error(`${path} cannot be opened as the embedded store: ${reasonOf(error)}`, { cause: error });
@@ -78,17 +89,15 @@ function begin(connection: Connection): void {
   transaction(connection, () => {
     if (connection.all('select name from sqlite_schema limit 1').length === 0) createLayout(connection);
   });
-  const isOurs = connection.get("select 1 from sqlite_schema where name = 'meta'") !== undefined;
-  const format = isOurs ? meta(connection, 'format') : null;
-  if (format === null) throw new Error('it is a file of another program: set another DATA_DIR');
-  if (format !== FORMAT) throw new Error(`it has the format "${format}", this version reads "${FORMAT}"`);
+  assertOurs(connection);
 }
 
 function stateOf(connection: Connection) {
   return {
     id: String(meta(connection, 'id')),
     stops: Number(meta(connection, 'stops')),
-    isRestored: meta(connection, 'backup') !== null,
+    isBackup: meta(connection, 'backup') !== null,
+    secret: Buffer.from(String(meta(connection, 'secret')), 'hex'),
   };
 }
 

@@ -15,8 +15,6 @@ const NO_IDS: readonly number[] = [BSON_TYPE.array, BSON_TYPE.undefined, BSON_TY
 /** A row to be written, with its keys. */
 export interface KeyedRow {
   readonly document: Uint8Array;
-  /** The value of `_id` as it is in the document. */
-  readonly id: Value;
   readonly key: Key;
   /** The key in each index. Null: the index cannot have the row, or is unusable. */
   readonly entries: readonly (Key | null)[];
@@ -41,7 +39,7 @@ export function keyRow(document: Uint8Array, indexes: readonly IndexRecord[]): K
     spoils.push({ index: at, reason: arrayAt(parts, key) });
     return null;
   });
-  return { document, id, key, entries, spoils };
+  return { document, key, entries, spoils };
 }
 
 /** The key of the row with an id. Null when no row can have it. */

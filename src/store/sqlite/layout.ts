@@ -19,7 +19,7 @@ const SCHEMA = `
   create table meta(key text primary key, value) without rowid;
   create table sets(name text primary key, number integer not null, record text not null,
     rows integer not null, floor integer not null, alive integer not null) without rowid;
-  insert into meta values ('format', '${FORMAT}'), ('sets', 0), ('number', 0), ('stops', 0), ('waste', '[]')`;
+  insert into meta values ('format', '${FORMAT}'), ('sets', 0), ('number', 0), ('stops', 0)`;
 
 /** Makes the tables of a new file. In a transaction. */
 export function createLayout(connection: Connection): void {
@@ -27,6 +27,14 @@ export function createLayout(connection: Connection): void {
   setMeta(connection, 'id', randomBytes(16).toString('hex'));
   setMeta(connection, 'epoch', newEpoch());
   setMeta(connection, 'secret', randomBytes(32).toString('hex'));
+}
+
+/** Throws an Error for a file of another program or format. */
+export function assertOurs(connection: Connection): void {
+  const isOurs = connection.get("select 1 from sqlite_schema where name = 'meta'") !== undefined;
+  const format = isOurs ? meta(connection, 'format') : null;
+  if (format === null) throw new Error('it is a file of another program: set another DATA_DIR');
+  if (format !== FORMAT) throw new Error(`it has the format "${format}", this version reads "${FORMAT}"`);
 }
 
 export function newEpoch(): string {
@@ -76,5 +84,5 @@ export function indexSql(number: number, column: string): string {
 
 /** The statements that remove the tables of a set. */
 export function dropSql(number: number): string {
-  return `drop table if exists ${rowsTable(number)}; drop table if exists ${logTable(number)};`;
+  return `begin immediate; drop table if exists ${rowsTable(number)}; drop table if exists ${logTable(number)}; commit;`;
 }

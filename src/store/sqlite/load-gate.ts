@@ -2,29 +2,20 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { notReady } from '../../errors.ts';
 import type { Load, OnConflict, Refuse } from '../store.ts';
 import { isLive, newMark } from './load-mark.ts';
-import { emptySet, SetLoad, type LoadOptions } from './load.ts';
+import { emptySet, SetLoad } from './load.ts';
 import { tablesSql } from './layout.ts';
-import type { Looks } from './looks.ts';
+import type { SetParts } from './open-set.ts';
 import { NEW, newIdentity, type SetRecord } from './sets.ts';
 
 /** How often to look whether another process has finished its load, or ended. Milliseconds. */
 const LOOK_MS = 200;
-const WATCH_MS = 5_000;
-
-export interface LoadGateOptions extends Omit<LoadOptions, 'set' | 'onConflict' | 'refuse' | 'removed'> {
-  /** The name of the set. */
-  readonly name: string;
-  readonly looks: Looks;
-  /** Called when tables were discarded. */
-  readonly onDiscarded: () => void;
-}
 
 /** The loads of a set, by this process and by others. Nobody else sees or writes its rows meanwhile. */
 export class LoadGate {
-  readonly #options: LoadGateOptions;
+  readonly #options: SetParts;
   #recovering: Promise<boolean> | null = null;
 
-  constructor(options: LoadGateOptions) {
+  constructor(options: SetParts) {
     this.#options = options;
   }
 
@@ -57,41 +48,23 @@ export class LoadGate {
   /** See RowStore.load. */
   async load(onConflict: OnConflict, refuse: Refuse, replaces = false): Promise<Load | null> {
     await this.recover();
-    const { writes } = this.#options;
-    let begun = await writes.run(() => this.#begin(replaces));
-    while (begun === null && replaces) {
+    for (;;) {
+      const begun = await this.#options.writes.run(() => this.#begin(replaces));
+      if (begun) return new SetLoad(this.#options, { ...begun, onConflict, refuse });
+      if (!replaces) return null;
       await this.untilFree();
-      begun = await writes.run(() => this.#begin(replaces));
     }
-    return begun && new SetLoad({ ...this.#options, ...begun, onConflict, refuse });
   }
 
   /** Undoes a load whose process has ended. Resolves with whether the set is free now. */
   async recover(): Promise<boolean> {
-    const { sets, writes, name, looks, onDiscarded } = this.#options;
-    const isFree = await looks.soon(() => {
-      const set = sets.get(name);
-      return set.loading ? (this.#isLive(set) ? false : null) : true;
-    });
-    if (isFree !== null) return isFree;
-    await writes.run(() => {
-      const set = sets.get(name);
-      if (set.loading && !this.#isLive(set)) emptySet(this.#options, set);
-    });
-    onDiscarded();
+    const { sets, writes, name, looks, sweep } = this.#options;
+    const isLeft = () => sets.get(name).loading !== undefined && !this.#isLive(sets.get(name));
+    if (await looks.soon(isLeft)) {
+      await writes.run(() => isLeft() && emptySet(this.#options, sets.get(name)));
+      void sweep().catch(() => undefined); // the next start tries again
+    }
     return looks.soon(() => sets.get(name).loading === undefined);
-  }
-
-  /** Looks again and again until nobody is loading the set: the process that loads it may end. */
-  watch(): void {
-    const look = async (): Promise<void> => {
-      try {
-        if (!(await this.recover())) this.watch();
-      } catch {
-        if (this.#options.connection.isOpen) this.watch(); // the disk may be full: reads and writes say so
-      }
-    };
-    setTimeout(() => void look(), WATCH_MS).unref();
   }
 
   /** Resolves when nobody is loading the set. */

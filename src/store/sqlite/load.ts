@@ -1,23 +1,20 @@
 import type { Count, Load, LoadResult, OnConflict, Refuse } from '../store.ts';
 import { compareKeys, type Key } from '../keys.ts';
 import { storedRow } from './checked-rows.ts';
-import { spoiltBy, type Written } from './change-set.ts';
+import { spoiltBy } from './change-set.ts';
 import { keyRow } from './keyed.ts';
 import { columnOf, indexSql, rowsTable, tablesSql } from './layout.ts';
 import { RENEW_MS } from './load-mark.ts';
-import type { Maintenance } from './maintenance.ts';
+import type { SetParts } from './open-set.ts';
 import { NEW, type SetRecord } from './sets.ts';
-import type { Writes } from './writes.ts';
 
 /** The most rows and bytes in one transaction: about 0.1 s. */
 const TRANSACTION_ROWS = 10_000;
 const TRANSACTION_BYTES = 8 * 1024 * 1024;
 
-export interface LoadOptions extends Written {
+export interface LoadOptions {
   /** The set under its mark, with new and empty tables that have no indexes. */
   readonly set: SetRecord;
-  readonly writes: Writes;
-  readonly maintenance: Maintenance;
   readonly onConflict: OnConflict;
   readonly refuse: Refuse;
   /** See Load. */
@@ -37,7 +34,7 @@ interface Waiting {
  */
 export class SetLoad implements Load {
   readonly removed: Count;
-  readonly #options: LoadOptions;
+  readonly #options: SetParts & LoadOptions;
   readonly #renewal: NodeJS.Timeout;
   #set: SetRecord;
   #rows: Waiting[] = [];
@@ -49,8 +46,8 @@ export class SetLoad implements Load {
   #failure: { readonly error: unknown } | null = null;
   #written = 0;
 
-  constructor(options: LoadOptions) {
-    this.#options = options;
+  constructor(parts: SetParts, options: LoadOptions) {
+    this.#options = { ...parts, ...options };
     this.#set = options.set;
     this.removed = { rows: options.removed, is: 'exact' };
     // A process with a slow source must not look as if it had ended.
@@ -80,8 +77,8 @@ export class SetLoad implements Load {
     await this.#append();
     await this.#writing;
     this.#throwFailure();
-    const removed = this.#isInOrder ? [] : await this.#removeDuplicates();
-    const set = this.#isInOrder ? this.#set : await this.#sorted();
+    const removed = this.#isInOrder ? [] : await this.#sort();
+    const set = this.#set;
     for (const column of ['k', ...set.indexes.map(({ number }) => columnOf(number))])
       await this.#longStatement(indexSql(set.number, column));
     const { onConflict, refuse } = this.#options;
@@ -121,30 +118,12 @@ export class SetLoad implements Load {
   }
 
   /**
-   * Removes all but one row of each id: the last one for `replace`, else the first one. Returns where the removed rows came
-   * in the source.
+   * Sorts the rows into new tables, of each id only one: the last one for `replace`, else the first one. Returns where the
+   * others came in the source.
    */
-  async #removeDuplicates(): Promise<number[]> {
-    const { connection, onConflict } = this.#options;
-    const table = rowsTable(this.#set.number);
-    const kept = onConflict === 'replace' ? 'max' : 'min';
-    const index = `d_${this.#set.number}`;
-    await this.#longStatement(`create index ${index} on ${table}(k);`);
-    const twice = `select k, ${kept}(n) kept from ${table} indexed by ${index} group by k having count(*) > 1`;
-    const others = `select n from ${table} where k = ? and n <> ?`;
-    const removed: number[] = [];
-    await this.#inTransaction(() => {
-      for (const { k, kept: own } of connection.all(twice))
-        for (const { n } of connection.all(others, k ?? null, own ?? null)) removed.push(Number(n));
-      for (const n of removed) connection.run(`delete from ${table} where n = ?`, n);
-      connection.exec(`drop index ${index}`);
-    });
-    return removed.sort((a, b) => a - b).map((n) => n - 1);
-  }
-
-  /** Sorts the rows into new tables. */
-  async #sorted(): Promise<SetRecord> {
-    const { connection, sets } = this.#options;
+  async #sort(): Promise<readonly number[]> {
+    const { connection, sets, onConflict } = this.#options;
+    const from = rowsTable(this.#set.number);
     const columns = ['k', 'd', ...this.#set.indexes.map((index) => columnOf(index.number))].join();
     const number = await this.#inTransaction(() => {
       const next = sets.takeNumber();
@@ -153,10 +132,20 @@ export class SetLoad implements Load {
       if (loading) sets.put({ ...sets.get(this.#set.name), loading: { ...loading, sorted: next } });
       return next;
     });
+    const [kept, direction] = onConflict === 'replace' ? ['max(n)', 'desc'] : ['min(n)', 'asc'];
+    // The other columns of a group are those of the row that min or max finds (sqlite.org/lang_select.html#bareagg).
     await this.#longStatement(
-      `insert into ${rowsTable(number)}(${columns}) select ${columns} from ${rowsTable(this.#set.number)} order by k;`,
+      `insert into ${rowsTable(number)}(${columns}) select ${columns} from (select ${columns}, ${kept} from ${from} group by k);`,
     );
-    return { ...this.#set, number };
+    this.#set = { ...this.#set, number };
+    const ranked = `select n, row_number() over (partition by k order by n ${direction}) place from ${from}`;
+    const counted = `select count(*) rows from ${rowsTable(number)}`;
+    const others = await this.#inTransaction(() =>
+      connection.get(counted)?.rows === this.#written
+        ? []
+        : connection.all(`select n from (${ranked}) where place > 1 order by n`),
+    );
+    return others.map(({ n }) => Number(n) - 1);
   }
 
   /** In a transaction: ends the load. */
@@ -213,8 +202,7 @@ export class SetLoad implements Load {
 }
 
 /** In a transaction: removes all rows of a set, and ends a load of it. The set gets new tables. Returns it. */
-export function emptySet({ sets }: Pick<Written, 'sets'>, set: SetRecord): SetRecord {
-  if (set.loading?.sorted !== undefined) sets.discard(set.loading.sorted);
+export function emptySet({ sets }: Pick<SetParts, 'sets'>, set: SetRecord): SetRecord {
   const indexes = set.indexes.map(({ number, paths }) => ({ number, paths, builtTo: null }));
   const emptied = sets.renumber({ ...set, ...NEW, indexes }, sets.takeNumber());
   sets.makeTables(emptied);

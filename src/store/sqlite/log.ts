@@ -1,8 +1,8 @@
-import type { Bookmark } from '../bookmark.ts';
+import { bookmarkOf, KEY, type Bookmark } from '../bookmark.ts';
 import { textOf } from '../shared-feed.ts';
 import { isSameButHidden } from '../same-but-hidden.ts';
-import type { Value } from '../keys.ts';
-import { bytesIn, type Connection } from './connection.ts';
+import { DamagedRowError, documentIn, storedRow } from './checked-rows.ts';
+import { bytesIn, type Connection, type SqlRow } from './connection.ts';
 import { logTable } from './layout.ts';
 import type { SetRecord, Sets } from './sets.ts';
 
@@ -54,7 +54,7 @@ export interface LoggedIds {
 
 /**
  * The logs of changed rows. A change is a row of the set's log: its number, the id of the row and the time; where
- * readers see a part of the set, also the row before and after. All calls are made in a look or a transaction.
+ * readers see a part of the set, also the row before and after; each with its checksum. All calls are made in a look or a transaction.
  */
 export class ChangeLog {
   readonly #connection: Connection;
@@ -103,11 +103,6 @@ export class ChangeLog {
     return true;
   }
 
-  /** Whether `prune` would remove a change. */
-  canPrune(set: SetRecord): boolean {
-    return this.#prunableTo(set) !== null;
-  }
-
   /**
    * The ids that changed after a number, at most `most`, without changes that a part does not show. Reads a piece of the
    * log: `next` tells how far.
@@ -121,10 +116,11 @@ export class ChangeLog {
     const wereInside = new Set<string>();
     let next = after;
     for (const change of changes) {
-      const id = bytesIn(change, 'id') as Bookmark;
+      if (Number(change.seq) !== next + 1) throw new DamagedRowError('a change is missing in the log');
+      const id = storedIn(change, 'id') as Bookmark;
       const name = textOf(id);
-      const before = bytesIn(change, 'b');
-      const isSilent = part && before && isUnseen(part, before, bytesIn(change, 'a'));
+      const before = storedIn(change, 'b');
+      const isSilent = part && before && isUnseen(part, before, storedIn(change, 'a'));
       if (isSilent !== true) {
         if (found.size >= most && !found.has(name)) return { ids: [...found.values()], wereInside, next };
         found.set(name, id);
@@ -132,8 +128,9 @@ export class ChangeLog {
       }
       next = Number(change.seq);
     }
-    const isWhole = changes.length < READ_AT_ONCE;
-    return { ids: [...found.values()], wereInside, next: isWhole ? this.state(set).last : next };
+    if (changes.length < READ_AT_ONCE && next !== this.state(set).last)
+      throw new DamagedRowError('the log ends before its last change');
+    return { ids: [...found.values()], wereInside, next };
   }
 
   /** The number up to which changes are not to be kept. Null: there are none. */
@@ -154,6 +151,12 @@ export class ChangeLog {
     }
     return to > floor ? Math.min(to, floor + PRUNED_AT_ONCE) : null;
   }
+}
+
+/** A document of a change. Throws DamagedRowError when it is not the one that was written. */
+function storedIn(change: SqlRow, column: string): Uint8Array | null {
+  const stored = bytesIn(change, column);
+  return stored && documentIn(stored);
 }
 
 /** Whether the readers of a part see no difference between two states of a row. */
@@ -179,39 +182,31 @@ export class ChangeNotes {
     this.#keepsRows = keepsRows;
   }
 
-  /** Notes a row that was not there before. `id`: the value of its `_id`. */
-  addNew(id: Value): void {
-    this.#add(id, null, null);
+  /** Notes a row that was not there before. */
+  addNew(row: Uint8Array): void {
+    this.#add(idOf(row), null, null);
   }
 
-  addRemoved(id: Value, before: Uint8Array): void {
-    this.#add(id, before, null);
+  addRemoved(row: Uint8Array): void {
+    this.#add(idOf(row), row, null);
   }
 
   /** Notes a row that took the place of another one, whose `_id` may be of another type: 7 and 7.0 are one row. */
-  addReplaced(id: Value, idBefore: Value, before: Uint8Array, after: Uint8Array): void {
-    const isSame = id.type === idBefore.type && Buffer.compare(id.bytes, idBefore.bytes) === 0;
-    if (isSame) this.#add(id, before, after);
+  addReplaced(before: Uint8Array, after: Uint8Array): void {
+    const [idBefore, id] = [idOf(before), idOf(after)];
+    if (Buffer.compare(idBefore, id) === 0) this.#add(id, before, after);
     else {
       this.#add(idBefore, before, null);
       this.#add(id, null, null);
     }
   }
 
-  #add(id: Value, before: Uint8Array | null, after: Uint8Array | null): void {
-    const rows = this.#keepsRows ? [before, after] : [null, null];
-    this.#connection.run(this.#sql, ++this.#last, bookmarkOfId(id), this.#at, ...rows);
+  #add(id: Bookmark, before: Uint8Array | null, after: Uint8Array | null): void {
+    const rows = this.#keepsRows ? [before && storedRow(before), after && storedRow(after)] : [null, null];
+    this.#connection.run(this.#sql, ++this.#last, storedRow(id), this.#at, ...rows);
   }
 }
 
-/** "_id" and NUL. */
-const NAME = Uint8Array.of(0x5f, 0x69, 0x64, 0);
-
-function bookmarkOfId({ type, bytes }: Value): Bookmark {
-  const bookmark = new Uint8Array(4 + 1 + NAME.length + bytes.length + 1);
-  new DataView(bookmark.buffer).setInt32(0, bookmark.length, true);
-  bookmark[4] = type;
-  bookmark.set(NAME, 5);
-  bookmark.set(bytes, 5 + NAME.length);
-  return bookmark as Bookmark;
+function idOf(row: Uint8Array): Bookmark {
+  return bookmarkOf(row, { sort: KEY });
 }

@@ -1,82 +1,60 @@
 import { collectionReplaced, snapshotUnsupported } from '../../errors.ts';
 import type { Batch } from '../batch.ts';
-import { bookmarkOf, KEY, type Bookmark, type Identity } from '../bookmark.ts';
+import type { Bookmark } from '../bookmark.ts';
+import { textOf } from '../shared-feed.ts';
 import type { Plan, Size } from '../store.ts';
-import { documentIn, HEAD_BYTES } from './checked-rows.ts';
-import type { SetFeedOptions } from './feed.ts';
-import { hasValues, keyOfRow, wantedOf, type Wanted } from './keyed.ts';
-import { batchOf } from './read.ts';
+import { documentIn } from './checked-rows.ts';
+import { hasValues, keyOfRow, wantedOf } from './keyed.ts';
+import type { SetParts } from './open-set.ts';
+import type { SetLooks } from './set-looks.ts';
 import type { SetRecord } from './sets.ts';
 
 /** Rows looked up in one look: about 4 ms. */
 const LOOKED_UP_AT_ONCE = 512;
 
 /** Looks rows up by their ids. See ChangeFeed.rows. */
-export class RowLookUp {
-  readonly #options: SetFeedOptions;
-  readonly #keys: readonly Bookmark[];
-  readonly #plan: Plan;
-  readonly #wanted: readonly Wanted[];
-  /** The rows that were looked up: 7 and 7.0 lead to one row. */
-  readonly #done = new Set<string>();
-  #at = 0;
-  #identity: Identity | undefined;
-
-  constructor(options: SetFeedOptions, keys: readonly Bookmark[], plan: Plan) {
-    this.#options = options;
-    this.#keys = keys;
-    this.#plan = plan;
-    this.#identity = plan.identity;
-    this.#wanted = wantedOf(plan.equals);
-  }
-
-  async *batches(size: Size, signal: AbortSignal): AsyncGenerator<Batch, void, undefined> {
-    if (this.#plan.at !== undefined) throw snapshotUnsupported();
-    while (this.#at < this.#keys.length) {
-      const batch = await this.#options.looks.take(() => this.#look(size), signal, size.patient);
-      if (batch) yield batch;
-    }
-  }
-
-  /** Null when none of the next keys has a row that fits. */
-  #look(size: Size): Batch | null {
-    const { slots, present, sets, name } = this.#options;
-    const current = sets.get(name);
-    // Without an identity in the plan, all batches are still of one collection.
-    this.#identity ??= current.identity;
-    if (this.#identity !== current.identity) throw collectionReplaced();
-    const rows = this.#rows(present(this.#plan), size);
-    const last = rows.at(-1);
-    if (!last) return null;
-    const length = rows.reduce((sum, row) => sum + row.length, 0);
-    const slot = slots.take(length);
-    const bytes = slot.bytes();
-    let at = 0;
-    for (const row of rows) {
-      bytes.set(row, at);
-      at += row.length;
-    }
-    const bookmark = bookmarkOf(last.subarray(HEAD_BYTES), { sort: KEY });
-    const more = this.#at < this.#keys.length; // their rows may be gone
-    return { ...batchOf(slot, rows.length, length, bookmark, more), identity: this.#identity };
-  }
+export async function* lookUp(
+  { looks, reader, sets, name }: SetParts,
+  setLooks: SetLooks,
+  keys: readonly Bookmark[],
+  plan: Plan,
+  size: Size,
+  signal: AbortSignal,
+): AsyncGenerator<Batch, void, undefined> {
+  if (plan.at !== undefined) throw snapshotUnsupported();
+  const wanted = wantedOf(plan.equals);
+  const done = new Set<string>(); // 7 and 7.0 lead to one row
+  let [at, { identity }] = [0, plan];
 
   /** The next stored rows that fit the plan. */
-  #rows(set: SetRecord, size: Size): readonly Uint8Array[] {
+  const rowsOf = (set: SetRecord): readonly Uint8Array[] => {
     const rows: Uint8Array[] = [];
-    const end = Math.min(this.#at + LOOKED_UP_AT_ONCE, this.#keys.length);
-    for (let length = 0; this.#at < end && rows.length < size.rows && length < size.bytes; this.#at++) {
-      const id = this.#keys[this.#at];
-      const key = id && keyOfRow(id);
-      if (!key) continue;
-      const name = Buffer.from(key).toString('latin1');
-      if (this.#done.has(name)) continue;
-      this.#done.add(name);
-      const row = this.#options.reader.row(set.number, key);
-      if (!row || !hasValues(documentIn(row), this.#wanted)) continue;
+    const next = keys.slice(at, at + LOOKED_UP_AT_ONCE);
+    let length = 0;
+    for (const id of next) {
+      if (rows.length >= size.rows || length >= size.bytes) break;
+      at++;
+      const key = keyOfRow(id);
+      const text = key ? textOf(key) : '';
+      if (!key || done.has(text)) continue;
+      done.add(text);
+      const row = reader.row(set.number, key);
+      if (!row || !hasValues(documentIn(row), wanted)) continue;
       rows.push(row);
       length += row.length;
     }
     return rows;
+  };
+  const look = (): Batch | null => {
+    const current = sets.get(name);
+    identity ??= current.identity; // without one in the plan, all batches are still of one collection
+    if (identity !== current.identity) throw collectionReplaced();
+    const rows = rowsOf(setLooks.present(plan));
+    // The rows of the other keys may be gone.
+    return rows.length === 0 ? null : { ...reader.batchOf(rows, at < keys.length), identity };
+  };
+  while (at < keys.length) {
+    const batch = await looks.take(look, signal, size.patient);
+    if (batch) yield batch;
   }
 }

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { open, readFile, rename } from 'node:fs/promises';
+import { open, readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { codeOf } from '../../thrown.ts';
 
@@ -34,13 +34,7 @@ export async function readMark(directory: string): Promise<Mark | null> {
 export async function writeMark(directory: string, mark: Mark): Promise<void> {
   const path = join(directory, MARK_FILE);
   const unfinished = `${path}.${randomUUID()}`;
-  const file = await open(unfinished, 'w', 0o600);
-  try {
-    await file.writeFile(JSON.stringify(mark));
-    await file.sync();
-  } finally {
-    await file.close();
-  }
+  await writeFile(unfinished, JSON.stringify(mark), { mode: 0o600, flush: true });
   await rename(unfinished, path);
   await syncDirectory(directory);
 }

@@ -35,17 +35,19 @@ export function restBehind(range: Range, key: Key): Range {
 
 /** The range of a plan's rows after a bookmark. Null when it cannot hold a row. */
 export function rangeOf(set: SetRecord, plan: Plan, after: From['after']): Range | null {
+  const bounds = boundsBehind(plan, after);
+  const column = columnFor(set, plan);
+  return bounds && { set: set.number, column, reverse: plan.direction === -1, ...bounds };
+}
+
+/** The keys between which a plan's rows after a bookmark lie. Null when there are none. */
+export function boundsBehind(plan: Plan, after: From['after']): Pick<Range, 'low' | 'high'> | null {
   const prefix = prefixOf(plan.equals);
-  const whole = {
-    set: set.number,
-    column: columnFor(set, plan),
-    reverse: plan.direction === -1,
-    ...boundsOf(prefix, plan),
-  };
+  let { low, high } = boundsOf(prefix, plan);
   const behind = after && joinKeys(prefix, ...keysOfBookmark(after, keyPaths(plan)));
-  const isBehind = behind && compareKeys(behind, whole.reverse ? whole.high : whole.low) * plan.direction > 0;
-  const range = isBehind ? restBehind(whole, behind) : whole;
-  return compareKeys(range.low, range.high) < 0 ? range : null;
+  if (behind && plan.direction === 1 && compareKeys(behind, low) > 0) low = behind;
+  if (behind && plan.direction === -1 && compareKeys(behind, high) < 0) high = behind;
+  return compareKeys(low, high) < 0 ? { low, high } : null;
 }
 
 /** The name of the index that a plan reads. */

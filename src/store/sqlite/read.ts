@@ -32,35 +32,38 @@ export class Reader {
 
   /** The first rows of a range behind `skip` rows. */
   batch(range: Range | null, skip: number, size: Size, order: Ordered, hasLargeRows: boolean): Batch {
-    const pieces: Piece[] = [];
-    let [rows, length, rest] = [0, 0, range];
-    try {
-      for (let offset = skip; rest && rows < size.rows && length < size.bytes; offset = 0) {
-        const left = { rows: size.rows - rows, bytes: size.bytes - length };
-        const piece = this.#piece(rest, offset, left, hasLargeRows);
-        if (!piece) break;
-        pieces.push(piece);
-        rows += piece.rows;
-        length += piece.length;
-        if (!piece.more || rows >= size.rows || length >= size.bytes) break;
-        rest = restBehind(rest, this.#keyOfLast(piece, rest));
+    const known = range && hasLargeRows ? this.#fitting(range, skip, size) : null;
+    const guess = Math.ceil((Math.min(size.bytes, MOST_BYTES) / this.#mean) * 1.125) + 1;
+    for (let limit = known?.rows ?? guess; ; limit *= 4) {
+      const rows = Math.min(limit, size.rows);
+      const piece = range && this.#piece(range, skip, { rows, bytes: size.bytes }, known?.more);
+      const { slot, length, more } = piece ?? { slot: this.#slots.take(1), length: 0, more: false };
+      try {
+        if (range && !more && skip === 0) this.#checkEnd(range, piece);
+        // The rows are smaller than those before them.
+        const isTooFew = more && !known && rows < size.rows && length < size.bytes;
+        if (!isTooFew) return batchOf(slot, piece?.rows ?? 0, length, piece && lastOf(piece, order), more);
+      } catch (error) {
+        slot.release();
+        throw error;
       }
-      if (rest && skip === 0 && pieces.at(-1)?.more !== true) this.#checkEnd(rest, pieces.at(-1));
-      return this.#joined(pieces, order);
-    } catch (error) {
-      for (const { slot } of pieces) slot.release();
-      throw error;
+      slot.release();
     }
   }
 
   /** The row with a key. */
   one(set: number, key: Key): Batch | null {
     const row = this.row(set, key);
-    if (!row) return null;
-    const slot = this.#slots.take(row.length);
-    slot.bytes().set(row);
-    const last = bookmarkOf(documentIn(row), { sort: KEY });
-    return batchOf(slot, 1, row.length, last, false);
+    return row && this.batchOf([row], false);
+  }
+
+  /** A batch of stored rows. */
+  batchOf(rows: readonly Uint8Array[], more: boolean): Batch {
+    const stored = Buffer.concat(rows);
+    const slot = this.#slots.take(stored.length);
+    slot.bytes().set(stored);
+    const last = bookmarkOf(documentIn(rows.at(-1) ?? stored), { sort: KEY });
+    return batchOf(slot, rows.length, stored.length, last, more);
   }
 
   /** The stored row with a key. */
@@ -79,18 +82,17 @@ export class Reader {
     return { rows, rest: key && rows === most ? restBehind(range, key) : null };
   }
 
-  /** The next rows of a range, checked, in a slot. Null when there are none. */
-  #piece(range: Range, skip: number, size: Omit<Size, 'patient'>, hasLargeRows: boolean): Piece | null {
-    const { limit, more } = this.#limit(range, skip, size, hasLargeRows);
+  /** The first rows of a range, checked, in a slot. Null when there are none. `more`: whether others follow, if that is known. */
+  #piece(range: Range, skip: number, size: Size, more?: boolean): Piece | null {
     const sql = `select cast(group_concat(cast(d as text), '') as blob) d from (select d ${sqlOf(range)} limit ? offset ?)`;
     // One row more tells whether there are more.
-    const asked = more === undefined ? limit + 1 : limit;
+    const asked = more === undefined ? size.rows + 1 : size.rows;
     const found = bytesIn(this.#connection.get(sql, range.low, range.high, asked, skip), 'd');
     if (!found) return null;
     const slot = this.#slots.take(found.length);
     try {
       slot.bytes().set(found);
-      const walked = this.#checks.walk(slot.address, found.length, limit, size.bytes);
+      const walked = this.#checks.walk(slot.address, found.length, size.rows, size.bytes);
       this.#mean += (walked.length / walked.rows - this.#mean) / 4;
       return { ...walked, slot, more: more === true || walked.length < found.length };
     } catch (error) {
@@ -99,22 +101,20 @@ export class Reader {
     }
   }
 
-  /** How many rows to ask for: not many more than have so many bytes. `more`: whether there are others, where that is known. */
-  #limit(
+  /** How many of the first rows have so many bytes, by their sizes, and whether others follow. */
+  #fitting(
     range: Range,
     skip: number,
-    { rows, bytes }: Omit<Size, 'patient'>,
-    hasLargeRows: boolean,
-  ): { readonly limit: number; readonly more?: boolean } {
-    const room = Math.min(bytes, MOST_BYTES);
-    if (!hasLargeRows) return { limit: Math.min(rows, Math.ceil((room / this.#mean) * 1.125) + 1) };
+    { rows, bytes }: Size,
+  ): { readonly rows: number; readonly more: boolean } {
     const sizes = this.#connection.all(
       `select length(d) n ${sqlOf(range)} limit ? offset ?`,
-      ...[range.low, range.high, Math.min(rows, Math.ceil(room / FIRST_GUESS)) + 1, skip],
+      ...[range.low, range.high, rows + 1, skip],
     );
     let [count, sum] = [0, 0];
-    while (count < sizes.length && count < rows && sum < room) sum += Number(sizes[count++]?.n);
-    return { limit: Math.max(1, count), more: count < sizes.length };
+    while (count < Math.min(rows, sizes.length) && sum < Math.min(bytes, MOST_BYTES))
+      sum += Number(sizes[count++]?.n);
+    return { rows: Math.max(1, count), more: count < sizes.length };
   }
 
   #keyOfLast(piece: Piece, { column, set }: Range): Key {
@@ -128,29 +128,12 @@ export class Reader {
   }
 
   /** Throws DamagedRowError when a range ends, seen from behind, with another row than the last one that was read. */
-  #checkEnd(range: Range, last: Piece | undefined): void {
+  #checkEnd(range: Range, last: Piece | null): void {
     const { column, set, low, high, reverse } = range;
     const end = `select ${reverse ? 'min' : 'max'}(${column}) k from ${rowsTable(set)} where ${column} > ? and ${column} < ?`;
     const key = bytesIn(this.#connection.get(end, low, high), 'k');
     if (last ? key && compareKeys(key, this.#keyOfLast(last, range)) === 0 : !key) return;
     throw new DamagedRowError(`rows of ${column} are not in their order`);
-  }
-
-  #joined(pieces: readonly Piece[], order: Ordered): Batch {
-    const end = pieces.at(-1);
-    if (!end) return batchOf(this.#slots.take(1), 0, 0, null, false);
-    const last = lastOf(end, order);
-    if (pieces.length === 1) return batchOf(end.slot, end.rows, end.length, last, end.more);
-    const length = pieces.reduce((sum, piece) => sum + piece.length, 0);
-    const slot = this.#slots.take(length);
-    let at = 0;
-    for (const piece of pieces) {
-      slot.bytes().set(piece.slot.bytes(piece.length), at);
-      at += piece.length;
-      piece.slot.release();
-    }
-    const rows = pieces.reduce((sum, piece) => sum + piece.rows, 0);
-    return batchOf(slot, rows, length, last, end.more);
   }
 }
 
@@ -165,13 +148,7 @@ interface Piece {
   readonly more: boolean;
 }
 
-export function batchOf(
-  slot: Slot,
-  rows: number,
-  length: number,
-  last: Bookmark | null,
-  more: boolean,
-): Batch {
+function batchOf(slot: Slot, rows: number, length: number, last: Bookmark | null, more: boolean): Batch {
   return { slot, start: 0, length, rows, last, more, release: () => slot.release() };
 }
 

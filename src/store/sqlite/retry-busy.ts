@@ -3,7 +3,7 @@ import { isBusy } from './errors.ts';
 
 /** How long a call may wait for other processes. Milliseconds. */
 const LONGEST_MS = 30_000;
-const PAUSES_MS = [1, 1, 2, 3, 5];
+const LONGEST_PAUSE_MS = 5;
 
 /** Repeats a call while another process is in its way, without holding the event loop. */
 export async function retryBusy<T>(call: () => T | Promise<T>, signal?: AbortSignal): Promise<T> {
@@ -14,7 +14,7 @@ export async function retryBusy<T>(call: () => T | Promise<T>, signal?: AbortSig
     } catch (error) {
       if (!isBusy(error) || performance.now() >= end) throw error;
     }
-    await delay(PAUSES_MS[tries] ?? 5);
+    await delay(Math.min(tries + 1, LONGEST_PAUSE_MS));
     signal?.throwIfAborted();
   }
 }

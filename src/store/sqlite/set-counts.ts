@@ -5,9 +5,10 @@ import type { Count, CountMode, Equality, Plan, Size } from '../store.ts';
 import { ABOVE_IDS, HIGHEST, joinKeys, LOWEST, type Key } from '../keys.ts';
 import { columnFor, highestId, highestValue, isByKey, keysOfBookmark, lowestId } from './range.ts';
 import { lowestValue, prefixOf, rangeOf, type Range } from './range.ts';
-import { isSingle } from './set-looks.ts';
-import { PASSED_AT_ONCE, type SetReads, type SetReadsOptions } from './set-reads.ts';
-import { BY_KEY, type Sets } from './sets.ts';
+import type { SetParts } from './open-set.ts';
+import { isSingle, type SetLooks } from './set-looks.ts';
+import { PASSED_AT_ONCE, type SetReads } from './set-reads.ts';
+import { BY_KEY } from './sets.ts';
 
 /** How long counting may take, in milliseconds. */
 const COUNT_LIMIT_MS: Readonly<Record<CountMode, number>> = { estimated: 20, exact: 2_000 };
@@ -16,25 +17,22 @@ const BY_ID = { sort: KEY } as const;
 /** Ranks of values that no query can name: MinKey, undefined, regular expressions, DBPointers, MaxKey. */
 const UNNAMEABLE: readonly number[] = [1, 2, 50, 55, 127];
 
-export interface SetCountsOptions extends SetReadsOptions {
-  readonly sets: Sets;
-  readonly reads: SetReads;
-}
-
 /** Counts the rows of a set, divides them, and finds the values that they have. */
 export class SetCounts {
-  readonly #options: SetCountsOptions;
+  readonly #options: SetParts;
+  readonly #setLooks: SetLooks;
+  readonly #reads: SetReads;
 
-  constructor(options: SetCountsOptions) {
-    this.#options = options;
+  constructor(options: SetParts, setLooks: SetLooks, reads: SetReads) {
+    [this.#options, this.#setLooks, this.#reads] = [options, setLooks, reads];
   }
 
   /** See RowStore.count. The number of all rows is kept by writes; others are counted in the index. */
   count(plan: Plan, mode: CountMode, signal: AbortSignal): Promise<Count> {
     signal.throwIfAborted();
-    return this.#options.setLooks.within(plan, async (set, look) => {
+    return this.#setLooks.within(plan, async (set, look) => {
       if (isSingle(plan)) {
-        const batch = await look(() => this.#options.reads.single(set, plan, {}), signal);
+        const batch = await look(() => this.#reads.single(set, plan, {}), signal);
         batch.release();
         return { rows: batch.rows, is: 'exact' };
       }
@@ -57,7 +55,7 @@ export class SetCounts {
   async split(plan: Plan, parts: number, signal: AbortSignal): Promise<readonly Bookmark[]> {
     if (parts === 1 || isSingle(plan)) return [];
     const { rows } = await this.count(plan, 'exact', signal);
-    return this.#options.setLooks.within(plan, async (set, look) => {
+    return this.#setLooks.within(plan, async (set, look) => {
       const ids: Bookmark[] = [];
       let [range, at] = [rangeOf(set, plan, undefined), 0];
       for (let part = 1; part < parts; part++) {
@@ -131,7 +129,7 @@ export class SetCounts {
   ): Promise<Bookmark | null> {
     const sort = index.keys[equals.length]?.path ?? KEY;
     const plan: Plan = { index, equals, sort, direction: 1 };
-    return this.#options.setLooks.within(
+    return this.#setLooks.within(
       { ...plan, ...(sort === KEY && equals.length === 0 && { index: BY_KEY }) },
       (set, look) =>
         look(() => {

@@ -1,54 +1,39 @@
 import { reasonOf } from '../../thrown.ts';
 import type { AddedIndex } from '../store.ts';
 import { documentIn } from './checked-rows.ts';
-import { bytesIn, type Connection } from './connection.ts';
+import { bytesIn } from './connection.ts';
 import { keyRow } from './keyed.ts';
 import { columnOf, indexSql, rowsTable } from './layout.ts';
 import type { LoadGate } from './load-gate.ts';
-import type { Looks } from './looks.ts';
-import type { Maintenance } from './maintenance.ts';
-import { indexOf, isInBuilding, nameOf, type IndexRecord, type SetRecord, type Sets } from './sets.ts';
+import type { SetParts } from './open-set.ts';
+import { indexOf, isInBuilding, nameOf, type IndexRecord, type SetRecord } from './sets.ts';
 import { spoiltBy } from './change-set.ts';
-import type { Writes } from './writes.ts';
 
 /** Rows that one transaction gives their keys: about 8 ms of the event loop. */
 const FILLED_AT_ONCE = 512;
 /** How long a build that failed is left alone: each try costs a transaction and a line in the log. Milliseconds. */
 const PAUSE_MS = 60_000;
 
-export interface SetIndexesOptions {
-  readonly name: string;
-  readonly connection: Connection;
-  readonly sets: Sets;
-  readonly looks: Looks;
-  readonly gate: LoadGate;
-  readonly writes: Writes;
-  readonly maintenance: Maintenance;
-  readonly transactionRows?: number | undefined;
-  /** A clock in milliseconds. */
-  readonly now: () => number;
-  readonly onWarning: (message: string) => void;
-}
-
 /**
  * The indexes of a set. One that is added to a set with rows gets a column, then each row its key in bounded transactions,
  * then it is made. Each transaction stores how far it has come, so another process goes on after a kill.
  */
 export class SetIndexes {
-  readonly #options: SetIndexesOptions;
+  readonly #options: SetParts;
+  readonly #gate: LoadGate;
   #building: Promise<void> | null = null;
-  #failedAt: number | null = null;
+  #restsUntil = -Infinity;
   #isOpen = true;
 
-  constructor(options: SetIndexesOptions) {
-    this.#options = options;
+  constructor(options: SetParts, gate: LoadGate) {
+    [this.#options, this.#gate] = [options, gate];
   }
 
   /** Adds the indexes that the set lacks. Those of a set with rows are to be built. */
   async declare(wanted: readonly (readonly string[])[]): Promise<void> {
-    const { sets, gate, looks, name } = this.#options;
+    const { sets, looks, name } = this.#options;
     if (await looks.soon(() => missingIn(sets.get(name), wanted).length === 0)) return;
-    await gate.write((set) => {
+    await this.#gate.write((set) => {
       for (const paths of missingIn(set, wanted)) this.#add(sets.get(name), paths);
     });
   }
@@ -59,12 +44,12 @@ export class SetIndexes {
     onRows: (rows: number) => void,
     signal: AbortSignal,
   ): Promise<AddedIndex> {
-    const { sets, gate, looks, name } = this.#options;
+    const { sets, looks, name } = this.#options;
     const find = (set = sets.get(name)) => set.indexes.find((one) => nameOf(one.paths) === nameOf(paths));
     const before = await looks.soon(() => find());
     if (before?.spoilt === undefined) await this.declare([paths]);
     else
-      await gate.write((set) => {
+      await this.#gate.write((set) => {
         const index = find(set);
         if (index?.spoilt === undefined) return;
         this.#add({ ...set, indexes: set.indexes.filter((one) => one !== index) }, paths);
@@ -80,11 +65,10 @@ export class SetIndexes {
   buildLater(set: SetRecord): void {
     const { now, onWarning } = this.#options;
     if (this.#building || !this.#isOpen || set.loading || !set.indexes.some(isInBuilding)) return;
-    if (this.#failedAt !== null && now() - this.#failedAt < PAUSE_MS) return;
+    if (now() < this.#restsUntil) return;
     this.#building = this.#build(() => this.#isOpen)
-      .then(() => void (this.#failedAt = null))
       .catch((error: unknown) => {
-        this.#failedAt = now();
+        this.#restsUntil = now() + PAUSE_MS;
         onWarning(
           `the indexes of ${set.label} are not whole yet: ${reasonOf(error)}; the first request after a minute tries again`,
         );
@@ -109,9 +93,9 @@ export class SetIndexes {
   }
 
   async #build(goesOn: () => boolean, onRows: (rows: number) => void = () => undefined): Promise<void> {
-    const { gate, writes, maintenance, sets, name } = this.#options;
+    const { writes, maintenance, sets, name } = this.#options;
     while (goesOn()) {
-      const filled = await gate.write((set) => this.#fillSome(set));
+      const filled = await this.#gate.write((set) => this.#fillSome(set));
       if (filled === null) return;
       onRows(filled.rows);
       if (filled.isWhole === null) continue;
@@ -161,10 +145,7 @@ function missingIn(
   { indexes }: SetRecord,
   wanted: readonly (readonly string[])[],
 ): readonly (readonly string[])[] {
-  const known = new Set(indexes.map(({ paths }) => nameOf(paths)));
-  return wanted.filter((paths) => {
-    const isMissing = !known.has(nameOf(paths));
-    known.add(nameOf(paths));
-    return isMissing;
-  });
+  const missing = new Map(wanted.map((paths) => [nameOf(paths), paths]));
+  for (const { paths } of indexes) missing.delete(nameOf(paths));
+  return [...missing.values()];
 }

@@ -3,39 +3,34 @@ import type { Plan } from '../store.ts';
 import type { LoadGate } from './load-gate.ts';
 import type { Looks } from './looks.ts';
 import { isByKey, readByOf } from './range.ts';
-import { BY_KEY, indexOf, nameOf, type SetRecord, type Sets } from './sets.ts';
-
-export interface SetLooksOptions {
-  readonly name: string;
-  readonly sets: Sets;
-  readonly looks: Looks;
-  readonly gate: LoadGate;
-  /** Called with each set that is looked at. */
-  readonly onLook: (set: SetRecord) => void;
-}
+import type { SetIndexes } from './set-indexes.ts';
+import type { SetParts } from './open-set.ts';
+import { BY_KEY, indexOf, nameOf, type SetRecord } from './sets.ts';
 
 /** The tables of a set are others than when its read began. */
 class SetReplaced extends Error {}
 
 /** Looks at a set. */
 export class SetLooks {
-  readonly #options: SetLooksOptions;
+  readonly #options: SetParts;
+  readonly #gate: LoadGate;
+  readonly #indexes: SetIndexes;
 
-  constructor(options: SetLooksOptions) {
-    this.#options = options;
+  constructor(options: SetParts, gate: LoadGate, indexes: SetIndexes) {
+    [this.#options, this.#gate, this.#indexes] = [options, gate, indexes];
   }
 
   /** In a look: the set as it is. */
   current(): SetRecord {
     const set = this.#options.sets.get(this.#options.name);
-    this.#options.onLook(set);
+    this.#indexes.buildLater(set);
     return set;
   }
 
   /** In a look: the set as it is, whose rows must be whole and whose index for the plan usable. */
   present(plan: Plan): SetRecord {
     const set = this.current();
-    this.#options.gate.assertWhole(set);
+    this.#gate.assertWhole(set);
     if (isByKey(plan) || isSingle(plan)) return set;
     const name = readByOf(plan);
     const index = set.indexes.find(({ paths }) => nameOf(paths) === name);

@@ -7,18 +7,8 @@ import { compareKeys, joinKeys } from '../keys.ts';
 import { hasValues, keyAt, keyOfNamed, keyOfRow, wantedOf } from './keyed.ts';
 import { DamagedRowError } from './checked-rows.ts';
 import type { LoadGate } from './load-gate.ts';
-import type { ChangeLog } from './log.ts';
-import type { Looks } from './looks.ts';
-import {
-  highestValue,
-  isByKey,
-  keysOfBookmark,
-  lowestValue,
-  rangeOf,
-  readByOf,
-  type Range,
-} from './range.ts';
-import type { Reader } from './read.ts';
+import type { SetParts } from './open-set.ts';
+import { boundsBehind, isByKey, keysOfBookmark, prefixOf, rangeOf, readByOf, type Range } from './range.ts';
 import { isSingle, type SetLooks } from './set-looks.ts';
 import { BY_KEY, indexOf, type SetRecord } from './sets.ts';
 
@@ -28,17 +18,6 @@ const LISTED_MS = 1_000;
 export const PASSED_AT_ONCE = 40_000;
 const ONE: Size = { rows: 1, bytes: 1 };
 
-export interface SetReadsOptions {
-  readonly looks: Looks;
-  readonly setLooks: SetLooks;
-  readonly reader: Reader;
-  readonly gate: LoadGate;
-  /** Absent: nobody reads the changes of the set. */
-  readonly log: ChangeLog | null;
-  /** A clock in milliseconds. */
-  readonly now: () => number;
-}
-
 /** How far a walk over all rows of a set has come: so many rows, while the log ended so. */
 interface Walked {
   readonly rows: number;
@@ -47,17 +26,19 @@ interface Walked {
 
 /** Reads the rows of a set. */
 export class SetReads {
-  readonly #options: SetReadsOptions;
+  readonly #options: SetParts;
+  readonly #gate: LoadGate;
+  readonly #setLooks: SetLooks;
   /** By the bookmark that the walk goes on from. */
   readonly #walked = new WeakMap<Bookmark, Walked>();
   #listed: { text: string; at: number; indexes: readonly Index[] } | null = null;
 
-  constructor(options: SetReadsOptions) {
-    this.#options = options;
+  constructor(options: SetParts, gate: LoadGate, setLooks: SetLooks) {
+    [this.#options, this.#gate, this.#setLooks] = [options, gate, setLooks];
   }
 
   identity(): Promise<Identity> {
-    return this.#options.looks.soon(() => this.#options.setLooks.current().identity);
+    return this.#options.looks.soon(() => this.#setLooks.current().identity);
   }
 
   /** See RowReader.read. */
@@ -67,7 +48,7 @@ export class SetReads {
     if (from.after && from.skip)
       throw new TypeError('a read begins after a row or after so many rows, not both');
     signal.throwIfAborted();
-    return this.#options.setLooks.within(plan, async (set, look) => {
+    return this.#setLooks.within(plan, async (set, look) => {
       if (isSingle(plan)) return look(() => this.single(set, plan, from), signal, size.patient);
       let [range, skip] = [rangeOf(set, plan, from.after), from.skip ?? 0];
       while (range && skip > PASSED_AT_ONCE) {
@@ -87,7 +68,7 @@ export class SetReads {
 
   /** See RowReader.confirm. */
   confirm(plan: Plan): Promise<void> {
-    return this.#options.setLooks.within(plan, () => Promise.resolve());
+    return this.#setLooks.within(plan, () => Promise.resolve());
   }
 
   /** See RowReader.get. A look-up takes some microseconds, so it does not wait for a turn. */
@@ -96,8 +77,8 @@ export class SetReads {
     const key = keyOfRow(id);
     if (!key) return null;
     return this.#options.looks.soon(() => {
-      const set = this.#options.setLooks.current();
-      this.#options.gate.assertWhole(set);
+      const set = this.#setLooks.current();
+      this.#gate.assertWhole(set);
       return this.#options.reader.one(set.number, key);
     });
   }
@@ -105,7 +86,7 @@ export class SetReads {
   /** See Collection.indexes. */
   indexes(): Promise<readonly Index[]> {
     return this.#options.looks.soon(() => {
-      const indexes = [BY_KEY, ...this.#options.setLooks.current().indexes.map(indexOf)];
+      const indexes = [BY_KEY, ...this.#setLooks.current().indexes.map(indexOf)];
       const text = JSON.stringify(indexes);
       const now = this.#options.now();
       if (this.#listed?.text !== text || now - this.#listed.at > LISTED_MS)
@@ -147,16 +128,9 @@ export class SetReads {
 }
 
 function isWanted(row: Uint8Array, plan: Plan, after: From['after']): boolean {
-  const { equals = [], range, sort, direction } = plan;
-  if (!hasValues(row, wantedOf(equals))) return false;
-  if (range) {
-    const none = new Uint8Array(0);
-    const found = keyAt(row, sort);
-    const value = typeof found === 'string' ? none : joinKeys(found, Uint8Array.of(1));
-    const [low, high] = [lowestValue(none, range), highestValue(none, range)];
-    if (compareKeys(value, low) <= 0 || compareKeys(value, high) >= 0) return false;
-  }
-  if (!after) return true;
-  const own = joinKeys(...keysOfBookmark(bookmarkOf(row, plan), keyPaths(plan)));
-  return compareKeys(own, joinKeys(...keysOfBookmark(after, keyPaths(plan)))) * direction > 0;
+  const bounds = boundsBehind(plan, after);
+  if (!bounds || !hasValues(row, wantedOf(plan.equals))) return false;
+  if (plan.range && typeof keyAt(row, plan.sort) === 'string') return false;
+  const own = joinKeys(prefixOf(plan.equals), ...keysOfBookmark(bookmarkOf(row, plan), keyPaths(plan)));
+  return compareKeys(own, bounds.low) > 0 && compareKeys(own, bounds.high) < 0;
 }

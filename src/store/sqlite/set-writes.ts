@@ -1,34 +1,26 @@
 import type { Bookmark } from '../bookmark.ts';
 import type { Change, Changed } from '../records.ts';
 import type { Count, InsertResult, OnConflict } from '../store.ts';
-import { SetChanges, type Outcome, type Written } from './change-set.ts';
+import { SetChanges, type Outcome } from './change-set.ts';
 import { documentIn } from './checked-rows.ts';
 import { emptySet } from './load.ts';
 import { makeBookmark } from '../bookmark.ts';
 import { keyOfRow } from './keyed.ts';
 import type { LoadGate } from './load-gate.ts';
-import type { Reader } from './read.ts';
+import type { SetParts } from './open-set.ts';
 import { newIdentity } from './sets.ts';
 
 /** The most rows and bytes of one call in one transaction. */
 const TRANSACTION_ROWS = 512;
 const TRANSACTION_BYTES = 4 * 1024 * 1024;
 
-export interface SetWritesOptions extends Written {
-  readonly gate: LoadGate;
-  readonly reader: Reader;
-  /** Rows per transaction, 512 by default. */
-  readonly transactionRows?: number | undefined;
-  /** Frees the space of discarded tables. */
-  readonly sweep: () => Promise<void>;
-}
-
 /** Writes a set in bounded transactions. */
 export class SetWrites {
-  readonly #options: SetWritesOptions;
+  readonly #options: SetParts;
+  readonly #gate: LoadGate;
 
-  constructor(options: SetWritesOptions) {
-    this.#options = options;
+  constructor(options: SetParts, gate: LoadGate) {
+    [this.#options, this.#gate] = [options, gate];
   }
 
   /** See RowStore.insert. */
@@ -61,9 +53,9 @@ export class SetWrites {
 
   /** See OwnedCollection.clear. The rows are gone at once; their space is freed afterwards. */
   async clear(signal: AbortSignal): Promise<Count> {
-    const { gate, sets, sweep } = this.#options;
+    const { sets, sweep } = this.#options;
     signal.throwIfAborted();
-    const rows = await gate.write((set) => {
+    const rows = await this.#gate.write((set) => {
       const removed = sets.rows(set.name);
       emptySet(this.#options, { ...set, identity: newIdentity() });
       return removed;
@@ -73,12 +65,12 @@ export class SetWrites {
   }
 
   /** See Records.change. */
-  change(id: string, change: Change): Promise<Changed> {
+  async change(id: string, change: Change): Promise<Changed> {
     const bookmark = makeBookmark({ _id: id });
     const key = keyOfRow(bookmark);
     if (!key) throw new TypeError('a record has a text as its id');
-    const { gate, reader } = this.#options;
-    return gate.write((set) => {
+    const { reader } = this.#options;
+    return this.#gate.write((set) => {
       const stored = reader.row(set.number, key);
       const before = stored && documentIn(stored).slice();
       const after = change(before);
@@ -92,7 +84,7 @@ export class SetWrites {
   }
 
   #change<T>(work: (changes: SetChanges) => T): Promise<T> {
-    return this.#options.gate.write((set) => {
+    return this.#gate.write((set) => {
       const changes = new SetChanges(this.#options, set);
       const result = work(changes);
       changes.end();

@@ -138,7 +138,6 @@ export class Sets {
   /** Gives a set the number of new tables, and leaves the old ones to be removed. The set is then empty. */
   renumber(record: SetRecord, number: number): SetRecord {
     const renumbered = { ...record, number };
-    this.discard(record.number);
     this.put(renumbered);
     this.#connection.run('update sets set rows = 0, floor = 0 where name = ?', record.name);
     return renumbered;
@@ -151,18 +150,13 @@ export class Sets {
     return number;
   }
 
-  /** Leaves tables to be removed: nothing leads to them any more. */
-  discard(number: number): void {
-    this.#putDiscarded([...this.discarded(), number]);
-  }
-
+  /** The numbers of tables to be removed: nothing leads to them any more. */
   discarded(): readonly number[] {
-    return JSON.parse(String(meta(this.#connection, 'waste'))) as number[];
-  }
-
-  /** These tables were removed. */
-  removed(numbers: readonly number[]): void {
-    this.#putDiscarded(this.discarded().filter((number) => !numbers.includes(number)));
+    const used = this.names().flatMap((name) => [this.get(name).number, this.get(name).loading?.sorted]);
+    const tables = this.#connection.all("select name from sqlite_schema where type = 'table'");
+    return tables
+      .map(({ name }) => Number(/^s(\d+)$/.exec(String(name))?.[1]))
+      .filter((number) => !Number.isNaN(number) && !used.includes(number));
   }
 
   rows(name: string): number {
@@ -171,9 +165,5 @@ export class Sets {
 
   addRows(name: string, rows: number): void {
     if (rows !== 0) this.#connection.run('update sets set rows = rows + ? where name = ?', rows, name);
-  }
-
-  #putDiscarded(numbers: readonly number[]): void {
-    setMeta(this.#connection, 'waste', JSON.stringify(numbers));
   }
 }

@@ -5,9 +5,10 @@ const POLL_MS = 50;
 export type LogVersion = () => string;
 
 interface Waiter {
+  readonly version: LogVersion;
   /** The version that it knows. */
   readonly seen: string;
-  readonly end: (failure: { readonly error: unknown } | null) => void;
+  readonly wake: () => void;
 }
 
 /**
@@ -15,9 +16,9 @@ interface Waiter {
  * processes. However many readers wait, a log is looked at once. Nothing runs while nobody waits.
  */
 export class LogWatch {
-  readonly #waiting = new Map<LogVersion, Set<Waiter>>();
+  readonly #waiting = new Set<Waiter>();
   readonly #hasChanged: () => boolean;
-  #poll: NodeJS.Timeout | null = null;
+  #poll: NodeJS.Timeout | undefined;
   #isDue = false;
 
   /** `hasChanged`: whether another process may have written since the last call. */
@@ -26,28 +27,28 @@ export class LogWatch {
   }
 
   /**
-   * Resolves when the version of a log is no longer the one that was seen, or after so many milliseconds. Rejects with
-   * the signal's reason, and with the error of `version`.
+   * Resolves when the version of a log is no longer the one that was seen, or cannot be told, or after so many
+   * milliseconds. Rejects with the signal's reason.
    */
   async wait(version: LogVersion, seen: string, ms: number, signal: AbortSignal): Promise<void> {
     signal.throwIfAborted();
     if (version() !== seen) return;
-    const failure = await new Promise<Parameters<Waiter['end']>[0]>((resolve) => {
-      const waiter: Waiter = {
-        seen,
-        end: (outcome) => {
-          clearTimeout(timer);
-          signal.removeEventListener('abort', abort);
-          this.#remove(version, waiter);
-          resolve(outcome);
-        },
+    await new Promise<void>((resolve) => {
+      const wake = (): void => {
+        clearTimeout(timer);
+        signal.removeEventListener('abort', wake);
+        this.#waiting.delete(waiter);
+        if (this.#waiting.size === 0) clearInterval(this.#poll);
+        resolve();
       };
-      const abort = (): void => waiter.end({ error: signal.reason });
-      const timer = setTimeout(() => waiter.end(null), ms);
-      signal.addEventListener('abort', abort);
-      this.#add(version, waiter);
+      const waiter = { version, seen, wake };
+      const timer = setTimeout(wake, ms);
+      signal.addEventListener('abort', wake);
+      if (this.#waiting.size === 0)
+        this.#poll = setInterval(() => this.#hasChanged() && this.#look(), POLL_MS);
+      this.#waiting.add(waiter);
     });
-    if (failure) throw failure.error;
+    signal.throwIfAborted();
   }
 
   /** To be called after each transaction of this process. */
@@ -62,34 +63,23 @@ export class LogWatch {
 
   /** Wakes everybody. What they look at next tells them that the store is closed. */
   close(): void {
-    for (const waiters of [...this.#waiting.values()]) for (const { end } of [...waiters]) end(null);
+    for (const { wake } of this.#waiting) wake();
   }
 
   #look(): void {
-    for (const [version, waiters] of [...this.#waiting]) {
-      try {
-        const now = version();
-        for (const { seen, end } of [...waiters]) if (seen !== now) end(null);
-      } catch (error) {
-        for (const { end } of [...waiters]) end({ error });
-      }
+    const versions = new Map<LogVersion, string | null>();
+    for (const { version, seen, wake } of this.#waiting) {
+      if (!versions.has(version)) versions.set(version, versionNow(version));
+      if (versions.get(version) !== seen) wake();
     }
   }
+}
 
-  #add(version: LogVersion, waiter: Waiter): void {
-    const waiters = this.#waiting.get(version) ?? new Set();
-    this.#waiting.set(version, waiters.add(waiter));
-    this.#poll ??= setInterval(() => {
-      if (this.#hasChanged()) this.#look();
-    }, POLL_MS);
-  }
-
-  #remove(version: LogVersion, waiter: Waiter): void {
-    const waiters = this.#waiting.get(version);
-    waiters?.delete(waiter);
-    if (waiters?.size === 0) this.#waiting.delete(version);
-    if (this.#waiting.size > 0 || !this.#poll) return;
-    clearInterval(this.#poll);
-    this.#poll = null;
+/** Null: it cannot be told, and who looks next learns why. */
+function versionNow(version: LogVersion): string | null {
+  try {
+    return version();
+  } catch {
+    return null;
   }
 }

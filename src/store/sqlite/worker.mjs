@@ -11,7 +11,7 @@ db.exec('pragma busy_timeout=2000; pragma synchronous=normal; pragma wal_autoche
 db.exec(`pragma journal_size_limit=${64 * 1024 * 1024}; pragma cache_size=-65536`);
 db.exec(`pragma temp_store_directory='${workerData.directory.replaceAll("'", "''")}'`);
 
-parentPort.on('message', ({ id, sql }) => {
+parentPort.on('message', (sql) => {
   if (sql === null) {
     db.close();
     parentPort.close();
@@ -19,9 +19,9 @@ parentPort.on('message', ({ id, sql }) => {
   }
   try {
     db.exec(sql);
-    parentPort.postMessage({ id });
+    parentPort.postMessage(null);
   } catch (error) {
     if (db.isTransaction) db.exec('rollback');
-    parentPort.postMessage({ id, failure: { message: error.message, errcode: error.errcode } });
+    parentPort.postMessage({ message: error.message, errcode: error.errcode });
   }
 });

@@ -7,12 +7,12 @@ const TRANSACTION_MS = 8;
 
 export interface WritesOptions {
   readonly connection: Connection;
-  /** Throws, or rejects, when the file cannot be written. Called before each transaction. */
-  readonly check: () => void | Promise<void>;
+  /** Throws when the file cannot be written. Called before each transaction. */
+  readonly check: () => void;
   /** Makes all commits until now durable. */
   readonly sync: () => Promise<void>;
   /** Translates the failure of a transaction for the callers. */
-  readonly faultOf: (error: unknown) => Promise<unknown>;
+  readonly faultOf: (error: unknown) => unknown;
   /** Called after each commit. What it returns is awaited before the next transaction. */
   readonly onCommitted: () => void | Promise<void>;
   /** Called when something that was written is undone. */
@@ -88,7 +88,7 @@ export class Writes {
     try {
       resolve(await action());
     } catch (error) {
-      reject(await this.#options.faultOf(error));
+      reject(this.#options.faultOf(error));
     }
   }
 
@@ -96,14 +96,14 @@ export class Writes {
     const { check, onCommitted } = this.#options;
     const taken: Wanted[] = [];
     try {
-      await check();
+      check();
       const settled = await retryBusy(() => this.#commit(taken));
       this.#unsynced.push(...settled);
       this.#syncing ??= this.#sync();
       await onCommitted();
       await turn(); // others of the process go on
     } catch (error) {
-      const fault = await this.#options.faultOf(error);
+      const fault = this.#options.faultOf(error);
       if (taken.length === 0) taken.push(this.#next());
       for (const { reject } of taken) reject(fault);
     }
@@ -144,7 +144,7 @@ export class Writes {
       connection.run('release action');
       onUndone();
       const fault = this.#options.faultOf(error);
-      return () => void fault.then(reject);
+      return () => reject(fault);
     }
   }
 
@@ -156,7 +156,7 @@ export class Writes {
         await this.#options.sync();
         for (const settle of waiting) settle(null);
       } catch (error) {
-        const failure = { error: await this.#options.faultOf(error) };
+        const failure = { error: this.#options.faultOf(error) };
         for (const settle of waiting) settle(failure);
       }
     }

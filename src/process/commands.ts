@@ -3,6 +3,7 @@ import { IMPORT_HELP, parseImportArguments, runImport } from '../import/command.
 import { INDEX_HELP, parseIndexArguments, runIndex } from '../import/index-command.ts';
 import { INIT_HELP, parseInitArguments, runInit } from '../import/init-command.ts';
 import { runResourceImport } from '../import/resource.ts';
+import { BACKUP_HELP, backUpStore, CHECK_HELP, checkStore } from './file-commands.ts';
 import { kernelWarning } from './kernel-warning.ts';
 import { KEY_HELP, newKey, parseKeyArguments } from './key-command.ts';
 import { parsePullArguments, PULL_HELP, REAL_CLOCK, runPull } from '../pull/command.ts';
@@ -30,6 +31,8 @@ Usage:
   sluice index NAME a,b    add an index to a resource
   sluice init              print a file of resources, made from the collections of MONGODB_URI
   sluice key new --name N  make an API key, and print it once
+  sluice backup FILE       copy the embedded store, also of a running server
+  sluice check [FILE]      check the embedded store, or a backup
   sluice pull URL -o FILE  download a stream into a file: verify it, and resume it after cuts
   sluice load URL          put a load on a server, and measure it
   sluice COMMAND --help    show the arguments of a command
@@ -51,35 +54,36 @@ Exit codes: 0 stopped in order, 1 the server cannot listen or the store refuses 
 lists all).
 `;
 
+interface Command {
+  readonly help: string;
+  readonly run: (argv: readonly string[]) => number | Promise<number>;
+}
+
+/** The commands that end by themselves. */
+const COMMANDS: ReadonlyMap<string, Command> = new Map<string, Command>([
+  ['import', { help: IMPORT_HELP, run: importItems }],
+  ['index', { help: INDEX_HELP, run: addIndex }],
+  ['init', { help: INIT_HELP, run: printResources }],
+  ['backup', { help: BACKUP_HELP, run: (argv) => backUpStore(argv, readConfig(process.env), terminal()) }],
+  ['check', { help: CHECK_HELP, run: (argv) => checkStore(argv, readConfig(process.env), process) }],
+  ['key', { help: KEY_HELP, run: (argv) => print(newKey(parseKeyArguments(argv))) }],
+  ['pull', { help: PULL_HELP, run: pullItems }],
+  ['load', { help: LOAD_HELP, run: loadServer }],
+]);
+
 async function main(argv: readonly string[], signals: Signals): Promise<number> {
   const [command, ...rest] = argv;
   const help = rest.includes('--help') || rest.includes('-h');
+  const known = COMMANDS.get(command ?? '');
+  if (known) {
+    await signals.release();
+    return help ? print(known.help) : known.run(rest);
+  }
   switch (command) {
     case 'serve':
       if (help) return print(SERVE_HELP);
       if (rest.length > 0) throw new UsageError(`serve takes no arguments; got ${rest.join(' ')}`);
       return serve(signals);
-    case 'import':
-      await signals.release();
-      if (help) return print(IMPORT_HELP);
-      return importItems(rest);
-    case 'index':
-      await signals.release();
-      return help ? print(INDEX_HELP) : addIndex(rest);
-    case 'init':
-      await signals.release();
-      return help ? print(INIT_HELP) : printResources(rest);
-    case 'key':
-      await signals.release();
-      return print(help ? KEY_HELP : newKey(parseKeyArguments(rest)));
-    case 'pull':
-      await signals.release();
-      if (help) return print(PULL_HELP);
-      return pullItems(rest);
-    case 'load':
-      await signals.release();
-      if (help) return print(LOAD_HELP);
-      return loadServer(rest);
     case '--help':
     case '-h':
     case 'help':
@@ -142,8 +146,7 @@ async function importItems(argv: readonly string[]): Promise<number> {
   const into = command.kind === 'file' ? command.into : undefined;
   const config = readConfig(process.env);
   if (into && into.indexes.length > 0) checkMayIndex(config);
-  const { stdin, stderr } = process;
-  const io = { stdin, stderr, isTTY: stderr.isTTY, place: placeOf(config), signal: interruption() };
+  const io = { ...terminal(), place: placeOf(config) };
   return withStore(config, !into, (store) =>
     command.kind === 'file' && into
       ? runResourceImport({ ...command, into }, config.resources, store, io)
@@ -155,16 +158,14 @@ async function addIndex(argv: readonly string[]): Promise<number> {
   const command = parseIndexArguments(argv);
   const config = readConfig(process.env);
   checkMayIndex(config);
-  const { stderr } = process;
-  const io = { stderr, isTTY: stderr.isTTY, signal: interruption() };
+  const io = terminal();
   return withStore(config, false, (store) => runIndex(command, config.resources, store, io));
 }
 
 async function printResources(argv: readonly string[]): Promise<number> {
   parseInitArguments(argv);
-  const { stdout, stderr } = process;
-  const io = { stdout, stderr, signal: interruption() };
   const config = { ...readConfig(process.env), MONGODB_MANAGE_INDEXES: false };
+  const io = terminal();
   return withStore(config, false, (store) => runInit(store, io));
 }
 
@@ -190,16 +191,17 @@ async function withStore(
 }
 
 function pullItems(argv: readonly string[]): Promise<number> {
-  const command = parsePullArguments(argv);
-  const signal = interruption();
-  const { stdout, stderr } = process;
-  return runPull(command, { stdout, stderr, isTTY: stderr.isTTY, signal, clock: REAL_CLOCK });
+  return runPull(parsePullArguments(argv), { ...terminal(), clock: REAL_CLOCK });
 }
 
 function loadServer(argv: readonly string[]): Promise<number> {
-  const command = parseLoadArguments(argv);
-  const { stdout, stderr } = process;
-  return runLoad(command, { stdout, stderr, isTTY: stderr.isTTY, signal: interruption() });
+  return runLoad(parseLoadArguments(argv), terminal());
+}
+
+/** What a command reads, writes and is stopped by. */
+function terminal() {
+  const { stdin, stdout, stderr } = process;
+  return { stdin, stdout, stderr, isTTY: stderr.isTTY, signal: interruption() };
 }
 
 /**

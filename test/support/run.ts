@@ -51,7 +51,7 @@ const SLOW = [
   'leave-stalled',
   'limiter-(redis|server)',
   'listening',
-  'sqlite-(changes|damage|disk-full|durability|load-.*|neighbours|read|retention)',
+  'sqlite-(backup|changes|damage|disk-full|durability|load-.*|neighbours|read|retention|statements)',
   'log-format',
   'load(-(?!report|result).*)?',
   'long-(input|keys)',

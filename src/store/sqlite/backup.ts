@@ -1,0 +1,72 @@
+import { randomUUID } from 'node:crypto';
+import { open, realpath, rename, rm } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { Connection } from './connection.ts';
+import { sizeOf } from './directory.ts';
+import { assertOurs, setMeta } from './layout.ts';
+import { syncDirectory } from './mark.ts';
+
+export interface BackupOptions {
+  /** The store's file. Other processes may read and write it. */
+  readonly from: string;
+  readonly to: string;
+  /** Whether a file that is there is replaced. */
+  readonly replaces: boolean;
+  /** Told how many pages of how many were copied. */
+  readonly onPages: (copied: number, pages: number) => void;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Copies one state of the store's file. The copy gets its name when it is whole and durable. Resolves with its size in
+ * bytes. Rejects with an Error that says what is wrong, or with the signal's reason, and then leaves nothing behind.
+ */
+export async function backUp({ from, to, replaces, onPages, signal }: BackupOptions): Promise<number> {
+  if ((await sizeOf(to)) !== null) {
+    if (!replaces) throw new Error(`${to} exists: use --replace to replace it`);
+    if ((await realpath(to)) === (await realpath(from))) throw new Error(`${to} is the store itself`);
+  }
+  const source = await openToRead(from);
+  const unfinished = `${to}.${randomUUID()}`;
+  try {
+    await source.copyTo(unfinished, (...pages) => {
+      onPages(...pages);
+      signal.throwIfAborted();
+    });
+    signal.throwIfAborted();
+    label(unfinished);
+    const file = await open(unfinished, 'r+');
+    await file.sync().finally(() => file.close());
+    await rename(unfinished, to);
+    await syncDirectory(dirname(to));
+    return (await sizeOf(to)) ?? 0;
+  } finally {
+    source.close();
+    await rm(unfinished, { force: true });
+  }
+}
+
+/** Opens a store's file that other processes may have open, and writes nothing to it. */
+export async function openToRead(path: string): Promise<Connection> {
+  if (!(await sizeOf(path))) throw new Error(`${path} is missing or empty`);
+  const connection = new Connection(path, { readOnly: true });
+  try {
+    connection.exec('pragma busy_timeout=30000');
+    assertOurs(connection);
+    return connection;
+  } catch (error) {
+    connection.close();
+    throw error;
+  }
+}
+
+/** A store that opens the copy begins a new epoch. Without a write-ahead log the copy is one file. */
+function label(path: string): void {
+  const copy = new Connection(path);
+  try {
+    copy.exec('pragma journal_mode=delete; pragma synchronous=full');
+    setMeta(copy, 'backup', new Date().toISOString());
+  } finally {
+    copy.close();
+  }
+}

@@ -1,0 +1,121 @@
+import { reasonOf } from '../../thrown.ts';
+import { compareKeys } from '../keys.ts';
+import { openToRead } from './backup.ts';
+import { documentIn } from './checked-rows.ts';
+import { bytesIn, type Connection, type SqlRow } from './connection.ts';
+import { keyRow } from './keyed.ts';
+import { columnOf, indexName, rowsTable } from './layout.ts';
+import { isInBuilding, nameOf, Sets, type IndexRecord, type SetRecord } from './sets.ts';
+
+const ROWS_AT_ONCE = 500;
+/** The most faults that are told one by one. */
+const MOST_TOLD = 100;
+const NOTHING = new Uint8Array(0);
+
+type Tell = (line: string) => void;
+
+/**
+ * Checks one state of a store's file: its pages, the checksum of each row, its key and its entries in the indexes, the
+ * counters of rows. Tells a line for each set and each fault. Resolves with the number of faults. Rejects when the file is
+ * no store.
+ */
+export async function check(path: string, tell: Tell): Promise<number> {
+  const connection = await openToRead(path);
+  let faults = 0;
+  const fault = (line: string): void => {
+    if (++faults <= MOST_TOLD) tell(line);
+  };
+  const told = (work: () => void): void => {
+    try {
+      work();
+    } catch (error) {
+      fault(reasonOf(error));
+    }
+  };
+  try {
+    connection.run('begin');
+    told(() => {
+      const lines = connection.all('pragma integrity_check').map((row) => String(Object.values(row)[0]));
+      for (const line of lines) if (line !== 'ok') fault(line);
+    });
+    const sets = new Sets(connection);
+    told(() => {
+      for (const name of sets.names())
+        told(() => checkSet(connection, sets, sets.get(name), { tell, fault }));
+    });
+  } finally {
+    connection.close();
+  }
+  if (faults > MOST_TOLD) tell(`${faults - MOST_TOLD} more faults`);
+  return faults;
+}
+
+function checkSet(
+  connection: Connection,
+  sets: Sets,
+  set: SetRecord,
+  { tell, fault }: { readonly tell: Tell; readonly fault: Tell },
+): void {
+  const { label, name, number, indexes } = set;
+  if (set.loading) {
+    tell(`${label}: rows are being loaded, nothing to check yet`);
+    return;
+  }
+  for (const column of ['k', ...indexes.filter(isUsed).map((index) => columnOf(index.number))])
+    if (!connection.get('select 1 from sqlite_schema where name = ?', indexName(number, column)))
+      fault(`${label}: the index ${indexName(number, column)} is missing`);
+  let rows = 0;
+  for (const row of rowsOf(connection, set)) {
+    rows++;
+    for (const line of faultsOf(row, indexes)) fault(`${label}: row ${String(row.n)} ${line}`);
+  }
+  const counted = sets.rows(name);
+  if (rows !== counted) fault(`${label}: there are ${rows} rows, and the counter says ${counted}`);
+  tell(`${label}: ${rows} rows, ${indexes.length} indexes`);
+}
+
+function* rowsOf(connection: Connection, set: SetRecord): Generator<SqlRow> {
+  const columns = ['n', 'k', 'd', ...set.indexes.map(({ number }) => columnOf(number))];
+  const most = set.hasLargeRows === true ? 1 : ROWS_AT_ONCE;
+  const sql = `select ${columns.join()} from ${rowsTable(set.number)} where n > ? order by n limit ${most}`;
+  for (let after = -1, rows: readonly SqlRow[] = []; ; after = Number(rows.at(-1)?.n)) {
+    rows = connection.all(sql, after);
+    yield* rows;
+    if (rows.length < most) return;
+  }
+}
+
+/** What is wrong with a row, as the ends of sentences. */
+function faultsOf(row: SqlRow, indexes: readonly IndexRecord[]): readonly string[] {
+  const keyed = keyedIn(row, indexes);
+  if (typeof keyed === 'string') return [keyed];
+  const faults = isSame(bytesIn(row, 'k'), keyed.key) ? [] : ['has another key'];
+  for (const [at, entry] of keyed.entries.entries()) {
+    const index = indexes[at];
+    if (!index || index.spoilt !== undefined || isAhead(index, keyed.key)) continue;
+    const isRight = isSame(bytesIn(row, columnOf(index.number)), entry);
+    if (!isRight) faults.push(`has another entry in the index ${nameOf(index.paths)}`);
+  }
+  return faults;
+}
+
+function keyedIn(row: SqlRow, indexes: readonly IndexRecord[]): ReturnType<typeof keyRow> {
+  try {
+    return keyRow(documentIn(bytesIn(row, 'd') ?? NOTHING), indexes);
+  } catch {
+    return 'does not have the bytes that were written';
+  }
+}
+
+function isUsed(index: IndexRecord): boolean {
+  return index.spoilt === undefined && !isInBuilding(index);
+}
+
+/** Whether an index in building need not have a row yet. */
+function isAhead({ builtTo }: IndexRecord, key: Uint8Array): boolean {
+  return builtTo !== null && compareKeys(key, Buffer.from(builtTo, 'hex')) > 0;
+}
+
+function isSame(found: Uint8Array | null, expected: Uint8Array | null): boolean {
+  return found && expected ? compareKeys(found, expected) === 0 : found === expected;
+}

@@ -11,6 +11,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { MongoClient } from 'mongodb';
 import { pino } from 'pino';
 import { readConfig } from '../src/config.ts';
+import { ITEM_COLLECTION } from '../src/resources/item-collection.ts';
 import { BSON } from '../src/store/bson.ts';
 import { openStore } from '../src/store/open.ts';
 import { Slots } from '../src/store/slots.ts';
@@ -40,6 +41,7 @@ async function openWrite(): Promise<Write> {
     readConfig(process.env),
     new Slots(),
     pino({ level: 'warn' }, pino.destination(2)),
+    { items: ITEM_COLLECTION },
   );
   const declaration = (await store.declared()).find(({ name }) => name === 'orders');
   if (!declaration) throw new Error('the store has no orders');

@@ -1,4 +1,5 @@
 import { ConfigError, type Config } from './config.ts';
+import { ITEM_COLLECTION } from './resources/item-collection.ts';
 import { openResources, ResourceFaults, type OpenResource } from './resources/open.ts';
 import { openStore } from './store/open.ts';
 import type { StreamReader } from './store/readers.ts';
@@ -28,7 +29,11 @@ export async function openTimedStore(
   { onStoreLost, tapStore }: StoreHooks,
 ): Promise<Store> {
   const own = config.resources.length === 0 || config.declaresItems || config.SAMPLE === 'on';
-  const opened = await openStore(config, slots, log, { own, ...(onStoreLost && { onLost: onStoreLost }) });
+  const opened = await openStore(config, slots, log, {
+    items: ITEM_COLLECTION,
+    own,
+    ...(onStoreLost && { onLost: onStoreLost }),
+  });
   return timedStore(tapStore ? tapStore(opened) : opened, metrics);
 }
 

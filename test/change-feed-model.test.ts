@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import assert from 'node:assert/strict';
+import { ITEM_COLLECTION } from '../src/resources/item-collection.ts';
 import { BSON } from '../src/store/bson.ts';
 import { makeBookmark } from '../src/store/bookmark.ts';
 import { openSqlite } from '../src/store/sqlite.ts';
@@ -36,7 +37,13 @@ changeFeedModelContract('embedded store', 1, async (t: TestContext): Promise<Mod
   t.after(() => removeDirectory(directory));
   const slots = new Slots();
   // Some calls take several transactions, and the log loses changes before its readers had them.
-  const store = await openSqlite({ directory, slots, transactionRows: 5, mostChanges: 40 });
+  const store = await openSqlite({
+    items: ITEM_COLLECTION,
+    directory,
+    slots,
+    transactionRows: 5,
+    mostChanges: 40,
+  });
   t.after(() => store.close());
   const { items } = store;
   const shared = {

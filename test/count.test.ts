@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { ITEM_COLLECTION } from '../src/resources/item-collection.ts';
 import { numberRange } from '../src/store/number-range.ts';
 import { SyntheticItems } from '../src/import/synthetic.ts';
 import { BSON } from '../src/store/bson.ts';
@@ -29,7 +30,13 @@ test('the embedded store counts in bounded steps, and returns a lower bound when
   let [now, step] = [0, 0];
   const slots = new Slots();
   const directory = await testDirectory(t);
-  const store = await openSqlite({ directory, slots, transactionRows: 20_000, now: () => (now += step) });
+  const store = await openSqlite({
+    items: ITEM_COLLECTION,
+    directory,
+    slots,
+    transactionRows: 20_000,
+    now: () => (now += step),
+  });
   t.after(() => store.close());
   const rows = manyRows(41_000);
   await store.items.insert(rows, 'fail');

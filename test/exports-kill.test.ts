@@ -8,6 +8,7 @@ import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { test, type TestContext } from 'node:test';
 import type { Export } from '../src/exports/export.ts';
+import { ITEM_COLLECTION } from '../src/resources/item-collection.ts';
 import { BSON } from '../src/store/bson.ts';
 import { openSqlite } from '../src/store/sqlite.ts';
 import { Slots } from '../src/store/slots.ts';
@@ -121,7 +122,7 @@ async function fill(
 
 test(`an export is whole and the same after kill -9 of its server at ${KILLS} moments`, async (t) => {
   const DATA_DIR = await testDirectory(t);
-  const store = await openSqlite({ directory: DATA_DIR, slots: new Slots() });
+  const store = await openSqlite({ items: ITEM_COLLECTION, directory: DATA_DIR, slots: new Slots() });
   await fill((...call) => store.items.insert(...call));
   const rows = await store.open({ name: 'orders', collection: 'orders', indexes: ORDER_INDEXES });
   await rows.insert(

@@ -9,6 +9,7 @@ import type { ExportRequest, Job } from '../src/exports/job.ts';
 import { requestOf } from '../src/exports/order.ts';
 import { exportSources } from '../src/exports/source.ts';
 import { parseJson } from '../src/input/body-json.ts';
+import { ITEM_COLLECTION } from '../src/resources/item-collection.ts';
 import { openResources, type OpenResource } from '../src/resources/open.ts';
 import type { Document } from '../src/store/bson.ts';
 import { openSqlite } from '../src/store/sqlite.ts';
@@ -191,7 +192,7 @@ async function resourcesOf({ store, slots }: Handle): Promise<readonly OpenResou
 async function open(t: TestContext, settings: Record<string, string>): Promise<Handle> {
   if (settings.MONGODB_URI) return handleOf(await openStore(t, settings.MONGODB_URI));
   const slots = new Slots();
-  const store = await openSqlite({ directory: settings.DATA_DIR ?? '', slots });
+  const store = await openSqlite({ items: ITEM_COLLECTION, directory: settings.DATA_DIR ?? '', slots });
   t.after(() => store.close());
   return handleOf({ store, slots });
 }

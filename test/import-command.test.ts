@@ -191,7 +191,7 @@ test('Bad rows are listed with their lines and give exit code 1, and the other r
     text,
     'line 4: the row has no category: the cell in column "category" is empty\n' +
       'line 5: the price is "x"; expected a finite number\n' +
-      'line 6: an item with its _id exists\n' +
+      'line 6: a row with its _id exists\n' +
       COLUMN_LINES +
       'the import finished: 6 rows read, 3 written, 3 failed\n',
   );

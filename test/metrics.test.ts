@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import { STATES } from '../src/exports/export.ts';
 import { cancel, claim, isFinal } from '../src/exports/job.ts';
 import { EXPORTS, Jobs } from '../src/exports/jobs.ts';
+import { ITEM_COLLECTION } from '../src/resources/item-collection.ts';
 import { openSqlite } from '../src/store/sqlite.ts';
 import { Slots } from '../src/store/slots.ts';
 import { overlapping } from '../src/telemetry/counters.ts';
@@ -89,7 +90,7 @@ test('a stream whose reader takes nothing is open and stalled, then cut', async 
 
 test('exports are counted by state, including those of other processes and earlier runs', async (t) => {
   const DATA_DIR = await testDirectory(t);
-  const store = await openSqlite({ directory: DATA_DIR, slots: new Slots() });
+  const store = await openSqlite({ items: ITEM_COLLECTION, directory: DATA_DIR, slots: new Slots() });
   const now = new Date();
   const jobs = new Jobs({ records: await store.records(EXPORTS), perClient: 3, now: () => now });
   const request = { resource: 'items', query: 'sort=id_asc', format: 'ndjson', compression: 'none' } as const;

@@ -1,10 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Document } from 'mongodb';
+import { ITEM_COLLECTION } from '../src/resources/item-collection.ts';
 import { numberRange } from '../src/store/number-range.ts';
 import { BSON, Int32 } from '../src/store/bson.ts';
 import { bookmarkOf, makeBookmark } from '../src/store/bookmark.ts';
 import { MongoConnection } from '../src/store/mongo/connection.ts';
+import { setUpDeclared } from '../src/store/mongo/discovery.ts';
 import { Setup } from '../src/store/mongo/setup.ts';
 import { Splitter } from '../src/store/mongo/split.ts';
 import type { Bookmark } from '../src/store/bookmark.ts';
@@ -174,12 +176,8 @@ test('parts examine index entries and no rows, and for too many rows a sample de
   t.after(() => connection.close());
   const counter = { count: () => Promise.resolve({ rows: 1e9, is: 'estimated' as const }) };
   const finder = { idBehind: () => assert.fail('a billion rows are not gone over') };
-  const setup = new Setup(connection, {
-    collection: 'items',
-    indexes: [],
-    manage: false,
-    onWarning: () => undefined,
-  });
+  const options = { collection: 'items', manage: false, onWarning: () => undefined };
+  const setup = new Setup(connection, options, setUpDeclared(ITEM_COLLECTION));
   const splitter = new Splitter(connection, setup, counter, finder);
   const ids = await splitter.split({ sort: '_id', direction: 1 }, 8, await setup.layout(), NEVER);
   const sorted = await bookmarks(opened, { sort: '_id', direction: 1 });

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import type { Document } from 'mongodb';
+import { ITEM_COLLECTION } from '../src/resources/item-collection.ts';
 import { connectMongo, type MongoOptions } from '../src/store/mongo.ts';
 import { Slots } from '../src/store/slots.ts';
 import { Int32 } from '../src/store/bson.ts';
@@ -35,7 +36,13 @@ async function proxied(t: TestContext, rows: readonly Document[] = ROWS) {
 }
 
 function open(options: Pick<MongoOptions, 'uri'> & Partial<MongoOptions>) {
-  return connectMongo({ slots: new Slots(), manageIndexes: true, onWarning: () => undefined, ...options });
+  return connectMongo({
+    items: ITEM_COLLECTION,
+    slots: new Slots(),
+    manageIndexes: true,
+    onWarning: () => undefined,
+    ...options,
+  });
 }
 
 const onFinds = (ignore: (find: Document) => void) => (command: Document) => {

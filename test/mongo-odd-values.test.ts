@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { AppError } from '../src/errors.ts';
+import { ITEM_COLLECTION } from '../src/resources/item-collection.ts';
 import { BSON } from '../src/store/bson.ts';
 import { connectMongo } from '../src/store/mongo.ts';
 import { MongoConnection } from '../src/store/mongo/connection.ts';
@@ -67,6 +68,7 @@ for (const { name: way, lane } of WAYS)
     const connection = new MongoConnection(uri);
     t.after(() => connection.close());
     const store = await connectMongo({
+      items: ITEM_COLLECTION,
       ...{ uri, slots: new Slots(), lane, own: false, manageIndexes: false },
       onWarning: (message) => assert.fail(message),
     });

@@ -3,8 +3,9 @@ import { test, type TestContext } from 'node:test';
 import { Int32, MaxKey, MinKey, type UUID } from 'bson';
 import type { Db, Document, MongoClient } from 'mongodb';
 import { AppError } from '../src/errors.ts';
+import { ITEM_COLLECTION } from '../src/resources/item-collection.ts';
 import { MongoConnection } from '../src/store/mongo/connection.ts';
-import { setUpExisting } from '../src/store/mongo/discovery.ts';
+import { setUpDeclared } from '../src/store/mongo/discovery.ts';
 import { MongoRefusal } from '../src/store/mongo/errors.ts';
 import { indexFrom } from '../src/store/mongo/index-list.ts';
 import { Setup } from '../src/store/mongo/setup.ts';
@@ -32,6 +33,7 @@ async function openBeside(t: TestContext, options: Partial<MongoOptions> = {}): 
   const client = testClient(t, uri);
   const [notices, warnings]: [string[], string[]] = [[], []];
   const store = await connectMongo({
+    items: ITEM_COLLECTION,
     uri,
     slots: new Slots(),
     manageIndexes: true,
@@ -372,8 +374,8 @@ test('a collection that is replaced while it is looked at is unavailable for now
       };
     },
   });
-  const options = { ...ROWS, indexes: [], manage: false, onWarning: () => undefined };
-  const setup = new Setup(replaced, options, setUpExisting([]));
+  const options = { ...ROWS, manage: false, onWarning: () => undefined };
+  const setup = new Setup(replaced, options, setUpDeclared({ indexes: [] }));
   await assert.rejects(async () => setup.layout(), { code: 'store-unavailable' });
   await replacing; // the look may have failed by another find, between the drop and the insert
   const { identity } = await setup.layout();

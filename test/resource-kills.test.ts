@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { AppError } from '../src/errors.ts';
+import { ITEM_COLLECTION } from '../src/resources/item-collection.ts';
 import { BSON } from '../src/store/bson.ts';
 import { openSqlite } from '../src/store/sqlite.ts';
 import { Slots } from '../src/store/slots.ts';
@@ -18,7 +19,7 @@ const ORDERS = { name: 'orders', collection: 'orders', indexes: [['total']] };
 const BY_ID = { sort: '_id', direction: 1 } as const;
 
 async function openIn(t: TestContext, directory: string): Promise<Store> {
-  const store = await openSqlite({ directory, slots: new Slots() });
+  const store = await openSqlite({ items: ITEM_COLLECTION, directory, slots: new Slots() });
   t.after(() => store.close());
   return store;
 }

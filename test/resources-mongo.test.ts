@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
 import { MongoServerError, type Db, type Document } from 'mongodb';
+import { ITEM_COLLECTION } from '../src/resources/item-collection.ts';
 import { connectMongo } from '../src/store/mongo.ts';
 import { Slots } from '../src/store/slots.ts';
 import type { Store } from '../src/store/store.ts';
@@ -65,7 +66,15 @@ async function serve(t: TestContext, lane: boolean): Promise<Served | null> {
   await db.command({ profile: 2 });
   const slots = new Slots();
   const fail = (message: string) => assert.fail(message);
-  const store = await connectMongo({ uri, slots, lane, manageIndexes: true, own: false, onWarning: fail });
+  const store = await connectMongo({
+    items: ITEM_COLLECTION,
+    uri,
+    slots,
+    lane,
+    manageIndexes: true,
+    own: false,
+    onWarning: fail,
+  });
   t.after(() => store.close());
   return { db, store, slots };
 }

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
 import { BSON, type Document } from 'bson';
+import { ITEM_COLLECTION } from '../src/resources/item-collection.ts';
 import { openSqlite } from '../src/store/sqlite.ts';
 import { Slots } from '../src/store/slots.ts';
 import type { Store } from '../src/store/store.ts';
@@ -44,7 +45,7 @@ function beforeKey(paths: readonly string[]): readonly string[] {
 
 async function openStore(t: TestContext): Promise<{ store: Store; slots: Slots }> {
   const slots = new Slots();
-  const store = await openSqlite({ directory: await testDirectory(t), slots });
+  const store = await openSqlite({ items: ITEM_COLLECTION, directory: await testDirectory(t), slots });
   t.after(() => store.close());
   return { store, slots };
 }

@@ -3,6 +3,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { test, type TestContext } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import { ITEM_COLLECTION } from '../src/resources/item-collection.ts';
 import { BSON, Decimal128, Int32 } from '../src/store/bson.ts';
 import type { AppError } from '../src/errors.ts';
 import type { ChangeFeed, FeedPlace } from '../src/store/change-feed.ts';
@@ -27,7 +28,7 @@ const NOW = { most: 1_000, waitMs: 0 };
 type Options = Partial<SqliteOptions>;
 
 async function openIn(t: TestContext, directory: string, options: Options = {}): Promise<Store> {
-  const store = await openSqlite({ directory, slots: new Slots(), ...options });
+  const store = await openSqlite({ items: ITEM_COLLECTION, directory, slots: new Slots(), ...options });
   t.after(() => store.close());
   return store;
 }
@@ -93,7 +94,12 @@ for (const [name, setOf] of Object.entries(SETS)) {
 
   test(`old changes of ${name} are removed when the store is opened`, async (t) => {
     const directory = await testDirectory(t);
-    const first = await openSqlite({ directory, slots: new Slots(), transactionRows: 1 });
+    const first = await openSqlite({
+      items: ITEM_COLLECTION,
+      directory,
+      slots: new Slots(),
+      transactionRows: 1,
+    });
     const written = await setOf(first);
     await write(
       written,
@@ -104,7 +110,7 @@ for (const [name, setOf] of Object.entries(SETS)) {
     await first.close();
     assert.equal(changesIn(directory), 100);
     const later = { wallClock: () => Date.now() + 8 * DAY };
-    const second = await openSqlite({ directory, slots: new Slots(), ...later });
+    const second = await openSqlite({ items: ITEM_COLLECTION, directory, slots: new Slots(), ...later });
     const pruned = await setOf(second);
     const isKept = () =>
       since(pruned, place).then(
@@ -181,7 +187,11 @@ for (const [name, setOf] of Object.entries(SETS)) {
   });
 
   test(`a reader that waits for changes of ${name} learns that the store is closed`, async (t) => {
-    const store = await openSqlite({ directory: await testDirectory(t), slots: new Slots() });
+    const store = await openSqlite({
+      items: ITEM_COLLECTION,
+      directory: await testDirectory(t),
+      slots: new Slots(),
+    });
     const rows = await setOf(store);
     const place = await feedOf(rows).now(NEVER);
     const identity = await rows.identity(NEVER);

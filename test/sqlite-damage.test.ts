@@ -4,6 +4,7 @@ import { copyFile, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { AppError } from '../src/errors.ts';
+import { ITEM_COLLECTION } from '../src/resources/item-collection.ts';
 import { Int32 } from '../src/store/bson.ts';
 import { Slots } from '../src/store/slots.ts';
 import { FILE } from '../src/store/sqlite/file.ts';
@@ -25,7 +26,7 @@ const DAMAGES = Number(process.env.DAMAGES ?? (process.env.LONG ? 5_000 : 60));
 /** A closed store with these items. */
 async function filled(t: TestContext, items: readonly Item[]): Promise<string> {
   const directory = await testDirectory(t);
-  const store = await openSqlite({ directory, slots: new Slots() });
+  const store = await openSqlite({ items: ITEM_COLLECTION, directory, slots: new Slots() });
   await store.items.insert(
     items.map(({ bytes }) => bytes),
     'fail',
@@ -54,7 +55,7 @@ test('a row with a flipped bit is an error, and /readyz tells it from then on, w
   await writeFile(join(directory, FILE), file);
   const warnings: string[] = [];
   const onWarning = (message: string) => warnings.push(message);
-  const store = await openSqlite({ directory, slots: new Slots(), onWarning });
+  const store = await openSqlite({ items: ITEM_COLLECTION, directory, slots: new Slots(), onWarning });
   t.after(() => store.close());
   await store.ping();
   const unfit = (error: unknown) => error instanceof AppError && error.code === 'store-unfit';
@@ -83,7 +84,7 @@ test(`a store with a byte that is another one gives the rows that were written o
     const where = `bit ${bit} of byte ${at % 4_096} of page ${Math.floor(at / 4_096) + 1}`;
     let store: Awaited<ReturnType<typeof openSqlite>>;
     try {
-      store = await openSqlite({ directory: damaged, slots: new Slots() });
+      store = await openSqlite({ items: ITEM_COLLECTION, directory: damaged, slots: new Slots() });
     } catch (error) {
       assert.ok(error instanceof Error);
       seen.told++;

@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import type { TestContext } from 'node:test';
 import { AppError } from '../src/errors.ts';
+import { ITEM_COLLECTION } from '../src/resources/item-collection.ts';
 import { Double, Int32 } from '../src/store/bson.ts';
 import { openSqlite } from '../src/store/sqlite.ts';
 import { Slots } from '../src/store/slots.ts';
@@ -35,7 +36,7 @@ test('on a disk that fills and empties writes are refused with a code, acknowled
   t.after(() => process.off('unhandledRejection', note));
 
   const slots = new Slots();
-  const full = await openSqlite({ directory, slots });
+  const full = await openSqlite({ items: ITEM_COLLECTION, directory, slots });
   const there: Item[] = [];
   let call = 0;
   // Sizes vary, so that the disk is full at another step of a transaction each time.
@@ -67,7 +68,7 @@ test('on a disk that fills and empties writes are refused with a code, acknowled
   await full.close();
 
   await leaveFree(directory, MEBIBYTE);
-  const store = await openSqlite({ directory, slots });
+  const store = await openSqlite({ items: ITEM_COLLECTION, directory, slots });
   t.after(() => store.close());
   await assertWhole(store.items, there);
   const { bytes } = makeItem('too much', 'b', new Int32(1));
@@ -95,7 +96,7 @@ test('a new store on a full disk is refused with an error', async (t) => {
     await writeFile(join(directory, 'spare'), Buffer.alloc(2 * 1024 * 1024));
   }, /ENOSPC/);
   await assert.rejects(
-    openSqlite({ directory, slots: new Slots() }),
+    openSqlite({ items: ITEM_COLLECTION, directory, slots: new Slots() }),
     /DATA_DIR must be a directory that this process can write to: ENOSPC/,
   );
 });

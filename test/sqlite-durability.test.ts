@@ -3,6 +3,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { test } from 'node:test';
+import { ITEM_COLLECTION } from '../src/resources/item-collection.ts';
 import { BSON } from '../src/store/bson.ts';
 import { openSqlite } from '../src/store/sqlite.ts';
 import { Slots } from '../src/store/slots.ts';
@@ -25,7 +26,7 @@ test(`after ${KILLS} kill -9 every acknowledged row is there, and the indexes ar
     assert.ok(acknowledged.size > before, 'something was written');
 
     const started = performance.now();
-    const store = await openSqlite({ directory, slots: new Slots() });
+    const store = await openSqlite({ items: ITEM_COLLECTION, directory, slots: new Slots() });
     await store.ping();
     const took = performance.now() - started;
     await store.close();

@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { readdir } from 'node:fs/promises';
 import { text } from 'node:stream/consumers';
 import { test, type TestContext } from 'node:test';
+import { ITEM_COLLECTION } from '../src/resources/item-collection.ts';
 import { FILE } from '../src/store/sqlite/file.ts';
 import { openSqlite } from '../src/store/sqlite.ts';
 import { Slots } from '../src/store/slots.ts';
@@ -62,7 +63,7 @@ test('a load that is killed in any of its transactions leaves no row, and the ne
 
 /** False when the store is empty. Fails when it is neither empty nor whole. */
 async function checkIsWhole(directory: string): Promise<boolean> {
-  const store = await openSqlite({ directory, slots: new Slots() });
+  const store = await openSqlite({ items: ITEM_COLLECTION, directory, slots: new Slots() });
   const { rows } = await readRows(store.items, BY_ID, {}, { rows: 2 * COUNT, bytes: PLENTY });
   const { rows: counted } = await store.items.count(BY_ID, 'exact', NEVER);
   await store.close();

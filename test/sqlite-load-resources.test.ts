@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { hostname } from 'node:os';
 import { test, type TestContext } from 'node:test';
+import { ITEM_COLLECTION } from '../src/resources/item-collection.ts';
 import { BSON, Decimal128, Double, Int32, Long, ObjectId, UUID } from '../src/store/bson.ts';
 import { openSqlite } from '../src/store/sqlite.ts';
 import { Slots } from '../src/store/slots.ts';
@@ -18,7 +19,7 @@ const ORDERS = {
 const OTHERS = { name: 'others', collection: 'others', indexes: [['total']] };
 
 async function openIn(t: TestContext, directory: string): Promise<Store> {
-  const store = await openSqlite({ directory, slots: new Slots() });
+  const store = await openSqlite({ items: ITEM_COLLECTION, directory, slots: new Slots() });
   t.after(() => store.close());
   return store;
 }
@@ -193,7 +194,7 @@ test('reads of a resource reject during its load, and writes and new indexes wai
 for (const replaced of [false, true])
   test(`a killed load ${replaced ? 'that replaces rows ' : ''}leaves an empty resource, which can be loaded again`, async (t) => {
     const directory = await testDirectory(t);
-    const first = await openSqlite({ directory, slots: new Slots() });
+    const first = await openSqlite({ items: ITEM_COLLECTION, directory, slots: new Slots() });
     const [before, others] = [await first.open(ORDERS), await first.open(OTHERS)];
     const rows = makeRows();
     await others.insert(rows, 'fail');

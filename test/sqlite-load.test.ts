@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { hostname } from 'node:os';
 import { test, type TestContext } from 'node:test';
+import { ITEM_COLLECTION } from '../src/resources/item-collection.ts';
 import { makeBookmark } from '../src/store/bookmark.ts';
 import { Int32 } from '../src/store/bson.ts';
 import { importItems } from '../src/import/import.ts';
@@ -20,7 +21,7 @@ const PLANS = [
 const SIZE = { rows: 1_000, bytes: PLENTY };
 
 async function openIn(t: TestContext, directory: string): Promise<OwnedCollection> {
-  const store = await openSqlite({ directory, slots: new Slots() });
+  const store = await openSqlite({ items: ITEM_COLLECTION, directory, slots: new Slots() });
   t.after(() => store.close());
   return store.items;
 }

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { ITEM_COLLECTION } from '../src/resources/item-collection.ts';
 import type { Batch } from '../src/store/batch.ts';
 import { Double, Int32 } from '../src/store/bson.ts';
 import { HEAD_BYTES } from '../src/store/sqlite/checked-rows.ts';
@@ -36,7 +37,7 @@ test('rows are read correctly while the memory of the slots grows', async (t) =>
   // A wasm memory without a free page. Every new slot detaches all existing views.
   const memory = new WebAssembly.Memory({ initial: 4, maximum: 4096 });
   const slots = new Slots(memory);
-  const store = await openSqlite({ directory: await testDirectory(t), slots });
+  const store = await openSqlite({ items: ITEM_COLLECTION, directory: await testDirectory(t), slots });
   t.after(() => store.close());
   const items = Array.from({ length: 40 }, (_, n) =>
     makeItem(new Int32(n), 'b', new Double(n % 4), 'é'.repeat(n % 9 === 0 ? 50_000 : 10)),
@@ -53,7 +54,7 @@ test('rows are read correctly while the memory of the slots grows', async (t) =>
 
 test('a read without enough memory fails, keeps nothing, and the next one is served', async (t) => {
   const slots = new Slots(new WebAssembly.Memory({ initial: 4, maximum: 12 }));
-  const store = await openSqlite({ directory: await testDirectory(t), slots });
+  const store = await openSqlite({ items: ITEM_COLLECTION, directory: await testDirectory(t), slots });
   t.after(() => store.close());
   const items = [0, 1, 2, 3].map((n) =>
     makeItem(new Int32(n), 'b', new Double(n), 'x'.repeat(n === 3 ? 1e6 : 5)),
@@ -69,7 +70,12 @@ test('a read without enough memory fails, keeps nothing, and the next one is ser
 
 test('a skip of more rows than one read passes is exact', async (t) => {
   const directory = await testDirectory(t);
-  const store = await openSqlite({ directory, slots: new Slots(), transactionRows: 20_000 });
+  const store = await openSqlite({
+    items: ITEM_COLLECTION,
+    directory,
+    slots: new Slots(),
+    transactionRows: 20_000,
+  });
   t.after(() => store.close());
   const items = Array.from({ length: 201_000 }, (_, n) => makeItem(new Int32(n), 'b', new Double(-n)));
   await store.items.insert(bytesOf(items), 'fail');
@@ -87,7 +93,7 @@ test('a skip of more rows than one read passes is exact', async (t) => {
 test('readers that stall do not make the file grow, because they hold nothing between two reads', async (t) => {
   const sizeWith = async (readers: number): Promise<number> => {
     const directory = await testDirectory(t);
-    const store = await openSqlite({ directory, slots: new Slots() });
+    const store = await openSqlite({ items: ITEM_COLLECTION, directory, slots: new Slots() });
     const items = makeItems(1000);
     await store.items.insert(bytesOf(items), 'fail');
     const stalled: Batch[] = [];

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import { ITEM_COLLECTION } from '../src/resources/item-collection.ts';
 import { BSON } from '../src/store/bson.ts';
 import { openSqlite } from '../src/store/sqlite.ts';
 import { Slots } from '../src/store/slots.ts';
@@ -17,7 +18,7 @@ type Row = Readonly<Record<string, unknown>> & { readonly _id: unknown };
 const bytesOf = (rows: readonly Row[]) => rows.map((row) => BSON.serialize(row));
 
 async function openIn(t: TestContext, directory: string): Promise<Store> {
-  const store = await openSqlite({ directory, slots: new Slots() });
+  const store = await openSqlite({ items: ITEM_COLLECTION, directory, slots: new Slots() });
   t.after(() => store.close());
   return store;
 }
@@ -45,7 +46,7 @@ function faultsIn(directory: string): string[] {
 
 test('a resource, its indexes and its rows are there when the store is opened again', async (t) => {
   const directory = await testDirectory(t);
-  const first = await openSqlite({ directory, slots: new Slots() });
+  const first = await openSqlite({ items: ITEM_COLLECTION, directory, slots: new Slots() });
   assert.deepEqual([await first.list(), await first.declared()], [[], []]);
   const orders = await first.open(ORDERS);
   await orders.insert(bytesOf([{ _id: 2, total: 1 }, { _id: 'a', total: 0.5 }, { _id: 1 }]), 'fail');
@@ -110,7 +111,7 @@ for (const [onConflict, expected] of [
 
 test('an array in an indexed field keeps its row and makes the index unusable, for good and with the reason', async (t) => {
   const directory = await testDirectory(t);
-  const store = await openSqlite({ directory, slots: new Slots() });
+  const store = await openSqlite({ items: ITEM_COLLECTION, directory, slots: new Slots() });
   const orders = await store.open(ORDERS);
   await orders.insert(bytesOf([{ _id: 1, total: 5, status: 'a' }]), 'fail');
   const index = await indexNamed(orders, 'total');
@@ -173,7 +174,7 @@ test('a row that can have no key is refused by name, and rows with the longest k
 
 test('an index added to a full resource is built meanwhile, goes on after an end, and is used once it is whole', async (t) => {
   const directory = await testDirectory(t);
-  const first = await openSqlite({ directory, slots: new Slots() });
+  const first = await openSqlite({ items: ITEM_COLLECTION, directory, slots: new Slots() });
   const rows = Array.from({ length: 3_000 }, (_, n) => ({ _id: n, total: (n * 7_919) % 3_001, status: 'a' }));
   await (await first.open({ ...ORDERS, indexes: [] })).insert(bytesOf(rows), 'fail');
   const building = await first.open(ORDERS);
@@ -202,7 +203,7 @@ test('an index added to a full resource is built meanwhile, goes on after an end
 
 test('an index that cannot be built is told of, stays unused, and is tried again a minute later', async (t) => {
   const directory = await testDirectory(t);
-  const first = await openSqlite({ directory, slots: new Slots() });
+  const first = await openSqlite({ items: ITEM_COLLECTION, directory, slots: new Slots() });
   const row = BSON.serialize({ _id: 1, customer: { country: 'NL' } });
   await (await first.open({ ...ORDERS, indexes: [] })).insert([row], 'fail');
   await first.close();
@@ -221,7 +222,13 @@ test('an index that cannot be built is told of, stays unused, and is tried again
   };
   let now = 0;
   const failed = heard();
-  const store = await openSqlite({ directory, slots: new Slots(), onWarning, now: () => now });
+  const store = await openSqlite({
+    items: ITEM_COLLECTION,
+    directory,
+    slots: new Slots(),
+    onWarning,
+    now: () => now,
+  });
   t.after(() => store.close());
   const orders = await store.open({ ...ORDERS, indexes: [['customer.country']] });
   await failed;

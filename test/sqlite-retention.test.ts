@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import { ITEM_COLLECTION } from '../src/resources/item-collection.ts';
 import { BSON } from '../src/store/bson.ts';
 import { makeBookmark } from '../src/store/bookmark.ts';
 import type { ChangeFeed } from '../src/store/change-feed.ts';
@@ -17,7 +18,7 @@ const SPARE = 1 + 1 / 1_024;
 
 /** The items in a file, as one of several processes has them. */
 async function openIn(t: TestContext, directory: string, options: Partial<SqliteOptions> = {}) {
-  const store = await openSqlite({ directory, slots: new Slots(), ...options });
+  const store = await openSqlite({ items: ITEM_COLLECTION, directory, slots: new Slots(), ...options });
   t.after(() => store.close());
   return store.items;
 }

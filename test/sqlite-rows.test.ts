@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { AppError } from '../src/errors.ts';
 import { makeBookmark } from '../src/store/bookmark.ts';
-import { BSON, Binary, Decimal128, Double, Int32, Long, ObjectId, UUID } from '../src/store/bson.ts';
+import { BSON, Decimal128, Double, Int32, Long, ObjectId, UUID } from '../src/store/bson.ts';
 import type { Plan } from '../src/store/store.ts';
 import { inCategory } from './support/items.ts';
 import { testSqlite } from './support/sqlite.ts';
@@ -13,20 +13,11 @@ const good = { _id: 1, category: 'b', price: 1 };
 
 /** Rows that the embedded store refuses, and the error of each. */
 const REFUSED: readonly (readonly [row: object, reason: RegExp])[] = [
-  [
-    { ...good, _id: null },
-    /^_id is of BSON type 10, expected an ObjectId, a string of at most 256 bytes, an integer or a UUID$/,
-  ],
-  [{ ...good, _id: 1.5 }, /^_id is a number but not an integer, expected /],
-  [{ ...good, _id: Infinity }, /^_id is a number but not an integer, expected /],
-  [{ ...good, _id: new Decimal128('1') }, /^_id is of BSON type 19, expected /],
-  [{ ...good, _id: true }, /^_id is of BSON type 8, /],
-  [{ ...good, _id: { a: 1 } }, /^_id is of BSON type 3, /],
-  [{ ...good, _id: new Date(0) }, /^_id is of BSON type 9, /],
-  [{ ...good, _id: new Binary(Buffer.alloc(16), 0) }, /^_id is of BSON type 5, .* or a UUID$/],
-  [{ ...good, _id: 'é'.repeat(129) }, /^_id has 258 bytes, expected at most 256$/],
-  [{ _id: 1, price: 1 }, /^category is missing, expected a string of at most 256 bytes$/],
-  [{ ...good, category: 'x'.repeat(257) }, /^category has 257 bytes, expected at most 256$/],
+  [{ ...good, _id: [1] }, /^_id is of BSON type 4, which no key can have$/],
+  [{ category: 'b', price: 1 }, /^_id is missing$/],
+  [{ _id: 1, price: 1 }, /^category is missing, expected a string$/],
+  [{ ...good, category: 7 }, /^category is of BSON type 16, expected a string$/],
+  [{ _id: 1, category: 'b' }, /^price is missing, expected a finite number$/],
   [{ ...good, price: 'x' }, /^price is of BSON type 2, expected a finite number$/],
   [{ ...good, price: Infinity }, /^price is Infinity, expected a finite number$/],
   [{ ...good, price: new Decimal128('-Infinity') }, /^price is -Infinity, expected a finite number$/],

@@ -8,6 +8,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { MongoClient } from 'mongodb';
 import { load } from '../bench/load.ts';
 import { startProcess } from '../bench/process.ts';
+import { ITEM_COLLECTION } from '../src/resources/item-collection.ts';
 import { BSON } from '../src/store/bson.ts';
 import { openSqlite } from '../src/store/sqlite.ts';
 import { kernelWarning } from '../src/process/kernel-warning.ts';
@@ -61,7 +62,7 @@ function rowsOf(coding: string): Uint8Array[] {
 async function groundOf(t: TestContext, store: StoreName, coding: string): Promise<Ground | null> {
   if (store === 'sqlite') {
     const directory = await testDirectory(t);
-    const opened = await openSqlite({ directory, slots: new Slots() });
+    const opened = await openSqlite({ items: ITEM_COLLECTION, directory, slots: new Slots() });
     await opened.items.insert(rowsOf(coding), 'fail');
     await opened.close();
     return { settings: { DATA_DIR: directory }, openCursors: () => Promise.resolve(0) };

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { AppError } from '../src/errors.ts';
+import { ITEM_COLLECTION } from '../src/resources/item-collection.ts';
 import { openSqlite } from '../src/store/sqlite.ts';
 import { Slots } from '../src/store/slots.ts';
 import { fromRow, toRow, USERS } from '../src/users/row.ts';
@@ -135,7 +136,7 @@ test('a MongoDB user with read permission only can read items and users, and cha
 
 test('a closed embedded store refuses changes, and finishes earlier ones', async (t) => {
   const directory = await testDirectory(t);
-  const store = await openSqlite({ directory, slots: new Slots() });
+  const store = await openSqlite({ items: ITEM_COLLECTION, directory, slots: new Slots() });
   const users = await store.records(USERS);
   const asked = Array.from({ length: 600 }, () => users.change('ada', countUp));
   await store.close();
@@ -146,7 +147,7 @@ test('a closed embedded store refuses changes, and finishes earlier ones', async
   );
   await assert.rejects(users.change('ada', countUp), { code: 'store-unavailable' });
 
-  const again = await openSqlite({ directory, slots: new Slots() });
+  const again = await openSqlite({ items: ITEM_COLLECTION, directory, slots: new Slots() });
   t.after(() => again.close());
   const { before } = await (await again.records(USERS)).change('ada', () => 'keep');
   assert.equal(before && fromRow(before).name, '600');

@@ -1,13 +1,14 @@
 /** The limit for a stream: the bare keyset chain over the same store. Its batches are discarded. */
 import { pino } from 'pino';
 import { readConfig } from '../../src/config.ts';
+import { ITEM_COLLECTION } from '../../src/resources/item-collection.ts';
 import { openStore } from '../../src/store/open.ts';
 import { chain, FIRST_BATCH } from '../../src/stream/chain.ts';
 import { Slots } from '../../src/store/slots.ts';
 import { answerLines } from './asked.ts';
 
 const log = pino({ level: 'warn' }, pino.destination(2));
-const store = await openStore(readConfig(process.env), new Slots(), log);
+const store = await openStore(readConfig(process.env), new Slots(), log, { items: ITEM_COLLECTION });
 const { signal } = new AbortController();
 
 await answerLines(async (plan) => {

@@ -10,10 +10,10 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { SyntheticItems } from '../../src/import/synthetic.ts';
+import { ITEM_COLLECTION } from '../../src/resources/item-collection.ts';
 import { Slots } from '../../src/store/slots.ts';
 import { Core } from '../../src/store/sqlite/core.ts';
 import { openFile } from '../../src/store/sqlite/file.ts';
-import { ITEM_INDEXES } from '../../src/store/sqlite/items.ts';
 import { OpenSet } from '../../src/store/sqlite/open-set.ts';
 import type { Collection } from '../../src/store/store.ts';
 import { median } from '../results.ts';
@@ -37,7 +37,12 @@ async function open(logs: 'nothing' | 'changes' | 'a part'): Promise<Collection>
   const set = new OpenSet(
     core,
     {
-      ...{ name: `rows ${++made}`, label: 'rows', hasChanges: logs !== 'nothing', indexes: ITEM_INDEXES },
+      ...{
+        name: `rows ${++made}`,
+        label: 'rows',
+        hasChanges: logs !== 'nothing',
+        indexes: ITEM_COLLECTION.indexes,
+      },
       ...{ refusalOf: () => null, conflict: '' },
     },
     { slots, now: () => performance.now(), onWarning: (message) => assert.fail(message) },

@@ -6,15 +6,16 @@
  * is asserted. Needs a mongod, as the bench does.
  */
 import assert from 'node:assert/strict';
+import { ITEM_COLLECTION } from '../../src/resources/item-collection.ts';
 import { Selection } from '../../src/rows/selection.ts';
 import { createTranscoder } from '../../src/rows/transcoder.ts';
 import { chain, FIRST_BATCH } from '../../src/stream/chain.ts';
 import { MongoConnection } from '../../src/store/mongo/connection.ts';
+import { setUpDeclared } from '../../src/store/mongo/discovery.ts';
 import { DriverWay } from '../../src/store/mongo/driver.ts';
 import { Finder } from '../../src/store/mongo/find.ts';
 import { MongoItems } from '../../src/store/mongo/items.ts';
 import { openLane } from '../../src/store/mongo/lane/lane.ts';
-import { joinPaths } from '../../src/store/mongo/plan.ts';
 import type { FindWay } from '../../src/store/mongo/reply.ts';
 import { Setup } from '../../src/store/mongo/setup.ts';
 import { IndexWatch } from '../../src/store/mongo/index-watch.ts';
@@ -42,8 +43,11 @@ const connection = new MongoConnection(ground.environment.MONGODB_URI ?? '');
 const slots = new Slots();
 const transcoder = createTranscoder(slots);
 const onWarning = (message: string) => process.stderr.write(`${message}\n`);
-const BY_PRICE = joinPaths(['price', '_id']);
-const setup = new Setup(connection, { collection: 'items', indexes: [BY_PRICE], manage: true, onWarning });
+const setup = new Setup(
+  connection,
+  { collection: 'items', manage: true, onWarning },
+  setUpDeclared(ITEM_COLLECTION),
+);
 const watch = new IndexWatch(connection, setup, {});
 const lane = openLane(connection, slots, new DriverWay(connection, slots, onWarning), onWarning);
 const projected: FindWay = {

@@ -10,6 +10,7 @@ import { parsePullArguments, PULL_HELP, REAL_CLOCK, runPull } from '../pull/comm
 import { LOAD_HELP, parseLoadArguments, runLoad } from '../load/command.ts';
 import type { Signals } from './signals.ts';
 import { settingsHelp } from '../settings.ts';
+import { ITEM_COLLECTION } from '../resources/item-collection.ts';
 import { openStore } from '../store/open.ts';
 import { placeOf } from './store-name.ts';
 import { Slots } from '../store/slots.ts';
@@ -182,7 +183,7 @@ async function withStore(
 ): Promise<number> {
   const level = config.LOG_LEVEL === 'info' ? 'warn' : config.LOG_LEVEL;
   const log = await createLog({ ...config, LOG_LEVEL: level }, 2); // init prints a file to standard output
-  const store = await openStore(config, new Slots(), log, { bulk: true, own });
+  const store = await openStore(config, new Slots(), log, { items: ITEM_COLLECTION, bulk: true, own });
   try {
     return await work(store);
   } finally {

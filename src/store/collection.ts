@@ -67,7 +67,15 @@ export interface Found {
   readonly refused?: string;
 }
 
-/** A resource as its operator declared it. */
+/** How a collection is made, where stores tell the difference. */
+export interface Creation {
+  /** Whether its rows are stored in the order of their keys. */
+  readonly clustered: boolean;
+  /** MongoDB's validator: what the store itself refuses from any writer. */
+  readonly validator: Readonly<Record<string, unknown>>;
+}
+
+/** A resource as its operator declared it, or as this server has it by itself. */
 export interface Declaration {
   readonly name: string;
   /** Absent: the store's own database. */
@@ -75,4 +83,8 @@ export interface Declaration {
   readonly collection: string;
   /** The fields of indexes that are to be made when they are missing and the store may make them. */
   readonly indexes: readonly (readonly string[])[];
+  /** How the collection is made when it is missing and the store may make it. Absent: it is never made. */
+  readonly create?: Creation;
+  /** Why a row (a BSON document) is refused: what was expected and what was found. Null: it is not. Absent: no row is. */
+  readonly refusalOf?: (row: Uint8Array) => string | null;
 }

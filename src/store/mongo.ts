@@ -1,26 +1,22 @@
 import { AppError } from '../errors.ts';
-import { KEY } from './bookmark.ts';
 import { MongoConnection } from './mongo/connection.ts';
 import { DriverWay } from './mongo/driver.ts';
-import { MongoFeed, type FeedParts } from './mongo/feed/feed.ts';
-import { LookUp } from './mongo/feed/look-up.ts';
+import type { FeedParts } from './mongo/feed/feed.ts';
 import { DatabaseStream } from './mongo/feed/stream.ts';
 import { GridFs } from './mongo/files.ts';
-import { Finder } from './mongo/find.ts';
-import { MongoItems } from './mongo/items.ts';
-import { listCollections, openCollection, type OpenCollection } from './mongo/open-collection.ts';
+import {
+  collectionOf,
+  listCollections,
+  type CollectionParts,
+  type OpenCollection,
+} from './mongo/open-collection.ts';
 import { makeCollection } from './mongo/make.ts';
-import { MongoCollection } from './mongo/resource.ts';
-import { ITEM_ROWS } from './mongo/insert.ts';
 import { openLane } from './mongo/lane/lane.ts';
 import type { Lane } from './mongo/lane/lane.ts';
 import { whyNoLane } from './mongo/lane/refusal.ts';
 import type { FindWay } from './mongo/reply.ts';
-import { BY_KEY, joinPaths, splitPaths } from './mongo/plan.ts';
-import { Setup } from './mongo/setup.ts';
 import { openRecords, type OpenRecords } from './mongo/records.ts';
-import { changeOf } from './mongo/discovery.ts';
-import { IndexWatch, type IndexWatchOptions, type LookAtIndex } from './mongo/index-watch.ts';
+import type { IndexWatchOptions } from './mongo/index-watch.ts';
 import type { RecordDeclaration, Records } from './records.ts';
 import type { Slots } from './slots.ts';
 import type { Collection, Declaration, Found, OwnedCollection, Store } from './store.ts';
@@ -29,6 +25,8 @@ export interface MongoOptions {
   /** The connection string. Its database is used, or `sluice` when it names none. */
   readonly uri: string;
   readonly slots: Slots;
+  /** The collection that every store has. */
+  readonly items: Declaration;
   /** The beginning of the names of users, exports and their files. Default: none. */
   readonly prefix?: string | undefined;
   /** Whether to create a missing collection and missing indexes. False: they are only checked. */
@@ -49,14 +47,8 @@ export interface MongoOptions {
   readonly watch?: IndexWatchOptions | undefined;
 }
 
-const ITEMS = 'items';
 const NOT_ASKED =
   'the server creates it only when that is asked for: by "items": {} in RESOURCES_FILE, SAMPLE=on or sluice import';
-const ITEM_INDEXES = [
-  ['price', KEY],
-  ['category', KEY],
-  ['category', 'price', KEY],
-].map(joinPaths);
 
 /**
  * Opens the store in MongoDB. Also resolves when the server is unavailable or still builds indexes: every method then
@@ -64,33 +56,24 @@ const ITEM_INDEXES = [
  * cannot be used: with MongoRefusal and the reason, or with the driver's error about the URI or the credentials.
  */
 export async function connectMongo(options: MongoOptions): Promise<Store> {
-  const { uri, manageIndexes: manage, own = true, onWarning, onNotice } = options;
+  const { uri, onWarning, onNotice } = options;
   const connection = new MongoConnection(uri);
   let isOpen = false;
   const onForeign = (error: Error) => (isOpen ? options.onLost?.(error) : undefined);
-  const common = { manage, onWarning, onNotice, onForeign };
-  const setup = new Setup(connection, {
-    ...common,
-    manage: manage && own, // a read creates nothing in a database that serves other collections
-    ...(!own && { unmanaged: NOT_ASKED }),
-    collection: ITEMS,
-    indexes: ITEM_INDEXES,
-    tellsServer: true,
-  });
   const ways = waysOf(connection, options); // before connecting: the lane follows what the driver learns about members
+  const store = new MongoStore(connection, { ...options, onLost: onForeign }, ways);
   try {
-    if (own) await setup.start();
-    else await connection.connect();
+    await store.start();
   } catch (error) {
     if (!(error instanceof AppError)) {
-      await connection.close();
+      await store.close();
       throw error;
     }
     onWarning(`MongoDB is not available, and requests for items get 503 until it is: ${String(error.cause)}`);
   }
   onNotice?.(describe(ways));
   isOpen = true;
-  return new MongoStore(connection, setup, options, ways);
+  return store;
 }
 
 /** How rows are read: over the lane or, where there is none, through the driver, with the reason for that. */
@@ -117,10 +100,10 @@ class MongoStore implements Store {
   readonly name = 'mongodb';
   readonly keepsDeclarations = false;
   readonly loads = false;
-  readonly items: MongoCollection;
+  readonly items: OwnedCollection;
   readonly files: GridFs;
   readonly #connection: MongoConnection;
-  readonly #watch: IndexWatch;
+  readonly #items: OpenCollection;
   /** The way rows are read. */
   readonly #way: FindWay;
   readonly #ways: Ways;
@@ -130,28 +113,29 @@ class MongoStore implements Store {
   /** The changes of each database, by its name, and those for parts of collections. */
   readonly #streams = new Map<string, DatabaseStream>();
 
-  constructor(connection: MongoConnection, setup: Setup, options: MongoOptions, ways: Ways) {
-    const { slots, watch = {}, own = true, prefix = '', onNotice } = options;
+  constructor(connection: MongoConnection, options: MongoOptions, ways: Ways) {
+    const { own = true, prefix = '', manageIndexes, onNotice } = options;
     this.#connection = connection;
     this.#ways = ways;
     this.#options = options;
-    const look: LookAtIndex = (layout, index) => changeOf(connection, setup.collection, layout, index);
-    this.#watch = own ? new IndexWatch(connection, setup, watch, look) : unwatched(connection, setup);
     this.files = new GridFs(connection, { prefix, onNotice });
     this.#way = typeof ways.lane === 'string' ? ways.driver : ways.lane;
-    const finder = new Finder(this.#way, setup);
-    const lookUp = new LookUp({ watch: this.#watch, finder, slots });
-    const stream = this.#streamOf(connection);
-    const streamWith = this.#streamsWith(connection, setup.collection);
-    const changes = new MongoFeed({ connection, setup, watch: this.#watch, lookUp, stream, streamWith });
-    const items = new MongoItems(connection, setup, this.#watch, finder, slots, changes);
-    const indexes = setup.indexes.filter((one) => one !== BY_KEY).map(splitPaths);
-    this.items = new MongoCollection(items, setup, this.#watch, finder, slots, indexes, ITEM_ROWS);
+    this.#items = this.#collectionOf(options.items, {
+      manage: manageIndexes && own, // a read creates nothing in a database that serves other collections
+      ...(!own && { unmanaged: NOT_ASKED, watch: { every: () => () => undefined } }),
+      tellsServer: true,
+    });
+    this.items = this.#items.rows;
+  }
+
+  async start(): Promise<void> {
+    const { own = true } = this.#options;
+    await (own ? this.#items.setup.start() : this.#connection.connect());
   }
 
   async ping(): Promise<readonly string[]> {
     const { own = true } = this.#options;
-    const faults = own ? await this.#watch.faults() : [];
+    const faults = own ? await this.#items.watch.faults() : [];
     await Promise.all(this.#open.map(({ setup }) => setup.layout()));
     await this.#connection.run({ ping: 1 });
     return faults;
@@ -178,6 +162,20 @@ class MongoStore implements Store {
   }
 
   async #openCollection(declaration: Declaration): Promise<OpenCollection> {
+    const opened = this.#collectionOf(declaration);
+    try {
+      await opened.setup.start();
+    } catch (error) {
+      if (!(error instanceof AppError)) throw error;
+      this.#options.onWarning(
+        `The collection '${declaration.collection}' is not available yet, and requests for it get 503 until it is: ${String(error.cause)}`,
+      );
+    }
+    this.#open.push(opened);
+    return opened;
+  }
+
+  #collectionOf(declaration: Declaration, own: Partial<CollectionParts> = {}): OpenCollection {
     const { slots, manageIndexes: manage, prefix, onWarning, onNotice, onLost, watch = {} } = this.#options;
     const { database: ownDatabase } = this.#connection;
     const { database = ownDatabase } = declaration;
@@ -185,9 +183,7 @@ class MongoStore implements Store {
     const route = this.#routeTo(database);
     const stream = this.#streamOf(route.connection);
     const streamWith = this.#streamsWith(route.connection, declaration.collection);
-    const opened = await openCollection(declaration, { ...parts, ...route, stream, streamWith });
-    this.#open.push(opened);
-    return opened;
+    return collectionOf(declaration, { ...parts, ...route, stream, streamWith, ...own });
   }
 
   async make(declaration: Declaration, tell: (line: string) => void): Promise<OwnedCollection> {
@@ -232,15 +228,9 @@ class MongoStore implements Store {
   }
 
   async close(): Promise<void> {
-    this.#watch.close();
-    for (const { watch } of [...this.#open, ...this.#records]) watch.close();
+    for (const { watch } of [this.#items, ...this.#open, ...this.#records]) watch.close();
     await Promise.all([...this.#streams.values()].map((stream) => stream.close()));
     await this.#way.close();
     await this.#connection.close();
   }
-}
-
-/** Nothing is read before its first use, so there is nothing to watch. */
-function unwatched(connection: MongoConnection, setup: Setup): IndexWatch {
-  return new IndexWatch(connection, setup, { every: () => () => undefined });
 }

@@ -1,11 +1,13 @@
 import type { Slots } from './slots.ts';
-import type { Store } from './store.ts';
+import type { Declaration, Store } from './store.ts';
 import type { Log } from '../log.ts';
 
 /** Rows per transaction of the embedded store during an import. */
 const BULK_ROWS = 10_000;
 
 export interface OpenOptions {
+  /** The collection that every store has. */
+  readonly items: Declaration;
   /**
    * The store serves no clients, so its transactions may be large. An import then waits for the disk 20 times less
    * often.
@@ -34,7 +36,7 @@ export async function openStore(
   config: StoreSettings,
   slots: Slots,
   log: Log,
-  { bulk = false, own = true, onLost }: OpenOptions = {},
+  { items, bulk = false, own = true, onLost }: OpenOptions,
 ): Promise<Store> {
   // Only the adapter in use is loaded: the MongoDB driver alone takes a third of the start-up time.
   if (config.MONGODB_URI === undefined) {
@@ -42,6 +44,7 @@ export async function openStore(
     return openSqlite({
       directory: config.DATA_DIR,
       slots,
+      items,
       onWarning: (message) => log.warn({}, message),
       ...(config.CHANGES_TTL !== undefined && { changesTtlMs: config.CHANGES_TTL }),
       ...(bulk && { transactionRows: BULK_ROWS }),
@@ -51,6 +54,7 @@ export async function openStore(
   return connectMongo({
     uri: config.MONGODB_URI,
     slots,
+    items,
     own,
     manageIndexes: config.MONGODB_MANAGE_INDEXES,
     prefix: config.MONGODB_PREFIX,

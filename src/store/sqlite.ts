@@ -5,7 +5,6 @@ import { reasonOf } from '../thrown.ts';
 import type { Slots } from './slots.ts';
 import { Core } from './sqlite/core.ts';
 import { openFile } from './sqlite/file.ts';
-import { itemRefusal, ITEM_INDEXES } from './sqlite/items.ts';
 import { OpenSet, type SetShape } from './sqlite/open-set.ts';
 import type { Collection, Declaration, Found } from './store.ts';
 import type { RecordDeclaration, Records } from './records.ts';
@@ -22,6 +21,8 @@ export interface SqliteOptions {
   /** The directory of the store's file. It is created when missing. */
   readonly directory: string;
   readonly slots: Slots;
+  /** The collection that every store has. */
+  readonly items: Declaration;
   /**
    * Rows per transaction. More rows are faster but block the event loop longer (512: 5 ms), so raise this for imports
    * only.
@@ -64,11 +65,6 @@ export async function openSqlite(options: SqliteOptions): Promise<Store> {
   }
 }
 
-const ITEMS: SetShape = {
-  ...{ name: 'items', label: 'items', hasChanges: true, indexes: ITEM_INDEXES },
-  ...{ refusalOf: itemRefusal, conflict: 'an item with its _id exists' },
-};
-
 class SqliteStore implements Store {
   readonly name = 'sqlite';
   readonly keepsDeclarations = true;
@@ -91,7 +87,8 @@ class SqliteStore implements Store {
     const now = options.now ?? (() => performance.now());
     this.#open = (shape) => new OpenSet(core, shape, { slots, transactionRows, now, onWarning });
     this.files = new Directory(join(directory, 'exports'));
-    this.#items = this.#open(ITEMS);
+    const { collection: name, indexes, refusalOf = () => null } = options.items;
+    this.#items = this.#open({ ...shapeOf(name, name), indexes, refusalOf });
     this.items = owned(this.#items);
   }
 

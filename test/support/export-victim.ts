@@ -9,6 +9,7 @@ import type { ExportRequest } from '../../src/exports/job.ts';
 import { EXPORTS, Jobs } from '../../src/exports/jobs.ts';
 import { exportSources } from '../../src/exports/source.ts';
 import { queueOpener } from '../../src/queue/open.ts';
+import { ITEM_COLLECTION } from '../../src/resources/item-collection.ts';
 import { createTranscoder } from '../../src/rows/transcoder.ts';
 import { BSON } from '../../src/store/bson.ts';
 import type { FileStore } from '../../src/store/files.ts';
@@ -42,10 +43,16 @@ export async function openAt(place: string): Promise<{ readonly store: Store; re
   const slots = new Slots();
   if (!place.startsWith('mongodb')) {
     const { openSqlite } = await import('../../src/store/sqlite.ts');
-    return { store: await openSqlite({ directory: place, slots }), slots };
+    return { store: await openSqlite({ items: ITEM_COLLECTION, directory: place, slots }), slots };
   }
   const { connectMongo } = await import('../../src/store/mongo.ts');
-  const store = await connectMongo({ uri: place, slots, manageIndexes: true, onWarning: () => undefined });
+  const store = await connectMongo({
+    items: ITEM_COLLECTION,
+    uri: place,
+    slots,
+    manageIndexes: true,
+    onWarning: () => undefined,
+  });
   return { store, slots };
 }
 

@@ -4,6 +4,7 @@ import { Exporter } from '../../src/exports/exporter.ts';
 import { EXPORTS, Jobs } from '../../src/exports/jobs.ts';
 import { exportSources } from '../../src/exports/source.ts';
 import type { Work } from '../../src/queue/queue.ts';
+import { ITEM_COLLECTION } from '../../src/resources/item-collection.ts';
 import type { Resource } from '../../src/resources/resource.ts';
 import { createTranscoder } from '../../src/rows/transcoder.ts';
 import type { FileStore } from '../../src/store/files.ts';
@@ -44,7 +45,7 @@ export async function twoHandles(t: TestContext, name: StoreName): Promise<[Hand
 /** Opens an embedded store. The caller closes it. */
 export async function openDirectory(directory: string): Promise<Handle> {
   const slots = new Slots();
-  return handleOf({ store: await openSqlite({ directory, slots }), slots });
+  return handleOf({ store: await openSqlite({ items: ITEM_COLLECTION, directory, slots }), slots });
 }
 
 export async function handleOf({ store, slots }: Omit<Handle, 'exports'>): Promise<Handle> {

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import type { Logger } from 'pino';
 import type { Document } from 'bson';
+import { ITEM_COLLECTION } from '../../src/resources/item-collection.ts';
 import { BSON } from '../../src/store/bson.ts';
 import { openSqlite } from '../../src/store/sqlite.ts';
 import { Slots } from '../../src/store/slots.ts';
@@ -85,7 +86,7 @@ async function fill(
 ): Promise<Record<string, string> | null> {
   if (store === 'sqlite') {
     const directory = await testDirectory(t);
-    const opened = await openSqlite({ directory, slots: new Slots() });
+    const opened = await openSqlite({ items: ITEM_COLLECTION, directory, slots: new Slots() });
     for (const { name, rows, indexes } of resources) {
       if (name === USERS.name) await opened.records({ ...USERS, indexes });
       if (name === USERS.name) continue;

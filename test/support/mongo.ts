@@ -1,5 +1,6 @@
 import type { TestContext } from 'node:test';
 import { MongoClient, type Document } from 'mongodb';
+import { ITEM_COLLECTION } from '../../src/resources/item-collection.ts';
 import { connectMongo } from '../../src/store/mongo.ts';
 import { Slots } from '../../src/store/slots.ts';
 import type { OpenStore } from '../store.contract.ts';
@@ -49,6 +50,7 @@ export async function openStore(
   const warnings: string[] = [];
   const notices: string[] = [];
   const store = await connectMongo({
+    items: ITEM_COLLECTION,
     uri,
     slots,
     manageIndexes,

@@ -2,6 +2,7 @@ import { mkdtemp, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
+import { ITEM_COLLECTION } from '../../src/resources/item-collection.ts';
 import { BSON, type Document } from '../../src/store/bson.ts';
 import { openSqlite } from '../../src/store/sqlite.ts';
 import { Slots } from '../../src/store/slots.ts';
@@ -29,7 +30,7 @@ export async function resourceServer(
   const shared = { HTTP_ENGINE: engine, ...environment };
   if (store === 'sqlite') {
     const directory = await testDirectory(t);
-    const opened = await openSqlite({ directory, slots: new Slots() });
+    const opened = await openSqlite({ items: ITEM_COLLECTION, directory, slots: new Slots() });
     const collection = await opened.open({ name, collection: name, indexes });
     await collection.insert(
       rows.map((row) => BSON.serialize(row)),

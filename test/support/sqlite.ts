@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { DatabaseSync } from '../../src/sqlite.ts';
+import { ITEM_COLLECTION } from '../../src/resources/item-collection.ts';
 import { makeBookmark } from '../../src/store/bookmark.ts';
 import { Slots } from '../../src/store/slots.ts';
 import { documentIn, storedRow } from '../../src/store/sqlite/checked-rows.ts';
@@ -29,7 +30,7 @@ export async function testSqlite(
 ): Promise<OpenStore & { readonly directory: string }> {
   const directory = await testDirectory(t);
   const slots = new Slots();
-  const store = await openSqlite({ directory, slots, ...options });
+  const store = await openSqlite({ items: ITEM_COLLECTION, directory, slots, ...options });
   t.after(() => store.close());
   const remove = async (_id: unknown): Promise<void> => {
     await store.items.remove?.([makeBookmark({ _id })]);

@@ -1,10 +1,11 @@
 import type { Binary, Document } from 'mongodb';
 import { MaxKey, MinKey, UUID } from '../bson.ts';
-import { describeCollection, type Layout, type SetupTask } from './collection.ts';
+import type { Declaration } from '../store.ts';
+import { ensureCollection, UNMANAGED, type Layout, type SetupTask } from './collection.ts';
 import type { MongoConnection } from './connection.ts';
 import { MongoRefusal } from './errors.ts';
 import { hasArrays, indexFrom, listIndexes, type Listed } from './index-list.ts';
-import { createMissing } from './missing-indexes.ts';
+import { createMissing, specOf, withKey } from './missing-indexes.ts';
 import { joinPaths, namedIndex, type IndexPaths } from './plan.ts';
 
 /** Databases that belong to the server. */
@@ -15,19 +16,15 @@ export function ownCollections(prefix = ''): readonly string[] {
 }
 
 /**
- * Makes the setup of a collection that exists: reads what it is and which of its indexes can be used. It creates
- * nothing but the `wanted` indexes that are missing, where the task allows it. It rejects with MongoRefusal when the
- * collection is missing or unfit.
+ * Makes the setup of a declared collection: reads what it is and which of its indexes can be used. It creates nothing but
+ * the collection and the indexes that the declaration wants, where the task allows it. It rejects with MongoRefusal when
+ * the collection is missing or unfit.
  */
-export function setUpExisting(wanted: readonly (readonly string[])[]) {
+export function setUpDeclared({ indexes: wanted, create }: Pick<Declaration, 'indexes' | 'create'>) {
   return async (connection: MongoConnection, task: SetupTask): Promise<Layout> => {
     const { collection, server } = task;
     const name = `${connection.database}.${collection}`;
-    const existing = await describeCollection(connection, collection);
-    if (!existing)
-      throw new MongoRefusal(`The collection '${name}' does not exist. The server does not create it.`, {
-        isGone: true,
-      });
+    const existing = await ensureCollection(connection, task, create);
     const refused = whyRefused(connection.database, existing);
     if (refused !== undefined) throw new MongoRefusal(`The collection '${name}' is not served: ${refused}.`);
     const before = await listIndexes(connection, collection);
@@ -35,20 +32,58 @@ export function setUpExisting(wanted: readonly (readonly string[])[]) {
       ? await listIndexes(connection, collection)
       : before;
     const all = await indexesFrom(connection, collection, listed);
+    const faults = faultsOf(connection, task, wanted, all);
     for (const index of all.found.filter(hasArrays))
-      task.onWarning(`The index '${index.name}' of '${name}' is not used: ${index.refused ?? ''}.`);
+      if (!faults.has(joinPaths(index.keys.map(({ path }) => path))))
+        task.onWarning(`The index '${index.name}' of '${name}' is not used: ${index.refused ?? ''}.`);
+    if (create && !(existing.options as Document | undefined)?.validator)
+      task.onWarning(
+        `The collection '${collection}' has no validator. A value that is an array would make its indexes multikey, and reads that need them would be refused.`,
+      );
     const { uuid } = (existing.info ?? {}) as { readonly uuid?: Binary };
     const layout: Layout = {
       clustered: listed.some(({ spec }) => spec.clustered === true),
       sharded: server.isSharded,
       identity: uuid && Buffer.from(uuid.buffer).toString('hex'),
       ...all,
-      faults: new Map(),
+      faults,
+      wanted: wanted.map((fields) => joinPaths(withKey(fields))),
     };
     const end = await endOf(connection, collection, layout);
     if (end !== null) throw new MongoRefusal(`The collection '${name}' is not served: ${end}.`);
     return layout;
   };
+}
+
+/** Why reads cannot use indexes that are wanted, and what their operator can do. */
+function faultsOf(
+  { database }: MongoConnection,
+  { collection, manage, unmanaged = UNMANAGED }: SetupTask,
+  wanted: Declaration['indexes'],
+  { indexes, found }: Pick<Layout, 'indexes' | 'found'>,
+): Layout['faults'] {
+  const subject = `db.getSiblingDB(${JSON.stringify(database)}).getCollection(${JSON.stringify(collection)})`;
+  const faults = new Map<IndexPaths, string>();
+  for (const fields of wanted.map(withKey)) {
+    const paths = joinPaths(fields);
+    const ofPaths = found.filter(({ keys }) => joinPaths(keys.map(({ path }) => path)) === paths);
+    if (indexes.has(paths) || ofPaths.some(({ refused }) => refused === undefined)) continue;
+    const create = `${subject}.createIndex(${JSON.stringify(specOf(fields).key)})`;
+    const [unfit] = ofPaths;
+    if (!unfit)
+      faults.set(
+        paths,
+        `an index on ${fields.join(', ')} is missing${manage ? '' : `, and ${unmanaged}`}: run ${create}`,
+      );
+    else {
+      const drop = `${subject}.dropIndex(${JSON.stringify(unfit.name)})`;
+      faults.set(
+        paths,
+        `the index '${unfit.name}' cannot be used: ${unfit.refused ?? ''}: run ${drop}; ${create}`,
+      );
+    }
+  }
+  return faults;
 }
 
 /** Why a collection cannot be served, from its `listCollections` description: the end of a sentence. */
@@ -115,7 +150,7 @@ export async function indexesFrom(
   connection: MongoConnection,
   collection: string,
   listed: readonly Listed[],
-): Promise<Required<Pick<Layout, 'indexes' | 'specs' | 'found'>>> {
+): Promise<Pick<Layout, 'indexes' | 'specs' | 'found'>> {
   const found = await Promise.all(listed.map((one) => indexFrom(connection, collection, one)));
   const indexes = new Map<IndexPaths, string>();
   const specs = new Map<IndexPaths, string>();

@@ -2,7 +2,6 @@ import type { Document } from 'mongodb';
 import type { Index, IndexKey } from '../indexes.ts';
 import type { MongoConnection } from './connection.ts';
 import { CODES, serverCodeOf } from './errors.ts';
-import { stagesOf } from './indexes.ts';
 
 /** An index as `listIndexes` describes it. */
 export interface IndexSpec extends Document {
@@ -111,4 +110,18 @@ async function multikeyFields(
     if (serverCodeOf(error) === CODES.badValue) return 'unreadable'; // it was dropped, hidden or is being built
     throw error;
   }
+}
+
+/** The fields that lead from a plan to its stages: of one server, of the slot-based engine, and of shards. */
+const STAGES = ['winningPlan', 'queryPlan', 'inputStage', 'inputStages', 'thenStage', 'elseStage', 'shards'];
+
+/**
+ * All stages of a query plan, as `explain` returns it, and the documents that lead to them. Nothing else is searched: names
+ * and bounds may contain any text.
+ */
+export function stagesOf(plan: unknown): readonly Readonly<Record<string, unknown>>[] {
+  if (Array.isArray(plan)) return plan.flatMap(stagesOf);
+  if (typeof plan !== 'object' || plan === null) return [];
+  const stage = plan as Readonly<Record<string, unknown>>;
+  return [stage, ...STAGES.flatMap((name) => stagesOf(stage[name]))];
 }

@@ -1,12 +1,11 @@
 import { AppError, collectionReplaced, storeUnfit } from '../../errors.ts';
 import { awaitAtMost } from '../deadline.ts';
 import type { Identity } from '../bookmark.ts';
-import { UUID } from '../bson.ts';
 import type { Layout } from './collection.ts';
 import { GRACE_MS, type MongoConnection } from './connection.ts';
 import { CODES, isGone, MongoRefusal, serverCodeOf } from './errors.ts';
 import { faultOf } from './faults.ts';
-import { indexFault, indexSpecs, readIndexes } from './indexes.ts';
+import { changeOf } from './discovery.ts';
 import { Looks } from './looks.ts';
 import { BY_KEY, type IndexPaths } from './plan.ts';
 import type { Setup } from './setup.ts';
@@ -32,9 +31,6 @@ export interface IndexWatchOptions {
   readonly every?: Every | undefined;
 }
 
-/** What has changed about an index of a layout, as the end of a sentence. Null: nothing. */
-export type LookAtIndex = (layout: Layout, index: IndexPaths) => Promise<string | null>;
-
 /**
  * Checks repeatedly whether a collection and the index of a read are still what the layout says. Anyone who may write
  * can replace an index by a partial one of its name, or make it multikey. Reads then miss or repeat rows silently.
@@ -45,25 +41,16 @@ export class IndexWatch {
   readonly #looks: Looks<IndexPaths>;
   readonly #now: () => number;
   readonly #stop: () => void;
-  readonly #discovers: boolean;
-  readonly #whatChanged: LookAtIndex;
   /** When a layout with faults was last checked again. */
   #mendedAt = -Infinity;
 
-  /**
-   * `look` is given for a collection whose indexes are discovered. All of them are then read again at every interval.
-   * Default: looks at the indexes that the setup names.
-   */
   constructor(
     connection: MongoConnection,
     setup: Setup,
     { now = () => performance.now(), every = everyReally }: IndexWatchOptions,
-    look?: LookAtIndex,
   ) {
     this.#connection = connection;
     this.#setup = setup;
-    this.#discovers = look !== undefined;
-    this.#whatChanged = look ?? ((layout, index) => this.#changeOfNamed(layout, index));
     this.#now = now;
     this.#looks = new Looks((index) => this.#look(index), now);
     this.#stop = every(INTERVAL_MS, () => this.#lookAtAll());
@@ -79,7 +66,7 @@ export class IndexWatch {
    */
   async layoutFor(index: IndexPaths, signal: AbortSignal): Promise<Layout> {
     const layout = await this.#layout(signal);
-    const isGone = this.#discovers && !layout.specs.has(index);
+    const isGone = !layout.specs.has(index);
     const fault = layout.faults.get(index) ?? (isGone ? 'its indexes have changed' : undefined);
     if (fault === undefined) return layout;
     throw unfit(this.#setup.collection, fault);
@@ -152,11 +139,9 @@ export class IndexWatch {
    * Returns the reads that fail although others work. Rejects when none works, with the reason that /readyz reports.
    */
   async faults(): Promise<readonly string[]> {
-    const look = async () =>
-      Promise.all(this.#setup.indexes.map(async (index) => this.#looks.recent(index, RECENT_MS)));
     try {
-      await this.#setup.start();
-      await look();
+      const { wanted } = await this.#setup.start();
+      await Promise.all([BY_KEY, ...wanted].map(async (index) => this.#looks.recent(index, RECENT_MS)));
     } catch (error) {
       if (!(error instanceof AppError)) throw told(error);
     }
@@ -182,8 +167,8 @@ export class IndexWatch {
     const { collection } = this.#setup;
     const layout = await this.#setup.layout();
     if (layout.faults.get(index) !== undefined) return; // known: reads are refused
-    if (this.#discovers && !layout.specs.has(index)) return;
-    const fault = await this.#whatChanged(layout, index).catch((error: unknown) => {
+    if (!layout.specs.has(index)) return;
+    const fault = await changeOf(this.#connection, collection, layout, index).catch((error: unknown) => {
       throw faultOf(error, this.#setup, {});
     });
     if (fault === null) return;
@@ -191,42 +176,10 @@ export class IndexWatch {
     throw unfit(collection, fault);
   }
 
-  /** What no longer matches a layout. Null when all matches. */
-  async #changeOfNamed(layout: Layout, index: IndexPaths): Promise<string | null> {
-    const { collection } = this.#setup;
-    const probing = this.#probe(layout, index);
-    if (index === BY_KEY) return probing;
-    const [probed, found] = await Promise.allSettled([
-      probing,
-      readIndexes(this.#connection, collection, [index]),
-    ]);
-    if (probed.status === 'rejected') throw probed.reason; // this error says more
-    if (found.status === 'rejected') throw found.reason;
-    const fault = await indexFault(this.#connection, collection, found.value, index);
-    if (fault !== undefined) return fault;
-    return indexSpecs(found.value).get(index) === layout.specs.get(index) ? null : 'its index was replaced';
-  }
-
-  /** Fails unless the collection is the one of the layout and its index exists. */
-  async #probe({ identity, indexes }: Layout, index: IndexPaths): Promise<null> {
-    const { collection } = this.#setup;
-    const find = {
-      find: collection,
-      hint: indexes.get(index),
-      projection: { _id: 1 },
-      limit: 1,
-      singleBatch: true,
-    };
-    const named = identity === undefined ? find : { ...find, collectionUUID: new UUID(identity) };
-    await this.#connection.run(named, { readPreference: 'primaryPreferred' });
-    return null;
-  }
-
   #lookAtAll(): void {
-    if (this.#discovers) this.#setup.forget();
+    this.#setup.forget();
     // The setup reports what a look finds. Reads report a server that is unavailable.
     this.#layout()
-      .then(() => Promise.all(this.#setup.indexes.map((index) => this.#looks.fresh(index))))
       .catch(() => this.#setup.layout())
       .catch(() => undefined);
   }

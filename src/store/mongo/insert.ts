@@ -2,10 +2,10 @@ import type { AnyBulkWriteOperation, Document } from 'mongodb';
 import { MongoBulkWriteError } from 'mongodb';
 import { storeUnavailable } from '../../errors.ts';
 import { reasonOf } from '../../thrown.ts';
-import { BSON, Decimal128, Double, Int32, Long } from '../bson.ts';
+import { BSON } from '../bson.ts';
 import type { MongoConnection } from './connection.ts';
 import { CODES } from './errors.ts';
-import { isPlainItem, isPlainRow } from './plain-row.ts';
+import { isPlainRow } from './plain-row.ts';
 import { canSendRaw, insertRaw, type WriteError } from './raw-insert.ts';
 import type { InsertResult, OnConflict } from '../store.ts';
 
@@ -28,18 +28,23 @@ export async function insertRows(
   collection: string,
   rows: readonly Uint8Array[],
   onConflict: OnConflict,
-  shape: RowShape = ANY_ROWS,
+  refusalOf: (row: Uint8Array) => string | null = () => null,
 ): Promise<InsertResult> {
   const writable: { readonly index: number; readonly document: Document }[] = [];
   const plain: number[] = [];
   const refused: InsertResult['refused'][number][] = [];
   const largest = LARGEST_ROW - (onConflict === 'replace' ? STATEMENT : 0);
   for (const [index, row] of rows.entries()) {
-    if (onConflict !== 'replace' && canSendRaw && row.length <= largest && shape.isPlain(row)) {
+    const reason = refusalOf(row);
+    if (reason !== null) {
+      refused.push({ index, reason });
+      continue;
+    }
+    if (onConflict !== 'replace' && canSendRaw && row.length <= largest && isPlainRow(row)) {
       plain.push(index);
       continue;
     }
-    const document = readRow(row, largest, shape.faultOf);
+    const document = readRow(row, largest);
     if (typeof document === 'string') refused.push({ index, reason: document });
     else writable.push({ index, document });
   }
@@ -148,11 +153,7 @@ function replacement(document: Document): AnyBulkWriteOperation {
  * A row (a BSON document) in the form that the driver accepts. Returns a text instead, with what was expected and what
  * was found, when the row cannot be an item or would not be written unchanged.
  */
-function readRow(
-  row: Uint8Array,
-  largest: number,
-  faultOf: (document: Document) => string | null,
-): Document | string {
+function readRow(row: Uint8Array, largest: number): Document | string {
   if (row.length > largest) return `a row has at most ${largest} bytes, got ${row.length}`;
   let document: Document;
   try {
@@ -164,32 +165,5 @@ function readRow(
   // silently.
   if (Buffer.compare(BSON.serialize(document, { ignoreUndefined: false }), row) !== 0)
     return 'it has a value that cannot be stored unchanged (a deprecated type, a duplicate field name, a date out of range)';
-  return faultOf(document) ?? document;
+  return document._id === undefined ? '_id is missing' : document;
 }
-
-/** The checks of the collection's validator, also for collections without one. */
-function itemFault({ _id, category, price }: Document): string | null {
-  if (_id === undefined) return '_id is missing';
-  if (typeof category !== 'string') return 'category is not a string';
-  const isNumber = [Int32, Long, Double, Decimal128].some((type) => price instanceof type);
-  if (!isNumber) return 'price is not a number';
-  return Number.isNaN(Number(String(price))) || String(price).includes('Infinity')
-    ? `price is ${String(price)}, expected a finite number`
-    : null;
-}
-
-function rowFault({ _id }: Document): string | null {
-  return _id === undefined ? '_id is missing' : null;
-}
-
-/** What the rows of a collection must be. */
-export interface RowShape {
-  /** Whether a row is certainly good, and its bytes can be sent as they are. */
-  readonly isPlain: (row: Uint8Array) => boolean;
-  /** Why a document is no such row, or null. */
-  readonly faultOf: (document: Document) => string | null;
-}
-
-export const ITEM_ROWS: RowShape = { isPlain: isPlainItem, faultOf: itemFault };
-/** Rows with any fields. */
-export const ANY_ROWS: RowShape = { isPlain: isPlainRow, faultOf: rowFault };

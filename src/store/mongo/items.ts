@@ -11,10 +11,10 @@ import { replaceByEmpty } from './clear.ts';
 import { Counter } from './count.ts';
 import type { Finder } from './find.ts';
 import { BatchBuilder } from './batch-builder.ts';
-import { insertRows, type RowShape } from './insert.ts';
+import { insertRows } from './insert.ts';
 import { commandKey } from './key.ts';
 import { inPresentCollection } from './outdated.ts';
-import { indexOf, rangesOf, splitPaths, type Range } from './plan.ts';
+import { indexOf, rangesOf, type Range } from './plan.ts';
 import { removeRows } from './remove.ts';
 import { postponeIndexes, type MakeIndexes } from './postpone-indexes.ts';
 import type { Setup } from './setup.ts';
@@ -22,14 +22,23 @@ import { presentTime } from './snapshot.ts';
 import { Splitter } from './split.ts';
 import type { IndexWatch } from './index-watch.ts';
 import type { Slots } from '../slots.ts';
-import type { AddedIndex, Count, CountMode, From, InsertResult, OnConflict, RowStore } from '../store.ts';
+import type {
+  AddedIndex,
+  Count,
+  CountMode,
+  Declaration,
+  From,
+  InsertResult,
+  OnConflict,
+  RowStore,
+} from '../store.ts';
 import type { Identity, Plan, PointInTime, Size } from '../store.ts';
 
 /** How much more to request than the average row size suggests, so that one find is nearly always enough. */
 const MARGIN = 1.1;
 
 /** The items of a MongoDB collection. They are read by finds with index bounds, and the replies are not parsed. */
-export class MongoItems implements RowStore {
+export class MongoItems implements Omit<RowStore, 'insert' | 'postponeIndexes'> {
   readonly changes?: ChangeFeed;
   readonly #connection: MongoConnection;
   readonly #setup: Setup;
@@ -133,11 +142,15 @@ export class MongoItems implements RowStore {
   }
 
   /** A write cannot name the identity of its collection, and creates a missing one: it is checked before and after. */
-  async insert(rows: readonly Uint8Array[], onConflict: OnConflict, shape?: RowShape): Promise<InsertResult> {
+  async insert(
+    rows: readonly Uint8Array[],
+    onConflict: OnConflict,
+    refusalOf?: Declaration['refusalOf'],
+  ): Promise<InsertResult> {
     const identity = await this.#watch.present();
     this.#writtenTo ??= identity;
     if (this.#writtenTo !== identity) throw collectionReplaced();
-    const result = await insertRows(this.#connection, this.#setup.collection, rows, onConflict, shape);
+    const result = await insertRows(this.#connection, this.#setup.collection, rows, onConflict, refusalOf);
     if ((await this.#watch.present()) !== identity) throw collectionReplaced();
     return result;
   }
@@ -147,9 +160,7 @@ export class MongoItems implements RowStore {
   }
 
   /** See RowStore. `wanted`: the paths of the indexes that a start makes when they are missing. */
-  async postponeIndexes(
-    wanted: readonly (readonly string[])[] = this.#setup.indexes.map(splitPaths),
-  ): Promise<MakeIndexes | null> {
+  async postponeIndexes(wanted: readonly (readonly string[])[]): Promise<MakeIndexes | null> {
     const { sharded } = await this.#setup.layout();
     if (sharded || !this.#setup.manages) return null;
     const make = await postponeIndexes(this.#connection, this.#setup.collection, wanted);

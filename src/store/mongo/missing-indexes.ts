@@ -6,24 +6,19 @@ import type { Listed } from './index-list.ts';
 
 /**
  * Creates the wanted indexes that are missing, each with the key at its end, and logs each. An index with the same
- * fields in other directions counts as present. Returns whether it created any. Where the task does not allow it, it
- * only warns: the rest of the collection is served. Rejects as MongoConnection.run does.
+ * fields in other directions counts as present. Returns whether it created any. Where the server refuses, it warns: the
+ * rest of the collection is served. Rejects as MongoConnection.run does.
  */
 export async function createMissing(
   connection: MongoConnection,
-  { collection, manage, unmanaged = UNMANAGED, onWarning, onNotice }: SetupTask,
+  { collection, manage, onWarning, onNotice }: SetupTask,
   wanted: readonly (readonly string[])[],
   listed: readonly Listed[],
 ): Promise<boolean> {
   const present = listed.map(({ spec }) => Object.keys(spec.key).join('\0'));
   const missing = wanted.map(withKey).filter((fields) => !present.includes(fields.join('\0')));
-  if (missing.length === 0) return false;
+  if (missing.length === 0 || !manage) return false;
   const name = `${connection.database}.${collection}`;
-  if (!manage) {
-    for (const fields of missing)
-      onWarning(`The collection '${name}' lacks the index ${shown(fields)}, and ${unmanaged}.`);
-    return false;
-  }
   for (const fields of missing) {
     try {
       await connection.run(
@@ -45,8 +40,6 @@ export async function createMissing(
   }
   return true;
 }
-
-const UNMANAGED = 'MONGODB_MANAGE_INDEXES=false forbids the server to create it';
 
 /** The fields of an index with the key at its end. */
 export function withKey(fields: readonly string[]): readonly string[] {

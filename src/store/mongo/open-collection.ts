@@ -1,12 +1,11 @@
 import type { Document } from 'mongodb';
-import { AppError } from '../../errors.ts';
 import type { Slots } from '../slots.ts';
 import type { Declaration, Found } from '../store.ts';
 import type { MongoConnection } from './connection.ts';
 import { MongoFeed, type FeedParts } from './feed/feed.ts';
 import { LookUp } from './feed/look-up.ts';
 import type { DatabaseStream } from './feed/stream.ts';
-import { changeOf, ownCollections, setUpExisting, whyRefused } from './discovery.ts';
+import { ownCollections, setUpDeclared, whyRefused } from './discovery.ts';
 import { MongoRefusal } from './errors.ts';
 import type { SetupOptions } from './collection.ts';
 import { Finder } from './find.ts';
@@ -30,6 +29,8 @@ export interface CollectionParts {
   readonly prefix: string | undefined;
   readonly slots: Slots;
   readonly manage: boolean;
+  readonly unmanaged?: string;
+  readonly tellsServer?: boolean;
   readonly watch: IndexWatchOptions;
   readonly onWarning: (message: string) => void;
   readonly onNotice: ((message: string) => void) | undefined;
@@ -43,9 +44,9 @@ export interface OpenCollection {
   readonly watch: IndexWatch;
 }
 
-/** See Store.open. Rejects with MongoRefusal when the collection cannot be served. */
-export async function openCollection(
-  { collection, indexes }: Declaration,
+/** The collection of a declaration. Nothing is asked of the server before its first use. */
+export function collectionOf(
+  declaration: Declaration,
   {
     connection,
     way,
@@ -57,26 +58,17 @@ export async function openCollection(
     watch: timing,
     ...options
   }: CollectionParts,
-): Promise<OpenCollection> {
+): OpenCollection {
+  const { collection } = declaration;
   const own = connection.database === ownDatabase ? whyOwn(collection, prefix) : undefined;
   if (own !== undefined) throw new MongoRefusal(`The collection '${collection}' is not served: ${own}.`);
-  const setup = new Setup(connection, { ...options, collection, indexes: [] }, setUpExisting(indexes));
-  try {
-    await setup.start();
-  } catch (error) {
-    if (!(error instanceof AppError)) throw error;
-    options.onWarning(
-      `The collection '${collection}' is not available yet, and requests for it get 503 until it is: ${String(error.cause)}`,
-    );
-  }
+  const setup = new Setup(connection, { ...options, collection }, setUpDeclared(declaration));
   const finder = new Finder(way, setup);
-  const watch = new IndexWatch(connection, setup, timing, (layout, index) =>
-    changeOf(connection, collection, layout, index),
-  );
+  const watch = new IndexWatch(connection, setup, timing);
   const lookUp = new LookUp({ watch, finder, slots });
   const changes = new MongoFeed({ connection, setup, watch, lookUp, stream, streamWith });
   const rows = new MongoItems(connection, setup, watch, finder, slots, changes);
-  return { rows: new MongoCollection(rows, setup, watch, finder, slots, indexes), setup, watch };
+  return { rows: new MongoCollection(rows, setup, watch, finder, slots, declaration), setup, watch };
 }
 
 /** See Store.list. */

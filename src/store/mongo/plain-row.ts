@@ -15,43 +15,18 @@ const FARTHEST = 2_000_000;
 /** Names of a document that are compared with each other. One with more is left to the driver. */
 const MOST_NAMES = 64;
 
-/** What an item must have. Of other rows only `_id` is required. */
-const NUMBERS: readonly number[] = [BSON_TYPE.double, BSON_TYPE.int32, BSON_TYPE.int64, BSON_TYPE.decimal128];
-
-/**
- * Whether an item can be sent as it is: its bytes are a BSON document that MongoDB stores unchanged, with an `_id`, a
- * category and a finite price. Rows for which this is false may still be good; the driver's way tells.
- */
-export function isPlainItem(row: Uint8Array): boolean {
-  const found = { category: 0, price: 0, priceAt: 0 };
-  const isPlain = isPlainWith(row, (type, name, end, at) => {
-    if (isName(row, name, end, 'category')) found.category = type;
-    else if (isName(row, name, end, 'price')) [found.price, found.priceAt] = [type, at];
-  });
-  if (!isPlain || found.category !== BSON_TYPE.string || !NUMBERS.includes(found.price)) return false;
-  if (found.price === BSON_TYPE.decimal128) return false;
-  return found.price !== BSON_TYPE.double || isFiniteDouble(row, found.priceAt);
-}
-
-/** The same for a row of any shape. */
+/** Whether a row can be sent as it is: its bytes are a BSON document with an `_id` that MongoDB stores unchanged. */
 export function isPlainRow(row: Uint8Array): boolean {
-  return isPlainWith(row, null);
-}
-
-/** Whether a row is plain and has an `_id`. `see` is told of each other top-level field. */
-function isPlainWith(row: Uint8Array, see: Tell | null): boolean {
   if (row.length < 5 || sizeAt(row, 0) !== row.length) return false;
   let id = 0;
-  const isPlain = arePlain(row, 0, row.length, 1, (type, name, end, at) => {
+  const isPlain = arePlain(row, 0, row.length, 1, (type, name, end) => {
     if (isName(row, name, end, '_id')) id = type;
-    else see?.(type, name, end, at);
     return row[name] !== 0x24; // a name that begins with $ has rules of its own
   });
   return isPlain && id !== 0 && id !== BSON_TYPE.array;
 }
 
-type Tell = (type: number, nameAt: number, nameEnd: number, at: number) => void;
-type See = (type: number, nameAt: number, nameEnd: number, at: number) => boolean;
+type See = (type: number, nameAt: number, nameEnd: number) => boolean;
 
 /** Whether the members of the document at `from` are plain, and `see` accepts each of the outermost. */
 function arePlain(row: Uint8Array, from: number, to: number, depth: number, see: See | null): boolean {
@@ -71,7 +46,7 @@ function arePlain(row: Uint8Array, from: number, to: number, depth: number, see:
     at = valueAt + size;
     if (size < 0 || at > end || !isAscii(row, name, nameEnd)) return false;
     if (!isPlainValue(row, type, valueAt, at, depth)) return false;
-    if (see && !see(type, name, nameEnd, valueAt)) return false;
+    if (see && !see(type, name, nameEnd)) return false;
   }
   return at === end;
 }
@@ -119,9 +94,4 @@ function isText(row: Uint8Array, from: number, to: number): boolean {
 function isAscii(row: Uint8Array, from: number, to: number): boolean {
   for (let at = from; at < to; at++) if ((row[at] ?? 0) >= 0x80) return false;
   return true;
-}
-
-/** Infinities and NaN have an exponent of ones. */
-function isFiniteDouble(row: Uint8Array, at: number): boolean {
-  return ((row[at + 7] ?? 0) & 0x7f) !== 0x7f || ((row[at + 6] ?? 0) & 0xf0) !== 0xf0;
 }

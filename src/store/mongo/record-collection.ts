@@ -4,7 +4,7 @@ import type { RecordDeclaration } from '../records.ts';
 import { describeCollection, ensureCollection } from './collection.ts';
 import type { Layout, SetupTask } from './collection.ts';
 import type { MongoConnection } from './connection.ts';
-import { setUpExisting } from './discovery.ts';
+import { setUpDeclared } from './discovery.ts';
 import { MongoRefusal } from './errors.ts';
 import { NotMadeYet } from './records-to-come.ts';
 
@@ -19,14 +19,13 @@ export function setUpRecords({ name, validator, indexes }: RecordDeclaration, ma
     const { collection, isServing, manage } = task;
     if (!isServing && !mayMake() && !(await describeCollection(connection, collection)))
       throw new NotMadeYet(collection);
-    const existing = await ensureCollection(connection, task, validator, (description) =>
-      check(connection, description, { noun: name, wanted: validator }, task),
-    );
+    const existing = await ensureCollection(connection, task, { clustered: true, validator });
+    await check(connection, existing, { noun: name, wanted: validator }, task);
     const { validator: found } = (existing.options ?? {}) as Document;
     const isOurs = isDeepStrictEqual(found, validator);
     const unmanaged = isOurs ? task.unmanaged : 'the server indexes only collections that it has made';
     const indexed = { ...task, manage: manage && isOurs, ...(unmanaged !== undefined && { unmanaged }) };
-    return setUpExisting(indexes)(connection, indexed);
+    return setUpDeclared({ indexes })(connection, indexed);
   };
 }
 

@@ -8,7 +8,6 @@ import type { Change, Changed, RecordDeclaration, Records } from '../records.ts'
 import type { Slots } from '../slots.ts';
 import type { Layout, SetupOptions } from './collection.ts';
 import type { MongoConnection } from './connection.ts';
-import { changeOf } from './discovery.ts';
 import { CODES, serverCodeOf, translate } from './errors.ts';
 import { faultOf } from './faults.ts';
 import { Finder } from './find.ts';
@@ -47,18 +46,15 @@ export interface OpenRecords {
 export function openRecords(
   declaration: RecordDeclaration,
   { connection, way, slots, timing }: RecordParts,
-  options: Omit<SetupOptions, 'indexes'>,
+  options: SetupOptions,
 ): OpenRecords {
-  const { collection } = options;
   let changing = 0;
   const mayMake = () => declaration.isMadeAtOnce || changing > 0;
-  const setup = new Setup(connection, { ...options, indexes: [] }, setUpRecords(declaration, mayMake));
-  const watch = new IndexWatch(connection, setup, timing, (layout, index) =>
-    changeOf(connection, collection, layout, index),
-  );
+  const setup = new Setup(connection, options, setUpRecords(declaration, mayMake));
+  const watch = new IndexWatch(connection, setup, timing);
   const finder = new Finder(way, setup);
   const items = new MongoItems(connection, setup, watch, finder, slots);
-  const found = new MongoCollection(items, setup, watch, finder, slots, declaration.indexes);
+  const found = new MongoCollection(items, setup, watch, finder, slots, declaration);
   const changes = new RecordChanges(connection, setup);
   const making = async <T>(work: () => Promise<T>): Promise<T> => {
     changing++;

@@ -8,6 +8,7 @@ import type {
   AddedIndex,
   Count,
   CountMode,
+  Declaration,
   Equality,
   From,
   InsertResult,
@@ -21,7 +22,6 @@ import type { Finder } from './find.ts';
 import { shapeOf, type IndexedPlan } from './index-ranges.ts';
 import type { IndexWatch } from './index-watch.ts';
 import type { MongoItems } from './items.ts';
-import { ANY_ROWS, type RowShape } from './insert.ts';
 import { commandKey } from './key.ts';
 import { indexOf, namedIndex } from './plan.ts';
 import { bracketCondition, conditionOf, conditionsOf, type Condition } from './predicates.ts';
@@ -41,22 +41,18 @@ export class MongoCollection implements OwnedCollection {
   readonly #watch: IndexWatch;
   readonly #finder: Finder;
   readonly #slots: Slots;
-  readonly #declared: readonly (readonly string[])[];
-  readonly #shape: RowShape;
+  readonly #declaration: Pick<Declaration, 'indexes' | 'refusalOf'>;
 
-  /** `declared`: the paths of the indexes that a start makes when they are missing. `shape`: what the rows must be. */
   constructor(
     rows: MongoItems,
     setup: Setup,
     watch: IndexWatch,
     finder: Finder,
     slots: Slots,
-    declared: readonly (readonly string[])[] = [],
-    shape = ANY_ROWS,
+    declaration: Pick<Declaration, 'indexes' | 'refusalOf'>,
   ) {
     if (rows.changes) this.changes = rows.changes;
-    this.#declared = declared;
-    this.#shape = shape;
+    this.#declaration = declaration;
     this.#rows = rows;
     this.#setup = setup;
     this.#watch = watch;
@@ -104,7 +100,7 @@ export class MongoCollection implements OwnedCollection {
   }
 
   insert(rows: readonly Uint8Array[], onConflict: OnConflict): Promise<InsertResult> {
-    return this.#rows.insert(rows, onConflict, this.#shape);
+    return this.#rows.insert(rows, onConflict, this.#declaration.refusalOf);
   }
 
   remove(keys: readonly Bookmark[]): Promise<number> {
@@ -122,11 +118,11 @@ export class MongoCollection implements OwnedCollection {
   }
 
   postponeIndexes(): Promise<MakeIndexes | null> {
-    return this.#rows.postponeIndexes(this.#declared.map((fields) => withKey(fields)));
+    return this.#rows.postponeIndexes(this.#declaration.indexes.map(withKey));
   }
 
   async indexes(signal: AbortSignal): Promise<readonly Index[]> {
-    return (await this.#setup.layout(signal)).found ?? [];
+    return (await this.#setup.layout(signal)).found;
   }
 
   async holds(

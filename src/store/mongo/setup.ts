@@ -1,11 +1,9 @@
 import { AppError, storeUnavailable, storeUnfit } from '../../errors.ts';
 import { awaitAtMost } from '../deadline.ts';
 import type { PointInTime } from '../store.ts';
-import { setUpCollection } from './collection.ts';
 import type { Layout, SetupOptions, SetupTask } from './collection.ts';
 import type { MongoConnection } from './connection.ts';
 import { CODES, ForeignServer, MongoRefusal, serverCodeOf } from './errors.ts';
-import { BY_KEY, type IndexPaths } from './plan.ts';
 import { proveServer } from './proof.ts';
 import { pointInTimeOf } from './snapshot.ts';
 import { describeServer } from './server.ts';
@@ -22,8 +20,6 @@ const SETUP_WAIT_MS = 5_000;
  */
 export class Setup {
   readonly collection: string;
-  /** All indexes that reads need. */
-  readonly indexes: readonly IndexPaths[];
   readonly #connection: MongoConnection;
   readonly #options: SetupOptions;
   readonly #setUp: (connection: MongoConnection, task: SetupTask) => Promise<Layout>;
@@ -36,13 +32,14 @@ export class Setup {
   /** The servers that the connection had found when the last look began. */
   #provedServers = 0;
 
-  /**
-   * `setUp` makes sure that the collection exists and is fit to be read. Default: the setup of the items' collection.
-   */
-  constructor(connection: MongoConnection, options: SetupOptions, setUp = setUpCollection) {
+  /** `setUp` makes sure that the collection exists and is fit to be read. */
+  constructor(
+    connection: MongoConnection,
+    options: SetupOptions,
+    setUp: (connection: MongoConnection, task: SetupTask) => Promise<Layout>,
+  ) {
     this.#connection = connection;
     this.collection = options.collection;
-    this.indexes = [BY_KEY, ...options.indexes];
     this.#options = options;
     this.#setUp = setUp;
   }

@@ -72,7 +72,7 @@ test('A row that the store refuses is reported with its position in any batch', 
   await store.insert([item(3_000), item(9_999)], 'skip');
   const run = options(store, new Numbers().rows(10_000));
   assert.deepEqual(await importItems(run), { read: 10_000, written: 9_998, skipped: 0, failed: 2 });
-  assert.deepEqual(run.reports, ['30000: an item with its _id exists', '99990: an item with its _id exists']);
+  assert.deepEqual(run.reports, ['30000: a row with its _id exists', '99990: a row with its _id exists']);
 });
 
 test('With skip and replace, an id that is already stored is not a failure', async () => {

@@ -14,7 +14,7 @@ import { MongoConnection } from '../../src/store/mongo/connection.ts';
 import { setUpDeclared } from '../../src/store/mongo/discovery.ts';
 import { DriverWay } from '../../src/store/mongo/driver.ts';
 import { Finder } from '../../src/store/mongo/find.ts';
-import { MongoItems } from '../../src/store/mongo/items.ts';
+import { MongoCollection } from '../../src/store/mongo/resource.ts';
 import { openLane } from '../../src/store/mongo/lane/lane.ts';
 import type { FindWay } from '../../src/store/mongo/reply.ts';
 import { Setup } from '../../src/store/mongo/setup.ts';
@@ -55,7 +55,11 @@ const projected: FindWay = {
   settle: () => Promise.resolve(),
   close: () => Promise.resolve(),
 };
-const itemsOf = (way: FindWay) => new MongoItems(connection, setup, watch, new Finder(way, setup), slots);
+const itemsOf = (way: FindWay) =>
+  new MongoCollection({
+    ...{ connection, setup, watch, slots, declaration: ITEM_COLLECTION },
+    finder: new Finder(way, setup),
+  });
 const candidates = { 'whole rows': itemsOf(lane), 'a projection': itemsOf(projected) };
 await setup.start();
 

@@ -60,7 +60,7 @@ export class ImportStore implements Pick<OwnedCollection, 'insert' | 'count' | '
         this.#rows.set(id, row);
         written++;
       } else if (onConflict === 'skip') skipped++;
-      else refused.push({ index, reason: 'an item with its _id exists' });
+      else refused.push({ index, reason: 'a row with its _id exists' });
     }
     return { written, skipped, refused };
   }

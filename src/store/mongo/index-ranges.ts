@@ -31,6 +31,11 @@ export function shapeOf({ index, equals = [], sort }: IndexedPlan): 'suffixed' |
   throw new TypeError(`the index ${index.name} does not order the rows of this plan`);
 }
 
+/** Whether a plan names at most one row by a unique index. */
+export function isSingle(plan: Plan): plan is IndexedPlan {
+  return plan.index !== undefined && shapeOf(plan as IndexedPlan) === 'single';
+}
+
 /** Whether the plan walks its index from the first entry to the last. */
 export function isForward({ index, sort, direction }: IndexedPlan): boolean {
   return index.keys.find(({ path }) => path === sort)?.sign === direction;

@@ -10,7 +10,6 @@ import { MongoRefusal } from './errors.ts';
 import type { SetupOptions } from './collection.ts';
 import { Finder } from './find.ts';
 import { IndexWatch, type IndexWatchOptions } from './index-watch.ts';
-import { MongoItems } from './items.ts';
 import type { FindWay } from './reply.ts';
 import { MongoCollection } from './resource.ts';
 import { Setup } from './setup.ts';
@@ -67,8 +66,8 @@ export function collectionOf(
   const watch = new IndexWatch(connection, setup, timing);
   const lookUp = new LookUp({ watch, finder, slots });
   const changes = new MongoFeed({ connection, setup, watch, lookUp, stream, streamWith });
-  const rows = new MongoItems(connection, setup, watch, finder, slots, changes);
-  return { rows: new MongoCollection(rows, setup, watch, finder, slots, declaration), setup, watch };
+  const rows = new MongoCollection({ connection, setup, watch, finder, slots, declaration, changes });
+  return { rows, setup, watch };
 }
 
 /** See Store.list. */

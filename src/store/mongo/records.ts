@@ -12,7 +12,6 @@ import { CODES, serverCodeOf, translate } from './errors.ts';
 import { faultOf } from './faults.ts';
 import { Finder } from './find.ts';
 import { IndexWatch, type IndexWatchOptions } from './index-watch.ts';
-import { MongoItems } from './items.ts';
 import { setUpRecords } from './record-collection.ts';
 import { emptyUntilMade, NotMadeYet } from './records-to-come.ts';
 import { rowsOf, type FindWay } from './reply.ts';
@@ -53,8 +52,7 @@ export function openRecords(
   const setup = new Setup(connection, options, setUpRecords(declaration, mayMake));
   const watch = new IndexWatch(connection, setup, timing);
   const finder = new Finder(way, setup);
-  const items = new MongoItems(connection, setup, watch, finder, slots);
-  const found = new MongoCollection(items, setup, watch, finder, slots, declaration);
+  const found = new MongoCollection({ connection, setup, watch, finder, slots, declaration });
   const changes = new RecordChanges(connection, setup);
   const making = async <T>(work: () => Promise<T>): Promise<T> => {
     changing++;

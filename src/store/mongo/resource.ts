@@ -1,9 +1,8 @@
 import type { Batch } from '../batch.ts';
-import { KEY, valueBookmarkOf, type Bookmark, type Identity, type PointInTime } from '../bookmark.ts';
-import { documentAt, endOfRow } from '../bson-array.ts';
-import type { Index } from '../indexes.ts';
+import { KEY, type Bookmark, type Identity, type PointInTime } from '../bookmark.ts';
+import { collectionReplaced, storeUnfit } from '../../errors.ts';
 import type { ChangeFeed } from '../change-feed.ts';
-import type { Slots } from '../slots.ts';
+import type { Index } from '../indexes.ts';
 import type {
   AddedIndex,
   Count,
@@ -17,112 +16,93 @@ import type {
   Plan,
   Size,
 } from '../store.ts';
+import { replaceByEmpty } from './clear.ts';
 import type { Layout } from './collection.ts';
-import type { Finder } from './find.ts';
-import { shapeOf, type IndexedPlan } from './index-ranges.ts';
-import type { IndexWatch } from './index-watch.ts';
-import type { MongoItems } from './items.ts';
+import type { MongoConnection } from './connection.ts';
+import { Counter } from './count.ts';
+import { isSingle } from './index-ranges.ts';
+import { insertRows } from './insert.ts';
 import { commandKey } from './key.ts';
-import { indexOf, namedIndex } from './plan.ts';
-import { bracketCondition, conditionOf, conditionsOf, type Condition } from './predicates.ts';
-import type { Setup } from './setup.ts';
-import { readSingle } from './single.ts';
+import { addIndex } from './make.ts';
 import { withKey } from './missing-indexes.ts';
 import { inPresentCollection } from './outdated.ts';
-import type { MakeIndexes } from './postpone-indexes.ts';
+import { indexOf, namedIndex } from './plan.ts';
+import { postponeIndexes, type MakeIndexes } from './postpone-indexes.ts';
+import { bracketCondition, conditionOf, conditionsOf, type Condition } from './predicates.ts';
+import { Reads, type ReadParts } from './read.ts';
+import { removeRows } from './remove.ts';
+import { presentTime } from './snapshot.ts';
+import { Splitter } from './split.ts';
 import { bracketsFrom } from './type-brackets.ts';
 
-/** A collection of any shape. Its rows are read as items are, by whichever index a plan names. */
+/** What a collection of MongoDB is made of. */
+export interface MongoCollectionParts extends ReadParts {
+  readonly connection: MongoConnection;
+  readonly declaration: Pick<Declaration, 'indexes' | 'refusalOf'>;
+  readonly changes?: ChangeFeed;
+}
+
+/** A collection of MongoDB. */
 export class MongoCollection implements OwnedCollection {
   readonly indexesFirst = false;
   readonly changes?: ChangeFeed;
-  readonly #rows: MongoItems;
-  readonly #setup: Setup;
-  readonly #watch: IndexWatch;
-  readonly #finder: Finder;
-  readonly #slots: Slots;
-  readonly #declaration: Pick<Declaration, 'indexes' | 'refusalOf'>;
+  readonly #parts: MongoCollectionParts;
+  readonly #reads: Reads;
+  readonly #counter: Counter;
+  readonly #splitter: Splitter;
+  /** The collection that the first rows were written into. An import does not continue in another collection. */
+  #writtenTo: Identity | undefined;
 
-  constructor(
-    rows: MongoItems,
-    setup: Setup,
-    watch: IndexWatch,
-    finder: Finder,
-    slots: Slots,
-    declaration: Pick<Declaration, 'indexes' | 'refusalOf'>,
-  ) {
-    if (rows.changes) this.changes = rows.changes;
-    this.#declaration = declaration;
-    this.#rows = rows;
-    this.#setup = setup;
-    this.#watch = watch;
-    this.#finder = finder;
-    this.#slots = slots;
+  constructor(parts: MongoCollectionParts) {
+    const { connection, setup, finder, changes } = parts;
+    if (changes) this.changes = changes;
+    this.#parts = parts;
+    this.#reads = new Reads(parts);
+    this.#counter = new Counter(connection, setup);
+    this.#splitter = new Splitter(connection, setup, this.#counter, finder);
   }
 
-  async read(plan: Plan, from: From, size: Size, signal: AbortSignal): Promise<Batch> {
-    if (!isSingle(plan)) return this.#rows.read(plan, from, size, signal);
-    signal.throwIfAborted();
-    try {
-      return await inPresentCollection(plan.identity, signal, () =>
-        this.#readSingle(plan, from, size, signal),
-      );
-    } catch (error) {
-      throw await this.#watch.orReplaced(error, plan.identity, signal);
-    }
+  read(plan: Plan, from: From, size: Size, signal: AbortSignal): Promise<Batch> {
+    return this.#reads.read(plan, from, size, signal);
   }
 
-  confirm(batch: Pick<Batch, 'readBy'>, plan: Plan, signal: AbortSignal): Promise<void> {
-    return this.#rows.confirm(batch, plan, signal);
+  confirm({ readBy }: Pick<Batch, 'readBy'>, plan: Plan, signal: AbortSignal): Promise<void> {
+    return this.#parts.watch.confirm(indexOf(plan), readBy, plan.identity, signal);
   }
 
   get(id: Bookmark, signal: AbortSignal): Promise<Batch | null> {
-    return this.#rows.get(id, signal);
+    return this.#reads.get(id, signal);
   }
 
-  identity(signal: AbortSignal): Promise<Identity | undefined> {
-    return this.#rows.identity(signal);
-  }
-
-  async count(plan: Plan, mode: CountMode, signal: AbortSignal): Promise<Count> {
-    if (!isSingle(plan)) return this.#rows.count(plan, mode, signal);
-    const batch = await this.read(plan, {}, { rows: 1, bytes: 1 }, signal);
-    batch.release();
-    return { rows: batch.rows, is: 'exact' };
-  }
-
-  async split(plan: Plan, parts: number, signal: AbortSignal): Promise<readonly Bookmark[]> {
-    return isSingle(plan) ? [] : this.#rows.split(plan, parts, signal);
-  }
-
-  pointInTime(signal: AbortSignal): Promise<PointInTime | null> {
-    return this.#rows.pointInTime(signal);
-  }
-
-  insert(rows: readonly Uint8Array[], onConflict: OnConflict): Promise<InsertResult> {
-    return this.#rows.insert(rows, onConflict, this.#declaration.refusalOf);
-  }
-
-  remove(keys: readonly Bookmark[]): Promise<number> {
-    return this.#rows.remove(keys);
-  }
-
-  clear(signal: AbortSignal): Promise<Count> {
-    return this.#rows.clear(signal);
-  }
-
-  async addIndex(paths: readonly string[], _: unknown, signal: AbortSignal): Promise<AddedIndex> {
-    const added = await this.#rows.addIndex(paths, signal);
-    this.#setup.forget();
-    return added;
-  }
-
-  postponeIndexes(): Promise<MakeIndexes | null> {
-    return this.#rows.postponeIndexes(this.#declaration.indexes.map(withKey));
+  async identity(signal: AbortSignal): Promise<Identity | undefined> {
+    return (await this.#parts.setup.layout(signal)).identity;
   }
 
   async indexes(signal: AbortSignal): Promise<readonly Index[]> {
-    return (await this.#setup.layout(signal)).found;
+    return (await this.#parts.setup.layout(signal)).found;
+  }
+
+  async pointInTime(signal: AbortSignal): Promise<PointInTime | null> {
+    const { connection, setup } = this.#parts;
+    signal.throwIfAborted();
+    await setup.layout(signal); // a collection that does not exist yet has no time
+    return presentTime(connection, setup.collection, signal);
+  }
+
+  async count(plan: Plan, mode: CountMode, signal: AbortSignal): Promise<Count> {
+    if (plan.ids)
+      throw new TypeError('no query says a range of ids of several types: it is read, not counted');
+    if (isSingle(plan)) {
+      const batch = await this.read(plan, {}, { rows: 1, bytes: 1 }, signal);
+      batch.release();
+      return { rows: batch.rows, is: 'exact' };
+    }
+    return this.#inLayout(plan, signal, (layout) => this.#counter.count(plan, mode, layout, signal));
+  }
+
+  async split(plan: Plan, parts: number, signal: AbortSignal): Promise<readonly Bookmark[]> {
+    if (isSingle(plan)) return [];
+    return this.#inLayout(plan, signal, (layout) => this.#splitter.split(plan, parts, layout, signal));
   }
 
   async holds(
@@ -134,7 +114,7 @@ export class MongoCollection implements OwnedCollection {
     const next = index.keys[equals.length];
     if (bracket !== undefined && !next) throw new TypeError(`${index.name} has no field behind these values`);
     const asked = next && bracket !== undefined ? { [next.path]: bracketCondition(bracket) } : {};
-    const found = await this.#first(index, { ...conditionsOf(equals), ...asked }, KEY, 1, signal);
+    const found = await this.#reads.first(index, { ...conditionsOf(equals), ...asked }, KEY, 1, signal);
     return found !== null;
   }
 
@@ -148,6 +128,7 @@ export class MongoCollection implements OwnedCollection {
     after: Bookmark | null,
     signal: AbortSignal,
   ): Promise<Bookmark | null> {
+    const { watch } = this.#parts;
     const next = index.keys[equals.length];
     if (!next) throw new TypeError(`${index.name} has no field behind these values`);
     const { path, sign } = next;
@@ -161,63 +142,69 @@ export class MongoCollection implements OwnedCollection {
       ),
     ];
     for (const condition of conditions) {
-      const found = await this.#first(index, { ...prefix, [path]: condition }, path, sign, signal);
+      const found = await this.#reads.first(index, { ...prefix, [path]: condition }, path, sign, signal);
       if (found) return found;
     }
-    const { specs, identity } = await this.#watch.layoutFor(namedIndex(index), signal);
-    await this.#watch.confirm(namedIndex(index), specs.get(namedIndex(index)), identity, signal);
+    const { specs, identity } = await watch.layoutFor(namedIndex(index), signal);
+    await watch.confirm(namedIndex(index), specs.get(namedIndex(index)), identity, signal);
     return null;
   }
 
-  /** The first row that matches, as the value of a path. `direction`: of the walk along the index. */
-  async #first(
-    index: Index,
-    filter: Condition,
-    path: string,
-    direction: 1 | -1,
-    signal: AbortSignal,
-  ): Promise<Bookmark | null> {
-    const named = namedIndex(index);
-    const sort = Object.fromEntries(
-      index.keys.map((key) => [key.path, direction === 1 ? key.sign : (-key.sign as 1 | -1)]),
-    );
-    const range = { index: named, sort, isForward: direction === 1, filter };
-    const { slot, start, length } = await inPresentCollection(undefined, signal, async () =>
-      this.#finder.values(range, path, 1, await this.#watch.layoutFor(named, signal), signal),
-    );
-    const bytes = slot.bytes(start + length).subarray(start);
-    const found =
-      length > 0 ? valueBookmarkOf(bytes.slice(documentAt(bytes, 0), endOfRow(bytes, 0)), path) : null;
-    slot.release();
-    return found;
+  /** A write cannot name the identity of its collection, and creates a missing one: it is checked before and after. */
+  async insert(rows: readonly Uint8Array[], onConflict: OnConflict): Promise<InsertResult> {
+    const { connection, setup, watch, declaration } = this.#parts;
+    const identity = await watch.present();
+    this.#writtenTo ??= identity;
+    if (this.#writtenTo !== identity) throw collectionReplaced();
+    const result = await insertRows(connection, setup.collection, rows, onConflict, declaration.refusalOf);
+    if ((await watch.present()) !== identity) throw collectionReplaced();
+    return result;
   }
 
-  async #readSingle(plan: IndexedPlan, from: From, size: Size, signal: AbortSignal): Promise<Batch> {
-    const index = indexOf(plan);
-    const layout = await this.#watch.layoutFor(index, signal);
-    const looking = this.#watch.recent(index);
-    const batch = await readSingle(plan, from, size, this.#parts(layout), signal);
+  remove(keys: readonly Bookmark[]): Promise<number> {
+    const { connection, setup, watch } = this.#parts;
+    return removeRows(connection, setup.collection, watch, keys);
+  }
+
+  async postponeIndexes(): Promise<MakeIndexes | null> {
+    const { connection, setup, watch, declaration } = this.#parts;
+    const { sharded } = await setup.layout();
+    if (sharded || !setup.manages) return null;
+    const make = await postponeIndexes(connection, setup.collection, declaration.indexes.map(withKey));
+    if (make) watch.close(); // it would make them at its next look
+    return make;
+  }
+
+  async addIndex(paths: readonly string[], _: unknown, signal: AbortSignal): Promise<AddedIndex> {
+    const { connection, setup } = this.#parts;
+    const added = await addIndex(connection, setup.collection, paths, signal);
+    setup.forget();
+    return added;
+  }
+
+  async clear(signal: AbortSignal): Promise<Count> {
+    const { connection, setup } = this.#parts;
+    const { collection } = setup;
+    const layout = await setup.layout(signal);
+    if (layout.sharded)
+      throw storeUnfit(`The collection '${collection}' may be sharded. Such a collection is not replaced.`);
+    const all = { sort: KEY, direction: 1 } as const;
+    const exact = await this.count(all, 'exact', signal);
+    const count = exact.is === 'exact' ? exact : await this.count(all, 'estimated', signal);
+    signal.throwIfAborted();
     try {
-      const readBy = layout.specs.get(index);
-      if (looking) await looking;
-      await this.#watch.check(index, readBy, signal);
-      const identity = plan.identity ?? layout.identity;
-      return {
-        ...batch,
-        ...(readBy !== undefined && { readBy }),
-        ...(identity !== undefined && { identity }),
-      };
-    } catch (error) {
-      batch.release();
-      throw error;
+      await replaceByEmpty(connection, collection);
+    } finally {
+      setup.forget(layout);
+      this.#writtenTo = undefined; // the next rows go into the new collection
     }
+    return count;
   }
 
-  #parts(layout: Layout) {
-    return { finder: this.#finder, slots: this.#slots, layout };
+  #inLayout<T>(plan: Plan, signal: AbortSignal, work: (layout: Layout) => Promise<T>): Promise<T> {
+    signal.throwIfAborted();
+    return inPresentCollection(plan.identity, signal, async () =>
+      work(await this.#parts.watch.layoutFor(indexOf(plan), signal)),
+    );
   }
-}
-
-function isSingle(plan: Plan): plan is IndexedPlan {
-  return plan.index !== undefined && shapeOf(plan as IndexedPlan) === 'single';
 }

@@ -1,4 +1,5 @@
 import { BSON } from '../store/bson.ts';
+import { BSON_TYPE } from '../store/bson-types.ts';
 import type { Plan } from '../store/store.ts';
 import { decodeToken } from './token.ts';
 
@@ -14,7 +15,9 @@ export function valueTypes({ equals = [], range }: Plan): Buffer {
   const types = equals
     .filter(({ isOfPart }) => !isOfPart)
     .toSorted((a, b) => (a.path < b.path ? -1 : 1))
-    .map(({ value }) => BSON.serialize({ value })[TYPE_AT] ?? 0);
+    .map(({ value }) =>
+      typeof value === 'string' ? BSON_TYPE.string : (BSON.serialize({ value })[TYPE_AT] ?? 0),
+    );
   if (range) types.push(range.bracket);
   return Buffer.of(types.length, ...types);
 }

@@ -35,7 +35,7 @@ export function kindOf(value: unknown): TextKind | 'decimal' | undefined {
 
 /** The BSON type of a value. */
 export function typeOf(value: unknown): number | undefined {
-  return BSON.serialize({ value })[TYPE_AT];
+  return typeof value === 'string' ? BSON_TYPE.string : BSON.serialize({ value })[TYPE_AT];
 }
 
 /** A kind as fields have it: a decimal is a number. */
@@ -61,7 +61,7 @@ const SAMPLE = { rows: 100, bytes: 1024 * 1024 };
 export class KindTable {
   readonly #rows: Collection;
   readonly #where: readonly Equality[];
-  readonly #known = new WeakMap<readonly Index[], Map<string, Promise<FieldKinds>>>();
+  readonly #known = new WeakMap<readonly Index[], Map<string, Promise<FieldKinds> | FieldKinds>>();
 
   /** `where`: values that all rows have. The first field of an index is the one behind these. */
   constructor(rows: Collection, where: readonly Equality[] = []) {
@@ -72,13 +72,16 @@ export class KindTable {
   /** What the values of a path are. Rejects as reads do. */
   async of(path: string, signal: AbortSignal): Promise<FieldKinds> {
     const indexes = await this.#rows.indexes(signal);
-    const known = this.#known.get(indexes) ?? new Map<string, Promise<FieldKinds>>();
+    const known = this.#known.get(indexes) ?? new Map<string, Promise<FieldKinds> | FieldKinds>();
     this.#known.set(indexes, known);
-    const looking = known.get(path) ?? this.#look(path, indexes);
-    if (!known.has(path)) {
+    const found = known.get(path);
+    if (found && !(found instanceof Promise)) return found;
+    const looking = found ?? this.#look(path, indexes);
+    if (!found) {
       known.set(path, looking);
       const forget = () => known.delete(path);
-      looking.then(({ kinds }) => kinds.size > 0 || forget(), forget); // rows may come at any time
+      // Where no row has a value, rows may come at any time.
+      looking.then((kinds) => (kinds.kinds.size > 0 ? known.set(path, kinds) : forget()), forget);
     }
     return awaitAtMost(LOOK_MS, signal, looking);
   }

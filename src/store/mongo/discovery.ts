@@ -134,7 +134,11 @@ async function endOf(
 ): Promise<string | null> {
   const ends = await Promise.all(
     [new MinKey(), new MaxKey()].map(async ($eq) => {
-      const find = { find: collection, filter: { _id: { $eq } }, projection: { _id: 1 }, limit: 1 };
+      const find = {
+        find: collection,
+        filter: { _id: { $eq } },
+        ...{ projection: { _id: 1 }, limit: 1, singleBatch: true },
+      };
       const named = identity === undefined ? find : { ...find, collectionUUID: new UUID(identity) };
       const { cursor } = await connection.run(named, { readPreference: 'primaryPreferred' });
       return (cursor as { firstBatch: unknown[] }).firstBatch.length;

@@ -61,7 +61,8 @@ export function indexRanges(plan: IndexedPlan, after: Bookmark | null, base: Bas
   if (shape === 'single') throw new TypeError('a plan of at most one row has no ranges');
   if (range && (shape === 'unique' || sort === KEY)) return byPredicate(plan, range, after, way);
   const whole = range ? valueBounds(plan, range) : plan.ids ? idBounds(plan) : wholeBounds(plan);
-  if (whole.min && whole.max && compare(whole.min, whole.max, index.keys) >= 0) return [];
+  const mayBeEmpty = range ?? plan.ids; // a comparison takes as long as the rest
+  if (mayBeEmpty && whole.min && whole.max && compare(whole.min, whole.max, index.keys) >= 0) return [];
   const parts = partsOf(plan, after, { ...way, ...whole }, forward);
   const end = endPoint(plan, shape, parts.at(forward ? -1 : 0) ?? null, after, forward);
   if (!end) return parts;

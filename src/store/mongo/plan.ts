@@ -21,9 +21,18 @@ export function splitPaths(index: IndexPaths): readonly string[] {
  * An index that a plan names, with everything that plans conclude from it. No joined paths begin with NUL. When another
  * index gets its name, that is another one.
  */
-export function namedIndex({ name, keys, isUnique }: Index): IndexPaths {
-  return `\0${JSON.stringify([name, keys.map(({ path, sign }) => [path, sign]), isUnique])}` as IndexPaths;
+export function namedIndex(index: Index): IndexPaths {
+  const known = NAMED.get(index);
+  if (known !== undefined) return known;
+  const { name, keys, isUnique } = index;
+  const shape = [name, keys.map(({ path, sign }) => [path, sign]), isUnique];
+  const named = `\0${JSON.stringify(shape)}` as IndexPaths;
+  NAMED.set(index, named);
+  return named;
 }
+
+/** Those of the indexes that a look has listed, which every read by them names. */
+const NAMED = new WeakMap<Index, IndexPaths>();
 
 /** The index of the key. Every collection has it. */
 export const BY_KEY = joinPaths([KEY]);

@@ -2,6 +2,8 @@ import type { Document } from 'mongodb';
 import { CODES, MongoRefusal, serverCodeOf, translate } from './errors.ts';
 import { describeCollection, MAJORITY } from './collection.ts';
 import type { MongoConnection } from './connection.ts';
+import { listIndexes } from './index-list.ts';
+import { createIndexes } from './missing-indexes.ts';
 
 const ON_PRIMARY = { readPreference: 'primary' } as const;
 
@@ -15,14 +17,15 @@ export async function replaceByEmpty(connection: MongoConnection, collection: st
   if (!description) throw new MongoRefusal(`The collection '${collection}' is missing.`);
   const empty = `${collection}.sluice-empty`;
   await removeLeftover(connection, empty);
-  const indexes = await secondaryIndexes(connection, collection);
+  const indexes = (await listIndexes(connection, collection))
+    .map(({ spec }) => spec)
+    .filter(({ key }) => Object.keys(key).join() !== '_id'); // a new collection has that by itself
   await connection.run(
     { create: empty, ...(description.options as Document), writeConcern: MAJORITY },
     ON_PRIMARY,
   );
   try {
-    if (indexes.length > 0)
-      await connection.run({ createIndexes: empty, indexes, writeConcern: MAJORITY }, ON_PRIMARY);
+    if (indexes.length > 0) await createIndexes(connection, empty, indexes);
     await rename(connection, empty, collection);
   } catch (error) {
     await drop(connection, empty).catch(() => undefined); // the next attempt removes it, and this error says more
@@ -47,20 +50,6 @@ async function drop(connection: MongoConnection, name: string): Promise<void> {
   } catch (error) {
     if (serverCodeOf(error) !== CODES.namespaceNotFound) throw error; // it was renamed, or is gone
   }
-}
-
-/** The indexes that a new collection does not have by itself. */
-async function secondaryIndexes(
-  connection: MongoConnection,
-  collection: string,
-): Promise<readonly Document[]> {
-  const { cursor } = await connection.run(
-    { listIndexes: collection, cursor: { batchSize: 1_000 } },
-    ON_PRIMARY,
-  );
-  return (cursor as { firstBatch: Document[] }).firstBatch
-    .filter(({ key, clustered }) => clustered !== true && Object.keys(key as object).join() !== '_id')
-    .map((index) => Object.fromEntries(Object.entries(index).filter(([option]) => option !== 'ns')));
 }
 
 async function rename(connection: MongoConnection, from: string, to: string): Promise<void> {

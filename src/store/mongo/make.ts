@@ -4,7 +4,7 @@ import { describeCollection, MAJORITY } from './collection.ts';
 import type { MongoConnection } from './connection.ts';
 import { CODES, MongoRefusal, serverCodeOf } from './errors.ts';
 import { indexFrom, listIndexes } from './index-list.ts';
-import { REFUSALS, specOf } from './missing-indexes.ts';
+import { createIndexes, REFUSALS, specOf } from './missing-indexes.ts';
 import type { OpenCollection } from './open-collection.ts';
 import { KEY } from '../bookmark.ts';
 
@@ -51,9 +51,8 @@ export async function addIndex(
     );
   const before = await find();
   if (!before || before.isBuilding) {
-    const command = { createIndexes: collection, indexes: [specOf(fields)], writeConcern: MAJORITY };
     try {
-      await connection.run(command, { readPreference: 'primary', unlimited: true, signal });
+      await createIndexes(connection, collection, [specOf(fields)], signal);
     } catch (error) {
       throw refusalOf(error, `create the index ${JSON.stringify(specOf(fields).key)}`);
     }

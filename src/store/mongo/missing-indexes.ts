@@ -1,5 +1,6 @@
+import type { Document } from 'mongodb';
 import { KEY } from '../bookmark.ts';
-import type { SetupTask } from './collection.ts';
+import { MAJORITY, type SetupTask } from './collection.ts';
 import type { MongoConnection } from './connection.ts';
 import { CODES, serverCodeOf } from './errors.ts';
 import type { Listed } from './index-list.ts';
@@ -21,14 +22,7 @@ export async function createMissing(
   const name = `${connection.database}.${collection}`;
   for (const fields of missing) {
     try {
-      await connection.run(
-        {
-          createIndexes: collection,
-          indexes: [specOf(fields)],
-          writeConcern: { w: 'majority', wtimeout: 60_000 },
-        },
-        { readPreference: 'primary', unlimited: true },
-      );
+      await createIndexes(connection, collection, [specOf(fields)]);
     } catch (error) {
       if (!REFUSALS.has(serverCodeOf(error))) throw error;
       onWarning(
@@ -39,6 +33,17 @@ export async function createMissing(
     onNotice?.(`The server has created the index ${shown(fields)} of '${name}'.`);
   }
   return true;
+}
+
+/** Creates indexes, which may take any time. Rejects as MongoConnection.run does. */
+export async function createIndexes(
+  connection: MongoConnection,
+  collection: string,
+  indexes: readonly Document[],
+  signal?: AbortSignal,
+): Promise<void> {
+  const command = { createIndexes: collection, indexes, writeConcern: MAJORITY };
+  await connection.run(command, { readPreference: 'primary', unlimited: true, ...(signal && { signal }) });
 }
 
 /** The fields of an index with the key at its end. */

@@ -2,6 +2,8 @@ import type { Document } from 'mongodb';
 import { MAJORITY } from './collection.ts';
 import type { MongoConnection } from './connection.ts';
 import { CODES, serverCodeOf } from './errors.ts';
+import { listIndexes } from './index-list.ts';
+import { createIndexes } from './missing-indexes.ts';
 
 const ON_PRIMARY = { readPreference: 'primary' } as const;
 /** What the description of an index without options has. */
@@ -22,12 +24,11 @@ export async function postponeIndexes(
 ): Promise<MakeIndexes | null> {
   const { cursor } = await connection.run({ find: collection, limit: 1, projection: { _id: 1 } }, ON_PRIMARY);
   if ((cursor as { firstBatch: Document[] }).firstBatch.length > 0) return null;
-  const reply = await connection.run({ listIndexes: collection, cursor: { batchSize: 1_000 } }, ON_PRIMARY);
   const keys = wanted.map((paths) => JSON.stringify(paths.map((path) => [path, 1])));
-  const indexes = (reply.cursor as { firstBatch: Document[] }).firstBatch
-    .filter((index) => keys.includes(JSON.stringify(Object.entries(index.key as object))))
-    .filter((index) => Object.keys(index).every((option) => PLAIN.includes(option)))
-    .map(({ key, name }) => ({ key: key as Document, name: String(name) }));
+  const indexes = (await listIndexes(connection, collection))
+    .filter(({ spec }) => keys.includes(JSON.stringify(Object.entries(spec.key))))
+    .filter(({ spec }) => Object.keys(spec).every((option) => PLAIN.includes(option)))
+    .map(({ spec: { key, name } }) => ({ key, name }));
   if (indexes.length === 0) return null;
   try {
     const names = indexes.map(({ name }) => name);
@@ -36,8 +37,5 @@ export async function postponeIndexes(
     if (serverCodeOf(error) === CODES.unauthorized) return null;
     throw error;
   }
-  return async () => {
-    const command = { createIndexes: collection, indexes, writeConcern: MAJORITY };
-    await connection.run(command, { ...ON_PRIMARY, unlimited: true });
-  };
+  return () => createIndexes(connection, collection, indexes);
 }

@@ -22,11 +22,11 @@ import { testMongoStore, type OpenMongo } from './support/mongo.ts';
 import { PLENTY, readRows } from './support/reading.ts';
 
 /**
- * Several ids of every type that MongoDB accepts, where several exist. MaxKey is left out: it means "above all" in
- * bounds, and the server excludes an _id of MaxKey from every range that is open above.
+ * Several ids of every type that MongoDB accepts, where several exist. A collection with the _id MinKey or MaxKey is not
+ * served: they mean "below all" and "above all" in bounds, which leave out the row at an end.
  */
 const IDS: readonly unknown[] = [
-  ...[new MinKey(), null, new Double(NaN), true, false],
+  ...[null, new Double(NaN), true, false],
   ...[1, 2, -7].map((n) => new Int32(n)),
   ...['9007199254740993', '-9223372036854775808'].map((digits) => Long.fromString(digits)),
   ...[0.1, 2.5, -0.5, Infinity, -Infinity, 9007199254740992].map((n) => new Double(n)),

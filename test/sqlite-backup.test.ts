@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { copyFile, readdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
+import { ITEM_COLLECTION } from '../src/resources/item-collection.ts';
 import { BSON, Int32 } from '../src/store/bson.ts';
 import { openSqlite } from '../src/store/sqlite.ts';
 import { backUp } from '../src/store/sqlite/backup.ts';
@@ -24,7 +25,7 @@ const BY_ID = { sort: '_id', direction: 1 } as const;
 const QUIET = { replaces: false, onPages: () => undefined, signal: NEVER };
 
 async function openIn(t: TestContext, directory: string): Promise<Store> {
-  const store = await openSqlite({ directory, slots: new Slots() });
+  const store = await openSqlite({ items: ITEM_COLLECTION, directory, slots: new Slots() });
   t.after(() => store.close());
   return store;
 }
@@ -118,7 +119,7 @@ test('the commands for the file take no MongoDB, and say how they are used', asy
 test('a check names rows, entries, counters and indexes that are wrong, and finds nothing in a store that is right', async (t) => {
   const directory = await testDirectory(t);
   const path = join(directory, FILE);
-  const store = await openSqlite({ directory, slots: new Slots() });
+  const store = await openSqlite({ items: ITEM_COLLECTION, directory, slots: new Slots() });
   const orders = await store.open(ORDERS);
   await orders.insert(rowsOf(0, 2_000), 'fail');
   await orders.insert([BSON.serialize({ _id: 'long', status: 'x'.repeat(100_000) })], 'fail');
@@ -178,7 +179,7 @@ async function cursorsOf(server: TestServer, set: string): Promise<Cursors> {
 
 test('cursors of what a restored backup undid are 410, and never skip what is written afterwards', async (t) => {
   const directory = await testDirectory(t);
-  const store = await openSqlite({ directory, slots: new Slots() });
+  const store = await openSqlite({ items: ITEM_COLLECTION, directory, slots: new Slots() });
   const sets: Record<string, RowStore> = { items: store.items, orders: await store.open(ORDERS) };
   for (const rows of Object.values(sets)) await rows.insert(rowsOf(0, 10), 'fail');
   const environment = { MONGODB_URI: '', DATA_DIR: directory };
@@ -232,7 +233,7 @@ test('cursors of what a restored backup undid are 410, and never skip what is wr
 
 test('the log of the store that was there before is not taken for that of a restored backup', async (t) => {
   const directory = await testDirectory(t);
-  const store = await openSqlite({ directory, slots: new Slots() });
+  const store = await openSqlite({ items: ITEM_COLLECTION, directory, slots: new Slots() });
   await store.items.insert(rowsOf(0, 10), 'fail');
   const [from, to] = [join(directory, FILE), join(await testDirectory(t), 'backup.db')];
   await backUp({ ...QUIET, from, to });
@@ -243,7 +244,7 @@ test('the log of the store that was there before is not taken for that of a rest
   await store.close();
   await copyFile(to, join(killed, FILE));
   await assert.rejects(
-    openSqlite({ directory: killed, slots: new Slots() }),
+    openSqlite({ items: ITEM_COLLECTION, directory: killed, slots: new Slots() }),
     /it is a backup, but .*-wal is of the store that was there before: remove .*-wal and .*-shm/,
   );
   for (const file of [`${FILE}-wal`, `${FILE}-shm`]) await rm(join(killed, file));

@@ -85,8 +85,7 @@ export class MongoCollection implements OwnedCollection {
   async pointInTime(signal: AbortSignal): Promise<PointInTime | null> {
     const { connection, setup } = this.#parts;
     signal.throwIfAborted();
-    await setup.layout(signal); // a collection that does not exist yet has no time
-    return presentTime(connection, setup.collection, signal);
+    return inPresentCollection(undefined, signal, () => presentTime(connection, setup, signal));
   }
 
   async count(plan: Plan, mode: CountMode, signal: AbortSignal): Promise<Count> {

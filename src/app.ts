@@ -10,13 +10,10 @@ import { createServe, type Observer } from './http/respond.ts';
 import type { Route } from './http/route.ts';
 import { createRouter } from './http/router.ts';
 import { followingRoutes } from './resources/following.ts';
-import { listOfResource, listResources } from './resources/list.ts';
+import { listOfResource, listOfUsers, listResources } from './resources/list.ts';
 import type { OpenResource } from './resources/open.ts';
-import { listOfItems, listOfUsers } from './resources/built-in-lists.ts';
 import { resourceRoutes, type ResourceOptions } from './resources/routes.ts';
 import { scopedIndexes, scopedResource } from './resources/scoped.ts';
-import { itemRoutes, type ItemOptions } from './items/routes.ts';
-import { scopedItems, wholeItems } from './items/scoped.ts';
 import { changesOfPart } from './scopes/changes.ts';
 import { Scopes, type MakeScope } from './scopes/routes.ts';
 import type { Scope } from './access/rights.ts';
@@ -29,9 +26,8 @@ import { usersInPart } from './users/source.ts';
 import { webRoutes } from './web/routes.ts';
 
 export interface AppOptions {
-  readonly items: ItemOptions;
-  /** undefined: none are declared. */
-  readonly resources?: ResourceOptions & { readonly open: readonly OpenResource[] };
+  /** Items are one of them. */
+  readonly resources: ResourceOptions & { readonly open: readonly OpenResource[] };
   readonly users: UserOptions;
   readonly exports: ExportOptions;
   readonly health: HealthOptions;
@@ -57,31 +53,15 @@ export interface App {
  * engine calls.
  */
 export function createApp(options: AppOptions): App {
-  const { resources: declared } = options;
-  const open = declared?.open ?? [];
+  const { open } = options.resources;
   const scopes: Scopes = new Scopes(scopeMakers(options));
-  const items = ofResource('items', itemRoutes(options.items));
   const users = ofResource('users', userRoutes(options.users));
   const exports = exportRoutes(options.exports);
   const reference = referenceRoutes();
   const web = webRoutes();
   const routes = table({
-    'GET /items': items.list,
-    'GET /items/stream': orExport(
-      items.stream,
-      sourceOf({ resource: 'items' }, options.exports.sources),
-      options.exports,
-    ),
-    'GET /items/changes': items.changes,
-    'GET /items/partitions': items.partitions,
-    'GET /items/{id}': items.get,
-
     'GET /resources': listResources(
-      [
-        ...open.map(({ resource }) => listOfResource(resource)),
-        listOfItems(options.items.items),
-        listOfUsers,
-      ],
+      [...open.map(({ resource }) => listOfResource(resource)), listOfUsers],
       (list, client) => scopes.listOf(list, client),
     ),
 
@@ -109,11 +89,11 @@ export function createApp(options: AppOptions): App {
     'GET /docs/start.js': reference.start,
     'GET /docs/scalar.js': reference.script,
   });
-  const routesOf = (one: OpenResource): readonly Route[] => routesOfResource(one, options);
-  const document = getOpenApi(routes, followingRoutes(open, routesOf), options.document, (route, client) =>
+  const rowsOf = (one: OpenResource): readonly Route[] => routesOfResource(one, options);
+  const document = getOpenApi(routes, followingRoutes(open, rowsOf), options.document, (route, client) =>
     scopes.routeOf(route, client),
   );
-  const all = [...routes, ...open.flatMap(routesOf), ...table({ 'GET /openapi.json': document })];
+  const all = [...open.flatMap(rowsOf), ...routes, ...table({ 'GET /openapi.json': document })];
   const serve = createServe(createRouter(all), {
     ...{ ...options, cors: createCors(options.corsOrigin) },
     findFor: (request, found, client) => scopes.find(request, found, client),
@@ -121,39 +101,30 @@ export function createApp(options: AppOptions): App {
   return { serve, routes: all, scopes };
 }
 
-/** The routes of a declared resource. `scope`: the part of it that this is. */
+/** The routes of a resource, which its name finds. `scope`: the part of it that this is. */
 function routesOfResource(
   one: OpenResource,
-  { resources: declared, exports }: AppOptions,
+  { resources, exports }: AppOptions,
   scope?: Scope,
 ): readonly Route[] {
-  if (!declared) return [];
-  const source = sourceOf({ resource: one.resource.name, ...(scope && { scope }) }, exports.sources);
-  return resourceRoutes(one, declared).map((route) =>
-    route.method === 'GET' && route.path === `/${one.resource.name}/stream`
-      ? orExport(route, source, exports)
-      : route,
+  const { name } = one.resource;
+  const rows = ofResource(name, resourceRoutes(one, resources));
+  const source = sourceOf({ resource: name, ...(scope && { scope }) }, exports.sources);
+  return table(
+    {
+      'GET /{resource}': rows.list,
+      'GET /{resource}/stream': orExport(rows.stream, source, exports),
+      'GET /{resource}/changes': rows.changes,
+      'GET /{resource}/partitions': rows.partitions,
+      'GET /{resource}/values': rows.values,
+      'GET /{resource}/{id}': rows.get,
+    },
+    name,
   );
 }
 
 /** How the parts of resources are made that keys open. */
 function scopeMakers(options: AppOptions): ReadonlyMap<string, MakeScope> {
-  const { items, exports, resources } = options;
-  const ofItems: MakeScope = async (scope) => {
-    const source = scopedItems(wholeItems(items.items, items.streams), scope, items.openStreams);
-    const { list, stream, changes, partitions, get } = itemRoutes(items, source);
-    const ordering = sourceOf({ resource: 'items', scope }, exports.sources);
-    const routes = {
-      ...{ list, changes, partitions, get },
-      stream: orExport(stream, ordering, exports),
-    };
-    const category = scope.where.length > 0;
-    return {
-      routes: Object.values(ofResource('items', routes)),
-      list: listOfItems(source.rows, { category }),
-      changes: await changesOfPart(source.rows),
-    };
-  };
   const ofUsers: MakeScope = async (scope) => {
     const routes = userRoutes(options.users, await usersInPart(options.users.users, scope));
     return {
@@ -162,7 +133,7 @@ function scopeMakers(options: AppOptions): ReadonlyMap<string, MakeScope> {
       changes: { are: false, refusal: null },
     };
   };
-  const makers = (resources?.open ?? []).map(({ resource }) => {
+  const makers = options.resources.open.map(({ resource }) => {
     const make: MakeScope = async (scope) => {
       const scoped = scopedResource(resource, scope);
       const indexes = await scopedIndexes(scoped);
@@ -174,7 +145,7 @@ function scopeMakers(options: AppOptions): ReadonlyMap<string, MakeScope> {
     };
     return [resource.name, make] as const;
   });
-  return new Map([['items', ofItems], ['users', ofUsers], ...makers]);
+  return new Map([['users', ofUsers], ...makers]);
 }
 
 /** The routes with the name of their resource. */
@@ -188,11 +159,11 @@ function ofResource<K extends string>(
 
 /**
  * Returns the routes of a table. Throws a TypeError when a route has another method or path than its key in the
- * table.
+ * table. `resource`: what `{resource}` stands for.
  */
-function table(routes: Readonly<Record<string, Route>>): readonly Route[] {
+function table(routes: Readonly<Record<string, Route>>, resource = ''): readonly Route[] {
   return Object.entries(routes).map(([name, route]) => {
-    if (name !== `${route.method} ${route.path}`)
+    if (name.replace('{resource}', resource) !== `${route.method} ${route.path}`)
       throw new TypeError(`${name} is answered by ${route.method} ${route.path}`);
     return route;
   });

@@ -52,9 +52,8 @@ export async function startServer(config: Config, log: Logger, options: ServerOp
 
     const openStreams = (rows: RowStore) =>
       createReaders(rows, slots, { retryMs, onRetry: metrics.retried }).streams;
-    const streams = openStreams(store.items);
     const resources = await openDeclared(store, openStreams, config, log);
-    const sources = exportSources(store.items, streams, resources, openStreams);
+    const sources = exportSources(resources);
     const exports = await openExports(config, { store, sources, transcoder, log, leaseMs });
     closes.push(() => exports.exporter.close());
 
@@ -81,7 +80,6 @@ export async function startServer(config: Config, log: Logger, options: ServerOp
       ...(heartbeatMs !== undefined && { heartbeatMs }),
     };
     const { serve, routes, scopes } = createApp({
-      items: { ...reading, items: store.items, streams, openStreams, idType: config.ID_TYPE },
       resources: { ...reading, open: resources },
       users: { ...reading, users, now: Date.now },
       exports,

@@ -72,5 +72,5 @@ function whole(fault: readonly string[]): string {
 }
 
 function namesOf(resources: readonly OpenResource[]): readonly string[] {
-  return [...resources.map(({ resource }) => resource.name), 'items', 'users'];
+  return [...resources.map(({ resource }) => resource.name), 'users'];
 }

@@ -1,6 +1,6 @@
 import { ConfigError, type Config } from './config.ts';
 import { ITEM_COLLECTION } from './resources/item-collection.ts';
-import { openResources, ResourceFaults, type OpenResource } from './resources/open.ts';
+import { openItems, openResources, ResourceFaults, type OpenResource } from './resources/open.ts';
 import { openStore } from './store/open.ts';
 import type { StreamReader } from './store/readers.ts';
 import type { Slots } from './store/slots.ts';
@@ -48,7 +48,7 @@ export async function fillWithSample(store: Store, config: Config, log: Logger):
     log.info({ rows, ms: Math.round(performance.now() - started) }, 'loaded the bundled catalogue');
 }
 
-/** Opens the resources that the settings and the store declare. Rejects with ConfigError for those that have faults. */
+/** Opens the resources that the settings and the store declare, and the items. Rejects with ConfigError for those that have faults. */
 export async function openDeclared(
   store: Store,
   streamsOf: (rows: Collection) => StreamReader,
@@ -56,7 +56,8 @@ export async function openDeclared(
   log: Logger,
 ): Promise<readonly OpenResource[]> {
   try {
-    return await openResources(config.resources, { store, streamsOf, log });
+    const declared = await openResources(config.resources, { store, streamsOf, log });
+    return [...declared, openItems(store.items, store, streamsOf, config.ID_TYPE)];
   } catch (error) {
     throw error instanceof ResourceFaults ? new ConfigError(error.faults) : error;
   }

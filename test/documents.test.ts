@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path';
 import { test } from 'node:test';
 import { SETTINGS } from '../src/settings.ts';
 import { PROBLEMS } from '../src/problems.ts';
-import { ITEM_PLAN } from '../src/items/query.ts';
+import { ITEM_FORM } from '../src/resources/items.ts';
 import { streamParameters } from '../src/streams/query.ts';
 import { pageParameters } from '../src/pages/query.ts';
 import { Metrics } from '../src/telemetry/metrics.ts';
@@ -39,15 +39,15 @@ test('the table of problem codes equals the code', () => {
 });
 
 test('the tables of parameters equal the code', () => {
-  const plan = ITEM_PLAN.parameters.map(({ name }) => name);
-  const pages = pageParameters({ maxLimit: 1000, maxOffset: 1000 }, ITEM_PLAN, true);
+  const plan = ITEM_FORM.parameters.map(({ name }) => name);
+  const pages = pageParameters({ maxLimit: 1000, maxOffset: 1000 }, ITEM_FORM, true);
   const shownOfPages = tableRows(section('docs/api.md', 'Pages').split('\n### ')[0] ?? '').flatMap(
     ([first = '']) => [...first.matchAll(/`(\w+)`/g)].map(([, name = '']) => name),
   );
   assert.deepEqual(shownOfPages.sort(), pages.map(({ name }) => name).sort());
   assert.deepEqual(
     firstColumn('docs/api.md', 'Stream parameters').sort(),
-    streamParameters(ITEM_PLAN)
+    streamParameters(ITEM_FORM)
       .map(({ name }) => name)
       .filter((name) => !plan.includes(name))
       .sort(),

@@ -20,6 +20,7 @@ import { removeDirectory } from './support/directory.ts';
 import { handleOf, LEASE_MS, Worker, type Handle } from './support/export-worker.ts';
 import { awaited, decompressed, fileOf, order, post } from './support/exports.ts';
 import { openStore, testClient } from './support/mongo.ts';
+import { itemsOf } from './support/items-resource.ts';
 import { ordersOf } from './support/orders.ts';
 import { withOrders } from './support/orders-store.ts';
 import { testRedis } from './support/redis.ts';
@@ -205,7 +206,7 @@ function requestFor(
   body: object,
   signal: AbortSignal,
 ): Promise<ExportRequest> {
-  const sources = exportSources(store.items, store.items, open);
+  const sources = exportSources([...open, itemsOf(store)]);
   return requestOf(parseJson(Buffer.from(JSON.stringify(body))), sources, signal);
 }
 

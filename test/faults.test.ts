@@ -13,6 +13,7 @@ import { createTranscoder } from '../src/rows/transcoder.ts';
 import { BSON } from '../src/store/bson.ts';
 import { exportRows } from './support/exports.ts';
 import { Faults, type Moment } from './support/faults.ts';
+import { itemsOf } from './support/items-resource.ts';
 import { testSqlite } from './support/sqlite.ts';
 import { testMongoStore } from './support/mongo.ts';
 import { testMongo } from './support/mongod.ts';
@@ -182,7 +183,7 @@ for (const storeName of STORES)
     const jobs = new Jobs({ records: atRecords.port(records), perClient: 1_000, now });
     const own = new Jobs({ records, perClient: 1_000, now });
     const exporter: Exporter = new Exporter({
-      ...{ jobs, now, sources: exportSources(store.items, store.items), files: atFiles.files(store.files) },
+      ...{ jobs, now, sources: exportSources([itemsOf(store)]), files: atFiles.files(store.files) },
       transcoder: createTranscoder(slots),
       log: { info: () => undefined, warn: () => undefined, error: () => undefined },
       leaseMs: 10_000,

@@ -13,7 +13,7 @@ import { BSON, Int32, type Document } from '../src/store/bson.ts';
 import type { Plan } from '../src/store/store.ts';
 import { createTranscoder } from '../src/rows/transcoder.ts';
 import { Directory } from '../src/store/directory.ts';
-import { createReaders } from '../src/store/readers.ts';
+import { itemsOf } from './support/items-resource.ts';
 import { testSqlite } from './support/sqlite.ts';
 import { NEVER } from './support/reading.ts';
 
@@ -135,17 +135,12 @@ test(`${RUNS} random queries return the rows that were asked for and no others, 
   const transcoder = createTranscoder(slots);
   const common = { transcoder, limits, cacheControl: 'private, no-cache' };
   const failures: unknown[] = [];
+  const items = itemsOf(store);
   const { serve } = createApp({
-    items: {
-      openStreams: () => assert.fail('no key has a scope'),
-      ...common,
-      items: store.items,
-      streams: createReaders(store.items, slots, { retryMs: 0 }).streams,
-      idType: undefined,
-    },
+    resources: { ...common, open: [items] },
     users: { ...common, users: await store.records(USERS), now: Date.now },
     exports: {
-      sources: exportSources(store.items, store.items),
+      sources: exportSources([items]),
       jobs: new Jobs({ records: await store.records(EXPORTS), perClient: 1, now: () => new Date() }),
       files: new Directory('/nowhere'),
       exporter: { offer: () => Promise.resolve(), dropped: () => undefined },

@@ -28,6 +28,7 @@ import type { Store } from '../src/store/store.ts';
 import { USERS } from '../src/users/row.ts';
 import { AnswerCheck } from './support/answer-check.ts';
 import { firstColumn } from './support/documents.ts';
+import { itemsOf } from './support/items-resource.ts';
 import { testSqlite } from './support/sqlite.ts';
 import { bearer, keyedServer } from './support/keyed.ts';
 import { serverOn } from './support/server.ts';
@@ -177,7 +178,7 @@ const refusal = (code: ProblemCode): Twist => ({
 });
 const failing = (error: Error): Twist => ({ failing: error });
 /** A cursor of another sort. */
-const OTHER_CURSOR = 'AThBrpcgAAAAEHByaWNlAI5IAAACX2lkAAcAAABkMjc2NDcAAL08Bbg';
+const OTHER_CURSOR = 'BQBbfPlkIAAAABBwcmljZQABAAAAAl9pZAAHAAAAZDI3NjQ3AAACxSKY';
 
 /** How each code is provoked. */
 const PROVOKED: Record<ProblemCode, Twist> = {
@@ -237,18 +238,22 @@ const CONFLICTS: Record<string, string> = {
 /** Codes that the changes of items are provoked to by another parameter. The second cursor is of another filter. */
 const OF_CHANGES: Partial<Record<ProblemCode, Twist>> = {
   'invalid-cursor': query('since=x'),
-  'cursor-mismatch': query('since=CQECALaVrzoVAEz7Z7rH4tz-ZgAAAAAAAAAAAAAACPwULOk'),
+  'cursor-mismatch': query('since=CQECACrBaZMUAAAAAAAAAAAAAAAAAAAAAAAAAAAAggUzGg'),
 };
 
 function twistFor({ id, path }: Route, code: ProblemCode): Twist {
   if (code === 'not-found' && (id === 'putUser' || !path.includes('{'))) return refusal(code); // for keys that do not open the resource
   if (code === 'conflicting-parameters') return query(CONFLICTS[id] ?? '');
-  return (id === 'listItemChanges' ? OF_CHANGES[code] : undefined) ?? PROVOKED[code];
+  const twist = (id === 'listItemChanges' ? OF_CHANGES[code] : undefined) ?? PROVOKED[code];
+  if (id !== 'listItemValues' || twist.refused) return twist;
+  const { request } = twist;
+  return { ...twist, request: { ...request, query: `field=price&${request?.query ?? ''}` } };
 }
 
 /** How each successful answer is provoked that the plain request does not get. */
 const ANSWERED: Record<string, Twist> = {
   'getReadiness 503': { draining: true },
+  'listItemValues 200': query('field=price'),
   'deleteUser 204': { request: { headers: { prefer: 'return=minimal' } } },
 };
 
@@ -344,17 +349,12 @@ async function serverOnFakes(t: TestContext) {
   let twist: Twist = {};
   const fake = failingStore(store, () => twist.failing);
   const common = { transcoder, limits: { maxLimit: 100, maxOffset: 1000 }, cacheControl: 'no-cache' };
+  const items = itemsOf(fake, (read) => createReaders(read, slots, { retryMs: 0 }).streams);
   const { serve, routes } = createApp({
-    items: {
-      openStreams: () => assert.fail('no key has a scope'),
-      ...common,
-      items: fake.items,
-      streams: createReaders(fake.items, slots, { retryMs: 0 }).streams,
-      idType: 'string',
-    },
+    resources: { ...common, open: [items] },
     users: { ...common, users: await fake.records(USERS), now: Date.now },
     exports: {
-      sources: exportSources(fake.items, fake.items),
+      sources: exportSources([items]),
       jobs: new Jobs({ records: await fake.records(EXPORTS), perClient: 100, now: () => new Date() }),
       files: new Directory('/nowhere'),
       exporter: { offer: () => Promise.resolve(), dropped: () => undefined },

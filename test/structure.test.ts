@@ -117,7 +117,7 @@ const LAYERS: readonly (readonly string[])[] = [
   ['streams'],
   ['changes'],
   ['resources'],
-  ['items', 'users'],
+  ['users'],
   ['exports', 'import'],
   ['scopes'],
   ['pull'],

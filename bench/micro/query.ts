@@ -2,30 +2,37 @@
 import assert from 'node:assert/strict';
 import { numberRange } from '../../src/store/number-range.ts';
 import { parseQuery } from '../../src/input/query.ts';
-import { ITEM_PLAN } from '../../src/items/query.ts';
+import { openItems } from '../../src/resources/open.ts';
+import { resourcePlan } from '../../src/resources/query.ts';
+import type { Collection } from '../../src/store/store.ts';
 import { readStreamQuery, streamParameters } from '../../src/streams/query.ts';
 import { pageParameters, pageQuery } from '../../src/pages/query.ts';
 import { printMachine, takeTurns } from './turns.ts';
 
 const turns = Number(process.argv[2]) || 20_000; // --micro is not a number
 const limits = { maxLimit: 1000, maxOffset: 1_000_000 };
-const pageNames = pageParameters(limits, ITEM_PLAN, true).map(({ name }) => name);
-const page = pageQuery(limits, ITEM_PLAN);
-const streamNames = streamParameters(ITEM_PLAN).map(({ name }) => name);
-const readPage = (raw: string) => {
-  const query = parseQuery(raw, pageNames);
-  return { ...page(query), plan: ITEM_PLAN.read(query) };
-};
-const readStream = (raw: string) => {
-  const query = parseQuery(raw, streamNames);
-  return { ...readStreamQuery(query, ITEM_PLAN), plan: ITEM_PLAN.read(query) };
-};
+const names = [['price'], ['category'], ['category', 'price']];
+const indexes = names.map((paths) => ({
+  name: [...paths, '_id'].map((path) => `${path}_1`).join('_'),
+  keys: [...paths, '_id'].map((path) => ({ path, sign: 1 as const })),
+  isUnique: false,
+}));
+const rows = { indexes: () => Promise.resolve(indexes) } as Partial<Collection> as Collection;
+const items = openItems(rows, { keepsDeclarations: true }, () => assert.fail('nothing is read'));
+const plan = resourcePlan(items.resource);
+const pageNames = pageParameters(limits, plan, true).map(({ name }) => name);
+const page = pageQuery(limits, plan);
+const streamNames = streamParameters(plan).map(({ name }) => name);
+const { signal } = new AbortController();
+const readPage = (raw: string) => page(parseQuery(raw, pageNames));
+const readStream = (raw: string) => readStreamQuery(parseQuery(raw, streamNames), plan);
 
 const FULL =
   'limit=100&sort=price_desc&category=garden%20tools&min_price=1.5&max_price=99&fields=name,price&offset=20';
 
 const full = readPage(FULL);
-assert.deepEqual(full.plan, {
+assert.deepEqual(await plan.read(parseQuery(FULL, pageNames), signal), {
+  index: indexes[2],
   sort: 'price',
   direction: -1,
   equals: [{ path: 'category', value: 'garden tools' }],

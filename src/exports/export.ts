@@ -1,6 +1,6 @@
 import type { Parameter } from '../input/parameter.ts';
-import { ITEM_PLAN } from '../items/query.ts';
-import { fieldsParameter, sortParameter } from '../resources/query.ts';
+import { fieldsParameter, sortParameter } from '../resources/form.ts';
+import { ITEM_FORM } from '../resources/items.ts';
 import { EXPORT_FORMATS, type ExportFormat } from '../rows/formats.ts';
 import { columnsParameter, schemaParameter } from '../streams/arrow-form.ts';
 import { named, Type, type Schema, type Static } from '../schema.ts';
@@ -52,7 +52,7 @@ export const EXPORT_BODY = named(
       resource: Type.Optional(
         Type.Unsafe<'items'>({ type: 'string', const: 'items', description: 'items, which is the default' }),
       ),
-      ...Object.fromEntries(ITEM_PLAN.parameters.map((one) => [one.name, member(one)])),
+      ...Object.fromEntries(ITEM_FORM.parameters.map((one) => [one.name, member(one)])),
       ...FORM,
     },
     { additionalProperties: false, description: 'an object that says which items to export, and how' },
@@ -155,7 +155,7 @@ export const ID: Readonly<Record<'id', Schema>> = {
 /** The value of Retry-After for clients that wait for an export. Seconds. */
 export const LOOK_AGAIN_SECONDS = 1;
 
-/** An export whose request has the texts of its query. Its JSON has bounds of the price as numbers. */
+/** An export whose request has the texts of its query. Its JSON has numbers where the parameter is one. */
 export type Export = Omit<Static<typeof EXPORT>, 'request'> & {
   readonly request: Readonly<Record<string, unknown>> & {
     readonly format: ExportFormat;

@@ -1,4 +1,5 @@
 import { PROBLEMS } from '../problems.ts';
+import { ITEM_FORM } from '../resources/items.ts';
 import { FILES } from '../rows/formats.ts';
 import type { Export } from './export.ts';
 import { ITEMS, type ExportRequest, type Failure, type Job } from './job.ts';
@@ -63,13 +64,18 @@ function problemOf({ code, detail }: Failure): NonNullable<Export['problem']> {
   return { type: `/problems/${code}`, title, status, detail, code };
 }
 
-/** The JSON text of an export, for clients. The bounds of the price keep all their digits, which a double would lose. */
+/** The JSON text of an export, for clients. Numbers keep all their digits, which a double would lose. */
 export function exportToJson(job: Job): string {
   const text = JSON.stringify(represent(job));
-  if (job.request.resource !== ITEMS) return text;
-  // An unescaped `":` follows only a property name, so no value can be mistaken for a bound.
-  return text.replace(/"(m(?:in|ax)_price)":"([^"]*)"/g, '"$1":$2');
+  // An unescaped `":` follows only a property name, so no value can be mistaken for a number.
+  return job.request.resource === ITEMS ? text.replace(NUMBERS, '"$1":$2') : text;
 }
+
+/** The members of a request for items that are numbers, as texts. */
+const NUMBERS = new RegExp(
+  `"(${ITEM_FORM.parameters.flatMap(({ name, schema }) => (schema.type === 'number' ? [name] : [])).join('|')})":"([^"]*)"`,
+  'g',
+);
 
 /** The JSON text of a list of exports. */
 export function exportsToJson(jobs: readonly Job[]): string {

@@ -2,13 +2,11 @@ import type { Client } from '../access/admission.ts';
 import { scopeOf, type Scope } from '../access/rights.ts';
 import { AppError } from '../errors.ts';
 import { mayKnow } from '../http/permit.ts';
-import { FIRST_COLUMNS } from '../items/query.ts';
-import { scopedItems, wholeItems, type ItemSource } from '../items/scoped.ts';
 import type { PlanParameters } from '../pages/query.ts';
 import { isField, resourcePlan } from '../resources/query.ts';
-import { RESOURCE_COLUMNS, type Resource } from '../resources/resource.ts';
+import type { Resource } from '../resources/resource.ts';
 import { scopedResource } from '../resources/scoped.ts';
-import type { ChainReader, RowStore } from '../store/store.ts';
+import type { ChainReader } from '../store/store.ts';
 import type { FormSource } from '../streams/row-form.ts';
 import { ITEMS, type ExportRequest } from './job.ts';
 
@@ -29,41 +27,19 @@ export interface ExportSource extends FormSource {
 /** The sources by the names of their resources. `items` is always one of them. */
 export type ExportSources = ReadonlyMap<string, ExportSource>;
 
-/** What can be exported: items, and each of these resources. `openStreams`: makes the reader of a part of the items. */
-export function exportSources(
-  items: RowStore,
-  streams: ChainReader,
-  resources: readonly { readonly resource: Resource }[] = [],
-  openStreams: (rows: RowStore) => ChainReader = (rows) => rows,
-): ExportSources {
-  const whole = wholeItems(items, streams);
-  const part = (scope: Scope): ExportSource => ofItems(scopedItems(whole, scope, openStreams), part, scope);
-  return new Map([
-    [ITEMS, ofItems(whole, part)],
-    ...resources.map(({ resource }) => [resource.name, ofResource(resource)] as const),
-  ]);
+/** What can be exported: items first, which an order means that names none. */
+export function exportSources(resources: readonly { readonly resource: Resource }[]): ExportSources {
+  const all = resources.map(({ resource }) => [resource.name, sourceIn(resource)] as const);
+  return new Map([...all.filter(([name]) => name === ITEMS), ...all]);
 }
 
-function ofItems(
-  { rows, streams, plan }: ItemSource<ChainReader>,
-  scoped: ExportSource['scoped'],
-  scope?: Scope,
-): ExportSource {
+function sourceIn(resource: Resource, scope?: Scope): ExportSource {
+  const { name, rows, streams, form } = resource;
   return {
-    ...{ name: ITEMS, rows, streams, plan, scoped },
+    ...{ name, rows, streams, columns: form.columns, plan: resourcePlan(resource) },
+    ...(!form.closed && { isField }),
     ...(scope && { scope }),
-    columns: FIRST_COLUMNS,
-  };
-}
-
-function ofResource(resource: Resource, scope?: Scope): ExportSource {
-  const { name, rows, streams } = resource;
-  return {
-    ...{ name, rows, streams, isField },
-    ...(scope && { scope }),
-    plan: resourcePlan(resource),
-    columns: RESOURCE_COLUMNS,
-    scoped: (own) => ofResource(scopedResource(resource, own), own),
+    scoped: (own) => sourceIn(scopedResource(resource, own), own),
   };
 }
 

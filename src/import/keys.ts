@@ -1,6 +1,6 @@
-import { MAX_KEY_BYTES } from '../items/query.ts';
 import { BSON_TYPE } from '../store/bson-types.ts';
 import { BSON, Decimal128, Long, ObjectId } from '../store/bson.ts';
+import { MAX_ID_BYTES } from '../streams/id.ts';
 import { quoted } from '../terminal/text.ts';
 import { nameBytes, type DocumentWriter } from './document-writer.ts';
 import { BadRow } from './row.ts';
@@ -119,8 +119,8 @@ export class Keys {
   #checkLength(field: 'id' | 'category', offset: number): void {
     const bytes = this.#writer.int32At(offset + 1 + NAMES[field].length) - 1;
     if (bytes === 0 && field === 'id') throw new BadRow('the id is empty');
-    if (bytes > MAX_KEY_BYTES)
-      throw new BadRow(`the ${field} has ${bytes} bytes; the maximum is ${MAX_KEY_BYTES}`);
+    if (bytes > MAX_ID_BYTES)
+      throw new BadRow(`the ${field} has ${bytes} bytes; the maximum is ${MAX_ID_BYTES}`);
   }
 
   /** The value of a field, for a message. */

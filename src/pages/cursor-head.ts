@@ -6,28 +6,19 @@ interface Form {
   /** The time of the rows: a point in time, or the earliest time that reads may see. */
   readonly time?: 'at' | 'since';
   readonly isMarked?: true;
-  readonly isTyped?: true;
 }
 
 /** The forms by the version of their token. Versions are never given to another form. */
 const FORMS: ReadonlyMap<number, Form> = new Map<number, Form>([
-  [1, {}],
-  [2, { time: 'at' }],
-  [3, { isMarked: true }],
-  [4, { time: 'at', isMarked: true }],
-  [5, { isTyped: true }],
-  [6, { isTyped: true, time: 'at' }],
-  [7, { isTyped: true, isMarked: true }],
-  [8, { isTyped: true, time: 'at', isMarked: true }],
-  [10, { time: 'since' }],
-  [11, { time: 'since', isMarked: true }],
-  [12, { isTyped: true, time: 'since' }],
-  [13, { isTyped: true, time: 'since', isMarked: true }],
+  [5, {}],
+  [6, { time: 'at' }],
+  [7, { isMarked: true }],
+  [8, { time: 'at', isMarked: true }],
+  [12, { time: 'since' }],
+  [13, { time: 'since', isMarked: true }],
 ]);
 
-/** The versions whose tokens carry types, and those that do not. */
-export const TYPED_VERSIONS = [...FORMS.keys()].filter((version) => FORMS.get(version)?.isTyped);
-export const PLAIN_VERSIONS = [...FORMS.keys()].filter((version) => !FORMS.get(version)?.isTyped);
+export const VERSIONS = [...FORMS.keys()];
 
 const TIME_BYTES = 8;
 
@@ -38,10 +29,8 @@ export function headOf(
 ): { readonly version: number; readonly time: readonly Uint8Array[] } {
   const { at, since } = plan;
   const time = at !== undefined ? 'at' : since !== undefined ? 'since' : undefined;
-  const isTyped = plan.index !== undefined;
   for (const [version, form] of FORMS)
-    if (form.time === time && !!form.isMarked === isMarked && !!form.isTyped === isTyped)
-      return { version, time: timeBytes(at ?? since) };
+    if (form.time === time && !!form.isMarked === isMarked) return { version, time: timeBytes(at ?? since) };
   throw new TypeError('every plan has a form');
 }
 

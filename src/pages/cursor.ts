@@ -5,25 +5,24 @@ import { KEY, keyOf, keyPaths, type Bookmark, type Identity, type RowKey } from 
 import type { ValueBound } from '../store/value-range.ts';
 import type { Equality, Plan, PointInTime } from '../store/store.ts';
 import { crc32 } from '../stream/crc32.ts';
-import { headOf, PLAIN_VERSIONS, splitHead, TYPED_VERSIONS } from './cursor-head.ts';
+import { headOf, splitHead, VERSIONS } from './cursor-head.ts';
 import { markBytes } from './mark.ts';
 import { decodeToken, encodeToken } from './token.ts';
 import { splitTypes, typesOfToken, valueTypes } from './value-types.ts';
 
 /**
- * Cursor: a bookmark as clients carry it, in a token (see token.ts) of
+ * Cursor: a bookmark as clients carry it, in a token (see token.ts) of the types of the plan's values (see
+ * value-types.ts), and then
  *
- *     version 1: fingerprint of collection and plan (CRC-32, 4 bytes) | bookmark (BSON)
- *     version 2: fingerprint | point in time (8 bytes, little-endian) | bookmark
- *     version 3: fingerprint | mark of the collection's identity (4 bytes) | bookmark
- *     version 4: fingerprint | point in time | mark | bookmark
+ *     version 5: fingerprint of collection and plan (CRC-32, 4 bytes) | bookmark (BSON)
+ *     version 6: fingerprint | point in time (8 bytes, little-endian) | bookmark
+ *     version 7: fingerprint | mark of the collection's identity (4 bytes) | bookmark
+ *     version 8: fingerprint | point in time | mark | bookmark
  *
- *     versions 10 and 11: as 2 and 4, but the time is the earliest that reads may see (Plan.since)
+ *     versions 12 and 13: as 6 and 8, but the time is the earliest that reads may see (Plan.since)
  *
- * Versions 5 to 8, 12 and 13: the types of the plan's values (see value-types.ts), then as in versions 1 to 4, 10 and 11.
- * Plans that name their index have these. Version 9 is the cursor of a feed (see changes/cursor.ts).
- *
- * Versions 1, 2 and 10 are for a store whose collections have no identity.
+ * Versions 5, 6 and 12 are for a store whose collections have no identity. Version 9 is the cursor of a feed (see
+ * changes/cursor.ts). Versions 1 to 4, 10 and 11 had no types.
  */
 const FINGERPRINT_BYTES = 4;
 /** Characters. With the rest of a URL it is below the limit for that: see http/respond.ts. */
@@ -83,8 +82,7 @@ export function encodeCursor(
 ): string {
   const { identity: own = identity } = plan;
   const { version, time } = headOf(plan, own !== undefined);
-  const content: Uint8Array[] = plan.index ? [valueTypes(plan)] : [];
-  content.push(fingerprint(collection, plan), ...time);
+  const content: Uint8Array[] = [valueTypes(plan), fingerprint(collection, plan), ...time];
   if (own !== undefined) content.push(markBytes(own));
   content.push(bookmark);
   return encodeToken(version, ...content);
@@ -92,7 +90,7 @@ export function encodeCursor(
 
 /** The types of the values that a cursor was made with. Null when it carries none, or is broken. */
 export function typesOfCursor(cursor: string): Uint8Array | null {
-  return typesOfToken(cursor, TYPED_VERSIONS);
+  return typesOfToken(cursor, VERSIONS);
 }
 
 /**
@@ -100,9 +98,9 @@ export function typesOfCursor(cursor: string): Uint8Array | null {
  * in time (`plan.at`; a plan without one accepts any), `invalid-cursor` when it is not a valid cursor of this server.
  */
 export function decodeCursor(cursor: string, collection: string, plan: Plan): Place {
-  const token = decodeToken(cursor, plan.index ? TYPED_VERSIONS : PLAIN_VERSIONS);
+  const token = decodeToken(cursor, VERSIONS);
   if (typeof token === 'string') throw invalid(token);
-  const content = plan.index ? splitTypes(token.content)?.rest : token.content;
+  const content = splitTypes(token.content)?.rest;
   if (!content) throw invalid('it is too short');
   if (content.length < FINGERPRINT_BYTES) throw invalid('it is too short');
   const head = splitHead(token.version, content.subarray(FINGERPRINT_BYTES));
@@ -148,14 +146,9 @@ export function fingerprint(collection: string, plan: Plan): Buffer {
   return bytes;
 }
 
-/**
- * The equalities of a plan with the types of their values, the same in whatever order an index has them. That
- * of a text of `category` alone is the text, as in the cursors of 0.2.
- */
+/** The equalities of a plan with the types of their values, the same in whatever order an index has them. */
 function equalsMark(equals: readonly Equality[]): unknown {
-  const [first, ...others] = equals;
-  if (!first) return null;
-  if (others.length === 0 && first.path === 'category' && typeof first.value === 'string') return first.value;
+  if (equals.length === 0) return null;
   const sorted = equals.toSorted((a, b) => (a.path < b.path ? -1 : 1));
   return sorted.map(({ path, value }) => [path, EJSON.stringify(value, { relaxed: false })]);
 }
@@ -192,8 +185,7 @@ function parse(bookmark: Bookmark): RowKey {
 }
 
 /**
- * Whether a value may be part of a key. An id may be anything that MongoDB accepts as one, and a price may also be a
- * value that should not be there. Documents are safe even when their names begin with $: keys are bounds in `min` and
+ * Whether a value may be part of a key. An id may be anything that MongoDB accepts as one. Documents are safe even when their names begin with $: keys are bounds in `min` and
  * `max`, or operands of $eq, $ne and $lt, which are values and never queries. Arrays and regular expressions are not
  * safe: an array is no id and matches by its elements, and a regular expression is refused as an operand.
  */

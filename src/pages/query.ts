@@ -74,7 +74,7 @@ export interface PageQuery extends PageRequest {
 /** The parameters of a paged collection. `counts` tells whether it can be counted. */
 export function pageParameters(
   { maxLimit }: PageLimits,
-  plan: PlanParameters,
+  plan: Pick<PlanParameters, 'parameters'>,
   counts: boolean,
 ): readonly Parameter<unknown>[] {
   return [

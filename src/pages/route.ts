@@ -24,7 +24,7 @@ export interface PageRoute extends Pick<
 > {
   /** The row's names and schema. The page is named after the row. */
   readonly row: { readonly name: string; readonly plural: string; readonly schema: TSchema };
-  readonly example?: Content['example'];
+  readonly example?: Content['example'] | undefined;
   /** Problems that reading the plan can meet. */
   readonly problems?: readonly ProblemCode[];
 }

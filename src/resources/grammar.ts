@@ -85,7 +85,8 @@ export function shownPath(path: string): string {
   return path === KEY ? 'id' : path;
 }
 
-function splitName(name: string): { readonly path: string; readonly operator?: Operator } {
+/** A name of a query as a path, and the operator if it ends with one. */
+export function splitName(name: string): { readonly path: string; readonly operator?: Operator } {
   const dot = name.lastIndexOf('.');
   const operator = OPERATORS.find((one) => one === name.slice(dot + 1));
   return dot > 0 && operator ? { path: name.slice(0, dot), operator } : { path: name };

@@ -210,3 +210,18 @@ function forOperator(resource: Resource, indexes: readonly Index[]): Pick<Listed
     ),
   };
 }
+
+/** Users as GET /resources lists them: records in order of id. */
+export const listOfUsers: List = {
+  name: 'users',
+  list: () =>
+    Promise.resolve({
+      name: 'users',
+      queries: [{ filters: [], sort: 'id', index: '_id_' }],
+      kinds: [],
+      missing: [],
+      refused: [],
+      formats: [],
+      links: { page: '/api/users' },
+    }),
+};

@@ -2,7 +2,8 @@ import { AppError } from '../errors.ts';
 import { KEY } from '../store/bookmark.ts';
 import type { Index } from '../store/indexes.ts';
 import type { Equality } from '../store/store.ts';
-import { shownPath } from './grammar.ts';
+import type { Alias } from './form.ts';
+import { shownPath, splitName } from './grammar.ts';
 import type { Refusal } from './planner.ts';
 import type { Resource } from './resource.ts';
 
@@ -56,15 +57,11 @@ export function withoutSuffix(
 export function notIndexed(
   { reason, remedy }: Refusal,
   indexes: readonly Index[],
-  { indexLine, scope }: Pick<Resource, 'indexLine' | 'scope'>,
+  resource: Pick<Resource, 'indexLine' | 'scope' | 'form'>,
 ): AppError {
-  if (scope) {
-    const listed = textsOf(formsInScope(askableOf(indexes), scope.where))
-      .slice(0, MOST_LISTED)
-      .join('; ');
-    return new AppError('not-indexed', `No index answers this query. Indexes answer: ${listed}.`);
-  }
-  const listed = formsOf(indexes).slice(0, MOST_LISTED).join('; ');
+  const { indexLine, scope } = resource;
+  const listed = textsOf(askableOfResource(resource, indexes)).slice(0, MOST_LISTED).join('; ');
+  if (scope) return new AppError('not-indexed', `No index answers this query. Indexes answer: ${listed}.`);
   const would = remedy
     ? ` This index would allow it, if no row has an array there: ${indexLine(remedy)}`
     : '';
@@ -91,13 +88,27 @@ export function formsInScope(forms: readonly Askable[], where: readonly Equality
     });
 }
 
-/** What can be asked of a resource with these indexes. */
+/** What can be asked of a resource with these indexes, by the parameters that it has. */
 export function askableOfResource(
-  { scope }: Pick<Resource, 'scope'>,
+  { scope, form: { closed } }: Pick<Resource, 'scope' | 'form'>,
   indexes: readonly Index[],
 ): readonly Askable[] {
   const forms = askableOf(indexes);
-  return scope ? formsInScope(forms, scope.where) : forms;
+  const own = scope ? formsInScope(forms, scope.where) : forms;
+  if (!closed) return own;
+  const [filters, sorts] = [pathsOf(closed, false), ['id', ...pathsOf(closed, true)]];
+  return own.filter(
+    (form) =>
+      form.sort !== null && sorts.includes(form.sort) && form.filters.every((path) => filters.includes(path)),
+  );
+}
+
+/** The paths that a closed form can ask for: by a range, or by a value. */
+function pathsOf(closed: readonly Alias[], isRange: boolean): readonly string[] {
+  return closed
+    .map(({ to }) => splitName(to))
+    .filter(({ operator }) => (operator !== undefined) === isRange)
+    .map(({ path }) => path);
 }
 
 function textOf({ filters, sort }: Askable): string {

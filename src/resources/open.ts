@@ -3,9 +3,14 @@ import type { Index } from '../store/indexes.ts';
 import type { StreamReader } from '../store/readers.ts';
 import type { Collection, Found, Store } from '../store/store.ts';
 import { AppError, storeUnfit } from '../errors.ts';
-import { Selection, type SelectionPaths } from '../rows/selection.ts';
+import { EVERYTHING, Selection, type SelectionPaths } from '../rows/selection.ts';
+import { KEY } from '../store/bookmark.ts';
+import type { IdType } from '../streams/id.ts';
 import { reasonOf } from '../thrown.ts';
 import { nameFault, type Declared } from './declarations.ts';
+import { openForm } from './form.ts';
+import { ITEM_COLLECTION } from './item-collection.ts';
+import { ITEM_FORM, ITEM_KINDS } from './items.ts';
 import { KindTable } from './kind-table.ts';
 import { lateCollection } from './late-collection.ts';
 import type { Listed } from './list.ts';
@@ -71,6 +76,30 @@ export async function openResources(
   return opened.filter((one) => typeof one !== 'string');
 }
 
+/** Opens the items, whose collection the store itself makes sure of. `rows`: that collection. */
+export function openItems(
+  rows: Collection,
+  { keepsDeclarations }: Pick<Store, 'keepsDeclarations'>,
+  streamsOf: OpenResourcesOptions['streamsOf'],
+  idType?: IdType,
+): OpenResource {
+  const { name, collection, indexes } = ITEM_COLLECTION;
+  const resource: Resource = {
+    ...{ name, rows, form: ITEM_FORM, shown: EVERYTHING },
+    ...(idType && { idType }),
+    declared: indexes.map((paths) => {
+      const keys = [...paths, KEY].map((path) => ({ path, sign: 1 as const }));
+      return { name: keys.map(({ path }) => `${path}_1`).join('_'), keys, isUnique: false };
+    }),
+    streams: streamsOf(rows),
+    openStreams: streamsOf,
+    kinds: ITEM_KINDS,
+    found: new KindTable(rows),
+    indexLine: indexLine(keepsDeclarations, name, undefined, collection),
+  };
+  return { resource, indexes: [] };
+}
+
 /** The collections of the store's own database. Null while the store is away. */
 async function listOwn(store: Pick<Store, 'list'>): Promise<readonly Found[] | null> {
   return store.list().catch((error: unknown) => {
@@ -96,6 +125,8 @@ async function openOne(
     const resource: Resource = {
       name,
       rows,
+      form: openForm(name),
+      declared: [],
       streams: streamsOf(rows),
       openStreams: streamsOf,
       shown,

@@ -1,14 +1,17 @@
 import { typesOfFeedCursor } from '../changes/cursor.ts';
 import { changesParameters, followParameter } from '../changes/query.ts';
-import { documented, oneOf, parameter, paths, text, type Parameter } from '../input/parameter.ts';
+import { AppError } from '../errors.ts';
+import { documented, oneOf, text, type Parameter } from '../input/parameter.ts';
 import type { Query } from '../input/query.ts';
 import { typesOfCursor } from '../pages/cursor.ts';
 import { pageParameters, type PlanParameters } from '../pages/query.ts';
 import { BSON_TYPE } from '../store/bson-types.ts';
+import type { Index } from '../store/indexes.ts';
 import type { Plan } from '../store/store.ts';
 import { typesOfPart } from '../streams/part.ts';
 import { streamParameters } from '../streams/query.ts';
-import { readGiven, readSort, type Given } from './grammar.ts';
+import { fieldsParameter, sortParameter, type Form, type Order } from './form.ts';
+import { readGiven, shownPath, type Given } from './grammar.ts';
 import { columnKinds } from './kinds.ts';
 import { notIndexed } from './not-indexed.ts';
 import { withinScope, type GivenInScope } from './scoped.ts';
@@ -16,23 +19,8 @@ import { chooseIndex, isRefusal, type Asked, type Choice, type Refusal } from '.
 import { isSeveralNumbers, readEqualities, readRange } from './readings.ts';
 import { indexesOf, type Resource } from './resource.ts';
 
-const MAX_FIELDS = 100;
 const MAX_PATH_BYTES = 1024;
 
-const SORT_FORM = 'a path and _asc or _desc, such as createdAt_desc; id_asc is the order of ids';
-export const sortParameter = documented(
-  parameter(
-    'sort',
-    SORT_FORM,
-    { type: 'string', pattern: '^.+_(asc|desc)$' },
-    (given) => readSort(given) ?? undefined,
-  ),
-  'The order of the rows: `PATH_asc` or `PATH_desc`. Rows with equal values are ordered by id in the same direction. Without it: the path of the range, if there is one, else id.',
-);
-export const fieldsParameter = documented(
-  paths('fields', MAX_FIELDS, MAX_PATH_BYTES),
-  'Return only these fields, separated by commas. `a.b` is the member `b` of `a`, or of each element when `a` is an array. The key is always included.',
-);
 const valuesField = documented(text('field', MAX_PATH_BYTES), 'The path whose distinct values are listed.');
 const valuesCount = documented(
   oneOf('count', ['none', 'exact']),
@@ -41,12 +29,9 @@ const valuesCount = documented(
 );
 export const VALUES_QUERY = { field: valuesField, count: valuesCount };
 
-/** The parameters that choose and order rows. Fields are parameters, too: see `isField`. */
-const OF_PLANS: readonly Parameter<unknown>[] = [sortParameter, fieldsParameter];
-
 const DUMMY: PlanParameters = {
   collection: '',
-  parameters: OF_PLANS,
+  parameters: [sortParameter, fieldsParameter],
   read: () => ({ sort: '_id', direction: 1 }),
   fields: () => undefined,
 };
@@ -70,9 +55,16 @@ export function isField(name: string): boolean {
 }
 
 /** What a query asks of the fields of a resource. */
-export function givenOf(query: Query): Given {
-  return readGiven([...query], LISTED);
+export function givenOf(query: Query, { closed }: Pick<Form, 'closed'>): Given {
+  if (!closed) return readGiven([...query], LISTED);
+  const pairs = closed.flatMap(({ parameter, to, prefix = '' }) => {
+    const text = parameter.read(query);
+    return text === undefined ? [] : [[to, prefix + text] as const];
+  });
+  return readGiven(pairs, NONE);
 }
+
+const NONE: ReadonlySet<string> = new Set();
 
 /**
  * How the rows of a resource are chosen and ordered: by what its indexes answer. `ofFields`: the fields to document as
@@ -82,13 +74,14 @@ export function resourcePlan(
   resource: Resource,
   ofFields: readonly Parameter<unknown>[] = [],
 ): PlanParameters {
+  const { form } = resource;
   return {
     collection: resource.name,
-    parameters: [...OF_PLANS, ...ofFields],
+    parameters: [...form.parameters, ...ofFields],
     read: (query, signal) => readPlan(query, resource, signal),
-    fields: (query) => fieldsParameter.read(query),
+    fields: (query) => form.fields.read(query),
     shown: resource.shown,
-    kinds: columnKinds(resource),
+    ...(!form.closed && { kinds: columnKinds(resource) }),
   };
 }
 
@@ -108,21 +101,25 @@ export async function readTypedPlan(
   resource: Resource,
   signal: AbortSignal,
 ): Promise<Plan> {
-  const order = sortParameter.read(query);
-  const scoped = withinScope(givenOf(query), order?.path, resource);
+  const { form } = resource;
+  const order = form.sort.read(query);
+  const given = givenOf(query, form);
+  assertOrdered(given, order, form);
+  const scoped = withinScope(given, order?.path, resource);
   const asked = scoped.isRefused ? scoped : await withRange(scoped, order, types, resource, signal);
-  const { given, where, isEmpty } = asked;
+  const { where, isEmpty } = asked;
   const choice = await choose(asked, order, resource, signal);
   const { index, direction } = choice;
   const options = { resource, types, fixed: where, signal };
-  const named = [...where.map(({ path }) => path), ...given.equals.keys()];
+  const { equals: texts, bounds } = asked.given;
+  const named = [...where.map(({ path }) => path), ...texts.keys()];
   const first = choice.equals.filter((path) => named.includes(path));
   const paths = [...first, ...named.filter((path) => !first.includes(path))];
   const equals = await readEqualities(
-    paths.map((path) => [path, given.equals.get(path) ?? ''] as const),
+    paths.map((path) => [path, texts.get(path) ?? ''] as const),
     options,
   );
-  const [range] = given.bounds;
+  const [range] = bounds;
   return {
     index,
     sort: choice.sort,
@@ -163,6 +160,10 @@ async function withRange(
   return asked;
 }
 
+/**
+ * The index of a query. When only a declared one answers it, that is it: the store then refuses the read, because the
+ * index is missing or unfit. AppError `not-indexed` for other queries.
+ */
 async function choose(
   asked: GivenInScope,
   order: Order | undefined,
@@ -170,12 +171,37 @@ async function choose(
   signal: AbortSignal,
 ): Promise<Choice> {
   const indexes = await indexesOf(resource, signal);
-  const choice = asked.isRefused ? UNKNOWN : chooseIndex(pathsOf(asked, order), indexes);
-  if (isRefusal(choice)) throw notIndexed(choice, indexes, resource);
-  return choice;
+  if (asked.isRefused) throw notIndexed(UNKNOWN, indexes, resource);
+  const paths = pathsOf(asked, order);
+  const ofIndexes = choices.get(indexes) ?? new Map<string, Choice>();
+  choices.set(indexes, ofIndexes);
+  const { equals, ranges, sort } = paths;
+  const name = [sort?.direction ?? '', sort?.path ?? '', ranges.join('\0'), ...equals].join('\0');
+  const known = ofIndexes.get(name);
+  if (known) return known;
+  const choice = chooseIndex(paths, indexes);
+  if (!isRefusal(choice)) ofIndexes.set(name, choice);
+  if (!isRefusal(choice)) return choice;
+  const declared = chooseIndex(paths, resource.declared);
+  if (isRefusal(declared)) throw notIndexed(choice, indexes, resource);
+  return declared;
 }
 
-type Order = NonNullable<Asked['sort']>;
+/** The choices among indexes, by the paths of queries that these answer. */
+const choices = new WeakMap<readonly Index[], Map<string, Choice>>();
+
+/** AppError `conflicting-parameters` for a range of a closed form in the order of another path. */
+function assertOrdered({ bounds }: Given, order: Order | undefined, { closed }: Form): void {
+  const [path] = bounds.keys();
+  if (!closed || !order || path === undefined || order.path === path) return;
+  const names = closed.filter(({ to }) => to.startsWith(`${path}.`)).map(({ parameter }) => parameter.name);
+  const got = `${shownPath(order.path)}_${order.direction === 1 ? 'asc' : 'desc'}`;
+  throw new AppError(
+    'conflicting-parameters',
+    `${names.join(' and ')} require a ${path} sort; got sort=${got}.`,
+    { parameter: 'sort' },
+  );
+}
 
 function pathsOf({ given: { equals, bounds }, where }: GivenInScope, order: Order | undefined): Asked {
   return {

@@ -1,6 +1,8 @@
 import { AppError } from '../errors.ts';
 import type { ProblemCode } from '../problems.ts';
 import { quote } from '../input/query.ts';
+import { parseDecimal } from '../store/decimal.ts';
+import { numbersShownAs } from '../store/number-range.ts';
 import { compareValues } from '../store/order.ts';
 import { BSON_TYPE } from '../store/bson-types.ts';
 import type { Equality } from '../store/store.ts';
@@ -97,7 +99,7 @@ export async function readRange(
   const [lows, highs] = await Promise.all(
     [low, high].map(async (bound) => {
       if (!bound) return undefined;
-      const all = candidates(path, bound.text, resource.kinds);
+      const all = candidates(path, bound.text, resource.kinds, isOfKind);
       const known = all.filter(
         (reading) => bracketOf(reading) === types?.[equals.filter(({ isOfPart }) => !isOfPart).length],
       );
@@ -110,13 +112,33 @@ export async function readRange(
   if (bracket === undefined) throw noBracket(path, low, high);
   return {
     bracket,
+    ...(resource.kinds.get(path) === 'number' && FINITE),
     ...(low && lows && { low: boundOf(low, lows, bracket, 'low') }),
     ...(high && highs && { high: boundOf(high, highs, bracket, 'high') }),
   };
 }
 
-/** The values that a text can stand for at a path. A prefix wins over a declaration. */
-export function candidates(path: string, text: string, kinds: ReadonlyMap<string, Kind>): readonly Reading[] {
+/** The ends of a range of declared numbers: what is shown as null is in none. */
+const FINITE: Pick<ValueRange, 'low' | 'high'> = {
+  low: { value: -Infinity, isInclusive: false },
+  high: { value: Infinity, isInclusive: false },
+};
+
+/** Whether a reading is of a declared kind, as bounds are: a decimal is a number. */
+function isOfKind({ kind }: Reading, declared: Kind): boolean {
+  return kind === declared || (kind === 'decimal' && declared === 'number');
+}
+
+/**
+ * The values that a text can stand for at a path. A prefix wins over a declaration. `fits`: whether a reading is one of
+ * a declared kind.
+ */
+export function candidates(
+  path: string,
+  text: string,
+  kinds: ReadonlyMap<string, Kind>,
+  fits = ({ kind }: Reading, declared: Kind) => kind === declared,
+): readonly Reading[] {
   if (LOST_PLUS.test(text))
     throw refusal(
       path,
@@ -127,7 +149,7 @@ export function candidates(path: string, text: string, kinds: ReadonlyMap<string
   const declared = kinds.get(path);
   const isPrefixed = readings.every(({ spelling }) => spelling === text);
   if (declared === undefined || isPrefixed) return readings;
-  const fitting = readings.filter(({ kind }) => kind === declared);
+  const fitting = readings.filter((reading) => fits(reading, declared));
   if (fitting.length === 0) throw unlike(path, text, `of the kind ${declared}`);
   return fitting;
 }
@@ -184,7 +206,7 @@ function bracketsOf(readings: readonly Reading[]): readonly number[] {
  * takes in all such values, an exclusive one leaves out all. A moment between two dates is just before the second one.
  */
 function boundOf(
-  { isInclusive }: Bound,
+  { text, isInclusive }: Bound,
   readings: readonly Reading[],
   bracket: number,
   side: 'low' | 'high',
@@ -192,6 +214,10 @@ function boundOf(
   const values = readings.filter((reading) => bracketOf(reading) === bracket);
   if (values.some(({ isBetween }) => isBetween))
     return { value: values[0]?.value, isInclusive: side === 'low' };
-  const sorted = values.map(({ value }) => value).sort(compareValues);
+  const isPlain = bracket === BSON_TYPE.int32 && values.every(({ spelling }) => spelling !== text);
+  const sorted =
+    isPlain && parseDecimal(text, { exact: true })
+      ? numbersShownAs(text)
+      : values.map(({ value }) => value).toSorted(compareValues);
   return { value: sorted.at(isInclusive === (side === 'low') ? 0 : -1), isInclusive };
 }

@@ -2,6 +2,8 @@ import type { Selection } from '../rows/selection.ts';
 import type { Index } from '../store/indexes.ts';
 import type { StreamReader } from '../store/readers.ts';
 import type { Collection, Equality } from '../store/store.ts';
+import type { IdType } from '../streams/id.ts';
+import type { Form } from './form.ts';
 import type { KindTable } from './kind-table.ts';
 import type { Kind } from './kinds.ts';
 
@@ -9,6 +11,12 @@ import type { Kind } from './kinds.ts';
 export interface Resource {
   readonly name: string;
   readonly rows: Collection;
+  /** How it is asked and documented. */
+  readonly form: Form;
+  /** The indexes that it always has: a query that one of them answers is not refused while that is missing. */
+  readonly declared: readonly Index[];
+  /** The type that all its ids have. Absent: detected from the collection. */
+  readonly idType?: IdType;
   /** The reader of its streams. */
   readonly streams: StreamReader;
   /** What of the rows may leave the server. Nothing else may be used to filter or sort. */
@@ -31,19 +39,30 @@ export interface ResourceScope {
   readonly where: readonly Equality[];
 }
 
-/** The columns that every table begins with. */
-export const RESOURCE_COLUMNS = ['id'];
+/** The indexes that clients may know of, by the list that the store gives, and by the rows that are asked. */
+const known = new WeakMap<readonly Index[], WeakMap<Collection, readonly Index[]>>();
 
 /**
  * The indexes of a resource that clients may know of: none that holds a hidden value. For a key with a scope they
- * begin with the values of that, which may be hidden themselves.
+ * begin with the values of that, which may be hidden themselves. The same array until the store reads them again.
  */
 export async function indexesOf(
-  { rows, shown, scope: { where } = { where: [] } }: Pick<Resource, 'rows' | 'shown' | 'scope'>,
+  resource: Pick<Resource, 'rows' | 'shown' | 'scope'>,
   signal: AbortSignal,
 ): Promise<readonly Index[]> {
-  const all = await rows.indexes(signal);
-  const own = where.map(({ path }) => path);
+  const all = await resource.rows.indexes(signal);
+  const ofAll = known.get(all) ?? new WeakMap<Collection, readonly Index[]>();
+  known.set(all, ofAll);
+  const indexes = ofAll.get(resource.rows) ?? visible(all, resource);
+  ofAll.set(resource.rows, indexes);
+  return indexes;
+}
+
+function visible(
+  all: readonly Index[],
+  { shown, scope }: Pick<Resource, 'shown' | 'scope'>,
+): readonly Index[] {
+  const own = (scope?.where ?? []).map(({ path }) => path);
   return all.filter(({ keys }) => {
     const first = keys.slice(0, own.length).map(({ path }) => path);
     const begins = first.length === own.length && own.every((path) => first.includes(path));

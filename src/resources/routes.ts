@@ -5,18 +5,17 @@ import type { PageLimits } from '../pages/query.ts';
 import { pageRoute } from '../pages/route.ts';
 import type { ProblemCode } from '../problems.ts';
 import type { Transcoder } from '../rows/rows.ts';
-import { named, Type } from '../schema.ts';
 import { idReader } from '../streams/id.ts';
 import { partitionsRoute } from '../streams/partitions.ts';
 import { rowRoute } from '../streams/row.ts';
 import { streamRoute } from '../streams/stream.ts';
 import { fieldsOf, type RowsTold } from '../streams/row-route.ts';
-import { RESOURCE_AFTER } from './after.ts';
 import { fieldParameters } from './field-parameters.ts';
+import type { Alias } from './form.ts';
+import { splitName } from './grammar.ts';
 import { askableOfResource, type Askable } from './not-indexed.ts';
 import type { OpenResource } from './open.ts';
 import { isField, resourcePlan } from './query.ts';
-import { RESOURCE_COLUMNS } from './resource.ts';
 import { valuesRoute } from './values.ts';
 
 export interface ResourceOptions {
@@ -30,80 +29,72 @@ export interface ResourceOptions {
   readonly heartbeatMs?: number;
 }
 
-/** A row of any collection: its key first, then all its fields unchanged. */
-const ROW = named(
-  'Row',
-  Type.Object(
-    {},
-    {
-      additionalProperties: true,
-      description:
-        'a row with all its fields or the requested ones; the first member, `id` or `_id`, is its key',
-    },
-  ),
-);
-
 /** The problems of reading a plan. */
 export const PLAN_PROBLEMS: readonly ProblemCode[] = ['not-indexed', 'ambiguous-value'];
 
 /** The routes of one resource. The indexes and kinds known are for the parameters in /openapi.json. */
-export function resourceRoutes(
-  { resource, indexes, kinds }: OpenResource,
-  options: ResourceOptions,
-): readonly Route[] {
-  const { name, rows, streams } = resource;
-  const told: RowsTold = {
-    path: `/${name}`,
-    tag: 'Resources',
-    noun: { one: `row of ${name}`, many: `rows of ${name}` },
-    schema: ROW,
-    isField,
-    problems: PLAN_PROBLEMS,
-  };
+export function resourceRoutes({ resource, indexes, kinds }: OpenResource, options: ResourceOptions) {
+  const { name, rows, streams, form, idType } = resource;
+  const { ids, row, list: words, examples, ...docs } = form.docs;
   const forms = askableOfResource(resource, indexes);
-  const ofFields = fieldParameters(forms, kinds);
+  const { closed } = form;
+  const ofFields = closed ? NO_FIELDS : fieldParameters(forms, kinds);
+  const told: RowsTold = {
+    ...docs,
+    path: `/${name}`,
+    schema: row.schema,
+    ...(!closed && { isField, problems: PLAN_PROBLEMS }),
+  };
   const plan = resourcePlan(resource, ofFields.all);
   const shared = {
     ...options,
     rows,
     streams,
     plan,
+    columns: form.columns,
     shown: resource.shown,
-    readId: idReader(rows, undefined),
+    readId: idReader(rows, idType),
     changesFrom: changesFrom(rows, name),
   };
-  const ordered = ['sort', ...ofFields.ranges];
-  const id = (verb: string) => `${verb}_${slugOf(name)}`;
+  const ordered = ['sort', ...ofFields.ranges, ...(closed ?? []).filter(isBound).map(nameOf)];
   const list = pageRoute(
     {
-      ...fieldsOf(told),
-      path: told.path,
-      id: id('list'),
-      tag: told.tag,
-      summary: `List rows of ${name}`,
-      description:
-        'Returns a page of rows. Each parameter that is not listed is a filter: the path of a field, with `.gte`, `.gt`, `.lte` or `.lt` behind it for a range. Only combinations that an index answers are allowed.',
-      row: { name: 'Row', plural: 'rows', schema: ROW },
-      problems: PLAN_PROBLEMS,
+      ...{ ...fieldsOf(told), ...words, path: told.path, id: ids.list, tag: told.tag, row },
+      ...(told.problems && { problems: told.problems }),
+      example: examples.list,
     },
     { ...shared, count: (...call) => rows.count(...call) },
   );
   const stream = streamRoute(
-    { ...told, id: id('stream') },
-    { ...shared, columns: RESOURCE_COLUMNS, after: RESOURCE_AFTER },
+    { ...told, id: ids.stream, examples: examples.stream },
+    { ...shared, after: form.after },
   );
-  return [
+  const ofChanges = { ...told, changeExamples: examples.changes };
+  const values = valuesRoute({ ...told, id: ids.values }, resource, options.limits);
+  const routes = {
     list,
-    orFollow(stream, told, shared),
-    changesRoute({ ...told, id: id('changes') }, { ...shared, ordered }),
-    partitionsRoute({ ...told, id: id('partition') }, { ...shared, columns: RESOURCE_COLUMNS, ordered }),
-    withExample(
-      valuesRoute({ ...told, id: id('values') }, resource, options.limits),
-      'field',
-      listedField(forms),
+    stream: orFollow(stream, ofChanges, shared),
+    changes: changesRoute({ ...ofChanges, id: ids.changes }, { ...shared, ordered }),
+    partitions: partitionsRoute(
+      { ...told, id: ids.partitions, example: examples.partitions },
+      { ...shared, ordered },
     ),
-    rowRoute({ ...told, id: id('get') }, shared),
-  ].map((route) => ({ ...route, resource: name }));
+    values: withExample(values, 'field', listedField(forms)),
+    get: rowRoute({ ...told, id: ids.get, example: examples.get, exampleIds: examples.ids }, shared),
+  } satisfies Record<string, Route>;
+  return routes;
+}
+
+const NO_FIELDS: ReturnType<typeof fieldParameters> = { all: [], ranges: [] };
+
+/** Whether a parameter needs the order of its field. */
+function isBound({ to }: Alias): boolean {
+  const { operator } = splitName(to);
+  return operator !== undefined && operator !== 'eq';
+}
+
+function nameOf({ parameter }: Alias): string {
+  return parameter.name;
 }
 
 /** A field whose values can be listed without a filter, for the request that the reference page fills in. */
@@ -119,9 +110,4 @@ function withExample(route: Route, parameter: string, example: string | undefine
     one.name === parameter && one.doc ? { ...one, doc: { ...one.doc, example } } : one,
   );
   return { ...route, query };
-}
-
-/** A name as generated clients can have it in the name of a function, different for every resource. */
-function slugOf(name: string): string {
-  return name.replace(/[^A-Za-z0-9]/g, (one) => `_${one.charCodeAt(0).toString(16)}_`);
 }

@@ -6,7 +6,7 @@ import { BSON } from '../store/bson.ts';
 import { KEY } from '../store/bookmark.ts';
 import type { Index } from '../store/indexes.ts';
 import type { Equality } from '../store/store.ts';
-import { keyOr, type Given } from './grammar.ts';
+import { keyOr, splitName, type Given } from './grammar.ts';
 import { scopedCollection } from '../store/scoped-rows.ts';
 import { KindTable } from './kind-table.ts';
 import { chooseIndex, isRefusal } from './planner.ts';
@@ -21,6 +21,7 @@ import { indexesOf, type Resource } from './resource.ts';
 export function scopedResource(resource: Resource, { where, hide }: Scope): Resource {
   const faults: string[] = [];
   const shown = hiding(resource.shown, hide, faults);
+  faults.push(...usedFaults(hide, resource));
   const values = where.map(([path, text]) => valueOf(path, text, resource, faults));
   const paths = values.map(({ path }) => path);
   if (new Set(paths).size < paths.length) faults.push('where names a path twice');
@@ -43,6 +44,14 @@ export function scopedResource(resource: Resource, { where, hide }: Scope): Reso
     scope: { where: values },
   };
   return part;
+}
+
+/** The parameters of a closed form need their fields. */
+function usedFaults(hide: readonly string[], { name, form }: Resource): readonly string[] {
+  const used = (form.closed ?? []).map(({ to }) => splitName(to).path);
+  return hide
+    .filter((path) => used.some((one) => path === one || path.startsWith(`${one}.`)))
+    .map((path) => `hide: ${path} cannot be hidden: queries of ${name} use it`);
 }
 
 /**

@@ -4,11 +4,13 @@ import { JSON_TYPE, jsonAnswer, STORE_PROBLEMS, type Route } from '../http/route
 import { cursorThatFits, decodeCursor } from '../pages/cursor.ts';
 import { cursorParameter, DEFAULT_LIMIT, limitParameter, type PageLimits } from '../pages/query.ts';
 import { rowToJson } from '../rows/row-json.ts';
+import type { Parameter } from '../input/parameter.ts';
 import type { Query } from '../input/query.ts';
 import type { Bookmark } from '../store/bookmark.ts';
 import type { Index } from '../store/indexes.ts';
 import { fieldsOf, type RowRoute } from '../streams/row-route.ts';
-import { keyOr, shownPath } from './grammar.ts';
+import type { Form } from './form.ts';
+import { keyOr, shownPath, splitName } from './grammar.ts';
 import { countValues, limitedTime, listValues } from './list-values.ts';
 import type { AskedValues, CursorOf, ValuesTiming } from './list-values.ts';
 import { notIndexed } from './not-indexed.ts';
@@ -41,14 +43,15 @@ export function valuesRoute(
     summary: `List the distinct values of a field of ${told.noun.many}`,
     description:
       'Takes equalities as pages do. Answers within about a second, with fewer values than `limit` if need be: go on with `nextCursor` while `hasMore` is true.',
-    query: [limit, cursorParameter, field, count],
+    query: [limit, cursorParameter, field, count, ...equalityParameters(resource.form)],
     produces: [JSON_TYPE],
     answers: { 200: jsonAnswer('The values', VALUES, ['Cache-Control']) },
     problems: [
-      'conflicting-parameters',
+      ...(resource.form.closed ? [] : (['conflicting-parameters'] as const)),
       'invalid-cursor',
       'cursor-mismatch',
       'sort-value-too-long',
+      'not-indexed',
       ...(told.problems ?? []),
       ...STORE_PROBLEMS,
     ],
@@ -84,6 +87,11 @@ export function valuesRoute(
   };
 }
 
+/** The parameters of a closed form that give a field a value. */
+function equalityParameters({ closed = [] }: Form): readonly Parameter<unknown>[] {
+  return closed.filter(({ to }) => splitName(to).operator === undefined).map(({ parameter }) => parameter);
+}
+
 /** What a query asks: the values of `plan.sort` behind the equalities. Rejects as the reading of a plan does. */
 async function readAsked(
   query: Query,
@@ -91,7 +99,7 @@ async function readAsked(
   signal: AbortSignal,
 ): Promise<AskedValues & { readonly isEmpty: boolean }> {
   const path = fieldOf(VALUES_QUERY.field.read(query));
-  const asked = withinScope(givenOf(query), path, resource);
+  const asked = withinScope(givenOf(query, resource.form), path, resource);
   const { given, where, isRefused } = asked;
   if (given.bounds.size > 0)
     throw new AppError('conflicting-parameters', 'values takes no ranges, only equalities.', {

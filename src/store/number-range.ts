@@ -17,8 +17,8 @@ import type { ValueRange } from './value-range.ts';
  * Decimal128 holds exactly.
  */
 export function numberRange(low: string | undefined, high: string | undefined): ValueRange {
-  const first = low === undefined ? undefined : shownAs(low)[0];
-  const last = high === undefined ? undefined : shownAs(high).at(-1);
+  const first = low === undefined ? undefined : numbersShownAs(low)[0];
+  const last = high === undefined ? undefined : numbersShownAs(high).at(-1);
   return {
     bracket: BSON_TYPE.int32,
     low: first ? { value: first, isInclusive: true } : { value: -Infinity, isInclusive: false },
@@ -27,7 +27,7 @@ export function numberRange(low: string | undefined, high: string | undefined): 
 }
 
 /** The lowest and the highest number that rows show with these digits, or with digits of the same value. */
-function shownAs(digits: string): readonly (Double | Decimal128)[] {
+export function numbersShownAs(digits: string): readonly (Double | Decimal128)[] {
   const asked = parseDecimal(digits, { exact: true });
   if (!asked) throw new TypeError(`${digits} is no bound of a range of numbers`);
   const [decimal, double] = [toDecimal128(asked), nearestDouble(asked)];

@@ -47,7 +47,7 @@ const PARTITIONS = named(
     },
     {
       additionalProperties: false,
-      description: 'disjoint ranges of ids that together cover all matching items',
+      description: 'disjoint ranges of ids that together cover all matching rows',
     },
   ),
 );
@@ -69,7 +69,7 @@ export interface PartitionOptions {
  * parts when there are not that many rows.
  */
 export function partitionsRoute(
-  told: RowRoute & { readonly example?: Content['example'] },
+  told: RowRoute & { readonly example?: Content['example'] | undefined },
   { rows, plan: parameters, ordered, columns, changesFrom }: PartitionOptions,
 ): Route {
   const left = [...NOT_SHARED, ...ordered];
@@ -121,7 +121,7 @@ export function partitionsRoute(
       if (!cut)
         throw storeUnavailable(new Error('the collection was replaced while it was split into parts'));
       const { identity, changes, found } = cut;
-      const types = plan.index && valueTypes(plan);
+      const types = valueTypes(plan);
       const since = changes?.bounds.since;
       const { shown = EVERYTHING, kinds } = parameters;
       const sampled =

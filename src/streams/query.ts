@@ -78,7 +78,7 @@ const OF_STREAMS: readonly Parameter<unknown>[] = [
 ];
 
 /** The parameters of the streams of a collection. */
-export function streamParameters(plan: PlanParameters): readonly Parameter<unknown>[] {
+export function streamParameters(plan: Pick<PlanParameters, 'parameters'>): readonly Parameter<unknown>[] {
   return [...OF_STREAMS, ...plan.parameters];
 }
 

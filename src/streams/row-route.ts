@@ -21,9 +21,10 @@ export interface RowsTold {
 export interface RowRoute extends RowsTold {
   readonly id: string;
   /** Examples on the bundled catalogue. */
-  readonly examples?: { readonly lines?: Example; readonly array?: Example; readonly table?: Example };
+  readonly examples?:
+    { readonly lines?: Example; readonly array?: Example; readonly table?: Example } | undefined;
   /** Examples of changes: as lines, as server-sent events, and of a stream that follows. */
-  readonly changeExamples?: Readonly<Record<'lines' | 'events' | 'follow', Content['changing']>>;
+  readonly changeExamples?: Readonly<Record<'lines' | 'events' | 'follow', Content['changing']>> | undefined;
 }
 
 /** The part of a route that lets its query have fields as parameters. */

@@ -23,9 +23,9 @@ export interface RowOptions {
 }
 
 interface RowTold extends RowRoute {
-  readonly example?: Content['example'];
+  readonly example?: Content['example'] | undefined;
   /** Ids that exist in the bundled catalogue. */
-  readonly exampleIds?: readonly string[];
+  readonly exampleIds?: readonly string[] | undefined;
 }
 
 /** GET of one row by its id. */

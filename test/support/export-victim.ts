@@ -16,6 +16,7 @@ import type { FileStore } from '../../src/store/files.ts';
 import { Slots } from '../../src/store/slots.ts';
 import type { Records } from '../../src/store/records.ts';
 import type { Store } from '../../src/store/store.ts';
+import { itemsOf } from './items-resource.ts';
 
 /** What a process does with the record and the file of its export, in this order. */
 export const STEPS = [
@@ -69,7 +70,7 @@ export async function openWorker(
   const settings = { EXPORT_CONCURRENCY: 4, ...(redis !== undefined && { REDIS_URL: redis }) };
   const exporter = new Exporter({
     ...{ jobs, files, lookMs, log: QUIET, now: () => new Date(), ttlMs: DAY_MS, leaseMs: LEASE_MS },
-    sources: exportSources(store.items, store.items),
+    sources: exportSources([itemsOf(store)]),
     transcoder: createTranscoder(slots),
     pause: (ms, signal) => sleep(ms, undefined, { signal }),
     openQueue: await queueOpener(settings, QUIET, () => jobs.storeId()),

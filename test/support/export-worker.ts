@@ -11,6 +11,7 @@ import type { FileStore } from '../../src/store/files.ts';
 import { openSqlite } from '../../src/store/sqlite.ts';
 import type { Records } from '../../src/store/records.ts';
 import { Slots } from '../../src/store/slots.ts';
+import { itemsOf, readerOf } from './items-resource.ts';
 import type { ChainReader, From, Plan, Store } from '../../src/store/store.ts';
 import { testDirectory } from './sqlite.ts';
 import { openStore } from './mongo.ts';
@@ -93,7 +94,7 @@ export class Worker {
     };
     this.#exporter = new Exporter({
       ...{ now, log, jobs: this.jobs, files: hooked(store.files, hooks) },
-      sources: exportSources(items, streams, hooks.resources),
+      sources: exportSources([itemsOf(store, (rows) => readerOf(streams, rows)), ...(hooks.resources ?? [])]),
       transcoder: createTranscoder(slots),
       leaseMs: LEASE_MS,
       ttlMs: LEASE_MS * 100,

@@ -28,7 +28,7 @@ const FOLLOW = [
  * Answers about a set of two rows, of which one changes and the other one is removed. Of answers that stay open they have
  * the beginning. A test makes these changes and compares all but the cursors.
  */
-export const CHANGE_EXAMPLES = {
+const CHANGES = {
   lines: {
     now: { request: '/items/changes', answer: textOf(NOW) },
     since: {
@@ -43,6 +43,64 @@ export const CHANGE_EXAMPLES = {
     },
   },
   follow: { follow: { request: '/items/stream?follow=true&fields=price', answer: textOf(FOLLOW) } },
+};
+
+/** Answers on the bundled catalogue. A test asks for each and compares. */
+export const ITEM_EXAMPLES = {
+  list: {
+    request: '/items?limit=1&fields=price,color&page=3',
+    answer: {
+      data: [{ id: 'd00003', price: 327, color: 'E' }],
+      page: {
+        limit: 1,
+        hasMore: true,
+        nextCursor: 'BwDwuvIB0JLyoBUAAAACX2lkAAcAAABkMDAwMDMAACrwNBs',
+        page: 3,
+      },
+    },
+  },
+  stream: {
+    lines: {
+      request: '/items/stream?fields=price&limit=2&after=d53938',
+      answer: '{"id":"d53939","price":2757}\n{"id":"d53940","price":2757}\n',
+    },
+    array: {
+      request: '/items/stream?format=json&fields=price&limit=1',
+      answer: [{ id: 'd00001', price: 326 }],
+    },
+    table: {
+      request: '/items/stream?format=csv&fields=price,color&limit=1',
+      answer: 'id,price,color\r\nd00001,326,E\r\n',
+    },
+  },
+  changes: CHANGES,
+  partitions: {
+    request: '/items/partitions?n=2&fields=price',
+    answer: {
+      partitions: [
+        { url: '/items/stream?part=BADQkvKgFAAAAAJ0bwAHAAAAZDI2OTcxAAD4l4YP&fields=price' },
+        { url: '/items/stream?part=BADQkvKgFgAAAAJmcm9tAAcAAABkMjY5NzEAAFHN9bM&fields=price' },
+      ],
+    },
+  },
+  get: {
+    request: '/items/d00003',
+    answer: {
+      id: 'd00003',
+      name: '0.23 ct Good cut diamond, color E, clarity VS1',
+      category: 'Good',
+      price: 327,
+      carat: 0.23,
+      color: 'E',
+      clarity: 'VS1',
+      depth: 56.9,
+      table: 65,
+      x: 4.05,
+      y: 4.07,
+      z: 2.31,
+    },
+  },
+  ids: ['d00001'],
 };
 
 function textOf(lines: readonly string[]): string {

@@ -1,0 +1,128 @@
+import type { Content, Route } from '../http/route.ts';
+import type { Parameter } from '../input/parameter.ts';
+import { documented, parameter, paths } from '../input/parameter.ts';
+import { named, Type, type TSchema } from '../schema.ts';
+import type { AfterForm } from '../streams/after.ts';
+import type { RowRoute } from '../streams/row-route.ts';
+import { RESOURCE_AFTER } from './after.ts';
+import { readSort } from './grammar.ts';
+
+const MAX_FIELDS = 100;
+const MAX_PATH_BYTES = 1024;
+
+/** The order that a query asks for. */
+export interface Order {
+  readonly path: string;
+  readonly direction: 1 | -1;
+}
+
+/** How a resource is asked and documented, and what its tables begin with. */
+export interface Form {
+  /** The parameters that choose, order and pick from rows: `sort`, `fields`, and those that stand for fields. */
+  readonly parameters: readonly Parameter<unknown>[];
+  readonly sort: Parameter<Order>;
+  readonly fields: Parameter<readonly string[]>;
+  /**
+   * The only parameters that ask for fields. Each stands for one of the grammar. Absent: every name that its route does
+   * not list asks for a field.
+   */
+  readonly closed?: readonly Alias[];
+  readonly after: AfterForm;
+  /** The columns that every table begins with, the first of them `id`. */
+  readonly columns: readonly string[];
+  readonly docs: ResourceDocs;
+}
+
+/** A parameter that stands for another one: `min_price` for `price.gte`. */
+export interface Alias {
+  readonly parameter: Parameter<string>;
+  /** A name as grammar.ts reads it: a path, or a path and an operator. */
+  readonly to: string;
+  /** Stands before the text, and fixes its kind. */
+  readonly prefix?: string;
+}
+
+type RouteName = 'list' | 'stream' | 'changes' | 'partitions' | 'values' | 'get';
+
+/** How the routes of a resource describe themselves. */
+export interface ResourceDocs {
+  readonly tag: Route['tag'];
+  readonly noun: { readonly one: string; readonly many: string };
+  /** The names and the schema of a row. */
+  readonly row: { readonly name: string; readonly plural: string; readonly schema: TSchema };
+  /** The names of the operations. */
+  readonly ids: Readonly<Record<RouteName, string>>;
+  readonly list: Pick<Route, 'summary' | 'description'>;
+  /** Examples on the bundled catalogue. */
+  readonly examples: {
+    readonly list?: Content['example'];
+    readonly stream?: RowRoute['examples'];
+    readonly changes?: RowRoute['changeExamples'];
+    readonly partitions?: Content['example'];
+    readonly get?: Content['example'];
+    readonly ids?: readonly string[];
+  };
+}
+
+export const sortParameter = documented(
+  parameter(
+    'sort',
+    'a path and _asc or _desc, such as createdAt_desc; id_asc is the order of ids',
+    { type: 'string', pattern: '^.+_(asc|desc)$' },
+    (given) => readSort(given) ?? undefined,
+  ),
+  'The order of the rows: `PATH_asc` or `PATH_desc`. Rows with equal values are ordered by id in the same direction. Without it: the path of the range, if there is one, else id.',
+);
+export const fieldsParameter = documented(
+  paths('fields', MAX_FIELDS, MAX_PATH_BYTES),
+  'Return only these fields, separated by commas. `a.b` is the member `b` of `a`, or of each element when `a` is an array. The key is always included.',
+);
+
+/** A row of any collection: its key first, then all its fields unchanged. */
+const ROW = named(
+  'Row',
+  Type.Object(
+    {},
+    {
+      additionalProperties: true,
+      description:
+        'a row with all its fields or the requested ones; the first member, `id` or `_id`, is its key',
+    },
+  ),
+);
+
+/** The form of a resource that can be asked by every field that its indexes have. */
+export function openForm(name: string): Form {
+  const id = (verb: string) => `${verb}_${slugOf(name)}`;
+  return {
+    parameters: [sortParameter, fieldsParameter],
+    sort: sortParameter,
+    fields: fieldsParameter,
+    after: RESOURCE_AFTER,
+    columns: ['id'],
+    docs: {
+      tag: 'Resources',
+      noun: { one: `row of ${name}`, many: `rows of ${name}` },
+      row: { name: 'Row', plural: 'rows', schema: ROW },
+      ids: {
+        list: id('list'),
+        stream: id('stream'),
+        changes: id('changes'),
+        partitions: id('partition'),
+        values: id('values'),
+        get: id('get'),
+      },
+      list: {
+        summary: `List rows of ${name}`,
+        description:
+          'Returns a page of rows. Each parameter that is not listed is a filter: the path of a field, with `.gte`, `.gt`, `.lte` or `.lt` behind it for a range. Only combinations that an index answers are allowed.',
+      },
+      examples: {},
+    },
+  };
+}
+
+/** A name as generated clients can have it in the name of a function, different for every resource. */
+function slugOf(name: string): string {
+  return name.replace(/[^A-Za-z0-9]/g, (one) => `_${one.charCodeAt(0).toString(16)}_`);
+}

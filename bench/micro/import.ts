@@ -6,7 +6,7 @@
 import assert from 'node:assert/strict';
 import { COMMAS, CsvScanner } from '../../src/import/csv-scanner.ts';
 import { FieldTypes } from '../../src/import/field-types.ts';
-import { JsonRows } from '../../src/import/json-rows.ts';
+import { jsonRows as jsonRowsOf } from '../../src/import/json-rows.ts';
 import { itemsOfTable } from '../../src/import/row-from-cells.ts';
 import { SyntheticItems } from '../../src/import/synthetic.ts';
 import { tableOf } from '../../src/import/table.ts';
@@ -38,7 +38,7 @@ const lines = documents.map((document, n) =>
 );
 const records = texts.map((cells) => Buffer.from(`${cells.join()}\n`));
 
-const jsonRows = new JsonRows(COLUMNS, new FieldTypes(new Map()));
+const jsonItem = jsonRowsOf(COLUMNS, new FieldTypes(new Map()));
 const table = tableOf(HEADER, COLUMNS, new Map());
 const guesses = HEADER.map((name) => ({
   kind: name === 'stock' ? ('number' as const) : ('string' as const),
@@ -53,7 +53,7 @@ const scanned = (turn: number): CsvScanner => {
   return scanner;
 };
 const ways: Readonly<Record<string, (turn: number) => Uint8Array>> = {
-  NDJSON: (turn) => jsonRows.itemOf(at(lines, turn)),
+  NDJSON: (turn) => jsonItem(at(lines, turn)),
   CSV: (turn) => itemOfRecord(scanned(turn)),
 };
 

@@ -10,6 +10,8 @@ const SPARE_BYTES = 128;
 const MAX_DOCUMENT_BYTES = 16 * 1024 * 1024;
 /** Where the value begins in a document of one element without a name, behind the length, the type and a NUL. */
 const VALUE_AT = 6;
+/** Below this length a loop is faster than `set`. Bytes. */
+const SHORT_BYTES = 32;
 
 /**
  * Writes BSON documents, one behind the other, into slabs. The bytes of a finished document never change. Places in the
@@ -60,7 +62,7 @@ export class DocumentWriter {
     this.at = written.length;
   }
 
-  /** Begins the value of a nested document. Returns the offset that `close` needs. */
+  /** Begins a value that begins with its length: a document, or a text. Returns the offset that ends it. */
   open(): number {
     this.at += 4;
     return this.offset - 4;
@@ -72,7 +74,13 @@ export class DocumentWriter {
     this.closeLength(offset);
   }
 
-  /** Ends a value that begins with its length. */
+  /** Ends a string, whose text was written behind its length. */
+  closeText(offset: number): void {
+    this.bytes[this.at++] = 0;
+    this.#view.setInt32(this.#start + offset, this.offset - offset - 4, true);
+  }
+
+  /** Ends a value whose length counts all of its bytes. */
   closeLength(offset: number): void {
     this.#view.setInt32(this.#start + offset, this.offset - offset, true);
   }
@@ -90,11 +98,19 @@ export class DocumentWriter {
 
   /** An element of a number: an int32 when it is one, otherwise a double. The bson library decides so as well. */
   number(name: Uint8Array, value: number): void {
-    const isInt32 = (value | 0) === value && !Object.is(value, -0);
-    this.element(isInt32 ? BSON_TYPE.int32 : BSON_TYPE.double, name);
-    if (isInt32) this.#view.setInt32(this.at, value, true);
-    else this.#view.setFloat64(this.at, value, true);
-    this.at += isInt32 ? 4 : 8;
+    if ((value | 0) !== value || Object.is(value, -0)) {
+      this.double(name, value);
+      return;
+    }
+    this.element(BSON_TYPE.int32, name);
+    this.#view.setInt32(this.at, value, true);
+    this.at += 4;
+  }
+
+  double(name: Uint8Array, value: number): void {
+    this.element(BSON_TYPE.double, name);
+    this.#view.setFloat64(this.at, value, true);
+    this.at += 8;
   }
 
   /** An element of a date, in milliseconds since 1970. */
@@ -121,16 +137,21 @@ export class DocumentWriter {
     this.put(single.subarray(VALUE_AT, -1));
   }
 
-  put(bytes: Uint8Array): void {
-    this.room(bytes.length);
-    this.bytes.set(bytes, this.at);
-    this.at += bytes.length;
+  /** Writes the last element, which begins at an offset, once more under another name. Returns the offset of the new one. */
+  repeat(name: Uint8Array, from: number): number {
+    const value = this.bytesAt(from).slice();
+    const { offset } = this;
+    this.element(this.byteAt(from), name);
+    this.put(value);
+    return offset;
   }
 
-  /** Ends a string, whose text was written behind the offset, where `open` made room for its length. */
-  closeText(offset: number): void {
-    this.bytes[this.at++] = 0;
-    this.#view.setInt32(this.#start + offset, this.offset - offset - 4, true);
+  put(bytes: Uint8Array): void {
+    this.room(bytes.length);
+    if (bytes.length < SHORT_BYTES)
+      for (let n = 0; n < bytes.length; n++) this.bytes[this.at + n] = bytes[n] ?? 0;
+    else this.bytes.set(bytes, this.at);
+    this.at += bytes.length;
   }
 
   /** The byte at an offset: the type of the element there. */
@@ -138,7 +159,7 @@ export class DocumentWriter {
     return this.bytes[this.#start + offset] ?? 0;
   }
 
-  /** The 32 bits at an offset: an int32, or the length of a string with its NUL. */
+  /** The 32 bits at an offset: the length of a string with its NUL. */
   int32At(offset: number): number {
     return this.#view.getInt32(this.#start + offset, true);
   }
@@ -147,15 +168,15 @@ export class DocumentWriter {
     return this.#view.getFloat64(this.#start + offset, true);
   }
 
-  /** The BSON of the value of the last element, which begins at an offset. */
-  bytesAt(offset: number): Uint8Array {
-    const element = this.bytes.subarray(this.#start + offset, this.at);
+  /** The value of an element as BSON, without its type and name. `to` is the offset behind the element. */
+  bytesAt(offset: number, to = this.offset): Uint8Array {
+    const element = this.bytes.subarray(this.#start + offset, this.#start + to);
     return element.subarray(element.indexOf(0, 1) + 1);
   }
 
   /** The same value for the bson library. Int64 values are Longs. */
-  valueAt(offset: number): unknown {
-    const value = this.bytesAt(offset);
+  valueAt(offset: number, to = this.offset): unknown {
+    const value = this.bytesAt(offset, to);
     const single = Buffer.alloc(VALUE_AT + value.length + 1);
     single.writeInt32LE(single.length);
     single[4] = this.byteAt(offset);
@@ -163,24 +184,24 @@ export class DocumentWriter {
     return BSON.deserialize(single, { promoteLongs: false, bsonRegExp: true })[''];
   }
 
-  /** Moves the bytes of an element to the front of the document. */
-  moveToFront(from: number, to: number): void {
+  /** Moves an element to the front of the document, under a name. */
+  moveToFront(from: number, to: number, name: Uint8Array): void {
+    const value = this.bytesAt(from, to).slice();
+    const type = this.byteAt(from);
+    const more = 1 + name.length + value.length - (to - from);
+    this.room(more);
     const first = this.#start + 4;
-    if (from === 4) return;
-    const element = this.bytes.slice(this.#start + from, this.#start + to);
-    this.bytes.copyWithin(first + element.length, first, this.#start + from);
-    this.bytes.set(element, first);
+    const behind = first + 1 + name.length + value.length;
+    if (more !== 0) this.bytes.copyWithin(this.#start + to + more, this.#start + to, this.at);
+    this.bytes.copyWithin(behind, first, this.#start + from);
+    this.bytes[first] = type;
+    this.bytes.set(name, first + 1);
+    this.bytes.set(value, first + 1 + name.length);
+    this.at += more;
   }
 }
 
 /** The bytes of a name with the NUL that ends it. */
 export function nameBytes(name: string): Uint8Array {
   return Uint8Array.from(Buffer.from(`${name}\0`));
-}
-
-const INDEXES = Array.from({ length: 1_000 }, (_, index) => nameBytes(String(index)));
-
-/** The name of an element of an array. */
-export function indexName(index: number): Uint8Array {
-  return INDEXES[index] ?? nameBytes(String(index));
 }

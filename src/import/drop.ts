@@ -5,7 +5,7 @@ import { UsageError } from '../terminal/arguments.ts';
 import { askYesNo } from '../terminal/ask.ts';
 import { counted, printable } from '../terminal/text.ts';
 import type { ImportCommand } from './arguments.ts';
-import { rejoin } from './peek.ts';
+import { rejoin } from './chunks.ts';
 import { BrokenSource, type SourceRow } from './row.ts';
 import { STDIN } from './source.ts';
 

@@ -18,8 +18,8 @@ import {
 } from '../store/bson.ts';
 import { quoted } from '../terminal/text.ts';
 import type { DocumentWriter } from './document-writer.ts';
+import { hexDigit } from './numbers.ts';
 import { BadRow } from './row.ts';
-import { hexDigit, utcTime } from './simple-values.ts';
 
 /** The values of an object by their names. */
 type Members = Readonly<Record<string, unknown>>;
@@ -33,7 +33,11 @@ const [OID, DATE] = [Buffer.from('{"$oid":"'), Buffer.from('{"$date":"')];
 const OID_DIGITS = 24;
 /** The types and names of the elements of code with a scope. */
 const [CODE_NAME, SCOPE_NAME] = [Buffer.from('\x02$code\0'), Buffer.from('\x03$scope\0')];
-const [QUOTE, END_BRACE] = [0x22, 0x7d];
+const [QUOTE, END_BRACE, ZERO, NINE, LETTER_Z] = [0x22, 0x7d, 0x30, 0x39, 0x5a];
+/** A time as mongoexport writes it. It may lack the milliseconds. A zero stands for any digit. */
+const [UTC_FORM, SHORT_FORM_BYTES] = [Buffer.from('0000-00-00T00:00:00.000Z'), 20];
+/** The days that a month always has beyond 28. */
+const MORE_DAYS = [3, 0, 3, 2, 3, 2, 3, 3, 2, 3, 2, 3];
 /** The names of a reference to another document (DBRef), which MongoDB allows to begin with $. */
 const REFERENCE: readonly string[] = ['$ref', '$id', '$db'];
 
@@ -138,6 +142,29 @@ export function writeCommonType(
     }
   }
   return end + 2;
+}
+
+/** The milliseconds since 1970 of a time in UTC_FORM. NaN for any other text, also when it may be a date. */
+function utcTime(bytes: Uint8Array, from: number, to: number): number {
+  const length = to - from;
+  if (length !== UTC_FORM.length && length !== SHORT_FORM_BYTES) return NaN;
+  const parts = [0, 0, 0, 0, 0, 0, 0];
+  let part = 0;
+  for (let n = 0; n < length; n++) {
+    const byte = bytes[from + n] ?? 0;
+    const form = n === length - 1 ? LETTER_Z : UTC_FORM[n];
+    const isDigit = form === ZERO && byte >= ZERO && byte <= NINE;
+    if (!isDigit && byte !== form) return NaN;
+    if (isDigit) parts[part] = (parts[part] ?? 0) * 10 + byte - ZERO;
+    else part++;
+  }
+  const [year = 0, month = 0, day = 0, hours = 0, minutes = 0, seconds = 0, milliseconds = 0] = parts;
+  const isDay = day >= 1 && day <= 28 + (MORE_DAYS[month - 1] ?? NaN);
+  const isTime = hours <= 23 && minutes <= 59 && seconds <= 59;
+  // Date.UTC takes years below 100 for those of the twentieth century.
+  return isDay && isTime && year >= 100
+    ? Date.UTC(year, month - 1, day, hours, minutes, seconds, milliseconds)
+    : NaN;
 }
 
 function isAt(text: Uint8Array, row: Uint8Array, at: number): boolean {

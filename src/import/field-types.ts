@@ -1,7 +1,7 @@
 import type { DocumentWriter } from './document-writer.ts';
 import type { Declared } from './json-reader.ts';
 import { fittingValue, writeText, type Kind, type Types } from './kinds.ts';
-import { pathOf } from './names.ts';
+import { pathOf } from './fields.ts';
 import { BadRow } from './row.ts';
 
 interface Node extends Declared {

@@ -1,8 +1,7 @@
 import { counted, printable, quoted } from '../terminal/text.ts';
 import { exactDate } from '../input/dates.ts';
 import type { CsvScanner } from './csv-scanner.ts';
-import { cellValue, withDecimalPoint } from './numbers.ts';
-import { simpleNumber } from './simple-values.ts';
+import { cellValue, simpleNumber, withDecimalPoint } from './numbers.ts';
 import type { Column } from './table.ts';
 import { Long, type Decimal128 } from '../store/bson.ts';
 

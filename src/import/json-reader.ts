@@ -1,20 +1,47 @@
 import { BSON_TYPE } from '../store/bson-types.ts';
 import { quoted } from '../terminal/text.ts';
-import { indexName, type DocumentWriter } from './document-writer.ts';
+import { nameBytes, type DocumentWriter } from './document-writer.ts';
 import { writeCommonType, writeExtended } from './extended-json.ts';
-import { FieldNames, isAt, type FieldName } from './field-names.ts';
-import { JsonCursor } from './json-cursor.ts';
-import { writeJsonText } from './json-text.ts';
-import { MAX_DEPTH } from './names.ts';
-import { jsonNumber } from './numbers.ts';
-import { BadRow } from './row.ts';
-import { simpleNumber } from './simple-values.ts';
+import { MAX_DEPTH, nameFault, type Role } from './fields.ts';
+import { hexDigit, jsonNumber, simpleNumber } from './numbers.ts';
+import { BadRow, NotJson } from './row.ts';
 
-const [QUOTE, COMMA, COLON, DOLLAR] = [0x22, 0x2c, 0x3a, 0x24];
+const [TAB, LF, CR, SPACE, QUOTE, BACKSLASH] = [0x09, 0x0a, 0x0d, 0x20, 0x22, 0x5c];
+const [COMMA, COLON, DOLLAR, LETTER_U] = [0x2c, 0x3a, 0x24, 0x75];
 const [BRACE, END_BRACE, BRACKET, END_BRACKET] = [0x7b, 0x7d, 0x5b, 0x5d];
-const [LETTER_T, LETTER_F, LETTER_N] = [0x74, 0x66, 0x6e];
-const [TRUE, FALSE, NULL] = [Buffer.from('true'), Buffer.from('false'), Buffer.from('null')];
 const NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
+const WORDS = [
+  { word: Buffer.from('true'), type: BSON_TYPE.boolean, value: Uint8Array.of(1) },
+  { word: Buffer.from('false'), type: BSON_TYPE.boolean, value: Uint8Array.of(0) },
+  { word: Buffer.from('null'), type: BSON_TYPE.null, value: Uint8Array.of() },
+];
+/** What may stand behind a backslash, without the `u` of a code. */
+const ESCAPES = Buffer.from('"\\/bfnrt');
+/** What a name that is written with other characters than its own cannot be compared with. */
+const ESCAPED = /["\\\p{Cc}]/u;
+/** The most names that are kept from row to row. */
+const MOST_NAMES = 4_096;
+/** The names of the elements of arrays. */
+const INDEXES = Array.from({ length: 1_000 }, (_, index) => nameBytes(String(index)));
+const UTF8 = new TextEncoder();
+
+/** A field name that some row had. */
+export interface FieldName {
+  readonly text: string;
+  /** The name in UTF-8, and a NUL. */
+  readonly bytes: Uint8Array;
+  /** Why no field may have this name. null: one may. */
+  readonly fault: string | null;
+  /** Whether JSON writes the name as it is, without escapes. */
+  readonly isPlain: boolean;
+  /** By depth: the number of the object that had the name last. */
+  readonly seenIn: number[];
+  /** What a top-level field of this name becomes: see JsonRows. */
+  targets: readonly { readonly role: Role; readonly bytes: Uint8Array }[] | null;
+  /** The name that came after this one in the same object, and the first in the object that is its value. Guesses. */
+  next: FieldName | null;
+  inner: FieldName | null;
+}
 
 /** A name before the first in an object. */
 export type Owner = Pick<FieldName, 'inner'>;
@@ -36,24 +63,39 @@ export interface Declared {
  * in one object, names with `$`, NUL or `__proto__`, more than 32 levels, half of a surrogate pair, numbers that no BSON
  * number holds, Extended JSON that is none.
  */
-export class JsonReader extends JsonCursor {
+export class JsonReader {
   readonly #writer: DocumentWriter;
-  readonly #names = new FieldNames();
+  #bytes: Buffer = Buffer.alloc(0);
+  /** The index of the next byte. */
+  #at = 0;
+  /**
+   * The names of the rows so far, by their bytes as Latin-1. Rows mostly have the same names in the same order, so a name
+   * is compared with the one that is expected before it is looked up.
+   */
+  readonly #names = new Map<string, FieldName>();
   #object = 0;
 
   constructor(writer: DocumentWriter) {
-    super();
     this.#writer = writer;
   }
 
-  override begin(bytes: Buffer): void {
-    this.#names.prune();
-    super.begin(bytes);
+  /** Goes to the beginning of a text. */
+  begin(bytes: Buffer): void {
+    if (this.#names.size > MOST_NAMES) this.#names.clear();
+    this.#bytes = bytes;
+    this.#at = 0;
+    this.#skipBlanks();
+  }
+
+  /** Expects nothing but blanks. */
+  end(): void {
+    this.#skipBlanks();
+    if (this.#at < this.#bytes.length) this.#fault('nothing more');
   }
 
   /** Whether an object begins at the cursor. */
   get isAtObject(): boolean {
-    return this.bytes[this.at] === BRACE;
+    return this.#bytes[this.#at] === BRACE;
   }
 
   /**
@@ -66,14 +108,14 @@ export class JsonReader extends JsonCursor {
     declared: Declared | null,
     write: ((name: FieldName) => void) | null = null,
   ): boolean {
-    this.at++;
+    this.#at++;
     const object = ++this.#object;
     let last: FieldName | null = null;
     let isTyped = false;
-    this.skipBlanks();
-    if (this.takes(END_BRACE)) return isTyped;
+    this.#skipBlanks();
+    if (this.#takes(END_BRACE)) return isTyped;
     do {
-      this.skipBlanks();
+      this.#skipBlanks();
       const name: FieldName = this.#name(last ? last.next : owner.inner);
       if (name.seenIn[depth] === object)
         throw new BadRow(`the name ${quoted(name.text)} appears twice in one object`);
@@ -88,123 +130,83 @@ export class JsonReader extends JsonCursor {
       last = name;
       if (write) write(name);
       else this.value(name.bytes, name, depth + 1, declared && (declared.inner.get(name.text) ?? null));
-      this.skipBlanks();
-    } while (this.takes(COMMA));
-    if (!this.takes(END_BRACE)) this.fault('a comma or }');
+      this.#skipBlanks();
+    } while (this.#takes(COMMA));
+    if (!this.#takes(END_BRACE)) this.#fault('a comma or }');
     return isTyped;
   }
 
   /** Writes the value at the cursor as an element of a name. `depth` is its depth when it is an object or an array. */
   value(name: Uint8Array, owner: Owner, depth: number, declared: Declared | null): void {
-    const byte = this.bytes[this.at] ?? 0;
+    const byte = this.#bytes[this.#at] ?? 0;
     if (declared?.fit && (byte !== BRACKET || declared.isWhole)) {
       const { offset } = this.#writer;
       this.value(name, owner, depth, null);
       declared.fit(this.#writer, name, offset);
-      return;
-    }
-    switch (byte) {
-      case QUOTE: {
-        this.#string(name);
-        return;
-      }
-      case BRACE: {
-        this.#document(name, owner, depth, declared);
-        return;
-      }
-      case BRACKET: {
-        this.#array(name, owner, depth, declared);
-        return;
-      }
-      case LETTER_T: {
-        this.#boolean(name, TRUE, 1);
-        return;
-      }
-      case LETTER_F: {
-        this.#boolean(name, FALSE, 0);
-        return;
-      }
-      case LETTER_N:
-        this.word(NULL);
-        {
-          this.#writer.element(BSON_TYPE.null, name);
-          return;
-        }
-      default: {
-        this.#number(name);
-        return;
-      }
-    }
+    } else if (byte === QUOTE) {
+      this.#writer.element(BSON_TYPE.string, name);
+      const start = this.#writer.open();
+      this.#text();
+      this.#writer.closeText(start);
+    } else if (byte === BRACE) this.#document(name, owner, depth, declared);
+    else if (byte === BRACKET) this.#array(name, owner, depth, declared);
+    else if (isOfNumber(byte)) this.#number(name);
+    else this.#word(name);
   }
 
-  #string(name: Uint8Array): void {
-    const writer = this.#writer;
-    writer.element(BSON_TYPE.string, name);
-    const start = writer.open();
-    this.#text();
-    writer.closeText(start);
-  }
-
-  /** Writes the text of the string at the cursor. */
-  #text(): void {
-    const end = writeJsonText(this.bytes, this.at + 1, this.#writer);
-    if (end < 0) this.fault('a character of a string, or its quote', ~end);
-    this.at = end;
-  }
-
-  #boolean(name: Uint8Array, word: Uint8Array, value: 0 | 1): void {
-    this.word(word);
-    this.#writer.element(BSON_TYPE.boolean, name);
-    this.#writer.bytes[this.#writer.at++] = value;
+  #word(name: Uint8Array): void {
+    const first = this.#bytes[this.#at];
+    const found = WORDS.find(({ word }) => word[0] === first) ?? this.#fault('a value');
+    for (const byte of found.word) if (!this.#takes(byte)) this.#fault('a value');
+    this.#writer.element(found.type, name);
+    this.#writer.put(found.value);
   }
 
   #number(name: Uint8Array): void {
-    const bytes = this.bytes;
-    const start = this.at;
+    const bytes = this.#bytes;
+    const start = this.#at;
     let end = start;
     while (isOfNumber(bytes[end] ?? 0)) end++;
     const simple = simpleNumber(bytes, start, end);
     if (Number.isNaN(simple)) {
       const text = bytes.toString('latin1', start, end);
-      if (!NUMBER.test(text)) this.fault(text === '' ? 'a value' : 'a number as JSON writes it');
+      if (!NUMBER.test(text)) this.#fault('a number as JSON writes it');
       this.#writer.value(name, jsonNumber(text));
-    } else {
-      this.#writer.number(name, simple);
-    }
-    this.at = end;
+    } else this.#writer.number(name, simple);
+    this.#at = end;
   }
 
   #document(name: Uint8Array, owner: Owner, depth: number, declared: Declared | null): void {
     this.#checkDepth(depth);
-    const [writer, bytes, from] = [this.#writer, this.bytes, this.at];
+    const [writer, bytes, from] = [this.#writer, this.#bytes, this.#at];
     const { offset } = writer;
     if (bytes[from + 1] === QUOTE && bytes[from + 2] === DOLLAR) {
-      this.at = writeCommonType(writer, name, bytes, from);
-      if (this.at > from) return;
+      this.#at = writeCommonType(writer, name, bytes, from);
+      if (this.#at > from) return;
       writer.rewind(offset);
     }
     writer.element(BSON_TYPE.document, name);
     const start = writer.open();
     const isTyped = this.members(owner, depth, declared);
     writer.close(start);
-    if (isTyped) writeExtended(writer, name, offset, () => bytes.toString('utf8', from, this.at));
+    if (isTyped) writeExtended(writer, name, offset, () => bytes.toString('utf8', from, this.#at));
   }
 
   #array(name: Uint8Array, owner: Owner, depth: number, declared: Declared | null): void {
     this.#checkDepth(depth);
     this.#writer.element(BSON_TYPE.array, name);
     const start = this.#writer.open();
-    this.at++;
-    this.skipBlanks();
-    if (!this.takes(END_BRACKET)) {
+    this.#at++;
+    this.#skipBlanks();
+    if (!this.#takes(END_BRACKET)) {
       let index = 0;
       do {
-        this.skipBlanks();
-        this.value(indexName(index), owner, depth + 1, declared);
+        this.#skipBlanks();
+        this.value(INDEXES[index] ?? nameBytes(String(index)), owner, depth + 1, declared);
         index++;
-        this.skipBlanks();
-      } while (this.takes(COMMA));
-      if (!this.takes(END_BRACKET)) this.fault('a comma or ]');
+        this.#skipBlanks();
+      } while (this.#takes(COMMA));
+      if (!this.#takes(END_BRACKET)) this.#fault('a comma or ]');
     }
     this.#writer.close(start);
   }
@@ -215,16 +217,22 @@ export class JsonReader extends JsonCursor {
 
   /** The name at the cursor, which goes to its value. */
   #name(guess: FieldName | null): FieldName {
-    const bytes = this.bytes;
-    if (bytes[this.at] !== QUOTE) this.fault('a name in quotes');
+    if (this.#bytes[this.#at] !== QUOTE) this.#fault('a name in quotes');
     let name = guess;
-    if (name && isAt(name.bytes, bytes, this.at + 1))
-      this.at += name.bytes.length + 1; // its NUL counts for a quote
+    if (name && this.#isAt(name.bytes))
+      this.#at += name.bytes.length + 1; // its NUL counts for a quote
     else name = this.#otherName();
-    this.skipBlanks();
-    if (!this.takes(COLON)) this.fault('a colon');
-    this.skipBlanks();
+    this.#skipBlanks();
+    if (!this.#takes(COLON)) this.#fault('a colon');
+    this.#skipBlanks();
     return name;
+  }
+
+  /** Whether a name with its quotes is at the cursor. */
+  #isAt(name: Uint8Array): boolean {
+    const [bytes, from, last] = [this.#bytes, this.#at + 1, name.length - 1];
+    for (let n = 0; n < last; n++) if (name[n] !== bytes[from + n]) return false;
+    return bytes[from + last] === QUOTE;
   }
 
   #otherName(): FieldName {
@@ -232,10 +240,83 @@ export class JsonReader extends JsonCursor {
     const { offset } = writer;
     this.#text();
     const length = writer.offset - offset;
-    const name = this.#names.of(Buffer.from(writer.bytes.buffer, writer.at - length, length));
+    const bytes = Buffer.from(writer.bytes.buffer, writer.at - length, length);
     writer.rewind(offset);
+    const key = bytes.toString('latin1');
+    const known = this.#names.get(key);
+    if (known) return known;
+    const text = bytes.toString();
+    const name: FieldName = {
+      ...{ text, bytes: nameBytes(text), fault: nameFault(text), isPlain: !ESCAPED.test(text) },
+      ...{ seenIn: [], targets: null, next: null, inner: null },
+    };
+    this.#names.set(key, name);
     return name;
   }
+
+  /** Writes the text of the string at the cursor in UTF-8. Bytes above 0x7f are copied unchecked. */
+  #text(): void {
+    const [row, writer, from] = [this.#bytes, this.#writer, this.#at + 1];
+    writer.room(row.length - from);
+    const { bytes } = writer;
+    let { at } = writer;
+    let next = from;
+    let hasEscapes = false;
+    for (;;) {
+      const byte = row[next] ?? 0; // the end of the row is no character of a string either
+      if (byte === QUOTE) break;
+      if (byte < SPACE) this.#fault('a character of a string, or its quote', next);
+      if (byte === BACKSLASH) {
+        hasEscapes = true;
+        next = this.#behindEscape(next + 1);
+      } else {
+        bytes[at++] = byte;
+        next++;
+      }
+    }
+    if (hasEscapes) {
+      const text = JSON.parse(row.toString('utf8', from - 1, next + 1)) as string;
+      if (/\p{Surrogate}/u.test(text)) throw new BadRow('a text contains half of a surrogate pair');
+      at = writer.at + UTF8.encodeInto(text, bytes.subarray(writer.at)).written;
+    }
+    writer.at = at;
+    this.#at = next + 1;
+  }
+
+  /** The index behind an escape, whose letter is at an index. */
+  #behindEscape(at: number): number {
+    const row = this.#bytes;
+    const isCode = row[at] === LETTER_U;
+    if (!isCode && !ESCAPES.includes(row[at] ?? 0)) this.#fault('a character of a string, or its quote', at);
+    const end = at + (isCode ? 5 : 1);
+    for (let n = at + 1; n < end; n++)
+      if (hexDigit(row[n] ?? 0) < 0) this.#fault('a character of a string, or its quote', at + 1);
+    return end;
+  }
+
+  #skipBlanks(): void {
+    const bytes = this.#bytes;
+    for (let byte = bytes[this.#at]; isBlank(byte);) byte = bytes[++this.#at];
+  }
+
+  /** Whether the next byte is this one, which is then passed. */
+  #takes(byte: number): boolean {
+    const is = this.#bytes[this.#at] === byte;
+    if (is) this.#at++;
+    return is;
+  }
+
+  #fault(expected: string, at = this.#at): never {
+    const before = this.#bytes.toString('utf8', 0, at);
+    const [found] = this.#bytes.toString('utf8', at, at + 4);
+    const got = found === undefined ? 'its end' : quoted(found);
+    throw new NotJson(`at character ${before.length + 1}: expected ${expected}, got ${got}`);
+  }
+}
+
+/** Whether a byte is one of the four blanks of JSON. */
+export function isBlank(byte: number | undefined): boolean {
+  return byte === SPACE || byte === TAB || byte === CR || byte === LF;
 }
 
 /** Whether a character may be part of a number. */

@@ -1,101 +1,74 @@
 import { isUtf8 } from 'node:buffer';
 import { quoted } from '../terminal/text.ts';
-import { DocumentWriter, nameBytes } from './document-writer.ts';
-import type { FieldName, FieldTarget } from './field-names.ts';
+import { nameBytes } from './document-writer.ts';
 import type { FieldTypes } from './field-types.ts';
-import { JsonReader } from './json-reader.ts';
-import { Keys } from './keys.ts';
+import { targetsOf, type Columns } from './fields.ts';
+import { JsonReader, type FieldName } from './json-reader.ts';
 import { BadRow, NotJson } from './row.ts';
-import { targetsOf, type Columns } from './targets.ts';
+import { RowWriter } from './row-writer.ts';
+
+const [ROOT_NAME, ROOT_DEPTH] = [nameBytes(''), 1];
 
 /**
- * Makes items of JSON texts, from their bytes to the bytes of BSON: the top-level fields in their order, mapped fields
- * under their new names, `_id` first.
+ * Returns the function that makes items of JSON texts, from their bytes to the bytes of BSON: the top-level fields in
+ * their order, mapped fields under their new names, `_id` first. It throws NotJson when a text is not JSON, and BadRow
+ * when it is no item.
  */
-export class JsonRows {
-  readonly #columns: Columns;
-  readonly #types: FieldTypes;
-  readonly #writer = new DocumentWriter();
-  readonly #reader = new JsonReader(this.#writer);
-  readonly #keys: Keys;
+export function jsonRows(columns: Columns, types: FieldTypes): (text: Buffer) => Uint8Array {
+  const writer = new RowWriter(columns.price !== null);
+  const reader = new JsonReader(writer);
   /** The name that is expected first in a row. */
-  readonly #root = { inner: null };
-  readonly #writeField = (name: FieldName): void => this.#field(name);
-  /** Whether the row is taken to have an `_id`, as the last one. A field `id` is then no id. */
-  #hasOwnId = true;
-  #isMistaken = false;
-  /** The field whose value is being read. */
-  #inside: string | null = null;
+  const root = { inner: null };
+  /** Where the field `id` is, which is the id when there is no `_id`. -1: the row has none. */
+  const spare = { from: -1, to: -1 };
+  const state: { /** The field whose value is being read. */ inside: string | null } = { inside: null };
 
-  constructor(columns: Columns, types: FieldTypes) {
-    this.#columns = columns;
-    this.#types = types;
-    this.#keys = new Keys(this.#writer, columns.price !== null);
-  }
-
-  /** The item of a JSON object, as BSON. Throws NotJson when the text is not JSON, and BadRow when it is no item. */
-  itemOf(text: Buffer): Uint8Array {
-    if (!isUtf8(text)) throw new BadRow('the row is not valid UTF-8');
-    const { id } = this.#columns;
-    this.#inside = null;
-    try {
-      this.#read(text);
-      if (this.#isMistaken || (this.#hasOwnId && id === null && !this.#keys.hasId)) {
-        this.#hasOwnId = !this.#hasOwnId;
-        this.#read(text);
-      }
-    } catch (error) {
-      throw this.#located(error);
-    }
-    if (!this.#keys.hasId && id !== null) throw new BadRow(`the row has no field ${quoted(id)} for the id`);
-    if (!this.#keys.hasId) this.#keys.addNewId();
-    return this.#keys.end();
-  }
-
-  /** Names the field whose value has the fault. */
-  #located(error: unknown): unknown {
-    const isValue = error instanceof BadRow && !(error instanceof NotJson);
-    return isValue && this.#inside !== null ? error.in(this.#inside) : error;
-  }
-
-  #read(text: Buffer): void {
-    const reader = this.#reader;
-    this.#isMistaken = false;
-    this.#writer.begin();
-    this.#keys.begin();
-    reader.begin(text);
-    const { isAtObject } = reader;
-    if (isAtObject) reader.members(this.#root, 1, null, this.#writeField);
-    else reader.value(nameBytes(''), this.#root, 2, null);
-    reader.end();
-    if (!isAtObject) throw new BadRow('the row is not a JSON object');
-  }
+  const targetsNamed = (name: string) =>
+    targetsOf(name, [name], columns.id ?? '_id', columns).map(({ role, path: [field = ''] }) => ({
+      ...{ role, bytes: nameBytes(field) },
+    }));
 
   /** Writes a top-level field as each of the fields that it becomes. */
-  #field(name: FieldName): void {
-    const [reader, writer] = [this.#reader, this.#writer];
-    const declared = this.#types.of(name.text);
-    const targets = (name.targets[Number(this.#hasOwnId)] ??= this.#targetsOf(name.text));
-    const { at } = reader;
-    this.#inside = name.text;
-    for (const { role, bytes } of targets) {
-      reader.at = at;
-      if (role !== 'field') this.#keys.add(role);
-      reader.value(bytes, name, 2, declared);
-      if (role === 'id') this.#keys.endId();
+  const writeField = (name: FieldName): void => {
+    const targets = (name.targets ??= targetsNamed(name.text));
+    const { offset } = writer;
+    state.inside = name.text;
+    reader.value(targets[0]?.bytes ?? name.bytes, name, ROOT_DEPTH + 1, types.of(name.text));
+    state.inside = null;
+    if (targets[0]) writer.add(targets[0].role, offset);
+    else writer.rewind(offset);
+    if (name.text === 'id' && columns.id === null) [spare.from, spare.to] = [offset, writer.offset];
+    if (targets.length < 2) return;
+    let last = offset;
+    for (const { role, bytes } of targets.slice(1)) {
+      last = writer.repeat(bytes, last);
+      writer.add(role, last);
     }
-    if (targets.length === 0) {
-      if (name.text === '_id') this.#isMistaken = this.#columns.id === null;
-      const { offset } = writer;
-      reader.value(name.bytes, name, 2, declared);
-      writer.rewind(offset);
-    }
-    this.#inside = null;
-  }
+  };
 
-  #targetsOf(name: string): readonly FieldTarget[] {
-    const idField = this.#columns.id ?? (this.#hasOwnId ? '_id' : 'id');
-    const targets = targetsOf(name, idField, this.#columns, true);
-    return targets.map(({ role, path: [field = ''] }) => ({ role, bytes: nameBytes(field) }));
-  }
+  const read = (text: Buffer): void => {
+    writer.begin();
+    spare.from = -1;
+    state.inside = null;
+    reader.begin(text);
+    const { isAtObject } = reader;
+    if (isAtObject) reader.members(root, ROOT_DEPTH, null, writeField);
+    else reader.value(ROOT_NAME, root, ROOT_DEPTH + 1, null);
+    reader.end();
+    if (!isAtObject) throw new BadRow('the row is not a JSON object');
+  };
+
+  return (text) => {
+    if (!isUtf8(text)) throw new BadRow('the row is not valid UTF-8');
+    try {
+      read(text);
+    } catch (error) {
+      const isValue = error instanceof BadRow && !(error instanceof NotJson);
+      throw isValue && state.inside !== null ? error.in(state.inside) : error;
+    }
+    if (!writer.hasId && columns.id !== null)
+      throw new BadRow(`the row has no field ${quoted(columns.id)} for the id`);
+    if (!writer.hasId && spare.from >= 0) writer.add('id', spare.from, spare.to);
+    return writer.endRow();
+  };
 }

@@ -1,30 +1,99 @@
-import type { JsonRows } from './json-rows.ts';
-import { BadRow, BrokenSource, NotJson, type SourceRow } from './row.ts';
-import type { RowSplitter, RowText } from './split-json.ts';
+import { piecesOf } from './chunks.ts';
+import { isBlank } from './json-reader.ts';
+import { BadRow, BrokenSource, LONGEST_ROW, NotJson, type SourceRow } from './row.ts';
 
-/**
- * Reads rows of JSON: one object per line, or the elements of one array. In an array, a row that is not JSON ends the run
- * (BrokenSource), because the elements after it cannot be told apart. The elements before it are imported.
- */
-export async function* readJson(
+const [LF, QUOTE, BACKSLASH, COMMA] = [0x0a, 0x22, 0x5c, 0x2c];
+const [BRACE, END_BRACE, BRACKET, END_BRACKET] = [0x7b, 0x7d, 0x5b, 0x5d];
+
+/** Makes the item of the text of a row: see jsonRows. */
+type ItemOfText = (text: Buffer) => Uint8Array;
+
+/** Reads one object per line. The last line needs no LF. Blank lines are counted, and left out. */
+export async function* readJsonLines(
   source: AsyncIterable<Buffer>,
-  splitter: RowSplitter,
-  rows: JsonRows,
+  itemOf: ItemOfText,
 ): AsyncGenerator<SourceRow> {
-  for await (const chunk of source) {
-    for (const text of splitter.push(chunk)) yield rowOf(text, splitter.unit, rows);
+  let at = 0;
+  let isTooLong = false;
+  for await (const piece of piecesOf(source)) {
+    const { bytes, isLast } = piece;
+    let from = 0;
+    while (from < bytes.length || (isLast && isTooLong)) {
+      const found = bytes.indexOf(LF, from);
+      if (found < 0 && !isLast) break;
+      const line = bytes.subarray(from, found < 0 ? bytes.length : found);
+      from += line.length + 1;
+      at++;
+      if (isTooLong || line.length > LONGEST_ROW) yield { at, problem: 'the line is longer than 16 MB' };
+      else if (!line.every(isBlank)) yield rowOf(at, line, itemOf);
+      isTooLong = false;
+    }
+    // Its beginning is not kept, so that the lines after it can still be read.
+    isTooLong ||= bytes.length - from > LONGEST_ROW;
+    piece.rest = isTooLong ? bytes.length : from;
   }
-  for (const text of splitter.end()) yield rowOf(text, splitter.unit, rows);
 }
 
-function rowOf({ at, bytes }: RowText, unit: RowSplitter['unit'], rows: JsonRows): SourceRow {
-  if (!bytes) return { at, problem: `the ${unit} is longer than 16 MB` };
+/**
+ * Reads the elements of one array, which are told apart by its commas, brackets and quotes alone. Throws BrokenSource
+ * where the array cannot go on, and behind an element that is not JSON. The elements before it were yielded.
+ */
+export async function* readJsonArray(
+  source: AsyncIterable<Buffer>,
+  itemOf: ItemOfText,
+): AsyncGenerator<SourceRow> {
+  let at = 1;
+  let part: 'before' | 'inside' | 'behind' = 'before';
+  for await (const piece of piecesOf(source)) {
+    const { bytes, isLast } = piece;
+    let from = 0;
+    if (part === 'before') {
+      const begin = bytes.indexOf(BRACKET); // only blanks are before it
+      from = begin < 0 ? bytes.length : begin + 1;
+      if (begin >= 0) part = 'inside';
+    }
+    while (part === 'inside') {
+      const end = endOfElement(bytes, from);
+      if (end - from > LONGEST_ROW) throw new BrokenSource(`row ${at} is longer than 16 MB`);
+      if (end === bytes.length) break;
+      if (bytes[end] === END_BRACE) throw brokenArray(at, 'expected a comma or ], got "}"');
+      if (bytes[end] === END_BRACKET) part = 'behind';
+      const element = bytes.subarray(from, end);
+      from = end + 1;
+      if (part === 'inside' || at > 1 || !element.every(isBlank)) yield rowOf(at++, element, itemOf, true);
+    }
+    piece.rest = from;
+    if (part === 'behind' && !bytes.subarray(from).every(isBlank))
+      throw brokenArray(at, 'expected nothing behind the array');
+    if (isLast && part !== 'behind') throw new BrokenSource(`the JSON array is cut off after row ${at - 1}`);
+  }
+}
+
+/** The index of the comma or bracket that ends the element. The length of the bytes when it does not end there. */
+function endOfElement(bytes: Buffer, from: number): number {
+  let [depth, isInText] = [0, false];
+  for (let at = from; at < bytes.length; at++) {
+    const byte = bytes[at];
+    if (byte === QUOTE) isInText = !isInText;
+    else if (isInText) at += Number(byte === BACKSLASH);
+    else if (byte === BRACE || byte === BRACKET) depth++;
+    else if (byte === COMMA && depth === 0) return at;
+    else if ((byte === END_BRACE || byte === END_BRACKET) && --depth < 0) return at;
+  }
+  return bytes.length;
+}
+
+function rowOf(at: number, text: Buffer, itemOf: ItemOfText, isElement = false): SourceRow {
   try {
-    return { at, item: rows.itemOf(bytes) };
+    return { at, item: itemOf(text) };
   } catch (error) {
     if (!(error instanceof BadRow)) throw error;
     if (!(error instanceof NotJson)) return { at, problem: error.message };
-    if (unit === 'line') return { at, problem: `the line is not valid JSON ${error.message}` };
-    throw new BrokenSource(`the JSON is invalid in or after row ${at}: ${error.message}`);
+    if (isElement) throw brokenArray(at, error.message);
+    return { at, problem: `the line is not valid JSON ${error.message}` };
   }
+}
+
+function brokenArray(at: number, reason: string): BrokenSource {
+  return new BrokenSource(`the JSON is invalid in or after row ${at}: ${reason}`);
 }

@@ -14,6 +14,39 @@ const MAX_INT64_LENGTH = '-9223372036854775808'.length;
  * their digits.
  */
 const SAFE_LENGTH = 15;
+const POWERS = Array.from({ length: SAFE_LENGTH }, (_, power) => Number(`1e${power}`));
+const [MINUS, POINT, ZERO, NINE] = [0x2d, 0x2e, 0x30, 0x39];
+
+/**
+ * The number whose text is in these bytes, when it is short and written as JSON writes it, without an exponent. NaN for
+ * any other text. The result is what Number() returns: a whole number below 2^53 divided by a power of ten up to 10^22
+ * is rounded once.
+ */
+export function simpleNumber(bytes: Uint8Array, from: number, to: number): number {
+  const length = to - from;
+  if (length < 1 || length > SAFE_LENGTH) return NaN;
+  const isNegative = bytes[from] === MINUS;
+  const first = isNegative ? from + 1 : from;
+  if (bytes[first] === ZERO && first + 1 < to && bytes[first + 1] !== POINT) return NaN;
+  let value = 0;
+  let decimals = -1;
+  for (let at = first; at < to; at++) {
+    const byte = bytes[at] ?? 0;
+    if (byte >= ZERO && byte <= NINE) value = value * 10 + byte - ZERO;
+    else if (byte === POINT && decimals < 0 && at > first) decimals = to - at - 1;
+    else return NaN;
+  }
+  if (decimals === 0 || first === to) return NaN;
+  if (decimals > 0) value /= POWERS[decimals] ?? NaN;
+  return isNegative ? -value : value;
+}
+
+/** The value of a hexadecimal digit. -1 for any other character. */
+export function hexDigit(byte: number): number {
+  if (byte >= ZERO && byte <= NINE) return byte - ZERO;
+  const letter = byte | 0x20;
+  return letter >= 0x61 && letter <= 0x66 ? letter - 0x57 : -1;
+}
 
 /**
  * The value of a CSV cell: a number when the text has the form of a number and no digit is lost, otherwise
@@ -26,14 +59,12 @@ const SAFE_LENGTH = 15;
  */
 export function cellValue(text: string): number | Long | Decimal128 | string {
   const first = text.charCodeAt(0);
-  const mayBeNumber = first === 0x2d || (first >= 0x30 && first <= 0x39);
+  const mayBeNumber = first === MINUS || (first >= ZERO && first <= NINE);
   if (!mayBeNumber || text.length > 40 || !PLAIN.test(text)) return text;
-  const value = Number(text);
-  if (INTEGER.test(text)) return Number.isSafeInteger(value) ? value : (int64(text) ?? text);
-  // Most cells are too short to hold more digits than a double, or an exponent beyond its range.
-  if (text.length <= 5 || keepsDigits(text, value)) return value;
-  const isInRange = Number.isFinite(value) && value !== 0;
-  return (isInRange ? exactDecimal(text) : null) ?? text;
+  const exact = exactNumber(text);
+  if (!(exact instanceof Decimal128)) return exact ?? text;
+  const double = Number(text);
+  return INTEGER.test(text) || !Number.isFinite(double) || double === 0 ? text : exact;
 }
 
 /**
@@ -80,11 +111,17 @@ function plainNumber(text: string): string | null {
  * all the digits.
  */
 export function jsonNumber(text: string): number | Long | Decimal128 {
+  if (!INTEGER.test(text) && !Number.isFinite(Number(text)))
+    throw new BadRow('a number is too large to be stored');
+  return exactNumber(text) ?? tooManyDigits(text);
+}
+
+/** The value of a number as JSON writes it. null when no BSON number has all its digits. */
+function exactNumber(text: string): number | Long | Decimal128 | null {
   const value = Number(text);
   const isInteger = INTEGER.test(text);
-  if (!isInteger && !Number.isFinite(value)) throw new BadRow('a number is too large to be stored');
   if (isInteger ? Number.isSafeInteger(value) : keepsDigits(text, value)) return value;
-  return (isInteger ? int64(text) : null) ?? exactDecimal(text) ?? tooManyDigits(text);
+  return (isInteger ? int64(text) : null) ?? exactDecimal(text);
 }
 
 function tooManyDigits(text: string): never {

@@ -3,7 +3,7 @@ import { readCsv, readLines } from './csv.ts';
 import type { Dialect } from './csv-scanner.ts';
 import { delimiterOf, headerRow } from './delimiter.ts';
 import { describeColumns, Guesses } from './guess.ts';
-import { peek, readAhead } from './peek.ts';
+import { peek, readAhead } from './chunks.ts';
 import type { Reading } from './reading.ts';
 import { BrokenSource, type Rows } from './row.ts';
 import { itemsOfTable } from './row-from-cells.ts';

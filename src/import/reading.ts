@@ -2,14 +2,13 @@ import type { Format } from '../rows/formats.ts';
 import { quoted } from '../terminal/text.ts';
 import { FieldTypes } from './field-types.ts';
 import type { Into } from './into.ts';
-import { readJson } from './json.ts';
-import { JsonRows } from './json-rows.ts';
+import { peek } from './chunks.ts';
+import type { Columns } from './fields.ts';
+import { readJsonArray, readJsonLines } from './json.ts';
+import { jsonRows } from './json-rows.ts';
 import type { Types } from './kinds.ts';
-import { peek } from './peek.ts';
 import { readTable, type Again } from './read-table.ts';
 import { BrokenSource, type Rows } from './row.ts';
-import { JsonElements, JsonLines, type RowSplitter } from './split-json.ts';
-import type { Columns } from './targets.ts';
 
 /** The length of the longest byte order mark, plus one. Bytes. */
 const MARK_BYTES = 4;
@@ -55,18 +54,18 @@ export async function readRows(
     return readTable(text, reading, again && (async () => without(mark, await again())));
   refuseLongObject(head.subarray(mark));
   const types = new FieldTypes(reading.types);
-  const splitter = reading.format === 'json' ? splitterFor(head) : new JsonLines();
+  const isArray = reading.format === 'json' && beginsArray(head);
+  const itemOf = jsonRows(reading.columns, types);
   return {
-    unit: splitter.unit,
-    rows: readJson(text, splitter, new JsonRows(reading.columns, types)),
+    unit: isArray ? 'row' : 'line',
+    rows: isArray ? readJsonArray(text, itemOf) : readJsonLines(text, itemOf),
     describe: () => types.unseen.map((name) => `no row has the field ${quoted(name)} of --type`),
   };
 }
 
-function splitterFor(head: Buffer): RowSplitter {
+function beginsArray(head: Buffer): boolean {
   const first = firstCharacter(head);
-  if (first === '[') return new JsonElements();
-  if (first === '{') return new JsonLines();
+  if (first === '[' || first === '{') return first === '[';
   const found = first === '' ? 'is empty' : `begins with ${quoted(first)}`;
   throw new BrokenSource(`the file ${found}; expected a JSON array, or one JSON object per line`);
 }

@@ -2,22 +2,21 @@ import { BSON_TYPE } from '../store/bson-types.ts';
 import { quoted } from '../terminal/text.ts';
 import type { ItemOfRecord } from './csv.ts';
 import type { CsvScanner } from './csv-scanner.ts';
-import { DocumentWriter, nameBytes } from './document-writer.ts';
+import { nameBytes, type DocumentWriter } from './document-writer.ts';
 import { integerOfCell, numberOfCell, type Guess } from './guess.ts';
-import { Keys } from './keys.ts';
 import { writeText, type Kind } from './kinds.ts';
-import { priceOfCell, withDecimalPoint } from './numbers.ts';
+import { priceOfCell, simpleNumber, withDecimalPoint } from './numbers.ts';
 import { BadRow } from './row.ts';
-import { simpleNumber } from './simple-values.ts';
+import { RowWriter } from './row-writer.ts';
 import type { Column } from './table.ts';
-import type { Target } from './targets.ts';
+import type { Role } from './fields.ts';
 
 const QUOTE = 0x22;
 
 /** How one column becomes one field. */
 interface Reader {
   readonly index: number;
-  readonly role: Target['role'];
+  readonly role: Role;
   /**
    * What becomes of a cell without a text for it: `text` is the cell itself; `number` and `integer` are what simpleNumber
    * makes of it, when it is such a number (a whole one). null: `write` decides.
@@ -58,8 +57,10 @@ export function itemsOfTable(
       for (const name of path.slice(0, -1)) inner = documentIn(inner, name).inner;
       inner.push(fieldOf(path.at(-1) ?? '', reader));
     }
-  const roles = fields.map(({ reader }) => reader?.role);
-  const items = new TableItems(fields, roles.includes('id'), roles.includes('price'));
+  const items = new TableItems(
+    fields,
+    fields.some(({ reader }) => reader?.role === 'price'),
+  );
   return (record) => items.itemOf(record);
 }
 
@@ -77,22 +78,17 @@ function documentIn(fields: Field[], name: string): Field {
 
 class TableItems {
   readonly #fields: readonly Field[];
-  readonly #hasId: boolean;
-  readonly #writer = new DocumentWriter();
-  readonly #keys: Keys;
+  readonly #writer: RowWriter;
 
-  constructor(fields: readonly Field[], hasId: boolean, isItem: boolean) {
+  constructor(fields: readonly Field[], isItem: boolean) {
     this.#fields = fields;
-    this.#hasId = hasId;
-    this.#keys = new Keys(this.#writer, isItem);
+    this.#writer = new RowWriter(isItem);
   }
 
   itemOf(record: CsvScanner): Uint8Array {
     this.#writer.begin();
-    this.#keys.begin();
-    if (!this.#hasId) this.#keys.addNewId();
     for (const field of this.#fields) this.#write(field, record);
-    return this.#keys.end();
+    return this.#writer.endRow();
   }
 
   /** Writes a field. Returns whether the record has a value for it. */
@@ -116,13 +112,13 @@ class TableItems {
       if (whenEmpty !== null) throw new BadRow(whenEmpty);
       return false;
     }
-    if (role !== 'field') this.#keys.add(role);
+    const { offset } = this.#writer;
     const number = form === null || form === 'text' ? NaN : simpleNumber(record.bytes, from, to);
     if (form === 'text') this.#text(name, record.bytes, from, to, record.hasQuotes[index] ?? false);
     else if (form === 'integer' ? Number.isSafeInteger(number) : !Number.isNaN(number))
       this.#writer.number(name, number);
     else write(this.#writer, name, record.text(index));
-    if (role === 'id') this.#keys.endId();
+    if (role !== 'field') this.#writer.add(role, offset);
     return true;
   }
 
@@ -146,7 +142,7 @@ class TableItems {
 
 function readerOf(
   { name, declared }: Column,
-  role: Target['role'],
+  role: Role,
   index: number,
   guess: Guess | null,
   hasDecimalComma: boolean,
@@ -164,7 +160,7 @@ function readerOf(
   };
 }
 
-function reasonWhenEmpty(role: Target['role'], name: string): string | null {
+function reasonWhenEmpty(role: Role, name: string): string | null {
   if (role === 'field') return null;
   if (role === 'id') return 'the id is empty';
   return `the row has no ${role}: the cell in column ${quoted(name)} is empty`;
@@ -173,7 +169,7 @@ function reasonWhenEmpty(role: Target['role'], name: string): string | null {
 /** See Reader. */
 function formOf(
   declared: Kind | null,
-  role: Target['role'],
+  role: Role,
   guess: Guess | null,
   hasDecimalComma: boolean,
 ): Reader['form'] {
@@ -200,7 +196,7 @@ function inColumn<Value>(name: string, read: () => Value): Value {
 
 /** How cells are read that nobody declared, by their role. Those that are texts are not read here. */
 const OWN_KINDS: Readonly<
-  Record<Target['role'], (name: string, guess: Guess | null, hasDecimalComma: boolean) => WriteCell>
+  Record<Role, (name: string, guess: Guess | null, hasDecimalComma: boolean) => WriteCell>
 > = {
   /** A price in any notation. */
   price: (name, _, hasDecimalComma) => (writer, bytes, cell) => {

@@ -2,7 +2,7 @@ import { open } from 'node:fs/promises';
 import { addAbortSignal, pipeline, type Readable, type Transform } from 'node:stream';
 import * as zlib from 'node:zlib';
 import { quoted } from '../terminal/text.ts';
-import { peek } from './peek.ts';
+import { peek } from './chunks.ts';
 import { BrokenSource } from './row.ts';
 
 /** The file name that stands for standard input. */

@@ -1,9 +1,8 @@
 import { UsageError } from '../terminal/arguments.ts';
 import { quoted } from '../terminal/text.ts';
 import type { Kind, Types } from './kinds.ts';
-import { MAX_DEPTH, nameFault, pathOf } from './names.ts';
+import { MAX_DEPTH, nameFault, pathOf, targetsOf, type Columns, type Target } from './fields.ts';
 import { BrokenSource } from './row.ts';
-import { targetsOf, type Columns, type Target } from './targets.ts';
 
 /** A column of a CSV file. */
 export interface Column {
@@ -40,7 +39,7 @@ export function tableOf(
   const isFlat = columns.isFlat ?? false;
   const table = header.map((name): Column => ({
     name,
-    targets: targetsOf(name, idColumn, columns, isFlat),
+    targets: targetsOf(name, isFlat ? [name] : pathOf(name), idColumn, columns),
     declared: types.get(name) ?? null,
   }));
   checkPaths(table);

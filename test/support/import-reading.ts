@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { readRows, type Reading } from '../../src/import/reading.ts';
 import type { Format } from '../../src/rows/formats.ts';
-import type { Columns } from '../../src/import/targets.ts';
+import type { Columns } from '../../src/import/fields.ts';
 import { BSON, type Document } from '../../src/store/bson.ts';
 
 /** The default columns. */

@@ -1,4 +1,27 @@
-import { pathOf, type Path } from './names.ts';
+/** The maximum number of levels of objects and arrays in an item. The item itself is the first level. */
+export const MAX_DEPTH = 32;
+
+const LONE_SURROGATE = /\p{Surrogate}/u;
+
+/** The reason why an item may not have a field of this name. null when it may. */
+export function nameFault(name: string): string | null {
+  if (name.startsWith('$')) return 'begins with $';
+  if (name.includes('\0')) return 'contains a NUL character';
+  if (name === '__proto__') return 'is not allowed';
+  return LONE_SURROGATE.test(name) ? 'is not valid Unicode' : null;
+}
+
+/** The names that lead from a document to a nested field, the outermost first. */
+export type Path = readonly string[];
+
+/**
+ * The path that a name stands for: `customer.country` is the field `country` of `customer`. A name whose dots do not
+ * separate names stays one name: `No.`, `.5`, `e.g. this`.
+ */
+export function pathOf(name: string): Path {
+  const parts = name.split('.');
+  return parts.every((part) => part !== '' && part.trim() === part) ? parts : [name];
+}
 
 /**
  * Which columns (of a CSV) or top-level fields (of a JSON row) become which fields of the item. A mapped
@@ -16,24 +39,26 @@ export interface Columns {
   readonly id: string | null;
 }
 
-/** A field that a column becomes, and the rule for its values. `field` is one without rules of its own. */
+/** The rule for the values of a field. `field` is one without rules of its own. */
+export type Role = 'id' | 'category' | 'price' | 'field';
+
+/** A field that a column becomes, and the rule for its values. */
 export interface Target {
-  readonly role: 'id' | 'category' | 'price' | 'field';
+  readonly role: Role;
   readonly path: Path;
 }
 
-/** The fields that a column becomes. `isFlat`: dots in its name do not separate names. Empty: another column takes its place. */
+/** The fields that a column becomes, by the path that its name stands for. Empty: another column takes its place. */
 export function targetsOf(
   name: string,
+  path: Path,
   idColumn: string | null,
   columns: Columns,
-  isFlat: boolean,
 ): readonly Target[] {
   const targets: Target[] = [];
   if (name === idColumn) targets.push({ role: 'id', path: ['_id'] });
   if (name === columns.category) targets.push({ role: 'category', path: ['category'] });
   if (name === columns.price) targets.push({ role: 'price', path: ['price'] });
-  const path = isFlat ? [name] : pathOf(name);
   if (targets.length === 0 && !isTaken(path[0], columns)) targets.push({ role: 'field', path });
   return targets;
 }

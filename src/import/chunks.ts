@@ -1,3 +1,5 @@
+import { LONGEST_ROW } from './row.ts';
+
 /** A stream of bytes whose beginning was read ahead. */
 export interface Peeked {
   /** The first bytes: at least as many as requested, or fewer when the source has no more. */
@@ -61,4 +63,33 @@ export async function* rejoin<T>(taken: readonly T[], iterator: AsyncIterator<T>
 function failing(error: unknown): AsyncIterator<Buffer> {
   // eslint-disable-next-line @typescript-eslint/prefer-promise-reject-errors -- the error that the source threw
   return { next: () => Promise.reject(error) };
+}
+
+/** Bytes that rows are found in. */
+export interface Piece {
+  readonly bytes: Buffer;
+  /** Whether the source ends with them. */
+  readonly isLast: boolean;
+  /** Where the first row begins that does not end in them, which is in the next piece again. Whoever finds the rows sets it. */
+  rest: number;
+}
+
+/** The chunks of a source as pieces. A long row is not scanned anew with each chunk: a piece is twice as long as its rest was. */
+export async function* piecesOf(source: AsyncIterable<Buffer>): AsyncGenerator<Piece> {
+  let [parts, length, wanted]: [Buffer[], number, number] = [[], 0, 0];
+  const join = (isLast: boolean): Piece => {
+    const [only] = parts;
+    return { bytes: only && parts.length === 1 ? only : Buffer.concat(parts), isLast, rest: 0 };
+  };
+  for await (const chunk of source) {
+    parts.push(chunk);
+    length += chunk.length;
+    if (length < wanted) continue;
+    const piece = join(false);
+    yield piece;
+    parts = [piece.bytes.subarray(piece.rest)];
+    length = parts[0]?.length ?? 0;
+    wanted = Math.min(2 * length, LONGEST_ROW + 1);
+  }
+  yield join(true);
 }

@@ -12,7 +12,7 @@ import { openGrants, watchKeys } from './open-keys.ts';
 import { fillWithSample, openDeclared, openTimedStore } from './open-rows.ts';
 import { createTranscoder } from './rows/transcoder.ts';
 import type { Server, ServerOptions } from './server-options.ts';
-import { createReaders } from './store/readers.ts';
+import { streamReader } from './store/readers.ts';
 import { RETRY_MS } from './store/retrying-reader.ts';
 import { Slots } from './store/slots.ts';
 import type { RowStore } from './store/store.ts';
@@ -50,8 +50,7 @@ export async function startServer(config: Config, log: Logger, options: ServerOp
     const access = await openAccess(config, log, options.overloadProbe);
     closes.push(() => access.close());
 
-    const openStreams = (rows: RowStore) =>
-      createReaders(rows, slots, { retryMs, onRetry: metrics.retried }).streams;
+    const openStreams = (rows: RowStore) => streamReader(rows, slots, { retryMs, onRetry: metrics.retried });
     const resources = await openDeclared(store, openStreams, config, log);
     const sources = exportSources(resources);
     const exports = await openExports(config, { store, sources, transcoder, log, leaseMs });

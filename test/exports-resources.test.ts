@@ -13,7 +13,7 @@ import { ITEM_COLLECTION } from '../src/resources/item-collection.ts';
 import { openResources, type OpenResource } from '../src/resources/open.ts';
 import type { Document } from '../src/store/bson.ts';
 import { openSqlite } from '../src/store/sqlite.ts';
-import { createReaders } from '../src/store/readers.ts';
+import { streamReader } from '../src/store/readers.ts';
 import { Slots } from '../src/store/slots.ts';
 
 import { removeDirectory } from './support/directory.ts';
@@ -186,7 +186,7 @@ async function resourcesOf({ store, slots }: Handle): Promise<readonly OpenResou
   const declared =
     store.name === 'sqlite' ? [] : [{ name: 'orders', collection: 'orders', place: 'the test' }];
   const streamsOf: Parameters<typeof openResources>[1]['streamsOf'] = (rows) =>
-    createReaders(rows, slots, { retryMs: 10_000 }).streams;
+    streamReader(rows, slots, { retryMs: 10_000 });
   return openResources(declared, { store, streamsOf, log });
 }
 

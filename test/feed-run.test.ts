@@ -4,7 +4,7 @@ import { BY_ID, FeedRun } from '../src/changes/run.ts';
 import { createTranscoder } from '../src/rows/transcoder.ts';
 import { BSON } from '../src/store/bson.ts';
 import { makeBookmark } from '../src/store/bookmark.ts';
-import { createReaders } from '../src/store/readers.ts';
+import { streamReader } from '../src/store/readers.ts';
 import type { FeedReader } from '../src/store/retrying-feed.ts';
 import { pump } from '../src/stream/pump.ts';
 import { testSqlite } from './support/sqlite.ts';
@@ -22,7 +22,7 @@ async function runOn(
   if (walk === 'begun')
     await store.items.insert([BSON.serialize({ _id: 'a', category: 'x', price: 1 })], 'fail');
   const transcoder = createTranscoder(slots);
-  const { streams } = createReaders(store.items, slots, { retryMs: 1_000 });
+  const streams = streamReader(store.items, slots, { retryMs: 1_000 });
   const feed = store.items.changes;
   assert.ok(feed && streams.changes);
   const place = await feed.now(NEVER);

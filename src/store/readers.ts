@@ -17,29 +17,19 @@ export interface StreamReader extends ChainReader {
   readonly changes?: FeedReader;
 }
 
-/** The readers of one collection: `pages` for single answers, `streams` for long chains. */
-export interface Readers<R extends RowReader> {
-  /** For one read that answers one request. */
-  readonly pages: R;
-  readonly streams: StreamReader;
-}
-
 /**
- * Makes the readers of a collection. All reads of streams go through the memory budget, and all except `begin` are
+ * Makes the reader of a collection's streams. All its reads go through the memory budget, and all except `begin` are
  * retried.
  */
-export function createReaders<R extends RowReader & Pick<RowStore, 'changes'>>(
-  rows: R,
+export function streamReader(
+  rows: RowReader & Pick<RowStore, 'changes'>,
   slots: Pick<Slots, 'held'>,
   options: RetryOptions,
-): Readers<R> {
+): StreamReader {
   const budgeted = memoryBudget(rows, slots);
   return {
-    pages: rows,
-    streams: {
-      ...retryingReader(budgeted, options),
-      begin: (...call) => budgeted.read(...call),
-      ...(rows.changes && { changes: retryingFeed(rows.changes, slots, options) }),
-    },
+    ...retryingReader(budgeted, options),
+    begin: (...call) => budgeted.read(...call),
+    ...(rows.changes && { changes: retryingFeed(rows.changes, slots, options) }),
   };
 }

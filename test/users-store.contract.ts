@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { EXPORTS } from '../src/exports/jobs.ts';
 import { makeBookmark } from '../src/store/bookmark.ts';
-import { Int32, ObjectId } from '../src/store/bson.ts';
+import { BSON, Int32, ObjectId } from '../src/store/bson.ts';
 import type { Change, Records } from '../src/store/records.ts';
-import type { Plan } from '../src/store/store.ts';
+import type { From, Plan } from '../src/store/store.ts';
 import { fromRow, toRow, USERS } from '../src/users/row.ts';
 import type { User } from '../src/users/user.ts';
 import { NEVER, PLENTY, takeRows } from './support/reading.ts';
@@ -133,6 +134,73 @@ export function userStoreContract(name: string, open: OpenForTest): void {
     assert.deepEqual(
       takeRows(rest).map((row) => fromRow(row).id),
       sorted.slice(41),
+    );
+    assert.equal(opened.slots.taken, 0);
+  });
+
+  test(`${name}: users are read by an index, counted and confirmed as any rows are`, async (t) => {
+    const opened = await open(t);
+    if (!opened) return;
+    const users = await opened.store.records(USERS);
+    const { index, isNew } = await users.addIndex(['metadata.team', 'name'], () => undefined, NEVER);
+    assert.deepEqual([index.refused, isNew], [undefined, true]);
+    const made = Array.from({ length: 40 }, (_, n) =>
+      user(`u${n}`, String(n % 7), { team: n % 3 ? 'red' : 'blue' }),
+    );
+    await Promise.all(made.map((one) => put(users, one)));
+    await put(users, user('none', '1'));
+    const found = (await users.indexes(NEVER)).find((one) => one.name === index.name);
+    assert.ok(found);
+    const plan: Plan = {
+      ...{ index: found, equals: [{ path: 'metadata.team', value: 'blue' }] },
+      ...{ sort: 'name', direction: -1 },
+    };
+    const wanted = made.filter(({ metadata }) => metadata?.team === 'blue');
+    wanted.sort((a, b) => Number(b.name) - Number(a.name) || (a.id < b.id ? 1 : -1));
+    const ids: string[] = [];
+    for (let from: From = {}, more = true; more;) {
+      const batch = await users.read(plan, from, { rows: 5, bytes: PLENTY }, NEVER);
+      await users.confirm(batch, plan, NEVER);
+      const { last } = batch;
+      more = batch.more;
+      ids.push(...takeRows(batch).map((row) => fromRow(row).id));
+      if (last) from = { after: last };
+    }
+    assert.deepEqual(
+      ids,
+      wanted.map(({ id }) => id),
+    );
+    assert.deepEqual(await users.count(plan, 'exact', NEVER), { rows: wanted.length, is: 'exact' });
+    assert.equal((await users.count(BY_ID, 'exact', NEVER)).rows, 41);
+    assert.match((await users.identity(NEVER)) ?? '', /^[0-9a-f]{32}$/);
+    assert.equal(opened.slots.taken, 0);
+  });
+
+  test(`${name}: before their first change there are no exports, whatever is asked`, async (t) => {
+    const opened = await open(t);
+    if (!opened) return;
+    const exports = await opened.store.records(EXPORTS);
+    const batch = await exports.read(BY_ID, {}, { rows: 5, bytes: PLENTY }, NEVER);
+    assert.deepEqual([batch.rows, batch.more, batch.last], [0, false, null]);
+    const own: Plan = { sort: 'createdAt', direction: -1, equals: [{ path: 'client', value: 'ada' }] };
+    const row = BSON.serialize({
+      ...{ _id: 'a', state: 'queued', request: {}, createdAt: new Date(0), client: 'ada' },
+    });
+    const none = await exports.read(own, {}, { rows: 5, bytes: PLENTY }, NEVER);
+    assert.equal(await exports.get(makeBookmark({ _id: 'a' }), NEVER), null);
+    assert.deepEqual(await exports.count(own, 'exact', NEVER), { rows: 0, is: 'exact' });
+    assert.deepEqual(await exports.split(BY_ID, 3, NEVER), []);
+    await exports.change('a', () => row);
+    for (const [one, plan] of [
+      [batch, BY_ID],
+      [none, own],
+    ] as const) {
+      await exports.confirm(one, plan, NEVER); // it was whole when it was read
+      one.release();
+    }
+    assert.deepEqual(
+      takeRows(await exports.read(own, {}, { rows: 5, bytes: PLENTY }, NEVER)).map((bytes) => [...bytes]),
+      [[...row]],
     );
     assert.equal(opened.slots.taken, 0);
   });

@@ -1,7 +1,17 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { BSONRegExp, Collection } from 'mongodb';
-import { BSON, Decimal128, Double, Int32, Long, type Document } from '../src/store/bson.ts';
+import {
+  BSON,
+  Code,
+  Decimal128,
+  Double,
+  Int32,
+  Long,
+  MaxKey,
+  MinKey,
+  type Document,
+} from '../src/store/bson.ts';
 import type { OnConflict } from '../src/store/store.ts';
 import { testMongoStore } from './support/mongo.ts';
 
@@ -44,6 +54,9 @@ test('rows are written unchanged, with any types and names', async (t) => {
       none: null,
     },
     JSON.parse('{"_id":4,"__proto__":{"x":1},"constructor":2,"":3}') as Document,
+    Object.fromEntries([['_id', 5], ...Array.from({ length: 100 }, (_, n) => [`näme${n}`, n])]) as Document,
+    { _id: 6, list: Array.from({ length: 101 }, (_, n) => [n]), code: new Code('f()', { x: { y: 1 } }) },
+    { _id: 7, code: new Code('f()'), key: [new MinKey(), new MaxKey()], far: new Date(-8.64e15) },
   ].map(rowOf);
   const stored = opened.client
     .db()
@@ -86,6 +99,7 @@ test('rows of a resource are sent as bytes, and those with rare values are writt
     refused.map(({ index }) => index),
     [1, 2, 3, 4],
   );
+  assert.equal(bulkWrite.mock.callCount(), 0);
   assert.equal(await opened.client.db().collection('orders').countDocuments(), 3);
 });
 
@@ -99,12 +113,23 @@ test('a row that would not be written unchanged is refused', async (t) => {
   twice.write('d', twice.indexOf('\x10e\0') + 1, 'latin1');
   const notUtf8 = rowOf({ _id: 'y', text: 'ab' });
   notUtf8.writeUInt8(0xff, notUtf8.indexOf('ab'));
-  const { written, refused } = await opened.store.items.insert([dateBeyond, twice, notUtf8], 'fail');
-  assert.equal(written, 0);
-  assert.deepEqual(
-    refused.map(({ index }) => index),
-    [0, 1, 2],
+  const many = rowOf(
+    Object.fromEntries([['_id', 'm'], ...Array.from({ length: 100 }, (_, n) => [`f${n}`, n])]) as Document,
   );
+  many.write('f98', many.indexOf('\x10f99\0') + 1, 'latin1');
+  const list = rowOf({ _id: 'l', list: ['a', 'b', 'c'] });
+  list.write('3', list.indexOf('\x022\0') + 1, 'latin1');
+  const scope = rowOf({ _id: 's', code: new Code('f()', { x: 1 }) });
+  scope.writeInt32LE(9, scope.indexOf('f()\0') + 4);
+  const unsound = [dateBeyond, twice, notUtf8, many, list, scope, rowOf({ _id: 'u', x: 1 }).subarray(0, -1)];
+  for (const onConflict of ['fail', 'replace'] satisfies OnConflict[]) {
+    const { written, refused } = await opened.store.items.insert(unsound, onConflict);
+    assert.equal(written, 0);
+    assert.deepEqual(
+      refused.map(({ index }) => index),
+      unsound.map((_, n) => n),
+    );
+  }
 });
 
 test('a conflict in a foreign unique index is not taken for an existing id', async (t) => {

@@ -5,7 +5,7 @@ import { ITEM_COLLECTION } from '../src/resources/item-collection.ts';
 import { BSON } from '../src/store/bson.ts';
 import { connectMongo } from '../src/store/mongo.ts';
 import { MongoConnection } from '../src/store/mongo/connection.ts';
-import { insertRaw } from '../src/store/mongo/raw-insert.ts';
+import { writeRaw } from '../src/store/mongo/raw-write.ts';
 import { Slots } from '../src/store/slots.ts';
 import type { Bookmark } from '../src/store/bookmark.ts';
 import type { From, Plan } from '../src/store/store.ts';
@@ -78,7 +78,7 @@ for (const { name: way, lane } of WAYS)
       await db.collection(collection).createIndex({ s: 1, _id: 1 });
       const rows = [1, 2, 3].map((id) => rowOf(id, value));
       rows.push(rowOf(0, { type: 0x0a, hex: '' }), rowOf(4, { type: 0x08, hex: '01' }));
-      assert.deepEqual(await insertRaw(connection, collection, rows), [], name);
+      assert.deepEqual((await writeRaw(connection, collection, 'insert', rows)).errors, [], name);
       const opened = await store.open({ name: collection, collection, indexes: [] });
       const index = (await opened.indexes(NEVER)).find(({ keys }) => keys[0]?.path === 's');
       assert.ok(index);

@@ -1,9 +1,8 @@
-import type { Collection, Document } from 'mongodb';
-import { MongoWriteConcernError } from 'mongodb';
+import { MongoServerError } from 'mongodb';
 import { AppError, storeUnavailable } from '../../errors.ts';
 import { TurnsByKey } from '../../turns.ts';
 import type { Identity } from '../bookmark.ts';
-import { BSON, UUID } from '../bson.ts';
+import { UUID } from '../bson.ts';
 import type { Change, Changed, RecordDeclaration, Records } from '../records.ts';
 import type { Slots } from '../slots.ts';
 import type { Layout, SetupOptions } from './collection.ts';
@@ -12,6 +11,7 @@ import { CODES, serverCodeOf, translate } from './errors.ts';
 import { faultOf } from './faults.ts';
 import { Finder } from './find.ts';
 import { IndexWatch, type IndexWatchOptions } from './index-watch.ts';
+import { changed, writeRaw } from './raw-write.ts';
 import { setUpRecords } from './record-collection.ts';
 import { emptyUntilMade, NotMadeYet } from './records-to-come.ts';
 import { rowsOf, type FindWay } from './reply.ts';
@@ -107,7 +107,7 @@ class RecordChanges {
       const before = await this.#find(id, identity);
       const after = change(before);
       if (after === 'keep') return { before, after: before };
-      if (await this.#swap(id, before, after)) return { before, after };
+      if (await this.#swap(before, after)) return { before, after };
     }
     throw storeUnavailable(new Error(`other processes changed the record at each of ${MOST_TRIES} tries`));
   }
@@ -131,47 +131,28 @@ class RecordChanges {
   }
 
   /** Writes `after` if the record is still `before`. Returns whether it was. */
-  async #swap(id: string, before: Uint8Array | null, after: Uint8Array | null): Promise<boolean> {
-    const previous = before && documentOf(before);
-    const next = after && documentOf(after);
-    const filter = { _id: id, $expr: { $eq: ['$$ROOT', { $literal: previous }] } } as Document;
+  async #swap(before: Uint8Array | null, after: Uint8Array | null): Promise<boolean> {
+    if (!before && !after) return true;
+    const statement = before ? changed(before, after) : (after ?? new Uint8Array());
+    const command = !before ? 'insert' : after ? 'update' : 'delete';
+    const { collection } = this.#setup;
     try {
-      return await this.#connection.write(async (records: Collection, { session, writeConcern }) => {
-        const options = { ...(session && { session }), ...(writeConcern && { writeConcern }) };
-        if (!previous && !next) return true;
-        if (!next) return (await records.deleteOne(filter, options)).deletedCount === 1;
-        if (previous) return (await records.replaceOne(filter, next, options)).matchedCount === 1;
-        await records.insertOne(next, options);
-        return true;
-      }, this.#setup.collection);
+      const { rows, errors } = await writeRaw(this.#connection, collection, command, [statement]);
+      const [error] = errors;
+      if (!error) return rows === 1;
+      if (!before && error.code === CODES.duplicateKey) return false;
+      throw new MongoServerError({ ...error });
     } catch (error) {
-      if (!previous && serverCodeOf(error) === CODES.duplicateKey) return false;
-      throw explained(error, this.#setup.collection);
+      throw explained(error, collection);
     }
   }
 }
 
-/**
- * A stored document in the form that the driver accepts. Throws an Error when it would not be written, or compared,
- * unchanged.
- */
-function documentOf(row: Uint8Array): Document {
-  const document = BSON.deserialize(row, { promoteValues: false, promoteBuffers: false });
-  if (Buffer.compare(BSON.serialize(document), row) !== 0)
-    throw new Error('a stored record holds a value that cannot be written unchanged');
-  return document;
-}
-
 function explained(error: unknown, collection: string): unknown {
-  // The write was not confirmed by a majority: it may be rolled back.
-  if (error instanceof MongoWriteConcernError) return storeUnavailable(error);
   if (serverCodeOf(error) !== CODES.unauthorized) return error;
   return new AppError(
     'store-unavailable',
     `The database permits this server to read ${collection}, but not to change them.`,
-    {
-      cause: error,
-      retrySeconds: READ_ONLY_RETRY_SECONDS,
-    },
+    { cause: error, retrySeconds: READ_ONLY_RETRY_SECONDS },
   );
 }

@@ -97,7 +97,7 @@ test('a new store on a full disk is refused with an error', async (t) => {
   }, /ENOSPC/);
   await assert.rejects(
     openSqlite({ items: ITEM_COLLECTION, directory, slots: new Slots() }),
-    /DATA_DIR must be a directory that this process can write to: ENOSPC/,
+    /cannot be opened as the embedded store: database or disk is full/,
   );
 });
 

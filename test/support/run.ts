@@ -51,7 +51,7 @@ const SLOW = [
   'leave-stalled',
   'limiter-(redis|server)',
   'listening',
-  'sqlite-(backup|changes|damage|disk-full|durability|load-.*|neighbours|read|retention|statements)',
+  'sqlite-(backup|changes|damage|disk-full|durability|kills|load-.*|neighbours|read|retention|statements)',
   'log-format',
   'load(-(?!report|result).*)?',
   'long-(input|keys)',

@@ -34,7 +34,11 @@ export async function backUp({ from, to, replaces, onPages, signal }: BackupOpti
       signal.throwIfAborted();
     });
     signal.throwIfAborted();
-    label(unfinished);
+    // A store that opens the copy begins a new epoch. Without a write-ahead log the copy is one file.
+    const copy = new Connection(unfinished);
+    copy.exec('pragma journal_mode=delete; pragma synchronous=full');
+    setMeta(copy, 'backup', new Date().toISOString());
+    copy.close();
     const file = await open(unfinished, 'r+');
     await file.sync().finally(() => file.close());
     await rename(unfinished, to);
@@ -57,16 +61,5 @@ export async function openToRead(path: string): Promise<Connection> {
   } catch (error) {
     connection.close();
     throw error;
-  }
-}
-
-/** A store that opens the copy begins a new epoch. Without a write-ahead log the copy is one file. */
-function label(path: string): void {
-  const copy = new Connection(path);
-  try {
-    copy.exec('pragma journal_mode=delete; pragma synchronous=full');
-    setMeta(copy, 'backup', new Date().toISOString());
-  } finally {
-    copy.close();
   }
 }

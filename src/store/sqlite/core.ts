@@ -55,7 +55,7 @@ export class Core {
     this.sets = new Sets(connection);
     this.log = new ChangeLog(connection, this.sets, options);
     const faultOf = (error: unknown) => this.#faultOf(error);
-    this.looks = new Looks({ connection, check: () => this.#check(), faultOf });
+    this.looks = new Looks(connection, () => this.#check(), faultOf);
     this.reader = new Reader(connection, slots, new RowChecks(slots));
     this.maintenance = new Maintenance(file.path);
     this.watch = new LogWatch(() => this.#othersWrote());
@@ -87,7 +87,10 @@ export class Core {
   async sweep(): Promise<void> {
     const numbers = await this.looks.soon(() => this.sets.discarded());
     if (numbers.length === 0) return;
-    await this.writes.alone(() => this.maintenance.run(numbers.map(dropSql).join(' ')));
+    await this.writes.alone(() => {
+      this.#check(); // the store may have been closed meanwhile
+      return this.maintenance.run(numbers.map(dropSql).join(' '));
+    });
     await this.file.sync();
   }
 

@@ -83,7 +83,8 @@ export async function sizeOf(path: string): Promise<number | null> {
   return (await unlessMissing(stat(path)))?.size ?? null;
 }
 
-async function unlessMissing<T>(asked: Promise<T>): Promise<T | null> {
+/** Null when a file does not exist. */
+export async function unlessMissing<T>(asked: Promise<T>): Promise<T | null> {
   try {
     return await asked;
   } catch (error) {

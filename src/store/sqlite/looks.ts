@@ -2,21 +2,16 @@ import type { Connection } from './connection.ts';
 import { FairScheduler } from './fair-scheduler.ts';
 import { retryBusy } from './retry-busy.ts';
 
-export interface LooksOptions {
-  readonly connection: Connection;
-  /** Called before each look. Throws when the file cannot be read. */
-  readonly check: () => void;
-  /** Translates the failure of a look for the callers. */
-  readonly faultOf: (error: unknown) => unknown;
-}
-
 /** Looks at the file: short pieces of synchronous work, each of which sees one state of it. */
 export class Looks {
-  readonly #options: LooksOptions;
+  readonly #connection: Connection;
   readonly #scheduler = new FairScheduler();
+  readonly #check: () => void;
+  readonly #faultOf: (error: unknown) => unknown;
 
-  constructor(options: LooksOptions) {
-    this.#options = options;
+  /** `check` is called before each look, and throws when the file cannot be read. `faultOf` translates failures. */
+  constructor(connection: Connection, check: () => void, faultOf: (error: unknown) => unknown) {
+    [this.#connection, this.#check, this.#faultOf] = [connection, check, faultOf];
   }
 
   /** Looks when its turn comes. `isPatient`: others may go first. Rejects with the signal's reason. */
@@ -29,7 +24,7 @@ export class Looks {
     try {
       return this.#look(look);
     } catch (error) {
-      throw this.#options.faultOf(error);
+      throw this.#faultOf(error);
     }
   }
 
@@ -39,15 +34,15 @@ export class Looks {
   }
 
   #look<T>(look: () => T): T {
-    this.#options.check();
-    return this.#options.connection.look(look);
+    this.#check();
+    return this.#connection.look(look);
   }
 
   async #repeated<T>(look: () => T | Promise<T>, signal?: AbortSignal): Promise<T> {
     try {
       return await retryBusy(look, signal);
     } catch (error) {
-      throw this.#options.faultOf(error);
+      throw this.#faultOf(error);
     }
   }
 }

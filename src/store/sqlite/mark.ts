@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { open, readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { codeOf } from '../../thrown.ts';
+import { unlessMissing } from './directory.ts';
 
 /** The mark of a directory that has a store. It tells a store that is gone from one that never was. */
 const MARK_FILE = 'sluice.mark';
@@ -15,13 +15,8 @@ export interface Mark {
 
 /** Null: the directory never had a store. */
 export async function readMark(directory: string): Promise<Mark | null> {
-  let text: string;
-  try {
-    text = await readFile(join(directory, MARK_FILE), 'utf8');
-  } catch (error) {
-    if (codeOf(error) === 'ENOENT') return null;
-    throw error;
-  }
+  const text = await unlessMissing(readFile(join(directory, MARK_FILE), 'utf8'));
+  if (text === null) return null;
   const { id, stops } = JSON.parse(text) as Partial<Mark>;
   if (typeof id !== 'string' || typeof stops !== 'number')
     throw new Error(

@@ -7,7 +7,7 @@ import { bytesIn, type Connection } from './connection.ts';
 import type { Key } from '../keys.ts';
 import { compareKeys, joinKeys } from '../keys.ts';
 import { rowsTable } from './layout.ts';
-import { keysOfBookmark, restBehind, sqlOf, type Range } from './range.ts';
+import { documentsSql, keysOfBookmark, restBehind, sqlOf, type Range } from './range.ts';
 
 /** Expected size of a row in bytes before any was seen. Generated items have 205 bytes. */
 const FIRST_GUESS = 256;
@@ -84,10 +84,12 @@ export class Reader {
 
   /** The first rows of a range, checked, in a slot. Null when there are none. `more`: whether others follow, if that is known. */
   #piece(range: Range, skip: number, size: Size, more?: boolean): Piece | null {
-    const sql = `select cast(group_concat(cast(d as text), '') as blob) d from (select d ${sqlOf(range)} limit ? offset ?)`;
+    const sql = `select cast(group_concat(cast(d as text), '') as blob) d, max(bad) bad from (${documentsSql(range)} limit ? offset ?)`;
     // One row more tells whether there are more.
     const asked = more === undefined ? size.rows + 1 : size.rows;
-    const found = bytesIn(this.#connection.get(sql, range.low, range.high, asked, skip), 'd');
+    const batch = this.#connection.get(sql, range.low, range.high, asked, skip);
+    if (batch?.bad === 1) throw new DamagedRowError(`a row has another key than ${range.column} says`);
+    const found = bytesIn(batch, 'd');
     if (!found) return null;
     const slot = this.#slots.take(found.length);
     try {

@@ -3,7 +3,6 @@ import { isBusy } from './errors.ts';
 
 /** How long a call may wait for other processes. Milliseconds. */
 const LONGEST_MS = 30_000;
-const LONGEST_PAUSE_MS = 5;
 
 /** Repeats a call while another process is in its way, without holding the event loop. */
 export async function retryBusy<T>(call: () => T | Promise<T>, signal?: AbortSignal): Promise<T> {
@@ -14,7 +13,7 @@ export async function retryBusy<T>(call: () => T | Promise<T>, signal?: AbortSig
     } catch (error) {
       if (!isBusy(error) || performance.now() >= end) throw error;
     }
-    await delay(Math.min(tries + 1, LONGEST_PAUSE_MS));
+    await delay(Math.min(tries + 1, 5));
     signal?.throwIfAborted();
   }
 }

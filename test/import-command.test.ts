@@ -6,8 +6,7 @@ import { Readable, Writable } from 'node:stream';
 import { test, type TestContext } from 'node:test';
 import { gzipSync } from 'node:zlib';
 import { storeUnavailable } from '../src/errors.ts';
-import { IMPORT_HELP, parseImportArguments, runImport } from '../src/import/command.ts';
-import { createProgress } from '../src/import/progress.ts';
+import { IMPORT_HELP, parseImportArguments, runImport, startImport } from '../src/import/command.ts';
 import { UsageError } from '../src/terminal/arguments.ts';
 import { SAMPLE_ROWS } from '../src/import/sample.ts';
 import { ImportStore } from './support/import-store.ts';
@@ -295,9 +294,9 @@ test('A terminal shows a bar with the bad rows above it', async () => {
 
 test('Without a terminal, progress is one line for each million rows', () => {
   const stderr = new Screen(false);
-  const progress = createProgress({ stderr, isTTY: false }, { total: null, position: () => 0 });
+  const progress = startImport({ stderr, isTTY: false }, null);
   for (const read of [400_000, 1_000_400, 1_000_800, 1_999_999, 3_500_000, 3_999_999, 4_000_000]) {
-    progress.update({ read, written: read - 5, skipped: 0, failed: 5 });
+    progress.update(0, read, { written: (read - 5).toLocaleString('en-US') });
   }
   progress.stop();
   assert.equal(

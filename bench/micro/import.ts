@@ -4,10 +4,10 @@
  * Reads the same 1,000 rows of about 205 bytes of BSON from NDJSON and from CSV.
  */
 import assert from 'node:assert/strict';
-import { COMMAS, CsvScanner } from '../../src/import/csv-scanner.ts';
+import { itemsOfTable } from '../../src/import/cells.ts';
+import { COMMAS, CsvScanner, type CsvRecord } from '../../src/import/csv.ts';
 import { FieldTypes } from '../../src/import/field-types.ts';
 import { jsonRows as jsonRowsOf } from '../../src/import/json-rows.ts';
-import { itemsOfTable } from '../../src/import/row-from-cells.ts';
 import { SyntheticItems } from '../../src/import/synthetic.ts';
 import { tableOf } from '../../src/import/table.ts';
 import { BSON } from '../../src/store/bson.ts';
@@ -40,17 +40,15 @@ const records = texts.map((cells) => Buffer.from(`${cells.join()}\n`));
 
 const jsonItem = jsonRowsOf(COLUMNS, new FieldTypes(new Map()));
 const table = tableOf(HEADER, COLUMNS, new Map());
-const guesses = HEADER.map((name) => ({
-  kind: name === 'stock' ? ('number' as const) : ('string' as const),
-}));
-const itemOfRecord = itemsOfTable(table, guesses, false);
+const areNumbers = HEADER.map((name) => name === 'stock');
+const itemOfRecord = itemsOfTable(table, areNumbers, false);
 const scanner = new CsvScanner(COMMAS);
 
 const at = <T>(values: readonly T[], turn: number): T => values[turn % ROWS] ?? assert.fail();
-const scanned = (turn: number): CsvScanner => {
-  scanner.begin(at(records, turn));
-  assert.ok(scanner.scan(true));
-  return scanner;
+const scanned = (turn: number): CsvRecord => {
+  const piece = { bytes: at(records, turn), isLast: true, rest: 0 };
+  for (const record of scanner.records(piece, true)) return record;
+  return assert.fail();
 };
 const ways: Readonly<Record<string, (turn: number) => Uint8Array>> = {
   NDJSON: (turn) => jsonItem(at(lines, turn)),

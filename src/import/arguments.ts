@@ -1,7 +1,6 @@
 import type { OnConflict } from '../store/store.ts';
 import { TEXT_FORMATS, formatOfName } from '../rows/formats.ts';
 import { intoOf } from './into.ts';
-import { delimiterNamed } from './delimiter.ts';
 import { KINDS, type Kind, type Types } from './kinds.ts';
 import type { Reading } from './reading.ts';
 import { STDIN } from './source.ts';
@@ -135,6 +134,15 @@ function readingOf(file: string, values: Values): Omit<Reading, 'into'> {
     ...(values.name && { names: namesOf(values.name) }),
     ...(values['no-paths'] && { isFlat: true }),
   };
+}
+
+/** The delimiter that the command names: one ASCII character, or `tab`. */
+function delimiterNamed(name: string): string {
+  const character = name === 'tab' || name === '\\t' ? '\t' : name;
+  if (/^[\t\x20-\x7e]$/.test(character) && character !== '"') return character;
+  throw new UsageError(
+    `--delimiter takes one ASCII character, or tab, and no quote; got ${JSON.stringify(name)}`,
+  );
 }
 
 /** The names of columns by their numbers: `1=index`. */

@@ -1,8 +1,28 @@
-import { COMMAS, CsvScanner, type Dialect } from './csv-scanner.ts';
-import { BrokenSource, LONGEST_ROW, sourceRow, type SourceRow } from './row.ts';
+import { isUtf8 } from 'node:buffer';
+import { piecesOf, type Piece } from './chunks.ts';
+import { BadRow, BrokenSource, LONGEST_ROW, type SourceRow } from './row.ts';
 
-/** Makes the item of the record that a scanner has found, as BSON. Throws BadRow when the row cannot become an item. */
-export type ItemOfRecord = (record: CsvScanner) => Uint8Array;
+const [QUOTE, LF, CR] = [0x22, 0x0a, 0x0d];
+
+/** How the cells of a CSV file are written. */
+export interface Dialect {
+  /** What separates the cells. */
+  readonly delimiter: string;
+  /** Texts that stand for no value in cells without quotes. An empty cell always does. */
+  readonly missing: readonly string[];
+}
+
+/** As RFC 4180 writes CSV. */
+export const COMMAS: Dialect = { delimiter: ',', missing: [] };
+
+/** A record of CSV: its cells are in `bytes`. It is valid until the next one is asked for. */
+export type CsvRecord = Pick<
+  CsvScanner,
+  'bytes' | 'starts' | 'ends' | 'hasQuotes' | 'cells' | 'line' | 'fault' | 'text' | 'isMissing'
+>;
+
+/** Makes the item of a record, as BSON. Throws BadRow when the row cannot become an item. */
+export type ItemOfRecord = (record: CsvRecord) => Uint8Array;
 
 /**
  * Reads CSV (see CsvScanner). The first row is the header. `underHeader` receives it and returns what turns rows into
@@ -17,94 +37,49 @@ export async function* readCsv(
   underHeader: (header: readonly string[]) => ItemOfRecord,
   dialect = COMMAS,
 ): AsyncGenerator<SourceRow> {
-  const records = new CsvRecords(dialect);
+  const scanner = new CsvScanner(dialect);
   let itemOf: ItemOfRecord | null = null;
-  for await (const chunk of withEnd(source)) {
-    for (const record of records.read(chunk)) {
+  for await (const piece of piecesOf(source))
+    for (const record of scanner.records(piece, piece.isLast)) {
       if (itemOf) yield rowOf(record, itemOf);
       else itemOf = underHeader(headerOf(record));
     }
-  }
   if (!itemOf) throw emptyFile();
 }
 
-function rowOf(record: CsvScanner, itemOf: ItemOfRecord): SourceRow {
-  if (record.fault !== null) return { at: record.line, problem: record.fault };
-  return sourceRow(record.line, () => itemOf(record));
-}
-
-/** Takes the rows of a CSV file without making items. */
-export interface RecordTaker {
-  add(record: CsvScanner): void;
-  /** Whether no further row is wanted. */
-  readonly areFinal: boolean;
+function rowOf(record: CsvRecord, itemOf: ItemOfRecord): SourceRow {
+  const at = record.line;
+  if (record.fault !== null) return { at, problem: record.fault };
+  try {
+    return { at, item: itemOf(record) };
+  } catch (error) {
+    if (error instanceof BadRow) return { at, problem: error.message };
+    throw error;
+  }
 }
 
 /**
- * Reads the header of a CSV file, and then gives its rows to the `lines` that `underHeader` returns, without making
- * items. Rows that are not valid are left out: the import reports them when it reads them. Resolves with what
- * `underHeader` returned. Rejects with BrokenSource as readCsv does. With `isCut`, the source may end in the middle of a
- * row, so a row without a line end is left out.
+ * Reads the header of a CSV file, and then calls `add` with each of its rows, until that returns that it wants no more.
+ * Rows that are not valid are left out: the import reports them when it reads them. Rejects with BrokenSource as readCsv
+ * does. With `isCut`, the source may end in the middle of a row, so a row without a line end is left out.
  */
-export async function readLines<Taker extends { readonly lines: RecordTaker }>(
+export async function scanCsv(
   source: AsyncIterable<Buffer>,
   dialect: Dialect,
   isCut: boolean,
-  underHeader: (header: readonly string[]) => Taker,
-): Promise<Taker> {
-  const records = new CsvRecords(dialect);
-  let taker = null as Taker | null;
-  for await (const chunk of isCut ? source : withEnd(source)) {
-    for (const record of records.read(chunk)) {
-      if (!taker) taker = underHeader(headerOf(record));
-      else if (record.fault === null) taker.lines.add(record);
+  underHeader: (header: readonly string[]) => (record: CsvRecord) => boolean,
+): Promise<void> {
+  const scanner = new CsvScanner(dialect);
+  let add = null as ((record: CsvRecord) => boolean) | null;
+  let isWanted = true;
+  for await (const piece of piecesOf(source)) {
+    for (const record of scanner.records(piece, piece.isLast && !isCut)) {
+      if (!add) add = underHeader(headerOf(record));
+      else if (record.fault === null) isWanted = add(record);
     }
-    if (taker?.lines.areFinal) return taker;
+    if (!isWanted) return;
   }
-  if (!taker) throw emptyFile();
-  return taker;
-}
-
-/** Finds the records in chunks of bytes, the header first. */
-class CsvRecords {
-  readonly #scanner: CsvScanner;
-  /** The bytes that belong to no record so far, and the number of them that is to be scanned next. */
-  #parts: Buffer[] = [];
-  #length = 0;
-  #wanted = 0;
-
-  constructor(dialect: Dialect) {
-    this.#scanner = new CsvScanner(dialect);
-  }
-
-  /** Yields the scanner for each record that ends in the chunk, or with the source when the chunk is null. */
-  *read(chunk: Buffer | null): Generator<CsvScanner> {
-    if (chunk) this.#parts.push(chunk);
-    this.#length += chunk?.length ?? 0;
-    if (chunk && this.#length < this.#wanted && this.#length <= LONGEST_ROW) return;
-    const [only] = this.#parts;
-    const bytes = only && this.#parts.length === 1 ? only : Buffer.concat(this.#parts);
-    const scanner = this.#scanner;
-    scanner.begin(bytes);
-    while (scanner.scan(chunk === null)) {
-      yield scanner;
-      scanner.columns ??= scanner.cells;
-    }
-    const rest = bytes.subarray(scanner.next);
-    if (rest.length > LONGEST_ROW)
-      throw new BrokenSource(
-        `the row on line ${scanner.nextLine} is longer than 16 MB; a quote may not be closed`,
-      );
-    this.#parts = [rest];
-    this.#length = rest.length;
-    this.#wanted = 2 * rest.length; // a long record is not scanned anew with each chunk
-  }
-}
-
-/** The chunks, and null behind them. */
-async function* withEnd(source: AsyncIterable<Buffer>): AsyncGenerator<Buffer | null> {
-  yield* source;
-  yield null;
+  if (!add) throw emptyFile();
 }
 
 function emptyFile(): BrokenSource {
@@ -112,7 +87,168 @@ function emptyFile(): BrokenSource {
 }
 
 /** The names in a header row. Throws BrokenSource when it is not a valid row. */
-function headerOf(record: CsvScanner): readonly string[] {
+function headerOf(record: CsvRecord): readonly string[] {
   if (record.fault !== null) throw new BrokenSource(`the header row (line ${record.line}): ${record.fault}`);
   return Array.from({ length: record.cells }, (_, column) => record.text(column));
+}
+
+/**
+ * Finds the records of CSV (RFC 4180) and their cells in bytes, without a text for each cell. A record ends with CRLF, LF
+ * or CR outside of quotes. Blank lines are ignored.
+ *
+ * A quote inside of a cell without quotes does not begin anything, and text behind a closing quote belongs to the cell as
+ * if it had no quotes: so the record with the fault ends where its line does, and those after it can be read.
+ */
+export class CsvScanner {
+  /** Where each cell of the record begins and ends, without its quotes, and whether it has doubled quotes. */
+  readonly starts: number[] = [];
+  readonly ends: number[] = [];
+  readonly hasQuotes: boolean[] = [];
+  bytes: Buffer = Buffer.alloc(0);
+  /** The number of cells of the record, and the line that it begins on. */
+  cells = 0;
+  line = 0;
+  /** Why the record is not valid. null: it is. */
+  fault: string | null = null;
+  /** Where the next record begins, and the line that it begins on, from 1, or a blank line before it. */
+  #next = 0;
+  #nextLine = 1;
+  /** The number of cells that a record must have: that of the first. */
+  #columns: number | null = null;
+  readonly #delimiter: number;
+  readonly #missing: readonly Buffer[];
+  /** The number of line ends in the quoted cells of the record, and all bytes of its cells combined by OR. */
+  #innerLines = 0;
+  #above = 0;
+
+  constructor({ delimiter, missing }: Dialect) {
+    this.#delimiter = delimiter.charCodeAt(0);
+    this.#missing = missing.map((text) => Buffer.from(text));
+  }
+
+  /** The records that end in a piece. `isLast`: there are no further bytes, so a record may end without a line end. */
+  *records(piece: Piece, isLast: boolean): Generator<CsvRecord> {
+    this.bytes = piece.bytes;
+    this.#next = 0;
+    while (this.#scan(isLast)) {
+      yield this;
+      this.#columns ??= this.cells;
+    }
+    piece.rest = this.#next;
+    if (piece.bytes.length - this.#next > LONGEST_ROW)
+      throw new BrokenSource(
+        `the row on line ${this.#nextLine} is longer than 16 MB; a quote may not be closed`,
+      );
+  }
+
+  /** The text of a cell. */
+  text(column: number): string {
+    const text = this.bytes.toString('utf8', this.starts[column], this.ends[column]);
+    return this.hasQuotes[column] ? text.replaceAll('""', '"') : text;
+  }
+
+  /** Whether a cell has no value. A cell in quotes has one: see Dialect. */
+  isMissing(column: number): boolean {
+    const [from = 0, to = 0] = [this.starts[column], this.ends[column]];
+    if (this.bytes[from - 1] === QUOTE) return false;
+    if (from === to) return true;
+    for (const text of this.#missing)
+      if (text.length === to - from && text.equals(this.bytes.subarray(from, to))) return true;
+    return false;
+  }
+
+  /** Finds the next record. False: the bytes end before it does. */
+  #scan(isLast: boolean): boolean {
+    const { bytes } = this;
+    const { length } = bytes;
+    while (bytes[this.#next] === LF || (bytes[this.#next] === CR && (isLast || this.#next + 1 < length))) {
+      this.#next = this.#behindLine(this.#next);
+      this.#nextLine++;
+    }
+    let at = this.#next;
+    if (at === length) return false;
+    this.#innerLines = this.#above = this.cells = 0;
+    this.fault = null;
+    for (;;) {
+      at = bytes[at] === QUOTE ? this.#quotedCell(at + 1) : this.#plainCell(at, at);
+      this.cells++;
+      if (at >= length || bytes[at] !== this.#delimiter) break;
+      at++;
+    }
+    if (!isLast && (at >= length || (bytes[at] === CR && at + 1 === length))) return false; // an LF may follow
+    if (at < length) at = this.#behindLine(at);
+    this.line = this.#nextLine;
+    this.#check(at);
+    this.#nextLine += 1 + this.#innerLines;
+    this.#next = at;
+    return true;
+  }
+
+  /** The index behind the line end at an index. */
+  #behindLine(at: number): number {
+    return at + (this.bytes[at] === CR && this.bytes[at + 1] === LF ? 2 : 1);
+  }
+
+  /** Returns where a cell without quotes ends. `at`: from where on its end is looked for. */
+  #plainCell(from: number, start: number): number {
+    const [bytes, delimiter, length] = [this.bytes, this.#delimiter, this.bytes.length];
+    let [above, at] = [0, start];
+    for (; at < length; at++) {
+      const byte = bytes[at] ?? 0;
+      if (byte === delimiter || byte === LF || byte === CR) break;
+      if (byte === QUOTE) this.fault = 'a quote is misplaced or not closed';
+      above |= byte;
+    }
+    this.#above |= above;
+    this.#add(from, at, false);
+    return at;
+  }
+
+  /** The same for a cell in quotes. `from` is behind the first of them. */
+  #quotedCell(from: number): number {
+    const [bytes, delimiter, length] = [this.bytes, this.#delimiter, this.bytes.length];
+    let [hasQuotes, above, at] = [false, 0, from];
+    for (; at < length; at++) {
+      const byte = bytes[at] ?? 0;
+      above |= byte;
+      if (byte === LF || (byte === CR && bytes[at + 1] !== LF)) this.#innerLines++;
+      if (byte !== QUOTE) continue;
+      if (bytes[at + 1] !== QUOTE) break;
+      hasQuotes = true;
+      at++;
+    }
+    this.#above |= above;
+    this.#add(from, at, hasQuotes);
+    const behind = bytes[at + 1];
+    if (at >= length) {
+      this.fault = 'a quote is not closed before the end of the file';
+      return length;
+    }
+    if (behind !== undefined && behind !== delimiter && behind !== LF && behind !== CR) {
+      this.fault = 'a quote is misplaced or not closed';
+      return this.#plainCell(from, at + 1);
+    }
+    return at + 1;
+  }
+
+  #add(from: number, to: number, hasQuotes: boolean): void {
+    const { cells } = this;
+    this.starts[cells] = from;
+    this.ends[cells] = to;
+    this.hasQuotes[cells] = hasQuotes;
+  }
+
+  /** Finds the fault of the record, which ends at `end`. */
+  #check(end: number): void {
+    const { bytes, cells } = this;
+    const columns = this.#columns ?? cells;
+    if (this.fault === null && cells !== columns)
+      this.fault = `the row has ${cells} cells, but the header has ${columns}`;
+    if (this.fault === null && this.#above > 0x7f && !isUtf8(bytes.subarray(this.#next, end)))
+      this.fault = 'the row is not valid UTF-8';
+    if (this.fault === null) return;
+    const endsLine = this.fault.includes('end of the file') && [LF, CR].includes(bytes[end - 1] ?? 0);
+    const lastLine = this.line + this.#innerLines - Number(endsLine);
+    if (lastLine > this.line) this.fault += `; the row extends to line ${lastLine}`;
+  }
 }

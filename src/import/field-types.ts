@@ -55,7 +55,7 @@ export class FieldTypes {
         writer.rewind(offset);
         writer.value(bytes, fitting);
       } catch (error) {
-        throw error instanceof BadRow ? error.in(name) : error;
+        throw error instanceof BadRow ? error.in('field', name) : error;
       }
     };
   }

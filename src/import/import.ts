@@ -64,186 +64,133 @@ export class ImportStopped extends Error {
  * other, either of them may be kept. `replace` always keeps the later one.
  */
 export async function importItems(options: ImportOptions): Promise<ImportResult> {
+  const { store, source, onConflict, onRemoved, signal, progress } = options;
   const count = { read: 0, written: 0, skipped: 0, failed: 0 };
   const fail = (at: number, reason: string): void => {
     count.failed++;
     options.report(at, reason);
   };
-  const addTo = (written: number, skipped: number): void => {
+  const onWritten: OnWritten = ({ written, skipped }) => {
     count.written += written;
     count.skipped += skipped;
-    options.progress(count);
+    progress(count);
   };
-  const batches = () =>
-    new BatchWriter(options, ({ written, skipped, refused }, positions) => {
-      for (const { index, reason } of refused) fail(positions[index] ?? 0, reason);
-      addTo(written, skipped);
-    });
-  const { onRemoved } = options;
-  const replaces = onRemoved !== undefined;
-  const load = await options.store.load?.(options.onConflict, fail, replaces).catch((cause: unknown) => {
+  const load = await store.load?.(onConflict, fail, onRemoved !== undefined).catch((cause: unknown) => {
     throw new ImportStopped(count, cause);
   });
   if (load) onRemoved?.(load.removed);
-  let makeIndexes = load ? null : await options.store.postponeIndexes?.();
+  const makeIndexes = load ? null : await store.postponeIndexes?.();
   if (makeIndexes) options.onPostponed?.();
-  const makeOnce = async (): Promise<void> => {
-    const make = makeIndexes;
-    makeIndexes = null;
-    await make?.();
-  };
-  const writer = load ? new LoadWriter(load, addTo) : batches();
+  const writer = load ? loadWriter(load, onWritten) : batchWriter(store, onConflict, onWritten, fail);
+  let stopped: { readonly cause: unknown } | null = null;
   try {
-    for await (const row of options.source) {
-      options.signal.throwIfAborted();
-      if (++count.read % PROGRESS_ROWS === 0) options.progress(count);
+    for await (const row of source) {
+      signal.throwIfAborted();
+      if (++count.read % PROGRESS_ROWS === 0) progress(count);
       if ('problem' in row) {
         fail(row.at, row.problem);
       } else {
-        const full = writer.add(row.at, row.item);
+        const full = writer.add(row.item, row.at);
         if (full) await full; // avoids a promise for every row
       }
     }
     await writer.finish();
-    await makeOnce();
-    return count;
   } catch (cause) {
-    throw new ImportStopped(count, await settle(writer, cause, makeOnce));
+    stopped = { cause };
+    // The rows before the point where a source breaks are written. An error of the store is the more serious one.
+    await (cause instanceof BrokenSource ? writer.finish() : writer.settle()).catch((error: unknown) => {
+      stopped = { cause: error };
+    });
   }
+  await makeIndexes?.().catch((error: unknown) => {
+    stopped = { cause: error };
+  });
+  if (stopped) throw new ImportStopped(count, stopped.cause);
+  return count;
 }
 
-/**
- * Waits for pending inserts, so that the counts are final. When the source broke, also writes the rows before
- * that. Makes the indexes that were postponed. Resolves with the error to report.
- */
-async function settle(writer: Writer, cause: unknown, makeIndexes: () => Promise<void>): Promise<unknown> {
-  try {
-    await (cause instanceof BrokenSource ? writer.finish() : writer.settle());
-    await makeIndexes();
-    return cause;
-  } catch (error) {
-    return error; // the store failed as well, which is the more serious error
-  }
-}
+type OnWritten = (result: Pick<InsertResult, 'written' | 'skipped'>) => void;
 
 /** Writes the rows of a run. */
 interface Writer {
-  /** Adds a row. When it returns a promise, the next row waits for that. */
-  add(at: number, item: Uint8Array): void | Promise<void>;
+  /** Adds a row, and its position in the source. When it returns a promise, the next row waits for that. */
+  add(item: Uint8Array, at: number): void | Promise<void>;
   /** Writes the remaining rows. Resolves when every row is durable or refused. */
   finish(): Promise<void>;
   /** Ends the run early. Resolves when the rows that were sent are durable or refused. */
   settle(): Promise<void>;
 }
 
-/** Rows for one insert, and their positions in the source. */
-class Batch {
-  readonly items: Uint8Array[] = [];
-  readonly positions: number[] = [];
-  bytes = 0;
-
-  get isFull(): boolean {
-    return this.items.length >= BATCH_ROWS || this.bytes >= BATCH_BYTES;
-  }
-}
-
 /**
  * Gathers rows into batches and inserts up to PARALLEL of them at the same time. With `replace` it inserts one
  * at a time, so that a later row replaces an earlier one. It holds one batch more, which is being filled. After
- * the store has failed once, nothing more is written and every call rejects with its error.
+ * the store has failed once, nothing more is written and `add` and `finish` reject with its error.
  */
-class BatchWriter implements Writer {
-  readonly #options: ImportOptions;
-  readonly #onWritten: (result: InsertResult, positions: readonly number[]) => void;
-  readonly #parallel: number;
-  readonly #pending = new Set<Promise<void>>();
-  #batch = new Batch();
-  #failure: { readonly error: unknown } | null = null;
+function batchWriter(
+  store: Pick<OwnedCollection, 'insert'>,
+  onConflict: OnConflict,
+  onWritten: OnWritten,
+  fail: (at: number, reason: string) => void,
+): Writer {
+  const parallel = onConflict === 'replace' ? 1 : PARALLEL;
+  const pending = new Set<Promise<void>>();
+  let failure: { readonly error: unknown } | null = null;
+  let items: Uint8Array[] = [];
+  let positions: number[] = [];
+  let bytes = 0;
 
-  /** `onWritten` receives the store's result for each batch, and the positions of its rows. */
-  constructor(
-    options: ImportOptions,
-    onWritten: (result: InsertResult, positions: readonly number[]) => void,
-  ) {
-    this.#options = options;
-    this.#onWritten = onWritten;
-    this.#parallel = options.onConflict === 'replace' ? 1 : PARALLEL;
-  }
-
-  /** Adds a row. When the row fills a batch, the promise resolves once that batch is being written. */
-  add(at: number, item: Uint8Array): void | Promise<void> {
-    this.#batch.items.push(item);
-    this.#batch.positions.push(at);
-    this.#batch.bytes += item.length;
-    return this.#batch.isFull ? this.#send() : undefined;
-  }
-
-  /** Writes the remaining rows. Resolves when every row is durable or refused. */
-  async finish(): Promise<void> {
-    if (this.#batch.items.length > 0) await this.#send();
-    await this.settle();
-    this.#throwFailure();
-  }
-
-  /**
-   * Resolves when no insert is pending, whether it succeeded or failed. Rows that were not sent stay unsent.
-   */
-  async settle(): Promise<void> {
-    await Promise.all(this.#pending);
-  }
-
-  async #send(): Promise<void> {
-    const batch = this.#batch;
-    this.#batch = new Batch();
-    while (this.#pending.size >= this.#parallel) await Promise.race(this.#pending);
-    this.#throwFailure();
-    const write = this.#write(batch).finally(() => this.#pending.delete(write));
-    this.#pending.add(write);
-  }
-
-  /** Writes a batch. Never rejects: the next call throws the error. */
-  async #write(batch: Batch): Promise<void> {
-    const { store, onConflict } = this.#options;
+  const throwFailure = (): void => {
+    if (failure) throw failure.error;
+  };
+  /** Never rejects: the next call throws the error. */
+  const write = async (rows: readonly Uint8Array[], places: readonly number[]): Promise<void> => {
     try {
-      this.#onWritten(await store.insert(batch.items, onConflict), batch.positions);
+      const result = await store.insert(rows, onConflict);
+      for (const { index, reason } of result.refused) fail(places[index] ?? 0, reason);
+      onWritten(result);
     } catch (error) {
-      this.#failure ??= { error };
+      failure ??= { error };
     }
-  }
-
-  #throwFailure(): void {
-    if (this.#failure) throw this.#failure.error;
-  }
+  };
+  const send = async (): Promise<void> => {
+    const batch = [items, positions] as const;
+    [items, positions, bytes] = [[], [], 0];
+    while (pending.size >= parallel) await Promise.race(pending);
+    throwFailure();
+    const written = write(...batch).finally(() => pending.delete(written));
+    pending.add(written);
+  };
+  const settle = async (): Promise<void> => {
+    await Promise.all(pending);
+  };
+  return {
+    add(item, at) {
+      items.push(item);
+      positions.push(at);
+      bytes += item.length;
+      return items.length >= BATCH_ROWS || bytes >= BATCH_BYTES ? send() : undefined;
+    },
+    async finish() {
+      if (items.length > 0) await send();
+      await settle();
+      throwFailure();
+    },
+    settle,
+  };
 }
 
-/** Gives rows to a load. */
-class LoadWriter implements Writer {
-  readonly #load: Load;
-  readonly #onWritten: (written: number, skipped: number) => void;
-  #hasEnded = false;
-
-  constructor(load: Load, onWritten: (written: number, skipped: number) => void) {
-    this.#load = load;
-    this.#onWritten = onWritten;
-  }
-
-  add(at: number, item: Uint8Array): void | Promise<void> {
-    return this.#load.add(item, at);
-  }
-
-  async finish(): Promise<void> {
-    this.#hasEnded = true;
+/** Gives rows to a load. Its rows so far are kept when the run ends early. */
+function loadWriter(load: Load, onWritten: OnWritten): Writer {
+  let hasEnded = false;
+  const finish = async (): Promise<void> => {
+    if (hasEnded) return;
+    hasEnded = true;
     try {
-      const { written, skipped } = await this.#load.finish();
-      this.#onWritten(written, skipped);
+      onWritten(await load.finish());
     } catch (error) {
-      await this.#load.abandon().catch(() => undefined); // the store undoes it when it is opened next
+      await load.abandon().catch(() => undefined); // the store undoes it when it is opened next
       throw error;
     }
-  }
-
-  /** Keeps the rows so far, as the other writer does. */
-  async settle(): Promise<void> {
-    if (!this.#hasEnded) await this.finish();
-  }
+  };
+  return { add: (item, at) => load.add(item, at), finish, settle: finish };
 }

@@ -5,10 +5,10 @@ import { KEY } from '../store/bookmark.ts';
 import type { Store } from '../store/store.ts';
 import { USERS } from '../users/row.ts';
 import { readArguments, UsageError } from '../terminal/arguments.ts';
-import { startBar } from '../terminal/bar.ts';
-import { counted, printable, quoted } from '../terminal/text.ts';
+import { printable, quoted } from '../terminal/text.ts';
 import { findResource } from './find-resource.ts';
 import { fieldsOf } from './into.ts';
+import { startProgress, type Console, type Progress } from './progress.ts';
 import { indexFor } from './resource.ts';
 
 export const INDEX_HELP = `Usage: sluice index NAME a,b
@@ -35,9 +35,7 @@ export interface IndexCommand {
   readonly paths: readonly string[];
 }
 
-export interface IndexIo {
-  readonly stderr: NodeJS.WritableStream;
-  readonly isTTY: boolean;
+export interface IndexIo extends Console {
   readonly signal: AbortSignal;
 }
 
@@ -56,10 +54,10 @@ export async function runIndex(
   { name, paths }: IndexCommand,
   declared: readonly Declared[],
   store: Pick<Store, 'keepsDeclarations' | 'list' | 'make' | 'records'>,
-  { stderr, isTTY, signal }: IndexIo,
+  { signal, ...io }: IndexIo,
 ): Promise<0 | 1 | 2> {
   const tell = (line: string): void => {
-    stderr.write(`${printable(line)}\n`);
+    io.stderr.write(`${printable(line)}\n`);
   };
   const isUsers = await areUsers(name, declared, store);
   const { declaration, exists } = await findResource(name, declared, store);
@@ -68,7 +66,7 @@ export async function runIndex(
     const rows = isUsers ? await store.records(USERS) : await store.make(declaration, tell);
     const before = formsOf(await rows.indexes(signal));
     const { rows: total } = await rows.count({ sort: KEY, direction: 1 }, 'estimated', signal);
-    const progress = startProgress(stderr, isTTY, total);
+    const progress = indexProgress(io, total);
     const { index, isNew } = await rows.addIndex(paths, progress.add, signal).finally(progress.stop);
     if (!isNew && index.refused === undefined) {
       tell(`${name} has the index ${index.name} already`);
@@ -114,22 +112,17 @@ async function unknown(name: string, store: Pick<Store, 'list'>): Promise<string
   return `there is no resource ${quoted(name)}. ${known === '' ? 'The store has none' : `The store has: ${known}`}`;
 }
 
-/** A bar, or a line for each million rows. A store that does not tell how far it is has neither. */
-function startProgress(stderr: NodeJS.WritableStream, hasBar: boolean, total: number) {
-  const format = '{bar} {percentage}% | {rows} rows | {eta_formatted} left';
-  let bar: ReturnType<typeof startBar> | null = null;
+/** A store that does not tell how far it is shows no progress. */
+function indexProgress(io: Console, total: number) {
+  let progress: Progress | null = null;
   let done = 0;
   return {
     add: (rows: number): void => {
-      const next = done + rows;
-      if (hasBar) bar ??= startBar(stderr, format, total, { rows: '0' });
-      bar?.update(next, { rows: counted(next) });
-      if (!bar && Math.floor(next / LINE_ROWS) > Math.floor(done / LINE_ROWS))
-        stderr.write(`${counted(next)} rows indexed\n`);
-      done = next;
+      const format = '{bar} {percentage}% | {rows} rows | {eta_formatted} left';
+      progress ??= startProgress(io, total, format, (shown) => `${shown.rows ?? ''} rows indexed`);
+      done += rows;
+      progress.update(done, done);
     },
-    stop: (): void => bar?.stop(),
+    stop: (): void => progress?.stop(),
   };
 }
-
-const LINE_ROWS = 1_000_000;

@@ -64,7 +64,7 @@ export function jsonRows(columns: Columns, types: FieldTypes): (text: Buffer) =>
       read(text);
     } catch (error) {
       const isValue = error instanceof BadRow && !(error instanceof NotJson);
-      throw isValue && state.inside !== null ? error.in(state.inside) : error;
+      throw isValue && state.inside !== null ? error.in('field', state.inside) : error;
     }
     if (!writer.hasId && columns.id !== null)
       throw new BadRow(`the row has no field ${quoted(columns.id)} for the id`);

@@ -1,6 +1,5 @@
 import { startBar } from '../terminal/bar.ts';
 import { counted } from '../terminal/text.ts';
-import type { ImportResult } from './import.ts';
 
 /** The number of rows between two lines where no bar can be shown. */
 const LINE_ROWS = 1_000_000;
@@ -11,55 +10,39 @@ export interface Console {
   readonly isTTY: boolean;
 }
 
-/** The extent of a run: bytes for a file, rows for generated items. `total` is null when it is unknown. */
-export interface Extent {
-  readonly total: number | null;
-  readonly position: (rowsRead: number) => number;
-}
-
-/**
- * Shows the progress of a run: a bar on a terminal, otherwise a line from time to time. The caller must
- * always stop it.
- */
+/** What a bar shows beside the rows so far: `{rows}`, and the texts that `update` gets. */
 export interface Progress {
-  update(count: ImportResult): void;
+  /** `at` counts up to the total of the bar: bytes, or rows. */
+  update(at: number, rows: number, shown?: Readonly<Record<string, string>>): void;
   /** Writes a permanent line above the bar. */
   line(text: string): void;
   stop(): void;
 }
 
-/** The extent of a run of so many generated rows. */
-export function extentOfRows(total: number): Extent {
-  return { total, position: (rowsRead) => rowsRead };
-}
-
-export function createProgress({ stderr, isTTY }: Console, extent: Extent): Progress {
-  return isTTY ? bar(stderr, extent) : lines(stderr);
-}
-
-function bar(stderr: NodeJS.WritableStream, { total, position }: Extent): Progress {
-  const format =
-    total === null
-      ? '{rows} rows read, {written} written | {duration_formatted}'
-      : '{bar} {percentage}% | {rows} rows read, {written} written | {eta_formatted} left';
-  const shown = startBar(stderr, format, total ?? 0, { rows: '0', written: '0' });
-  return {
-    update: ({ read, written }) =>
-      shown.update(position(read), { rows: counted(read), written: counted(written) }),
-    line: (text) => shown.line(text),
-    stop: () => shown.stop(),
-  };
-}
-
-function lines(stderr: NodeJS.WritableStream): Progress {
+/**
+ * Shows how far a run is: by a bar on a terminal, otherwise by a line for each million rows. The caller must always stop
+ * it. `format` is a format of cli-progress; `lineOf` makes a line of the same texts. `total` is 0 when it is unknown.
+ */
+export function startProgress(
+  { stderr, isTTY }: Console,
+  total: number,
+  format: string,
+  lineOf: (shown: Readonly<Record<string, string>>) => string,
+): Progress {
+  const bar = isTTY ? startBar(stderr, format, total, { rows: '0', written: '0' }) : null;
   let next = LINE_ROWS;
   return {
-    update: ({ read, written }) => {
-      if (read < next) return;
-      next = (Math.floor(read / LINE_ROWS) + 1) * LINE_ROWS;
-      stderr.write(`${counted(read)} rows read, ${counted(written)} written\n`);
+    update(at, rows, more = {}) {
+      const shown = { rows: counted(rows), ...more };
+      bar?.update(at, shown);
+      if (bar || rows < next) return;
+      next = (Math.floor(rows / LINE_ROWS) + 1) * LINE_ROWS;
+      stderr.write(`${lineOf(shown)}\n`);
     },
-    line: (text) => stderr.write(`${text}\n`),
-    stop: () => undefined,
+    line(text) {
+      if (bar) bar.line(text);
+      else stderr.write(`${text}\n`);
+    },
+    stop: () => bar?.stop(),
   };
 }

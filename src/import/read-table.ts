@@ -1,12 +1,10 @@
 import { UsageError } from '../terminal/arguments.ts';
-import { readCsv, readLines } from './csv.ts';
-import type { Dialect } from './csv-scanner.ts';
-import { delimiterOf, headerRow } from './delimiter.ts';
-import { describeColumns, Guesses } from './guess.ts';
+import { itemsOfTable } from './cells.ts';
 import { peek, readAhead } from './chunks.ts';
+import { readCsv, scanCsv } from './csv.ts';
+import { Guesses } from './guess.ts';
 import type { Reading } from './reading.ts';
 import { BrokenSource, type Rows } from './row.ts';
-import { itemsOfTable } from './row-from-cells.ts';
 import { tableOf, type Column } from './table.ts';
 
 /** The bytes of a pipe that decide what its columns are. */
@@ -14,16 +12,12 @@ export const SAMPLE_BYTES = 16 * 1024 * 1024;
 
 /** A header row that is longer is not looked at for its delimiter. Bytes. */
 const LONGEST_HEADER = 1024 * 1024;
+const [QUOTE, LF, CR] = [0x22, 0x0a, 0x0d];
+/** What may separate the cells of a file when the command does not say. */
+const DELIMITERS = [',', ';', '\t'];
 
 /** Opens the content of a file once more. */
 export type Again = () => Promise<AsyncIterable<Buffer>>;
-
-/** The columns of a file, and their kinds. */
-interface Decided {
-  readonly header: readonly string[];
-  readonly table: readonly Column[];
-  readonly lines: Guesses;
-}
 
 /**
  * Reads a CSV file. The kind of a column is decided by all of its cells before any row is read: the file is read twice,
@@ -36,40 +30,63 @@ export async function readTable(
   reading: Reading,
   again: Again | null,
 ): Promise<Rows> {
+  const { hasDecimalComma } = reading;
   const { head, bytes } = await peek(
     content,
-    (seen) => seen.length > LONGEST_HEADER || headerRow(seen) !== null,
+    (seen) => seen.length > LONGEST_HEADER || headerCharacters(seen).isWhole,
   );
-  const delimiter = reading.delimiter ?? delimiterOf(headerRow(head) ?? head);
+  const delimiter = reading.delimiter ?? delimiterOf(head);
   const dialect = { delimiter, missing: reading.missing ?? [] };
-  const first = again === null ? await readAhead(bytes, SAMPLE_BYTES) : null;
-  const decided = first
-    ? await decide(from(first.chunks), dialect, reading, first.isCut)
-    : await decide((await again?.()) ?? bytes, dialect, reading, false);
-  const { table } = decided;
-  const guesses = decided.lines.take();
+  const sample = again ? null : await readAhead(bytes, SAMPLE_BYTES);
+  const scanned = again ? await again() : from(sample?.chunks ?? []);
+  let names = '';
+  let table: readonly Column[] = [];
+  let guesses = new Guesses(table, hasDecimalComma);
+  await scanCsv(scanned, dialect, sample?.isCut ?? false, (header) => {
+    names = header.join('\0');
+    table = tableUnder(header, delimiter, reading);
+    guesses = new Guesses(table, hasDecimalComma);
+    return (record) => guesses.add(record);
+  });
   const underHeader = (header: readonly string[]) => {
-    if (header.join('\0') === decided.header.join('\0'))
-      return itemsOfTable(table, guesses, reading.hasDecimalComma);
-    throw new BrokenSource('the file changed between the two times that it was read');
+    if (header.join('\0') !== names)
+      throw new BrokenSource('the file changed between the two times that it was read');
+    return itemsOfTable(table, guesses.areNumbers, hasDecimalComma);
   };
   return {
     unit: 'line',
-    rows: readCsv(first?.bytes ?? bytes, underHeader, dialect),
-    describe: () => ['columns:', ...describeColumns(table, guesses, reading.hasDecimalComma)],
+    rows: readCsv(sample?.bytes ?? bytes, underHeader, dialect),
+    describe: () => ['columns:', ...guesses.describe()],
   };
 }
 
-function decide(
-  content: AsyncIterable<Buffer>,
-  dialect: Dialect,
-  reading: Reading,
-  isCut: boolean,
-): Promise<Decided> {
-  return readLines(content, dialect, isCut, (header) => {
-    const table = tableUnder(header, dialect.delimiter, reading);
-    return { header, table, lines: new Guesses(table, reading.hasDecimalComma) };
-  });
+/** The bytes of a header row outside of quotes, and whether the row ends in the bytes of a file. */
+function headerCharacters(head: Buffer): { readonly found: ReadonlySet<number>; readonly isWhole: boolean } {
+  const found = new Set<number>();
+  let isQuoted = false;
+  let hasBegun = false;
+  for (const byte of head) {
+    const isLineEnd = !isQuoted && (byte === LF || byte === CR);
+    if (isLineEnd && hasBegun) return { found, isWhole: true };
+    hasBegun ||= !isLineEnd;
+    if (byte === QUOTE) isQuoted = !isQuoted;
+    else if (!isQuoted) found.add(byte);
+  }
+  return { found, isWhole: false };
+}
+
+/**
+ * The delimiter of a header row: the only one of comma, semicolon and tab that occurs outside of quotes. A comma when
+ * none does, since the file then has one column. Throws UsageError when several do: each gives other columns.
+ */
+function delimiterOf(head: Buffer): string {
+  const { found } = headerCharacters(head);
+  const [delimiter = ',', ...others] = DELIMITERS.filter((character) => found.has(character.charCodeAt(0)));
+  if (others.length === 0) return delimiter;
+  const names = [delimiter, ...others].map((character) => (character === '\t' ? 'tab' : character));
+  throw new UsageError(
+    `the header row contains ${names.join(' and ')} outside of quotes; name the one that separates the columns with --delimiter`,
+  );
 }
 
 /** The table under a header. A wrong delimiter shows as a column that is missing. */

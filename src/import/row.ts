@@ -20,12 +20,18 @@ export interface Rows {
  */
 export class BadRow extends Error {
   override readonly name: string = 'BadRow';
-  #isInField = false;
+  #isLocated: boolean;
 
-  /** Names the field that has the fault, unless a deeper one was named already. */
-  in(field: string): this {
-    if (!this.#isInField) this.message = `field ${quoted(field)}: ${this.message}`;
-    this.#isInField = true;
+  /** `isLocated`: whether the message names the field that has the fault. */
+  constructor(message: string, isLocated = false) {
+    super(message);
+    this.#isLocated = isLocated;
+  }
+
+  /** Names the field that has the fault, unless it or a deeper one was named already. */
+  in(what: 'field' | 'column', name: string): this {
+    if (!this.#isLocated) this.message = `${what} ${quoted(name)}: ${this.message}`;
+    this.#isLocated = true;
     return this;
   }
 }
@@ -45,13 +51,3 @@ export class BrokenSource extends Error {
  * memory.
  */
 export const LONGEST_ROW = 16 * 1024 * 1024;
-
-/** The row at a position, with the item that `makeItem` returns or the reason of the BadRow that it throws. */
-export function sourceRow(at: number, makeItem: () => Uint8Array): SourceRow {
-  try {
-    return { at, item: makeItem() };
-  } catch (error) {
-    if (error instanceof BadRow) return { at, problem: error.message };
-    throw error;
-  }
-}

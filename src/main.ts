@@ -1,6 +1,8 @@
 import { setMaxListeners } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { openAccess } from './access/open.ts';
+import { RightsCheck, type CheckPart } from './access/rights-check.ts';
+import type { Scope } from './access/rights.ts';
 import { createApp } from './app.ts';
 import type { Config } from './config.ts';
 import { createEngine } from './engine/engine.ts';
@@ -8,8 +10,8 @@ import { StoppedError } from './engine/stall-timer.ts';
 import { openExports } from './exports/open.ts';
 import { exportSources } from './exports/source.ts';
 import { requestIdOf } from './http/request-id.ts';
-import { openGrants, watchKeys } from './open-keys.ts';
-import { fillWithSample, openDeclared, openTimedStore } from './open-rows.ts';
+import { fillWithSample, openDeclared, openTimedStore, orConfigError } from './open-rows.ts';
+import { checkPart } from './resources/part.ts';
 import { createTranscoder } from './rows/transcoder.ts';
 import type { Server, ServerOptions } from './server-options.ts';
 import { streamReader } from './store/readers.ts';
@@ -21,6 +23,7 @@ import type { Logger } from './telemetry/log.ts';
 import { Metrics } from './telemetry/metrics.ts';
 import { requestLog } from './telemetry/request-log.ts';
 import { USERS } from './users/row.ts';
+import { checkUsers } from './users/source.ts';
 import { VERSION } from './version.ts';
 
 /** The largest request body, in bytes. */
@@ -47,11 +50,17 @@ export async function startServer(config: Config, log: Logger, options: ServerOp
 
     const users = await store.records(USERS);
     const transcoder = createTranscoder(slots);
-    const access = await openAccess(config, log, options.overloadProbe);
-    closes.push(() => access.close());
-
     const openStreams = (rows: RowStore) => streamReader(rows, slots, { retryMs, onRetry: metrics.retried });
     const resources = await openDeclared(store, openStreams, config, log);
+    const checks: ReadonlyMap<string, CheckPart> = new Map([
+      ...resources.map(
+        ({ resource }) => [resource.name, (scope: Scope) => checkPart(resource, scope)] as const,
+      ),
+      [USERS.name, (scope) => checkUsers(users, scope)],
+    ]);
+    const opening = openAccess(config, log, new RightsCheck(checks), options.overloadProbe);
+    const access = await orConfigError(opening);
+    closes.push(() => access.close());
     const sources = exportSources(resources);
     const exports = await openExports(config, { store, sources, transcoder, log, leaseMs });
     closes.push(() => exports.exporter.close());
@@ -78,7 +87,7 @@ export async function startServer(config: Config, log: Logger, options: ServerOp
       stopping: stopping.signal,
       ...(heartbeatMs !== undefined && { heartbeatMs }),
     };
-    const { serve, routes, scopes } = createApp({
+    const { serve, routes } = createApp({
       resources: { ...reading, open: resources },
       users: { ...reading, users, now: Date.now },
       exports,
@@ -97,10 +106,6 @@ export async function startServer(config: Config, log: Logger, options: ServerOp
       document: { version: VERSION, withKeys: config.needsKeys, limited: config.rateLimit !== null },
       metrics: options.gatherMetrics?.(ownMetrics) ?? (async () => [await ownMetrics()]),
     });
-
-    const watch = await watchKeys({ config, log, scopes, resources }, access);
-    closes.push(() => watch?.close());
-    await openGrants({ config, log, scopes, resources }, access);
 
     const { engine, warning } = createEngine(config.HTTP_ENGINE, {
       serve: options.tap?.(serve, routes) ?? serve,
@@ -129,7 +134,7 @@ export async function startServer(config: Config, log: Logger, options: ServerOp
       await closeAll();
     };
     let closed: Promise<void> | null = null;
-    const reloadKeys = () => watch?.reload() ?? Promise.resolve(false);
+    const { reloadKeys } = access;
     return { url, engine: engine.name, store, slots, close: () => (closed ??= close()), reloadKeys };
   } catch (error) {
     await closeAll();

@@ -1,3 +1,4 @@
+import { ScopeFaults } from './access/scope-faults.ts';
 import { ConfigError, type Config } from './config.ts';
 import { ITEM_COLLECTION } from './resources/item-collection.ts';
 import { openItems, openResources, ResourceFaults, type OpenResource } from './resources/open.ts';
@@ -55,10 +56,16 @@ export async function openDeclared(
   config: Config,
   log: Logger,
 ): Promise<readonly OpenResource[]> {
+  const declared = await orConfigError(openResources(config.resources, { store, streamsOf, log }));
+  return [...declared, openItems(store.items, store, streamsOf, config.ID_TYPE)];
+}
+
+/** Faults that the operator has to mend in the settings are those of a ConfigError. */
+export async function orConfigError<T>(opening: Promise<T>): Promise<T> {
   try {
-    const declared = await openResources(config.resources, { store, streamsOf, log });
-    return [...declared, openItems(store.items, store, streamsOf, config.ID_TYPE)];
+    return await opening;
   } catch (error) {
-    throw error instanceof ResourceFaults ? new ConfigError(error.faults) : error;
+    const isOfSettings = error instanceof ResourceFaults || error instanceof ScopeFaults;
+    throw isOfSettings ? new ConfigError(error.faults) : error;
   }
 }

@@ -7,7 +7,7 @@ import { ALWAYS_FITS_BYTES, MAX_CURSOR_BYTES, decodeCursor, encodeCursor } from 
 import { VERSIONS } from '../src/pages/cursor-head.ts';
 import { encodeToken } from '../src/pages/token.ts';
 import { splitTypes } from '../src/pages/value-types.ts';
-import { keyOf, makeBookmark, type Bookmark } from '../src/store/bookmark.ts';
+import { makeBookmark, type Bookmark } from '../src/store/bookmark.ts';
 import { BSON, Binary, Decimal128, Double, Int32, Long, MinKey, ObjectId, UUID } from '../src/store/bson.ts';
 import type { Plan } from '../src/store/store.ts';
 import { crc32 } from '../src/stream/crc32.ts';
@@ -92,26 +92,6 @@ test('a cursor belongs to the paths, values and types of its equalities, in what
     [a, b, { path: 'f', value: true }],
   ];
   for (const equals of others) assert.equal(codeFor(equals), 'cursor-mismatch', JSON.stringify(equals));
-});
-
-test('a cursor has nothing of the values of a part, which may be hidden', () => {
-  const index = { name: 'i', isUnique: false, keys: [] };
-  const planOf = (value: unknown): Plan => ({
-    ...BY_ID,
-    index,
-    equals: [
-      { path: 'tenant', value, isOfPart: true },
-      { path: 'status', value: 'open' },
-    ],
-  });
-  const bookmark = makeBookmark({ _id: 1 });
-  const cursor = encodeCursor('orders', planOf('acme'), bookmark);
-  assert.equal(cursor, encodeCursor('orders', planOf(new Int32(7)), bookmark));
-  assert.equal(
-    cursor,
-    encodeCursor('orders', { ...planOf(1), equals: [{ path: 'status', value: 'open' }] }, bookmark),
-  );
-  assert.deepEqual(keyOf(decodeCursor(cursor, 'orders', planOf('other')).after), { _id: new Int32(1) });
 });
 
 test('a cursor carries its point in time, and is a mismatch at another one', () => {

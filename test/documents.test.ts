@@ -40,14 +40,14 @@ test('the table of problem codes equals the code', () => {
 
 test('the tables of parameters equal the code', () => {
   const plan = ITEM_FORM.parameters.map(({ name }) => name);
-  const pages = pageParameters({ maxLimit: 1000, maxOffset: 1000 }, ITEM_FORM, true);
+  const pages = pageParameters({ maxLimit: 1000, maxOffset: 1000 }, ITEM_FORM.parameters, true);
   const shownOfPages = tableRows(section('docs/api.md', 'Pages').split('\n### ')[0] ?? '').flatMap(
     ([first = '']) => [...first.matchAll(/`(\w+)`/g)].map(([, name = '']) => name),
   );
   assert.deepEqual(shownOfPages.sort(), pages.map(({ name }) => name).sort());
   assert.deepEqual(
     firstColumn('docs/api.md', 'Stream parameters').sort(),
-    streamParameters(ITEM_FORM)
+    streamParameters(ITEM_FORM.parameters)
       .map(({ name }) => name)
       .filter((name) => !plan.includes(name))
       .sort(),

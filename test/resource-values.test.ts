@@ -100,7 +100,7 @@ test('a read that hangs ends with the second: the values before it come, and a c
     setImmediate(other.end);
     return hangs(signal);
   };
-  const asked = { plan: PLAN, indexes: [INDEX] };
+  const asked = { plan: PLAN, paths: [], indexes: [INDEX] };
   const listed = [0, 1, 2].map(makeValue);
   assert.deepEqual(await countValues(listed, asked, { count }, other.time, NEVER), [7, null, null]);
 });

@@ -119,12 +119,11 @@ const LAYERS: readonly (readonly string[])[] = [
   ['resources'],
   ['users'],
   ['exports', 'import'],
-  ['scopes'],
   ['pull'],
   ['load'],
   ['settings.ts'],
   ['config.ts', 'app.ts', 'server-options.ts'],
-  ['open-rows.ts', 'open-keys.ts'],
+  ['open-rows.ts'],
   ['main.ts'],
   ['process'],
 ];

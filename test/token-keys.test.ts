@@ -3,7 +3,7 @@ import { test, type TestContext } from 'node:test';
 import { KeyServer } from '../src/access/key-server.ts';
 import { sha256 } from '../src/access/keys.ts';
 import { readSigningKeys } from '../src/access/token-check.ts';
-import { Tokens, type GrantMaker, type TokensOptions } from '../src/access/tokens.ts';
+import { Tokens, type TokensOptions } from '../src/access/tokens.ts';
 import { AppError } from '../src/errors.ts';
 import { logTo } from './support/log-lines.ts';
 import { keyedServer } from './support/keyed.ts';
@@ -19,10 +19,10 @@ import {
 } from './support/issuer.ts';
 
 const READ = { resources: ['orders'], actions: ['read', 'stream'] };
-const ANYTHING: GrantMaker = { has: () => true, make: () => Promise.resolve([]) };
+const sound: TokensOptions['faultsOf'] = () => Promise.resolve([]);
 
 /** Tokens whose clocks stand still until a test moves them. */
-async function tokensOf(t: TestContext, pairs: readonly SigningPair[], maker = ANYTHING) {
+async function tokensOf(t: TestContext, pairs: readonly SigningPair[], faultsOf = sound) {
   const issuer = await testIssuer(t, pairs);
   const clock = { ms: 0 };
   const lines: string[] = [];
@@ -31,7 +31,7 @@ async function tokensOf(t: TestContext, pairs: readonly SigningPair[], maker = A
   t.after(() => keyServer.close());
   const start = Date.now();
   const settings = { url: issuer.url, issuer: ISSUER, audience: AUDIENCE, claim: 'sluice', fallback: null };
-  const options: TokensOptions = { settings, keyServer, maker, now: () => start + clock.ms };
+  const options: TokensOptions = { settings, keyServer, faultsOf, now: () => start + clock.ms };
   const tokens = new Tokens(options);
   const ask = (token: string) => tokens.authenticate(token, sha256(token));
   const code = async (token: string) => {
@@ -141,12 +141,11 @@ test('a server starts without its key server, serves keys meanwhile, and tokens 
 
 test('a verified token costs a look-up until it ends, and requests with a new one share its verification', async (t) => {
   const pair = await signingPair('one');
-  let made = 0;
-  const maker: GrantMaker = { has: () => made > 0, make: () => Promise.resolve((made++, [])) };
-  const { clock, ask, code } = await tokensOf(t, [pair], maker);
+  let checked = 0;
+  const { clock, ask, code } = await tokensOf(t, [pair], () => Promise.resolve((checked++, [])));
   const token = await tokenOf(pair, { sluice: READ, exp: inSeconds(600) });
   const all = await Promise.all(Array.from({ length: 50 }, () => Promise.resolve(ask(token))));
-  assert.equal(made, 1);
+  assert.equal(checked, 1);
   assert.equal(new Set(all).size, 1);
   assert.equal(ask(token), all[0], 'at once, without a promise');
   clock.ms = 659_000;

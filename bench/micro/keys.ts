@@ -45,7 +45,7 @@ const keys = readSigningKeys(JSON.stringify({ keys: [pair.jwk] }));
 const tokens = new Tokens({
   settings: { url: '', issuer: ISSUER, audience: AUDIENCE, claim: 'sluice', fallback: null },
   keyServer: { keys, fetch: () => Promise.resolve(keys) },
-  maker: { has: () => true, make: () => Promise.resolve([]) },
+  faultsOf: () => Promise.resolve([]),
 });
 const byTokens = authenticateBy(keyring, tokens);
 

@@ -20,11 +20,11 @@ const indexes = names.map((paths) => ({
 const rows = { indexes: () => Promise.resolve(indexes) } as Partial<Collection> as Collection;
 const items = openItems(rows, { keepsDeclarations: true }, () => assert.fail('nothing is read'));
 const plan = resourcePlan(items.resource);
-const pageNames = pageParameters(limits, plan, true).map(({ name }) => name);
-const page = pageQuery(limits, plan);
-const streamNames = streamParameters(plan).map(({ name }) => name);
+const pageNames = pageParameters(limits, items.resource.form.parameters, true).map(({ name }) => name);
+const page = pageQuery(limits);
+const streamNames = streamParameters(items.resource.form.parameters).map(({ name }) => name);
 const { signal } = new AbortController();
-const readPage = (raw: string) => page(parseQuery(raw, pageNames));
+const readPage = (raw: string) => page(parseQuery(raw, pageNames), plan);
 const readStream = (raw: string) => readStreamQuery(parseQuery(raw, streamNames), plan);
 
 const FULL =

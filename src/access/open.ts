@@ -4,11 +4,15 @@ import { createClientReader, type ClientReaderOptions } from './client.ts';
 import { credentialOf, Keyring, sha256, type Authenticate, type Key } from './keys.ts';
 import type { Limiter } from './limiter.ts';
 import { createMemoryLimiter } from './limiter-memory.ts';
+import { KeysWatch } from './keys-watch.ts';
+import type { RightsCheck } from './rights-check.ts';
+import type { Rights } from './rights.ts';
+import { ScopeFaults } from './scope-faults.ts';
 import { OverloadGuard, type OverloadProbe } from './overload.ts';
 import type { Policy } from './policy.ts';
 import { StreamSlots } from './stream-slots.ts';
 import type { TokenSettings } from './token-settings.ts';
-import type { GrantMaker, Tokens } from './tokens.ts';
+import type { Tokens } from './tokens.ts';
 
 /** The settings of access. See config.ts for their units. */
 export interface AccessSettings {
@@ -21,6 +25,7 @@ export interface AccessSettings {
   readonly MAX_WAIT: number;
   readonly maxMemoryBytes: number;
   readonly trustsProxy: ClientReaderOptions['trusts'];
+  readonly API_KEYS_FILE?: string;
   /** null: there is no API_KEYS_FILE. */
   readonly apiKeys: readonly Key[] | null;
   /** null: tokens are off. */
@@ -31,17 +36,34 @@ export interface AccessSettings {
 export interface Access {
   readonly admissions: Admissions;
   readonly streams: StreamSlots;
-  /** The keys that are valid now. null: there is no API_KEYS_FILE. */
-  readonly keyring: Keyring | null;
-  /** Makes what the rights of tokens need. Until it is set, tokens are refused. */
-  readonly grants: { maker: GrantMaker };
+  /** Reads API_KEYS_FILE again, as it also is when it changes. Resolves with whether its keys are now valid. */
+  readonly reloadKeys: () => Promise<boolean>;
   /** To be started once the server listens. */
   readonly guard: OverloadGuard;
   close(): Promise<void>;
 }
 
-/** Opens what the settings ask for. Rejects when the limiter's database cannot be opened. */
-export async function openAccess(config: AccessSettings, log: Log, probe?: OverloadProbe): Promise<Access> {
+/**
+ * Opens what the settings ask for, and follows the file of keys. `check` says what is wrong with rights on this server.
+ * Rejects with ScopeFaults for rights in the settings, and when the limiter's database cannot be opened.
+ */
+export async function openAccess(
+  config: AccessSettings,
+  log: Log,
+  check: RightsCheck,
+  probe?: OverloadProbe,
+): Promise<Access> {
+  const checkKeys = async (keys: readonly Key[]): Promise<readonly string[]> => {
+    const { faults, warnings } = await check.ofKeys(keys);
+    if (faults.length === 0) for (const warning of warnings) log.warn({}, warning);
+    return faults;
+  };
+  const fallback = config.tokens?.fallback ? await check.of(config.tokens.fallback.rights) : [];
+  const faults = [
+    ...(config.apiKeys ? await checkKeys(config.apiKeys) : []),
+    ...fallback.map((fault) => `JWT_DEFAULT: ${fault.join(': ')}`),
+  ];
+  if (faults.length > 0) throw new ScopeFaults(faults);
   const streams = new StreamSlots({ perClient: config.streamLimit, total: config.MAX_STREAMS });
   const guard = new OverloadGuard({
     maxLoopDelayMs: config.MAX_LOOP_DELAY,
@@ -51,8 +73,10 @@ export async function openAccess(config: AccessSettings, log: Log, probe?: Overl
   });
   const limiter = await openLimiter(config, log);
   const keyring = config.apiKeys && new Keyring(config.apiKeys);
-  const grants = { maker: NOTHING_MADE };
-  const opened = config.tokens && (await openTokens(config.tokens, grants, log));
+  const { API_KEYS_FILE: path } = config;
+  const watch =
+    keyring && path !== undefined ? new KeysWatch({ path, keyring, check: checkKeys, log }) : null;
+  const opened = config.tokens && (await openTokens(config.tokens, check, log));
   const admissions = new Admissions({
     readClient: createClientReader({
       trusts: config.trustsProxy,
@@ -71,22 +95,16 @@ export async function openAccess(config: AccessSettings, log: Log, probe?: Overl
   return {
     admissions,
     streams,
-    keyring,
-    grants,
+    reloadKeys: () => watch?.reload() ?? Promise.resolve(false),
     guard,
     async close() {
+      await watch?.close();
       await opened?.close();
       await limiter?.close();
       guard.close();
     },
   };
 }
-
-/** A server that has made nothing yet knows no resource. */
-const NOTHING_MADE: GrantMaker = {
-  has: () => false,
-  make: () => Promise.resolve(['the server is starting']),
-};
 
 const BEARER = 'Bearer ';
 
@@ -113,11 +131,7 @@ interface OpenTokens {
 }
 
 /** Opens tokens and fetches the signing keys. A key server that cannot be reached does not stop the start. */
-async function openTokens(
-  settings: TokenSettings,
-  grants: { readonly maker: GrantMaker },
-  log: Log,
-): Promise<OpenTokens> {
+async function openTokens(settings: TokenSettings, check: RightsCheck, log: Log): Promise<OpenTokens> {
   // Most servers do without these.
   const [{ Tokens }, { KeyServer }, { readSigningKeys }] = await Promise.all([
     import('./tokens.ts'),
@@ -126,11 +140,13 @@ async function openTokens(
   ]);
   const keyServer = new KeyServer({ url: settings.url, read: readSigningKeys, log });
   await keyServer.fetch();
-  const maker: GrantMaker = {
-    has: (rights) => grants.maker.has(rights),
-    make: (rights) => grants.maker.make(rights),
+  const faultsOf = async (rights: Rights) => {
+    const faults = await check.of(rights);
+    const whole = faults.map((fault) => fault.join(': '));
+    if (faults.length > 0) log.warn({ faults: whole }, 'the rights of a token have faults');
+    return [...new Set(faults.map(([place]) => place))];
   };
-  return { tokens: new Tokens({ settings, keyServer, maker }), close: () => keyServer.close() };
+  return { tokens: new Tokens({ settings, keyServer, faultsOf }), close: () => keyServer.close() };
 }
 
 /** The limit of a limiter that only counts the requests of keys with their own. */

@@ -25,21 +25,14 @@ const FORM = /^[\w-]+\.[\w-]+\.[\w-]+$/;
 /** A subject that is shown as it is. Another one is shown as its hash. */
 const SUBJECT = /^[\w.@|:+-]{1,64}$/;
 
-/** What the server must have for the rights of a token. */
-export interface GrantMaker {
-  /** Whether it has all of it now. */
-  has(rights: Rights): boolean;
-  /**
-   * Makes it. Resolves with the faults of the rights, such as resources that the server does not have. They are for the
-   * client, so they name nothing that only the operator knows.
-   */
-  make(rights: Rights): Promise<readonly string[]>;
-}
-
 export interface TokensOptions {
   readonly settings: TokenSettings;
   readonly keyServer: Pick<KeyServer<SigningKeys>, 'keys' | 'fetch'>;
-  readonly maker: GrantMaker;
+  /**
+   * Resolves with the faults of rights, such as resources that the server does not have. They are for the client, so they
+   * name nothing that only the operator knows.
+   */
+  readonly faultsOf: (rights: Rights) => Promise<readonly string[]>;
   /** Milliseconds since 1970. */
   readonly now?: () => number;
   /** The number of verified tokens in one generation. Two are kept: the current one and the previous one. */
@@ -89,7 +82,7 @@ export class Tokens {
     const known = this.#recent.get(digest) ?? this.#older.get(digest);
     if (!known) return null;
     if (!this.isValid(known)) throw unauthorized('The token has expired.');
-    return this.#options.maker.has(known.rights) ? known : null;
+    return known;
   }
 
   /** Whether a token's key has not ended. */
@@ -148,7 +141,7 @@ export class Tokens {
     const { grant, faults } = given
       ? readGrant(claims[claim], [claim], payload)
       : { grant: fallback ?? NO_RIGHTS, faults: [] };
-    const all = faults.length > 0 ? faults : await this.#options.maker.make(grant.rights);
+    const all = faults.length > 0 ? faults : await this.#options.faultsOf(grant.rights);
     if (all.length > 0) throw new TokenRefused(`The claim ${claim} has faults: ${all.join('; ')}.`);
     const key = { ...grant, ...named(sub, digest, this.#issuer), expires: endOf(Number(exp), grant) };
     if (!this.isValid(key)) throw new TokenRefused('The token has expired.');

@@ -4,27 +4,24 @@ import { problemDocument } from '../http/problem.ts';
 import type { Input } from '../http/route.ts';
 import type { Query } from '../input/query.ts';
 import { cursorMismatch } from '../pages/cursor.ts';
-import type { PlanParameters } from '../pages/query.ts';
 import { EVERYTHING } from '../rows/selection.ts';
 import type { Transcoder } from '../rows/rows.ts';
 import type { ChangeFeed } from '../store/change-feed.ts';
-import type { StreamReader } from '../store/readers.ts';
 import type { FeedReader } from '../store/retrying-feed.ts';
-import type { Plan, RowStore } from '../store/store.ts';
+import type { Plan } from '../store/store.ts';
 import { FIRST_BATCH } from '../stream/chain.ts';
 import { pump } from '../stream/pump.ts';
 import { writeBeforeCut } from '../stream/sink.ts';
 import { INCREMENTAL } from '../streams/incremental.ts';
+import type { RowSource, SourceFor } from '../streams/source.ts';
 import { decodeFeedCursor, type FeedCursor } from './cursor.ts';
 import { EVENT_STREAM, EventEncoder } from './events.ts';
 import { assertUnordered, type FeedQuery } from './query.ts';
 import { BY_ID, FeedRun } from './run.ts';
 
 export interface FeedOptions {
-  readonly rows: RowStore;
-  readonly streams: StreamReader;
+  readonly sourceFor: SourceFor<FeedSource>;
   readonly transcoder: Transcoder;
-  readonly plan: PlanParameters;
   /** A clock in milliseconds. */
   readonly now?: () => number;
   /** See StreamOptions. */
@@ -34,6 +31,8 @@ export interface FeedOptions {
   /** See the options of FeedRun. */
   readonly heartbeatMs?: number;
 }
+
+type FeedSource = Pick<RowSource, 'rows' | 'streams' | 'plan'>;
 
 /** The parameters of a feed that the stream to begin anew with does not have. */
 const OF_FEEDS = ['since', 'cursor', 'limit', 'wait', 'follow', 'checkpoints', 'format'];
@@ -56,15 +55,21 @@ export async function feedReply(input: Input, asked: Asked, options: FeedOptions
   }
 }
 
-async function begin({ request, query, type }: Input, asked: Asked, options: FeedOptions): Promise<Reply> {
-  const { plan: parameters, transcoder, streams, now = () => performance.now() } = options;
-  const { feed, changes } = feedOf(options);
+async function begin(
+  { request, query, type, client }: Input,
+  asked: Asked,
+  options: FeedOptions,
+): Promise<Reply> {
+  const { transcoder, now = () => performance.now() } = options;
+  const source = options.sourceFor(client);
+  const { plan: parameters, streams } = source;
+  const { feed, changes } = feedOf(source);
   const wanted = asked.query;
   const plan = await parameters.read(withCursor(query, wanted, asked.walks), request.signal);
   assertUnordered(plan);
-  const from = await startOf(asked, plan, feed, options, request.signal);
+  const from = await startOf(asked, plan, feed, source, request.signal);
   const { shown = EVERYTHING } = parameters;
-  const first = await firstOf(from, plan, wanted, options, changes, request.signal);
+  const first = await firstOf(from, plan, wanted, source, changes, request.signal);
   const run = new FeedRun(transcoder.encoder('lines', shown.pick(parameters.fields(query))), {
     collection: parameters.collection,
     plan,
@@ -117,7 +122,7 @@ async function send(
 }
 
 /** The feed of a store. AppError `changes-unsupported` when it has none. */
-function feedOf({ rows, streams }: FeedOptions): { readonly feed: ChangeFeed; readonly changes: FeedReader } {
+function feedOf({ rows, streams }: FeedSource): { readonly feed: ChangeFeed; readonly changes: FeedReader } {
   if (!rows.changes || !streams.changes) throw changesUnsupported('This store does not tell changes.');
   return { feed: rows.changes, changes: streams.changes };
 }
@@ -132,7 +137,7 @@ async function startOf(
   { query: { cursor, cursorIn }, walks }: Asked,
   plan: Plan,
   feed: ChangeFeed,
-  { rows, plan: { collection } }: FeedOptions,
+  { rows, plan: { collection } }: FeedSource,
   signal: AbortSignal,
 ): Promise<FeedCursor> {
   if (cursor !== undefined) {
@@ -157,7 +162,7 @@ async function firstOf(
   { place, walk, identity }: FeedCursor,
   plan: Plan,
   { cursor, limit }: FeedQuery,
-  { streams }: FeedOptions,
+  { streams }: FeedSource,
   changes: FeedReader,
   signal: AbortSignal,
 ) {

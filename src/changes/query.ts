@@ -2,7 +2,6 @@ import { AppError } from '../errors.ts';
 import { documented, integer, oneOf, text, type Parameter } from '../input/parameter.ts';
 import type { Query } from '../input/query.ts';
 import { MAX_CURSOR_BYTES } from '../pages/cursor.ts';
-import type { PlanParameters } from '../pages/query.ts';
 import { KEY } from '../store/bookmark.ts';
 import type { Plan } from '../store/store.ts';
 import { booleanOf } from '../streams/query.ts';
@@ -40,10 +39,10 @@ const NOT_FOLLOWED = ['limit', 'after', 'part', 'consistency', 'at', 'safe', 'he
 
 /** The parameters of the changes of a collection. `ordered`: those of its plan that need another order than that of ids. */
 export function changesParameters(
-  plan: Pick<PlanParameters, 'parameters'>,
+  ofPlan: readonly Parameter<unknown>[],
   ordered: readonly string[],
 ): readonly Parameter<unknown>[] {
-  return [...OF_CHANGES, ...plan.parameters.filter(({ name }) => !ordered.includes(name))];
+  return [...OF_CHANGES, ...ofPlan.filter(({ name }) => !ordered.includes(name))];
 }
 
 /** What a request for changes asks for, without its plan. */

@@ -28,7 +28,7 @@ export function changesRoute(
     summary: `Get the changes of ${told.noun.many}`,
     description:
       'Sends the present state of each row that changed since a place, and the keys of rows that are gone or no longer match. Applied by key in this order, a copy equals the set when `upToDate` is true. A change may come more than once.',
-    query: changesParameters(options.plan, ordered),
+    query: changesParameters(told.parameters, ordered),
     headers: ['Last-Event-ID'],
     answers: { 200: answerOf(told) },
     problems: [

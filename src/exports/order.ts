@@ -20,7 +20,7 @@ import {
 } from './export.ts';
 import { ITEMS, type ExportRequest } from './job.ts';
 import { whyNoParquet } from './parquet.ts';
-import type { ExportSource, ExportSources } from './source.ts';
+import { exportSource, type ExportSource, type ExportSources } from './source.ts';
 
 const checks = { items: bodyCheck(EXPORT_BODY), resource: bodyCheck(RESOURCE_EXPORT_BODY) };
 
@@ -42,12 +42,13 @@ export async function requestOf(
   signal: AbortSignal,
 ): Promise<ExportRequest> {
   const { resource = ITEMS } = (json.value ?? {}) as { readonly resource?: unknown };
-  const source = typeof resource === 'string' ? sources.get(resource) : undefined;
-  if (!source) {
+  const found = typeof resource === 'string' ? sources.get(resource) : undefined;
+  if (!found) {
     const given = typeof resource === 'string' ? quote(resource) : 'no string';
     const detail = `expected one of ${[...sources.keys()].join(', ')}; got ${given}`;
     throw invalidBody([{ pointer: '/resource', detail }]);
   }
+  const source = exportSource(found);
   const body = (source.isField ? checks.resource : checks.items)(withFiniteNumbers(json));
   const { format = 'ndjson', compression = 'none', ...others } = body;
   const wanted = Object.entries(others).filter(([name]) => name !== 'resource');

@@ -18,11 +18,13 @@ import { EXPORT, EXPORT_LIST, ID, LOOK_AGAIN_SECONDS, REMOVED_EXPORT } from './e
 import type { Exporter } from './exporter.ts';
 import { cancel, finalAt, isFinal, type ExportRequest } from './job.ts';
 import { noSuchExport, type Jobs } from './jobs.ts';
+import { resourceFor } from '../resources/part.ts';
+import type { Resource } from '../resources/resource.ts';
 import { PLAN_PROBLEMS } from '../resources/routes.ts';
 import { removeLeftovers } from './file.ts';
 import { exportsToJson, exportToJson } from './represent.ts';
 import { asynchronousRequest, orderSchema, requestOf } from './order.ts';
-import { sourcesFor, type ExportSource, type ExportSources } from './source.ts';
+import { exportSource, sourcesFor, type ExportSources } from './source.ts';
 
 export interface ExportOptions {
   readonly sources: ExportSources;
@@ -61,7 +63,7 @@ export function exportRoutes(options: ExportOptions) {
 }
 
 /** A stream's route that orders an export instead when the request carries `Prefer: respond-async`. */
-export function orExport(stream: Route, source: ExportSource, options: ExportOptions): Route {
+export function orExport(stream: Route, resource: Resource, options: ExportOptions): Route {
   return {
     ...stream,
     headers: [...(stream.headers ?? []), 'Prefer'],
@@ -76,6 +78,7 @@ export function orExport(stream: Route, source: ExportSource, options: ExportOpt
     instead: async (input) => {
       // A preference that cannot be met is ignored (RFC 7240, 2): a key without the right gets the stream.
       if (refusalOf(input.client, SHARED)) return null;
+      const source = exportSource(resourceFor(resource, input.client));
       const wanted = await asynchronousRequest(input, source);
       if (!wanted) return null;
       const reply = await order(options, input.request, input.client, wanted);

@@ -1,11 +1,12 @@
 import type { Client } from '../access/admission.ts';
-import { scopeOf, type Scope } from '../access/rights.ts';
+import type { Scope } from '../access/rights.ts';
 import { AppError } from '../errors.ts';
 import { mayKnow } from '../http/permit.ts';
 import type { PlanParameters } from '../pages/query.ts';
-import { isField, resourcePlan } from '../resources/query.ts';
+import { isField } from '../resources/query.ts';
 import type { Resource } from '../resources/resource.ts';
-import { scopedResource } from '../resources/scoped.ts';
+import { sourceOf } from '../resources/source.ts';
+import { partOf, resourceFor } from '../resources/part.ts';
 import type { ChainReader } from '../store/store.ts';
 import type { FormSource } from '../streams/row-form.ts';
 import { ITEMS, type ExportRequest } from './job.ts';
@@ -20,51 +21,43 @@ export interface ExportSource extends FormSource {
   readonly streams: ChainReader;
   /** The part of the set that this is. */
   readonly scope?: Scope;
-  /** The part that a key opens. Throws ScopeFaults. */
-  readonly scoped: (scope: Scope) => ExportSource;
 }
 
-/** The sources by the names of their resources. `items` is always one of them. */
-export type ExportSources = ReadonlyMap<string, ExportSource>;
+/** What can be exported, by the names of the resources. `items` is always one of them. */
+export type ExportSources = ReadonlyMap<string, Resource>;
 
 /** What can be exported: items first, which an order means that names none. */
 export function exportSources(resources: readonly { readonly resource: Resource }[]): ExportSources {
-  const all = resources.map(({ resource }) => [resource.name, sourceIn(resource)] as const);
+  const all = resources.map(({ resource }) => [resource.name, resource] as const);
   return new Map([...all.filter(([name]) => name === ITEMS), ...all]);
 }
 
-function sourceIn(resource: Resource, scope?: Scope): ExportSource {
-  const { name, rows, streams, form } = resource;
+/** A resource, or a part of one, as exports read it. */
+export function exportSource(resource: Resource): ExportSource {
+  const { rows, streams, plan, columns } = sourceOf(resource);
   return {
-    ...{ name, rows, streams, columns: form.columns, plan: resourcePlan(resource) },
-    ...(!form.closed && { isField }),
-    ...(scope && { scope }),
-    scoped: (own) => sourceIn(scopedResource(resource, own), own),
+    ...{ name: resource.name, rows, streams, plan, columns },
+    ...(!resource.form.closed && { isField }),
+    ...(resource.scope && { scope: resource.scope.given }),
   };
 }
 
-/** The sources that a client may know of. */
+/** What a client can export. */
 export function sourcesFor(client: Pick<Client, 'key'>, sources: ExportSources): ExportSources {
-  const { key } = client;
-  if (key === null) return sources;
-  const own = [...sources].filter(([name]) => mayKnow(client, name));
-  return new Map(
-    own.map(([name, source]) => {
-      const scope = scopeOf(key.rights, name);
-      return [name, scope ? source.scoped(scope) : source];
-    }),
-  );
+  if (client.key === null) return sources;
+  const known = [...sources].filter(([name]) => mayKnow(client, name));
+  return new Map(known.map(([name, resource]) => [name, resourceFor(resource, client)]));
 }
 
 /** The source of a request. Throws AppError `not-found` when this server no longer has the resource. */
-export function sourceOf(
-  { resource, scope }: Pick<ExportRequest, 'resource' | 'scope'>,
+export function sourceOfRequest(
+  { resource: name, scope }: Pick<ExportRequest, 'resource' | 'scope'>,
   sources: ExportSources,
 ): ExportSource {
-  const source = sources.get(resource);
-  if (source) return scope ? source.scoped(scope) : source;
+  const resource = sources.get(name);
+  if (resource) return exportSource(scope ? partOf(resource, scope) : resource);
   throw new AppError(
     'not-found',
-    `The resource ${resource} is no longer declared. Declare it again, or order another export.`,
+    `The resource ${name} is no longer declared. Declare it again, or order another export.`,
   );
 }

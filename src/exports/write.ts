@@ -13,7 +13,7 @@ import { ExportFile } from './file.ts';
 import { fileName, type FinishedFile, type Progress, type Running } from './job.ts';
 import { queryOf, readFileQuery, streamTypeOf } from './order.ts';
 import { ParquetSink } from './parquet.ts';
-import { sourceOf, type ExportSource, type ExportSources } from './source.ts';
+import { sourceOfRequest, type ExportSource, type ExportSources } from './source.ts';
 
 export interface WriteOptions {
   readonly sources: ExportSources;
@@ -35,7 +35,7 @@ export async function writeFile(
   report: Report,
 ): Promise<FinishedFile> {
   const { id, lease, request } = job;
-  const source = sourceOf(request, sources);
+  const source = sourceOfRequest(request, sources);
   const file = await ExportFile.create(files, fileName(id, lease.token), request.compression, signal);
   try {
     const plan = await begin(job, source, signal, report);

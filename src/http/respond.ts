@@ -43,11 +43,9 @@ export function createServe(
     readonly observer: Observer;
     readonly cors: Cors;
     readonly admissions: Pick<Admissions, 'admit' | 'acquire' | 'mayGoOn'>;
-    /** What a client finds under a path in place of what everybody does. Absent: the same. */
-    readonly findFor?: (request: Request, found: Found | null, client: Client) => Found | null;
   },
 ): Serve {
-  const { observer, cors, admissions, findFor = asEverybody } = options;
+  const { observer, cors, admissions } = options;
   const negotiate = encodingNegotiator(codings);
   const answer = async (request: Request): Promise<Reply> => {
     const found = router.find(request);
@@ -77,7 +75,7 @@ export function createServe(
           `Accept-Encoding refuses identity and allows none of ${codings.join(', ')}.`,
         );
       }
-      reply = await dispatch(request, findFor(request, found, admission.client), admission.client, {
+      reply = await dispatch(request, found, admission.client, {
         acquire: () => admissions.acquire(admission.client),
         coded: (plain) => codedAs(plain, coding, request).headers,
         mayGoOn: (route) => admissions.mayGoOn(admission.client, route),
@@ -116,10 +114,6 @@ export function createServe(
       throw error;
     }
   };
-}
-
-function asEverybody(_request: Request, found: Found | null): Found | null {
-  return found;
 }
 
 /** Whether a client gets only some rows of the resource that it asks for. */

@@ -137,7 +137,7 @@ export function fingerprint(collection: string, plan: Plan): Buffer {
       collection,
       plan.sort === KEY ? 'id' : plan.sort,
       plan.direction,
-      equalsMark((plan.equals ?? []).filter(({ isOfPart }) => !isOfPart)),
+      equalsMark(plan.equals ?? []),
       ...rangeMark(plan.range),
       ...(plan.ids ? [boundText(plan.ids.from), boundText(plan.ids.to)] : []),
     ]),

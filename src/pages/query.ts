@@ -33,11 +33,10 @@ const count = documented(
   { fallback: 'none' },
 );
 
-/** How a collection's rows are chosen and ordered: the parameters for that, and the plan they make. */
+/** How a collection's rows are chosen and ordered: the plan that a query makes. */
 export interface PlanParameters {
   /** The collection's name. Its cursors do not fit any other collection. */
   readonly collection: string;
-  readonly parameters: readonly Parameter<unknown>[];
   /** A plan that needs a look at the rows comes later; it ends with the signal's reason when that aborts. */
   readonly read: (query: Query, signal: AbortSignal) => Plan | Promise<Plan>;
   /** The paths of the fields asked for. undefined: all. */
@@ -74,17 +73,10 @@ export interface PageQuery extends PageRequest {
 /** The parameters of a paged collection. `counts` tells whether it can be counted. */
 export function pageParameters(
   { maxLimit }: PageLimits,
-  plan: Pick<PlanParameters, 'parameters'>,
+  ofPlan: readonly Parameter<unknown>[],
   counts: boolean,
 ): readonly Parameter<unknown>[] {
-  return [
-    limitParameter(maxLimit),
-    offset,
-    page,
-    cursorParameter,
-    ...(counts ? [count] : []),
-    ...plan.parameters,
-  ];
+  return [limitParameter(maxLimit), offset, page, cursorParameter, ...(counts ? [count] : []), ...ofPlan];
 }
 
 export function limitParameter(maxLimit: number): Parameter<number> {
@@ -101,9 +93,9 @@ export function limitParameter(maxLimit: number): Parameter<number> {
 /**
  * Returns a function that reads the query of a paged collection, without its plan. AppError `offset-too-deep`, `conflicting-parameters`.
  */
-export function pageQuery(limits: PageLimits, plan: PlanParameters): (query: Query) => PageRequest {
+export function pageQuery(limits: PageLimits): (query: Query, plan: PlanParameters) => PageRequest {
   const limit = limitParameter(limits.maxLimit);
-  return (query) => {
+  return (query, plan) => {
     const rows = limit.read(query) ?? DEFAULT_LIMIT;
     const start = readStart(query);
     const skip =

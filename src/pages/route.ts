@@ -1,4 +1,5 @@
 import type { ProblemCode } from '../problems.ts';
+import type { Parameter } from '../input/parameter.ts';
 import { JSON_TYPE, jsonAnswer, STORE_PROBLEMS, type Content, type Route } from '../http/route.ts';
 import { named, Type, type TSchema } from '../schema.ts';
 import { pageHandler, type PageOptions } from './handler.ts';
@@ -25,12 +26,19 @@ export interface PageRoute extends Pick<
   /** The row's names and schema. The page is named after the row. */
   readonly row: { readonly name: string; readonly plural: string; readonly schema: TSchema };
   readonly example?: Content['example'] | undefined;
+  /** The parameters that choose and order rows. */
+  readonly parameters: readonly Parameter<unknown>[];
+  /** Whether the rows can be counted. */
+  readonly counts: boolean;
   /** Problems that reading the plan can meet. */
   readonly problems?: readonly ProblemCode[];
 }
 
 /** The GET route of a paged collection. */
-export function pageRoute({ row, example, problems = [], ...told }: PageRoute, options: PageOptions): Route {
+export function pageRoute(
+  { row, example, problems = [], parameters, counts, ...told }: PageRoute,
+  options: PageOptions,
+): Route {
   const page = named(
     `${row.name}Page`,
     Type.Object(
@@ -47,7 +55,7 @@ export function pageRoute({ row, example, problems = [], ...told }: PageRoute, o
     access: 'keyed',
     cost: 'page',
     right: 'read',
-    query: pageParameters(options.limits, options.plan, options.count !== undefined),
+    query: pageParameters(options.limits, parameters, counts),
     headers: ['If-None-Match'],
     produces: [JSON_TYPE],
     answers: {

@@ -5,15 +5,14 @@ import { decodeToken } from './token.ts';
 
 /**
  * The BSON types of the values that a plan was asked with: those of its equalities, in the order of their paths, then
- * that of its range. The values of a key's part are not asked with: they are known already, and may be hidden. A text in a query can stand for values of several types. A cursor and a part carry the types with
+ * that of its range. A text in a query can stand for values of several types. A cursor and a part carry the types with
  * which their walk began, so a walk is never continued with another reading. They carry no values: those always come
- * from the request.
+ * from the request, or, unasked, from its key.
  *
  *     length (1 byte) | one type each (1 byte)
  */
 export function valueTypes({ equals = [], range }: Plan): Buffer {
   const types = equals
-    .filter(({ isOfPart }) => !isOfPart)
     .toSorted((a, b) => (a.path < b.path ? -1 : 1))
     .map(({ value }) =>
       typeof value === 'string' ? BSON_TYPE.string : (BSON.serialize({ value })[TYPE_AT] ?? 0),

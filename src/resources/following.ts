@@ -1,12 +1,18 @@
+import type { Client } from '../access/admission.ts';
+import { opens, type Rights } from '../access/rights.ts';
 import { AppError } from '../errors.ts';
 import type { Route } from '../http/route.ts';
 import { kindsOf } from './list.ts';
 import { askableOfResource } from './not-indexed.ts';
 import type { OpenResource } from './open.ts';
+import { resourceFor } from './part.ts';
 import { indexesOf } from './resource.ts';
 
 /** How long a look waits for the store. Milliseconds. */
 const LOOK_MS = 1_000;
+
+/** Resolves with the routes of resources as a client has them. */
+export type RoutesFor = (client: Pick<Client, 'key'>, signal: AbortSignal) => Promise<readonly Route[]>;
 
 /**
  * Returns a function that describes the routes of resources by the indexes and kinds that these have now: the stores read them
@@ -16,10 +22,25 @@ const LOOK_MS = 1_000;
 export function followingRoutes(
   open: readonly OpenResource[],
   make: (one: OpenResource) => readonly Route[],
-): (signal: AbortSignal) => Promise<readonly Route[]> {
+): RoutesFor {
+  const whole = following(open, make);
+  const parts = new WeakMap<Rights, ReturnType<typeof following>>();
+  return (client, signal) => {
+    const rights = client.key?.rights;
+    if (!rights || rights.scopes.size === 0) return whole(signal);
+    const known = open.filter(({ resource }) => opens(rights, resource.name));
+    const ofClient = () =>
+      known.map(({ resource }): OpenResource => ({ resource: resourceFor(resource, client), indexes: [] }));
+    const own = parts.get(rights) ?? following(ofClient(), make);
+    parts.set(rights, own);
+    return own(signal);
+  };
+}
+
+function following(open: readonly OpenResource[], make: (one: OpenResource) => readonly Route[]) {
   let known = open;
   let routes = known.flatMap(make);
-  return async (signal) => {
+  return async (signal: AbortSignal): Promise<readonly Route[]> => {
     const now = await Promise.all(known.map((one) => lookAt(one, signal)));
     if (textOf(now) === textOf(known)) return routes;
     known = now;

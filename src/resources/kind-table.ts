@@ -4,7 +4,7 @@ import { KEY, valueBookmarkOf } from '../store/bookmark.ts';
 import { BSON } from '../store/bson.ts';
 import { BSON_TYPE } from '../store/bson-types.ts';
 import type { Index } from '../store/indexes.ts';
-import type { Collection, Equality } from '../store/store.ts';
+import type { Collection } from '../store/store.ts';
 import type { Kind } from './kinds.ts';
 
 /** The kinds that a text without a prefix can be read as. A decimal is a number. */
@@ -60,11 +60,15 @@ const SAMPLE = { rows: 100, bytes: 1024 * 1024 };
  */
 export class KindTable {
   readonly #rows: Collection;
-  readonly #where: readonly Equality[];
-  readonly #known = new WeakMap<readonly Index[], Map<string, Promise<FieldKinds> | FieldKinds>>();
+  readonly #where: readonly string[];
+  /** What is known with the last list of indexes. */
+  #known: {
+    readonly with: readonly Index[];
+    readonly of: Map<string, Promise<FieldKinds> | FieldKinds>;
+  } | null = null;
 
-  /** `where`: values that all rows have. The first field of an index is the one behind these. */
-  constructor(rows: Collection, where: readonly Equality[] = []) {
+  /** `where`: paths at which all rows have one value. The first field of an index is the one behind these. */
+  constructor(rows: Collection, where: readonly string[] = []) {
     this.#rows = rows;
     this.#where = where;
   }
@@ -72,8 +76,8 @@ export class KindTable {
   /** What the values of a path are. Rejects as reads do. */
   async of(path: string, signal: AbortSignal): Promise<FieldKinds> {
     const indexes = await this.#rows.indexes(signal);
-    const known = this.#known.get(indexes) ?? new Map<string, Promise<FieldKinds> | FieldKinds>();
-    this.#known.set(indexes, known);
+    if (this.#known?.with !== indexes) this.#known = { with: indexes, of: new Map() };
+    const known = this.#known.of;
     const found = known.get(path);
     if (found && !(found instanceof Promise)) return found;
     const looking = found ?? this.#look(path, indexes);
@@ -91,16 +95,15 @@ export class KindTable {
     const sampled = await this.#sample(path, signal);
     const index = indexes.find((one) => one.refused === undefined && this.#isFirst(one, path));
     if (!index) return { kinds: kindsOf(sampled), sampled };
-    const equals = index.keys.flatMap((key) => this.#where.filter((one) => one.path === key.path));
     const kinds = new Set<TextKind>();
     for (const [kind, bracket] of BRACKETS)
-      if (await this.#rows.holds(index, equals, bracket, signal)) kinds.add(kind);
+      if (await this.#rows.holds(index, [], bracket, signal)) kinds.add(kind);
     return { kinds, sampled };
   }
 
   #isFirst({ keys }: Index, path: string): boolean {
     const own = keys.slice(0, this.#where.length).map((key) => key.path);
-    return keys[own.length]?.path === path && this.#where.every((one) => own.includes(one.path));
+    return keys[own.length]?.path === path && this.#where.every((one) => own.includes(one));
   }
 
   /** The types at a path in the first and the last rows. */

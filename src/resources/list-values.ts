@@ -34,6 +34,8 @@ export function limitedTime(
 /** A question for distinct values: those of `plan.sort`. */
 export interface AskedValues {
   readonly plan: Plan & { readonly index: Index; readonly equals: readonly Equality[] };
+  /** The paths that have one value: those of the plan, and those of a part. */
+  readonly paths: readonly string[];
   /** All indexes that clients may know of. */
   readonly indexes: readonly Index[];
 }
@@ -109,12 +111,12 @@ function fitting(values: readonly Bookmark[], cursorOf: CursorOf): FoundValues {
 /** The number of rows of each value, null where the time is up or no index counts them. */
 export async function countValues(
   values: readonly Bookmark[],
-  { plan, indexes }: AskedValues,
+  { plan, paths: fixed, indexes }: AskedValues,
   rows: Pick<Collection, 'count'>,
   time: LimitedTime,
   signal: AbortSignal,
 ): Promise<readonly (number | null)[]> {
-  const paths = [...plan.equals.map(({ path }) => path), plan.sort];
+  const paths = [...fixed, plan.sort];
   const behind = plan.index.keys[paths.length];
   const byId = chooseIndex({ equals: paths, ranges: [] }, indexes);
   const choice =

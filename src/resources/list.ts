@@ -1,5 +1,4 @@
 import { AppError } from '../errors.ts';
-import type { Client } from '../access/admission.ts';
 import { mayKnow } from '../http/permit.ts';
 import { json } from '../http/reply.ts';
 import { JSON_TYPE, jsonAnswer, type Route } from '../http/route.ts';
@@ -10,6 +9,7 @@ import type { Index } from '../store/indexes.ts';
 import type { Count } from '../store/store.ts';
 import { keyOr } from './grammar.ts';
 import { askableOfResource, withoutSuffix, type Askable } from './not-indexed.ts';
+import { resourceFor } from './part.ts';
 import { indexesOf, type Resource } from './resource.ts';
 
 const text = (description: string) => Type.String({ description });
@@ -104,17 +104,8 @@ const RESOURCES = named(
 export type Listed = Static<typeof RESOURCES>['resources'][number];
 const serialize = serializerOf(RESOURCES);
 
-/** Lists one resource now. */
-export interface List {
-  readonly name: string;
-  readonly list: (signal: AbortSignal) => Promise<Listed>;
-}
-
-/** GET /resources: what can be asked of each resource, and by which index. `listFor`: an entry as a client has it, null where it has none. */
-export function listResources(
-  lists: readonly List[],
-  listFor: (list: List, client: Client) => List | null,
-): Route {
+/** GET /resources: what can be asked of each resource, as a client has it, and by which index; then users. */
+export function listResources(resources: readonly Resource[]): Route {
   return {
     method: 'GET',
     path: '/resources',
@@ -127,18 +118,12 @@ export function listResources(
     produces: [JSON_TYPE],
     answers: { 200: jsonAnswer('The resources', RESOURCES, ['Cache-Control']) },
     handler: async ({ request, client }) => {
-      const all = lists
-        .filter(({ name }) => mayKnow(client, name))
-        .flatMap((one) => listFor(one, client) ?? []);
-      const listed = await Promise.all(all.map(({ list }) => list(request.signal)));
+      const known = resources.filter(({ name }) => mayKnow(client, name));
+      const rows = known.map((one) => describe(resourceFor(one, client), request.signal));
+      const listed = [...(await Promise.all(rows)), ...(mayKnow(client, USERS.name) ? [USERS] : [])];
       return json(200, serialize({ resources: listed }), { 'cache-control': 'no-store' });
     },
   };
-}
-
-/** The entry of a resource. */
-export function listOfResource(resource: Resource): List {
-  return { name: resource.name, list: (signal) => describe(resource, signal) };
 }
 
 /** What can be asked of a resource now. A resource that the store cannot read now is listed with the reason. */
@@ -211,17 +196,13 @@ function forOperator(resource: Resource, indexes: readonly Index[]): Pick<Listed
   };
 }
 
-/** Users as GET /resources lists them: records in order of id. */
-export const listOfUsers: List = {
+/** Users: records in order of id. */
+const USERS: Listed = {
   name: 'users',
-  list: () =>
-    Promise.resolve({
-      name: 'users',
-      queries: [{ filters: [], sort: 'id', index: '_id_' }],
-      kinds: [],
-      missing: [],
-      refused: [],
-      formats: [],
-      links: { page: '/api/users' },
-    }),
+  queries: [{ filters: [], sort: 'id', index: '_id_' }],
+  kinds: [],
+  missing: [],
+  refused: [],
+  formats: [],
+  links: { page: '/api/users' },
 };

@@ -4,7 +4,7 @@ import type { Index } from '../store/indexes.ts';
 import type { Equality } from '../store/store.ts';
 import type { Alias } from './form.ts';
 import { shownPath, splitName } from './grammar.ts';
-import type { Refusal } from './planner.ts';
+import { chooseIndex, isRefusal, type Asked, type Choice, type Refusal } from './planner.ts';
 import type { Resource } from './resource.ts';
 
 /** A form of query that an index answers. Each filter needs a value, and a range is on the sort only. */
@@ -67,6 +67,27 @@ export function notIndexed(
     : '';
   return new AppError('not-indexed', `${reason} Indexes answer: ${listed}.${would}`);
 }
+
+/**
+ * The index of a query. When only a declared one answers it, that is it: the store then refuses the read, because the
+ * index is missing or unfit. Throws AppError `not-indexed` for other queries.
+ */
+export function chosen(asked: Asked, indexes: readonly Index[], resource: Resource): Choice {
+  const known = choices.get(indexes) ?? new Map<string, Choice>();
+  choices.set(indexes, known);
+  const name = JSON.stringify([asked.sort?.path, asked.sort?.direction, asked.ranges, asked.equals]);
+  const choice = known.get(name) ?? chooseIndex(asked, indexes);
+  if (!isRefusal(choice)) {
+    known.set(name, choice);
+    return choice;
+  }
+  const declared = chooseIndex(asked, resource.declared);
+  if (isRefusal(declared)) throw notIndexed(choice, indexes, resource);
+  return declared;
+}
+
+/** The choices among indexes, by the paths of the queries that these answer. */
+const choices = new WeakMap<readonly Index[], Map<string, Choice>>();
 
 /** What can be asked of these indexes, each form once. `_desc` can be asked alike: `status with sort=createdAt_asc`. */
 export function formsOf(indexes: readonly Index[]): readonly string[] {

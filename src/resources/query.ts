@@ -1,20 +1,19 @@
 import { typesOfFeedCursor } from '../changes/cursor.ts';
 import { changesParameters, followParameter } from '../changes/query.ts';
 import { AppError } from '../errors.ts';
-import { documented, oneOf, text, type Parameter } from '../input/parameter.ts';
+import { documented, oneOf, text } from '../input/parameter.ts';
 import type { Query } from '../input/query.ts';
 import { typesOfCursor } from '../pages/cursor.ts';
 import { pageParameters, type PlanParameters } from '../pages/query.ts';
 import { BSON_TYPE } from '../store/bson-types.ts';
-import type { Index } from '../store/indexes.ts';
 import type { Plan } from '../store/store.ts';
 import { typesOfPart } from '../streams/part.ts';
 import { streamParameters } from '../streams/query.ts';
 import { fieldsParameter, sortParameter, type Form, type Order } from './form.ts';
 import { readGiven, shownPath, type Given } from './grammar.ts';
 import { columnKinds } from './kinds.ts';
-import { notIndexed } from './not-indexed.ts';
-import { withinScope, type GivenInScope } from './scoped.ts';
+import { chosen, notIndexed } from './not-indexed.ts';
+import { withinScope, type GivenInScope } from './part.ts';
 import { chooseIndex, isRefusal, type Asked, type Choice, type Refusal } from './planner.ts';
 import { isSeveralNumbers, readEqualities, readRange } from './readings.ts';
 import { indexesOf, type Resource } from './resource.ts';
@@ -29,19 +28,12 @@ const valuesCount = documented(
 );
 export const VALUES_QUERY = { field: valuesField, count: valuesCount };
 
-const DUMMY: PlanParameters = {
-  collection: '',
-  parameters: [sortParameter, fieldsParameter],
-  read: () => ({ sort: '_id', direction: 1 }),
-  fields: () => undefined,
-};
-
 /** The names that a field has to be asked for with `.eq`, because a route has a parameter of this name. */
 const LISTED: ReadonlySet<string> = new Set(
   [
-    ...pageParameters({ maxLimit: 1, maxOffset: 1 }, DUMMY, true),
-    ...streamParameters(DUMMY),
-    ...changesParameters(DUMMY, []),
+    ...pageParameters({ maxLimit: 1, maxOffset: 1 }, [sortParameter, fieldsParameter], true),
+    ...streamParameters([]),
+    ...changesParameters([], []),
     followParameter,
     ...Object.values(VALUES_QUERY),
   ]
@@ -66,21 +58,14 @@ export function givenOf(query: Query, { closed }: Pick<Form, 'closed'>): Given {
 
 const NONE: ReadonlySet<string> = new Set();
 
-/**
- * How the rows of a resource are chosen and ordered: by what its indexes answer. `ofFields`: the fields to document as
- * parameters.
- */
-export function resourcePlan(
-  resource: Resource,
-  ofFields: readonly Parameter<unknown>[] = [],
-): PlanParameters {
-  const { form } = resource;
+/** How the rows of a resource are chosen and ordered: by what its indexes answer. */
+export function resourcePlan(resource: Resource): PlanParameters {
+  const { form, name, shown } = resource;
   return {
-    collection: resource.name,
-    parameters: [...form.parameters, ...ofFields],
+    collection: name,
     read: (query, signal) => readPlan(query, resource, signal),
     fields: (query) => form.fields.read(query),
-    shown: resource.shown,
+    shown,
     ...(!form.closed && { kinds: columnKinds(resource) }),
   };
 }
@@ -107,12 +92,11 @@ export async function readTypedPlan(
   assertOrdered(given, order, form);
   const scoped = withinScope(given, order?.path, resource);
   const asked = scoped.isRefused ? scoped : await withRange(scoped, order, types, resource, signal);
-  const { where, isEmpty } = asked;
   const choice = await choose(asked, order, resource, signal);
   const { index, direction } = choice;
-  const options = { resource, types, fixed: where, signal };
+  const options = { resource, types, signal };
   const { equals: texts, bounds } = asked.given;
-  const named = [...where.map(({ path }) => path), ...texts.keys()];
+  const named = [...texts.keys()];
   const first = choice.equals.filter((path) => named.includes(path));
   const paths = [...first, ...named.filter((path) => !first.includes(path))];
   const equals = await readEqualities(
@@ -126,7 +110,7 @@ export async function readTypedPlan(
     direction,
     ...(equals.length > 0 && { equals }),
     ...(range && { range: await readRange(...range, equals, options) }),
-    ...(isEmpty && { isEmpty }),
+    ...(asked.isEmpty && { isEmpty: true }),
   };
 }
 
@@ -160,10 +144,7 @@ async function withRange(
   return asked;
 }
 
-/**
- * The index of a query. When only a declared one answers it, that is it: the store then refuses the read, because the
- * index is missing or unfit. AppError `not-indexed` for other queries.
- */
+/** The index of a query. AppError `not-indexed`. */
 async function choose(
   asked: GivenInScope,
   order: Order | undefined,
@@ -172,23 +153,8 @@ async function choose(
 ): Promise<Choice> {
   const indexes = await indexesOf(resource, signal);
   if (asked.isRefused) throw notIndexed(UNKNOWN, indexes, resource);
-  const paths = pathsOf(asked, order);
-  const ofIndexes = choices.get(indexes) ?? new Map<string, Choice>();
-  choices.set(indexes, ofIndexes);
-  const { equals, ranges, sort } = paths;
-  const name = [sort?.direction ?? '', sort?.path ?? '', ranges.join('\0'), ...equals].join('\0');
-  const known = ofIndexes.get(name);
-  if (known) return known;
-  const choice = chooseIndex(paths, indexes);
-  if (!isRefusal(choice)) ofIndexes.set(name, choice);
-  if (!isRefusal(choice)) return choice;
-  const declared = chooseIndex(paths, resource.declared);
-  if (isRefusal(declared)) throw notIndexed(choice, indexes, resource);
-  return declared;
+  return chosen(pathsOf(asked, order), indexes, resource);
 }
-
-/** The choices among indexes, by the paths of queries that these answer. */
-const choices = new WeakMap<readonly Index[], Map<string, Choice>>();
 
 /** AppError `conflicting-parameters` for a range of a closed form in the order of another path. */
 function assertOrdered({ bounds }: Given, order: Order | undefined, { closed }: Form): void {

@@ -17,8 +17,6 @@ export interface ReadingOptions {
   readonly resource: Pick<Resource, 'kinds' | 'found'>;
   /** The BSON types with which a walk began, see pages/value-types.ts. Null: the walk begins. */
   readonly types: Uint8Array | null;
-  /** Values that are known already, by path. */
-  readonly fixed?: readonly Equality[];
   readonly signal: AbortSignal;
 }
 
@@ -31,13 +29,10 @@ export async function readEqualities(
   given: readonly (readonly [path: string, text: string])[],
   options: ReadingOptions,
 ): Promise<readonly Equality[]> {
-  const { types, fixed = [] } = options;
-  const asked = given.filter(([path]) => !fixed.some((one) => one.path === path));
-  const places = asked.map(([path]) => path).toSorted((a, b) => (a < b ? -1 : 1));
+  const { types } = options;
+  const places = given.map(([path]) => path).toSorted((a, b) => (a < b ? -1 : 1));
   return Promise.all(
     given.map(async ([path, text]): Promise<Equality> => {
-      const own = fixed.find((one) => one.path === path);
-      if (own) return own;
       const all = candidates(path, text, options.resource.kinds);
       if (all[0]?.isBetween) throw unlike(path, text, 'a date with at most milliseconds');
       const known = all.find(({ value }) => typeOf(value) === types?.[places.indexOf(path)]);
@@ -100,9 +95,7 @@ export async function readRange(
     [low, high].map(async (bound) => {
       if (!bound) return undefined;
       const all = candidates(path, bound.text, resource.kinds, isOfKind);
-      const known = all.filter(
-        (reading) => bracketOf(reading) === types?.[equals.filter(({ isOfPart }) => !isOfPart).length],
-      );
+      const known = all.filter((reading) => bracketOf(reading) === types?.[equals.length]);
       return known.length > 0 ? known : ofFoundKinds(path, bound.text, all, resource, signal);
     }),
   );

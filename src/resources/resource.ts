@@ -1,3 +1,4 @@
+import type { Scope } from '../access/rights.ts';
 import type { Selection } from '../rows/selection.ts';
 import type { Index } from '../store/indexes.ts';
 import type { StreamReader } from '../store/readers.ts';
@@ -37,6 +38,8 @@ export interface Resource {
 export interface ResourceScope {
   /** The values that all rows have. */
   readonly where: readonly Equality[];
+  /** As the key has it. */
+  readonly given: Scope;
 }
 
 /** The indexes that clients may know of, by the list that the store gives, and by the rows that are asked. */

@@ -1,21 +1,22 @@
-import { changesFrom } from '../changes/from.ts';
 import { changesRoute, orFollow } from '../changes/routes.ts';
 import type { Route } from '../http/route.ts';
 import type { PageLimits } from '../pages/query.ts';
 import { pageRoute } from '../pages/route.ts';
 import type { ProblemCode } from '../problems.ts';
 import type { Transcoder } from '../rows/rows.ts';
-import { idReader } from '../streams/id.ts';
 import { partitionsRoute } from '../streams/partitions.ts';
 import { rowRoute } from '../streams/row.ts';
 import { streamRoute } from '../streams/stream.ts';
 import { fieldsOf, type RowsTold } from '../streams/row-route.ts';
+import type { SourceFor } from '../streams/source.ts';
 import { fieldParameters } from './field-parameters.ts';
 import type { Alias } from './form.ts';
 import { splitName } from './grammar.ts';
 import { askableOfResource, type Askable } from './not-indexed.ts';
 import type { OpenResource } from './open.ts';
-import { isField, resourcePlan } from './query.ts';
+import { resourceFor } from './part.ts';
+import { isField } from './query.ts';
+import { sourceOf } from './source.ts';
 import { valuesRoute } from './values.ts';
 
 export interface ResourceOptions {
@@ -34,7 +35,7 @@ export const PLAN_PROBLEMS: readonly ProblemCode[] = ['not-indexed', 'ambiguous-
 
 /** The routes of one resource. The indexes and kinds known are for the parameters in /openapi.json. */
 export function resourceRoutes({ resource, indexes, kinds }: OpenResource, options: ResourceOptions) {
-  const { name, rows, streams, form, idType } = resource;
+  const { name, form } = resource;
   const { ids, row, list: words, examples, ...docs } = form.docs;
   const forms = askableOfResource(resource, indexes);
   const { closed } = form;
@@ -43,32 +44,30 @@ export function resourceRoutes({ resource, indexes, kinds }: OpenResource, optio
     ...docs,
     path: `/${name}`,
     schema: row.schema,
+    parameters: [...form.parameters, ...ofFields.all],
     ...(!closed && { isField, problems: PLAN_PROBLEMS }),
   };
-  const plan = resourcePlan(resource, ofFields.all);
-  const shared = {
-    ...options,
-    rows,
-    streams,
-    plan,
-    columns: form.columns,
-    shown: resource.shown,
-    readId: idReader(rows, idType),
-    changesFrom: changesFrom(rows, name),
-  };
+  const sourceFor: SourceFor = (client) => sourceOf(resourceFor(resource, client));
+  const shared = { ...options, sourceFor };
   const ordered = ['sort', ...ofFields.ranges, ...(closed ?? []).filter(isBound).map(nameOf)];
   const list = pageRoute(
     {
-      ...{ ...fieldsOf(told), ...words, path: told.path, id: ids.list, tag: told.tag, row },
+      ...{
+        ...fieldsOf(told),
+        ...words,
+        path: told.path,
+        id: ids.list,
+        tag: told.tag,
+        row,
+        parameters: told.parameters,
+      },
       ...(told.problems && { problems: told.problems }),
       example: examples.list,
+      counts: true,
     },
-    { ...shared, count: (...call) => rows.count(...call) },
+    shared,
   );
-  const stream = streamRoute(
-    { ...told, id: ids.stream, examples: examples.stream },
-    { ...shared, after: form.after },
-  );
+  const stream = streamRoute({ ...told, id: ids.stream, examples: examples.stream }, shared);
   const ofChanges = { ...told, changeExamples: examples.changes };
   const values = valuesRoute({ ...told, id: ids.values }, resource, options.limits);
   const routes = {

@@ -14,7 +14,7 @@ import { keyOr, shownPath, splitName } from './grammar.ts';
 import { countValues, limitedTime, listValues } from './list-values.ts';
 import type { AskedValues, CursorOf, ValuesTiming } from './list-values.ts';
 import { notIndexed } from './not-indexed.ts';
-import { withinScope } from './scoped.ts';
+import { resourceFor, withinScope } from './part.ts';
 import { chooseIndex, isRefusal } from './planner.ts';
 import { givenOf, typesOf, VALUES_QUERY } from './query.ts';
 import { readEqualities } from './readings.ts';
@@ -25,7 +25,7 @@ import { VALUES } from './values-schema.ts';
 /** GET of the distinct values of a field, by a chain that skips along an index from value to value. */
 export function valuesRoute(
   told: RowRoute,
-  resource: Resource,
+  whole: Resource,
   { maxLimit }: PageLimits,
   timing?: ValuesTiming,
 ): Route {
@@ -43,11 +43,11 @@ export function valuesRoute(
     summary: `List the distinct values of a field of ${told.noun.many}`,
     description:
       'Takes equalities as pages do. Answers within about a second, with fewer values than `limit` if need be: go on with `nextCursor` while `hasMore` is true.',
-    query: [limit, cursorParameter, field, count, ...equalityParameters(resource.form)],
+    query: [limit, cursorParameter, field, count, ...equalityParameters(whole.form)],
     produces: [JSON_TYPE],
     answers: { 200: jsonAnswer('The values', VALUES, ['Cache-Control']) },
     problems: [
-      ...(resource.form.closed ? [] : (['conflicting-parameters'] as const)),
+      ...(whole.form.closed ? [] : (['conflicting-parameters'] as const)),
       'invalid-cursor',
       'cursor-mismatch',
       'sort-value-too-long',
@@ -55,7 +55,8 @@ export function valuesRoute(
       ...(told.problems ?? []),
       ...STORE_PROBLEMS,
     ],
-    handler: async ({ request, query }) => {
+    handler: async ({ request, query, client }) => {
+      const resource = resourceFor(whole, client);
       const { signal } = request;
       const time = limitedTime(timing);
       const most = limit.read(query) ?? DEFAULT_LIMIT;
@@ -112,10 +113,13 @@ async function readAsked(
   if (!index || isRefused || paths.length < named.length)
     throw notIndexed(refusalFor(paths, path, indexes), indexes, resource);
   const inOrder = index.keys.slice(0, paths.length).map((key) => key.path);
-  const texts = inOrder.map((one) => [one, given.equals.get(one) ?? ''] as const);
-  const options = { resource, types: typesOf(query), fixed: where, signal };
+  const texts = inOrder.flatMap((one) => {
+    const text = given.equals.get(one);
+    return text === undefined ? [] : [[one, text] as const];
+  });
+  const options = { resource, types: typesOf(query), signal };
   const equals = await readEqualities(texts, options);
-  return { plan: { index, sort: path, direction: 1, equals }, indexes, isEmpty: asked.isEmpty };
+  return { plan: { index, sort: path, direction: 1, equals }, paths, indexes, isEmpty: asked.isEmpty };
 }
 
 /** AppError `invalid-cursor` for a place that no answer of this route had. */

@@ -18,7 +18,7 @@ export interface Plan extends Ordered {
   /** Only rows whose value of `sort` lies between bounds. */
   readonly range?: ValueRange;
   /**
-   * No row matches, whatever the rest says. Only the rows of a part that a key opens are read so (see scoped-rows.ts):
+   * No row matches, whatever the rest says. Only the rows of a part that a key opens are read so (see part-rows.ts):
    * the stores themselves do not know it.
    */
   readonly isEmpty?: true;
@@ -48,8 +48,6 @@ export interface Equality {
   readonly path: string;
   /** As a BSON class (Int32, Double, ...) or a JavaScript value that BSON writes unchanged. null: also missing. */
   readonly value: unknown;
-  /** It comes from the key of the request, not from its query. No token tells of it, since the key may hide it. */
-  readonly isOfPart?: true;
 }
 
 /**

@@ -2,7 +2,7 @@ import { rowsOf } from './batch.ts';
 import { bookmarkOf, KEY, type Bookmark, type Identity } from './bookmark.ts';
 import type { ChangedKeys, ChangedOfPart, ChangeFeed, FeedPlace, FeedSize, PartFeed } from './change-feed.ts';
 import { textOf } from './shared-feed.ts';
-import type { Equality, Plan, Size } from './store.ts';
+import type { Plan, Size } from './store.ts';
 
 /** How long one read goes on over foreign changes before it tells that there was none so far. Milliseconds. */
 const LONGEST_MS = 1_000;
@@ -16,14 +16,12 @@ const LOOK_UP: Size = { rows: 1_000, bytes: 1024 * 1024 };
  */
 export class ScopedFeed implements ChangeFeed {
   readonly #part: PartFeed;
-  readonly #where: readonly Equality[];
-  /** Throws when a plan is not within the part. */
-  readonly #check: (plan: Plan) => void;
+  /** Adds the values of the part to a plan. */
+  readonly #within: (plan: Plan) => Plan;
 
-  constructor(part: PartFeed, where: readonly Equality[], check: (plan: Plan) => void) {
+  constructor(part: PartFeed, within: (plan: Plan) => Plan) {
     this.#part = part;
-    this.#where = where;
-    this.#check = check;
+    this.#within = within;
   }
 
   now(signal: AbortSignal): Promise<FeedPlace> {
@@ -64,8 +62,7 @@ export class ScopedFeed implements ChangeFeed {
   }
 
   async *rows(...[keys, plan, size, signal]: Parameters<ChangeFeed['rows']>) {
-    this.#check(plan);
-    if (!plan.isEmpty) yield* this.#part.rows(keys, plan, size, signal);
+    if (!plan.isEmpty) yield* this.#part.rows(keys, this.#within(plan), size, signal);
   }
 
   /** The keys of rows that are, or were, in the part. */
@@ -77,12 +74,12 @@ export class ScopedFeed implements ChangeFeed {
     const others = keys.filter((key) => !wereInside.has(textOf(key)));
     if (others.length === 0) return keys;
     const plan: Plan = {
-      ...{ sort: KEY, direction: 1, equals: this.#where },
+      ...{ sort: KEY, direction: 1 },
       ...(seen !== undefined && { since: seen }),
       ...(identity !== undefined && { identity }),
     };
     const inside = new Set(wereInside);
-    for await (const batch of this.#part.rows(others, plan, LOOK_UP, signal)) {
+    for await (const batch of this.#part.rows(others, this.#within(plan), LOOK_UP, signal)) {
       try {
         for (const row of rowsOf(batch)) inside.add(textOf(bookmarkOf(row, { sort: KEY })));
       } finally {

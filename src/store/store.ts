@@ -82,7 +82,7 @@ export interface RowStore extends RowReader {
    */
   pointInTime(signal: AbortSignal): Promise<PointInTime | null>;
   /** Tells which rows changed. */
-  readonly changes?: ChangeFeed;
+  readonly changes?: ChangeFeed | undefined;
   /**
    * Removes the rows with these keys (bookmarks `{_id}`). Resolves with the number of rows removed when that is durable.
    */

@@ -1,7 +1,6 @@
 import { storeUnavailable } from '../errors.ts';
 import { documented, integer } from '../input/parameter.ts';
 import { json } from '../http/reply.ts';
-import type { PlanParameters } from '../pages/query.ts';
 import { valueTypes } from '../pages/value-types.ts';
 import { JSON_TYPE, jsonAnswer, STORE_PROBLEMS, type Content, type Route } from '../http/route.ts';
 import { named, Type } from '../schema.ts';
@@ -16,6 +15,7 @@ import { encodePart, isBoundOfPart } from './part.ts';
 import { atParameter, consistencyParameter, timeOf } from './point-in-time.ts';
 import { assertDivisible, readStreamQuery, streamParameters } from './query.ts';
 import { fieldsOf, type RowRoute } from './row-route.ts';
+import type { SourceFor } from './source.ts';
 
 const DEFAULT_PARTS = 8;
 const parts = documented(
@@ -54,13 +54,9 @@ const PARTITIONS = named(
 const serialize = serializerOf(PARTITIONS);
 
 export interface PartitionOptions {
-  readonly rows: RowStore;
-  readonly plan: PlanParameters;
+  readonly sourceFor: SourceFor;
   /** Parameters of the plan that need another order than that of ids. */
   readonly ordered: readonly string[];
-  /** See StreamOptions. */
-  readonly columns: readonly string[];
-  readonly changesFrom?: ChangesFrom;
 }
 
 /**
@@ -70,10 +66,10 @@ export interface PartitionOptions {
  */
 export function partitionsRoute(
   told: RowRoute & { readonly example?: Content['example'] | undefined },
-  { rows, plan: parameters, ordered, columns, changesFrom }: PartitionOptions,
+  { sourceFor, ordered }: PartitionOptions,
 ): Route {
   const left = [...NOT_SHARED, ...ordered];
-  const query = [parts, ...streamParameters(parameters).filter(({ name }) => !left.includes(name))];
+  const query = [parts, ...streamParameters(told.parameters).filter(({ name }) => !left.includes(name))];
   const own = [parts.name, ...TIME];
   return {
     ...fieldsOf(told),
@@ -102,7 +98,8 @@ export function partitionsRoute(
       ...(told.problems ?? []),
       ...STORE_PROBLEMS,
     ],
-    handler: async ({ request, query: given }) => {
+    handler: async ({ request, query: given, client }) => {
+      const { rows, plan: parameters, columns, changesFrom } = sourceFor(client);
       const { time, format, fields, arrow } = readStreamQuery(given, parameters);
       const plan = await parameters.read(given, request.signal);
       assertDivisible(plan, 'sort');
@@ -110,10 +107,7 @@ export function partitionsRoute(
       const most = parts.read(given) ?? DEFAULT_PARTS;
       const place = (identity: Identity | undefined) => {
         const time = at !== undefined && { at };
-        return changesFrom?.(
-          { ...plan, ...time, ...(identity !== undefined && { identity }) },
-          request.signal,
-        );
+        return changesFrom({ ...plan, ...time, ...(identity !== undefined && { identity }) }, request.signal);
       };
       const cutOnce = () => cutIn(rows, plan, most, place, request.signal);
       // The first try may find that the collection has been replaced since the last request.
@@ -151,11 +145,11 @@ async function cutIn(
   rows: RowStore,
   plan: Plan,
   most: number,
-  place: (identity: Identity | undefined) => ReturnType<ChangesFrom> | undefined,
+  place: (identity: Identity | undefined) => ReturnType<ChangesFrom>,
   signal: AbortSignal,
 ) {
   const identity = await rows.identity(signal);
-  const changes = (await place(identity)) ?? null;
+  const changes = await place(identity);
   const found = await rows.split(plan, most, signal);
   return (await rows.identity(signal)) === identity ? { identity, changes, found } : null;
 }

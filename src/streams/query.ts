@@ -78,8 +78,8 @@ const OF_STREAMS: readonly Parameter<unknown>[] = [
 ];
 
 /** The parameters of the streams of a collection. */
-export function streamParameters(plan: Pick<PlanParameters, 'parameters'>): readonly Parameter<unknown>[] {
-  return [...OF_STREAMS, ...plan.parameters];
+export function streamParameters(ofPlan: readonly Parameter<unknown>[]): readonly Parameter<unknown>[] {
+  return [...OF_STREAMS, ...ofPlan];
 }
 
 /** Reads the parameters of a stream. AppError `conflicting-parameters` for parameters that exclude each other. */

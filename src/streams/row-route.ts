@@ -1,4 +1,5 @@
 import type { ProblemCode } from '../problems.ts';
+import type { Parameter } from '../input/parameter.ts';
 import type { Content, Example, Route } from '../http/route.ts';
 import type { TSchema } from '../schema.ts';
 
@@ -11,6 +12,8 @@ export interface RowsTold {
   readonly noun: { readonly one: string; readonly many: string };
   /** The schema of a row. */
   readonly schema: TSchema;
+  /** The parameters that choose and order rows. */
+  readonly parameters: readonly Parameter<unknown>[];
   /** Whether the query may have a name that is not listed: see Route. */
   readonly isField?: (name: string) => boolean;
   /** Problems that reading the plan can meet. */

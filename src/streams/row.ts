@@ -6,20 +6,19 @@ import { collect } from '../pages/body.ts';
 import { fingerprint } from '../rows/fingerprint.ts';
 import { keyToJson } from '../rows/row-json.ts';
 import type { Transcoder } from '../rows/rows.ts';
-import type { Selection } from '../rows/selection.ts';
 import { documentOf, orRelease, type Batch } from '../store/batch.ts';
 import { bookmarkOf, KEY } from '../store/bookmark.ts';
 import type { RowReader } from '../store/store.ts';
-import type { IdReading, ReadId } from './id.ts';
+import type { IdReading } from './id.ts';
 import type { RowRoute } from './row-route.ts';
+import type { RowSource, SourceFor } from './source.ts';
 
 export interface RowOptions {
-  readonly rows: Pick<RowReader, 'get'>;
+  readonly sourceFor: SourceFor<
+    Pick<RowSource, 'readId' | 'plan'> & { readonly rows: Pick<RowReader, 'get'> }
+  >;
   readonly transcoder: Transcoder;
   readonly cacheControl: string;
-  readonly readId: ReadId;
-  /** What of the row may leave the server. Absent: everything. */
-  readonly shown?: Selection;
 }
 
 interface RowTold extends RowRoute {
@@ -29,10 +28,7 @@ interface RowTold extends RowRoute {
 }
 
 /** GET of one row by its id. */
-export function rowRoute(
-  told: RowTold,
-  { rows, transcoder, cacheControl, readId, shown }: RowOptions,
-): Route {
+export function rowRoute(told: RowTold, { sourceFor, transcoder, cacheControl }: RowOptions): Route {
   const { noun, exampleIds } = told;
   const article = /^[aeiou]/i.test(noun.one) ? 'an' : 'a';
   return {
@@ -64,10 +60,11 @@ export function rowRoute(
     },
     problems: ['invalid-url', 'not-found', 'invalid-header', 'precondition-failed', ...STORE_PROBLEMS],
     produces: [JSON_TYPE],
-    handler: async ({ request, parameters: { id = '' } }) => {
+    handler: async ({ request, parameters: { id = '' }, client }) => {
+      const { rows, readId, plan } = sourceFor(client);
       const found = await rowShownAs(id, await readId(id, request.signal), rows, request.signal);
       if (!found) throw new AppError('not-found', `No ${noun.one} has the id ${quote(id)}.`);
-      const encoder = await orRelease(found.batch, () => transcoder.encoder('array', shown));
+      const encoder = await orRelease(found.batch, () => transcoder.encoder('array', plan.shown));
       const body = await collect(found.batch, encoder);
       request.notes.rows = 1;
       const etag = `"${fingerprint(body.bytes)}"`;

@@ -2,25 +2,20 @@ import type { StreamBody } from '../engine/edge.ts';
 import { problemDocument } from '../http/problem.ts';
 import { STORE_PROBLEMS, type Route } from '../http/route.ts';
 import { cursorThatFits } from '../pages/cursor.ts';
-import type { PlanParameters } from '../pages/query.ts';
 import { nameOf } from '../schema.ts';
 import { assertSound } from '../rows/damaged-row.ts';
 import type { Transcoder } from '../rows/rows.ts';
 import { noneOf, orRelease, type Batch } from '../store/batch.ts';
 import type { Bookmark } from '../store/bookmark.ts';
 import { chain, chainAfter, firstSize, planBehind } from '../stream/chain.ts';
-import type { StreamReader } from '../store/readers.ts';
-import type { RowStore } from '../store/store.ts';
 import { CHECKPOINT_MS } from '../stream/checkpoints.ts';
 import { CHECKPOINT, END, FAILURE } from '../stream/control-lines.ts';
 import { writeBeforeCut } from '../stream/sink.ts';
 import { withHeartbeats } from '../stream/heartbeats.ts';
 import { pump } from '../stream/pump.ts';
-import type { AfterForm } from './after.ts';
 import { beginningOf } from './beginning.ts';
-import { headersOf, type ChangesFrom } from './changes-from.ts';
-import { estimator, ROWS_HEADER } from './estimate.ts';
-import type { ReadId } from './id.ts';
+import { headersOf } from './changes-from.ts';
+import { ROWS_HEADER } from './estimate.ts';
 import { INCREMENTAL } from './incremental.ts';
 import { AT_HEADER } from './point-in-time.ts';
 import { ARROW_TYPE, STREAM_TYPES, type StreamType } from '../rows/formats.ts';
@@ -29,22 +24,15 @@ import { assertFits, typeAsked } from './form.ts';
 import { readStreamPlan, readStreamQuery, streamParameters } from './query.ts';
 import { rowForm } from './row-form.ts';
 import { fieldsOf, type RowRoute } from './row-route.ts';
+import type { SourceFor } from './source.ts';
 
 export interface StreamOptions {
-  readonly rows: RowStore;
-  readonly streams: StreamReader;
+  readonly sourceFor: SourceFor;
   readonly transcoder: Transcoder;
-  readonly plan: PlanParameters;
-  /** The columns that every table begins with, the first of them `id`. */
-  readonly columns: readonly string[];
-  readonly after: AfterForm;
-  readonly readId: ReadId;
   /** A clock in milliseconds. */
   readonly now?: () => number;
   /** Called when a stream stalls. The returned function is called when the stream goes on or ends. */
   readonly parked?: () => () => void;
-  /** Missing: streams do not tell from where changes follow. */
-  readonly changesFrom?: ChangesFrom;
 }
 
 /** GET of all rows: the chain of all batches. Each batch goes out while the next one is being read. */
@@ -62,7 +50,7 @@ export function streamRoute(told: RowRoute, options: StreamOptions): Route {
     tag,
     summary: `Stream ${noun.many}`,
     description: `Sends all matching ${noun.many} as they become available, never faster than the client reads. A stream that ends cleanly is complete. A stream that fails is cut: the connection closes before the last chunk. Resume with \`cursor\` or \`after\`.`,
-    query: streamParameters(options.plan),
+    query: streamParameters(told.parameters),
     answers: {
       200: {
         description: `The matching ${noun.many} in the order of \`sort\``,
@@ -118,36 +106,35 @@ export function streamRoute(told: RowRoute, options: StreamOptions): Route {
   };
 }
 
-function streamHandler(options: StreamOptions): Route['handler'] {
-  const {
-    rows,
-    streams,
-    transcoder,
-    now = () => performance.now(),
-    parked = () => () => undefined,
-  } = options;
-  const estimate = estimator(rows, { now });
-  return async ({ request, query: parameters, type: chosen }) => {
-    const query = readStreamQuery(parameters, options.plan);
+function streamHandler({
+  sourceFor,
+  transcoder,
+  now = () => performance.now(),
+  parked = () => () => undefined,
+}: StreamOptions): Route['handler'] {
+  return async ({ request, query: parameters, type: chosen, client }) => {
+    const source = sourceFor(client);
+    const { streams, estimate } = source;
+    const query = readStreamQuery(parameters, source.plan);
     const type = chosen as StreamType;
     assertFits(query, type);
     const { limit } = query;
-    const asked = await readStreamPlan(parameters, options.plan, request.signal);
-    const { plan: wanted, from } = await beginningOf({ ...query, ...asked }, options, request.signal);
+    const asked = await readStreamPlan(parameters, source.plan, request.signal);
+    const { plan: wanted, from } = await beginningOf({ ...query, ...asked }, source, request.signal);
     const isWhole = !query.isPiece && limit === Infinity;
-    const changes = isWhole ? ((await options.changesFrom?.(wanted, request.signal)) ?? null) : null;
+    const changes = isWhole ? await source.changesFrom(wanted, request.signal) : null;
     const plan = { ...wanted, ...changes?.bounds };
     const estimated = from.after ? null : estimate(plan);
     // The first batch is read before the head is sent, so an unavailable store gives a 503 and not a cut stream.
     const first = await streams.begin(plan, from, firstSize(limit), request.signal);
     await orRelease(first, () => assertSound(transcoder.encoder('lines'), first));
     const rest = planBehind(plan, first);
-    const form = await rowForm(query, type, options, transcoder, { plan: rest, first }, request.signal);
+    const form = await rowForm(query, type, source, transcoder, { plan: rest, first }, request.signal);
     const isAll = !first.more || first.rows >= limit;
     const about = isAll ? first.rows : await orRelease(first, () => estimated?.() ?? Promise.resolve(null));
     const run: StreamBody['run'] = async (sink) => {
       const { head, tail } = form;
-      const { collection } = options.plan;
+      const { collection } = source.plan;
       const cursorOf = (bookmark: Bookmark) => cursorThatFits(collection, rest, bookmark);
       const start = from.after ? cursorOf(from.after) : null;
       const proof = { plan, cursorOf, start, now };

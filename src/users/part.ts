@@ -44,7 +44,7 @@ export class UserPart {
 
   /** The values that all its users have. */
   get where(): readonly Equality[] {
-    return this.#values.map(({ at, text }) => ({ path: at.join('.'), value: text, isOfPart: true }));
+    return this.#values.map(({ at, text }) => ({ path: at.join('.'), value: text }));
   }
 
   /** Whether it has all users. */

@@ -1,17 +1,22 @@
+import type { Client } from '../access/admission.ts';
 import { JSON_TYPE, type Route } from '../http/route.ts';
 import type { PageLimits, PlanParameters } from '../pages/query.ts';
 import { pageRoute } from '../pages/route.ts';
 import type { Transcoder } from '../rows/rows.ts';
 import { makeBookmark } from '../store/bookmark.ts';
+import type { Records } from '../store/records.ts';
 import { BSON_RANK } from '../store/bson-types.ts';
 import type { ReadId } from '../streams/id.ts';
 import { rowRoute } from '../streams/row.ts';
 import { isUserId } from './id.ts';
-import type { UserSource } from './source.ts';
+import type { UserPart } from './part.ts';
+import { usersFor } from './source.ts';
 import { SHOWN_USER, USER } from './user.ts';
 
 /** What the routes that read users have. */
 export interface ReadOptions {
+  /** All users. */
+  readonly users: Records;
   readonly transcoder: Transcoder;
   readonly limits: PageLimits;
   /** Cache-Control of pages and users. */
@@ -37,13 +42,12 @@ export const ONE_USER = { path: `${PATH}/{id}`, parameters: ID } as const;
 /** In order of id, which is the order of creation for ids made by the server. There is no filter. */
 const BY_ID: PlanParameters = {
   collection: 'users',
-  parameters: [],
   read: () => ({ sort: '_id', direction: 1 }),
   fields: () => undefined,
 };
 
-/** GET of the users of a part. */
-export function listUsers(options: ReadOptions, { part, rows }: UserSource): Route {
+/** GET of the users of a client. `part`: those that the document describes. */
+export function listUsers(options: ReadOptions, part: UserPart): Route {
   const row = part.showsAll
     ? { name: 'User', plural: 'users', schema: USER }
     : { name: 'ShownUser', plural: 'users', schema: SHOWN_USER };
@@ -55,13 +59,13 @@ export function listUsers(options: ReadOptions, { part, rows }: UserSource): Rou
       summary: 'List users',
       description:
         'Returns a page of users in order of id. Ids that the server makes grow with time, so their order is the order of creation.',
-      row,
+      ...{ row, parameters: [], counts: false },
       example: {
         request: '/api/users',
         answer: { data: [], page: { limit: 50, hasMore: false, nextCursor: null } },
       },
     },
-    { ...options, rows, plan: { ...BY_ID, shown: part.shown } },
+    { ...options, sourceFor: sourceIn(options) },
   );
 }
 
@@ -70,16 +74,24 @@ const readId: ReadId = (id) =>
     isUserId(id) ? [{ id: makeBookmark({ _id: id }), rank: BSON_RANK.string, isPlace: true }] : [],
   );
 
-/** GET of one user of a part. */
-export function getUser(options: ReadOptions, { part, rows }: UserSource): Route {
+/** GET of one user. `part`: see listUsers. */
+export function getUser(options: ReadOptions, part: UserPart): Route {
   const told = {
     ...{ path: PATH, id: 'getUser', tag: SHARED.tag, noun: { one: 'user', many: 'users' } },
-    schema: part.showsAll ? USER : SHOWN_USER,
+    ...{ schema: part.showsAll ? USER : SHOWN_USER, parameters: [] },
   };
   return {
-    ...rowRoute(told, { ...options, rows, readId, shown: part.shown }),
+    ...rowRoute(told, { ...options, sourceFor: sourceIn(options) }),
     ...ONE_USER,
     summary: 'Get a user',
     description: 'The ETag of all fields is that of the answers to writes.',
+  };
+}
+
+/** What the reads of a client read. */
+function sourceIn({ users }: ReadOptions) {
+  return (client: Pick<Client, 'key'>) => {
+    const { rows, part } = usersFor(users, client);
+    return { rows, readId, plan: { ...BY_ID, shown: part.shown } };
   };
 }

@@ -14,24 +14,22 @@ import {
   type Route,
 } from '../http/route.ts';
 import { serializerOf } from '../rows/serializers.ts';
-import type { Records } from '../store/records.ts';
 import { createUser, patchUser, replaceUser } from './change.ts';
 import { isUserId, newUserId } from './id.ts';
 import { getUser, listUsers, ONE_USER, PATH, SHARED, type ReadOptions } from './reading.ts';
 import { fromRow, toRow } from './row.ts';
-import { allUsers } from './source.ts';
+import { ALL_USERS, type UserPart } from './part.ts';
+import { usersFor } from './source.ts';
 import { REMOVED_USER, USER, USER_BODY, USER_PATCH } from './user.ts';
-import { changeExisting, NOT_CACHED, stateOf, written, type WrittenUsers } from './write.ts';
+import { changeExisting, NOT_CACHED, stateOf, written } from './write.ts';
 
 export interface UserOptions extends ReadOptions {
-  /** All users. */
-  readonly users: Records;
   /** The time in milliseconds since 1970. */
   readonly now: () => number;
 }
 
 /** What the routes that write users have. */
-interface WriteOptions extends WrittenUsers, Pick<UserOptions, 'now'> {}
+type WriteOptions = Pick<UserOptions, 'users' | 'now'>;
 
 const PATCH_TYPES = [JSON_TYPE, 'application/merge-patch+json'];
 
@@ -71,21 +69,19 @@ const NEW_BODY = {
 
 const confirm = serializerOf(REMOVED_USER);
 
-/** The routes of the users of a part. */
-export function userRoutes(options: UserOptions, source = allUsers(options.users)) {
-  const { users, now } = options;
-  const writing = { users, now, part: source.part };
+/** The routes of users. `part`: the users that their documentation is about. */
+export function userRoutes(options: UserOptions, part: UserPart = ALL_USERS) {
   return {
-    list: listUsers(options, source),
-    create: createNew(writing),
-    get: getUser(options, source),
-    put: putOne(writing),
-    patch: patchOne(writing),
-    delete: deleteOne(writing),
+    list: listUsers(options, part),
+    create: createNew(options),
+    get: getUser(options, part),
+    put: putOne(options, part),
+    patch: patchOne(options),
+    delete: deleteOne(options),
   } satisfies Record<string, Route>;
 }
 
-function createNew({ users, now, part }: WriteOptions): Route {
+function createNew({ users, now }: WriteOptions): Route {
   return route({
     ...WRITE,
     method: 'POST',
@@ -96,6 +92,7 @@ function createNew({ users, now, part }: WriteOptions): Route {
     answers: { 201: CREATED },
     problems: [...BODY_PROBLEMS, ...WRITE_PROBLEMS],
     handler: async ({ request, body, client }) => {
+      const { part } = usersFor(users, client);
       part.checkWritable();
       const check = readPrecondition(request);
       const sent = part.complete(await body());
@@ -114,18 +111,19 @@ function createNew({ users, now, part }: WriteOptions): Route {
  * Replaces a user, or creates one under this id. In a part it creates none: an id that is taken outside of the part must
  * be answered as one that is free.
  */
-function putOne({ users, now, part }: WriteOptions): Route {
+function putOne({ users, now }: WriteOptions, told: UserPart): Route {
   return route({
     ...WRITE,
     ...ONE_USER,
     method: 'PUT',
     id: 'putUser',
-    summary: part.isWhole ? 'Replace a user, or create it under this id' : 'Replace a user',
+    summary: told.isWhole ? 'Replace a user, or create it under this id' : 'Replace a user',
     description: 'The body is the whole user: fields that it omits are removed.',
     body: NEW_BODY,
-    answers: { 200: CHANGED, 204: CHANGED_UNSEEN, ...(part.isWhole && { 201: CREATED }) },
-    problems: ['invalid-url', ...(part.isWhole ? [] : NOT_FOUND), ...BODY_PROBLEMS, ...WRITE_PROBLEMS],
+    answers: { 200: CHANGED, 204: CHANGED_UNSEEN, ...(told.isWhole && { 201: CREATED }) },
+    problems: ['invalid-url', ...(told.isWhole ? [] : NOT_FOUND), ...BODY_PROBLEMS, ...WRITE_PROBLEMS],
     handler: async ({ request, parameters: { id = '' }, body, client }) => {
+      const { part } = usersFor(users, client);
       part.checkWritable();
       const check = readPrecondition(request);
       if (!isUserId(id))
@@ -150,7 +148,7 @@ function putOne({ users, now, part }: WriteOptions): Route {
   });
 }
 
-function patchOne({ users, now, part }: WriteOptions): Route {
+function patchOne({ users, now }: WriteOptions): Route {
   return route({
     ...WRITE,
     ...ONE_USER,
@@ -163,6 +161,7 @@ function patchOne({ users, now, part }: WriteOptions): Route {
     answers: { 200: CHANGED, 204: CHANGED_UNSEEN },
     problems: ['invalid-url', 'not-found', ...BODY_PROBLEMS, ...WRITE_PROBLEMS],
     handler: async ({ request, parameters: { id = '' }, body, client }) => {
+      const { part } = usersFor(users, client);
       part.checkWritable();
       const check = readPrecondition(request);
       const patch = await body();
@@ -176,7 +175,7 @@ function patchOne({ users, now, part }: WriteOptions): Route {
 }
 
 /** A body has no meaning here (RFC 9110, 9.3.5). The engine reads and drops it. */
-function deleteOne(writing: WriteOptions): Route {
+function deleteOne({ users }: WriteOptions): Route {
   return {
     ...WRITE,
     ...ONE_USER,
@@ -192,10 +191,11 @@ function deleteOne(writing: WriteOptions): Route {
       },
     },
     problems: ['invalid-url', 'not-found', ...WRITE_PROBLEMS],
-    handler: async ({ request, parameters: { id = '' } }) => {
-      writing.part.checkWritable();
+    handler: async ({ request, parameters: { id = '' }, client }) => {
+      const { part } = usersFor(users, client);
+      part.checkWritable();
       const check = readPrecondition(request);
-      await changeExisting(writing, id, check, () => null);
+      await changeExisting({ users, part }, id, check, () => null);
       if (!prefers(request, 'return=minimal')) return json(200, confirm({ id, deleted: true }), NOT_CACHED);
       return empty(204, { ...NOT_CACHED, 'preference-applied': 'return=minimal' });
     },

@@ -13,21 +13,19 @@ interface Made {
 }
 
 /**
- * GET /openapi.json: the document of these routes, of those that `following` resolves with at the moment, and of this
- * one. It is created on the first request, and again when `following` resolves with another array. Each key sees what it
- * may use. `routeFor`: a route as a client has it, null where it has none.
+ * GET /openapi.json: the document of the routes that a client has, of those that `following` resolves with at the moment,
+ * and of this one. It is created on the first request, and again when `following` resolves with another array. Each key
+ * sees what it may use.
  */
 export function getOpenApi(
-  routes: readonly Route[],
-  following: (signal: AbortSignal) => Promise<readonly Route[]>,
+  routesFor: (client: Client) => readonly Route[],
+  following: (client: Client, signal: AbortSignal) => Promise<readonly Route[]>,
   options: DocumentOptions,
-  routeFor: (route: Route, client: Client) => Route | null = (route) => route,
 ): Route {
   /** By the rights of the clients that may see them. */
   const made = new Map<string, Made>();
   const make = (of: readonly Route[], client: Client): Made => {
-    const all = [...routes, ...of, own].flatMap((one) => routeFor(one, client) ?? []);
-    const shown = all.filter((one) => isShown(client, one));
+    const shown = [...routesFor(client), ...of, own].filter((one) => isShown(client, one));
     const text = JSON.stringify(createDocument(shown, options));
     return { of, text, etag: `"${fingerprint(Buffer.from(text))}"` };
   };
@@ -53,7 +51,7 @@ export function getOpenApi(
     },
     problems: ['invalid-header', 'precondition-failed'],
     handler: async ({ request, client }) => {
-      const of = await following(request.signal);
+      const of = await following(client, request.signal);
       const rights = client.key?.rights.hash ?? NO_KEY;
       if (made.size >= MOST_KEPT) made.clear();
       let document = made.get(rights);

@@ -1,49 +1,100 @@
-import type { Scope } from '../access/rights.ts';
+import type { Client } from '../access/admission.ts';
+import { scopeOf, type Scope } from '../access/rights.ts';
 import { hiding, ScopeFaults } from '../access/scope-faults.ts';
 import { AppError } from '../errors.ts';
 import { pathFault } from '../rows/selection.ts';
 import { BSON } from '../store/bson.ts';
 import { KEY } from '../store/bookmark.ts';
-import type { Index } from '../store/indexes.ts';
+import { PartRows } from '../store/part-rows.ts';
+import type { StreamReader } from '../store/readers.ts';
+import { ScopedFeed } from '../store/scoped-feed.ts';
 import type { Equality } from '../store/store.ts';
 import { keyOr, splitName, type Given } from './grammar.ts';
-import { scopedCollection } from '../store/scoped-rows.ts';
 import { KindTable } from './kind-table.ts';
+import { chosen } from './not-indexed.ts';
 import { chooseIndex, isRefusal } from './planner.ts';
 import { candidates } from './readings.ts';
 import { indexesOf, type Resource } from './resource.ts';
+
+/** What a client may ask of a resource: all of it, or the part that its key opens. */
+export function resourceFor(resource: Resource, { key }: Pick<Client, 'key'>): Resource {
+  const scope = key && scopeOf(key.rights, resource.name);
+  return scope ? partOf(resource, scope) : resource;
+}
+
+/** A part is kept as long as the rights that open it. */
+const parts = new WeakMap<Resource, WeakMap<Scope, Resource>>();
 
 /**
  * The part of a resource that a key opens, as a resource of its own: its rows have the values of `where`, and hidden
  * fields are as those that the operator hides. Values come from the key alone and are read once, here. Throws
  * ScopeFaults.
  */
-export function scopedResource(resource: Resource, { where, hide }: Scope): Resource {
+export function partOf(resource: Resource, scope: Scope): Resource {
+  const own = parts.get(resource) ?? new WeakMap<Scope, Resource>();
+  parts.set(resource, own);
+  const part = own.get(scope) ?? makePart(resource, scope);
+  own.set(scope, part);
+  return part;
+}
+
+function makePart(resource: Resource, scope: Scope): Resource {
+  const { hide } = scope;
   const faults: string[] = [];
   const shown = hiding(resource.shown, hide, faults);
   faults.push(...usedFaults(hide, resource));
-  const values = where.map(([path, text]) => valueOf(path, text, resource, faults));
-  const paths = values.map(({ path }) => path);
+  const where = scope.where.map(([path, text]) => valueOf(path, text, resource, faults));
+  const paths = where.map(({ path }) => path);
   if (new Set(paths).size < paths.length) faults.push('where names a path twice');
   if (faults.length > 0) throw new ScopeFaults(faults);
-  const rows = scopedCollection(resource.rows, { where: values, hide }, async (plan, signal) => {
-    const choice = chooseIndex(
-      { equals: paths, ranges: [], sort: { path: KEY, direction: plan.direction } },
-      await indexesOf(part, signal),
-    );
-    if (isRefusal(choice)) throw new AppError('not-indexed', 'No index answers this query.');
-    const equals = choice.equals.flatMap((path) => values.filter((one) => one.path === path));
-    return { ...plan, index: choice.index, equals };
+  const rows = new PartRows(resource.rows, { where, hide }, async (equals, { sort, direction }, signal) => {
+    const asked = { equals, ranges: [], sort: { path: sort, direction } };
+    return chosen(asked, await indexesOf(part, signal), part).index;
   });
+  let streams: StreamReader | null = null;
   const part: Resource = {
     ...resource,
-    rows,
-    found: new KindTable(rows, values),
-    streams: resource.openStreams(rows),
-    shown,
-    scope: { where: values },
+    ...{ rows, shown, found: new KindTable(rows, paths) },
+    // There may be many keys, and few of them stream.
+    get streams() {
+      return (streams ??= resource.openStreams(rows));
+    },
+    scope: { where, given: scope },
   };
   return part;
+}
+
+/**
+ * Checks that a part can be served. Rejects with ScopeFaults. Resolves with why its changes are not told, in a sentence;
+ * null: they are. While the store is away nothing is known against it.
+ */
+export async function checkPart(resource: Resource, scope: Scope): Promise<string | null> {
+  const part = partOf(resource, scope);
+  await whileAway((signal) => checkIndexes(part, signal));
+  const { changes } = part.rows;
+  if (!(changes instanceof ScopedFeed)) return 'Its store does not tell changes.';
+  return whileAway((signal) => changes.refusal(signal));
+}
+
+/** Rejects with ScopeFaults when no index serves a part. */
+async function checkIndexes(part: Resource, signal: AbortSignal): Promise<null> {
+  const equals = (part.scope?.where ?? []).map(({ path }) => path);
+  if (!isRefusal(chooseIndex({ equals, ranges: [] }, await indexesOf(part, signal)))) return null;
+  throw new ScopeFaults([`no index answers where; this one would: ${part.indexLine([...equals, KEY])}`]);
+}
+
+/** How long reading keys waits for the store. Milliseconds. */
+const LOOK_MS = 10_000;
+
+/** What a look finds. Null while the store is away: no query is answered that no index serves, so nothing is lost. */
+async function whileAway<T>(look: (signal: AbortSignal) => Promise<T>): Promise<T | null> {
+  const signal = AbortSignal.timeout(LOOK_MS);
+  try {
+    return await look(signal);
+  } catch (error) {
+    if (error instanceof AppError || signal.aborted) return null;
+    throw error;
+  }
 }
 
 /** The parameters of a closed form need their fields. */
@@ -52,31 +103,6 @@ function usedFaults(hide: readonly string[], { name, form }: Resource): readonly
   return hide
     .filter((path) => used.some((one) => path === one || path.startsWith(`${one}.`)))
     .map((path) => `hide: ${path} cannot be hidden: queries of ${name} use it`);
-}
-
-/**
- * The indexes of a part. Rejects with ScopeFaults when none serves it. While the store is away it has none: no query is
- * answered that no index serves, so nothing is lost.
- */
-export async function scopedIndexes(scoped: Resource): Promise<readonly Index[]> {
-  const equals = (scoped.scope?.where ?? []).map(({ path }) => path);
-  const indexes = await lookAt(scoped);
-  if (!indexes) return [];
-  if (!isRefusal(chooseIndex({ equals, ranges: [] }, indexes))) return indexes;
-  throw new ScopeFaults([`no index answers where; this one would: ${scoped.indexLine([...equals, KEY])}`]);
-}
-
-/** How long the start waits for the indexes of a collection. Milliseconds. */
-const LOOK_MS = 10_000;
-
-async function lookAt(scoped: Resource): Promise<readonly Index[] | null> {
-  const signal = AbortSignal.timeout(LOOK_MS);
-  try {
-    return await indexesOf(scoped, signal);
-  } catch (error) {
-    if (error instanceof AppError || signal.aborted) return null;
-    throw error;
-  }
 }
 
 function valueOf(name: string, text: string, { kinds }: Pick<Resource, 'kinds'>, faults: string[]): Equality {
@@ -89,7 +115,7 @@ function valueOf(name: string, text: string, { kinds }: Pick<Resource, 'kinds'>,
       faults.push(
         `where: the value of ${name} can be of several types: write ${[only, ...others].map((one) => one?.spelling).join(' or ')}`,
       );
-    return { path, value: only?.value, isOfPart: true };
+    return { path, value: only?.value };
   } catch (error) {
     if (!(error instanceof AppError)) throw error;
     faults.push(`where: ${error.message}`);

@@ -1,0 +1,32 @@
+import { changesFrom } from '../changes/from.ts';
+import { estimator } from '../streams/estimate.ts';
+import { idReader } from '../streams/id.ts';
+import type { RowSource } from '../streams/source.ts';
+import { resourcePlan } from './query.ts';
+import type { Resource } from './resource.ts';
+
+const sources = new WeakMap<Resource, RowSource>();
+
+/** What the routes of a resource, or of a part of it, read. It is made once. */
+export function sourceOf(resource: Resource): RowSource {
+  const source = sources.get(resource) ?? make(resource);
+  sources.set(resource, source);
+  return source;
+}
+
+function make(resource: Resource): RowSource {
+  const { name, rows, form, idType, scope } = resource;
+  return {
+    ...{ rows, columns: form.columns, after: form.after },
+    get streams() {
+      return resource.streams;
+    },
+    plan: resourcePlan(resource),
+    readId: idReader(rows, idType),
+    changesFrom: changesFrom(rows, name),
+    estimate: scope?.where.length ? unknownRows : estimator(rows, { now: () => performance.now() }),
+  };
+}
+
+/** A figure of a part that is not exact could tell of other rows. */
+const unknownRows: RowSource['estimate'] = () => () => Promise.resolve(null);

@@ -1,0 +1,180 @@
+import { KEY, bookmarkOf, type Bookmark } from './bookmark.ts';
+import { documentOf, orRelease, type Batch } from './batch.ts';
+import { comparePlaces } from './order.ts';
+import type { ChangeFeed, Part, PartFeed } from './change-feed.ts';
+import type { Index } from './indexes.ts';
+import { ScopedFeed } from './scoped-feed.ts';
+import type { Collection, Count, CountMode, Equality, From, Plan, Size } from './store.ts';
+
+const ONE: Size = { rows: 1, bytes: 1 };
+const BY_KEY = { sort: KEY, direction: 1 } as const;
+
+/** Resolves with the index that orders the rows of a plan with values of these paths. Rejects when there is none. */
+export type IndexFor = (equals: readonly string[], plan: Plan, signal: AbortSignal) => Promise<Index>;
+
+/**
+ * The rows of a collection that have these values: the part that a key opens. The plans of its readers lack the values.
+ * They get them here and nowhere else, and `PartEdge` lets no other plan through to the store.
+ */
+export class PartRows implements Collection {
+  readonly #edge: PartEdge;
+  readonly #where: readonly Equality[];
+  readonly #part: Part;
+  readonly #indexFor: IndexFor;
+  #changes: ScopedFeed | null | undefined;
+
+  constructor(rows: Collection, part: Part, indexFor: IndexFor) {
+    this.#edge = new PartEdge(rows, part.where);
+    this.#where = part.where;
+    this.#indexFor = indexFor;
+    this.#part = part;
+  }
+
+  /** Made when somebody asks for it: there may be many parts. */
+  get changes(): ChangeFeed | undefined {
+    if (this.#changes !== undefined) return this.#changes ?? undefined;
+    const changes = this.#edge.rows.changes?.within?.(this.#part);
+    this.#changes = changes ? new ScopedFeed(this.#edge.feed(changes), (plan) => this.#within(plan)) : null;
+    return this.#changes ?? undefined;
+  }
+
+  async read(plan: Plan, from: From, size: Size, signal: AbortSignal): Promise<Batch> {
+    const mine = await this.#narrowed(plan, signal);
+    if (!plan.isEmpty) return this.#edge.read(mine, from, size, signal);
+    const batch = await this.#edge.read(mine, {}, ONE, signal);
+    return { ...batch, rows: 0, length: 0, last: null, more: false, release: () => batch.release() };
+  }
+
+  async confirm(batch: Pick<Batch, 'readBy'>, plan: Plan, signal: AbortSignal): Promise<void> {
+    return this.#edge.confirm(batch, await this.#narrowed(plan, signal), signal);
+  }
+
+  async get(id: Bookmark, signal: AbortSignal): Promise<Batch | null> {
+    if (this.#where.length === 0) return this.#edge.rows.get(id, signal);
+    const batch = await this.read({ ...BY_KEY, ids: { from: id } }, {}, ONE, signal);
+    return orRelease(batch, () => {
+      if (batch.rows > 0 && isOfKey(batch, id)) return batch;
+      batch.release();
+      return null;
+    });
+  }
+
+  async count(plan: Plan, mode: CountMode, signal: AbortSignal): Promise<Count> {
+    if (plan.isEmpty) return { rows: 0, is: 'exact' };
+    return this.#edge.count(await this.#narrowed(plan, signal), mode, signal);
+  }
+
+  async split(plan: Plan, parts: number, signal: AbortSignal): Promise<readonly Bookmark[]> {
+    return plan.isEmpty ? [] : this.#edge.split(await this.#narrowed(plan, signal), parts, signal);
+  }
+
+  async holds(index: Index, equals: readonly Equality[], ...rest: [number | undefined, AbortSignal]) {
+    return this.#edge.holds(index, inOrderOf(index, this.#within({ equals }).equals), ...rest);
+  }
+
+  async nextValue(index: Index, equals: readonly Equality[], ...rest: [Bookmark | null, AbortSignal]) {
+    return this.#edge.nextValue(index, inOrderOf(index, this.#within({ equals }).equals), ...rest);
+  }
+
+  indexes(signal: AbortSignal) {
+    return this.#edge.rows.indexes(signal);
+  }
+
+  identity(signal: AbortSignal) {
+    return this.#edge.rows.identity(signal);
+  }
+
+  pointInTime(signal: AbortSignal) {
+    return this.#edge.rows.pointInTime(signal);
+  }
+
+  insert(): Promise<never> {
+    return Promise.reject(new TypeError('a part of a collection is only read'));
+  }
+
+  async #narrowed(plan: Plan, signal: AbortSignal): Promise<Plan> {
+    const { equals, ...rest } = this.#within(plan);
+    if (equals.length === 0) return plan;
+    const index =
+      plan.index ??
+      (await this.#indexFor(
+        equals.map(({ path }) => path),
+        plan,
+        signal,
+      ));
+    return { ...rest, index, equals: inOrderOf(index, equals) };
+  }
+
+  /** The one place where the values of a part are added to what is asked. */
+  #within<P extends Pick<Plan, 'equals'>>(plan: P): P & { readonly equals: readonly Equality[] } {
+    return { ...plan, equals: [...this.#where, ...(plan.equals ?? [])] };
+  }
+}
+
+/** What the store is asked about a part. A plan without the very values of the part is a mistake of this server, and fails. */
+class PartEdge {
+  readonly rows: Collection;
+  readonly #where: readonly Equality[];
+
+  constructor(rows: Collection, where: readonly Equality[]) {
+    this.rows = rows;
+    this.#where = where;
+  }
+
+  async read(plan: Plan, ...rest: [From, Size, AbortSignal]): Promise<Batch> {
+    return this.rows.read(this.#checked(plan), ...rest);
+  }
+
+  async confirm(batch: Pick<Batch, 'readBy'>, plan: Plan, signal: AbortSignal): Promise<void> {
+    return this.rows.confirm(batch, this.#checked(plan), signal);
+  }
+
+  async count(plan: Plan, ...rest: [CountMode, AbortSignal]): Promise<Count> {
+    return this.rows.count(this.#checked(plan), ...rest);
+  }
+
+  async split(plan: Plan, ...rest: [number, AbortSignal]): Promise<readonly Bookmark[]> {
+    return this.rows.split(this.#checked(plan), ...rest);
+  }
+
+  async holds(index: Index, equals: readonly Equality[], ...rest: [number | undefined, AbortSignal]) {
+    return this.rows.holds(index, this.#checked({ equals }).equals, ...rest);
+  }
+
+  async nextValue(index: Index, equals: readonly Equality[], ...rest: [Bookmark | null, AbortSignal]) {
+    return this.rows.nextValue(index, this.#checked({ equals }).equals, ...rest);
+  }
+
+  feed(feed: PartFeed): PartFeed {
+    return {
+      now: (signal) => feed.now(signal),
+      at: (time) => feed.at(time),
+      read: (...call) => feed.read(...call),
+      refusal: (signal) => feed.refusal(signal),
+      rows: (keys, plan, ...rest) => feed.rows(keys, this.#checked(plan), ...rest),
+    };
+  }
+
+  /** Each value of the part stands there, and no other one of its path. */
+  #checked<P extends { readonly equals?: readonly Equality[] }>(plan: P): P {
+    const { equals = [] } = plan;
+    const has = (own: Equality) =>
+      equals.includes(own) && equals.every((one) => one === own || one.path !== own.path);
+    if (this.#where.every(has)) return plan;
+    throw new TypeError('a read outside the part that a key opens');
+  }
+}
+
+/** Equalities in the order of an index. Those that it lacks are behind. */
+function inOrderOf({ keys }: Index, equals: readonly Equality[]): readonly Equality[] {
+  const placeOf = ({ path }: Equality) => {
+    const place = keys.findIndex((key) => key.path === path);
+    return place < 0 ? keys.length : place;
+  };
+  return equals.toSorted((a, b) => placeOf(a) - placeOf(b));
+}
+
+/** Whether the row of a batch has this key: numbers are the same whatever their type, as they are to the store. */
+function isOfKey(batch: Batch, id: Bookmark): boolean {
+  return comparePlaces(bookmarkOf(documentOf(batch), BY_KEY), id) === 0;
+}

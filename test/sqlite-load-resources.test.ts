@@ -74,7 +74,8 @@ function makeRows(): Uint8Array[] {
 /** What the file has of the resource, and its faults. */
 function contentOf(directory: string) {
   const { rows, sets, faults, close } = openRaw(directory);
-  const record = { ...sets.get('resource orders'), identity: '', number: 0 }; // another one in each file
+  // Others in each file, and the rows of a load lie in order however they came.
+  const record = { ...sets.get('resource orders'), identity: '', number: 0, isInOrder: undefined };
   const content = { rows: rows('resource orders'), record, faults: faults('resource orders') };
   close();
   return content;

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { ITEM_COLLECTION } from '../src/resources/item-collection.ts';
 import type { Batch } from '../src/store/batch.ts';
+import { makeBookmark } from '../src/store/bookmark.ts';
 import { Double, Int32 } from '../src/store/bson.ts';
 import { HEAD_BYTES } from '../src/store/sqlite/checked-rows.ts';
 import { FILE } from '../src/store/sqlite/file.ts';
@@ -31,6 +32,28 @@ test('a batch ends with the row that reaches its byte limit', async (t) => {
       assert.ok(batch.length >= bytes && sum(sizes.slice(0, -1)) < bytes, `${batch.length} for ${bytes}`);
       assert.equal(batch.more, true);
     }
+});
+
+test('a walk by id is in order, whether the rows came in order or not', async (t) => {
+  const { store } = await testSqlite(t);
+  const items = makeItems(60);
+  const inOrder = expectedItems(items, BY_ID);
+  const middle = inOrder.splice(30, 1);
+  const assertWalks = async () => {
+    for (const direction of [1, -1] as const) {
+      const plan: Plan = { sort: '_id', direction };
+      const expected = expectedItems(items, plan).filter((item) => inOrder.includes(item));
+      await assertChain(store.items, plan, {}, { rows: 7, bytes: PLENTY }, expected);
+    }
+  };
+  await store.items.insert(bytesOf(inOrder), 'fail');
+  await assertWalks();
+  const last = inOrder.pop();
+  await store.items.remove?.([makeBookmark({ _id: last?.id ?? assert.fail() })]);
+  await assertWalks();
+  await store.items.insert(bytesOf(middle), 'fail');
+  inOrder.push(...middle);
+  await assertWalks();
 });
 
 test('rows are read correctly while the memory of the slots grows', async (t) => {

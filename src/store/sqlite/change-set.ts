@@ -1,4 +1,5 @@
 import type { Bookmark } from '../bookmark.ts';
+import { compareKeys, type Key } from '../keys.ts';
 import type { OnConflict } from '../store.ts';
 import { documentIn, storedRow } from './checked-rows.ts';
 import { bytesIn, type Connection, type SqlValue } from './connection.ts';
@@ -21,6 +22,8 @@ export class SetChanges {
   readonly #notes: ChangeNotes | null;
   #set: SetRecord;
   #added = 0;
+  /** The highest key, while the rows lie in order. undefined: not read yet. */
+  #highest: Key | null | undefined = undefined;
   #insert = '';
   #update = '';
 
@@ -38,7 +41,9 @@ export class SetChanges {
     const row = keyRow(document, this.#set.indexes);
     if (typeof row === 'string') return { refused: row };
     const stored = storedRow(document);
+    if (this.#set.isInOrder && this.#highest === undefined) this.#highest = this.#highestKey();
     if (this.#connection.run(this.#insert, row.key, stored, ...row.entries) > 0) {
+      this.#keepOrder(row.key);
       this.#added++;
       this.#notes?.addNew(row.document);
     } else if (onConflict === 'skip') return 'skipped';
@@ -63,6 +68,20 @@ export class SetChanges {
     const { sets, log } = this.#options;
     sets.addRows(this.#set.name, this.#added);
     log?.prune(this.#set);
+  }
+
+  #highestKey(): Key | null {
+    return bytesIn(this.#connection.get(`select max(k) k from ${rowsTable(this.#set.number)}`), 'k');
+  }
+
+  /** Notes when a new row does not lie behind all others as its key does. */
+  #keepOrder(key: Key): void {
+    if (!this.#set.isInOrder) return;
+    if (!this.#highest || compareKeys(this.#highest, key) < 0) this.#highest = key;
+    else {
+      this.#set = { ...this.#set, isInOrder: undefined };
+      this.#options.sets.put(this.#set);
+    }
   }
 
   #replace(row: KeyedRow, stored: Uint8Array): void {

@@ -155,6 +155,7 @@ export class SetLoad implements Load {
     const ended = {
       ...current,
       indexes: set.indexes,
+      isInOrder: true,
       hasLargeRows: this.#hasLargeRows || undefined,
       loading: undefined,
     };

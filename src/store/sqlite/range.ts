@@ -14,6 +14,8 @@ import { BY_KEY, nameOf, type SetRecord } from './sets.ts';
 export interface Range {
   readonly set: number;
   readonly column: string;
+  /** Whether the column has the keys of rows, and the rows lie in their order. */
+  readonly isInOrder?: boolean;
   /** Both exclusive. */
   readonly low: Key;
   readonly high: Key;
@@ -32,13 +34,26 @@ export function sqlOf({ set, column, reverse }: Pick<Range, 'set' | 'column' | '
  * The query of the documents of a range, `d`, and of whether the row has another key than its index says, `bad`: each in its
  * own table, so that a damaged index is told. In the order of the key this would cost a stream 8 % of its time.
  */
-export function documentsSql({ set, column, reverse }: Pick<Range, 'set' | 'column' | 'reverse'>): string {
-  if (column === 'k') return `select d, 0 bad ${sqlOf({ set, column, reverse })}`;
+export function documentsSql(range: Range, skip: number): string {
+  const { set, column, reverse } = range;
+  if (column === 'k')
+    return `select d, 0 bad ${range.isInOrder && skip === 0 ? sqlInOrder(range) : sqlOf(range)}`;
   const table = rowsTable(set);
   return (
     `select b.d, a.${column} is not b.${column} bad from ${table} a indexed by ${indexName(set, column)}` +
     ` left join ${table} b on b.n = a.n where a.${column} > ? and a.${column} < ?` +
     ` order by a.${column}${reverse ? ' desc' : ''}`
+  );
+}
+
+/** The rows of a range of keys where they lie in order: they are read as they lie, which is faster than by their index. */
+function sqlInOrder({ set, column, reverse }: Range): string {
+  const rows = rowsTable(set);
+  const numberAt = (sign: string, order: string) =>
+    `(select n from ${rows} indexed by ${indexName(set, column)} where ${column} ${sign} ? order by ${column} ${order} limit 1)`;
+  return (
+    `from ${rows} where n > coalesce(${numberAt('<=', 'desc')}, -1) and n < coalesce(${numberAt('>=', 'asc')}, ${2 ** 53})` +
+    ` order by n${reverse ? ' desc' : ''}`
   );
 }
 
@@ -51,7 +66,8 @@ export function restBehind(range: Range, key: Key): Range {
 export function rangeOf(set: SetRecord, plan: Plan, after: From['after']): Range | null {
   const bounds = boundsBehind(plan, after);
   const column = columnFor(set, plan);
-  return bounds && { set: set.number, column, reverse: plan.direction === -1, ...bounds };
+  const isInOrder = column === 'k' && set.isInOrder === true;
+  return bounds && { set: set.number, column, isInOrder, reverse: plan.direction === -1, ...bounds };
 }
 
 /** The keys between which a plan's rows after a bookmark lie. Null when there are none. */

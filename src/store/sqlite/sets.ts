@@ -28,6 +28,8 @@ export interface SetRecord {
   /** Another one after rows were removed. */
   readonly identity: Identity;
   readonly indexes: readonly IndexRecord[];
+  /** Whether the rows lie in the order of their keys. */
+  readonly isInOrder?: boolean | undefined;
   /** Whether a row was large: a batch then looks at their sizes first. */
   readonly hasLargeRows?: boolean | undefined;
   /** Who is filling the set. Nobody else sees or writes its rows meanwhile. */
@@ -37,7 +39,12 @@ export interface SetRecord {
 }
 
 /** What a set without rows has not got. */
-export const NEW = { hasLargeRows: undefined, loading: undefined, before: undefined } as const;
+export const NEW = {
+  isInOrder: true,
+  hasLargeRows: undefined,
+  loading: undefined,
+  before: undefined,
+} as const;
 
 /** Only the index of the key can name a row alone. */
 export const BY_KEY: Index = { name: '_id_', keys: [{ path: KEY, sign: 1 }], isUnique: true };

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ITEM_COLLECTION } from '../src/resources/item-collection.ts';
-import { numberRange } from '../src/store/number-range.ts';
+import { numberRange } from './support/number-range.ts';
 import { SyntheticItems } from '../src/import/synthetic.ts';
 import { BSON } from '../src/store/bson.ts';
 import { openSqlite } from '../src/store/sqlite.ts';

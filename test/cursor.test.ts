@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { numberRange } from '../src/store/number-range.ts';
+import { numberRange } from './support/number-range.ts';
 import fc from './support/fast-check.ts';
 import { AppError } from '../src/errors.ts';
 import { ALWAYS_FITS_BYTES, MAX_CURSOR_BYTES, decodeCursor, encodeCursor } from '../src/pages/cursor.ts';

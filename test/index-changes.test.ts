@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import type { Collection, Document } from 'mongodb';
 import { ITEM_COLLECTION } from '../src/resources/item-collection.ts';
-import { numberRange } from '../src/store/number-range.ts';
+import { numberRange } from './support/number-range.ts';
 import type { Batch } from '../src/store/batch.ts';
 import { BSON } from '../src/store/bson.ts';
 import { chain } from '../src/stream/chain.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Document } from 'mongodb';
 import { ITEM_COLLECTION } from '../src/resources/item-collection.ts';
-import { numberRange } from '../src/store/number-range.ts';
+import { numberRange } from './support/number-range.ts';
 import { BSON, Int32 } from '../src/store/bson.ts';
 import { bookmarkOf, makeBookmark } from '../src/store/bookmark.ts';
 import { MongoConnection } from '../src/store/mongo/connection.ts';

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { numberRange } from '../src/store/number-range.ts';
+import { numberRange } from './support/number-range.ts';
 import { test } from 'node:test';
 import type { Collection, Document } from 'mongodb';
 import {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { numberRange } from '../src/store/number-range.ts';
+import { numberRange } from './support/number-range.ts';
 import type { Plan } from '../src/store/store.ts';
 import { CATEGORIES, expectedItems, inCategory, makeItems } from './support/items.ts';
 import { PLENTY, assertChain, assertRows, readRows } from './support/reading.ts';

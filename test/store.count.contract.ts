@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { numberRange } from '../src/store/number-range.ts';
+import { numberRange } from './support/number-range.ts';
 import type { CountMode, Plan } from '../src/store/store.ts';
 import { allPlans } from './store.chain.contract.ts';
 import type { OpenForTest } from './store.contract.ts';

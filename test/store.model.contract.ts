@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { numberRange } from '../src/store/number-range.ts';
+import { numberRange } from './support/number-range.ts';
 import fc from './support/fast-check.ts';
 import { bookmarkOf } from '../src/store/bookmark.ts';
 import { Decimal128, Double, Int32, Long, ObjectId } from '../src/store/bson.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { numberRange } from '../src/store/number-range.ts';
+import { numberRange } from './support/number-range.ts';
 import { bookmarkOf } from '../src/store/bookmark.ts';
 import { Double, Int32, Long } from '../src/store/bson.ts';
 import type { OwnedCollection, Plan } from '../src/store/store.ts';

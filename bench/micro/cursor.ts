@@ -1,6 +1,6 @@
 /** The cost of a cursor: node --import tsx bench/micro/cursor.ts [turns] */
 import assert from 'node:assert/strict';
-import { numberRange } from '../../src/store/number-range.ts';
+import { numberRange } from '../../test/support/number-range.ts';
 import { decodeCursor, encodeCursor } from '../../src/pages/cursor.ts';
 import { makeBookmark } from '../../src/store/bookmark.ts';
 import { ObjectId } from '../../src/store/bson.ts';

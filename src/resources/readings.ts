@@ -1,8 +1,7 @@
 import { AppError } from '../errors.ts';
 import type { ProblemCode } from '../problems.ts';
 import { quote } from '../input/query.ts';
-import { parseDecimal } from '../store/decimal.ts';
-import { numbersShownAs } from '../store/number-range.ts';
+import { numbersShownAs, parseDecimal } from '../store/decimal.ts';
 import { compareValues } from '../store/order.ts';
 import { BSON_TYPE } from '../store/bson-types.ts';
 import type { Equality } from '../store/store.ts';

@@ -1,4 +1,4 @@
-import { Decimal128 } from './bson.ts';
+import { Decimal128, Double } from './bson.ts';
 
 /**
  * An exact number: mantissa * 10^exponent. The mantissa has no trailing zeros, and 0 is 0 * 10^0, so equal numbers
@@ -136,4 +136,15 @@ function placeOf({ mantissa, exponent }: Decimal): number {
 
 function scaled({ mantissa, exponent }: Decimal, target: number): bigint {
   return mantissa * 10n ** BigInt(exponent - target);
+}
+
+/** The lowest and the highest number that rows show with these digits, or with digits of the same value. */
+export function numbersShownAs(digits: string): readonly (Double | Decimal128)[] {
+  const asked = parseDecimal(digits, { exact: true });
+  if (!asked) throw new TypeError(`${digits} is no bound of a range of numbers`);
+  const [decimal, double] = [toDecimal128(asked), nearestDouble(asked)];
+  if (!Number.isFinite(double) || compareDecimals(shownValue(double), asked) !== 0) return [decimal];
+  const order = compareDecimals(exactValue(double), asked);
+  if (order === 0) return [new Double(double)];
+  return order < 0 ? [new Double(double), decimal] : [decimal, new Double(double)];
 }

@@ -13,10 +13,6 @@ export function joinPaths(paths: readonly string[]): IndexPaths {
   return paths.join('\0') as IndexPaths;
 }
 
-export function splitPaths(index: IndexPaths): readonly string[] {
-  return index.split('\0');
-}
-
 /**
  * An index that a plan names, with everything that plans conclude from it. No joined paths begin with NUL. When another
  * index gets its name, that is another one.

@@ -24,6 +24,7 @@ export class SetChanges {
   #added = 0;
   /** The highest key, while the rows lie in order. undefined: not read yet. */
   #highest: Key | null | undefined = undefined;
+  #max = '';
   #insert = '';
   #update = '';
 
@@ -41,7 +42,8 @@ export class SetChanges {
     const row = keyRow(document, this.#set.indexes);
     if (typeof row === 'string') return { refused: row };
     const stored = storedRow(document);
-    if (this.#set.isInOrder && this.#highest === undefined) this.#highest = this.#highestKey();
+    if (this.#set.isInOrder && this.#highest === undefined)
+      this.#highest = bytesIn(this.#connection.get(this.#max), 'k');
     if (this.#connection.run(this.#insert, row.key, stored, ...row.entries) > 0) {
       this.#keepOrder(row.key);
       this.#added++;
@@ -68,10 +70,6 @@ export class SetChanges {
     const { sets, log } = this.#options;
     sets.addRows(this.#set.name, this.#added);
     log?.prune(this.#set);
-  }
-
-  #highestKey(): Key | null {
-    return bytesIn(this.#connection.get(`select max(k) k from ${rowsTable(this.#set.number)}`), 'k');
   }
 
   /** Notes when a new row does not lie behind all others as its key does. */
@@ -109,6 +107,7 @@ export class SetChanges {
     const { number, indexes } = this.#set;
     const columns = indexes.map((index) => columnOf(index.number));
     const names = ['k', 'd', ...columns];
+    this.#max = `select max(k) k from ${rowsTable(number)}`;
     this.#insert =
       `insert into ${rowsTable(number)}(${names.join()}) values (${names.map(() => '?').join()})` +
       ' on conflict(k) do nothing';

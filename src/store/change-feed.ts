@@ -34,6 +34,21 @@ export interface Part {
   readonly hide: readonly string[];
 }
 
+/** What the readers of a part see of a row: which paths decide whether it is theirs, and which are hidden: sorted, each once. */
+export interface View {
+  readonly where: readonly string[];
+  readonly hide: readonly string[];
+}
+
+/** The view of a part. Parts by other values of the same fields have the same one. */
+export function viewOf({ where, hide }: Part): View {
+  return { where: sorted(where.map(({ path }) => path)), hide: sorted(hide) };
+}
+
+function sorted(paths: readonly string[]): readonly string[] {
+  return [...new Set(paths)].sort();
+}
+
 /** The keys of rows of a whole collection that changed, and which of these rows were in a part of it. */
 export interface ChangedOfPart extends ChangedKeys {
   /** The keys (see `textOf`) whose rows had the values of the part before one of these changes. */

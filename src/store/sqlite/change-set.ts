@@ -1,5 +1,5 @@
 import type { Bookmark } from '../bookmark.ts';
-import { compareKeys, type Key } from '../keys.ts';
+import type { Key } from '../keys.ts';
 import type { OnConflict } from '../store.ts';
 import { documentIn, storedRow } from './checked-rows.ts';
 import { bytesIn, type Connection, type SqlValue } from './connection.ts';
@@ -22,9 +22,7 @@ export class SetChanges {
   readonly #notes: ChangeNotes | null;
   #set: SetRecord;
   #added = 0;
-  /** The highest key, while the rows lie in order. undefined: not read yet. */
-  #highest: Key | null | undefined = undefined;
-  #max = '';
+  #behind = '';
   #insert = '';
   #update = '';
 
@@ -42,8 +40,6 @@ export class SetChanges {
     const row = keyRow(document, this.#set.indexes);
     if (typeof row === 'string') return { refused: row };
     const stored = storedRow(document);
-    if (this.#set.isInOrder && this.#highest === undefined)
-      this.#highest = bytesIn(this.#connection.get(this.#max), 'k');
     if (this.#connection.run(this.#insert, row.key, stored, ...row.entries) > 0) {
       this.#keepOrder(row.key);
       this.#added++;
@@ -72,14 +68,11 @@ export class SetChanges {
     log?.prune(this.#set);
   }
 
-  /** Notes when a new row does not lie behind all others as its key does. */
+  /** Notes when a new row, which lies behind all others, has no higher key than they. */
   #keepOrder(key: Key): void {
-    if (!this.#set.isInOrder) return;
-    if (!this.#highest || compareKeys(this.#highest, key) < 0) this.#highest = key;
-    else {
-      this.#set = { ...this.#set, isInOrder: undefined };
-      this.#options.sets.put(this.#set);
-    }
+    if (!this.#set.isInOrder || !this.#connection.get(this.#behind, key)) return;
+    this.#set = { ...this.#set, isInOrder: undefined };
+    this.#options.sets.put(this.#set);
   }
 
   #replace(row: KeyedRow, stored: Uint8Array): void {
@@ -107,7 +100,7 @@ export class SetChanges {
     const { number, indexes } = this.#set;
     const columns = indexes.map((index) => columnOf(index.number));
     const names = ['k', 'd', ...columns];
-    this.#max = `select max(k) k from ${rowsTable(number)}`;
+    this.#behind = `select 1 from ${rowsTable(number)} where k > ? limit 1`;
     this.#insert =
       `insert into ${rowsTable(number)}(${names.join()}) values (${names.map(() => '?').join()})` +
       ' on conflict(k) do nothing';

@@ -14,8 +14,8 @@ import { BY_KEY, nameOf, type SetRecord } from './sets.ts';
 export interface Range {
   readonly set: number;
   readonly column: string;
-  /** Whether the column has the keys of rows, and the rows lie in their order. */
-  readonly isInOrder?: boolean;
+  /** Whether the rows lie in the order of their keys. */
+  readonly isInOrder?: boolean | undefined;
   /** Both exclusive. */
   readonly low: Key;
   readonly high: Key;
@@ -65,9 +65,8 @@ export function restBehind(range: Range, key: Key): Range {
 /** The range of a plan's rows after a bookmark. Null when it cannot hold a row. */
 export function rangeOf(set: SetRecord, plan: Plan, after: From['after']): Range | null {
   const bounds = boundsBehind(plan, after);
-  const column = columnFor(set, plan);
-  const isInOrder = column === 'k' && set.isInOrder === true;
-  return bounds && { set: set.number, column, isInOrder, reverse: plan.direction === -1, ...bounds };
+  const [column, reverse] = [columnFor(set, plan), plan.direction === -1];
+  return bounds && { set: set.number, column, isInOrder: set.isInOrder, reverse, ...bounds };
 }
 
 /** The keys between which a plan's rows after a bookmark lie. Null when there are none. */

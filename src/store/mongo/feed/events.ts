@@ -2,7 +2,7 @@ import { elementsNamed, type BsonElement } from '../../bson-elements.ts';
 import { BSON, type Binary, type Document } from '../../bson.ts';
 import { BSON_TYPE } from '../../bson-types.ts';
 import { KEY, type Bookmark, type PointInTime } from '../../bookmark.ts';
-import type { View } from '../../part-view.ts';
+import type { View } from '../../change-feed.ts';
 import { isSameButHidden } from '../../same-but-hidden.ts';
 import { rowsOf } from '../reply.ts';
 import { placeOfToken, type Place } from './place.ts';

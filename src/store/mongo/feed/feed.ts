@@ -1,8 +1,8 @@
 import { AppError, collectionReplaced } from '../../../errors.ts';
 import type { Batch } from '../../batch.ts';
 import type { Bookmark, Identity, PointInTime } from '../../bookmark.ts';
-import type { ChangedOfPart, FeedPlace, FeedSize, Part, PartFeed } from '../../change-feed.ts';
-import { viewOf, type View } from '../../part-view.ts';
+import { viewOf, type ChangedOfPart, type FeedPlace, type FeedSize } from '../../change-feed.ts';
+import type { Part, PartFeed, View } from '../../change-feed.ts';
 import type { Plan, Size } from '../../store.ts';
 import { describeCollection } from '../collection.ts';
 import type { MongoConnection } from '../connection.ts';

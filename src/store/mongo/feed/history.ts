@@ -1,6 +1,6 @@
 import { collectionReplaced } from '../../../errors.ts';
 import type { PointInTime } from '../../bookmark.ts';
-import type { View } from '../../part-view.ts';
+import type { View } from '../../change-feed.ts';
 import type { MongoConnection } from '../connection.ts';
 import { EventCursor } from './cursor.ts';
 import { isPassing, placeFault } from './faults.ts';

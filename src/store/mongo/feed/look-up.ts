@@ -2,6 +2,7 @@ import type { Batch } from '../../batch.ts';
 import type { Bookmark } from '../../bookmark.ts';
 import { AppError, storeUnfit } from '../../../errors.ts';
 import type { Slot, Slots } from '../../slots.ts';
+import { keyOfPlace } from '../../order.ts';
 import type { Equality, Plan, Size } from '../../store.ts';
 import { BatchBuilder } from '../batch-builder.ts';
 import type { Layout } from '../collection.ts';
@@ -11,7 +12,6 @@ import { commandKey } from '../key.ts';
 import { indexOf, whenOf } from '../plan.ts';
 import { conditionOf, type Condition } from '../predicates.ts';
 import type { Reply } from '../reply.ts';
-import { distinctKeys } from './distinct.ts';
 import { endOf, feedFault } from './faults.ts';
 
 /** The most keys in a command, and the most bytes of them. */
@@ -151,4 +151,14 @@ function conditionsOf({ path, value }: Equality): readonly Condition[] {
   const names = path.split('.');
   const ways = names.map((_, n) => names.slice(0, n + 1).join('.'));
   return [{ [path]: conditionOf(value) }, ...ways.map((way) => ({ [way]: { $not: { $type: 'array' } } }))];
+}
+
+/** The keys without those that name the row of another one: 7 and 7.0 are the key of one row. */
+function distinctKeys(keys: readonly Bookmark[]): readonly Bookmark[] {
+  const byPlace = new Map<string, Bookmark>();
+  for (const key of keys) {
+    const place = Buffer.from(keyOfPlace(key)).toString('latin1');
+    if (!byPlace.has(place)) byPlace.set(place, key);
+  }
+  return [...byPlace.values()];
 }

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Timestamp } from 'mongodb';
 import { changesUnsupported, storeUnavailable } from '../../../errors.ts';
-import type { View } from '../../part-view.ts';
+import type { View } from '../../change-feed.ts';
 import type { MongoConnection } from '../connection.ts';
 import { pointInTimeOf } from '../snapshot.ts';
 import { EventCursor } from './cursor.ts';

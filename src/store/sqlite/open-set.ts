@@ -88,7 +88,8 @@ export class OpenSet {
     const { name, label, indexes } = this.#shape;
     const records = indexes.map((paths, n) => ({ number: n + 1, paths, builtTo: null }));
     const isMissing = await looks.soon(() => sets.find(name) === null);
-    if (isMissing) await writes.run(() => sets.find(name) ?? sets.create({ ...NEW, name, label, indexes: records }));
+    if (isMissing)
+      await writes.run(() => sets.find(name) ?? sets.create({ ...NEW, name, label, indexes: records }));
     await this.#gate.recover();
     await this.indexes.declare(indexes);
     await looks.soon(() => this.indexes.buildLater(sets.get(name)));

@@ -39,12 +39,7 @@ export interface SetRecord {
 }
 
 /** What a set without rows has not got. */
-export const NEW = {
-  isInOrder: true,
-  hasLargeRows: undefined,
-  loading: undefined,
-  before: undefined,
-} as const;
+export const NEW = { isInOrder: true, hasLargeRows: undefined, loading: undefined, before: undefined };
 
 /** Only the index of the key can name a row alone. */
 export const BY_KEY: Index = { name: '_id_', keys: [{ path: KEY, sign: 1 }], isUnique: true };

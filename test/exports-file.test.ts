@@ -151,6 +151,7 @@ test('a file that is removed during a request is not found, and a lost file fail
   const tapStore = (store: Store): Store => ({
     ...store,
     open: (...call) => store.open(...call),
+    records: (...call) => store.records(...call),
     list: (...call) => store.list(...call),
     declared: () => store.declared(),
     ping: () => store.ping(),

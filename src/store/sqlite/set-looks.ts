@@ -7,7 +7,7 @@ import type { SetIndexes } from './set-indexes.ts';
 import type { SetParts } from './open-set.ts';
 import { BY_KEY, indexOf, nameOf, type SetRecord } from './sets.ts';
 
-/** The tables of a set are others than when its read began. */
+/** The tables of a set, or the order of its rows, are others than when its read began. */
 class SetReplaced extends Error {}
 
 /** Looks at a set. */
@@ -51,7 +51,8 @@ export class SetLooks {
         return await work(set, (look, ...call) =>
           looks.take(
             () => {
-              if (this.present(plan).number !== set.number) throw new SetReplaced();
+              const now = this.present(plan);
+              if (now.number !== set.number || now.isInOrder !== set.isInOrder) throw new SetReplaced();
               return look();
             },
             ...call,

@@ -18,6 +18,7 @@ export function joinPaths(paths: readonly string[]): IndexPaths {
  * index gets its name, that is another one.
  */
 export function namedIndex(index: Index): IndexPaths {
+  if (index.name === '_id_') return BY_KEY; // MongoDB gives no other index this name
   const known = NAMED.get(index);
   if (known !== undefined) return known;
   const { name, keys, isUnique } = index;

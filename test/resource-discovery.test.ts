@@ -418,3 +418,19 @@ test('a row whose _id is MinKey or MaxKey ends a walk, as bounds cannot include 
     await assert.rejects(rows.confirm({ readBy: by }, plan, NEVER), { code: 'store-unfit' });
   }
 });
+
+test('a walk by the key has no clean end when a row came that no bounds can include', async (t) => {
+  const open = await openBeside(t, { watch: { every: () => () => undefined } });
+  if (!open) return;
+  const rows = open.db.collection('rows');
+  await rows.insertMany(Array.from({ length: 20 }, (_, _id) => ({ _id: _id as never })));
+  const opened = await open.store.open(ROWS);
+  const plan = await planBy(opened, '_id_', { sort: '_id' });
+  const first = await readRows(opened, plan, {}, { rows: 10, bytes: PLENTY });
+  await opened.confirm({ more: true }, plan, NEVER);
+  await rows.insertOne({ _id: new MaxKey() as never });
+  const unfit = (error: unknown) => error instanceof AppError && error.code === 'store-unfit';
+  const after = first.last ?? assert.fail();
+  await assert.rejects(opened.confirm({ more: false }, plan, NEVER), unfit);
+  await assert.rejects(opened.read(plan, { after }, { rows: 100, bytes: PLENTY }, NEVER), unfit);
+});

@@ -31,6 +31,9 @@ export interface Batch {
   release(): void;
 }
 
+/** What a proof of a batch needs: what it was read by, and whether rows follow. Absent: it may be an end. */
+export type ReadBatch = Pick<Batch, 'readBy'> & Partial<Pick<Batch, 'more'>>;
+
 /**
  * Returns the result of `work`, which takes over the batch. When `work` fails before it owns the batch, the batch is
  * released.

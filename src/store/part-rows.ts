@@ -1,5 +1,5 @@
 import { KEY, bookmarkOf, type Bookmark } from './bookmark.ts';
-import { documentOf, orRelease, type Batch } from './batch.ts';
+import { documentOf, orRelease, type Batch, type ReadBatch } from './batch.ts';
 import { comparePlaces } from './order.ts';
 import type { ChangeFeed, Part, PartFeed } from './change-feed.ts';
 import type { Index } from './indexes.ts';
@@ -45,7 +45,7 @@ export class PartRows implements Collection {
     return { ...batch, rows: 0, length: 0, last: null, more: false, release: () => batch.release() };
   }
 
-  async confirm(batch: Pick<Batch, 'readBy'>, plan: Plan, signal: AbortSignal): Promise<void> {
+  async confirm(batch: ReadBatch, plan: Plan, signal: AbortSignal): Promise<void> {
     return this.#edge.confirm(batch, await this.#narrowed(plan, signal), signal);
   }
 
@@ -125,7 +125,7 @@ class PartEdge {
     return this.rows.read(this.#checked(plan), ...rest);
   }
 
-  async confirm(batch: Pick<Batch, 'readBy'>, plan: Plan, signal: AbortSignal): Promise<void> {
+  async confirm(batch: ReadBatch, plan: Plan, signal: AbortSignal): Promise<void> {
     return this.rows.confirm(batch, this.#checked(plan), signal);
   }
 

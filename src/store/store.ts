@@ -1,4 +1,4 @@
-import type { Batch } from './batch.ts';
+import type { Batch, ReadBatch } from './batch.ts';
 import type { ChangeFeed } from './change-feed.ts';
 import type { Bookmark, Identity, PointInTime } from './bookmark.ts';
 import type { AddedIndex, Collection, Declaration, Found, OwnedCollection } from './collection.ts';
@@ -47,9 +47,9 @@ export interface RowReader {
   /**
    * Resolves when what a batch was read by (`readBy`, such as an index) is proved to hold every row exactly once, also
    * now, after the batch was read. Only then is the batch proved complete. Rejects as `read` does. (MongoDB: the index
-   * was not replaced by a partial index of the same name, and no row has an array in an indexed field.)
+   * was not replaced by a partial index of the same name, no row has an array in an indexed field, and none lies where bounds end.)
    */
-  confirm(batch: Pick<Batch, 'readBy'>, plan: Plan, signal: AbortSignal): Promise<void>;
+  confirm(batch: ReadBatch, plan: Plan, signal: AbortSignal): Promise<void>;
   /** The row whose `_id` equals the bookmark's, as a batch of one row. Null when there is none. */
   get(id: Bookmark, signal: AbortSignal): Promise<Batch | null>;
 }

@@ -74,10 +74,10 @@ export class IndexWatch {
 
   /**
    * Begins or joins a look at an index when the last look is too old, else returns null. The read runs at the same
-   * time, and then awaits the look.
+   * time, and then awaits the look. A read by the key needs one at an end only.
    */
-  recent(index: IndexPaths): Promise<void> | null {
-    return index === BY_KEY ? null : this.#looks.recent(index, RECENT_MS);
+  recent(index: IndexPaths, isEnd = false): Promise<void> | null {
+    return index === BY_KEY && !isEnd ? null : this.#looks.recent(index, RECENT_MS);
   }
 
   /**
@@ -90,7 +90,6 @@ export class IndexWatch {
     identity: Identity | undefined,
     signal: AbortSignal,
   ): Promise<void> {
-    if (index === BY_KEY) return; // each read names its collection, and the index of _id is as old as that
     try {
       await awaitAtMost(GRACE_MS, signal, this.#looks.fresh(index));
       await this.check(index, spec, signal);

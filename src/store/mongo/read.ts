@@ -62,7 +62,7 @@ export class Reads {
       : await this.#readRanges(plan, from, size, layout, signal);
     try {
       const readBy = layout.specs.get(index);
-      if (looking) await looking;
+      await (looking ?? watch.recent(index, !batch.more));
       await watch.check(index, readBy, signal);
       const identity = plan.identity ?? layout.identity;
       return {

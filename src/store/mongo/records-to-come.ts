@@ -1,5 +1,5 @@
 import { around } from '../around.ts';
-import type { Batch } from '../batch.ts';
+import type { Batch, ReadBatch } from '../batch.ts';
 import type { Collection } from '../collection.ts';
 import type { Plan, Size } from '../plan.ts';
 import type { Slots } from '../slots.ts';
@@ -16,7 +16,7 @@ export function emptyUntilMade(rows: Collection, slots: Slots): Collection {
       throw error;
     });
   /** What was read before there was a collection holds every row, although there is one now. */
-  const empty = new WeakSet<Pick<Batch, 'readBy'>>();
+  const empty = new WeakSet<ReadBatch>();
   const nothing = (plan: Plan, size: Size): Batch => {
     const batch = new BatchBuilder(plan, size).toBatch(slots, false);
     empty.add(batch);

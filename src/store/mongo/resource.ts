@@ -1,4 +1,4 @@
-import type { Batch } from '../batch.ts';
+import type { Batch, ReadBatch } from '../batch.ts';
 import { KEY, type Bookmark, type Identity, type PointInTime } from '../bookmark.ts';
 import { collectionReplaced, storeUnfit } from '../../errors.ts';
 import type { ChangeFeed } from '../change-feed.ts';
@@ -26,7 +26,7 @@ import { commandKey } from './key.ts';
 import { addIndex } from './make.ts';
 import { withKey } from './missing-indexes.ts';
 import { inPresentCollection } from './outdated.ts';
-import { indexOf, namedIndex } from './plan.ts';
+import { BY_KEY, indexOf, namedIndex } from './plan.ts';
 import { postponeIndexes, type MakeIndexes } from './postpone-indexes.ts';
 import { bracketCondition, conditionOf, conditionsOf, type Condition } from './predicates.ts';
 import { Reads, type ReadParts } from './read.ts';
@@ -66,8 +66,11 @@ export class MongoCollection implements OwnedCollection {
     return this.#reads.read(plan, from, size, signal);
   }
 
-  confirm({ readBy }: Pick<Batch, 'readBy'>, plan: Plan, signal: AbortSignal): Promise<void> {
-    return this.#parts.watch.confirm(indexOf(plan), readBy, plan.identity, signal);
+  async confirm({ readBy, more }: ReadBatch, plan: Plan, signal: AbortSignal): Promise<void> {
+    const index = indexOf(plan);
+    // Each read names its collection, and the index of _id is as old as that. Only an end needs a look: see endOf.
+    if (index === BY_KEY && more) return;
+    return this.#parts.watch.confirm(index, readBy, plan.identity, signal);
   }
 
   get(id: Bookmark, signal: AbortSignal): Promise<Batch | null> {

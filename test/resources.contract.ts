@@ -5,7 +5,7 @@ import { chooseIndex, isRefusal, type Asked, type Choice } from '../src/resource
 import { makeBookmark, type Bookmark } from '../src/store/bookmark.ts';
 import type { Slots } from '../src/store/slots.ts';
 import type { Collection, Equality, Plan } from '../src/store/store.ts';
-import type { ValueRange } from '../src/store/value-range.ts';
+import type { ValueRange } from '../src/store/plan.ts';
 import { compareBson, isNaNValue, rankOf } from './support/bson-order.ts';
 import { NEVER, PLENTY, readRows } from './support/reading.ts';
 import { PATHS, below, oneOf, randomCollection, randomFrom, valueAt } from './support/random-collection.ts';

@@ -2,7 +2,7 @@ import { AppError } from '../errors.ts';
 import { BSON, BSONRegExp, EJSON } from '../store/bson.ts';
 import { BSON_TYPE } from '../store/bson-types.ts';
 import { KEY, keyOf, keyPaths, type Bookmark, type Identity, type RowKey } from '../store/bookmark.ts';
-import type { ValueBound } from '../store/value-range.ts';
+import type { ValueBound } from '../store/plan.ts';
 import type { Equality, Plan, PointInTime } from '../store/store.ts';
 import { crc32 } from '../stream/crc32.ts';
 import { headOf, splitHead, VERSIONS } from './cursor-head.ts';

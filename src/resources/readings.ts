@@ -5,7 +5,7 @@ import { numbersShownAs, parseDecimal } from '../store/decimal.ts';
 import { compareValues } from '../store/order.ts';
 import { BSON_TYPE } from '../store/bson-types.ts';
 import type { Equality } from '../store/store.ts';
-import type { ValueBound, ValueRange } from '../store/value-range.ts';
+import type { ValueBound, ValueRange } from '../store/plan.ts';
 import { shownPath, type Bound, type Bounds } from './grammar.ts';
 import { asTextKind, BRACKETS, typeOf, type TextKind } from './kind-table.ts';
 import { isMisfit, readingsOf, type Kind, type Reading } from './kinds.ts';

@@ -11,8 +11,7 @@ import {
   type OpenCollection,
 } from './mongo/open-collection.ts';
 import { makeCollection } from './mongo/make.ts';
-import { openLane } from './mongo/lane/lane.ts';
-import type { Lane } from './mongo/lane/lane.ts';
+import { openLane, type Lane } from './mongo/lane/lane.ts';
 import { whyNoLane } from './mongo/lane/refusal.ts';
 import type { FindWay } from './mongo/reply.ts';
 import { openRecords, type OpenRecords } from './mongo/records.ts';

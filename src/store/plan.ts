@@ -1,6 +1,5 @@
 import type { Bookmark, Identity, Ordered, PointInTime } from './bookmark.ts';
 import type { Index } from './indexes.ts';
-import type { ValueRange } from './value-range.ts';
 
 /**
  * What to read and in which order: the rows with these values, ordered by the value of one path and then by key, both
@@ -88,4 +87,21 @@ export interface Count {
    * `atLeast`: counting stopped after this many rows. `estimated`: the size of the whole set by the store's metadata.
    */
   readonly is: 'exact' | 'estimated' | 'atLeast';
+}
+
+/**
+ * Values of one type bracket between bounds: all numbers, all strings, all dates, ... Rows without the value, and rows
+ * whose value is of another bracket, are left out. NaN is in no range.
+ */
+export interface ValueRange {
+  /** The BSON type that stands for its bracket: numbers 0x10 (int32), strings 0x02, dates 0x09, ... */
+  readonly bracket: number;
+  readonly low?: ValueBound;
+  readonly high?: ValueBound;
+}
+
+/** A bound of a range. Its value is of the range's bracket, as a BSON class or a JavaScript value. */
+export interface ValueBound {
+  readonly value: unknown;
+  readonly isInclusive: boolean;
 }

@@ -6,9 +6,8 @@ import type { Slots } from './slots.ts';
 import { Core } from './sqlite/core.ts';
 import { openFile } from './sqlite/file.ts';
 import { OpenSet, type SetShape } from './sqlite/open-set.ts';
-import type { Collection, Declaration, Found } from './store.ts';
+import type { Collection, Declaration, Found, OwnedCollection, Store } from './store.ts';
 import type { RecordDeclaration, Records } from './records.ts';
-import type { OwnedCollection, Store } from './store.ts';
 
 const CHANGES_TTL_MS = 7 * 24 * 60 * 60_000;
 /** Rows per transaction above which a process is one that imports: it may wait longer for the disk. */

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { BSON, Binary, Decimal128, Double, Int32, Long, ObjectId, UUID } from '../../src/store/bson.ts';
 import type { Ordered } from '../../src/store/bookmark.ts';
 import type { Plan } from '../../src/store/store.ts';
-import type { ValueRange } from '../../src/store/value-range.ts';
+import type { ValueRange } from '../../src/store/plan.ts';
 
 /** An item made by a test, with the BSON that the store must return byte for byte. */
 export interface Item {

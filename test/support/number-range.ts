@@ -1,6 +1,6 @@
 import { BSON_TYPE } from '../../src/store/bson-types.ts';
 import { numbersShownAs } from '../../src/store/decimal.ts';
-import type { ValueRange } from '../../src/store/value-range.ts';
+import type { ValueRange } from '../../src/store/plan.ts';
 
 /**
  * The finite numbers from one bound to another, both inclusive and in the digits that rows show. A text such as 0.1 is

@@ -3,8 +3,7 @@ import { beginRow, ROW_HEAD_BYTES } from '../bson-array.ts';
 import type { Slots } from '../slots.ts';
 import type { MongoConnection } from './connection.ts';
 import { isForgotten } from './errors.ts';
-import { rowsOf } from './reply.ts';
-import type { FindWay, Reply, When } from './reply.ts';
+import { rowsOf, type FindWay, type Reply, type When } from './reply.ts';
 import { pointInTimeOf } from './snapshot.ts';
 
 /** Sends finds through the driver, which works everywhere, and copies their rows into a slot. */

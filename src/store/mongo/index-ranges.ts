@@ -3,7 +3,7 @@ import { MaxKey, MinKey } from '../bson.ts';
 import type { Index, IndexKey } from '../indexes.ts';
 import type { Plan } from '../store.ts';
 import { compareValues } from '../order.ts';
-import type { ValueRange } from '../value-range.ts';
+import type { ValueRange } from '../plan.ts';
 import { commandKey } from './key.ts';
 import type { Range } from './plan.ts';
 import { conditionOf, conditionsOf, rangeCondition } from './predicates.ts';

@@ -1,7 +1,6 @@
 import { AppError } from '../../errors.ts';
 import { BSON, Code, Double, MaxKey } from '../bson.ts';
-import { KEY, keyOf } from '../bookmark.ts';
-import type { Bookmark, RowKey } from '../bookmark.ts';
+import { KEY, keyOf, type Bookmark, type RowKey } from '../bookmark.ts';
 
 /**
  * A bookmark's values as a command carries them. The driver builds commands from JavaScript values, and a few BSON

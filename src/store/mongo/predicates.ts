@@ -1,6 +1,6 @@
 import { MaxKey, MinKey } from '../bson.ts';
 import type { Equality } from '../store.ts';
-import type { ValueRange } from '../value-range.ts';
+import type { ValueRange } from '../plan.ts';
 import { lowestOf } from './type-brackets.ts';
 
 export type Condition = Readonly<Record<string, unknown>>;

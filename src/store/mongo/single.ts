@@ -4,7 +4,7 @@ import { documentAt, endOfDocument } from '../bson-array.ts';
 import type { Slots } from '../slots.ts';
 import type { Equality, From, Size } from '../store.ts';
 import { comparePlaces, compareValues } from '../order.ts';
-import type { ValueRange } from '../value-range.ts';
+import type { ValueRange } from '../plan.ts';
 import { BatchBuilder } from './batch-builder.ts';
 import type { Layout } from './collection.ts';
 import type { Finder } from './find.ts';

@@ -5,7 +5,7 @@ import { fieldsOf } from '../fields.ts';
 import { ABOVE_IDS, compareKeys, HIGHEST, joinKeys, LOWEST, numberKey, type Key } from '../keys.ts';
 import { keyOfAny } from '../value-keys.ts';
 import type { Equality, From, Plan } from '../store.ts';
-import type { ValueRange } from '../value-range.ts';
+import type { ValueRange } from '../plan.ts';
 import { keyOfNamed } from './keyed.ts';
 import { columnOf, indexName, rowsTable } from './layout.ts';
 import { BY_KEY, nameOf, type SetRecord } from './sets.ts';

@@ -4,8 +4,7 @@ import type { Slot, Slots } from '../slots.ts';
 import type { Size } from '../store.ts';
 import { DamagedRowError, documentIn, type RowChecks } from './checked-rows.ts';
 import { bytesIn, type Connection } from './connection.ts';
-import type { Key } from '../keys.ts';
-import { compareKeys, joinKeys } from '../keys.ts';
+import { compareKeys, joinKeys, type Key } from '../keys.ts';
 import { rowsTable } from './layout.ts';
 import { documentsSql, keysOfBookmark, restBehind, sqlOf, type Range } from './range.ts';
 

@@ -1,10 +1,9 @@
-import type { Bookmark } from '../bookmark.ts';
 import type { Change, Changed } from '../records.ts';
 import type { Count, InsertResult, OnConflict } from '../store.ts';
 import { SetChanges, type Outcome } from './change-set.ts';
 import { documentIn } from './checked-rows.ts';
 import { emptySet } from './load.ts';
-import { makeBookmark } from '../bookmark.ts';
+import { makeBookmark, type Bookmark } from '../bookmark.ts';
 import { keyOfRow } from './keyed.ts';
 import type { LoadGate } from './load-gate.ts';
 import type { SetParts } from './open-set.ts';

@@ -1,4 +1,4 @@
-import { BSON, onDemand } from './bson.ts';
+import { BSON, MaxKey, MinKey, onDemand } from './bson.ts';
 import type { Bookmark } from './bookmark.ts';
 import { compareKeys, joinKeys, type Key } from './keys.ts';
 import { keyOfAny } from './value-keys.ts';
@@ -19,7 +19,13 @@ export function comparePlaces(a: Bookmark, b: Bookmark): number {
 
 /** The same of two values, each a BSON class or a JavaScript value that BSON writes unchanged. Undefined is null. */
 export function compareValues(a: unknown, b: unknown): number {
-  return comparePlaces(placeOf(a), placeOf(b));
+  const [side, other] = [sideOf(a), sideOf(b)];
+  return side !== 0 || other !== 0 ? side - other : comparePlaces(placeOf(a), placeOf(b));
+}
+
+/** Whether a value lies before all others, or behind them. Most comparisons are with such bounds. */
+function sideOf(value: unknown): -1 | 0 | 1 {
+  return value instanceof MinKey ? -1 : value instanceof MaxKey ? 1 : 0;
 }
 
 function placeOf(value: unknown): Bookmark {

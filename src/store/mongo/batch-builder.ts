@@ -22,7 +22,7 @@ interface Part {
 }
 
 /** Which collection and which index rows were read from, as a batch says it. */
-type ReadFrom = { readonly [Name in 'identity' | 'readBy']?: Batch[Name] | undefined };
+export type ReadFrom = { readonly [Name in 'identity' | 'readBy']?: Batch[Name] | undefined };
 
 /** A batch in the making: the rows of one reply, or of several when one did not bring enough. It owns their slots. */
 export class BatchBuilder {

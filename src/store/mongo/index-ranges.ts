@@ -15,6 +15,10 @@ type Base = Pick<Range, 'index' | 'at' | 'since' | 'identity'>;
 /** A plan that names its index. */
 export type IndexedPlan = Plan & { readonly index: Index };
 
+export function isIndexed(plan: Plan): plan is IndexedPlan {
+  return plan.index !== undefined;
+}
+
 /**
  * How an index orders the rows of a plan. `suffixed`: rows of equal `sort` by their key. `unique`: under the equalities
  * no two rows have equal `sort`. `single`: the equalities name at most one row. Throws TypeError when it does not order
@@ -33,7 +37,7 @@ export function shapeOf({ index, equals = [], sort }: IndexedPlan): 'suffixed' |
 
 /** Whether a plan names at most one row by a unique index. */
 export function isSingle(plan: Plan): plan is IndexedPlan {
-  return plan.index !== undefined && shapeOf(plan as IndexedPlan) === 'single';
+  return isIndexed(plan) && shapeOf(plan) === 'single';
 }
 
 /** Whether the plan walks its index from the first entry to the last. */
@@ -50,13 +54,7 @@ export function isForward({ index, sort, direction }: IndexedPlan): boolean {
 export function indexRanges(plan: IndexedPlan, after: Bookmark | null, base: Base): readonly Range[] {
   const { index, sort, range } = plan;
   const forward = isForward(plan);
-  const way = {
-    ...base,
-    sort: Object.fromEntries(
-      index.keys.map(({ path, sign }) => [path, forward ? sign : (-sign as typeof sign)]),
-    ),
-    isForward: forward,
-  };
+  const way = { sort: sortOf(index, forward), isForward: forward, ...base };
   const shape = shapeOf(plan);
   if (shape === 'single') throw new TypeError('a plan of at most one row has no ranges');
   if (range && (shape === 'unique' || sort === KEY)) return byPredicate(plan, range, after, way);
@@ -68,6 +66,11 @@ export function indexRanges(plan: IndexedPlan, after: Bookmark | null, base: Bas
   if (!end) return parts;
   const point = { ...way, filter: end };
   return forward ? [...parts, point] : [point, ...parts];
+}
+
+/** The order of an index, or its reverse, as a find states it. */
+export function sortOf({ keys }: Index, forward: boolean): Range['sort'] {
+  return Object.fromEntries(keys.map(({ path, sign }) => [path, forward ? sign : (-sign as typeof sign)]));
 }
 
 /** The part of a range behind the bookmark. Empty when the bookmark is beyond it. */

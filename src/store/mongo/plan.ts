@@ -1,7 +1,7 @@
 import { KEY, keyPaths, type Bookmark } from '../bookmark.ts';
 import type { Index } from '../indexes.ts';
 import { bracketsBelow } from './descending-ids.ts';
-import { indexRanges } from './index-ranges.ts';
+import { indexRanges, isIndexed } from './index-ranges.ts';
 import { commandKey } from './key.ts';
 import type { When } from './reply.ts';
 import type { Plan } from '../store.ts';
@@ -82,7 +82,7 @@ export function rangesOf(plan: Plan, after: Bookmark | null, clustered: boolean)
     const brackets = bracketsBelow(commandKey(after)._id, type);
     return brackets.map((bracket) => ({ ...base, sort: { [KEY]: -1 }, ...bracket }));
   }
-  return indexRanges({ index: ascendingIndex(plan), ...plan }, after, base);
+  return indexRanges(isIndexed(plan) ? plan : { ...plan, index: ascendingIndex(plan) }, after, base);
 }
 
 /** The index that a plan runs on when it names none. */

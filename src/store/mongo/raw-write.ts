@@ -1,6 +1,11 @@
 import { createRequire } from 'node:module';
-import { MongoServerError, MongoWriteConcernError } from 'mongodb';
-import type { ClientSession, Db, Document } from 'mongodb';
+import {
+  MongoServerError,
+  MongoWriteConcernError,
+  type ClientSession,
+  type Db,
+  type Document,
+} from 'mongodb';
 import { storeUnavailable } from '../../errors.ts';
 import { bookmarkOf, KEY } from '../bookmark.ts';
 import { BSON_TYPE } from '../bson-types.ts';
@@ -114,9 +119,21 @@ export function replacement(row: Uint8Array, hasOperators: boolean): Uint8Array 
   return document(byKey(row), update, elementsOf({ upsert: true }));
 }
 
-/** Deletes the row of a key, given as a bookmark or as the row. */
-export function deletion(key: Uint8Array): Uint8Array {
-  return document(byKey(key), elementsOf({ limit: 1 }));
+/**
+ * Deletes the rows of these keys (bookmarks `{_id}`). Resolves with their number when a majority has deleted them.
+ * Rejects as writeRaw does, and with the server's error when it refuses one.
+ */
+export async function deleteRaw(
+  connection: MongoConnection,
+  collection: string,
+  keys: readonly Uint8Array[],
+): Promise<number> {
+  // One condition each: `$in` on the key of a clustered collection reads all rows between the lowest and the highest.
+  const statements = keys.map((key) => document(byKey(key), elementsOf({ limit: 1 })));
+  const { rows, errors } = await writeRaw(connection, collection, 'delete', statements);
+  const [error] = errors;
+  if (error) throw new MongoServerError({ ...error });
+  return rows;
 }
 
 /** Replaces a row, or deletes it (null), if it is still as it was. */

@@ -7,11 +7,11 @@ import type { Index } from '../indexes.ts';
 import { comparePlaces } from '../order.ts';
 import type { Slots } from '../slots.ts';
 import type { From, Plan, Size } from '../store.ts';
-import { BatchBuilder } from './batch-builder.ts';
+import { BatchBuilder, type ReadFrom } from './batch-builder.ts';
 import type { Layout } from './collection.ts';
 import type { Finder } from './find.ts';
 import type { IndexWatch } from './index-watch.ts';
-import { isSingle } from './index-ranges.ts';
+import { isSingle, sortOf } from './index-ranges.ts';
 import { commandKey } from './key.ts';
 import { inPresentCollection } from './outdated.ts';
 import { indexOf, namedIndex, rangesOf, type Range } from './plan.ts';
@@ -53,23 +53,19 @@ export class Reads {
   }
 
   async #read(plan: Plan, from: From, size: Size, signal: AbortSignal): Promise<Batch> {
-    const { finder, slots, watch } = this.#parts;
+    const { watch } = this.#parts;
     const index = indexOf(plan);
     const layout = await watch.layoutFor(index, signal);
     const looking = watch.recent(index);
+    const readBy = layout.specs.get(index);
+    const readFrom = { readBy, identity: plan.identity ?? layout.identity };
     const batch = isSingle(plan)
-      ? await readSingle(plan, from, size, { finder, slots, layout }, signal)
-      : await this.#readRanges(plan, from, size, layout, signal);
+      ? await readSingle(plan, from, size, this.#parts, layout, readFrom, signal)
+      : await this.#readRanges(plan, from, size, layout, readFrom, signal);
     try {
-      const readBy = layout.specs.get(index);
       await (looking ?? watch.recent(index, !batch.more));
       await watch.check(index, readBy, signal);
-      const identity = plan.identity ?? layout.identity;
-      return {
-        ...batch,
-        ...(readBy !== undefined && { readBy }),
-        ...(identity !== undefined && { identity }),
-      };
+      return batch;
     } catch (error) {
       batch.release();
       throw error;
@@ -97,10 +93,8 @@ export class Reads {
   ): Promise<Bookmark | null> {
     const { watch, finder } = this.#parts;
     const named = namedIndex(index);
-    const sort = Object.fromEntries(
-      index.keys.map((key) => [key.path, direction === 1 ? key.sign : (-key.sign as 1 | -1)]),
-    );
-    const range = { index: named, sort, isForward: direction === 1, filter };
+    const forward = direction === 1;
+    const range = { index: named, sort: sortOf(index, forward), isForward: forward, filter };
     const { slot, start, length } = await inPresentCollection(undefined, signal, async () =>
       finder.values(range, path, 1, await watch.layoutFor(named, signal), signal),
     );
@@ -111,13 +105,20 @@ export class Reads {
     return found;
   }
 
-  async #readRanges(plan: Plan, from: From, size: Size, layout: Layout, signal: AbortSignal): Promise<Batch> {
+  async #readRanges(
+    plan: Plan,
+    from: From,
+    size: Size,
+    layout: Layout,
+    readFrom: ReadFrom,
+    signal: AbortSignal,
+  ): Promise<Batch> {
     const builder = new BatchBuilder(plan, size);
     try {
       const more = await this.#gather(builder, plan, from, layout, signal);
       if (builder.rows > 0) this.#rowBytes += (builder.bytes / builder.rows - this.#rowBytes) / 4;
       this.#checkOrder(plan, from.after, builder.last);
-      return builder.toBatch(this.#parts.slots, more);
+      return builder.toBatch(this.#parts.slots, more, readFrom);
     } catch (error) {
       builder.release();
       throw error;

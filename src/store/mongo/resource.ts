@@ -29,8 +29,8 @@ import { inPresentCollection } from './outdated.ts';
 import { BY_KEY, indexOf, namedIndex } from './plan.ts';
 import { postponeIndexes, type MakeIndexes } from './postpone-indexes.ts';
 import { bracketCondition, conditionOf, conditionsOf, type Condition } from './predicates.ts';
+import { deleteRaw } from './raw-write.ts';
 import { Reads, type ReadParts } from './read.ts';
-import { removeRows } from './remove.ts';
 import { presentTime } from './snapshot.ts';
 import { Splitter } from './split.ts';
 import { bracketsFrom } from './type-brackets.ts';
@@ -163,9 +163,13 @@ export class MongoCollection implements OwnedCollection {
     return result;
   }
 
-  remove(keys: readonly Bookmark[]): Promise<number> {
+  /** A write cannot name the identity of its collection, so it is checked before and after. */
+  async remove(keys: readonly Bookmark[]): Promise<number> {
     const { connection, setup, watch } = this.#parts;
-    return removeRows(connection, setup.collection, watch, keys);
+    const identity = await watch.present();
+    const rows = await deleteRaw(connection, setup.collection, keys);
+    if ((await watch.present()) !== identity) throw collectionReplaced();
+    return rows;
   }
 
   async postponeIndexes(): Promise<MakeIndexes | null> {

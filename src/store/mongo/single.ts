@@ -5,7 +5,7 @@ import type { Slots } from '../slots.ts';
 import type { Equality, From, Size } from '../store.ts';
 import { comparePlaces, compareValues } from '../order.ts';
 import type { ValueRange } from '../plan.ts';
-import { BatchBuilder } from './batch-builder.ts';
+import { BatchBuilder, type ReadFrom } from './batch-builder.ts';
 import type { Layout } from './collection.ts';
 import type { Finder } from './find.ts';
 import type { IndexedPlan } from './index-ranges.ts';
@@ -27,7 +27,9 @@ export async function readSingle(
   plan: IndexedPlan,
   { after, skip = 0 }: From,
   size: Size,
-  { finder, slots, layout }: { readonly finder: Finder; readonly slots: Slots; readonly layout: Layout },
+  { finder, slots }: { readonly finder: Finder; readonly slots: Slots },
+  layout: Layout,
+  readFrom: ReadFrom,
   signal: AbortSignal,
 ): Promise<Batch> {
   const { equals = [], index, range } = plan;
@@ -49,7 +51,7 @@ export async function readSingle(
   }
   const builder = new BatchBuilder(plan, size);
   builder.take({ ...reply, start, length });
-  return builder.toBatch(slots, false);
+  return builder.toBatch(slots, false, readFrom);
 }
 
 function valueAt(row: Uint8Array, path: string): unknown {

@@ -1,9 +1,7 @@
 import { MongoServerError, type ClientSession, type ClusterTime } from 'mongodb';
-import { BSON, Timestamp, onDemand } from '../../bson.ts';
-import type { Document } from '../../bson.ts';
+import { BSON, Timestamp, onDemand, type Document } from '../../bson.ts';
 import { BSON_TYPE } from '../../bson-types.ts';
-import { readCursor } from '../reply.ts';
-import type { Reply } from '../reply.ts';
+import { readCursor, type Reply } from '../reply.ts';
 import type { Message } from './connection.ts';
 import type { PointInTime } from '../../store.ts';
 import { BODY, LaneBroken, documentOfMessage } from './message.ts';

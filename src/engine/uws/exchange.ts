@@ -1,12 +1,11 @@
 import { STATUS_CODES } from 'node:http';
 import { addressFromBytes } from '../address.ts';
 import { BodyCollector } from '../request-body.ts';
-import { CORK_BYTES, corked } from '../cork.ts';
-import type { Reply } from '../edge.ts';
+import { CORK_BYTES } from '../cork.ts';
+import type { Reply, StreamBody } from '../edge.ts';
 import { Exchange, type Exchanges } from '../exchange.ts';
 import { Head } from '../framing.ts';
 import { bodiless, checkHead } from '../headers.ts';
-import { UwsBytes } from './bytes.ts';
 import { UwsSized } from './sized.ts';
 import { UwsStream } from './stream.ts';
 import type { HttpRequest, HttpResponse } from './library.ts';
@@ -31,7 +30,7 @@ const OWN_HEAD_BYTES = 256;
  */
 export class UwsExchange extends Exchange {
   #response: HttpResponse | null;
-  #writing: UwsStream | UwsSized | UwsBytes | null = null;
+  #writing: UwsStream | UwsSized | null = null;
   #wholeBytes = 0;
 
   /**
@@ -93,25 +92,14 @@ export class UwsExchange extends Exchange {
       this.finish();
       if (body.kind === 'stream') this.runUnread(body, new Error('This answer has no body.'));
     } else if (body.kind === 'stream' && body.length !== undefined) {
-      const stream = new UwsSized({
-        ...this.#writingOptions(response),
-        writeHead: () => writeHead(response, reply, close),
-        length: body.length,
-        signal: this.signal,
-      });
-      this.#startWriting(response, stream);
-      void this.produce(body.run, stream);
+      this.#stream(response, body.run, this.#sized(response, reply, body.length, close));
     } else if (body.kind === 'stream') {
-      const stream = new UwsStream({
-        ...this.#writingOptions(response),
-        writeHead: () => writeHead(response, reply, close),
-        headBytes,
-        signal: this.signal,
-      });
-      this.#startWriting(response, stream);
-      void this.produce(body.run, stream);
+      const options = { ...this.#writingOptions(response, reply, close), headBytes, signal: this.signal };
+      this.#stream(response, body.run, new UwsStream(options));
     } else if (body.kind === 'bytes' && headBytes + body.bytes.length > CORK_BYTES) {
-      this.#sendLarge(response, reply, body.bytes, close);
+      const whole = this.#sized(response, reply, body.bytes.length, close);
+      this.#writing = whole;
+      if (!whole.writeWhole(body.bytes)) this.#whenWritable(response, whole);
     } else {
       response.cork(() => {
         writeHead(response, reply, false);
@@ -133,27 +121,28 @@ export class UwsExchange extends Exchange {
     return true;
   }
 
-  #sendLarge(response: HttpResponse, reply: Reply, bytes: Uint8Array, close: boolean): void {
-    const [, done] = corked(response, () => {
-      writeHead(response, reply, close);
-      return response.tryEnd(bytes, bytes.length);
-    });
-    this.#wholeBytes = bytes.length;
-    if (done) this.finish();
-    else this.#startWriting(response, new UwsBytes({ ...this.#writingOptions(response), bytes }));
+  #sized(response: HttpResponse, reply: Reply, length: number, close: boolean): UwsSized {
+    const signal = () => this.signal;
+    return new UwsSized({ ...this.#writingOptions(response, reply, close), length, signal });
   }
 
-  #writingOptions(response: HttpResponse) {
+  #writingOptions(response: HttpResponse, reply: Reply, close: boolean) {
     return {
       response,
+      writeHead: () => writeHead(response, reply, close),
       stallTimer: this.exchanges.stallTimer,
       cut: (reason: unknown) => this.cut(reason),
       ended: () => this.finish(),
     };
   }
 
-  #startWriting(response: HttpResponse, writing: UwsStream | UwsSized | UwsBytes): void {
-    this.#writing = writing;
+  #stream(response: HttpResponse, run: StreamBody['run'], sink: UwsStream | UwsSized): void {
+    this.#writing = sink;
+    this.#whenWritable(response, sink);
+    void this.produce(run, sink);
+  }
+
+  #whenWritable(response: HttpResponse, writing: UwsStream | UwsSized): void {
     response.onWritable(() => {
       this.#guard(() => writing.writable());
       return true;

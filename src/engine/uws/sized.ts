@@ -8,7 +8,7 @@ const CHUNK_BYTES = 64 * 1024;
 const REARM_MS = 3000;
 const NOTHING = new Uint8Array(0);
 
-/** The part of uWebSockets.js's response that a stream of known length uses. */
+/** The part of uWebSockets.js's response that an answer of known length uses. */
 export type SizedResponse = Pick<HttpResponse, 'cork' | 'tryEnd' | 'getWriteOffset'>;
 
 export interface SizedOptions {
@@ -17,7 +17,7 @@ export interface SizedOptions {
   readonly writeHead: () => void;
   /** The total number of bytes written, at least one: the value of Content-Length. */
   readonly length: number;
-  readonly signal: AbortSignal;
+  readonly signal: () => AbortSignal;
   readonly stallTimer: StallTimer;
   /** Cuts the connection. The stream's `lost` is then called with the same reason. */
   readonly cut: (reason: unknown) => void;
@@ -31,33 +31,45 @@ export interface SizedOptions {
  */
 export class UwsSized implements Sink, Stallable {
   readonly chunkBytes = CHUNK_BYTES;
-  readonly signal: AbortSignal;
   /** Bytes of the body that the socket took. */
   sent = 0;
   readonly #options: SizedOptions;
   #state: 'head' | 'open' | 'closed' = 'head';
-  #waiting = NOTHING;
+  #waiting: Uint8Array = NOTHING;
   readonly #writer = new WaitingWriter();
   #takenAt: number;
   #triedAt: number;
 
   constructor(options: SizedOptions) {
     this.#options = options;
-    this.signal = options.signal;
     this.#takenAt = options.stallTimer.now();
     this.#triedAt = this.#takenAt;
+  }
+
+  /** Made on first use: most answers in one piece need none. */
+  get signal(): AbortSignal {
+    return this.#options.signal();
   }
 
   write(chunk: Uint8Array): void | Promise<void> {
     this.signal.throwIfAborted();
     if (this.#state === 'closed' || this.#waiting.length > 0)
       throw new TypeError('more is written than was announced, or without waiting');
-    const taken = this.#send(chunk);
-    if (taken === chunk.length) return;
-    this.#waiting = new Uint8Array(chunk.subarray(taken)); // a copy
-    this.#takenAt = this.#options.stallTimer.now();
-    this.#options.stallTimer.add(this);
+    if (this.writeWhole(chunk)) return;
+    this.#waiting = new Uint8Array(this.#waiting); // a copy: the chunk belongs to its writer
     return this.#writer.wait();
+  }
+
+  /**
+   * Writes bytes that stay as they are until the answer has ended, so none is copied. Returns whether the socket took
+   * all of them. It is sent the rest when it has room.
+   */
+  writeWhole(bytes: Uint8Array): boolean {
+    this.#waiting = bytes.subarray(this.#send(bytes));
+    if (this.#waiting.length === 0) return true;
+    this.#takenAt = this.#triedAt;
+    this.#options.stallTimer.add(this);
+    return false;
   }
 
   flush(): void {

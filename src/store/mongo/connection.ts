@@ -33,6 +33,8 @@ export interface CommandOptions {
   readonly snapshot?: PointInTime | 'latest';
   /** The earliest time of the latest rows, instead of everything seen so far: see Plan. */
   readonly since?: PointInTime | undefined;
+  /** False: a member that lacks what this connection has seen answers, too. Without a primary it may lack that for long. */
+  readonly causal?: false;
   /** Leaves the rows of the reply as bytes, see RowsReply. */
   readonly rowsAsBytes?: boolean;
   /**
@@ -200,7 +202,7 @@ export class MongoConnection {
 
   /** Each command gets a new readConcern object, because the driver writes the causal time into it. */
   #runOnce(command: Document, options: CommandOptions) {
-    const { signal, snapshot, since, rowsAsBytes, readPreference, unlimited = false } = options;
+    const { signal, snapshot, since, causal, rowsAsBytes, readPreference, unlimited = false } = options;
     const { limitMs = COMMAND_LIMIT_MS } = options;
     const isTimed = typeof snapshot === 'bigint' || since !== undefined;
     if (isTimed) catchUp(this.#timeless, this.session);
@@ -213,7 +215,7 @@ export class MongoConnection {
     return withDeadline(unlimited ? null : limitMs + GRACE_MS, signal, (end) =>
       this.#db.command(complete, {
         ...(rowsAsBytes && ROWS_AS_BYTES),
-        session: isTimed ? this.#timeless : this.session,
+        session: isTimed || causal === false ? this.#timeless : this.session,
         readPreference: readPreference ?? this.client.readPreference,
         signal: end,
       }),

@@ -140,7 +140,7 @@ async function endOf(
         ...{ projection: { _id: 1 }, limit: 1, singleBatch: true },
       };
       const named = identity === undefined ? find : { ...find, collectionUUID: new UUID(identity) };
-      const { cursor } = await connection.run(named, { readPreference: 'primaryPreferred' });
+      const { cursor } = await connection.run(named, { readPreference: 'primaryPreferred', causal: false });
       return (cursor as { firstBatch: unknown[] }).firstBatch.length;
     }),
   );

@@ -1,8 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Document } from 'mongodb';
 import type { RecordDeclaration } from '../records.ts';
-import { describeCollection, ensureCollection } from './collection.ts';
-import type { Layout, SetupTask } from './collection.ts';
+import { describeCollection, ensureCollection, type Layout, type SetupTask } from './collection.ts';
 import type { MongoConnection } from './connection.ts';
 import { setUpDeclared } from './discovery.ts';
 import { MongoRefusal } from './errors.ts';

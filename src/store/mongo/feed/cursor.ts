@@ -1,7 +1,6 @@
 import { Long } from '../../bson.ts';
 import { awaitAtMost, settlesWithin } from '../../deadline.ts';
-import { COMMAND_LIMIT_MS } from '../connection.ts';
-import type { MongoConnection } from '../connection.ts';
+import { COMMAND_LIMIT_MS, type MongoConnection } from '../connection.ts';
 import { eventsOf, stagesFor, type ChangeEvent, type EventReply } from './events.ts';
 import type { View } from '../../change-feed.ts';
 import { isBefore, isShort, placeOfTime, startingAt, timeOf, type Place } from './place.ts';

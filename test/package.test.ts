@@ -138,6 +138,20 @@ test('every command has a manual page with usage, options, settings and exit cod
   }
 });
 
+test('a wrong command line prints the usage of its command', async () => {
+  for (const command of ['serve', 'import', 'pull', 'key', 'load']) {
+    const ended = runCli([command, '--nothing-has-this-option', '1', '2', '3']);
+    await assert.rejects(ended, ({ code, stderr }: { code: number; stderr: string }) => {
+      assert.equal(code, 2, command);
+      assert.match(
+        stderr,
+        new RegExp(`^sluice: .*\\n\\nUsage:\\s+sluice ${command}.*--help explains it.\\n$`, 's'),
+      );
+      return true;
+    });
+  }
+});
+
 async function runCli(args: readonly string[]): Promise<{ stdout: string }> {
   return promisify(execFile)(process.execPath, [await cli(), ...args]);
 }

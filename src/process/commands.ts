@@ -57,11 +57,11 @@ lists all).
 
 interface Command {
   readonly help: string;
-  readonly run: (argv: readonly string[]) => number | Promise<number>;
+  readonly run: (argv: readonly string[], signals: Signals) => number | Promise<number>;
 }
 
-/** The commands that end by themselves. */
 const COMMANDS: ReadonlyMap<string, Command> = new Map<string, Command>([
+  ['serve', { help: SERVE_HELP, run: serve }],
   ['import', { help: IMPORT_HELP, run: importItems }],
   ['index', { help: INDEX_HELP, run: addIndex }],
   ['init', { help: INIT_HELP, run: printResources }],
@@ -74,17 +74,12 @@ const COMMANDS: ReadonlyMap<string, Command> = new Map<string, Command>([
 
 async function main(argv: readonly string[], signals: Signals): Promise<number> {
   const [command, ...rest] = argv;
-  const help = rest.includes('--help') || rest.includes('-h');
   const known = COMMANDS.get(command ?? '');
   if (known) {
-    await signals.release();
-    return help ? print(known.help) : known.run(rest);
+    if (known.run !== serve) await signals.release();
+    return rest.includes('--help') || rest.includes('-h') ? print(known.help) : known.run(rest, signals);
   }
   switch (command) {
-    case 'serve':
-      if (help) return print(SERVE_HELP);
-      if (rest.length > 0) throw new UsageError(`serve takes no arguments; got ${rest.join(' ')}`);
-      return serve(signals);
     case '--help':
     case '-h':
     case 'help':
@@ -99,7 +94,8 @@ async function main(argv: readonly string[], signals: Signals): Promise<number> 
   }
 }
 
-async function serve({ first, onHangUp }: Signals): Promise<number> {
+async function serve(argv: readonly string[], { first, onHangUp }: Signals): Promise<number> {
+  if (argv.length > 0) throw new UsageError(`serve takes no arguments; got ${argv.join(' ')}`);
   const config = readConfig(process.env);
   if (config.API_KEYS_FILE === undefined) onHangUp(null);
   const log = await createLog(config);
@@ -237,7 +233,10 @@ export async function run(argv: readonly string[], signals: Signals): Promise<nu
       return 2;
     }
     if (error instanceof UsageError) {
-      process.stderr.write(`sluice: ${error.message}\n\n${HELP}`);
+      const [command = ''] = argv;
+      const [usage] = COMMANDS.get(command)?.help.split('\n\n') ?? [];
+      const shown = usage === undefined ? HELP : `${usage}\n\nsluice ${command} --help explains it.\n`;
+      process.stderr.write(`sluice: ${error.message}\n\n${shown}`);
       return 2;
     }
     process.stderr.write(`sluice: ${reasonOf(error)}\n`);

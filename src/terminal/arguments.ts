@@ -37,7 +37,8 @@ export function readArguments<T extends Options>(
     return { values, positionals };
   } catch (error) {
     // parseArgs throws TypeErrors with codes ERR_PARSE_ARGS_... for faults in the user's input.
-    if (String(codeOf(error)).startsWith('ERR_PARSE_ARGS_')) throw new UsageError(reasonOf(error));
+    if (String(codeOf(error)).startsWith('ERR_PARSE_ARGS_'))
+      throw new UsageError(reasonOf(error).replace(/ To specify a positional.*/s, ''));
     throw error;
   }
 }

@@ -166,8 +166,7 @@ class TableItems {
   /** Writes a text. With `hasQuotes`, each quote in it is written twice. */
   #text(name: Uint8Array, source: Uint8Array, from: number, to: number, hasQuotes: boolean): void {
     const writer = this.#writer;
-    writer.element(BSON_TYPE.string, name);
-    const start = writer.open();
+    const start = writer.openText(name);
     writer.room(to - from);
     const { bytes } = writer;
     let { at } = writer;

@@ -68,6 +68,12 @@ export class DocumentWriter {
     return this.offset - 4;
   }
 
+  /** Begins an element of a string, whose text is written next. Returns what closeText takes. */
+  openText(name: Uint8Array): number {
+    this.element(BSON_TYPE.string, name);
+    return this.open();
+  }
+
   /** Ends the value of a nested document. */
   close(offset: number): void {
     this.bytes[this.at++] = 0;
@@ -152,6 +158,12 @@ export class DocumentWriter {
       for (let n = 0; n < bytes.length; n++) this.bytes[this.at + n] = bytes[n] ?? 0;
     else this.bytes.set(bytes, this.at);
     this.at += bytes.length;
+  }
+
+  /** Writes a short text of ASCII. */
+  ascii(text: string): void {
+    this.room(text.length);
+    for (let n = 0; n < text.length; n++) this.bytes[this.at++] = text.charCodeAt(n);
   }
 
   /** The byte at an offset: the type of the element there. */

@@ -27,17 +27,17 @@ type Members = Readonly<Record<string, unknown>>;
 const WRONG_FORM = 'its content has the wrong form';
 /** A time must have a zone. Without one, it would be another time on another machine. */
 const ISO_TIME = /^(?:\d{4}|[+-]\d{6})-\d\d-\d\dT\d\d:\d\d.*(?:Z|[+-]\d\d:?\d\d)$/;
+/** A time as mongoexport writes it, in UTC, on a day that every month has. */
+const COMMON_TIME =
+  /^\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|1\d|2[0-8])T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d{3})?Z$/;
 const UINT32 = 2 ** 32;
 const UUID_BYTES = 16;
+/** The beginnings of the most frequent values. */
 const [OID, DATE] = [Buffer.from('{"$oid":"'), Buffer.from('{"$date":"')];
 const OID_DIGITS = 24;
 /** The types and names of the elements of code with a scope. */
 const [CODE_NAME, SCOPE_NAME] = [Buffer.from('\x02$code\0'), Buffer.from('\x03$scope\0')];
-const [QUOTE, END_BRACE, ZERO, NINE, LETTER_Z] = [0x22, 0x7d, 0x30, 0x39, 0x5a];
-/** A time as mongoexport writes it. It may lack the milliseconds. A zero stands for any digit. */
-const [UTC_FORM, SHORT_FORM_BYTES] = [Buffer.from('0000-00-00T00:00:00.000Z'), 20];
-/** The days that a month always has beyond 28. */
-const MORE_DAYS = [3, 0, 3, 2, 3, 2, 3, 3, 2, 3, 2, 3];
+const [QUOTE, END_BRACE] = [0x22, 0x7d];
 /** The names of a reference to another document (DBRef), which MongoDB allows to begin with $. */
 const REFERENCE: readonly string[] = ['$ref', '$id', '$db'];
 
@@ -116,23 +116,18 @@ export function writeExtended(
 
 /**
  * Writes the value at an index of a row when it is one of the most frequent: `{"$oid":...}`, or `{"$date":...}` with a
- * time in UTC, without blanks. Returns the index behind it, or the same index for any other value.
+ * time, without blanks. Returns the index behind it, or the same index for any other value.
  */
-export function writeCommonType(
-  writer: DocumentWriter,
-  name: Uint8Array,
-  row: Uint8Array,
-  at: number,
-): number {
+export function writeCommonType(writer: DocumentWriter, name: Uint8Array, row: Buffer, at: number): number {
   const isDate = isAt(DATE, row, at);
   if (!isDate && !isAt(OID, row, at)) return at;
   const from = at + (isDate ? DATE : OID).length;
   const end = isDate ? row.indexOf(QUOTE, from) : from + OID_DIGITS;
   if (row[end] !== QUOTE || row[end + 1] !== END_BRACE) return at;
   if (isDate) {
-    const time = utcTime(row, from, end);
-    if (Number.isNaN(time)) return at;
-    writer.date(name, time);
+    const text = row.toString('latin1', from, end);
+    if (!COMMON_TIME.test(text)) return at;
+    writer.date(name, Date.parse(text));
   } else {
     writer.element(BSON_TYPE.objectId, name);
     for (let digit = from; digit < end; digit += 2) {
@@ -142,29 +137,6 @@ export function writeCommonType(
     }
   }
   return end + 2;
-}
-
-/** The milliseconds since 1970 of a time in UTC_FORM. NaN for any other text, also when it may be a date. */
-function utcTime(bytes: Uint8Array, from: number, to: number): number {
-  const length = to - from;
-  if (length !== UTC_FORM.length && length !== SHORT_FORM_BYTES) return NaN;
-  const parts = [0, 0, 0, 0, 0, 0, 0];
-  let part = 0;
-  for (let n = 0; n < length; n++) {
-    const byte = bytes[from + n] ?? 0;
-    const form = n === length - 1 ? LETTER_Z : UTC_FORM[n];
-    const isDigit = form === ZERO && byte >= ZERO && byte <= NINE;
-    if (!isDigit && byte !== form) return NaN;
-    if (isDigit) parts[part] = (parts[part] ?? 0) * 10 + byte - ZERO;
-    else part++;
-  }
-  const [year = 0, month = 0, day = 0, hours = 0, minutes = 0, seconds = 0, milliseconds = 0] = parts;
-  const isDay = day >= 1 && day <= 28 + (MORE_DAYS[month - 1] ?? NaN);
-  const isTime = hours <= 23 && minutes <= 59 && seconds <= 59;
-  // Date.UTC takes years below 100 for those of the twentieth century.
-  return isDay && isTime && year >= 100
-    ? Date.UTC(year, month - 1, day, hours, minutes, seconds, milliseconds)
-    : NaN;
 }
 
 function isAt(text: Uint8Array, row: Uint8Array, at: number): boolean {

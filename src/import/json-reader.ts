@@ -9,14 +9,17 @@ import { BadRow, NotJson } from './row.ts';
 const [TAB, LF, CR, SPACE, QUOTE, BACKSLASH] = [0x09, 0x0a, 0x0d, 0x20, 0x22, 0x5c];
 const [COMMA, COLON, DOLLAR, LETTER_U] = [0x2c, 0x3a, 0x24, 0x75];
 const [BRACE, END_BRACE, BRACKET, END_BRACKET] = [0x7b, 0x7d, 0x5b, 0x5d];
+/** What stands for the byte behind the last one: it is no blank. */
+const END = 0x7f;
 const NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
 const WORDS = [
   { word: Buffer.from('true'), type: BSON_TYPE.boolean, value: Uint8Array.of(1) },
   { word: Buffer.from('false'), type: BSON_TYPE.boolean, value: Uint8Array.of(0) },
-  { word: Buffer.from('null'), type: BSON_TYPE.null, value: Uint8Array.of() },
+  { word: Buffer.from('null'), type: BSON_TYPE.null, value: new Uint8Array() },
 ];
-/** What may stand behind a backslash, without the `u` of a code. */
+/** What may stand behind a backslash, without the `u` of a code, and the characters that it means. */
 const ESCAPES = Buffer.from('"\\/bfnrt');
+const ESCAPED_CHARACTERS = Buffer.from('"\\/\b\f\n\r\t');
 /** What a name that is written with other characters than its own cannot be compared with. */
 const ESCAPED = /["\\\p{Cc}]/u;
 /** The most names that are kept from row to row. */
@@ -144,8 +147,7 @@ export class JsonReader {
       this.value(name, owner, depth, null);
       declared.fit(this.#writer, name, offset);
     } else if (byte === QUOTE) {
-      this.#writer.element(BSON_TYPE.string, name);
-      const start = this.#writer.open();
+      const start = this.#writer.openText(name);
       this.#text();
       this.#writer.closeText(start);
     } else if (byte === BRACE) this.#document(name, owner, depth, declared);
@@ -156,10 +158,14 @@ export class JsonReader {
 
   #word(name: Uint8Array): void {
     const first = this.#bytes[this.#at];
-    const found = WORDS.find(({ word }) => word[0] === first) ?? this.#fault('a value');
-    for (const byte of found.word) if (!this.#takes(byte)) this.#fault('a value');
-    this.#writer.element(found.type, name);
-    this.#writer.put(found.value);
+    for (const { word, type, value } of WORDS) {
+      if (word[0] !== first) continue;
+      for (const byte of word) if (!this.#takes(byte)) this.#fault('a value');
+      this.#writer.element(type, name);
+      this.#writer.put(value);
+      return;
+    }
+    this.#fault('a value');
   }
 
   #number(name: Uint8Array): void {
@@ -178,7 +184,9 @@ export class JsonReader {
 
   #document(name: Uint8Array, owner: Owner, depth: number, declared: Declared | null): void {
     this.#checkDepth(depth);
-    const [writer, bytes, from] = [this.#writer, this.#bytes, this.#at];
+    const writer = this.#writer;
+    const bytes = this.#bytes;
+    const from = this.#at;
     const { offset } = writer;
     if (bytes[from + 1] === QUOTE && bytes[from + 2] === DOLLAR) {
       this.#at = writeCommonType(writer, name, bytes, from);
@@ -230,7 +238,9 @@ export class JsonReader {
 
   /** Whether a name with its quotes is at the cursor. */
   #isAt(name: Uint8Array): boolean {
-    const [bytes, from, last] = [this.#bytes, this.#at + 1, name.length - 1];
+    const bytes = this.#bytes;
+    const from = this.#at + 1;
+    const last = name.length - 1;
     for (let n = 0; n < last; n++) if (name[n] !== bytes[from + n]) return false;
     return bytes[from + last] === QUOTE;
   }
@@ -256,25 +266,32 @@ export class JsonReader {
 
   /** Writes the text of the string at the cursor in UTF-8. Bytes above 0x7f are copied unchecked. */
   #text(): void {
-    const [row, writer, from] = [this.#bytes, this.#writer, this.#at + 1];
+    const row = this.#bytes;
+    const writer = this.#writer;
+    const from = this.#at + 1;
     writer.room(row.length - from);
     const { bytes } = writer;
     let { at } = writer;
     let next = from;
-    let hasEscapes = false;
+    let hasCodes = false;
     for (;;) {
       const byte = row[next] ?? 0; // the end of the row is no character of a string either
       if (byte === QUOTE) break;
       if (byte < SPACE) this.#fault('a character of a string, or its quote', next);
-      if (byte === BACKSLASH) {
-        hasEscapes = true;
-        next = this.#behindEscape(next + 1);
-      } else {
+      if (byte !== BACKSLASH) {
         bytes[at++] = byte;
         next++;
+      } else if (row[next + 1] === LETTER_U) {
+        hasCodes = true;
+        next = this.#behindCode(next + 2);
+      } else {
+        const escape = ESCAPES.indexOf(row[next + 1] ?? 0);
+        if (escape < 0) this.#fault('a character of a string, or its quote', next + 1);
+        bytes[at++] = ESCAPED_CHARACTERS[escape] ?? 0;
+        next += 2;
       }
     }
-    if (hasEscapes) {
+    if (hasCodes) {
       const text = JSON.parse(row.toString('utf8', from - 1, next + 1)) as string;
       if (/\p{Surrogate}/u.test(text)) throw new BadRow('a text contains half of a surrogate pair');
       at = writer.at + UTF8.encodeInto(text, bytes.subarray(writer.at)).written;
@@ -283,19 +300,16 @@ export class JsonReader {
     this.#at = next + 1;
   }
 
-  /** The index behind an escape, whose letter is at an index. */
-  #behindEscape(at: number): number {
-    const row = this.#bytes;
-    const isCode = row[at] === LETTER_U;
-    if (!isCode && !ESCAPES.includes(row[at] ?? 0)) this.#fault('a character of a string, or its quote', at);
-    const end = at + (isCode ? 5 : 1);
-    for (let n = at + 1; n < end; n++)
-      if (hexDigit(row[n] ?? 0) < 0) this.#fault('a character of a string, or its quote', at + 1);
-    return end;
+  /** The index behind the four digits of a code, which begin at an index. */
+  #behindCode(from: number): number {
+    for (let n = from; n < from + 4; n++)
+      if (hexDigit(this.#bytes[n] ?? 0) < 0) this.#fault('a character of a string, or its quote', from);
+    return from + 4;
   }
 
   #skipBlanks(): void {
     const bytes = this.#bytes;
+    if ((bytes[this.#at] ?? END) > SPACE) return; // mostly
     for (let byte = bytes[this.#at]; isBlank(byte);) byte = bytes[++this.#at];
   }
 

@@ -13,16 +13,16 @@ export const MAX_COUNT = 1_000_000_000;
 const CATEGORIES = ['books', 'garden', 'toys', 'electronics', 'kitchen', 'sports', 'music', 'office'].map(
   (text) => Buffer.from(text),
 );
-const WORDS = (
+const TEXTS = (
   'lorem ipsum dolor sit amet consectetur adipiscing elit sed do eiusmod tempor incididunt ut labore et dolore ' +
   'magna aliqua'
-)
-  .split(' ')
-  .map((text) => Buffer.from(text));
+).split(' ');
+const WORDS = TEXTS.map((text) => Buffer.from(text));
+/** The same words, each behind a blank. */
+const FURTHER_WORDS = TEXTS.map((text) => Buffer.from(` ${text}`));
 const DESCRIPTION_WORDS = 8;
 /** 2023-11-14T22:13:20Z, the creation time of the first item. Each further item is one second later. */
 const FIRST_SECOND = 1_700_000_000;
-const SPACE = Buffer.from(' ');
 
 const ID = nameBytes('_id');
 const NAME = nameBytes('name');
@@ -63,15 +63,24 @@ export class SyntheticItems {
 
   /** The next item. Its bytes do not change later. */
   next(): Uint8Array {
-    const [writer, random, index] = [this.#writer, this.#random, this.#index++];
+    const writer = this.#writer;
+    const random = this.#random;
+    const index = this.#index++;
     writer.begin();
     this.#writeId(index);
-    this.#string(NAME, word(index), SPACE, word(index * 7), SPACE, Buffer.from(String(index)));
-    this.#string(CATEGORY, pick(CATEGORIES, random()));
+    const name = writer.openText(NAME);
+    writer.put(at(WORDS, index));
+    writer.put(at(FURTHER_WORDS, index * 7));
+    writer.ascii(` ${index}`);
+    writer.closeText(name);
+    const category = writer.openText(CATEGORY);
+    writer.put(pick(CATEGORIES, random()));
+    writer.closeText(category);
     writer.double(PRICE, Math.round(random() * 100_000) / 100);
-    const words = [pick(WORDS, random())];
-    for (let n = 1; n < DESCRIPTION_WORDS; n++) words.push(SPACE, pick(WORDS, random()));
-    this.#string(DESCRIPTION, ...words);
+    const description = writer.openText(DESCRIPTION);
+    writer.put(pick(WORDS, random()));
+    for (let n = 1; n < DESCRIPTION_WORDS; n++) writer.put(pick(FURTHER_WORDS, random()));
+    writer.closeText(description);
     writer.number(STOCK, Math.floor(random() * 1_000));
     writer.date(CREATED, (FIRST_SECOND + index) * 1_000);
     writer.date(UPDATED, (FIRST_SECOND + index * 2) * 1_000);
@@ -87,23 +96,15 @@ export class SyntheticItems {
     this.#writer.element(BSON_TYPE.objectId, ID);
     this.#writer.put(id);
   }
-
-  #string(name: Uint8Array, ...parts: readonly Uint8Array[]): void {
-    const writer = this.#writer;
-    writer.element(BSON_TYPE.string, name);
-    const start = writer.open();
-    for (const part of parts) writer.put(part);
-    writer.closeText(start);
-  }
 }
 
-function word(index: number): Uint8Array {
-  return WORDS[index % WORDS.length] ?? SPACE;
+function at(from: readonly Uint8Array[], index: number): Uint8Array {
+  return from[index % from.length] ?? NAME;
 }
 
 /** `random`: a number in [0, 1). */
 function pick(from: readonly Uint8Array[], random: number): Uint8Array {
-  return from[Math.floor(random * from.length)] ?? SPACE;
+  return at(from, Math.floor(random * from.length));
 }
 
 /**

@@ -16,6 +16,7 @@ import type { DocumentOptions } from './http/openapi/document.ts';
 import { getOpenApi } from './http/openapi/routes.ts';
 import type { MetricValues } from './telemetry/metrics.ts';
 import { getMetrics } from './telemetry/metrics-route.ts';
+import { FILE_FORMATS } from './streams/formats/list.ts';
 import type { UserPart } from './users/part.ts';
 import { userRoutes, type UserOptions } from './users/routes.ts';
 import { usersFor } from './users/source.ts';
@@ -50,7 +51,7 @@ export function createApp(options: AppOptions): App {
   const { open } = options.resources;
   const exports = exportRoutes(options.exports);
   const reference = referenceRoutes();
-  const web = webRoutes();
+  const web = webRoutes(FILE_FORMATS);
   const routes = table({
     'GET /resources': listResources(open.map(({ resource }) => resource)),
 

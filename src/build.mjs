@@ -37,7 +37,7 @@ const ASSETS = [
   'import/sample',
   'web/page/index.html',
   'web/page/icon.svg',
-  'exports/parquet-thread.mjs',
+  'stream/parquet-thread.mjs',
   'store/sqlite/worker.mjs',
 ];
 const BUILT = [WASM, ROWS_WASM, SCALAR, ...PAGE];

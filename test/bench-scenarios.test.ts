@@ -5,8 +5,7 @@ import { CANDIDATES, programOf, type CandidateName } from '../bench/candidates.t
 import { readOptions } from '../bench/options.ts';
 import { JsonBytes } from '../bench/peers/bson-json.ts';
 import { createScenarios } from '../bench/scenarios.ts';
-import { compressionsOf } from '../src/exports/export.ts';
-import { EXPORT_FORMATS } from '../src/rows/formats.ts';
+import { FORMATS } from '../src/streams/formats/list.ts';
 import { BSON, Long, ObjectId } from '../src/store/bson.ts';
 
 const scenarios = createScenarios(1_000_000);
@@ -45,9 +44,7 @@ test('an export of each format in each compression is measured alone', () => {
   const measured = scenarios.flatMap((one) => (one.kind === 'exports' && !one.beside ? [one.body] : []));
   assert.deepEqual(
     measured.map(({ format, compression }) => `${format} ${compression}`),
-    EXPORT_FORMATS.flatMap((format) =>
-      compressionsOf(format).map((compression) => `${format} ${compression}`),
-    ),
+    FORMATS.flatMap(({ name, compressions }) => compressions.map((compression) => `${name} ${compression}`)),
   );
 });
 

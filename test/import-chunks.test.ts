@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { readRows } from '../src/import/reading.ts';
-import { formatOfName, type Format } from '../src/rows/formats.ts';
+import { formatOfName, type TextFormat } from '../src/rows/text-files.ts';
 import { BrokenSource } from '../src/import/row.ts';
 import { read, readingOf } from './support/import-reading.ts';
 
@@ -14,7 +14,7 @@ test('A .json file with one object per line is read as lines', async () => {
 const MIXED = '{"id":"é","category":"größe","price":1.5,"n":"𝄞字"}\n\n{"id":"x",\r\n{"category":"𝄞"}\n';
 
 test('A source gives the same rows wherever its chunks end', async () => {
-  const contents: [Format, Buffer][] = [
+  const contents: [TextFormat, Buffer][] = [
     ['ndjson', Buffer.from(`\ufeff${MIXED}`)],
     ['csv', Buffer.from('\ufeffid,category,price\r\né,"grö""ße\r\n𝄞",1.5\r\n\r\nx,y\r\n"字",b,2')],
     [
@@ -63,7 +63,7 @@ test('An NDJSON line over 16 MB is refused, and the next line is read', async ()
 });
 
 test('A CSV row or an array element over 16 MB ends the run', async () => {
-  const contents: [Format, string, RegExp][] = [
+  const contents: [TextFormat, string, RegExp][] = [
     ['csv', 'category,price\na,1\n"b', /row on line 3 is longer than 16 MB; a quote may not be closed/],
     ['json', `[${GOOD},{"a":"`, /row 2 is longer than 16 MB/],
   ];
@@ -81,7 +81,7 @@ test('A CSV row or an array element over 16 MB ends the run', async () => {
 });
 
 test('The file extension before that of a compression indicates the format', () => {
-  const names: [string, Format | null][] = [
+  const names: [string, TextFormat | null][] = [
     ['a.csv', 'csv'],
     ['dir.json/a.CSV.gz', 'csv'],
     ['a.ndjson.br', 'ndjson'],

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { readRows } from '../src/import/reading.ts';
-import type { Format } from '../src/rows/formats.ts';
+import type { TextFormat } from '../src/rows/text-files.ts';
 import { cellValue } from '../src/import/numbers.ts';
 import { BrokenSource } from '../src/import/row.ts';
 import { UsageError } from '../src/terminal/arguments.ts';
@@ -111,7 +111,7 @@ test('Columns keep their order behind _id, even when their names are numbers', a
 });
 
 /** The names of the first item's fields in the order in which they are stored. */
-async function namesOfFirst(content: string, format: Format): Promise<string[]> {
+async function namesOfFirst(content: string, format: TextFormat): Promise<string[]> {
   const { rows } = await readRows(inChunks(Buffer.from(content), 1_000), readingOf(format));
   for await (const row of rows) {
     assert.ok('item' in row);

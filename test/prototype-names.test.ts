@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { describe, test } from 'node:test';
-import { formatOfName } from '../src/rows/formats.ts';
+import { formatOfName } from '../src/rows/text-files.ts';
 import { parseTrustedProxies } from '../src/access/proxies.ts';
 import { valueOfText } from '../src/import/kinds.ts';
 import { valueAt } from '../src/web/page/json.ts';

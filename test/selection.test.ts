@@ -130,19 +130,15 @@ test('a table has no hidden value, and no column of a hidden field', async (t) =
   const key = '"{""shop"":1,""number"":7}"';
   const hide = new Selection({ hide: ['card', 'internal.note', 'lines.cost'] });
   const batch = batchOf(slots, arrayBody([bytes]));
-  const none = { read: () => Promise.reject(new Error('one batch is enough')) };
+  const none = () => Promise.reject(new Error('one batch is enough'));
   const plan = { sort: '_id', direction: 1 } as const;
-  const wanted = { always: ['id', 'category', 'price'], most: 1 };
-  const columns = await columnsOfRows(none, plan, batch, wanted, t.signal, hide);
-  const all = await columnsOfRows(none, plan, batch, wanted, t.signal, EVERYTHING);
-  const shown = await columnsOfRows(
-    none,
-    plan,
-    batch,
-    wanted,
-    t.signal,
-    new Selection({ show: ['lines.sku'] }),
-  );
+  const set = {
+    ...{ rows: { read: none, split: none }, plan, first: batch, most: 1, signal: t.signal },
+    columns: ['id', 'category', 'price'],
+  };
+  const columns = await columnsOfRows({ ...set, shown: hide });
+  const all = await columnsOfRows({ ...set, shown: EVERYTHING });
+  const shown = await columnsOfRows({ ...set, shown: new Selection({ show: ['lines.sku'] }) });
   batch.release();
   assert.equal(csvHeader(columns, false), 'id,category,price,lines,internal,total\r\n');
   assert.equal(csvHeader(all, false), 'id,category,price,card,lines,internal.note,internal,total\r\n');

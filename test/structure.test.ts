@@ -26,7 +26,7 @@ const OWNERS: [library: string, files: RegExp][] = [
   ['prom-client', /^telemetry\/metrics\.ts$/],
   ['uuid', /^users\/id\.ts$/],
   ['bullmq', /^queue\/bullmq\.ts$/],
-  ['parquet-wasm', /^exports\/parquet-thread\.mjs$/],
+  ['parquet-wasm', /^stream\/parquet-thread\.mjs$/],
   ['p-queue', /^turns\.ts$/],
   ['rate-limiter-flexible', /^access\/limiter-redis\.ts$/],
   ['jose', /^access\/token-check\.ts$/],
@@ -34,7 +34,7 @@ const OWNERS: [library: string, files: RegExp][] = [
 ];
 
 test('each library is imported in one place', () => {
-  const thread = 'exports/parquet-thread.mjs';
+  const thread = 'stream/parquet-thread.mjs';
   const programs = [...sources, { path: thread, text: readFileSync(join(ROOT, 'src', thread), 'utf8') }];
   for (const [library, files] of OWNERS) {
     const pattern = new RegExp(

@@ -1,5 +1,4 @@
-import { compressionsOf } from '../../src/exports/export.ts';
-import { EXPORT_FORMATS } from '../../src/rows/formats.ts';
+import { FORMATS } from '../../src/streams/formats/list.ts';
 import { PAGE, PAGE_BY_PRICE, PAIR, STREAM, type Scenario } from './scenario.ts';
 
 export function others(): Scenario[] {
@@ -107,8 +106,8 @@ function exports(): Scenario[] {
     ['parquet', 'none'],
   ] as const;
   const exported = { kind: 'exports', group: 'others' } as const;
-  const alone = EXPORT_FORMATS.flatMap((format) =>
-    compressionsOf(format).map((compression) => [format, compression] as const),
+  const alone = FORMATS.flatMap(({ name, compressions }) =>
+    compressions.map((compression) => [name, compression] as const),
   );
   return [
     ...withPages.map(([format, compression], n): Scenario => ({

@@ -1,5 +1,5 @@
 import { AppError } from '../errors.ts';
-import type { ChangesFrom } from '../streams/changes-from.ts';
+import type { ChangesFrom } from '../streams/source.ts';
 import type { RowStore } from '../store/store.ts';
 import { encodeFeedCursor } from './cursor.ts';
 

@@ -1,10 +1,9 @@
-import { AppError } from '../errors.ts';
-import { documented, integer, oneOf, text, type Parameter } from '../input/parameter.ts';
+import { conflict, documented, integer, oneOf, text, type Parameter } from '../input/parameter.ts';
 import type { Query } from '../input/query.ts';
 import { MAX_CURSOR_BYTES } from '../pages/cursor.ts';
 import { KEY } from '../store/bookmark.ts';
 import type { Plan } from '../store/store.ts';
-import { booleanOf } from '../streams/query.ts';
+import { ndjson } from '../streams/formats/ndjson.ts';
 
 const LONGEST_WAIT = 60;
 
@@ -65,15 +64,16 @@ export function readChangesQuery(
   isEvents: boolean,
   lastEventId: string | undefined,
 ): FeedQuery {
-  const asked = booleanOf(follow.read(query));
-  if (isEvents && asked === false) throw conflict('follow', 'must be true with Accept: text/event-stream.');
-  const follows = isEvents || (asked ?? false);
+  const asked = follow.read(query);
+  if (isEvents && asked === 'false')
+    throw conflict('follow', 'follow must be true with Accept: text/event-stream.');
+  const follows = isEvents || asked === 'true';
   const isAgain = isEvents && lastEventId !== undefined && lastEventId !== '';
   const cursor = isAgain ? lastEventId : since.read(query);
   for (const { name } of [wait, limit]) {
     if (!query.has(name)) continue;
-    if (follows) throw conflict(name, 'excludes follow: such a response does not end by itself.');
-    if (cursor === undefined) throw conflict(name, 'requires since.');
+    if (follows) throw conflict(name, `${name} excludes follow: such a response does not end by itself.`);
+    if (cursor === undefined) throw conflict(name, `${name} requires since.`);
   }
   return {
     cursor,
@@ -87,21 +87,18 @@ export function readChangesQuery(
 /** Reads the parameters of a stream that follows. AppError `conflicting-parameters` for those that do not fit that. */
 export function readFollowQuery(query: Query, cursor: string | undefined, type: string): FeedQuery {
   const other = NOT_FOLLOWED.find((name) => query.has(name));
-  if (other !== undefined) throw conflict(other, 'excludes follow=true.');
-  if (query.get('checkpoints') === 'false') throw conflict('checkpoints', 'must be true with follow=true.');
-  if (!NDJSON.includes(type)) throw conflict('follow', `requires format=ndjson; the format is ${type}.`);
+  if (other !== undefined) throw conflict(other, `${other} excludes follow=true.`);
+  if (query.get('checkpoints') === 'false')
+    throw conflict('checkpoints', 'checkpoints must be true with follow=true.');
+  if (!ndjson.types.some((one) => one === type))
+    throw conflict('follow', `follow requires format=ndjson; the format is ${type}.`);
   return { cursor, cursorIn: 'cursor', follows: true, waitMs: 0, limit: Infinity };
 }
 
-export const NDJSON: readonly string[] = ['application/x-ndjson', 'application/jsonl'];
-
 /** Changes have no order but their own: AppError `conflicting-parameters` for another one, and for a range. */
 export function assertUnordered(plan: Plan): void {
-  if (plan.range) throw conflict(plan.sort, 'has a range. Changes can be filtered by values only.');
+  if (plan.range)
+    throw conflict(plan.sort, `${plan.sort} has a range. Changes can be filtered by values only.`);
   if (plan.sort !== KEY || plan.direction !== 1)
-    throw conflict('sort', 'must be id_asc: changes have no other order.');
-}
-
-function conflict(parameter: string, why: string): AppError {
-  return new AppError('conflicting-parameters', `${parameter} ${why}`, { parameter });
+    throw conflict('sort', 'sort must be id_asc: changes have no other order.');
 }

@@ -1,47 +1,43 @@
-import { STORE_PROBLEMS, type Answer, type Route } from '../http/route.ts';
+import type { Answer, Route } from '../http/route.ts';
 import { nameOf } from '../schema.ts';
 import { CHECKPOINT, END, FAILURE } from '../stream/control-lines.ts';
-import { fieldsOf, type RowRoute } from '../streams/row-route.ts';
+import { ndjson } from '../streams/formats/ndjson.ts';
+import { routeOf, type RowRoute } from '../streams/row-route.ts';
 import { EVENT_STREAM } from './events.ts';
 import { feedReply, type FeedOptions } from './feed.ts';
 import { FEED_CHECKPOINT, FEED_END, REMOVED } from './lines.ts';
-import { changesParameters, followParameter, NDJSON, readChangesQuery, readFollowQuery } from './query.ts';
+import { changesParameters, followParameter, readChangesQuery, readFollowQuery } from './query.ts';
+
+const [TYPE, ALIAS] = ndjson.types;
 
 /** The problems of feeds beside those of streams. */
 const FEED_PROBLEMS = ['changes-unsupported', 'changes-expired'] as const;
+
+const PROBLEMS = [
+  'conflicting-parameters',
+  'invalid-cursor',
+  'cursor-mismatch',
+  'collection-replaced',
+  'too-many-streams',
+  ...FEED_PROBLEMS,
+] as const;
 
 /** GET of what changed in a collection. `ordered`: parameters of its plan that need another order than that of ids. */
 export function changesRoute(
   told: RowRoute,
   { ordered, ...options }: FeedOptions & { readonly ordered: readonly string[] },
 ): Route {
-  const path = `${told.path}/changes`;
   return {
-    ...fieldsOf(told),
-    method: 'GET',
-    path,
-    access: 'keyed',
+    ...routeOf(told, 'changes', PROBLEMS),
     cost: 'stream',
     right: 'changes',
-    id: told.id,
-    tag: told.tag,
     summary: `Get the changes of ${told.noun.many}`,
     description:
       'Sends the present state of each row that changed since a place, and the keys of rows that are gone or no longer match. Applied by key in this order, a copy equals the set when `upToDate` is true. A change may come more than once.',
     query: changesParameters(told.parameters, ordered),
     headers: ['Last-Event-ID'],
     answers: { 200: answerOf(told) },
-    problems: [
-      'conflicting-parameters',
-      'invalid-cursor',
-      'cursor-mismatch',
-      'collection-replaced',
-      'too-many-streams',
-      ...FEED_PROBLEMS,
-      ...(told.problems ?? []),
-      ...STORE_PROBLEMS,
-    ],
-    produces: [...NDJSON, EVENT_STREAM],
+    produces: [...ndjson.types, EVENT_STREAM],
     handler: (input) => {
       const { query, request, type } = input;
       const asked = readChangesQuery(query, type === EVENT_STREAM, request.headers['last-event-id']);
@@ -56,7 +52,7 @@ function answerOf({ schema, noun, changeExamples: examples }: RowRoute): Answer 
     description: `The changes of ${noun.many}`,
     headers: ['Cache-Control', 'Incremental', 'X-Accel-Buffering'],
     content: {
-      'application/x-ndjson': {
+      [TYPE]: {
         schema: {
           type: 'string',
           description: `One ${row} or Removed per line, each line ended by LF. Some lines are a FeedCheckpoint, FeedEnd or Failure instead.`,
@@ -64,9 +60,7 @@ function answerOf({ schema, noun, changeExamples: examples }: RowRoute): Answer 
         lines: [schema, REMOVED, FEED_CHECKPOINT, FEED_END, FAILURE],
         ...(examples?.lines && { changing: examples.lines }),
       },
-      'application/jsonl': {
-        schema: { type: 'string', description: 'the same as application/x-ndjson' },
-      },
+      [ALIAS]: { schema: { type: 'string', description: `the same as ${TYPE}` } },
       [EVENT_STREAM]: {
         schema: {
           type: 'string',
@@ -86,7 +80,7 @@ export function orFollow(
   options: FeedOptions,
 ): Route {
   const { 200: whole, ...others } = stream.answers;
-  const { 'application/x-ndjson': lines, ...forms } = whole?.content ?? {};
+  const { [TYPE]: lines, ...forms } = whole?.content ?? {};
   if (!whole || !lines) throw new TypeError(`${stream.path} has no lines`);
   const form = {
     ...lines,
@@ -101,7 +95,7 @@ export function orFollow(
     ...stream,
     query: [...(stream.query ?? []), followParameter],
     alsoNeeds: (query) => (followParameter.read(query) === 'true' ? 'changes' : null),
-    answers: { ...others, 200: { ...whole, content: { 'application/x-ndjson': form, ...forms } } },
+    answers: { ...others, 200: { ...whole, content: { [TYPE]: form, ...forms } } },
     problems: [...(stream.problems ?? []), ...FEED_PROBLEMS],
     handler: (input) => {
       const { query, type } = input;

@@ -1,10 +1,10 @@
 import { AppError } from '../errors.ts';
 import type { Reply } from '../engine/edge.ts';
 import { STORE_PROBLEMS, type Route } from '../http/route.ts';
-import { FILES } from '../rows/formats.ts';
 import { FileGoneError, type FileStore } from '../store/files.ts';
 import { crc32 } from '../stream/crc32.ts';
-import { CHANGES_HEADER } from '../streams/changes-from.ts';
+import { CHANGES_HEADER } from '../streams/source.ts';
+import { formatNamed, FORMATS } from '../streams/formats/list.ts';
 import { ID, LOOK_AGAIN_SECONDS } from './export.ts';
 import { isFinal, lose, type Complete, type FinishedFile, type Job } from './job.ts';
 import { noSuchExport } from './jobs.ts';
@@ -28,11 +28,12 @@ const FILE_HEADERS = [
   'Repr-Digest',
 ] as const;
 const BYTES = { schema: { type: 'string', format: 'binary' } };
-const TYPES = [...Object.values(FILES).map((one) => one.contentType), ...Object.values(COMPRESSED_TYPES)];
-const FILE = {
-  ...Object.fromEntries(TYPES.map((type) => [type.replace(/;.*/, ''), BYTES])),
-  'application/json': { schema: { description: 'all rows as an array' } },
-};
+const FILE = Object.fromEntries([
+  ...FORMATS.map(
+    ({ types: [type], fileSchema }) => [type, fileSchema ? { schema: fileSchema } : BYTES] as const,
+  ),
+  ...Object.values(COMPRESSED_TYPES).map((type) => [type, BYTES] as const),
+]);
 
 /**
  * GET /exports/{id}/file: the file, or a range of it. The whole file is sent to its end only with the bytes that were
@@ -135,7 +136,7 @@ function headersOf({ id, request, file, progress: { changes } }: Complete): Repl
   const { format, compression } = request;
   const digest = Buffer.from(file.sha256, 'hex').toString('base64');
   return {
-    'content-type': compression === 'none' ? FILES[format].contentType : COMPRESSED_TYPES[compression],
+    'content-type': compression === 'none' ? formatNamed(format).contentType : COMPRESSED_TYPES[compression],
     'content-disposition': `attachment; filename="${downloadName(id, request)}"`,
     'cache-control': 'private, no-transform',
     etag: `"${file.sha256}"`,

@@ -1,18 +1,9 @@
 import type { Parameter } from '../input/parameter.ts';
 import { fieldsParameter, sortParameter } from '../resources/form.ts';
 import { ITEM_FORM } from '../resources/items.ts';
-import { EXPORT_FORMATS, type ExportFormat } from '../rows/formats.ts';
-import { columnsParameter, schemaParameter } from '../streams/arrow-form.ts';
+import { COMPRESSIONS, type Compression } from '../stream/pieces.ts';
+import { FILE_FORMATS, OPTIONS } from '../streams/formats/list.ts';
 import { named, Type, type Schema, type Static } from '../schema.ts';
-
-export const COMPRESSIONS = ['none', 'gzip', 'br'] as const;
-export type Compression = (typeof COMPRESSIONS)[number];
-
-/** The compressions of files of a format. Parquet is compressed inside, and Brotli is for text. */
-export function compressionsOf(format: ExportFormat): readonly Compression[] {
-  if (format === 'parquet') return ['none'];
-  return format === 'arrow' ? ['none', 'gzip'] : COMPRESSIONS;
-}
 
 export const STATES = ['queued', 'running', 'complete', 'failed', 'cancelled'] as const;
 export type State = (typeof STATES)[number];
@@ -32,17 +23,18 @@ export type Member = string | number | boolean | null | readonly string[];
 
 /** How the rows are written: the same for every resource. */
 const FORM = {
-  format: Type.Optional(oneOf(EXPORT_FORMATS)),
+  format: Type.Optional(oneOf(FILE_FORMATS)),
   compression: Type.Optional(oneOf(COMPRESSIONS)),
-  safe: Type.Optional(
-    Type.Boolean({
-      description:
-        'true or false: whether CSV gets an apostrophe before text that a spreadsheet would run as a formula',
-    }),
+  ...Object.fromEntries(
+    OPTIONS.flatMap(({ parameter, member }) =>
+      member ? [[parameter.name, Type.Optional(Type.Unsafe<Member>(member))]] : [],
+    ),
   ),
-  columns: member(columnsParameter),
-  schema: member(schemaParameter),
 };
+/** The members of a body that are true or false. */
+export const FLAGS = OPTIONS.flatMap(({ parameter, member }) =>
+  member?.type === 'boolean' ? [parameter.name] : [],
+);
 
 /** The body that orders an export of items: the parameters of GET /items/stream, and the compression of the file. */
 export const EXPORT_BODY = named(
@@ -158,7 +150,7 @@ export const LOOK_AGAIN_SECONDS = 1;
 /** An export whose request has the texts of its query. Its JSON has numbers where the parameter is one. */
 export type Export = Omit<Static<typeof EXPORT>, 'request'> & {
   readonly request: Readonly<Record<string, unknown>> & {
-    readonly format: ExportFormat;
+    readonly format: string;
     readonly compression: Compression;
   };
 };

@@ -1,9 +1,8 @@
 import { createHash } from 'node:crypto';
 import type { FileStore, FileWriter } from '../store/files.ts';
 import { crc32 } from '../stream/crc32.ts';
-import { pieceCodecs, type PieceCodec } from '../stream/pieces.ts';
+import { pieceCodecs, type Compression, type PieceCodec } from '../stream/pieces.ts';
 import type { Sink } from '../stream/sink.ts';
-import type { Compression } from './export.ts';
 import { filesOf, type FinishedFile, type Job } from './job.ts';
 import type { Jobs } from './jobs.ts';
 

@@ -1,15 +1,15 @@
 import type { Scope } from '../access/rights.ts';
 import type { ProblemCode } from '../problems.ts';
-import type { ExportFormat } from '../rows/formats.ts';
 import type { Identity } from '../store/bookmark.ts';
-import type { Compression } from './export.ts';
+import type { Compression } from '../stream/pieces.ts';
 
 /** An order as stored: a stream's query, and what only a file has. */
 export interface ExportRequest {
   readonly resource: string;
   /** The query of the stream whose rows the file has, as text and without its format. The sort is in it. */
   readonly query: string;
-  readonly format: ExportFormat;
+  /** The name of a format. */
+  readonly format: string;
   readonly compression: Compression;
   /** The part of the resource that the client's key opens. Absent: all of it. */
   readonly scope?: Scope;

@@ -6,20 +6,13 @@ import { pointer } from '../input/json-scan.ts';
 import { quote, type Query } from '../input/query.ts';
 import { bodyCheck, invalidBody } from '../input/validate.ts';
 import { shownPath } from '../resources/grammar.ts';
-import { FORMS, formatOfType, type ExportFormat, type StreamType } from '../rows/formats.ts';
 import { Type, type TSchema } from '../schema.ts';
-import { assertNames } from '../streams/arrow-form.ts';
-import { assertFits } from '../streams/form.ts';
-import { readStreamQuery, type StreamQuery } from '../streams/query.ts';
-import {
-  compressionsOf,
-  EXPORT_BODY,
-  RESOURCE_EXPORT_BODY,
-  type Compression,
-  type Member,
-} from './export.ts';
+import type { Compression } from '../stream/pieces.ts';
+import type { AskedForm } from '../streams/formats/format.ts';
+import { formatNamed, formatOfType, FORMATS, readForm } from '../streams/formats/list.ts';
+import { readStreamQuery } from '../streams/query.ts';
+import { EXPORT_BODY, RESOURCE_EXPORT_BODY, type Member } from './export.ts';
 import { ITEMS, type ExportRequest } from './job.ts';
-import { whyNoParquet } from './parquet.ts';
 import { exportSource, type ExportSource, type ExportSources } from './source.ts';
 
 const checks = { items: bodyCheck(EXPORT_BODY), resource: bodyCheck(RESOURCE_EXPORT_BODY) };
@@ -50,7 +43,7 @@ export async function requestOf(
   }
   const source = exportSource(found);
   const body = (source.isField ? checks.resource : checks.items)(withFiniteNumbers(json));
-  const { format = 'ndjson', compression = 'none', ...others } = body;
+  const { format = FORMATS[0].name, compression = 'none', ...others } = body;
   const wanted = Object.entries(others).filter(([name]) => name !== 'resource');
   assertMembers(Object.keys(body), source);
   assertWritable(format, compression);
@@ -73,7 +66,7 @@ export async function asynchronousRequest(
 ): Promise<ExportRequest | null> {
   if (request.method !== 'GET' || !prefers(request, 'respond-async')) return null;
   if (![...query.keys()].every((name) => isMember(name, source))) return null;
-  const format = formatOfType(type as StreamType);
+  const format = formatOfType(type).name;
   return ordered(query, source, { format, compression: 'none' }, request.signal);
 }
 
@@ -86,24 +79,21 @@ async function ordered(
 ): Promise<ExportRequest> {
   const query = new Map(given);
   query.delete('format');
-  readFileQuery(query, form.format, source);
+  readFileForm(query, form.format, source);
   const { sort, direction } = await source.plan.read(query, signal);
   if (!query.has('sort')) query.set('sort', `${shownPath(sort)}_${direction === 1 ? 'asc' : 'desc'}`);
   const { name: resource, scope } = source;
   return { resource, query: new URLSearchParams([...query]).toString(), ...form, ...(scope && { scope }) };
 }
 
-/** The stream whose rows a file of a format has. */
-export function streamTypeOf(format: ExportFormat): StreamType {
-  return FORMS[format === 'parquet' ? 'arrow' : format].types[0];
-}
-
 /** What a query says of the form of a file. Throws the AppErrors of the stream. */
-export function readFileQuery(query: Query, format: ExportFormat, { plan }: ExportSource): StreamQuery {
-  const read = readStreamQuery(query, plan);
-  assertFits(read, streamTypeOf(format));
-  if (read.arrow.columns) assertNames(read.arrow.columns, read.fields);
-  return read;
+export function readFileForm(query: Query, name: string, { plan }: ExportSource): AskedForm {
+  const format = formatNamed(name);
+  return readForm(query, format, {
+    type: format.types[0],
+    kinds: plan.kinds,
+    ...readStreamQuery(query, plan),
+  });
 }
 
 /** The query of an order as stored. */
@@ -127,13 +117,13 @@ function assertMembers(names: readonly string[], source: ExportSource): void {
 }
 
 /** Throws AppError `invalid-body` for a form that this server cannot write. */
-function assertWritable(format: ExportFormat, compression: Compression): void {
-  const why = format === 'parquet' ? whyNoParquet() : null;
+function assertWritable(format: string, compression: Compression): void {
+  const { compressions, isCompressed, whyNot } = formatNamed(format);
+  const why = whyNot?.() ?? null;
   if (why !== null) throw invalidBody([{ pointer: '/format', detail: why }]);
-  const fitting = compressionsOf(format);
-  if (fitting.includes(compression)) return;
-  const inside = format === 'parquet' ? ', which is compressed inside' : '';
-  const detail = `expected ${fitting.join(' or ')} with format ${format}${inside}; got ${compression}`;
+  if (compressions.includes(compression)) return;
+  const inside = isCompressed ? ', which is compressed inside' : '';
+  const detail = `expected ${compressions.join(' or ')} with format ${format}${inside}; got ${compression}`;
   throw invalidBody([{ pointer: '/compression', detail }]);
 }
 

@@ -1,7 +1,7 @@
 import { PROBLEMS } from '../problems.ts';
 import { ITEM_FORM } from '../resources/items.ts';
-import { FILES } from '../rows/formats.ts';
-import type { Export } from './export.ts';
+import { formatNamed } from '../streams/formats/list.ts';
+import { FLAGS, type Export } from './export.ts';
 import { ITEMS, type ExportRequest, type Failure, type Job } from './job.ts';
 
 const SUFFIXES = { none: '', gzip: '.gz', br: '.br' } as const;
@@ -37,13 +37,15 @@ function represent(job: Job): Export {
 
 /** A request as clients see it: with the members of its body. */
 function shownRequest({ resource, query, format, compression }: ExportRequest): Export['request'] {
-  const { fields, safe, ...texts } = Object.fromEntries(new URLSearchParams(query));
+  const { fields, ...all } = Object.fromEntries(new URLSearchParams(query));
+  const texts = Object.entries(all).filter(([name]) => !FLAGS.includes(name));
+  const flags = Object.entries(all).filter(([name]) => FLAGS.includes(name));
   return {
     ...(resource !== ITEMS && { resource }),
-    ...texts,
+    ...Object.fromEntries(texts),
     ...(fields !== undefined && { fields: fields.split(',') }),
     ...{ format, compression },
-    ...(safe !== undefined && { safe: safe === 'true' }),
+    ...Object.fromEntries(flags.map(([name, text]) => [name, text === 'true'])),
   };
 }
 
@@ -56,7 +58,7 @@ export function downloadName(
   request: Pick<ExportRequest, 'resource' | 'format' | 'compression'>,
 ): string {
   const { format, compression } = request;
-  return `${request.resource}-${id.slice(-8)}.${FILES[format].extension}${SUFFIXES[compression]}`;
+  return `${request.resource}-${id.slice(-8)}.${formatNamed(format).extension}${SUFFIXES[compression]}`;
 }
 
 function problemOf({ code, detail }: Failure): NonNullable<Export['problem']> {

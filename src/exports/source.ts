@@ -7,14 +7,16 @@ import { isField } from '../resources/query.ts';
 import type { Resource } from '../resources/resource.ts';
 import { sourceOf } from '../resources/source.ts';
 import { partOf, resourceFor } from '../resources/part.ts';
-import type { ChainReader } from '../store/store.ts';
-import type { FormSource } from '../streams/row-form.ts';
+import type { ChainReader, RowStore } from '../store/store.ts';
 import { ITEMS, type ExportRequest } from './job.ts';
 
 /** A set as exports read it: the same that its stream reads, with the reader of the stream's query. */
-export interface ExportSource extends FormSource {
+export interface ExportSource {
   readonly name: string;
+  readonly rows: RowStore;
   readonly plan: PlanParameters;
+  /** The columns that every table begins with, the first of them `id`. */
+  readonly columns: readonly string[];
   /** Whether its query may have a name that the plan does not list. Absent: no. */
   readonly isField?: (name: string) => boolean;
   /** The reader for a chain that has begun. It waits while the store is unavailable. */

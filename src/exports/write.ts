@@ -1,18 +1,15 @@
 import { changesFrom } from '../changes/from.ts';
 import { AppError } from '../errors.ts';
-import { columnsText } from '../rows/arrow/columns.ts';
 import type { Transcoder } from '../rows/rows.ts';
+import { EVERYTHING } from '../rows/selection.ts';
 import { orRelease } from '../store/batch.ts';
 import type { FileStore } from '../store/files.ts';
 import type { ChainReader, Plan } from '../store/store.ts';
 import { chain, FIRST_BATCH, planBehind } from '../stream/chain.ts';
 import { pump } from '../stream/pump.ts';
-import { encoderOf, type ArrowForm } from '../streams/proving.ts';
-import { rowForm } from '../streams/row-form.ts';
 import { ExportFile } from './file.ts';
 import { fileName, type FinishedFile, type Progress, type Running } from './job.ts';
-import { queryOf, readFileQuery, streamTypeOf } from './order.ts';
-import { ParquetSink } from './parquet.ts';
+import { queryOf, readFileForm } from './order.ts';
 import { sourceOfRequest, type ExportSource, type ExportSources } from './source.ts';
 
 export interface WriteOptions {
@@ -41,15 +38,18 @@ export async function writeFile(
     const plan = await begin(job, source, signal, report);
     const estimated = job.progress.estimatedRows === null ? estimate(plan, source, signal, report) : null;
     estimated?.catch(() => undefined); // reported when the rows are written
-    const query = readFileQuery(queryOf(request), request.format, source);
+    const query = queryOf(request);
+    const asksForm = readFileForm(query, request.format, source);
     const streams = orLive(source.streams, () => report({ time: 'live' }));
     const first = await streams.read(plan, {}, FIRST_BATCH, signal);
-    const sampled = { plan: planBehind(plan, first), first };
-    const form = await rowForm(query, streamTypeOf(request.format), source, transcoder, sampled, signal);
+    const { shown = EVERYTHING, kinds, fields } = source.plan;
+    const sampled = { plan: planBehind(plan, first), first, most: Infinity };
+    const set = { ...source, ...sampled, fields: fields(query), shown, kinds, signal };
+    const form = await orRelease(first, () => asksForm(set, transcoder));
     // A file is not resumed, but fetched by ranges: it has no cursors.
     const proof = { plan, cursorOf: () => undefined, start: undefined, now: () => 0 };
-    const { encoder, proving } = await orRelease(first, () => encoderOf(form, false, null, proof));
-    const parquet = request.format === 'parquet' && 'table' in form ? parquetSink(form, file) : null;
+    const { encoder, tail } = await orRelease(first, () => form.write(proof));
+    const through = form.fileSink?.(file);
     let rows = 0;
     const observer = {
       rows: (count: number) => report({ rows: (rows += count), bytes: file.bytes }),
@@ -57,11 +57,10 @@ export async function writeFile(
     };
     try {
       const batches = chain(streams, plan, first, Infinity, signal);
-      const frame = { head: parquet ? '' : form.head, tail: () => proving?.end() ?? form.tail };
-      await pump({ first: batches, observer }, encoder, frame, parquet ?? file);
-      await parquet?.end();
+      await pump({ first: batches, observer }, encoder, { head: form.head, tail }, through ?? file);
+      await through?.end();
     } finally {
-      await parquet?.close();
+      await through?.close();
     }
     await estimated;
     await file.end();
@@ -105,10 +104,6 @@ async function estimate(
   } catch (error) {
     if (!(error instanceof AppError)) throw error;
   }
-}
-
-function parquetSink({ head, table }: ArrowForm, file: ExportFile): ParquetSink {
-  return new ParquetSink(head, file, [['sluice.columns', columnsText(table.columns)]]);
 }
 
 /**

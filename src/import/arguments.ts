@@ -1,5 +1,5 @@
 import type { OnConflict } from '../store/store.ts';
-import { TEXT_FORMATS, formatOfName } from '../rows/formats.ts';
+import { TEXT_FORMATS, formatOfName } from '../rows/text-files.ts';
 import { intoOf } from './into.ts';
 import { KINDS, type Kind, type Types } from './kinds.ts';
 import type { Reading } from './reading.ts';

@@ -1,4 +1,4 @@
-import type { Format } from '../rows/formats.ts';
+import type { TextFormat } from '../rows/text-files.ts';
 import { quoted } from '../terminal/text.ts';
 import { FieldTypes } from './field-types.ts';
 import type { Into } from './into.ts';
@@ -19,7 +19,7 @@ const LF = 0x0a;
 
 /** How the content of a file is read. */
 export interface Reading {
-  readonly format: Format;
+  readonly format: TextFormat;
   readonly columns: Columns;
   readonly types: Types;
   /** What separates the cells of a CSV file. null: its header row tells. */

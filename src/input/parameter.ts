@@ -88,6 +88,26 @@ export function text(name: string, maximumBytes: number): Parameter<string> {
   );
 }
 
+/** As `text`, but the value is what `parse` makes of it, which throws the AppError for a text that is none. */
+export function textAs<T>(name: string, maximumBytes: number, parse: (text: string) => T): Parameter<T> {
+  const plain = text(name, maximumBytes);
+  const read = (query: Query) => {
+    const given = plain.read(query);
+    return given === undefined ? undefined : parse(given);
+  };
+  return { ...plain, read };
+}
+
+/** The error for a parameter that excludes others. */
+export function conflict(parameter: string, detail: string): AppError {
+  return new AppError('conflicting-parameters', detail, { parameter });
+}
+
+/** The error for a parameter whose text is not as expected. */
+export function invalid(parameter: string, detail: string, cause?: unknown): AppError {
+  return new AppError('invalid-parameter', detail, { parameter, cause });
+}
+
 /** A name of a field, or several separated by dots. */
 const PATH = '[^,.\\u0000]+(\\.[^,.\\u0000]+)*';
 

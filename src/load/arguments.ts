@@ -1,5 +1,5 @@
 import { COMPRESSIONS, type Compression } from '../pull/http.ts';
-import { FORMATS } from '../rows/formats.ts';
+import { FORMATS } from './forms/form.ts';
 import { integer, oneOf, readArguments, UsageError } from '../terminal/arguments.ts';
 import { quoted } from '../terminal/text.ts';
 import type { Condition, LoadCommand } from './options.ts';

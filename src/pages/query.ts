@@ -1,5 +1,5 @@
 import { AppError } from '../errors.ts';
-import { documented, integer, oneOf, text, type Parameter } from '../input/parameter.ts';
+import { conflict, documented, integer, oneOf, text, type Parameter } from '../input/parameter.ts';
 import type { Query } from '../input/query.ts';
 import type { DeclaredKinds } from '../rows/arrow/columns.ts';
 import { EVERYTHING, type Selection } from '../rows/selection.ts';
@@ -125,11 +125,7 @@ function readCount(query: Query): CountMode | null {
 
 function readStart(query: Query): PageStart {
   const given = ['offset', 'page', 'cursor'].filter((name) => query.has(name));
-  if (given.length > 1) {
-    throw new AppError('conflicting-parameters', `Give one of ${given.join(' and ')}, not both.`, {
-      parameter: given[1] ?? '',
-    });
-  }
+  if (given.length > 1) throw conflict(given[1] ?? '', `Give one of ${given.join(' and ')}, not both.`);
   const rows = offset.read(query);
   if (rows !== undefined) return { style: 'offset', offset: rows };
   const number = page.read(query);

@@ -1,6 +1,6 @@
 import { integer, oneOf, readArguments, UsageError } from '../terminal/arguments.ts';
 import { printable, quoted } from '../terminal/text.ts';
-import { formatOfName } from '../rows/formats.ts';
+import { formatOfName } from '../rows/text-files.ts';
 import { COMPRESSIONS, type Compression } from './http.ts';
 
 /** The parsed command line of `sluice pull`. */

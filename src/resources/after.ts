@@ -1,4 +1,4 @@
-import { AppError } from '../errors.ts';
+import { invalid } from '../input/parameter.ts';
 import type { AfterForm, Named } from '../streams/after.ts';
 import { kindOf } from './kind-table.ts';
 import { readShown } from './kinds.ts';
@@ -44,10 +44,9 @@ function arrayOf(given: string): Named | null {
 /** AppError `invalid-parameter` for a value that shows as null: it may be null, missing, NaN or infinite. */
 function named(value: string, id: string, isText = false): Named {
   if (value === 'null' && !isText)
-    throw new AppError(
-      'invalid-parameter',
+    throw invalid(
+      'after',
       'after cannot name a row whose sort value shows as null, which stands for several values. Use a cursor.',
-      { parameter: 'after' },
     );
   return { value, id };
 }

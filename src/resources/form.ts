@@ -1,6 +1,5 @@
 import type { Content, Route } from '../http/route.ts';
-import type { Parameter } from '../input/parameter.ts';
-import { documented, parameter, paths } from '../input/parameter.ts';
+import { documented, parameter, paths, type Parameter } from '../input/parameter.ts';
 import { named, Type, type TSchema } from '../schema.ts';
 import type { AfterForm } from '../streams/after.ts';
 import type { RowRoute } from '../streams/row-route.ts';

@@ -1,4 +1,5 @@
 import { AppError } from '../errors.ts';
+import { conflict } from '../input/parameter.ts';
 import { quote, type Query } from '../input/query.ts';
 import { KEY } from '../store/bookmark.ts';
 
@@ -107,13 +108,7 @@ function addBound(
   const side = operator.startsWith('g') ? 'low' : 'high';
   const given = bounds.get(path) ?? {};
   if (given[side])
-    throw new AppError(
-      'conflicting-parameters',
-      `${shownPath(path)} has two ${side === 'low' ? 'lower' : 'upper'} bounds.`,
-      {
-        parameter: name,
-      },
-    );
+    throw conflict(name, `${shownPath(path)} has two ${side === 'low' ? 'lower' : 'upper'} bounds.`);
   bounds.set(path, { ...given, [side]: { text, isInclusive: operator.endsWith('e') } });
 }
 

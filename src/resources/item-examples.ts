@@ -60,15 +60,15 @@ export const ITEM_EXAMPLES = {
     },
   },
   stream: {
-    lines: {
+    ndjson: {
       request: '/items/stream?fields=price&limit=2&after=d53938',
       answer: '{"id":"d53939","price":2757}\n{"id":"d53940","price":2757}\n',
     },
-    array: {
+    json: {
       request: '/items/stream?format=json&fields=price&limit=1',
       answer: [{ id: 'd00001', price: 326 }],
     },
-    table: {
+    csv: {
       request: '/items/stream?format=csv&fields=price,color&limit=1',
       answer: 'id,price,color\r\nd00001,326,E\r\n',
     },

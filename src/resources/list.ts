@@ -2,11 +2,11 @@ import { AppError } from '../errors.ts';
 import { mayKnow } from '../http/permit.ts';
 import { json } from '../http/reply.ts';
 import { JSON_TYPE, jsonAnswer, type Route } from '../http/route.ts';
-import { FORMATS } from '../rows/formats.ts';
 import { named, Type, type Static } from '../schema.ts';
 import { serializerOf } from '../rows/serializers.ts';
 import type { Index } from '../store/indexes.ts';
 import type { Count } from '../store/store.ts';
+import { STREAM_FORMATS } from '../streams/formats/list.ts';
 import { keyOr } from './grammar.ts';
 import { askableOfResource, withoutSuffix, type Askable } from './not-indexed.ts';
 import { resourceFor } from './part.ts';
@@ -131,7 +131,7 @@ async function describe(resource: Resource, signal: AbortSignal): Promise<Listed
   const path = `/${resource.name}`;
   const known = {
     name: resource.name,
-    formats: [...FORMATS],
+    formats: [...STREAM_FORMATS],
     links: {
       page: path,
       stream: `${path}/stream`,

@@ -1,7 +1,6 @@
 import { typesOfFeedCursor } from '../changes/cursor.ts';
 import { changesParameters, followParameter } from '../changes/query.ts';
-import { AppError } from '../errors.ts';
-import { documented, oneOf, text } from '../input/parameter.ts';
+import { conflict, documented, oneOf, text } from '../input/parameter.ts';
 import type { Query } from '../input/query.ts';
 import { typesOfCursor } from '../pages/cursor.ts';
 import { pageParameters, type PlanParameters } from '../pages/query.ts';
@@ -162,11 +161,7 @@ function assertOrdered({ bounds }: Given, order: Order | undefined, { closed }: 
   if (!closed || !order || path === undefined || order.path === path) return;
   const names = closed.filter(({ to }) => to.startsWith(`${path}.`)).map(({ parameter }) => parameter.name);
   const got = `${shownPath(order.path)}_${order.direction === 1 ? 'asc' : 'desc'}`;
-  throw new AppError(
-    'conflicting-parameters',
-    `${names.join(' and ')} require a ${path} sort; got sort=${got}.`,
-    { parameter: 'sort' },
-  );
+  throw conflict('sort', `${names.join(' and ')} require a ${path} sort; got sort=${got}.`);
 }
 
 function pathsOf({ given: { equals, bounds }, where }: GivenInScope, order: Order | undefined): Asked {

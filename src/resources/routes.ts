@@ -7,7 +7,7 @@ import type { Transcoder } from '../rows/rows.ts';
 import { partitionsRoute } from '../streams/partitions.ts';
 import { rowRoute } from '../streams/row.ts';
 import { streamRoute } from '../streams/stream.ts';
-import { fieldsOf, type RowsTold } from '../streams/row-route.ts';
+import type { RowsTold } from '../streams/row-route.ts';
 import type { SourceFor } from '../streams/source.ts';
 import { fieldParameters } from './field-parameters.ts';
 import type { Alias } from './form.ts';
@@ -36,35 +36,21 @@ export const PLAN_PROBLEMS: readonly ProblemCode[] = ['not-indexed', 'ambiguous-
 /** The routes of one resource. The indexes and kinds known are for the parameters in /openapi.json. */
 export function resourceRoutes({ resource, indexes, kinds }: OpenResource, options: ResourceOptions) {
   const { name, form } = resource;
-  const { ids, row, list: words, examples, ...docs } = form.docs;
+  const { ids, row, list: words, examples, noun, tag } = form.docs;
   const forms = askableOfResource(resource, indexes);
   const { closed } = form;
   const ofFields = closed ? NO_FIELDS : fieldParameters(forms, kinds);
-  const told: RowsTold = {
-    ...docs,
-    path: `/${name}`,
-    schema: row.schema,
+  const common = {
+    ...{ path: `/${name}`, tag },
     parameters: [...form.parameters, ...ofFields.all],
     ...(!closed && { isField, problems: PLAN_PROBLEMS }),
   };
+  const told: RowsTold = { ...common, noun, schema: row.schema };
   const sourceFor: SourceFor = (client) => sourceOf(resourceFor(resource, client));
   const shared = { ...options, sourceFor };
   const ordered = ['sort', ...ofFields.ranges, ...(closed ?? []).filter(isBound).map(nameOf)];
   const list = pageRoute(
-    {
-      ...{
-        ...fieldsOf(told),
-        ...words,
-        path: told.path,
-        id: ids.list,
-        tag: told.tag,
-        row,
-        parameters: told.parameters,
-      },
-      ...(told.problems && { problems: told.problems }),
-      example: examples.list,
-      counts: true,
-    },
+    { ...common, ...words, id: ids.list, row, example: examples.list, counts: true },
     shared,
   );
   const stream = streamRoute({ ...told, id: ids.stream, examples: examples.stream }, shared);

@@ -1,14 +1,14 @@
 import { AppError } from '../errors.ts';
 import { json } from '../http/reply.ts';
-import { JSON_TYPE, jsonAnswer, STORE_PROBLEMS, type Route } from '../http/route.ts';
+import { JSON_TYPE, jsonAnswer, type Route } from '../http/route.ts';
 import { cursorThatFits, decodeCursor } from '../pages/cursor.ts';
 import { cursorParameter, DEFAULT_LIMIT, limitParameter, type PageLimits } from '../pages/query.ts';
 import { rowToJson } from '../rows/row-json.ts';
-import type { Parameter } from '../input/parameter.ts';
+import { conflict, invalid, type Parameter } from '../input/parameter.ts';
 import type { Query } from '../input/query.ts';
 import type { Bookmark } from '../store/bookmark.ts';
 import type { Index } from '../store/indexes.ts';
-import { fieldsOf, type RowRoute } from '../streams/row-route.ts';
+import { routeOf, type RowRoute } from '../streams/row-route.ts';
 import type { Form } from './form.ts';
 import { keyOr, shownPath, splitName } from './grammar.ts';
 import { countValues, limitedTime, listValues } from './list-values.ts';
@@ -22,6 +22,8 @@ import { indexesOf, type Resource } from './resource.ts';
 import { asKey, valueOf, withKey } from './value-bookmark.ts';
 import { VALUES } from './values-schema.ts';
 
+const PROBLEMS = ['invalid-cursor', 'cursor-mismatch', 'sort-value-too-long', 'not-indexed'] as const;
+
 /** GET of the distinct values of a field, by a chain that skips along an index from value to value. */
 export function valuesRoute(
   told: RowRoute,
@@ -32,29 +34,15 @@ export function valuesRoute(
   const limit = limitParameter(maxLimit);
   const { field, count } = VALUES_QUERY;
   return {
-    ...fieldsOf(told),
-    method: 'GET',
-    path: `${told.path}/values`,
-    access: 'keyed',
+    ...routeOf(told, 'values', whole.form.closed ? PROBLEMS : ['conflicting-parameters', ...PROBLEMS]),
     cost: 'page',
     right: 'read',
-    id: told.id,
-    tag: told.tag,
     summary: `List the distinct values of a field of ${told.noun.many}`,
     description:
       'Takes equalities as pages do. Answers within about a second, with fewer values than `limit` if need be: go on with `nextCursor` while `hasMore` is true.',
     query: [limit, cursorParameter, field, count, ...equalityParameters(whole.form)],
     produces: [JSON_TYPE],
     answers: { 200: jsonAnswer('The values', VALUES, ['Cache-Control']) },
-    problems: [
-      ...(whole.form.closed ? [] : (['conflicting-parameters'] as const)),
-      'invalid-cursor',
-      'cursor-mismatch',
-      'sort-value-too-long',
-      'not-indexed',
-      ...(told.problems ?? []),
-      ...STORE_PROBLEMS,
-    ],
     handler: async ({ request, query, client }) => {
       const resource = resourceFor(whole, client);
       const { signal } = request;
@@ -103,9 +91,7 @@ async function readAsked(
   const asked = withinScope(givenOf(query, resource.form), path, resource);
   const { given, where, isRefused } = asked;
   if (given.bounds.size > 0)
-    throw new AppError('conflicting-parameters', 'values takes no ranges, only equalities.', {
-      parameter: shownPath([...given.bounds.keys()][0] ?? ''),
-    });
+    throw conflict(shownPath([...given.bounds.keys()][0] ?? ''), 'values takes no ranges, only equalities.');
   const indexes = await indexesOf(resource, signal);
   const named = [...where.map((one) => one.path), ...given.equals.keys()];
   const paths = named.filter((one) => one !== path);
@@ -126,25 +112,15 @@ async function readAsked(
 function placeOf(after: Bookmark): Bookmark {
   const value = valueOf(after);
   if (value) return value;
-  throw new AppError(
-    'invalid-cursor',
-    'The cursor is not valid: it names no value. Use a nextCursor unchanged.',
-    {
-      parameter: 'cursor',
-    },
-  );
+  const detail = 'The cursor is not valid: it names no value. Use a nextCursor unchanged.';
+  throw new AppError('invalid-cursor', detail, { parameter: 'cursor' });
 }
 
 function fieldOf(given: string | undefined): string {
-  if (given === undefined)
-    throw new AppError('invalid-parameter', 'field is required: the path whose values are listed.', {
-      parameter: 'field',
-    });
+  if (given === undefined) throw invalid('field', 'field is required: the path whose values are listed.');
   const path = keyOr(given);
   if (path !== '_id') return path;
-  throw new AppError('invalid-parameter', 'Every row has its own id: field must be another path.', {
-    parameter: 'field',
-  });
+  throw invalid('field', 'Every row has its own id: field must be another path.');
 }
 
 /** An index that begins with these paths in any order, and goes on with the field. */

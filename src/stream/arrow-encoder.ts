@@ -18,7 +18,7 @@ export type ArrowEncoderOptions = Pick<CheckpointOptions, 'plan' | 'cursorOf'> &
   /** The cursor of the stream's start. See CheckpointOptions. */
   readonly start: string | null | undefined;
   /** The cursor from which the changes of a whole set follow. */
-  readonly changes?: string;
+  readonly changes?: string | undefined;
 };
 
 /**

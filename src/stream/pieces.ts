@@ -32,7 +32,9 @@ const BROTLI = {
   },
 };
 
-export const pieceCodecs = { none, gzip, br } as const;
+export const COMPRESSIONS = ['none', 'gzip', 'br'] as const;
+export type Compression = (typeof COMPRESSIONS)[number];
+export const pieceCodecs: Readonly<Record<Compression, () => PieceCodec>> = { none, gzip, br };
 
 function none(): PieceCodec {
   return {

@@ -1,5 +1,5 @@
 import { AppError } from '../errors.ts';
-import { documented, text } from '../input/parameter.ts';
+import { documented, invalid, text } from '../input/parameter.ts';
 import { quote } from '../input/query.ts';
 import { MAX_CURSOR_BYTES } from '../pages/cursor.ts';
 import { keyToJson, rowToJson } from '../rows/row-json.ts';
@@ -117,7 +117,5 @@ function refused(plan: Plan, given: string, after: AfterForm): AppError {
     plan.sort === KEY
       ? 'the id of a row as its JSON shows it, of a type that ids of this collection have'
       : after.expected;
-  return new AppError('invalid-parameter', `after must be ${expected}; got ${quote(given)}.`, {
-    parameter: 'after',
-  });
+  return invalid('after', `after must be ${expected}; got ${quote(given)}.`);
 }

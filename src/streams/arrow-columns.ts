@@ -1,6 +1,5 @@
 import { Binary, Decimal128 } from '../store/bson.ts';
-import type { Column, ColumnKind, DeclaredKinds } from '../rows/arrow/columns.ts';
-import { REST } from '../rows/arrow/columns.ts';
+import { REST, type Column, type ColumnKind, type DeclaredKinds } from '../rows/arrow/columns.ts';
 import { columnsOfFields, MOST_COLUMNS, storedNames } from '../rows/csv-cell.ts';
 import { elementsAt, type Element } from '../rows/elements.ts';
 import type { Selection } from '../rows/selection.ts';
@@ -9,22 +8,13 @@ import { placesBetween } from '../store/between.ts';
 import { rowsOf, type Batch } from '../store/batch.ts';
 import { KEY } from '../store/bookmark.ts';
 import { BSON_TYPE } from '../store/bson-types.ts';
-import type { From, Plan, RowStore } from '../store/store.ts';
+import type { From } from '../store/store.ts';
+import type { FormSet } from './formats/format.ts';
 
 /** Rows are sampled at so many places inside a set, and at its two ends. */
 const PLACES = 8;
 const ROWS_AT_PLACE = 100;
 const BATCH_BYTES = 768 * 1024;
-
-export interface ColumnsWanted {
-  /** The columns that every row has, `id` first. */
-  readonly always: readonly string[];
-  /** The fields asked for. Undefined: all. */
-  readonly fields: readonly string[] | undefined;
-  /** What may leave the server. */
-  readonly shown: Selection;
-  readonly kinds: DeclaredKinds | undefined;
-}
 
 /** The columns of these fields, when the kinds of all of them are declared. No row has to be read for them then. */
 export function declaredColumns(
@@ -46,16 +36,19 @@ export function declaredColumns(
  * kinds are those that are declared, or else those of the values in these rows. A column with values of several kinds, or without any, is JSON. A value
  * that turns up later and does not fit is not lost: it stands in `_rest`.
  */
-export async function arrowColumns(
-  rows: Pick<RowStore, 'read' | 'split'>,
-  plan: Plan,
-  { always, fields, shown, kinds }: ColumnsWanted,
-  signal: AbortSignal,
-): Promise<readonly Column[]> {
+export async function arrowColumns({
+  rows,
+  plan,
+  columns: always,
+  fields,
+  shown,
+  kinds,
+  signal,
+}: FormSet): Promise<readonly Column[]> {
   const declared = declaredColumns(fields, kinds);
   if (declared) return declared;
   const seen = new Seen(fields ? columnsOfFields(fields) : null, always, shown);
-  for await (const batch of sampled(rows, plan, signal)) {
+  for await (const batch of sampled({ rows, plan, signal })) {
     try {
       for (const row of rowsOf(batch)) seen.add(Buffer.from(row.buffer, row.byteOffset, row.length));
     } finally {
@@ -65,11 +58,11 @@ export async function arrowColumns(
   return seen.columns(kinds);
 }
 
-async function* sampled(
-  rows: Pick<RowStore, 'read' | 'split'>,
-  plan: Plan,
-  signal: AbortSignal,
-): AsyncGenerator<Batch, void, undefined> {
+async function* sampled({
+  rows,
+  plan,
+  signal,
+}: Pick<FormSet, 'rows' | 'plan' | 'signal'>): AsyncGenerator<Batch, void, undefined> {
   const size = { rows: ROWS_AT_PLACE, bytes: BATCH_BYTES };
   const from = (after: From['after']) => rows.read(plan, after ? { after } : {}, size, signal);
   const first = await from(undefined);

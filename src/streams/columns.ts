@@ -2,24 +2,24 @@ import { MOST_COLUMNS, SAMPLED_ROWS } from '../rows/csv-cell.ts';
 import type { Selection } from '../rows/selection.ts';
 import { rowsOf, type Batch } from '../store/batch.ts';
 import { onDemand } from '../store/bson.ts';
-import type { RowStore, Plan } from '../store/store.ts';
+import type { BegunSet } from './formats/format.ts';
 
 const BATCH_BYTES = 768 * 1024;
 
 /**
- * Resolves to the columns of a stream without `fields`: those that every row has (`always`, `id` first), then the
- * fields of its first 1,000 rows (or `most`, if that is less) in order of first appearance. If one of these rows has its own field `id`,
- * then `_id` (the key) comes before `id`. `first` is the stream's first batch. It remains the caller's. Fields that
- * `selection` hides have no columns.
+ * Resolves to the columns of a stream without `fields`: those that every row has, then the fields of its first 1,000
+ * rows (or `most`, if that is less) in order of first appearance. If one of these rows has its own field `id`, then `_id`
+ * (the key) comes before `id`. Fields that are not shown have no columns.
  */
-export async function columnsOfRows(
-  rows: Pick<RowStore, 'read'>,
-  plan: Plan,
-  first: Batch,
-  { always, most }: { readonly always: readonly string[]; readonly most: number },
-  signal: AbortSignal,
-  selection: Selection,
-): Promise<readonly string[]> {
+export async function columnsOfRows({
+  rows,
+  plan,
+  first,
+  columns: always,
+  most,
+  shown: selection,
+  signal,
+}: Omit<BegunSet, 'fields' | 'kinds'>): Promise<readonly string[]> {
   const columns: Columns = { names: new Set(always), hasOwnId: false, selection };
   const wanted = Math.min(SAMPLED_ROWS, most);
   let seen = first.rows;

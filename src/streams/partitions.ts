@@ -2,20 +2,17 @@ import { storeUnavailable } from '../errors.ts';
 import { documented, integer } from '../input/parameter.ts';
 import { json } from '../http/reply.ts';
 import { valueTypes } from '../pages/value-types.ts';
-import { JSON_TYPE, jsonAnswer, STORE_PROBLEMS, type Content, type Route } from '../http/route.ts';
+import { JSON_TYPE, jsonAnswer, type Content, type Route } from '../http/route.ts';
 import { named, Type } from '../schema.ts';
 import { serializerOf } from '../rows/serializers.ts';
 import type { Identity, Plan, RowStore } from '../store/store.ts';
 import { EVERYTHING } from '../rows/selection.ts';
-import { columnsText } from '../rows/arrow/columns.ts';
-import { arrowColumns } from './arrow-columns.ts';
-import { columnsParameter } from './arrow-form.ts';
-import { headersOf, type ChangesFrom } from './changes-from.ts';
+import { formatNamed, formatParameter, FORMATS } from './formats/list.ts';
 import { encodePart, isBoundOfPart } from './part.ts';
 import { atParameter, consistencyParameter, timeOf } from './point-in-time.ts';
 import { assertDivisible, readStreamQuery, streamParameters } from './query.ts';
-import { fieldsOf, type RowRoute } from './row-route.ts';
-import type { SourceFor } from './source.ts';
+import { routeOf, type RowRoute } from './row-route.ts';
+import { headersOf, type ChangesFrom, type SourceFor } from './source.ts';
 
 const DEFAULT_PARTS = 8;
 const parts = documented(
@@ -72,14 +69,9 @@ export function partitionsRoute(
   const query = [parts, ...streamParameters(told.parameters).filter(({ name }) => !left.includes(name))];
   const own = [parts.name, ...TIME];
   return {
-    ...fieldsOf(told),
-    method: 'GET',
-    path: `${told.path}/partitions`,
-    access: 'keyed',
+    ...routeOf(told, 'partitions', ['conflicting-parameters', 'snapshot-unsupported', 'snapshot-expired']),
     cost: 'page',
     right: 'stream',
-    id: told.id,
-    tag: told.tag,
     summary: 'List disjoint parts of the collection, each with the URL of its stream',
     description:
       'Lets a client read over several connections in parallel. The URLs of the streams repeat the filter and format of this request.',
@@ -91,16 +83,9 @@ export function partitionsRoute(
         sometimes: ['Changes-From'],
       },
     },
-    problems: [
-      'conflicting-parameters',
-      'snapshot-unsupported',
-      'snapshot-expired',
-      ...(told.problems ?? []),
-      ...STORE_PROBLEMS,
-    ],
     handler: async ({ request, query: given, client }) => {
       const { rows, plan: parameters, columns, changesFrom } = sourceFor(client);
-      const { time, format, fields, arrow } = readStreamQuery(given, parameters);
+      const { time, fields } = readStreamQuery(given, parameters);
       const plan = await parameters.read(given, request.signal);
       assertDivisible(plan, 'sort');
       const at = await timeOf(time, rows, request.signal);
@@ -118,10 +103,9 @@ export function partitionsRoute(
       const types = valueTypes(plan);
       const since = changes?.bounds.since;
       const { shown = EVERYTHING, kinds } = parameters;
-      const sampled =
-        format === 'arrow' && !arrow.columns
-          ? await arrowColumns(rows, plan, { always: columns, fields, shown, kinds }, request.signal)
-          : null;
+      const format = formatNamed(formatParameter.read(given) ?? FORMATS[0].name);
+      const set = { rows, plan, columns, shown, fields, kinds, signal: request.signal };
+      const ofForm = (await format.ofParts?.(given, set)) ?? [];
       const bounds = found.filter(isBoundOfPart); // no part can carry other bounds
       const partitions = [undefined, ...bounds].map((from, n) => {
         const to = bounds[n];
@@ -129,7 +113,7 @@ export function partitionsRoute(
         const shared = [...given].filter(([name]) => !own.includes(name));
         const search = new URLSearchParams([['part', part], ...shared]);
         if (at !== undefined) search.set(atParameter.name, String(at));
-        if (sampled) search.set(columnsParameter.name, columnsText(sampled)); // all parts have the same schema
+        for (const [name, text] of ofForm) search.set(name, text);
         return { url: `${told.path}/stream?${search.toString()}` };
       });
       return json(200, serialize({ partitions }), { 'cache-control': 'no-store', ...headersOf(changes) });

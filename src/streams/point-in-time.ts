@@ -1,5 +1,5 @@
-import { AppError, snapshotUnsupported } from '../errors.ts';
-import { documented, oneOf, unsigned64 } from '../input/parameter.ts';
+import { snapshotUnsupported } from '../errors.ts';
+import { conflict, documented, oneOf, unsigned64 } from '../input/parameter.ts';
 import type { Query } from '../input/query.ts';
 import type { RowStore, PointInTime } from '../store/store.ts';
 
@@ -30,10 +30,8 @@ export type AskedTime = PointInTime | 'present' | 'live' | undefined;
 export function readTime(query: Query): AskedTime {
   const consistency = consistencyParameter.read(query);
   const at = atParameter.read(query);
-  if (at !== undefined && consistency === 'live') {
-    const detail = 'at requests a snapshot, so it excludes consistency=live.';
-    throw new AppError('conflicting-parameters', detail, { parameter: 'consistency' });
-  }
+  if (at !== undefined && consistency === 'live')
+    throw conflict('consistency', 'at requests a snapshot, so it excludes consistency=live.');
   return at ?? (consistency === 'snapshot' ? 'present' : consistency);
 }
 

@@ -1,12 +1,10 @@
-import { AppError } from '../errors.ts';
-import { documented, integer, oneOf, type Parameter } from '../input/parameter.ts';
+import { conflict, documented, integer, type Parameter } from '../input/parameter.ts';
 import type { Query } from '../input/query.ts';
 import { cursorParameter, type PlanParameters } from '../pages/query.ts';
 import { KEY } from '../store/bookmark.ts';
 import type { Plan } from '../store/store.ts';
 import { afterParameter } from './after.ts';
-import { columnsParameter, readArrowQuery, schemaParameter, type ArrowQuery } from './arrow-form.ts';
-import { FORMATS, type Format } from '../rows/formats.ts';
+import { formatParameter, OPTIONS } from './formats/list.ts';
 import { decodePart, partParameter } from './part.ts';
 import { atParameter, consistencyParameter, readTime, type AskedTime } from './point-in-time.ts';
 
@@ -24,36 +22,8 @@ export interface StreamQuery {
   readonly after: string | undefined;
   /** Whether the stream begins inside the set, to be joined to another piece. */
   readonly isPiece: boolean;
-  /** Whether control lines between the rows and at the end report how far the stream has come. */
-  readonly checkpoints: boolean;
-  /** CSV only: whether text is made harmless for spreadsheets, and whether the first line has the columns' names. */
-  readonly safe: boolean | undefined;
-  readonly header: 'present' | 'absent' | undefined;
-  readonly arrow: ArrowQuery;
-  /** undefined: the Accept header decides. */
-  readonly format: Format | undefined;
 }
 
-export const formatParameter = documented(
-  oneOf('format', FORMATS),
-  'The format of the stream. Without it, `Accept` decides; without both, the format is ndjson.',
-  { example: 'csv' }, // all of these parameters can be combined with it
-);
-const checkpoints = documented(
-  oneOf('checkpoints', ['true', 'false']),
-  'NDJSON only: add control lines that state the number of rows so far and their CRC-32.',
-  { fallback: 'false' },
-);
-const safe = documented(
-  oneOf('safe', ['true', 'false']),
-  'CSV only: put an apostrophe before text that a spreadsheet would run as a formula.',
-  { fallback: 'false' },
-);
-const header = documented(
-  oneOf('header', ['present', 'absent']),
-  'CSV only: whether the first line has the column names.',
-  { fallback: 'present' },
-);
 const streamLimit = documented(
   integer('limit', 1),
   'The largest number of rows. Without it, the stream returns all matching rows.',
@@ -70,11 +40,7 @@ const OF_STREAMS: readonly Parameter<unknown>[] = [
   consistencyParameter,
   atParameter,
   formatParameter,
-  checkpoints,
-  safe,
-  header,
-  columnsParameter,
-  schemaParameter,
+  ...OPTIONS.map(({ parameter }) => parameter),
 ];
 
 /** The parameters of the streams of a collection. */
@@ -82,31 +48,22 @@ export function streamParameters(ofPlan: readonly Parameter<unknown>[]): readonl
   return [...OF_STREAMS, ...ofPlan];
 }
 
-/** Reads the parameters of a stream. AppError `conflicting-parameters` for parameters that exclude each other. */
-export function readStreamQuery(query: Query, plan: Pick<PlanParameters, 'fields' | 'kinds'>): StreamQuery {
-  if (query.has('cursor') && query.has('after')) {
-    throw new AppError('conflicting-parameters', 'Give one of cursor and after, not both.', {
-      parameter: 'after',
-    });
-  }
-  const fields = plan.fields(query);
+/**
+ * Reads the parameters of a stream, but for those of its format, which are only checked. AppError
+ * `conflicting-parameters` for parameters that exclude each other.
+ */
+export function readStreamQuery(query: Query, plan: Pick<PlanParameters, 'fields'>): StreamQuery {
+  if (query.has('cursor') && query.has('after'))
+    throw conflict('after', 'Give one of cursor and after, not both.');
+  for (const { parameter } of OPTIONS) parameter.read(query);
   return {
     time: readTime(query),
-    fields,
+    fields: plan.fields(query),
     limit: streamLimit.read(query) ?? Infinity,
     cursor: cursorParameter.read(query),
     after: afterParameter.read(query),
     isPiece: ['cursor', 'after', 'part'].some((name) => query.has(name)),
-    checkpoints: booleanOf(checkpoints.read(query)) ?? false,
-    safe: booleanOf(safe.read(query)),
-    header: header.read(query),
-    arrow: readArrowQuery(query, fields, plan.kinds),
-    format: formatParameter.read(query),
   };
-}
-
-export function booleanOf(word: 'true' | 'false' | undefined): boolean | undefined {
-  return word === undefined ? undefined : word === 'true';
 }
 
 /** The plan of a stream without its point in time, and the mark of the collection that its part is of, if it has one. */
@@ -136,13 +93,10 @@ export async function readStreamPlan(
  */
 export function assertDivisible({ sort, direction, range }: Plan, parameter: string): void {
   if (range)
-    throw new AppError(
-      'conflicting-parameters',
+    throw conflict(
+      sort === KEY ? 'id' : sort,
       `A part is a range of ids, so partitions and part take equalities but no range. Leave out the bounds of ${sort === KEY ? 'id' : sort}, or read the range as one stream.`,
-      { parameter: sort === KEY ? 'id' : sort },
     );
   if (sort === KEY && direction === 1) return;
-  throw new AppError('conflicting-parameters', 'part is a range of ids: it requires sort=id_asc.', {
-    parameter,
-  });
+  throw conflict(parameter, 'part is a range of ids: it requires sort=id_asc.');
 }

@@ -1,6 +1,6 @@
 import type { ProblemCode } from '../problems.ts';
 import type { Parameter } from '../input/parameter.ts';
-import type { Content, Example, Route } from '../http/route.ts';
+import { STORE_PROBLEMS, type Content, type Example, type Route } from '../http/route.ts';
 import type { TSchema } from '../schema.ts';
 
 /** What the routes of one collection have in common. */
@@ -23,14 +23,19 @@ export interface RowsTold {
 /** One route of a collection. */
 export interface RowRoute extends RowsTold {
   readonly id: string;
-  /** Examples on the bundled catalogue. */
-  readonly examples?:
-    { readonly lines?: Example; readonly array?: Example; readonly table?: Example } | undefined;
+  /** Examples on the bundled catalogue, by format. */
+  readonly examples?: Readonly<Partial<Record<string, Example>>> | undefined;
   /** Examples of changes: as lines, as server-sent events, and of a stream that follows. */
   readonly changeExamples?: Readonly<Record<'lines' | 'events' | 'follow', Content['changing']>> | undefined;
 }
 
-/** The part of a route that lets its query have fields as parameters. */
-export function fieldsOf({ isField }: Pick<RowsTold, 'isField'>): Pick<Route, 'isField'> {
-  return { ...(isField && { isField }) };
+/** What the routes behind the path of a collection have in common. `own`: the problems of the route itself. */
+export function routeOf(
+  { path, id, tag, isField, ...docs }: RowRoute,
+  name: string,
+  own: readonly ProblemCode[],
+) {
+  const problems = [...own, ...(docs.problems ?? []), ...STORE_PROBLEMS];
+  const route = { method: 'GET', path: `${path}/${name}`, access: 'keyed', id, tag, problems } as const;
+  return { ...route, ...(isField && { isField }) };
 }

@@ -1,9 +1,8 @@
 import type { Client } from '../access/admission.ts';
 import type { PlanParameters } from '../pages/query.ts';
 import type { StreamReader } from '../store/readers.ts';
-import type { RowStore } from '../store/store.ts';
+import type { Plan, RowStore } from '../store/store.ts';
 import type { AfterForm } from './after.ts';
-import type { ChangesFrom } from './changes-from.ts';
 import type { estimator } from './estimate.ts';
 import type { ReadId } from './id.ts';
 
@@ -23,3 +22,22 @@ export interface RowSource {
 
 /** Resolves what a client may read. Each request asks it once. */
 export type SourceFor<S = RowSource> = (client: Pick<Client, 'key'>) => S;
+
+/** The header that says from where the changes of a set follow. */
+export const CHANGES_HEADER = 'changes-from';
+
+/** A place in the history of a set before it was read. */
+export interface ChangesStart {
+  /** As clients carry it. */
+  readonly cursor: string;
+  /** What a plan needs so that its reads see every change before the place. */
+  readonly bounds: Pick<Plan, 'since' | 'identity'>;
+}
+
+/** Resolves to the present place in the history of a plan's rows. Null where changes are not told. */
+export type ChangesFrom = (plan: Plan, signal: AbortSignal) => Promise<ChangesStart | null>;
+
+/** The headers that tell a start. */
+export function headersOf(start: ChangesStart | null): Readonly<Record<string, string>> {
+  return start ? { [CHANGES_HEADER]: start.cursor } : {};
+}

@@ -1,30 +1,25 @@
 import type { StreamBody } from '../engine/edge.ts';
 import { problemDocument } from '../http/problem.ts';
-import { STORE_PROBLEMS, type Route } from '../http/route.ts';
+import type { Route } from '../http/route.ts';
 import { cursorThatFits } from '../pages/cursor.ts';
-import { nameOf } from '../schema.ts';
 import { assertSound } from '../rows/damaged-row.ts';
+import { EVERYTHING } from '../rows/selection.ts';
 import type { Transcoder } from '../rows/rows.ts';
 import { noneOf, orRelease, type Batch } from '../store/batch.ts';
 import type { Bookmark } from '../store/bookmark.ts';
 import { chain, chainAfter, firstSize, planBehind } from '../stream/chain.ts';
 import { CHECKPOINT_MS } from '../stream/checkpoints.ts';
-import { CHECKPOINT, END, FAILURE } from '../stream/control-lines.ts';
 import { writeBeforeCut } from '../stream/sink.ts';
 import { withHeartbeats } from '../stream/heartbeats.ts';
 import { pump } from '../stream/pump.ts';
 import { beginningOf } from './beginning.ts';
-import { headersOf } from './changes-from.ts';
 import { ROWS_HEADER } from './estimate.ts';
 import { INCREMENTAL } from './incremental.ts';
 import { AT_HEADER } from './point-in-time.ts';
-import { ARROW_TYPE, STREAM_TYPES, type StreamType } from '../rows/formats.ts';
-import { encoderOf } from './proving.ts';
-import { assertFits, typeAsked } from './form.ts';
+import { formatOfType, FORMATS, readForm, STREAM_TYPES, typeAsked } from './formats/list.ts';
 import { readStreamPlan, readStreamQuery, streamParameters } from './query.ts';
-import { rowForm } from './row-form.ts';
-import { fieldsOf, type RowRoute } from './row-route.ts';
-import type { SourceFor } from './source.ts';
+import { routeOf, type RowRoute } from './row-route.ts';
+import { headersOf, type SourceFor } from './source.ts';
 
 export interface StreamOptions {
   readonly sourceFor: SourceFor;
@@ -35,19 +30,23 @@ export interface StreamOptions {
   readonly parked?: () => () => void;
 }
 
+const PROBLEMS = [
+  'conflicting-parameters',
+  'invalid-cursor',
+  'cursor-mismatch',
+  'snapshot-unsupported',
+  'snapshot-expired',
+  'collection-replaced',
+  'too-many-streams',
+] as const;
+
 /** GET of all rows: the chain of all batches. Each batch goes out while the next one is being read. */
 export function streamRoute(told: RowRoute, options: StreamOptions): Route {
-  const { noun, schema, tag, examples = {} } = told;
-  const { lines, array, table } = examples;
+  const { noun } = told;
   return {
-    ...fieldsOf(told),
-    method: 'GET',
-    path: `${told.path}/stream`,
-    access: 'keyed',
+    ...routeOf(told, 'stream', PROBLEMS),
     cost: 'stream',
     right: 'stream',
-    id: told.id,
-    tag,
     summary: `Stream ${noun.many}`,
     description: `Sends all matching ${noun.many} as they become available, never faster than the client reads. A stream that ends cleanly is complete. A stream that fails is cut: the connection closes before the last chunk. Resume with \`cursor\` or \`after\`.`,
     query: streamParameters(told.parameters),
@@ -56,50 +55,9 @@ export function streamRoute(told: RowRoute, options: StreamOptions): Route {
         description: `The matching ${noun.many} in the order of \`sort\``,
         headers: ['Cache-Control', 'Incremental', 'X-Accel-Buffering'],
         sometimes: ['Estimated-Rows', 'Changes-From'],
-        content: {
-          'application/x-ndjson': {
-            schema: {
-              type: 'string',
-              description: `One ${nameOf(schema) ?? 'row'} per line, each line ended by LF. With \`checkpoints=true\`, some lines are a Checkpoint, End or Failure instead.`,
-            },
-            lines: [schema, CHECKPOINT, END, FAILURE],
-            ...(lines && { example: lines }),
-          },
-          'application/jsonl': {
-            schema: { type: 'string', description: 'the same as application/x-ndjson' },
-          },
-          'application/json': {
-            schema: { type: 'array', items: schema, description: `all matching ${noun.many}` },
-            ...(array && { example: array }),
-          },
-          'text/csv': {
-            schema: {
-              type: 'string',
-              description: `CSV (RFC 4180) in UTF-8, one ${noun.one} per record`,
-            },
-            ...(table && { example: table }),
-          },
-          [ARROW_TYPE]: {
-            schema: {
-              type: 'string',
-              description:
-                'a table in the Arrow IPC streaming format. Each record batch has a Tally in its metadata `sluice.checkpoint`, the last one an EndTally in `sluice.end`',
-            },
-          },
-        },
+        content: Object.fromEntries(FORMATS.flatMap(({ content }) => Object.entries(content(told)))),
       },
     },
-    problems: [
-      'conflicting-parameters',
-      'invalid-cursor',
-      'cursor-mismatch',
-      'snapshot-unsupported',
-      'snapshot-expired',
-      'collection-replaced',
-      'too-many-streams',
-      ...(told.problems ?? []),
-      ...STORE_PROBLEMS,
-    ],
     produces: STREAM_TYPES,
     typeAsked,
     handler: streamHandler(options),
@@ -112,13 +70,13 @@ function streamHandler({
   now = () => performance.now(),
   parked = () => () => undefined,
 }: StreamOptions): Route['handler'] {
-  return async ({ request, query: parameters, type: chosen, client }) => {
+  return async ({ request, query: parameters, type, client }) => {
     const source = sourceFor(client);
-    const { streams, estimate } = source;
+    const { rows, streams, columns, estimate } = source;
     const query = readStreamQuery(parameters, source.plan);
-    const type = chosen as StreamType;
-    assertFits(query, type);
-    const { limit } = query;
+    const { limit, fields } = query;
+    const { shown = EVERYTHING, kinds } = source.plan;
+    const asksForm = readForm(parameters, formatOfType(type), { type, kinds, ...query });
     const asked = await readStreamPlan(parameters, source.plan, request.signal);
     const { plan: wanted, from } = await beginningOf({ ...query, ...asked }, source, request.signal);
     const isWhole = !query.isPiece && limit === Infinity;
@@ -129,18 +87,17 @@ function streamHandler({
     const first = await streams.begin(plan, from, firstSize(limit), request.signal);
     await orRelease(first, () => assertSound(transcoder.encoder('lines'), first));
     const rest = planBehind(plan, first);
-    const form = await rowForm(query, type, source, transcoder, { plan: rest, first }, request.signal);
+    const { signal } = request;
+    const set = { rows, plan: rest, columns, shown, fields, kinds, signal, first, most: limit };
+    const form = await orRelease(first, () => asksForm(set, transcoder));
     const isAll = !first.more || first.rows >= limit;
     const about = isAll ? first.rows : await orRelease(first, () => estimated?.() ?? Promise.resolve(null));
     const run: StreamBody['run'] = async (sink) => {
-      const { head, tail } = form;
       const { collection } = source.plan;
       const cursorOf = (bookmark: Bookmark) => cursorThatFits(collection, rest, bookmark);
       const start = from.after ? cursorOf(from.after) : null;
-      const proof = { plan, cursorOf, start, now };
-      const { encoder, proving } = await orRelease(first, () =>
-        encoderOf(form, query.checkpoints, changes, proof),
-      );
+      const proof = { plan, cursorOf, start, now, changes: changes?.cursor };
+      const { encoder, tail, proving } = await orRelease(first, () => form.write(proof));
       // While the store is slow, the reader still gets the proof of the rows it has.
       const spaced = (read: AsyncIterable<Batch>) =>
         proving ? withHeartbeats(read, noneOf(first), CHECKPOINT_MS) : read;
@@ -157,7 +114,7 @@ function streamHandler({
         },
       };
       try {
-        await pump(batches, encoder, { head, tail: () => proving?.end() ?? tail }, sink);
+        await pump(batches, encoder, { head: form.head, tail }, sink);
       } catch (error) {
         const told = proving?.error?.(problemDocument(error, request));
         if (told !== undefined) await writeBeforeCut(sink, told);

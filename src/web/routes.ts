@@ -28,14 +28,15 @@ const HTML = 'text/html; charset=utf-8';
 
 /**
  * GET /: the explorer page, for people who would rather look than read. The path of its files changes with their
- * content, so that browsers can cache them permanently.
+ * content, so that browsers can cache them permanently. `formats`: those of exports.
  */
-export function webRoutes() {
+export function webRoutes(formats: readonly string[]) {
   const files = new Map(Object.entries(FILES).map(([name, path]) => [name, readFileSync(path)]));
   const version = tagOf(...files.values());
   const assets = `/explorer/${version}`;
   const template = readFileSync(new URL('./page/index.html', import.meta.url), 'utf8');
-  const page = Buffer.from(template.replaceAll('{assets}', assets));
+  const options = formats.map((name) => `<option>${name}</option>`).join('');
+  const page = Buffer.from(template.replaceAll('{assets}', assets).replace('{formats}', options));
   return { page: pageRoute(page), file: fileRoute(assets, version, files) } satisfies Record<string, Route>;
 }
 

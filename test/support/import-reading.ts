@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { readRows, type Reading } from '../../src/import/reading.ts';
-import type { Format } from '../../src/rows/formats.ts';
+import type { TextFormat } from '../../src/rows/text-files.ts';
 import type { Columns } from '../../src/import/fields.ts';
 import { BSON, type Document } from '../../src/store/bson.ts';
 
@@ -20,7 +20,7 @@ export interface Outcome {
 }
 
 /** How a file of this format is read by default. */
-export function readingOf(format: Format, changes: Partial<Reading> = {}): Reading {
+export function readingOf(format: TextFormat, changes: Partial<Reading> = {}): Reading {
   const types = new Map();
   return { format, columns: COLUMNS, types, delimiter: null, hasDecimalComma: false, ...changes };
 }
@@ -41,7 +41,7 @@ interface Options extends Partial<Reading> {
 /** Reads a whole content in chunks. */
 export async function read(
   content: string | Buffer,
-  format: Format,
+  format: TextFormat,
   { chunk = 65_536, isFile = false, ...changes }: Options = {},
 ): Promise<Outcome> {
   const outcome: { -readonly [Name in keyof Outcome]: Outcome[Name] } = {

@@ -3,6 +3,9 @@ import { CsvRows } from './csv.ts';
 import { JsonArrayRows } from './json.ts';
 import type { RowReading } from './reading.ts';
 
+/** The formats that the load test reads. */
+export const FORMATS = ['ndjson', 'json', 'csv', 'arrow'] as const;
+
 /** The forms that have no checkpoint lines. `isProved`: whether the body itself says how many rows it has, and their CRC. */
 export function rowReading(format: string): { readonly reading: RowReading; readonly isProved: boolean } {
   if (format === 'arrow') return { reading: new ArrowRows(), isProved: true };

@@ -9,13 +9,6 @@ import { currentKey } from './key.ts';
 import { file, snippetsFor, withParameter, type Snippet } from './snippets.ts';
 import { viewQuery, wordsOf, type View } from './view.ts';
 
-/** The formats of a download, with what they are called. */
-const DOWNLOADS = [
-  ['csv', 'CSV'],
-  ['ndjson', 'NDJSON'],
-  ['arrow', 'Arrow'],
-] as const;
-
 const STEPS: Readonly<Record<string, number>> = { ArrowRight: 1, ArrowLeft: -1 };
 
 let chosen = 'curl';
@@ -61,9 +54,10 @@ export function showTake(resource: Resource, view: View, proof: string): void {
   }
   choose(snippets.some(({ title }) => title === chosen) ? chosen : 'curl');
   element('downloads').replaceChildren(
-    ...DOWNLOADS.filter(([format]) => resource.formats.includes(format)).map(([format, name]) =>
-      downloadLink(name, withParameter(urlOf(stream, query), 'format', format), file(resource.name, format)),
-    ),
+    ...resource.formats.map((format) => {
+      const url = withParameter(urlOf(stream, query), 'format', format);
+      return downloadLink(format.toUpperCase(), url, file(resource.name, format));
+    }),
   );
   element('to-proof').setAttribute('href', proof);
 }

@@ -1,7 +1,7 @@
 import { createRequire } from 'node:module';
 import { Worker, type Transferable } from 'node:worker_threads';
 import { END_OF_STREAM } from '../rows/arrow/messages.ts';
-import type { Sink } from '../stream/sink.ts';
+import type { Sink } from './sink.ts';
 import { codeOf } from '../thrown.ts';
 
 /** The optional package that writes Parquet. parquet-thread.mjs imports it. */

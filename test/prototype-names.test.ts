@@ -3,9 +3,9 @@ import { createHash } from 'node:crypto';
 import { describe, test } from 'node:test';
 import { formatOfName } from '../src/rows/text-files.ts';
 import { parseTrustedProxies } from '../src/access/proxies.ts';
-import { valueOfText } from '../src/import/kinds.ts';
 import { valueAt } from '../src/web/page/json.ts';
 import type { Document } from '../src/store/bson.ts';
+import { read } from './support/import-reading.ts';
 import { resourceServer, resourcesFile } from './support/resources.ts';
 import { serverOn, type StoreName } from './support/server.ts';
 
@@ -140,10 +140,12 @@ test('a resource can have them as its name', async (t) => {
   for (const name of names) assert.equal((await server.get(`/${name}`)).status, 404);
 });
 
-test('settings, imports, file names and the page take them as any other text', () => {
+test('settings, imports, file names and the page take them as any other text', async () => {
   for (const name of NAMES) {
     assert.equal(parseTrustedProxies(name).faults.length, 1, name);
-    assert.throws(() => valueOfText(name, 'boolean', false), { name: 'BadRow' }, name);
+    const types = new Map([['price', 'boolean' as const]]);
+    const { bad } = await read(JSON.stringify({ category: 'a', price: name }), 'ndjson', { types });
+    assert.deepEqual(bad, [`1: field "price": "${name}" is not true or false`]);
     assert.equal(formatOfName(`file.${name}`), null);
     assert.equal(valueAt({ a: {} }, name), undefined);
     assert.equal(valueAt({ a: {} }, `a.${name}`), undefined);

@@ -6,7 +6,7 @@
 import assert from 'node:assert/strict';
 import { itemsOfTable } from '../../src/import/cells.ts';
 import { COMMAS, CsvScanner, type CsvRecord } from '../../src/import/csv.ts';
-import { FieldTypes } from '../../src/import/field-types.ts';
+import { FieldTypes } from '../../src/import/kinds.ts';
 import { jsonRows as jsonRowsOf } from '../../src/import/json-rows.ts';
 import { SyntheticItems } from '../../src/import/synthetic.ts';
 import { tableOf } from '../../src/import/table.ts';

@@ -1,5 +1,5 @@
 import type { OnConflict } from '../store/store.ts';
-import { TEXT_FORMATS, formatOfName } from '../rows/text-files.ts';
+import { TEXT_FORMATS, formatOfName, type TextFormat } from '../rows/text-files.ts';
 import { intoOf } from './into.ts';
 import { KINDS, type Kind, type Types } from './kinds.ts';
 import type { Reading } from './reading.ts';
@@ -35,46 +35,28 @@ interface SampleImport extends Stored {
 }
 
 const ON_CONFLICT = ['skip', 'replace', 'fail'] as const satisfies readonly OnConflict[];
+/** The options, with what each applies to alone: see parseImportArguments. */
 const OPTIONS = {
-  format: { type: 'string' },
-  category: { type: 'string' },
-  price: { type: 'string' },
-  into: { type: 'string' },
-  index: { type: 'string', multiple: true },
-  id: { type: 'string' },
-  type: { type: 'string' },
-  delimiter: { type: 'string' },
-  'decimal-comma': { type: 'boolean' },
-  null: { type: 'string', multiple: true },
-  name: { type: 'string', multiple: true },
-  'no-paths': { type: 'boolean' },
-  'on-conflict': { type: 'string' },
-  drop: { type: 'boolean' },
-  yes: { type: 'boolean' },
-  generate: { type: 'string' },
-  seed: { type: 'string' },
-  sample: { type: 'boolean' },
+  format: { type: 'string', only: ['FILE'] },
+  category: { type: 'string', only: ['FILE', 'items, not to a resource'] },
+  price: { type: 'string', only: ['FILE', 'items, not to a resource'] },
+  into: { type: 'string', only: ['FILE'] },
+  index: { type: 'string', multiple: true, only: ['--into'] },
+  id: { type: 'string', only: ['FILE'] },
+  type: { type: 'string', only: ['FILE'] },
+  delimiter: { type: 'string', only: ['FILE', 'CSV files'] },
+  'decimal-comma': { type: 'boolean', only: ['FILE', 'CSV files'] },
+  null: { type: 'string', multiple: true, only: ['FILE', 'CSV files'] },
+  name: { type: 'string', multiple: true, only: ['FILE', 'CSV files'] },
+  'no-paths': { type: 'boolean', only: ['FILE', 'CSV files'] },
+  'on-conflict': { type: 'string', only: [] },
+  drop: { type: 'boolean', only: [] },
+  yes: { type: 'boolean', only: ['--drop'] },
+  generate: { type: 'string', only: [] },
+  seed: { type: 'string', only: ['--generate'] },
+  sample: { type: 'boolean', only: [] },
 } as const;
 type Values = ReturnType<typeof readArguments<typeof OPTIONS>>['values'];
-
-/** Options that apply only to files. */
-const FILE_ONLY = [
-  'format',
-  'category',
-  'price',
-  'id',
-  'type',
-  'delimiter',
-  'decimal-comma',
-  'null',
-  'name',
-  'no-paths',
-  'into',
-] as const;
-/** Options that apply only to items. */
-const ITEMS_ONLY = ['category', 'price'] as const;
-/** Options that apply only to CSV files. */
-const CSV_ONLY = ['delimiter', 'decimal-comma', 'null', 'name', 'no-paths'] as const;
 
 /** Parses the arguments of `sluice import`. Throws UsageError, which names the first wrong argument. */
 export function parseImportArguments(argv: readonly string[]): ImportCommand {
@@ -86,20 +68,23 @@ export function parseImportArguments(argv: readonly string[]): ImportCommand {
     const got = sources.length === 0 ? 'none of them' : 'several';
     throw new UsageError(`import takes one of FILE (- for stdin), --generate N and --sample; it got ${got}`);
   }
-  if (values.generate === undefined) refuse(values, ['seed'], '--generate');
-  if (file === undefined) refuse(values, FILE_ONLY, 'FILE');
-
-  if (values.into === undefined) refuse(values, ['index'], '--into');
-  else refuse(values, ITEMS_ONLY, 'items, not to a resource');
-  if (values.drop === undefined) refuse(values, ['yes'], '--drop');
+  const format = file === undefined ? null : formatOf(file, values.format);
+  refuseOthers(values, {
+    FILE: file !== undefined,
+    '--generate': values.generate !== undefined,
+    '--into': values.into !== undefined,
+    'items, not to a resource': values.into === undefined,
+    '--drop': values.drop === true,
+    'CSV files': format === 'csv',
+  });
 
   const onConflict =
     oneOf('--on-conflict', values['on-conflict'], ON_CONFLICT) ?? (file === undefined ? 'skip' : 'fail');
   const drop = !values.drop ? 'no' : values.yes ? 'yes' : 'ask';
   const stored = { onConflict, drop } as const;
   const into = values.into === undefined ? null : intoOf(values.into, values.index ?? []);
-  if (file !== undefined)
-    return { kind: 'file', file, ...readingOf(file, values), ...stored, ...(into && { into }) };
+  if (file !== undefined && format !== null)
+    return { kind: 'file', file, ...readingOf(format, values), ...stored, ...(into && { into }) };
   if (values.generate === undefined) return { kind: 'sample', ...stored };
   return {
     kind: 'generate',
@@ -109,22 +94,23 @@ export function parseImportArguments(argv: readonly string[]): ImportCommand {
   };
 }
 
-function readingOf(file: string, values: Values): Omit<Reading, 'into'> {
-  const format = oneOf('--format', values.format, TEXT_FORMATS) ?? formatOfName(file);
-  if (format === null) {
-    const reason =
-      file === STDIN
-        ? 'standard input has no file name'
-        : `the name ${quoted(file)} does not indicate a format`;
-    throw new UsageError(`--format is required (one of ${TEXT_FORMATS.join(', ')}): ${reason}`);
-  }
+function formatOf(file: string, given: string | undefined): TextFormat {
+  const format = oneOf('--format', given, TEXT_FORMATS) ?? formatOfName(file);
+  if (format !== null) return format;
+  const reason =
+    file === STDIN
+      ? 'standard input has no file name'
+      : `the name ${quoted(file)} does not indicate a format`;
+  throw new UsageError(`--format is required (one of ${TEXT_FORMATS.join(', ')}): ${reason}`);
+}
+
+function readingOf(format: TextFormat, values: Values): Omit<Reading, 'into'> {
   const isItem = values.into === undefined;
   const columns = {
     category: column('--category', values.category) ?? (isItem ? 'category' : null),
     price: column('--price', values.price) ?? (isItem ? 'price' : null),
     id: column('--id', values.id) ?? null,
   };
-  if (format !== 'csv') refuse(values, CSV_ONLY, 'CSV files');
   return {
     ...{ format, columns },
     types: values.type === undefined ? new Map<string, Kind>() : typesOf(values.type),
@@ -179,9 +165,12 @@ function typesOf(text: string): Types {
   return types;
 }
 
-function refuse(values: Values, names: readonly (keyof Values)[], source: string): void {
-  const given = names.find((name) => values[name] !== undefined);
-  if (given !== undefined) throw new UsageError(`--${given} applies only to ${source}`);
+/** Throws UsageError for an option that applies only to what is not given. */
+function refuseOthers(values: Values, given: Readonly<Record<string, boolean>>): void {
+  for (const [name, { only }] of Object.entries(OPTIONS)) {
+    const missing = values[name as keyof Values] === undefined ? undefined : only.find((one) => !given[one]);
+    if (missing !== undefined) throw new UsageError(`--${name} applies only to ${missing}`);
+  }
 }
 
 function column(option: string, value: string | undefined): string | undefined {

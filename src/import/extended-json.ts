@@ -12,19 +12,18 @@ import {
   Long,
   MaxKey,
   MinKey,
-  ObjectId,
   Timestamp,
   UUID,
 } from '../store/bson.ts';
+import { objectIdOf, wholeNumberOf } from '../store/value-texts.ts';
 import { quoted } from '../terminal/text.ts';
 import type { DocumentWriter } from './document-writer.ts';
-import { hexDigit } from './numbers.ts';
+import { anyUuidOf, hexDigit } from './numbers.ts';
 import { BadRow } from './row.ts';
 
 /** The values of an object by their names. */
 type Members = Readonly<Record<string, unknown>>;
 
-const WRONG_FORM = 'its content has the wrong form';
 /** A time must have a zone. Without one, it would be another time on another machine. */
 const ISO_TIME = /^(?:\d{4}|[+-]\d{6})-\d\d-\d\dT\d\d:\d\d.*(?:Z|[+-]\d\d:?\d\d)$/;
 /** A time as mongoexport writes it, in UTC, on a day that every month has. */
@@ -48,9 +47,8 @@ const REFERENCE: readonly string[] = ['$ref', '$id', '$db'];
  */
 const TYPES: ReadonlyMap<string, (members: Members) => unknown> = new Map(
   Object.entries<(members: Members) => unknown>({
-    $oid: ({ $oid }) => new ObjectId(matching($oid, /^[0-9a-fA-F]{24}$/)),
-    $uuid: ({ $uuid }) =>
-      new UUID(matching($uuid, /^[0-9a-fA-F]{8}-?(?:[0-9a-fA-F]{4}-?){3}[0-9a-fA-F]{12}$/)),
+    $oid: ({ $oid }) => objectIdOf(matching($oid)) ?? wrong(),
+    $uuid: ({ $uuid }) => anyUuidOf(matching($uuid)) ?? wrong(),
     $date: ({ $date }) => date($date),
     $numberInt: ({ $numberInt }) => new Int32(Number(integer($numberInt, 32))),
     $numberLong: ({ $numberLong }) => Long.fromBigInt(integer($numberLong, 64)),
@@ -72,7 +70,7 @@ const TYPES: ReadonlyMap<string, (members: Members) => unknown> = new Map(
     '$regex $options': ({ $regex, $options }) => new BSONRegExp(matching($regex), matching($options)),
     $code: ({ $code }) => new Code(matching($code)),
     '$code $scope': ({ $code, $scope }) => {
-      if ($scope === null || $scope?.constructor !== Object) throw new TypeError(WRONG_FORM);
+      if ($scope === null || $scope?.constructor !== Object) wrong();
       return matching($code);
     },
     $symbol: ({ $symbol }) => new BSONSymbol(matching($symbol)),
@@ -174,8 +172,7 @@ function faultOf([first = '', ...others]: readonly string[]): string {
 /** The members of an object that has exactly these names. */
 function exactly<Name extends string>(content: unknown, ...names: Name[]): Record<Name, unknown> {
   const given = content !== null && content?.constructor === Object ? Object.keys(content) : [];
-  if (given.length !== names.length || !names.every((name) => given.includes(name)))
-    throw new TypeError(WRONG_FORM);
+  if (given.length !== names.length || !names.every((name) => given.includes(name))) wrong();
   return content as Record<Name, unknown>;
 }
 
@@ -211,23 +208,27 @@ function double(content: unknown): number {
 /** A whole number from its text, or from a JSON number. */
 function integer(content: unknown, bits: 32 | 64): bigint {
   const isNumber = content instanceof Int32 || content instanceof Double || content instanceof Long;
-  const value = BigInt(matching(isNumber ? content.toString() : content, /^-?\d+$/));
-  if (value !== BigInt.asIntN(bits, value)) throw new TypeError(`the integer has more than ${bits} bits`);
+  const value = wholeNumberOf(matching(isNumber ? content.toString() : content, /^-?\d+$/), bits);
+  if (value === null) throw new TypeError(`the integer has more than ${bits} bits`);
   return value;
 }
 
 function uint32(content: unknown): number {
   const value = Number(integer(typeof content === 'string' ? null : content, 64));
-  if (value < 0 || value >= UINT32) throw new TypeError(WRONG_FORM);
+  if (value < 0 || value >= UINT32) wrong();
   return value;
 }
 
 function one<Value>(content: unknown, value: Value): Value {
-  if (!(content instanceof Int32) || content.value !== 1) throw new TypeError(WRONG_FORM);
+  if (!(content instanceof Int32) || content.value !== 1) wrong();
   return value;
 }
 
 function matching(content: unknown, form = /^/): string {
   if (typeof content === 'string' && form.test(content)) return content;
-  throw new TypeError(WRONG_FORM);
+  wrong();
+}
+
+function wrong(): never {
+  throw new TypeError('its content has the wrong form');
 }

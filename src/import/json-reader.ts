@@ -1,4 +1,5 @@
 import { BSON_TYPE } from '../store/bson-types.ts';
+import { isJsonNumber } from '../store/value-texts.ts';
 import { quoted } from '../terminal/text.ts';
 import { nameBytes, type DocumentWriter } from './document-writer.ts';
 import { writeCommonType, writeExtended } from './extended-json.ts';
@@ -11,7 +12,6 @@ const [COMMA, COLON, DOLLAR, LETTER_U] = [0x2c, 0x3a, 0x24, 0x75];
 const [BRACE, END_BRACE, BRACKET, END_BRACKET] = [0x7b, 0x7d, 0x5b, 0x5d];
 /** What stands for the byte behind the last one: it is no blank. */
 const END = 0x7f;
-const NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
 const WORDS = [
   { word: Buffer.from('true'), type: BSON_TYPE.boolean, value: Uint8Array.of(1) },
   { word: Buffer.from('false'), type: BSON_TYPE.boolean, value: Uint8Array.of(0) },
@@ -176,7 +176,7 @@ export class JsonReader {
     const simple = simpleNumber(bytes, start, end);
     if (Number.isNaN(simple)) {
       const text = bytes.toString('latin1', start, end);
-      if (!NUMBER.test(text)) this.#fault('a number as JSON writes it');
+      if (!isJsonNumber(text)) this.#fault('a number as JSON writes it');
       this.#writer.value(name, jsonNumber(text));
     } else this.#writer.number(name, simple);
     this.#at = end;

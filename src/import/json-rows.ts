@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import { quoted } from '../terminal/text.ts';
 import { nameBytes } from './document-writer.ts';
-import type { FieldTypes } from './field-types.ts';
+import type { FieldTypes } from './kinds.ts';
 import { targetsOf, type Columns } from './fields.ts';
 import { JsonReader, type FieldName } from './json-reader.ts';
 import { BadRow, NotJson } from './row.ts';

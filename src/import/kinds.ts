@@ -1,36 +1,73 @@
+import { exactDate } from '../input/dates.ts';
 import { Decimal128, Long, ObjectId, UUID } from '../store/bson.ts';
 import { shownValue, toDecimal128 } from '../store/decimal.ts';
+import { objectIdOf } from '../store/value-texts.ts';
 import { quoted } from '../terminal/text.ts';
-import { exactDate } from '../input/dates.ts';
 import type { DocumentWriter } from './document-writer.ts';
-import { JsonReader } from './json-reader.ts';
-import { decimalOf, priceOfCell, withDecimalPoint } from './numbers.ts';
+import { pathOf } from './fields.ts';
+import { JsonReader, type Declared } from './json-reader.ts';
+import { anyUuidOf, decimalOf, priceOfCell, withDecimalPoint } from './numbers.ts';
 import { BadRow, NotJson } from './row.ts';
 
-/** What a column or a field can be declared as. `date-utc` is a date whose times need no zone. */
-export const KINDS = [
-  'string',
-  'number',
-  'decimal',
-  'date',
-  'date-utc',
-  'boolean',
-  'objectid',
-  'uuid',
-  'json',
-] as const;
-export type Kind = (typeof KINDS)[number];
-
-/** Declared kinds by the name of a column, or by the path of a JSON field. */
-export type Types = ReadonlyMap<string, Kind>;
+/** What a column or a field can be declared as. */
+interface KindRules {
+  /** The value of a text. Throws BadRow when it is none of this kind, or when the value could not keep all of it. */
+  readonly read: (text: string, hasDecimalComma: boolean) => unknown;
+  /** The value that a JSON value other than a text may become. undefined: this one may not. */
+  readonly fit: (value: unknown) => unknown;
+}
 
 const BOOLEANS: ReadonlyMap<string, boolean> = new Map([
   ...['true', 't', 'yes', 'y', '1'].map((text) => [text, true] as const),
   ...['false', 'f', 'no', 'n', '0'].map((text) => [text, false] as const),
 ]);
-const UUID_FORM = /^[0-9a-f]{8}-?(?:[0-9a-f]{4}-?){3}[0-9a-f]{12}$/i;
 
-/** Writes a text that was declared to be of a kind as an element: see valueOfText. */
+/** A JSON value is written by its reader: see writeText. */
+const TABLE = {
+  string: {
+    read: (text) => text,
+    // An integer has one text. A fraction has several (1.5, 1.50), and it is no longer known which one it was.
+    fit: (value) => (Number.isSafeInteger(value) || value instanceof Long ? String(value) : undefined),
+  },
+  number: {
+    read: (text, hasComma) => priceOfCell(pointed(text, hasComma)) ?? refuse(text, 'is not a number'),
+    fit: (value) => (typeof value === 'number' ? value : (asA(Long, value) ?? asA(Decimal128, value))),
+  },
+  decimal: {
+    read: (text, hasComma) => decimalOf(pointed(text, hasComma)) ?? refuse(text, 'is not a number'),
+    fit: (value) => {
+      if (typeof value === 'number') return toDecimal128(shownValue(value));
+      return value instanceof Long ? Decimal128.fromString(String(value)) : asA(Decimal128, value);
+    },
+  },
+  date: { read: (text) => dateOf(text, false), fit: (value) => asA(Date, value) },
+  // Its times need no zone.
+  'date-utc': { read: (text) => dateOf(text, true), fit: (value) => asA(Date, value) },
+  boolean: {
+    read: (text) => BOOLEANS.get(text.trim().toLowerCase()) ?? refuse(text, 'is not true or false'),
+    fit: (value) => (typeof value === 'boolean' ? value : undefined),
+  },
+  objectid: {
+    read: (text) => objectIdOf(text.trim()) ?? refuse(text, 'is not an ObjectId of 24 hexadecimal digits'),
+    fit: (value) => asA(ObjectId, value),
+  },
+  uuid: {
+    read: (text) => anyUuidOf(text.trim()) ?? refuse(text, 'is not a UUID'),
+    fit: (value) => asA(UUID, value),
+  },
+  json: { read: (text) => text, fit: (value) => value },
+} as const satisfies Readonly<Record<string, KindRules>>;
+
+export type Kind = keyof typeof TABLE;
+export const KINDS = Object.keys(TABLE) as readonly Kind[];
+
+/** Declared kinds by the name of a column, or by the path of a JSON field. */
+export type Types = ReadonlyMap<string, Kind>;
+
+/**
+ * Writes a text that was declared to be of a kind as an element. `hasDecimalComma`: its numbers are written as 1.234,56.
+ * Throws BadRow when the text is none of that kind.
+ */
 export function writeText(
   writer: DocumentWriter,
   name: Uint8Array,
@@ -39,7 +76,7 @@ export function writeText(
   hasDecimalComma: boolean,
 ): void {
   if (kind === 'json') writeJson(writer, name, text);
-  else writer.value(name, valueOfText(text, kind, hasDecimalComma));
+  else writer.value(name, TABLE[kind].read(text, hasDecimalComma));
 }
 
 /** Writes the JSON value that a text states as an element. Throws BadRow. */
@@ -55,67 +92,12 @@ function writeJson(writer: DocumentWriter, name: Uint8Array, text: string): void
   }
 }
 
-/**
- * The value of a text that was declared to be of a kind. `hasDecimalComma`: its numbers are written as 1.234,56. Throws
- * BadRow when the text is none of that kind, or when the value could not keep all of it.
- */
-export function valueOfText(text: string, kind: Exclude<Kind, 'json'>, hasDecimalComma: boolean): unknown {
-  const trimmed = text.trim();
-  switch (kind) {
-    case 'string':
-      return text;
-    case 'number':
-      return priceOfCell(pointed(text, hasDecimalComma)) ?? refuse(text, 'is not a number');
-    case 'decimal':
-      return decimalOf(pointed(text, hasDecimalComma)) ?? refuse(text, 'is not a number');
-    case 'date':
-    case 'date-utc': {
-      const date = exactDate(trimmed, kind === 'date-utc');
-      return typeof date === 'string' ? refuse(text, date) : date;
-    }
-    case 'boolean':
-      return BOOLEANS.get(trimmed.toLowerCase()) ?? refuse(text, 'is not true or false');
-    case 'objectid':
-      return /^[0-9a-f]{24}$/i.test(trimmed)
-        ? new ObjectId(trimmed)
-        : refuse(text, 'is not an ObjectId of 24 hexadecimal digits');
-    case 'uuid':
-      return UUID_FORM.test(trimmed) ? new UUID(trimmed) : refuse(text, 'is not a UUID');
-  }
+function dateOf(text: string, isUtc: boolean): Date {
+  const date = exactDate(text.trim(), isUtc);
+  return typeof date === 'string' ? refuse(text, date) : date;
 }
 
-/**
- * The value of a JSON field, which is no string, as the kind that was declared for it. A value of that kind stays. Throws
- * BadRow for any other value.
- */
-export function fittingValue(value: unknown, kind: Kind): unknown {
-  if (value === null || kind === 'json') return value;
-  const fitting = CONVERSIONS[kind](value);
-  if (fitting !== undefined) return fitting;
-  throw new BadRow(`the value is not a ${kind}, and not a string that states one`);
-}
-
-/** The values that may become each kind. undefined: this value may not. */
-const CONVERSIONS: Readonly<Record<Exclude<Kind, 'json'>, (value: unknown) => unknown>> = {
-  // An integer has one text. A fraction has several (1.5, 1.50), and it is no longer known which one it was.
-  string: (value) =>
-    typeof value === 'string' || Number.isSafeInteger(value) || value instanceof Long
-      ? String(value)
-      : undefined,
-  number: (value) =>
-    typeof value === 'number' || value instanceof Long || value instanceof Decimal128 ? value : undefined,
-  decimal: (value) => {
-    if (typeof value === 'number') return toDecimal128(shownValue(value));
-    return value instanceof Long ? Decimal128.fromString(String(value)) : asA(Decimal128, value);
-  },
-  date: (value) => asA(Date, value),
-  'date-utc': (value) => asA(Date, value),
-  boolean: (value) => (typeof value === 'boolean' ? value : undefined),
-  objectid: (value) => asA(ObjectId, value),
-  uuid: (value) => asA(UUID, value),
-};
-
-function asA(type: new (...args: never[]) => unknown, value: unknown): unknown {
+function asA<Type>(type: new (...args: never[]) => Type, value: unknown): Type | undefined {
   return value instanceof type ? value : undefined;
 }
 
@@ -126,4 +108,60 @@ function pointed(text: string, hasDecimalComma: boolean): string {
 
 function refuse(text: string, reason: string): never {
   throw new BadRow(`${quoted(text)} ${reason}`);
+}
+
+interface Node extends Declared {
+  fit: Declared['fit'];
+  isWhole: boolean;
+  readonly inner: Map<string, Node>;
+}
+
+/** The kinds that were declared for the fields of JSON rows by their paths. Paths lead through arrays. */
+export class FieldTypes {
+  readonly #fields = new Map<string, Node>();
+  readonly #unseen: Set<string>;
+
+  constructor(types: Types) {
+    this.#unseen = new Set(types.keys());
+    for (const [name, kind] of types) {
+      let fields = this.#fields;
+      let node: Node | undefined;
+      for (const part of pathOf(name)) {
+        node = fields.get(part) ?? { fit: null, isWhole: false, inner: new Map() };
+        fields.set(part, node);
+        fields = node.inner;
+      }
+      if (node) Object.assign(node, { fit: this.#fitting(name, kind), isWhole: kind === 'json' });
+    }
+  }
+
+  /** The declared names that no row had so far. */
+  get unseen(): readonly string[] {
+    return [...this.#unseen];
+  }
+
+  /** What was declared for a top-level field. */
+  of(field: string): Declared | null {
+    return this.#fields.size === 0 ? null : (this.#fields.get(field) ?? null);
+  }
+
+  /** Gives elements a kind: a string is read as that kind, and a value of that kind stays, as null does. */
+  #fitting(name: string, kind: Kind): Declared['fit'] {
+    return (writer: DocumentWriter, bytes: Uint8Array, offset: number) => {
+      this.#unseen.delete(name);
+      const value = writer.valueAt(offset);
+      if (value === null || (typeof value === 'string' && kind === 'string')) return;
+      try {
+        const fitting = typeof value === 'string' ? undefined : TABLE[kind].fit(value);
+        if (fitting === value) return;
+        if (fitting === undefined && typeof value !== 'string')
+          throw new BadRow(`the value is not a ${kind}, and not a string that states one`);
+        writer.rewind(offset);
+        if (typeof value === 'string') writeText(writer, bytes, value, kind, false);
+        else writer.value(bytes, fitting);
+      } catch (error) {
+        throw error instanceof BadRow ? error.in('field', name) : error;
+      }
+    };
+  }
 }

@@ -1,5 +1,6 @@
-import { Decimal128, Long } from '../store/bson.ts';
+import { Decimal128, Long, UUID } from '../store/bson.ts';
 import { DECIMAL_DIGITS, parseDecimal, shownValue, toDecimal128 } from '../store/decimal.ts';
+import { wholeNumberOf } from '../store/value-texts.ts';
 import { quoted } from '../terminal/text.ts';
 import { BadRow } from './row.ts';
 
@@ -8,7 +9,6 @@ const PRICE = /^[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$/;
 const INTEGER = /^-?\d+$/;
 /** A number with a decimal comma. Points may separate its thousands, and then separate all of them. */
 const WITH_COMMA = /^[+-]?(?:[1-9]\d{0,2}(?:\.\d{3})+|\d*)(?:,\d*)?(?:[eE][+-]?\d+)?$/;
-const MAX_INT64_LENGTH = '-9223372036854775808'.length;
 /**
  * A double distinguishes all decimals of 15 digits, so texts of this length without an exponent keep all
  * their digits.
@@ -46,6 +46,11 @@ export function hexDigit(byte: number): number {
   if (byte >= ZERO && byte <= NINE) return byte - ZERO;
   const letter = byte | 0x20;
   return letter >= 0x61 && letter <= 0x66 ? letter - 0x57 : -1;
+}
+
+/** The UUID of a text, whose hyphens may be missing. null for any other text. */
+export function anyUuidOf(text: string): UUID | null {
+  return /^[0-9a-f]{8}-?(?:[0-9a-f]{4}-?){3}[0-9a-f]{12}$/i.test(text) ? new UUID(text) : null;
 }
 
 /**
@@ -121,7 +126,8 @@ function exactNumber(text: string): number | Long | Decimal128 | null {
   const value = Number(text);
   const isInteger = INTEGER.test(text);
   if (isInteger ? Number.isSafeInteger(value) : keepsDigits(text, value)) return value;
-  return (isInteger ? int64(text) : null) ?? exactDecimal(text);
+  const whole = isInteger ? wholeNumberOf(text, 64) : null;
+  return whole === null ? exactDecimal(text) : Long.fromBigInt(whole);
 }
 
 function tooManyDigits(text: string): never {
@@ -148,10 +154,4 @@ function exactDecimal(text: string): Decimal128 | null {
   if (!exact) return null;
   const isShort = text.replace(/[eE].*|\D/g, '').length <= DECIMAL_DIGITS;
   return isShort ? Decimal128.fromString(text) : toDecimal128(exact);
-}
-
-function int64(text: string): Long | null {
-  if (text.length > MAX_INT64_LENGTH) return null;
-  const value = BigInt(text);
-  return value === BigInt.asIntN(64, value) ? Long.fromBigInt(value) : null;
 }

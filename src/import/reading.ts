@@ -1,6 +1,6 @@
 import type { TextFormat } from '../rows/text-files.ts';
 import { quoted } from '../terminal/text.ts';
-import { FieldTypes } from './field-types.ts';
+import { FieldTypes } from './kinds.ts';
 import type { Into } from './into.ts';
 import { peek } from './chunks.ts';
 import type { Columns } from './fields.ts';

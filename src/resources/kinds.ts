@@ -1,8 +1,9 @@
 import { momentOf } from '../input/dates.ts';
 import type { ColumnKind, DeclaredKinds } from '../rows/arrow/columns.ts';
 import { KEY } from '../store/bookmark.ts';
-import { Decimal128, Double, Int32, Long, ObjectId, UUID } from '../store/bson.ts';
+import { Double } from '../store/bson.ts';
 import { exactValue, compareDecimals, parseDecimal } from '../store/decimal.ts';
+import { decimalOf, integerOf, isJsonNumber, objectIdOf, uuidOf } from '../store/value-texts.ts';
 import type { Resource } from './resource.ts';
 
 /** The kinds of values that a text in a query can stand for. */
@@ -43,10 +44,6 @@ export interface Reading {
 
 type Read = Pick<Reading, 'value' | 'isBetween'>;
 
-const JSON_NUMBER = /^-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?$/;
-const UUID_TEXT = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
-const OBJECT_ID = /^[0-9a-f]{24}$/i;
-
 interface Prefix {
   readonly kind: Kind;
   readonly expected: string;
@@ -56,12 +53,12 @@ interface Prefix {
 /** How each prefix reads the text behind it. No values: the text is not of this kind. `expected`: for messages. */
 const PREFIXES: ReadonlyMap<string, Prefix> = new Map<string, Prefix>([
   ['str', { kind: 'string', expected: 'a text', read: (text) => [{ value: text }] }],
-  ['int', { kind: 'number', expected: 'a whole number of at most 64 bits', read: integer }],
+  ['int', { kind: 'number', expected: 'a whole number of at most 64 bits', read: readBy(integerOf) }],
   ['num', { kind: 'number', expected: 'a number as JSON writes it, that a double can show', read: number }],
-  ['dec', { kind: 'decimal', expected: 'a number that a Decimal128 holds exactly', read: decimal }],
-  ['oid', { kind: 'objectid', expected: '24 hexadecimal digits', read: objectId }],
+  ['dec', { kind: 'decimal', expected: 'a number that a Decimal128 holds exactly', read: readBy(decimalOf) }],
+  ['oid', { kind: 'objectid', expected: '24 hexadecimal digits', read: readBy(objectIdOf) }],
   ['date', { kind: 'date', expected: 'a date and time as in 2026-01-31T12:00:00Z', read: date }],
-  ['uuid', { kind: 'uuid', expected: 'a UUID', read: uuid }],
+  ['uuid', { kind: 'uuid', expected: 'a UUID', read: readBy(uuidOf) }],
   ['bool', { kind: 'boolean', expected: 'true or false', read: boolean }],
   [
     'null',
@@ -118,7 +115,7 @@ export function isMisfit(read: readonly Reading[] | Misfit): read is Misfit {
 
 /** The readings of a text as a number: where no double is exactly the number, all that are shown so. */
 function numbersOf(text: string): readonly Reading[] {
-  if (!JSON_NUMBER.test(text)) return [];
+  if (!isJsonNumber(text)) return [];
   const [whole, double] = [readingsWith('int', text), readingsWith('num', text)];
   if (whole.length > 0) return double[0]?.value instanceof Double ? [...whole, ...double] : whole;
   const exact = parseDecimal(text);
@@ -128,34 +125,22 @@ function numbersOf(text: string): readonly Reading[] {
   return [...double, ...(isExact ? [] : readingsWith('dec', text))];
 }
 
-function integer(text: string): readonly Read[] {
-  if (!/^(0|-?[1-9]\d{0,18})$/.test(text)) return [];
-  const value = BigInt(text);
-  if (value !== BigInt.asIntN(64, value)) return [];
-  return [{ value: value === BigInt.asIntN(32, value) ? new Int32(Number(value)) : Long.fromBigInt(value) }];
+/** Reads the one value that a text stands for. */
+function readBy(valueOf: (text: string) => unknown): Prefix['read'] {
+  return (text) => {
+    const value = valueOf(text);
+    return value === null ? [] : [{ value }];
+  };
 }
 
 /** Beyond 2^53 a double is shown with digits that are not its exact value: 2^60 as 1152921504606847000. */
 function number(text: string): readonly Read[] {
-  if (!JSON_NUMBER.test(text)) return [];
+  if (!isJsonNumber(text)) return [];
   const double = Number(text);
-  const whole = integer(text);
+  const whole = integerOf(text);
   const isShown = !Number.isSafeInteger(double) && String(double) === text;
-  if (whole.length > 0 && !isShown) return whole;
+  if (whole && !isShown) return [{ value: whole }];
   return Number.isFinite(double) ? [{ value: new Double(double) }] : [];
-}
-
-function decimal(text: string): readonly Read[] {
-  const isExact = JSON_NUMBER.test(text) && parseDecimal(text, { exact: true }) !== null;
-  return isExact ? [{ value: Decimal128.fromString(text) }] : [];
-}
-
-function objectId(text: string): readonly Read[] {
-  return OBJECT_ID.test(text) ? [{ value: new ObjectId(text) }] : [];
-}
-
-function uuid(text: string): readonly Read[] {
-  return UUID_TEXT.test(text) ? [{ value: new UUID(text) }] : [];
 }
 
 /** A time without a zone is UTC, as in the rows that this server writes. */

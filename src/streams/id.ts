@@ -1,10 +1,10 @@
 import { AppError } from '../errors.ts';
 import { exactDate } from '../input/dates.ts';
-import { parseDecimal } from '../store/decimal.ts';
-import { Binary, Decimal128, Double, EJSON, Int32, Long, ObjectId, Timestamp, UUID } from '../store/bson.ts';
+import { Binary, Double, EJSON, Timestamp } from '../store/bson.ts';
 import { BSON_RANK, rankOf } from '../store/bson-types.ts';
 import { makeBookmark, type Bookmark } from '../store/bookmark.ts';
 import type { Identity, RowStore, Plan } from '../store/store.ts';
+import { decimalOf, integerOf, objectIdOf, uuidOf } from '../store/value-texts.ts';
 
 /** A longer text is the id of no row. Bytes of UTF-8. */
 export const MAX_ID_BYTES = 256;
@@ -85,16 +85,16 @@ function readingsOf(text: string, readers: typeof READERS): readonly IdReading[]
 type Read = (text: string) => readonly unknown[];
 
 const TYPED: Readonly<Record<IdType, Read>> = {
-  objectid: (text) => (/^[0-9a-f]{24}$/i.test(text) ? [new ObjectId(text)] : []),
-  uuid: (text) => (/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(text) ? [new UUID(text)] : []),
-  integer,
+  objectid: (text) => present(objectIdOf(text)),
+  uuid: (text) => present(uuidOf(text)),
+  integer: (text) => present(integerOf(text)),
   string: (text) => (Buffer.byteLength(text) <= MAX_ID_BYTES ? [text] : []),
 };
 
 /** How the ids of each rank are shown. `isPlace`: see IdReading; true if missing. */
 const READERS: readonly { readonly rank: number; readonly isPlace?: boolean; readonly read: Read }[] = [
   { rank: BSON_RANK.objectId, read: TYPED.objectid },
-  { rank: BSON_RANK.number, read: integer },
+  { rank: BSON_RANK.number, read: TYPED.integer },
   { rank: BSON_RANK.number, read: otherNumbers },
   { rank: BSON_RANK.number, isPlace: false, read: (text) => (text === 'null' ? NO_NUMBERS : []) },
   { rank: BSON_RANK.null, read: (text) => (text === 'null' ? [null] : []) },
@@ -111,20 +111,16 @@ const READERS: readonly { readonly rank: number; readonly isPlace?: boolean; rea
 /** Numbers that are shown as null. */
 const NO_NUMBERS = [new Double(NaN), new Double(-Infinity), new Double(Infinity)];
 
-const JSON_NUMBER = /^-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?$/;
-
 /** 0.1 as a double and as a decimal are two numbers. No number is shown with more digits than a decimal has. */
 function otherNumbers(text: string): readonly unknown[] {
-  if (!JSON_NUMBER.test(text) || !parseDecimal(text, { exact: true })) return [];
+  const decimal = decimalOf(text);
+  if (!decimal) return [];
   const double = Number(text);
-  return [...(Number.isFinite(double) ? [new Double(double)] : []), Decimal128.fromString(text)];
+  return [...(Number.isFinite(double) ? [new Double(double)] : []), decimal];
 }
 
-function integer(text: string): readonly unknown[] {
-  if (!/^(0|-?[1-9]\d{0,18})$/.test(text)) return [];
-  const value = BigInt(text);
-  if (value !== BigInt.asIntN(64, value)) return [];
-  return [value === BigInt.asIntN(32, value) ? new Int32(Number(value)) : Long.fromBigInt(value)];
+function present(value: unknown): readonly unknown[] {
+  return value === null ? [] : [value];
 }
 
 /** Dates as toISOString writes them, or as Extended JSON beyond JavaScript's range. */

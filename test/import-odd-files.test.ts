@@ -95,6 +95,45 @@ for (const content of [
     }
   });
 
+test('lines that end with a comma are bad rows, and no object over several lines', async () => {
+  const { items, bad } = await read('{"_id":1},\n{"_id":2},\n{"_id":3}\n', 'ndjson', ROWS);
+  const reason = 'the line is not valid JSON at character 10: expected nothing more, got ","';
+  assert.deepEqual([items, bad], [[{ _id: 3 }], [`1: ${reason}`, `2: ${reason}`]]);
+});
+
+/** Files of which no row can be read, with the reason that names what to do. */
+const REFUSED = [
+  [
+    'ndjson',
+    '[\n {"a": 1},\n {"a": 2}\n]\n',
+    'the file is a JSON array over several lines; --format json reads it',
+  ],
+  [
+    'csv',
+    'sep=;\na;b\n1;2\n',
+    'the first line ("sep=") is a hint for spreadsheets and no header row; take it out',
+  ],
+  [
+    'csv',
+    '"sep=,"\na,b\n1,2\n',
+    'the first line ("sep=,") is a hint for spreadsheets and no header row; take it out',
+  ],
+  ...(['csv', 'ndjson', 'json'] as const).flatMap((format) =>
+    (['\ufeff', ''] as const).map((mark) => {
+      const text = Buffer.from(`${mark}${format === 'csv' ? 'a,b\n1,2\n' : '{"a":1}\n'}`, 'utf16le');
+      return [format, text, 'the file is UTF-16; expected UTF-8'] as const;
+    }),
+  ),
+] as const;
+
+for (const [format, content, reason] of REFUSED)
+  test(`${format} of ${JSON.stringify(content.toString())} is refused as a whole`, async () => {
+    for (const chunk of [1, 65_536]) {
+      const { error, items, bad } = await read(content, format, { ...ROWS, chunk });
+      assert.deepEqual([error?.message, items, bad], [reason, [], []]);
+    }
+  });
+
 test('the command takes these options for CSV files only', () => {
   const options = [
     '--into',

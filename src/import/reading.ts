@@ -52,7 +52,7 @@ export async function readRows(
   const text = without(mark, bytes);
   if (reading.format === 'csv')
     return readTable(text, reading, again && (async () => without(mark, await again())));
-  refuseLongObject(head.subarray(mark));
+  refuseLongValue(head.subarray(mark), reading.format);
   const types = new FieldTypes(reading.types);
   const isArray = reading.format === 'json' && beginsArray(head);
   const itemOf = jsonRows(reading.columns, types);
@@ -85,23 +85,39 @@ async function* without(count: number, source: AsyncIterable<Buffer>): AsyncGene
   }
 }
 
-/** Whether the bytes tell what the file is. Of an object, the whole first line does. */
+/** Whether the bytes tell what the file is. The whole first line does. */
 function isTelling(head: Buffer): boolean {
   const first = firstCharacter(head);
-  return first !== '' && (first !== '{' || head.includes(LF) || head.length > LONGEST_LOOK);
+  const isJson = first === '{' || first === '[';
+  return first !== '' && (!isJson || head.includes(LF) || head.length > LONGEST_LOOK);
 }
 
-/** No JSON value ends so. A file that begins with such a line is one object that is written over several lines. */
-function refuseLongObject(head: Buffer): void {
-  const [line = ''] = head.toString('latin1').trimStart().split('\n', 1);
-  if (!/^\{(?:[^]*[{[,:])?$/.test(line.trimEnd())) return;
+/** A file that begins with a line which ends inside of a value has no row on a line of its own. */
+function refuseLongValue(head: Buffer, format: TextFormat): void {
+  const [first = '', next] = head.toString('latin1').trimStart().split('\n', 2);
+  const line = first.trimEnd();
+  if (next === undefined) return;
+  if (format === 'ndjson' && /^\[\{?$/.test(line))
+    throw new BrokenSource('the file is a JSON array over several lines; --format json reads it');
+  if (!/^\{(?:[^]*[{[,:])?$/.test(line) || isJson(line.replace(/,$/, ''))) return;
   throw new BrokenSource(
     'the file is one JSON object over several lines; expected an array of rows, or one object per line. For the rows ' +
       "in its member features: jq -c '.features[]' FILE | sluice import - --format ndjson",
   );
 }
 
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** No text begins with a NUL, or has one behind its first character, unless each character has two bytes. */
 function refuseUtf16(head: Buffer): void {
   const mark = head.subarray(0, 2).toString('hex');
-  if (mark === 'fffe' || mark === 'feff') throw new BrokenSource('the file is UTF-16; expected UTF-8');
+  if (mark === 'fffe' || mark === 'feff' || head.subarray(0, 2).includes(0))
+    throw new BrokenSource('the file is UTF-16; expected UTF-8');
 }

@@ -1,5 +1,5 @@
 import { BSON_TYPE } from '../store/bson-types.ts';
-import { isJsonNumber } from '../store/value-texts.ts';
+import { JSON_NUMBER } from '../store/value-texts.ts';
 import { quoted } from '../terminal/text.ts';
 import { nameBytes, type DocumentWriter } from './document-writer.ts';
 import { writeCommonType, writeExtended } from './extended-json.ts';
@@ -176,7 +176,7 @@ export class JsonReader {
     const simple = simpleNumber(bytes, start, end);
     if (Number.isNaN(simple)) {
       const text = bytes.toString('latin1', start, end);
-      if (!isJsonNumber(text)) this.#fault('a number as JSON writes it');
+      if (!JSON_NUMBER.test(text)) this.#fault('a number as JSON writes it');
       this.#writer.value(name, jsonNumber(text));
     } else this.#writer.number(name, simple);
     this.#at = end;

@@ -1,12 +1,11 @@
 import type { TextFormat } from '../rows/text-files.ts';
 import { quoted } from '../terminal/text.ts';
-import { FieldTypes } from './kinds.ts';
+import { FieldTypes, type Types } from './kinds.ts';
 import type { Into } from './into.ts';
 import { peek } from './chunks.ts';
 import type { Columns } from './fields.ts';
 import { readJsonArray, readJsonLines } from './json.ts';
 import { jsonRows } from './json-rows.ts';
-import type { Types } from './kinds.ts';
 import { readTable, type Again } from './read-table.ts';
 import { BrokenSource, type Rows } from './row.ts';
 

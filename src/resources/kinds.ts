@@ -3,7 +3,7 @@ import type { ColumnKind, DeclaredKinds } from '../rows/arrow/columns.ts';
 import { KEY } from '../store/bookmark.ts';
 import { Double } from '../store/bson.ts';
 import { exactValue, compareDecimals, parseDecimal } from '../store/decimal.ts';
-import { decimalOf, integerOf, isJsonNumber, objectIdOf, uuidOf } from '../store/value-texts.ts';
+import { decimalOf, integerOf, JSON_NUMBER, objectIdOf, uuidOf } from '../store/value-texts.ts';
 import type { Resource } from './resource.ts';
 
 /** The kinds of values that a text in a query can stand for. */
@@ -115,7 +115,7 @@ export function isMisfit(read: readonly Reading[] | Misfit): read is Misfit {
 
 /** The readings of a text as a number: where no double is exactly the number, all that are shown so. */
 function numbersOf(text: string): readonly Reading[] {
-  if (!isJsonNumber(text)) return [];
+  if (!JSON_NUMBER.test(text)) return [];
   const [whole, double] = [readingsWith('int', text), readingsWith('num', text)];
   if (whole.length > 0) return double[0]?.value instanceof Double ? [...whole, ...double] : whole;
   const exact = parseDecimal(text);
@@ -135,7 +135,7 @@ function readBy(valueOf: (text: string) => unknown): Prefix['read'] {
 
 /** Beyond 2^53 a double is shown with digits that are not its exact value: 2^60 as 1152921504606847000. */
 function number(text: string): readonly Read[] {
-  if (!isJsonNumber(text)) return [];
+  if (!JSON_NUMBER.test(text)) return [];
   const double = Number(text);
   const whole = integerOf(text);
   const isShown = !Number.isSafeInteger(double) && String(double) === text;

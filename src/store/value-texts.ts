@@ -1,18 +1,12 @@
 import { Decimal128, Int32, Long, ObjectId, UUID } from './bson.ts';
 import { parseDecimal } from './decimal.ts';
 
-const JSON_NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
-/** More digits are no number of 64 bits, unless they begin with zeros that nobody writes. */
-const MOST_DIGITS = 40;
-
-/** Whether a text is a number as JSON writes it. */
-export function isJsonNumber(text: string): boolean {
-  return JSON_NUMBER.test(text);
-}
+/** A number as JSON writes it. */
+export const JSON_NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
 
 /** The whole number of a text of digits, which may begin with zeros. null: it is none, or has more bits. */
 export function wholeNumberOf(text: string, bits: 32 | 64): bigint | null {
-  if (text.length > MOST_DIGITS || !/^-?\d+$/.test(text)) return null;
+  if (!/^-?0*\d{1,19}$/.test(text)) return null;
   const value = BigInt(text);
   return value === BigInt.asIntN(bits, value) ? value : null;
 }
@@ -26,7 +20,7 @@ export function integerOf(text: string): Int32 | Long | null {
 
 /** The Decimal128 of a JSON number. null: the text is none, or has more digits. */
 export function decimalOf(text: string): Decimal128 | null {
-  return isJsonNumber(text) && parseDecimal(text, { exact: true }) ? Decimal128.fromString(text) : null;
+  return JSON_NUMBER.test(text) && parseDecimal(text, { exact: true }) ? Decimal128.fromString(text) : null;
 }
 
 /** The ObjectId of 24 hexadecimal digits. null for any other text. */

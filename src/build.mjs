@@ -37,6 +37,7 @@ const ASSETS = [
   'import/sample',
   'web/page/index.html',
   'web/page/icon.svg',
+  'web/reference',
   'stream/parquet-thread.mjs',
   'store/sqlite/worker.mjs',
 ];

@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { chromium } from 'playwright-core';
 import { addAxe, faultsOf } from './support/axe.ts';
-import { openTab } from './support/chromium.ts';
+import { openChromium, openTab } from './support/chromium.ts';
+import { keyedServer } from './support/keyed.ts';
 import { ordersOf } from './support/orders.ts';
 import { withOrders } from './support/orders-store.ts';
 import { program } from './support/programs.ts';
@@ -85,4 +86,32 @@ test('/docs shows every operation in a browser, contacts no other host, sends re
   }
   assert.deepEqual(strangers, [], 'no other host is contacted');
   assert.deepEqual(complaints, [], 'the policy refuses nothing, and nothing fails');
+});
+
+test('/docs uses the key of the explorer page, and shows a real row of the resources that it opens', async (t) => {
+  const browser = await openChromium(t);
+  if (!browser) return;
+  const rows = ['acme', 'other'].map((tenant, n) => ({ _id: `row-${n}`, tenant, note: `note of ${tenant}` }));
+  const keys = [{ name: 'acme', where: { orders: { tenant: 'acme' } }, actions: ['read'] }];
+  const server = await keyedServer(t, 'sqlite', keys, [{ name: 'orders', rows, indexes: [['tenant']] }]);
+  if (!server) return;
+  const { page, errors } = await openTab(browser);
+  await page.goto(server.url);
+  const dialog = page.getByRole('dialog', { name: 'API key' });
+  await dialog.getByLabel('Key').fill('secret-of-acme');
+  await page.keyboard.press('Enter');
+  await page.waitForSelector('[data-key=row-0]');
+  const seen = errors.length; // the 401 that asked for the key
+  await page.goto(`${server.url}/docs#tag/resources/GET/orders/{id}`);
+  await page.getByText('note of acme').first().waitFor({ state: 'attached' });
+  assert.equal(await page.getByText('note of other').count(), 0);
+  assert.equal(await page.getByText('Get items').count(), 0, 'the key does not open items');
+  const answered = page.waitForResponse((response) => new URL(response.url()).pathname === '/orders/row-0');
+  await page
+    .getByRole('button', { name: /test request.*GET \/orders\/\{id\}\)/i })
+    .first()
+    .click();
+  await page.getByRole('button', { name: /^send/i }).first().click();
+  assert.equal((await answered).status(), 200, 'the id and the key are filled in');
+  assert.deepEqual(errors.slice(seen), []);
 });

@@ -162,16 +162,18 @@ test('a key that opens a part shows that part only, and nothing that it may not 
     { name: 'orders', rows, indexes: [['tenant'], ['tenant', 'total']] },
   ]);
   if (!server) return;
-  const { page } = await openTab(browser);
+  const { page, requests } = await openTab(browser);
   await page.goto(server.url);
   const dialog = page.getByRole('dialog', { name: 'API key' });
   await dialog.getByLabel('Key').fill('secret-of-acme');
   await dialog.getByRole('button', { name: 'Use this key' }).click();
-  await page.waitForSelector('#home-rows tr');
-  assert.equal(await page.locator('#home-rows tr').count(), 1, 'one resource is listed');
-  await page.getByRole('link', { name: 'orders' }).first().click();
+  await page.waitForURL('**/#/orders'); // the only one opens by itself
+  assert.equal(await page.locator('#resource-list li').count(), 1, 'one resource is listed');
   await page.waitForSelector('[data-key=row-1]');
   assert.equal(await page.locator('[data-key]').count(), 2, 'the rows of others do not exist');
+  assert.equal(await page.textContent('#data-count'), '2 rows');
+  assert.equal(await page.textContent('#resource-list .rows'), '2', 'as the server counts the part');
+  assert.ok(!requests.some((url) => url.includes('/metrics')), 'the key lacks the right metrics');
   await page.getByRole('button', { name: 'Get all of it' }).click();
   await page.waitForSelector('#snippet-code');
   const text = await page.content();

@@ -117,6 +117,20 @@ describe('a resource on the explorer page', () => {
     await said(page, '#warning', /^The rows cannot be ordered by total here\. No index answers this query\./);
     await said(page, '#warning', /sluice index orders status,total/);
     assert.equal(await page.getByRole('columnheader', { name: 'total' }).getAttribute('aria-sort'), null);
+    await page.goto(`${server.url}/#/orders`);
+    await page.getByRole('button', { name: 'createdAt', exact: true }).click();
+    await said(
+      page,
+      '#warning',
+      /^Filter by status first: an index orders the rows of one status by createdAt\.$/,
+    );
+    const look = (name: string) =>
+      page.evaluate<string>(`(() => {
+        const buttons = [...document.querySelectorAll('.grid-head button')];
+        return getComputedStyle(buttons.find((one) => one.textContent === '${name}'), '::after').content;
+      })()`);
+    assert.notEqual(await look('id'), 'none', 'a column that can order has an arrow');
+    assert.equal(await look('createdAt'), 'none');
     await page.goto(`${server.url}/#/orders?createdAt=2026-01-10`);
     await said(
       page,
@@ -223,6 +237,77 @@ describe('a resource on the explorer page', () => {
     await page.waitForSelector('[data-key=c][data-mark=gone]');
     await page.waitForSelector('[data-key=c]', { state: 'detached' });
     await said(page, '#data-count', /^3 rows$/);
+  });
+
+  test('says that a resource does not exist, and lists those that do', async (t) => {
+    const tab = await orders(t);
+    if (!tab) return;
+    const { page } = tab;
+    await page.goto(`${server.url}/#/nothing`);
+    await said(page, '#warning', /^There is no resource nothing here\. These exist:$/);
+    await page.locator('#home-rows').getByRole('link', { name: 'orders' }).click();
+    await said(page, '#data-count', /^300 rows$/);
+    assert.equal(await page.locator('#warning').isVisible(), false);
+  });
+
+  test('the key of a row is never cut, nor scrolled away', async (t) => {
+    for (const width of [1280, 390]) {
+      const tab = await orders(t, '', { viewport: { width, height: 740 } });
+      if (!tab) return;
+      const { page } = tab;
+      await page.waitForSelector('#row-0:not(.coming)');
+      await page.evaluate("document.getElementById('grid').scrollLeft = 700");
+      const key = page.locator('#row-0 .key');
+      assert.equal(await key.textContent(), '000000000000000000000000');
+      const inSight = await page.evaluate<boolean[]>(`[...document.querySelectorAll('.key')].map((one) => {
+        const { left, right } = one.getBoundingClientRect();
+        return left >= 0 && right <= innerWidth && one.scrollWidth <= one.clientWidth;
+      })`);
+      assert.ok(inSight.length > 10 && inSight.every(Boolean), `the keys at ${width} pixels`);
+    }
+  });
+
+  test('says why rows cannot be read, and reads them when it is told to try again', async (t) => {
+    const tab = await orders(t);
+    if (!tab) return;
+    const { page } = tab;
+    const again = page.locator('#warning').getByRole('button', { name: 'Try again' });
+    const detail = 'The store did not respond.';
+    await page.route('**/orders?*', (route) => route.fulfill({ status: 503, json: { detail } }));
+    await page.goto(`${server.url}/#/orders?status=paid`);
+    await said(page, '#warning', /^The store did not respond\./);
+    await said(page, '#empty', /^The rows could not be read\.$/);
+    await page.unroute('**/orders?*');
+    await again.click();
+    await page.waitForSelector('#row-0:not(.coming)');
+    assert.equal(await page.locator('#warning').isVisible(), false);
+    await page.route('**/resources', async (route) => {
+      const { resources } = (await (await route.fetch()).json()) as { resources: { name: string }[] };
+      const orders = resources.filter(({ name }) => name === 'orders');
+      await route.fulfill({ json: { resources: orders.map((one) => ({ ...one, unavailable: detail })) } });
+    });
+    await page.goto(`${server.url}/#/orders`);
+    await page.reload();
+    await said(page, '#empty', /^The store did not respond\./);
+    await page.unroute('**/resources');
+    await page.locator('#empty').getByRole('button', { name: 'Try again' }).click();
+    await page.waitForSelector('#row-0:not(.coming)');
+  });
+
+  test('notices that the server is gone, and reads the rows by itself when it is back', async (t) => {
+    const tab = await orders(t);
+    if (!tab) return;
+    const { page } = tab;
+    await page.waitForSelector('#row-0:not(.coming)');
+    assert.equal(await page.locator('#away').isVisible(), false);
+    await page.context().setOffline(true);
+    await page.locator('#away').waitFor();
+    await page.getByRole('grid').press('End');
+    await said(page, '#warning', /^The server does not answer\./);
+    await page.context().setOffline(false);
+    await page.waitForSelector('#row-299:not(.coming)');
+    await page.locator('#away').waitFor({ state: 'hidden' });
+    assert.equal(await page.locator('#warning').isVisible(), false);
   });
 
   test('a phone shows one thing at a time, without scrolling sideways', async (t) => {

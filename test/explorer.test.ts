@@ -99,8 +99,16 @@ async function throttled(
 }
 
 describe('the explorer page', () => {
-  test('lists the resources with their rows first, and shows the one that is chosen', async (t) => {
+  test('opens the only resource at the start', async (t) => {
     const tab = await explorer(t, '');
+    if (!tab) return;
+    await tab.page.waitForURL('**/#/items');
+    await waitText(tab.page, '#data-count', /^14,000 rows$/);
+    assertQuiet(tab);
+  });
+
+  test('lists the resources with their rows first, and shows the one that is chosen', async (t) => {
+    const tab = await explorer(t, '#/');
     if (!tab) return;
     const { page } = tab;
     const row = page.locator('#home-rows tr').filter({ hasText: 'items' });

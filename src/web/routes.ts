@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { AppError } from '../errors.ts';
 import { bytes } from '../http/reply.ts';
 import type { Route } from '../http/route.ts';
+import { fileRoute } from './file-route.ts';
 
 /** All files of the explorer page, which the build makes, and where they are. Nothing comes from other hosts. */
 const FILES: Readonly<Record<string, URL>> = {
@@ -37,36 +38,19 @@ export function webRoutes(formats: readonly string[]) {
   const template = readFileSync(new URL('./page/index.html', import.meta.url), 'utf8');
   const options = formats.map((name) => `<option>${name}</option>`).join('');
   const page = Buffer.from(template.replaceAll('{assets}', assets).replace('{formats}', options));
-  return { page: pageRoute(page), file: fileRoute(assets, version, files) } satisfies Record<string, Route>;
+  return { page: pageRoute(page), file: assetRoute(assets, version, files) } satisfies Record<string, Route>;
 }
 
 function pageRoute(page: Uint8Array): Route {
   const etag = `"${tagOf(page)}"`;
-  return {
-    method: 'GET',
+  return fileRoute('The page in HTML', ['text/html'], {
     path: '/',
-    access: 'open',
-    cost: 'page',
     right: 'any',
     id: 'getExplorer',
-    tag: 'Server',
     summary: 'Get the explorer page',
     description:
-      'A web page that shows the rows of every resource, gets all of them, proves a stream, and plots the server. It needs no key: it asks for one, and its requests carry it.',
-    headers: ['If-None-Match'],
+      'A web page that shows the rows of every resource, gets all of them, and proves a stream. It needs no key: it asks for one, and its requests carry it.',
     produces: ['text/html'],
-    answers: {
-      200: {
-        description: 'The page in HTML',
-        headers: ['ETag', 'Cache-Control'],
-        content: { 'text/html': { schema: { type: 'string' } } },
-      },
-      304: {
-        description: 'The client already has this content: its ETag is in If-None-Match',
-        headers: ['ETag'],
-      },
-    },
-    problems: ['invalid-header', 'precondition-failed'],
     handler: () =>
       bytes(200, page, {
         'content-type': HTML,
@@ -75,18 +59,15 @@ function pageRoute(page: Uint8Array): Route {
         'cache-control': 'no-cache',
         etag,
       }),
-  };
+  });
 }
 
-function fileRoute(assets: string, version: string, files: ReadonlyMap<string, Uint8Array>): Route {
-  return {
-    method: 'GET',
+function assetRoute(assets: string, version: string, files: ReadonlyMap<string, Uint8Array>): Route {
+  const media = Object.values(TYPES).map((type) => type.replace(/;.*/, ''));
+  return fileRoute('The content of the file', media, {
     path: `${assets}/{file}`,
-    access: 'open',
-    cost: 'page',
     right: 'any',
     id: 'getExplorerFile',
-    tag: 'Server',
     summary: 'Get a file of the explorer page',
     description: 'The path contains a hash of all these files, so it changes when one of them changes.',
     parameters: {
@@ -95,20 +76,6 @@ function fileRoute(assets: string, version: string, files: ReadonlyMap<string, U
         enum: [...files.keys()],
         description: 'the name of the file',
         examples: ['style.css'],
-      },
-    },
-    headers: ['If-None-Match'],
-    answers: {
-      200: {
-        description: 'The content of the file',
-        headers: ['ETag', 'Cache-Control'],
-        content: Object.fromEntries(
-          Object.values(TYPES).map((type) => [type.replace(/;.*/, ''), { schema: { type: 'string' } }]),
-        ),
-      },
-      304: {
-        description: 'The client already has this content: its ETag is in If-None-Match',
-        headers: ['ETag'],
       },
     },
     problems: ['not-found', 'invalid-url', 'invalid-header', 'precondition-failed'],
@@ -121,7 +88,7 @@ function fileRoute(assets: string, version: string, files: ReadonlyMap<string, U
         etag: `"${version}"`,
       });
     },
-  };
+  });
 }
 
 function tagOf(...contents: readonly Uint8Array[]): string {

@@ -1,6 +1,8 @@
 /** Requests to the server, with the key of this tab. */
 import { parseJson } from './json.ts';
 import { askForKey, currentKey } from './key.ts';
+import type { Resource } from './resource.ts';
+import { isAbort } from './text.ts';
 
 /** An answer other than 2xx. `message` is the detail of its problem. */
 export class Refused extends Error {
@@ -35,9 +37,18 @@ export async function send(url: string, options: RequestInit = {}): Promise<Resp
   const key = currentKey();
   const headers = new Headers(options.headers);
   if (key !== null) headers.set('authorization', `Bearer ${key}`);
-  const response = await fetch(url, { ...options, headers });
+  const response = await fetch(url, { ...options, headers }).catch(unanswered);
   if (response.status !== 401 || !(await askForKey(key))) return response;
   return send(url, options);
+}
+
+function unanswered(error: unknown): never {
+  throw isAbort(error) ? error : new Error('The server does not answer.', { cause: error });
+}
+
+/** Whether the same request may succeed later. A refusal of the query itself never does. */
+export function mayPass(error: unknown): boolean {
+  return !(error instanceof Refused) || error.status >= 500 || error.status === 429;
 }
 
 /** The JSON of an answer. Throws Refused. `T` is what the API reference says of it. */
@@ -48,6 +59,12 @@ export async function ask<T>(url: string, options: RequestInit = {}): Promise<An
   const ms = performance.now() - began;
   if (!response.ok) throw new Refused(response.status, problemIn(text));
   return { status: response.status, body: parseJson(text || 'null') as T, ms, headers: response.headers };
+}
+
+/** The resources of the server that the key opens. */
+export async function listResources(): Promise<readonly Resource[]> {
+  const { body } = await ask<{ resources: readonly Resource[] }>('/resources', { cache: 'no-store' });
+  return body.resources;
 }
 
 /** The problem in the text of an answer. Proxies answer with other text. */

@@ -26,6 +26,16 @@ export function missingWith(forms: readonly Form[], filters: readonly string[]):
   return fewest ?? null;
 }
 
+/** The filters that must be given, too, before an index orders rows by a path. Empty: none would help. */
+export function filtersToOrderBy(
+  forms: readonly Form[],
+  filters: readonly string[],
+  path: string,
+): readonly string[] {
+  const ordered = forms.filter(({ sort }) => (sort ?? 'id') === path);
+  return missingWith(ordered, filters) ?? [];
+}
+
 /** The filters that are left when `path` is added: all, or only those that an index has together with it. */
 export function keptWith(
   forms: readonly Form[],

@@ -5,7 +5,7 @@
 import { Refused } from './api.ts';
 import type { Row } from './json.ts';
 import type { Page, Reader, Total } from './reader.ts';
-import { counted, isAbort, reasonOf } from './text.ts';
+import { counted, isAbort } from './text.ts';
 
 export const BLOCK = 100;
 /** Blocks that are kept: those in sight, and those that were lately. */
@@ -21,7 +21,7 @@ export interface BlocksOptions {
   readonly expected: number | undefined;
   /** Rows came or the number of rows changed. */
   readonly changed: () => void;
-  readonly failed: (text: string) => void;
+  readonly failed: (error: unknown) => void;
   /** The first block, where the table begins inside the set. */
   readonly first?: Page;
 }
@@ -133,7 +133,7 @@ export class Blocks {
         this.#options.changed();
         this.#readWanted();
       } catch (error) {
-        if (!isAbort(error) && !this.#isClosed) this.#options.failed(reasonOf(error));
+        if (!isAbort(error) && !this.#isClosed) this.#options.failed(error);
       } finally {
         if (this.#loading.get(block) === leave) this.#loading.delete(block);
       }

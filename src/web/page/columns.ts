@@ -1,7 +1,7 @@
 /** The columns of a table: which there are, what they hold, and how wide they are. */
 import { aligned, fractionOf, kindOf, shown, type Kind } from './cells.ts';
 import { isItems, type Resource } from './resource.ts';
-import { own, type Json, type Row } from './json.ts';
+import { keyName, own, type Json, type Row } from './json.ts';
 
 const MOST_COLUMNS = 60;
 /** Fraction digits up to which the points of a column are aligned. */
@@ -36,8 +36,19 @@ export function columnsOf(
   return [...names].map((name) => {
     const isKey = name === (hasOwnId ? '_id' : 'id');
     const column = known.get(name);
-    return column?.isKey === isKey ? column : columnOf(name, isKey, rows, hasOwnId);
+    if (column?.isKey !== isKey) return columnOf(name, isKey, rows, hasOwnId);
+    const width = isKey ? keyWidth(rows) : 0;
+    return width > column.width ? { ...column, width } : column;
   });
+}
+
+/** The pixels of the longest key. No key is cut. */
+function keyWidth(rows: readonly Row[]): number {
+  const ruler = document.createElement('canvas').getContext('2d');
+  if (!ruler) return WIDEST;
+  ruler.font = getComputedStyle(document.body).font;
+  const widths = rows.map((row) => ruler.measureText(shown(row[keyName(row)], true)).width + AROUND);
+  return Math.ceil(Math.max(NARROWEST, ...widths));
 }
 
 function columnOf(name: string, isKey: boolean, rows: readonly Row[], hasOwnId: boolean): Column {
@@ -48,7 +59,8 @@ function columnOf(name: string, isKey: boolean, rows: readonly Row[], hasOwnId: 
   const texts = values.map((value) => shown(value, isKey));
   const fraction = kind === 'number' ? Math.min(MOST_FRACTION, Math.max(0, ...texts.map(fractionOf))) : 0;
   const longest = Math.max(name.length + 2, ...texts.map((text) => aligned(text, fraction).length));
-  const width = Math.round(Math.min(WIDEST, Math.max(NARROWEST, longest * LETTER + AROUND)));
+  const fitting = Math.round(Math.min(WIDEST, Math.max(NARROWEST, longest * LETTER + AROUND)));
+  const width = isKey ? keyWidth(rows) : fitting;
   return { name, kind, isKey, fraction, width };
 }
 

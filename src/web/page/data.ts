@@ -1,11 +1,11 @@
 /** The rows of one resource: table, filters, order, row detail, jumps and counts. */
-import { ask, Refused, urlOf } from './api.ts';
-import { filterPaths, missingWith } from './asks.ts';
+import { ask, mayPass, Refused, urlOf } from './api.ts';
+import { filterPaths, filtersToOrderBy, missingWith } from './asks.ts';
 import { Blocks } from './blocks.ts';
 import { isCounted, isItems, type Resource } from './resource.ts';
 import { sortsOf, withFilter, withSort } from './choose.ts';
 import { hideDetail, showDetail } from './detail.ts';
-import { element, make, on, run, say, warn } from './dom.ts';
+import { element, make, on, run, say, tryAgain, warn } from './dom.ts';
 import { spelled } from './facets.ts';
 import { showFilters } from './filters.ts';
 import { findPlace } from './jump.ts';
@@ -14,16 +14,19 @@ import { markAppeared, showLive } from './marks.ts';
 import { Reader, type Page } from './reader.ts';
 import { Table } from './table.ts';
 import { closeTake } from './take.ts';
-import { listed, rowsOf } from './text.ts';
+import { listed, reasonOf, rowsOf } from './text.ts';
 import { filterQuery, sortText, viewQuery, wordsOf, type View } from './view.ts';
 
 export interface DataOptions {
   /** Shows another view of the resource. */
   readonly go: (view: View) => void;
+  /** Lists the resources again, and shows the view anew. */
+  readonly reload: () => unknown;
 }
 
 /** What is shown now. */
 interface Current {
+  readonly go: (view: View) => void;
   readonly reader: Reader;
   readonly signal: AbortSignal;
   blocks: Blocks;
@@ -34,7 +37,7 @@ let current: Current | null = null;
 let leave = new AbortController();
 
 /** Shows a view. Everything of the one before is given up. */
-export function showData(resource: Resource, view: View, { go }: DataOptions): void {
+export function showData(resource: Resource, view: View, { go, reload }: DataOptions): void {
   leaveData();
   leave = new AbortController();
   const { signal } = leave;
@@ -49,6 +52,7 @@ export function showData(resource: Resource, view: View, { go }: DataOptions): v
   say('data-count', '');
   if (why !== '') {
     tellEmpty(why);
+    if (resource.unavailable !== undefined) element('empty').append(tryAgain(reload));
     element('live', HTMLButtonElement).hidden = true;
     return;
   }
@@ -61,6 +65,12 @@ export function showData(resource: Resource, view: View, { go }: DataOptions): v
   now.table.show();
   showLive({ reader, blocks: now.blocks, table: now.table, signal });
   if (isCounted(resource)) run(() => count(now));
+}
+
+/** Reads the rows in sight again. False: none are shown. */
+export function readAgain(): boolean {
+  current?.blocks.refresh();
+  return current !== null;
 }
 
 /** Gives up all that is shown, for another part of the page. */
@@ -88,18 +98,23 @@ function tableOf(
   first?: Page,
 ): Current {
   const { resource, view } = reader;
+  let hasFailed = false;
   const blocks = new Blocks({
     reader,
     expected,
     ...(first && { first }),
     changed: () => {
       if (current?.blocks !== blocks) return;
+      if (hasFailed) warn('');
+      hasFailed = false;
       current.table.show();
       tellCount(current);
       markAppeared();
     },
-    failed: (text) => {
-      warn(text);
+    failed: (error) => {
+      const again = mayPass(error) ? () => blocks.refresh() : undefined;
+      warn(reasonOf(error), again);
+      hasFailed = true;
       if ([...blocks.rows()].length === 0) tellEmpty('The rows could not be read.');
     },
   });
@@ -123,7 +138,7 @@ function tableOf(
     },
     left: hideDetail,
   });
-  return { reader, signal, blocks, table };
+  return { go, reader, signal, blocks, table };
 }
 
 function openRow(resource: Resource, view: View, row: Row, index: number, go: (view: View) => void): void {
@@ -156,6 +171,11 @@ async function explain(
   path: string,
   go: (view: View) => void,
 ): Promise<void> {
+  const first = listed(filtersToOrderBy(resource.queries, [...view.equals.keys()], path));
+  if (first !== '') {
+    warn(`Filter by ${first} first: an index orders the rows of one ${first} by ${path}.`);
+    return;
+  }
   const sorts = listed(sortsOf(resource, view), 'or');
   if (isItems(resource) || !isCounted(resource)) {
     warn(
@@ -208,15 +228,15 @@ function showJump(view: View, canJump: boolean): void {
 }
 
 /** Sets up what stays: the form that jumps to a key or to a row number. */
-export function setUpData({ go }: DataOptions): void {
+export function setUpData(): void {
   on(element('jump'), 'submit', async () => {
     const wanted = element('jump-to', HTMLInputElement).value.trim();
     if (!current || wanted === '') return;
-    await jump(current, wanted, go);
+    await jump(current, wanted);
   });
 }
 
-async function jump(now: Current, wanted: string, go: (view: View) => void): Promise<void> {
+async function jump(now: Current, wanted: string): Promise<void> {
   warn('');
   const [, number] = /^#([\d.,\s]+)$/.exec(wanted) ?? [];
   if (number !== undefined) {
@@ -229,7 +249,7 @@ async function jump(now: Current, wanted: string, go: (view: View) => void): Pro
   else {
     now.blocks.close();
     now.table.close();
-    const { reader, signal } = now;
+    const { go, reader, signal } = now;
     current = tableOf(reader, signal, go, undefined, place.page);
     current.table.show();
     tellCount(current);

@@ -37,7 +37,7 @@ export function on(
   target: EventTarget,
   event: string,
   act: (happened: Event) => unknown,
-  fail: (text: string) => void = warn,
+  fail: (text: string) => void = (text) => warn(text),
 ): void {
   target.addEventListener(event, (happened) => {
     if (event === 'submit') happened.preventDefault();
@@ -46,7 +46,7 @@ export function on(
 }
 
 /** Runs what nobody waits for. A failure is shown to the user. */
-export function run(act: () => unknown, fail: (text: string) => void = warn): void {
+export function run(act: () => unknown, fail = (text: string): void => warn(text)): void {
   const settle = async () => {
     try {
       await act();
@@ -57,10 +57,17 @@ export function run(act: () => unknown, fail: (text: string) => void = warn): vo
   void settle();
 }
 
-/** Shows a sentence above the content until the next one. Empty: hides it. */
-export function warn(text: string): void {
+/** Shows a sentence above the content until the next one. Empty: hides it. `again`: what may help to try. */
+export function warn(text: string, again?: () => unknown): void {
   say('warning', text);
   element('warning').hidden = text === '';
+  if (again) element('warning').append(tryAgain(again));
+}
+
+export function tryAgain(again: () => unknown): HTMLButtonElement {
+  const button = make('button', { type: 'button', class: 'small' }, 'Try again');
+  on(button, 'click', again);
+  return button;
 }
 
 /** A button that copies text, and says that it did. */

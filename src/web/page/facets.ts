@@ -1,14 +1,12 @@
-/** The values of a field with their counts: from an index, or, for items, from a look at rows that is then counted. */
+/** The values of a field with their counts, from an index. */
 import { ask, urlOf } from './api.ts';
 import { filtersBefore } from './asks.ts';
-import { hasValues, type Resource } from './resource.ts';
-import { Digits, textOf, valueAt, type Json, type Row } from './json.ts';
-import { equalName, filterQuery, type View } from './view.ts';
+import type { Resource } from './resource.ts';
+import { Digits, textOf, type Json } from './json.ts';
+import { filterQuery, type View } from './view.ts';
 
 /** Values that one request lists, and requests until they are counted. */
 const [LISTED, MOST_ROUNDS] = [20, 3];
-/** Rows that are looked at for the values of a field that the server does not list, in so many places of the set. */
-const [LOOKED_AT, PLACES] = [200, 4];
 
 export interface FacetValue {
   readonly value: Json;
@@ -20,12 +18,8 @@ export interface FacetValue {
 
 export interface Facet {
   readonly values: readonly FacetValue[];
-  /** Continues the list. Null: these are all, or nobody knows more. */
+  /** Continues the list. Null: these are all. */
   readonly next: string | null;
-  /** Filters that the counts include. */
-  readonly within: readonly string[];
-  /** Whether there may be values that no list has. */
-  readonly isPartial: boolean;
 }
 
 /** Lists values of a path under the filters of a view. Null when other filters must be given first. */
@@ -36,7 +30,6 @@ export async function listFacet(
   cursor: string | null,
   signal: AbortSignal,
 ): Promise<Facet | null> {
-  if (!hasValues(resource)) return lookForValues(resource, path, signal);
   const within = filtersBefore(resource.queries, [...view.equals.keys()], path);
   if (within === null) return null;
   const equals = new Map([...view.equals].filter(([name]) => within.includes(name)));
@@ -51,7 +44,7 @@ export async function listFacet(
     const isTwin = texts.filter((text) => text === textOf(value)).length > 1;
     return { value, count, text: spelled(value, isTwin) };
   });
-  return { values, next: body.page.hasMore ? body.page.nextCursor : null, within, isPartial: false };
+  return { values, next: body.page.hasMore ? body.page.nextCursor : null };
 }
 
 /** The values with their counts. A busy server may need more than the second that it takes for one answer. */
@@ -79,42 +72,3 @@ export function spelled(value: Json, isTwin = false): string {
 }
 
 const PREFIXED = /^(str|int|num|dec|oid|date|uuid|bool|null):/;
-
-/** Values that some rows have, each with its count. When the counts add up to all rows, there are no others. */
-async function lookForValues(resource: Resource, path: string, signal: AbortSignal): Promise<Facet> {
-  const all = resource.rows ?? 0;
-  const limit = Math.ceil(LOOKED_AT / PLACES);
-  const offsets = Array.from({ length: PLACES }, (_, n) => Math.floor(((all - limit) * n) / (PLACES - 1)));
-  const rowsAt = async (offset: number) => {
-    const query = new URLSearchParams({ limit: String(limit), fields: path });
-    if (offset > 0) query.set('offset', String(Math.min(offset, 100_000)));
-    const { body } = await ask<{ data: readonly Row[] }>(urlOf(resource.links.page, query), { signal });
-    return body.data;
-  };
-  const rows = (await Promise.all([...new Set(offsets)].map(rowsAt))).flat();
-  const texts = [...new Set(rows.map((row) => valueAt(row, path)))].filter(
-    (value) => typeof value === 'string',
-  );
-  const values = await Promise.all(
-    texts
-      .sort()
-      .slice(0, LISTED)
-      .map(async (text): Promise<FacetValue> => {
-        const query = new URLSearchParams({
-          [equalName(path)]: text,
-          limit: '1',
-          fields: 'id',
-          count: 'exact',
-        });
-        const { body } = await ask<{ page: { total?: number; totalIs?: string } }>(
-          urlOf(resource.links.page, query),
-          {
-            signal,
-          },
-        );
-        return { value: text, text, count: body.page.totalIs === 'exact' ? (body.page.total ?? null) : null };
-      }),
-  );
-  const counted = values.reduce((sum, { count }) => sum + (count ?? 0), 0);
-  return { values, next: null, within: [], isPartial: counted !== all };
-}

@@ -137,7 +137,7 @@ function afterValues(
   more: (cursor: string) => Promise<void>,
 ): readonly HTMLElement[] {
   const { next } = facet;
-  if (next === null && !facet.isPartial && facet.values.length > 0) return [];
+  if (next === null && facet.values.length > 0) return [];
   const input = make('input', {
     name: path,
     autocomplete: 'off',

@@ -46,7 +46,11 @@ export class Head {
     on(button, 'click', () => asked(path));
     return make(
       'div',
-      { role: 'columnheader', class: `cell ${kind}`, 'aria-sort': canSort ? state : undefined },
+      {
+        role: 'columnheader',
+        class: `cell ${kind}${isKey ? ' key' : ''}`,
+        'aria-sort': canSort ? state : undefined,
+      },
       button,
     );
   }

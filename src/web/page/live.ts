@@ -2,7 +2,6 @@
 import { problemIn, Refused, send, urlOf } from './api.ts';
 import type { Resource } from './resource.ts';
 import { parseJson, type Row } from './json.ts';
-import { linesOf } from './lines.ts';
 import { isAbort, reasonOf } from './text.ts';
 import { filterQuery, type View } from './view.ts';
 
@@ -109,4 +108,22 @@ function pause(ms: number, signal: AbortSignal): Promise<void> {
       { once: true },
     );
   });
+}
+
+/** The lines of an NDJSON answer, as they come. */
+async function* linesOf(response: Response): AsyncGenerator<readonly string[], void, undefined> {
+  const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader();
+  if (!reader) return;
+  let rest = '';
+  try {
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done) return;
+      const lines = (rest + value).split('\n');
+      rest = lines.pop() ?? '';
+      if (lines.length > 0) yield lines;
+    }
+  } finally {
+    await reader.cancel();
+  }
 }

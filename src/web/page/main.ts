@@ -1,8 +1,9 @@
 /** The explorer page: shows the part that the address names. */
-import { listResources } from './catalog.ts';
+import { listResources } from './api.ts';
 import { isCounted, type Resource } from './resource.ts';
 import { inSomeOrder } from './choose.ts';
-import { leaveData, setUpData, showData } from './data.ts';
+import { leaveData, readAgain, setUpData, showData } from './data.ts';
+import { watchServer } from './connection.ts';
 import { element, on, run, say, warn } from './dom.ts';
 import { showHome, showList } from './home.ts';
 import { showForget } from './key.ts';
@@ -14,7 +15,7 @@ import { WHOLE, type View } from './view.ts';
 const PARTS: readonly Part[] = ['home', 'data', 'proof'];
 
 let resources: readonly Resource[] = [];
-/** Whether the first screen has shown the list that the page began with. */
+/** Whether they were listed once. */
 let isListed = false;
 
 /** Shows what the address names. */
@@ -23,7 +24,10 @@ function show(): void {
   const resource = resources.find(({ name }) => name === place.name);
   if (place.part === 'data' && !resource) {
     openPart('home', null);
-    warn(`There is no resource ${place.name}.`);
+    home();
+    warn(
+      `There is no resource ${place.name} here. ${resources.length === 0 ? 'There is none at all.' : 'These exist:'}`,
+    );
     return;
   }
   openPart(place.part, resource ?? null);
@@ -32,7 +36,7 @@ function show(): void {
   if (place.part === 'proof') proof(view, resource);
   if (place.part !== 'data' || !resource) return;
   const go = (next: View) => goTo(placeOf('data', resource, next));
-  showData(resource, view, { go });
+  showData(resource, view, { go, reload });
   showTake(resource, view, placeOf('proof', resource, view));
   element('proof-link').setAttribute('href', placeOf('proof', resource, view));
 }
@@ -40,13 +44,9 @@ function show(): void {
 /** Shows the resources as they were listed, and then as they are now. */
 function home(): void {
   showHome(resources);
-  if (!isListed) {
-    isListed = true;
-    return;
-  }
   run(async () => {
     resources = await listResources();
-    if (readPlace(location.hash).part === 'home') showHome(resources);
+    if (element('part-home').hidden === false) showHome(resources);
   });
 }
 
@@ -82,26 +82,36 @@ function goTo(hash: string): void {
   else location.hash = hash;
 }
 
-async function start(): Promise<void> {
+function start(): void {
   showForget();
-  setUpData({
-    go: (view) => {
-      const { name } = readPlace(location.hash);
-      const resource = resources.find((one) => one.name === name);
-      if (resource) goTo(placeOf('data', resource, view));
-    },
-  });
+  setUpData();
   setUpTake();
   if (matchMedia('(max-width: 56rem)').matches) element('filter-box', HTMLDetailsElement).open = false;
-  resources = await listResources();
   setUpProof();
-  on(window, 'hashchange', show);
+  on(window, 'hashchange', () => isListed && show());
   on(element('skip'), 'click', (clicked) => {
     clicked.preventDefault();
     element('main').focus();
   });
-  show();
+  watchServer(() => {
+    if (!readAgain()) reload();
+  });
+  reload();
+}
+
+/** Lists the resources, and shows what the address names. */
+function reload(): void {
+  run(list, (text) => warn(text, reload));
+}
+
+async function list(): Promise<void> {
+  resources = await listResources();
+  isListed = true;
+  const [only, another] = resources.filter(isCounted);
+  // Where there is nothing to choose, the start opens it. The address `#/` still lists it.
+  if (only && !another && location.hash === '') location.replace(placeOf('data', only, WHOLE));
+  else show();
   document.body.dataset.ready = 'true';
 }
 
-run(start);
+start();

@@ -3,7 +3,6 @@ import { problemIn, Refused, send, urlOf } from './api.ts';
 import type { Resource } from './resource.ts';
 import { crcText } from './crc32.ts';
 import { element, make, on, say } from './dom.ts';
-import { Pace } from './pace.ts';
 import { RowCounter } from './rows.ts';
 import { counted, listed, reasonOf, sizeOf } from './text.ts';
 import { viewQuery, wordsOf, type View } from './view.ts';
@@ -186,4 +185,23 @@ function showPieces({ pieces, ended }: RowCounter): void {
   bar.replaceChildren(...parts, missing);
   const words = pieces.map((rows, n) => `connection ${n + 1}: ${counted(rows)} rows`);
   bar.setAttribute('aria-label', words.length === 0 ? 'No connection yet' : listed(words));
+}
+
+/** Reads only as fast as wanted. What is not read waits in buffers, and then the server waits, too. */
+class Pace {
+  readonly #rowsPerSecond: number;
+  #due = performance.now();
+
+  /** Infinity: as fast as the rows come. */
+  constructor(rowsPerSecond: number) {
+    this.#rowsPerSecond = rowsPerSecond;
+  }
+
+  /** Resolves when so many more rows may have been read. */
+  async after(rows: number): Promise<void> {
+    if (this.#rowsPerSecond === Infinity) return;
+    this.#due = Math.max(performance.now() - 50, this.#due) + (rows * 1000) / this.#rowsPerSecond;
+    const wait = this.#due - performance.now();
+    if (wait > 5) await new Promise((resolve) => setTimeout(resolve, wait));
+  }
 }

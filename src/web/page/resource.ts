@@ -39,11 +39,6 @@ export function isCounted({ links }: Resource): boolean {
   return links.stream !== undefined;
 }
 
-/** Whether the server lists the values of a field with their counts. */
-export function hasValues(resource: Resource): boolean {
-  return isCounted(resource) && !isItems(resource);
-}
-
 /** Segments behind a resource that are no keys. */
 const TAKEN = new Set(['stream', 'partitions', 'values', 'changes']);
 

@@ -16,6 +16,8 @@ const BEYOND = 6;
 const LOOKED_AT = 100;
 /** Pixels around the number of a row, of one of its digits, and digits that there is always place for. */
 const [NUMBER_AROUND, DIGIT, LEAST_DIGITS] = [20, 7, 6];
+/** The share of the width that a pinned key may take. A wider one would leave no place for anything else. */
+const MOST_PINNED = 0.9;
 
 export interface TableOptions {
   readonly place: HTMLElement;
@@ -128,7 +130,10 @@ export class Table {
     const number = NUMBER_AROUND + Math.max(LEAST_DIGITS, counted(rows).length) * DIGIT;
     const widths = [number, ...columns.map(({ width }) => width)];
     place.style.setProperty('--columns', widths.map((width) => `${width}px`).join(' '));
+    place.style.setProperty('--number', `${number}px`);
     place.style.setProperty('--width', `${widths.reduce((sum, width) => sum + width)}px`);
+    const key = columns.find(({ isKey }) => isKey)?.width ?? 0;
+    place.classList.toggle('pinned', key <= place.clientWidth * MOST_PINNED);
     place.setAttribute('aria-colcount', String(widths.length));
     this.#head.show(columns);
     for (const row of this.#made.values()) row.remove();
@@ -178,7 +183,11 @@ export class Table {
     const cells = this.#columns.map((column) => {
       const value = row && cellOf(row, column.name, hasOwnId);
       const text = row ? cellText(value, column) : '';
-      const cell = make('div', { role: 'gridcell', class: `cell ${column.kind}` }, text);
+      const cell = make(
+        'div',
+        { role: 'gridcell', class: `cell ${column.kind}${column.isKey ? ' key' : ''}` },
+        text,
+      );
       if (typeof value === 'string' && kindOf(value) === 'date') cell.title = `${dateText(value)} (${value})`;
       return cell;
     });

@@ -1,0 +1,30 @@
+import type { Route } from '../http/route.ts';
+
+/** What routes of files differ in. */
+type FileRoute = Pick<Route, 'path' | 'id' | 'summary' | 'handler'> & Partial<Route>;
+
+/**
+ * A route of a file that everybody may load. `description`: of its answer. `media`: the types of its content.
+ */
+export function fileRoute(description: string, media: readonly string[], route: FileRoute): Route {
+  return {
+    method: 'GET',
+    access: 'open',
+    cost: 'page',
+    tag: 'Server',
+    headers: ['If-None-Match'],
+    answers: {
+      200: {
+        description,
+        headers: ['ETag', 'Cache-Control'],
+        content: Object.fromEntries(media.map((type) => [type, { schema: { type: 'string' } }])),
+      },
+      304: {
+        description: 'The client already has this content: its ETag is in If-None-Match',
+        headers: ['ETag'],
+      },
+    },
+    problems: ['invalid-header', 'precondition-failed'],
+    ...route,
+  };
+}

@@ -6,8 +6,7 @@ import { numberRange } from './support/number-range.ts';
 import { BSON, Int32 } from '../src/store/bson.ts';
 import { bookmarkOf, makeBookmark } from '../src/store/bookmark.ts';
 import { MongoConnection } from '../src/store/mongo/connection.ts';
-import { setUpDeclared } from '../src/store/mongo/discovery.ts';
-import { Setup } from '../src/store/mongo/setup.ts';
+import { Layouts } from '../src/store/mongo/layouts.ts';
 import { Splitter } from '../src/store/mongo/split.ts';
 import type { Bookmark } from '../src/store/bookmark.ts';
 import type { From, Plan } from '../src/store/store.ts';
@@ -176,10 +175,10 @@ test('parts examine index entries and no rows, and for too many rows a sample de
   t.after(() => connection.close());
   const counter = { count: () => Promise.resolve({ rows: 1e9, is: 'estimated' as const }) };
   const finder = { idBehind: () => assert.fail('a billion rows are not gone over') };
-  const options = { collection: 'items', manage: false, onWarning: () => undefined };
-  const setup = new Setup(connection, options, setUpDeclared(ITEM_COLLECTION));
-  const splitter = new Splitter(connection, setup, counter, finder);
-  const ids = await splitter.split({ sort: '_id', direction: 1 }, 8, await setup.layout(), NEVER);
+  const options = { ...ITEM_COLLECTION, manage: false, onWarning: () => undefined };
+  const layouts = new Layouts(connection, options);
+  const splitter = new Splitter(connection, layouts, counter, finder);
+  const ids = await splitter.split({ sort: '_id', direction: 1 }, 8, await layouts.layout(), NEVER);
   const sorted = await bookmarks(opened, { sort: '_id', direction: 1 });
   const places = ids.map((id) => sorted.findIndex((each) => Buffer.compare(each, id) === 0));
   assert.deepEqual(

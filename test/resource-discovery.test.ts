@@ -5,10 +5,9 @@ import type { Db, Document, MongoClient } from 'mongodb';
 import { AppError } from '../src/errors.ts';
 import { ITEM_COLLECTION } from '../src/resources/item-collection.ts';
 import { MongoConnection } from '../src/store/mongo/connection.ts';
-import { setUpDeclared } from '../src/store/mongo/discovery.ts';
 import { MongoRefusal } from '../src/store/mongo/errors.ts';
 import { indexFrom } from '../src/store/mongo/index-list.ts';
-import { Setup } from '../src/store/mongo/setup.ts';
+import { Layouts } from '../src/store/mongo/layouts.ts';
 import { connectMongo, type MongoOptions } from '../src/store/mongo.ts';
 import { Slots } from '../src/store/slots.ts';
 import type { Index } from '../src/store/indexes.ts';
@@ -375,10 +374,10 @@ test('a collection that is replaced while it is looked at is unavailable for now
     },
   });
   const options = { ...ROWS, manage: false, onWarning: () => undefined };
-  const setup = new Setup(replaced, options, setUpDeclared({ indexes: [] }));
-  await assert.rejects(async () => setup.layout(), { code: 'store-unavailable' });
+  const layouts = new Layouts(replaced, options);
+  await assert.rejects(async () => layouts.layout(), { code: 'store-unavailable' });
   await replacing; // the look may have failed by another find, between the drop and the insert
-  const { identity } = await setup.layout();
+  const { identity } = await layouts.layout();
   const [now] = await open.db.listCollections({ name: 'rows' }).toArray();
   assert.equal(identity, (now as { info?: { uuid?: UUID } }).info?.uuid?.toString('hex').replaceAll('-', ''));
 });

@@ -11,14 +11,12 @@ import { Selection } from '../../src/rows/selection.ts';
 import { createTranscoder } from '../../src/rows/transcoder.ts';
 import { chain, FIRST_BATCH } from '../../src/stream/chain.ts';
 import { MongoConnection } from '../../src/store/mongo/connection.ts';
-import { setUpDeclared } from '../../src/store/mongo/discovery.ts';
 import { DriverWay } from '../../src/store/mongo/driver.ts';
 import { Finder } from '../../src/store/mongo/find.ts';
 import { MongoCollection } from '../../src/store/mongo/resource.ts';
 import { openLane } from '../../src/store/mongo/lane/lane.ts';
 import type { FindWay } from '../../src/store/mongo/reply.ts';
-import { Setup } from '../../src/store/mongo/setup.ts';
-import { IndexWatch } from '../../src/store/mongo/index-watch.ts';
+import { Layouts } from '../../src/store/mongo/layouts.ts';
 import { Slots } from '../../src/store/slots.ts';
 import type { ChainReader, Plan } from '../../src/store/store.ts';
 import { crc32 } from '../../src/stream/crc32.ts';
@@ -43,12 +41,7 @@ const connection = new MongoConnection(ground.environment.MONGODB_URI ?? '');
 const slots = new Slots();
 const transcoder = createTranscoder(slots);
 const onWarning = (message: string) => process.stderr.write(`${message}\n`);
-const setup = new Setup(
-  connection,
-  { collection: 'items', manage: true, onWarning },
-  setUpDeclared(ITEM_COLLECTION),
-);
-const watch = new IndexWatch(connection, setup, {});
+const layouts = new Layouts(connection, { ...ITEM_COLLECTION, manage: true, onWarning });
 const lane = openLane(connection, slots, new DriverWay(connection, slots, onWarning), onWarning);
 const projected: FindWay = {
   find: (command, signal, when) => lane.find({ ...command, projection: { _id: 1, price: 1 } }, signal, when),
@@ -57,16 +50,16 @@ const projected: FindWay = {
 };
 const itemsOf = (way: FindWay) =>
   new MongoCollection({
-    ...{ connection, setup, watch, slots, declaration: ITEM_COLLECTION },
-    finder: new Finder(way, setup),
+    ...{ connection, layouts, slots, declaration: ITEM_COLLECTION },
+    finder: new Finder(way, layouts),
   });
 const candidates = { 'whole rows': itemsOf(lane), 'a projection': itemsOf(projected) };
-await setup.start();
+await layouts.start();
 
 printMachine();
 for (const [name, plan] of Object.entries(PLANS)) await measure(name, plan);
 
-watch.close();
+layouts.close();
 await lane.close();
 await connection.close();
 await ground.close();

@@ -15,7 +15,7 @@ import { openLane, type Lane } from './mongo/lane/lane.ts';
 import { whyNoLane } from './mongo/lane/refusal.ts';
 import type { FindWay } from './mongo/reply.ts';
 import { openRecords, type OpenRecords } from './mongo/records.ts';
-import type { IndexWatchOptions } from './mongo/index-watch.ts';
+import type { LookTiming } from './mongo/layouts.ts';
 import type { RecordDeclaration, Records } from './records.ts';
 import type { Slots } from './slots.ts';
 import type { Collection, Declaration, Found, OwnedCollection, Store } from './store.ts';
@@ -43,7 +43,7 @@ export interface MongoOptions {
   /** Called once with the way items are read. */
   readonly onNotice?: ((message: string) => void) | undefined;
   /** The clock and timers of the watch over collection and indexes. */
-  readonly watch?: IndexWatchOptions | undefined;
+  readonly watch?: LookTiming | undefined;
 }
 
 const NOT_ASKED =
@@ -129,13 +129,13 @@ class MongoStore implements Store {
 
   async start(): Promise<void> {
     const { own = true } = this.#options;
-    await (own ? this.#items.setup.start() : this.#connection.connect());
+    await (own ? this.#items.layouts.start() : this.#connection.connect());
   }
 
   async ping(): Promise<readonly string[]> {
     const { own = true } = this.#options;
-    const faults = own ? await this.#items.watch.faults() : [];
-    await Promise.all(this.#open.map(({ setup }) => setup.layout()));
+    const faults = own ? await this.#items.layouts.faults() : [];
+    await Promise.all(this.#open.map(({ layouts }) => layouts.layout()));
     await this.#connection.run({ ping: 1 });
     return faults;
   }
@@ -156,14 +156,15 @@ class MongoStore implements Store {
     );
     this.#records.push(opened);
     // Nothing else needs records. Each access looks again, and warns then why the collection is unfit.
-    if (isMadeAtOnce && this.#connection.serversFound > 0) await opened.setup.layout().catch(() => undefined);
+    if (isMadeAtOnce && this.#connection.serversFound > 0)
+      await opened.layouts.layout().catch(() => undefined);
     return opened.rows;
   }
 
   async #openCollection(declaration: Declaration): Promise<OpenCollection> {
     const opened = this.#collectionOf(declaration);
     try {
-      await opened.setup.start();
+      await opened.layouts.start();
     } catch (error) {
       if (!(error instanceof AppError)) throw error;
       this.#options.onWarning(
@@ -227,7 +228,7 @@ class MongoStore implements Store {
   }
 
   async close(): Promise<void> {
-    for (const { watch } of [this.#items, ...this.#open, ...this.#records]) watch.close();
+    for (const { layouts } of [this.#items, ...this.#open, ...this.#records]) layouts.close();
     await Promise.all([...this.#streams.values()].map((stream) => stream.close()));
     await this.#way.close();
     await this.#connection.close();

@@ -6,7 +6,6 @@ import type { Index } from '../indexes.ts';
 import { CODES, MongoRefusal, serverCodeOf, type ForeignServer } from './errors.ts';
 import type { Creation } from '../collection.ts';
 import type { IndexPaths } from './plan.ts';
-import type { ServerKind } from './server.ts';
 
 /**
  * What reads need to know about a collection: how it is stored, and the names of its indexes. Reads hint an index by
@@ -28,55 +27,57 @@ export interface Layout {
   readonly found: readonly Index[];
 }
 
-export interface SetupOptions {
+/** How a collection is looked at. */
+export interface LayoutOptions {
   readonly collection: string;
+  /** The fields of the indexes that are wanted. */
+  readonly indexes: readonly (readonly string[])[];
+  /** How the collection is made. Absent: it is never made. */
+  readonly create?: Creation | undefined;
+  /** Whether a missing collection is one without rows, to be made later. */
+  readonly isToCome?: () => boolean;
   /** Whether to create what is missing. False: it is only reported. */
   readonly manage: boolean;
   /** Why nothing is created, as the end of a sentence. Default: the setting that forbids it. */
   readonly unmanaged?: string;
+  /** Looks at a collection that exists. Rejects when it is not served. Resolves with the options that hold for it. */
+  readonly admit?: (
+    connection: MongoConnection,
+    existing: Document,
+    options: LayoutOptions,
+  ) => Promise<LayoutOptions>;
   readonly onWarning: (message: string) => void;
   readonly onNotice?: ((message: string) => void) | undefined;
   /** Called when the server turns out to be one that reads cannot rely on. */
   readonly onForeign?: ((error: ForeignServer) => void) | undefined;
-  /** Whether setup also warns about the kind of server. */
+  /** Whether a look also warns about the kind of server. */
   readonly tellsServer?: boolean;
 }
 
-/** The task of one setup: the options, the kind of server, and whether the collection was served before. */
-export interface SetupTask extends SetupOptions {
-  readonly server: ServerKind;
-  /**
-   * Whether the collection was served before. If so, a missing collection is not recreated without its operator's
-   * knowledge, and an unusable index makes only the reads that need it fail.
-   */
-  readonly isServing: boolean;
-}
+/** The collection is made by the first change of a record. Until then there are no records. */
+export class NotMadeYet extends Error {}
 
 /**
- * The description of a collection. Makes it when it is missing, was not served before and its declaration says how.
- * Rejects with MongoRefusal otherwise.
+ * Makes a missing collection, and resolves with its description. Rejects with MongoRefusal when it may not: because its
+ * declaration does not say how, or because it was served before. It is not made again without its operator's knowledge.
  */
-export async function ensureCollection(
+export async function makeMissing(
   connection: MongoConnection,
-  task: SetupTask,
-  create: Creation | undefined,
+  options: LayoutOptions,
+  wasServed: boolean,
 ): Promise<Document> {
-  const { collection, isServing } = task;
-  const existing = await describeCollection(connection, collection);
-  if (existing) return existing;
-  const brief = `The collection '${collection}' is missing.`;
-  if (isServing)
+  const { collection, create, isToCome } = options;
+  const gone = { brief: `The collection '${collection}' is missing.`, isGone: true };
+  if (wasServed)
     throw new MongoRefusal(
       `The collection '${collection}' is missing: it was dropped or renamed while the server ran. The server does not create it again. It serves the next collection of this name as soon as there is one.`,
-      { brief, isGone: true },
+      gone,
     );
+  if (isToCome?.()) throw new NotMadeYet(collection);
   const name = `${connection.database}.${collection}`;
   if (!create)
-    throw new MongoRefusal(`The collection '${name}' does not exist. The server does not create it.`, {
-      brief,
-      isGone: true,
-    });
-  await createCollection(connection, task, create);
+    throw new MongoRefusal(`The collection '${name}' does not exist. The server does not create it.`, gone);
+  await createCollection(connection, options, create);
   const made = await describeCollection(connection, collection);
   if (!made)
     throw storeUnavailable(new Error(`the collection '${collection}' was created, but is not visible yet`));
@@ -99,7 +100,7 @@ export async function describeCollection(
 /** Creates a collection. Rejects with MongoRefusal when this is not allowed. */
 async function createCollection(
   connection: MongoConnection,
-  { collection, manage, unmanaged = UNMANAGED, onNotice }: SetupOptions,
+  { collection, manage, unmanaged = UNMANAGED, onNotice }: LayoutOptions,
   { clustered, validator }: Creation,
 ): Promise<void> {
   if (!manage) throw new MongoRefusal(`The collection '${collection}' is missing, and ${unmanaged}.`);

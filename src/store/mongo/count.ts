@@ -5,7 +5,7 @@ import { UUID } from '../bson.ts';
 import { CODES, serverCodeOf } from './errors.ts';
 import { faultOf } from './faults.ts';
 import { BY_KEY, indexOf } from './plan.ts';
-import type { Setup } from './setup.ts';
+import type { Layouts } from './layouts.ts';
 import type { Count, CountMode, Plan } from '../store.ts';
 import { conditionsOf, rangeCondition } from './predicates.ts';
 
@@ -17,11 +17,11 @@ const COUNTED = 10_000;
 /** Counts the items of a plan in a MongoDB collection. */
 export class Counter {
   readonly #connection: MongoConnection;
-  readonly #setup: Setup;
+  readonly #layouts: Layouts;
 
-  constructor(connection: MongoConnection, setup: Setup) {
+  constructor(connection: MongoConnection, layouts: Layouts) {
     this.#connection = connection;
-    this.#setup = setup;
+    this.#layouts = layouts;
   }
 
   /** See RowStore.count. When the time for exact counting is up, the count is as if it was not asked to be exact. */
@@ -31,7 +31,7 @@ export class Counter {
       await this.#checkIdentity(plan.identity ?? layout.identity, layout.indexes.get(BY_KEY), signal);
       return count;
     } catch (error) {
-      throw faultOf(error, this.#setup, plan);
+      throw faultOf(error, this.#layouts, plan);
     }
   }
 
@@ -45,7 +45,7 @@ export class Counter {
     signal: AbortSignal,
   ): Promise<void> {
     if (identity === undefined) return;
-    const one = { find: this.#setup.collection, hint, projection: { _id: 1 }, limit: 1, singleBatch: true };
+    const one = { find: this.#layouts.collection, hint, projection: { _id: 1 }, limit: 1, singleBatch: true };
     await this.#connection.run({ ...one, collectionUUID: new UUID(identity) }, { signal });
   }
 
@@ -72,7 +72,7 @@ export class Counter {
 
   /** From the collection's metadata: fast, and exact except for the effects of a crash or an open transaction. */
   async #total(signal: AbortSignal): Promise<Count> {
-    const { n } = await this.#connection.run({ count: this.#setup.collection }, { signal });
+    const { n } = await this.#connection.run({ count: this.#layouts.collection }, { signal });
     return { rows: Number(n), is: 'estimated' };
   }
 
@@ -88,7 +88,7 @@ export class Counter {
   ): Promise<number> {
     const hint = layout.indexes.get(indexOf(plan));
     const query = matchOf(plan);
-    const count = { count: this.#setup.collection, query, hint, ...(limit !== undefined && { limit }) };
+    const count = { count: this.#layouts.collection, query, hint, ...(limit !== undefined && { limit }) };
     const { n } = await this.#connection.run(count, { signal, ...(limitMs !== undefined && { limitMs }) });
     return Number(n);
   }
@@ -100,7 +100,7 @@ export class Counter {
     hint?: string,
   ): Promise<number> {
     const named = hint !== undefined && { hint };
-    const command = { aggregate: this.#setup.collection, pipeline, cursor: {}, ...named };
+    const command = { aggregate: this.#layouts.collection, pipeline, cursor: {}, ...named };
     const options = { signal, ...(limitMs !== undefined && { limitMs }) };
     const { cursor } = await this.#connection.run(command, options);
     const [found] = (cursor as { firstBatch: { rows: number }[] }).firstBatch;

@@ -1,7 +1,7 @@
 import type { Binary, Document } from 'mongodb';
 import { MaxKey, MinKey, UUID } from '../bson.ts';
-import type { Declaration } from '../store.ts';
-import { ensureCollection, UNMANAGED, type Layout, type SetupTask } from './collection.ts';
+import type { Index } from '../indexes.ts';
+import { UNMANAGED, type Layout, type LayoutOptions } from './collection.ts';
 import type { MongoConnection } from './connection.ts';
 import { MongoRefusal } from './errors.ts';
 import { hasArrays, indexFrom, listIndexes, type Listed } from './index-list.ts';
@@ -16,72 +16,69 @@ export function ownCollections(prefix = ''): readonly string[] {
 }
 
 /**
- * Makes the setup of a declared collection: reads what it is and which of its indexes can be used. It creates nothing but
- * the collection and the indexes that the declaration wants, where the task allows it. It rejects with MongoRefusal when
- * the collection is missing or unfit.
+ * What a look finds: what a collection is, and which of its indexes can be used. Creates the wanted indexes that are
+ * missing, where the options allow it. Rejects with MongoRefusal when the collection is unfit. `existing` is its
+ * description.
  */
-export function setUpDeclared({ indexes: wanted, create }: Pick<Declaration, 'indexes' | 'create'>) {
-  return async (connection: MongoConnection, task: SetupTask): Promise<Layout> => {
-    const { collection, server } = task;
-    const name = `${connection.database}.${collection}`;
-    const existing = await ensureCollection(connection, task, create);
-    const refused = whyRefused(connection.database, existing);
-    if (refused !== undefined) throw new MongoRefusal(`The collection '${name}' is not served: ${refused}.`);
-    const before = await listIndexes(connection, collection);
-    const listed = (await createMissing(connection, task, wanted, before))
-      ? await listIndexes(connection, collection)
-      : before;
-    const all = await indexesFrom(connection, collection, listed);
-    const faults = faultsOf(connection, task, wanted, all);
-    for (const index of all.found.filter(hasArrays))
-      if (!faults.has(joinPaths(index.keys.map(({ path }) => path))))
-        task.onWarning(`The index '${index.name}' of '${name}' is not used: ${index.refused ?? ''}.`);
-    if (create && !(existing.options as Document | undefined)?.validator)
-      task.onWarning(
-        `The collection '${collection}' has no validator. A value that is an array would make its indexes multikey, and reads that need them would be refused.`,
-      );
-    const { uuid } = (existing.info ?? {}) as { readonly uuid?: Binary };
-    const layout: Layout = {
-      clustered: listed.some(({ spec }) => spec.clustered === true),
-      sharded: server.isSharded,
-      identity: uuid && Buffer.from(uuid.buffer).toString('hex'),
-      ...all,
-      faults,
-      wanted: wanted.map((fields) => joinPaths(withKey(fields))),
-    };
-    const end = await endOf(connection, collection, layout);
-    if (end !== null) throw new MongoRefusal(`The collection '${name}' is not served: ${end}.`);
-    return layout;
+export async function layoutOf(
+  connection: MongoConnection,
+  options: LayoutOptions,
+  existing: Document,
+  isSharded: boolean,
+): Promise<Layout> {
+  const { collection, create, onWarning } = options;
+  const name = `${connection.database}.${collection}`;
+  const wanted = options.indexes.map(withKey);
+  const refused = whyRefused(connection.database, existing);
+  if (refused !== undefined) throw new MongoRefusal(`The collection '${name}' is not served: ${refused}.`);
+  const before = await listIndexes(connection, collection);
+  const hasCreated = await createMissing(connection, options, wanted, before);
+  const listed = hasCreated ? await listIndexes(connection, collection) : before;
+  const all = await indexesFrom(connection, collection, listed);
+  const faults = faultsOf(connection, options, wanted, all.found);
+  for (const index of all.found.filter(hasArrays))
+    if (!faults.has(pathsOf(index)))
+      onWarning(`The index '${index.name}' of '${name}' is not used: ${index.refused ?? ''}.`);
+  if (create && !(existing.options as Document | undefined)?.validator)
+    onWarning(
+      `The collection '${collection}' has no validator. A value that is an array would make its indexes multikey, and reads that need them would be refused.`,
+    );
+  const { uuid } = (existing.info ?? {}) as { readonly uuid?: Binary };
+  const layout: Layout = {
+    clustered: listed.some(({ spec }) => spec.clustered === true),
+    sharded: isSharded,
+    identity: uuid && Buffer.from(uuid.buffer).toString('hex'),
+    ...all,
+    faults,
+    wanted: wanted.map(joinPaths),
   };
+  const end = await endOf(connection, collection, layout);
+  if (end !== null) throw new MongoRefusal(`The collection '${name}' is not served: ${end}.`);
+  return layout;
+}
+
+function pathsOf({ keys }: Index): IndexPaths {
+  return joinPaths(keys.map(({ path }) => path));
 }
 
 /** Why reads cannot use indexes that are wanted, and what their operator can do. */
 function faultsOf(
   { database }: MongoConnection,
-  { collection, manage, unmanaged = UNMANAGED }: SetupTask,
-  wanted: Declaration['indexes'],
-  { indexes, found }: Pick<Layout, 'indexes' | 'found'>,
+  { collection, manage, unmanaged = UNMANAGED }: LayoutOptions,
+  wanted: readonly (readonly string[])[],
+  found: readonly Index[],
 ): Layout['faults'] {
   const subject = `db.getSiblingDB(${JSON.stringify(database)}).getCollection(${JSON.stringify(collection)})`;
   const faults = new Map<IndexPaths, string>();
-  for (const fields of wanted.map(withKey)) {
+  for (const fields of wanted) {
     const paths = joinPaths(fields);
-    const ofPaths = found.filter(({ keys }) => joinPaths(keys.map(({ path }) => path)) === paths);
-    if (indexes.has(paths) || ofPaths.some(({ refused }) => refused === undefined)) continue;
-    const create = `${subject}.createIndex(${JSON.stringify(specOf(fields).key)})`;
+    const ofPaths = found.filter((index) => pathsOf(index) === paths);
+    if (ofPaths.some(({ refused }) => refused === undefined)) continue;
     const [unfit] = ofPaths;
-    if (!unfit)
-      faults.set(
-        paths,
-        `an index on ${fields.join(', ')} is missing${manage ? '' : `, and ${unmanaged}`}: run ${create}`,
-      );
-    else {
-      const drop = `${subject}.dropIndex(${JSON.stringify(unfit.name)})`;
-      faults.set(
-        paths,
-        `the index '${unfit.name}' cannot be used: ${unfit.refused ?? ''}: run ${drop}; ${create}`,
-      );
-    }
+    const fault = unfit
+      ? `the index '${unfit.name}' cannot be used: ${unfit.refused ?? ''}: run ${subject}.dropIndex(${JSON.stringify(unfit.name)});`
+      : `an index on ${fields.join(', ')} is missing${manage ? '' : `, and ${unmanaged}`}: run`;
+    faults.set(paths, `${fault} ${subject}.createIndex(${JSON.stringify(specOf(fields).key)})`);
   }
   return faults;
 }
@@ -150,7 +147,7 @@ async function endOf(
 }
 
 /** What a layout says of indexes that were listed. */
-export async function indexesFrom(
+async function indexesFrom(
   connection: MongoConnection,
   collection: string,
   listed: readonly Listed[],
@@ -161,7 +158,7 @@ export async function indexesFrom(
   for (const [n, index] of found.entries()) {
     if (index.refused !== undefined) continue;
     const isAscending = index.keys.every(({ sign }) => sign === 1);
-    const paths = joinPaths(index.keys.map(({ path }) => path));
+    const paths = pathsOf(index);
     for (const key of [namedIndex(index), ...(isAscending && !indexes.has(paths) ? [paths] : [])]) {
       indexes.set(key, index.name);
       specs.set(key, JSON.stringify(listed[n]?.spec));

@@ -1,23 +1,23 @@
 import { AppError, collectionReplaced, noSuchPlace, storeUnavailable, storeUnfit } from '../../errors.ts';
 import { CODES, serverCodeOf, isOtherCollection, snapshotFault } from './errors.ts';
 import type { When } from './reply.ts';
-import type { Setup } from './setup.ts';
+import type { Layouts } from './layouts.ts';
 
 /**
  * Translates the error of a failed read for the store's callers. When the read failed because the collection differs
- * from its layout, the setup forgets the layout. The third argument is taken from the plan: without an `identity`, the
+ * from its layout, the layout is forgotten. The third argument is taken from the plan: without an `identity`, the
  * read accepts any collection of that name.
  */
-export function faultOf(error: unknown, setup: Setup, { at, since, identity }: When): unknown {
+export function faultOf(error: unknown, layouts: Layouts, { at, since, identity }: When): unknown {
   const cause = error instanceof AppError ? error.cause : error;
   const code = serverCodeOf(cause);
   if (code === CODES.otherIdentity) {
-    setup.forget();
+    layouts.forget();
     return identity === undefined ? storeUnavailable(error) : collectionReplaced(error);
   }
   if (code === CODES.boundsReversed) return noSuchPlace(error); // only a place that no row can have lies beyond all bounds
   if (code === CODES.unauthorized) {
-    setup.forget();
+    layouts.forget();
     return storeUnfit('The database does not permit this server to read the requested data.', error);
   }
   // A member that has just connected may not have heard of a time that a cursor carries. It will soon.
@@ -25,6 +25,6 @@ export function faultOf(error: unknown, setup: Setup, { at, since, identity }: W
     return storeUnavailable(error);
   const isOther = isOtherCollection(cause);
   const told = at === undefined ? error : snapshotFault(error);
-  if (isOther || code === CODES.namespaceNotFound || told !== error) setup.forget();
+  if (isOther || code === CODES.namespaceNotFound || told !== error) layouts.forget();
   return isOther && told === error ? storeUnavailable(error) : told;
 }

@@ -8,16 +8,16 @@ import { BatchBuilder } from './batch-builder.ts';
 import { BY_KEY, type Range } from './plan.ts';
 import type { Condition } from './predicates.ts';
 import type { FindWay, Reply, When } from './reply.ts';
-import type { Setup } from './setup.ts';
+import type { Layouts } from './layouts.ts';
 
 /** Sends finds for rows of the collection. */
 export class Finder {
   readonly #way: FindWay;
-  readonly #setup: Setup;
+  readonly #layouts: Layouts;
 
-  constructor(way: FindWay, setup: Setup) {
+  constructor(way: FindWay, layouts: Layouts) {
     this.#way = way;
-    this.#setup = setup;
+    this.#layouts = layouts;
   }
 
   /**
@@ -120,7 +120,7 @@ export class Finder {
     signal: AbortSignal,
     when: When,
   ): Promise<Reply> {
-    const { collection: coll } = this.#setup;
+    const { collection: coll } = this.#layouts;
     const pipelineOf = (id: unknown) => [{ $match: { $and: [{ _id: { $eq: id } }, ...conditions] } }];
     const [first, ...others] = ids;
     const pipeline = [
@@ -155,10 +155,10 @@ export class Finder {
   }
 
   #ask(find: Record<string, unknown>, layout: Layout, signal: AbortSignal, asked?: When): Promise<Reply> {
-    return this.#send({ find: this.#setup.collection, ...find }, layout, signal, asked);
+    return this.#send({ find: this.#layouts.collection, ...find }, layout, signal, asked);
   }
 
-  /** Every command names the identity of its collection: that of the plan, else the one found at setup. */
+  /** Every command names the identity of its collection: that of the plan, else the one found at layouts. */
   async #send(
     command: Record<string, unknown>,
     layout: Layout,
@@ -171,12 +171,12 @@ export class Finder {
       reply = await this.#way.find(command, signal, { at, since, identity });
     } catch (error) {
       const isTooEarly = since !== undefined && serverCodeOf(error) === CODES.invalidOptions;
-      if (isTooEarly && since > (await this.#setup.presentTime())) throw noSuchPlace(error);
-      throw faultOf(error, this.#setup, asked);
+      if (isTooEarly && since > (await this.#layouts.presentTime())) throw noSuchPlace(error);
+      throw faultOf(error, this.#layouts, asked);
     }
-    if (this.#setup.isProved) return reply;
+    if (this.#layouts.isProved) return reply;
     try {
-      await this.#setup.layout(signal); // the server that answered may have taken the place of a lost one
+      await this.#layouts.layout(signal); // the server that answered may have taken the place of a lost one
       return reply;
     } catch (error) {
       reply.slot.release();

@@ -18,10 +18,10 @@ export async function makeCollection(
   await connection.connect();
   if (await create(connection, collection))
     tell(`created the collection ${connection.database}.${collection}`);
-  const { rows, setup } = await open().catch((error: unknown) => {
+  const { rows, layouts } = await open().catch((error: unknown) => {
     throw error instanceof MongoRefusal ? new CommandRefusal(error.message, { cause: error }) : error;
   });
-  await setup.layout();
+  await layouts.layout();
   return rows;
 }
 

@@ -1,23 +1,23 @@
 import type { Document } from 'mongodb';
 import { KEY } from '../bookmark.ts';
-import { MAJORITY, type SetupTask } from './collection.ts';
+import { MAJORITY, type LayoutOptions } from './collection.ts';
 import type { MongoConnection } from './connection.ts';
 import { CODES, serverCodeOf } from './errors.ts';
 import type { Listed } from './index-list.ts';
 
 /**
- * Creates the wanted indexes that are missing, each with the key at its end, and logs each. An index with the same
+ * Creates the wanted indexes (the fields of each) that are missing, and logs each. An index with the same
  * fields in other directions counts as present. Returns whether it created any. Where the server refuses, it warns: the
  * rest of the collection is served. Rejects as MongoConnection.run does.
  */
 export async function createMissing(
   connection: MongoConnection,
-  { collection, manage, onWarning, onNotice }: SetupTask,
+  { collection, manage, onWarning, onNotice }: LayoutOptions,
   wanted: readonly (readonly string[])[],
   listed: readonly Listed[],
 ): Promise<boolean> {
   const present = listed.map(({ spec }) => Object.keys(spec.key).join('\0'));
-  const missing = wanted.map(withKey).filter((fields) => !present.includes(fields.join('\0')));
+  const missing = wanted.filter((fields) => !present.includes(fields.join('\0')));
   if (missing.length === 0 || !manage) return false;
   const name = `${connection.database}.${collection}`;
   for (const fields of missing) {

@@ -5,14 +5,13 @@ import type { MongoConnection } from './connection.ts';
 import { MongoFeed, type FeedParts } from './feed/feed.ts';
 import { LookUp } from './feed/look-up.ts';
 import type { DatabaseStream } from './feed/stream.ts';
-import { ownCollections, setUpDeclared, whyRefused } from './discovery.ts';
+import { ownCollections, whyRefused } from './discovery.ts';
 import { MongoRefusal } from './errors.ts';
-import type { SetupOptions } from './collection.ts';
+import type { LayoutOptions } from './collection.ts';
 import { Finder } from './find.ts';
-import { IndexWatch, type IndexWatchOptions } from './index-watch.ts';
+import { Layouts, type LookTiming } from './layouts.ts';
 import type { FindWay } from './reply.ts';
 import { MongoCollection } from './resource.ts';
-import { Setup } from './setup.ts';
 
 /** What opening a collection requires of the store. */
 export interface CollectionParts {
@@ -30,17 +29,16 @@ export interface CollectionParts {
   readonly manage: boolean;
   readonly unmanaged?: string;
   readonly tellsServer?: boolean;
-  readonly watch: IndexWatchOptions;
+  readonly watch: LookTiming;
   readonly onWarning: (message: string) => void;
   readonly onNotice: ((message: string) => void) | undefined;
-  readonly onForeign: SetupOptions['onForeign'];
+  readonly onForeign: LayoutOptions['onForeign'];
 }
 
 /** A collection that is open, and what must be closed with the store. */
 export interface OpenCollection {
   readonly rows: MongoCollection;
-  readonly setup: Setup;
-  readonly watch: IndexWatch;
+  readonly layouts: Layouts;
 }
 
 /** The collection of a declaration. Nothing is asked of the server before its first use. */
@@ -58,16 +56,15 @@ export function collectionOf(
     ...options
   }: CollectionParts,
 ): OpenCollection {
-  const { collection } = declaration;
+  const { collection, indexes, create } = declaration;
   const own = connection.database === ownDatabase ? whyOwn(collection, prefix) : undefined;
   if (own !== undefined) throw new MongoRefusal(`The collection '${collection}' is not served: ${own}.`);
-  const setup = new Setup(connection, { ...options, collection }, setUpDeclared(declaration));
-  const finder = new Finder(way, setup);
-  const watch = new IndexWatch(connection, setup, timing);
-  const lookUp = new LookUp({ watch, finder, slots });
-  const changes = new MongoFeed({ connection, setup, watch, lookUp, stream, streamWith });
-  const rows = new MongoCollection({ connection, setup, watch, finder, slots, declaration, changes });
-  return { rows, setup, watch };
+  const layouts = new Layouts(connection, { ...options, collection, indexes, create }, timing);
+  const finder = new Finder(way, layouts);
+  const lookUp = new LookUp({ layouts, finder, slots });
+  const changes = new MongoFeed({ connection, layouts, lookUp, stream, streamWith });
+  const rows = new MongoCollection({ connection, layouts, finder, slots, declaration, changes });
+  return { rows, layouts };
 }
 
 /** See Store.list. */

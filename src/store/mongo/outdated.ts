@@ -7,7 +7,7 @@ const MOST_READS = 3;
 
 /**
  * Runs a read that accepts any collection of the name (no `identity`). When it fails because the collection is no longer
- * the one that was known, it runs again, in the collection that is there now: the setup looks again after such an error.
+ * the one that was known, it runs again, in the collection that is there now: a layout is looked for again after such an error.
  */
 export async function inPresentCollection<T>(
   identity: Identity | undefined,

@@ -1,7 +1,6 @@
 import { storeUnavailable } from '../../errors.ts';
 import { bookmarkOf, KEY, keyOf } from '../bookmark.ts';
 import { BSON, MaxKey, MinKey, UUID, type Document } from '../bson.ts';
-import { describeCollection } from './collection.ts';
 import type { CommandOptions, MongoConnection } from './connection.ts';
 import { CODES, ForeignServer, serverCodeOf } from './errors.ts';
 import { rowsOf } from './reply.ts';
@@ -14,22 +13,22 @@ const LONG_AGO = 0x1_0000_0001n;
 /**
  * Makes sure that the server obeys what reads rely on: servers exist that speak MongoDB's protocol, accept these fields
  * of a find and ignore them, so that a read returns rows outside its range. Asks for what MongoDB must refuse, and for
- * rows of the collection that lie outside their bounds. Resolves with false when the collection is missing: then only
- * `collectionUUID` is proved, and not behind a router, which answers by itself. Rejects with ForeignServer, which names
+ * rows of the collection that lie outside their bounds. `existing` is the description of the collection. When it is
+ * missing, only `collectionUUID` is proved, and not behind a router, which answers by itself. Rejects with ForeignServer, which names
  * the first field that is ignored, else as MongoConnection.run does. Writes nothing.
  */
 export async function proveServer(
   connection: MongoConnection,
   collection: string,
+  existing: Document | null,
   { isSharded }: ServerKind,
-): Promise<boolean> {
-  const existing = await describeCollection(connection, collection);
-  if (existing && existing.type !== 'collection') return true; // it is refused for what it is
+): Promise<void> {
+  if (existing && existing.type !== 'collection') return; // it is refused for what it is
   const ask = (part: Document, options?: CommandOptions) =>
     answerTo(connection, { find: collection, limit: 2, singleBatch: true, ...part }, options);
   if (existing || !isSharded)
     demand('collectionUUID', await ask({ collectionUUID: new UUID() }), CODES.otherIdentity);
-  if (!existing) return false;
+  if (!existing) return;
   const { uuid: collectionUUID } = (existing.info ?? {}) as Document;
   await proveBounds(async (part, options) => {
     const answer = await ask({ collectionUUID: collectionUUID as unknown, ...part }, options);
@@ -37,7 +36,6 @@ export async function proveServer(
       throw storeUnavailable(new Error('the collection was replaced meanwhile'));
     return answer;
   });
-  return true;
 }
 
 /** Sends a find in a collection that exists, with these members. */

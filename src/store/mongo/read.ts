@@ -10,13 +10,12 @@ import type { From, Plan, Size } from '../store.ts';
 import { BatchBuilder, type ReadFrom } from './batch-builder.ts';
 import type { Layout } from './collection.ts';
 import type { Finder } from './find.ts';
-import type { IndexWatch } from './index-watch.ts';
+import type { Layouts } from './layouts.ts';
 import { isSingle, sortOf } from './index-ranges.ts';
 import { commandKey } from './key.ts';
 import { inPresentCollection } from './outdated.ts';
 import { indexOf, namedIndex, rangesOf, type Range } from './plan.ts';
 import type { Condition } from './predicates.ts';
-import type { Setup } from './setup.ts';
 import { readSingle } from './single.ts';
 
 /** How much more to request than the average row size suggests, so that one find is nearly always enough. */
@@ -24,8 +23,7 @@ const MARGIN = 1.1;
 
 /** What reads of a collection are made with. */
 export interface ReadParts {
-  readonly setup: Setup;
-  readonly watch: IndexWatch;
+  readonly layouts: Layouts;
   readonly finder: Finder;
   readonly slots: Slots;
 }
@@ -48,23 +46,23 @@ export class Reads {
     try {
       return await inPresentCollection(plan.identity, signal, () => this.#read(plan, from, size, signal));
     } catch (error) {
-      throw await this.#parts.watch.orReplaced(error, plan.identity, signal);
+      throw await this.#parts.layouts.orReplaced(error, plan.identity, signal);
     }
   }
 
   async #read(plan: Plan, from: From, size: Size, signal: AbortSignal): Promise<Batch> {
-    const { watch } = this.#parts;
+    const { layouts } = this.#parts;
     const index = indexOf(plan);
-    const layout = await watch.layoutFor(index, signal);
-    const looking = watch.recent(index);
+    const layout = await layouts.layoutFor(index, signal);
+    const looking = layouts.recent(index);
     const readBy = layout.specs.get(index);
     const readFrom = { readBy, identity: plan.identity ?? layout.identity };
     const batch = isSingle(plan)
       ? await readSingle(plan, from, size, this.#parts, layout, readFrom, signal)
       : await this.#readRanges(plan, from, size, layout, readFrom, signal);
     try {
-      await (looking ?? watch.recent(index, !batch.more));
-      await watch.check(index, readBy, signal);
+      await (looking ?? layouts.recent(index, !batch.more));
+      await layouts.check(index, readBy, signal);
       return batch;
     } catch (error) {
       batch.release();
@@ -74,10 +72,10 @@ export class Reads {
 
   /** The row of a key. Null when there is none. */
   async get(id: Bookmark, signal: AbortSignal): Promise<Batch | null> {
-    const { setup, finder, slots } = this.#parts;
+    const { layouts, finder, slots } = this.#parts;
     const builder = new BatchBuilder({ sort: KEY }, { rows: 1, bytes: Infinity });
     const found = await inPresentCollection(undefined, signal, async () =>
-      finder.one(commandKey(id)._id, await setup.layout(signal), signal),
+      finder.one(commandKey(id)._id, await layouts.layout(signal), signal),
     );
     builder.take(found);
     return builder.rows > 0 ? builder.toBatch(slots, false) : null;
@@ -91,12 +89,12 @@ export class Reads {
     direction: 1 | -1,
     signal: AbortSignal,
   ): Promise<Bookmark | null> {
-    const { watch, finder } = this.#parts;
+    const { layouts, finder } = this.#parts;
     const named = namedIndex(index);
     const forward = direction === 1;
     const range = { index: named, sort: sortOf(index, forward), isForward: forward, filter };
     const { slot, start, length } = await inPresentCollection(undefined, signal, async () =>
-      finder.values(range, path, 1, await watch.layoutFor(named, signal), signal),
+      finder.values(range, path, 1, await layouts.layoutFor(named, signal), signal),
     );
     const bytes = slot.bytes(start + length).subarray(start);
     const found =
@@ -130,7 +128,7 @@ export class Reads {
     if (!last) return;
     const isArray = last[4] === BSON_TYPE.array; // the type of a document's first value is behind its length
     if (!isArray && (!after || comparePlaces(last, after) * plan.direction > 0)) return;
-    this.#parts.setup.forget();
+    this.#parts.layouts.forget();
     throw storeUnfit('Rows were read out of order: their index does not contain each row exactly once.');
   }
 

@@ -1,30 +1,30 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Document } from 'mongodb';
 import type { RecordDeclaration } from '../records.ts';
-import { describeCollection, ensureCollection, type Layout, type SetupTask } from './collection.ts';
+import type { LayoutOptions } from './collection.ts';
 import type { MongoConnection } from './connection.ts';
-import { setUpDeclared } from './discovery.ts';
 import { MongoRefusal } from './errors.ts';
-import { NotMadeYet } from './records-to-come.ts';
 
 /**
- * Makes sure that the collection of these records exists and holds such records only, and finds its indexes. Many
- * applications have a collection of this name. Their documents may contain password hashes and must not be shown to
- * anybody. A collection with other documents is refused (MongoRefusal), unless its validator excludes them or it holds
- * none. A missing one is made when `mayMake` says so; otherwise it rejects with NotMadeYet.
+ * How the collection of these records is looked at. Many applications have a collection of this name. Their documents may
+ * contain password hashes and must not be shown to anybody. A collection with other documents is refused (MongoRefusal),
+ * unless its validator excludes them or it holds none. A missing one is made when `mayMake` says so; otherwise a look
+ * rejects with NotMadeYet.
  */
-export function setUpRecords({ name, validator, indexes }: RecordDeclaration, mayMake: () => boolean) {
-  return async (connection: MongoConnection, task: SetupTask): Promise<Layout> => {
-    const { collection, isServing, manage } = task;
-    if (!isServing && !mayMake() && !(await describeCollection(connection, collection)))
-      throw new NotMadeYet(collection);
-    const existing = await ensureCollection(connection, task, { clustered: true, validator });
-    await check(connection, existing, { noun: name, wanted: validator }, task);
-    const { validator: found } = (existing.options ?? {}) as Document;
-    const isOurs = isDeepStrictEqual(found, validator);
-    const unmanaged = isOurs ? task.unmanaged : 'the server indexes only collections that it has made';
-    const indexed = { ...task, manage: manage && isOurs, ...(unmanaged !== undefined && { unmanaged }) };
-    return setUpDeclared({ indexes })(connection, indexed);
+export function ofRecords(
+  { name, validator, indexes }: RecordDeclaration,
+  mayMake: () => boolean,
+): Pick<LayoutOptions, 'indexes' | 'create' | 'isToCome' | 'admit'> {
+  return {
+    indexes,
+    create: { clustered: true, validator },
+    isToCome: () => !mayMake(),
+    admit: async (connection, existing, options) => {
+      await check(connection, existing, { noun: name, wanted: validator }, options);
+      if (isDeepStrictEqual((existing.options as Document | undefined)?.validator, validator)) return options;
+      const unmanaged = 'the server indexes only collections that it has made';
+      return { ...options, create: undefined, manage: false, unmanaged }; // `check` has warned of its validator
+    },
   };
 }
 
@@ -32,7 +32,7 @@ async function check(
   connection: MongoConnection,
   { type, options = {} }: Document,
   { noun, wanted }: { readonly noun: string; readonly wanted: RecordDeclaration['validator'] },
-  { collection, onWarning }: SetupTask,
+  { collection, onWarning }: LayoutOptions,
 ): Promise<void> {
   const { collation, validator } = options as Document;
   if (type !== 'collection') throw refusal(noun, collection, `it is a ${String(type)}, not a collection`);

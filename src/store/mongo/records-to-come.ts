@@ -4,9 +4,7 @@ import type { Collection } from '../collection.ts';
 import type { Plan, Size } from '../plan.ts';
 import type { Slots } from '../slots.ts';
 import { BatchBuilder } from './batch-builder.ts';
-
-/** The collection is made by the first change of a record. Until then there are no records. */
-export class NotMadeYet extends Error {}
+import { NotMadeYet } from './collection.ts';
 
 /** The rows of a collection. Reads that reject with NotMadeYet find nothing instead. */
 export function emptyUntilMade(rows: Collection, slots: Slots): Collection {

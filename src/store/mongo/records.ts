@@ -5,18 +5,17 @@ import type { Identity } from '../bookmark.ts';
 import { UUID } from '../bson.ts';
 import type { Change, Changed, RecordDeclaration, Records } from '../records.ts';
 import type { Slots } from '../slots.ts';
-import type { Layout, SetupOptions } from './collection.ts';
+import { NotMadeYet, type Layout, type LayoutOptions } from './collection.ts';
 import type { MongoConnection } from './connection.ts';
 import { CODES, serverCodeOf, translate } from './errors.ts';
 import { faultOf } from './faults.ts';
 import { Finder } from './find.ts';
-import { IndexWatch, type IndexWatchOptions } from './index-watch.ts';
+import { Layouts, type LookTiming } from './layouts.ts';
 import { changed, writeRaw } from './raw-write.ts';
-import { setUpRecords } from './record-collection.ts';
-import { emptyUntilMade, NotMadeYet } from './records-to-come.ts';
+import { ofRecords } from './record-collection.ts';
+import { emptyUntilMade } from './records-to-come.ts';
 import { rowsOf, type FindWay } from './reply.ts';
 import { MongoCollection } from './resource.ts';
-import { Setup } from './setup.ts';
 
 /**
  * Each miss means that another process changed the same record in between. So many misses in a row do not happen by
@@ -31,29 +30,27 @@ export interface RecordParts {
   readonly connection: MongoConnection;
   readonly way: FindWay;
   readonly slots: Slots;
-  readonly timing: IndexWatchOptions;
+  readonly timing: LookTiming;
 }
 
 /** Records that are open, and what must be closed with the store. */
 export interface OpenRecords {
   readonly rows: Records;
-  readonly setup: Setup;
-  readonly watch: IndexWatch;
+  readonly layouts: Layouts;
 }
 
 /** See Store.records. They are read as the rows of any collection are. */
 export function openRecords(
   declaration: RecordDeclaration,
   { connection, way, slots, timing }: RecordParts,
-  options: SetupOptions,
+  options: Omit<LayoutOptions, 'indexes'>,
 ): OpenRecords {
   let changing = 0;
   const mayMake = () => declaration.isMadeAtOnce || changing > 0;
-  const setup = new Setup(connection, options, setUpRecords(declaration, mayMake));
-  const watch = new IndexWatch(connection, setup, timing);
-  const finder = new Finder(way, setup);
-  const found = new MongoCollection({ connection, setup, watch, finder, slots, declaration });
-  const changes = new RecordChanges(connection, setup);
+  const layouts = new Layouts(connection, { ...options, ...ofRecords(declaration, mayMake) }, timing);
+  const finder = new Finder(way, layouts);
+  const found = new MongoCollection({ connection, layouts, finder, slots, declaration });
+  const changes = new RecordChanges(connection, layouts);
   const making = async <T>(work: () => Promise<T>): Promise<T> => {
     changing++;
     return work().finally(() => changing--);
@@ -67,7 +64,7 @@ export function openRecords(
         return found.addIndex(...call);
       }),
   };
-  return { rows, setup, watch };
+  return { rows, layouts };
 }
 
 /**
@@ -79,12 +76,12 @@ export function openRecords(
  */
 class RecordChanges {
   readonly #connection: MongoConnection;
-  readonly #setup: Setup;
+  readonly #layouts: Layouts;
   readonly #turns = new TurnsByKey();
 
-  constructor(connection: MongoConnection, setup: Setup) {
+  constructor(connection: MongoConnection, layouts: Layouts) {
     this.#connection = connection;
-    this.#setup = setup;
+    this.#layouts = layouts;
   }
 
   async change(id: string, change: Change): Promise<Changed> {
@@ -95,10 +92,10 @@ class RecordChanges {
   /** A look that a read began before makes nothing. */
   async layout(): Promise<Layout> {
     try {
-      return await this.#setup.layout();
+      return await this.#layouts.layout();
     } catch (error) {
       if (!(error instanceof NotMadeYet)) throw error;
-      return this.#setup.layout();
+      return this.#layouts.layout();
     }
   }
 
@@ -118,7 +115,7 @@ class RecordChanges {
    */
   async #find(id: string, identity: Identity | undefined): Promise<Uint8Array | null> {
     const find = {
-      find: this.#setup.collection,
+      find: this.#layouts.collection,
       ...(identity !== undefined && { collectionUUID: new UUID(identity) }),
       ...{ filter: { _id: { $eq: id } }, limit: 1, singleBatch: true },
     };
@@ -126,7 +123,7 @@ class RecordChanges {
       const reply = await this.#connection.run(find, { rowsAsBytes: true, readPreference: 'primary' });
       return rowsOf(reply).rows[0] ?? null;
     } catch (error) {
-      throw faultOf(translate(error), this.#setup, {});
+      throw faultOf(translate(error), this.#layouts, {});
     }
   }
 
@@ -135,7 +132,7 @@ class RecordChanges {
     if (!before && !after) return true;
     const statement = before ? changed(before, after) : (after ?? new Uint8Array());
     const command = !before ? 'insert' : after ? 'update' : 'delete';
-    const { collection } = this.#setup;
+    const { collection } = this.#layouts;
     try {
       const { rows, errors } = await writeRaw(this.#connection, collection, command, [statement]);
       const [error] = errors;

@@ -54,12 +54,12 @@ export class MongoCollection implements OwnedCollection {
   #writtenTo: Identity | undefined;
 
   constructor(parts: MongoCollectionParts) {
-    const { connection, setup, finder, changes } = parts;
+    const { connection, layouts, finder, changes } = parts;
     if (changes) this.changes = changes;
     this.#parts = parts;
     this.#reads = new Reads(parts);
-    this.#counter = new Counter(connection, setup);
-    this.#splitter = new Splitter(connection, setup, this.#counter, finder);
+    this.#counter = new Counter(connection, layouts);
+    this.#splitter = new Splitter(connection, layouts, this.#counter, finder);
   }
 
   read(plan: Plan, from: From, size: Size, signal: AbortSignal): Promise<Batch> {
@@ -70,7 +70,7 @@ export class MongoCollection implements OwnedCollection {
     const index = indexOf(plan);
     // Each read names its collection, and the index of _id is as old as that. Only an end needs a look: see endOf.
     if (index === BY_KEY && more) return;
-    return this.#parts.watch.confirm(index, readBy, plan.identity, signal);
+    return this.#parts.layouts.confirm(index, readBy, plan.identity, signal);
   }
 
   get(id: Bookmark, signal: AbortSignal): Promise<Batch | null> {
@@ -78,17 +78,17 @@ export class MongoCollection implements OwnedCollection {
   }
 
   async identity(signal: AbortSignal): Promise<Identity | undefined> {
-    return (await this.#parts.setup.layout(signal)).identity;
+    return (await this.#parts.layouts.layout(signal)).identity;
   }
 
   async indexes(signal: AbortSignal): Promise<readonly Index[]> {
-    return (await this.#parts.setup.layout(signal)).found;
+    return (await this.#parts.layouts.layout(signal)).found;
   }
 
   async pointInTime(signal: AbortSignal): Promise<PointInTime | null> {
-    const { connection, setup } = this.#parts;
+    const { connection, layouts } = this.#parts;
     signal.throwIfAborted();
-    return inPresentCollection(undefined, signal, () => presentTime(connection, setup, signal));
+    return inPresentCollection(undefined, signal, () => presentTime(connection, layouts, signal));
   }
 
   async count(plan: Plan, mode: CountMode, signal: AbortSignal): Promise<Count> {
@@ -130,7 +130,7 @@ export class MongoCollection implements OwnedCollection {
     after: Bookmark | null,
     signal: AbortSignal,
   ): Promise<Bookmark | null> {
-    const { watch } = this.#parts;
+    const { layouts } = this.#parts;
     const next = index.keys[equals.length];
     if (!next) throw new TypeError(`${index.name} has no field behind these values`);
     const { path, sign } = next;
@@ -147,51 +147,51 @@ export class MongoCollection implements OwnedCollection {
       const found = await this.#reads.first(index, { ...prefix, [path]: condition }, path, sign, signal);
       if (found) return found;
     }
-    const { specs, identity } = await watch.layoutFor(namedIndex(index), signal);
-    await watch.confirm(namedIndex(index), specs.get(namedIndex(index)), identity, signal);
+    const { specs, identity } = await layouts.layoutFor(namedIndex(index), signal);
+    await layouts.confirm(namedIndex(index), specs.get(namedIndex(index)), identity, signal);
     return null;
   }
 
   /** A write cannot name the identity of its collection, and creates a missing one: it is checked before and after. */
   async insert(rows: readonly Uint8Array[], onConflict: OnConflict): Promise<InsertResult> {
-    const { connection, setup, watch, declaration } = this.#parts;
-    const identity = await watch.present();
+    const { connection, layouts, declaration } = this.#parts;
+    const identity = await layouts.present();
     this.#writtenTo ??= identity;
     if (this.#writtenTo !== identity) throw collectionReplaced();
-    const result = await insertRows(connection, setup.collection, rows, onConflict, declaration.refusalOf);
-    if ((await watch.present()) !== identity) throw collectionReplaced();
+    const result = await insertRows(connection, layouts.collection, rows, onConflict, declaration.refusalOf);
+    if ((await layouts.present()) !== identity) throw collectionReplaced();
     return result;
   }
 
   /** A write cannot name the identity of its collection, so it is checked before and after. */
   async remove(keys: readonly Bookmark[]): Promise<number> {
-    const { connection, setup, watch } = this.#parts;
-    const identity = await watch.present();
-    const rows = await deleteRaw(connection, setup.collection, keys);
-    if ((await watch.present()) !== identity) throw collectionReplaced();
+    const { connection, layouts } = this.#parts;
+    const identity = await layouts.present();
+    const rows = await deleteRaw(connection, layouts.collection, keys);
+    if ((await layouts.present()) !== identity) throw collectionReplaced();
     return rows;
   }
 
   async postponeIndexes(): Promise<MakeIndexes | null> {
-    const { connection, setup, watch, declaration } = this.#parts;
-    const { sharded } = await setup.layout();
-    if (sharded || !setup.manages) return null;
-    const make = await postponeIndexes(connection, setup.collection, declaration.indexes.map(withKey));
-    if (make) watch.close(); // it would make them at its next look
+    const { connection, layouts, declaration } = this.#parts;
+    const { sharded } = await layouts.layout();
+    if (sharded || !layouts.manages) return null;
+    const make = await postponeIndexes(connection, layouts.collection, declaration.indexes.map(withKey));
+    if (make) layouts.close(); // it would make them at its next look
     return make;
   }
 
   async addIndex(paths: readonly string[], _: unknown, signal: AbortSignal): Promise<AddedIndex> {
-    const { connection, setup } = this.#parts;
-    const added = await addIndex(connection, setup.collection, paths, signal);
-    setup.forget();
+    const { connection, layouts } = this.#parts;
+    const added = await addIndex(connection, layouts.collection, paths, signal);
+    layouts.forget();
     return added;
   }
 
   async clear(signal: AbortSignal): Promise<Count> {
-    const { connection, setup } = this.#parts;
-    const { collection } = setup;
-    const layout = await setup.layout(signal);
+    const { connection, layouts } = this.#parts;
+    const { collection } = layouts;
+    const layout = await layouts.layout(signal);
     if (layout.sharded)
       throw storeUnfit(`The collection '${collection}' may be sharded. Such a collection is not replaced.`);
     const all = { sort: KEY, direction: 1 } as const;
@@ -201,7 +201,7 @@ export class MongoCollection implements OwnedCollection {
     try {
       await replaceByEmpty(connection, collection);
     } finally {
-      setup.forget(layout);
+      layouts.forget(layout);
       this.#writtenTo = undefined; // the next rows go into the new collection
     }
     return count;
@@ -210,7 +210,7 @@ export class MongoCollection implements OwnedCollection {
   #inLayout<T>(plan: Plan, signal: AbortSignal, work: (layout: Layout) => Promise<T>): Promise<T> {
     signal.throwIfAborted();
     return inPresentCollection(plan.identity, signal, async () =>
-      work(await this.#parts.watch.layoutFor(indexOf(plan), signal)),
+      work(await this.#parts.layouts.layoutFor(indexOf(plan), signal)),
     );
   }
 }

@@ -5,7 +5,7 @@ import type { PointInTime } from '../store.ts';
 import type { MongoConnection } from './connection.ts';
 import { snapshotFault } from './errors.ts';
 import { faultOf } from './faults.ts';
-import type { Setup } from './setup.ts';
+import type { Layouts } from './layouts.ts';
 
 /** A BSON timestamp as 64 bits: seconds (`t`) in the upper half, the increment (`i`) in the lower half. */
 export function pointInTimeOf({ t, i }: Timestamp): PointInTime {
@@ -19,11 +19,11 @@ export function pointInTimeOf({ t, i }: Timestamp): PointInTime {
  */
 export async function presentTime(
   connection: MongoConnection,
-  setup: Setup,
+  layouts: Layouts,
   signal: AbortSignal,
 ): Promise<PointInTime | null> {
-  const { identity } = await setup.layout(signal); // a collection that does not exist yet has no time
-  const find = { find: setup.collection, projection: { _id: 1 }, limit: 1, singleBatch: true };
+  const { identity } = await layouts.layout(signal); // a collection that does not exist yet has no time
+  const find = { find: layouts.collection, projection: { _id: 1 }, limit: 1, singleBatch: true };
   const named = identity === undefined ? find : { ...find, collectionUUID: new UUID(identity) };
   try {
     const { cursor } = await connection.run(named, { signal, snapshot: 'latest' });
@@ -33,6 +33,6 @@ export async function presentTime(
   } catch (error) {
     const told = snapshotFault(error);
     if (told instanceof AppError && told.code === 'snapshot-unsupported') return null;
-    throw faultOf(told, setup, {});
+    throw faultOf(told, layouts, {});
   }
 }

@@ -10,7 +10,7 @@ import type { Finder } from './find.ts';
 import { rangesOf } from './plan.ts';
 import { conditionsOf } from './predicates.ts';
 import { rowsOf } from './reply.ts';
-import type { Setup } from './setup.ts';
+import type { Layouts } from './layouts.ts';
 
 /**
  * Up to this many rows, parts are found by counting. That walks over the index and takes about a second. For more rows
@@ -30,18 +30,18 @@ const FEWEST_SAMPLES = 8_000;
 /** Finds the ids that divide the items of a collection into parts with about the same number of rows. */
 export class Splitter {
   readonly #connection: MongoConnection;
-  readonly #setup: Setup;
+  readonly #layouts: Layouts;
   readonly #counter: Pick<Counter, 'count'>;
   readonly #finder: Pick<Finder, 'idBehind'>;
 
   constructor(
     connection: MongoConnection,
-    setup: Setup,
+    layouts: Layouts,
     counter: Pick<Counter, 'count'>,
     finder: Pick<Finder, 'idBehind'>,
   ) {
     this.#connection = connection;
-    this.#setup = setup;
+    this.#layouts = layouts;
     this.#counter = counter;
     this.#finder = finder;
   }
@@ -95,14 +95,14 @@ export class Splitter {
       },
     ];
     const command = {
-      aggregate: this.#setup.collection,
+      aggregate: this.#layouts.collection,
       ...(identity !== undefined && { collectionUUID: new UUID(identity) }),
       ...{ pipeline, cursor: {}, allowDiskUse: true },
     };
     const reply = await this.#connection
       .run(command, { signal, rowsAsBytes: true })
       .catch((error: unknown) => {
-        throw faultOf(error, this.#setup, plan);
+        throw faultOf(error, this.#layouts, plan);
       });
     const [sample] = rowsOf(reply).rows;
     const values = (sample ? exactValues(sample).ids : []) as readonly unknown[];

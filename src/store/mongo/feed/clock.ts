@@ -5,8 +5,8 @@ import { UUID } from '../../bson.ts';
 import { awaitAtMost } from '../../deadline.ts';
 import { COMMAND_LIMIT_MS, type MongoConnection } from '../connection.ts';
 import { faultOf } from '../faults.ts';
-import { Looks } from '../looks.ts';
-import type { Setup } from '../setup.ts';
+import { coalesced } from '../coalesced.ts';
+import type { Layouts } from '../layouts.ts';
 import { pointInTimeOf } from '../snapshot.ts';
 import { STANDALONE } from './faults.ts';
 import { notOfThisStore } from './place.ts';
@@ -14,16 +14,16 @@ import { notOfThisStore } from './place.ts';
 /** The time of a collection's history. Callers that ask at the same time share one question. */
 export class FeedClock {
   readonly #connection: MongoConnection;
-  readonly #setup: Setup;
-  readonly #looks = new Looks<''>(
+  readonly #layouts: Layouts;
+  readonly #looks = coalesced<''>(
     () => this.#ask(),
     () => performance.now(),
   );
   #time: PointInTime = 0n;
 
-  constructor(connection: MongoConnection, setup: Setup) {
+  constructor(connection: MongoConnection, layouts: Layouts) {
     this.#connection = connection;
-    this.#setup = setup;
+    this.#layouts = layouts;
   }
 
   /**
@@ -53,15 +53,15 @@ export class FeedClock {
   }
 
   async #ask(): Promise<void> {
-    const { identity } = await this.#setup.layout();
-    const find = { find: this.#setup.collection, projection: { _id: 1 }, limit: 1, singleBatch: true };
+    const { identity } = await this.#layouts.layout();
+    const find = { find: this.#layouts.collection, projection: { _id: 1 }, limit: 1, singleBatch: true };
     const named = identity === undefined ? find : { ...find, collectionUUID: new UUID(identity) };
     try {
       const { operationTime } = await this.#connection.run(named);
       if (!operationTime) throw changesUnsupported(STANDALONE);
       this.#time = pointInTimeOf(operationTime as Timestamp);
     } catch (error) {
-      throw faultOf(error, this.#setup, {});
+      throw faultOf(error, this.#layouts, {});
     }
   }
 }

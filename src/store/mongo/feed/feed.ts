@@ -8,8 +8,7 @@ import { describeCollection } from '../collection.ts';
 import type { MongoConnection } from '../connection.ts';
 import { faultOf } from '../faults.ts';
 import { inPresentCollection } from '../outdated.ts';
-import type { IndexWatch } from '../index-watch.ts';
-import type { Setup } from '../setup.ts';
+import type { Layouts } from '../layouts.ts';
 import { FeedClock } from './clock.ts';
 import { endOf, feedFault } from './faults.ts';
 import { readHistory } from './history.ts';
@@ -37,8 +36,7 @@ const NONE: ReadonlySet<string> = new Set();
 /** What the feed of a collection is made of. */
 export interface FeedParts {
   readonly connection: MongoConnection;
-  readonly setup: Setup;
-  readonly watch: IndexWatch;
+  readonly layouts: Layouts;
   readonly lookUp: LookUp;
   /** The stream of the collection's database. */
   readonly stream: DatabaseStream;
@@ -78,7 +76,7 @@ export class MongoFeed implements PartFeed {
   constructor(parts: FeedParts, part?: OwnPart) {
     this.#parts = parts;
     this.#part = part;
-    this.#clock = new FeedClock(parts.connection, parts.setup);
+    this.#clock = new FeedClock(parts.connection, parts.layouts);
   }
 
   /** See ChangeFeed. All readers of parts with the same view share one stream, which is open while there are any. */
@@ -89,8 +87,8 @@ export class MongoFeed implements PartFeed {
   }
 
   async refusal(signal: AbortSignal): Promise<string | null> {
-    const { connection, setup } = this.#parts;
-    const { collection } = setup;
+    const { connection, layouts } = this.#parts;
+    const { collection } = layouts;
     signal.throwIfAborted();
     const { options } = (await describeCollection(connection, collection)) ?? {};
     const { changeStreamPreAndPostImages: images } = (options ?? {}) as Readonly<Record<string, unknown>>;
@@ -102,7 +100,7 @@ export class MongoFeed implements PartFeed {
   async #refusePart(signal: AbortSignal): Promise<void> {
     const refusal = this.#part ? await this.refusal(signal) : null;
     if (refusal === null) return;
-    this.#parts.setup.warn(`Changes of parts are refused. ${refusal}`); // its names and commands are not for clients
+    this.#parts.layouts.warn(`Changes of parts are refused. ${refusal}`); // its names and commands are not for clients
     throw new AppError(
       'forbidden',
       'The key opens a part, whose changes cannot be told. The log of the server tells the operator why.',
@@ -137,9 +135,9 @@ export class MongoFeed implements PartFeed {
     return this.#translated(identity, signal, async () => {
       await this.#refuseOther(identity, signal);
       if (size.waitMs <= 0) await this.#refusePart(signal);
-      const { stream, setup } = this.#parts;
+      const { stream, layouts } = this.#parts;
       const isWaiting = size.waitMs > 0;
-      const window = isWaiting ? stream.join(setup.collection) : stream.peek(setup.collection);
+      const window = isWaiting ? stream.join(layouts.collection) : stream.peek(layouts.collection);
       try {
         const asked = await this.#clock.present(signal);
         for (const time of [timeOf(from), seen ?? 0n]) await this.#clock.refuseFuture(time, signal);
@@ -171,10 +169,10 @@ export class MongoFeed implements PartFeed {
       }
       if (told && this.#isReached(call)) return this.#answer(told.telling, told.isWhole, call);
       const telling = new Telling(size.most, from, seen, !this.#part);
-      const { connection, setup } = this.#parts;
+      const { connection, layouts } = this.#parts;
       const request = {
         connection,
-        collection: setup.collection,
+        collection: layouts.collection,
         until: asked,
         most: size.most,
         view: this.#part?.view,
@@ -212,10 +210,10 @@ export class MongoFeed implements PartFeed {
 
   /** Rejects with `collection-replaced` unless the collection that has the name now is the reader's. */
   async #refuseOther(identity: Identity | undefined, signal: AbortSignal): Promise<void> {
-    const { setup, watch } = this.#parts;
-    const layout = await setup.layout(signal);
+    const { layouts } = this.#parts;
+    const layout = await layouts.layout(signal);
     if (identity === undefined || layout.identity === identity) return;
-    if ((await watch.present()) !== identity) throw collectionReplaced(); // the layout may have been an old one
+    if ((await layouts.present()) !== identity) throw collectionReplaced(); // the layout may have been an old one
   }
 
   async #translated<T>(
@@ -223,13 +221,13 @@ export class MongoFeed implements PartFeed {
     signal: AbortSignal,
     work: () => Promise<T>,
   ): Promise<T> {
-    const { setup, watch } = this.#parts;
+    const { layouts } = this.#parts;
     try {
       return await work();
     } catch (error) {
       signal.throwIfAborted();
-      const fault = faultOf(feedFault(error), setup, { identity });
-      throw await watch.orReplaced(fault, identity, signal);
+      const fault = faultOf(feedFault(error), layouts, { identity });
+      throw await layouts.orReplaced(fault, identity, signal);
     }
   }
 }

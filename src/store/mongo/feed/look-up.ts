@@ -7,7 +7,7 @@ import type { Equality, Plan, Size } from '../../store.ts';
 import { BatchBuilder } from '../batch-builder.ts';
 import type { Layout } from '../collection.ts';
 import type { Finder } from '../find.ts';
-import type { IndexWatch } from '../index-watch.ts';
+import type { Layouts } from '../layouts.ts';
 import { commandKey } from '../key.ts';
 import { indexOf, whenOf } from '../plan.ts';
 import { conditionOf, type Condition } from '../predicates.ts';
@@ -21,14 +21,14 @@ const MOST_KEY_BYTES = 1024 * 1024;
 
 /** Looks up the rows of keys. */
 export class LookUp {
-  readonly #watch: IndexWatch;
+  readonly #layouts: Layouts;
   readonly #finder: Finder;
   readonly #slots: Slots;
   /** Recent average size of a row, in bytes, so that a find asks for about as much as a batch may hold. */
   #rowBytes = 1_024;
 
-  constructor(parts: { readonly watch: IndexWatch; readonly finder: Finder; readonly slots: Slots }) {
-    this.#watch = parts.watch;
+  constructor(parts: { readonly layouts: Layouts; readonly finder: Finder; readonly slots: Slots }) {
+    this.#layouts = parts.layouts;
     this.#finder = parts.finder;
     this.#slots = parts.slots;
   }
@@ -43,16 +43,16 @@ export class LookUp {
     signal.throwIfAborted();
     const index = indexOf(plan);
     try {
-      const layout = await this.#watch.layoutFor(index, signal);
+      const layout = await this.#layouts.layoutFor(index, signal);
       const readBy = layout.specs.get(index);
       const identity = plan.identity ?? layout.identity;
       for (let rest = distinctKeys(keys); rest.length > 0;) {
-        const looking = this.#watch.recent(index);
+        const looking = this.#layouts.recent(index);
         const { reply, taken } = await this.#find(rest, plan, size, layout, signal);
         rest = rest.slice(taken);
         try {
           if (looking) await looking;
-          await this.#watch.check(index, readBy, signal);
+          await this.#layouts.check(index, readBy, signal);
           yield* this.#batchesOf(reply, plan, size, { readBy, identity });
         } finally {
           reply.slot.release();
@@ -60,7 +60,7 @@ export class LookUp {
       }
     } catch (error) {
       signal.throwIfAborted();
-      throw endOf(await this.#watch.orReplaced(feedFault(error), plan.identity, signal));
+      throw endOf(await this.#layouts.orReplaced(feedFault(error), plan.identity, signal));
     }
   }
 

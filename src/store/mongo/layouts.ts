@@ -1,0 +1,328 @@
+import { AppError, collectionReplaced, storeUnavailable, storeUnfit } from '../../errors.ts';
+import type { Identity } from '../bookmark.ts';
+import type { Document } from '../bson.ts';
+import { awaitAtMost } from '../deadline.ts';
+import type { PointInTime } from '../store.ts';
+import { coalesced, type Coalesced } from './coalesced.ts';
+import { describeCollection, makeMissing, type Layout, type LayoutOptions } from './collection.ts';
+import { GRACE_MS, type MongoConnection } from './connection.ts';
+import { changeOf, layoutOf } from './discovery.ts';
+import { CODES, ForeignServer, isGone, MongoRefusal, serverCodeOf } from './errors.ts';
+import { faultOf } from './faults.ts';
+import { BY_KEY, type IndexPaths } from './plan.ts';
+import { proveServer } from './proof.ts';
+import { describeServer, type ServerKind } from './server.ts';
+import { pointInTimeOf } from './snapshot.ts';
+
+/** How long a call, and the start, wait for a layout. Building an index on many rows takes longer than any client waits. */
+const LAYOUT_WAIT_MS = 5_000;
+/** The greatest age of a look at an index that a page may rely on. Milliseconds. */
+const RECENT_MS = 1_000;
+/** How often everything is looked at while there are no requests. Milliseconds. */
+export const INTERVAL_MS = 60_000;
+
+/** The errors that a read may fail with first when its collection was replaced. */
+const MAY_BE_REPLACED: ReadonlySet<string> = new Set([
+  'store-unfit',
+  'snapshot-expired',
+  'store-unavailable',
+]);
+
+/** The clock and the timer of looks at a collection. */
+export interface LookTiming {
+  /** A clock in milliseconds. */
+  readonly now?: (() => number) | undefined;
+  /** Calls `work` every `ms` milliseconds until the returned function is called. */
+  readonly every?: ((ms: number, work: () => void) => () => void) | undefined;
+}
+
+/**
+ * What is known of a collection and its indexes. All callers share the looks at them. Anyone who may write can replace an
+ * index by a partial one of its name, or make it multikey, and reads then miss or repeat rows silently: so a read looks
+ * at its index again when the last look is too old, and `confirm` always does.
+ */
+export class Layouts {
+  readonly collection: string;
+  readonly #connection: MongoConnection;
+  readonly #options: LayoutOptions;
+  readonly #now: () => number;
+  readonly #looks: Coalesced<IndexPaths>;
+  readonly #stop: () => void;
+  /** Warnings already given that still hold, so that each is given once. */
+  readonly #told = new Set<string>();
+  /** The warnings among these that say what cannot be read. */
+  #refused: readonly string[] = [];
+  /** Not known (null), being looked at, or known. After a look that failed, the next caller looks again. */
+  #state: Layout | Promise<Layout> | null = null;
+  #wasServed = false;
+  /** The servers that the connection had found when the last look began. */
+  #provedServers = 0;
+  /** When a layout with faults was last looked at again. */
+  #mendedAt = -Infinity;
+
+  constructor(connection: MongoConnection, options: LayoutOptions, timing: LookTiming = {}) {
+    const { now = () => performance.now(), every = everyReally } = timing;
+    this.#connection = connection;
+    this.collection = options.collection;
+    this.#options = options;
+    this.#now = now;
+    this.#looks = coalesced((index) => this.#lookAt(index), now);
+    this.#stop = every(INTERVAL_MS, () => this.#lookAtAll());
+  }
+
+  close(): void {
+    this.#stop();
+  }
+
+  /**
+   * The layout of the collection, at most a minute old. Rejects with `store-unavailable` when the server is unavailable,
+   * or when the look takes longer than a client waits. Rejects with `store-unfit` when the collection is not, or no
+   * longer, fit to be served; this is also logged as a warning.
+   */
+  async layout(signal?: AbortSignal): Promise<Layout> {
+    try {
+      return await this.start(signal);
+    } catch (error) {
+      if (!(error instanceof MongoRefusal)) throw error;
+      this.#refused = [...new Set([...this.#refused, error.message])];
+      this.warn(error.message);
+      throw storeUnfit(
+        'These rows cannot be served now. The log of the server tells the operator what to do.',
+        error,
+      );
+    }
+  }
+
+  /** Like `layout`, but rejects with the MongoRefusal itself when the collection is unfit. */
+  start(signal?: AbortSignal): Layout | Promise<Layout> {
+    if (!this.isProved) this.forget();
+    if (!this.#state) {
+      const looking = (this.#state = this.#look());
+      // The callers may have left already. A failure is for those that wait, and would be unhandled when none does.
+      looking.catch(() => undefined);
+    }
+    return this.#state instanceof Promise ? awaitAtMost(LAYOUT_WAIT_MS, signal, this.#state) : this.#state;
+  }
+
+  /** Whether the last look saw the servers that the connection has now. A lost server may come back as another one. */
+  get isProved(): boolean {
+    return this.#provedServers === this.#connection.serversFound;
+  }
+
+  /** Whether missing indexes are created. */
+  get manages(): boolean {
+    return this.#options.manage;
+  }
+
+  /**
+   * Call this when the collection has changed (dropped, recreated, an index missing): the next caller looks again.
+   * Pass the layout that turned out wrong, so that a layout found since then is kept.
+   */
+  forget(layout?: Layout): void {
+    if (this.#state instanceof Promise || (layout && layout !== this.#state)) return;
+    this.#state = null;
+  }
+
+  /** The layout, in which reads can use this index. Rejects with `store-unfit` when they cannot, else as `layout` does. */
+  async layoutFor(index: IndexPaths, signal: AbortSignal): Promise<Layout> {
+    const layout = await this.#mended(signal);
+    const isGone = !layout.specs.has(index);
+    const fault = layout.faults.get(index) ?? (isGone ? 'its indexes have changed' : undefined);
+    if (fault === undefined) return layout;
+    throw this.#unfit(fault);
+  }
+
+  /**
+   * Begins or joins a look at an index when the last look is too old, else returns null. The read runs at the same
+   * time, and then awaits the look. A read by the key needs one at an end only.
+   */
+  recent(index: IndexPaths, isEnd = false): Promise<void> | null {
+    return index === BY_KEY && !isEnd ? null : this.#looks.recent(index, RECENT_MS);
+  }
+
+  /**
+   * Rejects unless an index is still the one that the rows were read by (`spec`) and holds every row exactly once.
+   * With an `identity`, also rejects with `collection-replaced` when the collection no longer has it.
+   */
+  async confirm(
+    index: IndexPaths,
+    spec: string | undefined,
+    identity: Identity | undefined,
+    signal: AbortSignal,
+  ): Promise<void> {
+    try {
+      await awaitAtMost(GRACE_MS, signal, this.#looks.fresh(index));
+      await this.check(index, spec, signal);
+    } catch (error) {
+      throw await this.orReplaced(error, identity, signal);
+    }
+    if (identity !== undefined && (await this.layout(signal)).identity !== identity)
+      throw collectionReplaced();
+  }
+
+  /**
+   * The error to report for a failed read of a collection: `collection-replaced` when that is the reason, else the
+   * error itself.
+   */
+  async orReplaced(error: unknown, identity: Identity | undefined, signal: AbortSignal): Promise<unknown> {
+    if (identity === undefined || !(error instanceof AppError) || !MAY_BE_REPLACED.has(error.code))
+      return error;
+    try {
+      const layout = await this.layout(signal);
+      return layout.identity === identity ? error : collectionReplaced(error);
+    } catch (reason) {
+      return isGone(reason) ? collectionReplaced(error) : error;
+    }
+  }
+
+  /** Rejects when the layout's index is not the one that the rows were read by. */
+  async check(index: IndexPaths, spec: string | undefined, signal: AbortSignal): Promise<void> {
+    if (index === BY_KEY) return;
+    const layout = await this.layoutFor(index, signal);
+    if (layout.specs.get(index) !== spec) throw this.#unfit('its index was replaced during the read');
+  }
+
+  /**
+   * The identity of the collection that has the name at this moment. Rejects with `store-unfit` when there is none.
+   */
+  async present(): Promise<Identity | undefined> {
+    await this.#looks.fresh(BY_KEY).catch((error: unknown) => {
+      const isOther = error instanceof AppError && serverCodeOf(error.cause) === CODES.otherIdentity;
+      if (!isOther) throw error; // if it is another collection, the next layout is of that one
+    });
+    return (await this.layout()).identity;
+  }
+
+  /** The latest time that the primary, or another member while there is none, knows of. */
+  async presentTime(): Promise<PointInTime> {
+    await this.#connection.run({ ping: 1 }, { readPreference: 'primaryPreferred' });
+    const time = this.#connection.session.clusterTime?.clusterTime;
+    return time ? pointInTimeOf(time) : 0n;
+  }
+
+  /**
+   * Returns the reads that fail although others work. Rejects when none works, with the reason that /readyz reports.
+   */
+  async faults(): Promise<readonly string[]> {
+    try {
+      await this.#lookAtWanted().catch((error: unknown) => {
+        if (!(error instanceof AppError)) throw error;
+      });
+      const { faults } = await this.start();
+      return [...faults.values()].map((fault) => `Some reads are refused because ${fault}.`);
+    } catch (error) {
+      throw error instanceof MongoRefusal ? storeUnfit(error.brief, error) : error;
+    }
+  }
+
+  /** Logs a warning, once while it holds. */
+  warn(message: string): void {
+    if (this.#told.has(message)) return;
+    this.#told.add(message);
+    this.#options.onWarning(message);
+  }
+
+  async #look(): Promise<Layout> {
+    const [connection, options] = [this.#connection, this.#options];
+    try {
+      await connection.connect();
+      this.#provedServers = connection.serversFound;
+      const server = await describeServer(connection);
+      if (options.tellsServer) for (const warning of server.warnings) this.warn(warning);
+      const existing = await this.#described(server);
+      const task = { ...options, onWarning: (message: string) => this.warn(message) };
+      const admitted = (await options.admit?.(connection, existing, task)) ?? task;
+      const layout = await layoutOf(connection, admitted, existing, server.isSharded);
+      this.#tell(layout);
+      return (this.#state = layout);
+    } catch (error) {
+      this.#state = null;
+      if (error instanceof ForeignServer) options.onForeign?.(error);
+      throw refusalOf(error, this.collection);
+    }
+  }
+
+  /** The description of the collection, which is made when it is missing and may be, on a server that obeys. */
+  async #described(server: ServerKind): Promise<Document> {
+    const existing = await describeCollection(this.#connection, this.collection);
+    await proveServer(this.#connection, this.collection, existing, server);
+    if (existing) return existing;
+    const made = await makeMissing(this.#connection, this.#options, this.#wasServed);
+    await proveServer(this.#connection, this.collection, made, server);
+    return made;
+  }
+
+  /** Logs once what cannot be read, and again when it can be read. */
+  #tell({ faults }: Layout): void {
+    const present = [...faults.values()].map(
+      (fault) => `Reads of '${this.collection}' that require an index are refused because ${fault}.`,
+    );
+    const gone = this.#refused.filter((message) => !present.includes(message));
+    if (gone.length > 0) this.#options.onNotice?.(`The collection '${this.collection}' can be read again.`);
+    for (const message of gone) this.#told.delete(message);
+    this.#refused = present;
+    for (const message of present) this.warn(message);
+    this.#wasServed = true;
+  }
+
+  /** The layout. While it has faults, requests make it be looked at again, at most once a second. */
+  async #mended(signal?: AbortSignal): Promise<Layout> {
+    const layout = await this.layout(signal);
+    if (layout.faults.size === 0 || this.#now() - this.#mendedAt <= RECENT_MS) return layout;
+    this.#mendedAt = this.#now();
+    this.forget(layout);
+    return this.layout(signal);
+  }
+
+  /** Rejects when an index of the layout can no longer be used, and forgets the layout. */
+  async #lookAt(index: IndexPaths): Promise<void> {
+    const layout = await this.layout();
+    if (layout.faults.has(index) || !layout.specs.has(index)) return; // known: reads are refused
+    const fault = await changeOf(this.#connection, this.collection, layout, index).catch((error: unknown) => {
+      throw faultOf(error, this, {});
+    });
+    if (fault === null) return;
+    this.forget(layout);
+    throw this.#unfit(fault);
+  }
+
+  async #lookAtWanted(): Promise<void> {
+    const { wanted } = await this.start();
+    await Promise.all([BY_KEY, ...wanted].map(async (index) => this.#looks.recent(index, RECENT_MS)));
+  }
+
+  #lookAtAll(): void {
+    this.forget();
+    // A look reports what it finds. Reads report a server that is unavailable.
+    this.#mended()
+      .catch(() => this.layout())
+      .catch(() => undefined);
+  }
+
+  #unfit(fault: string): AppError {
+    return storeUnfit(
+      'This request requires an index that cannot be used now. The log of the server tells the operator what to do.',
+      new Error(`The index of '${this.collection}' cannot be used: ${fault}`),
+    );
+  }
+}
+
+/**
+ * A permission that the server refuses to this user is for the operator to repair, at the start and later. A collection
+ * that was replaced during the look is found by the next one.
+ */
+function refusalOf(error: unknown, collection: string): unknown {
+  const cause = error instanceof AppError ? error.cause : error;
+  const code = serverCodeOf(cause);
+  if (code === CODES.otherIdentity) return storeUnavailable(cause);
+  if (code !== CODES.unauthorized && code !== CODES.authenticationFailed) return error;
+  return new MongoRefusal(`MongoDB refuses this user: ${String(cause)}`, {
+    cause,
+    brief: `MongoDB does not permit this server to read '${collection}'.`,
+  });
+}
+
+function everyReally(ms: number, work: () => void): () => void {
+  const timer = setInterval(work, ms).unref();
+  return () => clearInterval(timer);
+}

@@ -23,10 +23,6 @@ function counting(records: Records): Records & { rows: number } {
       counted.rows += batch.rows;
       return batch;
     },
-    get: async (...call: Parameters<Records['get']>) => {
-      counted.rows++;
-      return records.get(...call);
-    },
   };
   return counted;
 }

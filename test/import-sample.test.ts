@@ -69,14 +69,10 @@ test('A load that failed at any point is completed by the next one', async (t) =
   assert.equal(rows.length, SAMPLE_ROWS);
   assert.equal(slots.taken, 0);
 
-  function failingAfter(
-    items: OwnedCollection,
-    inserts: number,
-  ): Pick<OwnedCollection, 'read' | 'get' | 'insert'> {
+  function failingAfter(items: OwnedCollection, inserts: number): Pick<OwnedCollection, 'read' | 'insert'> {
     let left = inserts;
     return {
       read: (...call) => items.read(...call),
-      get: (...call) => items.get(...call),
       insert: (...call) => (left-- > 0 ? items.insert(...call) : Promise.reject(down)),
     };
   }

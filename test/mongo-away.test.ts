@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import { AppError } from '../src/errors.ts';
 import { chain } from '../src/stream/chain.ts';
 import { makeBookmark } from '../src/store/bookmark.ts';
+import { readRow } from '../src/store/row.ts';
 import type { Plan, Store } from '../src/store/store.ts';
 import { expectedItems, makeItems, type Item } from './support/items.ts';
 import { WAYS, openStore } from './support/mongo.ts';
@@ -51,11 +52,11 @@ for (const { name, lane } of WAYS) {
     assert.match(warnings.join(), /not available/);
     const items = makeItems(20);
     const gone = AbortSignal.abort(new Error('the client has left'));
-    await assert.rejects(store.items.get(makeBookmark({ _id: 1 }), gone), /has left/);
+    await assert.rejects(readRow(store.items, makeBookmark({ _id: 1 }), gone), /has left/);
     for (let round = 0; round < 2; round++) {
       await assert.rejects(store.ping(), isUnavailable);
       await assert.rejects(store.items.read(BY_ID, {}, SIZE, NEVER), isUnavailable);
-      await assert.rejects(store.items.get(makeBookmark({ _id: 1 }), NEVER), isUnavailable);
+      await assert.rejects(readRow(store.items, makeBookmark({ _id: 1 }), NEVER), isUnavailable);
       await assert.rejects(insert(store, items), isUnavailable);
       await member.start();
       await untilReady(store);

@@ -20,6 +20,7 @@ import type { Plan } from '../src/store/store.ts';
 import { categoryOf, inCategory, isInRange, type Price } from './support/items.ts';
 import { testMongoStore, type OpenMongo } from './support/mongo.ts';
 import { PLENTY, readRows } from './support/reading.ts';
+import { readRow } from '../src/store/row.ts';
 
 /**
  * Several ids of every type that MongoDB accepts, where several exist. A collection with the _id MinKey or MaxKey is not
@@ -143,7 +144,7 @@ for (const { kind, existing } of COLLECTIONS)
     await insertOdd(opened);
     for (const row of oddRows()) {
       const bookmark = BSON.serialize({ _id: row._id as unknown }) as never;
-      const batch = await opened.store.items.get(bookmark, new AbortController().signal);
+      const batch = await readRow(opened.store.items, bookmark, new AbortController().signal);
       assert.equal(batch?.rows, 1, JSON.stringify(row));
       batch.release();
     }

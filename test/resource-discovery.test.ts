@@ -375,6 +375,7 @@ test('a collection that is replaced while it is looked at is unavailable for now
   });
   const options = { ...ROWS, manage: false, onWarning: () => undefined };
   const layouts = new Layouts(replaced, options);
+  t.after(() => layouts.close());
   await assert.rejects(async () => layouts.layout(), { code: 'store-unavailable' });
   await replacing; // the look may have failed by another find, between the drop and the insert
   const { identity } = await layouts.layout();

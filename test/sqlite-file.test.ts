@@ -16,6 +16,7 @@ import { childProgram } from './support/child-program.ts';
 import { makeItem, makeItems } from './support/items.ts';
 import { openRaw, testDirectory } from './support/sqlite.ts';
 import { NEVER, PLENTY, readRows } from './support/reading.ts';
+import { readRow } from '../src/store/row.ts';
 
 const BY_ID = { sort: '_id', direction: 1 } as const;
 const SIZE = { rows: 1000, bytes: PLENTY };
@@ -74,7 +75,7 @@ test('a closed store has written what it accepted, and rejects every later call 
   const unavailable = (error: unknown) => error instanceof AppError && error.code === 'store-unavailable';
   await assert.rejects(store.ping(), unavailable);
   await assert.rejects(store.items.read(BY_ID, {}, SIZE, NEVER), unavailable);
-  await assert.rejects(store.items.get(makeBookmark({ _id: id }), NEVER), unavailable);
+  await assert.rejects(readRow(store.items, makeBookmark({ _id: id }), NEVER), unavailable);
   await assert.rejects(store.items.insert([bytes], 'fail'), unavailable);
 });
 
@@ -83,12 +84,12 @@ test('a write by another process is seen by the next read', async (t) => {
   const store = await openSqlite({ items: ITEM_COLLECTION, directory, slots: new Slots() });
   t.after(() => store.close());
   const first = makeBookmark({ _id: new Int32(999_995) });
-  assert.equal(await store.items.get(first, NEVER), null);
+  assert.equal(await readRow(store.items, first, NEVER), null);
   const said = execFileSync(process.execPath, [...childProgram('sqlite-writer.ts'), directory, '1', '1'], {
     encoding: 'utf8',
   });
   assert.match(said, /^999995$/m);
-  const found = await store.items.get(first, NEVER);
+  const found = await readRow(store.items, first, NEVER);
   assert.equal(found?.rows, 1);
   found.release();
   const { rows } = await readRows(store.items, BY_ID, {}, SIZE);

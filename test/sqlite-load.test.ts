@@ -11,6 +11,7 @@ import type { OwnedCollection, Load, OnConflict } from '../src/store/store.ts';
 import { expectedItems, inCategory, makeItem, makeItems, type Item } from './support/items.ts';
 import { openRaw, testDirectory } from './support/sqlite.ts';
 import { NEVER, PLENTY, assertChain, readRows } from './support/reading.ts';
+import { readRow } from '../src/store/row.ts';
 
 const BY_ID = { sort: '_id', direction: 1 } as const;
 const PLANS = [
@@ -46,7 +47,7 @@ async function assertEmpty(items: OwnedCollection, id: Item['id']): Promise<void
   assert.deepEqual([rows.length, more], [0, false]);
   assert.equal((await items.count(BY_ID, 'exact', NEVER)).rows, 0);
   assert.equal((await items.count({ ...BY_ID, ...inCategory('b') }, 'exact', NEVER)).rows, 0);
-  assert.equal(await items.get(makeBookmark({ _id: id }), NEVER), null);
+  assert.equal(await readRow(items, makeBookmark({ _id: id }), NEVER), null);
   assert.deepEqual(await items.split(BY_ID, 4, NEVER), []);
 }
 
@@ -106,7 +107,7 @@ async function assertNotReady(items: OwnedCollection, id: Item['id']): Promise<v
     () => items.read(BY_ID, { skip: 100_000 }, SIZE, NEVER),
     () => items.count(BY_ID, 'exact', NEVER),
     () => items.count(inCategoryB, 'estimated', NEVER),
-    () => items.get(makeBookmark({ _id: id }), NEVER),
+    () => readRow(items, makeBookmark({ _id: id }), NEVER),
     () => items.split(BY_ID, 4, NEVER),
   ])
     await assert.rejects(read, { code: 'not-ready', status: 503 });

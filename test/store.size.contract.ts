@@ -6,6 +6,7 @@ import type { Plan } from '../src/store/store.ts';
 import { expectedItems, makeItem, makeItems } from './support/items.ts';
 import { NEVER, PLENTY, assertChain, assertRows, readRows, takeRows } from './support/reading.ts';
 import type { OpenForTest } from './store.contract.ts';
+import { readRow } from '../src/store/row.ts';
 
 const BY_ID: Plan = { sort: '_id', direction: 1 };
 const MEGABYTE = 1024 * 1024;
@@ -59,7 +60,7 @@ export function sizeContract(name: string, open: OpenForTest): void {
       'fail',
     );
     for (const item of items) {
-      const batch = await opened.store.items.get(makeBookmark({ _id: item.id }), NEVER);
+      const batch = await readRow(opened.store.items, makeBookmark({ _id: item.id }), NEVER);
       assert.ok(batch);
       assert.equal(batch.more, false);
       assert.deepEqual(batch.last && { ...BSON.deserialize(batch.last) }, {
@@ -79,7 +80,7 @@ export function sizeContract(name: string, open: OpenForTest): void {
       true,
     ];
     for (const _id of missing)
-      assert.equal(await opened.store.items.get(makeBookmark({ _id }), NEVER), null, String(_id));
+      assert.equal(await readRow(opened.store.items, makeBookmark({ _id }), NEVER), null, String(_id));
     assert.equal(opened.slots.taken, 0);
   });
 
@@ -95,7 +96,7 @@ export function sizeContract(name: string, open: OpenForTest): void {
     const size = { rows: 5, bytes: PLENTY };
     await assert.rejects(opened.store.items.read(BY_ID, {}, size, AbortSignal.abort(reason)), reason);
     await assert.rejects(
-      opened.store.items.get(makeBookmark({ _id: new Int32(1) }), AbortSignal.abort(reason)),
+      readRow(opened.store.items, makeBookmark({ _id: new Int32(1) }), AbortSignal.abort(reason)),
       reason,
     );
     const leaving = new AbortController();

@@ -9,6 +9,7 @@ import { fromRow, toRow, USERS } from '../src/users/row.ts';
 import type { User } from '../src/users/user.ts';
 import { NEVER, PLENTY, takeRows } from './support/reading.ts';
 import type { OpenForTest } from './store.contract.ts';
+import { readRow } from '../src/store/row.ts';
 
 const BY_ID: Plan = { sort: '_id', direction: 1 };
 const TIME = '2026-01-02T03:04:05.678Z';
@@ -21,7 +22,7 @@ function user(id: string, name: string, metadata?: User['metadata']): User {
 const put = (users: Records, wanted: User) => users.change(wanted.id, () => toRow(wanted));
 
 async function getUser(users: Records, id: unknown): Promise<User | null> {
-  const batch = await users.get(makeBookmark({ _id: id }), NEVER);
+  const batch = await readRow(users, makeBookmark({ _id: id }), NEVER);
   const [row] = batch ? takeRows(batch) : [];
   return row ? fromRow(row) : null;
 }
@@ -187,7 +188,7 @@ export function userStoreContract(name: string, open: OpenForTest): void {
       ...{ _id: 'a', state: 'queued', request: {}, createdAt: new Date(0), client: 'ada' },
     });
     const none = await exports.read(own, {}, { rows: 5, bytes: PLENTY }, NEVER);
-    assert.equal(await exports.get(makeBookmark({ _id: 'a' }), NEVER), null);
+    assert.equal(await readRow(exports, makeBookmark({ _id: 'a' }), NEVER), null);
     assert.deepEqual(await exports.count(own, 'exact', NEVER), { rows: 0, is: 'exact' });
     assert.deepEqual(await exports.split(BY_ID, 3, NEVER), []);
     await exports.change('a', () => row);
@@ -241,7 +242,7 @@ export function userStoreContract(name: string, open: OpenForTest): void {
     const { items } = opened.store;
     const users = await opened.store.records(USERS);
     await put(users, user('a', 'Ada'));
-    assert.equal(await items.get(makeBookmark({ _id: 'a' }), NEVER), null);
+    assert.equal(await readRow(items, makeBookmark({ _id: 'a' }), NEVER), null);
     const batch = await items.read(BY_ID, {}, { rows: 10, bytes: PLENTY }, NEVER);
     assert.deepEqual(takeRows(batch), []);
   });

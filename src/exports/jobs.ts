@@ -6,6 +6,7 @@ import { documentOf, rowsOf } from '../store/batch.ts';
 import { makeBookmark } from '../store/bookmark.ts';
 import { BSON } from '../store/bson.ts';
 import type { RecordDeclaration, Records } from '../store/records.ts';
+import { readRow } from '../store/row.ts';
 import type { Plan } from '../store/store.ts';
 import { chain, FIRST_BATCH } from '../stream/chain.ts';
 import { TurnsByKey } from '../turns.ts';
@@ -160,7 +161,7 @@ export class Jobs {
   }
 
   async #read(id: string, signal: AbortSignal): Promise<Fields | null> {
-    const batch = await this.#options.records.get(makeBookmark({ _id: id }), signal);
+    const batch = await readRow(this.#options.records, makeBookmark({ _id: id }), signal);
     if (!batch) return null;
     try {
       return fieldsOf(documentOf(batch));

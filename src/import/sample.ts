@@ -2,6 +2,7 @@ import { Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import { AppError } from '../errors.ts';
 import { makeBookmark } from '../store/bookmark.ts';
+import { readRow } from '../store/row.ts';
 import { BSON } from '../store/bson.ts';
 import type { OwnedCollection } from '../store/store.ts';
 import { readCsv } from './csv.ts';
@@ -35,7 +36,7 @@ export async function* sampleItems(): AsyncGenerator<SourceRow> {
  * is left as it is. Resolves with the number of rows written, when they are durable. Nothing is overwritten,
  * so two processes may load at the same time.
  */
-export async function loadSample(store: Pick<OwnedCollection, 'read' | 'get' | 'insert'>): Promise<number> {
+export async function loadSample(store: Pick<OwnedCollection, 'read' | 'insert'>): Promise<number> {
   const first = await firstRow(store).catch(whenLoading);
   if (first === 'loading') return 0;
   // Reading the catalogue takes a second, so it is not done at every start.
@@ -75,16 +76,16 @@ function* partsOf(rows: readonly Uint8Array[]): Generator<readonly Uint8Array[]>
  * and the store does not have the id of its last row.
  */
 async function mayBeIncomplete(
-  store: Pick<OwnedCollection, 'read' | 'get' | 'insert'>,
+  store: Pick<OwnedCollection, 'read' | 'insert'>,
   first: Uint8Array,
 ): Promise<boolean> {
   if (BSON.deserialize(first)._id !== idOf(1)) return false;
-  const last = await store.get(makeBookmark({ _id: idOf(SAMPLE_ROWS) }), NEVER);
+  const last = await readRow(store, makeBookmark({ _id: idOf(SAMPLE_ROWS) }), NEVER);
   last?.release();
   return last === null;
 }
 
-async function firstRow(store: Pick<OwnedCollection, 'read' | 'get' | 'insert'>): Promise<Uint8Array | null> {
+async function firstRow(store: Pick<OwnedCollection, 'read' | 'insert'>): Promise<Uint8Array | null> {
   const batch = await store.read({ sort: '_id', direction: 1 }, {}, { rows: 1, bytes: 1 }, NEVER);
   try {
     if (batch.rows === 0) return null;

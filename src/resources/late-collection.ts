@@ -26,7 +26,6 @@ export function lateCollection(open: () => Promise<Collection>): Collection {
   return {
     read: async (plan, from, size, signal) => (await opened(signal)).read(plan, from, size, signal),
     confirm: async (batch, plan, signal) => (await opened(signal)).confirm(batch, plan, signal),
-    get: async (id, signal) => (await opened(signal)).get(id, signal),
     identity: async (signal) => (await opened(signal)).identity(signal),
     count: async (plan, mode, signal) => (await opened(signal)).count(plan, mode, signal),
     split: async (plan, parts, signal) => (await opened(signal)).split(plan, parts, signal),

@@ -1,3 +1,5 @@
+import { KEY } from './bookmark.ts';
+
 /** One field of an index. */
 export interface IndexKey {
   /** The path of the field, its names joined by dots. `_id` is the key of a row. */
@@ -17,6 +19,9 @@ export interface Index {
   /** The paths at which it has met arrays, as far as the store tells them. No index over these is used. */
   readonly arrays?: readonly string[];
 }
+
+/** The index of the key, which every collection has. */
+export const KEY_INDEX: Index = { name: '_id_', keys: [{ path: KEY, sign: 1 }], isUnique: true };
 
 /** The most indexes that MongoDB keeps for one collection, and the most fields in one of them. */
 export const MOST_INDEXES = 64;

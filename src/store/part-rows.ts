@@ -1,13 +1,11 @@
-import { KEY, bookmarkOf, type Bookmark } from './bookmark.ts';
-import { documentOf, orRelease, type Batch, type ReadBatch } from './batch.ts';
-import { comparePlaces } from './order.ts';
+import type { Bookmark } from './bookmark.ts';
+import type { Batch, ReadBatch } from './batch.ts';
 import type { ChangeFeed, Part, PartFeed } from './change-feed.ts';
 import type { Index } from './indexes.ts';
 import { ScopedFeed } from './scoped-feed.ts';
 import type { Collection, Count, CountMode, Equality, From, Plan, Size } from './store.ts';
 
 const ONE: Size = { rows: 1, bytes: 1 };
-const BY_KEY = { sort: KEY, direction: 1 } as const;
 
 /** Resolves with the index that orders the rows of a plan with values of these paths. Rejects when there is none. */
 export type IndexFor = (equals: readonly string[], plan: Plan, signal: AbortSignal) => Promise<Index>;
@@ -47,16 +45,6 @@ export class PartRows implements Collection {
 
   async confirm(batch: ReadBatch, plan: Plan, signal: AbortSignal): Promise<void> {
     return this.#edge.confirm(batch, await this.#narrowed(plan, signal), signal);
-  }
-
-  async get(id: Bookmark, signal: AbortSignal): Promise<Batch | null> {
-    if (this.#where.length === 0) return this.#edge.rows.get(id, signal);
-    const batch = await this.read({ ...BY_KEY, ids: { from: id } }, {}, ONE, signal);
-    return orRelease(batch, () => {
-      if (batch.rows > 0 && isOfKey(batch, id)) return batch;
-      batch.release();
-      return null;
-    });
   }
 
   async count(plan: Plan, mode: CountMode, signal: AbortSignal): Promise<Count> {
@@ -172,9 +160,4 @@ function inOrderOf({ keys }: Index, equals: readonly Equality[]): readonly Equal
     return place < 0 ? keys.length : place;
   };
   return equals.toSorted((a, b) => placeOf(a) - placeOf(b));
-}
-
-/** Whether the row of a batch has this key: numbers are the same whatever their type, as they are to the store. */
-function isOfKey(batch: Batch, id: Bookmark): boolean {
-  return comparePlaces(bookmarkOf(documentOf(batch), BY_KEY), id) === 0;
 }

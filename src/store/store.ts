@@ -50,8 +50,6 @@ export interface RowReader {
    * was not replaced by a partial index of the same name, no row has an array in an indexed field, and none lies where bounds end.)
    */
   confirm(batch: ReadBatch, plan: Plan, signal: AbortSignal): Promise<void>;
-  /** The row whose `_id` equals the bookmark's, as a batch of one row. Null when there is none. */
-  get(id: Bookmark, signal: AbortSignal): Promise<Batch | null>;
 }
 
 /** The part of a reader that a chain uses. */

@@ -8,6 +8,7 @@ import { keyToJson } from '../rows/row-json.ts';
 import type { Transcoder } from '../rows/rows.ts';
 import { documentOf, orRelease, type Batch } from '../store/batch.ts';
 import { bookmarkOf, KEY } from '../store/bookmark.ts';
+import { readRow } from '../store/row.ts';
 import type { RowReader } from '../store/store.ts';
 import type { IdReading } from './id.ts';
 import type { RowRoute } from './row-route.ts';
@@ -15,7 +16,7 @@ import type { RowSource, SourceFor } from './source.ts';
 
 export interface RowOptions {
   readonly sourceFor: SourceFor<
-    Pick<RowSource, 'readId' | 'plan'> & { readonly rows: Pick<RowReader, 'get'> }
+    Pick<RowSource, 'readId' | 'plan'> & { readonly rows: Pick<RowReader, 'read'> }
   >;
   readonly transcoder: Transcoder;
   readonly cacheControl: string;
@@ -80,11 +81,11 @@ export function rowRoute(told: RowTold, { sourceFor, transcoder, cacheControl }:
 export async function rowShownAs(
   text: string,
   readings: readonly IdReading[],
-  rows: Pick<RowReader, 'get'>,
+  rows: Pick<RowReader, 'read'>,
   signal: AbortSignal,
 ): Promise<{ readonly batch: Batch; readonly reading: IdReading } | null> {
   for (const reading of readings) {
-    const batch = await rows.get(reading.id, signal);
+    const batch = await readRow(rows, reading.id, signal);
     if (!batch) continue;
     if (reading.isPlace || isShownAs(documentOf(batch), text)) return { batch, reading };
     batch.release();

@@ -39,7 +39,7 @@ const HELP = {
   sluice_store_rows_total: 'Rows read from the store, counted per batch, including those of open streams',
   sluice_store_retries_total: 'Reads of streams that were repeated because the store did not respond',
   sluice_store_seconds:
-    'Seconds that the store took to respond, by operation: read, get, count, split, insert, change, holds, values',
+    'Seconds that the store took to respond, by operation: read, count, split, insert, change, holds, values',
   sluice_store_failures_total:
     'Failed operations of the store, by operation; operations that the server cancelled are not counted',
   sluice_requests_in_flight: 'Requests whose response is not finished, including streams',

@@ -22,7 +22,6 @@ export function emptyUntilMade(rows: Collection, slots: Slots): Collection {
   };
   return around(rows, {
     read: (plan, from, size, signal) => or(rows.read(plan, from, size, signal), () => nothing(plan, size)),
-    get: (...call) => or(rows.get(...call), () => null),
     confirm: (batch, ...call) => (empty.has(batch) ? Promise.resolve() : rows.confirm(batch, ...call)),
     identity: (...call) => or(rows.identity(...call), () => undefined),
     count: (...call) => or(rows.count(...call), () => ({ rows: 0, is: 'exact' })),

@@ -9,7 +9,7 @@ import { BatchBuilder, type ReadFrom } from './batch-builder.ts';
 import type { Layout } from './collection.ts';
 import type { Finder } from './find.ts';
 import type { IndexedPlan } from './index-ranges.ts';
-import { indexOf, whenOf } from './plan.ts';
+import { BY_KEY, indexOf, whenOf } from './plan.ts';
 import { conditionsOf } from './predicates.ts';
 import { isOfBracket } from './type-brackets.ts';
 
@@ -35,7 +35,10 @@ export async function readSingle(
   const { equals = [], index, range } = plan;
   const ofIndex = equals.filter(({ path }) => index.keys.some((key) => key.path === path));
   const asked = { index: indexOf(plan), sort: {}, filter: conditionsOf(ofIndex), ...whenOf(plan) };
-  const reply = await finder.range(asked, MOST_FOUND, 0, layout, signal);
+  const reply =
+    asked.index === BY_KEY
+      ? await finder.one(ofIndex[0]?.value, layout, signal, asked)
+      : await finder.range(asked, MOST_FOUND, 0, layout, signal);
   const bytes = reply.slot.bytes(reply.start + reply.length);
   const isMeant = (row: Uint8Array): boolean => {
     if (!equals.every((equality) => hasValue(row, equality))) return false;

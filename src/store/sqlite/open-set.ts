@@ -76,7 +76,7 @@ export class OpenSet {
     this.#gate = new LoadGate(parts);
     this.indexes = new SetIndexes(parts, this.#gate);
     const setLooks = new SetLooks(parts, this.#gate, this.indexes);
-    this.#reads = new SetReads(parts, this.#gate, setLooks);
+    this.#reads = new SetReads(parts, setLooks);
     this.#counts = new SetCounts(parts, setLooks, this.#reads);
     this.writes = new SetWrites(parts, this.#gate);
     this.#feed = log && new SetFeed(parts, log, setLooks);
@@ -100,7 +100,6 @@ export class OpenSet {
     const [reads, counts, writes, gate] = [this.#reads, this.#counts, this.writes, this.#gate];
     return {
       read: async (...call) => reads.read(...call),
-      get: (...call) => reads.get(...call),
       confirm: (_, plan) => reads.confirm(plan),
       count: async (...call) => counts.count(...call),
       split: (...call) => counts.split(...call),

@@ -4,9 +4,8 @@ import { bookmarkOf, KEY, keyPaths, type Bookmark, type Identity } from '../book
 import type { Index } from '../indexes.ts';
 import type { From, Plan, Size } from '../store.ts';
 import { compareKeys, joinKeys } from '../keys.ts';
-import { hasValues, keyAt, keyOfNamed, keyOfRow, wantedOf } from './keyed.ts';
+import { hasValues, keyAt, keyOfNamed, wantedOf } from './keyed.ts';
 import { DamagedRowError } from './checked-rows.ts';
-import type { LoadGate } from './load-gate.ts';
 import type { SetParts } from './open-set.ts';
 import { boundsBehind, isByKey, keysOfBookmark, prefixOf, rangeOf, readByOf, type Range } from './range.ts';
 import { isSingle, type SetLooks } from './set-looks.ts';
@@ -27,14 +26,13 @@ interface Walked {
 /** Reads the rows of a set. */
 export class SetReads {
   readonly #options: SetParts;
-  readonly #gate: LoadGate;
   readonly #setLooks: SetLooks;
   /** By the bookmark that the walk goes on from. */
   readonly #walked = new WeakMap<Bookmark, Walked>();
   #listed: { text: string; at: number; indexes: readonly Index[] } | null = null;
 
-  constructor(options: SetParts, gate: LoadGate, setLooks: SetLooks) {
-    [this.#options, this.#gate, this.#setLooks] = [options, gate, setLooks];
+  constructor(options: SetParts, setLooks: SetLooks) {
+    [this.#options, this.#setLooks] = [options, setLooks];
   }
 
   identity(): Promise<Identity> {
@@ -69,18 +67,6 @@ export class SetReads {
   /** See RowReader.confirm. */
   confirm(plan: Plan): Promise<void> {
     return this.#setLooks.within(plan, () => Promise.resolve());
-  }
-
-  /** See RowReader.get. A look-up takes some microseconds, so it does not wait for a turn. */
-  async get(id: Bookmark, signal: AbortSignal): Promise<Batch | null> {
-    signal.throwIfAborted();
-    const key = keyOfRow(id);
-    if (!key) return null;
-    return this.#options.looks.soon(() => {
-      const set = this.#setLooks.current();
-      this.#gate.assertWhole(set);
-      return this.#options.reader.one(set.number, key);
-    });
   }
 
   /** See Collection.indexes. */

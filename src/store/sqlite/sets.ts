@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { KEY, type Identity } from '../bookmark.ts';
-import type { Index } from '../indexes.ts';
+import { KEY_INDEX, type Index } from '../indexes.ts';
 import type { Connection } from './connection.ts';
 import { newVersion } from './file.ts';
 import { columnOf, indexSql, meta, setMeta, tablesSql } from './layout.ts';
@@ -42,7 +42,7 @@ export interface SetRecord {
 export const NEW = { isInOrder: true, hasLargeRows: undefined, loading: undefined, before: undefined };
 
 /** Only the index of the key can name a row alone. */
-export const BY_KEY: Index = { name: '_id_', keys: [{ path: KEY, sign: 1 }], isUnique: true };
+export const BY_KEY = KEY_INDEX;
 
 /** An index as plans see it. The key of a row is the last part of every entry. */
 export function indexOf({ paths, builtTo, spoilt }: IndexRecord): Index {
